@@ -1,5 +1,6 @@
 //! The JSON document every command prints with `--json`: `{schema, schema_version, tool, exit_code, result}`.
 
+use serde::Serialize;
 use serde_json::Value;
 
 /// Wraps a result of a command, `report` or `lab boot`. `schema` and `schema_version` come first; the keys' order is part of the contract.
@@ -15,10 +16,14 @@ pub fn document(command: &str, exit_code: u8, result: &Value) -> String {
     )
 }
 
-/// The same of anything that is written as JSON; what cannot be is told in its place.
-pub fn document_of(command: &str, exit_code: u8, result: &impl serde::Serialize) -> String {
-    let value = serde_json::to_value(result).unwrap_or_else(|e| error(&format!("the result cannot be written: {e}")));
-    document(command, exit_code, &value)
+/// The same of anything that is written as JSON.
+pub fn document_of(command: &str, exit_code: u8, result: &impl Serialize) -> String {
+    document(command, exit_code, &value(result))
+}
+
+/// A result as JSON; an error in its place where it cannot be written.
+pub fn value(result: &impl Serialize) -> Value {
+    serde_json::to_value(result).unwrap_or_else(|e| error(&format!("the result cannot be written: {e}")))
 }
 
 /// The result of a command that failed before it had one.

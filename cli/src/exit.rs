@@ -1,7 +1,7 @@
 //! Exit codes: 0 pass, 1 fail, 2 usage, 3 inconclusive, 4 environment, 128+n signal n.
 
 use punctual_model::Outcome;
-use punctual_proof::{Done, ProofError};
+use punctual_proof::Done;
 use punctual_report::words;
 use punctual_uapi::Sig;
 use std::process::ExitCode;
@@ -39,14 +39,9 @@ pub fn of_outcome(outcome: Outcome) -> u8 {
     }
 }
 
-/// The code of a run that could not be made.
-pub fn of_error(error: &ProofError) -> u8 {
-    if error.is_usage() { USAGE } else { ENVIRONMENT }
-}
-
 /// From a child's code.
-pub fn from_number(code: i32) -> ExitCode {
-    ExitCode::from(u8::try_from(code).unwrap_or(ENVIRONMENT))
+pub fn of_number(code: i32) -> u8 {
+    u8::try_from(code).unwrap_or(ENVIRONMENT)
 }
 
 /// clap's own messages: help and version are no errors.

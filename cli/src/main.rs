@@ -31,6 +31,7 @@ mod document;
 mod events;
 mod exit;
 mod explain;
+mod finish;
 mod fix;
 #[cfg(feature = "history")]
 mod history;
@@ -41,14 +42,18 @@ mod manual;
 mod new_file;
 mod progress;
 mod prove;
+mod refusal;
+mod remote;
 mod report;
 mod rights;
+mod run_directory;
 mod sched;
 #[cfg(test)]
 #[path = "../tests/it/common/schema.rs"]
 mod schema;
 mod selftest;
 mod serve;
+mod subject;
 mod terminal;
 mod tune;
 mod watch;
@@ -60,19 +65,19 @@ fn main() -> ExitCode {
     let started = punctual_rt::monotonic();
     let mut words = std::env::args_os().skip(1);
     if words.next().is_some_and(|first| first == punctual_loads::HIDDEN_ARG) {
-        return exit::from_number(punctual_loads::child_main(words));
+        return ExitCode::from(exit::of_number(punctual_loads::child_main(words)));
     }
     if std::env::args_os().nth(1).is_some_and(|first| first == punctual_proof::AUDIT_ARG) {
-        return exit::from_number(punctual_proof::audit_main(std::env::args_os().skip(2)));
+        return ExitCode::from(exit::of_number(punctual_proof::audit_main(std::env::args_os().skip(2))));
     }
     if std::env::args_os().nth(1).is_some_and(|first| first == punctual_proof::TRIAL_ARG) {
-        return exit::from_number(punctual_proof::trial_main(std::env::args_os().skip(2)));
+        return ExitCode::from(exit::of_number(punctual_proof::trial_main(std::env::args_os().skip(2))));
     }
     if std::env::args_os().nth(1).is_some_and(|first| first == punctual_proof::TIMERLAT_ARG) {
-        return exit::from_number(punctual_proof::timerlat_main(std::env::args_os().skip(2)));
+        return ExitCode::from(exit::of_number(punctual_proof::timerlat_main(std::env::args_os().skip(2))));
     }
     if std::env::args_os().nth(1).is_some_and(|first| first == punctual_watch::EXPLAIN_ARG) {
-        return exit::from_number(punctual_watch::explain_main(std::env::args_os().skip(2)));
+        return ExitCode::from(exit::of_number(punctual_watch::explain_main(std::env::args_os().skip(2))));
     }
     if std::env::args_os().nth(1).is_some_and(|first| first == fix::GUARD_ARG) {
         return fix::guard_main(std::env::args_os().skip(2));

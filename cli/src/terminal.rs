@@ -16,9 +16,9 @@ pub fn colour() -> bool {
 }
 
 /// Writes to standard output; `false` where nobody reads it.
-pub fn print(text: &str) -> bool {
+pub fn print(text: impl AsRef<[u8]>) -> bool {
     let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_ok()
+    out.write_all(text.as_ref()).and_then(|()| out.flush()).is_ok()
 }
 
 /// Text of another machine, without what a terminal or a test harness would obey.

@@ -8,7 +8,7 @@ use punctual_units::Nanos;
 use std::path::PathBuf;
 
 /// Options of every command.
-#[derive(Args, Debug, Clone, Copy)]
+#[derive(Args, Debug, Clone, Copy, Default)]
 pub struct OutputArgs {
     /// One JSON document on standard output, nothing else
     #[arg(long)]
@@ -16,6 +16,13 @@ pub struct OutputArgs {
     /// Nothing on standard output: the exit code tells
     #[arg(short, long)]
     pub quiet: bool,
+}
+
+impl OutputArgs {
+    /// Where `--quiet` leaves out the document, too.
+    pub fn quiet_first(self) -> OutputArgs {
+        OutputArgs { json: self.json && !self.quiet, ..self }
+    }
 }
 
 /// Another machine.

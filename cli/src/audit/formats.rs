@@ -1,6 +1,7 @@
 //! The audit for other programs: SARIF 2.1.0, JUnit, Markdown.
 
-use super::{Audited, text};
+use super::audited::Audited;
+use super::text;
 use crate::terminal::harmless;
 use punctual_formats::{About, Cases};
 use punctual_model::{Finding, State};

@@ -1,133 +1,93 @@
 //! `audit` and `snapshot`: every rule on this machine, a tree of files or a snapshot.
 
 pub mod args;
-pub mod config;
+mod audited;
 mod formats;
 mod plan;
-pub mod profile;
 mod text;
 
-use crate::{document, exit, terminal};
+use crate::args::common::OutputArgs;
+use crate::finish::{Answer, finish};
+use crate::fix;
+use crate::refusal::Refusal;
+use crate::subject::{self, Subject};
+use crate::{document, exit};
 use args::{AuditArgs, AuditFormat, SnapshotArgs};
-use punctual_audit::{Calls, Context, Offers, PlanError, PlanWish, Rules};
-use punctual_machine::{Given, Live, Machine, Overlay, Recorded, Snapshot};
+use audited::Audited;
+use punctual_audit::{Calls, Offers, PlanError, PlanWish, Rules};
+use punctual_machine::{Live, Machine, Overlay, Snapshot};
 use punctual_model::{Finding, Severity, State};
 use punctual_proof::{CallsError, try_out, watch_calls};
-use punctual_units::{CpuList, Nanos, Scheduling};
+use punctual_units::Nanos;
 use serde_json::json;
 use std::process::ExitCode;
 
-/// Why there is no audit: the exit code and a sentence.
-pub type Refused = (u8, String);
-
-/// A finished audit.
-pub struct Audited {
-    /// One a rule.
-    pub findings: Vec<Finding>,
-    /// What it was judged for.
-    pub context: Context,
-    /// Where.
-    pub machine: String,
-}
-
 /// `punctual audit`: 0 where nothing fails, 1 where a rule fails, 3 where something could not be read.
 pub fn audit(args: &AuditArgs) -> ExitCode {
-    let done = match &args.explain {
-        Some(id) => explain(id).map(|text| (0, text)),
-        None if args.fix.is_wanted() => crate::fix::fix(args),
-        None if args.plan_cpus.is_some() => plan_cpus(args).map(|text| (0, text)),
-        None => run(args).map(|audited| (code(&audited.findings), show(args, &audited))),
-    };
-    match done {
-        Ok((code, text)) => {
-            if !args.output.quiet {
-                terminal::print(&text);
-            }
-            ExitCode::from(code)
+    finish("audit", args.output, answer(args))
+}
+
+fn answer(args: &AuditArgs) -> Result<Answer, Refusal> {
+    let (code, text) = match &args.explain {
+        Some(id) => (0, explain(id)?),
+        None if args.fix.is_wanted() => fix::fix(&args.subject, &args.fix, args.output.json)?,
+        None if args.plan_cpus.is_some() => (0, plan_cpus(args)?),
+        None => {
+            let audited = run(args)?;
+            (code(&audited.findings), show(args, &audited))
         }
-        Err((code, what)) => {
-            eprintln!("punctual: {what}");
-            if args.output.json {
-                terminal::print(&(document::document("audit", code, &document::error(&what)) + "\n"));
-            }
-            ExitCode::from(code)
-        }
-    }
-}
-
-fn explain(id: &str) -> Result<String, Refused> {
-    Rules::embedded().explain(id).ok_or_else(|| (exit::USAGE, format!("there is no rule `{id}`")))
-}
-
-/// What is looked at, its name, and what for.
-pub fn look(
-    args: &AuditArgs,
-    rules: &mut Rules,
-    given: Option<&Given>,
-) -> Result<(Box<dyn Machine>, String, Context), Refused> {
-    let (profile, notes) = profile::profile(&args.profile, rules)?;
-    notes.iter().for_each(|note| eprintln!("punctual: not checked: {}", terminal::harmless(note)));
-    let (machine, name): (Box<dyn Machine>, String) = match (&args.root, &args.snapshot) {
-        _ if let Some(given) = given => (Box::new(given.clone()), config::names(given)),
-        (Some(root), _) if root.is_dir() => (Box::new(Live::under(root)), root.display().to_string()),
-        (Some(root), _) => return Err((exit::USAGE, format!("{} is no folder", root.display()))),
-        (_, Some(file)) => (Box::new(open(file)?), file.display().to_string()),
-        _ => (Box::new(Live::new()), "this machine".to_owned()),
     };
-    let context = Context {
-        scheduling: Scheduling::Fifo { priority: args.priority },
-        cpus: args.cpus.clone().unwrap_or_else(|| cpus(machine.as_ref())),
-        profile,
-    };
-    Ok((machine, name, context))
+    Ok(Answer::text(code, if args.output.quiet { String::new() } else { text }))
 }
 
-fn plan_cpus(args: &AuditArgs) -> Result<String, Refused> {
+fn explain(id: &str) -> Result<String, Refusal> {
+    Rules::embedded().explain(id).ok_or_else(|| Refusal::usage(format!("there is no rule `{id}`")))
+}
+
+fn plan_cpus(args: &AuditArgs) -> Result<String, Refusal> {
     let mut rules = Rules::embedded().clone();
-    let (machine, name, context) = look(args, &mut rules, None)?;
+    let Subject { machine, name, context, .. } = subject::look(&args.subject, &mut rules)?;
     let wish = PlanWish { count: args.plan_cpus.unwrap_or(1), near: args.near.clone() };
-    let plan = rules.plan_cpus(machine.as_ref(), &context, &wish).map_err(|error| match error {
-        PlanError::NoDevice { .. } => (exit::USAGE, error.to_string()),
-        _ => (exit::ENVIRONMENT, error.to_string()),
-    })?;
+    let plan = rules
+        .plan_cpus(machine.as_ref(), &context, &wish)
+        .map_err(|error| Refusal::either(matches!(error, PlanError::NoDevice { .. }), error))?;
     if args.output.json {
         return Ok(document::document("audit", 0, &json!({ "machine": name, "plan": plan })) + "\n");
     }
     Ok(plan::text(&plan, &name))
 }
 
-fn run(args: &AuditArgs) -> Result<Audited, Refused> {
+fn run(args: &AuditArgs) -> Result<Audited, Refusal> {
     let mut rules = Rules::embedded().clone();
-    let given = config::given(&args.config)?;
-    let (machine, name, context) = look(args, &mut rules, given.as_ref())?;
+    let Subject { machine, name, context, given } = subject::look(&args.subject, &mut rules)?;
     let before = args.window.map(|_| Snapshot::take(machine.as_ref(), &rules.window_paths()));
-    let calls = args.window.map_or(Ok(None), |window| pass(window, args.pid))?;
+    let calls = args.window.map_or(Ok(None), |window| pass(window, args.subject.pid))?;
     let is_tried = args.probe || args.user.is_some();
     let tried = is_tried.then(|| try_out(args.user.as_deref(), context.scheduling, &context.cpus)).transpose();
-    let tried = tried.map_err(|what| (exit::ENVIRONMENT, what))?;
+    let tried = tried.map_err(Refusal::environment)?;
     let (trial, overlay) = tried.map_or((None, Overlay::default()), |(trial, overlay)| (Some(trial), overlay));
     if let Some(Err(why)) = trial.as_ref().map(|trial| &trial.idle_exit_ns) {
         eprintln!("punctual: what leaving idle costs could not be tried: {why}");
     }
     let before = before.as_ref().map(|before| before as &dyn Machine);
-    let offers = Offers { before, pid: args.pid, calls: calls.as_ref(), trial: trial.as_ref() };
+    let offers = Offers { before, pid: args.subject.pid, calls: calls.as_ref(), trial: trial.as_ref() };
     let mut findings = rules.audit_with(&overlay.over(machine.as_ref()), &context, offers);
     if let Some(given) = &given {
-        config::name_sources(&mut findings, given);
+        subject::name_sources(&mut findings, given);
     }
     Ok(Audited { findings, context, machine: name })
 }
 
 /// Lets the window pass, and records meanwhile what the application asks the kernel for, where that can be traced.
-fn pass(window: Nanos, pid: Option<u32>) -> Result<Option<Calls>, Refused> {
+fn pass(window: Nanos, pid: Option<u32>) -> Result<Option<Calls>, Refusal> {
     let until = punctual_rt::monotonic() + window;
     let calls = match pid {
         Some(pid) => {
-            punctual_uapi::block(&punctual_proof::signals()).map_err(|e| (exit::ENVIRONMENT, e.to_string()))?;
+            punctual_uapi::block(&punctual_proof::signals())?;
             match watch_calls(pid, window) {
                 Ok(calls) => Some(calls),
                 Err(CallsError::Signal(signal)) => {
-                    return Err((exit::of_signal(signal), CallsError::Signal(signal).to_string()));
+                    return Err(Refusal::new(exit::of_signal(signal), CallsError::Signal(signal)));
                 }
                 Err(CallsError::Refused(why)) => {
                     eprintln!("punctual: its system calls are not traced: {why}");
@@ -139,19 +99,6 @@ fn pass(window: Nanos, pid: Option<u32>) -> Result<Option<Calls>, Refused> {
     };
     while punctual_rt::sleep_until(until).is_err() {}
     Ok(calls)
-}
-
-fn open(file: &std::path::Path) -> Result<Recorded, Refused> {
-    let shown = file.display();
-    let opened = std::fs::File::open(file).map_err(|e| (exit::USAGE, format!("cannot read {shown}: {e}")))?;
-    Snapshot::read(opened).map_err(|e| (exit::USAGE, format!("{shown}: {e}")))
-}
-
-/// The isolated CPUs, else all that are online.
-pub fn cpus(machine: &dyn Machine) -> CpuList {
-    let list = |path: &str| machine.read(path).text().and_then(|text| text.parse::<CpuList>().ok()).unwrap_or_default();
-    let isolated = list("/sys/devices/system/cpu/isolated");
-    if isolated.is_empty() { list("/sys/devices/system/cpu/online") } else { isolated }
 }
 
 /// Fail wins over inconclusive; what is only informative decides nothing.
@@ -191,24 +138,17 @@ fn show(args: &AuditArgs, audited: &Audited) -> String {
 
 /// `punctual snapshot FILE`.
 pub fn snapshot(args: &SnapshotArgs) -> ExitCode {
-    match write(args) {
-        Ok(count) => {
-            if args.output.json {
-                let result = json!({ "file": args.file.display().to_string(), "files": count });
-                terminal::print(&(document::document("snapshot", 0, &result) + "\n"));
-            } else if !args.output.quiet {
-                terminal::print(&format!("{count} files in {}\n", args.file.display()));
-            }
-            ExitCode::SUCCESS
-        }
-        Err((code, what)) => {
-            eprintln!("punctual: {what}");
-            ExitCode::from(code)
-        }
-    }
+    // Its document has no place for an error.
+    finish("snapshot", OutputArgs::default(), taken(args))
 }
 
-fn write(args: &SnapshotArgs) -> Result<usize, Refused> {
+fn taken(args: &SnapshotArgs) -> Result<Answer, Refusal> {
+    let (count, file) = (write(args)?, args.file.display());
+    let result = || json!({ "file": file.to_string(), "files": count });
+    Ok(Answer::new(args.output, 0, result, || format!("{count} files in {file}\n")))
+}
+
+fn write(args: &SnapshotArgs) -> Result<usize, Refusal> {
     let shown = args.file.display();
     let rules = Rules::embedded();
     let paths: Vec<String> = rules.iter().flat_map(|rule| rules.paths(rule)).collect();
@@ -216,8 +156,8 @@ fn write(args: &SnapshotArgs) -> Result<usize, Refused> {
     let taken = Snapshot::take(&machine, &paths);
     let scrubbed = Snapshot::scrubbed(taken, &machine, &rules.log_texts());
     let file = std::fs::File::create_new(&args.file).map_err(|e| match e.kind() {
-        std::io::ErrorKind::AlreadyExists => (exit::USAGE, format!("{shown} is already there")),
-        _ => (exit::ENVIRONMENT, format!("cannot make {shown}: {e}")),
+        std::io::ErrorKind::AlreadyExists => Refusal::usage(format!("{shown} is already there")),
+        _ => Refusal::environment(format!("cannot make {shown}: {e}")),
     })?;
-    Snapshot::write(&scrubbed, &paths, file).map_err(|e| (exit::ENVIRONMENT, format!("cannot write {shown}: {e}")))
+    Snapshot::write(&scrubbed, &paths, file).map_err(|e| Refusal::environment(format!("cannot write {shown}: {e}")))
 }

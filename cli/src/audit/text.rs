@@ -1,6 +1,6 @@
 //! The audit for a terminal: what fails first, then what could not be read, then the rest.
 
-use super::Audited;
+use super::audited::Audited;
 use crate::terminal;
 use punctual_model::{Finding, State};
 use punctual_units::Arrange;

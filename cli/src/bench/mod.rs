@@ -2,7 +2,10 @@
 
 pub mod args;
 
-use crate::{document, exit, prove, terminal};
+use crate::exit;
+use crate::finish::{Answer, finish};
+use crate::refusal::Refusal;
+use crate::run_directory::{command_line, numbered};
 use args::{BenchArgs, BenchCommand, BesideArg, NetworkArgs};
 use punctual_bench::{Around, BenchError, Told, WantedQueens};
 use punctual_model::{Bench, BenchPlan, Beside, NetworkSettings, Outcome};
@@ -10,7 +13,7 @@ use punctual_report as report;
 use punctual_uapi::{self as uapi, Sig, SignalSet, Waited};
 use punctual_units::Nanos;
 use std::io::IsTerminal;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
@@ -24,23 +27,21 @@ const COUNTS: u64 = 10;
 /// `punctual bench`: 0 measured, 1 a wrong result, 2 wrong usage, 3 not all of it, 4 the environment, 128+n a signal.
 pub fn bench(command: &BenchCommand) -> ExitCode {
     let (name, args) = axis(command);
-    match measure(command, name, args) {
-        Ok((bench, out, signal)) => {
-            let code = match (punctual_bench::outcome(&bench), signal) {
-                (Outcome::Fail, _) => exit::FAILED,
-                (outcome, None) => exit::of_outcome(outcome),
-                (_, Some(signal)) => exit::of_signal(signal),
-            };
-            tell(args, &bench, &out, code)
-        }
-        Err((code, why)) => {
-            eprintln!("punctual: {why}");
-            if args.output.json && !args.output.quiet {
-                terminal::print(&(document::document("bench", code, &document::error(&why)) + "\n"));
-            }
-            ExitCode::from(code)
-        }
-    }
+    finish("bench", args.output.quiet_first(), answer(command, name, args))
+}
+
+fn answer(command: &BenchCommand, name: &str, args: &BenchArgs) -> Result<Answer, Refusal> {
+    let (bench, out, signal) = measure(command, name, args)?;
+    let code = match (punctual_bench::outcome(&bench), signal) {
+        (Outcome::Fail, _) => exit::FAILED,
+        (outcome, None) => exit::of_outcome(outcome),
+        (_, Some(signal)) => exit::of_signal(signal),
+    };
+    let text = || format!("{}\nrun directory: {}\n", report::bench_text(&bench), out.display());
+    let early = bench
+        .interrupted
+        .then(|| format!("ended early; go on with: punctual bench {} --resume {}", name_of(&bench), out.display()));
+    Ok(Answer::new(args.output.quiet_first(), code, || &bench, text).with_notes(early))
 }
 
 fn axis(command: &BenchCommand) -> (&'static str, &BenchArgs) {
@@ -86,17 +87,16 @@ fn network(args: &NetworkArgs) -> NetworkSettings {
 type Measured = (Bench, PathBuf, Option<Sig>);
 
 /// Runs it, with a thread that hears signals.
-fn measure(command: &BenchCommand, name: &str, args: &BenchArgs) -> Result<Measured, (u8, String)> {
+fn measure(command: &BenchCommand, name: &str, args: &BenchArgs) -> Result<Measured, Refusal> {
     let signals = SignalSet::new(&[Sig::Hup, Sig::Int, Sig::Quit, Sig::Term]);
-    uapi::block(&signals).map_err(|e| (exit::ENVIRONMENT, e.to_string()))?;
+    uapi::block(&signals)?;
     let out = match (&args.resume, &args.out) {
         (Some(resumed), _) => resumed.clone(),
         (None, Some(out)) => out.clone(),
-        (None, None) => prove::numbered(&format!("bench-{name}")),
+        (None, None) => numbered(&format!("bench-{name}")),
     };
-    let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     let (stop, done, caught) = (AtomicBool::new(false), AtomicBool::new(false), OnceLock::new());
-    let around = Around { command: words, stop: &stop, signal: &caught };
+    let around = Around { command: command_line(), stop: &stop, signal: &caught };
     let mut progress = Progress::new(args);
     let bench = std::thread::scope(|scope| {
         scope.spawn(|| listen(&signals, &stop, &caught, &done));
@@ -109,8 +109,7 @@ fn measure(command: &BenchCommand, name: &str, args: &BenchArgs) -> Result<Measu
         bench
     });
     progress.clear();
-    let code = |e: &BenchError| if e.is_usage() { exit::USAGE } else { exit::ENVIRONMENT };
-    let bench = bench.map_err(|e| (code(&e), e.to_string()))?;
+    let bench = bench.map_err(|e| Refusal::either(e.is_usage(), e))?;
     Ok((bench, out, caught.get().copied()))
 }
 
@@ -164,21 +163,6 @@ impl Progress {
             eprint!("\r\x1b[K");
         }
     }
-}
-
-fn tell(args: &BenchArgs, bench: &Bench, out: &Path, code: u8) -> ExitCode {
-    if bench.interrupted {
-        eprintln!("punctual: ended early; go on with: punctual bench {} --resume {}", name_of(bench), out.display());
-    }
-    if args.output.quiet {
-        return ExitCode::from(code);
-    }
-    let text = match args.output.json {
-        true => document::document_of("bench", code, bench) + "\n",
-        false => format!("{}\nrun directory: {}\n", report::bench_text(bench), out.display()),
-    };
-    terminal::print(&text);
-    ExitCode::from(code)
 }
 
 /// The word of the command line for an axis.

@@ -1,7 +1,12 @@
 //! `compare --experiment`: two kernels over several boots, in turns, and compared at the end.
 
 use super::args::CompareArgs;
-use crate::{args, exit, lab, terminal};
+use super::runs;
+use crate::args::common::OutputArgs;
+use crate::args::{Arguments, Command as Asked};
+use crate::finish::finish;
+use crate::refusal::Refusal;
+use crate::{exit, lab, terminal};
 use clap::Parser;
 use punctual_compare::experiment::{Experiment, Next, SCHEMA};
 use std::fs;
@@ -12,18 +17,10 @@ const PLAN: &str = "experiment.json";
 
 /// Plans, measures this boot if its turn has come, and says what to boot next; once all are measured, compares.
 pub fn run(args: &CompareArgs, folder: &Path) -> ExitCode {
-    match step(args, folder) {
-        Ok(code) => code,
-        Err((code, message)) => {
-            eprintln!("punctual: {message}");
-            ExitCode::from(code)
-        }
-    }
+    step(args, folder).unwrap_or_else(|refusal| finish("compare", OutputArgs::default(), Err(refusal)))
 }
 
-type Failed = (u8, String);
-
-fn step(args: &CompareArgs, folder: &Path) -> Result<ExitCode, Failed> {
+fn step(args: &CompareArgs, folder: &Path) -> Result<ExitCode, Refusal> {
     let kernels = kernels(args)?;
     if args.lab {
         return in_lab(args, folder, kernels);
@@ -48,45 +45,44 @@ fn step(args: &CompareArgs, folder: &Path) -> Result<ExitCode, Failed> {
 }
 
 /// None to go on with a plan, or both.
-fn kernels(args: &CompareArgs) -> Result<Option<[String; 2]>, Failed> {
+fn kernels(args: &CompareArgs) -> Result<Option<[String; 2]>, Refusal> {
     let names: Vec<String> = args.groups.iter().map(|g| g.to_string_lossy().into_owned()).collect();
     match <[String; 2]>::try_from(names) {
         Ok(both) if both[0] != both[1] => Ok(Some(both)),
-        Ok(_) => Err((exit::USAGE, "an experiment takes two different kernels: name two releases (`uname -r`)".into())),
+        Ok(_) => Err(Refusal::usage("an experiment takes two different kernels: name two releases (`uname -r`)")),
         Err(names) if names.is_empty() => Ok(None),
-        Err(_) => Err((
-            exit::USAGE,
-            "an experiment takes two kernels: `punctual compare --experiment DIR RELEASE RELEASE`".into(),
-        )),
+        Err(_) => {
+            Err(Refusal::usage("an experiment takes two kernels: `punctual compare --experiment DIR RELEASE RELEASE`"))
+        }
     }
 }
 
 /// A new plan, or the one in the folder.
-fn plan(args: &CompareArgs, folder: &Path, kernels: Option<[String; 2]>) -> Result<Experiment, Failed> {
+fn plan(args: &CompareArgs, folder: &Path, kernels: Option<[String; 2]>) -> Result<Experiment, Refusal> {
     let path = folder.join(PLAN);
     let place = path.display();
     match (fs::read(&path), kernels) {
-        (Ok(_), Some(_)) => Err((
-            exit::USAGE,
-            format!("{place} is there: go on with `punctual compare --experiment {}`", folder.display()),
-        )),
+        (Ok(_), Some(_)) => Err(Refusal::usage(format!(
+            "{place} is there: go on with `punctual compare --experiment {}`",
+            folder.display()
+        ))),
         (Ok(content), None) => {
             let read: Experiment =
-                serde_json::from_slice(&content).map_err(|e| (exit::USAGE, format!("{place}: {e}")))?;
+                serde_json::from_slice(&content).map_err(|e| Refusal::usage(format!("{place}: {e}")))?;
             if read.schema == SCHEMA {
                 Ok(read)
             } else {
-                Err((exit::USAGE, format!("{place}: {} is not {SCHEMA}", read.schema)))
+                Err(Refusal::usage(format!("{place}: {} is not {SCHEMA}", read.schema)))
             }
         }
         (Err(e), None) => {
             let advice =
                 "name two kernels to plan one: `punctual compare --experiment DIR RELEASE RELEASE -- MEASURE OPTIONS`";
-            Err((exit::USAGE, format!("cannot read {place}: {e}; {advice}")))
+            Err(Refusal::usage(format!("cannot read {place}: {e}; {advice}")))
         }
         (Err(_), Some(kernels)) => {
             let experiment = Experiment::plan(kernels, args.pairs, args.measure.clone());
-            fs::create_dir_all(folder).map_err(|e| (exit::ENVIRONMENT, format!("{}: {e}", folder.display())))?;
+            fs::create_dir_all(folder).map_err(|e| Refusal::environment(format!("{}: {e}", folder.display())))?;
             save(folder, &experiment)?;
             Ok(experiment)
         }
@@ -94,36 +90,35 @@ fn plan(args: &CompareArgs, folder: &Path, kernels: Option<[String; 2]>) -> Resu
 }
 
 /// Written aside, synced, renamed.
-fn save(folder: &Path, experiment: &Experiment) -> Result<(), Failed> {
+fn save(folder: &Path, experiment: &Experiment) -> Result<(), Refusal> {
     let (path, aside) = (folder.join(PLAN), folder.join(format!(".{PLAN}.tmp")));
-    let failed = |e: std::io::Error| (exit::ENVIRONMENT, format!("cannot write {}: {e}", path.display()));
+    let failed = |e: std::io::Error| Refusal::environment(format!("cannot write {}: {e}", path.display()));
     let text = serde_json::to_string_pretty(experiment).map_err(|e| failed(e.into()))?;
     fs::write(&aside, text + "\n").map_err(failed)?;
     fs::File::open(&aside).and_then(|file| file.sync_all()).map_err(failed)?;
     fs::rename(&aside, &path).map_err(failed)
 }
 
-fn fact(path: &str) -> Result<String, Failed> {
-    let text = fs::read_to_string(path).map_err(|e| (exit::ENVIRONMENT, format!("cannot read {path}: {e}")))?;
+fn fact(path: &str) -> Result<String, Refusal> {
+    let text = fs::read_to_string(path).map_err(|e| Refusal::environment(format!("cannot read {path}: {e}")))?;
     Ok(text.trim().to_owned())
 }
 
 /// `punctual measure` in this boot. What an earlier try left half done is moved aside.
-fn measure(folder: &Path, experiment: &Experiment, step: usize) -> Result<(), Failed> {
+fn measure(folder: &Path, experiment: &Experiment, step: usize) -> Result<(), Refusal> {
     let out = folder.join(experiment.folder(step));
-    let environment = |what: String| (exit::ENVIRONMENT, what);
     if out.exists() {
         let aside = folder.join(format!("{}-broken-off-{}", experiment.folder(step), std::process::id()));
-        fs::rename(&out, &aside).map_err(|e| environment(format!("{}: {e}", out.display())))?;
+        fs::rename(&out, &aside).map_err(|e| Refusal::environment(format!("{}: {e}", out.display())))?;
     }
-    let own = std::env::current_exe().map_err(|e| environment(format!("cannot find this program: {e}")))?;
+    let own = std::env::current_exe().map_err(|e| Refusal::environment(format!("cannot find this program: {e}")))?;
     let status =
         Command::new(own).arg("measure").args(&experiment.measure).arg("--out").arg(&out).arg("--quiet").status();
-    let status = status.map_err(|e| environment(format!("cannot start `punctual measure`: {e}")))?;
+    let status = status.map_err(|e| Refusal::environment(format!("cannot start `punctual measure`: {e}")))?;
     let complete = punctual_rundir::read_brief(&out).is_ok_and(|r| r.run.complete);
     match complete {
         true => Ok(()),
-        false => Err(environment(format!(
+        false => Err(Refusal::environment(format!(
             "`punctual measure` did not end as planned ({status}); the boot can be measured again"
         ))),
     }
@@ -134,7 +129,7 @@ fn say(args: &CompareArgs, folder: &Path, experiment: &Experiment, kernel: &str)
     if args.output.quiet {
         return;
     }
-    terminal::print(&format!(
+    terminal::print(format!(
         "{done} of {} boots measured. Boot {kernel}, then: punctual compare --experiment {}\n",
         experiment.steps.len(),
         folder.display()
@@ -142,27 +137,27 @@ fn say(args: &CompareArgs, folder: &Path, experiment: &Experiment, kernel: &str)
 }
 
 /// All boots are measured: the comparison, and comparison.html beside the runs.
-fn compare(args: &CompareArgs, folder: &Path, experiment: &Experiment) -> Result<ExitCode, Failed> {
+fn compare(args: &CompareArgs, folder: &Path, experiment: &Experiment) -> Result<ExitCode, Refusal> {
     let list = |kernel: usize| experiment.runs(kernel).map(|run| folder.join(run)).collect::<Vec<_>>();
     let again = CompareArgs { groups: list(0), vs: list(1), experiment: None, ..args.clone() };
     let page = folder.join("comparison.html");
     if !page.exists() {
-        super::page(&again, &page).map_err(|message| (exit::ENVIRONMENT, message))?;
+        runs::page(&again, &page)?;
     }
-    Ok(super::compare(&again))
+    Ok(runs::run(&again))
 }
 
 /// Both kernels in QEMU: `punctual lab compare`, each boot with a seed of its own.
-fn in_lab(args: &CompareArgs, folder: &Path, kernels: Option<[String; 2]>) -> Result<ExitCode, Failed> {
-    let [a, b] = kernels.ok_or((exit::USAGE, "name the two kernels, as for `punctual lab compare`".to_owned()))?;
+fn in_lab(args: &CompareArgs, folder: &Path, kernels: Option<[String; 2]>) -> Result<ExitCode, Refusal> {
+    let [a, b] = kernels.ok_or_else(|| Refusal::usage("name the two kernels, as for `punctual lab compare`"))?;
     let boots = args.pairs.to_string();
     let out = folder.display().to_string();
     let words = ["punctual", "lab", "compare", &a, &b, "--boots", &boots, "--out", &out].map(str::to_owned);
     let json = args.output.json.then(|| "--json".to_owned());
     let all = words.into_iter().chain(json).chain(args.measure.iter().cloned());
-    match args::Arguments::try_parse_from(all) {
-        Ok(args::Arguments { command: args::Command::Lab(command) }) => Ok(lab::run(&command)),
-        Ok(_) => Err((exit::USAGE, "not a command of the lab".into())),
+    match Arguments::try_parse_from(all) {
+        Ok(Arguments { command: Asked::Lab(command) }) => Ok(lab::run(&command)),
+        Ok(_) => Err(Refusal::usage("not a command of the lab")),
         Err(e) => Ok(exit::of_clap(&e)),
     }
 }

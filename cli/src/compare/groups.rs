@@ -65,8 +65,11 @@ fn group(list: &[PathBuf], args: &CompareArgs) -> Result<Runs, String> {
         match path.is_dir() {
             true => runs.extend(folder(path)?),
             false => {
-                let read = import::recording(std::slice::from_ref(path), None, args.told);
-                runs.push((path.clone(), read.map_err(|_| format!("{} cannot be compared", path.display()))?));
+                let read = import::recording(std::slice::from_ref(path), None, args.told).map_err(|refusal| {
+                    eprintln!("punctual: {}", refusal.message);
+                    format!("{} cannot be compared", path.display())
+                })?;
+                runs.push((path.clone(), read));
             }
         }
     }

@@ -2,7 +2,11 @@
 
 pub mod args;
 
-use crate::{document, exit, prove, terminal};
+use crate::args::common::OutputArgs;
+use crate::exit;
+use crate::finish::{Answer, finish};
+use crate::refusal::Refusal;
+use crate::run_directory::{command_line, numbered};
 use args::{BackendArg, EventsArgs, FormatArg};
 use punctual_events::{Backend, COKERNELS, Mock, NotRun, Posix, Settings, Surroundings, TESTS, Wires};
 use punctual_machine as machine;
@@ -17,68 +21,54 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// `punctual events`: 0 every promise kept in every test, 1 one broken, 3 not all could be shown, 4 nothing could.
 pub fn events(args: &EventsArgs) -> ExitCode {
-    if args.list {
-        return list();
-    }
-    match measure(args) {
-        Ok((suite, signal)) => {
-            let outcome = punctual_events::outcome(&suite);
-            let code = signal.map_or(exit::of_outcome(outcome), exit::of_signal);
-            tell(args, &suite, outcome, code);
-            ExitCode::from(code)
-        }
-        Err((code, why)) => {
-            eprintln!("punctual: {why}");
-            if is_json(args) {
-                terminal::print(&(document::document("events", code, &document::error(&why)) + "\n"));
-            }
-            ExitCode::from(code)
-        }
-    }
+    let json = args.output.json || args.format == FormatArg::Json;
+    let output = OutputArgs { json, ..args.output }.quiet_first();
+    finish("events", output, if args.list { Ok(list()) } else { answer(args, output) })
 }
 
-fn is_json(args: &EventsArgs) -> bool {
-    !args.output.quiet && (args.output.json || args.format == FormatArg::Json)
-}
-
-fn list() -> ExitCode {
+fn list() -> Answer {
     let line = |test: &punctual_events::Test| format!("{:<15} {:<22} {}\n", test.name, test.promise.name(), test.about);
-    terminal::print(&TESTS.iter().map(line).collect::<String>());
-    ExitCode::SUCCESS
+    Answer::text(0, TESTS.iter().map(line).collect::<String>())
+}
+
+fn answer(args: &EventsArgs, output: OutputArgs) -> Result<Answer, Refusal> {
+    let (suite, signal) = measure(args)?;
+    let outcome = punctual_events::outcome(&suite);
+    let code = signal.map_or(exit::of_outcome(outcome), exit::of_signal);
+    Ok(Answer::new(output, code, || &suite, || text(&suite, outcome)))
 }
 
 /// Runs it, with a thread that hears signals.
-fn measure(args: &EventsArgs) -> Result<(Suite, Option<Sig>), (u8, String)> {
-    let environment = |e: &dyn std::fmt::Display| (exit::ENVIRONMENT, e.to_string());
+fn measure(args: &EventsArgs) -> Result<(Suite, Option<Sig>), Refusal> {
     let signals = SignalSet::new(&[Sig::Hup, Sig::Int, Sig::Quit, Sig::Term]);
-    uapi::block(&signals).map_err(|e| environment(&e))?;
+    uapi::block(&signals)?;
     let tests = if args.tests.is_empty() { TESTS.to_vec() } else { args.tests.clone() };
     if args.duration == Nanos::ZERO || args.duration > Nanos::from_secs(366 * 86_400) {
-        return Err((exit::USAGE, "--duration: more than nothing, and a year at most".into()));
+        return Err(Refusal::usage("--duration: more than nothing, and a year at most"));
     }
     let cpu = args.cpu.map(CpuId);
     if let Some(cpu) = cpu {
-        let allowed = uapi::affinity(0).map_err(|e| environment(&e))?;
+        let allowed = uapi::affinity(0)?;
         if !allowed.contains(cpu) {
-            return Err((exit::USAGE, format!("--cpu {cpu}: this process may run on {allowed} (taskset -cp $$)")));
+            return Err(Refusal::usage(format!("--cpu {cpu}: this process may run on {allowed} (taskset -cp $$)")));
         }
     }
     let settings = Settings { tests, duration: args.duration, deadline: args.deadline, priority: args.priority, cpu };
     let mut backend = backend(args)?;
-    let default = || prove::numbered(&format!("events-{}", backend.name()));
+    let default = || numbered(&format!("events-{}", backend.name()));
     let out = args.out.clone().unwrap_or_else(default);
-    let command = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     let stop = AtomicBool::new(false);
     let (done, caught) = (AtomicBool::new(false), OnceLock::new());
     let machine = machine::facts(&machine::Live::new());
-    let around = Surroundings { under: &args.under, out: &out, command, stop: &stop, machine, signal: &caught };
+    let around =
+        Surroundings { under: &args.under, out: &out, command: command_line(), stop: &stop, machine, signal: &caught };
     let (suite, signal) = std::thread::scope(|s| {
         let listener = s.spawn(|| listen(&signals, &stop, &caught, &done));
         let suite = punctual_events::suite(&mut *backend, &settings, &around, &mut |result| progress(args, result));
         done.store(true, Relaxed);
         (suite, listener.join().ok().flatten())
     });
-    Ok((suite.map_err(|e| environment(&e))?, signal))
+    Ok((suite.map_err(Refusal::environment)?, signal))
 }
 
 /// Until it is done: a signal ends the suite after the event that runs.
@@ -94,13 +84,12 @@ fn listen(signals: &SignalSet, stop: &AtomicBool, caught: &OnceLock<Sig>, done: 
     None
 }
 
-fn backend(args: &EventsArgs) -> Result<Box<dyn Backend>, (u8, String)> {
+fn backend(args: &EventsArgs) -> Result<Box<dyn Backend>, Refusal> {
     match args.backend {
         BackendArg::Mock => Ok(Box::new(Mock::new(args.seed, args.faults))),
         BackendArg::Posix => {
             let wires = Wires { gpio: args.gpio.clone(), serial: args.serial.clone() };
-            let posix = Posix::new(args.priority, wires).map_err(|e| (exit::ENVIRONMENT, e.to_string()))?;
-            Ok(Box::new(posix))
+            Ok(Box::new(Posix::new(args.priority, wires).map_err(Refusal::environment)?))
         }
         BackendArg::Xenomai => cokernel("xenomai"),
         BackendArg::Evl => cokernel("evl"),
@@ -109,13 +98,15 @@ fn backend(args: &EventsArgs) -> Result<Box<dyn Backend>, (u8, String)> {
 }
 
 /// Its adapter, built here; where its tools are missing nothing can be concluded.
-fn cokernel(name: &str) -> Result<Box<dyn Backend>, (u8, String)> {
+fn cokernel(name: &str) -> Result<Box<dyn Backend>, Refusal> {
     let known = COKERNELS.iter().find(|cokernel| cokernel.name == name);
-    let cokernel = known.ok_or_else(|| (exit::USAGE, format!("{name}: no such co-kernel")))?;
+    let cokernel = known.ok_or_else(|| Refusal::usage(format!("{name}: no such co-kernel")))?;
     match cokernel.start() {
         Ok(adapter) => Ok(Box::new(adapter)),
-        Err(NotRun::Unsupported(why)) => Err((exit::INCONCLUSIVE, format!("{name} is not available here: {why}"))),
-        Err(NotRun::Failed(why)) => Err((exit::ENVIRONMENT, why)),
+        Err(NotRun::Unsupported(why)) => {
+            Err(Refusal::new(exit::INCONCLUSIVE, format!("{name} is not available here: {why}")))
+        }
+        Err(NotRun::Failed(why)) => Err(Refusal::environment(why)),
     }
 }
 
@@ -126,18 +117,11 @@ fn progress(args: &EventsArgs, result: &SuiteResult) {
     }
 }
 
-fn tell(args: &EventsArgs, suite: &Suite, outcome: Outcome, code: u8) {
-    if args.output.quiet {
-        return;
-    }
-    if is_json(args) {
-        terminal::print(&(document::document_of("events", code, suite) + "\n"));
-        return;
-    }
+fn text(suite: &Suite, outcome: Outcome) -> String {
     let verdict = match outcome {
         Outcome::Pass => "PASS: every promise was kept in every test\n",
         Outcome::Fail => "FAIL: a promise was broken\n",
         Outcome::Inconclusive => "INCONCLUSIVE: no promise was broken, but not everything could be shown here\n",
     };
-    terminal::print(&format!("{}\n{verdict}", report::suite_text(suite)));
+    format!("{}\n{verdict}", report::suite_text(suite))
 }

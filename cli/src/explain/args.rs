@@ -3,6 +3,7 @@
 use crate::args::common::OutputArgs;
 use crate::prove::args::RunArgs;
 use clap::Args;
+use punctual_explain::{Options, Victims};
 use punctual_units::Nanos;
 use std::path::PathBuf;
 
@@ -64,4 +65,26 @@ pub struct ExplainArgs {
     pub run: RunArgs,
     #[command(flatten)]
     pub output: OutputArgs,
+}
+
+impl ExplainArgs {
+    /// Whose wakeups.
+    pub fn victims(&self) -> Victims {
+        match (&self.task, self.all_rt) {
+            (Some(task), _) => task.parse().map_or_else(|_| Victims::Comm(task.clone()), Victims::Tid),
+            (None, true) => Victims::AllRealTime,
+            (None, false) => Victims::Measuring,
+        }
+    }
+
+    /// What to explain, and how much of it.
+    pub fn options(&self) -> Options {
+        Options {
+            victims: self.victims(),
+            most: self.most.into(),
+            threshold_ns: self.threshold.map(|t| t.0),
+            cycles: self.cycle,
+            ..Options::default()
+        }
+    }
 }

@@ -1,7 +1,8 @@
 //! What an explanation can be written as besides sentences.
 
-use super::Found;
 use super::args::ExplainArgs;
+use super::found::Found;
+use super::trace;
 use crate::{new_file, terminal};
 use punctual_explain::{Explanation, Timeline};
 use punctual_formats::{BundleHead, Written, bundle};
@@ -18,15 +19,15 @@ pub fn files(args: &ExplainArgs, found: &Found) -> Result<(), String> {
         new_file::write(path, |out| out.write_all(page.as_bytes()))?;
     }
     if let Some(path) = &args.bundle {
-        let trace = found.trace.as_ref().ok_or(NOT_KEPT)?;
+        let file = found.trace.as_ref().ok_or(NOT_KEPT)?;
         let victim = explanation.victims.first().ok_or("no late wakeup to write a bundle of")?;
-        let head = BundleHead { kernel: None, policies: super::facts(trace).policies.into_iter().collect() };
-        let mut source = super::open(trace)?;
+        let head = BundleHead { kernel: None, policies: trace::facts(file).policies.into_iter().collect() };
+        let mut source = trace::open(file)?;
         new_file::write(path, |out| bundle(source.as_mut(), victim, &head, out))?;
     }
     if let Some(path) = &args.perfetto {
-        let trace = found.trace.as_ref().ok_or(NOT_KEPT)?;
-        let mut source = super::open(trace)?;
+        let file = found.trace.as_ref().ok_or(NOT_KEPT)?;
+        let mut source = trace::open(file)?;
         let written = new_file::write(path, |out| punctual_formats::perfetto(source.as_mut(), explanation, out))?;
         if !args.output.quiet {
             eprintln!(
@@ -60,10 +61,10 @@ pub fn perfetto_of_run(root: &Path) -> Result<(Vec<u8>, Written), String> {
     let found = super::run::found(root)?;
     let why = found.explanation.notes.join("; ");
     let none = || format!("{} has no trace of a late wakeup; measure with --trace always. {why}", root.display());
-    let trace = found.trace.as_ref().ok_or_else(none)?;
-    let mut source = super::open(trace)?;
+    let file = found.trace.as_ref().ok_or_else(none)?;
+    let mut source = trace::open(file)?;
     let mut bytes = Vec::new();
     let written = punctual_formats::perfetto(source.as_mut(), &found.explanation, &mut bytes)
-        .map_err(|e| format!("cannot read {}: {e}", trace.display()))?;
+        .map_err(|e| format!("cannot read {}: {e}", file.display()))?;
     Ok((bytes, written))
 }

@@ -2,35 +2,32 @@
 
 use super::args::ExplainArgs;
 use crate::args::common::WhenArg;
-use crate::{document, exit, terminal};
+use crate::exit;
+use crate::finish::Answer;
+use crate::refusal::Refusal;
+use crate::terminal::harmless;
 use punctual_model::{ExplainedGap, GapCpu, GapFinding, Hardware, SpanKind};
-use punctual_proof::{self as proof, HardwareOptions, Looked, ProofError};
+use punctual_proof::{self as proof, HardwareOptions, Looked};
 use punctual_units::Nanos;
-use serde_json::json;
-use std::process::ExitCode;
 
 /// How long is looked without `--duration`, and what is a gap without `--threshold`.
 const DURATION: Nanos = Nanos::from_secs(10);
 const THRESHOLD: Nanos = Nanos::from_micros(10);
 
-/// What its document is named after, also where it was refused.
-pub const DOCUMENT: &str = "explain-hardware";
-
 /// 0 where it looked, whatever it found; 3 where it could look at too little; 4 where it was refused.
-pub fn explain(args: &ExplainArgs) -> ExitCode {
-    match looked(args) {
-        Ok(looked) => show(args, &looked),
-        Err((code, what)) => super::refuse(args, code, &what),
-    }
+pub fn explain(args: &ExplainArgs) -> Result<Answer, Refusal> {
+    let Looked { hardware, signal } = looked(args)?;
+    let enough = if hardware.narrowed.is_empty() { 0 } else { exit::INCONCLUSIVE };
+    let code = signal.map_or(enough, exit::of_signal);
+    Ok(Answer::new(args.output, code, || &hardware, || harmless(&text(&hardware, args.most.into()))))
 }
 
-fn looked(args: &ExplainArgs) -> Result<Looked, (u8, String)> {
-    let failed = |e: ProofError| (exit::of_error(&e), e.to_string());
+fn looked(args: &ExplainArgs) -> Result<Looked, Refusal> {
     let threshold = args.threshold.unwrap_or(THRESHOLD);
     if threshold < Nanos::from_micros(1) {
-        return Err((exit::USAGE, "a threshold below 1us would call the reading of the clock itself a gap".into()));
+        return Err(Refusal::usage("a threshold below 1us would call the reading of the clock itself a gap"));
     }
-    punctual_uapi::block(&proof::signals()).map_err(|e| failed(e.into()))?;
+    punctual_uapi::block(&proof::signals())?;
     let options = HardwareOptions {
         cpus: args.run.cpus.clone(),
         duration: args.run.duration.unwrap_or(DURATION),
@@ -40,19 +37,7 @@ fn looked(args: &ExplainArgs) -> Result<Looked, (u8, String)> {
         buffer_kb: args.run.trace_buffer,
         hwlat: args.hwlat,
     };
-    proof::hardware(&options).map_err(failed)
-}
-
-fn show(args: &ExplainArgs, looked: &Looked) -> ExitCode {
-    let Looked { hardware, signal } = looked;
-    let enough = if hardware.narrowed.is_empty() { 0 } else { exit::INCONCLUSIVE };
-    let code = signal.map_or(enough, |signal| 128 + signal.number() as u8);
-    if args.output.json {
-        terminal::print(&(document::document(DOCUMENT, code, &json!(hardware)) + "\n"));
-    } else if !args.output.quiet {
-        terminal::print(&terminal::harmless(&text(hardware, args.most.into())));
-    }
-    ExitCode::from(code)
+    Ok(proof::hardware(&options)?)
 }
 
 /// Findings first, then what they rest on.

@@ -1,30 +1,30 @@
 //! This machine, now.
 
 use super::args::ExplainArgs;
-use super::{Found, run};
+use super::found::Found;
+use super::run;
 use crate::args::common::WhenArg;
+use crate::refusal::Refusal;
 use crate::{exit, progress, prove, terminal};
 use punctual_explain::Victims;
-use punctual_proof::{self as proof, LiveOptions, ProofError, When};
+use punctual_proof::{self as proof, LiveOptions, When};
 use punctual_units::Nanos;
 
 /// How long is measured or watched without `--duration`.
 const DURATION: Nanos = Nanos::from_secs(10);
 
 /// Measures with a trace, or watches the threads that were named.
-pub fn found(args: &ExplainArgs, started: Nanos) -> Result<Found, (u8, String)> {
-    let failed = |e: ProofError| (exit::of_error(&e), e.to_string());
-    punctual_uapi::block(&proof::signals()).map_err(|e| failed(e.into()))?;
-    match super::victims(args) {
+pub fn found(args: &ExplainArgs, started: Nanos) -> Result<Found, Refusal> {
+    punctual_uapi::block(&proof::signals())?;
+    match args.victims() {
         Victims::Measuring if args.tracer.is_none() => measured(args, started),
         _ => watched(args),
     }
 }
 
-fn measured(args: &ExplainArgs, started: Nanos) -> Result<Found, (u8, String)> {
-    let failed = |e: ProofError| (exit::of_error(&e), e.to_string());
+fn measured(args: &ExplainArgs, started: Nanos) -> Result<Found, Refusal> {
     if args.run.trace == Some(WhenArg::Never) {
-        return Err((exit::USAGE, "nothing can be explained live without a trace: leave out --trace never".into()));
+        return Err(Refusal::usage("nothing can be explained live without a trace: leave out --trace never"));
     }
     let mut options = prove::options(&args.run, started);
     options.trace.when = When::Always;
@@ -32,34 +32,32 @@ fn measured(args: &ExplainArgs, started: Nanos) -> Result<Found, (u8, String)> {
     if options.loads.is_empty() {
         options.loads = vec!["idle".into()];
     }
-    let done = progress::shown(&options, args.output.quiet, |observer| proof::measure(&options, observer));
-    let done = done.map_err(failed)?;
+    let done = progress::shown(&options, args.output.quiet, |observer| proof::measure(&options, observer))?;
     if let Some(what) = &done.error {
         eprintln!("punctual: {what}");
     }
     let name = done.root.display().to_string();
     if !args.output.quiet && !args.output.json {
-        terminal::print(&format!("Run directory: {name}\n"));
+        terminal::print(format!("Run directory: {name}\n"));
     }
-    let code = done.signal.map(|signal| 128 + signal.number() as u8);
+    let code = done.signal.map(exit::of_signal);
     Ok(Found { code, ..run::of_recording(done.recording, &done.root, name) })
 }
 
-fn watched(args: &ExplainArgs) -> Result<Found, (u8, String)> {
-    let failed = |e: ProofError| (exit::of_error(&e), e.to_string());
+fn watched(args: &ExplainArgs) -> Result<Found, Refusal> {
     if args.timeline || args.html.is_some() || args.perfetto.is_some() {
         let what = "a picture takes a second look at the trace, and none is kept of threads that are watched: leave out --task, or \
                     record with trace-cmd and explain that file";
-        return Err((exit::USAGE, what.into()));
+        return Err(Refusal::usage(what));
     }
     let options = LiveOptions {
-        what: super::options(args),
+        what: args.options(),
         duration: args.run.duration.unwrap_or(DURATION),
         stop_at: args.threshold.filter(|_| args.stop),
         tracer: args.tracer.clone(),
         trace: prove::options(&args.run, Nanos::ZERO).trace,
     };
-    let seen = proof::live(&options).map_err(failed)?;
+    let seen = proof::live(&options)?;
     let mut explanation = seen.explanation;
     explanation.notes.push(format!("{} events of this machine in {}", seen.events, seen.took));
     Ok(Found {
@@ -69,6 +67,6 @@ fn watched(args: &ExplainArgs) -> Result<Found, (u8, String)> {
         format: "ring-buffer pages".into(),
         name: "this machine".into(),
         trace: None,
-        code: seen.signal.map(|signal| 128 + signal.number() as u8),
+        code: seen.signal.map(exit::of_signal),
     })
 }

@@ -1,6 +1,6 @@
 //! The causes that the traces of a run show.
 
-use super::Found;
+use super::found::Found;
 use punctual_explain::Explanation;
 use punctual_model::Recording;
 use punctual_rundir as rundir;

@@ -2,6 +2,7 @@
 
 use crate::args::common::OutputArgs;
 use clap::Args;
+use punctual_fix::FixOptions;
 use punctual_units::Nanos;
 
 /// What `audit` may do besides telling.
@@ -37,6 +38,16 @@ impl FixArgs {
     /// Is anything to be changed or shown?
     pub fn is_wanted(&self) -> bool {
         self.fix.is_some() || self.dry_run.is_some()
+    }
+
+    /// How fixes are carried out.
+    pub fn options(&self) -> FixOptions {
+        let seconds = |time: Nanos| time.0.div_ceil(1_000_000_000);
+        FixOptions {
+            confirm_within_s: self.confirm.map(seconds),
+            look_again_s: seconds(self.look_again),
+            i_know: self.i_know,
+        }
     }
 
     /// The rules that were named.

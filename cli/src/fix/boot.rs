@@ -1,8 +1,7 @@
 //! Kernel parameters: for good, tried in one boot, and kept after it.
 
-use super::folder;
-use crate::audit::Refused;
-use crate::exit;
+use super::journal::folder;
+use crate::refusal::Refusal;
 use punctual_fix::{
     BOOT_RULE, FixOptions, Fixed, How, Journal, Outcome, Parameters, Plan, System, TRIAL_RULE, Told, Tried,
 };
@@ -26,20 +25,20 @@ pub enum Stage {
 ///
 /// # Errors
 /// A trial is prepared and this is not its boot: it failed, or was never booted.
-pub fn stage(sys: &dyn System, persist: bool, trial: bool) -> Result<Stage, Refused> {
+pub fn stage(sys: &dyn System, persist: bool, trial: bool) -> Result<Stage, Refusal> {
     if !persist {
         return Ok(Stage::ForGood);
     }
     let tried = punctual_fix::tried(sys).map_err(|e| {
         let next = "`punctual undo boot-trial` takes the trial away";
-        (exit::ENVIRONMENT, format!("{}: {e}; {next}", punctual_fix::TRIAL_FILE))
+        Refusal::environment(format!("{}: {e}; {next}", punctual_fix::TRIAL_FILE))
     })?;
     match tried {
         None if trial => Ok(Stage::Try { earlier: false }),
         None => Ok(Stage::ForGood),
         Some(_) if trial => Ok(Stage::Try { earlier: true }),
         Some(tried) if tried.is_running => Ok(Stage::Keep(tried)),
-        Some(tried) => Err((exit::ENVIRONMENT, not_it(sys, &tried))),
+        Some(tried) => Err(Refusal::environment(not_it(sys, &tried))),
     }
 }
 
@@ -79,22 +78,22 @@ impl Stage {
     ///
     /// # Errors
     /// It could not be taken away whole: nothing else is done.
-    pub fn clear(&self, sys: &dyn System) -> Result<(), Refused> {
+    pub fn clear(&self, sys: &dyn System) -> Result<(), Refusal> {
         if matches!(self, Stage::ForGood | Stage::Try { earlier: false }) {
             return Ok(());
         }
         let undone = punctual_fix::undo(sys, &folder(), &[TRIAL_RULE.to_owned()])
-            .map_err(|e| (exit::ENVIRONMENT, format!("{e}; nothing was changed")))?;
+            .map_err(|e| Refusal::environment(format!("{e}; nothing was changed")))?;
         let left = undone.changes.iter().find(|taken| !taken.outcome.is_settled());
         match left.map(|taken| taken.outcome.sentence()) {
             None if undone.changes.is_empty() => {
                 let what = "its files are there and no journal of them: take them away by hand";
-                Err((exit::ENVIRONMENT, format!("the trial boot: {what}, {} last", punctual_fix::TRIAL_FILE)))
+                Err(Refusal::environment(format!("the trial boot: {what}, {} last", punctual_fix::TRIAL_FILE)))
             }
             None => Ok(()),
             Some(what) => {
                 let next = "mend that, then `punctual undo boot-trial`";
-                Err((exit::ENVIRONMENT, format!("the trial's entry cannot be taken away: {what}; {next}")))
+                Err(Refusal::environment(format!("the trial's entry cannot be taken away: {what}; {next}")))
             }
         }
     }

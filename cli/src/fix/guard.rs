@@ -1,6 +1,6 @@
 //! The child that takes a fix back unless it is confirmed, and what is taken back at the next start.
 
-use super::folder;
+use super::journal::folder;
 use crate::exit;
 use punctual_fix::{Outcome, Real, Undone};
 use std::ffi::OsString;

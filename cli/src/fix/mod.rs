@@ -3,133 +3,99 @@
 pub mod args;
 mod boot;
 mod guard;
+mod journal;
 mod text;
 
 pub use guard::{GUARD_ARG, guard_main, recover};
+pub use journal::folder;
 
-use crate::audit::args::AuditArgs;
-use crate::audit::{self, Refused};
-use crate::{document, exit, terminal};
-use args::UndoArgs;
+use crate::finish::{Answer, finish};
+use crate::refusal::Refusal;
+use crate::subject::args::SubjectArgs;
+use crate::subject::{self, Subject};
+use crate::{document, exit};
+use args::{FixArgs, UndoArgs};
+use journal::refuse_waiting;
 use punctual_audit::{Context, Offers, Rules};
 use punctual_fix::{
-    Asked, FOLDER, FixOptions, Fixed, Journal, Parameters, Plan, Real, System, Undone, UnknownRule, Wish,
+    Asked, FixOptions, Fixed, Journal, Outcome, Parameters, Plan, Real, System, Undone, UnknownRule, Wish,
 };
 use punctual_machine::Machine;
 use punctual_model::State;
-use punctual_units::Nanos;
 use serde_json::json;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// The journal's folder; another one for tests.
-pub fn folder() -> PathBuf {
-    std::env::var_os("PUNCTUAL_CHANGES").map_or_else(|| PathBuf::from(FOLDER), PathBuf::from)
-}
-
-/// `audit --dry-run` and `audit --fix`: 0 where all was done, 1 where something was refused, rolled back or changed back by another program.
-pub fn fix(args: &AuditArgs) -> Result<(u8, String), Refused> {
+/// `audit --dry-run` and `audit --fix`, as text or a document: 0 where all was done, 1 where something was refused, rolled back or
+/// changed back by another program.
+pub fn fix(subject: &SubjectArgs, args: &FixArgs, json: bool) -> Result<(u8, String), Refusal> {
     let mut rules = Rules::embedded().clone();
-    let (machine, name, context) = audit::look(args, &mut rules, None)?;
-    let sys = args.root.as_ref().map_or_else(Real::new, Real::under);
-    let stage = boot::stage(&sys, args.fix.persist, args.fix.trial)?;
-    if args.fix.fix.is_some() {
+    let Subject { machine, name, context, .. } = subject::look(subject, &mut rules)?;
+    let sys = subject.root.as_ref().map_or_else(Real::new, Real::under);
+    let stage = boot::stage(&sys, args.persist, args.trial)?;
+    if args.fix.is_some() {
         refuse_in_vain(args, &rules, &sys)?;
         stage.clear(&sys)?;
     }
-    let offers = Offers { pid: args.pid, ..Offers::default() };
+    let offers = Offers { pid: subject.pid, ..Offers::default() };
     let findings = rules.audit_with(machine.as_ref(), &context, offers);
-    let ids = args.fix.ids();
+    let ids = args.ids();
     let parameters = Parameters::new(machine.as_ref(), stage.how());
     let wish = Wish {
         rules: &rules,
         machine: machine.as_ref(),
         sys: &sys,
         context: &context,
-        pid: args.pid,
+        pid: subject.pid,
         ids: &ids,
-        persist: args.fix.persist,
+        persist: args.persist,
         boot: Some(&|wish| parameters.steps(wish)),
     };
-    let mut plan = wish.plan(&findings).map_err(|e| (exit::USAGE, e.to_string()))?;
+    let mut plan = wish.plan(&findings).map_err(Refusal::usage)?;
     stage.complete(&parameters, &sys, &mut plan);
     let told = parameters.told();
-    if args.fix.dry_run.is_some() {
-        let shown = match args.output.json {
+    if args.dry_run.is_some() {
+        let shown = match json {
             true => document::document("fix", 0, &text::plan_json(&plan, &sys, &name, &told)) + "\n",
             false => text::plan(&plan, &sys, &name, &(stage.first(), &told)),
         };
         return Ok((0, shown));
     }
-    let fixed = carry_out(args, &sys, &plan, &|id| judge(&rules, machine.as_ref(), &context, offers, id))?;
+    let options = args.options();
+    let fixed = carry_out(&options, &sys, &plan, &|id| judge(&rules, machine.as_ref(), &context, offers, id))?;
     let code = code(&fixed, &plan);
-    match args.output.json {
+    match json {
         true => Ok((code, document::document("fix", code, &text::fixed_json(&fixed, &plan, &told)) + "\n")),
-        false => Ok((code, text::fixed(&fixed, &plan, args.fix.confirm, &told))),
+        false => Ok((code, text::fixed(&fixed, &plan, options.confirm_within_s, &told))),
     }
 }
 
 /// What would be refused later is refused before the trial boot's entry is taken away.
-fn refuse_in_vain(args: &AuditArgs, rules: &Rules, sys: &Real) -> Result<(), Refused> {
-    if let Some(unknown) = args.fix.ids().into_iter().find(|id| rules.get(id).is_none()) {
-        return Err((exit::USAGE, UnknownRule(unknown).to_string()));
+fn refuse_in_vain(args: &FixArgs, rules: &Rules, sys: &Real) -> Result<(), Refusal> {
+    if let Some(unknown) = args.ids().into_iter().find(|id| rules.get(id).is_none()) {
+        return Err(Refusal::usage(UnknownRule(unknown)));
     }
-    let journal = Journal::existing(sys, &folder()).map_err(|e| (exit::ENVIRONMENT, advised(&e)))?;
+    let journal = Journal::existing(sys, &folder())?;
     journal.as_ref().map_or(Ok(()), refuse_waiting)
-}
-
-fn refuse_waiting(journal: &Journal) -> Result<(), Refused> {
-    if journal.sets().iter().all(|set| set.confirm_by_s.is_none()) {
-        return Ok(());
-    }
-    let why = "an earlier fix waits to be confirmed: `punctual undo --keep` keeps it, `punctual undo` takes it back";
-    Err((exit::ENVIRONMENT, why.to_owned()))
 }
 
 fn judge(rules: &Rules, machine: &dyn Machine, context: &Context, offers: Offers, id: &str) -> Option<(State, String)> {
     rules.audit_one(id, machine, context, offers).map(|finding| (finding.state, finding.summary))
 }
 
-fn seconds(time: Nanos) -> u64 {
-    time.0.div_ceil(1_000_000_000)
-}
-
 fn carry_out(
-    args: &AuditArgs,
+    options: &FixOptions,
     sys: &Real,
     plan: &Plan,
     judge: &dyn Fn(&str) -> Option<(State, String)>,
-) -> Result<Fixed, Refused> {
-    let refused = |e: punctual_fix::JournalError| (exit::ENVIRONMENT, advised(&e));
+) -> Result<Fixed, Refusal> {
     let folder = folder();
-    let mut journal = Journal::open(sys, &folder).map_err(refused)?;
+    let mut journal = Journal::open(sys, &folder)?;
     refuse_waiting(&journal)?;
-    let options = FixOptions {
-        confirm_within_s: args.fix.confirm.map(seconds),
-        look_again_s: seconds(args.fix.look_again),
-        i_know: args.fix.i_know,
-    };
-    if let Some(note) = boot::refuse_waiting(plan, &options) {
+    if let Some(note) = boot::refuse_waiting(plan, options) {
         eprintln!("punctual: {note}");
     }
     let guard = |set: u64| guard::start(&folder, set);
-    punctual_fix::fix(&mut journal, plan, &options, &Asked { judge, guard: &guard }).map_err(refused)
-}
-
-/// The error, and what to type next.
-fn advised(error: &punctual_fix::JournalError) -> String {
-    use std::io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem, StorageFull};
-    let next = match error.source.kind() {
-        PermissionDenied if !rustix::process::geteuid().is_root() => {
-            "; changing the machine takes root: sudo punctual …"
-        }
-        PermissionDenied | ReadOnlyFilesystem => {
-            "; nothing was changed: make that folder writable for root, then again"
-        }
-        StorageFull => "; make room there (`df`), then again",
-        _ => "; `punctual undo --list` shows what it knows",
-    };
-    format!("{error}{next}")
+    Ok(punctual_fix::fix(&mut journal, plan, options, &Asked { judge, guard: &guard })?)
 }
 
 fn code(fixed: &Fixed, plan: &Plan) -> u8 {
@@ -144,45 +110,32 @@ fn code(fixed: &Fixed, plan: &Plan) -> u8 {
 
 /// `punctual undo`: 0 where everything is as before, 1 where somebody else changed it since, 4 where it could not be put back.
 pub fn undo(args: &UndoArgs) -> ExitCode {
-    let sys = Real::new();
-    let (code, value, text) = match run_undo(args, &sys) {
-        Ok(done) => done,
-        Err(e) => {
-            eprintln!("punctual: {}", advised(&e));
-            (exit::ENVIRONMENT, document::error(&advised(&e)), String::new())
-        }
-    };
-    if args.output.json {
-        terminal::print(&(document::document("undo", code, &value) + "\n"));
-    } else if !args.output.quiet {
-        terminal::print(&text);
-    }
-    ExitCode::from(code)
+    finish("undo", args.output, undone(args, &Real::new()))
 }
 
-fn run_undo(args: &UndoArgs, sys: &dyn System) -> Result<(u8, serde_json::Value, String), punctual_fix::JournalError> {
+fn undone(args: &UndoArgs, sys: &dyn System) -> Result<Answer, Refusal> {
     let folder = folder();
     if args.keep {
         let kept = Journal::existing(sys, &folder)?.map_or(Ok(0), |mut journal| journal.keep())?;
         let text =
             if kept == 0 { "nothing waits to be confirmed\n" } else { "kept; `punctual undo` still takes it back\n" };
-        return Ok((0, json!({ "kept": kept }), text.to_owned()));
+        return Ok(Answer::new(args.output, 0, || json!({ "kept": kept }), || text.to_owned()));
     }
     if args.list {
         let journal = Journal::existing(sys, &folder)?;
         let journal = journal.as_ref();
-        return Ok((0, text::list_json(journal), text::list(journal)));
+        return Ok(Answer::new(args.output, 0, || text::list_json(journal), || text::list(journal)));
     }
     let undone = punctual_fix::undo(sys, &folder, &args.ids)?;
-    let code = undo_code(&undone);
-    Ok((code, text::undone_json(&undone), text::undone(&undone, args.ids.is_empty())))
+    let text = || text::undone(&undone, args.ids.is_empty());
+    Ok(Answer::new(args.output, undo_code(&undone), || text::undone_json(&undone), text))
 }
 
 fn undo_code(undone: &Undone) -> u8 {
-    let is = |wanted: fn(&punctual_fix::Outcome) -> bool| undone.changes.iter().any(|taken| wanted(&taken.outcome));
-    if is(|outcome| matches!(outcome, punctual_fix::Outcome::Failed(_))) {
+    let is = |wanted: fn(&Outcome) -> bool| undone.changes.iter().any(|taken| wanted(&taken.outcome));
+    if is(|outcome| matches!(outcome, Outcome::Failed(_))) {
         exit::ENVIRONMENT
-    } else if is(|outcome| matches!(outcome, punctual_fix::Outcome::Refused { .. })) {
+    } else if is(|outcome| matches!(outcome, Outcome::Refused { .. })) {
         exit::FAILED
     } else {
         0

@@ -5,7 +5,6 @@ use crate::terminal;
 use punctual_fix::{
     Change, Doing, Fixed, Journal, Kept, Outcome, Plan, RulePlan, System, Taken, Told, Undone, diff, look,
 };
-use punctual_units::Nanos;
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -95,7 +94,7 @@ pub fn plan_json(plan: &Plan, sys: &dyn System, machine: &str, told: &Told) -> V
 }
 
 /// `--fix`.
-pub fn fixed(fixed: &Fixed, plan: &Plan, confirm: Option<Nanos>, told: &Told) -> String {
+pub fn fixed(fixed: &Fixed, plan: &Plan, confirm_s: Option<u64>, told: &Told) -> String {
     let mut out = String::new();
     fixed.dropped.iter().for_each(|what| out.push_str(&format!("note: {what}\n")));
     for rule in &fixed.rules {
@@ -117,11 +116,8 @@ pub fn fixed(fixed: &Fixed, plan: &Plan, confirm: Option<Nanos>, told: &Told) ->
         _ => format!("\n{changes} changes; `punctual undo` takes them back\n"),
     });
     out.push_str(&boot::next(fixed, told));
-    if let (Some(time), true) = (confirm, changes > 0) {
-        out.push_str(&format!(
-            "undone by itself in {} s unless confirmed: `punctual undo --keep`\n",
-            super::seconds(time)
-        ));
+    if let (Some(seconds), true) = (confirm_s, changes > 0) {
+        out.push_str(&format!("undone by itself in {seconds} s unless confirmed: `punctual undo --keep`\n"));
     }
     terminal::harmless(&out)
 }

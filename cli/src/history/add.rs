@@ -1,14 +1,15 @@
 //! `history add`, and `--history` of `prove` and `measure`.
 
 use super::args::AddArgs;
-use super::{Refused, finish, open, refused, summarised};
+use super::store::{open, summarised};
 use crate::args::common::OutputArgs;
 use crate::exit;
+use crate::finish::Answer;
+use crate::refusal::Refusal;
 use punctual_history::{Added, Store, is_run, runs_below, summary};
 use punctual_proof::Done;
 use serde_json::{Value, json};
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 /// What came of every path.
 #[derive(Default)]
@@ -18,11 +19,7 @@ struct Outcome {
 }
 
 /// `punctual history add`: 0 if all were added or known; what could not be read is said, and the rest added.
-pub fn add(args: &AddArgs, db: Option<PathBuf>, output: OutputArgs) -> ExitCode {
-    finish("history-add", output, added(args, db))
-}
-
-fn added(args: &AddArgs, db: Option<PathBuf>) -> Result<(u8, Value, String), Refused> {
+pub fn add(args: &AddArgs, db: Option<PathBuf>, output: OutputArgs) -> Result<Answer, Refusal> {
     let mut store = open(db)?;
     let mut outcome = Outcome::default();
     for path in &args.runs {
@@ -40,17 +37,17 @@ fn added(args: &AddArgs, db: Option<PathBuf>) -> Result<(u8, Value, String), Ref
         }
     }
     let code = if outcome.failed.is_empty() { 0 } else { exit::USAGE };
-    Ok((code, value(&store, &outcome), said(&store, &outcome)))
+    Ok(Answer::new(output, code, || value(&store, &outcome), || said(&store, &outcome)).needed())
 }
 
 /// A run that cannot be read is no reason not to add the next; a history that cannot be written is.
-fn one(store: &mut Store, outcome: &mut Outcome, path: PathBuf, args: &AddArgs) -> Result<(), Refused> {
+fn one(store: &mut Store, outcome: &mut Outcome, path: PathBuf, args: &AddArgs) -> Result<(), Refusal> {
     match summarised(&path, args.told) {
         Ok(run) => {
-            let added = store.add(&run).map_err(refused)?;
+            let added = store.add(&run)?;
             outcome.runs.push((run.id, path, added));
         }
-        Err((_, what)) => fail(outcome, path, what),
+        Err(refusal) => fail(outcome, path, refusal.message),
     }
     Ok(())
 }
@@ -87,12 +84,10 @@ fn said(store: &Store, outcome: &Outcome) -> String {
     text + &format!("{new} of {} runs are new in {}.\n", outcome.runs.len(), store.path().display())
 }
 
-/// At the end of a measurement: what fails is said, and decides nothing.
-pub fn after(db: Option<PathBuf>, done: &Done) {
+/// At the end of a measurement: what failed, which decides nothing.
+pub fn after(db: Option<PathBuf>, done: &Done) -> Option<String> {
     let folder = done.root.canonicalize().unwrap_or_else(|_| done.root.clone());
     let run = summary(&done.recording, &done.verdict, Some(&folder));
-    match open(db).and_then(|mut store| store.add(&run).map_err(refused)) {
-        Ok(_) => {}
-        Err((_, what)) => eprintln!("punctual: the run was not added to the history: {what}"),
-    }
+    let added = open(db).and_then(|mut store| Ok(store.add(&run)?));
+    added.err().map(|refusal| format!("the run was not added to the history: {}", refusal.message))
 }

@@ -1,26 +1,26 @@
 //! `history gate`: is a run worse than its baseline?
 
 use super::args::{GateArgs, JudgedArgs, QueryArgs};
-use super::{Refused, finish, look, refused, summarised};
+use super::store::{look, summarised};
 use crate::args::common::{OutputArgs, ToldArgs};
+use crate::finish::Answer;
+use crate::refusal::Refusal;
 use crate::{exit, terminal};
 use punctual_history::{ALPHA, GateOptions, Store};
-use punctual_model::history::{GateOutcome, RunSummary};
+use punctual_model::history::{Gate, GateOutcome, RunSummary};
 use punctual_report as report;
-use serde_json::Value;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 /// `punctual history gate RUN`.
-pub fn gate(args: &GateArgs, db: Option<PathBuf>, output: OutputArgs) -> ExitCode {
-    finish("history-gate", output, judged(&args.run, &args.baseline, &args.judged, args.told, db))
+pub fn gate(args: &GateArgs, db: Option<PathBuf>, output: OutputArgs) -> Result<Answer, Refusal> {
+    Ok(answer(output, &judged(&args.run, &args.baseline, &args.judged, args.told, db)?))
 }
 
 /// `punctual history --baseline … RUN`.
-pub fn of_query(args: &QueryArgs, db: Option<PathBuf>) -> ExitCode {
+pub fn of_query(args: &QueryArgs, db: Option<PathBuf>) -> Result<Answer, Refusal> {
     let told = ToldArgs { input_format: None, unit: None, period: None, board: None };
     let (run, baseline) = (args.run.clone().unwrap_or_default(), args.baseline.clone().unwrap_or_default());
-    finish("history-gate", args.output, judged(&run, &baseline, &args.judged, told, db))
+    Ok(answer(args.output, &judged(&run, &baseline, &args.judged, told, db)?))
 }
 
 fn judged(
@@ -29,12 +29,12 @@ fn judged(
     judged: &JudgedArgs,
     told: ToldArgs,
     db: Option<PathBuf>,
-) -> Result<(u8, Value, String), Refused> {
+) -> Result<Gate, Refusal> {
     let store = look(db)?;
     let run = match run.exists() {
         true => summarised(run, told)?,
         false => store.find(&run.to_string_lossy()).map_err(|_| {
-            (exit::USAGE, format!("{}: neither a run directory nor the beginning of a run's id", run.display()))
+            Refusal::usage(format!("{}: neither a run directory nor the beginning of a run's id", run.display()))
         })?,
     };
     let others = baseline_of(&store, &run, baseline)?;
@@ -44,7 +44,10 @@ fn judged(
         tolerance: judged.tolerance,
         alpha: ALPHA,
     };
-    let found = punctual_history::gate(&run, &others, &options);
+    Ok(punctual_history::gate(&run, &others, &options))
+}
+
+fn answer(output: OutputArgs, found: &Gate) -> Answer {
     let code = match found.outcome {
         GateOutcome::NotWorse => 0,
         GateOutcome::Worse => exit::FAILED,
@@ -52,18 +55,18 @@ fn judged(
         GateOutcome::NotComparable => exit::USAGE,
     };
     let style = report::TextStyle { color: terminal::colour(), width: terminal::width() };
-    Ok((code, report::gate_json(&found), report::gate_text(&found, style)))
+    Answer::new(output, code, || report::gate_json(found), || report::gate_text(found, style)).needed()
 }
 
 /// The runs that the words mean: a number, a name, runs' ids, or kernels.
-fn baseline_of(store: &Store, run: &RunSummary, words: &[String]) -> Result<Vec<RunSummary>, Refused> {
+fn baseline_of(store: &Store, run: &RunSummary, words: &[String]) -> Result<Vec<RunSummary>, Refusal> {
     if let [word] = words {
         if let Some(n) = number(word) {
             return latest(store, run, n);
         }
-        let named = store.baselines().map_err(refused)?.into_iter().find(|(name, _)| name == word);
+        let named = store.baselines()?.into_iter().find(|(name, _)| name == word);
         if let Some((_, ids)) = named {
-            return store.runs(|r| ids.contains(&r.id)).map_err(refused);
+            return Ok(store.runs(|r| ids.contains(&r.id))?);
         }
     }
     let ids: Result<Vec<RunSummary>, _> = words.iter().map(|id| store.find(id)).collect();
@@ -72,9 +75,9 @@ fn baseline_of(store: &Store, run: &RunSummary, words: &[String]) -> Result<Vec<
     }
     let of_kernel =
         |r: &RunSummary| words.iter().any(|w| r.kernel.release.as_ref().is_some_and(|k| k.starts_with(w.as_str())));
-    let runs = store.runs(of_kernel).map_err(refused)?;
+    let runs = store.runs(of_kernel)?;
     let what = "is neither a number, a named baseline, the beginning of run ids, nor of a kernel in the history";
-    if runs.is_empty() { Err((exit::USAGE, format!("--baseline `{}` {what}", words.join(",")))) } else { Ok(runs) }
+    if runs.is_empty() { Err(Refusal::usage(format!("--baseline `{}` {what}", words.join(",")))) } else { Ok(runs) }
 }
 
 /// A small number; ids of runs are ten digits or more as they are shown.
@@ -83,12 +86,12 @@ fn number(word: &str) -> Option<usize> {
 }
 
 /// The latest n comparable runs before it; where there are none all others, so that it can be said what differs.
-fn latest(store: &Store, run: &RunSummary, n: usize) -> Result<Vec<RunSummary>, Refused> {
+fn latest(store: &Store, run: &RunSummary, n: usize) -> Result<Vec<RunSummary>, Refusal> {
     let earlier =
         |r: &RunSummary| r.id != run.id && run.started_ns.is_none_or(|at| r.started_ns.is_some_and(|t| t < at));
-    let mut alike = store.runs(|r| earlier(r) && r.comparable() == run.comparable()).map_err(refused)?;
+    let mut alike = store.runs(|r| earlier(r) && r.comparable() == run.comparable())?;
     if alike.is_empty() {
-        return store.runs(earlier).map_err(refused);
+        return Ok(store.runs(earlier)?);
     }
     Ok(alike.split_off(alike.len().saturating_sub(n)))
 }

@@ -1,20 +1,16 @@
 //! `history`: what the runs say together.
 
 use super::args::QueryArgs;
-use super::{Refused, finish, look, refused};
-use crate::{exit, new_file, terminal};
+use super::store::look;
+use crate::finish::Answer;
+use crate::refusal::Refusal;
+use crate::{new_file, terminal};
 use punctual_history::{Filter, analyse};
 use punctual_report as report;
-use serde_json::Value;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 /// `punctual history`: 0 where there are runs to show, 2 where there is no history or none is wanted.
-pub fn query(args: &QueryArgs, db: Option<PathBuf>) -> ExitCode {
-    finish("history", args.output, shown(args, db))
-}
-
-fn shown(args: &QueryArgs, db: Option<PathBuf>) -> Result<(u8, Value, String), Refused> {
+pub fn query(args: &QueryArgs, db: Option<PathBuf>) -> Result<Answer, Refusal> {
     let store = look(db)?;
     let filter = Filter {
         machine: args.machine.clone(),
@@ -22,10 +18,9 @@ fn shown(args: &QueryArgs, db: Option<PathBuf>) -> Result<(u8, Value, String), R
         load: args.load.clone(),
         since_ns: args.since,
     };
-    let runs = store.runs(|run| filter.wants(run)).map_err(refused)?;
+    let runs = store.runs(|run| filter.wants(run))?;
     if runs.is_empty() {
-        let what = format!("no run of the history {} is as asked for", store.path().display());
-        return Err((exit::USAGE, what));
+        return Err(Refusal::usage(format!("no run of the history {} is as asked for", store.path().display())));
     }
     let mut figures = args.judged.figures.clone();
     let mut seen = Vec::new();
@@ -40,8 +35,8 @@ fn shown(args: &QueryArgs, db: Option<PathBuf>) -> Result<(u8, Value, String), R
     let mut text = report::history_text(&history, style);
     if let Some(path) = &args.html {
         let page = report::history_html(&history);
-        new_file::write(path, |out| out.write_all(page.as_bytes())).map_err(|what| (exit::ENVIRONMENT, what))?;
+        new_file::write(path, |out| out.write_all(page.as_bytes())).map_err(Refusal::environment)?;
         text += &format!("\nPage: {}\n", path.display());
     }
-    Ok((0, report::history_json(&history), text))
+    Ok(Answer::new(args.output, 0, || report::history_json(&history), || text).needed())
 }

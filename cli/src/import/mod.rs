@@ -3,7 +3,8 @@
 pub mod args;
 
 use crate::args::common::{ImportFormat, ToldArgs, UnitArg};
-use crate::{document, exit, terminal};
+use crate::finish::{Answer, finish};
+use crate::refusal::Refusal;
 use args::ImportArgs;
 use punctual_import::{Format, Options, Unit};
 use punctual_model::{Claim, Recording};
@@ -29,63 +30,44 @@ impl From<ImportFormat> for Format {
 
 /// `punctual import`: exits 0 if it wrote the run directory.
 pub fn import(args: &ImportArgs) -> ExitCode {
-    let result = recording(&args.files, args.format, args.told).and_then(|recording| {
-        write(&args.out, &recording).map_err(|(code, message)| {
-            eprintln!("punctual: {message}");
-            code
-        })?;
-        Ok(recording)
-    });
-    let (code, value) = match &result {
-        Ok(recording) => (0, summary(&args.out, recording)),
-        Err(code) => (*code, document::error("nothing was imported: standard error says why")),
-    };
-    let text = match (&result, args.output.json) {
-        (_, true) => document::document("import", code, &value) + "\n",
-        (Ok(recording), false) if !args.output.quiet => said(&args.out, recording),
-        _ => String::new(),
-    };
-    if !text.is_empty() && !terminal::print(&text) {
-        return ExitCode::from(exit::ENVIRONMENT);
-    }
-    ExitCode::from(code)
+    let imported = imported(args);
+    let why = "nothing was imported: standard error says why";
+    finish("import", args.output, imported.map_err(|refusal| refusal.documented(why)))
 }
 
-/// Reads files into one run; what is wrong is said, and the result is the exit code.
-pub fn recording(files: &[PathBuf], format: Option<ImportFormat>, told: ToldArgs) -> Result<Recording, u8> {
+fn imported(args: &ImportArgs) -> Result<Answer, Refusal> {
+    let recording = recording(&args.files, args.format, args.told)?;
+    write(&args.out, &recording)?;
+    Ok(Answer::new(args.output, 0, || summary(&args.out, &recording), || said(&args.out, &recording)).needed())
+}
+
+/// Reads files into one run.
+pub fn recording(files: &[PathBuf], format: Option<ImportFormat>, told: ToldArgs) -> Result<Recording, Refusal> {
     let unit = told.unit.map(|unit| match unit {
         UnitArg::Us => Unit::Micros,
         UnitArg::Ns => Unit::Nanos,
     });
     let format = format.or(told.input_format).map(Format::from);
     let options = Options { format, unit, period: told.period };
-    let all = files.iter().map(|path| one(path, &options)).collect::<Result<Vec<_>, _>>();
-    let read = all.map(punctual_import::recording).map_err(|(code, message)| {
-        eprintln!("punctual: {message}");
-        code
-    });
-    read.map(|mut recording| {
-        let board = &mut recording.run.machine.board;
-        *board = board.take().or_else(|| told.board.map(|board| board.name.clone()));
-        recording
-    })
+    let read = files.iter().map(|path| one(path, &options)).collect::<Result<Vec<_>, _>>()?;
+    let mut recording = punctual_import::recording(read);
+    let board = &mut recording.run.machine.board;
+    *board = board.take().or_else(|| told.board.map(|board| board.name.clone()));
+    Ok(recording)
 }
 
-fn one(path: &Path, options: &Options) -> Result<punctual_import::Imported, (u8, String)> {
-    let failed = |e: io::Error| (exit::USAGE, format!("cannot read {}: {e}{}", path.display(), advice(&e)));
+fn one(path: &Path, options: &Options) -> Result<punctual_import::Imported, Refusal> {
+    let failed = |e: io::Error| Refusal::usage(format!("cannot read {}: {e}{}", path.display(), advice(&e)));
     if path.is_dir() {
         let advice = "it is a folder; give files, or for a run directory `punctual report`";
-        return Err((exit::USAGE, format!("cannot import {}: {advice}", path.display())));
+        return Err(Refusal::usage(format!("cannot import {}: {advice}", path.display())));
     }
     let input: Box<dyn Read> = match path == Path::new("-") {
         true => Box::new(io::stdin().lock()),
         false => Box::new(File::open(path).map_err(failed)?),
     };
     let name = if path == Path::new("-") { "standard input".into() } else { path.to_string_lossy() };
-    punctual_import::read(&name, input, options).map_err(|e| {
-        let code = if e.is_environment() { exit::ENVIRONMENT } else { exit::USAGE };
-        (code, e.to_string())
-    })
+    punctual_import::read(&name, input, options).map_err(|e| Refusal::either(!e.is_environment(), e))
 }
 
 fn advice(e: &io::Error) -> &'static str {
@@ -99,18 +81,17 @@ fn advice(e: &io::Error) -> &'static str {
 }
 
 /// Writes a folder beside the one asked for and renames it: it is there whole, or not at all.
-fn write(out: &Path, recording: &Recording) -> Result<(), (u8, String)> {
+fn write(out: &Path, recording: &Recording) -> Result<(), Refusal> {
     let taken = fs::read_dir(out).map(|mut entries| entries.next().is_some()).unwrap_or_else(|_| out.exists());
     if taken {
-        let message = format!("{} exists and is not empty; name a new folder with --out", out.display());
-        return Err((exit::USAGE, message));
+        return Err(Refusal::usage(format!("{} exists and is not empty; name a new folder with --out", out.display())));
     }
     let name = out.file_name().map(|n| n.to_string_lossy().into_owned());
-    let Some(name) = name else { return Err((exit::USAGE, format!("{} is no name of a new folder", out.display()))) };
+    let name = name.ok_or_else(|| Refusal::usage(format!("{} is no name of a new folder", out.display())))?;
     let parent = out.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let beside = parent.join(format!(".{name}.{}.tmp", std::process::id()));
     let io_failed =
-        |e: io::Error| (exit::ENVIRONMENT, format!("cannot write {}: {e}; name another with --out", out.display()));
+        |e: io::Error| Refusal::environment(format!("cannot write {}: {e}; name another with --out", out.display()));
     fs::create_dir_all(parent).map_err(io_failed)?;
     let written = fill(&beside, recording).and_then(|()| fs::rename(&beside, out).map_err(io_failed));
     if written.is_err() {
@@ -120,11 +101,8 @@ fn write(out: &Path, recording: &Recording) -> Result<(), (u8, String)> {
     written
 }
 
-fn fill(folder: &Path, recording: &Recording) -> Result<(), (u8, String)> {
-    let failed = |e: punctual_rundir::Error| {
-        let code = if e.is_environment() { exit::ENVIRONMENT } else { exit::USAGE };
-        (code, e.to_string())
-    };
+fn fill(folder: &Path, recording: &Recording) -> Result<(), Refusal> {
+    let failed = |e: punctual_rundir::Error| Refusal::either(!e.is_environment(), e);
     let mut run = recording.run.clone();
     let phases = std::mem::take(&mut run.phases);
     let mut writer = punctual_rundir::Writer::create(folder, run, true).map_err(failed)?;

@@ -1,7 +1,10 @@
 //! `kernel build`.
 
 use super::args::building::BuildArgs;
-use super::{Result, of_kbuild, shown, source, teller, text_file, usage};
+use super::inputs::{source, teller, text_file};
+use crate::finish::Answer;
+use crate::refusal::Refusal;
+use crate::terminal::harmless;
 use punctual_kbuild::build::{Built, Heat, Job, Progress, usual_target};
 use punctual_kbuild::fetch::read_manifest;
 use punctual_kernel::Arch;
@@ -9,7 +12,6 @@ use punctual_kernel::config::of_config;
 use serde_json::json;
 use std::io::{IsTerminal as _, Write as _};
 use std::path::Path;
-use std::process::ExitCode;
 use std::thread::available_parallelism;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
@@ -19,29 +21,25 @@ const THERMAL: &str = "/sys/class/thermal";
 const LINE: Duration = Duration::from_secs(60);
 
 /// Builds a kernel.
-pub fn run(args: &BuildArgs) -> ExitCode {
-    shown("build", args.output, built(args))
-}
-
-fn built(args: &BuildArgs) -> Result {
+pub fn run(args: &BuildArgs) -> Result<Answer, Refusal> {
     let job = job(args)?;
     let mut show = Shown::new(args.output.quiet);
     let built = punctual_kbuild::build(&job, &mut teller(args.output), &mut |progress| show.show(progress));
     show.end();
-    let built = built.map_err(of_kbuild)?;
-    let json = json!({
+    let built = built?;
+    let result = json!({
         "release": built.release, "image": built.image, "log": built.log, "objects": built.objects, "arch": job.arch,
         "lasted_s": built.lasted.as_secs_f64(), "paused_s": built.paused.as_secs_f64(),
     });
-    Ok((0, text(&built), json))
+    Ok(Answer::new(args.output, 0, || result, || harmless(&text(&built))))
 }
 
-fn job(args: &BuildArgs) -> std::result::Result<Job, (u8, String)> {
+fn job(args: &BuildArgs) -> Result<Job, Refusal> {
     let tree = source(&args.tree)?;
     let arch = arch_of(&args.out)?;
     let is_native = host_arch() == Some(arch);
     let cross = args.cross.clone().or_else(|| (!is_native).then(|| usual_cross(arch).to_owned()));
-    let heat = Heat::at(args.pause_at, Path::new(THERMAL)).map_err(usage)?;
+    let heat = Heat::at(args.pause_at, Path::new(THERMAL)).map_err(Refusal::usage)?;
     let jobs = args.jobs.map_or_else(|| available_parallelism().map_or(1, usize::from), usize::from);
     Ok(Job {
         epoch: epoch(&args.tree, &tree)?,
@@ -56,17 +54,17 @@ fn job(args: &BuildArgs) -> std::result::Result<Job, (u8, String)> {
 }
 
 /// The architecture a folder is configured for.
-pub fn arch_of(out: &Path) -> std::result::Result<Arch, (u8, String)> {
+pub fn arch_of(out: &Path) -> Result<Arch, Refusal> {
     let path = out.join(".config");
     if !path.is_file() {
         let out = out.display();
-        return Err(usage(format!("{out} has no .config: punctual kernel configure --out {out} …")));
+        return Err(Refusal::usage(format!("{out} has no .config: punctual kernel configure --out {out} …")));
     }
     let options = of_config(&text_file(&path, LARGEST_CONFIG)?);
     let on = |name: &str| options.get(name).is_some_and(|value| value.text() == "y");
     let known = [("ARM64", Arch::Arm64), ("ARM", Arch::Arm), ("X86_64", Arch::X86), ("RISCV", Arch::Riscv)];
     let found = known.into_iter().find(|(name, _)| on(name)).map(|(_, arch)| arch);
-    found.ok_or_else(|| usage(format!("{} is for none of arm64, arm, x86_64 and riscv", path.display())))
+    found.ok_or_else(|| Refusal::usage(format!("{} is for none of arm64, arm, x86_64 and riscv", path.display())))
 }
 
 pub fn host_arch() -> Option<Arch> {
@@ -87,13 +85,14 @@ pub fn usual_cross(arch: Arch) -> &'static str {
 }
 
 /// The source's date: of its manifest, else of its Makefile.
-fn epoch(folder: &Path, tree: &Path) -> std::result::Result<u64, (u8, String)> {
-    if let Some(manifest) = read_manifest(folder).map_err(of_kbuild)? {
+fn epoch(folder: &Path, tree: &Path) -> Result<u64, Refusal> {
+    if let Some(manifest) = read_manifest(folder)? {
         return Ok(manifest.epoch);
     }
     let path = tree.join("Makefile");
     let changed = path.metadata().and_then(|meta| meta.modified());
-    let changed = changed.map_err(|e| usage(format!("cannot read {}: {e}; name a source (--tree)", path.display())))?;
+    let changed =
+        changed.map_err(|e| Refusal::usage(format!("cannot read {}: {e}; name a source (--tree)", path.display())))?;
     Ok(changed.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()))
 }
 

@@ -1,8 +1,12 @@
 //! `kernel configure`.
 
 use super::args::ConfigureArgs;
-use super::{Result, shown, source, text_file, usage};
+use super::inputs::{source, text_file};
 use crate::exit;
+use crate::finish::Answer;
+use crate::refusal::Refusal;
+use crate::subject;
+use crate::terminal::harmless;
 use punctual_audit::{Context, Profile, audit};
 use punctual_kernel::config::make::{ConfigureError, Configured, Job, configure};
 use punctual_machine::{Given, Kind};
@@ -11,23 +15,20 @@ use punctual_units::{Priority, Scheduling};
 use serde_json::json;
 use std::fmt::Write as _;
 use std::io::IsTerminal as _;
-use std::process::ExitCode;
 
 const LARGEST_FRAGMENT: usize = 4 << 20;
 
 /// Configures, compares, audits.
-pub fn run(args: &ConfigureArgs) -> ExitCode {
-    shown("configure", args.output, configured(args))
-}
-
-fn configured(args: &ConfigureArgs) -> Result {
+pub fn run(args: &ConfigureArgs) -> Result<Answer, Refusal> {
     let source = source(&args.tree)?;
     if !source.join("Kconfig").is_file() {
         let tree = args.tree.display();
-        return Err(usage(format!("{tree} has no Kconfig: name an unpacked kernel source (--tree)")));
+        return Err(Refusal::usage(format!("{tree} has no Kconfig: name an unpacked kernel source (--tree)")));
     }
     if args.menuconfig && !std::io::stdin().is_terminal() {
-        return Err(usage("--menuconfig needs a terminal: leave it out, and write the options into a fragment"));
+        return Err(Refusal::usage(
+            "--menuconfig needs a terminal: leave it out, and write the options into a fragment",
+        ));
     }
     let mut fragments = Vec::new();
     for path in &args.fragments {
@@ -42,33 +43,32 @@ fn configured(args: &ConfigureArgs) -> Result {
         fragments,
         menu: args.menuconfig,
     };
-    let done = configure(&job).map_err(|error| (code(&error), error.to_string()))?;
+    let done = configure(&job)?;
     let findings = audited(&done)?;
     let lacks_rt = findings.iter().any(|f| f.id == "kernel-preempt-rt" && f.state != State::Pass);
     let code = if done.dropped.is_empty() && !lacks_rt { 0 } else { exit::FAILED };
-    let json = json!({ "config": done.path, "requested": done.requested.len(), "dropped": done.dropped, "findings": findings });
-    Ok((code, text(&done, &findings), json))
+    let result = || json!({ "config": done.path, "requested": done.requested.len(), "dropped": done.dropped, "findings": findings });
+    Ok(Answer::new(args.output, code, result, || harmless(&text(&done, &findings))))
 }
 
-fn code(error: &ConfigureError) -> u8 {
-    match error {
-        ConfigureError::Program(_) | ConfigureError::Make { .. } => exit::ENVIRONMENT,
-        _ => exit::USAGE,
+impl From<ConfigureError> for Refusal {
+    fn from(error: ConfigureError) -> Refusal {
+        let is_environment = matches!(error, ConfigureError::Program(_) | ConfigureError::Make { .. });
+        Refusal::either(!is_environment, error)
     }
 }
 
 /// What the audit's rules say of the configuration alone.
-fn audited(done: &Configured) -> std::result::Result<Vec<Finding>, (u8, String)> {
-    let environment = |error: String| (exit::ENVIRONMENT, error);
+fn audited(done: &Configured) -> Result<Vec<Finding>, Refusal> {
     let mut given = Given::new();
     let name = done.path.display().to_string();
-    given.add(&name, done.text.as_bytes(), Some(Kind::Kconfig)).map_err(|e| environment(e.to_string()))?;
-    let priority = Priority::try_from(90).map_err(|e| environment(e.to_string()))?;
-    let cpus = "0".parse().map_err(|_| environment("CPU 0 is no CPU list".to_owned()))?;
+    given.add(&name, done.text.as_bytes(), Some(Kind::Kconfig)).map_err(Refusal::environment)?;
+    let priority = Priority::try_from(90).map_err(Refusal::environment)?;
+    let cpus = "0".parse().map_err(|_| Refusal::environment("CPU 0 is no CPU list"))?;
     let context = Context { scheduling: Scheduling::Fifo { priority }, cpus, profile: Profile::ControlLoop };
     let is_of_config = |f: &Finding| f.id.starts_with("kconfig-") || f.id == "kernel-preempt-rt";
     let mut findings: Vec<Finding> = audit(&given, &context).into_iter().filter(is_of_config).collect();
-    crate::audit::config::name_sources(&mut findings, &given);
+    subject::name_sources(&mut findings, &given);
     Ok(findings)
 }
 

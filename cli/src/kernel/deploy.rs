@@ -1,8 +1,12 @@
 //! `kernel deploy`, `verify`, `commit`, `rollback`, `status` on this machine.
 
 use super::args::deploying::{CommitArgs, DeployArgs, OnArgs, VerifyArgs};
-use super::{Result, remote, shown};
-use crate::exit;
+use super::remote;
+use crate::args::common::OutputArgs;
+use crate::finish::Answer;
+use crate::refusal::Refusal;
+use crate::terminal::harmless;
+use crate::{exit, terminal};
 use punctual_deploy::{self as deploying, Back, Check, DeployError, Site, Status, Wish, worst};
 use punctual_fix::Real;
 use punctual_kernel::Outcome;
@@ -11,74 +15,67 @@ use punctual_units::Nanos;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 /// `kernel deploy`.
-pub fn deploy(args: &DeployArgs) -> ExitCode {
-    if let Some(target) = &args.target.target {
-        return remote::deploy(args, target);
+pub fn deploy(args: &DeployArgs) -> Result<Answer, Refusal> {
+    if let Some(on) = &args.target.target {
+        return remote::deploy(args, on);
     }
-    let guard = std::env::current_exe().map_err(|e| (exit::ENVIRONMENT, format!("cannot find this program: {e}")));
-    shown("deploy", args.output, guard.and_then(|guard| here(|site| deployed(site, args, &guard))))
+    let guard = std::env::current_exe().map_err(|e| Refusal::environment(format!("cannot find this program: {e}")))?;
+    here(|site| deployed(site, args, &guard))
 }
 
 /// `kernel verify`.
-pub fn verify(args: &VerifyArgs) -> ExitCode {
-    if args.target.target.is_some() {
-        return remote::pass_on("verify", &args.target, args.output);
+pub fn verify(args: &VerifyArgs) -> Result<Answer, Refusal> {
+    match &args.target.target {
+        Some(on) => remote::pass_on("verify", on, &args.target, args.output),
+        None => here(|site| verified(site, args, &|| measured(args.duration, args.deadline))),
     }
-    let latency = || measured(args.duration, args.deadline);
-    shown("verify", args.output, here(|site| verified(site, args, &latency)))
 }
 
 /// `kernel commit`.
-pub fn commit(args: &CommitArgs) -> ExitCode {
-    if args.target.target.is_some() {
-        return remote::pass_on("commit", &args.target, args.output);
+pub fn commit(args: &CommitArgs) -> Result<Answer, Refusal> {
+    match &args.target.target {
+        Some(on) => remote::pass_on("commit", on, &args.target, args.output),
+        None => here(|site| committed(site, args)),
     }
-    shown("commit", args.output, here(|site| committed(site, args)))
 }
 
 /// `kernel rollback`.
-pub fn rollback(args: &OnArgs) -> ExitCode {
-    if args.target.target.is_some() {
-        return remote::pass_on("rollback", &args.target, args.output);
+pub fn rollback(args: &OnArgs) -> Result<Answer, Refusal> {
+    match &args.target.target {
+        Some(on) => remote::pass_on("rollback", on, &args.target, args.output),
+        None => here(|site| rolled_back(site, args.output)),
     }
-    shown("rollback", args.output, here(rolled_back))
 }
 
 /// `kernel status`.
-pub fn status(args: &OnArgs) -> ExitCode {
-    if args.target.target.is_some() {
-        return remote::pass_on("status", &args.target, args.output);
+pub fn status(args: &OnArgs) -> Result<Answer, Refusal> {
+    match &args.target.target {
+        Some(on) => remote::pass_on("status", on, &args.target, args.output),
+        None => here(|site| told(site, args.output)),
     }
-    shown("status", args.output, here(told))
 }
 
 /// `kernel guard`: in the trial boot, started by its initramfs or unit.
-pub fn guard() -> ExitCode {
-    let guarded = |site: &Site| deploying::guard(site).map(|()| (0, String::new(), Value::Null)).map_err(failed);
-    match here(guarded) {
-        Ok(_) => ExitCode::SUCCESS,
-        Err((code, message)) => {
-            eprintln!("punctual: {message}");
-            ExitCode::from(code)
-        }
-    }
+pub fn guard() -> Result<Answer, Refusal> {
+    here(|site| Ok(deploying::guard(site).map(|()| Answer::default())?))
 }
 
-fn here(work: impl FnOnce(&Site) -> Result) -> Result {
+fn here(work: impl FnOnce(&Site) -> Result<Answer, Refusal>) -> Result<Answer, Refusal> {
     let (sys, view) = (Real::new(), Live::new());
     work(&Site { root: PathBuf::from("/"), sys: &sys, view: &view })
 }
 
-pub fn failed(error: DeployError) -> (u8, String) {
-    let code = match &error {
-        DeployError::Package { .. } => exit::USAGE,
-        DeployError::Refused(_) => exit::FAILED,
-        _ => exit::ENVIRONMENT,
-    };
-    (code, error.to_string())
+impl From<DeployError> for Refusal {
+    fn from(error: DeployError) -> Refusal {
+        let code = match &error {
+            DeployError::Package { .. } => exit::USAGE,
+            DeployError::Refused(_) => exit::FAILED,
+            _ => exit::ENVIRONMENT,
+        };
+        Refusal::new(code, error)
+    }
 }
 
 /// The code of checks: a failure decides, then what is not known.
@@ -112,12 +109,12 @@ fn lines(checks: &[Check]) -> String {
 const SHORTEST_S: u64 = 30;
 
 /// `program` is this one as a file, the guard of the trial boot.
-pub fn deployed(site: &Site, args: &DeployArgs, program: &Path) -> Result {
+pub fn deployed(site: &Site, args: &DeployArgs, program: &Path) -> Result<Answer, Refusal> {
     if args.limit < Nanos::from_secs(SHORTEST_S) {
-        return Err((
-            exit::USAGE,
-            format!("--limit {}: give at least {SHORTEST_S}s, in which the kernel has to come up", args.limit),
-        ));
+        return Err(Refusal::usage(format!(
+            "--limit {}: give at least {SHORTEST_S}s, in which the kernel has to come up",
+            args.limit
+        )));
     }
     let wish = Wish {
         is_rt: !args.not_rt,
@@ -126,14 +123,15 @@ pub fn deployed(site: &Site, args: &DeployArgs, program: &Path) -> Result {
         add: args.append.clone(),
         skip: args.skip.clone(),
     };
-    let done = deploying::deploy(site, &args.package, &wish, program).map_err(failed)?;
+    let done = deploying::deploy(site, &args.package, &wish, program)?;
     let mut text: String = done.notes.iter().map(|note| format!("note: {note}\n")).collect();
     text += &lines(&done.checks);
-    let json = json!({ "checks": done.checks, "notes": done.notes, "release": done.record.as_ref().map(|r| &r.release),
+    let result = json!({ "checks": done.checks, "notes": done.notes, "release": done.record.as_ref().map(|r| &r.release),
         "id": done.record.as_ref().map(|r| &r.id) });
+    let answer = |code: u8, text: String| Ok(Answer::new(args.output, code, || result, || harmless(&text)));
     let Some(record) = done.record else {
         text += "nothing was changed\n";
-        return Ok((code(&done.checks).max(exit::FAILED), text, json));
+        return answer(code(&done.checks).max(exit::FAILED), text);
     };
     let reboot = punctual_model::Argv(record.reboot.clone());
     let _ = writeln!(text, "{} is in place and armed for one boot: {}", record.release, reboot.line());
@@ -143,27 +141,27 @@ pub fn deployed(site: &Site, args: &DeployArgs, program: &Path) -> Result {
         record.limit_s
     );
     if args.reboot {
-        crate::terminal::print(&text);
+        terminal::print(&text);
         text = restarted(&reboot)?;
     }
-    Ok((0, text, json))
+    answer(0, text)
 }
 
 /// In a session of its own and a little later, so that the answer gets out first.
-fn restarted(reboot: &punctual_model::Argv) -> std::result::Result<String, (u8, String)> {
+fn restarted(reboot: &punctual_model::Argv) -> Result<String, Refusal> {
     let line = format!("sleep 2; {}", reboot.line());
     let mut command = std::process::Command::new("setsid");
     command.args(["sh", "-c", &line]).stdin(std::process::Stdio::null());
     command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
     match command.spawn() {
         Ok(_) => Ok("it restarts now\n".to_owned()),
-        Err(e) => Err((exit::ENVIRONMENT, format!("cannot restart ({e}): {}", reboot.line()))),
+        Err(e) => Err(Refusal::environment(format!("cannot restart ({e}): {}", reboot.line()))),
     }
 }
 
 /// `latency` measures.
-pub fn verified(site: &Site, args: &VerifyArgs, latency: deploying::Latency) -> Result {
-    let checks = deploying::verify(site, latency).map_err(failed)?;
+pub fn verified(site: &Site, args: &VerifyArgs, latency: deploying::Latency) -> Result<Answer, Refusal> {
+    let checks = deploying::verify(site, latency)?;
     let mut text = lines(&checks);
     text += match worst(&checks) {
         Outcome::Pass if args.deadline.is_none() => {
@@ -172,11 +170,11 @@ pub fn verified(site: &Site, args: &VerifyArgs, latency: deploying::Latency) -> 
         Outcome::Pass => "every check passed: punctual kernel commit\n",
         _ => "not kept: the guard returns to the old kernel when its time is over; at once: reboot\n",
     };
-    Ok((code(&checks), text, json!({ "checks": checks })))
+    Ok(Answer::new(args.output, code(&checks), || json!({ "checks": checks }), || harmless(&text)))
 }
 
 /// This program measures in a process of its own, into a folder that goes afterwards.
-fn measured(duration: Nanos, deadline: Option<Nanos>) -> std::result::Result<(Option<bool>, String), String> {
+fn measured(duration: Nanos, deadline: Option<Nanos>) -> Result<(Option<bool>, String), String> {
     let program = std::env::current_exe().map_err(|e| format!("cannot find this program: {e}"))?;
     let folder = tempfile::tempdir().map_err(|e| format!("cannot make a folder for the run: {e}"))?;
     let run = folder.path().join("run");
@@ -214,16 +212,15 @@ fn longest(document: &[u8]) -> Option<Nanos> {
 }
 
 /// The kernel that was tried is kept.
-pub fn committed(site: &Site, args: &CommitArgs) -> Result {
-    let record = deploying::commit(site, args.unverified).map_err(failed)?;
+pub fn committed(site: &Site, args: &CommitArgs) -> Result<Answer, Refusal> {
+    let record = deploying::commit(site, args.unverified)?;
     let text = format!("{} boots by default from now on; the old kernel stays in the loader's menu\n", record.release);
-    Ok((0, text, json!({ "release": record.release })))
+    Ok(Answer::new(args.output, 0, || json!({ "release": record.release }), || harmless(&text)))
 }
 
 /// Everything is taken away, as far as it does not run.
-pub fn rolled_back(site: &Site) -> Result {
-    let back = deploying::rollback(site).map_err(failed)?;
-    Ok(match back {
+pub fn rolled_back(site: &Site, output: OutputArgs) -> Result<Answer, Refusal> {
+    let (code, text, result) = match deploying::rollback(site)? {
         Back::Nothing => (0, "nothing is deployed\n".to_owned(), json!({ "state": "nothing" })),
         Back::Gone(release) => (
             0,
@@ -237,13 +234,14 @@ pub fn rolled_back(site: &Site) -> Result {
             ),
             json!({ "state": "running", "release": release }),
         ),
-    })
+    };
+    Ok(Answer::new(output, code, || result, || harmless(&text)))
 }
 
 /// Where the machine stands.
-pub fn told(site: &Site) -> Result {
-    let status = deploying::status(site).map_err(failed)?;
-    Ok((0, sentence(&status), json!(status)))
+pub fn told(site: &Site, output: OutputArgs) -> Result<Answer, Refusal> {
+    let status = deploying::status(site)?;
+    Ok(Answer::new(output, 0, || &status, || harmless(&sentence(&status))))
 }
 
 fn sentence(status: &Status) -> String {

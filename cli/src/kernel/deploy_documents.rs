@@ -9,7 +9,9 @@ mod machines;
 
 use super::args::deploying::{CommitArgs, DeployArgs, VerifyArgs};
 use super::deploy::{committed, deployed, rolled_back, told, verified};
-use super::{Result, documented};
+use crate::args::common::OutputArgs;
+use crate::finish::{Answer, printed};
+use crate::refusal::Refusal;
 use crate::schema;
 use clap::{Args, FromArgMatches};
 use common::Kernel;
@@ -30,8 +32,10 @@ const USUAL: &[&str] = &["--manual-recovery", "--skip", "processor", "--skip", "
 /// As the program reads them.
 fn args<A: Args + FromArgMatches>(words: &[&str]) -> A {
     let command = A::augment_args(clap::Command::new("x"));
-    A::from_arg_matches(&command.get_matches_from([&["x"][..], words].concat())).unwrap()
+    A::from_arg_matches(&command.get_matches_from([&["x", "--json"][..], words].concat())).unwrap()
 }
+
+const JSON: OutputArgs = OutputArgs { json: true, quiet: false };
 
 /// A machine, and a package for it.
 struct Board {
@@ -46,11 +50,16 @@ impl Board {
         Board { root, kernel, package }
     }
 
-    fn asked(&self, sys: &dyn System, command: &str, work: impl FnOnce(&Site) -> Result) -> (u8, Value) {
+    fn asked(
+        &self,
+        sys: &dyn System,
+        command: &str,
+        work: impl FnOnce(&Site) -> Result<Answer, Refusal>,
+    ) -> (u8, Value) {
         let view = Live::under(self.root.path());
         let result = work(&Site { root: self.root.path().to_owned(), sys, view: &view });
-        let (code, text) = documented(command, &result);
-        let document: Value = serde_json::from_str(&text).unwrap();
+        let (code, text) = printed(&format!("kernel-{command}"), JSON, result);
+        let document: Value = serde_json::from_slice(&text).unwrap();
         schema::holds(&document);
         assert_eq!((&document["exit_code"], &document["schema"]), (&json!(code), &json!(name(command))));
         (code, document["result"].clone())
@@ -75,11 +84,11 @@ impl Board {
     }
 
     fn rollback(&self) -> (u8, Value) {
-        self.asked(&self.kernel, "rollback", rolled_back)
+        self.asked(&self.kernel, "rollback", |site| rolled_back(site, JSON))
     }
 
     fn status(&self) -> Value {
-        let (code, result) = self.asked(&self.kernel, "status", told);
+        let (code, result) = self.asked(&self.kernel, "status", |site| told(site, JSON));
         assert_eq!(code, 0);
         result
     }

@@ -1,18 +1,15 @@
 //! `kernel fetch`.
 
 use super::args::building::FetchArgs;
-use super::{Result, of_kbuild, shown, teller, usage};
-use crate::exit;
+use super::inputs::teller;
+use crate::finish::Answer;
+use crate::refusal::Refusal;
+use crate::terminal::harmless;
 use punctual_kbuild::fetch::{Origin, Patch, Request, SourceManifest};
 use punctual_vm::Cache;
-use std::process::ExitCode;
 
 /// Fetches a source.
-pub fn run(args: &FetchArgs) -> ExitCode {
-    shown("fetch", args.output, fetched(args))
-}
-
-fn fetched(args: &FetchArgs) -> Result {
+pub fn run(args: &FetchArgs) -> Result<Answer, Refusal> {
     let request = Request {
         origin: origin(args)?,
         keyring: args.keyring.clone(),
@@ -23,13 +20,12 @@ fn fetched(args: &FetchArgs) -> Result {
         patch_sign: args.patch_sign.clone(),
         out: args.out.clone(),
     };
-    let cache = Cache::usual().map_err(usage)?;
-    let manifest = punctual_kbuild::fetch(&request, &cache, &mut teller(args.output)).map_err(of_kbuild)?;
-    let json = serde_json::to_value(&manifest).map_err(|error| (exit::ENVIRONMENT, error.to_string()))?;
-    Ok((0, text(&manifest), json))
+    let cache = Cache::usual().map_err(Refusal::usage)?;
+    let manifest = punctual_kbuild::fetch(&request, &cache, &mut teller(args.output))?;
+    Ok(Answer::new(args.output, 0, || &manifest, || harmless(&text(&manifest))))
 }
 
-fn origin(args: &FetchArgs) -> std::result::Result<Origin, (u8, String)> {
+fn origin(args: &FetchArgs) -> Result<Origin, Refusal> {
     if let Some(url) = &args.url {
         return Ok(Origin::Tarball { url: url.clone() });
     }
@@ -40,7 +36,7 @@ fn origin(args: &FetchArgs) -> std::result::Result<Origin, (u8, String)> {
     match &args.tree {
         Some(path) => Ok(Origin::Tree { path: path.clone() }),
         None if args.debian => Ok(Origin::Debian { series: args.series }),
-        None => Err(usage("name a source: --url, --git with --branch, --debian or --tree")),
+        None => Err(Refusal::usage("name a source: --url, --git with --branch, --debian or --tree")),
     }
 }
 

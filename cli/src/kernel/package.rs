@@ -1,8 +1,11 @@
 //! `kernel package`.
 
 use super::args::building::PackageArgs;
-use super::{Result, of_kbuild, shown, teller, usage};
+use super::inputs::teller;
 use crate::exit;
+use crate::finish::Answer;
+use crate::refusal::Refusal;
+use crate::terminal::harmless;
 use punctual_kbuild::KbuildError;
 use punctual_kbuild::build::State;
 use punctual_kbuild::check::{Check, Outcome};
@@ -14,19 +17,14 @@ use punctual_vm::Cache;
 use serde_json::json;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 /// Packages a build.
-pub fn run(args: &PackageArgs) -> ExitCode {
-    shown("package", args.output, packaged(args))
-}
-
-fn packaged(args: &PackageArgs) -> Result {
-    let board = punctual_kernel::board(&args.board).map_err(usage)?;
+pub fn run(args: &PackageArgs) -> Result<Answer, Refusal> {
+    let board = punctual_kernel::board(&args.board).map_err(Refusal::usage)?;
     let (build, into) = (args.build.clone(), args.out.clone());
     let job = Job { source: origin(&build)?, build, board: Some(board), into, deb: args.deb, headers: args.headers };
     let tell = &mut teller(args.output);
-    let mut done = punctual_kbuild::package(&job, tell).map_err(of_kbuild)?;
+    let mut done = punctual_kbuild::package(&job, tell)?;
     let mut notes = Vec::new();
     if let (Some(path), false) = (&args.image, done.files.is_empty()) {
         notes = card(args, board, &done, path, tell)?;
@@ -39,18 +37,18 @@ fn packaged(args: &PackageArgs) -> Result {
         _ => 0,
     };
     let manifest = &done.manifest;
-    let json = json!({
+    let result = json!({
         "release": manifest.release, "version": manifest.version, "checks": done.checks, "files": done.files,
         "stage": done.stage, "notes": notes,
     });
-    Ok((code, text(&done, &notes), json))
+    Ok(Answer::new(args.output, code, || result, || harmless(&text(&done, &notes))))
 }
 
 /// The manifest of the source that was built, where it was fetched by us.
-fn origin(build: &Path) -> std::result::Result<Option<SourceManifest>, (u8, String)> {
-    let Some(tree) = State::read(build).map_err(of_kbuild)?.map(|state| state.tree) else { return Ok(None) };
+fn origin(build: &Path) -> Result<Option<SourceManifest>, Refusal> {
+    let Some(tree) = State::read(build)?.map(|state| state.tree) else { return Ok(None) };
     let Some(folder) = tree.parent() else { return Ok(None) };
-    let manifest = read_manifest(folder).map_err(of_kbuild)?;
+    let manifest = read_manifest(folder)?;
     Ok(manifest.filter(|manifest| manifest.tree == tree))
 }
 
@@ -60,7 +58,7 @@ fn card(
     done: &Packaged,
     path: &Path,
     tell: &mut dyn FnMut(&str),
-) -> std::result::Result<Vec<String>, (u8, String)> {
+) -> Result<Vec<String>, Refusal> {
     let stage = Stage { root: done.stage.clone(), release: done.manifest.release.clone() };
     let job = image::Job {
         stage: &stage,
@@ -71,10 +69,10 @@ fn card(
         epoch: done.manifest.epoch,
         path: path.to_owned(),
     };
-    image::write(&job, tell).map_err(of_kbuild)
+    Ok(image::write(&job, tell)?)
 }
 
-fn busybox(args: &PackageArgs, board: &Board) -> std::result::Result<PathBuf, (u8, String)> {
+fn busybox(args: &PackageArgs, board: &Board) -> Result<PathBuf, Refusal> {
     if let Some(path) = &args.busybox {
         return Ok(path.clone());
     }
@@ -82,11 +80,13 @@ fn busybox(args: &PackageArgs, board: &Board) -> std::result::Result<PathBuf, (u
         Arch::Arm64 => punctual_vm::Arch::Arm64,
         Arch::X86 => punctual_vm::Arch::Amd64,
         Arch::Arm | Arch::Riscv => {
-            return Err(usage("for this architecture name a static BusyBox: --busybox FILE (Debian: busybox-static)"));
+            return Err(Refusal::usage(
+                "for this architecture name a static BusyBox: --busybox FILE (Debian: busybox-static)",
+            ));
         }
     };
-    let cache = Cache::usual().map_err(usage)?;
-    punctual_vm::busybox(arch, &cache).map_err(|error| of_kbuild(KbuildError::Packages(error)))
+    let cache = Cache::usual().map_err(Refusal::usage)?;
+    Ok(punctual_vm::busybox(arch, &cache).map_err(KbuildError::Packages)?)
 }
 
 fn text(done: &Packaged, notes: &[String]) -> String {

@@ -1,78 +1,79 @@
 //! `kernel patch`.
 
 use super::args::PatchArgs;
-use super::{Result, shown, text_file, usage};
+use super::inputs::text_file;
 use crate::exit;
+use crate::finish::Answer;
+use crate::refusal::Refusal;
+use crate::terminal::harmless;
 use punctual_kernel::Release;
 use punctual_kernel::patch::{self, PatchError, apply, index, signature};
 use serde_json::json;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 const LARGEST_INDEX: usize = 4 << 20;
 
 /// Finds a patch, or checks one.
-pub fn run(args: &PatchArgs) -> ExitCode {
-    let result = match (&args.file, &args.index, &args.tree) {
+pub fn run(args: &PatchArgs) -> Result<Answer, Refusal> {
+    match (&args.file, &args.index, &args.tree) {
         (Some(file), _, Some(tree)) => checked(args, file, tree),
         (None, Some(page), _) => found(args, page),
-        _ => Err(usage("name the source with --tree")),
-    };
-    shown("patch", args.output, result)
+        _ => Err(Refusal::usage("name the source with --tree")),
+    }
 }
 
 /// A patch that does not fit or is not signed is a check that fails; what cannot be used at all is an environment's fault.
-fn code(error: &PatchError) -> u8 {
-    match error {
-        PatchError::Program(_) => exit::ENVIRONMENT,
-        PatchError::Name(_) | PatchError::NoTree(_) | PatchError::LookInOlder(_) => exit::USAGE,
-        _ => exit::FAILED,
+impl From<PatchError> for Refusal {
+    fn from(error: PatchError) -> Refusal {
+        let code = match error {
+            PatchError::Program(_) => exit::ENVIRONMENT,
+            PatchError::Name(_) | PatchError::NoTree(_) | PatchError::LookInOlder(_) => exit::USAGE,
+            _ => exit::FAILED,
+        };
+        Refusal::new(code, error)
     }
 }
 
-fn failed(error: PatchError) -> (u8, String) {
-    (code(&error), error.to_string())
-}
-
-fn release(args: &PatchArgs) -> std::result::Result<Release, (u8, String)> {
+fn release(args: &PatchArgs) -> Result<Release, Refusal> {
     match (&args.release, &args.tree) {
         (Some(release), _) => Ok(*release),
-        (None, Some(tree)) => patch::tree_release(tree).map_err(failed),
-        (None, None) => Err(usage("name a release or the source: --release or --tree")),
+        (None, Some(tree)) => Ok(patch::tree_release(tree)?),
+        (None, None) => Err(Refusal::usage("name a release or the source: --release or --tree")),
     }
 }
 
-fn found(args: &PatchArgs, page: &Path) -> Result {
+fn found(args: &PatchArgs, page: &Path) -> Result<Answer, Refusal> {
     let release = release(args)?;
     let page = index::read(&text_file(page, LARGEST_INDEX)?);
     let older = match &args.older {
         Some(older) => Some(index::read(&text_file(older, LARGEST_INDEX)?)),
         None => None,
     };
-    let found = index::find(release, &page, older.as_ref()).map_err(failed)?;
+    let found = index::find(release, &page, older.as_ref())?;
     let base = format!("https://cdn.kernel.org/pub/linux/kernel/projects/rt/{}", release.series);
-    let text = format!("{} fits {release}\n{base}/{}\n{base}/{}\n", found.patched, found.path, found.sign);
-    Ok((0, text, json!({ "release": release, "found": found, "base": base })))
+    let text = || format!("{} fits {release}\n{base}/{}\n{base}/{}\n", found.patched, found.path, found.sign);
+    let result = || json!({ "release": release, "found": found, "base": base });
+    Ok(Answer::new(args.output, 0, result, || harmless(&text())))
 }
 
-fn checked(args: &PatchArgs, file: &Path, tree: &Path) -> Result {
-    let keyring = args.keyring.as_ref().ok_or_else(|| usage("name the keys with --keyring"))?;
+fn checked(args: &PatchArgs, file: &Path, tree: &Path) -> Result<Answer, Refusal> {
+    let keyring = args.keyring.as_ref().ok_or_else(|| Refusal::usage("name the keys with --keyring"))?;
     let name = file.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-    let patched = patch::patch_of_name(&name).map_err(failed)?;
-    let release = patch::tree_release(tree).map_err(failed)?;
-    patch::fits(patched, release).map_err(failed)?;
+    let patched = patch::patch_of_name(&name)?;
+    let release = patch::tree_release(tree)?;
+    patch::fits(patched, release)?;
     let sums_by = match &args.sums {
         Some(sums) => {
-            let (text, key) = signature::clearsigned(&sums.display().to_string(), sums, keyring).map_err(failed)?;
-            signature::listed(file, &text).map_err(failed)?;
+            let (text, key) = signature::clearsigned(&sums.display().to_string(), sums, keyring)?;
+            signature::listed(file, &text)?;
             Some(key)
         }
         None => None,
     };
-    let content = patch::unpack(file).map_err(failed)?;
+    let content = patch::unpack(file)?;
     let sign = args.sign.clone().unwrap_or_else(|| beside(file));
-    let key = signature::detached(&name, &content, &sign, keyring).map_err(failed)?;
-    let fits = apply::dry_run(tree, &content).map_err(failed)?;
+    let key = signature::detached(&name, &content, &sign, keyring)?;
+    let fits = apply::dry_run(tree, &content)?;
     let sums = if sums_by.is_some() { ", its SHA-256 is the list's" } else { "" };
     let moved = match fits.moved {
         0 => String::new(),
@@ -83,9 +84,9 @@ fn checked(args: &PatchArgs, file: &Path, tree: &Path) -> Result {
          context (fuzz 0); nothing was changed\n{moved}",
         fits.files
     );
-    let json = json!({ "patch": patched, "release": release, "signed_by": key, "sums_signed_by": sums_by,
+    let result = json!({ "patch": patched, "release": release, "signed_by": key, "sums_signed_by": sums_by,
         "files": fits.files, "hunks_moved": fits.moved });
-    Ok((0, text, json))
+    Ok(Answer::new(args.output, 0, || result, || harmless(&text)))
 }
 
 /// `patch-A.B.C-rtN.patch.sign`.

@@ -1,8 +1,11 @@
 //! `kernel preflight`.
 
 use super::args::PreflightArgs;
-use super::{Result, machine, shown, text_file, usage};
+use super::inputs::{machine, text_file};
 use crate::exit;
+use crate::finish::Answer;
+use crate::refusal::Refusal;
+use crate::terminal::harmless;
 use punctual_kernel::config::{Options, of_config};
 use punctual_kernel::host::{self, Host};
 use punctual_kernel::{Check, Given, Outcome, Release, Situation, patch, preflight};
@@ -10,18 +13,13 @@ use punctual_machine::Machine;
 use serde_json::json;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 const LARGEST_CONFIG: usize = 4 << 20;
 
 /// Prints the checks.
-pub fn run(args: &PreflightArgs) -> ExitCode {
-    shown("preflight", args.output, checked(args))
-}
-
-fn checked(args: &PreflightArgs) -> Result {
+pub fn run(args: &PreflightArgs) -> Result<Answer, Refusal> {
     let live = machine(args.root.as_deref())?;
-    let situation = Situation::of(&live, args.board.as_deref()).map_err(usage)?;
+    let situation = Situation::of(&live, args.board.as_deref()).map_err(Refusal::usage)?;
     let board = situation.board;
     // A mounted card is the named board's; without one this machine is looked at only if it is the board.
     let is_board = args.root.is_some() || situation.release.is_some();
@@ -43,8 +41,8 @@ fn checked(args: &PreflightArgs) -> Result {
         boot_free_bytes: if is_board { host::free(&boot) } else { None },
     };
     let checks = preflight(&given);
-    let code = code(&checks);
-    Ok((code, text(&board.key, &checks), json!({ "board": board.key, "checks": checks })))
+    let result = || json!({ "board": board.key, "checks": checks });
+    Ok(Answer::new(args.output, code(&checks), result, || harmless(&text(&board.key, &checks))))
 }
 
 fn host_machine() -> Option<String> {
@@ -56,11 +54,11 @@ fn boot_folder(root: Option<&Path>, found: Option<&str>) -> PathBuf {
     root.map_or_else(|| PathBuf::from(folder), |root| root.join(folder.trim_start_matches('/')))
 }
 
-fn configuration(args: &PreflightArgs) -> std::result::Result<Option<Options>, (u8, String)> {
+fn configuration(args: &PreflightArgs) -> Result<Option<Options>, Refusal> {
     let Some(path) = &args.config else { return Ok(None) };
     let options = of_config(&text_file(path, LARGEST_CONFIG)?);
     match options.is_empty() {
-        true => Err(usage(format!(
+        true => Err(Refusal::usage(format!(
             "{} has no line such as CONFIG_HZ=250: give a kernel's .config (--config)",
             path.display()
         ))),
@@ -68,8 +66,8 @@ fn configuration(args: &PreflightArgs) -> std::result::Result<Option<Options>, (
     }
 }
 
-fn tree(args: &PreflightArgs) -> std::result::Result<Option<Release>, (u8, String)> {
-    args.tree.as_deref().map(patch::tree_release).transpose().map_err(usage)
+fn tree(args: &PreflightArgs) -> Result<Option<Release>, Refusal> {
+    args.tree.as_deref().map(patch::tree_release).transpose().map_err(Refusal::usage)
 }
 
 /// A failed check decides, then one that could not be made.

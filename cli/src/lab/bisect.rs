@@ -1,31 +1,26 @@
 //! `lab bisect`.
 
 use super::args::BisectArgs;
-use super::{failed, jobs, with_kernel};
-use crate::document;
-use crate::terminal;
+use super::guests::{jobs, with_kernel};
+use crate::finish::Answer;
+use crate::refusal::Refusal;
+use crate::{exit, terminal};
 use punctual_lab::{self as lab, Bisect, BisectReport, Build, LabError, LabOptions, Step, StepOutcome};
 use punctual_model::Outcome;
 use punctual_report::words;
 use punctual_units::Nanos;
 use punctual_vm::{Arch, Cache, Kernel, KernelSpec, Machine, VmError};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::path::Path;
-use std::process::ExitCode;
 
 /// Without modules there is no disk in the guest: these loads are left out where none are named.
 const NEEDS_DISK: [&str; 2] = ["io", "all"];
 
 /// `punctual lab bisect`: 0 where one commit is found, 3 where several may be it.
-pub fn run(args: &BisectArgs) -> ExitCode {
-    match bisected(args) {
-        Ok(report) => {
-            let code = if report.suspects.len() == 1 { 0 } else { 3 };
-            show(args, &report, code);
-            ExitCode::from(code)
-        }
-        Err(e) => failed("lab bisect", args.proof.output.json, &e),
-    }
+pub fn run(args: &BisectArgs) -> Result<Answer, Refusal> {
+    let report = bisected(args)?;
+    let code = if report.suspects.len() == 1 { 0 } else { exit::INCONCLUSIVE };
+    Ok(Answer::new(args.proof.output, code, || documented(&report, &args.out), || text(args, &report)))
 }
 
 fn bisected(args: &BisectArgs) -> Result<BisectReport, LabError> {
@@ -94,14 +89,7 @@ fn line(step: &Step) -> String {
     format!("{word}  {}  {subject}: {}", step.commit.get(..12).unwrap_or(&step.commit), step.why)
 }
 
-fn show(args: &BisectArgs, report: &BisectReport, code: u8) {
-    if args.proof.output.json {
-        terminal::print(&(documented(report, &args.out, code) + "\n"));
-        return;
-    }
-    if args.proof.output.quiet {
-        return;
-    }
+fn text(args: &BisectArgs, report: &BisectReport) -> String {
     let mut text = String::new();
     match &report.shown {
         Some(shown) => {
@@ -118,11 +106,10 @@ fn show(args: &BisectArgs, report: &BisectReport, code: u8) {
     text.push_str("Tried:\n");
     report.steps.iter().for_each(|step| text.push_str(&format!("  {}\n", line(step))));
     text.push_str(&format!("\nRuns: {}\n", args.out.join("runs").display()));
-    terminal::print(&text);
+    text
 }
 
-/// The document with `--json`: of what was tried; `out` is the folder of what was built and run.
-pub fn documented(report: &BisectReport, out: &Path, code: u8) -> String {
-    let result = json!({"clock": "virtual", "suspects": report.suspects, "steps": report.steps, "out": out});
-    document::document("lab bisect", code, &result)
+/// What was tried; `out` is the folder of what was built and run.
+pub fn documented(report: &BisectReport, out: &Path) -> Value {
+    json!({"clock": "virtual", "suspects": report.suspects, "steps": report.steps, "out": out})
 }

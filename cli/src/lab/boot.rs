@@ -1,8 +1,9 @@
 //! `lab boot`.
 
 use super::args::BootArgs;
-use super::{failed, kernel, limit};
-use crate::document;
+use super::guests::{kernel, limit};
+use crate::finish::Answer;
+use crate::refusal::Refusal;
 use crate::terminal;
 use punctual_lab::{LabError, guest_program};
 use punctual_vm::{
@@ -12,37 +13,31 @@ use serde_json::{Value, json};
 use std::fs;
 use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 /// `punctual lab boot`: its exit code is the script's, the largest of several guests'.
-pub fn run(args: &BootArgs) -> ExitCode {
-    match booted(args) {
-        Ok(results) => {
-            let code = results.iter().map(|b| u8::try_from(b.exit_code).unwrap_or(u8::MAX)).max().unwrap_or(0);
-            show(args, &results, code);
-            ExitCode::from(code)
-        }
-        Err(e) => failed("lab boot", args.output.json, &e),
-    }
+pub fn run(args: &BootArgs) -> Result<Answer, Refusal> {
+    let results = booted(args)?;
+    let code = results.iter().map(|b| u8::try_from(b.exit_code).unwrap_or(u8::MAX)).max().unwrap_or(0);
+    Ok(Answer::new(args.output, code, || documented(&results, args.out.as_deref()), || text(&results)))
 }
 
-fn show(args: &BootArgs, results: &[Booted], code: u8) {
-    if args.output.json {
-        terminal::print(&(documented(results, args.out.as_deref(), code) + "\n"));
-    } else if !args.output.quiet {
-        for (booted, number) in results.iter().zip(1..) {
-            let head = if results.len() > 1 { format!("== guest {number}\n") } else { String::new() };
-            terminal::print(&(head + &terminal::harmless(&booted.console)));
+fn text(results: &[Booted]) -> String {
+    let mut text = String::new();
+    for (booted, number) in results.iter().zip(1..) {
+        if results.len() > 1 {
+            text += &format!("== guest {number}\n");
         }
+        text += &terminal::harmless(&booted.console);
     }
+    text
 }
 
-/// The document with `--json`: of the guests as they ended; `out` is where their files are.
-pub fn documented(results: &[Booted], out: Option<&Path>, code: u8) -> String {
+/// The guests as they ended; `out` is where their files are.
+pub fn documented(results: &[Booted], out: Option<&Path>) -> Value {
     let guest =
         |b: &Booted| json!({"exit_code": b.exit_code, "console": b.console, "lasted_s": b.lasted.as_secs_f64()});
     let guests: Vec<Value> = results.iter().map(guest).collect();
-    document::document("lab boot", code, &json!({"guests": guests, "out": out}))
+    json!({"guests": guests, "out": out})
 }
 
 fn booted(args: &BootArgs) -> Result<Vec<Booted>, LabError> {

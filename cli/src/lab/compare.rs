@@ -1,28 +1,24 @@
 //! `lab compare`.
 
 use super::args::CompareArgs;
-use super::prove::Progress;
-use super::{default_out, failed, jobs, options};
-use crate::document;
-use crate::terminal;
+use super::guests::{default_out, jobs, options};
+use super::progress::Progress;
+use crate::finish::Answer;
+use crate::refusal::Refusal;
+use crate::{exit, terminal};
 use punctual_lab::{Compared, LabError, LabObserver, compare};
 use punctual_model::Comparison;
 use punctual_report as report;
 use punctual_vm::Cache;
+use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 /// `punctual lab compare`: 0 where the comparison was made and nothing stands against it, 3 otherwise.
-pub fn run(args: &CompareArgs) -> ExitCode {
-    match compared(args) {
-        Ok((compared, out)) => {
-            let code = if compared.comparison.problems.is_empty() { 0 } else { 3 };
-            show(args, &compared, &out, code);
-            ExitCode::from(code)
-        }
-        Err(e) => failed("lab compare", args.proof.output.json, &e),
-    }
+pub fn run(args: &CompareArgs) -> Result<Answer, Refusal> {
+    let (Compared { comparison, .. }, out) = compared(args)?;
+    let code = if comparison.problems.is_empty() { 0 } else { exit::INCONCLUSIVE };
+    Ok(Answer::new(args.proof.output, code, || documented(&comparison, &out), || text(&comparison, &out)))
 }
 
 fn compared(args: &CompareArgs) -> Result<(Compared, PathBuf), LabError> {
@@ -37,23 +33,15 @@ fn compared(args: &CompareArgs) -> Result<(Compared, PathBuf), LabError> {
     Ok((compared, out))
 }
 
-fn show(args: &CompareArgs, compared: &Compared, out: &Path, code: u8) {
-    if args.proof.output.json {
-        terminal::print(&(documented(&compared.comparison, out, code) + "\n"));
-    } else if !args.proof.output.quiet {
-        let style = report::TextStyle { color: terminal::colour(), width: terminal::width() };
-        let text = report::comparison_text(&compared.comparison, style);
-        terminal::print(&format!(
-            "{text}\nRuns:   {}\nReport: {}\n",
-            out.display(),
-            out.join("comparison.html").display()
-        ));
-    }
+fn text(comparison: &Comparison, out: &Path) -> String {
+    let style = report::TextStyle { color: terminal::colour(), width: terminal::width() };
+    let text = report::comparison_text(comparison, style);
+    format!("{text}\nRuns:   {}\nReport: {}\n", out.display(), out.join("comparison.html").display())
 }
 
-/// The document with `--json`: of two kernels; `out` is the folder of the run directories and the page.
-pub fn documented(comparison: &Comparison, out: &Path, code: u8) -> String {
+/// Two kernels; `out` is the folder of the run directories and the page.
+pub fn documented(comparison: &Comparison, out: &Path) -> Value {
     let mut result = report::comparison_json(comparison);
     result["out"] = out.display().to_string().into();
-    document::document("lab compare", code, &result)
+    result
 }

@@ -1,7 +1,10 @@
 //! The documents of `lab …` held to their schemas: of runs that guests wrote (tests/fixtures), and of a tree of commits whose "kernel"
 //! is a file. `cargo trials lab` boots guests; these are kept so that no test has to.
 
-use super::{bisect, boot, compare, prove, refused};
+use super::{bisect, boot, compare, prove};
+use crate::args::common::OutputArgs;
+use crate::finish::{Answer, printed};
+use crate::refusal::Refusal;
 use crate::schema;
 use punctual_compare::Side;
 use punctual_lab::{Bisect, BisectReport, Build, LabError, LabRun, Proven, StepOutcome};
@@ -12,11 +15,18 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// What holds to the schema that it names.
-fn held(text: &str) -> Value {
-    let document: Value = serde_json::from_str(text).unwrap();
+const JSON: OutputArgs = OutputArgs { json: true, quiet: false };
+
+/// Exit code and document, which holds to the schema that it names.
+fn ended(command: &str, result: Result<Answer, Refusal>) -> (u8, Value) {
+    let (code, text) = printed(command, JSON, result);
+    let document: Value = serde_json::from_slice(&text).unwrap();
     schema::holds(&document);
-    document
+    (code, document)
+}
+
+fn held(command: &str, code: u8, result: &Value) -> Value {
+    ended(command, Ok(Answer::new(JSON, code, || result, String::new))).1
 }
 
 /// A boot of `lab prove -k rt@6.12` or `stock@6.12`, `-l idle -D 300ms --deadline 5ms --seed 1`, without its findings and page.
@@ -34,16 +44,16 @@ fn several_guests_are_a_document_of_lab_boot() {
         Booted { exit_code, console, fetched_bytes: 0, lasted: Duration::from_millis(9_251) }
     };
     let guests = [booted(0, "up\n"), booted(3, "\u{1b}[31mnot \u{202e}up\n")];
-    let document = held(&boot::documented(&guests, Some(Path::new("out")), 3));
+    let document = held("lab boot", 3, &boot::documented(&guests, Some(Path::new("out"))));
     assert_eq!(document["result"]["guests"][1]["exit_code"], 3);
     assert_eq!(document["result"]["guests"][1]["lasted_s"], 9.251);
-    assert_eq!(held(&boot::documented(&guests[..1], None, 0))["result"]["out"], Value::Null);
+    assert_eq!(held("lab boot", 0, &boot::documented(&guests[..1], None))["result"]["out"], Value::Null);
 }
 
 #[test]
 fn boots_in_virtual_time_are_a_document_of_lab_prove() {
     let proven = Proven { runs: vec![run("rt"), run("stock")] };
-    let document = held(&prove::documented(&proven, Path::new("out"), 0));
+    let document = held("lab prove", 0, &prove::documented(&proven, Path::new("out")));
     let boots = document["result"]["boots"].as_array().unwrap();
     assert_eq!(boots.len(), 2);
     for boot in boots {
@@ -60,7 +70,8 @@ fn two_kernels_are_a_document_of_lab_compare() {
         folder: Some("out".into()),
         runs: vec![("seed 1".into(), &runs[n].recording)],
     });
-    let document = held(&compare::documented(&punctual_compare::compare(&sides).unwrap(), Path::new("out"), 3));
+    let document =
+        held("lab compare", 3, &compare::documented(&punctual_compare::compare(&sides).unwrap(), Path::new("out")));
     let result = &document["result"];
     assert_eq!((&result["clock"], &result["out"]), (&json!("virtual"), &json!("out")));
     assert_eq!(result["groups"].as_array().unwrap().len(), 2);
@@ -97,9 +108,9 @@ fn bisected(bad: u32) -> BisectReport {
 #[test]
 #[ignore = "live: make, git"]
 fn what_bisect_tried_is_a_document_of_lab_bisect() {
-    let one = held(&bisect::documented(&bisected(2), Path::new("out"), 0));
+    let one = held("lab bisect", 0, &bisect::documented(&bisected(2), Path::new("out")));
     assert_eq!(one["result"]["suspects"].as_array().unwrap().len(), 1, "{one}");
-    let several = held(&bisect::documented(&bisected(4), Path::new("out"), 3));
+    let several = held("lab bisect", 3, &bisect::documented(&bisected(4), Path::new("out")));
     assert_eq!(several["result"]["suspects"].as_array().unwrap().len(), 2, "{several}");
     let outcomes: Vec<&str> =
         several["result"]["steps"].as_array().unwrap().iter().filter_map(|step| step["outcome"].as_str()).collect();
@@ -114,10 +125,10 @@ fn why_nothing_came_of_it_is_a_document_of_each_command() {
             (LabError::Guest { code: 4, said: "no".into() }, 4),
             (LabError::Vm(VmError::Usage("no network card".into())), 2),
         ] {
-            let (said, document) = refused(command, &error);
-            let document = held(&document);
-            assert_eq!((said, &document["exit_code"]), (code, &json!(code)), "{command}: {error}");
-            assert_eq!(document["result"]["error"], error.to_string());
+            let message = error.to_string();
+            let (said, document) = ended(command, Err(error.into()));
+            assert_eq!((said, &document["exit_code"]), (code, &json!(code)), "{command}: {message}");
+            assert_eq!(document["result"]["error"], message);
         }
     }
 }

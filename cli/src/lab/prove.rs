@@ -1,28 +1,22 @@
 //! `lab prove`.
 
 use super::args::ProveArgs;
-use super::{default_out, failed, jobs, options};
-use crate::document;
-use crate::exit;
-use crate::terminal;
+use super::guests::{default_out, jobs, options};
+use super::progress::Progress;
+use crate::finish::Answer;
+use crate::refusal::Refusal;
+use crate::{exit, terminal};
 use punctual_lab::{LabError, LabObserver, LabRun, Proven, prove_boots};
 use punctual_report as report;
-use punctual_units::Nanos;
 use punctual_vm::Cache;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 /// `punctual lab prove`.
-pub fn run(args: &ProveArgs) -> ExitCode {
-    match proven(args) {
-        Ok((proven, out)) => {
-            let code = exit::of_outcome(proven.outcome());
-            show(args, &proven, &out, code);
-            ExitCode::from(code)
-        }
-        Err(e) => failed("lab prove", args.proof.output.json, &e),
-    }
+pub fn run(args: &ProveArgs) -> Result<Answer, Refusal> {
+    let (proven, out) = proven(args)?;
+    let code = exit::of_outcome(proven.outcome());
+    Ok(Answer::new(args.proof.output, code, || documented(&proven, &out), || text(args, &proven)))
 }
 
 fn proven(args: &ProveArgs) -> Result<(Proven, PathBuf), LabError> {
@@ -34,17 +28,10 @@ fn proven(args: &ProveArgs) -> Result<(Proven, PathBuf), LabError> {
     Ok((proven, out))
 }
 
-fn show(args: &ProveArgs, proven: &Proven, out: &Path, code: u8) {
-    if args.proof.output.json {
-        terminal::print(&(documented(proven, out, code) + "\n"));
-        return;
-    }
-    if args.proof.output.quiet {
-        return;
-    }
+fn text(args: &ProveArgs, proven: &Proven) -> String {
     // One boot is shown whole; of several the worst.
     let worst = proven.runs.iter().max_by_key(|r| (r.verdict.outcome, r.verdict.worst.as_ref().map(|w| w.max_ns)));
-    let Some(worst) = worst else { return };
+    let Some(worst) = worst else { return String::new() };
     let style = report::TextStyle { color: terminal::colour(), width: terminal::width() };
     let mut text = String::new();
     if proven.runs.len() > 1 {
@@ -59,13 +46,13 @@ fn show(args: &ProveArgs, proven: &Proven, out: &Path, code: u8) {
     text.push_str(&report::text(&worst.recording, &worst.verdict, style));
     text.push_str(&format!("\nRun directory: {}\n", worst.root.display()));
     text.push_str(&format!("Report:        {}\n", worst.root.join("report.html").display()));
-    terminal::print(&text);
+    text
 }
 
-/// The document with `--json`: of every boot; `out` is the folder of the run directories.
-pub fn documented(proven: &Proven, out: &Path, code: u8) -> String {
+/// Every boot; `out` is the folder of the run directories.
+pub fn documented(proven: &Proven, out: &Path) -> Value {
     let runs: Vec<Value> = proven.runs.iter().map(of_run).collect();
-    document::document("lab prove", code, &json!({"clock": "virtual", "out": out, "boots": runs}))
+    json!({"clock": "virtual", "out": out, "boots": runs})
 }
 
 fn of_run(run: &LabRun) -> Value {
@@ -75,21 +62,4 @@ fn of_run(run: &LabRun) -> Value {
         map.insert("run_directory".into(), run.root.display().to_string().into());
     }
     value
-}
-
-/// One line a boot on standard error.
-pub struct Progress;
-
-impl LabObserver for Progress {
-    fn booted(&self, kernel: &str, number: usize, of: usize, run: &Result<LabRun, LabError>) {
-        match run {
-            Ok(run) => {
-                let worst = run.verdict.worst.as_ref().map_or("nothing".into(), |w| Nanos(w.max_ns).to_string());
-                let word = report::words::word(run.verdict.outcome);
-                let seconds = run.lasted.as_secs_f64();
-                eprintln!("[{number}/{of}] {kernel}, seed {}: worst {worst}, {word} ({seconds:.0} s)", run.seed);
-            }
-            Err(e) => eprintln!("[{number}/{of}] {kernel}: {e}"),
-        }
-    }
 }

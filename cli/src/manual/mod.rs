@@ -3,7 +3,10 @@
 pub mod args;
 
 use crate::args::Arguments;
-use crate::{exit, new_file};
+use crate::args::common::OutputArgs;
+use crate::finish::{Answer, finish};
+use crate::new_file;
+use crate::refusal::Refusal;
 use args::{CompletionsArgs, ManArgs};
 use clap::{Command, CommandFactory};
 use clap_mangen::Man;
@@ -28,13 +31,7 @@ pub fn man(args: &ManArgs) -> ExitCode {
 }
 
 fn ended(done: Result<(), String>) -> ExitCode {
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(why) => {
-            eprintln!("punctual: {why}");
-            ExitCode::from(exit::ENVIRONMENT)
-        }
-    }
+    finish("man", OutputArgs::default(), done.map(|()| Answer::default()).map_err(Refusal::environment))
 }
 
 /// A page: file name and what is in it.

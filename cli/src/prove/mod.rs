@@ -2,36 +2,42 @@
 
 pub mod args;
 mod live;
+mod options;
 
-use crate::args::common::EventsArg;
-use crate::document;
-use crate::exit;
-use crate::progress;
-use crate::terminal;
-use args::{MeasureArgs, RunArgs};
+pub use options::{options, split_loads};
+
+use crate::finish::{Answer, finish};
+use crate::refusal::Refusal;
+use crate::run_directory::numbered;
+use crate::{exit, progress, remote, terminal};
+use args::MeasureArgs;
 use live::Live;
-use punctual_live::Unfit;
+use punctual_deploy::Target;
 use punctual_model::Claim;
-use punctual_proof::{self as proof, Done, Observer, Options, ProofError, Trace, Via, When};
+use punctual_proof::{self as proof, Done, Observer, Options, ProofError, Via, When};
 use punctual_report as report;
-use punctual_units::{Nanos, Way};
-use std::path::PathBuf;
+use punctual_units::Nanos;
 use std::process::ExitCode;
 
 /// The loads of `prove` where none are named.
 pub const PROVE_LOADS: [&str; 8] = ["idle", "cpu", "memory", "io", "loopback", "scheduler", "timers", "all"];
 
-/// How long is measured at most until the claims are decided.
-const UNTIL_AT_MOST: Nanos = Nanos::from_secs(12 * 3_600);
-
 /// `punctual prove`.
 pub fn prove(args: &MeasureArgs, started: Nanos) -> ExitCode {
-    if args.on.target.is_some() {
-        return elsewhere("prove", args);
+    finish("prove", args.output, proved(args, started))
+}
+
+/// `punctual measure`.
+pub fn measure(args: &MeasureArgs, started: Nanos) -> ExitCode {
+    finish("measure", args.output, measured(args, started))
+}
+
+fn proved(args: &MeasureArgs, started: Nanos) -> Result<Answer, Refusal> {
+    if let Some(target) = &args.on.target {
+        return elsewhere("prove", target, args);
     }
     if let Via::Kernel(way) = args.run.via {
-        let text = format!("prove measures wakeups: write `punctual measure --via {way}`");
-        return failed("prove", args, &ProofError::Usage(text));
+        return Err(Refusal::usage(format!("prove measures wakeups: write `punctual measure --via {way}`")));
     }
     let mut options = options(&args.run, started);
     if args.run.warmup.is_none() {
@@ -52,21 +58,9 @@ pub fn prove(args: &MeasureArgs, started: Nanos) -> ExitCode {
     run("prove", args, &options, &proof::prove)
 }
 
-/// On another machine; the run comes here.
-fn elsewhere(command: &str, args: &MeasureArgs) -> ExitCode {
-    let host = args.on.target.as_ref().map(|target| target.host.clone()).unwrap_or_default();
-    crate::kernel::remote::measure(
-        command,
-        &args.on,
-        &args.run.out.clone().unwrap_or_else(|| numbered(&host)),
-        args.output,
-    )
-}
-
-/// `punctual measure`.
-pub fn measure(args: &MeasureArgs, started: Nanos) -> ExitCode {
-    if args.on.target.is_some() {
-        return elsewhere("measure", args);
+fn measured(args: &MeasureArgs, started: Nanos) -> Result<Answer, Refusal> {
+    if let Some(target) = &args.on.target {
+        return elsewhere("measure", target, args);
     }
     let mut options = options(&args.run, started);
     if options.loads.is_empty() {
@@ -74,8 +68,7 @@ pub fn measure(args: &MeasureArgs, started: Nanos) -> ExitCode {
     }
     match args.run.via {
         Via::Kernel(way) if args.live => {
-            let text = format!("--live shows wakeups: leave it out with --via {way}");
-            failed("measure", args, &ProofError::Usage(text))
+            Err(Refusal::usage(format!("--live shows wakeups: leave it out with --via {way}")))
         }
         Via::Kernel(way) => {
             run("measure", args, &options, &|options, observer| proof::measure_by(way, options, observer))
@@ -84,38 +77,29 @@ pub fn measure(args: &MeasureArgs, started: Nanos) -> ExitCode {
     }
 }
 
+/// On another machine; the run comes here.
+fn elsewhere(command: &str, target: &Target, args: &MeasureArgs) -> Result<Answer, Refusal> {
+    let out = args.run.out.clone().unwrap_or_else(|| numbered(&target.host));
+    remote::measure(command, target, &args.on, &out, args.output)
+}
+
 type Job<'a> = &'a dyn Fn(&Options, &mut dyn Observer) -> Result<Done, ProofError>;
 
-fn run(command: &str, args: &MeasureArgs, options: &Options, job: Job) -> ExitCode {
-    if let Err(e) = punctual_uapi::block(&proof::signals()) {
-        return failed(command, args, &ProofError::from(e));
-    }
+fn run(command: &str, args: &MeasureArgs, options: &Options, job: Job) -> Result<Answer, Refusal> {
+    punctual_uapi::block(&proof::signals())?;
     let done = match args.live {
-        // Returns with the terminal given back.
-        true => match Live::new(command, options) {
-            Ok(mut live) => job(options, &mut live),
-            Err(e) => return unfit(command, args, &e),
-        },
+        // The terminal is given back before the answer is printed.
+        true => {
+            let mut live = Live::new(command, options).map_err(Refusal::usage)?;
+            job(options, &mut live)
+        }
         false => progress::shown(options, args.output.quiet, |observer| job(options, observer)),
-    };
-    let done = match done {
-        Ok(done) => done,
-        Err(e) => return failed(command, args, &e),
-    };
-    let code = exit::of_done(&done);
-    if let Some(what) = &done.error {
-        eprintln!("punctual: {what}");
-    }
+    }?;
+    let answer = Answer::new(args.output, exit::of_done(&done), || json(&done), || summary(&done));
+    let answer = answer.with_notes(done.error.clone());
     #[cfg(feature = "history")]
-    if let Some(file) = &args.history {
-        crate::history::after(file.clone(), &done);
-    }
-    if args.output.json {
-        terminal::print(&(document::document(command, code, &json(&done)) + "\n"));
-    } else if !args.output.quiet {
-        terminal::print(&summary(&done));
-    }
-    ExitCode::from(code)
+    let answer = answer.with_notes(args.history.as_ref().and_then(|file| crate::history::after(file.clone(), &done)));
+    Ok(answer)
 }
 
 /// A finished run as the result of a document.
@@ -137,107 +121,4 @@ pub fn summary(done: &Done) -> String {
         text.push_str(&format!("Report:        {}\n", path.display()));
     }
     text
-}
-
-/// `--live` where there is no terminal.
-fn unfit(command: &str, args: &MeasureArgs, error: &Unfit) -> ExitCode {
-    eprintln!("punctual: {error}");
-    if args.output.json {
-        let result = document::error(&error.to_string());
-        terminal::print(&(document::document(command, exit::USAGE, &result) + "\n"));
-    }
-    ExitCode::from(exit::USAGE)
-}
-
-fn failed(command: &str, args: &MeasureArgs, error: &ProofError) -> ExitCode {
-    eprintln!("punctual: {error}");
-    let code = exit::of_error(error);
-    if args.output.json {
-        let result = document::error(&error.to_string());
-        terminal::print(&(document::document(command, code, &result) + "\n"));
-    }
-    ExitCode::from(code)
-}
-
-/// A run as these arguments ask for it.
-pub fn options(args: &RunArgs, started: Nanos) -> Options {
-    let mut claims = args.claims.clone();
-    if let Some(deadline) = args.deadline {
-        claims.extend([Claim::max(deadline), Claim::none_missed()]);
-    }
-    Options {
-        out: args.out.clone().unwrap_or_else(default_out),
-        command: std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect(),
-        policy: args.policy,
-        priority: args.priority,
-        via: match &args.via {
-            Via::Wakeup(way) => way.clone(),
-            Via::Kernel(_) => Way::default(),
-        },
-        period: args.period,
-        cpus: args.cpus.clone(),
-        alignment: args.phase.into(),
-        duration: args.duration.unwrap_or(Nanos::from_secs(60)),
-        until: args.until_decided.then(|| args.max.unwrap_or(UNTIL_AT_MOST)),
-        maxima_block: args.maxima_block.unwrap_or(proof::MAXIMA_BLOCK),
-        warmup: args.warmup.unwrap_or(Nanos::ZERO),
-        loads: args.loads.iter().flat_map(|l| split_loads(l)).collect(),
-        context: !args.no_context,
-        cpu_dma_latency_us: args.cpu_dma_latency,
-        worst_kept: args.worst.into(),
-        deadline: args.deadline,
-        claims,
-        peer: args.peer.clone(),
-        scratch: args.scratch.clone(),
-        write_cap: args.write_cap.saturating_mul(1 << 20),
-        trace: Trace {
-            when: args.trace.map_or(When::Never, When::from),
-            full: args.trace_events == EventsArg::Full,
-            buffer_kb: args.trace_buffer,
-        },
-        sync: !args.no_sync,
-        virtual_time: args.virtual_time.clone(),
-        started_mono: started,
-    }
-}
-
-/// `idle,cpu` are two loads; a command may hold commas.
-pub fn split_loads(text: &str) -> Vec<String> {
-    let text = text.trim();
-    if text.starts_with("cmd:") {
-        return vec![text.to_owned()];
-    }
-    match text.find(",cmd:") {
-        Some(at) => split_loads(&text[..at]).into_iter().chain([text[at + 1..].to_owned()]).collect(),
-        None => text.split(',').map(|l| l.trim().to_owned()).filter(|l| !l.is_empty()).collect(),
-    }
-}
-
-/// `./punctual-runs/20261121T110905Z-hostname`, with a number behind it where that is taken.
-pub fn default_out() -> PathBuf {
-    numbered(&rustix::system::uname().nodename().to_string_lossy())
-}
-
-/// `./punctual-runs/<time>-<name>`, not taken yet.
-pub fn numbered(name: &str) -> PathBuf {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    let time: String = report::utc(now.as_nanos() as u64).chars().filter(|c| !matches!(c, '-' | ':')).collect();
-    let host: String = name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect();
-    let base = PathBuf::from("punctual-runs").join(format!("{time}-{host}"));
-    let taken = |path: &PathBuf| path.symlink_metadata().is_ok();
-    let numbered = (2..).map(|n| PathBuf::from(format!("{}-{n}", base.display())));
-    std::iter::once(base.clone()).chain(numbered).find(|path| !taken(path)).unwrap_or(base)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn commas_part_loads_but_not_commands() {
-        assert_eq!(split_loads("idle, cpu"), ["idle", "cpu"]);
-        assert_eq!(split_loads("cmd:a,b"), ["cmd:a,b"]);
-        assert_eq!(split_loads("idle,cmd:make -j4, x"), ["idle", "cmd:make -j4, x"]);
-        assert!(split_loads(" , ").is_empty());
-    }
 }

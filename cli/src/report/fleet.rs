@@ -1,14 +1,16 @@
 //! `report RUN…` over many runs.
 
 use super::args::{Format, ReportArgs};
-use super::{foreign, format, written};
+use super::foreign;
+use super::written::{format, written};
+use crate::document;
+use crate::finish::Answer;
 use crate::history::summarised;
-use crate::{document, exit};
+use crate::refusal::Refusal;
 use punctual_history::{is_run, runs_below};
 use punctual_model::history::RunSummary;
 use punctual_report as report;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 /// Several run directories, or a folder of them; a single one as lines.
 pub fn is_fleet(args: &ReportArgs) -> bool {
@@ -20,20 +22,14 @@ pub fn is_fleet(args: &ReportArgs) -> bool {
 }
 
 /// The fleet: exits 0 if it wrote; a run that cannot be read is said and named in the report, and is no reason not to write.
-pub fn report(args: &ReportArgs) -> ExitCode {
+pub fn report(args: &ReportArgs) -> Result<Answer, Refusal> {
     let mut unread = Vec::new();
     let runs = summaries(args, &mut unread);
     if runs.is_empty() {
-        eprintln!("punctual: no run that can be read: give run directories, or folders of them");
-        return ExitCode::from(exit::USAGE);
+        return Err(Refusal::usage("no run that can be read: give run directories, or folders of them"));
     }
-    match made(args, &runs, unread) {
-        Ok(text) => written(args, text.as_bytes()),
-        Err(what) => {
-            eprintln!("punctual: {what}");
-            ExitCode::from(exit::USAGE)
-        }
-    }
+    let text = made(args, &runs, unread).map_err(Refusal::usage)?;
+    written(args, text.into_bytes())
 }
 
 fn summaries(args: &ReportArgs, unread: &mut Vec<(String, String)>) -> Vec<RunSummary> {
@@ -54,9 +50,9 @@ fn summaries(args: &ReportArgs, unread: &mut Vec<(String, String)>) -> Vec<RunSu
                 eprintln!("punctual: {}: the same run as another; left out", path.display());
             }
             Ok(run) => runs.push(run),
-            Err((_, why)) => {
-                eprintln!("punctual: {why}");
-                unread.push((path.display().to_string(), why));
+            Err(Refusal { message, .. }) => {
+                eprintln!("punctual: {message}");
+                unread.push((path.display().to_string(), message));
             }
         }
     }

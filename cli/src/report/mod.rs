@@ -4,33 +4,26 @@ pub mod args;
 #[cfg(feature = "history")]
 mod fleet;
 mod foreign;
+mod written;
 
-use crate::{document, exit, import, new_file, terminal};
+use crate::args::common::OutputArgs;
+use crate::finish::{Answer, finish};
+use crate::refusal::Refusal;
+use crate::{document, import, terminal};
 use args::{Format, ReportArgs};
 use punctual_formats::Cases;
 use punctual_model::{Bench, Experiment, Recording, Suite, Verdict};
 use punctual_report as report;
-use std::io::Write;
+use std::path::Path;
 use std::process::ExitCode;
-
-/// A run directory, or a run of other tools' files. What is wrong is said.
-fn read(args: &ReportArgs) -> Result<Recording, u8> {
-    let [only] = args.run.as_slice() else { return import::recording(&args.run, None, args.told) };
-    if !only.is_dir() {
-        return import::recording(&args.run, None, args.told);
-    }
-    let recording = punctual_rundir::read(only).map_err(|e| {
-        eprintln!("punctual: {e}");
-        exit::USAGE
-    })?;
-    for damage in &recording.damage {
-        eprintln!("punctual: {}: {damage}", only.display());
-    }
-    Ok(recording)
-}
+use written::{format, written};
 
 /// `punctual report`: exits 0 if it wrote, whatever the verdict.
 pub fn report(args: &ReportArgs) -> ExitCode {
+    finish("report", OutputArgs::default(), reported(args))
+}
+
+fn reported(args: &ReportArgs) -> Result<Answer, Refusal> {
     if let [only] = args.run.as_slice()
         && punctual_watch::is_watch(only)
     {
@@ -40,48 +33,41 @@ pub fn report(args: &ReportArgs) -> ExitCode {
     if fleet::is_fleet(args) {
         return fleet::report(args);
     }
-    let mut recording = match read(args) {
-        Ok(recording) => recording,
-        Err(code) => return ExitCode::from(code),
-    };
+    let mut recording = read(args)?;
     let made = match (recording.suite.take(), recording.experiment.take(), recording.bench.take()) {
         (Some(suite), _, _) => suite_text(args, &recording, &suite),
         (_, Some(experiment), _) => experiment_text(args, &experiment),
         (_, _, Some(bench)) => bench_text(args, &recording, &bench),
         _ => latency(args, &mut recording),
     };
-    match made {
-        Ok(bytes) => written(args, &bytes),
-        Err(what) => {
-            eprintln!("punctual: {what}");
-            ExitCode::from(exit::USAGE)
-        }
+    written(args, made.map_err(Refusal::usage)?)
+}
+
+/// A run directory, or a run of other tools' files.
+fn read(args: &ReportArgs) -> Result<Recording, Refusal> {
+    let [only] = args.run.as_slice() else { return import::recording(&args.run, None, args.told) };
+    if !only.is_dir() {
+        return import::recording(&args.run, None, args.told);
     }
+    let recording = punctual_rundir::read(only).map_err(Refusal::usage)?;
+    for damage in &recording.damage {
+        eprintln!("punctual: {}: {damage}", only.display());
+    }
+    Ok(recording)
 }
 
 /// The folder of a watch: its series.
-fn watched(args: &ReportArgs, folder: &std::path::Path) -> ExitCode {
-    let made = punctual_watch::read(folder).map_err(|e| e.to_string()).and_then(|watched| {
-        watched.damage.iter().for_each(|what| eprintln!("punctual: {}", terminal::harmless(what)));
-        match format(args) {
-            Format::Html => Ok(report::watch_html(&watched)),
-            Format::Text => Ok(report::watch_text(&watched)),
-            Format::Json => Ok(document::document("watch", 0, &crate::watch::json(&watched)) + "\n"),
-            other => Err(foreign::not_of(other, "a watch")),
-        }
-    });
-    match made {
-        Ok(text) => written(args, text.as_bytes()),
-        Err(what) => {
-            eprintln!("punctual: {}", terminal::harmless(&what));
-            ExitCode::from(exit::USAGE)
-        }
-    }
-}
-
-/// What was asked for; `--json` is a format as well.
-fn format(args: &ReportArgs) -> Format {
-    if args.json { Format::Json } else { args.format }
+fn watched(args: &ReportArgs, folder: &Path) -> Result<Answer, Refusal> {
+    let refused = |what: String| Refusal::usage(terminal::harmless(&what));
+    let watched = punctual_watch::read(folder).map_err(|e| refused(e.to_string()))?;
+    watched.damage.iter().for_each(|what| eprintln!("punctual: {}", terminal::harmless(what)));
+    let text = match format(args) {
+        Format::Html => report::watch_html(&watched),
+        Format::Text => report::watch_text(&watched),
+        Format::Json => document::document("watch", 0, &crate::watch::json(&watched)) + "\n",
+        other => return Err(refused(foreign::not_of(other, "a watch"))),
+    };
+    written(args, text.into_bytes())
 }
 
 fn latency(args: &ReportArgs, recording: &mut Recording) -> Result<Vec<u8>, String> {
@@ -146,25 +132,4 @@ fn bench_text(args: &ReportArgs, recording: &Recording, bench: &Bench) -> Result
         _ => return foreign::of_cases(args, &Cases::of_bench(&recording.run, bench), "a benchmark"),
     };
     Ok(text.into_bytes())
-}
-
-/// Prints it, or makes the file. A collector looks at the same name again and again, so its file is replaced at once; all others
-/// must be new.
-fn written(args: &ReportArgs, bytes: &[u8]) -> ExitCode {
-    let done = match &args.out {
-        None => {
-            let mut out = std::io::stdout().lock();
-            let printed = out.write_all(bytes).and_then(|()| out.flush());
-            return if printed.is_ok() { ExitCode::SUCCESS } else { ExitCode::from(exit::ENVIRONMENT) };
-        }
-        Some(path) if format(args) == Format::Prometheus => new_file::replace(path, bytes),
-        Some(path) => new_file::write(path, |out| out.write_all(bytes)),
-    };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(what) => {
-            eprintln!("punctual: {what}; name a new file with --out");
-            ExitCode::from(exit::ENVIRONMENT)
-        }
-    }
 }

@@ -2,7 +2,10 @@
 
 pub mod args;
 
-use crate::{document, exit, new_file, prove, terminal};
+use crate::finish::{Answer, finish};
+use crate::refusal::Refusal;
+use crate::run_directory::{command_line, numbered};
+use crate::{exit, new_file};
 use args::SchedArgs;
 use punctual_machine::{KernelConfig, Live, Setting};
 use punctual_model::{Experiment, Outcome};
@@ -18,25 +21,21 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// `punctual sched`: 0 every end explained and all time accounted for, 1 not, 3 it could not be told, 4 it could not be run.
 pub fn sched(args: &SchedArgs) -> ExitCode {
-    let Some(named) = args.experiment.as_deref().filter(|_| !args.list) else { return list() };
-    match measure(args, named) {
-        Ok((experiment, signal)) => {
-            let outcome = punctual_sched::outcome(&experiment);
-            let code = signal.map_or(exit::of_outcome(outcome), exit::of_signal);
-            tell(args, &experiment, outcome, code);
-            ExitCode::from(code)
-        }
-        Err((code, why)) => {
-            eprintln!("punctual: {why}");
-            if args.output.json && !args.output.quiet {
-                terminal::print(&(document::document("sched", code, &document::error(&why)) + "\n"));
-            }
-            ExitCode::from(code)
-        }
-    }
+    let result = match args.experiment.as_deref().filter(|_| !args.list) {
+        Some(named) => answer(args, named),
+        None => Ok(list()),
+    };
+    finish("sched", args.output.quiet_first(), result)
 }
 
-fn list() -> ExitCode {
+fn answer(args: &SchedArgs, named: &str) -> Result<Answer, Refusal> {
+    let (experiment, signal) = measure(args, named)?;
+    let outcome = punctual_sched::outcome(&experiment);
+    let code = signal.map_or(exit::of_outcome(outcome), exit::of_signal);
+    Ok(Answer::new(args.output.quiet_first(), code, || &experiment, || text(&experiment, outcome)))
+}
+
+fn list() -> Answer {
     let mut out = String::new();
     for (name, _) in EXPERIMENTS {
         // What is built in is read by a test.
@@ -44,31 +43,27 @@ fn list() -> ExitCode {
             out += &format!("{name:<12} {}\n", spec.about);
         }
     }
-    match terminal::print(&out) {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::from(exit::ENVIRONMENT),
-    }
+    Answer::text(0, out).needed()
 }
 
-fn spec(named: &str) -> Result<Spec, (u8, String)> {
-    let usage = |e: punctual_sched::SpecError| (exit::USAGE, e.to_string());
+fn spec(named: &str) -> Result<Spec, Refusal> {
     let is_file = named.contains('/') || Path::new(named).extension().is_some();
     match punctual_sched::builtin(named).filter(|_| !is_file) {
-        Some(spec) => spec.map_err(usage),
-        None => Spec::read(Path::new(named)).map_err(usage),
+        Some(spec) => spec.map_err(Refusal::usage),
+        None => Spec::read(Path::new(named)).map_err(Refusal::usage),
     }
 }
 
 /// Runs it, with a thread that hears signals.
-fn measure(args: &SchedArgs, named: &str) -> Result<(Experiment, Option<Sig>), (u8, String)> {
+fn measure(args: &SchedArgs, named: &str) -> Result<(Experiment, Option<Sig>), Refusal> {
     let spec = spec(named)?;
     let taken = |path: &&std::path::PathBuf| path.symlink_metadata().is_ok();
     if let Some(image) = args.image.as_ref().filter(taken) {
-        return Err((exit::USAGE, format!("{} exists; name a new file with --image", image.display())));
+        return Err(Refusal::usage(format!("{} exists; name a new file with --image", image.display())));
     }
     let signals = SignalSet::new(&[Sig::Hup, Sig::Int, Sig::Quit, Sig::Term]);
-    uapi::block(&signals).map_err(|e| (exit::ENVIRONMENT, e.to_string()))?;
-    let out = args.out.clone().unwrap_or_else(|| prove::numbered(&format!("sched-{}", spec.name)));
+    uapi::block(&signals)?;
+    let out = args.out.clone().unwrap_or_else(|| numbered(&format!("sched-{}", spec.name)));
     let (stop, done, caught) = (AtomicBool::new(false), AtomicBool::new(false), OnceLock::new());
     let options = Options {
         spec: &spec,
@@ -76,7 +71,7 @@ fn measure(args: &SchedArgs, named: &str) -> Result<(Experiment, Option<Sig>), (
         cpu: args.cpu.map(CpuId),
         repeat: args.repeat,
         out: &out,
-        command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
+        command: command_line(),
         rt_group_sched: rt_group_sched(),
         stop: &stop,
         signal: &caught,
@@ -87,8 +82,7 @@ fn measure(args: &SchedArgs, named: &str) -> Result<(Experiment, Option<Sig>), (
         done.store(true, Relaxed);
         (measured, listener.join().ok().flatten())
     });
-    let (experiment, edges) =
-        measured.map_err(|e| (if e.is_usage() { exit::USAGE } else { exit::ENVIRONMENT }, e.to_string()))?;
+    let (experiment, edges) = measured.map_err(|e| Refusal::either(e.is_usage(), e))?;
     write_image(args, edges.as_ref().map(|edges| edges.pgm()))?;
     Ok((experiment, signal))
 }
@@ -108,11 +102,11 @@ fn rt_group_sched() -> Option<bool> {
 }
 
 /// The edges, where somebody wants them: after all that is timed.
-fn write_image(args: &SchedArgs, pgm: Option<Vec<u8>>) -> Result<(), (u8, String)> {
+fn write_image(args: &SchedArgs, pgm: Option<Vec<u8>>) -> Result<(), Refusal> {
     let Some(path) = &args.image else { return Ok(()) };
-    let pgm =
-        pgm.ok_or((exit::USAGE, "--image: no thread of this experiment finds edges (canny, canny+io)".to_owned()))?;
-    new_file::write(path, |out| out.write_all(&pgm)).map_err(|why| (exit::ENVIRONMENT, why))
+    let none = || Refusal::usage("--image: no thread of this experiment finds edges (canny, canny+io)");
+    let pgm = pgm.ok_or_else(none)?;
+    new_file::write(path, |out| out.write_all(&pgm)).map_err(Refusal::environment)
 }
 
 /// Until it is done: a signal ends the threads after the step they are at.
@@ -135,18 +129,11 @@ fn progress(args: &SchedArgs, experiment: &Experiment) {
     }
 }
 
-fn tell(args: &SchedArgs, experiment: &Experiment, outcome: Outcome, code: u8) {
-    if args.output.quiet {
-        return;
-    }
-    if args.output.json {
-        terminal::print(&(document::document_of("sched", code, experiment) + "\n"));
-        return;
-    }
+fn text(experiment: &Experiment, outcome: Outcome) -> String {
     let verdict = match outcome {
         Outcome::Pass => "PASS: all time is accounted for, and every end is explained\n",
         Outcome::Fail => "FAIL: the prediction does not explain an end, or time is missing\n",
         Outcome::Inconclusive => "INCONCLUSIVE: not all that is needed could be measured here\n",
     };
-    terminal::print(&format!("{}\n{verdict}", report::experiment_text(experiment)));
+    format!("{}\n{verdict}", report::experiment_text(experiment))
 }

@@ -2,32 +2,23 @@
 
 pub mod args;
 
-use crate::{document, exit, terminal};
+use crate::exit;
+use crate::finish::{Answer, finish};
+use crate::refusal::Refusal;
 use args::SelftestArgs;
 use punctual_selftest::Tested;
 use std::process::ExitCode;
 
 /// `punctual selftest`: 0 where everything planted was found, 1 where not, 4 where nothing could be planted.
 pub fn selftest(args: &SelftestArgs) -> ExitCode {
-    match punctual_selftest::selftest(args.cpu.map(punctual_units::CpuId)) {
-        Ok(tested) => {
-            let code = if tested.passed() { 0 } else { exit::FAILED };
-            if args.output.json {
-                terminal::print(&(document::document_of("selftest", code, &tested) + "\n"));
-            } else if !args.output.quiet {
-                terminal::print(&text(&tested));
-            }
-            ExitCode::from(code)
-        }
-        Err(error) => {
-            eprintln!("punctual: nothing was planted: {error}");
-            if args.output.json {
-                let error = document::error(&error.to_string());
-                terminal::print(&(document::document("selftest", exit::ENVIRONMENT, &error) + "\n"));
-            }
-            ExitCode::from(exit::ENVIRONMENT)
-        }
-    }
+    finish("selftest", args.output, tested(args))
+}
+
+fn tested(args: &SelftestArgs) -> Result<Answer, Refusal> {
+    let tested = punctual_selftest::selftest(args.cpu.map(punctual_units::CpuId))
+        .map_err(|error| Refusal::environment(format!("nothing was planted: {error}")).documented(error))?;
+    let code = if tested.passed() { 0 } else { exit::FAILED };
+    Ok(Answer::new(args.output, code, || &tested, || text(&tested)))
 }
 
 fn text(tested: &Tested) -> String {

@@ -2,7 +2,9 @@
 
 pub mod args;
 
-use crate::exit;
+use crate::args::common::OutputArgs;
+use crate::finish::{Answer, finish};
+use crate::refusal::Refusal;
 use args::ServeArgs;
 use punctual_loads::{ServeEvent, Server, Store, StoreLimits};
 use punctual_uapi::{self as uapi, Sig, SignalSet, Waited};
@@ -11,27 +13,21 @@ use std::process::ExitCode;
 
 /// `punctual serve`: answers until a signal ends it; that is its ordinary end.
 pub fn serve(args: &ServeArgs) -> ExitCode {
-    let address = SocketAddr::new(args.bind, args.port);
-    match answer(args, address) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(why) => {
-            eprintln!("punctual: {why}");
-            ExitCode::from(exit::ENVIRONMENT)
-        }
-    }
+    let answered = answer(args, SocketAddr::new(args.bind, args.port));
+    finish("serve", OutputArgs::default(), answered.map(|()| Answer::default()))
 }
 
-fn answer(args: &ServeArgs, address: SocketAddr) -> Result<(), String> {
+fn answer(args: &ServeArgs, address: SocketAddr) -> Result<(), Refusal> {
     let signals = SignalSet::new(&[Sig::Hup, Sig::Int, Sig::Quit, Sig::Term]);
-    uapi::block(&signals).map_err(|e| e.to_string())?;
-    let mut server = Server::bind(address).map_err(|e| e.to_string())?;
+    uapi::block(&signals)?;
+    let mut server = Server::bind(address).map_err(Refusal::environment)?;
     if let Some(folder) = &args.store {
         let limits = StoreLimits { largest: args.largest << 20, kept: args.keep << 20 };
-        let store =
-            Store::open(folder, limits).map_err(|e| format!("{e}; name a folder that is there with --store DIR"))?;
+        let store = Store::open(folder, limits)
+            .map_err(|e| Refusal::environment(format!("{e}; name a folder that is there with --store DIR")))?;
         server = server.storing(store);
     }
-    let (stop, keep) = std::io::pipe().map_err(|e| format!("cannot make a pipe: {e}"))?;
+    let (stop, keep) = std::io::pipe().map_err(|e| Refusal::environment(format!("cannot make a pipe: {e}")))?;
     let served = std::thread::scope(|scope| {
         let running = scope.spawn(|| server.run(&stop, &tell));
         while let Waited::TimedOut = uapi::wait(&signals, None) {}
@@ -44,8 +40,8 @@ fn answer(args: &ServeArgs, address: SocketAddr) -> Result<(), String> {
             eprintln!("served {} clients, {} datagrams", served.clients, served.datagrams);
             Ok(())
         }
-        Ok(Err(e)) => Err(e.to_string()),
-        Err(_) => Err("the server's thread died".into()),
+        Ok(Err(e)) => Err(Refusal::environment(e)),
+        Err(_) => Err(Refusal::environment("the server's thread died")),
     }
 }
 

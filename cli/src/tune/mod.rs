@@ -3,9 +3,11 @@
 pub mod args;
 mod told;
 
-use crate::audit::Refused;
+use crate::finish::{Answer, finish};
 use crate::prove::{self, PROVE_LOADS};
-use crate::{audit, document, exit, fix, progress, terminal};
+use crate::refusal::Refusal;
+use crate::run_directory::{command_line, default_out};
+use crate::{exit, fix, progress, subject, terminal};
 use args::TuneArgs;
 use punctual_audit::{Context, Offers, Rules};
 use punctual_fix::Real;
@@ -14,39 +16,25 @@ use punctual_model::{Alignment, Claim, Ended, Finding, State, Tuned};
 use punctual_proof::{self as proof, Done, ProofError, Trace, When};
 use punctual_report as report;
 use punctual_tune::Told;
-use punctual_tuning::{Chosen, Objective, Options, Place, Sought, TuneError, Wanted, conclude, seek};
+use punctual_tuning::{Chosen, Objective, Options, Place, Sought, Wanted, conclude, seek};
 use punctual_units::{Nanos, Policy, Priority, Scheduling};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// `punctual tune`: exit codes as of `prove`.
 pub fn tune(args: &TuneArgs, started: Nanos) -> ExitCode {
-    let (code, value, text) = match run(args, started) {
-        Ok(done) => done,
-        Err((code, what)) => {
-            eprintln!("punctual: {what}");
-            (code, document::error(&what), String::new())
-        }
-    };
-    if args.output.json {
-        terminal::print(&(document::document("tune", code, &value) + "\n"));
-    } else if !args.output.quiet {
-        terminal::print(&text);
-    }
-    ExitCode::from(code)
+    finish("tune", args.output, run(args, started))
 }
 
-type Answer = (u8, Value, String);
-
-fn run(args: &TuneArgs, started: Nanos) -> Result<Answer, Refused> {
+fn run(args: &TuneArgs, started: Nanos) -> Result<Answer, Refusal> {
     let options = options(args, started);
     check(&options)?;
     let mut rules = Rules::embedded().clone();
-    let (profile, notes) = audit::profile::profile(&args.profile, &mut rules)?;
+    let (profile, notes) = subject::profile(&args.profile, &mut rules)?;
     notes.iter().for_each(|note| eprintln!("punctual: not checked: {}", terminal::harmless(note)));
     let machine = Live::new();
-    let cpus = args.cpus.clone().unwrap_or_else(|| audit::cpus(&machine));
+    let cpus = args.cpus.clone().unwrap_or_else(|| subject::cpus(&machine));
     let context = Context { scheduling: scheduling(args)?, cpus, profile };
     let findings = findings(args, &rules, &machine, &context);
     let sys = Real::new();
@@ -60,11 +48,12 @@ fn run(args: &TuneArgs, started: Nanos) -> Result<Answer, Refused> {
         persist: args.persist,
         i_know: args.i_know,
     };
-    let chosen = wanted.choose(&findings).map_err(|e| (exit::USAGE, e.to_string()))?;
+    let chosen = wanted.choose(&findings).map_err(Refusal::usage)?;
     if args.dry_run {
-        return Ok((0, told::plan_json(&chosen, &options), told::plan(&chosen, &options)));
+        let (result, text) = (|| told::plan_json(&chosen, &options), || told::plan(&chosen, &options));
+        return Ok(Answer::new(args.output, 0, result, text));
     }
-    punctual_uapi::block(&proof::signals()).map_err(|e| (exit::ENVIRONMENT, e.to_string()))?;
+    punctual_uapi::block(&proof::signals())?;
     let judge = |id: &str| judge(&rules, &machine, &context, id);
     let sought = search(args, &options, &chosen, &Place { sys: &sys, folder: &fix::folder(), judge: &judge })?;
     answer(args, &options, &sought)
@@ -87,17 +76,16 @@ fn judge(rules: &Rules, machine: &dyn Machine, context: &Context, id: &str) -> O
 }
 
 /// What is wrong is said before hours are spent.
-fn check(options: &Options) -> Result<(), Refused> {
-    let usage = |what: String| Err((exit::USAGE, what));
+fn check(options: &Options) -> Result<(), Refusal> {
     let loads = options.block_loads.len().max(1) as u64;
     if options.block.0 / loads < options.last.period.0.saturating_mul(LEAST_PERIODS) {
-        return usage(format!(
+        return Err(Refusal::usage(format!(
             "--block {} leaves too little for each of {loads} loads: at least {LEAST_PERIODS} periods of {}",
             options.block, options.last.period
-        ));
+        )));
     }
     if options.last.out.symlink_metadata().is_ok() {
-        return usage(format!("{} is already there", options.last.out.display()));
+        return Err(Refusal::usage(format!("{} is already there", options.last.out.display())));
     }
     Ok(())
 }
@@ -106,13 +94,13 @@ fn check(options: &Options) -> Result<(), Refused> {
 const LEAST_PERIODS: u64 = 50;
 
 /// For whom is audited: what is measured.
-fn scheduling(args: &TuneArgs) -> Result<Scheduling, Refused> {
-    let usual = || Priority::try_from(90).map_err(|e| (exit::ENVIRONMENT, e.to_string()));
+fn scheduling(args: &TuneArgs) -> Result<Scheduling, Refusal> {
+    let usual = || Priority::try_from(90).map_err(Refusal::environment);
     let priority = args.priority.map_or_else(usual, Ok)?;
     match args.policy {
         None | Some(Policy::Fifo) => Ok(Scheduling::Fifo { priority }),
         Some(Policy::Rr) => Ok(Scheduling::Rr { priority }),
-        Some(other) => Err((exit::USAGE, format!("tune measures with fifo or rr, not {other}"))),
+        Some(other) => Err(Refusal::usage(format!("tune measures with fifo or rr, not {other}"))),
     }
 }
 
@@ -126,9 +114,9 @@ fn options(args: &TuneArgs, started: Nanos) -> Options {
         true => usual.iter().map(|load| (*load).to_owned()).collect(),
         false => named.clone(),
     };
-    let out = args.out.clone().unwrap_or_else(prove::default_out);
+    let out = args.out.clone().unwrap_or_else(default_out);
     let last = proof::Options {
-        command: std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect(),
+        command: command_line(),
         policy: args.policy,
         priority: args.priority,
         via: Default::default(),
@@ -170,38 +158,34 @@ fn beside(out: &Path) -> Option<PathBuf> {
     absolute.ancestors().skip(1).find(|folder| folder.is_dir()).map(Path::to_owned)
 }
 
-fn search(args: &TuneArgs, options: &Options, chosen: &Chosen, place: &Place) -> Result<Sought, Refused> {
+fn search(args: &TuneArgs, options: &Options, chosen: &Chosen, place: &Place) -> Result<Sought, Refusal> {
     let mut tried = told::Progress::new(options.max);
     let mut tell = |told: Told| {
         if !args.output.quiet {
             tried.tell(told);
         }
     };
-    seek(options, chosen, place, &mut tell).map_err(|e| match e {
-        TuneError::Journal(_) | TuneError::Waiting | TuneError::Folder(_) => (exit::ENVIRONMENT, e.to_string()),
-    })
+    seek(options, chosen, place, &mut tell).map_err(Refusal::environment)
 }
 
 /// The last run, unless the search was stopped.
-fn answer(args: &TuneArgs, options: &Options, sought: &Sought) -> Result<Answer, Refused> {
+fn answer(args: &TuneArgs, options: &Options, sought: &Sought) -> Result<Answer, Refusal> {
     let stopped = matches!(sought.tuned.ended, Ended::Stopped { .. });
     if stopped || sought.signal.is_some() {
         let code = sought.signal.map_or(exit::ENVIRONMENT, exit::of_signal);
         let text = report::words::tuned(&sought.tuned).join("\n") + "\n" + &told::stays(&sought.tuned);
-        if args.output.json || args.output.quiet {
-            eprint!("punctual: {text}");
-        }
-        return Ok((code, json!({ "tuned": sought.tuned }), text));
+        let note = (args.output.json || args.output.quiet).then(|| text.trim_end().to_owned());
+        return Ok(Answer::new(args.output, code, || json!({ "tuned": sought.tuned }), || text).with_notes(note));
     }
     let mut options = options.clone();
     if options.last.claims.is_empty() {
         options.last.claims.push(Claim::none_missed());
     }
     match prove(args, &options, &sought.tuned) {
-        Ok(done) => Ok(proved(&done, &sought.tuned)),
+        Ok(done) => Ok(proved(args, &done, &sought.tuned)),
         Err(e) => {
             eprint!("{}", told::stays(&sought.tuned));
-            Err((exit::of_error(&e), e.to_string()))
+            Err(e.into())
         }
     }
 }
@@ -210,10 +194,7 @@ fn prove(args: &TuneArgs, options: &Options, tuned: &Tuned) -> Result<Done, Proo
     progress::shown(&options.last, args.output.quiet, |observer| conclude(options, tuned, observer))
 }
 
-fn proved(done: &Done, tuned: &Tuned) -> Answer {
-    if let Some(what) = &done.error {
-        eprintln!("punctual: {what}");
-    }
-    let text = prove::summary(done) + &told::stays(tuned);
-    (exit::of_done(done), prove::json(done), text)
+fn proved(args: &TuneArgs, done: &Done, tuned: &Tuned) -> Answer {
+    let text = || prove::summary(done) + &told::stays(tuned);
+    Answer::new(args.output, exit::of_done(done), || prove::json(done), text).with_notes(done.error.clone())
 }

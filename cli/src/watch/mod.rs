@@ -3,37 +3,62 @@
 pub mod args;
 
 use crate::args::common::EventsArg;
-use crate::{document, exit, terminal};
+use crate::finish::{Answer, finish};
+use crate::refusal::Refusal;
+use crate::run_directory::command_line;
+use crate::{exit, terminal};
 use args::WatchArgs;
 use punctual_model::{WatchLine, Watched};
 use punctual_proof::{Trace, signals};
 use punctual_report as report;
 use punctual_units::Nanos;
-use punctual_watch::{Done, Options, WatchError};
-use std::path::Path;
+use punctual_watch::{Options, WatchError};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 /// `punctual watch`.
 pub fn watch(args: &WatchArgs, started: Nanos) -> ExitCode {
-    if let Some(folder) = &args.status {
-        return status(args, folder);
-    }
-    if let Err(e) = punctual_uapi::block(&signals()) {
-        eprintln!("punctual: {e}");
-        return ExitCode::from(exit::ENVIRONMENT);
-    }
+    let watched = match &args.status {
+        Some(folder) => punctual_watch::read(folder).map(|watched| shown(args, &watched, 0)).map_err(Refusal::from),
+        None => run(args, started),
+    };
+    finish("watch", args.output, watched)
+}
+
+fn run(args: &WatchArgs, started: Nanos) -> Result<Answer, Refusal> {
+    punctual_uapi::block(&signals())?;
     let tell = Arc::new(|text: &str| eprintln!("punctual: {}", terminal::harmless(text)));
-    match punctual_watch::watch(&options(args, started), tell) {
-        Ok(done) => ended(args, &done),
-        Err(e) => failed(args, &e),
+    let done = punctual_watch::watch(&options(args, started), tell)?;
+    // A signal first, then what could not be written.
+    let code = match (&done.signal, &done.error) {
+        (Some(signal), _) => exit::of_signal(*signal),
+        (None, Some(_)) => exit::ENVIRONMENT,
+        (None, None) => 0,
+    };
+    if let Some(what) = &done.error {
+        eprintln!("punctual: {}", terminal::harmless(what));
+    }
+    Ok(match punctual_watch::read(&args.out) {
+        Ok(watched) => shown(args, &watched, code),
+        Err(e) => Answer::text(code, "").with_notes([e.to_string()]),
+    })
+}
+
+fn shown(args: &WatchArgs, watched: &Watched, code: u8) -> Answer {
+    let damage = watched.damage.iter().map(|what| terminal::harmless(what));
+    Answer::new(args.output, code, || json(watched), || report::watch_text(watched)).with_notes(damage)
+}
+
+impl From<WatchError> for Refusal {
+    fn from(error: WatchError) -> Refusal {
+        Refusal::either(error.is_usage(), terminal::harmless(&error.to_string())).documented(error)
     }
 }
 
 fn options(args: &WatchArgs, started: Nanos) -> Options {
     Options {
         out: args.out.clone(),
-        command: std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect(),
+        command: command_line(),
         policy: args.policy,
         priority: args.priority,
         period: args.period,
@@ -58,42 +83,6 @@ fn options(args: &WatchArgs, started: Nanos) -> Options {
     }
 }
 
-/// The code of an ended watch: a signal first, then what could not be written.
-fn ended(args: &WatchArgs, done: &Done) -> ExitCode {
-    let code = match (&done.signal, &done.error) {
-        (Some(signal), _) => exit::of_signal(*signal),
-        (None, Some(_)) => exit::ENVIRONMENT,
-        (None, None) => 0,
-    };
-    if let Some(what) = &done.error {
-        eprintln!("punctual: {}", terminal::harmless(what));
-    }
-    match punctual_watch::read(&args.out) {
-        Ok(watched) => show(args, &watched, code),
-        Err(e) => eprintln!("punctual: {e}"),
-    }
-    ExitCode::from(code)
-}
-
-fn status(args: &WatchArgs, folder: &Path) -> ExitCode {
-    match punctual_watch::read(folder) {
-        Ok(watched) => {
-            show(args, &watched, 0);
-            ExitCode::SUCCESS
-        }
-        Err(e) => failed(args, &e),
-    }
-}
-
-fn show(args: &WatchArgs, watched: &Watched, code: u8) {
-    watched.damage.iter().for_each(|what| eprintln!("punctual: {}", terminal::harmless(what)));
-    if args.output.json {
-        terminal::print(&(document::document("watch", code, &json(watched)) + "\n"));
-    } else if !args.output.quiet {
-        terminal::print(&report::watch_text(watched));
-    }
-}
-
 /// The series as the result of a document.
 pub fn json(watched: &Watched) -> serde_json::Value {
     let maxima: Vec<&WatchLine> = watched.lines.iter().filter(|line| !matches!(line, WatchLine::Block(_))).collect();
@@ -105,13 +94,4 @@ pub fn json(watched: &Watched) -> serde_json::Value {
         "lines": maxima,
         "damage": watched.damage,
     })
-}
-
-fn failed(args: &WatchArgs, error: &WatchError) -> ExitCode {
-    eprintln!("punctual: {}", terminal::harmless(&error.to_string()));
-    let code = if error.is_usage() { exit::USAGE } else { exit::ENVIRONMENT };
-    if args.output.json {
-        terminal::print(&(document::document("watch", code, &document::error(&error.to_string())) + "\n"));
-    }
-    ExitCode::from(code)
 }

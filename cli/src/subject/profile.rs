@@ -1,7 +1,6 @@
 //! `--for`: a built-in profile, a user's own, TuneD's or rt-conf's.
 
-use super::Refused;
-use crate::exit;
+use crate::refusal::Refusal;
 use punctual_audit::{Profile, Reference, Referred, Rules, Today};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -13,27 +12,25 @@ const LARGEST: u64 = (1 << 20) + 1;
 const FOLDERS: &[&str] = &["/etc/tuned/profiles", "/etc/tuned", "/usr/lib/tuned/profiles", "/usr/lib/tuned"];
 
 /// A built-in profile by its name, or a file; and what of a file is not checked.
-pub fn profile(wanted: &str, rules: &mut Rules) -> Result<(Profile, Vec<String>), Refused> {
-    let usage = |what: String| (exit::USAGE, what);
+pub fn profile(wanted: &str, rules: &mut Rules) -> Result<(Profile, Vec<String>), Refusal> {
     let path = Path::new(wanted);
     match wanted.parse::<Profile>() {
         Ok(profile) => Ok((profile, Vec::new())),
         Err(_) if path.is_dir() && path.join("tuned.conf").is_file() => {
             adopt(&path.join("tuned.conf").display().to_string(), rules)
         }
-        Err(unknown) if !path.is_file() => {
-            Err(usage(format!("{unknown}, or a file: a profile of your own, TuneD's tuned.conf or rt-conf's YAML")))
-        }
+        Err(unknown) if !path.is_file() => Err(Refusal::usage(format!(
+            "{unknown}, or a file: a profile of your own, TuneD's tuned.conf or rt-conf's YAML"
+        ))),
         Err(_) => adopt(wanted, rules),
     }
 }
 
-fn adopt(file: &str, rules: &mut Rules) -> Result<(Profile, Vec<String>), Refused> {
-    let usage = |what: String| (exit::USAGE, what);
-    let text = read(Path::new(file)).map_err(|e| usage(format!("cannot read {file}: {e}")))?;
-    let today = today().ok_or((exit::ENVIRONMENT, "the clock shows no day".to_owned()))?;
+fn adopt(file: &str, rules: &mut Rules) -> Result<(Profile, Vec<String>), Refusal> {
+    let text = read(Path::new(file)).map_err(|e| Refusal::usage(format!("cannot read {file}: {e}")))?;
+    let today = today().ok_or_else(|| Refusal::environment("the clock shows no day"))?;
     let lookup = |reference: Reference| find(Path::new(file), reference);
-    rules.adopt(file, &text, today, &lookup).map_err(|e| usage(e.to_string()))
+    rules.adopt(file, &text, today, &lookup).map_err(Refusal::usage)
 }
 
 fn read(path: &Path) -> std::io::Result<String> {

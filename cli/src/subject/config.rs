@@ -1,18 +1,17 @@
-//! `audit --config FILE…`: a machine of which only bare files are at hand.
+//! `--config FILE…`: a machine of which only bare files are at hand.
 
-use super::Refused;
-use crate::exit;
+use crate::refusal::Refusal;
 use punctual_machine::{Given, Kind, READ_LIMIT};
 use punctual_model::Finding;
 use std::io::Read;
 
 /// The files as a machine; `None` where there are none.
-pub fn given(words: &[String]) -> Result<Option<Given>, Refused> {
+pub fn given(words: &[String]) -> Result<Option<Given>, Refusal> {
     let mut given = Given::new();
     for word in words {
         let (kind, file) = split(word);
         let bytes = read(file)?;
-        given.add(file, &bytes, kind).map_err(|error| (exit::USAGE, error.to_string()))?;
+        given.add(file, &bytes, kind).map_err(Refusal::usage)?;
     }
     Ok((!words.is_empty()).then_some(given))
 }
@@ -27,16 +26,15 @@ fn split(word: &str) -> (Option<Kind>, &str) {
 }
 
 /// At most one byte more than is of use. Pipes are read, too: `--config <(ssh pi cat /proc/cmdline)`.
-fn read(file: &str) -> Result<Vec<u8>, Refused> {
-    let usage = |what: String| (exit::USAGE, what);
+fn read(file: &str) -> Result<Vec<u8>, Refusal> {
     let failed = |error: std::io::Error| {
-        usage(format!(
+        Refusal::usage(format!(
             "cannot read {file}: {error}; --config takes a kernel's .config, a saved /proc/cmdline or a config.txt"
         ))
     };
     let opened = std::fs::File::open(file).map_err(failed)?;
     if opened.metadata().map_err(failed)?.is_dir() {
-        return Err(usage(format!(
+        return Err(Refusal::usage(format!(
             "{file} is a folder: name a file in it, or look at a whole tree with --root {file}"
         )));
     }

@@ -1,0 +1,14 @@
+//! What an audit found.
+
+use punctual_audit::Context;
+use punctual_model::Finding;
+
+/// A finished audit.
+pub struct Audited {
+    /// One a rule.
+    pub findings: Vec<Finding>,
+    /// What it was judged for.
+    pub context: Context,
+    /// Where.
+    pub machine: String,
+}

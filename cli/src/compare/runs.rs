@@ -1,0 +1,84 @@
+//! `compare` of runs, of folders of them, and of other tools' files.
+
+use super::args::{CompareArgs, PageFormat};
+use super::groups;
+use crate::args::common::OutputArgs;
+use crate::finish::{Answer, finish};
+use crate::refusal::Refusal;
+use crate::{document, exit, new_file, terminal};
+use punctual_compare::Refused;
+use punctual_model::{Comparison, ComparisonDrawings, Told};
+use punctual_report as report;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Compares the groups that the command line names.
+pub fn run(args: &CompareArgs) -> ExitCode {
+    let output = OutputArgs { json: args.output.json || args.format == PageFormat::Json, ..args.output };
+    finish("compare", output, answer(args, output))
+}
+
+fn answer(args: &CompareArgs, output: OutputArgs) -> Result<Answer, Refusal> {
+    let (comparison, drawings) = compared(args).map_err(Refusal::usage)?;
+    let code = code_of(args, &comparison);
+    let text = match args.format {
+        _ if output.json => document::document("compare", code, &report::comparison_json(&comparison)) + "\n",
+        PageFormat::Html => report::comparison_html(&comparison, &drawings),
+        _ => {
+            let to_file = args.out.is_some();
+            let width = if to_file { 80 } else { terminal::width() };
+            let style = report::TextStyle { color: !to_file && terminal::colour(), width };
+            report::comparison_text(&comparison, style)
+        }
+    };
+    match &args.out {
+        Some(path) => new_file::write(path, |file| file.write_all(text.as_bytes())).map_err(Refusal::environment)?,
+        None if output.quiet || terminal::print(&text) => {}
+        None => return Err(Refusal::environment("standard output is closed")),
+    }
+    Ok(Answer::text(code, ""))
+}
+
+fn compared(args: &CompareArgs) -> Result<(Comparison, ComparisonDrawings), String> {
+    let groups = groups::read(args)?;
+    let sides = groups::sides(&groups);
+    let comparison = punctual_compare::compare(&sides).map_err(|e| refused(&e))?;
+    let drawings = punctual_compare::drawings(&sides, &comparison);
+    Ok((comparison, drawings))
+}
+
+/// The comparison as a page, into a new file.
+pub fn page(args: &CompareArgs, path: &Path) -> Result<(), Refusal> {
+    let (comparison, drawings) = compared(args).map_err(Refusal::environment)?;
+    let text = report::comparison_html(&comparison, &drawings);
+    new_file::write(path, |file| file.write_all(text.as_bytes())).map_err(Refusal::environment)
+}
+
+fn refused(refused: &Refused) -> String {
+    match refused {
+        Refused::TooFewGroups => {
+            "a comparison takes two groups: name two runs, or `punctual compare A… --vs B…`".into()
+        }
+        Refused::Clocks(a, b) => format!(
+            "{a} and {b} are not of one clock: an emulator's clock that counts instructions cannot stand beside another or a real one; \
+             compare runs of one machine"
+        ),
+        Refused::NothingInCommon => {
+            "nothing is in all of them, neither a load nor a series of the same name: `punctual report` shows \
+                                     what each has"
+                .into()
+        }
+    }
+}
+
+fn code_of(args: &CompareArgs, comparison: &Comparison) -> u8 {
+    let worse = |row: &punctual_model::ComparisonRow| {
+        let bad = if row.more_is_better { Told::Less } else { Told::More };
+        row.against.iter().any(|a| a.told == bad && !a.covariate.is_some_and(|c| c.is_most))
+    };
+    match (args.fail_if_worse && comparison.rows.iter().any(worse), comparison.problems.is_empty()) {
+        (true, _) => exit::FAILED,
+        (false, true) => 0,
+        (false, false) => exit::INCONCLUSIVE,
+    }
+}

@@ -1,0 +1,61 @@
+//! The causes that a trace shows: a file of any format, or pasted text.
+
+use super::args::ExplainArgs;
+use super::found::Found;
+use punctual_explain::{Facts, Options};
+use punctual_model::Capture;
+use punctual_trace::{self as trace, Source};
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+/// A trace; `-` is standard input.
+pub fn found(args: &ExplainArgs, path: &Path) -> Result<Found, String> {
+    let stdin = path.as_os_str() == "-";
+    if stdin && (args.timeline || args.html.is_some() || args.perfetto.is_some() || args.bundle.is_some()) {
+        return Err("a timeline takes a second look at the trace: name a file instead of -".to_owned());
+    }
+    let options = Options { facts: facts(path), ..args.options() };
+    let mut source = match stdin {
+        true => trace::open_text(std::io::stdin(), trace::Options::default()).map_err(|e| format!("-: {e}"))?,
+        false => open(path)?,
+    };
+    let facts = options.facts.clone();
+    let explanation = punctual_explain::explain(source.as_mut(), options);
+    let format = source.info().format.name().to_owned();
+    let timelines = match args.timeline || args.html.is_some() {
+        true => punctual_explain::timelines(open(path)?.as_mut(), &explanation.victims, facts),
+        false => Vec::new(),
+    };
+    let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+    let trace = (!stdin).then(|| path.to_owned());
+    Ok(Found { explanation, timelines, places: Vec::new(), format, name, trace, code: None })
+}
+
+/// What is known besides the events of a trace: in the comments of a bundle, or of a run's trace in the file beside it.
+pub fn facts(path: &Path) -> Facts {
+    let mut head = Vec::new();
+    if let Ok(file) = File::open(path)
+        && file.take(64 << 10).read_to_end(&mut head).is_ok()
+        && let Some(head) = punctual_formats::bundle_head(&String::from_utf8_lossy(&head))
+    {
+        return Facts { policies: head.policies.into_iter().collect(), kernel: head.kernel, ..Facts::default() };
+    }
+    let beside = std::fs::read(path.with_extension("json")).ok();
+    let capture = beside.and_then(|text| serde_json::from_slice::<Capture>(&text).ok());
+    let named = |capture: &Capture| Path::new(&capture.file).file_name() == path.file_name();
+    capture.filter(named).map_or_else(Facts::default, |capture| Facts {
+        policies: capture.policies.into_iter().collect(),
+        fair_server: capture.fair_server,
+        throttled: capture.throttled,
+        tracer: capture.tracer,
+        ..Facts::default()
+    })
+}
+
+/// A trace from its start.
+pub fn open(path: &Path) -> Result<Box<dyn Source>, String> {
+    let shown = path.display();
+    let file = File::open(path).map_err(|e| format!("cannot read {shown}: {e}"))?;
+    trace::open(file, trace::Options::default()).map_err(|e| format!("{shown}: {e}"))
+}

@@ -1,0 +1,91 @@
+//! How a command ends: what it prints last, and its exit code.
+
+use crate::args::common::OutputArgs;
+use crate::refusal::Refusal;
+use crate::{document, exit, terminal};
+use serde::Serialize;
+use serde_json::Value;
+use std::process::ExitCode;
+
+/// What a command came to.
+#[derive(Debug, Default)]
+pub struct Answer {
+    code: u8,
+    /// For standard error: what went wrong besides.
+    notes: Vec<String>,
+    /// For standard output.
+    body: Body,
+    /// Is it an error where standard output cannot be written?
+    is_needed: bool,
+}
+
+#[derive(Debug)]
+enum Body {
+    Text(Vec<u8>),
+    /// The result in the document of the command.
+    Result(Value),
+}
+
+impl Default for Body {
+    fn default() -> Body {
+        Body::Text(Vec::new())
+    }
+}
+
+impl Answer {
+    /// A document with `--json`, nothing with `--quiet`, else text for people.
+    pub fn new<R: Serialize>(
+        output: OutputArgs,
+        code: u8,
+        result: impl FnOnce() -> R,
+        text: impl FnOnce() -> String,
+    ) -> Answer {
+        let body = match (output.json, output.quiet) {
+            (true, _) => Body::Result(document::value(&result())),
+            (false, true) => Body::default(),
+            (false, false) => Body::Text(text().into_bytes()),
+        };
+        Answer { code, body, ..Answer::default() }
+    }
+
+    /// What is printed as it is.
+    pub fn text(code: u8, text: impl Into<Vec<u8>>) -> Answer {
+        Answer { code, body: Body::Text(text.into()), ..Answer::default() }
+    }
+
+    /// With lines for standard error, printed before it.
+    pub fn with_notes(mut self, notes: impl IntoIterator<Item = String>) -> Answer {
+        self.notes.extend(notes);
+        self
+    }
+
+    /// What the command is for: the exit code is 4 where it cannot be written.
+    pub fn needed(self) -> Answer {
+        Answer { is_needed: true, ..self }
+    }
+}
+
+/// Ends a command: prints its answer, or why there is none, and with `--json` a document that says so.
+pub fn finish(command: &str, output: OutputArgs, result: Result<Answer, Refusal>) -> ExitCode {
+    match &result {
+        Ok(answer) => answer.notes.iter().for_each(|note| eprintln!("punctual: {note}")),
+        Err(refusal) => eprintln!("punctual: {}", refusal.message),
+    }
+    let is_needed = matches!(&result, Ok(answer) if answer.is_needed);
+    let (code, text) = printed(command, output, result);
+    let is_lost = !text.is_empty() && !terminal::print(&text);
+    ExitCode::from(if is_lost && is_needed { exit::ENVIRONMENT } else { code })
+}
+
+/// Exit code and standard output.
+pub fn printed(command: &str, output: OutputArgs, result: Result<Answer, Refusal>) -> (u8, Vec<u8>) {
+    let document = |code, result: &Value| (document::document(command, code, result) + "\n").into_bytes();
+    match result {
+        Ok(Answer { code, body: Body::Text(text), .. }) => (code, text),
+        Ok(Answer { code, body: Body::Result(result), .. }) => (code, document(code, &result)),
+        Err(Refusal { code, message, document: other }) => {
+            let text = output.json.then(|| document(code, &document::error(&other.unwrap_or(message))));
+            (code, text.unwrap_or_default())
+        }
+    }
+}

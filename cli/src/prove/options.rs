@@ -1,0 +1,78 @@
+//! A run as the command line asks for it.
+
+use super::args::RunArgs;
+use crate::args::common::EventsArg;
+use crate::run_directory::{command_line, default_out};
+use punctual_model::Claim;
+use punctual_proof::{self as proof, Options, Trace, Via, When};
+use punctual_units::{Nanos, Way};
+
+/// How long is measured at most until the claims are decided.
+const UNTIL_AT_MOST: Nanos = Nanos::from_secs(12 * 3_600);
+
+/// A run as these arguments ask for it.
+pub fn options(args: &RunArgs, started: Nanos) -> Options {
+    let mut claims = args.claims.clone();
+    if let Some(deadline) = args.deadline {
+        claims.extend([Claim::max(deadline), Claim::none_missed()]);
+    }
+    Options {
+        out: args.out.clone().unwrap_or_else(default_out),
+        command: command_line(),
+        policy: args.policy,
+        priority: args.priority,
+        via: match &args.via {
+            Via::Wakeup(way) => way.clone(),
+            Via::Kernel(_) => Way::default(),
+        },
+        period: args.period,
+        cpus: args.cpus.clone(),
+        alignment: args.phase.into(),
+        duration: args.duration.unwrap_or(Nanos::from_secs(60)),
+        until: args.until_decided.then(|| args.max.unwrap_or(UNTIL_AT_MOST)),
+        maxima_block: args.maxima_block.unwrap_or(proof::MAXIMA_BLOCK),
+        warmup: args.warmup.unwrap_or(Nanos::ZERO),
+        loads: args.loads.iter().flat_map(|l| split_loads(l)).collect(),
+        context: !args.no_context,
+        cpu_dma_latency_us: args.cpu_dma_latency,
+        worst_kept: args.worst.into(),
+        deadline: args.deadline,
+        claims,
+        peer: args.peer.clone(),
+        scratch: args.scratch.clone(),
+        write_cap: args.write_cap.saturating_mul(1 << 20),
+        trace: Trace {
+            when: args.trace.map_or(When::Never, When::from),
+            full: args.trace_events == EventsArg::Full,
+            buffer_kb: args.trace_buffer,
+        },
+        sync: !args.no_sync,
+        virtual_time: args.virtual_time.clone(),
+        started_mono: started,
+    }
+}
+
+/// `idle,cpu` are two loads; a command may hold commas.
+pub fn split_loads(text: &str) -> Vec<String> {
+    let text = text.trim();
+    if text.starts_with("cmd:") {
+        return vec![text.to_owned()];
+    }
+    match text.find(",cmd:") {
+        Some(at) => split_loads(&text[..at]).into_iter().chain([text[at + 1..].to_owned()]).collect(),
+        None => text.split(',').map(|l| l.trim().to_owned()).filter(|l| !l.is_empty()).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commas_part_loads_but_not_commands() {
+        assert_eq!(split_loads("idle, cpu"), ["idle", "cpu"]);
+        assert_eq!(split_loads("cmd:a,b"), ["cmd:a,b"]);
+        assert_eq!(split_loads("idle,cmd:make -j4, x"), ["idle", "cmd:make -j4, x"]);
+        assert!(split_loads(" , ").is_empty());
+    }
+}

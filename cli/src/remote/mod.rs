@@ -1,0 +1,140 @@
+//! Commands on another machine (`--target`): this program is brought there and does it.
+
+use crate::args::common::{OutputArgs, TargetArgs};
+use crate::finish::Answer;
+use crate::refusal::Refusal;
+use crate::{exit, terminal};
+use punctual_deploy::{DeployError, Ended, Job, Link, Remote, Target, fetch};
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+/// How long nobody need answer: a machine that restarts takes a while.
+pub const PATIENCE: Duration = Duration::from_secs(900);
+
+/// `prove --target` and `measure --target`: the exit code as on the target; the run comes to `out`.
+pub fn measure(
+    command: &str,
+    on: &Target,
+    args: &TargetArgs,
+    out: &Path,
+    output: OutputArgs,
+) -> Result<Answer, Refusal> {
+    if out.is_dir() && out.read_dir().is_ok_and(|mut names| names.next().is_some()) || out.is_file() {
+        return Err(Refusal::usage(format!("{} is there already: give another folder (--out)", out.display())));
+    }
+    let work = |remote: &Remote, link: &Link| {
+        let job = Job::new(&name(command));
+        let mut words = vec![command.to_owned()];
+        words.extend(own_words(&[command], None));
+        words.extend(["--out".to_owned(), "{job}/run".to_owned()]);
+        remote.start(&job, &words)?;
+        let mut ended = job.wait(link, PATIENCE)?;
+        ended.out = with_own_path(&ended.out, &format!("{}/run", job.folder), out);
+        match fetch(link, &job, out) {
+            Ok(()) => job.remove(link)?,
+            // What was refused left no run; its own message says why.
+            Err(_) if !matches!(ended.code, 0 | 1 | 3) => {}
+            Err(error) => return Err(error),
+        }
+        Ok(ended)
+    };
+    let ended = with(on, args, work)?;
+    if out.is_dir() && !output.quiet && !output.json {
+        eprintln!("punctual: the run is in {}", out.display());
+    }
+    Ok(answer(&ended, output))
+}
+
+/// The run's path there, wherever it is named, as the one here.
+fn with_own_path(text: &str, there: &str, here: &Path) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(there) {
+        let (before, behind) = rest.split_at(at);
+        // The home folder in front is known to the other side only.
+        let start = before.rfind([' ', '"', '\n', '\'']).map_or(0, |blank| blank + 1);
+        out += before.get(..start).unwrap_or_default();
+        out += &here.display().to_string();
+        rest = behind.get(there.len()..).unwrap_or_default();
+    }
+    out + rest
+}
+
+/// Brings this program to the target and does some work with it.
+pub fn with(
+    on: &Target,
+    args: &TargetArgs,
+    work: impl FnOnce(&Remote, &Link) -> Result<Ended, DeployError>,
+) -> Result<Ended, DeployError> {
+    let link = Link { target: on.clone(), config: args.ssh_config.clone() };
+    let own = || std::env::current_exe().map_err(|e| DeployError::Refused(format!("cannot find this program: {e}")));
+    let program = args.binary.clone().map_or_else(own, Ok)?;
+    work(&Remote::with_program(&link, &program)?, &link)
+}
+
+/// What the target printed is printed here; its document is this command's.
+pub fn answer(ended: &Ended, output: OutputArgs) -> Answer {
+    if !ended.complaint.trim().is_empty() {
+        eprintln!("{}", terminal::harmless(ended.complaint.trim_end()));
+    }
+    let is_shown = !output.quiet || output.json;
+    let text = if is_shown { terminal::harmless(&ended.out) } else { String::new() };
+    Answer::text(exit::of_number(ended.code), text)
+}
+
+/// The words this program was given behind the command, without those that say where.
+pub fn own_words(behind: &[&str], package: Option<&Path>) -> Vec<String> {
+    let all: Vec<String> = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    let from = all.iter().position(|word| behind.contains(&word.as_str())).map_or(0, |at| at + 1);
+    let package = package.map(|path| path.display().to_string());
+    elsewhere(all.get(from..).unwrap_or_default(), package.as_deref())
+}
+
+/// Options with a value that are about this side.
+const HERE: [&str; 5] = ["--target", "--binary", "--ssh-config", "--out", "-o"];
+
+fn elsewhere(words: &[String], package: Option<&str>) -> Vec<String> {
+    let mut kept = Vec::new();
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        if HERE.contains(&word.as_str()) {
+            words.next();
+        } else if HERE.iter().any(|here| word.strip_prefix(here).is_some_and(|rest| rest.starts_with('=')))
+            || package == Some(word)
+            || word == "--live"
+        {
+            continue;
+        } else {
+            kept.push(word.clone());
+        }
+    }
+    kept
+}
+
+/// The name of a job there, which is used once.
+pub fn name(command: &str) -> String {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |time| time.as_millis());
+    format!("{command}-{now}-{}", std::process::id())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_run_is_where_it_was_brought() {
+        let text = "Run directory: /home/pi/.cache/x/run\n{\"run\":\"/home/pi/.cache/x/run/a\"} x";
+        assert_eq!(
+            with_own_path(text, ".cache/x/run", Path::new("here")),
+            "Run directory: here\n{\"run\":\"here/a\"} x"
+        );
+    }
+
+    #[test]
+    fn words_about_this_side_stay_here() {
+        let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let given =
+            words("--target ssh://pi -D 5s --out x --binary=b a.deb --claim max<1ms --ssh-config f -o y --json");
+        assert_eq!(elsewhere(&given, Some("a.deb")), words("-D 5s --claim max<1ms --json"));
+    }
+}

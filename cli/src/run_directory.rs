@@ -1,0 +1,25 @@
+//! Names of new run directories.
+
+use std::path::PathBuf;
+
+/// `./punctual-runs/20261121T110905Z-hostname`, with a number behind it where that is taken.
+pub fn default_out() -> PathBuf {
+    numbered(&rustix::system::uname().nodename().to_string_lossy())
+}
+
+/// `./punctual-runs/<time>-<name>`, not taken yet.
+pub fn numbered(name: &str) -> PathBuf {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let time: String =
+        punctual_report::utc(now.as_nanos() as u64).chars().filter(|c| !matches!(c, '-' | ':')).collect();
+    let host: String = name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect();
+    let base = PathBuf::from("punctual-runs").join(format!("{time}-{host}"));
+    let taken = |path: &PathBuf| path.symlink_metadata().is_ok();
+    let numbered = (2..).map(|n| PathBuf::from(format!("{}-{n}", base.display())));
+    std::iter::once(base.clone()).chain(numbered).find(|path| !taken(path)).unwrap_or(base)
+}
+
+/// The words of this process, as run directories record them.
+pub fn command_line() -> Vec<String> {
+    std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect()
+}
