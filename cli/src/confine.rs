@@ -1,9 +1,7 @@
 //! Commands that only read what others wrote give up everything else first, by landlock(7).
 
-use crate::compare::args::CompareArgs;
-use crate::explain::args::ExplainArgs;
-use crate::import::args::ImportArgs;
-use crate::report::args::ReportArgs;
+use crate::args::Command;
+use crate::refusal::Refusal;
 use landlock::{
     ABI, Access, AccessFs, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError,
     path_beneath_rules,
@@ -21,27 +19,24 @@ pub struct Needs {
 }
 
 impl Needs {
-    /// Of `report`.
-    pub fn report(args: &ReportArgs) -> Needs {
-        Needs { reads: args.run.clone(), makes: args.out.iter().cloned().collect() }
-    }
-
-    /// Of `import`.
-    pub fn import(args: &ImportArgs) -> Needs {
-        Needs { reads: args.files.clone(), makes: vec![args.out.clone()] }
-    }
-
-    /// Of `compare`; `None` where it runs an experiment.
-    pub fn compare(args: &CompareArgs) -> Option<Needs> {
-        let reads = args.groups.iter().chain(&args.vs).cloned().collect();
-        args.experiment.is_none().then(|| Needs { reads, makes: args.out.iter().cloned().collect() })
-    }
-
-    /// Of `explain`; `None` where it looks at this machine.
-    pub fn explain(args: &ExplainArgs) -> Option<Needs> {
-        let makes = [&args.html, &args.perfetto, &args.bundle].into_iter().flatten().cloned().collect();
-        let reads = vec![args.file.clone()?];
-        (!args.hardware).then_some(Needs { reads, makes })
+    /// Of a command that only reads what it is given; `None` of any other.
+    pub fn of(command: &Command) -> Option<Needs> {
+        let makes = |paths: &[&Option<PathBuf>]| paths.iter().copied().flatten().cloned().collect();
+        match command {
+            Command::Report(args) => Some(Needs { reads: args.run.clone(), makes: makes(&[&args.out]) }),
+            Command::Import(args) => Some(Needs { reads: args.files.clone(), makes: vec![args.out.clone()] }),
+            // An experiment measures.
+            Command::Compare(args) if args.experiment.is_none() => {
+                let reads = args.groups.iter().chain(&args.vs).cloned().collect();
+                Some(Needs { reads, makes: makes(&[&args.out]) })
+            }
+            // Without a file it looks at this machine.
+            Command::Explain(args) if !args.hardware => {
+                let reads = vec![args.file.clone()?];
+                Some(Needs { reads, makes: makes(&[&args.html, &args.perfetto, &args.bundle]) })
+            }
+            _ => None,
+        }
     }
 
     /// From here on this process and its children can open nothing but what is named: to be read what it reads, to be written the
@@ -49,8 +44,10 @@ impl Needs {
     ///
     /// # Errors
     /// landlock_restrict_self(2) was refused though landlock is there; then the command must not go on.
-    pub fn confine(&self) -> Result<(), String> {
-        self.restrict().map_err(|e| format!("it cannot be confined to the files it was given: landlock(7): {e}"))
+    pub fn confine(&self) -> Result<(), Refusal> {
+        self.restrict().map_err(|e| {
+            Refusal::environment(format!("it cannot be confined to the files it was given: landlock(7): {e}"))
+        })
     }
 
     fn restrict(&self) -> Result<(), RulesetError> {

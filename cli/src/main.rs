@@ -1,4 +1,4 @@
-//! `punctual`: arguments and exit codes, nothing else.
+//! `punctual`: the command line, and a folder for each command (`args.rs`: its options, `mod.rs`: what it does).
 
 #![forbid(unsafe_code)]
 
@@ -33,6 +33,7 @@ mod exit;
 mod explain;
 mod finish;
 mod fix;
+mod hidden;
 #[cfg(feature = "history")]
 mod history;
 mod import;
@@ -58,72 +59,55 @@ mod terminal;
 mod tune;
 mod watch;
 
+use args::common::OutputArgs;
+use args::{Arguments, Command};
 use confine::Needs;
+use finish::finish;
+use punctual_units::Nanos;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let started = punctual_rt::monotonic();
-    let mut words = std::env::args_os().skip(1);
-    if words.next().is_some_and(|first| first == punctual_loads::HIDDEN_ARG) {
-        return ExitCode::from(exit::of_number(punctual_loads::child_main(words)));
-    }
-    if std::env::args_os().nth(1).is_some_and(|first| first == punctual_proof::AUDIT_ARG) {
-        return ExitCode::from(exit::of_number(punctual_proof::audit_main(std::env::args_os().skip(2))));
-    }
-    if std::env::args_os().nth(1).is_some_and(|first| first == punctual_proof::TRIAL_ARG) {
-        return ExitCode::from(exit::of_number(punctual_proof::trial_main(std::env::args_os().skip(2))));
-    }
-    if std::env::args_os().nth(1).is_some_and(|first| first == punctual_proof::TIMERLAT_ARG) {
-        return ExitCode::from(exit::of_number(punctual_proof::timerlat_main(std::env::args_os().skip(2))));
-    }
-    if std::env::args_os().nth(1).is_some_and(|first| first == punctual_watch::EXPLAIN_ARG) {
-        return ExitCode::from(exit::of_number(punctual_watch::explain_main(std::env::args_os().skip(2))));
-    }
-    if std::env::args_os().nth(1).is_some_and(|first| first == fix::GUARD_ARG) {
-        return fix::guard_main(std::env::args_os().skip(2));
+    if let Some(code) = hidden::run() {
+        return code;
     }
     rights::borrow();
     punctual_uapi::one_heap();
     punctual_proof::recover().iter().for_each(|what| eprintln!("punctual: {what}"));
     fix::recover();
-    let arguments = match args::Arguments::of_process() {
-        Ok(arguments) => arguments,
-        Err(e) => return exit::of_clap(&e),
-    };
-    match arguments.command {
-        args::Command::Prove(options) => prove::prove(&options, started),
-        args::Command::Audit(options) => audit::audit(&options),
-        args::Command::Tune(options) => tune::tune(&options, started),
-        args::Command::Undo(options) => fix::undo(&options),
-        args::Command::Snapshot(options) => audit::snapshot(&options),
-        args::Command::Measure(options) => prove::measure(&options, started),
-        args::Command::Watch(options) => watch::watch(&options, started),
-        args::Command::Cyclictest(options) => cyclictest::cyclictest(&options),
-        args::Command::Selftest(options) => selftest::selftest(&options),
-        args::Command::Report(options) => confined(Some(Needs::report(&options)), || report::report(&options)),
-        args::Command::Import(options) => confined(Some(Needs::import(&options)), || import::import(&options)),
-        args::Command::Compare(options) => confined(Needs::compare(&options), || compare::compare(&options)),
-        args::Command::Bench(axis) => bench::bench(&axis),
-        args::Command::Events(options) => events::events(&options),
-        args::Command::Sched(options) => sched::sched(&options),
-        args::Command::Explain(options) => confined(Needs::explain(&options), || explain::explain(&options, started)),
-        #[cfg(feature = "history")]
-        args::Command::History(options) => history::history(&options),
-        args::Command::Serve(options) => serve::serve(&options),
-        args::Command::Kernel(command) => kernel::run(&command),
-        args::Command::Lab(command) => lab::run(&command),
-        args::Command::Completions(options) => manual::completions(&options),
-        args::Command::Man(options) => manual::man(&options),
+    match Arguments::of_process() {
+        Ok(arguments) => run(arguments.command, started),
+        Err(e) => exit::of_clap(&e),
     }
 }
 
-/// Runs a command that has nothing but what it needs, where that is told.
-fn confined(needs: Option<Needs>, command: impl FnOnce() -> ExitCode) -> ExitCode {
-    match needs.map_or(Ok(()), |needs| needs.confine()) {
-        Ok(()) => command(),
-        Err(what) => {
-            eprintln!("punctual: {what}");
-            ExitCode::from(exit::ENVIRONMENT)
-        }
+fn run(command: Command, started: Nanos) -> ExitCode {
+    if let Some(refusal) = Needs::of(&command).and_then(|needs| needs.confine().err()) {
+        return finish("confine", OutputArgs::default(), Err(refusal));
+    }
+    match command {
+        Command::Prove(args) => prove::prove(&args, started),
+        Command::Audit(args) => audit::audit(&args),
+        Command::Tune(args) => tune::tune(&args, started),
+        Command::Undo(args) => fix::undo(&args),
+        Command::Snapshot(args) => audit::snapshot(&args),
+        Command::Measure(args) => prove::measure(&args, started),
+        Command::Watch(args) => watch::watch(&args, started),
+        Command::Cyclictest(args) => cyclictest::cyclictest(&args),
+        Command::Selftest(args) => selftest::selftest(&args),
+        Command::Events(args) => events::events(&args),
+        Command::Sched(args) => sched::sched(&args),
+        Command::Bench(command) => bench::bench(&command),
+        Command::Import(args) => import::import(&args),
+        Command::Report(args) => report::report(&args),
+        Command::Explain(args) => explain::explain(&args, started),
+        Command::Compare(args) => compare::compare(&args),
+        #[cfg(feature = "history")]
+        Command::History(args) => history::history(&args),
+        Command::Serve(args) => serve::serve(&args),
+        Command::Lab(command) => lab::run(&command),
+        Command::Kernel(command) => kernel::run(&command),
+        Command::Completions(args) => manual::completions(&args),
+        Command::Man(args) => manual::man(&args),
     }
 }

@@ -5,7 +5,7 @@ use crate::exit;
 use punctual_fix::{Outcome, Real, Undone};
 use std::ffi::OsString;
 use std::path::Path;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, Stdio};
 
 /// First word of the child's command line; not for people.
 pub const GUARD_ARG: &str = "--punctual-fix-guard";
@@ -20,16 +20,16 @@ pub(super) fn start(folder: &Path, set: u64) -> Result<(), String> {
     command.spawn().map(drop).map_err(failed)
 }
 
-/// Its main function.
-pub fn guard_main(words: impl Iterator<Item = OsString>) -> ExitCode {
+/// Its main function; the result is the exit code.
+pub fn guard_main(words: impl Iterator<Item = OsString>) -> i32 {
     // Not a leader of a group, so this cannot fail; SIGHUP of the old terminal no longer reaches it.
     let _ = rustix::process::setsid();
     let words: Vec<OsString> = words.collect();
-    let [folder, set] = words.as_slice() else { return ExitCode::from(exit::USAGE) };
-    let Some(set) = set.to_str().and_then(|set| set.parse().ok()) else { return ExitCode::from(exit::USAGE) };
+    let [folder, set] = words.as_slice() else { return exit::USAGE.into() };
+    let Some(set) = set.to_str().and_then(|set| set.parse().ok()) else { return exit::USAGE.into() };
     match punctual_fix::guard(&Real::new(), Path::new(folder), set) {
-        Ok(_) => ExitCode::SUCCESS,
-        Err(_) => ExitCode::from(exit::ENVIRONMENT),
+        Ok(_) => 0,
+        Err(_) => exit::ENVIRONMENT.into(),
     }
 }
 
