@@ -36,6 +36,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("import", &["units", "model"]),
     ("formats", &["units", "model", "trace", "report"]),
     ("references", &[]),
+    ("remote", &["model"]),
     ("report", &["units", "model", "stats", "references"]),
     ("history", &["units", "model", "stats"]),
     (
@@ -60,6 +61,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "explain",
             "analyse",
             "references",
+            "remote",
             "report",
             "proof",
             "vm",

@@ -1,9 +1,9 @@
 //! Options and values that several commands take.
 
 use clap::{Args, ValueEnum};
-use punctual_deploy::Target;
 use punctual_model::Alignment;
 use punctual_proof::When;
+use punctual_remote::Target;
 use punctual_units::Nanos;
 use std::path::PathBuf;
 

@@ -5,7 +5,7 @@ use crate::args::common::{OutputArgs, TargetArgs};
 use crate::finish::Answer;
 use crate::refusal::Refusal;
 use crate::remote::{PATIENCE, answer, name, own_words, with};
-use punctual_deploy::{DeployError, Link, Remote, Target, upload};
+use punctual_remote::{Link, Remote, RemoteError, Target, upload};
 use std::path::{Path, PathBuf};
 
 /// `kernel deploy --target`.
@@ -36,11 +36,11 @@ struct Packed {
     _folder: Option<tempfile::TempDir>,
 }
 
-fn packed(package: &Path) -> Result<Packed, DeployError> {
+fn packed(package: &Path) -> Result<Packed, RemoteError> {
     if !package.is_dir() {
         return Ok(Packed { path: package.to_owned(), _folder: None });
     }
-    let refused = |what: String| DeployError::Refused(format!("cannot pack {}: {what}", package.display()));
+    let refused = |what: String| RemoteError::Refused(format!("cannot pack {}: {what}", package.display()));
     let folder = tempfile::tempdir().map_err(|e| refused(e.to_string()))?;
     let path = folder.path().join("kernel.tar");
     // The same folder makes the same file, so that what is there already is known again.

@@ -4,7 +4,7 @@ use crate::args::common::{OutputArgs, TargetArgs};
 use crate::finish::Answer;
 use crate::refusal::Refusal;
 use crate::{exit, terminal};
-use punctual_deploy::{DeployError, Ended, Job, Link, Remote, Target, fetch};
+use punctual_remote::{Ended, Job, Link, Remote, RemoteError, Target, fetch};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
@@ -64,10 +64,10 @@ fn with_own_path(text: &str, there: &str, here: &Path) -> String {
 pub fn with(
     on: &Target,
     args: &TargetArgs,
-    work: impl FnOnce(&Remote, &Link) -> Result<Ended, DeployError>,
-) -> Result<Ended, DeployError> {
+    work: impl FnOnce(&Remote, &Link) -> Result<Ended, RemoteError>,
+) -> Result<Ended, RemoteError> {
     let link = Link { target: on.clone(), config: args.ssh_config.clone() };
-    let own = || std::env::current_exe().map_err(|e| DeployError::Refused(format!("cannot find this program: {e}")));
+    let own = || std::env::current_exe().map_err(|e| RemoteError::Refused(format!("cannot find this program: {e}")));
     let program = args.binary.clone().map_or_else(own, Ok)?;
     work(&Remote::with_program(&link, &program)?, &link)
 }
@@ -80,6 +80,13 @@ pub fn answer(ended: &Ended, output: OutputArgs) -> Answer {
     let is_shown = !output.quiet || output.json;
     let text = if is_shown { terminal::harmless(&ended.out) } else { String::new() };
     Answer::text(exit::of_number(ended.code), text)
+}
+
+impl From<RemoteError> for Refusal {
+    fn from(error: RemoteError) -> Refusal {
+        let code = if matches!(error, RemoteError::Refused(_)) { exit::FAILED } else { exit::ENVIRONMENT };
+        Refusal::new(code, error)
+    }
 }
 
 /// The words this program was given behind the command, without those that say where.

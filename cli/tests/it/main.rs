@@ -38,7 +38,7 @@ mod sched;
 mod schemas;
 #[cfg(feature = "reference-checks")]
 mod schemas_of_decisions;
-#[path = "../../../crates/linux/deploy/tests/it/sshd/mod.rs"]
+#[path = "../../../crates/system/remote/tests/it/sshd/mod.rs"]
 #[allow(dead_code, reason = "the other user cuts connections")]
 mod sshd;
 mod tracing;

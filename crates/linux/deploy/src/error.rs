@@ -26,9 +26,6 @@ pub enum DeployError {
     Record { path: PathBuf, what: String },
     #[error(transparent)]
     Journal(#[from] punctual_fix::JournalError),
-    /// The target cannot be reached, or its host key is unknown.
-    #[error("{0}")]
-    Link(String),
 }
 
 fn hint(error: &io::Error) -> &'static str {

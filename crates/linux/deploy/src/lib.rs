@@ -1,5 +1,4 @@
-//! Puts kernels beside the running one, tries them in one boot, verifies and keeps them or returns to the old one; on
-//! this machine or over ssh.
+//! Puts kernels beside the running one, tries them in one boot, verifies and keeps them or returns to the old one.
 //!
 //! [`deploy()`] checks first and saves what it will put where ([`Record`]), then copies the files into folders of their
 //! own, makes a boot entry and arms it for one boot. In that boot [`guard()`] feeds the watchdog and reboots into the
@@ -27,10 +26,8 @@ mod place;
 mod preflight;
 mod programs;
 mod record;
-mod remote;
 mod rollback;
 mod site;
-mod ssh;
 mod status;
 mod verify;
 mod watchdog;
@@ -42,13 +39,10 @@ pub use deploy::{Deployed, deploy};
 pub use error::DeployError;
 pub use guard::{Turn, guard, turn};
 pub use inventory::{Inventory, Lost, default_route};
-pub use package::{Magic, Manifest, Package, arch_of_image, arch_of_program, wrong_modules};
+pub use package::{Magic, Manifest, Package, arch_of_image, wrong_modules};
 pub use record::{Event, Record, Stage, Store, What};
-pub use remote::Remote;
 pub use rollback::{Back, rollback};
 pub use site::Site;
-pub(crate) use ssh::ssh_quoted;
-pub use ssh::{Ended, Job, Link, Target, TargetError, fetch, upload};
 pub use status::{Status, status};
 pub use verify::{Latency, verify};
 pub use watchdog::{Early, Hardware, early, hardware};

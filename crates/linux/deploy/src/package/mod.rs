@@ -5,7 +5,7 @@ mod manifest;
 mod unpack;
 mod vermagic;
 
-pub use arch::{arch_of_image, arch_of_program};
+pub use arch::arch_of_image;
 pub use manifest::Manifest;
 pub(crate) use vermagic::rt_option;
 pub use vermagic::{Magic, wrong_modules};

@@ -4,5 +4,3 @@ mod lifecycle;
 mod machines;
 mod pi;
 mod planted;
-mod ssh;
-mod sshd;

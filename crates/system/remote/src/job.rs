@@ -1,8 +1,8 @@
 //! A remote command that survives a cut link.
 
-use super::FOLDER;
-use super::link::{Link, Said, quoted};
-use crate::error::DeployError;
+use crate::FOLDER;
+use crate::error::RemoteError;
+use crate::link::{Link, Said, quoted};
 use punctual_model::Argv;
 use std::time::{Duration, Instant};
 
@@ -28,8 +28,8 @@ impl Job {
     }
 
     /// Starts a command in a session of its own. `{job}` in its words is the absolute path of its folder there. A
-    /// folder `run` in that is packed afterwards, for [`super::fetch()`]. Idempotent.
-    pub fn start(&self, link: &Link, argv: &Argv, as_root: bool) -> Result<(), DeployError> {
+    /// folder `run` in that is packed afterwards, for [`crate::fetch()`]. Idempotent.
+    pub fn start(&self, link: &Link, argv: &Argv, as_root: bool) -> Result<(), RemoteError> {
         let words: Vec<String> = argv.0.iter().map(|word| self.word(word)).collect();
         let sudo = if as_root { "sudo -n -- " } else { "" };
         let run = format!(
@@ -62,7 +62,7 @@ impl Job {
     ///
     /// # Errors
     /// If there is no answer for that long, or it ended without an exit code: the machine was restarted.
-    pub fn wait(&self, link: &Link, patience: Duration) -> Result<Ended, DeployError> {
+    pub fn wait(&self, link: &Link, patience: Duration) -> Result<Ended, RemoteError> {
         let folder = quoted(&self.folder);
         let script = format!(
             "cd {folder} && if [ -e code ]; then cat code; elif kill -0 \"$(cat pid)\" 2> /dev/null; then echo runs; else \
@@ -78,7 +78,7 @@ impl Job {
                         (_, Ok(code)) => return self.ended(link, code),
                         ("runs", _) => {}
                         _ => {
-                            return Err(DeployError::Link(format!(
+                            return Err(RemoteError::Link(format!(
                                 "{}: the command is gone without an end: was it restarted?",
                                 link.target
                             )));
@@ -86,7 +86,7 @@ impl Job {
                     }
                 }
                 Said::Ended { complaint, .. } => {
-                    return Err(DeployError::Link(format!("{}: {complaint}", link.target)));
+                    return Err(RemoteError::Link(format!("{}: {complaint}", link.target)));
                 }
                 Said::Cut(why) if heard.elapsed() > patience => return Err(link.cut(&why)),
                 Said::Cut(_) => {}
@@ -95,12 +95,12 @@ impl Job {
         }
     }
 
-    fn ended(&self, link: &Link, code: i32) -> Result<Ended, DeployError> {
+    fn ended(&self, link: &Link, code: i32) -> Result<Ended, RemoteError> {
         let read = |name: &str| link.output(&format!("head -c 4194304 {}", quoted(&format!("{}/{name}", self.folder))));
         Ok(Ended { code, out: read("out")?, complaint: read("err")? })
     }
 
-    pub fn remove(&self, link: &Link) -> Result<(), DeployError> {
+    pub fn remove(&self, link: &Link) -> Result<(), RemoteError> {
         let folder = quoted(&self.folder);
         link.output(&format!("rm -rf {folder} 2> /dev/null || sudo -n rm -rf {folder}")).map(drop)
     }

@@ -1,25 +1,27 @@
 //! Fetches a job's run: resumed if the link is cut, checked as a whole, unpacked under another name and renamed.
 
-use super::link::{Link, Said, quoted};
-use super::{Job, TRIES};
-use crate::error::{DeployError, file};
-use crate::{hash, programs};
+use crate::error::{RemoteError, file};
+use crate::link::{Link, Said, quoted};
+use crate::{Job, TRIES, sum};
 use punctual_model::Argv;
 use std::fs::{self, File};
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::io::{ErrorKind, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::Duration;
+
+const FOLDERS: &str = "/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/sbin:/usr/local/bin";
 
 /// Fetches the job's folder `run` as `to`, which must not exist.
 ///
 /// # Errors
 /// If there is none, the link stays cut, or it cannot be written here.
-pub fn fetch(link: &Link, job: &Job, to: &Path) -> Result<(), DeployError> {
+pub fn fetch(link: &Link, job: &Job, to: &Path) -> Result<(), RemoteError> {
     let packed = format!("{}/run.tar", job.folder);
     let sum = link.output(&format!("cat {} 2> /dev/null || echo none", quoted(&format!("{}/sum", job.folder))))?;
     let sum = sum.split_whitespace().next().unwrap_or_default().to_owned();
     if sum == "none" {
-        return Err(DeployError::Link(format!("{}: the command left no run", link.target)));
+        return Err(RemoteError::Link(format!("{}: the command left no run", link.target)));
     }
     let above = to.parent().filter(|path| !path.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::create_dir_all(above).map_err(file("make", above))?;
@@ -29,12 +31,11 @@ pub fn fetch(link: &Link, job: &Job, to: &Path) -> Result<(), DeployError> {
         .map_err(file("make a folder in", above))?;
     let part = staging.path().join("run.tar");
     receive(link, &packed, &sum, &part)?;
-    let (from, folder) = (part.display().to_string(), staging.path().display().to_string());
-    programs::run(&Argv::new(["tar", "--no-same-owner", "-xf", &from, "-C", &folder]))?;
+    unpack(&part, staging.path())?;
     settle(&staging.path().join("run"), to)
 }
 
-fn receive(link: &Link, packed: &str, sum: &str, part: &PathBuf) -> Result<(), DeployError> {
+fn receive(link: &Link, packed: &str, wanted: &str, part: &Path) -> Result<(), RemoteError> {
     let (mut cuts, mut why) = (0, String::new());
     while cuts < TRIES {
         let have = fs::metadata(part).map_or(0, |meta| meta.len());
@@ -43,13 +44,13 @@ fn receive(link: &Link, packed: &str, sum: &str, part: &PathBuf) -> Result<(), D
             Said::Ended { code: 0, out, .. } => {
                 let mut file_here = File::options().append(true).create(true).open(part).map_err(file("open", part))?;
                 file_here.write_all(&out).and_then(|()| file_here.sync_all()).map_err(file("write", part))?;
-                if hash::of_file(part)? == sum {
+                if sum::of_file(part)? == wanted {
                     return Ok(());
                 }
                 why = "its sum was wrong".to_owned();
                 fs::remove_file(part).map_err(file("remove", part))?;
             }
-            Said::Ended { complaint, .. } => return Err(DeployError::Link(format!("{}: {complaint}", link.target))),
+            Said::Ended { complaint, .. } => return Err(RemoteError::Link(format!("{}: {complaint}", link.target))),
             Said::Cut(cut) => why = cut,
         }
         cuts += 1;
@@ -58,7 +59,29 @@ fn receive(link: &Link, packed: &str, sum: &str, part: &PathBuf) -> Result<(), D
     Err(link.cut(&why))
 }
 
-fn settle(from: &Path, to: &Path) -> Result<(), DeployError> {
+/// By tar(1), which is looked for where the system has its programs: this may run as root.
+fn unpack(packed: &Path, into: &Path) -> Result<(), RemoteError> {
+    let (packed, into) = (packed.display().to_string(), into.display().to_string());
+    let argv = Argv::new(["tar", "--no-same-owner", "-xf", &packed, "-C", &into]);
+    let failed = |what: String| RemoteError::Program { command: argv.line(), what };
+    let mut tar = Command::new("tar");
+    tar.args(argv.0.iter().skip(1)).env("PATH", FOLDERS).env("LC_ALL", "C").stdin(Stdio::null());
+    let done = tar.output().map_err(|error| match error.kind() {
+        ErrorKind::NotFound => failed("it is not installed: apt-get install the package of tar".to_owned()),
+        _ => failed(error.to_string()),
+    })?;
+    match done.status.success() {
+        true => Ok(()),
+        false => {
+            let said = String::from_utf8_lossy(&done.stderr);
+            let lines: Vec<&str> = said.trim().lines().collect();
+            let last = lines.get(lines.len().saturating_sub(3)..).unwrap_or_default();
+            Err(failed(format!("{}: {}", done.status, last.join(" / "))))
+        }
+    }
+}
+
+fn settle(from: &Path, to: &Path) -> Result<(), RemoteError> {
     if to.is_dir() {
         // The user may have made an empty folder.
         fs::remove_dir(to).map_err(file("replace", to))?;

@@ -1,6 +1,6 @@
 //! An sshd of this user on a high port, with its own keys, and a proxy that cuts its connections.
 
-use punctual_deploy::{Link, Target};
+use punctual_remote::{Link, Target};
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};

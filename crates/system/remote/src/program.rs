@@ -1,9 +1,11 @@
 //! Runs this program on another machine: copies it there, starts it so that it survives a cut link, and waits for it.
 
-use crate::error::DeployError;
-use crate::package::arch_of_program;
-use crate::ssh::{Ended, Job, Link, upload};
+use crate::error::{RemoteError, file};
+use crate::link::quoted;
+use crate::{Ended, Job, Link, upload};
 use punctual_model::Argv;
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 use std::time::Duration;
 
@@ -22,9 +24,9 @@ impl<'l> Remote<'l> {
     ///
     /// # Errors
     /// If it is for another architecture, or the target cannot be reached.
-    pub fn with_program(link: &'l Link, program: &Path) -> Result<Remote<'l>, DeployError> {
+    pub fn with_program(link: &'l Link, program: &Path) -> Result<Remote<'l>, RemoteError> {
         let (machine, is_root, has_sudo) = link.who()?;
-        let refused = |what: String| Err(DeployError::Refused(what));
+        let refused = |what: String| Err(RemoteError::Refused(what));
         match arch_of_program(program)? {
             Some(arch) if is_same(arch, &machine) => {}
             Some(arch) => {
@@ -38,8 +40,8 @@ impl<'l> Remote<'l> {
             None => return refused(format!("{} is no program: --binary FILE", program.display())),
         }
         let there = upload(link, program)?;
-        link.output(&format!("chmod 700 {}", crate::ssh_quoted(&there)))?;
-        let said = link.output(&format!("\"$HOME\"/{} --version 2>&1 || true", crate::ssh_quoted(&there)))?;
+        link.output(&format!("chmod 700 {}", quoted(&there)))?;
+        let said = link.output(&format!("\"$HOME\"/{} --version 2>&1 || true", quoted(&there)))?;
         if !said.starts_with("punctual ") {
             let what = format!(
                 "{} does not run on {}: {}: give a static one: --binary FILE (docs/cross.md)",
@@ -53,7 +55,7 @@ impl<'l> Remote<'l> {
     }
 
     /// Starts the program with these arguments; see [`Job::start`].
-    pub fn start(&self, job: &Job, words: &[String]) -> Result<(), DeployError> {
+    pub fn start(&self, job: &Job, words: &[String]) -> Result<(), RemoteError> {
         let argv = std::iter::once(format!("{{home}}/{}", self.program)).chain(words.iter().cloned()).collect();
         job.start(self.link, &Argv(argv), self.needs_sudo)
     }
@@ -62,7 +64,7 @@ impl<'l> Remote<'l> {
     ///
     /// # Errors
     /// If the link stays cut for longer than `patience`.
-    pub fn run(&self, name: &str, words: &[String], patience: Duration) -> Result<Ended, DeployError> {
+    pub fn run(&self, name: &str, words: &[String], patience: Duration) -> Result<Ended, RemoteError> {
         let job = Job::new(name);
         self.start(&job, words)?;
         let ended = job.wait(self.link, patience)?;
@@ -71,7 +73,36 @@ impl<'l> Remote<'l> {
     }
 }
 
+/// e_machine of elf(5).
+const MACHINES: [(u16, &str); 4] = [(62, "x86_64"), (183, "aarch64"), (40, "armv7l"), (243, "riscv64")];
+
+/// The architecture as in `uname -m`; `None`: it is no program, or of another architecture.
+fn arch_of_program(path: &Path) -> Result<Option<&'static str>, RemoteError> {
+    let mut head = Vec::new();
+    let opened = File::open(path).map_err(file("open", path))?;
+    opened.take(20).read_to_end(&mut head).map_err(file("read", path))?;
+    let machine = head.get(18..20).and_then(|bytes| <[u8; 2]>::try_from(bytes).ok()).map(u16::from_le_bytes);
+    let is_elf = head.starts_with(b"\x7fELF");
+    Ok(MACHINES.iter().find(|(number, _)| is_elf && machine == Some(*number)).map(|(_, arch)| *arch))
+}
+
 /// A 32-bit Arm program also runs on armv8 in 32-bit mode, where `uname -m` is `armv8l`.
 fn is_same(arch: &str, machine: &str) -> bool {
     arch == machine || (arch == "armv7l" && (machine.starts_with("armv7") || machine.starts_with("armv8")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_tell_their_processor() {
+        let home = tempfile::tempdir().unwrap();
+        // As uname(2) calls it.
+        let own = if cfg!(target_arch = "arm") { "armv7l" } else { std::env::consts::ARCH };
+        assert_eq!(arch_of_program(Path::new("/proc/self/exe")).unwrap(), Some(own));
+        let script = home.path().join("script");
+        std::fs::write(&script, b"#!/bin/sh\n").unwrap();
+        assert_eq!(arch_of_program(&script).unwrap(), None);
+    }
 }

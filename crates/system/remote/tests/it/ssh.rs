@@ -3,8 +3,8 @@
 
 use crate::sshd;
 
-use punctual_deploy::{DeployError, Job, Remote, fetch, upload};
 use punctual_model::Argv;
+use punctual_remote::{Job, Remote, RemoteError, fetch, upload};
 use sshd::Sshd;
 use std::fs;
 use std::time::Duration;
@@ -115,7 +115,7 @@ fn a_program_for_another_processor_is_refused() {
     elf[18] = if elf[18] == 183 { 62 } else { 183 };
     fs::write(&program, elf).unwrap();
     let error = Remote::with_program(&sshd.link(), &program).unwrap_err();
-    assert!(matches!(error, DeployError::Refused(_)) && error.to_string().contains("--binary"), "{error}");
+    assert!(matches!(error, RemoteError::Refused(_)) && error.to_string().contains("--binary"), "{error}");
     fs::write(&program, "#!/bin/sh\n").unwrap();
     assert!(Remote::with_program(&sshd.link(), &program).unwrap_err().to_string().contains("is no program"));
 }

@@ -1,9 +1,8 @@
 //! Uploads a file: existing parts are checked, the rest is sent, the whole is checked, then renamed.
 
-use super::link::{Link, Said, quoted};
-use super::{FOLDER, PART, TRIES};
-use crate::error::{DeployError, file};
-use crate::hash;
+use crate::error::{RemoteError, file};
+use crate::link::{Link, Said, quoted};
+use crate::{FOLDER, PART, TRIES, sum};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
@@ -13,8 +12,8 @@ use std::time::Duration;
 ///
 /// # Errors
 /// If it cannot be read, the link stays cut, or the target's disk is full.
-pub fn upload(link: &Link, path: &Path) -> Result<String, DeployError> {
-    let sum = hash::of_file(path)?;
+pub fn upload(link: &Link, path: &Path) -> Result<String, RemoteError> {
+    let sum = sum::of_file(path)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let name: String =
         name.chars().map(|c| if c.is_ascii_alphanumeric() || "._+-".contains(c) { c } else { '_' }).collect();
@@ -30,7 +29,7 @@ pub fn upload(link: &Link, path: &Path) -> Result<String, DeployError> {
             // The checksum was wrong: valid parts are kept, the rest is sent again.
             Said::Ended { code: 3, .. } => why = "its sum was wrong".to_owned(),
             Said::Ended { code, complaint, .. } => {
-                return Err(DeployError::Link(format!("{}: {to}: exit code {code}: {complaint}", link.target)));
+                return Err(RemoteError::Link(format!("{}: {to}: exit code {code}: {complaint}", link.target)));
             }
             Said::Cut(cut) => why = cut,
         }
@@ -41,7 +40,7 @@ pub fn upload(link: &Link, path: &Path) -> Result<String, DeployError> {
 }
 
 /// The number of valid parts from the beginning; `None`: the file is complete.
-fn sound_parts(link: &Link, to: &str, sum: &str, path: &Path) -> Result<Option<u64>, DeployError> {
+fn sound_parts(link: &Link, to: &str, sum: &str, path: &Path) -> Result<Option<u64>, RemoteError> {
     let (file_there, folder) = (quoted(to), quoted(&format!("{FOLDER}/up")));
     let script = format!(
         "umask 077; mkdir -p {folder} && if [ -f {file_there} ]; then sha256sum < {file_there}; elif [ -f {file_there}.part ]; then \
@@ -59,7 +58,7 @@ fn sound_parts(link: &Link, to: &str, sum: &str, path: &Path) -> Result<Option<u
     for theirs in there {
         let mut part = Vec::new();
         source.by_ref().take(PART).read_to_end(&mut part).map_err(file("read", path))?;
-        if part.len() as u64 != PART || hash::of_bytes(&part) != theirs {
+        if part.len() as u64 != PART || sum::of_bytes(&part) != theirs {
             break;
         }
         sound += 1;
@@ -67,7 +66,7 @@ fn sound_parts(link: &Link, to: &str, sum: &str, path: &Path) -> Result<Option<u
     Ok(Some(sound))
 }
 
-fn send(link: &Link, to: &str, sum: &str, path: &Path, sound: u64) -> Result<Said, DeployError> {
+fn send(link: &Link, to: &str, sum: &str, path: &Path, sound: u64) -> Result<Said, RemoteError> {
     let (there, from) = (quoted(to), sound * PART);
     let script = format!(
         "umask 077; dd if=/dev/null of={there}.part bs=1 seek={from} 2> /dev/null && cat >> {there}.part && sync && \

@@ -1,5 +1,5 @@
-use super::Target;
-use crate::error::DeployError;
+use crate::Target;
+use crate::error::RemoteError;
 use punctual_model::Argv;
 use std::io::{Read, Write};
 use std::path::PathBuf;
@@ -50,12 +50,12 @@ impl Link {
     }
 
     /// Runs a shell script in the home folder, with input.
-    pub(crate) fn script(&self, script: &str, input: Option<&mut dyn Read>) -> Result<Said, DeployError> {
+    pub(crate) fn script(&self, script: &str, input: Option<&mut dyn Read>) -> Result<Said, RemoteError> {
         let line = Argv::new(["sh", "-c", script]).line();
         let mut command = self.command(&line);
         let stdin = if input.is_some() { Stdio::piped() } else { Stdio::null() };
         command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().map_err(|error| DeployError::Program {
+        let mut child = command.spawn().map_err(|error| RemoteError::Program {
             command: "ssh".into(),
             what: format!("{error}: apt-get install openssh-client"),
         })?;
@@ -63,15 +63,15 @@ impl Link {
             // ssh's exit code shows a cut link.
             let _ = std::io::copy(input, &mut pipe).and_then(|_| pipe.flush());
         }
-        let done = child.wait_with_output().map_err(|error| DeployError::Link(format!("ssh: {error}")))?;
+        let done = child.wait_with_output().map_err(|error| RemoteError::Link(format!("ssh: {error}")))?;
         self.told(done)
     }
 
-    fn told(&self, done: Output) -> Result<Said, DeployError> {
+    fn told(&self, done: Output) -> Result<Said, RemoteError> {
         let complaint = String::from_utf8_lossy(&done.stderr).trim().to_owned();
         match done.status.code() {
             Some(SSH_FAILED) | None => match self.hopeless(&complaint) {
-                Some(error) => Err(DeployError::Link(error)),
+                Some(error) => Err(RemoteError::Link(error)),
                 None => Ok(Said::Cut(complaint)),
             },
             Some(code) => Ok(Said::Ended { code, out: done.stdout, complaint }),
@@ -105,13 +105,13 @@ impl Link {
     }
 
     /// The output of a script that has to end with 0, retried if the link is cut.
-    pub(crate) fn output(&self, script: &str) -> Result<String, DeployError> {
+    pub(crate) fn output(&self, script: &str) -> Result<String, RemoteError> {
         let mut last = String::new();
-        for _ in 0..super::TRIES {
+        for _ in 0..crate::TRIES {
             match self.script(script, None)? {
                 Said::Ended { code: 0, out, .. } => return Ok(String::from_utf8_lossy(&out).into_owned()),
                 Said::Ended { code, complaint, .. } => {
-                    return Err(DeployError::Link(format!("{}: exit code {code}: {complaint}", self.target)));
+                    return Err(RemoteError::Link(format!("{}: exit code {code}: {complaint}", self.target)));
                 }
                 Said::Cut(why) => last = why,
             }
@@ -120,20 +120,20 @@ impl Link {
         Err(self.cut(&last))
     }
 
-    pub(crate) fn cut(&self, why: &str) -> DeployError {
+    pub(crate) fn cut(&self, why: &str) -> RemoteError {
         let target = &self.target;
-        DeployError::Link(format!(
+        RemoteError::Link(format!(
             "{target} cannot be reached ({why}): the same command again goes on where this one ended"
         ))
     }
 
     /// `uname -m` there, whether commands run as root, and whether sudo works without a password.
-    pub fn who(&self) -> Result<(String, bool, bool), DeployError> {
+    pub fn who(&self) -> Result<(String, bool, bool), RemoteError> {
         let said = self.output("uname -m; id -u; sudo -n true 2> /dev/null && echo sudo || echo none")?;
         let lines: Vec<&str> = said.lines().map(str::trim).collect();
         match lines.as_slice() {
             [machine, user, sudo, ..] => Ok(((*machine).to_owned(), *user == "0", *sudo == "sudo")),
-            _ => Err(DeployError::Link(format!("{}: `uname -m; id -u` said `{}`", self.target, said.trim()))),
+            _ => Err(RemoteError::Link(format!("{}: `uname -m; id -u` said `{}`", self.target, said.trim()))),
         }
     }
 }

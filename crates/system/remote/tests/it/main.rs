@@ -1,0 +1,4 @@
+//! The integration tests of the crate, in one program.
+
+mod ssh;
+mod sshd;
