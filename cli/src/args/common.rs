@@ -10,10 +10,10 @@ use std::path::PathBuf;
 /// Options of every command.
 #[derive(Args, Debug, Clone, Copy, Default)]
 pub struct OutputArgs {
-    /// One JSON document on standard output, nothing else
+    /// Print one JSON document on standard output, and nothing else
     #[arg(long)]
     pub json: bool,
-    /// Nothing on standard output: the exit code tells
+    /// Print nothing on standard output: the exit code is the result
     #[arg(short, long)]
     pub quiet: bool,
 }
@@ -28,13 +28,13 @@ impl OutputArgs {
 /// Another machine.
 #[derive(Args, Clone, Debug, Default)]
 pub struct TargetArgs {
-    /// The machine, over OpenSSH with known host keys [default: this one]
+    /// Run on this machine over OpenSSH; its host key must be known [default: the local machine]
     #[arg(long, value_name = "ssh://USER@HOST")]
     pub target: Option<Target>,
-    /// This program for the target's processor [default: the one that runs]
+    /// The punctual binary for the target's CPU [default: the running one]
     #[arg(long, value_name = "FILE", requires = "target")]
     pub binary: Option<PathBuf>,
-    /// ssh's configuration in place of yours (ssh -F)
+    /// ssh configuration file to use instead of yours (ssh -F)
     #[arg(long, value_name = "FILE", requires = "target")]
     pub ssh_config: Option<PathBuf>,
 }
@@ -60,11 +60,11 @@ impl From<AlignmentArg> for Alignment {
 /// Whether late wakeups are traced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum WhenArg {
-    /// If this machine lets us; else the report says why not
+    /// Where this machine allows it; else the report says why not
     Auto,
-    /// Refuse to measure without
+    /// Refuse to measure without a trace
     Always,
-    /// Not at all
+    /// Do not trace
     Never,
 }
 
@@ -81,9 +81,9 @@ impl From<WhenArg> for When {
 /// Which events are recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum EventsArg {
-    /// What a delay can be followed with
+    /// What is needed to follow a delay
     Minimal,
-    /// Idle states, interrupts between CPUs and CPU time as well
+    /// Also idle states, interrupts between CPUs, and CPU time
     Full,
 }
 
@@ -94,11 +94,11 @@ pub enum ImportFormat {
     Cyclictest,
     /// JSON of cyclictest, cyclicdeadline, oslat or jitterdebugger
     Json,
-    /// A histogram as CSV, a bin a row
+    /// A histogram as CSV, one bin per row
     Csv,
     /// Text of rtla timerlat, osnoise or hwnoise
     Rtla,
-    /// samples.raw
+    /// jitterdebugger's samples.raw
     JitterdebuggerRaw,
     /// The N-queens benchmark's CSV
     Nqueens,
@@ -116,16 +116,16 @@ pub enum UnitArg {
 /// What the user knows of a file that does not tell it.
 #[derive(Args, Debug, Clone, Copy)]
 pub struct ToldArgs {
-    /// Read it as this, whatever it looks like
+    /// Read the file in this format instead of detecting it
     #[arg(long = "input-format", visible_alias = "from", value_enum, value_name = "FORMAT")]
     pub input_format: Option<ImportFormat>,
-    /// Unit of its values [default: as it tells, else us, and said]
+    /// Unit of its values [default: as the file says, else us, which is reported]
     #[arg(long, value_enum)]
     pub unit: Option<UnitArg>,
-    /// Period of its threads, where it does not tell: then it is known how many periods can have been skipped
+    /// Period of its threads, if the file does not say: bounds the number of skipped periods
     #[arg(long, value_name = "TIME")]
     pub period: Option<Nanos>,
-    /// Board it was measured on, for example raspberry-pi-4b: its report then has what was published of that board
+    /// Board it was measured on, for example raspberry-pi-4b: adds the published figures of that board to the report
     #[arg(long, value_name = "BOARD", value_parser = known_board)]
     pub board: Option<&'static punctual_references::Board>,
 }

@@ -41,52 +41,55 @@ pub struct Arguments {
 pub enum Command {
     /// Audit the machine, measure it idle and under each load, judge the claims, write a report
     Prove(MeasureArgs),
-    /// Check everything that keeps a machine from being on time: this one, a tree of files, or a snapshot
+    /// Check this machine, a tree of files or a snapshot for everything that causes latency
     Audit(AuditArgs),
-    /// Try which of the audit's fixes help on this machine, each measured with and without it; keep those that do
+    /// Try the audit's fixes, measure this machine with and without each, and keep those that help
     Tune(TuneArgs),
-    /// Put back what `audit --fix` and `tune` changed, byte for byte: all of it, or that of some rules
+    /// Undo what `audit --fix` and `tune` changed, byte for byte: everything, or the changes for some rules
     Undo(UndoArgs),
-    /// Put what an audit reads into a file, without what identifies the machine
+    /// Save what an audit reads to a file, without data that identifies the machine
     Snapshot(SnapshotArgs),
-    /// Measure wakeup latency under named loads into a run directory
+    /// Measure wakeup latency under named loads and write a run directory
     Measure(MeasureArgs),
-    /// Watch a machine for weeks at less than 1 % of its CPU time: run directories of six hours, maxima of 5 minutes, every new maximum explained
+    /// Watch a machine for weeks at less than 1 % of its CPU time: six-hour run directories, 5-minute maxima, every new
+    /// maximum explained
     Watch(WatchArgs),
-    /// As cyclictest: its options, its outputs; `punctual cyclictest --help` lists them
+    /// Run as cyclictest, with its options and its output; `punctual cyclictest --help` lists them
     #[command(disable_help_flag = true)]
     Cyclictest(CyclictestArgs),
-    /// Plant known delays beside the measuring engine and require that it finds each (2 s, as root)
+    /// Inject known delays beside the measuring engine and check that it finds each (2 s, as root)
     Selftest(SelftestArgs),
-    /// The portable event suite: periodic and interrupt-driven events, their timing and their number, none of which may be lost
+    /// Run the portable event suite: periodic and interrupt-driven events, their timing, and whether any is lost
     Events(EventsArgs),
-    /// Scheduling experiments: threads with policies, priorities and CPUs, when each ends, predicted beside measured
+    /// Run scheduling experiments: threads with policies, priorities and CPUs; when each ends, predicted and measured
     Sched(SchedArgs),
-    /// What a kernel costs: N-queens, network, memory, disk, switching; repeated, with temperature and frequency, for `compare`
+    /// Benchmark a kernel: N-queens, network, memory, disk, context switches; repeated, with temperature and frequency,
+    /// for `compare`
     #[command(subcommand)]
     Bench(BenchCommand),
-    /// Read other tools' results into a run directory: cyclictest, rtla, jitterdebugger, oslat, CSV
+    /// Import other tools' results into a run directory: cyclictest, rtla, jitterdebugger, oslat, CSV
     Import(ImportArgs),
-    /// Show a run directory again, or another tool's file: as a page, text, JSON, CSV, or in the formats that labs and dashboards collect
+    /// Show a run directory or another tool's file: as text, HTML, JSON, CSV, or in a format of CI systems and
+    /// dashboards
     Report(ReportArgs),
-    /// Say what delayed the latest wakeups of a trace (trace.dat, the kernel's own text, pasted lines)
+    /// Explain the worst wakeups in a trace (trace.dat, the kernel's own text, pasted lines)
     Explain(ExplainArgs),
-    /// Put two or more runs, kernels or other tools' files beside each other: what differs, and how sure that is
+    /// Compare two or more runs, kernels or other tools' files: what differs, and with what confidence
     Compare(CompareArgs),
-    /// Runs by machine, kernel and settings: trends, shifts, and whether a run is worse than its baseline
+    /// Track runs by machine, kernel and settings: trends, shifts, and whether a run is worse than its baseline
     #[cfg(feature = "history")]
     History(HistoryArgs),
     /// Answer the network load of another machine
     Serve(ServeArgs),
-    /// Boot kernels in QEMU: run scripts in them, prove and compare them in virtual time, without a board
+    /// Boot kernels in QEMU: run scripts in them, measure and compare them in virtual time, without a board
     #[command(subcommand)]
     Lab(LabCommand),
-    /// Real-time kernels: which one this board needs and the cheapest way to it, checks before a build, patches, configurations
+    /// Choose, check, build and deploy a real-time kernel for a board
     #[command(subcommand)]
     Kernel(KernelCommand),
-    /// Print what completes its commands and options in a shell
+    /// Print shell completions
     Completions(CompletionsArgs),
-    /// Write its manual pages into a folder, one for each command
+    /// Write the manual pages into a directory, one for each command
     Man(ManArgs),
 }
 

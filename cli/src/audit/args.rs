@@ -10,37 +10,37 @@ use std::path::PathBuf;
 /// Options of `audit`.
 #[derive(Args, Debug)]
 pub struct AuditArgs {
-    /// Show every rule, not only what is wrong or unknown
+    /// Show every rule, not only those that fail or are unknown
     #[arg(long)]
     pub all: bool,
     #[command(flatten)]
     pub subject: SubjectArgs,
-    /// Look twice, this far apart, for what rises over time: 10s
-    #[arg(help_heading = "More than reading", long, value_name = "TIME")]
+    /// Sample twice, this far apart, to find rising counters: 10s
+    #[arg(help_heading = "Additional checks", long, value_name = "TIME")]
     pub window: Option<Nanos>,
-    /// Also try the policy, the locking of memory, leaving idle and reading the clock (1 s)
-    #[arg(help_heading = "More than reading", long)]
+    /// Also try the scheduling policy, memory locking, idle exit and clock reads (1 s)
+    #[arg(help_heading = "Additional checks", long)]
     pub probe: bool,
-    /// As --probe, and try policy and memory as this user, with the limits of a login (as root)
-    #[arg(help_heading = "More than reading", long, value_name = "USER", conflicts_with_all = ["root", "snapshot"])]
+    /// Like --probe, with policy and memory locking tried as this user, with the limits of a login (as root)
+    #[arg(help_heading = "Additional checks", long, value_name = "USER", conflicts_with_all = ["root", "snapshot"])]
     pub user: Option<String>,
-    /// Propose which CPUs to isolate for an application that needs so many, and how: writes only the plan
-    #[arg(help_heading = "More than reading", long, value_name = "COUNT", num_args = 0..=1, default_missing_value = "1", require_equals = true,
+    /// Propose which CPUs to isolate for an application that needs COUNT of them, and how; prints only the plan
+    #[arg(help_heading = "Additional checks", long, value_name = "COUNT", num_args = 0..=1, default_missing_value = "1", require_equals = true,
           conflicts_with_all = ["pid", "probe", "user", "window", "explain", "all", "cpus", "format"])]
     pub plan_cpus: Option<usize>,
-    /// With --plan-cpus: on the memory node of this network interface
-    #[arg(help_heading = "More than reading", long, value_name = "INTERFACE", requires = "plan_cpus")]
+    /// With --plan-cpus: on the NUMA node of this network interface
+    #[arg(help_heading = "Additional checks", long, value_name = "INTERFACE", requires = "plan_cpus")]
     pub near: Option<String>,
-    /// Say what a rule reads, decides and proposes
+    /// Show what a rule reads, decides and recommends
     #[arg(long, value_name = "ID")]
     pub explain: Option<String>,
-    /// What to write
+    /// Output format
     #[arg(short, long, value_enum, default_value_t = AuditFormat::Text)]
     pub format: AuditFormat,
-    #[command(flatten, next_help_heading = "Mending")]
-    pub fix: FixArgs,
     #[command(flatten)]
     pub output: OutputArgs,
+    #[command(flatten, next_help_heading = "Fixes")]
+    pub fix: FixArgs,
 }
 
 /// What `audit` writes.
@@ -48,24 +48,24 @@ pub struct AuditArgs {
 pub enum AuditFormat {
     /// For a terminal
     Text,
-    /// One document with every finding, as --json
+    /// One document with every finding, same as --json
     Json,
     /// Static Analysis Results Interchange Format 2.1.0
     Sarif,
-    /// For continuous integration: one test case a rule
+    /// JUnit XML for continuous integration: one test case per rule
     Junit,
-    /// Test Anything Protocol (versions 13, 14, KTAP): one test point a rule
+    /// Test Anything Protocol (versions 13, 14, KTAP): one test point per rule
     Tap,
-    /// Signals for a LAVA dispatcher: one a rule
+    /// Signals for a LAVA dispatcher: one per rule
     Lava,
-    /// A table
+    /// A Markdown table
     Markdown,
 }
 
 /// Options of `snapshot`.
 #[derive(Args, Debug)]
 pub struct SnapshotArgs {
-    /// The new file (tar)
+    /// New file to write (tar)
     pub file: PathBuf,
     #[command(flatten)]
     pub output: OutputArgs,

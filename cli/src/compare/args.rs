@@ -7,30 +7,32 @@ use std::path::PathBuf;
 /// Options of `compare`.
 #[derive(Args, Clone, Debug)]
 #[command(
-    after_help = "Each argument is a group: a run directory, a folder with several (the boots of one kernel), or a file that \
-                        `import` understands. With --vs there are two groups, of several arguments each. Every group is \
+    after_help = "Each argument is a group: a run directory, a directory of several (the boots of one kernel), or a file that \
+                        `import` reads. With --vs there are two groups, of several arguments each. Every group is \
                         compared with the first.\n\n\
-                        Exit codes: 0 compared, 1 worse (with --fail-if-worse), 2 not comparable or wrong usage, 3 something \
-                        stands against reading anything from it."
+                        Exit codes: 0 compared, 1 worse (with --fail-if-worse), 2 not comparable or wrong usage, 3 compared, \
+                        with problems that put the result in doubt."
 )]
 pub struct CompareArgs {
-    /// Groups; with --vs the runs of the first; with --experiment two kernels
+    /// Groups; with --vs the runs of the first group; with --experiment two kernels
     #[arg(required_unless_present = "experiment", value_name = "RUN|DIR|FILE")]
     pub groups: Vec<PathBuf>,
-    /// The runs of the second group
+    /// Runs of the second group
     #[arg(long, num_args = 1.., value_name = "RUN|DIR|FILE")]
     pub vs: Vec<PathBuf>,
-    /// Names of the groups, in their order [default: the kernels' releases where they differ, else names of folders and files]
+    /// Names of the groups, in order [default: the kernel releases where they differ, else names of directories and
+    /// files]
     #[arg(long = "name", value_name = "NAME")]
     pub names: Vec<String>,
-    /// Exit with 1 if any figure of a later group is worse than that of the first, as far as chance can be excluded
+    /// Exit with 1 if any figure of a later group is significantly worse than that of the first
     #[arg(long)]
     pub fail_if_worse: bool,
-    /// Two kernels (releases as `uname -r` tells them) over several boots in turns, A B B A …, into this folder: plans it, measures the
-    /// boot whose turn it is, says what to boot next; once all are measured, compares. To go on: the same without kernels
+    /// Compare two kernels (releases as `uname -r` prints them) over several boots, alternating A B B A …, in this
+    /// directory: plans the boots, measures if it is the turn of the running kernel, says what to boot next, and
+    /// compares once all are measured. To continue: the same command without the kernels
     #[arg(long, value_name = "DIR", conflicts_with_all = ["vs", "names"], help_heading = "Experiments")]
     pub experiment: Option<PathBuf>,
-    /// Boots of each kernel; six are the fewest of which signed ranks tell a difference at 5 %
+    /// Boots of each kernel; six is the minimum for a signed-rank test to show a difference at 5 %
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..=1000), requires = "experiment", help_heading = "Experiments")]
     pub pairs: u32,
     /// Boot both in QEMU (kernels as for `punctual lab compare`)
@@ -39,9 +41,7 @@ pub struct CompareArgs {
     /// After --: options of `punctual measure` (of `lab compare` with --lab), the same for each boot
     #[arg(last = true, value_name = "OPTIONS", requires = "experiment", help_heading = "Experiments")]
     pub measure: Vec<String>,
-    #[command(flatten, next_help_heading = "With other tools' files")]
-    pub told: ToldArgs,
-    /// What to write
+    /// Output format
     #[arg(short, long, value_enum, default_value_t = PageFormat::Text)]
     pub format: PageFormat,
     /// Write to this new file instead of standard output
@@ -49,6 +49,8 @@ pub struct CompareArgs {
     pub out: Option<PathBuf>,
     #[command(flatten)]
     pub output: OutputArgs,
+    #[command(flatten, next_help_heading = "With other tools' files")]
+    pub told: ToldArgs,
 }
 
 /// What `compare` writes.
@@ -56,7 +58,7 @@ pub struct CompareArgs {
 pub enum PageFormat {
     /// For a terminal
     Text,
-    /// One self-contained page with drawings
+    /// One self-contained page with graphs
     Html,
     /// One document with every figure
     Json,

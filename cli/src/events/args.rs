@@ -7,18 +7,18 @@ use punctual_loads::LoadSpec;
 use punctual_units::{Nanos, Priority};
 use std::path::PathBuf;
 
-/// Which environment.
+/// The environment that is tested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum BackendArg {
-    /// This kernel, by punctual-rt
+    /// This kernel, through punctual-rt
     Posix,
     /// Virtual time, nothing real: tests the suite itself
     Mock,
-    /// Xenomai 3 (alchemy), by an adapter built here
+    /// Xenomai 3 (alchemy), through an adapter built here
     Xenomai,
-    /// EVL (Xenomai 4), by an adapter built here
+    /// EVL (Xenomai 4), through an adapter built here
     Evl,
-    /// RTAI (LXRT), by an adapter built here
+    /// RTAI (LXRT), through an adapter built here
     Rtai,
 }
 
@@ -34,46 +34,46 @@ pub enum FormatArg {
 /// Options of `events`.
 #[derive(Args, Debug)]
 pub struct EventsArgs {
-    /// Tests, by name (--list) [default: all]
+    /// Tests to run, by name (see --list) [default: all]
     #[arg(value_name = "TEST", value_parser = test)]
     pub tests: Vec<Test>,
-    /// The environment to test
+    /// Environment to test
     #[arg(short, long, value_enum, default_value_t = BackendArg::Posix)]
     pub backend: BackendArg,
-    /// Time for the tests that last as long as they are let, shared equally: 10s, 5m
+    /// Total time of the tests without a fixed length, divided equally: 10s, 5m
     #[arg(short = 'D', long, value_name = "TIME", default_value = "10s")]
     pub duration: Nanos,
-    /// List the tests with what their sources promise, and end
+    /// List the tests with what their sources promise, and exit
     #[arg(long)]
     pub list: bool,
     /// Priority of the receivers, 5 to 98; senders have one more
     #[arg(short, long, visible_alias = "prio", value_name = "N", default_value = "80", value_parser = priority)]
     pub priority: Priority,
-    /// The CPU of the receivers [default: any]
+    /// CPU of the receivers [default: any]
     #[arg(long, value_name = "N")]
     pub cpu: Option<u32>,
-    /// An event that is taken later is late [default: the interval of the test]
+    /// An event received later than this is late [default: the interval of the test]
     #[arg(long, value_name = "TIME")]
     pub deadline: Option<Nanos>,
-    /// Loads that run beside all tests, together: cpu, memory, io, loopback, scheduler, timers, all, or cmd:'ANY COMMAND'
+    /// Loads to run beside all tests, together: cpu, memory, io, loopback, scheduler, timers, all, or cmd:'ANY COMMAND'
     #[arg(long, value_name = "LOAD", num_args = 1.., value_parser = punctual_loads::parse)]
     pub under: Vec<LoadSpec>,
-    /// A GPIO line that drives another: CHIP:OUT,IN (joined by a wire), or sim (gpio-sim)
+    /// GPIO line that drives another: CHIP:OUT,IN (connected by a wire), or sim (gpio-sim)
     #[arg(long, value_name = "WIRE")]
     pub gpio: Option<GpioWire>,
-    /// A serial port that nobody uses, put into its loop mode: /dev/ttyS1
+    /// Unused serial port, switched to its loopback mode: /dev/ttyS1
     #[arg(long, value_name = "PORT")]
     pub serial: Option<String>,
-    /// With the mock: what goes wrong in each test, for example drop=3,delay=1
+    /// With the mock: faults to inject in each test, for example drop=3,delay=1
     #[arg(long, value_name = "FAULTS", default_value = "", hide = true)]
     pub faults: Faults,
-    /// With the mock: what decides which events go wrong
+    /// With the mock: seed that selects which events go wrong
     #[arg(long, value_name = "N", default_value_t = 1, hide = true)]
     pub seed: u64,
-    /// What to write
+    /// Output format
     #[arg(short, long, value_enum, default_value_t = FormatArg::Text)]
     pub format: FormatArg,
-    /// The run directory to make [default: ./punctual-runs/<time>-events-<backend>]
+    /// Run directory to create [default: ./punctual-runs/<time>-events-<backend>]
     #[arg(short, long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     #[command(flatten)]

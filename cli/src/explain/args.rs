@@ -10,45 +10,47 @@ use std::path::PathBuf;
 /// Options of `explain`.
 #[derive(Args, Debug)]
 pub struct ExplainArgs {
-    /// A run directory; or a trace: trace.dat, perf.data, the text of /sys/kernel/tracing/trace, `trace-cmd report` or a mail; -
-    /// reads text from standard input
+    /// A run directory, or a trace: trace.dat, perf.data, the text of /sys/kernel/tracing/trace, of `trace-cmd report`
+    /// or of a mail; - reads text from standard input
     #[arg(value_name = "RUN|FILE", required_unless_present_any = ["live", "hardware"], conflicts_with_all = ["live", "hardware"])]
     pub file: Option<PathBuf>,
-    /// Trace this machine: measure as `measure` would and explain the worst; with --task or --all-rt, watch those threads
+    /// Trace this machine: measure as `measure` does and explain the worst wakeups; with --task or --all-rt, watch
+    /// those threads
     #[arg(long)]
     pub live: bool,
-    /// With --live: run this tracer of the kernel as well and watch (timerlat, osnoise, hwlat, wakeup_rt; see
+    /// With --live: also run this tracer of the kernel, and watch (timerlat, osnoise, hwlat, wakeup_rt; see
     /// /sys/kernel/tracing/available_tracers)
     #[arg(long, value_name = "NAME", requires = "live")]
     pub tracer: Option<String>,
-    /// Tell hardware, hypervisor and Linux apart on this machine: threads read the clock for half of the time, gaps of at
-    /// least --threshold [default: 10us] are compared with a trace. Takes --duration [default: 10s], --cpus, --priority,
-    /// --trace never and --trace-buffer too. Real-time threads below that priority wait up to half a second for a CPU
+    /// Tell hardware, hypervisor and Linux apart on this machine: threads read the clock half of the time, and gaps of
+    /// at least --threshold [default: 10us] are compared with a trace. Also takes --duration [default: 10s], --cpus,
+    /// --priority, --trace never and --trace-buffer. Real-time threads below that priority wait up to half a second for
+    /// a CPU
     #[arg(long, conflicts_with_all = ["live", "task", "all_rt", "cycle", "timeline", "html", "perfetto", "bundle"])]
     pub hardware: bool,
-    /// With --hardware: let the kernel's own detector run for half of the time too. It keeps interrupts off for half of
-    /// each second
+    /// With --hardware: also run the kernel's hwlat detector half of the time; it disables interrupts for half of each
+    /// second
     #[arg(long, requires = "hardware", conflicts_with_all = ["live", "file"])]
     pub hwlat: bool,
-    /// With --live and --task or --all-rt: end at the first wakeup later than --threshold
+    /// With --live and --task or --all-rt: stop at the first wakeup later than --threshold
     #[arg(long, requires = "live", requires = "threshold")]
     pub stop: bool,
-    /// Whose wakeups: a thread's id or name [default: known measuring tools' threads, else all real-time threads]
+    /// Thread to explain, by ID or name [default: threads of known measuring tools, else all real-time threads]
     #[arg(long, value_name = "NAME|TID")]
     pub task: Option<String>,
-    /// The wakeups of all real-time threads
+    /// Explain wakeups of all real-time threads
     #[arg(long, conflicts_with = "task")]
     pub all_rt: bool,
-    /// How many of the latest wakeups
+    /// Number of wakeups, worst first
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub most: u16,
-    /// Wakeups below this are not late, gaps below this none
+    /// Ignore wakeups and gaps below this
     #[arg(long, value_name = "TIME")]
     pub threshold: Option<Nanos>,
-    /// Account for the cycle too: from the release to the end of the work
+    /// Also account for the cycle, from the release to the end of the work
     #[arg(long)]
     pub cycle: bool,
-    /// Draw what every CPU did around the latest wakeup
+    /// Draw what every CPU did around the worst wakeup
     #[arg(long)]
     pub timeline: bool,
     /// Write a page with verdicts, causes and the timeline to this new file
@@ -57,14 +59,14 @@ pub struct ExplainArgs {
     /// Write the trace with its verdicts for ui.perfetto.dev to this new file
     #[arg(long, value_name = "FILE")]
     pub perfetto: Option<PathBuf>,
-    /// Write the latest wakeup's piece of the trace to this new file, as text for a bug report: names of threads stay, kernel
-    /// addresses and texts of programs do not
+    /// Write the worst wakeup's part of the trace to this new file, as text for a bug report: keeps thread names,
+    /// removes kernel addresses and texts of programs
     #[arg(long, value_name = "FILE")]
     pub bundle: Option<PathBuf>,
-    #[command(flatten, next_help_heading = "With --live")]
-    pub run: RunArgs,
     #[command(flatten)]
     pub output: OutputArgs,
+    #[command(flatten, next_help_heading = "With --live")]
+    pub run: RunArgs,
 }
 
 impl ExplainArgs {

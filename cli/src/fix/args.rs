@@ -8,28 +8,28 @@ use punctual_units::Nanos;
 /// What `audit` may do besides telling.
 #[derive(Args, Debug)]
 pub struct FixArgs {
-    /// Do what the audit advises, for these rules or for every FAIL and WARN whose fix interrupts nothing; each change is written down
-    /// first, read back, judged again, and rolled back where it brought nothing
+    /// Apply the fixes of these rules, or of every FAIL and WARN whose fix interrupts nothing; each change is
+    /// journalled first, read back, audited again, and rolled back if it did not help
     #[arg(long, value_name = "ID", num_args = 0.., conflicts_with_all = ["root", "snapshot", "config", "plan_cpus", "explain"])]
     pub fix: Option<Vec<String>>,
-    /// Show what --fix would do: every value, file, command, and what is left to you; writes nothing
+    /// Show what --fix would do: every value, file and command, and what is left to you; writes nothing
     #[arg(long, value_name = "ID", num_args = 0.., conflicts_with_all = ["snapshot", "config", "plan_cpus", "explain"])]
     pub dry_run: Option<Vec<String>>,
-    /// With --fix or --dry-run: for good, too, by files of our own (sysctl.d, tmpfiles.d, udev, systemd, limits.d, modprobe.d).
-    /// Kernel parameters go through the boot loader and are in force after a reboot
+    /// With --fix or --dry-run: also persist the fixes in drop-in files (sysctl.d, tmpfiles.d, udev, systemd, limits.d,
+    /// modprobe.d). Kernel parameters go through the boot loader and take effect after a reboot
     #[arg(long)]
     pub persist: bool,
-    /// With --persist: try the kernel parameters in one boot first, which returns to the old ones by itself; in that boot,
-    /// `punctual audit --fix --persist` keeps them, and `punctual undo boot-trial` takes the entry away
+    /// With --persist: try the kernel parameters in one boot first, which reverts automatically; in that boot,
+    /// `punctual audit --fix --persist` keeps them, and `punctual undo boot-trial` removes the entry
     #[arg(long, requires = "persist", conflicts_with = "confirm")]
     pub trial: bool,
-    /// With --fix: undone by itself after this time unless `punctual undo --keep` comes: 5m
+    /// With --fix: reverted automatically unless confirmed with `punctual undo --keep` within this time: 5m
     #[arg(long, value_name = "TIME", requires = "fix")]
     pub confirm: Option<Nanos>,
-    /// With --fix: RT throttling and the fair server may go although no hardware watchdog is armed
+    /// With --fix: allow disabling RT throttling and the fair server without an armed hardware watchdog
     #[arg(long)]
     pub i_know: bool,
-    /// With --fix: look again after this time whether another program changed it back
+    /// With --fix: check after this time whether another program reverted a change
     #[arg(long, value_name = "TIME", default_value = "3s")]
     pub look_again: Nanos,
 }
@@ -59,13 +59,13 @@ impl FixArgs {
 /// Options of `undo`.
 #[derive(Args, Debug)]
 pub struct UndoArgs {
-    /// Only what was done for these rules
+    /// Undo only the changes made for these rules
     #[arg(value_name = "ID")]
     pub ids: Vec<String>,
-    /// Show what could be put back; changes nothing
+    /// List what can be undone; changes nothing
     #[arg(long, conflicts_with_all = ["keep"])]
     pub list: bool,
-    /// Confirm what was done with --confirm: it stays
+    /// Confirm changes made with --confirm: they stay
     #[arg(long, conflicts_with = "ids")]
     pub keep: bool,
     #[command(flatten)]

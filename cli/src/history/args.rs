@@ -11,7 +11,7 @@ use std::path::PathBuf;
 pub struct HistoryArgs {
     #[command(subcommand)]
     pub command: Option<HistoryCommand>,
-    /// The history's file [default: $PUNCTUAL_HISTORY, else for root /var/lib/punctual/history.db, else
+    /// History file [default: $PUNCTUAL_HISTORY, else for root /var/lib/punctual/history.db, else
     /// $XDG_STATE_HOME/punctual/history.db or ~/.local/state/punctual/history.db]
     #[arg(long, global = true, value_name = "FILE")]
     pub db: Option<PathBuf>,
@@ -22,27 +22,27 @@ pub struct HistoryArgs {
 /// What is asked of the history.
 #[derive(Args, Debug)]
 pub struct QueryArgs {
-    /// With --baseline: the run to compare, as `history gate` takes it
+    /// With --baseline: run to compare, as for `history gate`
     #[arg(value_name = "RUN", requires = "baseline")]
     pub run: Option<PathBuf>,
-    /// Only runs whose machine's or host's name has this in it
+    /// Only runs whose machine or host name contains this
     #[arg(long, value_name = "NAME")]
     pub machine: Option<String>,
-    /// Only runs on kernels whose release begins so
+    /// Only runs on kernels whose release starts with this
     #[arg(long, value_name = "RELEASE")]
     pub kernel: Option<String>,
     /// Only this load
     #[arg(long, value_name = "LOAD")]
     pub load: Option<String>,
-    /// Only runs begun since this day (2026-11-01, UTC), or within this time (30d)
+    /// Only runs started since this day (2026-11-01, UTC), or within this time (30d)
     #[arg(long, value_name = "DATE|TIME", value_parser = since)]
     pub since: Option<u64>,
     #[command(flatten)]
     pub judged: JudgedArgs,
-    /// Write a page with every figure drawn over time to this new file
+    /// Write a page with every figure plotted over time to this new file
     #[arg(long, value_name = "FILE", conflicts_with = "run")]
     pub html: Option<PathBuf>,
-    /// Compare RUN with these: as `history gate` takes it
+    /// Compare RUN with these, as for `history gate`
     #[arg(long, value_name = "N|KERNEL|RUN-ID|NAME", value_delimiter = ',', requires = "run")]
     pub baseline: Option<Vec<String>>,
     #[command(flatten)]
@@ -52,10 +52,10 @@ pub struct QueryArgs {
 /// Which figures, and how much is too much.
 #[derive(Args, Debug, Clone)]
 pub struct JudgedArgs {
-    /// Figures looked at, of the CPU that is latest: max, p50, p99, p99.9, p99.99
+    /// Figures to compare, of the worst CPU: max, p50, p99, p99.9, p99.99
     #[arg(long = "figure", value_name = "FIGURES", value_delimiter = ',', default_values = ["p99.9", "max"])]
     pub figures: Vec<Figure>,
-    /// With a baseline: how much worse is still fine, 10% or 0.1
+    /// With a baseline: how much worse is acceptable, 10% or 0.1
     #[arg(long, value_name = "PERCENT", default_value = "10%", value_parser = tolerance)]
     pub tolerance: f64,
 }
@@ -63,11 +63,12 @@ pub struct JudgedArgs {
 /// What may be done to the history.
 #[derive(Subcommand, Debug)]
 pub enum HistoryCommand {
-    /// Add runs: run directories, folders that hold some, or files that `import` understands
+    /// Add runs: run directories, directories of them, or files that `import` reads
     Add(AddArgs),
-    /// Take a run out (its folder stays)
+    /// Remove a run from the history (its directory stays)
     Remove(RemoveArgs),
-    /// Is this run worse than its baseline? Exits 0 if not, 1 if so, 3 if it cannot be told, 2 if nothing is comparable
+    /// Check a run against its baseline: exits 0 if not worse, 1 if worse, 3 if inconclusive, 2 if nothing is
+    /// comparable
     Gate(GateArgs),
     /// Name runs as a baseline
     #[command(subcommand)]
@@ -77,19 +78,19 @@ pub enum HistoryCommand {
 /// Options of `history add`.
 #[derive(Args, Debug)]
 pub struct AddArgs {
-    /// Run directories, folders that hold some, or files that `import` understands
+    /// Run directories, directories of them, or files that `import` reads
     #[arg(required = true, value_name = "RUN|DIR|FILE")]
     pub runs: Vec<PathBuf>,
-    #[command(flatten, next_help_heading = "With another tool's file")]
-    pub told: ToldArgs,
     #[command(flatten)]
     pub output: OutputArgs,
+    #[command(flatten, next_help_heading = "With another tool's file")]
+    pub told: ToldArgs,
 }
 
 /// Options of `history remove`.
 #[derive(Args, Debug)]
 pub struct RemoveArgs {
-    /// The beginning of its id
+    /// Start of its ID
     #[arg(value_name = "RUN-ID")]
     pub run: String,
     #[command(flatten)]
@@ -99,34 +100,34 @@ pub struct RemoveArgs {
 /// Options of `history gate`.
 #[derive(Args, Debug)]
 pub struct GateArgs {
-    /// The run: its directory, a file that `import` understands, or the beginning of its id
+    /// The run: its directory, a file that `import` reads, or the start of its ID
     #[arg(value_name = "RUN")]
     pub run: PathBuf,
-    /// The baseline: so many comparable runs before it, a kernel's release or its beginning, run ids, or a name given with
-    /// `history baseline set`
+    /// The baseline: the number of latest comparable runs before it, a kernel release or its start, run IDs, or a name
+    /// set with `history baseline set`
     #[arg(long, value_name = "N|KERNEL|RUN-ID|NAME", value_delimiter = ',', default_value = "40")]
     pub baseline: Vec<String>,
     #[command(flatten)]
     pub judged: JudgedArgs,
-    #[command(flatten, next_help_heading = "With another tool's file")]
-    pub told: ToldArgs,
     #[command(flatten)]
     pub output: OutputArgs,
+    #[command(flatten, next_help_heading = "With another tool's file")]
+    pub told: ToldArgs,
 }
 
 /// What may be done with named baselines.
 #[derive(Subcommand, Debug)]
 pub enum BaselineCommand {
-    /// Name these runs, in place of what had the name
+    /// Name these runs, replacing what had the name
     Set {
         /// The name: a letter, then letters, digits, - and _
         #[arg(value_name = "NAME")]
         name: String,
-        /// The beginnings of their ids
+        /// Starts of their IDs
         #[arg(required = true, value_name = "RUN-ID")]
         runs: Vec<String>,
     },
-    /// Take a name back; its runs stay
+    /// Remove a name; its runs stay
     Remove {
         /// The name
         #[arg(value_name = "NAME")]

@@ -7,8 +7,8 @@ use punctual_units::{Nanos, Priority};
 use punctual_vm::{KernelSpec, Machine};
 use std::path::PathBuf;
 
-const KERNEL: &str = "Kernel: rt or stock (the distribution's newest; rt@6.12 of a series), a package's name, a .deb, an image, \
-                      or a folder in which one was built";
+const KERNEL: &str = "Kernel: rt or stock (the distribution's newest; rt@6.12 of a series), the name of a package, a .deb, an image, \
+                      or a build directory";
 
 /// What to do in the lab.
 #[derive(Subcommand, Debug)]
@@ -17,34 +17,34 @@ pub enum LabCommand {
     Boot(BootArgs),
     /// Measure and judge a kernel in virtual time, with the same engine, loads, claims and report as on hardware
     Prove(ProveArgs),
-    /// Boot two kernels several times each and say how their latencies differ, and how sure that is
+    /// Boot two kernels several times each and compare their latencies, with confidence
     Compare(CompareArgs),
-    /// Find the commit that broke a claim: git bisect with a build and a proof for each step
+    /// Find the commit that broke a claim: git bisect with a build and a proof at each step
     Bisect(BisectArgs),
 }
 
 /// What every guest has.
 #[derive(Args, Debug)]
 pub struct GuestArgs {
-    /// Machine: pc, virt-arm64, raspi3b, raspi4b [default: pc or virt-arm64, as the kernel is]
+    /// Machine: pc, virt-arm64, raspi3b, raspi4b [default: pc or virt-arm64, by the architecture of the kernel]
     #[arg(short, long, value_name = "MACHINE")]
     pub machine: Option<Machine>,
     /// Virtual CPUs
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub cpus: u32,
-    /// Memory in MiB, where the board does not decide
+    /// Memory in MiB, where the machine does not fix it
     #[arg(long, value_name = "MIB", default_value_t = 512)]
     pub memory: u32,
-    /// More for the kernel's command line; may be repeated
+    /// Words to add to the kernel's command line; may be repeated
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub append: Vec<String>,
-    /// The folder of the kernel's modules, where it is given as an image
+    /// Directory of the kernel's modules, where the kernel is an image
     #[arg(long, value_name = "DIR")]
     pub modules: Option<PathBuf>,
-    /// A static BusyBox for the guest [default: the distribution's busybox-static]
+    /// Static BusyBox for the guest [default: the distribution's busybox-static]
     #[arg(long, value_name = "FILE")]
     pub busybox: Option<PathBuf>,
-    /// The most one boot may take
+    /// Maximum time of one boot
     #[arg(long, value_name = "TIME", default_value = "300s")]
     pub timeout: Nanos,
 }
@@ -62,34 +62,34 @@ pub struct BootArgs {
     /// Command to run instead of a script
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
     pub command: Vec<String>,
-    /// Put a file of this machine into the guest; may be repeated. This program is there as /bin/punctual in any case
+    /// Copy a file of this machine into the guest; may be repeated. This program is always there as /bin/punctual
     #[arg(long, value_name = "FILE:PATH")]
     pub put: Vec<String>,
-    /// Bring a file or folder of the guest back into the folder --out; may be repeated
+    /// Copy a file or directory of the guest into the directory --out; may be repeated
     #[arg(long, value_name = "PATH")]
     pub get: Vec<String>,
-    /// Folder for what comes back, and for console.log
+    /// Directory for what is copied from the guest, and for console.log
     #[arg(short, long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// punctual built for the guest's architecture [default: this one, or the one cross-built beside it]
     #[arg(long, value_name = "FILE")]
     pub guest_program: Option<PathBuf>,
-    /// Several such guests at once on one network; each finds its number in $VM_NUMBER and has the address 10.77.0.NUMBER
+    /// Number of such guests, on one network; each finds its number in $VM_NUMBER and has the address 10.77.0.NUMBER
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub guests: u32,
-    /// A file system on a disk of the guest's own memory at /scratch, of this many MiB
+    /// File system on a disk in the guest's memory at /scratch, of this many MiB
     #[arg(long, value_name = "MIB")]
     pub disk: Option<u32>,
-    /// A kernel module to load; may be repeated
+    /// Kernel module to load; may be repeated
     #[arg(long, value_name = "NAME")]
     pub module: Vec<String>,
-    /// A port of this machine's loopback that leads into the guest: 2222:22; may be repeated
+    /// Forward a port of this machine's loopback to the guest: 2222:22; may be repeated
     #[arg(long, value_name = "HOST:GUEST")]
     pub forward: Vec<String>,
     /// Run in virtual time: the guest's clock counts instructions
     #[arg(long = "virtual")]
     pub virtual_time: bool,
-    /// Million instructions a second of virtual time: 1000, 500, 250, …
+    /// Million instructions per second of virtual time: 1000, 500, 250, …
     #[arg(long, value_name = "N", default_value_t = 500.0, requires = "virtual_time")]
     pub mips: f64,
     #[command(flatten)]
@@ -101,13 +101,13 @@ pub struct BootArgs {
 pub struct ProofArgs {
     #[command(flatten)]
     pub guest: GuestArgs,
-    /// Million instructions a second: 1000, 500, 250, … One instruction takes 1000/N ns
+    /// Million instructions per second: 1000, 500, 250, …; one instruction takes 1000/N ns
     #[arg(long, value_name = "N", default_value_t = 500.0)]
     pub mips: f64,
-    /// Total measuring time of the guest's clock, shared equally by the loads
+    /// Total measuring time by the guest's clock, divided equally among the loads
     #[arg(short = 'D', long, value_name = "TIME", default_value = "2s")]
     pub duration: Nanos,
-    /// Time run but not recorded at the start of each phase
+    /// Time to run without recording at the start of each phase
     #[arg(long, value_name = "TIME", default_value = "20ms")]
     pub warmup: Nanos,
     /// Period of the measuring threads
@@ -116,19 +116,19 @@ pub struct ProofArgs {
     /// Priority of the measuring threads, 1 to 99
     #[arg(short = 'p', long, visible_alias = "prio", value_name = "N")]
     pub priority: Option<Priority>,
-    /// Loads, one phase each, as for prove [default: all of them but network]
+    /// Loads, one phase each, as for prove [default: all but network]
     #[arg(short = 'l', long = "load", value_name = "LOADS")]
     pub loads: Vec<String>,
-    /// What must hold, as for prove; may be repeated [default: missed = 0]
+    /// Claim to judge, as for prove; may be repeated [default: missed = 0]
     #[arg(short = 'c', long = "claim", value_name = "CLAIM")]
     pub claims: Vec<Claim>,
     /// Claim 'max < TIME' and 'missed = 0'
     #[arg(long, value_name = "TIME")]
     pub deadline: Option<Nanos>,
-    /// The first boot's seed: varies phase, order of the loads and memory layout
+    /// Seed of the first boot: varies phase, order of the loads and memory layout
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
-    /// Boots at once [default: as many as this machine has CPUs]
+    /// Parallel boots [default: one per CPU of this machine]
     #[arg(short, long, value_name = "N")]
     pub jobs: Option<usize>,
     /// punctual built for the guest's architecture [default: this one, or the one cross-built beside it]
@@ -145,10 +145,10 @@ pub struct ProveArgs {
     pub kernel: KernelSpec,
     #[command(flatten)]
     pub proof: ProofArgs,
-    /// Boots, each with the next seed; several make a folder each below --out
+    /// Boots, each with the next seed; several create a directory each below --out
     #[arg(short, long, value_name = "N", default_value_t = 1)]
     pub boots: usize,
-    /// The run directory to make [default: ./punctual-runs/<time>-lab-<kernel>]
+    /// Run directory to create [default: ./punctual-runs/<time>-lab-<kernel>]
     #[arg(short, long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 }
@@ -158,7 +158,7 @@ pub struct ProveArgs {
 pub struct CompareArgs {
     #[arg(value_name = "A", help = KERNEL)]
     pub a: KernelSpec,
-    /// The kernel that is compared with it
+    /// The kernel to compare with it
     #[arg(value_name = "B")]
     pub b: KernelSpec,
     #[command(flatten)]
@@ -166,7 +166,7 @@ pub struct CompareArgs {
     /// Boots of each, with the same seeds
     #[arg(short, long, value_name = "N", default_value_t = 6)]
     pub boots: usize,
-    /// Folder for the run directories and comparison.html [default: ./punctual-runs/<time>-lab-<a>-<b>]
+    /// Directory for the run directories and comparison.html [default: ./punctual-runs/<time>-lab-<a>-<b>]
     #[arg(short, long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 }
@@ -174,25 +174,24 @@ pub struct CompareArgs {
 /// Options of `lab bisect`.
 #[derive(Args, Debug)]
 pub struct BisectArgs {
-    /// A git tree of the kernel; it is not touched, all happens in a working tree of its own
+    /// Git tree of the kernel; it is not touched, since builds use a separate work tree
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub tree: PathBuf,
-    /// A commit at which the claims hold
+    /// A commit where the claims hold
     #[arg(long, value_name = "COMMIT")]
     pub good: String,
-    /// A later commit at which one does not
+    /// A later commit where one does not
     #[arg(long, value_name = "COMMIT")]
     pub bad: String,
     /// The kernel's configuration; olddefconfig completes it for each commit
     #[arg(long, value_name = "FILE")]
     pub config: PathBuf,
-    /// More for make: LLVM=1, CROSS_COMPILE=…; may be repeated
+    /// Extra word for make: LLVM=1, CROSS_COMPILE=…; may be repeated
     #[arg(long = "make", value_name = "WORD")]
     pub make: Vec<String>,
     #[command(flatten)]
     pub proof: ProofArgs,
-    /// Folder for working tree, objects, logs and runs; the same folder goes on after an interruption
-    /// [default: ./punctual-runs/bisect]
+    /// Directory for work tree, objects, logs and runs; the same directory continues after an interruption
     #[arg(short, long, value_name = "DIR", default_value = "punctual-runs/bisect")]
     pub out: PathBuf,
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// Options of `completions`.
 #[derive(Args, Debug)]
 pub struct CompletionsArgs {
-    /// The shell
+    /// Shell to complete in
     #[arg(value_enum, value_name = "SHELL")]
     pub shell: Shell,
 }
@@ -15,7 +15,7 @@ pub struct CompletionsArgs {
 /// Options of `man`.
 #[derive(Args, Debug)]
 pub struct ManArgs {
-    /// The folder, made where it is missing; pages that are in it already are not replaced
+    /// Directory for the pages, created if it is missing; existing pages are not replaced
     #[arg(value_name = "DIR")]
     pub folder: PathBuf,
 }

@@ -14,35 +14,35 @@ pub enum Format {
     Text,
     /// One document with every figure
     Json,
-    /// The histograms, one line a bin
+    /// The histograms, one line per bin
     Csv,
-    /// Of many runs: a line each phase and CPU of each run, for DuckDB (docs/fleet.md)
+    /// For many runs: one line per run, phase and CPU, for DuckDB (docs/fleet.md)
     Jsonl,
     /// As `cyclictest -q -h` prints
     Cyclictest,
     /// As `cyclictest --json` writes
     #[value(alias = "rt-tests")]
     CyclictestJson,
-    /// JUnit's XML: a test case a claim, CPU and load, figures as properties
+    /// JUnit XML: a test case for each claim, CPU and load, with figures as properties
     Junit,
-    /// Test Anything Protocol, read as version 13, 14 and KTAP
+    /// Test Anything Protocol, valid as version 13, 14 and KTAP
     Tap,
     /// Signals for a LAVA dispatcher
     Lava,
     /// For the textfile collector of Prometheus' node exporter; --out replaces the file
     Prometheus,
-    /// Report for KCIDB, schema 5.3
+    /// KCIDB report, schema 5.3
     Kcidb,
-    /// SQUAD: outcomes
+    /// SQUAD test results
     SquadTests,
-    /// SQUAD: figures
+    /// SQUAD metrics
     #[value(alias = "squad")]
     SquadMetrics,
     /// Bencher Metric Format
     Bencher,
-    /// SARIF 2.1.0 of the audit's findings
+    /// The audit's findings as SARIF 2.1.0
     Sarif,
-    /// The trace of the latest wakeup with its verdicts, for ui.perfetto.dev (binary)
+    /// The trace of the worst wakeup with its verdicts, for ui.perfetto.dev (binary)
     Perfetto,
 }
 
@@ -56,15 +56,13 @@ impl Format {
 /// Options of `report`.
 #[derive(Args, Debug)]
 pub struct ReportArgs {
-    /// The run directory, or files that `import` understands (- reads standard input); several run directories, or a folder of them:
-    /// the fleet; the folder of a watch: its series
+    /// A run directory, or files that `import` reads (- reads standard input); several run directories or a directory
+    /// of them, for the fleet; the directory of a watch, for its series
     #[arg(required = true, value_name = "RUN|FILE")]
     pub run: Vec<PathBuf>,
-    /// What to write
+    /// Output format
     #[arg(short, long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
-    #[command(flatten, next_help_heading = "With another tool's file")]
-    pub told: ToldArgs,
     /// Judge these claims instead of the run's own
     #[arg(short = 'c', long = "claim", value_name = "CLAIM")]
     pub claims: Vec<Claim>,
@@ -74,16 +72,18 @@ pub struct ReportArgs {
     /// Same as --format json
     #[arg(long)]
     pub json: bool,
-    /// Text as LinuxCNC's latency-test shows it: max interval and max jitter, with its documentation's words for them
+    /// Text as LinuxCNC's latency-test shows it: max interval and max jitter, in the words of its documentation
     #[arg(long, conflicts_with_all = ["format", "json"])]
     pub linuxcnc: bool,
-    /// With cyclictest's formats: only this load, instead of all together
+    /// With cyclictest's formats: only this load [default: all together]
     #[arg(long, value_name = "LOAD")]
     pub load: Option<String>,
     /// With kcidb: the CI system that submits
     #[arg(long, value_name = "ORIGIN", default_value = "punctual")]
     pub kcidb_origin: String,
-    /// With kcidb: the build that was tested [default: named after the kernel's release and version]
+    /// With kcidb: the tested build [default: named after the kernel's release and version]
     #[arg(long, value_name = "ORIGIN:ID")]
     pub kcidb_build: Option<String>,
+    #[command(flatten, next_help_heading = "With another tool's file")]
+    pub told: ToldArgs,
 }

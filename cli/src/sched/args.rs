@@ -8,25 +8,25 @@ use std::path::PathBuf;
 /// Options of `sched`.
 #[derive(Args, Debug)]
 pub struct SchedArgs {
-    /// An experiment that is built in (--list; 3 is case-3), a TOML file of the same form, or a workload of rt-app (.json)
+    /// A built-in experiment (see --list; 3 is case-3), a TOML file of the same form, or an rt-app workload (.json)
     #[arg(value_name = "EXPERIMENT|FILE", required_unless_present = "list")]
     pub experiment: Option<String>,
-    /// List the experiments that are built in, and end
+    /// List the built-in experiments, and exit
     #[arg(long)]
     pub list: bool,
-    /// The CPU of pinned threads [default: the last one]
+    /// CPU of pinned threads [default: the last one]
     #[arg(long, value_name = "N")]
     pub cpu: Option<u32>,
-    /// How often it runs [default: as the experiment says]
+    /// Number of repetitions [default: as the experiment says]
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repeat: Option<u32>,
-    /// CPU time of an amount of 1, seconds: 0.01 to 600
+    /// CPU time of an amount of 1, in seconds: 0.01 to 600
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = scale)]
     pub scale: Nanos,
-    /// Write the edges that the first thread found into this new PGM file, after everything that is timed
+    /// Write the edges that the first thread found to this new PGM file, after everything that is timed
     #[arg(long, value_name = "FILE")]
     pub image: Option<PathBuf>,
-    /// The run directory to make [default: ./punctual-runs/<time>-sched-<experiment>]
+    /// Run directory to create [default: ./punctual-runs/<time>-sched-<experiment>]
     #[arg(short, long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     #[command(flatten)]

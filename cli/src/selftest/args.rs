@@ -6,7 +6,7 @@ use clap::Args;
 /// Options of `selftest`.
 #[derive(Args, Debug)]
 pub struct SelftestArgs {
-    /// The CPU to disturb and measure [default: the last one]
+    /// CPU to disturb and measure [default: the last one]
     #[arg(long, value_name = "CPU")]
     pub cpu: Option<u32>,
     #[command(flatten)]

@@ -7,19 +7,20 @@ use std::path::PathBuf;
 /// Options of `serve`.
 #[derive(Args, Debug)]
 pub struct ServeArgs {
-    /// Address to answer on
+    /// Address to listen on
     #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0")]
     pub bind: IpAddr,
     /// Port, TCP and UDP
     #[arg(long, default_value_t = punctual_loads::DEFAULT_PORT)]
     pub port: u16,
-    /// Also store images of `bench network` in this folder, under names made up here: anybody who reaches the port can send them
+    /// Also store images of `bench network` in this directory, under generated names: anyone who reaches the port can
+    /// send them
     #[arg(long, value_name = "DIR")]
     pub store: Option<PathBuf>,
-    /// MiB of one image at most
+    /// Maximum size of one image, MiB
     #[arg(long, value_name = "MIB", default_value_t = 64, requires = "store", value_parser = clap::value_parser!(u64).range(1..=1024))]
     pub largest: u64,
-    /// MiB of all images kept; the oldest of this server are removed
+    /// Maximum size of all stored images, MiB; the oldest of this server are removed
     #[arg(long, value_name = "MIB", default_value_t = 256, requires = "store", value_parser = clap::value_parser!(u64).range(1..=1_048_576))]
     pub keep: u64,
 }

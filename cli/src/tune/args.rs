@@ -10,32 +10,34 @@ use std::path::PathBuf;
 /// Options of `tune`.
 #[derive(Args, Debug)]
 pub struct TuneArgs {
-    /// Only these rules, whatever their fixes interrupt [default: every FAIL and WARN whose fix can be undone and interrupts nothing]
+    /// Try only these rules, whatever their fixes interrupt [default: every FAIL and WARN whose fix can be undone and
+    /// interrupts nothing]
     #[arg(value_name = "ID")]
     pub ids: Vec<String>,
-    /// What the machine is for, as with `audit`
+    /// What the machine is for, as for `audit`
     #[arg(long = "for", value_name = "PROFILE|FILE", default_value = "control-loop")]
     pub profile: String,
-    /// What must hold, as with `prove`; the search ends as soon as it does [default: missed = 0 in the last run, and the search goes
-    /// on until nothing helps]
+    /// Claim to reach, as for `prove`; the search ends as soon as all hold [default: missed = 0 in the last run, and
+    /// the search continues until nothing helps]
     #[arg(short = 'c', long = "claim", value_name = "CLAIM")]
     pub claims: Vec<Claim>,
     /// Claim 'max < TIME' and 'missed = 0'
     #[arg(long, value_name = "TIME")]
     pub deadline: Option<Nanos>,
-    /// What is to become smaller: max, or a quantile such as p99.9 [default: what the claims are about, else max]
+    /// Figure to reduce: max, or a quantile such as p99.9 [default: the one the claims are about, else max]
     #[arg(long, value_name = "FIGURE")]
     pub objective: Option<Objective>,
-    /// Measuring time of one block, over all loads; each fix is measured in pairs of blocks, without it and with it
+    /// Measuring time of one block, over all loads; each fix is measured in pairs of blocks, without and with it
     #[arg(long, value_name = "TIME", default_value = "2s")]
     pub block: Nanos,
-    /// The most time the search may take; the last run comes on top of it
+    /// Maximum time of the search; the last run is extra
     #[arg(long, value_name = "TIME", default_value = "30m")]
     pub max: Nanos,
     /// Measuring time of the last run, and of checks whether the claims hold
     #[arg(short = 'D', long, value_name = "TIME", default_value = "60s")]
     pub duration: Nanos,
-    /// Loads, as with `prove`, of blocks and of the last run [default: idle and all for blocks, those of `prove` for the last run]
+    /// Loads of the blocks and of the last run, as for `prove` [default: idle and all for blocks, those of `prove` for
+    /// the last run]
     #[arg(short = 'l', long = "load", value_name = "LOADS")]
     pub loads: Vec<String>,
     /// CPUs to measure [default: all allowed]
@@ -50,25 +52,25 @@ pub struct TuneArgs {
     /// Policy of the measuring threads: fifo, rr [default: fifo where permitted]
     #[arg(long, value_name = "POLICY")]
     pub policy: Option<Policy>,
-    /// Also try what interrupts something, or takes something from other programs
+    /// Also try fixes that interrupt something, or take something from other programs
     #[arg(long)]
     pub disruptive: bool,
-    /// RT throttling and the fair server may go although no hardware watchdog is armed
+    /// Allow disabling RT throttling and the fair server without an armed hardware watchdog
     #[arg(long)]
     pub i_know: bool,
-    /// What helps stays over reboots, too, by files of our own
+    /// Persist helpful fixes in drop-in files
     #[arg(long)]
     pub persist: bool,
-    /// Say what would be tried and how long that takes at least; changes and measures nothing
+    /// Show what would be tried and the minimum time it takes; changes and measures nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// Folder on a real disk where the io load may write [default: where the run directory is made]
+    /// Directory on a real disk for the files of the io load [default: where the run directory is created]
     #[arg(long, value_name = "DIR")]
     pub scratch: Option<PathBuf>,
-    /// Most MiB the io load may write in the search, and in the last run
+    /// Maximum MiB that the io load writes in the search, and in the last run
     #[arg(long, value_name = "MIB", default_value_t = 1024)]
     pub write_cap: u64,
-    /// The run directory of the last run [default: ./punctual-runs/<time>-<host>]
+    /// Run directory of the last run [default: ./punctual-runs/<time>-<host>]
     #[arg(short, long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     #[command(flatten)]

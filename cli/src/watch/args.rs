@@ -9,19 +9,19 @@ use std::path::PathBuf;
 /// Options of `watch`.
 #[derive(Args, Debug)]
 pub struct WatchArgs {
-    /// The folder of the series; an earlier one there is continued
+    /// Directory of the series; an existing series is continued
     #[arg(short, long, value_name = "DIR", default_value = "punctual-watch")]
     pub out: PathBuf,
-    /// Do not measure: say how the series in this folder stands
+    /// Show the state of the series in this directory; does not measure
     #[arg(long, value_name = "DIR")]
     pub status: Option<PathBuf>,
-    /// For how long [default: until a signal ends it]
+    /// How long to watch [default: until a signal]
     #[arg(short = 'D', long, value_name = "TIME")]
     pub duration: Option<Nanos>,
-    /// CPUs to measure, as the kernel writes them: 0-3,8 [default: all allowed]
+    /// CPUs to measure, in the kernel's list format: 0-3,8 [default: all allowed]
     #[arg(short = 'a', long, visible_alias = "affinity", value_name = "CPUS")]
     pub cpus: Option<CpuList>,
-    /// Period of the measuring threads: 10ms cost some 0.3 % of each CPU
+    /// Period of the measuring threads: 10ms costs about 0.3 % of each CPU
     #[arg(short = 'i', long = "interval", visible_alias = "period", value_name = "TIME", default_value = "10ms")]
     pub period: Nanos,
     /// Priority of the measuring threads, 1 to 99 [default: 90 where permitted]
@@ -30,40 +30,40 @@ pub struct WatchArgs {
     /// Policy of the measuring threads: fifo, rr, other, batch, idle [default: fifo where permitted]
     #[arg(long, value_name = "POLICY")]
     pub policy: Option<Policy>,
-    /// How the releases of several CPUs lie to each other
+    /// How the releases of several CPUs are aligned
     #[arg(long, value_enum, default_value_t = AlignmentArg::Staggered)]
     pub phase: AlignmentArg,
-    /// Length of a run directory
+    /// Time covered by one run directory
     #[arg(long, value_name = "TIME", default_value = "6h")]
     pub segment: Nanos,
-    /// Run directories that stay, by number (500) or together (64M, 2G); the oldest are deleted
+    /// Run directories to keep, by number (500) or by total size (64M, 2G); the oldest are deleted
     #[arg(long, value_name = "COUNT|SIZE", default_value = "64M")]
     pub keep: Keep,
-    /// Length of the blocks of which the largest latencies are kept for ever
+    /// Length of the blocks whose maxima are kept forever
     #[arg(long, hide = true, value_name = "TIME", default_value = "5min")]
     pub block: Nanos,
-    /// Most that all files together may grow by, for each CPU and day; what is over it are old traces, which are deleted
+    /// Maximum growth of all files together, for each CPU and day; beyond it, old traces are deleted
     #[arg(long, value_name = "SIZE", default_value = "1M", value_parser = size)]
     pub disk_per_day: u64,
-    /// Trace new maxima, to say their causes by name: auto (if this machine lets us), always, never
+    /// Trace new maxima to name their causes: auto (where this machine allows it), always, never
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = WhenArg::Auto)]
     pub trace: WhenArg,
-    /// A new maximum of a CPU is traced from this latency on
+    /// Trace a new maximum of a CPU from this latency on
     #[arg(long, value_name = "TIME", default_value = "100us")]
     pub trace_above: Nanos,
-    /// Which events are recorded: fewer disturb less, more tell apart what looks alike
+    /// Events to record: fewer disturb less, more tell similar causes apart
     #[arg(long, value_enum, value_name = "SET", default_value_t = EventsArg::Minimal)]
     pub trace_events: EventsArg,
-    /// Trace buffer of each CPU, KiB [default: a 256th of the memory shared by all, 512 to 4096]
+    /// Trace buffer of each CPU, KiB [default: 1/256 of the memory for all CPUs together, 512 to 4096]
     #[arg(long, value_name = "KIB", value_parser = clap::value_parser!(u64).range(64..=1048576))]
     pub trace_buffer: Option<u64>,
-    /// A file for Prometheus' textfile collector, replaced at once
+    /// Write a file for Prometheus' textfile collector, replaced atomically
     #[arg(long, value_name = "FILE")]
     pub textfile: Option<PathBuf>,
-    /// How often it is written
+    /// How often to write it
     #[arg(long, value_name = "TIME", default_value = "60s")]
     pub textfile_every: Nanos,
-    /// Leave it to the kernel when checkpoints reach the disk: a power cut may cost more than 10 s of samples
+    /// Do not fsync checkpoints: a power failure may cost more than 10 s of samples
     #[arg(long)]
     pub no_sync: bool,
     #[command(flatten)]

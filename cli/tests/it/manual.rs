@@ -78,5 +78,5 @@ fn pages_are_written_once_and_never_replaced() {
 fn the_list_of_commands_names_each_once() {
     let help = punctual().arg("--help").output().unwrap();
     let help = String::from_utf8(help.stdout).unwrap();
-    assert_eq!(help.matches("What a kernel costs").count(), 1, "{help}");
+    assert_eq!(help.matches("Benchmark a kernel").count(), 1, "{help}");
 }

@@ -8,30 +8,30 @@ use std::path::PathBuf;
 /// Options of `kernel deploy`.
 #[derive(Args, Debug)]
 pub struct DeployArgs {
-    /// The kernel: a .deb (linux-image-…), a tarball with manifest.json, or a folder with boot/ and lib/modules/
+    /// The kernel: a .deb (linux-image-…), a tarball with manifest.json, or a directory with boot/ and lib/modules/
     #[arg(value_name = "PACKAGE")]
     pub package: PathBuf,
-    /// On this machine, also where a target could be meant
+    /// Deploy on this machine, which is the default
     #[arg(long, conflicts_with = "target")]
     pub local: bool,
     #[command(flatten)]
     pub target: TargetArgs,
-    /// The trial boot returns to the old kernel after this time unless `kernel commit` came
+    /// Return to the old kernel after this time in the trial boot, unless committed
     #[arg(long, value_name = "TIME", default_value = "10m")]
     pub limit: Nanos,
-    /// The kernel is not to be a PREEMPT_RT one
+    /// Do not require a PREEMPT_RT kernel
     #[arg(long)]
     pub not_rt: bool,
-    /// Somebody is at the machine: also where it could not return by itself
+    /// Somebody is at the machine: deploy even if it cannot return automatically
     #[arg(long)]
     pub manual_recovery: bool,
-    /// Word for the kernel's command line; may be repeated
+    /// Word to add to the kernel's command line; may be repeated
     #[arg(long = "append", value_name = "WORD")]
     pub append: Vec<String>,
-    /// Accept that this check fails; may be repeated
+    /// Accept a failure of this check; may be repeated
     #[arg(long = "skip", value_name = "CHECK")]
     pub skip: Vec<String>,
-    /// Boot the trial at once
+    /// Boot the trial immediately
     #[arg(long)]
     pub reboot: bool,
     #[command(flatten)]
@@ -43,10 +43,10 @@ pub struct DeployArgs {
 pub struct VerifyArgs {
     #[command(flatten)]
     pub target: TargetArgs,
-    /// Length of the latency run
+    /// Length of the latency measurement
     #[arg(short = 'D', long, value_name = "TIME", default_value = "5s")]
     pub duration: Nanos,
-    /// The longest wakeup latency that is good enough [default: none; latency is shown, not judged]
+    /// Maximum acceptable wakeup latency [default: none; latency is shown, not judged]
     #[arg(long, value_name = "TIME")]
     pub deadline: Option<Nanos>,
     #[command(flatten)]
@@ -58,7 +58,7 @@ pub struct VerifyArgs {
 pub struct CommitArgs {
     #[command(flatten)]
     pub target: TargetArgs,
-    /// Also without a verification that passed in this boot
+    /// Commit without a verification that passed in this boot
     #[arg(long)]
     pub unverified: bool,
     #[command(flatten)]
