@@ -54,6 +54,7 @@ mod sched;
 mod schema;
 mod selftest;
 mod serve;
+mod signals;
 mod subject;
 mod terminal;
 mod tune;

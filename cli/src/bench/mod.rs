@@ -2,22 +2,21 @@
 
 pub mod args;
 
-use crate::exit;
 use crate::finish::{Answer, finish};
 use crate::refusal::Refusal;
 use crate::run_directory::{command_line, numbered};
+use crate::{exit, signals};
 use args::{BenchArgs, BenchCommand, BesideArg, NetworkArgs};
 use punctual_bench::{Around, BenchError, Told, WantedQueens};
 use punctual_model::{Bench, BenchPlan, Beside, NetworkSettings, Outcome};
 use punctual_report as report;
-use punctual_uapi::{self as uapi, Sig, SignalSet, Waited};
+use punctual_uapi::{self as uapi, Sig};
 use punctual_units::Nanos;
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 /// Repetitions where none are told: enough for an interval of a comparison.
@@ -86,43 +85,23 @@ fn network(args: &NetworkArgs) -> NetworkSettings {
 
 type Measured = (Bench, PathBuf, Option<Sig>);
 
-/// Runs it, with a thread that hears signals.
 fn measure(command: &BenchCommand, name: &str, args: &BenchArgs) -> Result<Measured, Refusal> {
-    let signals = SignalSet::new(&[Sig::Hup, Sig::Int, Sig::Quit, Sig::Term]);
-    uapi::block(&signals)?;
     let out = match (&args.resume, &args.out) {
         (Some(resumed), _) => resumed.clone(),
         (None, Some(out)) => out.clone(),
         (None, None) => numbered(&format!("bench-{name}")),
     };
-    let (stop, done, caught) = (AtomicBool::new(false), AtomicBool::new(false), OnceLock::new());
+    let (stop, caught) = (AtomicBool::new(false), OnceLock::new());
     let around = Around { command: command_line(), stop: &stop, signal: &caught };
     let mut progress = Progress::new(args);
-    let bench = std::thread::scope(|scope| {
-        scope.spawn(|| listen(&signals, &stop, &caught, &done));
-        let bench = match args.resume {
-            Some(_) => punctual_bench::resume(&out, &around, &mut |told| progress.tell(told)),
-            None => plan(command, &stop)
-                .and_then(|plan| punctual_bench::run(&plan, &out, &around, &mut |told| progress.tell(told))),
-        };
-        done.store(true, Relaxed);
-        bench
-    });
+    let bench = signals::heard(&stop, &caught, || match args.resume {
+        Some(_) => punctual_bench::resume(&out, &around, &mut |told| progress.tell(told)),
+        None => plan(command, &stop)
+            .and_then(|plan| punctual_bench::run(&plan, &out, &around, &mut |told| progress.tell(told))),
+    })?;
     progress.clear();
     let bench = bench.map_err(|e| Refusal::either(e.is_usage(), e))?;
     Ok((bench, out, caught.get().copied()))
-}
-
-/// Until it is done: a signal ends the benchmark; what is done is kept.
-fn listen(signals: &SignalSet, stop: &AtomicBool, caught: &OnceLock<Sig>, done: &AtomicBool) {
-    while !done.load(Relaxed) {
-        if let Waited::Signal(signal) = uapi::wait(signals, Some(Nanos::from_millis(100))) {
-            // It takes one signal only.
-            let _ = caught.set(signal);
-            stop.store(true, Relaxed);
-            return;
-        }
-    }
 }
 
 /// Repetitions as they end, and on a terminal the share that is done.

@@ -3,21 +3,20 @@
 pub mod args;
 
 use crate::args::common::OutputArgs;
-use crate::exit;
 use crate::finish::{Answer, finish};
 use crate::refusal::Refusal;
 use crate::run_directory::{command_line, numbered};
+use crate::{exit, signals};
 use args::{BackendArg, EventsArgs, FormatArg};
 use punctual_events::{Backend, COKERNELS, Mock, NotRun, Posix, Settings, Surroundings, TESTS, Wires};
 use punctual_machine as machine;
 use punctual_model::{Outcome, Suite, SuiteResult};
 use punctual_report as report;
-use punctual_uapi::{self as uapi, Sig, SignalSet, Waited};
+use punctual_uapi::{self as uapi, Sig};
 use punctual_units::{CpuId, Nanos};
 use std::process::ExitCode;
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering::Relaxed;
 
 /// `punctual events`: 0 every promise kept in every test, 1 one broken, 3 not all could be shown, 4 nothing could.
 pub fn events(args: &EventsArgs) -> ExitCode {
@@ -38,10 +37,7 @@ fn answer(args: &EventsArgs, output: OutputArgs) -> Result<Answer, Refusal> {
     Ok(Answer::new(output, code, || &suite, || text(&suite, outcome)))
 }
 
-/// Runs it, with a thread that hears signals.
 fn measure(args: &EventsArgs) -> Result<(Suite, Option<Sig>), Refusal> {
-    let signals = SignalSet::new(&[Sig::Hup, Sig::Int, Sig::Quit, Sig::Term]);
-    uapi::block(&signals)?;
     let tests = if args.tests.is_empty() { TESTS.to_vec() } else { args.tests.clone() };
     if args.duration == Nanos::ZERO || args.duration > Nanos::from_secs(366 * 86_400) {
         return Err(Refusal::usage("--duration: more than nothing, and a year at most"));
@@ -57,31 +53,14 @@ fn measure(args: &EventsArgs) -> Result<(Suite, Option<Sig>), Refusal> {
     let mut backend = backend(args)?;
     let default = || numbered(&format!("events-{}", backend.name()));
     let out = args.out.clone().unwrap_or_else(default);
-    let stop = AtomicBool::new(false);
-    let (done, caught) = (AtomicBool::new(false), OnceLock::new());
+    let (stop, caught) = (AtomicBool::new(false), OnceLock::new());
     let machine = machine::facts(&machine::Live::new());
     let around =
         Surroundings { under: &args.under, out: &out, command: command_line(), stop: &stop, machine, signal: &caught };
-    let (suite, signal) = std::thread::scope(|s| {
-        let listener = s.spawn(|| listen(&signals, &stop, &caught, &done));
-        let suite = punctual_events::suite(&mut *backend, &settings, &around, &mut |result| progress(args, result));
-        done.store(true, Relaxed);
-        (suite, listener.join().ok().flatten())
-    });
-    Ok((suite.map_err(Refusal::environment)?, signal))
-}
-
-/// Until it is done: a signal ends the suite after the event that runs.
-fn listen(signals: &SignalSet, stop: &AtomicBool, caught: &OnceLock<Sig>, done: &AtomicBool) -> Option<Sig> {
-    while !done.load(Relaxed) {
-        if let Waited::Signal(signal) = uapi::wait(signals, Some(Nanos::from_millis(100))) {
-            // It takes one signal only.
-            let _ = caught.set(signal);
-            stop.store(true, Relaxed);
-            return Some(signal);
-        }
-    }
-    None
+    let suite = signals::heard(&stop, &caught, || {
+        punctual_events::suite(&mut *backend, &settings, &around, &mut |result| progress(args, result))
+    })?;
+    Ok((suite.map_err(Refusal::environment)?, caught.get().copied()))
 }
 
 fn backend(args: &EventsArgs) -> Result<Box<dyn Backend>, Refusal> {

@@ -5,19 +5,18 @@ pub mod args;
 use crate::finish::{Answer, finish};
 use crate::refusal::Refusal;
 use crate::run_directory::{command_line, numbered};
-use crate::{exit, new_file};
+use crate::{exit, new_file, signals};
 use args::SchedArgs;
 use punctual_machine::{KernelConfig, Live, Setting};
 use punctual_model::{Experiment, Outcome};
 use punctual_report as report;
 use punctual_sched::{EXPERIMENTS, Options, Spec};
-use punctual_uapi::{self as uapi, Sig, SignalSet, Waited};
-use punctual_units::{CpuId, Nanos};
+use punctual_uapi::Sig;
+use punctual_units::CpuId;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering::Relaxed;
 
 /// `punctual sched`: 0 every end explained and all time accounted for, 1 not, 3 it could not be told, 4 it could not be run.
 pub fn sched(args: &SchedArgs) -> ExitCode {
@@ -54,17 +53,14 @@ fn spec(named: &str) -> Result<Spec, Refusal> {
     }
 }
 
-/// Runs it, with a thread that hears signals.
 fn measure(args: &SchedArgs, named: &str) -> Result<(Experiment, Option<Sig>), Refusal> {
     let spec = spec(named)?;
     let taken = |path: &&std::path::PathBuf| path.symlink_metadata().is_ok();
     if let Some(image) = args.image.as_ref().filter(taken) {
         return Err(Refusal::usage(format!("{} exists; name a new file with --image", image.display())));
     }
-    let signals = SignalSet::new(&[Sig::Hup, Sig::Int, Sig::Quit, Sig::Term]);
-    uapi::block(&signals)?;
     let out = args.out.clone().unwrap_or_else(|| numbered(&format!("sched-{}", spec.name)));
-    let (stop, done, caught) = (AtomicBool::new(false), AtomicBool::new(false), OnceLock::new());
+    let (stop, caught) = (AtomicBool::new(false), OnceLock::new());
     let options = Options {
         spec: &spec,
         scale: args.scale,
@@ -76,15 +72,11 @@ fn measure(args: &SchedArgs, named: &str) -> Result<(Experiment, Option<Sig>), R
         stop: &stop,
         signal: &caught,
     };
-    let (measured, signal) = std::thread::scope(|s| {
-        let listener = s.spawn(|| listen(&signals, &stop, &caught, &done));
-        let measured = punctual_sched::run(&options, &mut |experiment| progress(args, experiment));
-        done.store(true, Relaxed);
-        (measured, listener.join().ok().flatten())
-    });
+    let measured =
+        signals::heard(&stop, &caught, || punctual_sched::run(&options, &mut |experiment| progress(args, experiment)))?;
     let (experiment, edges) = measured.map_err(|e| Refusal::either(e.is_usage(), e))?;
     write_image(args, edges.as_ref().map(|edges| edges.pgm()))?;
-    Ok((experiment, signal))
+    Ok((experiment, caught.get().copied()))
 }
 
 /// By the kernel's configuration, and the parameter that switches it (Documentation/admin-guide/kernel-parameters.txt, since 6.15).
@@ -107,19 +99,6 @@ fn write_image(args: &SchedArgs, pgm: Option<Vec<u8>>) -> Result<(), Refusal> {
     let none = || Refusal::usage("--image: no thread of this experiment finds edges (canny, canny+io)");
     let pgm = pgm.ok_or_else(none)?;
     new_file::write(path, |out| out.write_all(&pgm)).map_err(Refusal::environment)
-}
-
-/// Until it is done: a signal ends the threads after the step they are at.
-fn listen(signals: &SignalSet, stop: &AtomicBool, caught: &OnceLock<Sig>, done: &AtomicBool) -> Option<Sig> {
-    while !done.load(Relaxed) {
-        if let Waited::Signal(signal) = uapi::wait(signals, Some(Nanos::from_millis(50))) {
-            // It takes one signal only.
-            let _ = caught.set(signal);
-            stop.store(true, Relaxed);
-            return Some(signal);
-        }
-    }
-    None
 }
 
 /// Each repetition as it ends.
