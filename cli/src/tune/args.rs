@@ -3,7 +3,7 @@
 use crate::args::common::OutputArgs;
 use clap::Args;
 use punctual_model::Claim;
-use punctual_tuning::Objective;
+use punctual_tune::Objective;
 use punctual_units::{CpuList, Nanos, Policy, Priority};
 use std::path::PathBuf;
 

@@ -2,8 +2,8 @@
 
 use crate::terminal;
 use punctual_model::{Trial, TrialKind, Tuned};
-use punctual_tune::Told;
-use punctual_tuning::{Chosen, Options};
+use punctual_tune::search::Told;
+use punctual_tune::{Chosen, Options};
 use punctual_units::Nanos;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};

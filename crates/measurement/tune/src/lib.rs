@@ -1,11 +1,22 @@
-//! Which of the audit's fixes help on this machine: each is measured with and without, in pairs, and stays only where fresh pairs
-//! say that it helps. See docs/adr/0015-tune.md.
+//! A machine tuned: each of the audit's fixes (`punctual-fix`) is measured with and without (`punctual-proof`), in pairs, and stays only
+//! where fresh pairs say that it helps.
 //!
-//! Architecture invariant: knows neither how a block is measured nor how a fix is applied; both are behind [`Bench`].
+//! [`Wanted::choose`] says which fixes can be tried, [`seek`] tries them, [`conclude`] proves what came of it in a run of full length.
+//! The statistics and the order of trials are in [`search`], which has no side effects. See docs/adr/0015-tune.md.
+//!
+//! Architecture invariant: prints nothing; a change is made only through the journal of fixes, and one on trial outlives neither
+//! [`seek`] nor, at the program's next start, its death.
 
 #![forbid(unsafe_code)]
 
-mod plan;
-mod search;
+mod bench;
+mod choose;
+mod objective;
+mod options;
+pub mod search;
+mod seek;
 
-pub use search::{Bench, Candidate, Found, Rules, Stop, Tell, Told, blocks, search};
+pub use choose::{Chosen, Prepared, Wanted};
+pub use objective::{Objective, ObjectiveError};
+pub use options::{Options, Place};
+pub use seek::{Sought, TuneError, conclude, seek};

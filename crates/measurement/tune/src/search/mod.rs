@@ -1,6 +1,12 @@
 //! The search: screen, confirm with fresh data, keep, again.
+//!
+//! Architecture invariant: knows neither how a block is measured nor how a fix is applied; both are behind [`Bench`].
 
-use crate::plan::{Judgement, alpha_of, is_futile, is_hopeless, judge, pairs_for};
+mod plan;
+#[cfg(test)]
+mod tests;
+
+use plan::{Judgement, alpha_of, is_futile, is_hopeless, judge, pairs_for};
 use punctual_model::{Ended, Trial, TrialKind};
 
 /// A change that may help.
@@ -304,7 +310,3 @@ impl Search<'_> {
         self.found.trials.push(trial);
     }
 }
-
-#[cfg(test)]
-#[path = "search_tests.rs"]
-mod tests;

@@ -1,13 +1,12 @@
 //! The machine as a bench: a block is measured, a fix is applied and taken back.
 
 use crate::choose::Prepared;
-use crate::seek::{Options, Place};
+use crate::options::{Options, Place};
+use crate::search::{Bench, Candidate, Stop};
 use punctual_fix::{FixOptions, Journal, OnTrial, RulePlan, keep, take_back, try_rule};
 use punctual_model::Outcome;
 use punctual_proof::{self as proof, Done, Quiet, When};
-use punctual_tune::{Bench, Candidate, Stop};
 use punctual_uapi::Sig;
-use punctual_units::Nanos;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -168,6 +167,3 @@ impl Bench for Machine<'_> {
 pub(crate) fn scratch(below: &Path) -> std::io::Result<tempfile::TempDir> {
     tempfile::Builder::new().prefix("punctual-tune-").tempdir_in(below)
 }
-
-/// What one block takes besides measuring: starting a load and proving that it runs.
-pub(crate) const START_OF_A_LOAD: Nanos = Nanos::from_millis(300);

@@ -1,10 +1,10 @@
 //! Which of the audit's fixes can be tried.
 
+use crate::search::Candidate;
 use punctual_audit::{Context, Rules};
 use punctual_fix::{RulePlan, System, UnknownRule, Wish, armed, look, removes_protection};
 use punctual_machine::Machine;
 use punctual_model::{Finding, State};
-use punctual_tune::Candidate;
 
 /// Fixes that take from the measurement what it stands on: then blocks with and without cannot be compared.
 const NEVER: &[(&str, &str)] = &[
