@@ -7,7 +7,7 @@ use crate::document;
 use crate::finish::Answer;
 use crate::history::summarised;
 use crate::refusal::Refusal;
-use punctual_history::{is_run, runs_below};
+use punctual_history::{fleet, is_run, runs_below};
 use punctual_model::history::RunSummary;
 use punctual_report as report;
 use std::path::PathBuf;
@@ -61,13 +61,13 @@ fn summaries(args: &ReportArgs, unread: &mut Vec<(String, String)>) -> Vec<RunSu
 
 fn made(args: &ReportArgs, runs: &[RunSummary], unread: Vec<(String, String)>) -> Result<String, String> {
     if format(args) == Format::Jsonl {
-        let lines = punctual_fleet::lines(runs);
+        let lines = fleet::lines(runs);
         let text = |line: &punctual_model::FleetLine| {
             serde_json::to_value(line).map_err(|e| format!("a line cannot be written: {e}"))
         };
         return lines.iter().map(|line| text(line).map(|value| report::json_line(&value))).collect();
     }
-    let mut fleet = punctual_fleet::fleet(runs);
+    let mut fleet = fleet::fleet(runs);
     fleet.doubtful.extend(unread);
     match format(args) {
         Format::Html => Ok(report::fleet_html(&fleet)),

@@ -1,8 +1,8 @@
 //! Runs kept in one SQLite file, and what they say together: trends, shifts, and whether the next run is worse.
 //!
 //! [`summary`] makes of a recording and its verdict what is kept, a [`Store`] keeps it, [`analyse`] looks at the runs of
-//! each machine and settings over time, [`gate`] at one run and its baseline. One run is one sample: wakeups within a run
-//! share its boot and its room temperature.
+//! each machine and settings over time, [`gate`] at one run and its baseline, [`fleet`] at many boards. One run is one sample:
+//! wakeups within a run share its boot and its room temperature.
 //!
 //! Architecture invariant: figures only; sentences and drawings are made elsewhere. No clock and no environment is read
 //! here: where the file lies is worked out from what the caller passes in.
@@ -12,6 +12,7 @@
 mod analyse;
 mod error;
 mod find;
+pub mod fleet;
 mod gate;
 mod identity;
 mod place;

@@ -50,7 +50,7 @@ const FORMATS: &[Row] = &[
 ];
 
 fn jsonl(recording: &Recording, verdict: &Verdict) -> String {
-    let lines = punctual_fleet::lines(&[punctual_history::summary(recording, verdict, None)]);
+    let lines = punctual_history::fleet::lines(&[punctual_history::summary(recording, verdict, None)]);
     lines.iter().map(|line| json_line(&serde_json::to_value(line).unwrap())).collect()
 }
 

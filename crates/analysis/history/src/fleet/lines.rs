@@ -1,25 +1,8 @@
 //! Runs as flat lines.
 
+use super::run::settings;
 use punctual_model::history::RunSummary;
 use punctual_model::{FleetLine, Outcome};
-use punctual_units::Nanos;
-
-/// What must be alike for latencies to be comparable, in words.
-pub fn settings(run: &RunSummary) -> String {
-    let s = &run.settings;
-    let unknown = || "unknown".to_owned();
-    let mut words = vec![
-        s.measured_by.clone(),
-        s.scheduling.clone().unwrap_or_else(unknown),
-        format!("every {}", s.period_ns.map_or_else(unknown, |ns| Nanos(ns).to_string())),
-        format!("by {}", s.via.clone().unwrap_or_else(unknown)),
-        format!("for {}", s.duration_ns.map_or_else(|| "as long as it took".into(), |ns| Nanos(ns).to_string())),
-    ];
-    words.extend(s.cpu_dma_latency_us.map(|us| format!("C-states within {us} µs")));
-    words.extend(s.traced.then(|| "traced".to_owned()));
-    words.extend(run.virtual_time.clone());
-    words.join(", ")
-}
 
 /// A line each phase and CPU of each run.
 pub fn lines(runs: &[RunSummary]) -> Vec<FleetLine> {

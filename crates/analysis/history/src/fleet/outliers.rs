@@ -1,6 +1,6 @@
 //! Runs far from those of other boards.
 
-use crate::{board, latest, name, settings};
+use super::run::{board, latest, name, settings};
 use punctual_model::FleetOutlier;
 use punctual_model::history::RunSummary;
 use punctual_stats::median;
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 /// Fewer boards than this have no outlier.
 const LEAST: usize = 5;
 /// Robust standard deviations beyond which a value is one (Iglewicz and Hoaglin, 1993).
-pub(crate) const LIMIT: f64 = 3.5;
+pub(super) const LIMIT: f64 = 3.5;
 /// No deviation is taken for smaller, on the logarithmic scale: 2 %.
 const LEAST_DEVIATION: f64 = 0.02;
 /// Of a normal distribution, standard deviations to median absolute deviations.
@@ -19,7 +19,7 @@ const OF_MAD: f64 = 1.482_602_218_505_602;
 const OF_MEAN: f64 = 1.253_314_137_315_500_3;
 
 /// Those more than [`LIMIT`] from the median of all boards under the same load and settings, the farthest first.
-pub(crate) fn outliers(runs: &[&RunSummary]) -> Vec<FleetOutlier> {
+pub(super) fn outliers(runs: &[&RunSummary]) -> Vec<FleetOutlier> {
     let mut groups: BTreeMap<(String, String), Vec<(&RunSummary, u64)>> = BTreeMap::new();
     for run in runs {
         for (load, ns) in latest(run) {
@@ -55,7 +55,7 @@ fn of_group(settings: &str, load: &str, all: &[(&RunSummary, u64)]) -> Vec<Fleet
 }
 
 /// A value each board: the median of its runs.
-pub(crate) fn of_boards(all: &[(&RunSummary, u64)]) -> BTreeMap<String, f64> {
+pub(super) fn of_boards(all: &[(&RunSummary, u64)]) -> BTreeMap<String, f64> {
     let mut by_board: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     all.iter().for_each(|(run, ns)| by_board.entry(board(run)).or_default().push(log(*ns)));
     by_board.into_iter().filter_map(|(board, values)| Some((board, median(&values)?))).collect()

@@ -1,7 +1,7 @@
 //! What a kernel, or settings, have to do with the latest wakeups.
 
-use crate::outliers::of_boards;
-use crate::{latest, settings};
+use super::outliers::of_boards;
+use super::run::{latest, settings};
 use punctual_model::history::RunSummary;
 use punctual_model::{FleetContrast, FleetFactor};
 use punctual_stats::{benjamini_hochberg, mann_whitney, ratio};
@@ -16,7 +16,7 @@ const CONFIDENCE: f64 = 0.95;
 type Strata<'a> = BTreeMap<(String, String), BTreeMap<String, Vec<(&'a RunSummary, u64)>>>;
 
 /// Each kernel beside all others under the same settings, and each settings beside all others on the same kernel; the surest first.
-pub(crate) fn contrasts(runs: &[&RunSummary]) -> Vec<FleetContrast> {
+pub(super) fn contrasts(runs: &[&RunSummary]) -> Vec<FleetContrast> {
     let kernel = |run: &RunSummary| run.kernel.release.clone().unwrap_or_else(|| "unknown".into());
     let mut all = of_factor(FleetFactor::Kernel, &strata(runs, &settings, &kernel));
     all.extend(of_factor(FleetFactor::Settings, &strata(runs, &kernel, &settings)));

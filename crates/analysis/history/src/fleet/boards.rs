@@ -1,6 +1,6 @@
 //! Board by board.
 
-use crate::{board, doubt, latest, name, settings};
+use super::run::{board, doubt, latest, name, settings};
 use punctual_model::history::RunSummary;
 use punctual_model::{FleetBoard, FleetWorst, Outcome};
 use punctual_stats::median;
@@ -8,7 +8,7 @@ use punctual_units::Arrange;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Every board, the one with the latest wakeup first.
-pub(crate) fn boards(runs: &[RunSummary]) -> Vec<FleetBoard> {
+pub(super) fn boards(runs: &[RunSummary]) -> Vec<FleetBoard> {
     let mut by_board: BTreeMap<String, Vec<&RunSummary>> = BTreeMap::new();
     runs.iter().for_each(|run| by_board.entry(board(run)).or_default().push(run));
     let mut boards: Vec<FleetBoard> = by_board.values().map(|runs| one(runs)).collect();
