@@ -1,8 +1,9 @@
-//! One change taken back: what is there, what we wrote, and what was before are compared.
+//! One change taken back.
 
-use crate::carry::text;
-use crate::change::{Change, Kept};
+use crate::act::text;
+use crate::change::Change;
 use crate::commands::{back_by_command, before_a_command, command};
+use crate::compare::{Outcome, file, is_same, three};
 use crate::draft;
 use crate::files;
 use crate::form::Form;
@@ -12,43 +13,6 @@ use crate::task;
 use punctual_model::Back;
 use std::io;
 use std::path::{Path, PathBuf};
-
-/// What became of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// It is as before.
-    PutBack(String),
-    /// It was as before already.
-    AlreadyBack(String),
-    /// There is nothing left to put back: the reboot took it, the thread ended, the file is gone.
-    Gone(String),
-    /// Somebody else changed it since: left as it is.
-    Refused {
-        /// What stands there.
-        why: String,
-        /// Lines that differ between what we wrote and what is there.
-        diff: String,
-    },
-    /// It could not be done; a later undo tries again.
-    Failed(String),
-}
-
-impl Outcome {
-    /// In words.
-    pub fn sentence(&self) -> String {
-        match self {
-            Outcome::PutBack(what) | Outcome::AlreadyBack(what) | Outcome::Gone(what) | Outcome::Failed(what) => {
-                what.clone()
-            }
-            Outcome::Refused { why, .. } => why.clone(),
-        }
-    }
-
-    /// Is nothing left to do?
-    pub fn is_settled(&self) -> bool {
-        !matches!(self, Outcome::Refused { .. } | Outcome::Failed(_))
-    }
-}
 
 /// Rounds in which values that change each other are put back.
 const ROUNDS: usize = 4;
@@ -82,17 +46,16 @@ pub(crate) fn put_back(journal: &mut Journal, id: u64) -> Outcome {
         // It goes with the last of them: so this stays open.
         return Outcome::Gone(format!("{}: stays while it holds {}", path.display(), other.change.subject()));
     }
-    let outcome = match before_a_command(journal, &entry) {
-        Ok(None) => take_back(sys, &entry),
-        Ok(Some(whose)) => {
-            let outcome = back_by_command(sys, &entry, whose);
-            if matches!(outcome, Ok(Outcome::Failed(_))) {
-                // The command did nothing: others may write to its files until the next undo, which compares anew.
-                let _ = journal.state(id, State::Written, "");
-            }
-            outcome
-        }
-        Err(e) => Err(e),
+    let outcome = match &entry.change {
+        Change::Command { argv, back: Back::By(back), kept, .. } => before_a_command(journal, &entry, kept)
+            .and_then(|whose| back_by_command(sys, id, (argv, back), kept, &whose))
+            .inspect(|outcome| {
+                if matches!(outcome, Outcome::Failed(_)) {
+                    // The command did nothing: others may write to its files until the next undo, which compares anew.
+                    let _ = journal.state(id, State::Written, "");
+                }
+            }),
+        _ => take_back(sys, &entry),
     };
     let outcome = outcome.unwrap_or_else(|e| Outcome::Failed(format!("{}: {e}", entry.change.subject())));
     // What runs once more at the end is settled only then.
@@ -109,7 +72,7 @@ fn is_inside(entry: &Entry, folder: &Path) -> bool {
     entry.is_open() && path != folder && path.starts_with(folder)
 }
 
-pub(crate) fn take_back(sys: &dyn System, entry: &Entry) -> io::Result<Outcome> {
+fn take_back(sys: &dyn System, entry: &Entry) -> io::Result<Outcome> {
     match &entry.change {
         Change::Value { path, old, new, form, beside } => {
             let value = Value { path, old, new, form: *form, beside };
@@ -141,25 +104,6 @@ pub(crate) fn take_back(sys: &dyn System, entry: &Entry) -> io::Result<Outcome> 
             command(sys, entry, (argv, back), kept)
         }
     }
-}
-
-/// The comparison of three.
-fn three(
-    subject: &str,
-    (now, new, old): (String, String, String),
-    write: impl FnOnce() -> io::Result<()>,
-) -> io::Result<Outcome> {
-    if now == old {
-        return Ok(Outcome::AlreadyBack(format!("{subject}: {old}")));
-    }
-    if now != new {
-        return Ok(Outcome::Refused {
-            why: format!("{subject}: is {now} by now, was set to {new}: left"),
-            diff: String::new(),
-        });
-    }
-    write()?;
-    Ok(Outcome::PutBack(format!("{subject}: {new} -> {old}")))
 }
 
 struct Value<'a> {
@@ -224,52 +168,6 @@ impl Value<'_> {
             }
             None => Ok(()),
         }
-    }
-}
-
-pub(crate) fn is_same(one: Option<&Kept>, other: Option<&Kept>) -> bool {
-    match (one, other) {
-        (Some(one), Some(other)) => one.is_same_as(other),
-        (one, other) => one.is_none() && other.is_none(),
-    }
-}
-
-pub(crate) fn file(
-    sys: &dyn System,
-    (path, id): (&Path, u64),
-    old: Option<&Kept>,
-    new: Option<&Kept>,
-) -> io::Result<Outcome> {
-    let shown = path.display();
-    let now = match files::kept(sys, path) {
-        Err(e) if e.kind() == io::ErrorKind::InvalidInput => {
-            return Ok(Outcome::Refused { why: format!("{shown}: {e}: left"), diff: String::new() });
-        }
-        other => other?,
-    };
-    if is_same(now.as_ref(), old) {
-        same_attributes(sys, path, now.as_ref(), old)?;
-        return Ok(Outcome::AlreadyBack(format!("{shown}: as before")));
-    }
-    if !is_same(now.as_ref(), new) {
-        let bytes = |kept: Option<&Kept>| kept.and_then(Kept::bytes).unwrap_or_default();
-        let why = match &now {
-            None => format!("{shown}: was removed since; the journal keeps the original"),
-            Some(_) => format!("{shown}: was changed since by somebody else: left"),
-        };
-        return Ok(Outcome::Refused { why, diff: files::diff(&bytes(new), &bytes(now.as_ref())) });
-    }
-    files::check_folders(sys, path)?;
-    files::put(sys, path, old, id)?;
-    let what = if old.is_some() { "the original is back" } else { "removed" };
-    Ok(Outcome::PutBack(format!("{shown}: {what}")))
-}
-
-/// Same bytes; mode, owner and time perhaps ours.
-pub(crate) fn same_attributes(sys: &dyn System, path: &Path, now: Option<&Kept>, old: Option<&Kept>) -> io::Result<()> {
-    match (now, old) {
-        (Some(now), Some(old)) if now.attributes != old.attributes => sys.set_attributes(path, &old.attributes),
-        _ => Ok(()),
     }
 }
 

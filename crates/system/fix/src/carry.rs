@@ -1,14 +1,17 @@
 //! One step carried out: read, written down, written, read back.
 
+use crate::act::text;
+use crate::back;
 use crate::change::{Change, Kept, Thread};
 use crate::companions;
+use crate::compare::Outcome;
 use crate::draft;
 use crate::files;
 use crate::form::Form;
 use crate::journal::{Journal, JournalError, State};
 use crate::system::{System, is_absent};
 use crate::task;
-use punctual_model::{Argv, Back, Command, Edit};
+use punctual_model::{Back, Command, Edit};
 use punctual_units::{CpuList, Scheduling};
 use std::path::{Path, PathBuf};
 
@@ -109,7 +112,7 @@ pub(crate) fn carry(journal: &mut Journal, place: &Place, doing: &Doing) -> Resu
     }
     journal.state(entry, State::Written, "")?;
     if let Err(why) = took(sys, &change) {
-        let _ = crate::back::put_back(journal, entry);
+        let _ = back::put_back(journal, entry);
         return Ok(Carried::Refused(why));
     }
     journal.state(entry, State::Verified, "")?;
@@ -118,8 +121,8 @@ pub(crate) fn carry(journal: &mut Journal, place: &Place, doing: &Doing) -> Resu
 
 /// A write that failed may have done something all the same; what undoing says of it decides.
 fn give_up(journal: &mut Journal, entry: u64, why: &str) -> String {
-    match crate::back::give_up(journal, entry) {
-        crate::back::Outcome::AlreadyBack(_) | crate::back::Outcome::PutBack(_) => {
+    match back::give_up(journal, entry) {
+        Outcome::AlreadyBack(_) | Outcome::PutBack(_) => {
             // Where that cannot be written down, the entry stays open and undoing finds the old value.
             let _ = journal.state(entry, State::GaveUp, why);
             why.to_owned()
@@ -183,12 +186,6 @@ fn value(sys: &dyn System, path: &Path, new: &str) -> Result<Option<Change>, Str
     Ok(Some(Change::Value { path: path.to_owned(), old, new: new.to_owned(), form, beside }))
 }
 
-/// A value's file as text.
-pub(crate) fn text(sys: &dyn System, path: &Path) -> std::io::Result<String> {
-    String::from_utf8(sys.read(path)?)
-        .map_err(|_| std::io::Error::new(std::io::ErrorKind::InvalidData, "it is no text"))
-}
-
 fn thread(sys: &dyn System, pid: u32, tid: u32) -> Result<Thread, String> {
     task::thread(sys, pid, tid)
         .map_err(|e| format!("thread {tid}: {e}"))?
@@ -231,16 +228,6 @@ fn write(sys: &dyn System, change: &Change, entry: u64) -> Result<(), String> {
         Change::Command { argv, draft, .. } => return draft::run(sys, argv, draft.as_ref(), entry),
     };
     done.map_err(|e| format!("{}: {e}", change.subject()))
-}
-
-/// Runs a command; anything but exit code 0 is a failure.
-pub(crate) fn execute(sys: &dyn System, argv: &Argv) -> Result<(), String> {
-    let ran = sys.run(argv).map_err(|e| format!("{}: {e}", argv.line()))?;
-    match ran.code {
-        Some(0) => Ok(()),
-        Some(code) => Err(format!("{} ended with {code}: {}", argv.line(), ran.complaint)),
-        None => Err(format!("{} was ended by a signal", argv.line())),
-    }
 }
 
 /// Does it read as it should?

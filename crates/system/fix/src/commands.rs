@@ -1,8 +1,8 @@
 //! Commands taken back: by the way each has, and the files they wrote.
 
-use crate::back::{Outcome, file, is_same, same_attributes, take_back};
-use crate::carry::execute;
+use crate::act::execute;
 use crate::change::{Change, Kept};
+use crate::compare::{Outcome, file, is_same, same_attributes};
 use crate::files;
 use crate::journal::{Entry, Journal, State};
 use crate::system::System;
@@ -21,10 +21,13 @@ pub(crate) enum Whose {
 }
 
 /// For a command with a way of its own: whose its files are, written down before that way changes them.
-pub(crate) fn before_a_command(journal: &mut Journal, entry: &Entry) -> io::Result<Option<Whose>> {
-    let Change::Command { back: Back::By(_), kept, .. } = &entry.change else { return Ok(None) };
+pub(crate) fn before_a_command(
+    journal: &mut Journal,
+    entry: &Entry,
+    kept: &[(PathBuf, Option<Kept>)],
+) -> io::Result<Whose> {
     if entry.state == State::Undoing || kept.is_empty() {
-        return Ok(Some(Whose::Ours));
+        return Ok(Whose::Ours);
     }
     let mut whose = Whose::Ours;
     for (path, old) in kept {
@@ -38,14 +41,14 @@ pub(crate) fn before_a_command(journal: &mut Journal, entry: &Entry) -> io::Resu
             |kept: Option<&Kept>| String::from_utf8_lossy(&kept.and_then(Kept::bytes).unwrap_or_default()).into_owned();
         let now = text(now.as_ref());
         if let Some(line) = replaced(&text(old.as_ref()), &text(after.as_ref()), &now) {
-            return Ok(Some(Whose::Theirs(path.clone(), line)));
+            return Ok(Whose::Theirs(path.clone(), line));
         }
         whose = Whose::Shared;
     }
     if matches!(whose, Whose::Ours) {
         journal.state(entry.id, State::Undoing, "").map_err(io::Error::other)?;
     }
-    Ok(Some(whose))
+    Ok(whose)
 }
 
 /// A line `name=value` that has another value than the command gave it, and than before. One without a value is used up: GRUB empties
@@ -61,11 +64,14 @@ fn replaced(old: &str, after: &str, now: &str) -> Option<String> {
 }
 
 /// The command's own way back, then the files both wrote.
-pub(crate) fn back_by_command(sys: &dyn System, entry: &Entry, whose: Whose) -> io::Result<Outcome> {
-    let Change::Command { argv, back: Back::By(back), kept, .. } = &entry.change else {
-        return take_back(sys, entry);
-    };
-    if let Whose::Theirs(path, line) = &whose {
+pub(crate) fn back_by_command(
+    sys: &dyn System,
+    entry: u64,
+    (argv, back): (&Argv, &Argv),
+    kept: &[(PathBuf, Option<Kept>)],
+    whose: &Whose,
+) -> io::Result<Outcome> {
+    if let Whose::Theirs(path, line) = whose {
         let why = format!("{}: {} has `{line}` by now, written by somebody else: left", argv.line(), path.display());
         return Ok(Outcome::Refused { why, diff: String::new() });
     }
@@ -74,14 +80,14 @@ pub(crate) fn back_by_command(sys: &dyn System, entry: &Entry, whose: Whose) -> 
     }
     let mut shared = String::new();
     for (path, old) in kept {
-        files::remove_aside(sys, path, entry.id)?;
+        files::remove_aside(sys, path, entry)?;
         let now = files::kept(sys, path)?;
         if is_same(now.as_ref(), old.as_ref()) {
             same_attributes(sys, path, now.as_ref(), old.as_ref())?;
             continue;
         }
         match whose {
-            Whose::Ours => files::put(sys, path, old.as_ref(), entry.id)?,
+            Whose::Ours => files::put(sys, path, old.as_ref(), entry)?,
             _ => shared = format!("; what others wrote to {} since stays", path.display()),
         }
     }

@@ -36,6 +36,6 @@ pub(crate) fn of(sys: &dyn System, path: &Path) -> Vec<(PathBuf, String)> {
         Some(_) => crate::glob::expand(sys, name),
         None => vec![path.with_file_name(name)],
     });
-    let read = |path: PathBuf| Some((path.clone(), crate::carry::text(sys, &path).ok()?));
+    let read = |path: PathBuf| Some((path.clone(), crate::act::text(sys, &path).ok()?));
     paths.filter_map(read).collect()
 }

@@ -1,6 +1,6 @@
 //! A command that makes a file under another name: only a whole one takes the old one's place.
 
-use crate::carry::execute;
+use crate::act::execute;
 use crate::change::Kept;
 use crate::files;
 use crate::system::{System, is_absent};

@@ -9,11 +9,13 @@
 
 #![forbid(unsafe_code)]
 
+mod act;
 mod back;
 mod carry;
 mod change;
 mod commands;
 mod companions;
+mod compare;
 mod daemons;
 mod draft;
 mod faulty;
@@ -32,9 +34,9 @@ mod trial;
 mod undo;
 mod watchdog;
 
-pub use back::Outcome;
 pub use carry::{Carried, Doing, look};
 pub use change::{Change, Kept, Thread};
+pub use compare::Outcome;
 pub use daemons::writers;
 pub use faulty::{Fault, Faulty};
 pub use files::diff;

@@ -1,6 +1,6 @@
 //! Does a change still stand?
 
-use crate::carry::text;
+use crate::act::text;
 use crate::change::Change;
 use crate::files;
 use crate::system::System;

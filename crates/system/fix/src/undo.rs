@@ -1,8 +1,9 @@
 //! Changes taken back, from the last to the first.
 
-use crate::back::{self, Outcome};
+use crate::back;
 use crate::change::Change;
 use crate::commands;
+use crate::compare::Outcome;
 use crate::draft;
 use crate::journal::{Entry, Journal, JournalError, Set, State};
 use crate::system::System;

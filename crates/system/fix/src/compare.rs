@@ -1,0 +1,109 @@
+//! What is there, what was written and what was before, compared: what is ours goes back.
+
+use crate::change::Kept;
+use crate::files;
+use crate::system::System;
+use std::io;
+use std::path::Path;
+
+/// What became of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is as before.
+    PutBack(String),
+    /// It was as before already.
+    AlreadyBack(String),
+    /// There is nothing left to put back: the reboot took it, the thread ended, the file is gone.
+    Gone(String),
+    /// Somebody else changed it since: left as it is.
+    Refused {
+        /// What stands there.
+        why: String,
+        /// Lines that differ between what we wrote and what is there.
+        diff: String,
+    },
+    /// It could not be done; a later undo tries again.
+    Failed(String),
+}
+
+impl Outcome {
+    /// In words.
+    pub fn sentence(&self) -> String {
+        match self {
+            Outcome::PutBack(what) | Outcome::AlreadyBack(what) | Outcome::Gone(what) | Outcome::Failed(what) => {
+                what.clone()
+            }
+            Outcome::Refused { why, .. } => why.clone(),
+        }
+    }
+
+    /// Is nothing left to do?
+    pub fn is_settled(&self) -> bool {
+        !matches!(self, Outcome::Refused { .. } | Outcome::Failed(_))
+    }
+}
+
+/// The comparison of three.
+pub(crate) fn three(
+    subject: &str,
+    (now, new, old): (String, String, String),
+    write: impl FnOnce() -> io::Result<()>,
+) -> io::Result<Outcome> {
+    if now == old {
+        return Ok(Outcome::AlreadyBack(format!("{subject}: {old}")));
+    }
+    if now != new {
+        return Ok(Outcome::Refused {
+            why: format!("{subject}: is {now} by now, was set to {new}: left"),
+            diff: String::new(),
+        });
+    }
+    write()?;
+    Ok(Outcome::PutBack(format!("{subject}: {new} -> {old}")))
+}
+
+pub(crate) fn is_same(one: Option<&Kept>, other: Option<&Kept>) -> bool {
+    match (one, other) {
+        (Some(one), Some(other)) => one.is_same_as(other),
+        (one, other) => one.is_none() && other.is_none(),
+    }
+}
+
+pub(crate) fn file(
+    sys: &dyn System,
+    (path, id): (&Path, u64),
+    old: Option<&Kept>,
+    new: Option<&Kept>,
+) -> io::Result<Outcome> {
+    let shown = path.display();
+    let now = match files::kept(sys, path) {
+        Err(e) if e.kind() == io::ErrorKind::InvalidInput => {
+            return Ok(Outcome::Refused { why: format!("{shown}: {e}: left"), diff: String::new() });
+        }
+        other => other?,
+    };
+    if is_same(now.as_ref(), old) {
+        same_attributes(sys, path, now.as_ref(), old)?;
+        return Ok(Outcome::AlreadyBack(format!("{shown}: as before")));
+    }
+    if !is_same(now.as_ref(), new) {
+        let bytes = |kept: Option<&Kept>| kept.and_then(Kept::bytes).unwrap_or_default();
+        let why = match &now {
+            None => format!("{shown}: was removed since; the journal keeps the original"),
+            Some(_) => format!("{shown}: was changed since by somebody else: left"),
+        };
+        return Ok(Outcome::Refused { why, diff: files::diff(&bytes(new), &bytes(now.as_ref())) });
+    }
+    files::check_folders(sys, path)?;
+    files::put(sys, path, old, id)?;
+    let what = if old.is_some() { "the original is back" } else { "removed" };
+    Ok(Outcome::PutBack(format!("{shown}: {what}")))
+}
+
+/// Same bytes; mode, owner and time perhaps ours.
+pub(crate) fn same_attributes(sys: &dyn System, path: &Path, now: Option<&Kept>, old: Option<&Kept>) -> io::Result<()> {
+    match (now, old) {
+        (Some(now), Some(old)) if now.attributes != old.attributes => sys.set_attributes(path, &old.attributes),
+        _ => Ok(()),
+    }
+}
