@@ -2,8 +2,8 @@
 
 use super::cpu::Cpu;
 use super::machine::Machine;
+use super::piece::pieces;
 use super::timeline::lane;
-use super::walk::pieces;
 use super::{Facts, sentences};
 use punctual_model::{Span, SpanKind};
 use punctual_trace::Event;

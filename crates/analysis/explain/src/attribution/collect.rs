@@ -1,7 +1,7 @@
 //! The latest wakeups and their groups, in bounded memory.
 
+use super::label::{Tally, What};
 use super::sentences;
-use super::walk::{Tally, What};
 use punctual_model::{Cause, Class, CulpritGroup as Group, Victim};
 use punctual_trace::Comm;
 use punctual_units::Arrange;

@@ -5,9 +5,12 @@
 
 use super::cpu::Doing;
 use super::ids::IdMap;
+use super::label::{Label, Tally, What, Why};
 use super::machine::{Machine, Window};
+use super::piece::pieces;
 use super::tasks::Waking;
-use super::walk::{Label, Tally, Walk, What, Why, pieces};
+use super::view::View;
+use super::walk::Walk;
 use super::{Facts, choose, sentences, victim};
 use punctual_model::{Blocked, Class, Confidence, Cycle};
 use punctual_trace::{Comm, TaskState};
@@ -118,7 +121,7 @@ impl Cycles {
             waker: None,
         };
         let window = Window { tid, comm: open.comm, prio: open.prio, cpu, waking, t3: t, switched: true };
-        let mut walk = Walk { machine, window: &window, facts, tally: Tally::default(), steps: 0, drawn: None };
+        let mut walk = Walk::new(View { machine, window: &window, facts });
         walk.run();
         let steps = walk.steps;
         open.tally.absorb(walk.tally);

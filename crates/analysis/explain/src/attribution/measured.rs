@@ -3,8 +3,11 @@
 //! A thread that was switched to has not yet returned to user space: an interrupt may still come first, or another thread.
 //! That time counts here too, so that the labels add up to what was measured.
 
+use super::label::Tally;
 use super::machine::{Machine, Window};
-use super::walk::{Place, Tally, Walk, pieces};
+use super::piece::{Place, pieces};
+use super::view::View;
+use super::walk::Walk;
 use super::{Facts, Measured, Options};
 
 /// Measured wakeups on their way.
@@ -56,7 +59,7 @@ impl Pending {
 
 /// Labels from T0 to the thread's own clock reading at `end`; the pieces that were looked at are the second result.
 pub(super) fn walk(machine: &Machine, window: &Window, facts: &Facts, end: u64) -> (Tally, u64) {
-    let mut walk = Walk { machine, window, facts, tally: Tally::default(), steps: 0, drawn: None };
+    let mut walk = Walk::new(View { machine, window, facts });
     walk.run();
     after(&mut walk, end);
     (walk.tally, walk.steps)
@@ -64,8 +67,9 @@ pub(super) fn walk(machine: &Machine, window: &Window, facts: &Facts, end: u64) 
 
 /// Labels what came between the switch to the thread and `end`.
 pub(super) fn after(walk: &mut Walk, end: u64) {
-    let place = Place { cpu: walk.window.cpu, early: false, released: true, wanted: true, passed_over: None };
-    for piece in pieces(walk.machine.cpu(place.cpu), walk.window.t3, end) {
+    let View { machine, window, .. } = walk.view;
+    let place = Place { cpu: window.cpu, early: false, released: true, wanted: true, passed_over: None };
+    for piece in pieces(machine.cpu(place.cpu), window.t3, end) {
         walk.after(&piece, place);
     }
 }

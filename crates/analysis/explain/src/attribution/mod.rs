@@ -13,108 +13,39 @@ mod cycle;
 mod expiry;
 mod gap;
 mod ids;
+mod label;
 mod machine;
 mod measured;
+mod options;
+mod piece;
 mod rtla;
 mod sentences;
 mod server;
+mod stall;
 mod tasks;
 mod timeline;
 mod timerlat;
 mod tracers;
 mod vectors;
 mod victim;
+mod view;
 mod walk;
 
 pub use activity::Activity;
-pub use timeline::{Timelines, timelines};
-
 pub use collect::groups;
+pub use options::{Facts, Measured, Options, Victims};
+pub use timeline::{Timelines, timelines};
 
 use collect::Latest;
 use cycle::Cycles;
+use label::Tally;
 use machine::{Machine, Window};
 use punctual_model::Explanation;
 use punctual_trace::{Event, Kind, Source, TraceInfo};
-use punctual_units::{Arrange, Policy};
-use std::collections::HashMap;
+use punctual_units::Arrange;
 use tracers::Tracers;
-use walk::{Tally, Walk, What};
-
-/// Whose wakeups to explain.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Victims {
-    /// Threads of a known measuring tool with real-time priority; if the trace has none, all real-time threads.
-    #[default]
-    Measuring,
-    /// All real-time threads.
-    AllRealTime,
-    /// This thread.
-    Tid(i32),
-    /// All threads of this name.
-    Comm(String),
-}
-
-/// What is known besides the trace; the more, the surer.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Facts {
-    /// Policies of threads when the trace was taken: a trace does not tell FIFO from RR.
-    pub policies: HashMap<i32, Policy>,
-    /// Kernel release; `None`: as the trace says, if it does.
-    pub kernel: Option<String>,
-    /// The fair server is on (debugfs sched/fair_server), or is known to have run.
-    pub fair_server: Option<bool>,
-    /// The kernel reported that real-time throttling struck.
-    pub throttled: Option<bool>,
-    /// Steal time in /proc/stat rose while the trace was taken.
-    pub steal_rose: Option<bool>,
-    /// [`Options::measured`] are released by another thread's clock reading before it sent what woke them, not by timers.
-    pub sent: bool,
-    /// Tracer of the top instance (current_tracer) while the trace was taken; `nop` is none.
-    pub tracer: Option<String>,
-}
-
-/// What to explain.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
-    /// Whose wakeups.
-    pub victims: Victims,
-    /// How many of the latest wakeups.
-    pub most: usize,
-    /// Wakeups below this many nanoseconds are not late; `None`: the latest are shown whatever they are, and groups hold
-    /// those of at least a quarter of the worst.
-    pub threshold_ns: Option<u64>,
-    /// Wakeups known from the threads themselves: if there are any, these are explained and no others.
-    pub measured: Vec<Measured>,
-    /// Follow whole cycles too, from release to end of work.
-    pub cycles: bool,
-    /// What is known besides the trace.
-    pub facts: Facts,
-}
-
-/// A wakeup as its thread measured it, on the trace's clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Measured {
-    /// The thread.
-    pub tid: i32,
-    /// When it was to wake, ns.
-    pub due_ns: u64,
-    /// When it read its clock, ns.
-    pub woke_ns: u64,
-}
-
-impl Default for Options {
-    fn default() -> Options {
-        Options {
-            victims: Victims::default(),
-            most: 10,
-            threshold_ns: None,
-            measured: Vec::new(),
-            cycles: false,
-            facts: Facts::default(),
-        }
-    }
-}
+use view::View;
+use walk::Walk;
 
 /// Pieces that may be looked at, at first and with every event: a made-up trace must not take for ever.
 const WORK: u64 = 50_000_000;
@@ -245,14 +176,7 @@ impl Attribution {
     }
 
     fn walk(&mut self, window: &Window) -> Tally {
-        let mut walk = Walk {
-            machine: &self.machine,
-            window,
-            facts: &self.options.facts,
-            tally: Tally::default(),
-            steps: 0,
-            drawn: None,
-        };
+        let mut walk = Walk::new(View { machine: &self.machine, window, facts: &self.options.facts });
         if self.work == 0 {
             walk.give_up();
             self.unwalked += 1;
@@ -270,7 +194,7 @@ impl Attribution {
         let (latest, fallback) = if first.wakeups > 0 { (first, false) } else { (second, true) };
         let wakeups = latest.wakeups;
         let machine = &self.machine;
-        let (mut victims, groups) = latest.finish(self.options.threshold_ns, |what| name(machine, what));
+        let (mut victims, groups) = latest.finish(self.options.threshold_ns, |what| sentences::busy(machine, what));
         let (analysed, tracers) = self.tracers.finish(info, &self.options.facts);
         let mut notes = tracers::notes(machine, info, wakeups);
         notes.extend(tracers::left_on(&self.options.facts));
@@ -302,12 +226,4 @@ pub fn explain(source: &mut dyn Source, options: Options) -> Explanation {
         attribution.event(&event, source.info());
     }
     attribution.finish(source.info())
-}
-
-fn name(machine: &Machine, what: What) -> String {
-    match what {
-        What::Interrupt(index) => machine.name(index).to_owned(),
-        What::Softirq(vec) => sentences::softirq(vec),
-        What::Nmi => "NMI".to_owned(),
-    }
 }

@@ -1,6 +1,7 @@
 //! Everything that is said in words.
 
-use super::walk::Why;
+use super::label::{What, Why};
+use super::machine::Machine;
 use punctual_model::{Cause, Class, Confidence, CulpritGroup as Group, Cycle, Scheduled, Victim};
 use punctual_units::Nanos;
 
@@ -197,6 +198,15 @@ pub(super) fn plain(class: Class) -> &'static str {
         Class::Waker => "the way of what wakes it",
         Class::BeforeWaker => "threads that ran before its waker",
         Class::Unaccounted => "no known cause",
+    }
+}
+
+/// An interrupt or softirq by name.
+pub(super) fn busy(machine: &Machine, what: What) -> String {
+    match what {
+        What::Interrupt(index) => machine.name(index).to_owned(),
+        What::Softirq(vec) => softirq(vec),
+        What::Nmi => "NMI".to_owned(),
     }
 }
 

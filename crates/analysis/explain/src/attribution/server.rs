@@ -1,8 +1,10 @@
 //! Fair server and real-time throttling: the scheduler itself passes a real-time thread over.
 
 use super::Facts;
+use super::label::{Label, Why};
 use super::machine::Seen;
-use super::walk::{Label, Piece, Walk, Why};
+use super::piece::Piece;
+use super::view::View;
 use Confidence::{High, Medium, Suspected};
 use punctual_model::{Class, Confidence};
 
@@ -16,12 +18,12 @@ const LEAST_WITHOUT_FLAGS: u64 = 3_000_000;
 ///
 /// Proof is that it chose: need-resched is not set any more at a later interrupt, or it switched to another worse task.
 /// Where preemption was merely off, need-resched stays set (kernel/sched/core.c, `__schedule`).
-pub(super) fn passed_over(walk: &Walk, pieces: &[Piece]) -> Option<Label> {
-    let waking = &walk.window.waking;
-    let own = walk.window.prio.filter(|prio| *prio < 100)?;
+pub(super) fn passed_over(view: &View, pieces: &[Piece]) -> Option<Label> {
+    let waking = &view.window.waking;
+    let own = view.window.prio.filter(|prio| *prio < 100)?;
     // Before sched_wakeup the thread may not be in the queue yet.
     let queued = waking.queued.unwrap_or(waking.t2);
-    let low = || pieces.iter().filter(|piece| piece.to > queued && walk.is_low(piece.doing));
+    let low = || pieces.iter().filter(|piece| piece.to > queued && view.is_low(piece.doing));
     let total: u64 = low().map(Piece::ns).sum();
     if total < LEAST || own < 0 {
         return None;
@@ -32,9 +34,9 @@ pub(super) fn passed_over(walk: &Walk, pieces: &[Piece]) -> Option<Label> {
     });
     let flags = low().any(|piece| piece.resched.is_some() || piece.resched_after.is_some());
     let ticking = low().count() >= 2 && total >= LEAST_WITHOUT_FLAGS;
-    let (class, known) = which(&walk.machine.seen, walk.facts);
+    let (class, known) = which(&view.machine.seen, view.facts);
     match (chosen, flags) {
-        (true, _) if agrees(class, walk.facts) => Some(Label::new(class, High, Why::NotPicked)),
+        (true, _) if agrees(class, view.facts) => Some(Label::new(class, High, Why::NotPicked)),
         (true, _) => Some(Label::new(class, if known { Medium } else { Suspected }, Why::NotPicked)),
         (false, false) if ticking => Some(Label::new(class, Suspected, Why::TicksOnly)),
         _ => None,

@@ -1,7 +1,7 @@
 //! From labels to a victim's causes.
 
+use super::label::{Part, Tally};
 use super::machine::{Machine, Window};
-use super::walk::{Part, Tally};
 use super::{Facts, choose, sentences};
 use punctual_model::{Cause, Class, Confidence, Moments, Victim};
 use punctual_units::Arrange;
@@ -72,7 +72,7 @@ fn cause(machine: &Machine, facts: &Facts, part: &Part, latency_ns: u64) -> Caus
             .task
             .map(|task| choose::scheduled(facts, task.tid, task.prio.or_else(|| prio(task.tid))))
             .unwrap_or_default(),
-        what: label.what.map(|what| super::name(machine, what)),
+        what: label.what.map(|what| sentences::busy(machine, what)),
         ns: part.ns,
         share: share(part.ns, latency_ns),
         confidence: part.confidence(),

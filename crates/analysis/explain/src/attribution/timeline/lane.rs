@@ -2,7 +2,8 @@
 
 use super::super::cpu::{Cpu, Doing, Running};
 use super::super::machine::Machine;
-use super::super::walk::{Drawn, Piece, pieces};
+use super::super::piece::{Piece, pieces};
+use super::super::walk::Drawn;
 use super::super::{Facts, choose, sentences};
 use super::Pending;
 use punctual_model::{Class, Scheduled, Span, SpanKind};

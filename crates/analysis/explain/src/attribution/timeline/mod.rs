@@ -8,7 +8,8 @@ mod states;
 
 use super::machine::{Machine, Window};
 use super::victim::moments;
-use super::walk::{Drawn, Tally, Walk};
+use super::view::View;
+use super::walk::{Drawn, Walk};
 use super::{Facts, measured};
 use punctual_model::{Moments, Timeline, Victim};
 use punctual_trace::{Event, Kind, Source, TraceInfo};
@@ -111,8 +112,7 @@ impl Timelines {
         (window.waking.t0, window.waking.t1) = (moments.t0_ns.min(window.waking.t2), moments.t1_ns);
         window.t3 = window.t3.min(moments.t3_ns);
         let (machine, facts) = (&self.machine, &self.facts);
-        let (tally, drawn) = (Tally::default(), Some(Vec::new()));
-        let mut walk = Walk { machine, window: &window, facts, tally, steps: 0, drawn };
+        let mut walk = Walk { drawn: Some(Vec::new()), ..Walk::new(View { machine, window: &window, facts }) };
         walk.run();
         self.work = self.work.saturating_sub(walk.steps);
         let drawn = walk.drawn.unwrap_or_default();
@@ -154,8 +154,8 @@ impl Timelines {
     fn draw_after(&mut self, pending: &mut Pending) {
         let Some(t4) = pending.t4 else { return };
         let (machine, facts) = (&self.machine, &self.facts);
-        let (tally, drawn) = (Tally::default(), Some(std::mem::take(&mut pending.drawn)));
-        let mut walk = Walk { machine, window: &pending.window, facts, tally, steps: 0, drawn };
+        let drawn = Some(std::mem::take(&mut pending.drawn));
+        let mut walk = Walk { drawn, ..Walk::new(View { machine, window: &pending.window, facts }) };
         measured::after(&mut walk, t4);
         self.work = self.work.saturating_sub(walk.steps);
         pending.drawn = walk.drawn.unwrap_or_default();

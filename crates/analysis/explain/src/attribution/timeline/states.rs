@@ -2,7 +2,7 @@
 
 use super::super::cpu::Doing;
 use super::super::machine::Machine;
-use super::super::walk::pieces;
+use super::super::piece::pieces;
 use super::Pending;
 use punctual_model::{StateSpan, ThreadState};
 

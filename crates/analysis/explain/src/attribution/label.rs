@@ -1,0 +1,153 @@
+//! Labels: what a nanosecond of a wakeup was spent on, and how much of it.
+
+use super::cpu::Running;
+use punctual_model::{Class, Confidence};
+
+/// What a label rests on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Why {
+    Ran,
+    Boosted,
+    Nested,
+    SilentInside,
+    Late,
+    LateOthersRan,
+    OffEvents,
+    NeedResched,
+    NoFlags,
+    NotPicked,
+    TicksOnly,
+    AllSilent,
+    RuntimeShort,
+    Idle,
+    Moved,
+    Ipi,
+    Pending,
+    Changed,
+    Itself,
+    Returning,
+    Waking,
+    OnItsWay,
+    BeforeWaker,
+    NoPrio,
+    NotTraced,
+}
+
+/// What was busy if no thread is to blame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum What {
+    Interrupt(u16),
+    Softirq(u32),
+    Nmi,
+}
+
+/// A label: class, whom or what it names, how sure, why.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Label {
+    pub class: Class,
+    pub task: Option<Running>,
+    pub what: Option<What>,
+    pub confidence: Confidence,
+    pub why: Why,
+}
+
+impl Label {
+    pub fn new(class: Class, confidence: Confidence, why: Why) -> Label {
+        Label { class, task: None, what: None, confidence, why }
+    }
+
+    pub fn of(self, task: Running) -> Label {
+        Label { task: Some(task), ..self }
+    }
+
+    pub fn doing(self, what: What) -> Label {
+        Label { what: Some(what), ..self }
+    }
+
+    /// Of a task that ran by its priority: time in which the whole machine stood still is its own, since it would have run then too, but
+    /// less sure.
+    pub fn with_stalls(self) -> Ruling {
+        Ruling { label: self, keeps_stalls: true }
+    }
+
+    /// Time in which the whole machine stood still is that of the stall.
+    pub fn without_stalls(self) -> Ruling {
+        Ruling { label: self, keeps_stalls: false }
+    }
+}
+
+/// What a rule says of a piece.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ruling {
+    pub label: Label,
+    /// See [`Label::with_stalls`].
+    pub keeps_stalls: bool,
+}
+
+/// All time with labels that name the same.
+#[derive(Clone, Debug)]
+pub(super) struct Part {
+    pub label: Label,
+    pub ns: u64,
+    /// Of it, by confidence.
+    sure: [u64; 3],
+    /// Longest piece; its evidence is told.
+    longest: u64,
+}
+
+/// The labels of one wakeup.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tally {
+    pub parts: Vec<Part>,
+}
+
+impl Tally {
+    /// Adds time under a label.
+    pub fn add(&mut self, label: Label, ns: u64) {
+        if ns == 0 {
+            return;
+        }
+        let part = self.part(label);
+        part.ns += ns;
+        if let Some(sum) = part.sure.get_mut(label.confidence as usize) {
+            *sum += ns;
+        }
+        if ns > part.longest {
+            (part.longest, part.label) = (ns, label);
+        }
+    }
+
+    /// Adds all of another wakeup's labels.
+    pub fn absorb(&mut self, other: Tally) {
+        for theirs in other.parts {
+            let part = self.part(theirs.label);
+            part.ns += theirs.ns;
+            part.sure.iter_mut().zip(theirs.sure).for_each(|(sum, ns)| *sum += ns);
+            if theirs.longest > part.longest {
+                (part.longest, part.label) = (theirs.longest, theirs.label);
+            }
+        }
+    }
+
+    /// The part that names the same as `label`; a new one if there is none.
+    fn part(&mut self, label: Label) -> &mut Part {
+        let key = |l: &Label| (l.class, l.task.map(|t| t.tid), l.what);
+        let at = self.parts.iter().position(|part| key(&part.label) == key(&label)).unwrap_or(self.parts.len());
+        if at == self.parts.len() {
+            self.parts.push(Part { label, ns: 0, sure: [0; 3], longest: 0 });
+        }
+        &mut self.parts[at]
+    }
+}
+
+impl Part {
+    /// The confidence that at least half of it has.
+    pub fn confidence(&self) -> Confidence {
+        let [suspected, medium, _] = self.sure;
+        match self.ns / 2 {
+            half if suspected > half => Confidence::Suspected,
+            half if suspected + medium > half => Confidence::Medium,
+            _ => Confidence::High,
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! What a CPU did, piece by piece, and where in a wakeup a piece lies.
+
+use super::cpu::{Cpu, Doing};
+use super::label::Label;
+
+/// A stretch of time in which one CPU did one thing.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Piece {
+    pub from: u64,
+    pub to: u64,
+    pub doing: Doing,
+    /// It began with a switch.
+    pub switched: bool,
+    /// A reschedule was wanted at its beginning; at its end, if an interrupt ended it.
+    pub resched: Option<bool>,
+    pub resched_after: Option<bool>,
+    pub preempt_off: bool,
+    pub irqs_off: bool,
+}
+
+impl Piece {
+    /// Nothing is known about it.
+    fn unknown(from: u64, to: u64) -> Piece {
+        Piece {
+            from,
+            to,
+            doing: Doing::Unknown,
+            switched: false,
+            resched: None,
+            resched_after: None,
+            preempt_off: false,
+            irqs_off: false,
+        }
+    }
+
+    /// Its length, ns.
+    pub fn ns(&self) -> u64 {
+        self.to - self.from
+    }
+}
+
+/// What `cpu` did from `from` to `to`, without holes.
+pub(super) fn pieces(cpu: Option<&Cpu>, from: u64, to: u64) -> Vec<Piece> {
+    let mut all = Vec::new();
+    let mut at = from;
+    if let Some(cpu) = cpu {
+        let first = cpu.since(from);
+        for (n, segment) in cpu.history.iter().enumerate().skip(first).take_while(|(_, s)| s.t < to) {
+            let next = cpu.history.get(n + 1);
+            let (start, end) = (segment.t.max(at), next.map_or(to, |s| s.t).min(to));
+            if start > at {
+                all.push(Piece::unknown(at, start));
+            }
+            if end > start {
+                let resched_after = next.filter(|next| !next.switched && next.t <= to).and_then(|next| next.resched);
+                all.push(Piece {
+                    from: start,
+                    to: end,
+                    doing: segment.doing,
+                    switched: segment.switched && segment.t >= from,
+                    resched: segment.resched,
+                    resched_after,
+                    preempt_off: segment.preempt_off,
+                    irqs_off: segment.irqs_off,
+                });
+            }
+            at = at.max(end);
+        }
+    }
+    if at < to {
+        all.push(Piece::unknown(at, to));
+    }
+    all
+}
+
+/// Where in the wakeup a piece lies.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    pub cpu: u32,
+    /// Before sched_waking.
+    pub early: bool,
+    /// What leads to the waking had begun: a sender was in its call, or an interrupt had come.
+    pub released: bool,
+    /// On the CPU that the victim will want.
+    pub wanted: bool,
+    /// The scheduler passed the victim over (fair server, throttling).
+    pub passed_over: Option<Label>,
+}

@@ -1,0 +1,37 @@
+//! The whole machine stood still.
+
+use super::cpu::{Gap, OVERDUE};
+use super::machine::Machine;
+use super::piece::Place;
+
+/// When every CPU was silent although timers were due.
+pub(super) fn stalls(machine: &Machine, place: Place, from: u64, to: u64, steps: &mut u64) -> Vec<(u64, u64)> {
+    let Some(own) = machine.cpu(place.cpu) else { return Vec::new() };
+    let mut found = Vec::new();
+    for gap in own.gaps.iter().rev().take_while(|gap| gap.to > from).filter(|gap| gap.from < to) {
+        let span = (gap.from.max(from), gap.to.min(to));
+        if (gap.overdue || place.early) && span.1.saturating_sub(span.0) >= OVERDUE {
+            found.extend(stall(machine, place.cpu, span, steps));
+        }
+    }
+    found
+}
+
+/// The part of a silence of one CPU in which all the others were silent too, and one of them should not have been.
+fn stall(machine: &Machine, cpu: u32, span: (u64, u64), steps: &mut u64) -> Option<(u64, u64)> {
+    let (mut from, mut to) = span;
+    let mut overdue = false;
+    for (_, other) in machine.cpus().filter(|(n, _)| *n != cpu) {
+        *steps += 1;
+        let overlap = |gap: &Gap| gap.to.min(span.1).saturating_sub(gap.from.max(span.0));
+        let now = other.silence(machine.now);
+        let recent = other.gaps.iter().rev().take_while(|gap| gap.to > span.0).copied();
+        let gap = recent.chain(now).max_by_key(overlap).filter(|gap| overlap(gap) > 0)?;
+        (from, to) = (from.max(gap.from), to.min(gap.to));
+        overdue |= gap.overdue;
+    }
+    let silent = to.checked_sub(from).filter(|ns| overdue && *ns >= OVERDUE)?;
+    // CPUs come back one after the other: what is left of such a silence belongs to it.
+    let whole = silent >= (span.1 - span.0) / 5 * 4;
+    Some(if whole { span } else { (from, to) })
+}

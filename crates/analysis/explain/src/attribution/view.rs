@@ -1,0 +1,77 @@
+//! The wakeup as the rules see it: nothing here changes.
+
+use super::Facts;
+use super::cpu::{Doing, Running};
+use super::label::{Label, Why};
+use super::machine::{Machine, Window};
+use punctual_model::{Class, Confidence};
+use punctual_trace::Comm;
+
+/// A wakeup, the machine around it, and what is known besides the trace.
+#[derive(Clone, Copy)]
+pub(super) struct View<'a> {
+    pub machine: &'a Machine,
+    pub window: &'a Window,
+    pub facts: &'a Facts,
+}
+
+impl View<'_> {
+    /// The label of a task that runs by its priority; `None`: the victim should have run instead.
+    pub fn task(&self, task: Running, wanted: bool) -> Option<Label> {
+        use Confidence::High;
+        if task.tid == self.window.tid {
+            return Some(Label::new(Class::Unaccounted, High, Why::Itself));
+        }
+        if !wanted {
+            return None;
+        }
+        let Some((prio, own)) = self.prio(task).zip(self.window.prio) else {
+            return Some(Label::new(Class::Unaccounted, High, Why::NoPrio));
+        };
+        let ordinary = prio >= 100 && own >= 100;
+        let class = match prio {
+            _ if ordinary || prio == own => Class::SamePriority,
+            _ if prio < own => Class::HigherPriority,
+            _ => return None,
+        };
+        let (class, why) = match thread_class(task.comm) {
+            Some(class) => (class, Why::Ran),
+            None if task.boosted => (Class::PriorityInversion, Why::Boosted),
+            None => (class, Why::Ran),
+        };
+        let (sure, why) = if task.changed { (Confidence::Medium, Why::Changed) } else { (High, why) };
+        Some(Label::new(class, sure, why).of(Running { prio: Some(prio), ..task }))
+    }
+
+    /// Raw kernel priority, as the trace last told it.
+    pub fn prio(&self, task: Running) -> Option<i32> {
+        task.prio.or_else(|| self.machine.tasks.find(task.tid).and_then(|known| known.prio))
+    }
+
+    /// The task has a worse priority than the victim, or is idle.
+    pub fn is_low(&self, doing: Doing) -> bool {
+        match doing {
+            Doing::Idle => true,
+            Doing::Task(task) => self.task(task, true).is_none(),
+            _ => false,
+        }
+    }
+
+    /// Is it the sender whose clock reading released the victim?
+    pub fn sends(&self, task: Running) -> bool {
+        self.facts.sent && task.comm.is_some_and(|comm| comm.as_bytes().starts_with(b"send/"))
+    }
+}
+
+/// Kernel threads that do the work of interrupts and softirqs: `irq/24-eth0`, `ksoftirqd/1`, `ktimers/1`,
+/// `napi/eth0-8193`.
+pub(super) fn thread_class(comm: Option<Comm>) -> Option<Class> {
+    let comm = comm?;
+    let name = comm.as_bytes();
+    if name.starts_with(b"irq/") {
+        return Some(Class::Irq);
+    }
+    // NAPI in threads (net/core/dev.c): of a device, and of the backlog (RPS, loopback; from 6.10 on RT).
+    let softirq: [&[u8]; 6] = [b"ksoftirqd/", b"ktimers/", b"ktimersoftd/", b"sirq-", b"napi/", b"backlog_napi/"];
+    softirq.iter().any(|prefix| name.starts_with(prefix)).then_some(Class::Softirq)
+}
