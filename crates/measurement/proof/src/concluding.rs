@@ -1,11 +1,26 @@
 //! After the last phase: what the recording says.
 
-use crate::measuring::Done;
 use crate::options::{Observer, Options, Step};
-use punctual_model::Recording;
+use punctual_model::{Recording, Verdict};
 use punctual_rundir as rundir;
 use punctual_uapi::Sig;
 use std::path::PathBuf;
+
+/// A run that was measured and kept.
+pub struct Done {
+    /// The run directory.
+    pub root: PathBuf,
+    /// What it holds, read back.
+    pub recording: Recording,
+    /// What the claims came to.
+    pub verdict: Verdict,
+    /// The signal that ended it early.
+    pub signal: Option<Sig>,
+    /// What went wrong after measuring had begun: a result that could not be written, a phase that could not start.
+    pub error: Option<String>,
+    /// `report.html`, where one was made.
+    pub report: Option<PathBuf>,
+}
 
 /// Says what the counters know of the worst wakeups, judges, and writes the report.
 pub(crate) fn conclude(

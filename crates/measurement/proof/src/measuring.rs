@@ -2,43 +2,27 @@
 
 use crate::auditing::Auditing;
 use crate::capture::{HIDING, State};
-use crate::concluding::conclude;
+use crate::concluding::{Done, conclude};
 use crate::error::ProofError;
-use crate::meter::{Meter, Part, Threads};
-use crate::options::{Observer, Options, Step};
+use crate::meter::Part;
+use crate::options::{Observer, Options, Step, Trace, When};
 use crate::partition::{self, Partitions};
 use crate::phase::{Measured, Surroundings, own_memory};
 use crate::recorder::ToDisk;
 use crate::rounds;
 use crate::scheduling;
 use crate::setup;
+use crate::subject::Subject;
 use crate::until::{self, Schedule, Why};
 use crate::ways::KernelWay;
 use punctual_loads::{LoadSettings, LoadSpec};
 use punctual_measure::{self as measure, Plan, Topology};
-use punctual_model::{EndedBy, MachineFacts, OwnCost, Phase, Recording, Verdict};
+use punctual_model::{EndedBy, MachineFacts, OwnCost, Phase, Recording};
 use punctual_rundir::{self as rundir, Writer};
 use punctual_uapi::{self as uapi, Sig, SignalSet};
 use punctual_units::{CpuList, Nanos, Scheduling};
 use std::fs::File;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-
-/// A run that was measured and kept.
-pub struct Done {
-    /// The run directory.
-    pub root: PathBuf,
-    /// What it holds, read back.
-    pub recording: Recording,
-    /// What the claims came to.
-    pub verdict: Verdict,
-    /// The signal that ended it early.
-    pub signal: Option<Sig>,
-    /// What went wrong after measuring had begun: a result that could not be written, a phase that could not start.
-    pub error: Option<String>,
-    /// `report.html`, where one was made.
-    pub report: Option<PathBuf>,
-}
 
 /// The signals that end a run, and that of an ended child. Must be blocked (once, in the main thread, before any other
 /// thread is started) for a run to end well by them.
@@ -62,46 +46,21 @@ pub fn prove(options: &Options, observer: &mut dyn Observer) -> Result<Done, Pro
     Measurement::prepare(Subject::Proven, options)?.run(observer)
 }
 
-/// What a run is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Subject {
-    /// Wakeups, audited and with a report.
-    Proven,
-    /// Wakeups.
-    Measured,
-    /// Something else.
-    Kernel(KernelWay),
-}
-
-impl Subject {
-    /// Starts a phase.
-    pub fn start(self, plan: &Plan) -> Result<Box<dyn Meter>, ProofError> {
-        match self {
-            Subject::Kernel(way) => way.start(plan),
-            Subject::Proven | Subject::Measured => {
-                let running = measure::start(plan.clone())?;
-                Ok(Box::new(Threads { running, scheduling: plan.scheduling, label: None }))
-            }
-        }
+/// As [`measure`], in this way. Nothing is traced beside it.
+///
+/// # Errors
+/// [`ProofError`] where nothing was measured; for the tracers also that this kernel does not have them, or that somebody else uses
+/// them.
+pub fn measure_by(way: KernelWay, options: &Options, observer: &mut dyn Observer) -> Result<Done, ProofError> {
+    if options.trace.when == When::Always {
+        return Err(ProofError::Usage(format!("with --via {way} nothing else is traced: leave out --trace")));
     }
-
-    /// The label of the figures that are followed while they come.
-    pub fn label(self) -> Option<&'static str> {
-        match self {
-            Subject::Kernel(way) => Some(way.label()),
-            Subject::Proven | Subject::Measured => None,
-        }
+    if options.until.is_some() {
+        return Err(ProofError::Usage(format!("--via {way} measures for a fixed time: leave out --until-decided")));
     }
-
-    /// Names the phase of figures with this label; with the load, where there are several.
-    pub fn name(self, phase: &mut Phase, label: Option<&str>, options: &Options) {
-        let (Subject::Kernel(way), Some(label)) = (self, label) else { return };
-        phase.id = way.phase_id(&phase.id, label);
-        phase.label = Some(match options.loads.len() {
-            0 | 1 if phase.load == "idle" => label.to_owned(),
-            _ => format!("{label}, {}", phase.load),
-        });
-    }
+    // Nothing is traced beside it.
+    let options = Options { trace: Trace { when: When::Never, ..options.trace }, ..options.clone() };
+    Measurement::prepare(Subject::Kernel(way), &options)?.run(observer)
 }
 
 /// How a run comes to its end before its time.

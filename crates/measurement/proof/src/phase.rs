@@ -3,10 +3,10 @@
 use crate::capture::State;
 use crate::checkpoints::{Checkpoints, Results};
 use crate::error::ProofError;
-use crate::measuring::Subject;
 use crate::meter::{Collected, Meter, Part, Stop};
 use crate::options::{Observer, Options, Step};
 use crate::recorder::ToDisk;
+use crate::subject::Subject;
 use crate::until;
 use crate::watching::Watching;
 use punctual_loads::{Load, LoadSettings, LoadSpec};
@@ -101,7 +101,8 @@ impl Surroundings<'_> {
         }
         let watched = meter.cells().into_iter().zip(meter.tids()).map(|((cpu, cell), (_, tid))| (cpu, tid, cell));
         let watch = trace.watch(&plan.phase, watched.collect());
-        let watching = Watching::new(&plan, &*meter, self.recorder);
+        let seen = Arc::clone(&self.recorder().seen);
+        let watching = Watching::new(&plan, &*meter, self.recorder.clone(), seen);
         observer.phase_runs(watching.clone());
         let tick = tick_of_waiting(context.is_some(), self.housekeeping, observer);
         let ticks = context.is_some() || tick.is_some();

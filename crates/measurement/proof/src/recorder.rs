@@ -1,10 +1,10 @@
 //! Between the context thread and the run directory.
 
 use crate::blocks::Blocks;
-use crate::rounds;
+use crate::rounds::{self, Earlier};
 use crate::watching::Seen;
 use punctual_measure::{Cell, Recorder, clocks};
-use punctual_model::{Distribution, Event, Worst};
+use punctual_model::{Distribution, Event};
 use punctual_rundir::{Progress, Writer};
 use punctual_units::{CpuId, Nanos};
 use std::collections::BTreeMap;
@@ -20,15 +20,6 @@ pub(crate) struct ToDisk {
     /// Worst wakeups kept a phase and CPU.
     keep: usize,
     blocks: Blocks,
-}
-
-/// One CPU's results in the earlier rounds of a phase.
-#[derive(Clone, Debug)]
-pub(crate) struct Earlier {
-    pub distribution: Distribution,
-    pub worst: Vec<Worst>,
-    /// Periods released in them.
-    pub released: u64,
 }
 
 impl ToDisk {

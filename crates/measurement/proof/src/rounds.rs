@@ -1,9 +1,17 @@
 //! A phase that is measured in rounds: what they come to together.
 
-use crate::recorder::Earlier;
 use punctual_model::{CpuResult, Distribution, LoadReport, Phase, PhaseTrace, Proof, Rate, Recording, Worst};
 use punctual_units::{Arrange, CpuId, Nanos};
 use std::collections::BTreeMap;
+
+/// One CPU's results in the earlier rounds of a phase.
+#[derive(Clone, Debug)]
+pub(crate) struct Earlier {
+    pub distribution: Distribution,
+    pub worst: Vec<Worst>,
+    /// Periods released in them.
+    pub released: u64,
+}
 
 /// What is known of a phase before another round of it, by CPU; empty before the first.
 pub(crate) fn earlier(kept: &Recording, phase: &str) -> BTreeMap<CpuId, Earlier> {

@@ -1,7 +1,6 @@
 //! A phase while it is measured: what may be looked at, and what may be asked of it.
 
 use crate::meter::Meter;
-use crate::recorder::ToDisk;
 use punctual_measure::{Cell, Plan, Recorder};
 use punctual_model::{ContextSample, Event};
 use punctual_rt::monotonic;
@@ -21,7 +20,7 @@ pub struct Watching {
     /// The measured CPUs and what they have recorded so far.
     pub cells: Vec<(CpuId, Arc<Cell>)>,
     next: Arc<AtomicBool>,
-    recorder: Arc<Mutex<ToDisk>>,
+    recorder: Arc<Mutex<dyn Recorder>>,
     seen: Arc<Mutex<Seen>>,
 }
 
@@ -47,12 +46,16 @@ impl Seen {
 }
 
 impl Watching {
-    pub(crate) fn new(plan: &Plan, meter: &dyn Meter, recorder: &Arc<Mutex<ToDisk>>) -> Watching {
-        let seen = Arc::clone(&recorder.lock().unwrap_or_else(PoisonError::into_inner).seen);
+    /// `recorder` takes the marks, `seen` is what it keeps to be looked at.
+    pub(crate) fn new(
+        plan: &Plan,
+        meter: &dyn Meter,
+        recorder: Arc<Mutex<dyn Recorder>>,
+        seen: Arc<Mutex<Seen>>,
+    ) -> Watching {
         // The last release of the last CPU is a part of a period later.
         let end = meter.end().max(meter.start() + plan.duration);
-        let (next, recorder) = (Arc::default(), Arc::clone(recorder));
-        Watching { start: meter.start(), end, cells: meter.cells(), next, recorder, seen }
+        Watching { start: meter.start(), end, cells: meter.cells(), next: Arc::default(), recorder, seen }
     }
 
     /// The latest counters. Takes a lock that is never held while anything is written.

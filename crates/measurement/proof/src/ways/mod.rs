@@ -12,9 +12,8 @@ mod via;
 
 use crate::capture;
 use crate::error::ProofError;
-use crate::measuring::{Done, Measurement, Subject};
 use crate::meter::Meter;
-use crate::options::{Observer, Options, Trace, When};
+use crate::options::Options;
 use punctual_measure::{Plan, Topology};
 use punctual_model::Run;
 use punctual_units::{CpuList, Policy, Scheduling};
@@ -66,23 +65,6 @@ impl FromStr for KernelWay {
             .find(|way| way.name() == text)
             .ok_or_else(|| format!("`{text}` is no way to measure: {}", names()))
     }
-}
-
-/// As [`crate::measure`], in this way. Nothing is traced beside it.
-///
-/// # Errors
-/// [`ProofError`] where nothing was measured; for the tracers also that this kernel does not have them, or that somebody else uses
-/// them.
-pub fn measure_by(way: KernelWay, options: &Options, observer: &mut dyn Observer) -> Result<Done, ProofError> {
-    if options.trace.when == When::Always {
-        return Err(ProofError::Usage(format!("with --via {way} nothing else is traced: leave out --trace")));
-    }
-    if options.until.is_some() {
-        return Err(ProofError::Usage(format!("--via {way} measures for a fixed time: leave out --until-decided")));
-    }
-    // Nothing is traced beside it.
-    let options = Options { trace: Trace { when: When::Never, ..options.trace }, ..options.clone() };
-    Measurement::prepare(Subject::Kernel(way), &options)?.run(observer)
 }
 
 impl KernelWay {

@@ -1,0 +1,50 @@
+//! What is measured in a run.
+
+use crate::error::ProofError;
+use crate::meter::{Meter, Threads};
+use crate::options::Options;
+use crate::ways::KernelWay;
+use punctual_measure::{self as measure, Plan};
+use punctual_model::Phase;
+
+/// What a run is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Subject {
+    /// Wakeups, audited and with a report.
+    Proven,
+    /// Wakeups.
+    Measured,
+    /// Something else.
+    Kernel(KernelWay),
+}
+
+impl Subject {
+    /// Starts a phase.
+    pub fn start(self, plan: &Plan) -> Result<Box<dyn Meter>, ProofError> {
+        match self {
+            Subject::Kernel(way) => way.start(plan),
+            Subject::Proven | Subject::Measured => {
+                let running = measure::start(plan.clone())?;
+                Ok(Box::new(Threads { running, scheduling: plan.scheduling, label: None }))
+            }
+        }
+    }
+
+    /// The label of the figures that are followed while they come.
+    pub fn label(self) -> Option<&'static str> {
+        match self {
+            Subject::Kernel(way) => Some(way.label()),
+            Subject::Proven | Subject::Measured => None,
+        }
+    }
+
+    /// Names the phase of figures with this label; with the load, where there are several.
+    pub fn name(self, phase: &mut Phase, label: Option<&str>, options: &Options) {
+        let (Subject::Kernel(way), Some(label)) = (self, label) else { return };
+        phase.id = way.phase_id(&phase.id, label);
+        phase.label = Some(match options.loads.len() {
+            0 | 1 if phase.load == "idle" => label.to_owned(),
+            _ => format!("{label}, {}", phase.load),
+        });
+    }
+}
