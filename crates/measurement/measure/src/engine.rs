@@ -1,40 +1,17 @@
 //! Starts, ends and collects the measuring threads of one phase.
 
-use crate::bell::Bell;
 use crate::cell::Cell;
 use crate::outcome::Outcome;
+use crate::plan::Plan;
 use crate::thread::{self, Refusal, Shared, ThreadEnd};
 use crate::woken::{self, Sent, WayRefused};
 use punctual_model::{Alignment, ProblemKind};
 use punctual_rt::{Refused, monotonic, refusal_advice};
 use punctual_uapi as uapi;
-use punctual_units::{CpuId, CpuList, Nanos, Scheduling, Way};
-use std::collections::BTreeMap;
-use std::path::PathBuf;
+use punctual_units::{CpuId, Nanos, Way};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread::JoinHandle;
-
-#[derive(Clone, Debug)]
-pub struct Plan {
-    pub phase: String,
-    /// One thread on each.
-    pub cpus: CpuList,
-    pub scheduling: Scheduling,
-    pub via: Way,
-    /// CPUs for the threads that wake them, if any; empty: each shares its receiver's CPU.
-    pub senders: CpuList,
-    /// The cgroup that a CPU's thread enters first, as the file to write its id to (cgroup.threads); empty: none.
-    pub groups: BTreeMap<CpuId, PathBuf>,
-    pub period: Nanos,
-    /// How the releases of the threads relate to each other.
-    pub alignment: Alignment,
-    pub warmup: Nanos,
-    pub duration: Nanos,
-    pub keep: usize,
-    /// For [`Cell::watch`].
-    pub bell: Option<Bell>,
-}
 
 /// Why a phase could not start. Nothing was measured.
 #[derive(Debug, thiserror::Error)]
@@ -237,6 +214,8 @@ fn early(plan: &Plan, recorded: Nanos) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use punctual_units::{CpuList, Scheduling};
+    use std::collections::BTreeMap;
 
     fn plan(ms: u64) -> Plan {
         Plan {

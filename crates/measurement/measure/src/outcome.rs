@@ -1,4 +1,4 @@
-use crate::engine::Plan;
+use crate::plan::Plan;
 use crate::thread::{Shared, ThreadEnd};
 use crate::woken::Sent;
 use punctual_model::{CpuResult, Distribution, Problem, ProblemKind, Worst};

@@ -50,7 +50,8 @@ impl Wait for Poll {
 
 #[cfg(test)]
 mod tests {
-    use crate::engine::{Plan, start_polling};
+    use crate::engine::start_polling;
+    use crate::plan::Plan;
     use punctual_model::Alignment;
     use punctual_uapi as uapi;
     use punctual_units::{Nanos, Scheduling};

@@ -1,5 +1,5 @@
-use crate::engine::Plan;
 use crate::outcome::Outcome;
+use crate::plan::Plan;
 use crate::woken::{AnyLink, Partner, Sent};
 use punctual_model::ProblemKind;
 use punctual_rt::Remarks;

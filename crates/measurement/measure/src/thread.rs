@@ -1,5 +1,5 @@
 use crate::cell::Cell;
-use crate::engine::Plan;
+use crate::plan::Plan;
 use crate::poll::Poll;
 use crate::rendezvous::Rendezvous;
 use crate::woken::{AnyLink, Link, Partner, Sender, Sent, WayRefused, Woken, place};
