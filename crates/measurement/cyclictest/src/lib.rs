@@ -11,11 +11,13 @@
 
 #![forbid(unsafe_code)]
 
+mod error;
 #[cfg(test)]
 mod golden;
 mod idle;
 mod json;
 mod options;
+mod output;
 mod plan;
 mod report;
 mod run;
@@ -25,7 +27,8 @@ mod watch;
 mod ways;
 mod worker;
 
+pub use error::RunError;
 pub use options::{FormatVersion, Options, UsageError, parse};
-pub use run::{RunError, run};
+pub use run::run;
 
 pub const HELP: &str = include_str!("help.txt");

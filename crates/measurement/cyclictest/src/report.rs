@@ -1,10 +1,11 @@
 //! Reports when the threads have ended: the rest of standard output, the files, and warnings about what the format
 //! cannot express.
 
+use crate::error::RunError;
 use crate::json::{self, Circumstances};
 use crate::options::Options;
+use crate::output::{print, warn};
 use crate::plan::Plan;
-use crate::run::{RunError, print, warn};
 use crate::stat::Stat;
 use crate::text;
 use crate::worker::Shared;

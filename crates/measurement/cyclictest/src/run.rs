@@ -1,5 +1,7 @@
+use crate::error::RunError;
 use crate::json::{Circumstances, SysInfo};
 use crate::options::{Asked, Options, UsageError, parse};
+use crate::output::{print, warn};
 use crate::plan::{Plan, plan};
 use crate::stat::{Keep, Stat};
 use crate::watch::Watch;
@@ -9,26 +11,16 @@ use crate::{idle, report, text};
 use punctual_journal::Lease;
 use punctual_machine::{Live, Machine};
 use punctual_uapi as uapi;
-use punctual_units::{CpuList, Nanos};
+use punctual_units::CpuList;
 use rustix::mm::{MlockAllFlags, mlockall};
 use rustix::time::ClockId;
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Barrier, Mutex, PoisonError};
 use std::time::SystemTime;
-
-/// Why nothing was measured, or a result could not be written.
-#[derive(Debug, thiserror::Error)]
-pub enum RunError {
-    #[error(transparent)]
-    Usage(#[from] UsageError),
-    #[error("{0}")]
-    Refused(String),
-}
 
 /// `punctual cyclictest WORDS`: prints as cyclictest does. Returns cyclictest's exit code, which is 0 for interrupted
 /// runs as well.
@@ -301,24 +293,4 @@ fn list(live: &Live, path: &str) -> Option<CpuList> {
 /// `Fri, 20 Nov 2026 21:04:11 +0000`.
 fn date(time: SystemTime) -> String {
     httpdate::fmt_http_date(time).replace("GMT", "+0000")
-}
-
-pub(crate) fn warn(what: &str) {
-    // If standard error cannot be written, there is nowhere to report it.
-    let _ = writeln!(io::stderr(), "WARN: {what}");
-}
-
-/// A closed standard output ends nothing: the results may go into files.
-pub(crate) fn print(text: &str) {
-    let mut out = io::stdout().lock();
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-}
-
-/// The earliest time at which a thread can have reached its last cycle.
-pub(crate) fn earliest_end(loops: u64, plan: &Plan, stats: &[Stat]) -> Nanos {
-    let left = plan.threads.iter().zip(stats).map(|(thread, stat)| {
-        let cycles = loops.saturating_sub(stat.cycles.load(Relaxed));
-        thread.interval.0.saturating_mul(cycles)
-    });
-    Nanos(left.min().unwrap_or(0))
 }

@@ -1,8 +1,9 @@
 //! The main thread during the measurement: shows progress, and ends the run.
 
 use crate::options::Options;
+use crate::output::{print, warn};
 use crate::plan::Plan;
-use crate::run::{earliest_end, print};
+use crate::stat::Stat;
 use crate::text;
 use crate::ways::now;
 use crate::worker::{Shared, Start};
@@ -137,7 +138,7 @@ impl<'a> Watch<'a> {
     fn snapshot(&mut self, shared: &Shared) {
         let path = PathBuf::from(format!("/dev/shm/cyclictest{}", std::process::id()));
         if let Err(e) = self.write_snapshot(&path, shared) {
-            crate::run::warn(&format!("{}: {e}", path.display()));
+            warn(&format!("{}: {e}", path.display()));
         }
     }
 
@@ -156,6 +157,15 @@ impl<'a> Watch<'a> {
     }
 }
 
+/// The earliest time at which a thread can have reached its last cycle.
+fn earliest_end(loops: u64, plan: &Plan, stats: &[Stat]) -> Nanos {
+    let left = plan.threads.iter().zip(stats).map(|(thread, stat)| {
+        let cycles = loops.saturating_sub(stat.cycles.load(Relaxed));
+        thread.interval.0.saturating_mul(cycles)
+    });
+    Nanos(left.min().unwrap_or(0))
+}
+
 fn self_lines(options: &Options, plan: &Plan, shared: &Shared) -> String {
     let lines = plan.threads.iter().zip(&shared.stats).enumerate();
     lines.map(|(index, (thread, stat))| text::line(options, index, thread, stat, None)).collect()
@@ -172,7 +182,7 @@ impl Fifo {
     fn new(path: PathBuf) -> Fifo {
         let made = rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, 0o644.into(), 0);
         if let Err(e) = made {
-            crate::run::warn(&format!("-F {}: {e}", path.display()));
+            warn(&format!("-F {}: {e}", path.display()));
         }
         Fifo { path, made: made.is_ok(), open: None }
     }
