@@ -1,9 +1,9 @@
 use crate::cache::Cache;
 use crate::console::{self, Said};
 use crate::error::VmError;
-use crate::fleet::Network;
 use crate::guest::Guest;
 use crate::initramfs;
+use crate::network::Network;
 use crate::qemu::Qemu;
 use crate::tools;
 use rustix::fs::{MemfdFlags, memfd_create};

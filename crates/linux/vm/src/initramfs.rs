@@ -3,10 +3,10 @@
 use crate::cache::Cache;
 use crate::cpio::Archive;
 use crate::error::VmError;
-use crate::fleet::Network;
 use crate::guest::{Disk, Guest};
 use crate::kernel::package_file;
 use crate::modules::{Index, Module};
+use crate::network::Network;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use std::collections::BTreeSet;

@@ -1,9 +1,9 @@
 use crate::backport;
 use crate::cache::Cache;
 use crate::error::VmError;
-use crate::fleet::Network;
 use crate::guest::{Clock, Guest};
 use crate::machine::Machine;
+use crate::network::Network;
 use crate::tools;
 use std::fmt;
 use std::path::{Path, PathBuf};
