@@ -2,20 +2,13 @@ use crate::LoadError;
 use crate::beat::Beat;
 use crate::board::Board;
 use crate::builtin::{self, Builtin, Plan, RunsAs};
-use crate::message::{Hello, Message};
-use crate::settings::ChildConfig;
+use crate::message::{Hello, Message, say};
+use crate::settings::{ChildConfig, EXIT_ARG, HIDDEN_ARG};
 use crate::setup;
 use punctual_units::CpuId;
 use std::ffi::OsString;
-use std::io::Write;
 use std::sync::mpsc;
 use std::thread;
-
-/// The first argument that makes the program a load: pass what follows to [`child_main`].
-pub const HIDDEN_ARG: &str = "__load";
-
-/// What the scheduler load starts and reaps repeatedly.
-pub(crate) const EXIT_ARG: &str = "exit";
 
 /// Exit code of a load that has reported why it failed.
 const FAILED: i32 = 3;
@@ -52,13 +45,6 @@ fn die_loudly() {
         say(&Message::Failed(format!("defect in punctual, please report it: {panic}")));
         std::process::exit(101);
     }));
-}
-
-/// Reports to the parent, if it still exists.
-pub(crate) fn say(message: &Message) {
-    if let Ok(line) = serde_json::to_string(message) {
-        let _ = writeln!(std::io::stdout(), "{line}");
-    }
 }
 
 fn fail(why: &str) -> i32 {

@@ -49,12 +49,12 @@ mod traffic;
 mod wire;
 
 pub use builtin::NAMES;
-pub use child::{HIDDEN_ARG, child_main};
+pub use child::child_main;
 pub use disk::storage;
 pub use error::LoadError;
 pub use load::{Load, LoadWatch, Progress};
 pub use report::not_run;
 pub use serve::{DEFAULT_PORT, ServeEvent, Served, Server, serve};
-pub use settings::LoadSettings;
+pub use settings::{HIDDEN_ARG, LoadSettings};
 pub use spec::{LoadSpec, parse};
 pub use store::{Store, StoreLimits};

@@ -2,6 +2,7 @@
 
 use crate::counter::Counter;
 use serde::{Deserialize, Serialize};
+use std::io::Write;
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -38,6 +39,13 @@ impl Unit {
     /// Bytes, shown as MiB per second.
     pub fn bytes(what: &str) -> Unit {
         Unit { what: what.into(), unit: "MiB/s".into(), scale: 1.0 / f64::from(1 << 20), written: false }
+    }
+}
+
+/// Reports to the parent, if it still exists.
+pub(crate) fn say(message: &Message) {
+    if let Ok(line) = serde_json::to_string(message) {
+        let _ = writeln!(std::io::stdout(), "{line}");
     }
 }
 

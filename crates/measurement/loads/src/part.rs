@@ -1,9 +1,8 @@
 use crate::board::{Board, Slot, now};
 use crate::builtin::named;
-use crate::child::HIDDEN_ARG;
 use crate::message::{self, Hello, Message};
 use crate::proc::{Stat, descendants};
-use crate::settings::ChildConfig;
+use crate::settings::{ChildConfig, HIDDEN_ARG};
 use crate::{LoadError, builtin};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};

@@ -2,6 +2,12 @@ use punctual_units::{CpuList, Nanos};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
+/// The first argument that makes the program a load: pass what follows to [`child_main`](crate::child_main).
+pub const HIDDEN_ARG: &str = "__load";
+
+/// What the scheduler load starts and reaps repeatedly.
+pub(crate) const EXIT_ARG: &str = "exit";
+
 /// Where and within which bounds loads run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoadSettings {
