@@ -2,13 +2,13 @@
 //!
 //! What cannot be written is said once, counted, and tried again with the next checkpoint: measuring goes on.
 
-use crate::keep::RUNS;
 use crate::lines::Lines;
 use crate::notify::Notify;
+use crate::options::Options;
 use crate::own;
-use crate::segment::Open;
+use crate::segment::{self, Ending, Open};
 use crate::state::STATE;
-use punctual_measure::{Cell, Recorder, clocks, steal_ticks};
+use punctual_measure::{Cell, Plan, Recorder, Running, clocks, steal_ticks};
 use punctual_model::{
     BlockMaximum, ContextSample, Event, Reading, Stamp, Watch, WatchBlock, WatchCpu, WatchLine, WatchMaximum, WindowMax,
 };
@@ -21,6 +21,9 @@ use std::sync::Arc;
 
 /// Told what a user should know at once, a line each.
 pub type Tell = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// Free space below which a run directory is not ended.
+const LEAST_FREE: u64 = 512 << 10;
 
 /// The series while it is measured.
 pub(crate) struct Ledger {
@@ -65,6 +68,44 @@ impl Ledger {
     pub fn note(&mut self, text: String) {
         (self.tell)(&text);
         self.lines.push(&WatchLine::Note { real_ns: clocks().real_ns, text });
+    }
+
+    /// Begins a segment.
+    pub fn begin_segment(&mut self, options: &Options, plan: &Plan, running: &Running, explicit: bool) {
+        let base = self.watch.cpus.iter().map(|cpu| (cpu.cpu, (cpu.ran, cpu.skipped))).collect();
+        let open = Open::begin(options, plan, running, explicit, base);
+        self.watch.segment = Some(open.name.clone());
+        self.watch.settings.cpus = plan.cpus.clone();
+        self.segment = Some(open);
+        self.renew = false;
+    }
+
+    /// Is there room to end the segment? Where not, it goes on.
+    pub fn has_room(&self) -> bool {
+        let free = rustix::fs::statvfs(&self.out).ok().map(|stat| stat.f_bavail.saturating_mul(stat.f_frsize));
+        self.watch.disk.failing.is_none() && free.is_none_or(|free| free >= LEAST_FREE)
+    }
+
+    /// Ends the segment: its results become files. What could not be written.
+    pub fn end_segment(&mut self, ending: Ending) -> Option<String> {
+        let mut open = self.segment.take()?;
+        for (cpu, distribution) in &ending.outcome.distributions {
+            let all = distribution.corrected();
+            self.earlier.entry(*cpu).and_modify(|before| before.merge(&all)).or_insert(all);
+        }
+        for result in &ending.outcome.cpus {
+            let (ran, skipped) = open.base.get(&result.cpu).copied().unwrap_or_default();
+            let entry = self.cpu(result.cpu);
+            (entry.ran, entry.skipped) = (ran + result.ran, skipped + result.skipped.unwrap_or(0));
+            entry.released = entry.ran + entry.skipped;
+            entry.release_mono_ns = None;
+        }
+        self.watch.segment = None;
+        let name = open.name.clone();
+        match open.writer.take() {
+            None => Some(format!("{name}: no run directory could be made; its maxima are in the series")),
+            Some(writer) => segment::finish(open, writer, ending).err().map(|e| e.to_string()),
+        }
     }
 
     /// The entry of a CPU, made where it is new.
@@ -241,11 +282,6 @@ impl Ledger {
             "WATCHDOG=1\nSTATUS={max}, {} of {} new maxima explained{failing}",
             self.watch.maxima.explained, self.watch.maxima.seen
         )
-    }
-
-    /// Where run directories are.
-    pub fn runs(&self) -> PathBuf {
-        self.out.join(RUNS)
     }
 }
 

@@ -2,7 +2,6 @@
 
 use crate::error::WatchError;
 use crate::keep;
-use crate::ledger::Ledger;
 use crate::options::Options;
 use punctual_measure::{self as measure, Cell, Outcome, Plan, Running};
 use punctual_model::{Capture, EndedBy, Explained, OwnCost, Phase, PhaseTrace, Run, Tracing};
@@ -20,8 +19,6 @@ const LOAD: &str = "watch";
 const ROOM: Room = Room { segment_bytes: 16 << 10, reserve_bytes: 0, compact: true };
 /// Worst wakeups kept of a CPU.
 pub(crate) const WORST: usize = 8;
-/// Free space below which a run directory is not ended.
-const LEAST_FREE: u64 = 512 << 10;
 
 /// A run directory being measured.
 pub(crate) struct Open {
@@ -53,26 +50,28 @@ pub(crate) struct Ending {
 }
 
 impl Open {
-    /// Begins it. Where the folder cannot be made now, that is tried again with every checkpoint.
-    pub fn begin(ledger: &mut Ledger, options: &Options, plan: &Plan, running: &Running, explicit: bool) {
-        let mut run = proof::new_run(&run_options(options, &ledger.out), plan, explicit);
+    /// Begins it; `base` is what ran and was skipped before. Where the folder cannot be made now, that is tried again with every checkpoint.
+    pub fn begin(
+        options: &Options,
+        plan: &Plan,
+        running: &Running,
+        explicit: bool,
+        base: BTreeMap<CpuId, (u64, u64)>,
+    ) -> Open {
+        let mut run = proof::new_run(&run_options(options), plan, explicit);
         run.machine = proof::facts();
         run.notes.push("a part of a watch: the load is what the machine did anyway".into());
         run.settings.loads = vec![LOAD.into()];
         let mut phase = proof::announced(plan, LOAD, running.start, proof::begun(running, plan.scheduling), None);
         phase.planned_ns = Some(options.segment);
-        let base = ledger.watch.cpus.iter().map(|cpu| (cpu.cpu, (cpu.ran, cpu.skipped))).collect();
         let stamp = measure::clocks().real_ns;
-        let root = free_name(&ledger.runs(), stamp);
+        let root = free_name(&options.out.join(keep::RUNS), stamp);
         let name = format!("{}/{}", keep::RUNS, root.file_name().unwrap_or_default().to_string_lossy());
         let due_mono = running.start + options.segment;
         let mut open = Open { name, root, phase, due_mono, cells: running.cells(), base, writer: None, run, gaps: 0 };
         // Said by the checkpoint that follows, where it fails.
-        let _ = open.create(ledger.sync);
-        ledger.watch.segment = Some(open.name.clone());
-        ledger.watch.settings.cpus = plan.cpus.clone();
-        ledger.segment = Some(open);
-        ledger.renew = false;
+        let _ = open.create(options.sync);
+        open
     }
 
     fn create(&mut self, sync: bool) -> Result<(), rundir::Error> {
@@ -100,37 +99,8 @@ impl Open {
     }
 }
 
-impl Ledger {
-    /// Is there room to end the segment? Where not, it goes on.
-    pub fn has_room(&self) -> bool {
-        let free = rustix::fs::statvfs(&self.out).ok().map(|stat| stat.f_bavail.saturating_mul(stat.f_frsize));
-        self.watch.disk.failing.is_none() && free.is_none_or(|free| free >= LEAST_FREE)
-    }
-
-    /// Ends the segment: its results become files. What could not be written.
-    pub fn end_segment(&mut self, ending: Ending) -> Option<String> {
-        let mut open = self.segment.take()?;
-        for (cpu, distribution) in &ending.outcome.distributions {
-            let all = distribution.corrected();
-            self.earlier.entry(*cpu).and_modify(|before| before.merge(&all)).or_insert(all);
-        }
-        for result in &ending.outcome.cpus {
-            let (ran, skipped) = open.base.get(&result.cpu).copied().unwrap_or_default();
-            let entry = self.cpu(result.cpu);
-            (entry.ran, entry.skipped) = (ran + result.ran, skipped + result.skipped.unwrap_or(0));
-            entry.released = entry.ran + entry.skipped;
-            entry.release_mono_ns = None;
-        }
-        self.watch.segment = None;
-        let name = open.name.clone();
-        match open.writer.take() {
-            None => Some(format!("{name}: no run directory could be made; its maxima are in the series")),
-            Some(writer) => finish(open, writer, ending).err().map(|e| e.to_string()),
-        }
-    }
-}
-
-fn finish(open: Open, mut writer: Writer, ending: Ending) -> Result<(), rundir::Error> {
+/// Its results become files.
+pub(crate) fn finish(open: Open, mut writer: Writer, ending: Ending) -> Result<(), rundir::Error> {
     let Ending { outcome, ended_by, cost, tracing, traced, captures, explained } = ending;
     let mut phase = open.phase;
     phase.end_mono_ns = Some(outcome.end.0);
@@ -156,9 +126,9 @@ fn finish(open: Open, mut writer: Writer, ending: Ending) -> Result<(), rundir::
 }
 
 /// The options of a run like this one.
-fn run_options(options: &Options, out: &Path) -> proof::Options {
+fn run_options(options: &Options) -> proof::Options {
     proof::Options {
-        out: out.to_owned(),
+        out: options.out.clone(),
         command: options.command.clone(),
         policy: options.policy,
         priority: options.priority,

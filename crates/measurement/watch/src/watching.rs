@@ -7,7 +7,7 @@ use crate::lines::Lines;
 use crate::notify::Notify;
 use crate::options::Options;
 use crate::own;
-use crate::segment::{self, Ending, Open, PHASE, WORST};
+use crate::segment::{self, Ending, PHASE, WORST};
 use crate::state;
 use crate::tracer::{Tracer, Watched, Yield};
 use punctual_measure::{Bell, Context, ContextPlan, EngineError, Pace, Plan, Running, Topology, start};
@@ -213,7 +213,7 @@ impl Watching<'_> {
         let running = start(plan.clone()).map_err(|e: EngineError| WatchError::from(e))?;
         {
             let mut ledger = self.ledger();
-            Open::begin(&mut ledger, self.options, &plan, &running, self.choice.explicit);
+            ledger.begin_segment(self.options, &plan, &running, self.choice.explicit);
             ledger.checkpoint();
             ledger.notify.say("READY=1");
         }
