@@ -4,22 +4,10 @@ mod table;
 use crate::figures::Figures;
 use crate::number::count;
 use crate::{date, words};
+pub use page::TextStyle;
 use page::{Page, Tint};
 use punctual_model::{Finding, Judged, Outcome, Recording, Severity, State, Verdict, Worst};
 use punctual_units::{Arrange, Nanos};
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TextStyle {
-    pub color: bool,
-    /// Columns of the terminal; at least 40 are used.
-    pub width: usize,
-}
-
-impl Default for TextStyle {
-    fn default() -> TextStyle {
-        TextStyle { color: false, width: 80 }
-    }
-}
 
 const WORST_SHOWN: usize = 3;
 const FINDINGS_SHOWN: usize = 5;

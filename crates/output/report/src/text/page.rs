@@ -1,7 +1,19 @@
 //! Lines for a terminal: cleaned, wrapped, coloured.
 
-use super::TextStyle;
 use crate::{clean, number};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TextStyle {
+    pub color: bool,
+    /// Columns of the terminal; at least 40 are used.
+    pub width: usize,
+}
+
+impl Default for TextStyle {
+    fn default() -> TextStyle {
+        TextStyle { color: false, width: 80 }
+    }
+}
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Tint {
