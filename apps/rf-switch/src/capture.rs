@@ -1,10 +1,10 @@
 //! Edges with the kernel's time stamps: from an input wired to the transmitter's line, or from the tracepoint
 //! gpio:gpio_value.
 
-use crate::daemon::say;
 use crate::error::Error;
 use crate::ook::{EdgeAt, OokWriter, Written};
 use crate::options::Capture;
+use crate::print::say;
 use punctual_gpio::{Edge, Edges, Event, EventClock, Line, MOST_BUFFERED, Tally};
 use punctual_journal::Journal;
 use punctual_rt::monotonic;

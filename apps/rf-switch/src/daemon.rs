@@ -4,6 +4,7 @@ use crate::error::Error;
 use crate::fifo;
 use crate::ook::{EdgeAt, OokWriter};
 use crate::options::Options;
+use crate::print::{print, say};
 use crate::report::{Phase, Report};
 use crate::station::Station;
 use crate::waveform::Waveform;
@@ -39,16 +40,6 @@ impl Signals {
             Waited::TimedOut => None,
         }
     }
-}
-
-/// Prints to stdout, ignoring errors: the reader may have gone.
-pub fn print(text: &str) {
-    let _ = std::io::stdout().write_all(text.as_bytes());
-}
-
-/// Prints a line to stderr, ignoring errors.
-pub fn say(line: &str) {
-    let _ = writeln!(std::io::stderr(), "rf-switch: {line}");
 }
 
 pub fn greet(station: &Station, where_from: &str) {

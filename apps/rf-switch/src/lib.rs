@@ -23,6 +23,7 @@ pub mod lateness;
 pub mod ook;
 pub mod options;
 pub mod pending;
+pub mod print;
 pub mod report;
 pub mod rtl433;
 pub mod start;
@@ -47,18 +48,18 @@ pub const HELP: &str = include_str!("help.txt");
 pub fn run(words: impl IntoIterator<Item = OsString>) -> Result<(), Error> {
     let options = options::parse(words)?;
     match &options.what {
-        What::Help => daemon::print(HELP),
-        What::Version => daemon::print(concat!("rf-switch ", env!("CARGO_PKG_VERSION"), "\n")),
+        What::Help => print::print(HELP),
+        What::Version => print::print(concat!("rf-switch ", env!("CARGO_PKG_VERSION"), "\n")),
         What::Stamp(codes) => {
             for code in codes {
-                daemon::print(&format!("{}\n", command::Command { code: *code, stamp: Some(monotonic()) }));
+                print::print(&format!("{}\n", command::Command { code: *code, stamp: Some(monotonic()) }));
             }
         }
         What::LatenessTable => {
             let rows = lateness::table(&lateness::ROWS, &options.timing)?;
-            daemon::print(&lateness::text(&rows, options.json));
+            print::print(&lateness::text(&rows, options.json));
         }
-        What::Decode(path) => daemon::print(&rtl433::table(&rtl433::decode(path)?, options.json)),
+        What::Decode(path) => print::print(&rtl433::table(&rtl433::decode(path)?, options.json)),
         What::Daemon => daemon::daemon(&options, &daemon::Signals::block()?)?,
         What::OneShot(codes) => daemon::one_shot(&options, codes, &daemon::Signals::block()?)?,
         What::Trial(loads) => trial::trial(&options, loads, &daemon::Signals::block()?)?,

@@ -13,7 +13,7 @@ fn main() -> ExitCode {
     match punctual_rf_switch::run(words) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            punctual_rf_switch::daemon::say(&error.to_string());
+            punctual_rf_switch::print::say(&error.to_string());
             ExitCode::from(error.code())
         }
     }

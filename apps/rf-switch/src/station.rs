@@ -3,12 +3,12 @@
 
 use crate::capture::{Captured, Capturing};
 use crate::command::{Command, Decoder};
-use crate::daemon::say;
 use crate::error::Error;
 use crate::intake::{Board, Intake, Sink};
 use crate::ook::OokWriter;
 use crate::options::{Capture, Options};
 use crate::pending::Pending;
+use crate::print::say;
 use crate::start::{Started, start};
 use crate::tap::Tap;
 use crate::tell::Teller;

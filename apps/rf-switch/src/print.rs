@@ -1,0 +1,13 @@
+//! Standard output and standard error.
+
+use std::io::Write;
+
+/// Prints to stdout, ignoring errors: the reader may have gone.
+pub fn print(text: &str) {
+    let _ = std::io::stdout().write_all(text.as_bytes());
+}
+
+/// Prints a line to stderr, ignoring errors.
+pub fn say(line: &str) {
+    let _ = writeln!(std::io::stderr(), "rf-switch: {line}");
+}
