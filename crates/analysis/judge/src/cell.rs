@@ -1,10 +1,10 @@
 //! A cell, one phase on one CPU: its samples and their trustworthiness.
 
-use crate::doubt::Doubt;
+use crate::doubt::{Doubt, cpus};
 use crate::late::Late;
 use punctual_model::{Blur, Distribution, Phase, Recording, Run, Worst};
 use punctual_units::{CpuId, Histogram, bin_index, bin_low};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 const MICRO: u64 = 1_000;
 
@@ -67,12 +67,6 @@ pub(crate) fn cells<'a>(recording: &'a Recording, doubts: &[Doubt]) -> Vec<Cell<
         }
     }
     cells
-}
-
-/// The CPUs a phase measured, was to measure, or has samples of.
-pub(crate) fn cpus(recording: &Recording, phase: &Phase) -> BTreeSet<CpuId> {
-    let recorded = recording.distributions.keys().filter(|(id, _)| *id == phase.id).map(|&(_, cpu)| cpu);
-    phase.cpus.iter().map(|c| c.cpu).chain(recording.run.settings.cpus.iter()).chain(recorded).collect()
 }
 
 fn samples<'a>(

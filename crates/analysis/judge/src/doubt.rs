@@ -1,11 +1,10 @@
 //! Reasons why a run, a phase or a CPU cannot pass: those recorded in the run, and those found here.
 
-use crate::cell;
 use crate::late::Late;
 use crate::virtual_cpus;
 use punctual_model::{CpuResult, EndedBy, Event, Kind, Phase, Problem, ProblemKind, Recording, Run, Worst};
 use punctual_units::{CpuId, CpuList, Histogram, Nanos};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) struct Doubt {
     /// `None`: the whole run.
@@ -33,7 +32,7 @@ pub(crate) fn doubts(recording: &Recording) -> Vec<Doubt> {
         doubts.extend(phase.problems.iter().map(|p| of_phase(phase, None, p.kind, p.text.clone())));
         doubts.extend(phase_doubts(run, phase));
         doubts.extend(ended_by_user(recording, phase));
-        let cpus = cell::cpus(recording, phase);
+        let cpus = cpus(recording, phase);
         if cpus.is_empty() {
             doubts.push(of_phase(phase, None, ProblemKind::Storage, "no CPU was measured in this phase".into()));
         }
@@ -46,6 +45,12 @@ pub(crate) fn doubts(recording: &Recording) -> Vec<Doubt> {
         Doubt { about_samples: false, ..of_run(ProblemKind::Storage, text) }
     }));
     doubts
+}
+
+/// The CPUs a phase measured, was to measure, or has samples of.
+pub(crate) fn cpus(recording: &Recording, phase: &Phase) -> BTreeSet<CpuId> {
+    let recorded = recording.distributions.keys().filter(|(id, _)| *id == phase.id).map(|&(_, cpu)| cpu);
+    phase.cpus.iter().map(|c| c.cpu).chain(recording.run.settings.cpus.iter()).chain(recorded).collect()
 }
 
 fn of_run(kind: ProblemKind, text: String) -> Doubt {
