@@ -2,20 +2,19 @@
 
 use crate::Error;
 use crate::appended::append_whole;
+use crate::bench_reader::LARGEST;
 use crate::files;
 use crate::finished::write_manifest;
 use crate::layout::{self, FileSum};
 use crate::segment;
 use crate::text::pretty;
 use crate::writer::make_empty_folder;
-use punctual_model::{Bench, BenchLog, BenchPlan, BenchRecord, Kind, Recording, Run};
+use punctual_model::{Bench, BenchLog, BenchPlan, BenchRecord, Kind, Run};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{Seek, SeekFrom};
 use std::path::{Path, PathBuf};
-
-const LARGEST: u64 = 1 << 30;
 
 /// A run directory of a benchmark being written; locked (flock(2)) while this lives.
 pub struct BenchWriter {
@@ -156,41 +155,6 @@ fn open_log(path: &Path, whole: u64) -> Result<File, Error> {
     file.set_len(whole).map_err(Error::io("cut", path))?;
     file.seek(SeekFrom::Start(whole)).map_err(Error::io("seek in", path))?;
     Ok(file)
-}
-
-pub(crate) fn read_bench(recording: &mut Recording, root: &Path, sum: Option<FileSum>) {
-    if recording.run.kind != Kind::Bench {
-        return;
-    }
-    let written = sum.and_then(|sum| {
-        let content = files::read(&root.join(layout::BENCH), LARGEST).ok()?;
-        if files::sum(&content) == sum { serde_json::from_slice::<Bench>(&content).ok() } else { None }
-    });
-    if sum.is_some() && written.is_none() {
-        recording.damage.push("bench.json: its checksum does not hold; read from bench.jsonl instead".into());
-    }
-    recording.bench = match written {
-        Some(bench) => Some(bench),
-        None => read_log(recording, &root.join(layout::BENCH_LOG)),
-    };
-    recording.events = recording.bench.as_ref().map(Bench::events).unwrap_or_default();
-}
-
-fn read_log(recording: &mut Recording, path: &Path) -> Option<Bench> {
-    let content = match files::read(path, LARGEST) {
-        Ok(content) => content,
-        Err(e) => {
-            recording.damage.push(e.to_string());
-            return None;
-        }
-    };
-    let (records, _, torn) = segment::decode_until(&content);
-    recording.damage.extend(torn.map(|what| format!("bench.jsonl: {what}")));
-    let bench = BenchLog::of(records).map(Bench::of);
-    if bench.is_none() {
-        recording.damage.push("bench.jsonl: it does not begin with a plan; left out".into());
-    }
-    bench
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@
 
 mod appended;
 mod bench;
+mod bench_reader;
 mod brief;
 mod error;
 mod events;

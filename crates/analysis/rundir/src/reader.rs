@@ -45,7 +45,7 @@ fn read_as(root: &Path, detail: Detail) -> Result<Recording, Error> {
     let check = |name: &str| manifest.as_ref().and_then(|m| m.files.get(name).copied());
     read_distributions(&mut recording, root, &check);
     read_lists(&mut recording, root, &check, segments.events, detail);
-    crate::bench::read_bench(&mut recording, root, check(layout::BENCH));
+    crate::bench_reader::read_bench(&mut recording, root, check(layout::BENCH));
     if manifest.is_none() {
         add_running(&mut recording, root, segments);
     }

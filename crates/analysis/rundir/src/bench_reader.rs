@@ -1,0 +1,45 @@
+//! Reads the benchmark of a run directory: its results, or those of its log if there are none.
+
+use crate::files;
+use crate::layout::{self, FileSum};
+use crate::segment;
+use punctual_model::{Bench, BenchLog, Kind, Recording};
+use std::path::Path;
+
+/// Largest log of a benchmark.
+pub(crate) const LARGEST: u64 = 1 << 30;
+
+pub(crate) fn read_bench(recording: &mut Recording, root: &Path, sum: Option<FileSum>) {
+    if recording.run.kind != Kind::Bench {
+        return;
+    }
+    let written = sum.and_then(|sum| {
+        let content = files::read(&root.join(layout::BENCH), LARGEST).ok()?;
+        if files::sum(&content) == sum { serde_json::from_slice::<Bench>(&content).ok() } else { None }
+    });
+    if sum.is_some() && written.is_none() {
+        recording.damage.push("bench.json: its checksum does not hold; read from bench.jsonl instead".into());
+    }
+    recording.bench = match written {
+        Some(bench) => Some(bench),
+        None => read_log(recording, &root.join(layout::BENCH_LOG)),
+    };
+    recording.events = recording.bench.as_ref().map(Bench::events).unwrap_or_default();
+}
+
+fn read_log(recording: &mut Recording, path: &Path) -> Option<Bench> {
+    let content = match files::read(path, LARGEST) {
+        Ok(content) => content,
+        Err(e) => {
+            recording.damage.push(e.to_string());
+            return None;
+        }
+    };
+    let (records, _, torn) = segment::decode_until(&content);
+    recording.damage.extend(torn.map(|what| format!("bench.jsonl: {what}")));
+    let bench = BenchLog::of(records).map(Bench::of);
+    if bench.is_none() {
+        recording.damage.push("bench.jsonl: it does not begin with a plan; left out".into());
+    }
+    bench
+}
