@@ -3,6 +3,9 @@
 use crate::info::TraceError;
 use std::io::{Read, Seek, SeekFrom};
 
+/// Largest section read. The format files of all events of a large kernel are about 4 MiB.
+pub(crate) const MOST: usize = 16 << 20;
+
 pub(crate) struct Input<R> {
     inner: R,
     format: &'static str,

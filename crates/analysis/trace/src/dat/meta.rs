@@ -1,16 +1,22 @@
 //! Sections of a trace.dat, common to both versions (Documentation/trace-cmd/trace-cmd.dat.v7.5.txt).
 
-use super::symbols::At;
+use super::unpack::Codec;
 use crate::Options;
 use crate::info::{Damage, Format, Place, TimeBase, TraceError, TraceInfo};
-use crate::input::Input;
+use crate::input::{Input, MOST};
 use crate::raw::{Decoder, Layout};
 use std::io::{Cursor, Read, Seek};
 
-/// Largest section read. The format files of all events of a large kernel are about 4 MiB.
-pub(crate) const MOST: usize = 16 << 20;
 /// Maximum number of event systems, and of formats in each.
 const FORMATS: u32 = 1 << 16;
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum At {
+    /// Plain text.
+    Text { at: u64, size: u64 },
+    /// A section of version 7, which holds a size and the text.
+    Section { at: u64, codec: Codec },
+}
 
 pub(crate) struct Meta {
     pub(crate) layout: Layout,

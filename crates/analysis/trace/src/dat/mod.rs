@@ -42,7 +42,7 @@ struct DatSource<R> {
     order: BinaryHeap<Reverse<(u64, usize)>>,
     tsc: Option<Tsc>,
     /// `None` once they are read.
-    symbols: Option<symbols::At>,
+    symbols: Option<meta::At>,
     last: Option<u64>,
     pending: VecDeque<Event>,
     overrun: Option<u64>,

@@ -1,19 +1,11 @@
 //! Kernel symbols of a trace.dat. Read only when the first address occurs, since they are most of a small file.
 
-use super::unpack::Codec;
+use super::meta::At;
 use super::v7;
 use crate::info::TraceError;
 use crate::input::Input;
 use crate::raw::Symbols;
 use std::io::{Read, Seek};
-
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum At {
-    /// Plain text.
-    Text { at: u64, size: u64 },
-    /// A section of version 7, which holds a size and the text.
-    Section { at: u64, codec: Codec },
-}
 
 /// Damaged parts are left out.
 pub(super) fn load<R: Read + Seek>(at: At, input: &mut Input<R>, symbols: &mut Symbols) -> Result<(), TraceError> {

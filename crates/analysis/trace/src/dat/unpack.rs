@@ -1,5 +1,5 @@
-use super::meta::MOST;
 use crate::info::TraceError;
+use crate::input::MOST;
 use ruzstd::decoding::StreamingDecoder;
 use std::io::{Cursor, Read};
 

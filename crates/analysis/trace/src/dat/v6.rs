@@ -1,9 +1,8 @@
 //! trace.dat version 6: sections in a fixed order (trace-cmd.dat.v6.5.txt).
 
-use super::meta::{BUFFER, Buffer, DONE, MOST, Meta};
-use super::symbols::At;
+use super::meta::{At, BUFFER, Buffer, DONE, Meta};
 use crate::info::{Damage, Place, TraceError};
-use crate::input::Input;
+use crate::input::{Input, MOST};
 use std::io::{Read, Seek};
 
 pub(super) const CPUS: u32 = 8192;

@@ -1,11 +1,10 @@
 //! trace.dat version 7: sections found through linked lists of options (trace-cmd.dat.v7.5.txt).
 
-use super::meta::{self, Buffer, MOST, Meta, unpacked};
-use super::symbols::At;
+use super::meta::{self, At, Buffer, Meta, unpacked};
 use super::unpack::Codec;
 use super::v6::CPUS;
 use crate::info::{Damage, Place, TraceError};
-use crate::input::Input;
+use crate::input::{Input, MOST};
 use std::io::{Cursor, Read, Seek};
 
 /// Maximum number of option sections; a longer chain is a cycle.

@@ -3,9 +3,9 @@
 use super::FORMAT;
 use super::attr::{Attr, Attrs};
 use crate::dat::MAGIC as TRACING;
-use crate::dat::meta::{MOST, Meta, unpacked};
+use crate::dat::meta::{Meta, unpacked};
 use crate::info::{Damage, Place, TraceError};
-use crate::input::Input;
+use crate::input::{Input, MOST};
 use crate::raw::Layout;
 use std::io::{Read, Seek};
 

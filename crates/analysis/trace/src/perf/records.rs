@@ -1,9 +1,8 @@
 //! The records of a perf.data in order, including compressed ones.
 
 use super::packed::Packed;
-use crate::dat::meta::MOST;
 use crate::info::{Damage, Place, TraceInfo};
-use crate::input::Input;
+use crate::input::{Input, MOST};
 use crate::raw::Layout;
 use std::io::{Read, Seek};
 

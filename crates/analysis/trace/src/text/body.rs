@@ -23,14 +23,8 @@ pub(crate) struct Bodies {
     pub(crate) keep: bool,
 }
 
-#[derive(Clone, Copy)]
-pub(crate) struct Line {
-    pub tid: i32,
-    pub comm: Option<crate::words::Comm>,
-}
-
 impl Bodies {
-    pub(crate) fn read(&mut self, body: &[u8], line: Line) -> Body {
+    pub(crate) fn read(&mut self, body: &[u8], line: sched::Line) -> Body {
         let body = trim(body);
         if let Some((name, rest)) = event_name(body) {
             return self.named(name, skip_spaces(rest));

@@ -1,9 +1,10 @@
 //! The state kept while reading lines; turns lines into events and puts them in order.
 
-use super::body::{Bodies, Body, Line};
+use super::body::{Bodies, Body};
 use super::header::{self, Header};
 use super::names::Names;
 use super::prefix::{Front, Prefix, Style, front};
+use super::sched::Line;
 use super::{loss, mend, restart, rtla, scan};
 use crate::Options;
 use crate::event::{Event, Kind};

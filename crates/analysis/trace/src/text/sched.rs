@@ -1,10 +1,15 @@
 //! Scheduler events in text traces, in the kernel's form and in trace-cmd's.
 
-use super::body::Line;
 use super::prefix::comm_pid;
 use super::scan::{comm_until, field, find, number, signed, skip_spaces, split, trim, whole, whole_i32, word};
 use crate::event::{Delay, Kind};
 use crate::words::{Comm, Task, TaskState};
+
+#[derive(Clone, Copy)]
+pub(crate) struct Line {
+    pub tid: i32,
+    pub comm: Option<Comm>,
+}
 
 /// `None`: not a scheduler event; `Some(None)`: one with missing fields.
 pub(crate) fn read(name: &[u8], s: &[u8]) -> Option<Option<Kind>> {
