@@ -2,6 +2,8 @@ use crate::bins::Bins;
 use punctual_model::{LostKind, MachineFacts, Series};
 use punctual_units::{Histogram, Scheduling};
 
+pub(crate) const MOST_THREADS: u32 = 4_096;
+
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Found {
     /// More specific than [`crate::Format`].

@@ -1,8 +1,7 @@
 //! Histograms as CSV: a row per bin; the first column is the bin, then a column per CPU.
 
 use crate::bins::{Bins, MOST_BINS};
-use crate::block::{Beyond, Block, Found, Loss, Samples, Thread};
-use crate::cyclictest::MOST_THREADS;
+use crate::block::{Beyond, Block, Found, Loss, MOST_THREADS, Samples, Thread};
 use crate::text::Lines;
 use crate::{Options, Unit, number};
 use punctual_model::LostKind;

@@ -16,8 +16,6 @@ use live::{Live, Tool};
 use punctual_model::LostKind;
 use verbose::Verbose;
 
-pub(crate) const MOST_THREADS: u32 = 4_096;
-
 pub(crate) struct Reader {
     unit_given: bool,
     unit: Unit,

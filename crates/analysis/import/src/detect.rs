@@ -1,44 +1,10 @@
 //! Detects formats by content; the file name is only a hint where the content is inconclusive.
 
+use crate::format::Format;
 use crate::mend;
 use crate::raw;
 
 pub(crate) const HEAD: usize = 64 << 10;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// Text of cyclictest, cyclicdeadline or jitterdebugger: histogram, live rows, `-v`.
-    Cyclictest,
-    /// JSON of rt-tests (cyclictest, cyclicdeadline, oslat) or of jitterdebugger.
-    Json,
-    /// A histogram as CSV: a row per bin, a column per CPU.
-    Csv,
-    /// Text of rtla timerlat, osnoise and hwnoise.
-    Rtla,
-    JitterdebuggerRaw,
-    /// Times and temperatures of the N-queens benchmark as CSV.
-    NQueens,
-}
-
-impl Format {
-    pub const ALL: [Format; 6] =
-        [Format::Cyclictest, Format::Json, Format::Csv, Format::Rtla, Format::JitterdebuggerRaw, Format::NQueens];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Format::Cyclictest => "cyclictest",
-            Format::Json => "json",
-            Format::Csv => "csv",
-            Format::Rtla => "rtla",
-            Format::JitterdebuggerRaw => "jitterdebugger-raw",
-            Format::NQueens => "nqueens",
-        }
-    }
-
-    pub(crate) fn names() -> String {
-        Format::ALL.map(Format::name).join(", ")
-    }
-}
 
 /// The format of a file that begins with `head`; `None` if unknown.
 pub(crate) fn detect(name: &str, head: &[u8]) -> Option<Format> {

@@ -1,4 +1,4 @@
-use crate::detect::Format;
+use crate::format::Format;
 use std::io;
 
 #[derive(Debug, thiserror::Error)]

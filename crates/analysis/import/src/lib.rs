@@ -29,6 +29,7 @@ mod cyclictest;
 mod date;
 mod detect;
 mod error;
+mod format;
 mod json;
 mod lines;
 mod mend;
@@ -40,8 +41,8 @@ mod settle;
 mod text;
 
 pub use assemble::recording;
-pub use detect::Format;
 pub use error::Error;
+pub use format::Format;
 
 use block::Found;
 use lines::Counted;

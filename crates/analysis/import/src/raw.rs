@@ -1,8 +1,7 @@
 //! jitterdebugger's samples.raw: packed little-endian records of CPU (32 bits), wakeup time (two longs) and latency (64
 //! bits): 28 bytes, or 20 from 32-bit machines (jitterdebugger.h, `struct latency_sample`).
 
-use crate::block::{Beyond, Block, Found, Loss, Samples, Skips, Thread};
-use crate::cyclictest::MOST_THREADS;
+use crate::block::{Beyond, Block, Found, Loss, MOST_THREADS, Samples, Skips, Thread};
 use crate::lines::Counted;
 use crate::number;
 use crate::{Error, Options, Unit};

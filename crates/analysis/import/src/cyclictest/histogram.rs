@@ -1,7 +1,6 @@
-use super::MOST_THREADS;
 use super::live::Facts;
 use crate::bins::{Bins, MOST_BINS};
-use crate::block::{Beyond, Block, Loss, Samples, Thread};
+use crate::block::{Beyond, Block, Loss, MOST_THREADS, Samples, Thread};
 use crate::number;
 use punctual_model::LostKind;
 

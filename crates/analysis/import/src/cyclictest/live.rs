@@ -1,9 +1,8 @@
 //! Live rows: `T: 0 (22445) P:95 I:200 C:   9878 Min:     10 Act:   52 Avg:   35 Max:    4952`; a log has many per
 //! thread.
 
-use super::MOST_THREADS;
 use super::verbose::Verbose;
-use crate::block::{Beyond, Block, Loss, Samples, Skips, Thread};
+use crate::block::{Beyond, Block, Loss, MOST_THREADS, Samples, Skips, Thread};
 use crate::cmdline::Command;
 use crate::number;
 use punctual_model::{LostKind, Series};

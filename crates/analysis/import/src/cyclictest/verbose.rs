@@ -1,8 +1,7 @@
 //! `-v`: a row per wakeup, `       0:       0:      49` (thread, cycle, latency); may be gigabytes.
 
-use super::MOST_THREADS;
 use super::live::Facts;
-use crate::block::{Beyond, Block, Loss, Samples, Thread};
+use crate::block::{Beyond, Block, Loss, MOST_THREADS, Samples, Thread};
 use crate::number;
 use punctual_model::LostKind;
 use punctual_units::Histogram;

@@ -1,7 +1,6 @@
 use crate::bins::Bins;
-use crate::block::{Beyond, Loss, Samples, Skips, Thread};
+use crate::block::{Beyond, Loss, MOST_THREADS, Samples, Skips, Thread};
 use crate::cmdline::Command;
-use crate::cyclictest::MOST_THREADS;
 use crate::number;
 use crate::{Options, Unit};
 use punctual_model::LostKind;

@@ -1,7 +1,6 @@
 use super::Kind;
 use crate::bins::{Bins, MOST_BINS};
-use crate::block::{Beyond, Block, Loss, Samples, Skips, Thread};
-use crate::cyclictest::MOST_THREADS;
+use crate::block::{Beyond, Block, Loss, MOST_THREADS, Samples, Skips, Thread};
 use crate::number;
 use crate::{Options, Unit};
 use punctual_model::LostKind;

@@ -2,8 +2,7 @@
 
 use super::Kind;
 use crate::Options;
-use crate::block::{Beyond, Block, Loss, Samples, Thread};
-use crate::cyclictest::MOST_THREADS;
+use crate::block::{Beyond, Block, Loss, MOST_THREADS, Samples, Thread};
 use crate::number;
 use punctual_model::{LostKind, Series};
 
