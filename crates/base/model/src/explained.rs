@@ -14,6 +14,23 @@ pub struct Scheduled {
     pub prio: Option<i32>,
 }
 
+impl Scheduled {
+    /// A thread in words: `multipathd (RR 99, pid 144)`. One without a name, or with a blank one, is `a thread`.
+    pub fn thread(&self, comm: Option<&str>, tid: Option<i32>) -> String {
+        let name = comm.filter(|name| !name.trim().is_empty()).unwrap_or("a thread");
+        let prio = match (self.policy.as_deref(), self.prio) {
+            (Some("OTHER" | "BATCH"), Some(nice)) => format!("nice {nice}, "),
+            (Some(policy), Some(prio)) if policy != "IDLE" => format!("{policy} {prio}, "),
+            (Some(policy), _) => format!("{policy}, "),
+            (None, _) => String::new(),
+        };
+        match tid {
+            Some(tid) => format!("{name} ({prio}pid {tid})"),
+            None => name.to_owned(),
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cause {
@@ -272,5 +289,14 @@ mod tests {
         let read: Explained = serde_json::from_str(LINE).unwrap();
         assert_eq!(read.victim.scheduled, Scheduled { policy: Some("FIFO".into()), prio: Some(80) });
         assert_eq!(serde_json::to_string(&read).unwrap(), LINE);
+    }
+
+    #[test]
+    fn a_thread_without_a_name_or_with_a_blank_one_is_a_thread() {
+        let scheduled = |policy: &str, prio| Scheduled { policy: Some(policy.into()), prio };
+        assert_eq!(scheduled("RR", Some(99)).thread(Some("multipathd"), Some(144)), "multipathd (RR 99, pid 144)");
+        assert_eq!(scheduled("OTHER", Some(5)).thread(Some(" "), Some(7)), "a thread (nice 5, pid 7)");
+        assert_eq!(scheduled("IDLE", Some(0)).thread(None, Some(7)), "a thread (IDLE, pid 7)");
+        assert_eq!(Scheduled::default().thread(Some(""), None), "a thread");
     }
 }

@@ -1,10 +1,10 @@
 //! What CPUs did at times that somebody else knows to matter.
 
+use super::Facts;
 use super::cpu::Cpu;
 use super::machine::Machine;
 use super::piece::pieces;
 use super::timeline::lane;
-use super::{Facts, sentences};
 use punctual_model::{Span, SpanKind};
 use punctual_trace::Event;
 use punctual_units::CpuId;
@@ -78,10 +78,7 @@ impl Activity {
 /// A span's name for people: `local_timer`, `NET_RX`, `NMI`, `stress-ng (FIFO 99, pid 712)`.
 pub(crate) fn name(span: &Span) -> String {
     match span.kind {
-        SpanKind::Task => {
-            let comm = (!span.label.is_empty()).then_some(span.label.as_str());
-            sentences::who(comm, &span.scheduled, span.tid)
-        }
+        SpanKind::Task => span.scheduled.thread(Some(&span.label), span.tid),
         SpanKind::Nmi => "NMI".to_owned(),
         SpanKind::Idle => "idle: the reading thread was stopped".to_owned(),
         SpanKind::Unknown => "not covered by the trace".to_owned(),

@@ -5,21 +5,6 @@ use super::machine::Machine;
 use punctual_model::{Cause, Class, Confidence, CulpritGroup as Group, Cycle, Scheduled, Victim};
 use punctual_units::Nanos;
 
-/// `multipathd (RR 99, pid 144)`.
-pub(super) fn who(comm: Option<&str>, scheduled: &Scheduled, tid: Option<i32>) -> String {
-    let name = comm.unwrap_or("a thread");
-    let prio = match (scheduled.policy.as_deref(), scheduled.prio) {
-        (Some("OTHER" | "BATCH"), Some(nice)) => format!("nice {nice}, "),
-        (Some(policy), Some(prio)) if policy != "IDLE" => format!("{policy} {prio}, "),
-        (Some(policy), _) => format!("{policy}, "),
-        (None, _) => String::new(),
-    };
-    match tid {
-        Some(tid) => format!("{name} ({prio}pid {tid})"),
-        None => name.to_owned(),
-    }
-}
-
 /// The verdict on one late wakeup: its main cause and what to do.
 pub(super) fn verdict(victim: &Victim) -> String {
     let late = format!("CPU{} {} late", victim.cpu, Nanos(victim.latency_ns));
@@ -34,7 +19,7 @@ pub(super) fn verdict(victim: &Victim) -> String {
 }
 
 fn happened(cause: &Cause, part: &str) -> String {
-    let who = who(cause.comm.as_deref(), &cause.scheduled, cause.tid);
+    let who = cause.scheduled.thread(cause.comm.as_deref(), cause.tid);
     let what = cause.what.as_deref().unwrap_or("interrupts");
     match (cause.class, cause.tid) {
         (Class::HigherPriority, _) => format!("{who} ran {part}"),
@@ -111,8 +96,10 @@ pub(super) fn cycle(cycle: &Cycle) -> String {
         text += &format!("; {}", happened(cause, &part));
     }
     if let Some(blocked) = cycle.blocked.iter().max_by_key(|blocked| blocked.ns) {
-        let who = who(blocked.comm.as_deref(), &Scheduled::default(), blocked.woken_by);
-        let who = if blocked.woken_by.is_some() { who } else { "an interrupt".to_owned() };
+        let who = match blocked.woken_by {
+            Some(tid) => Scheduled::default().thread(blocked.comm.as_deref(), Some(tid)),
+            None => "an interrupt".to_owned(),
+        };
         text += &format!("; blocked {} until {who} woke it", Nanos(blocked.ns));
         if blocked.inverted == Some(true) {
             text += ", a thread of lower priority: if that held a lock, a priority inversion";

@@ -1,4 +1,4 @@
-use punctual_model::{Cause, Class, Explained, Recording, Scheduled, Timeline, Victim};
+use punctual_model::{Cause, Class, Explained, Recording, Timeline, Victim};
 use punctual_units::Nanos;
 
 pub(crate) fn class(class: Class) -> &'static str {
@@ -23,32 +23,17 @@ pub(crate) fn class(class: Class) -> &'static str {
     }
 }
 
-/// `multipathd (RR 99, pid 195)`
-pub(crate) fn thread(comm: Option<&str>, scheduled: &Scheduled, tid: Option<i32>) -> String {
-    let name = comm.filter(|name| !name.trim().is_empty()).unwrap_or("a thread");
-    let prio = match (scheduled.policy.as_deref(), scheduled.prio) {
-        (Some("OTHER" | "BATCH"), Some(nice)) => format!("nice {nice}, "),
-        (Some(policy), Some(prio)) if policy != "IDLE" => format!("{policy} {prio}, "),
-        (Some(policy), _) => format!("{policy}, "),
-        (None, _) => String::new(),
-    };
-    match tid {
-        Some(tid) => format!("{name} ({prio}pid {tid})"),
-        None => name.to_owned(),
-    }
-}
-
 /// What a cause names; its class if it names nothing.
 pub(crate) fn culprit(cause: &Cause) -> String {
     match (cause.tid, &cause.comm, &cause.what) {
         (None, None, Some(what)) => what.clone(),
         (None, None, None) => class(cause.class).to_owned(),
-        (tid, comm, _) => thread(comm.as_deref(), &cause.scheduled, tid),
+        (tid, comm, _) => cause.scheduled.thread(comm.as_deref(), tid),
     }
 }
 
 pub(crate) fn victim(victim: &Victim) -> String {
-    thread(victim.comm.as_deref(), &victim.scheduled, victim.tid)
+    victim.scheduled.thread(victim.comm.as_deref(), victim.tid)
 }
 
 /// Notes below a picture: what was joined or left out, and what the trace lacks.

@@ -129,7 +129,7 @@ impl<'a> Bars<'a> {
 
 pub fn name(span: &Span) -> String {
     match span.kind {
-        SpanKind::Task => causes::thread(Some(&span.label), &span.scheduled, span.tid),
+        SpanKind::Task => span.scheduled.thread(Some(&span.label), span.tid),
         SpanKind::Idle => "idle".to_owned(),
         SpanKind::Unknown => "not traced".to_owned(),
         SpanKind::Nmi => "NMI".to_owned(),

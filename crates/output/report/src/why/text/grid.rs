@@ -29,7 +29,7 @@ impl<'a> Grid<'a> {
             let ns = span.end_ns.saturating_sub(span.start_ns);
             match threads.iter_mut().find(|(tid, ..)| *tid == span.tid) {
                 Some(known) => known.2 = known.2.saturating_add(ns),
-                None => threads.push((span.tid, causes::thread(Some(&span.label), &span.scheduled, span.tid), ns)),
+                None => threads.push((span.tid, span.scheduled.thread(Some(&span.label), span.tid), ns)),
             }
         }
         threads.arrange_by_key(|thread| std::cmp::Reverse(thread.2));
