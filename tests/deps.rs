@@ -37,7 +37,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("formats", &["units", "model", "trace", "report"]),
     ("references", &[]),
     ("remote", &["model"]),
-    ("report", &["units", "model", "stats", "references"]),
+    ("report", &["units", "model", "stats", "fix", "references"]),
     ("history", &["units", "model", "stats"]),
     (
         "proof",

@@ -3,10 +3,9 @@
 use super::args::ExplainArgs;
 use super::found::Found;
 use super::trace;
-use crate::{new_file, terminal};
-use punctual_explain::{Explanation, Timeline};
+use crate::new_file;
 use punctual_formats::{BundleHead, Written, bundle};
-use punctual_report::{TextStyle, explanation_html, timeline_text};
+use punctual_report::explanation_html;
 use std::path::Path;
 
 const NOT_KEPT: &str = "no trace was kept: leave out --task, or record with trace-cmd and explain that file";
@@ -41,16 +40,6 @@ pub fn files(args: &ExplainArgs, found: &Found) -> Result<(), String> {
         }
     }
     Ok(())
-}
-
-/// The timeline of the latest wakeup that has one.
-pub fn picture(explanation: &Explanation, timelines: &[Option<Timeline>]) -> String {
-    let style = TextStyle { color: terminal::colour(), width: terminal::width() };
-    let found = explanation.victims.iter().zip(timelines).find_map(|(victim, t)| Some((victim, t.as_ref()?)));
-    match found {
-        Some((victim, timeline)) => format!("\n{}", timeline_text(victim, timeline, style)),
-        None => "\nNo timeline: the trace tells of late wakeups in summaries only.\n".to_owned(),
-    }
 }
 
 /// The trace of a run's latest wakeup with all verdicts, for Perfetto.

@@ -7,7 +7,6 @@ mod found;
 mod hardware;
 mod live;
 mod run;
-mod text;
 mod trace;
 
 pub use export::perfetto_of_run;
@@ -15,8 +14,9 @@ pub use export::perfetto_of_run;
 use crate::exit;
 use crate::finish::{Answer, finish};
 use crate::refusal::Refusal;
-use crate::terminal::harmless;
+use crate::terminal;
 use args::ExplainArgs;
+use punctual_report::{self as report, TextStyle};
 use punctual_units::Nanos;
 use serde_json::json;
 use std::process::ExitCode;
@@ -46,8 +46,12 @@ fn answer(args: &ExplainArgs, started: Nanos) -> Result<Answer, Refusal> {
         result
     };
     let text = || {
-        let picture = args.timeline.then(|| export::picture(&found.explanation, &found.timelines));
-        harmless(&text::text(&found, args)) + &picture.unwrap_or_default()
+        let mut text = report::explanation_text(&found.explanation, &found.places, args.cycle);
+        if args.timeline {
+            let style = TextStyle { color: terminal::colour(), width: terminal::width() };
+            text += &report::worst_timeline_text(&found.explanation, &found.timelines, style);
+        }
+        text
     };
     Ok(Answer::new(args.output, found.code.unwrap_or(none), result, text))
 }

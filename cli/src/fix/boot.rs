@@ -2,9 +2,7 @@
 
 use super::journal::folder;
 use crate::refusal::Refusal;
-use punctual_fix::{
-    BOOT_RULE, FixOptions, Fixed, How, Journal, Outcome, Parameters, Plan, System, TRIAL_RULE, Told, Tried,
-};
+use punctual_fix::{BOOT_RULE, FixOptions, How, Journal, Parameters, Plan, System, TRIAL_RULE, Told, Tried};
 use serde_json::{Value, json};
 
 /// What is to become of kernel parameters.
@@ -112,22 +110,7 @@ impl Stage {
     }
 }
 
-/// What is told of the boot chain, besides the steps.
-pub fn notes(told: &Told) -> String {
-    let mut out = String::new();
-    if let Some((name, evidence)) = &told.chain {
-        out.push_str(&format!("\nkernel parameters through {name} ({})\n", evidence.join(", ")));
-        told.notes.iter().for_each(|note| out.push_str(&format!("  note: {note}\n")));
-    }
-    if let Some(trial) = &told.trial {
-        let who = if trial.unattended { "" } else { " (somebody at the console has to choose it)" };
-        out.push_str(&format!("  one boot{who}: {}\n  falls back: {}\n", trial.words.join(" "), trial.fallback));
-        out.push_str(&format!("  shows as: {}\n", trial.visible));
-    }
-    out
-}
-
-/// The same as a document; `None` where no parameter was asked for.
+/// What is told of the boot chain, as a document; `None` where no parameter was asked for.
 pub fn json(told: &Told) -> Option<Value> {
     let (name, evidence) = told.chain.as_ref()?;
     let trial = told.trial.as_ref().map(|trial| {
@@ -137,31 +120,9 @@ pub fn json(told: &Told) -> Option<Value> {
     Some(json!({ "chain": name, "evidence": evidence, "notes": told.notes, "trial": trial }))
 }
 
-/// What to do after a fix that set or prepared parameters.
-pub fn next(fixed: &Fixed, told: &Told) -> String {
-    let has = |name: &str| fixed.rules.iter().any(|rule| rule.rule == name && !rule.changes.is_empty());
-    match &told.trial {
-        Some(trial) if has(TRIAL_RULE) => format!(
-            "the trial boot is ready: {}\n  in it, `punctual audit --fix --persist` keeps the parameters; otherwise `punctual undo \
-             {TRIAL_RULE}` takes its entry away\n",
-            trial.reboot.line()
-        ),
-        _ if has(BOOT_RULE) => "kernel parameters are in force after a reboot: systemctl reboot\n".to_owned(),
-        _ => String::new(),
-    }
-}
-
 /// May the fix be carried out with this deadline? A reboot is no confirmation, so a fix that waits would be undone after it.
 pub fn refuse_waiting(plan: &Plan, options: &FixOptions) -> Option<&'static str> {
     let has = plan.rules.iter().any(|rule| rule.rule == BOOT_RULE && !rule.steps.is_empty());
     (has && options.confirm_within_s.is_some())
         .then_some("confirm before the reboot (`punctual undo --keep`): unconfirmed kernel parameters are undone by it")
-}
-
-/// What an undo leaves to a reboot.
-pub fn after_undo(undone: &punctual_fix::Undone) -> Option<&'static str> {
-    let is = |taken: &punctual_fix::Taken| {
-        taken.rule == BOOT_RULE && matches!(taken.outcome, Outcome::PutBack(_) | Outcome::Gone(_))
-    };
-    undone.changes.iter().any(is).then_some("kernel parameters that this boot has are gone at the next")
 }

@@ -2,9 +2,9 @@
 
 pub mod args;
 mod boot;
+mod documents;
 mod guard;
 mod journal;
-mod text;
 
 pub use guard::{GUARD_ARG, guard_main, recover};
 pub use journal::folder;
@@ -18,10 +18,11 @@ use args::{FixArgs, UndoArgs};
 use journal::refuse_waiting;
 use punctual_audit::{Context, Offers, Rules};
 use punctual_fix::{
-    Asked, FixOptions, Fixed, Journal, Outcome, Parameters, Plan, Real, System, Undone, UnknownRule, Wish,
+    Asked, FixOptions, Fixed, Journal, Parameters, Plan, Real, System, Undone, UnknownRule, Wish, look,
 };
 use punctual_machine::Machine;
 use punctual_model::State;
+use punctual_report::fix as report;
 use serde_json::json;
 use std::process::ExitCode;
 
@@ -55,8 +56,8 @@ pub fn fix(subject: &SubjectArgs, args: &FixArgs, json: bool) -> Result<(u8, Str
     let told = parameters.told();
     if args.dry_run.is_some() {
         let shown = match json {
-            true => document::document("fix", 0, &text::plan_json(&plan, &sys, &name, &told)) + "\n",
-            false => text::plan(&plan, &sys, &name, &(stage.first(), &told)),
+            true => document::document("fix", 0, &documents::plan_json(&plan, &sys, &name, &told)) + "\n",
+            false => report::plan(&plan, &|doing| look(&sys, doing), &name, stage.first(), &told),
         };
         return Ok((0, shown));
     }
@@ -64,8 +65,8 @@ pub fn fix(subject: &SubjectArgs, args: &FixArgs, json: bool) -> Result<(u8, Str
     let fixed = carry_out(&options, &sys, &plan, &|id| judge(&rules, machine.as_ref(), &context, offers, id))?;
     let code = code(&fixed, &plan);
     match json {
-        true => Ok((code, document::document("fix", code, &text::fixed_json(&fixed, &plan, &told)) + "\n")),
-        false => Ok((code, text::fixed(&fixed, &plan, options.confirm_within_s, &told))),
+        true => Ok((code, document::document("fix", code, &documents::fixed_json(&fixed, &plan, &told)) + "\n")),
+        false => Ok((code, report::fixed(&fixed, &plan, options.confirm_within_s, &told))),
     }
 }
 
@@ -123,12 +124,14 @@ fn undone(args: &UndoArgs, sys: &dyn System) -> Result<Answer, Refusal> {
     }
     if args.list {
         let journal = Journal::existing(sys, &folder)?;
-        let journal = journal.as_ref();
-        return Ok(Answer::new(args.output, 0, || text::list_json(journal), || text::list(journal)));
+        let (entries, sets) =
+            journal.as_ref().map_or((&[][..], &[][..]), |journal| (journal.entries(), journal.sets()));
+        let json = || documents::list_json(entries);
+        return Ok(Answer::new(args.output, 0, json, || report::list(entries, sets)));
     }
     let undone = punctual_fix::undo(sys, &folder, &args.ids)?;
-    let text = || text::undone(&undone, args.ids.is_empty());
-    Ok(Answer::new(args.output, undo_code(&undone), || text::undone_json(&undone), text))
+    let text = || report::undone(&undone, args.ids.is_empty());
+    Ok(Answer::new(args.output, undo_code(&undone), || documents::undone_json(&undone), text))
 }
 
 fn undo_code(undone: &Undone) -> u8 {

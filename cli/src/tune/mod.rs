@@ -173,7 +173,7 @@ fn answer(args: &TuneArgs, options: &Options, sought: &Sought) -> Result<Answer,
     let stopped = matches!(sought.tuned.ended, Ended::Stopped { .. });
     if stopped || sought.signal.is_some() {
         let code = sought.signal.map_or(exit::ENVIRONMENT, exit::of_signal);
-        let text = report::words::tuned(&sought.tuned).join("\n") + "\n" + &told::stays(&sought.tuned);
+        let text = report::words::tuned(&sought.tuned).join("\n") + "\n" + &report::tune::stays(&sought.tuned);
         let note = (args.output.json || args.output.quiet).then(|| text.trim_end().to_owned());
         return Ok(Answer::new(args.output, code, || json!({ "tuned": sought.tuned }), || text).with_notes(note));
     }
@@ -184,7 +184,7 @@ fn answer(args: &TuneArgs, options: &Options, sought: &Sought) -> Result<Answer,
     match prove(args, &options, &sought.tuned) {
         Ok(done) => Ok(proved(args, &done, &sought.tuned)),
         Err(e) => {
-            eprint!("{}", told::stays(&sought.tuned));
+            eprint!("{}", report::tune::stays(&sought.tuned));
             Err(e.into())
         }
     }
@@ -195,6 +195,6 @@ fn prove(args: &TuneArgs, options: &Options, tuned: &Tuned) -> Result<Done, Proo
 }
 
 fn proved(args: &TuneArgs, done: &Done, tuned: &Tuned) -> Answer {
-    let text = || prove::summary(done) + &told::stays(tuned);
+    let text = || prove::summary(done) + &report::tune::stays(tuned);
     Answer::new(args.output, exit::of_done(done), || prove::json(done), text).with_notes(done.error.clone())
 }

@@ -26,10 +26,10 @@ pub fn line(text: &str) -> String {
     without_signals(out)
 }
 
-/// As [`line`] for several lines, without truncation.
+/// As [`line`] for several lines, which end in `\n` or `\r\n`, without truncation.
 pub fn lines(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
+    for c in text.replace("\r\n", "\n").chars() {
         match c {
             '\n' => out.push('\n'),
             '\t' => out.push(' '),
@@ -101,6 +101,7 @@ mod tests {
     #[test]
     fn lines_stay_lines_and_nothing_is_cut() {
         assert_eq!(lines("a\tb\n\x1b[0m<LAVA_\u{202e}"), "a b\n\\x1b[0m\\x3cLAVA_\\u{202e}");
+        assert_eq!(lines("a\r\nb\r"), "a\nb\\x0d");
         assert_eq!(lines(&"x".repeat(5_000)).len(), 5_000);
     }
 

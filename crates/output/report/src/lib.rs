@@ -18,7 +18,9 @@ mod csv;
 mod date;
 mod experiment;
 mod figures;
+pub mod fix;
 mod fleet;
+mod hardware;
 mod history;
 mod html;
 
@@ -30,6 +32,7 @@ mod suite;
 mod svg;
 
 mod text;
+pub mod tune;
 mod watch;
 mod why;
 pub mod words;
@@ -42,6 +45,7 @@ pub use date::{utc, utc_mail};
 pub use experiment::{experiment_csv, experiment_html, experiment_text};
 pub use figures::{Cell, Figures, QUANTILES, Row, recorded_ns};
 pub use fleet::{fleet_html, fleet_text};
+pub use hardware::hardware_text;
 pub use history::{gate_json, gate_text, history_html, history_json, history_text};
 pub use html::html;
 
@@ -50,4 +54,4 @@ pub use linuxcnc::linuxcnc;
 pub use suite::{suite_csv, suite_html, suite_line, suite_text};
 pub use text::{TextStyle, text};
 pub use watch::{watch_html, watch_text};
-pub use why::{explanation_html, timeline_text};
+pub use why::{explanation_html, explanation_text, timeline_text, worst_timeline_text};

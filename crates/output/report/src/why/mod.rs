@@ -1,10 +1,12 @@
 //! Causes of late wakeups from traces, for the explained wakeups of a run and for those of a single trace.
 
+mod explanation;
 mod html;
 mod page;
 mod stack;
 mod text;
 
+pub use explanation::{explanation_text, worst_timeline_text};
 pub(crate) use html::section;
 pub use page::explanation_html;
 pub(crate) use text::section as text_section;

@@ -1,19 +1,21 @@
-//! An explanation for a terminal.
+//! One trace explained, for a terminal.
 
-use super::args::ExplainArgs;
-use super::found::Found;
-use punctual_explain::Victim;
+use super::text::timeline_text;
+use crate::clean;
+use crate::text::TextStyle;
+use punctual_model::{Cause, Explanation, Timeline, Victim};
 use punctual_units::Nanos;
 
-/// The verdicts first, then what each is made of.
-pub fn text(found: &Found, args: &ExplainArgs) -> String {
-    let explanation = &found.explanation;
+/// What a trace says about late wakeups, for a terminal: the verdicts first, then what the worst is made of.
+///
+/// `places` are those of the victims, in their order: the load each was measured under; `cycles`: the longest cycles, too.
+pub fn explanation_text(explanation: &Explanation, places: &[String], cycles: bool) -> String {
     let mut out = String::new();
     if explanation.victims.is_empty() {
         out.push_str("No late wakeup can be explained from this trace.\n");
     }
     for (n, victim) in explanation.victims.iter().enumerate() {
-        let place = found.places.get(n).map(|place| format!("{place}: ")).unwrap_or_default();
+        let place = places.get(n).map(|place| format!("{place}: ")).unwrap_or_default();
         out.push_str(&format!("{place}{}\n", victim.verdict));
     }
     if let Some(worst) = explanation.victims.first() {
@@ -22,7 +24,7 @@ pub fn text(found: &Found, args: &ExplainArgs) -> String {
     }
     let grouped: Vec<&str> = explanation.groups.iter().map(|g| g.sentence.as_str()).collect();
     list(&mut out, "By culprit", &grouped);
-    if args.cycle {
+    if cycles {
         let cycles: Vec<&str> = explanation.cycles.iter().map(|c| c.verdict.as_str()).collect();
         list(&mut out, "Longest cycles", &cycles);
     }
@@ -31,12 +33,12 @@ pub fn text(found: &Found, args: &ExplainArgs) -> String {
     let notes: Vec<&str> = explanation.notes.iter().map(String::as_str).collect();
     list(&mut out, "Notes", &notes);
     out.push_str(&format!("\n{} wakeups; followed: {}\n", explanation.wakeups, explanation.chosen));
-    out
+    clean::lines(&out)
 }
 
 /// What each cause took.
 fn causes(victim: &Victim) -> String {
-    let line = |cause: &punctual_explain::Cause| {
+    let line = |cause: &Cause| {
         let who = match (&cause.comm, cause.tid, &cause.what) {
             (Some(comm), Some(tid), _) => format!("{comm} ({tid})"),
             (_, _, Some(what)) => what.clone(),
@@ -54,5 +56,14 @@ fn list(out: &mut String, title: &str, lines: &[&str]) {
     if !lines.is_empty() {
         out.push_str(&format!("\n{title}\n"));
         lines.iter().for_each(|line| out.push_str(&format!("  - {line}\n")));
+    }
+}
+
+/// The timeline of the worst wakeup that has one. `timelines` are those of the victims, in their order.
+pub fn worst_timeline_text(explanation: &Explanation, timelines: &[Option<Timeline>], style: TextStyle) -> String {
+    let found = explanation.victims.iter().zip(timelines).find_map(|(victim, t)| Some((victim, t.as_ref()?)));
+    match found {
+        Some((victim, timeline)) => format!("\n{}", timeline_text(victim, timeline, style)),
+        None => "\nNo timeline: the trace tells of late wakeups in summaries only.\n".to_owned(),
     }
 }

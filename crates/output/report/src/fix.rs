@@ -1,16 +1,53 @@
-//! Plans, fixes and undos for a terminal and as documents.
+//! Fixes and undos for a terminal.
 
-use super::boot;
-use crate::terminal;
+use crate::clean;
 use punctual_fix::{
-    Change, Doing, Fixed, Journal, Kept, Outcome, Plan, RulePlan, System, Taken, Told, Undone, diff, look,
+    BOOT_RULE, Change, Doing, Entry, Fixed, Kept, Outcome, Plan, RulePlan, Set, TRIAL_RULE, Taken, Told, Undone, diff,
 };
-use serde_json::{Value, json};
+use punctual_model::State;
 use std::path::Path;
 
-/// What one step would do: a line, and a file's changed lines.
-fn step(sys: &dyn System, rule: &RulePlan, doing: &Doing) -> (String, String) {
-    match look(sys, doing) {
+/// `audit --dry-run`. `look` answers what a step would change; `first` is what comes before the steps.
+pub fn plan(
+    plan: &Plan,
+    look: &dyn Fn(&Doing) -> Result<Option<Change>, String>,
+    machine: &str,
+    first: Option<&str>,
+    told: &Told,
+) -> String {
+    let mut out = format!("what --fix would do on {machine}; nothing is changed now\n");
+    first.iter().for_each(|first| out.push_str(&format!("\n{first}\n")));
+    let (with, without): (Vec<&RulePlan>, Vec<&RulePlan>) = plan.rules.iter().partition(|rule| !rule.steps.is_empty());
+    for rule in &with {
+        out.push_str(&head(rule));
+        for doing in &rule.steps {
+            let (line, lines) = step(rule, doing, look(doing));
+            out.push_str(&format!("  {line}\n"));
+            lines.lines().for_each(|line| out.push_str(&format!("    {line}\n")));
+        }
+        if let Some(what) = &rule.interrupts {
+            out.push_str(&format!("  DISRUPTIVE: {what}\n"));
+        }
+        if let Some(risk) = &rule.risk {
+            out.push_str(&format!("  risk: {risk}\n"));
+        }
+        rule.manual.iter().for_each(|what| out.push_str(&format!("  by hand: {what}\n")));
+    }
+    if !without.is_empty() {
+        out.push_str("\nleft to you:\n");
+    }
+    for rule in without {
+        rule.manual.iter().for_each(|what| out.push_str(&format!("  {}: {what}\n", rule.rule)));
+    }
+    out.push_str(&notes(told));
+    let steps: usize = with.iter().map(|rule| rule.steps.len()).sum();
+    out.push_str(&format!("\n{steps} steps for {} rules\n", with.len()));
+    clean::lines(&out)
+}
+
+/// What one step would do, as [`punctual_fix::look`] answers: a line, and a file's changed lines.
+pub fn step(rule: &RulePlan, doing: &Doing, looked: Result<Option<Change>, String>) -> (String, String) {
+    match looked {
         Ok(None) => (format!("already so: {}", doing.line()), String::new()),
         Ok(Some(change)) => {
             let lines = match &change {
@@ -41,64 +78,12 @@ fn head(rule: &RulePlan) -> String {
     format!("\n{} ({upper}, {severity}): {}\n", rule.rule, rule.summary)
 }
 
-/// `--dry-run`.
-pub fn plan(plan: &Plan, sys: &dyn System, machine: &str, (first, told): &(Option<&str>, &Told)) -> String {
-    let mut out = format!("what --fix would do on {machine}; nothing is changed now\n");
-    first.iter().for_each(|first| out.push_str(&format!("\n{first}\n")));
-    let (with, without): (Vec<&RulePlan>, Vec<&RulePlan>) = plan.rules.iter().partition(|rule| !rule.steps.is_empty());
-    for rule in &with {
-        out.push_str(&head(rule));
-        for doing in &rule.steps {
-            let (line, lines) = step(sys, rule, doing);
-            out.push_str(&format!("  {line}\n"));
-            lines.lines().for_each(|line| out.push_str(&format!("    {line}\n")));
-        }
-        if let Some(what) = &rule.interrupts {
-            out.push_str(&format!("  DISRUPTIVE: {what}\n"));
-        }
-        if let Some(risk) = &rule.risk {
-            out.push_str(&format!("  risk: {risk}\n"));
-        }
-        rule.manual.iter().for_each(|what| out.push_str(&format!("  by hand: {what}\n")));
-    }
-    if !without.is_empty() {
-        out.push_str("\nleft to you:\n");
-    }
-    for rule in without {
-        rule.manual.iter().for_each(|what| out.push_str(&format!("  {}: {what}\n", rule.rule)));
-    }
-    out.push_str(&boot::notes(told));
-    let steps: usize = with.iter().map(|rule| rule.steps.len()).sum();
-    out.push_str(&format!("\n{steps} steps for {} rules\n", with.len()));
-    terminal::harmless(&out)
-}
-
-/// The same as a document.
-pub fn plan_json(plan: &Plan, sys: &dyn System, machine: &str, told: &Told) -> Value {
-    let rule = |rule: &RulePlan| {
-        let steps: Vec<Value> = rule
-            .steps
-            .iter()
-            .map(|doing| {
-                let (line, lines) = step(sys, rule, doing);
-                json!({ "does": doing.line(), "change": line, "diff": lines })
-            })
-            .collect();
-        json!({
-            "id": rule.rule, "state": rule.state, "severity": rule.severity, "summary": rule.summary, "steps": steps,
-            "manual": rule.manual, "disruptive": rule.interrupts, "risk": rule.risk,
-        })
-    };
-    json!({ "machine": machine, "dry_run": true, "rules": plan.rules.iter().map(rule).collect::<Vec<_>>(),
-            "boot": boot::json(told) })
-}
-
-/// `--fix`.
+/// `audit --fix`; `confirm_s`: undone after so many seconds.
 pub fn fixed(fixed: &Fixed, plan: &Plan, confirm_s: Option<u64>, told: &Told) -> String {
     let mut out = String::new();
     fixed.dropped.iter().for_each(|what| out.push_str(&format!("note: {what}\n")));
     for rule in &fixed.rules {
-        let upper = |state: punctual_model::State| format!("{state:?}").to_uppercase();
+        let upper = |state: State| format!("{state:?}").to_uppercase();
         let after = rule.after.map_or_else(|| "not changed".to_owned(), upper);
         out.push_str(&format!("{}: {} -> {after}: {}\n", rule.rule, upper(rule.before), rule.summary));
         rule.changes.iter().for_each(|what| out.push_str(&format!("  done: {what}\n")));
@@ -109,41 +94,21 @@ pub fn fixed(fixed: &Fixed, plan: &Plan, confirm_s: Option<u64>, told: &Told) ->
     fixed.failed.iter().for_each(|what| out.push_str(&format!("STOPPED: {what}\n")));
     let left = plan.rules.iter().flat_map(|rule| rule.manual.iter().map(move |what| (&rule.rule, what)));
     left.for_each(|(rule, what)| out.push_str(&format!("left to you: {rule}: {what}\n")));
-    out.push_str(&boot::notes(told));
+    out.push_str(&notes(told));
     let changes: usize = fixed.rules.iter().map(|rule| rule.changes.len()).sum();
     out.push_str(&match changes {
         0 => "\nnothing was changed\n".to_owned(),
         _ => format!("\n{changes} changes; `punctual undo` takes them back\n"),
     });
-    out.push_str(&boot::next(fixed, told));
+    out.push_str(&next(fixed, told));
     if let (Some(seconds), true) = (confirm_s, changes > 0) {
         out.push_str(&format!("undone by itself in {seconds} s unless confirmed: `punctual undo --keep`\n"));
     }
-    terminal::harmless(&out)
+    clean::lines(&out)
 }
 
-/// The same as a document.
-pub fn fixed_json(fixed: &Fixed, plan: &Plan, told: &Told) -> Value {
-    let rules: Vec<Value> = fixed
-        .rules
-        .iter()
-        .map(|rule| {
-            json!({
-                "id": rule.rule, "before": rule.before, "after": rule.after, "summary": rule.summary,
-                "changes": rule.changes, "refused": rule.refused, "rolled_back": rule.rolled_back,
-            })
-        })
-        .collect();
-    let manual: Vec<Value> = plan
-        .rules
-        .iter()
-        .flat_map(|rule| rule.manual.iter().map(move |what| json!({ "id": rule.rule, "what": what })))
-        .collect();
-    json!({ "dry_run": false, "set": fixed.set, "rules": rules, "reverted": fixed.reverted, "failed": fixed.failed,
-            "manual": manual, "dropped": fixed.dropped, "boot": boot::json(told) })
-}
-
-fn word(outcome: &Outcome) -> &'static str {
+/// What became of a change, in a word.
+pub fn word(outcome: &Outcome) -> &'static str {
     match outcome {
         Outcome::PutBack(_) => "put back",
         Outcome::AlreadyBack(_) => "as before already",
@@ -153,7 +118,7 @@ fn word(outcome: &Outcome) -> &'static str {
     }
 }
 
-/// `undo`.
+/// `undo`; `all`: of every rule.
 pub fn undone(undone: &Undone, all: bool) -> String {
     let mut out = String::new();
     undone.dropped.iter().for_each(|what| out.push_str(&format!("note: {what}\n")));
@@ -170,7 +135,7 @@ pub fn undone(undone: &Undone, all: bool) -> String {
         (all, left) => format!("\n{} changes undone, {left} left\n", all - left),
     });
     out.push_str(&state(undone, all));
-    terminal::harmless(&out)
+    clean::lines(&out)
 }
 
 /// Is the machine as before, and if not, what is not? The journal is asked for the rest where only some rules were undone.
@@ -194,45 +159,56 @@ fn state(undone: &Undone, all: bool) -> String {
     if undone.changes.iter().any(|taken| !taken.outcome.is_settled()) {
         out.push_str("look at these, then `punctual undo` again: what is as before by then is done\n");
     }
-    boot::after_undo(undone).iter().for_each(|note| out.push_str(&format!("{note}: reboot\n")));
+    after_undo(undone).iter().for_each(|note| out.push_str(&format!("{note}: reboot\n")));
     out
 }
 
-/// The same as a document.
-pub fn undone_json(undone: &Undone) -> Value {
-    let changes: Vec<Value> = undone
-        .changes
-        .iter()
-        .map(|taken| {
-            let diff = match &taken.outcome {
-                Outcome::Refused { diff, .. } => Some(diff),
-                _ => None,
-            };
-            json!({ "id": taken.rule, "entry": taken.entry, "outcome": word(&taken.outcome).to_lowercase(),
-                    "what": taken.outcome.sentence(), "diff": diff })
-        })
-        .collect();
-    json!({ "complete": undone.is_complete(), "changes": changes, "dropped": undone.dropped })
+/// What is told of the boot chain, besides the steps.
+fn notes(told: &Told) -> String {
+    let mut out = String::new();
+    if let Some((name, evidence)) = &told.chain {
+        out.push_str(&format!("\nkernel parameters through {name} ({})\n", evidence.join(", ")));
+        told.notes.iter().for_each(|note| out.push_str(&format!("  note: {note}\n")));
+    }
+    if let Some(trial) = &told.trial {
+        let who = if trial.unattended { "" } else { " (somebody at the console has to choose it)" };
+        out.push_str(&format!("  one boot{who}: {}\n  falls back: {}\n", trial.words.join(" "), trial.fallback));
+        out.push_str(&format!("  shows as: {}\n", trial.visible));
+    }
+    out
+}
+
+/// What to do after a fix that set or prepared parameters.
+fn next(fixed: &Fixed, told: &Told) -> String {
+    let has = |name: &str| fixed.rules.iter().any(|rule| rule.rule == name && !rule.changes.is_empty());
+    match &told.trial {
+        Some(trial) if has(TRIAL_RULE) => format!(
+            "the trial boot is ready: {}\n  in it, `punctual audit --fix --persist` keeps the parameters; otherwise `punctual undo \
+             {TRIAL_RULE}` takes its entry away\n",
+            trial.reboot.line()
+        ),
+        _ if has(BOOT_RULE) => "kernel parameters are in force after a reboot: systemctl reboot\n".to_owned(),
+        _ => String::new(),
+    }
+}
+
+/// What an undo leaves to a reboot.
+fn after_undo(undone: &Undone) -> Option<&'static str> {
+    let is = |taken: &Taken| taken.rule == BOOT_RULE && matches!(taken.outcome, Outcome::PutBack(_) | Outcome::Gone(_));
+    undone.changes.iter().any(is).then_some("kernel parameters that this boot has are gone at the next")
 }
 
 /// `undo --list`.
-pub fn list(journal: Option<&Journal>) -> String {
+pub fn list(entries: &[Entry], sets: &[Set]) -> String {
     let mut out = String::new();
-    let open = journal.iter().flat_map(|journal| journal.entries()).filter(|entry| entry.is_open());
-    open.for_each(|entry| out.push_str(&format!("{:>4} {}: {}\n", entry.id, entry.rule, entry.change)));
+    entries
+        .iter()
+        .filter(|entry| entry.is_open())
+        .for_each(|entry| out.push_str(&format!("{:>4} {}: {}\n", entry.id, entry.rule, entry.change)));
     if out.is_empty() {
         out.push_str("nothing to undo\n");
     }
-    let waiting = journal.iter().flat_map(|journal| journal.sets()).filter_map(|set| set.confirm_by_s);
+    let waiting = sets.iter().filter_map(|set| set.confirm_by_s);
     waiting.for_each(|_| out.push_str("waits to be confirmed: `punctual undo --keep`\n"));
-    terminal::harmless(&out)
-}
-
-/// The same as a document.
-pub fn list_json(journal: Option<&Journal>) -> Value {
-    let open = journal.iter().flat_map(|journal| journal.entries()).filter(|entry| entry.is_open());
-    let entries: Vec<Value> = open
-        .map(|entry| json!({ "entry": entry.id, "id": entry.rule, "change": entry.change.to_string(), "state": entry.state }))
-        .collect();
-    json!({ "changes": entries })
+    clean::lines(&out)
 }

@@ -1,0 +1,95 @@
+//! What `tune` says: before, meanwhile, and at the end.
+
+use crate::clean;
+use punctual_model::{Trial, TrialKind, Tuned};
+use punctual_units::Nanos;
+
+/// What `tune` would try, and what that takes.
+pub struct TunePlan<'a> {
+    /// Rules, and what each changes.
+    pub candidates: Vec<(&'a str, &'a str)>,
+    /// Rules that are not tried, and why.
+    pub not_tried: &'a [(String, String)],
+    /// Measuring time of a block.
+    pub block: Nanos,
+    /// Its loads.
+    pub loads: &'a [String],
+    /// What is to become smaller.
+    pub figure: String,
+    /// The time it takes where none helps, and where one does.
+    pub least: [Nanos; 2],
+    /// The time it takes at most.
+    pub max: Nanos,
+    /// That of the last run.
+    pub last: Nanos,
+}
+
+/// `tune --dry-run`.
+pub fn plan(plan: &TunePlan) -> String {
+    let mut out = String::from("what tune would try; nothing is changed or measured now\n\n");
+    for (rule, what) in &plan.candidates {
+        out.push_str(&format!("  {rule}: {what}\n"));
+    }
+    if !plan.not_tried.is_empty() {
+        out.push_str("\nnot tried:\n");
+        plan.not_tried.iter().for_each(|(rule, why)| out.push_str(&format!("  {rule}: {why}\n")));
+    }
+    out.push_str(&format!(
+        "\n{} to try, in blocks of {} under {}; figure: {}\n",
+        plan.candidates.len(),
+        plan.block,
+        plan.loads.join(", "),
+        plan.figure
+    ));
+    out.push_str(&format!(
+        "it takes about {} where none helps, {} where one does, {} at most (--max), and the last run {}\n",
+        rounded(plan.least[0]),
+        rounded(plan.least[1]),
+        rounded(plan.max),
+        rounded(plan.last)
+    ));
+    clean::lines(&out)
+}
+
+/// What stays, and how it is taken back.
+pub fn stays(tuned: &Tuned) -> String {
+    match tuned.kept.as_slice() {
+        [] => "\nThe machine is as it was before.\n".to_owned(),
+        kept => format!("\nStays:         {0}\nTaken back by: punctual undo {0}\n", kept.join(" ")),
+    }
+}
+
+/// Whole seconds are enough to plan a day by.
+fn rounded(time: Nanos) -> String {
+    let seconds = (time.0 + 500_000_000) / 1_000_000_000;
+    match (seconds / 60, seconds % 60) {
+        (0, seconds) => format!("{seconds} s"),
+        (minutes, 0) => format!("{minutes} min"),
+        (minutes, seconds) => format!("{minutes} min {seconds} s"),
+    }
+}
+
+/// A candidate's pairs begin, `number` of its round `of`: `elapsed` of at most `max` is over; `left` is what these take, where that is known.
+/// Without an end of line: [`ended`] follows.
+pub fn begins(
+    rule: &str,
+    confirming: bool,
+    (number, of): (usize, usize),
+    left: Option<Nanos>,
+    (elapsed, max): (Nanos, Nanos),
+) -> String {
+    let verb = if confirming { "confirming" } else { "trying" };
+    let left = left.map_or_else(String::new, |left| format!(", about {} for these", rounded(left)));
+    format!("[{} of at most {}] {verb} {rule} ({number} of {of}{left}) … ", rounded(elapsed), rounded(max))
+}
+
+/// What they came to.
+pub fn ended(trial: &Trial) -> String {
+    let size = Nanos(trial.shift_ns.abs().round() as u64);
+    let so_far = if trial.shift_ns < 0.0 { format!("{size} less") } else { format!("{size} more") };
+    match trial.kind {
+        TrialKind::Screening => so_far,
+        TrialKind::Confirmation { kept: true, .. } => format!("{so_far}: kept"),
+        TrialKind::Confirmation { kept: false, .. } => format!("{so_far}: not proven, taken back"),
+    }
+}
