@@ -3,7 +3,7 @@
 use crate::args::common::OutputArgs;
 use crate::prove::args::RunArgs;
 use clap::Args;
-use punctual_explain::{Options, Victims};
+use punctual_explain::{ExplainOptions, Victims};
 use punctual_units::Nanos;
 use std::path::PathBuf;
 
@@ -80,13 +80,13 @@ impl ExplainArgs {
     }
 
     /// What to explain, and how much of it.
-    pub fn options(&self) -> Options {
-        Options {
+    pub fn options(&self) -> ExplainOptions {
+        ExplainOptions {
             victims: self.victims(),
             most: self.most.into(),
             threshold_ns: self.threshold.map(|t| t.0),
             cycles: self.cycle,
-            ..Options::default()
+            ..ExplainOptions::default()
         }
     }
 }

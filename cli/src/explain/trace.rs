@@ -2,7 +2,7 @@
 
 use super::args::ExplainArgs;
 use super::found::Found;
-use punctual_explain::{Facts, Options};
+use punctual_explain::{ExplainOptions, Facts};
 use punctual_model::Capture;
 use punctual_trace::{self as trace, Source};
 use std::fs::File;
@@ -15,7 +15,7 @@ pub fn found(args: &ExplainArgs, path: &Path) -> Result<Found, String> {
     if stdin && (args.timeline || args.html.is_some() || args.perfetto.is_some() || args.bundle.is_some()) {
         return Err("a timeline takes a second look at the trace: name a file instead of -".to_owned());
     }
-    let options = Options { facts: facts(path), ..args.options() };
+    let options = ExplainOptions { facts: facts(path), ..args.options() };
     let mut source = match stdin {
         true => trace::open_text(std::io::stdin(), trace::Options::default()).map_err(|e| format!("-: {e}"))?,
         false => open(path)?,

@@ -89,7 +89,11 @@ fn attribution(length: usize) -> Attribution {
         1 => Victims::AllRealTime,
         _ => Victims::Tid(9),
     };
-    Attribution::new(punctual_explain::Options { victims, cycles: true, ..punctual_explain::Options::default() })
+    Attribution::new(punctual_explain::ExplainOptions {
+        victims,
+        cycles: true,
+        ..punctual_explain::ExplainOptions::default()
+    })
 }
 
 fn whole(mut source: Box<dyn Source + '_>, input: &[u8]) -> u64 {

@@ -1,6 +1,6 @@
 //! Explains wakeups from the saved windows of a trace.
 
-use punctual_explain::{Facts, Measured, Options};
+use punctual_explain::{ExplainOptions, Facts, Measured};
 use punctual_model::{Capture, Event, Explained, LateWakeup, Recording};
 use punctual_trace::{Kept, Source};
 use punctual_units::{Arrange, Way};
@@ -65,7 +65,7 @@ pub fn explain_capture(
         let mut facts = facts(capture, known(late));
         // A killed run may lack it; the trace has it.
         facts.kernel = facts.kernel.or_else(|| first.info().kernel.clone());
-        let options = Options { measured, facts: facts.clone(), ..Options::default() };
+        let options = ExplainOptions { measured, facts: facts.clone(), ..ExplainOptions::default() };
         let found = punctual_explain::explain(again()?.as_mut(), options);
         let timelines = punctual_explain::timelines(again()?.as_mut(), &found.victims, facts);
         explained.extend(found.victims.into_iter().zip(timelines).map(|(victim, timeline)| Explained {

@@ -1,6 +1,6 @@
 //! `cargo run -p punctual-explain --example causes -- PHASE N FILE`: the N latest wakeups as lines of `causes.jsonl`.
 
-use punctual_explain::{Facts, Options, explain, timelines};
+use punctual_explain::{ExplainOptions, Facts, explain, timelines};
 use punctual_model::Explained;
 use punctual_units::CpuId;
 use std::fs::File;
@@ -10,7 +10,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let [phase, most, path] = &words[..] else { return Err("usage: causes PHASE N FILE".into()) };
     let options = punctual_trace::Options::default();
     let mut source = punctual_trace::open(File::open(path)?, options)?;
-    let explanation = explain(source.as_mut(), Options { most: most.parse()?, ..Options::default() });
+    let explanation = explain(source.as_mut(), ExplainOptions { most: most.parse()?, ..ExplainOptions::default() });
     let mut again = punctual_trace::open(File::open(path)?, options)?;
     let found = timelines(again.as_mut(), &explanation.victims, Facts::default());
     for (victim, timeline) in explanation.victims.into_iter().zip(found) {

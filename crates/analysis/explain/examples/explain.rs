@@ -1,6 +1,6 @@
 //! Explains a trace: `cargo run --release -p punctual-explain --example explain -- FILE [TID]`.
 
-use punctual_explain::{Options, Victims, explain};
+use punctual_explain::{ExplainOptions, Victims, explain};
 use punctual_trace::open;
 use std::error::Error;
 use std::fs::File;
@@ -13,7 +13,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         None => Victims::default(),
     };
     let mut source = open(file, punctual_trace::Options::default())?;
-    let explanation = explain(source.as_mut(), Options { victims, ..Options::default() });
+    let explanation = explain(source.as_mut(), ExplainOptions { victims, ..ExplainOptions::default() });
     println!("{explanation:#?}");
     Ok(())
 }

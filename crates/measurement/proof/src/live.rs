@@ -3,7 +3,7 @@
 use crate::error::ProofError;
 use crate::options::Trace;
 use crate::stream::Stream;
-use punctual_explain::{Attribution, Explanation, Options as What};
+use punctual_explain::{Attribution, ExplainOptions, Explanation};
 use punctual_journal::Journal;
 use punctual_rt::monotonic;
 use punctual_trace::Event;
@@ -18,7 +18,7 @@ const EVERY: Nanos = Nanos::from_millis(200);
 #[derive(Clone, Debug)]
 pub struct LiveOptions {
     /// Whose wakeups, how many.
-    pub what: What,
+    pub what: ExplainOptions,
     /// For how long at most.
     pub duration: Nanos,
     /// End at the first wakeup this late.
@@ -73,7 +73,7 @@ pub fn live(options: &LiveOptions) -> Result<Watched, ProofError> {
     if let Some(text) = flight.instance().longest()
         && let Ok(mut source) = punctual_trace::open_text(text.as_slice(), Default::default())
     {
-        let what = What { most: 0, ..options.what.clone() };
+        let what = ExplainOptions { most: 0, ..options.what.clone() };
         watched.explanation.tracers.extend(punctual_explain::explain(source.as_mut(), what).tracers);
     }
     watched.explanation.notes.push(format!("traced through tracefs, {}", flight.instance().place()));

@@ -6,7 +6,7 @@
 //! log gives bounds for a burst's ends, the share must be within them, by the same 5 points.
 
 use crate::guests::{folders, name_of};
-use punctual_explain::{Cause, Confidence, Explanation, Facts, Options, Victim, Victims, explain};
+use punctual_explain::{Cause, Confidence, ExplainOptions, Explanation, Facts, Victim, Victims, explain};
 use punctual_plant::{Burst, Late, Surroundings, Watched};
 use punctual_units::Policy;
 use serde::de::DeserializeOwned;
@@ -80,7 +80,8 @@ fn plant_row(plant: &Path, mut row: Row, bare: bool) -> Result<Row, String> {
     let file = File::open(&path).map_err(|e| failed(e.to_string()))?;
     let mut source =
         punctual_trace::open(file, punctual_trace::Options::default()).map_err(|e| failed(e.to_string()))?;
-    let options = Options { victims: Victims::Tid(watched.tid), most: 100_000, facts, ..Options::default() };
+    let options =
+        ExplainOptions { victims: Victims::Tid(watched.tid), most: 100_000, facts, ..ExplainOptions::default() };
     let explanation = explain(source.as_mut(), options);
     for late in &watched.late {
         wakeup(&mut row, late, &bursts, &explanation);

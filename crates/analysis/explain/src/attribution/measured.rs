@@ -8,7 +8,7 @@ use super::machine::{Machine, Window};
 use super::piece::{Place, pieces};
 use super::view::View;
 use super::walk::Walk;
-use super::{Facts, Measured, Options};
+use super::{ExplainOptions, Facts, Measured};
 
 /// Measured wakeups on their way.
 #[derive(Debug, Default)]
@@ -27,7 +27,7 @@ impl Pending {
     }
 
     /// A wakeup is complete: if it is one of those that were measured, it is followed to its end.
-    pub fn woken(&mut self, options: &Options, mut window: Window) {
+    pub fn woken(&mut self, options: &ExplainOptions, mut window: Window) {
         let is = |m: &&Measured| {
             let had_it = if window.switched { window.t3 } else { window.waking.t2 };
             m.tid == window.tid && had_it <= m.woke_ns && window.t3 > m.due_ns && window.waking.t2 >= m.due_ns

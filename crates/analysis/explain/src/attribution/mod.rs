@@ -33,7 +33,7 @@ mod walk;
 
 pub use activity::Activity;
 pub use collect::groups;
-pub use options::{Facts, Measured, Options, Victims};
+pub use options::{ExplainOptions, Facts, Measured, Victims};
 pub use timeline::{Timelines, timelines};
 
 use collect::Latest;
@@ -54,7 +54,7 @@ const WORK_PER_EVENT: u64 = 64;
 /// Explains a trace event by event, in bounded memory.
 #[derive(Debug)]
 pub struct Attribution {
-    options: Options,
+    options: ExplainOptions,
     machine: Machine,
     ranks: [Latest; 2],
     tracers: Tracers,
@@ -67,7 +67,7 @@ pub struct Attribution {
 
 impl Attribution {
     /// Nothing seen yet.
-    pub fn new(options: Options) -> Attribution {
+    pub fn new(options: ExplainOptions) -> Attribution {
         Attribution {
             options,
             machine: Machine::default(),
@@ -220,7 +220,7 @@ impl Attribution {
 }
 
 /// Explains a whole trace.
-pub fn explain(source: &mut dyn Source, options: Options) -> Explanation {
+pub fn explain(source: &mut dyn Source, options: ExplainOptions) -> Explanation {
     let mut attribution = Attribution::new(options);
     while let Some(event) = source.next() {
         attribution.event(&event, source.info());

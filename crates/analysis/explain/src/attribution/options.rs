@@ -30,7 +30,7 @@ pub struct Facts {
     pub throttled: Option<bool>,
     /// Steal time in /proc/stat rose while the trace was taken.
     pub steal_rose: Option<bool>,
-    /// [`Options::measured`] are released by another thread's clock reading before it sent what woke them, not by timers.
+    /// [`ExplainOptions::measured`] are released by another thread's clock reading before it sent what woke them, not by timers.
     pub sent: bool,
     /// Tracer of the top instance (current_tracer) while the trace was taken; `nop` is none.
     pub tracer: Option<String>,
@@ -38,7 +38,7 @@ pub struct Facts {
 
 /// What to explain.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct ExplainOptions {
     /// Whose wakeups.
     pub victims: Victims,
     /// How many of the latest wakeups.
@@ -65,9 +65,9 @@ pub struct Measured {
     pub woke_ns: u64,
 }
 
-impl Default for Options {
-    fn default() -> Options {
-        Options {
+impl Default for ExplainOptions {
+    fn default() -> ExplainOptions {
+        ExplainOptions {
             victims: Victims::default(),
             most: 10,
             threshold_ns: None,

@@ -3,7 +3,7 @@
 use crate::common;
 
 use proptest::prelude::*;
-use punctual_explain::{Attribution, Explanation, Facts, Measured, Options, Timelines, Victims};
+use punctual_explain::{Attribution, ExplainOptions, Explanation, Facts, Measured, Timelines, Victims};
 use punctual_trace::{Comm, CpuMask, Event, Flags, Kind, Task, TaskState, TraceInfo, Vector};
 
 fn task() -> impl Strategy<Value = Task> {
@@ -86,7 +86,7 @@ proptest! {
             _ => Victims::Tid(1),
         };
         let info = TraceInfo::default();
-        let mut attribution = Attribution::new(Options { victims, most: 50, cycles: true, ..Options::default() });
+        let mut attribution = Attribution::new(ExplainOptions { victims, most: 50, cycles: true, ..ExplainOptions::default() });
         let (mut t_ns, mut events) = (1_000_000u64, Vec::new());
         for (step, cpu, tid, resched, kind) in stream {
             t_ns = if back && step == 0 { t_ns / 2 } else { t_ns + step };
@@ -102,7 +102,7 @@ proptest! {
     #[test]
     fn labels_add_up_in_lives(steps in prop::collection::vec((0..8u8, event()), 20..300)) {
         let info = TraceInfo::default();
-        let options = Options { victims: Victims::Tid(1), most: 50, cycles: true, ..Options::default() };
+        let options = ExplainOptions { victims: Victims::Tid(1), most: 50, cycles: true, ..ExplainOptions::default() };
         let mut attribution = Attribution::new(options);
         let (mut t_ns, mut events) = (1_000_000u64, Vec::new());
         for (step, (later, cpu, _, resched, any)) in steps {
@@ -127,7 +127,7 @@ fn measured(found: &Explanation, events: &[Event]) -> Result<(), TestCaseError> 
     for (n, victim) in found.victims.iter().take(8).enumerate() {
         let moments = victim.moments.unwrap();
         let one = Measured { tid: 1, due_ns: moments.t0_ns, woke_ns: moments.t3_ns + 40_000 * n as u64 };
-        let mut attribution = Attribution::new(Options { measured: vec![one], ..Options::default() });
+        let mut attribution = Attribution::new(ExplainOptions { measured: vec![one], ..ExplainOptions::default() });
         events.iter().for_each(|event| attribution.event(event, &info));
         let again = attribution.finish(&info);
         // Another trace may begin before the clock reading; a wakeup that took no time was not late.

@@ -1,6 +1,6 @@
 //! One small trace for each class, and for what takes confidence away. CPU 1 is the victim's; times in µs.
 
-use punctual_explain::{Cause, Class, Confidence, Explanation, Facts, Options, Victim, explain};
+use punctual_explain::{Cause, Class, Confidence, ExplainOptions, Explanation, Facts, Victim, explain};
 use punctual_trace::open;
 use std::fmt::Write;
 use std::io::Cursor;
@@ -64,7 +64,7 @@ impl Trace {
 
     fn explained(&self, facts: Facts) -> Explanation {
         let mut source = open(Cursor::new(self.0.as_bytes()), punctual_trace::Options::default()).unwrap();
-        explain(source.as_mut(), Options { facts, ..Options::default() })
+        explain(source.as_mut(), ExplainOptions { facts, ..ExplainOptions::default() })
     }
 
     fn worst(&self) -> Victim {
@@ -369,7 +369,7 @@ fn a_cycle_adds_up_and_names_the_owner_of_a_lock() {
         .sleep(13_000, 14_000, YES);
     let trace = trace.expire("yes-60", 14_010).switch(1, 14_050, YES, "R", CYCLIC);
     let mut source = open(Cursor::new(trace.0.as_bytes()), punctual_trace::Options::default()).unwrap();
-    let found = explain(source.as_mut(), Options { cycles: true, ..Options::default() });
+    let found = explain(source.as_mut(), ExplainOptions { cycles: true, ..ExplainOptions::default() });
     assert_eq!(found.cycles.len(), 1);
     let cycle = &found.cycles[0];
     assert_eq!((cycle.tid, cycle.release_ns, cycle.length_ns), (50, 3_000_000, 10_000_000));

@@ -1,6 +1,6 @@
 //! Recorded traces whose causes are known.
 
-use punctual_explain::{Class, Confidence, Explanation, Facts, Options, Victim, Victims, explain};
+use punctual_explain::{Class, Confidence, ExplainOptions, Explanation, Facts, Victim, Victims, explain};
 use punctual_trace::open;
 use punctual_units::Policy;
 use std::io::Cursor;
@@ -13,9 +13,9 @@ fn fixture(name: &str) -> Vec<u8> {
     std::fs::read(path).unwrap()
 }
 
-fn with(name: &str, options: Options) -> Explanation {
+fn with(name: &str, options: ExplainOptions) -> Explanation {
     let mut source = open(Cursor::new(fixture(name)), punctual_trace::Options::default()).unwrap();
-    let explanation = explain(source.as_mut(), Options { cycles: true, ..options });
+    let explanation = explain(source.as_mut(), ExplainOptions { cycles: true, ..options });
     for cycle in &explanation.cycles {
         let rest = cycle.delays.iter().map(|c| c.ns).chain(cycle.blocked.iter().map(|b| b.ns));
         assert_eq!(cycle.ran_ns + rest.sum::<u64>(), cycle.length_ns, "{}", cycle.verdict);
@@ -27,7 +27,7 @@ fn with(name: &str, options: Options) -> Explanation {
 }
 
 fn explained(name: &str) -> Explanation {
-    with(name, Options::default())
+    with(name, ExplainOptions::default())
 }
 
 fn sums(victim: &Victim) {
@@ -43,7 +43,7 @@ fn near(share: f64, percent: f64) -> bool {
 #[test]
 fn the_rogue_in_kernel_text() {
     let facts = Facts { policies: [(195, Policy::Rr), (213, Policy::Fifo)].into(), ..Facts::default() };
-    let found = with("g612.trace.txt", Options { facts, ..Options::default() });
+    let found = with("g612.trace.txt", ExplainOptions { facts, ..ExplainOptions::default() });
     let victim = &found.victims[0];
     // cyclictest measured 34,499 µs; its own way back to user space is not in the trace.
     assert_eq!((victim.tid, victim.cpu, victim.latency_ns), (Some(213), 1, 34_363_769));
@@ -122,7 +122,7 @@ fn the_report_of_trace_cmd_gives_the_same_culprits() {
 #[test]
 fn the_fair_server_is_named() {
     let facts = Facts { kernel: Some("6.12.95+deb12-rt-amd64".into()), ..Facts::default() };
-    let found = with("g612.fair_server.trace.txt", Options { facts, ..Options::default() });
+    let found = with("g612.fair_server.trace.txt", ExplainOptions { facts, ..ExplainOptions::default() });
     let victim = &found.victims[0];
     assert_eq!((victim.tid, victim.cpu, victim.latency_ns / 100_000), (Some(191), 1, 542));
     let cause = &victim.causes[0];
@@ -138,7 +138,7 @@ fn the_fair_server_is_named() {
 fn without_the_release_the_callbacks_tell_the_kernel() {
     assert_eq!(explained("g612.fair_server.trace.txt").victims[0].causes[0].class, Class::FairServer);
     let facts = Facts { kernel: Some("6.1.0-30-rt-amd64".into()), ..Facts::default() };
-    let older = with("g612.fair_server.trace.txt", Options { facts, ..Options::default() });
+    let older = with("g612.fair_server.trace.txt", ExplainOptions { facts, ..ExplainOptions::default() });
     assert_eq!(older.victims[0].causes[0].class, Class::RtThrottling);
 }
 
@@ -234,14 +234,15 @@ fn without_timer_events_the_waking_begins_and_that_is_said() {
 
 #[test]
 fn victims_by_tid_by_name_and_all() {
-    let of = |victims| with("g612.trace.txt", Options { victims, ..Options::default() });
+    let of = |victims| with("g612.trace.txt", ExplainOptions { victims, ..ExplainOptions::default() });
     let main = of(Victims::Tid(210));
     assert!(main.victims.iter().all(|v| v.tid == Some(210)) && main.wakeups > 0);
     let named = of(Victims::Comm("cyclictest".into()));
     assert!(named.victims.iter().any(|v| v.tid == Some(213)) && named.wakeups > 97);
     let all = of(Victims::AllRealTime);
     assert!(all.victims.iter().any(|v| v.tid != Some(213)) && all.wakeups > 97);
-    let few = with("g612.trace.txt", Options { most: 3, threshold_ns: Some(1_000_000), ..Options::default() });
+    let few =
+        with("g612.trace.txt", ExplainOptions { most: 3, threshold_ns: Some(1_000_000), ..ExplainOptions::default() });
     assert_eq!((few.victims.len(), few.groups.len()), (1, 1));
 }
 
@@ -271,7 +272,7 @@ fn a_trace_with_holes_never_names_another_culprit_for_sure() {
     for (every, first) in [(2, 0), (3, 1), (5, 0), (7, 3), (11, 5), (23, 0), (50, 17), (101, 60)] {
         let kept: Vec<&str> = lines.iter().enumerate().filter(|(n, _)| n % every != first).map(|(_, l)| *l).collect();
         let mut source = open(Cursor::new(kept.join("\n")), punctual_trace::Options::default()).unwrap();
-        let found = explain(source.as_mut(), Options { cycles: true, ..Options::default() });
+        let found = explain(source.as_mut(), ExplainOptions { cycles: true, ..ExplainOptions::default() });
         for victim in found.victims.iter().filter(|v| v.latency_ns > 3_000_000) {
             sums(victim);
             let sure = victim.causes.iter().filter(|c| c.confidence == Confidence::High && c.share > 0.2);

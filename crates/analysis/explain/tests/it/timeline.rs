@@ -3,7 +3,7 @@
 use crate::common;
 
 use common::is_below;
-use punctual_explain::{Class, Explanation, Facts, Options, Timeline, Victims, explain, timelines};
+use punctual_explain::{Class, ExplainOptions, Explanation, Facts, Timeline, Victims, explain, timelines};
 use punctual_model::{SpanKind, ThreadState};
 use punctual_trace::open;
 use punctual_units::Policy;
@@ -14,7 +14,7 @@ fn fixture(name: &str) -> Vec<u8> {
     std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../trace/tests/fixtures").join(name)).unwrap()
 }
 
-fn drawn(name: &str, options: Options) -> (Explanation, Vec<Option<Timeline>>) {
+fn drawn(name: &str, options: ExplainOptions) -> (Explanation, Vec<Option<Timeline>>) {
     let read = || open(Cursor::new(fixture(name)), punctual_trace::Options::default()).unwrap();
     let facts = options.facts.clone();
     let explanation = explain(read().as_mut(), options);
@@ -47,7 +47,7 @@ fn every_victim_with_moments_has_one() {
         "g612.timerlat.txt",
         "g612.osnoise.txt",
     ] {
-        let options = Options { victims: Victims::AllRealTime, most: 30, ..Options::default() };
+        let options = ExplainOptions { victims: Victims::AllRealTime, most: 30, ..ExplainOptions::default() };
         seen += drawn(name, options).1.into_iter().flatten().count();
     }
     assert!(seen > 100, "{seen}");
@@ -56,7 +56,7 @@ fn every_victim_with_moments_has_one() {
 #[test]
 fn the_culprit_is_marked_from_due_to_running() {
     let facts = Facts { policies: [(244, Policy::Rr)].into(), ..Facts::default() };
-    let (explanation, found) = drawn("g612.dat", Options { facts, ..Options::default() });
+    let (explanation, found) = drawn("g612.dat", ExplainOptions { facts, ..ExplainOptions::default() });
     let (victim, timeline) = (&explanation.victims[0], found[0].as_ref().unwrap());
     assert_eq!(timeline.lanes.iter().map(|lane| lane.cpu.0).collect::<Vec<_>>(), [1, 0]);
     let rogue: Vec<_> = timeline.lanes[0].spans.iter().filter(|s| s.tid == Some(244) && s.cause.is_some()).collect();
@@ -80,7 +80,7 @@ fn the_picture_is_the_same_from_text_and_binary() {
         let below = timeline.lanes[0].spans.iter().filter(|span| is_below(span));
         below.map(|span| (span.tid, span.cause)).collect::<Vec<_>>()
     };
-    let options = || Options { most: 40, ..Options::default() };
+    let options = || ExplainOptions { most: 40, ..ExplainOptions::default() };
     let ((_, binary), (_, text)) = (drawn("g612.dat", options()), drawn("g612.dat.report.txt", options()));
     let near = |a: &Timeline, b: &Timeline| a.moments.t3_ns.abs_diff(b.moments.t3_ns) <= 1_000;
     let both: Vec<(&Timeline, &Timeline)> = binary
@@ -97,7 +97,8 @@ fn the_picture_is_the_same_from_text_and_binary() {
 
 #[test]
 fn what_the_trace_does_not_hold_is_said() {
-    let (_, found) = drawn("g612.wakeup_rt.txt", Options { victims: Victims::AllRealTime, ..Options::default() });
+    let (_, found) =
+        drawn("g612.wakeup_rt.txt", ExplainOptions { victims: Victims::AllRealTime, ..ExplainOptions::default() });
     let timeline = found[0].as_ref().unwrap();
     assert!(timeline.notes.iter().any(|note| note.contains("begins shortly before")), "{:?}", timeline.notes);
     assert!(timeline.lanes[0].spans.iter().any(|s| s.kind == SpanKind::Unknown && s.cause == Some(Class::Unaccounted)));
@@ -105,7 +106,7 @@ fn what_the_trace_does_not_hold_is_said() {
 
 #[test]
 fn a_wakeup_of_another_trace_is_not_found() {
-    let (explanation, _) = drawn("g612.trace.txt", Options::default());
+    let (explanation, _) = drawn("g612.trace.txt", ExplainOptions::default());
     let mut other = open(Cursor::new(fixture("g612.dat")), punctual_trace::Options::default()).unwrap();
     assert!(timelines(other.as_mut(), &explanation.victims, Facts::default()).iter().all(Option::is_none));
 }
@@ -138,7 +139,8 @@ fn a_storm_is_joined() {
         "sched_switch: prev_comm=victim prev_pid=7 prev_prio=49 prev_state=S ==> next_comm=swapper/1 next_pid=0 next_prio=120",
     );
     let read = || open(Cursor::new(text.clone().into_bytes()), punctual_trace::Options::default()).unwrap();
-    let explanation = explain(read().as_mut(), Options { victims: Victims::Tid(7), ..Options::default() });
+    let explanation =
+        explain(read().as_mut(), ExplainOptions { victims: Victims::Tid(7), ..ExplainOptions::default() });
     let found = timelines(read().as_mut(), &explanation.victims, Facts::default());
     let timeline = found[0].as_ref().unwrap();
     common::check(timeline, &explanation.victims[0]);

@@ -1,7 +1,7 @@
 //! Wakeups by other ways than a sleep: released by a sender, or by a timer that expires in a softirq's thread. `measure/1` is
 //! the victim, on CPU 1; times in µs.
 
-use punctual_explain::{Class, Confidence, Facts, Measured, Options, Victim, explain, timelines};
+use punctual_explain::{Class, Confidence, ExplainOptions, Facts, Measured, Victim, explain, timelines};
 use punctual_trace::open;
 use std::fmt::Write;
 use std::io::Cursor;
@@ -44,7 +44,7 @@ impl Trace {
         let opened = || open(Cursor::new(self.0.as_bytes()), punctual_trace::Options::default()).unwrap();
         let facts = Facts { sent, ..Facts::default() };
         let measured = vec![Measured { tid: 50, due_ns: due * 1000, woke_ns: (ran + 10) * 1000 }];
-        let options = Options { measured, facts: facts.clone(), ..Options::default() };
+        let options = ExplainOptions { measured, facts: facts.clone(), ..ExplainOptions::default() };
         let mut found = explain(opened().as_mut(), options).victims;
         assert_eq!(found.len(), 1, "{}", self.0);
         assert!(timelines(opened().as_mut(), &found, facts)[0].is_some());
@@ -180,8 +180,11 @@ fn a_recorded_futex_wakeup_blames_no_interrupt() {
     let (due_ns, latency_ns) = (51_796_959_882_664, 217_899);
     let measured = vec![Measured { tid: 14637, due_ns, woke_ns: due_ns + latency_ns }];
     let explained = |sent| {
-        let options =
-            Options { measured: measured.clone(), facts: Facts { sent, ..Facts::default() }, ..Options::default() };
+        let options = ExplainOptions {
+            measured: measured.clone(),
+            facts: Facts { sent, ..Facts::default() },
+            ..ExplainOptions::default()
+        };
         explain(opened().as_mut(), options).victims.remove(0)
     };
     let victim = explained(true);

@@ -2,7 +2,7 @@ use crate::protobuf;
 
 use proptest::prelude::*;
 use protobuf::{Field, decode, each, number, text};
-use punctual_explain::{Explanation, Options, explain};
+use punctual_explain::{ExplainOptions, Explanation, explain};
 use punctual_formats::{Written, perfetto};
 use punctual_trace::{Event, Kind, Source, Task, TaskState, TraceInfo, Vector, open};
 use std::io::Cursor;
@@ -14,7 +14,7 @@ fn fixture(name: &str) -> Vec<u8> {
 
 fn exported(name: &str) -> (Explanation, Vec<u8>, Written) {
     let read = || open(Cursor::new(fixture(name)), punctual_trace::Options::default()).unwrap();
-    let explanation = explain(read().as_mut(), Options::default());
+    let explanation = explain(read().as_mut(), ExplainOptions::default());
     let mut out = Vec::new();
     let written = perfetto(read().as_mut(), &explanation, &mut out).unwrap();
     (explanation, out, written)
