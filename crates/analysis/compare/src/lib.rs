@@ -29,7 +29,7 @@ mod unlike;
 
 pub use drawings::drawings;
 
-use punctual_model::{Comparison, Group, Outcome, ProblemKind, Recording, SampleUnit, Told};
+use punctual_model::{Comparison, Conclusion, Group, Outcome, ProblemKind, Recording, SampleUnit};
 use std::collections::BTreeSet;
 
 /// Confidence of all intervals; 1 − this is the level of all tests.
@@ -79,7 +79,7 @@ pub fn compare(sides: &[Side]) -> Result<Comparison, Refused> {
 }
 
 pub fn differs(comparison: &Comparison) -> bool {
-    let told = |t: Told| matches!(t, Told::More | Told::Less);
+    let told = |t: Conclusion| matches!(t, Conclusion::More | Conclusion::Less);
     comparison.rows.iter().any(|row| row.against.iter().any(|a| told(a.told)))
 }
 

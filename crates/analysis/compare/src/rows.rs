@@ -1,7 +1,7 @@
 //! Makes rows from the values of groups, and corrects all rows of a comparison for multiple testing.
 
 use crate::{CONFIDENCE, Side};
-use punctual_model::{Against, ComparisonRow, Ratio, Recording, SampleUnit, Sampled, Told};
+use punctual_model::{Against, ComparisonRow, Conclusion, Ratio, Recording, SampleUnit, Sampled};
 use punctual_stats::{self as stats, Estimate};
 
 pub(crate) struct Wanted<'a> {
@@ -60,8 +60,8 @@ fn against(a: &[f64], b: &[f64]) -> Against {
     let p = stats::mann_whitney(a, b).map(|test| test.p);
     let enough = a.len().min(b.len()) as u64 >= least;
     let told = match (a.is_empty() || b.is_empty(), enough) {
-        (true, _) => Told::Missing,
-        (_, false) => Told::TooFew,
+        (true, _) => Conclusion::Missing,
+        (_, false) => Conclusion::TooFew,
         // Ranks still give a direction if there is no ratio, as with zeros.
         _ => direction(ratio.map_or_else(|| rank_direction(a, b), |r| r.value)),
     };
@@ -73,11 +73,11 @@ fn rank_direction(a: &[f64], b: &[f64]) -> f64 {
     stats::mann_whitney(a, b).map_or(1.0, |test| 1.0 + 0.5 * test.cliffs_delta())
 }
 
-pub(crate) fn direction(ratio: f64) -> Told {
+pub(crate) fn direction(ratio: f64) -> Conclusion {
     match ratio {
-        r if r > 1.0 => Told::More,
-        r if r < 1.0 => Told::Less,
-        _ => Told::Alike,
+        r if r > 1.0 => Conclusion::More,
+        r if r < 1.0 => Conclusion::Less,
+        _ => Conclusion::Alike,
     }
 }
 
@@ -99,8 +99,8 @@ pub(crate) fn correct(rows: &mut [ComparisonRow]) {
         against.q = against.p.and_then(|_| corrected.next());
         let is_significant = against.q.is_some_and(|q| q <= 1.0 - CONFIDENCE);
         let excludes = against.ratio.is_none_or(|r| r.interval.is_none_or(|(low, high)| low > 1.0 || high < 1.0));
-        if matches!(against.told, Told::More | Told::Less) && !(is_significant && excludes) {
-            against.told = Told::Alike;
+        if matches!(against.told, Conclusion::More | Conclusion::Less) && !(is_significant && excludes) {
+            against.told = Conclusion::Alike;
         }
     }
 }
@@ -118,9 +118,9 @@ mod tests {
     fn few_runs_tell_nothing_and_one_has_its_ratio() {
         let mut rows = vec![row(&[93.0], &[301.0]), row(&[1.0, 1.1, 1.2], &[5.0, 5.1, 5.2])];
         correct(&mut rows);
-        assert_eq!(rows[0].against[0].told, Told::TooFew);
+        assert_eq!(rows[0].against[0].told, Conclusion::TooFew);
         assert!((rows[0].against[0].ratio.unwrap().value - 301.0 / 93.0).abs() < 1e-12);
-        assert_eq!((rows[1].against[0].told, rows[1].against[0].p), (Told::TooFew, None));
+        assert_eq!((rows[1].against[0].told, rows[1].against[0].p), (Conclusion::TooFew, None));
     }
 
     #[test]
@@ -128,17 +128,17 @@ mod tests {
         let (a, b) = ([1.0, 1.1, 1.2, 1.3], [2.0, 2.1, 2.2, 2.3]);
         let mut alone = vec![row(&a, &b)];
         correct(&mut alone);
-        assert_eq!(alone[0].against[0].told, Told::More);
+        assert_eq!(alone[0].against[0].told, Conclusion::More);
         // p = 0.029 among thirty rows without a difference means nothing.
         let mut many: Vec<ComparisonRow> = (0..30).map(|_| row(&a, &[1.05, 1.15, 1.02, 1.25])).collect();
         many.push(row(&b, &a));
         correct(&mut many);
-        assert!(many.iter().all(|r| r.against[0].told == Told::Alike));
+        assert!(many.iter().all(|r| r.against[0].told == Conclusion::Alike));
     }
 
     #[test]
     fn without_values_it_is_missing() {
-        assert_eq!(against(&[], &[1.0]).told, Told::Missing);
+        assert_eq!(against(&[], &[1.0]).told, Conclusion::Missing);
     }
 
     #[test]
@@ -146,6 +146,6 @@ mod tests {
         let (none, some) = ([0.0, 0.0, 0.0, 0.0, 0.0], [0.1, 0.2, 0.1, 0.3, 0.2]);
         let mut rows = vec![row(&none, &some), row(&some, &none)];
         correct(&mut rows);
-        assert_eq!((rows[0].against[0].told, rows[1].against[0].told), (Told::More, Told::Less));
+        assert_eq!((rows[0].against[0].told, rows[1].against[0].told), (Conclusion::More, Conclusion::Less));
     }
 }

@@ -6,7 +6,7 @@
 use crate::figures::{ALL, load_of, of_latencies, seed_of};
 use crate::rows::{Wanted, direction, sampled};
 use crate::{CONFIDENCE, Side};
-use punctual_model::{Against, ComparisonRow, Event, Ratio, Recording, SampleUnit, Sampled, Told};
+use punctual_model::{Against, ComparisonRow, Conclusion, Event, Ratio, Recording, SampleUnit, Sampled};
 use punctual_stats::{self as stats, Figure, Resampling};
 use std::collections::BTreeMap;
 
@@ -89,7 +89,7 @@ fn resampled(a: &[f64], b: &[f64], of: Figure, seed: u64) -> Against {
     };
     let middles = middle(a).zip(middle(b)).filter(|(a, _)| *a > 0.0);
     let plain = middles.map(|(a, b)| Ratio { value: b / a, interval: None, confidence: CONFIDENCE, least_n: 0 });
-    let few = Against { ratio: plain, told: Told::TooFew, ..Against::default() };
+    let few = Against { ratio: plain, told: Conclusion::TooFew, ..Against::default() };
     let enough = |x: &[f64]| effective(x).is_some_and(|n| n >= LEAST_EFFECTIVE);
     let Some(blocks) = stats::block_length(a).zip(stats::block_length(b)) else { return few };
     if !(enough(a) && enough(b)) {

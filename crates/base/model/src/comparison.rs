@@ -101,7 +101,7 @@ pub struct Against {
     pub p: Option<f64>,
     /// The p-value adjusted for all rows of the comparison (Benjamini and Hochberg); null if not tested.
     pub q: Option<f64>,
-    pub told: Told,
+    pub told: Conclusion,
     /// How much of the difference the temperature explains; absent if that was not tested or found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub covariate: Option<Covariate>,
@@ -110,7 +110,7 @@ pub struct Against {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum Told {
+pub enum Conclusion {
     /// The second is larger.
     More,
     /// The second is smaller.

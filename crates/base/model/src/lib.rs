@@ -43,8 +43,8 @@ pub use change::{Argv, Back, Command, Draft, Edit, Step};
 pub use claim::{Claim, ClaimError, Quantity};
 pub use class::{Class, Confidence};
 pub use comparison::{
-    Against, CauseShare, Comparison, ComparisonDrawings, ComparisonRow, Covariate, Group, Ratio, SampleUnit, Sampled,
-    Scatter, Told, Unlike, UnlikeKind,
+    Against, CauseShare, Comparison, ComparisonDrawings, ComparisonRow, Conclusion, Covariate, Group, Ratio,
+    SampleUnit, Sampled, Scatter, Unlike, UnlikeKind,
 };
 pub use event::{ContextSample, CpuContext, Event, Reading, WindowMax};
 pub use experiment::{

@@ -2,7 +2,7 @@ use crate::common;
 
 use common::recording;
 use punctual_compare::{Side, compare, differs};
-use punctual_model::{Comparison, Recording, SampleUnit, Told};
+use punctual_model::{Comparison, Conclusion, Recording, SampleUnit};
 use punctual_stats::{SplitMix64, effective_n, normal_quantile};
 
 const SPLITS: u64 = 200;
@@ -55,7 +55,7 @@ fn a_run_does_not_differ_from_itself() {
     let loads = seconds();
     let [a, b] = split(&loads, 1);
     let told = beside(&a, &b).rows.into_iter().filter(|r| r.sample == SampleUnit::Second);
-    assert!(told.flat_map(|r| r.against).all(|a| a.told != Told::TooFew), "there is something to tell");
+    assert!(told.flat_map(|r| r.against).all(|a| a.told != Conclusion::TooFew), "there is something to tell");
     let called = called_different(&loads);
     assert!(called <= AT_MOST, "{called} of {SPLITS} splits called different");
 }
@@ -83,7 +83,7 @@ fn a_difference_is_seen() {
         loads.iter().map(|(load, values)| (load.clone(), values.iter().map(|v| v * 2).collect())).collect();
     let comparison = beside(&recording(&loads), &recording(&slower));
     let seconds = comparison.rows.iter().filter(|r| r.sample == SampleUnit::Second);
-    assert!(seconds.flat_map(|r| &r.against).all(|a| a.told == Told::More));
+    assert!(seconds.flat_map(|r| &r.against).all(|a| a.told == Conclusion::More));
 }
 
 /// Boots of one kernel dealt into two groups: at most 5 % differ, whatever the number of rows.

@@ -4,7 +4,7 @@ use super::finding::name;
 use crate::clean;
 use crate::number::plural;
 use crate::words::and;
-use punctual_model::{CauseShare, Comparison, SampleUnit, Told, Unlike, UnlikeKind};
+use punctual_model::{CauseShare, Comparison, Conclusion, SampleUnit, Unlike, UnlikeKind};
 use punctual_units::Nanos;
 
 /// One sentence per difference besides what is compared.
@@ -135,7 +135,7 @@ pub fn cannot_say(comparison: &Comparison) -> Vec<String> {
 
 fn more_runs(comparison: &Comparison) -> Option<String> {
     let rows = || comparison.rows.iter().filter(|r| r.sample == SampleUnit::Run);
-    let too_few = rows().flat_map(|r| &r.against).find(|a| a.told == Told::TooFew)?;
+    let too_few = rows().flat_map(|r| &r.against).find(|a| a.told == Conclusion::TooFew)?;
     let least = too_few.ratio.map_or(4, |r| r.least_n.max(4));
     let same_boot =
         if comparison.sample == "boot" { "" } else { ", each after a boot of its own, in turns (A B B A …)" };

@@ -2,7 +2,7 @@ use super::value::{oriented, shown, three};
 use super::{letter, middle};
 use crate::clean;
 use crate::number::{count, plural, round_probability};
-use punctual_model::{Against, Comparison, ComparisonRow, Covariate, SampleUnit, Sampled, Told};
+use punctual_model::{Against, Comparison, ComparisonRow, Conclusion, Covariate, SampleUnit, Sampled};
 use punctual_units::Arrange;
 
 pub fn headline(comparison: &Comparison) -> String {
@@ -22,7 +22,7 @@ pub fn findings(comparison: &Comparison) -> Vec<String> {
         for (k, (sentence, against)) in sentences(comparison, row).into_iter().zip(&row.against).enumerate() {
             match (n, k) {
                 (0, 0) => {}
-                _ if row.sample != SampleUnit::Batch && against.told == Told::TooFew => open.push(row),
+                _ if row.sample != SampleUnit::Batch && against.told == Conclusion::TooFew => open.push(row),
                 _ => ranked.push((rank(against), crate::words::capital(&sentence))),
             }
         }
@@ -58,9 +58,9 @@ fn of_each(fewest: u64) -> String {
 fn rank(against: &Against) -> u8 {
     match against.told {
         _ if against.covariate.is_some_and(|c| c.is_most) => 0,
-        Told::More | Told::Less => 0,
-        Told::TooFew | Told::Missing => 1,
-        Told::Alike => 2,
+        Conclusion::More | Conclusion::Less => 0,
+        Conclusion::TooFew | Conclusion::Missing => 1,
+        Conclusion::Alike => 2,
     }
 }
 
@@ -82,14 +82,14 @@ fn sentence(comparison: &Comparison, row: &ComparisonRow, group: usize) -> Strin
     let kind = if row.sample == SampleUnit::Batch { "mean" } else { "median" };
     let beside = format!("{} instead of {}", shown(of_b, &row.unit), shown(of_a, &row.unit));
     let said = match (against.told, &against.ratio) {
-        (Told::More, Some(ratio)) => {
+        (Conclusion::More, Some(ratio)) => {
             format!("{what} is {} times {} with {b} than with {a}: {kind} {beside}", oriented(ratio, false), more(row))
         }
-        (Told::Less, Some(ratio)) => {
+        (Conclusion::Less, Some(ratio)) => {
             format!("{what} is {} times {} with {b} than with {a}: {kind} {beside}", oriented(ratio, true), less(row))
         }
-        (Told::More | Told::Less, None) => format!("{what} differs between {b} and {a}: {kind} {beside}"),
-        (Told::Alike, ratio) => {
+        (Conclusion::More | Conclusion::Less, None) => format!("{what} differs between {b} and {a}: {kind} {beside}"),
+        (Conclusion::Alike, ratio) => {
             let ratio = ratio.as_ref().map_or_else(String::new, |r| format!(", ratio {}", oriented(r, false)));
             format!("{what} does not tell {b} from {a}: {kind} {beside}{ratio}")
         }
@@ -101,7 +101,7 @@ fn sentence(comparison: &Comparison, row: &ComparisonRow, group: usize) -> Strin
 
 fn scope(row: &ComparisonRow, against: &Against) -> &'static str {
     match (row.sample, against.told) {
-        (SampleUnit::Second, Told::More | Told::Less | Told::Alike) => {
+        (SampleUnit::Second, Conclusion::More | Conclusion::Less | Conclusion::Alike) => {
             ", in these two runs; other boots may differ more"
         }
         _ => "",

@@ -5,7 +5,7 @@ use crate::clean;
 use crate::number::{count, plural};
 use crate::text::TextStyle;
 use crate::text::page::{Page, Tint};
-use punctual_model::{Comparison, ComparisonRow, Told};
+use punctual_model::{Comparison, ComparisonRow, Conclusion};
 
 /// A comparison for a terminal: headline, other differences, table, sentences, causes, limits. Ends in a newline.
 pub fn comparison_text(comparison: &Comparison, style: TextStyle) -> String {
@@ -102,6 +102,6 @@ fn table(page: &mut Page, comparison: &Comparison) {
 }
 
 fn tint(row: &ComparisonRow) -> Tint {
-    let differs = row.against.iter().any(|a| matches!(a.told, Told::More | Told::Less));
+    let differs = row.against.iter().any(|a| matches!(a.told, Conclusion::More | Conclusion::Less));
     if differs { Tint::Strong } else { Tint::Plain }
 }

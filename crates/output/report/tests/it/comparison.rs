@@ -1,8 +1,8 @@
 //! Comparisons of groups that differ, that do not, and that are too small; golden files of all formats.
 
 use punctual_model::{
-    Against, CauseShare, Class, Comparison, ComparisonDrawings, ComparisonRow, Covariate, Group, Ratio, SampleUnit,
-    Sampled, Scatter, Told, Unlike, UnlikeKind, VirtualTime,
+    Against, CauseShare, Class, Comparison, ComparisonDrawings, ComparisonRow, Conclusion, Covariate, Group, Ratio,
+    SampleUnit, Sampled, Scatter, Unlike, UnlikeKind, VirtualTime,
 };
 use punctual_report::{TextStyle, comparison_html, comparison_json, comparison_text, json_text};
 use punctual_units::Histogram;
@@ -14,7 +14,7 @@ fn sampled(values: &[f64]) -> Sampled {
     Sampled { n, median: values.get(values.len() / 2).copied(), mean, values: values.to_vec(), ..Sampled::default() }
 }
 
-fn row(load: &str, figure: &str, a: &[f64], b: &[f64], ratio: Option<Ratio>, told: Told) -> ComparisonRow {
+fn row(load: &str, figure: &str, a: &[f64], b: &[f64], ratio: Option<Ratio>, told: Conclusion) -> ComparisonRow {
     let p = ratio.filter(|r| r.interval.is_some()).map(|_| 0.0022);
     ComparisonRow {
         load: load.into(),
@@ -78,19 +78,19 @@ fn others() -> Vec<ComparisonRow> {
         ..Sampled::default()
     };
     let (later, faster) = (ratio(1.4, Some((1.2, 1.6))), ratio(1.25, Some((1.1, 1.4))));
-    let told = |ratio| vec![Against { ratio, p: Some(1e-5), q: Some(1e-4), told: Told::More, covariate: None }];
+    let told = |ratio| vec![Against { ratio, p: Some(1e-5), q: Some(1e-4), told: Conclusion::More, covariate: None }];
     let second = ComparisonRow {
         groups: vec![of(50_000.0), of(70_000.0)],
         against: told(later),
         sample: SampleUnit::Second,
-        ..row("idle", "worst of a second", &[], &[], None, Told::More)
+        ..row("idle", "worst of a second", &[], &[], None, Conclusion::More)
     };
     let rate = ComparisonRow {
         groups: vec![sampled(&[800.0; 4]), sampled(&[1000.0; 4])],
         against: told(faster),
         unit: "MiB/s".into(),
         more_is_better: true,
-        ..row("memory", "copied", &[], &[], None, Told::More)
+        ..row("memory", "copied", &[], &[], None, Conclusion::More)
     };
     vec![second, rate]
 }
@@ -99,11 +99,11 @@ fn comparison() -> Comparison {
     let (fast, slow) = ([7_000.0, 7_100.0, 7_300.0], [201_000.0, 443_000.0, 614_000.0]);
     let far = ratio(62.4, Some((28.0, 87.0)));
     let mut rows = vec![
-        row("all loads", "max", &fast, &slow, far, Told::More),
-        row("all loads", "p50", &fast, &fast, ratio(1.0, Some((0.97, 1.03))), Told::Alike),
-        row("io", "max", &slow, &fast, ratio(1.0 / 62.4, Some((1.0 / 87.0, 1.0 / 28.0))), Told::Less),
-        row("cmd:make -j4 'x'", "max", &fast[..1], &slow[..1], ratio(28.7, None), Told::TooFew),
-        row("timers", "max", &[], &[], None, Told::Missing),
+        row("all loads", "max", &fast, &slow, far, Conclusion::More),
+        row("all loads", "p50", &fast, &fast, ratio(1.0, Some((0.97, 1.03))), Conclusion::Alike),
+        row("io", "max", &slow, &fast, ratio(1.0 / 62.4, Some((1.0 / 87.0, 1.0 / 28.0))), Conclusion::Less),
+        row("cmd:make -j4 'x'", "max", &fast[..1], &slow[..1], ratio(28.7, None), Conclusion::TooFew),
+        row("timers", "max", &[], &[], None, Conclusion::Missing),
         batches(),
     ];
     rows.extend(others());
