@@ -2,7 +2,7 @@
 
 use super::journal::folder;
 use crate::refusal::Refusal;
-use punctual_fix::{BOOT_RULE, FixOptions, How, Journal, Parameters, Plan, System, TRIAL_RULE, Told, Tried};
+use punctual_fix::{BOOT_RULE, BootNotes, FixOptions, How, Journal, Parameters, Plan, System, TRIAL_RULE, Tried};
 use serde_json::{Value, json};
 
 /// What is to become of kernel parameters.
@@ -111,7 +111,7 @@ impl Stage {
 }
 
 /// What is told of the boot chain, as a document; `None` where no parameter was asked for.
-pub fn json(told: &Told) -> Option<Value> {
+pub fn json(told: &BootNotes) -> Option<Value> {
     let (name, evidence) = told.chain.as_ref()?;
     let trial = told.trial.as_ref().map(|trial| {
         json!({ "reboot": trial.reboot.line(), "unattended": trial.unattended, "fallback": trial.fallback,

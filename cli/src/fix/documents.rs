@@ -1,12 +1,12 @@
 //! Plans, fixes and undos as documents.
 
 use super::boot;
-use punctual_fix::{Entry, Fixed, Outcome, Plan, RulePlan, System, Told, Undone, look};
+use punctual_fix::{BootNotes, Entry, Fixed, Outcome, Plan, RulePlan, System, Undone, look};
 use punctual_report::fix::{step, word};
 use serde_json::{Value, json};
 
 /// `--dry-run`.
-pub fn plan_json(plan: &Plan, sys: &dyn System, machine: &str, told: &Told) -> Value {
+pub fn plan_json(plan: &Plan, sys: &dyn System, machine: &str, told: &BootNotes) -> Value {
     let rule = |rule: &RulePlan| {
         let steps: Vec<Value> = rule
             .steps
@@ -26,7 +26,7 @@ pub fn plan_json(plan: &Plan, sys: &dyn System, machine: &str, told: &Told) -> V
 }
 
 /// `--fix`.
-pub fn fixed_json(fixed: &Fixed, plan: &Plan, told: &Told) -> Value {
+pub fn fixed_json(fixed: &Fixed, plan: &Plan, told: &BootNotes) -> Value {
     let rules: Vec<Value> = fixed
         .rules
         .iter()

@@ -2,7 +2,8 @@
 
 use crate::clean;
 use punctual_fix::{
-    BOOT_RULE, Change, Doing, Entry, Fixed, Kept, Outcome, Plan, RulePlan, Set, TRIAL_RULE, Taken, Told, Undone, diff,
+    BOOT_RULE, BootNotes, Change, Doing, Entry, Fixed, Kept, Outcome, Plan, RulePlan, Set, TRIAL_RULE, Taken, Undone,
+    diff,
 };
 use punctual_model::State;
 use std::path::Path;
@@ -13,7 +14,7 @@ pub fn plan(
     look: &dyn Fn(&Doing) -> Result<Option<Change>, String>,
     machine: &str,
     first: Option<&str>,
-    told: &Told,
+    told: &BootNotes,
 ) -> String {
     let mut out = format!("what --fix would do on {machine}; nothing is changed now\n");
     first.iter().for_each(|first| out.push_str(&format!("\n{first}\n")));
@@ -79,7 +80,7 @@ fn head(rule: &RulePlan) -> String {
 }
 
 /// `audit --fix`; `confirm_s`: undone after so many seconds.
-pub fn fixed(fixed: &Fixed, plan: &Plan, confirm_s: Option<u64>, told: &Told) -> String {
+pub fn fixed(fixed: &Fixed, plan: &Plan, confirm_s: Option<u64>, told: &BootNotes) -> String {
     let mut out = String::new();
     fixed.dropped.iter().for_each(|what| out.push_str(&format!("note: {what}\n")));
     for rule in &fixed.rules {
@@ -164,7 +165,7 @@ fn state(undone: &Undone, all: bool) -> String {
 }
 
 /// What is told of the boot chain, besides the steps.
-fn notes(told: &Told) -> String {
+fn notes(told: &BootNotes) -> String {
     let mut out = String::new();
     if let Some((name, evidence)) = &told.chain {
         out.push_str(&format!("\nkernel parameters through {name} ({})\n", evidence.join(", ")));
@@ -179,7 +180,7 @@ fn notes(told: &Told) -> String {
 }
 
 /// What to do after a fix that set or prepared parameters.
-fn next(fixed: &Fixed, told: &Told) -> String {
+fn next(fixed: &Fixed, told: &BootNotes) -> String {
     let has = |name: &str| fixed.rules.iter().any(|rule| rule.rule == name && !rule.changes.is_empty());
     match &told.trial {
         Some(trial) if has(TRIAL_RULE) => format!(

@@ -43,7 +43,7 @@ pub use files::diff;
 pub use fix::{Asked, FixOptions, Fixed, RuleDone, fix, open};
 pub use form::Form;
 pub use journal::{Entry, FOLDER, Journal, JournalError, Set, State};
-pub use parameters::{How, OneBoot, Parameters, TRIAL_FILE, TRIAL_RULE, Told, Tried, tried};
+pub use parameters::{BootNotes, How, OneBoot, Parameters, TRIAL_FILE, TRIAL_RULE, Tried, tried};
 pub use plan::{BOOT_RULE, BootChain, BootWish, Plan, RulePlan, UnknownRule, Wish};
 pub use real::Real;
 pub use system::{Attributes, Kind, Lock, Ran, System};

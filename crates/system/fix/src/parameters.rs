@@ -41,7 +41,7 @@ pub struct OneBoot {
 
 /// What is known besides the steps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct BootNotes {
     /// The boot chain, as people call it, and what shows it.
     pub chain: Option<(String, Vec<String>)>,
     /// What a person should know.
@@ -54,7 +54,7 @@ pub struct Told {
 pub struct Parameters<'a> {
     view: &'a dyn Machine,
     how: How,
-    told: RefCell<Told>,
+    told: RefCell<BootNotes>,
 }
 
 impl<'a> Parameters<'a> {
@@ -64,7 +64,7 @@ impl<'a> Parameters<'a> {
     }
 
     /// What the steps do not say; empty before they were asked for.
-    pub fn told(&self) -> Told {
+    pub fn told(&self) -> BootNotes {
         self.told.borrow().clone()
     }
 
