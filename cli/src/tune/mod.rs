@@ -15,7 +15,7 @@ use punctual_machine::{Live, Machine};
 use punctual_model::{Alignment, Claim, Ended, Finding, State, Tuned};
 use punctual_proof::{self as proof, Done, ProofError, Trace, When};
 use punctual_report as report;
-use punctual_tune::search::Told;
+use punctual_tune::search::Update;
 use punctual_tune::{Chosen, Objective, Options, Place, Sought, Wanted, conclude, seek};
 use punctual_units::{Nanos, Policy, Priority, Scheduling};
 use serde_json::json;
@@ -160,7 +160,7 @@ fn beside(out: &Path) -> Option<PathBuf> {
 
 fn search(args: &TuneArgs, options: &Options, chosen: &Chosen, place: &Place) -> Result<Sought, Refusal> {
     let mut tried = told::Progress::new(options.max);
-    let mut tell = |told: Told| {
+    let mut tell = |told: Update| {
         if !args.output.quiet {
             tried.tell(told);
         }

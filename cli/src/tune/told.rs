@@ -1,7 +1,7 @@
 //! What `tune` says: before, meanwhile, and at the end.
 
 use punctual_report::tune::{self as report, TunePlan};
-use punctual_tune::search::Told;
+use punctual_tune::search::Update;
 use punctual_tune::{Chosen, Options};
 use punctual_units::Nanos;
 use serde_json::{Value, json};
@@ -58,15 +58,15 @@ impl Progress {
     }
 
     /// Says how it goes.
-    pub fn tell(&mut self, told: Told) {
+    pub fn tell(&mut self, told: Update) {
         match told {
-            Told::Begins { candidate, confirming, number, of, pairs } => {
+            Update::Begins { candidate, confirming, number, of, pairs } => {
                 self.trial_begun = Instant::now();
                 let left = self.pair.map(|pair| nanos(pair * (pairs * (of - number + 1)) as u32));
                 let time = (nanos(self.begun.elapsed()), self.max);
                 eprint!("{}", report::begins(&candidate.rule, confirming, (number, of), left, time));
             }
-            Told::Ended(trial) => {
+            Update::Ended(trial) => {
                 let pairs = trial.pairs.len().max(1) as u32;
                 self.pair = Some(self.trial_begun.elapsed() / pairs);
                 eprintln!("{}", report::ended(trial));

@@ -3,7 +3,7 @@
 use crate::bench::{Machine, block_options, scratch};
 use crate::choose::Chosen;
 use crate::options::{Options, Place};
-use crate::search::{Candidate, Rules, Stop, Tell, search};
+use crate::search::{Candidate, OnUpdate, Rules, Stop, search};
 use punctual_fix::{Journal, JournalError};
 use punctual_model::{Ended, TUNE_SCHEMA, Tuned};
 use punctual_proof::{self as proof, Done, Observer, ProofError};
@@ -39,7 +39,7 @@ pub enum TuneError {
 ///
 /// # Errors
 /// [`TuneError`]: nothing was changed. What goes wrong later is in [`Tuned::ended`].
-pub fn seek(options: &Options, chosen: &Chosen, place: &Place, tell: Tell) -> Result<Sought, TuneError> {
+pub fn seek(options: &Options, chosen: &Chosen, place: &Place, tell: OnUpdate) -> Result<Sought, TuneError> {
     let journal = Journal::open(place.sys, place.folder)?;
     if journal.sets().iter().any(|set| set.confirm_by_s.is_some()) {
         return Err(TuneError::Waiting);

@@ -100,7 +100,7 @@ pub struct Found {
 
 /// How it goes.
 #[derive(Clone, Copy, Debug)]
-pub enum Told<'a> {
+pub enum Update<'a> {
     /// A candidate's pairs begin.
     Begins {
         /// Which.
@@ -118,8 +118,8 @@ pub enum Told<'a> {
     Ended(&'a Trial),
 }
 
-/// Told how it goes.
-pub type Tell<'a> = &'a mut dyn FnMut(Told);
+/// Hears how it goes.
+pub type OnUpdate<'a> = &'a mut dyn FnMut(Update);
 
 /// Blocks that a search makes at least: one screening of each candidate, of more than half of its pairs, which is all where
 /// none helps; and for each that is kept the rest of its screening, its confirmation and a screening of the others.
@@ -133,7 +133,7 @@ pub fn blocks(candidates: usize, kept: usize, rules: &Rules) -> usize {
 }
 
 /// Searches. Whatever ends it, only what was kept is applied when it returns (unless taking back failed, which `ended` tells).
-pub fn search(candidates: Vec<Candidate>, bench: &mut dyn Bench, rules: &Rules, tell: Tell) -> Found {
+pub fn search(candidates: Vec<Candidate>, bench: &mut dyn Bench, rules: &Rules, tell: OnUpdate) -> Found {
     let found = Found {
         trials: Vec::new(),
         not_tried: Vec::new(),
@@ -165,7 +165,7 @@ struct Search<'a> {
     open: Vec<Candidate>,
     bench: &'a mut dyn Bench,
     rules: &'a Rules,
-    tell: Tell<'a>,
+    tell: OnUpdate<'a>,
     /// Made so far.
     confirmations: u64,
     found: Found,
@@ -196,7 +196,7 @@ impl Search<'_> {
         let open = self.open.clone();
         for (before, candidate) in open.iter().enumerate() {
             let (number, of, pairs) = (before + 1, open.len(), self.rules.screening);
-            (self.tell)(Told::Begins { candidate, confirming: false, number, of, pairs });
+            (self.tell)(Update::Begins { candidate, confirming: false, number, of, pairs });
             let Some(pairs) = self.pairs(candidate, self.rules.screening, None)? else { continue };
             let Some(judged) = judge(&pairs) else { continue };
             // The middle pair: of three, one outlier moves half of the Walsh averages.
@@ -220,7 +220,7 @@ impl Search<'_> {
     fn confirm(&mut self, candidate: &Candidate, number: usize, of: usize) -> Result<bool, Stop> {
         self.confirmations += 1;
         let alpha = alpha_of(self.rules.alpha, self.confirmations);
-        (self.tell)(Told::Begins { candidate, confirming: true, number, of, pairs: pairs_for(alpha) });
+        (self.tell)(Update::Begins { candidate, confirming: true, number, of, pairs: pairs_for(alpha) });
         let Some(pairs) = self.pairs(candidate, pairs_for(alpha), Some(alpha))? else { return Ok(false) };
         let Some(judged) = judge(&pairs) else { return Ok(false) };
         let helps = judged.p <= alpha && self.is_worth_it(&pairs, judged.shift.value);
@@ -306,7 +306,7 @@ impl Search<'_> {
             pairs,
             kind,
         };
-        (self.tell)(Told::Ended(&trial));
+        (self.tell)(Update::Ended(&trial));
         self.found.trials.push(trial);
     }
 }
