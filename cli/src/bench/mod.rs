@@ -7,7 +7,7 @@ use crate::refusal::Refusal;
 use crate::run_directory::{command_line, numbered};
 use crate::{exit, signals};
 use args::{BenchArgs, BenchCommand, BesideArg, NetworkArgs};
-use punctual_bench::{Around, BenchError, Told, WantedQueens};
+use punctual_bench::{Around, BenchError, Update, WantedQueens};
 use punctual_model::{Bench, BenchPlan, Beside, NetworkSettings, Outcome};
 use punctual_report as report;
 use punctual_uapi::{self as uapi, Sig};
@@ -116,16 +116,16 @@ impl Progress {
         Progress { quiet: args.output.quiet, moving: std::io::stderr().is_terminal(), drawn: None }
     }
 
-    fn tell(&mut self, told: Told<'_>) {
+    fn tell(&mut self, told: Update<'_>) {
         if self.quiet {
             return;
         }
         match told {
-            Told::Repetition(one) => {
+            Update::Repetition(one) => {
                 self.clear();
                 eprint!("{}", report::bench_line(one));
             }
-            Told::Share { number, of, done, left } => {
+            Update::Share { number, of, done, left } => {
                 if !self.moving || self.drawn.is_some_and(|at| at.elapsed() < Duration::from_millis(200)) {
                     return;
                 }

@@ -28,7 +28,7 @@ pub struct Around<'a> {
 }
 
 #[derive(Debug)]
-pub enum Told<'a> {
+pub enum Update<'a> {
     Repetition(&'a BenchRepetition),
     Share {
         /// The running repetition, from 1.
@@ -49,7 +49,7 @@ pub fn run(
     plan: &BenchPlan,
     out: &Path,
     around: &Around<'_>,
-    told: &mut dyn FnMut(Told<'_>),
+    told: &mut dyn FnMut(Update<'_>),
 ) -> Result<Bench, BenchError> {
     let axis = axis::of(&plan.settings)?;
     let writer = BenchWriter::create(out, new_run(around), plan)?;
@@ -62,7 +62,7 @@ pub fn run(
 ///
 /// # Errors
 /// [`BenchError`]: also if machine or kernel differ from those it was started on.
-pub fn resume(root: &Path, around: &Around<'_>, told: &mut dyn FnMut(Told<'_>)) -> Result<Bench, BenchError> {
+pub fn resume(root: &Path, around: &Around<'_>, told: &mut dyn FnMut(Update<'_>)) -> Result<Bench, BenchError> {
     if let Some(bench) = BenchWriter::whole(root)? {
         return Ok(bench);
     }
@@ -109,7 +109,7 @@ impl Driver {
         mut self,
         mut axis: Box<dyn Axis>,
         around: &Around<'_>,
-        told: &mut dyn FnMut(Told<'_>),
+        told: &mut dyn FnMut(Update<'_>),
     ) -> Result<Bench, BenchError> {
         let mut pace = Pace::new(self.plan.repetitions);
         let mut failed = None;
@@ -130,7 +130,7 @@ impl Driver {
         axis: &mut dyn Axis,
         around: &Around<'_>,
         pace: &mut Pace,
-        told: &mut dyn FnMut(Told<'_>),
+        told: &mut dyn FnMut(Update<'_>),
     ) -> Result<bool, BenchError> {
         let number = self.done + 1;
         let earlier = std::mem::take(&mut self.parts);
@@ -150,7 +150,7 @@ impl Driver {
         let Ended::Done(measured) = ended? else { return Ok(false) };
         let one = told_of(measured, number, resumed, conditions);
         self.writer.append(&BenchRecord::Repetition(Box::new(one.clone())))?;
-        told(Told::Repetition(&one));
+        told(Update::Repetition(&one));
         Ok(true)
     }
 
@@ -196,13 +196,13 @@ impl Pace {
         Pace { began: Instant::now(), of, first: None }
     }
 
-    fn told(&mut self, number: u64, share: f64) -> Told<'static> {
+    fn told(&mut self, number: u64, share: f64) -> Update<'static> {
         let done = ((number - 1) as f64 + share.clamp(0.0, 1.0)) / self.of.max(1) as f64;
         let first = *self.first.get_or_insert(done);
         let here = done - first;
         let left = (here > 0.0).then(|| self.began.elapsed().as_secs_f64() / here * (1.0 - done));
         let left = left.and_then(|s| Duration::try_from_secs_f64(s.max(0.0)).ok());
-        Told::Share { number, of: self.of, done, left }
+        Update::Share { number, of: self.of, done, left }
     }
 }
 

@@ -22,7 +22,7 @@ mod switch;
 
 pub use axis::{Axis, Ended, Measured, Turn};
 pub use disk::plan as plan_disk;
-pub use driver::{Around, Told, outcome, resume, run};
+pub use driver::{Around, Update, outcome, resume, run};
 pub use error::BenchError;
 pub use memory::plan as plan_memory;
 pub use network::plan as plan_network;

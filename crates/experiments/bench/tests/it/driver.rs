@@ -1,6 +1,6 @@
 //! The driver with a real run directory: resuming, wrong counts, another machine.
 
-use punctual_bench::{Around, Told, WantedQueens, outcome, plan_nqueens, resume, run};
+use punctual_bench::{Around, Update, WantedQueens, outcome, plan_nqueens, resume, run};
 use punctual_model::{Bench, BenchParts, BenchPlan, BenchRecord, NqueensMode, Outcome};
 use punctual_rundir::BenchWriter;
 use std::path::Path;
@@ -25,9 +25,9 @@ fn begun(root: &Path, repetitions: u64) -> Bench {
 fn progress_rises_to_the_end() {
     let folder = tempfile::tempdir().unwrap();
     let (mut shares, mut ended) = (Vec::new(), Vec::new());
-    let mut told = |told: Told<'_>| match told {
-        Told::Share { done, .. } => shares.push(done),
-        Told::Repetition(one) => ended.push(one.number),
+    let mut told = |told: Update<'_>| match told {
+        Update::Share { done, .. } => shares.push(done),
+        Update::Repetition(one) => ended.push(one.number),
     };
     let bench = around(false, |around| run(&plan(3), &folder.path().join("run"), around, &mut told)).unwrap();
     assert_eq!((outcome(&bench), ended), (Outcome::Pass, vec![1, 2, 3]));
