@@ -1,6 +1,6 @@
 //! What a run does now and how long it still takes, without a clock of its own.
 
-use punctual_live::{Left, Told};
+use punctual_live::{Left, Status};
 use punctual_proof::Step;
 use punctual_units::Nanos;
 
@@ -70,7 +70,7 @@ impl Clock {
     }
 
     /// What to tell.
-    pub fn told(&self, now: Nanos) -> Told {
+    pub fn told(&self, now: Nanos) -> Status {
         let doing = match self.step {
             None => "preparing",
             Some(Step::Starting) => "starting",
@@ -87,7 +87,7 @@ impl Clock {
             Some(Step::Reporting) => "writing the report",
         };
         let phase_left = self.phase.as_ref().map(|phase| phase_left(phase, now));
-        Told {
+        Status {
             phase: self.phase.as_ref().map(|phase| phase.place.clone()),
             doing: doing.into(),
             phase_left,

@@ -22,7 +22,7 @@ mod view;
 
 pub use draw::{Looks, draw};
 pub use gather::{Looker, machine};
-pub use line::{Left, Line, Told, text};
+pub use line::{Left, Line, Status, text};
 pub use screen::{NoTerminal, check};
 pub use snapshot::{CpuView, Machine, Snapshot, Stage};
 pub use view::{Controls, Cost, Phase, Settings, Unfit, View};

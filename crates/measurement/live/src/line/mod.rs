@@ -2,7 +2,7 @@
 
 mod text;
 
-pub use text::{Left, Told, text};
+pub use text::{Left, Status, text};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{isatty, tcgetpgrp, tcgetwinsize};
@@ -24,7 +24,7 @@ impl Line {
 
     /// Rewrites the line in one write(2). Does nothing if that would block (a stopped terminal), or in the background,
     /// where the terminal shows another program.
-    pub fn show(&mut self, told: &Told) {
+    pub fn show(&mut self, told: &Status) {
         if is_background() || !is_ready() {
             return;
         }

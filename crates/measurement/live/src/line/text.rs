@@ -2,7 +2,7 @@ use punctual_units::Nanos;
 
 /// Content of the line. What is unknown is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct Status {
     /// Number, counting from 1, total, and the load as the user named it; `None` before the first phase and after the
     /// last.
     pub phase: Option<(usize, usize, String)>,
@@ -29,7 +29,7 @@ const SPARE: usize = 3;
 const NAME: usize = 24;
 
 /// The longest form that fits into `width` columns, else truncated. It never wraps.
-pub fn text(told: &Told, width: usize) -> String {
+pub fn text(told: &Status, width: usize) -> String {
     let room = width.saturating_sub(SPARE);
     let forms = forms(told);
     let fits = forms.iter().find(|form| columns(form) <= room);
@@ -37,7 +37,7 @@ pub fn text(told: &Told, width: usize) -> String {
 }
 
 /// From the longest to the shortest.
-fn forms(told: &Told) -> [String; 4] {
+fn forms(told: &Status) -> [String; 4] {
     let (place, name) = match &told.phase {
         Some((number, of, load)) => (format!("[{number}/{of}]"), shortened(load)),
         None => (String::new(), String::new()),
@@ -129,8 +129,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn told(phase_left: Option<u64>, run_left: Left) -> Told {
-        Told {
+    fn told(phase_left: Option<u64>, run_left: Left) -> Status {
+        Status {
             phase: Some((2, 8, "cpu".into())),
             doing: "measuring".into(),
             phase_left: phase_left.map(Nanos::from_secs),
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn outside_the_phases_the_time_taken_is_shown() {
-        let mut told = Told { doing: "judging the claims".into(), ..Told::default() };
+        let mut told = Status { doing: "judging the claims".into(), ..Status::default() };
         assert_eq!(text(&told, 80), "judging the claims");
         told.since = Nanos::from_millis(3_900);
         assert_eq!(text(&told, 80), "judging the claims, for 3 s");
@@ -207,7 +207,7 @@ mod tests {
                           run in 0..u64::MAX, width in 0usize..200) {
             let run_left = if run % 2 == 0 { Left::About(Nanos(run)) } else { Left::AtMost(Nanos(run)) };
             let phase_left = phase.map(Nanos);
-            let told = Told { phase: Some((1, 2, load)), doing, phase_left, run_left, since: Nanos::ZERO };
+            let told = Status { phase: Some((1, 2, load)), doing, phase_left, run_left, since: Nanos::ZERO };
             let text = text(&told, width);
             prop_assert!(columns(&text) <= width.saturating_sub(SPARE));
             prop_assert!(!text.chars().any(char::is_control));
