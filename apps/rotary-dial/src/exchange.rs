@@ -3,7 +3,7 @@ use crate::collector::{Collector, Outcome};
 use crate::counts::{LineCounts, count};
 use crate::decoder::{Decoder, Heard, State};
 use crate::digits::DigitMap;
-use crate::told::{Told, What};
+use crate::told::{LineEvent, What};
 use crate::train::{Reason, Timing};
 use punctual_rt::{Line, Next, RtSender, Sender, monotonic};
 use punctual_units::Nanos;
@@ -99,13 +99,13 @@ impl ExchangeLine {
 pub struct Exchange {
     lines: Vec<ExchangeLine>,
     commands: RtSender<Line>,
-    told: Sender<Told>,
+    told: Sender<LineEvent>,
     failure: Arc<Mutex<Option<(usize, GpioError)>>>,
 }
 
 impl Exchange {
     /// Commands go into the pipe; events go to `told` if there is room.
-    pub fn new(lines: Vec<ExchangeLine>, commands: RtSender<Line>, told: Sender<Told>) -> Exchange {
+    pub fn new(lines: Vec<ExchangeLine>, commands: RtSender<Line>, told: Sender<LineEvent>) -> Exchange {
         Exchange { lines, commands, told, failure: Arc::default() }
     }
 
@@ -148,7 +148,7 @@ impl Exchange {
                 if let What::Command(_, command) = what {
                     let _ = commands.send(command);
                 }
-                let _ = told.send(Told { line: index, at, what });
+                let _ = told.send(LineEvent { line: index, at, what });
             });
         }
         Next::Continue

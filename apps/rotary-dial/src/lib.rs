@@ -46,6 +46,6 @@ pub use program::run;
 pub use random::Random;
 pub use report::{LineReport, Report};
 pub use script::{NoScript, Script, Step};
-pub use told::{Told, What};
+pub use told::{LineEvent, What};
 pub use train::{Reason, Timing};
 pub use trial::{PERIOD, Sampling, Tried, listen};

@@ -3,7 +3,7 @@ use crate::counts::LineCounts;
 use crate::error::Error;
 use crate::options::Options;
 use crate::report::{LineReport, Report};
-use crate::told::Told;
+use crate::told::LineEvent;
 use punctual_record::Taken;
 use punctual_rt::{Bridge, End, Finished, Receiver, Task, TaskStats, monotonic};
 use punctual_units::Nanos;
@@ -25,7 +25,7 @@ pub(crate) struct Running {
     /// `None` once it has ended.
     task: Option<Task>,
     bridge: Bridge,
-    told: Receiver<Told>,
+    told: Receiver<LineEvent>,
     counts: Vec<Arc<LineCounts>>,
     failure: Failure,
     scheduling: String,
@@ -44,7 +44,7 @@ impl Running {
         narrowed: Vec<String>,
         task: Task,
         bridge: Bridge,
-        told: Receiver<Told>,
+        told: Receiver<LineEvent>,
         counts: Vec<Arc<LineCounts>>,
         failure: Failure,
     ) -> Running {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::fmt;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct LineEvent {
     pub line: usize,
     /// Time of the sample, CLOCK_MONOTONIC.
     pub at: Nanos,
@@ -62,7 +62,7 @@ impl What {
     }
 }
 
-impl Told {
+impl LineEvent {
     pub fn json(&self, name: &str) -> Value {
         let (event, detail) = self.what.parts();
         json!({"event": event, "line": name, "mono_ns": self.at.0, "detail": detail})

@@ -4,14 +4,15 @@ use punctual_rt::{Line, Next, Overflow, Receiver, pipe_out, queue};
 use punctual_units::Nanos;
 use punctual_wires::{Out, wire};
 use rotary_dial::{
-    Book, Counts, Dial, DigitMap, Exchange, ExchangeLine, LineCounts, PERIOD, Play, Random, Script, Timing, Told, What,
+    Book, Counts, Dial, DigitMap, Exchange, ExchangeLine, LineCounts, LineEvent, PERIOD, Play, Random, Script, Timing,
+    What,
 };
 use std::io::Read;
 use std::sync::Arc;
 
 struct Played {
     counts: Vec<Counts>,
-    told: Vec<Told>,
+    told: Vec<LineEvent>,
     text: String,
     cycles: u64,
     allocations: u64,
