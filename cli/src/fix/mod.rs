@@ -18,7 +18,7 @@ use args::{FixArgs, UndoArgs};
 use journal::refuse_waiting;
 use punctual_audit::{Context, Offers, Rules};
 use punctual_fix::{
-    Asked, FixOptions, Fixed, Journal, Parameters, Plan, Real, System, Undone, UnknownRule, Wish, look,
+    Asked, FixOptions, Fixed, Journal, Outcome, Parameters, Plan, Real, System, Undone, UnknownRule, Wish, look,
 };
 use punctual_machine::Machine;
 use punctual_model::State;
