@@ -8,6 +8,7 @@ use crate::watch::Watch;
 use crate::ways::Way;
 use crate::worker::{self, Settings, Shared, Start, common_start};
 use crate::{idle, report, text};
+use jiff::Timestamp;
 use punctual_journal::Lease;
 use punctual_machine::{Live, Machine};
 use punctual_uapi as uapi;
@@ -20,7 +21,6 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Barrier, Mutex, PoisonError};
-use std::time::SystemTime;
 
 /// `punctual cyclictest WORDS`: prints as cyclictest does. Returns cyclictest's exit code, which is 0 for interrupted
 /// runs as well.
@@ -44,7 +44,7 @@ pub fn run(words: &[OsString]) -> Result<u8, RunError> {
         print(&text::cpus(cpus.possible, cpus.online.len()));
     }
     let held = prepare(&options, &plan)?;
-    let begun = SystemTime::now();
+    let begun = Timestamp::now();
     let interrupts = smi(&options, &plan)?;
     let shared = measure(&options, &plan)?;
     let interrupts: Vec<u64> =
@@ -52,7 +52,7 @@ pub fn run(words: &[OsString]) -> Result<u8, RunError> {
     drop(held);
     let when = Circumstances {
         start: date(begun),
-        end: date(SystemTime::now()),
+        end: date(Timestamp::now()),
         return_code: 0,
         system: SysInfo::of_this_machine(live.read("/sys/kernel/realtime").text() == Some("1")),
     };
@@ -291,6 +291,6 @@ fn list(live: &Live, path: &str) -> Option<CpuList> {
 }
 
 /// `Fri, 20 Nov 2026 21:04:11 +0000`.
-fn date(time: SystemTime) -> String {
-    httpdate::fmt_http_date(time).replace("GMT", "+0000")
+fn date(time: Timestamp) -> String {
+    time.strftime("%a, %d %b %Y %T %z").to_string()
 }

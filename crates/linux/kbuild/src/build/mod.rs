@@ -15,13 +15,14 @@ pub use state::State;
 
 use crate::KbuildError;
 use crate::files::{lock, sha256_of};
+use jiff::Timestamp;
 use punctual_kernel::Arch;
 use punctual_kernel::config::{Value, of_config};
 use punctual_kernel::programs::{last_lines, run};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 pub const LOG: &str = "punctual-build.log";
 const LOCK: &str = ".punctual-build.lock";
@@ -158,8 +159,6 @@ fn own(job: &Job, tell: &mut dyn FnMut(&str)) -> Result<String, KbuildError> {
     }
 }
 
-/// The end of the year 9999: seconds since 1970.
-const LAST_DATE: u64 = 253_402_300_799;
 pub(crate) const MAKE: &str = "apt-get install make gcc flex bison bc libssl-dev libelf-dev";
 
 /// make with everything fixed that would make the result vary.
@@ -180,13 +179,8 @@ pub(crate) fn make(job: &Job) -> Command {
 
 /// As `date -u` prints it: it becomes the end of `uname -v`.
 fn date(epoch: u64) -> String {
-    // "Sun, 06 Nov 1994 08:49:37 GMT" (RFC 9110).
-    let text = httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(epoch.min(LAST_DATE)));
-    let words: Vec<&str> = text.split([' ', ',']).filter(|word| !word.is_empty()).collect();
-    match words.as_slice() {
-        [weekday, day, month, year, time, _] => format!("{weekday} {month} {day} {time} UTC {year}"),
-        _ => text,
-    }
+    let time = i64::try_from(epoch).ok().and_then(|second| Timestamp::from_second(second).ok());
+    time.unwrap_or(Timestamp::MAX).strftime("%a %b %d %T UTC %Y").to_string()
 }
 
 pub(crate) fn has_modules(job: &Job) -> bool {
