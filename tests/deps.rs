@@ -100,6 +100,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("tune", &["units", "uapi", "model", "stats", "rundir", "machine", "audit", "report", "fix", "proof"]),
     ("queens", &[]),
     ("plant", &["units", "uapi", "rt"]),
+    ("testing", &[]),
     ("rf-switch", &["units", "uapi", "rt", "gpio", "wires", "model", "loads", "journal", "tracefs"]),
     (
         "fuzz",
@@ -225,6 +226,12 @@ fn no_group_uses_one_above_it() {
         let above: Vec<&&str> = used.iter().filter(|one| group(one) > group(name)).collect();
         assert!(above.is_empty(), "{name} in {} may not use {above:?}", GROUPS[group(name)]);
     }
+}
+
+/// Its functions panic: programs have no use for them.
+#[test]
+fn testing_is_only_a_dev_dependency() {
+    assert!(!ALLOWED.iter().any(|(_, used)| used.contains(&"testing")));
 }
 
 #[test]

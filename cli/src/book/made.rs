@@ -3,6 +3,7 @@
 use super::lines::{MADE, root};
 use crate::args::Arguments;
 use clap::{Command, CommandFactory};
+use punctual_testing::golden;
 use std::fs;
 
 /// All commands but clap's own `help`.
@@ -34,28 +35,15 @@ fn add(text: &mut String, command: &Command, depth: usize) {
 
 #[test]
 fn every_command_has_its_page_and_the_page_has_its_help() {
-    let update = std::env::var_os("UPDATE_GOLDEN").is_some();
-    let mut stale = Vec::new();
     for command in commands().get_subcommands() {
         let path = root().join(format!("docs/commands/{}.md", command.get_name()));
         let there = fs::read_to_string(&path).unwrap_or_default();
         let by_hand = there.split(MADE).next().unwrap_or_default().trim_end();
         let title = format!("# punctual {}", command.get_name());
         let by_hand = if by_hand.is_empty() { title.as_str() } else { by_hand };
-        let page = format!("{by_hand}\n\n{}", made(command));
-        if update {
-            fs::write(&path, &page).unwrap();
-        }
-        if !update && there != page {
-            stale.push(path.display().to_string());
-        }
+        golden(&path, &format!("{by_hand}\n\n{}", made(command)));
         assert!(by_hand.lines().count() > 2, "{}: say above its help what it is for", path.display());
     }
-    assert!(
-        stale.is_empty(),
-        "stale; UPDATE_GOLDEN=1 cargo test -p punctual book writes them anew:\n{}",
-        stale.join("\n")
-    );
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! `report` of a watch and of a fleet compared with files in tests/golden; `UPDATE_GOLDEN=1` writes them anew.
+//! `report` of a watch and of a fleet compared with files in tests/golden.
 //!
 //! tests/fixtures/watch is a series as it was recorded, in which names of the machine were replaced, and a gap, a note, a maximum that
 //! has no cause and a torn line were added. tests/fixtures/fleet are nine recorded runs of one machine, given the names of nine boards,
@@ -6,6 +6,7 @@
 
 use crate::common;
 use common::{punctual, schema};
+use punctual_testing::golden;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -26,16 +27,7 @@ fn reported(fixture: &str, format: &str) -> String {
 }
 
 fn compare(fixture: &str, format: &str, ending: &str) {
-    let got = reported(fixture, format);
-    let path = folder("golden").join(format!("{fixture}.{ending}"));
-    if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        std::fs::create_dir_all(folder("golden")).unwrap();
-        std::fs::write(&path, got).unwrap();
-        return;
-    }
-    let wanted = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    let first = wanted.lines().zip(got.lines()).enumerate().find(|(_, (a, b))| a != b);
-    assert!(wanted == got, "{} differs from line {first:?}; UPDATE_GOLDEN=1 writes it anew", path.display());
+    golden(folder("golden").join(format!("{fixture}.{ending}")), &reported(fixture, format));
 }
 
 #[test]

@@ -1,8 +1,8 @@
-//! Plans for the recorded machines, as golden files: `BLESS=1 cargo test -p punctual-kernel` rewrites them; review each
-//! line.
+//! Plans for the recorded machines, as golden files.
 
 use punctual_kernel::{PlanError, Situation, Tracer, Wish, plan};
 use punctual_machine::Recorded;
+use punctual_testing::golden;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -28,13 +28,7 @@ fn said(situation: Result<Situation, PlanError>, wish: &Wish) -> String {
 }
 
 fn compare(name: &str, found: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
-    if std::env::var_os("BLESS").is_some() {
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, found).unwrap();
-    }
-    let wanted = fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(wanted, found, "{}", path.display());
+    golden(format!("tests/golden/{name}"), found);
 }
 
 #[test]

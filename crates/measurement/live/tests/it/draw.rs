@@ -1,13 +1,13 @@
-//! Compares the screen with golden files (`UPDATE_GOLDEN=1 cargo test` rewrites them); any snapshot can be drawn.
+//! What the screen shows, as golden files, and that any snapshot can be drawn.
 
 use proptest::prelude::*;
 use punctual_live::{CpuView, Looks, Machine, Snapshot, Stage, draw};
+use punctual_testing::golden;
 use punctual_units::{Bin, CpuId, Histogram, Nanos};
 use ratatui_core::backend::TestBackend;
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use ratatui_core::terminal::Terminal;
-use std::path::Path;
 
 const LOOKS: Looks = Looks { unicode: true, colour: true };
 
@@ -69,43 +69,38 @@ fn picture(snapshot: &Snapshot, looks: Looks, (width, height): (u16, u16)) -> St
     (0..height).map(line).collect()
 }
 
-fn golden(name: &str, picture: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
-    if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        std::fs::write(&path, picture).unwrap();
-    }
-    let kept = std::fs::read_to_string(&path).unwrap();
-    assert_eq!(picture, kept, "{name}\n{picture}");
+fn compare(name: &str, picture: &str) {
+    golden(format!("tests/golden/{name}"), picture);
 }
 
 #[test]
 fn eighty_by_twenty_four() {
-    golden("two-80x24.txt", &picture(&two_cpus(), LOOKS, (80, 24)));
-    golden("many-80x24.txt", &picture(&many_cpus(), LOOKS, (80, 24)));
+    compare("two-80x24.txt", &picture(&two_cpus(), LOOKS, (80, 24)));
+    compare("many-80x24.txt", &picture(&many_cpus(), LOOKS, (80, 24)));
 }
 
 #[test]
 fn wide() {
-    golden("two-120x40.txt", &picture(&two_cpus(), LOOKS, (120, 40)));
-    golden("many-120x40.txt", &picture(&many_cpus(), LOOKS, (120, 40)));
+    compare("two-120x40.txt", &picture(&two_cpus(), LOOKS, (120, 40)));
+    compare("many-120x40.txt", &picture(&many_cpus(), LOOKS, (120, 40)));
 }
 
 #[test]
 fn tiny() {
-    golden("two-20x5.txt", &picture(&two_cpus(), LOOKS, (20, 5)));
-    golden("many-20x5.txt", &picture(&many_cpus(), LOOKS, (20, 5)));
+    compare("two-20x5.txt", &picture(&two_cpus(), LOOKS, (20, 5)));
+    compare("many-20x5.txt", &picture(&many_cpus(), LOOKS, (20, 5)));
 }
 
 #[test]
 fn letters_only() {
     let picture = picture(&two_cpus(), Looks { unicode: false, colour: false }, (80, 24));
     assert!(picture.is_ascii(), "{picture}");
-    golden("two-80x24-ascii.txt", &picture);
+    compare("two-80x24-ascii.txt", &picture);
 }
 
 #[test]
 fn help_and_pause() {
-    golden("help-80x24.txt", &picture(&Snapshot { help: true, shared: true, ..two_cpus() }, LOOKS, (80, 24)));
+    compare("help-80x24.txt", &picture(&Snapshot { help: true, shared: true, ..two_cpus() }, LOOKS, (80, 24)));
     let paused = picture(&Snapshot { paused: true, word: Some("mark 1 set".into()), ..two_cpus() }, LOOKS, (80, 24));
     assert!(paused.contains("DISPLAY PAUSED, still measuring") && paused.contains("p go on"), "{paused}");
     assert!(paused.contains("mark 1 set"), "{paused}");

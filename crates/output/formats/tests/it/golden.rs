@@ -1,4 +1,4 @@
-//! Compares every format with files in tests/golden; `UPDATE_GOLDEN=1` rewrites them.
+//! Every format compared with files in tests/golden.
 
 use crate::common;
 
@@ -7,17 +7,10 @@ use punctual_formats::{
     squad_tests, tap,
 };
 use punctual_model::{Recording, Verdict};
-use std::path::PathBuf;
+use punctual_testing::golden;
 
 fn compare(name: &str, got: &str) {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
-    if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        std::fs::write(&path, got).unwrap();
-        return;
-    }
-    let wanted = std::fs::read_to_string(&path).unwrap_or_default();
-    let first = wanted.lines().zip(got.lines()).enumerate().find(|(_, (a, b))| a != b);
-    assert!(wanted == got, "{name} differs from line {first:?}; UPDATE_GOLDEN=1 writes it anew");
+    golden(format!("tests/golden/{name}"), got);
 }
 
 fn ids() -> KcidbIds {

@@ -5,8 +5,8 @@ use punctual_model::{
     SampleUnit, Sampled, Scatter, Unlike, UnlikeKind, VirtualTime,
 };
 use punctual_report::{TextStyle, comparison_html, comparison_json, comparison_text, json_text};
+use punctual_testing::golden;
 use punctual_units::Histogram;
-use std::path::PathBuf;
 
 fn sampled(values: &[f64]) -> Sampled {
     let mean = (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64);
@@ -154,22 +154,12 @@ fn drawings() -> ComparisonDrawings {
     }
 }
 
-fn compare(name: &str, got: &str) {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
-    if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        std::fs::write(&path, got).unwrap();
-        return;
-    }
-    let wanted = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(wanted == got, "{name} differs; UPDATE_GOLDEN=1 writes it anew");
-}
-
 #[test]
 fn every_format_is_as_it_was() {
     let comparison = comparison();
-    compare("comparison.txt", &comparison_text(&comparison, TextStyle::default()));
-    compare("comparison.html", &comparison_html(&comparison, &drawings()));
-    compare("comparison.json", &json_text(&comparison_json(&comparison)));
+    golden("tests/golden/comparison.txt", &comparison_text(&comparison, TextStyle::default()));
+    golden("tests/golden/comparison.html", &comparison_html(&comparison, &drawings()));
+    golden("tests/golden/comparison.json", &json_text(&comparison_json(&comparison)));
 }
 
 #[test]

@@ -1,20 +1,14 @@
-//! Compares reports with files in tests/golden; `UPDATE_GOLDEN=1` rewrites them.
+//! Reports compared with files in tests/golden.
 
 use crate::common;
 
 use punctual_model::{Experiment, Recording, Verdict};
 use punctual_report::{TextStyle, csv, experiment_csv, experiment_html, experiment_text, html, json, json_text, text};
+use punctual_testing::golden;
 use std::path::PathBuf;
 
 fn compare(name: &str, got: &str) {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
-    if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        std::fs::write(&path, got).unwrap();
-        return;
-    }
-    let wanted = std::fs::read_to_string(&path).unwrap_or_default();
-    let first = wanted.lines().zip(got.lines()).enumerate().find(|(_, (a, b))| a != b);
-    assert!(wanted == got, "{name} differs from line {first:?}; UPDATE_GOLDEN=1 writes it anew");
+    golden(format!("tests/golden/{name}"), got);
 }
 
 fn all_text(name: &str, (recording, verdict): &(Recording, Verdict)) {

@@ -1,7 +1,7 @@
-//! The committed header matches the source. `UPDATE_GOLDEN=1 cargo test -p punctual-rt-capi --features
-//! reference-checks` regenerates it.
+//! The committed header is what the source says: `UPDATE_GOLDEN=1 cargo test -p punctual-rt-capi --features reference-checks` updates it.
 
 use cbindgen::{Builder, Config, DocumentationStyle, Language, RenameRule, Style};
+use punctual_testing::golden;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -63,12 +63,7 @@ fn header() -> String {
 
 #[test]
 fn the_header_is_that_of_the_source() {
-    let (path, made) = (folder().join("include/punctual_rt.h"), header());
-    if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        fs::write(&path, &made).unwrap();
-    }
-    let committed = fs::read_to_string(&path).unwrap_or_default();
-    assert!(committed == made, "{} is stale: run UPDATE_GOLDEN=1 cargo test -p punctual-rt-capi", path.display());
+    golden("include/punctual_rt.h", &header());
 }
 
 /// Every exported function is in the header once, with its own comment.

@@ -1,7 +1,7 @@
-//! docs/rules: one page per group, generated from the rules, and the JSON Schema that every rule file satisfies.
-//! BLESS=1 in the environment rewrites the pages.
+//! docs/rules: one page a group, made from the rules, and the JSON Schema that every rule file fits.
 
 use punctual_audit::{Group, Rules};
+use punctual_testing::golden;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -43,17 +43,9 @@ fn pages(rules: &Rules) -> Vec<(String, String)> {
 
 #[test]
 fn pages_are_those_of_the_rules() {
-    let mut stale = Vec::new();
     for (file, page) in pages(Rules::embedded()) {
-        let path = docs().join(&file);
-        if std::env::var_os("BLESS").is_some() {
-            std::fs::write(&path, &page).unwrap();
-        }
-        if std::fs::read_to_string(&path).unwrap_or_default() != page {
-            stale.push(file);
-        }
+        golden(docs().join(file), &page);
     }
-    assert!(stale.is_empty(), "write them anew with BLESS=1: {stale:?}");
 }
 
 /// Supports the part of JSON Schema that docs/rules/schema.json uses; returns the first mistake with its place.

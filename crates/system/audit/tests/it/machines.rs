@@ -3,6 +3,7 @@
 use punctual_audit::{Context, PlanWish, Profile, Rules, audit};
 use punctual_machine::Recorded;
 use punctual_model::{Finding, State};
+use punctual_testing::golden;
 use punctual_units::{CpuList, Scheduling};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -59,27 +60,16 @@ fn all_states(rules: &Rules, machine: &Recorded, expected: &Expected) -> String 
     table
 }
 
-/// BLESS=1 in the environment rewrites the files: review each change.
 #[test]
 fn every_machine_is_judged_for_every_profile_as_recorded() {
-    let rules = Rules::embedded();
-    let mut wrong = Vec::new();
     for folder in machines() {
         let machine = Recorded::open(&folder).unwrap();
         let first = expected(&folder).into_iter().next().unwrap();
-        let found = all_states(rules, &machine, &first);
-        let path = folder.join("states.txt");
-        if std::env::var_os("BLESS").is_some() {
-            std::fs::write(&path, &found).unwrap();
-        }
-        let wanted = std::fs::read_to_string(&path).unwrap_or_default();
-        let differing = found.lines().filter(|line| !wanted.lines().any(|other| other == *line));
-        wrong.extend(differing.map(|line| format!("{}: {line}", folder.display())));
+        golden(folder.join("states.txt"), &all_states(Rules::embedded(), &machine, &first));
     }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// One line per machine: the CPUs of a plan for one and for two. BLESS=1 rewrites it.
+/// One line a machine: which CPUs a plan for one and for two takes.
 #[test]
 fn cpus_are_planned_on_every_machine_as_recorded() {
     let rules = Rules::embedded();
@@ -99,11 +89,7 @@ fn cpus_are_planned_on_every_machine_as_recorded() {
             found.push_str(&format!("{name} for {count}: {planned}\n"));
         }
     }
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../machines/plans.txt");
-    if std::env::var_os("BLESS").is_some() {
-        std::fs::write(&path, &found).unwrap();
-    }
-    assert_eq!(found, std::fs::read_to_string(&path).unwrap_or_default());
+    golden("../../../machines/plans.txt", &found);
 }
 
 fn as_table(findings: &[Finding]) -> String {

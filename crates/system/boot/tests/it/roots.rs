@@ -1,5 +1,4 @@
-//! Every root: its chain, what boots, and the plans of some changes. `UPDATE_GOLDEN=1 cargo test` rewrites the expected
-//! files.
+//! Every root: which chain, what boots, and the plans of some changes.
 
 use crate::common;
 
@@ -7,8 +6,8 @@ use common::{folder, names};
 use punctual_boot::{Change, Configured, Plan, Run, change, current, detect};
 use punctual_machine::{Live, Machine};
 use punctual_model::{Argv, Edit};
+use punctual_testing::golden;
 use std::fmt::Write;
-use std::fs;
 
 const CHANGES: &[(&str, &str)] =
     &[("isolcpus=2-3 nohz_full=2-3", ""), ("threadirqs", "quiet splash"), ("", "console=tty1"), ("memmap=4G$1G", "")];
@@ -102,16 +101,8 @@ fn shown(name: &str) -> String {
 
 #[test]
 fn plans_are_as_written_down() {
-    let golden = folder().join("../golden");
     for name in names() {
-        let (path, shown) = (golden.join(format!("{name}.txt")), shown(&name));
-        if std::env::var_os("UPDATE_GOLDEN").is_some() {
-            fs::create_dir_all(&golden).unwrap();
-            fs::write(&path, shown).unwrap();
-        } else {
-            let expected = fs::read_to_string(&path).unwrap_or_default();
-            assert!(shown == expected, "{name}: expected\n{expected}\nis\n{shown}");
-        }
+        golden(format!("tests/golden/{name}.txt"), &shown(&name));
     }
 }
 

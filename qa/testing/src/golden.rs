@@ -1,0 +1,45 @@
+//! Golden files: what was printed once, read by a person, and kept.
+
+use std::path::Path;
+use std::{env, fs};
+
+/// Panics where the file does not hold `got`; with `UPDATE_GOLDEN=1` in the environment the file is written instead. A relative path
+/// begins at the package under test: cargo runs its tests there.
+#[track_caller]
+pub fn golden(path: impl AsRef<Path>, got: &str) {
+    let path = path.as_ref();
+    if env::var_os("UPDATE_GOLDEN").is_some() {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        return fs::write(path, got).unwrap();
+    }
+    let kept = fs::read_to_string(path).unwrap_or_else(|error| format!("{error}\n"));
+    if let Some((line, kept, got)) = first_difference(&kept, got) {
+        let package = env::var("CARGO_PKG_NAME").unwrap_or_default();
+        panic!(
+            "{} differs in line {line}\n-{kept:?}\n+{got:?}\nUPDATE_GOLDEN=1 cargo test -p {package} updates it",
+            path.display()
+        );
+    }
+}
+
+/// Number, kept and new content of the first line that differs; an empty line is past the end.
+fn first_difference<'a>(kept: &'a str, got: &'a str) -> Option<(usize, &'a str, &'a str)> {
+    let (mut kept, mut got) = (kept.split_inclusive('\n'), got.split_inclusive('\n'));
+    let lines = (1..).map(|number| (number, kept.next(), got.next()));
+    let mut lines = lines.skip_while(|(_, kept, got)| kept.is_some() && kept == got);
+    let (number, kept, got) = lines.next().filter(|(_, kept, got)| kept != got)?;
+    Some((number, kept.unwrap_or_default(), got.unwrap_or_default()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_line_that_differs_is_found() {
+        assert_eq!(first_difference("a\nb\n", "a\nb\n"), None);
+        assert_eq!(first_difference("a\nb\nc\n", "a\nx\nc\n"), Some((2, "b\n", "x\n")));
+        assert_eq!(first_difference("a\n", "a\nb\n"), Some((2, "", "b\n")));
+        assert_eq!(first_difference("a\nb\n", "a\nb"), Some((2, "b\n", "b")));
+    }
+}
