@@ -100,7 +100,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("tune", &["units", "uapi", "model", "stats", "rundir", "machine", "audit", "report", "fix", "proof"]),
     ("queens", &[]),
     ("plant", &["units", "uapi", "rt"]),
-    ("testing", &[]),
+    ("testing", &["units", "model", "machine", "audit", "boot", "fix", "kernel", "kbuild", "remote"]),
     ("rf-switch", &["units", "uapi", "rt", "gpio", "wires", "model", "loads", "journal", "tracefs"]),
     (
         "fuzz",

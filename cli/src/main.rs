@@ -49,9 +49,6 @@ mod report;
 mod rights;
 mod run_directory;
 mod sched;
-#[cfg(test)]
-#[path = "../tests/it/common/schema.rs"]
-mod schema;
 mod selftest;
 mod serve;
 mod signals;

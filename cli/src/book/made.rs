@@ -1,9 +1,10 @@
 //! The pages of commands (docs/commands): a short text by hand, and below it the help of the command and of those below it.
 
-use super::lines::{MADE, root};
 use crate::args::Arguments;
 use clap::{Command, CommandFactory};
+use punctual_testing::book::MADE;
 use punctual_testing::golden;
+use punctual_testing::root;
 use std::fs;
 
 /// All commands but clap's own `help`.

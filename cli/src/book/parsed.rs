@@ -1,9 +1,9 @@
 //! Every `punctual …` of the documentation is taken by the parser that takes it from a user.
 
-use super::lines::{self, Line};
 use crate::args::Arguments;
 use clap::error::ErrorKind;
 use clap::{Command, CommandFactory, Parser};
+use punctual_testing::book::{self, Line};
 
 /// What became of a line.
 #[derive(Debug, PartialEq)]
@@ -51,7 +51,7 @@ fn is_command(command: &Command, words: &[&str]) -> bool {
 
 #[test]
 fn every_line_of_the_book_is_taken_by_the_parser() {
-    let lines = lines::all();
+    let lines = book::all();
     let taken: Vec<(&Line, Taken)> = lines.iter().map(|line| (line, take(line))).collect();
     let count = |what: fn(&Taken) -> bool| taken.iter().filter(|(_, taken)| what(taken)).count();
     println!(

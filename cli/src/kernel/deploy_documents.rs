@@ -1,24 +1,18 @@
 //! The documents of `kernel deploy`, `verify`, `commit`, `rollback` and `status`, of folders that stand for machines, held to their
 //! schemas: what these commands do to this machine no test may.
 
-#[path = "../../../crates/system/fix/tests/it/common/mod.rs"]
-#[allow(unused_imports)]
-mod common;
-#[path = "../../../crates/linux/deploy/tests/it/machines/mod.rs"]
-mod machines;
-
 use super::args::deploying::{CommitArgs, DeployArgs, VerifyArgs};
 use super::deploy::{committed, deployed, rolled_back, told, verified};
 use crate::args::common::OutputArgs;
 use crate::finish::{Answer, printed};
 use crate::refusal::Refusal;
-use crate::schema;
 use clap::{Args, FromArgMatches};
-use common::Kernel;
-use machines::{GRUB, boot_into, machine, write};
 use punctual_deploy::Site;
 use punctual_fix::{Fault, Faulty, System};
 use punctual_machine::Live;
+use punctual_testing::deploy::{GRUB, boot_into, machine, write};
+use punctual_testing::fix::Kernel;
+use punctual_testing::schema;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -5,15 +5,11 @@
 //! not run is named with the reason: `cargo test -p punctual --test book -- --nocapture` shows the list.
 
 use crate::common;
-#[path = "book/lines.rs"]
-mod lines;
-#[path = "book/links.rs"]
 mod links;
-#[path = "book/short.rs"]
 mod short;
 
 use common::{answer, punctual};
-use lines::Line;
+use punctual_testing::book::{self, Line};
 use short::Short;
 use std::collections::BTreeMap;
 use std::fs;
@@ -37,7 +33,7 @@ const LEAST: usize = 60;
 #[ignore = "live: timing"]
 fn lines_of_the_book_run_where_they_can_run_here() {
     let mut pages: BTreeMap<String, Vec<Line>> = BTreeMap::new();
-    lines::all().into_iter().filter(|line| !line.inline).for_each(|line| {
+    book::all().into_iter().filter(|line| !line.inline).for_each(|line| {
         pages.entry(line.page.clone()).or_default().push(line);
     });
     let sample = tempfile::tempdir().unwrap();
@@ -116,7 +112,7 @@ fn judges(command: &str) -> bool {
 
 /// What the lines of the pages speak of.
 fn furnish(place: &Path, run: &Path) {
-    let fixtures = |name: &str| lines::root().join("crates").join(name);
+    let fixtures = |name: &str| punctual_testing::root().join("crates").join(name);
     for (from, to) in [
         ("analysis/import/tests/fixtures/histogram_rtkernel_4.19.59-rt23-v7l+.csv", "histogram.csv"),
         ("analysis/import/tests/fixtures/histogram_rtkernel_4.19.59-rt23-v7l+.csv", "rt.csv"),

@@ -5,8 +5,9 @@
 //! the fastest four another kernel; and one of a format that is not known.
 
 use crate::common;
-use common::{punctual, schema};
+use common::punctual;
 use punctual_testing::golden;
+use punctual_testing::schema;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 

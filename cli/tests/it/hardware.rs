@@ -1,7 +1,5 @@
 //! `punctual explain --hardware` on this machine, with as much as it permits.
 
-use crate::common;
-
 use serde_json::Value;
 use std::fs;
 use std::process::{Child, Command, Output, Stdio};
@@ -19,7 +17,7 @@ fn command(words: &[&str]) -> Command {
 fn document(output: &Output) -> Value {
     let document = serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(&output.stderr)));
-    common::schema::holds(&document);
+    punctual_testing::schema::holds(&document);
     document
 }
 

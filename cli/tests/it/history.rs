@@ -95,7 +95,7 @@ fn json(db: &Path, args: &[&str], expected: i32) -> Value {
     assert_eq!(code, expected, "{args:?}: {out}{err}");
     let value: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(value["exit_code"], code);
-    common::schema::holds(&value);
+    punctual_testing::schema::holds(&value);
     value["result"].clone()
 }
 

@@ -1,16 +1,15 @@
 //! `punctual kernel fetch | configure | build | package`, as they are typed, on a small tree; and killed.
 
 use crate::common;
-use crate::tree;
 
 use common::punctual;
+use punctual_testing::kbuild::{CONFIG, Tree, has};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
 use std::process::Stdio;
 use std::thread::sleep;
 use std::time::Duration;
-use tree::{CONFIG, Tree, has};
 
 const TOOLS: [&str; 3] = ["make", "gzip", "sed"];
 
@@ -33,7 +32,7 @@ fn from_a_tree_to_a_package() {
     if !has(&TOOLS) {
         return;
     }
-    let tree = Tree::new();
+    let tree = Tree::default();
     let path = |name: &str| tree.0.path().join(name).display().to_string();
     let (code, text, errors) = ran(&["fetch", "--tree", &path("source"), "--out", &path("fetched")]);
     assert!(code == 0 && text.contains("6.12.9 from the tree"), "{text}{errors}");
@@ -51,12 +50,12 @@ fn from_a_tree_to_a_package() {
     for words in [&configure[..], &["fetch", "--tree", &path("source"), "--out", &path("refetched")], &again] {
         let (code, text, errors) = ran(&[words, &["--json"]].concat());
         assert_eq!(code, 0, "{words:?}: {errors}");
-        common::schema::holds(&serde_json::from_str(&text).unwrap());
+        punctual_testing::schema::holds(&serde_json::from_str(&text).unwrap());
     }
     let package = ["package", "--build", &out, "--board", "raspberry-pi-3-64", "--out", &path("into"), "--json"];
     let (code, text, errors) = ran(&package);
     let json: Value = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}{errors}"));
-    common::schema::holds(&json);
+    punctual_testing::schema::holds(&json);
     assert_eq!((code, json["schema"].as_str()), (0, Some("punctual.kernel-package/1")), "{text}");
     assert_eq!(
         json["result"]["version"],
@@ -75,7 +74,7 @@ fn from_a_tree_to_a_package() {
 
 #[test]
 fn wrong_words_say_what_to_type() {
-    let tree = Tree::new();
+    let tree = Tree::default();
     let path = |name: &str| tree.0.path().join(name).display().to_string();
     let (source, out) = (path("source"), path("out"));
     let branch = ["fetch", "--git", "file:///nowhere", "--branch=--x", "--out", &out];
@@ -108,7 +107,7 @@ fn a_build_that_was_killed_at_any_instant_comes_to_the_same() {
     if !has(&TOOLS) {
         return;
     }
-    let tree = Tree::new();
+    let tree = Tree::default();
     let source = tree.source().display().to_string();
     let build = |out: &Path| {
         let mut command = punctual();

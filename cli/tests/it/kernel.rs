@@ -25,7 +25,7 @@ fn ran(words: &[&str]) -> (i32, String, String) {
 fn document(words: &[&str]) -> (i32, Value) {
     let (code, out, errors) = ran(&[words, &["--json"]].concat());
     let value = serde_json::from_str(&out).unwrap_or_else(|e| panic!("{e}: {out}{errors}"));
-    common::schema::holds(&value);
+    punctual_testing::schema::holds(&value);
     (code, value)
 }
 

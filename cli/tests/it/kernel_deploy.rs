@@ -1,10 +1,9 @@
 //! `punctual kernel deploy` and `prove --target`, as they are typed: what is refused before anything is done; and over a real sshd.
 
 use crate::common;
-use crate::sshd;
 
 use common::punctual;
-use sshd::Sshd;
+use punctual_testing::sshd::Sshd;
 
 /// Exit code, standard output, standard error.
 fn ran(words: &[&str]) -> (i32, String, String) {

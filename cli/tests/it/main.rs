@@ -11,6 +11,7 @@ mod common;
 mod compare;
 mod confined;
 mod cyclictest;
+// Of no crate: it is about all of them.
 #[path = "../../../tests/deps.rs"]
 mod deps;
 mod ending;
@@ -31,20 +32,13 @@ mod live;
 mod manual;
 mod persist;
 mod planted;
-#[path = "../../../crates/output/formats/tests/it/protobuf/mod.rs"]
-mod protobuf;
 mod sched;
 #[cfg(feature = "reference-checks")]
 mod schemas;
 #[cfg(feature = "reference-checks")]
 mod schemas_of_decisions;
-#[path = "../../../crates/system/remote/tests/it/sshd/mod.rs"]
-#[allow(dead_code, reason = "the other user cuts connections")]
-mod sshd;
 mod tracing;
 mod tracing_own;
-#[path = "../../../crates/linux/kbuild/tests/it/common/mod.rs"]
-mod tree;
 mod tune;
 mod until;
 mod watch;

@@ -1,8 +1,8 @@
 //! Real files and documents of each kind hold to docs/schemas.
 
 use crate::common;
-use common::schema::{assert_exact, exact, holds, schema};
 use common::{answer, punctual, run};
+use punctual_testing::schema::{assert_exact, exact, holds, schema};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -58,7 +58,7 @@ fn a_run_directory_and_its_documents_hold_to_their_schemas() {
 
 #[test]
 fn recorded_causes_hold_to_their_schema() {
-    assert!(lines("causes", &fixture("output/report/tests/fixtures/causes.jsonl")) > 0);
+    assert!(lines("causes", &punctual_testing::root().join("qa/testing/fixtures/causes.jsonl")) > 0);
 }
 
 #[test]

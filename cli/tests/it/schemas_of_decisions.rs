@@ -1,8 +1,8 @@
 //! Real documents of commands that decide or change something hold to docs/schemas.
 
 use crate::common;
-use common::schema::holds;
 use common::{answer, may_be_real_time, punctual, run};
+use punctual_testing::schema::holds;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,7 +1,6 @@
 //! Late wakeups traced while they are measured: named, and nothing left behind. Needs root and tracefs.
 
 use crate::common;
-use crate::protobuf;
 
 use common::{may_be_real_time, punctual};
 use punctual_rt::{Attributes, monotonic};
@@ -152,7 +151,7 @@ fn shown(out: &Path) {
     let output = punctual().args(words).arg(&reported).arg(out).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     for trace in [explained, std::fs::read(&reported).unwrap()] {
-        let found = protobuf::schema::check(&trace);
+        let found = punctual_testing::protobuf::schema::check(&trace);
         let count = |message| found.get(message).copied().unwrap_or(0);
         assert!(count("sched_switch") > 0 && count("sched_waking") > 0, "{found:?}");
         assert!(count("TrackEvent") >= 2 && count("DebugAnnotation") >= 2, "the verdict is there: {found:?}");

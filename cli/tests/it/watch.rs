@@ -32,7 +32,7 @@ fn state(out: &Path) -> Value {
 fn status(out: &Path) -> Value {
     let (_, shown, err) = run(&["watch", "--status", out.to_str().unwrap(), "--json"]);
     let shown = serde_json::from_str(&shown).unwrap_or_else(|e| panic!("{e}: {shown}{err}"));
-    common::schema::holds(&shown);
+    punctual_testing::schema::holds(&shown);
     shown
 }
 
@@ -130,7 +130,7 @@ fn a_killed_watch_is_continued_and_the_gap_is_told() {
     let (code, text, err) = answer(watch(&out, &["--duration", "4s", "--json"]).output().unwrap());
     assert_eq!(code, 0, "{text}{err}");
     let shown: Value = serde_json::from_str(&text).unwrap();
-    common::schema::holds(&shown);
+    punctual_testing::schema::holds(&shown);
     let kinds: Vec<&str> =
         shown["result"]["lines"].as_array().unwrap().iter().filter_map(|l| l["line"].as_str()).collect();
     assert!(kinds.contains(&"gap") && !kinds.contains(&"block"), "{kinds:?}");
@@ -203,7 +203,7 @@ fn what_makes_no_sense_is_refused() {
     let (code, out, err) = run(&["watch", "--status", "/nowhere", "--json"]);
     assert!(code == 2 && err.contains("no watch.json"), "{err}");
     let refused: Value = serde_json::from_str(&out).unwrap();
-    common::schema::holds(&refused);
+    punctual_testing::schema::holds(&refused);
     assert!(refused["result"]["error"].as_str().is_some_and(|why| why.contains("no watch.json")), "{refused}");
 }
 

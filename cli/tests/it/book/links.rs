@@ -1,6 +1,6 @@
 //! The book without mdbook: SUMMARY.md names pages that are there, every page is in it, links lead to files and headings.
 
-use super::lines::root;
+use punctual_testing::root;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Component, Path, PathBuf};

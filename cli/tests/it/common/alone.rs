@@ -47,7 +47,7 @@ impl Alone {
         let output = self.punctual(words).arg("--json").output().unwrap();
         let document = serde_json::from_slice(&output.stdout)
             .unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(&output.stderr)));
-        super::schema::holds(&document);
+        punctual_testing::schema::holds(&document);
         (output.status.code().unwrap(), document)
     }
 }

@@ -3,7 +3,6 @@
 #![allow(dead_code)]
 
 pub mod alone;
-pub mod schema;
 
 use serde_json::Value;
 use std::path::Path;

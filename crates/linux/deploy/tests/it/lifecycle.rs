@@ -1,15 +1,12 @@
 //! Deployed, tried, kept or returned from, and removed to the byte: on folders that stand for machines, with failures
 //! at every step.
 
-use crate::common;
-use crate::machines;
-
-use common::{Kernel, difference, tree};
-use machines::{GRUB, PI, boot_into, machine, package};
 use punctual_deploy::{Back, Deployed, Site, Status, Wish, commit, deploy, rollback, status, verify, worst};
 use punctual_fix::{Fault, Faulty, System};
 use punctual_kernel::Outcome;
 use punctual_machine::Live;
+use punctual_testing::deploy::{GRUB, PI, boot_into, machine, package};
+use punctual_testing::fix::{Kernel, difference, tree};
 use std::path::Path;
 
 const RELEASE: &str = "6.12.9-rt1";
@@ -152,7 +149,7 @@ fn whatever_fails_or_ends_in_between_the_old_kernel_boots_and_the_next_deploymen
                     assert!(at > 5, "{loader}: {at} operations");
                     break;
                 }
-                machines::boots_the_old_kernel(loader, root.path());
+                punctual_testing::deploy::boots_the_old_kernel(loader, root.path());
                 let next = deployed(root.path(), &kernel, new.path());
                 assert!(next.record.is_some(), "{loader} {how:?} at {at}: {:#?}", next.checks);
                 on(root.path(), &kernel, rollback).unwrap();

@@ -1,6 +1,5 @@
-#[path = "../../../../system/fix/tests/it/common/mod.rs"]
-mod common;
+//! The integration tests of the crate, in one program.
+
 mod lifecycle;
-mod machines;
 mod pi;
 mod planted;

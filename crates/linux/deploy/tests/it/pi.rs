@@ -1,15 +1,12 @@
 //! What the Raspberry Pi's firmware starts after each step of a deployment, by the model of its rules; no board is
 //! involved.
 
-use crate::common;
-use crate::machines;
-
-use common::Kernel;
-use machines::{PI, boot_into, machine, write};
 use punctual_boot::{PiBoot, PiStart, firmware_start};
 use punctual_deploy::{DeployError, Deployed, Site, Wish, commit, deploy, rollback, verify, worst};
 use punctual_kernel::Outcome;
 use punctual_machine::Live;
+use punctual_testing::deploy::{PI, boot_into, machine, write};
+use punctual_testing::fix::Kernel;
 use std::fs;
 use std::path::Path;
 use tempfile::TempDir;

@@ -1,11 +1,9 @@
 //! Kernels that are not what their name says, each detected by verify.
 
-use crate::machines;
-
-use machines::{GRUB, boot_into, machine, write};
 use punctual_deploy::{Check, Site, Wish, commit, deploy, verify, worst};
 use punctual_kernel::Outcome;
 use punctual_machine::Live;
+use punctual_testing::deploy::{GRUB, boot_into, machine, write};
 use std::path::Path;
 
 const RELEASE: &str = "6.12.9-rt1";

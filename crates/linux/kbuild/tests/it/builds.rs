@@ -1,8 +1,8 @@
-use crate::common;
+//! Builds of a small tree with the real make.
 
-use common::{Tree, has};
 use punctual_kbuild::build::{Heat, Job, LOG, Progress, State};
 use punctual_kbuild::{KbuildError, build};
+use punctual_testing::kbuild::{Tree, has};
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,9 +22,9 @@ fn a_build_is_of_its_own_name_and_without_foreign_certificates() {
     if !has(&["make", "gzip", "sed"]) {
         return;
     }
-    let tree = Tree::new();
+    let tree = Tree::default();
     let out = tree.configured("out");
-    let config = common::CONFIG.replace("-punctual-rt", "-v8-rt");
+    let config = punctual_testing::kbuild::CONFIG.replace("-punctual-rt", "-v8-rt");
     fs::write(out.join(".config"), config).unwrap();
     let mut said = Vec::new();
     let done = build(&tree.job(&out), &mut |line| said.push(line.to_owned()), &mut |_| {}).unwrap();
@@ -43,7 +43,7 @@ fn an_error_names_the_first_file_and_line_and_mended_it_goes_on() {
     if !has(&["make", "gzip"]) {
         return;
     }
-    let tree = Tree::new();
+    let tree = Tree::default();
     let out = tree.configured("out");
     fs::write(tree.source().join("7.c"), "BROKEN\n").unwrap();
     let error = built(&tree.job(&out)).unwrap_err();
@@ -62,14 +62,14 @@ fn the_folder_of_another_tree_and_one_within_the_source_are_refused() {
     if !has(&["make", "gzip"]) {
         return;
     }
-    let (tree, other) = (Tree::new(), Tree::new());
+    let (tree, other) = (Tree::default(), Tree::default());
     let out = tree.configured("out");
     built(&tree.job(&out)).unwrap();
     let error = built(&Job { tree: other.source(), ..tree.job(&out) }).unwrap_err();
     assert!(error.is_usage() && error.to_string().contains("(--out)"), "{error}");
     let within = tree.source().join("out");
     fs::create_dir(&within).unwrap();
-    fs::write(within.join(".config"), common::CONFIG).unwrap();
+    fs::write(within.join(".config"), punctual_testing::kbuild::CONFIG).unwrap();
     assert!(built(&tree.job(&within)).unwrap_err().is_usage());
     let none = built(&tree.job(&tree.0.path().join("none"))).unwrap_err().to_string();
     assert!(none.contains("has no .config: punctual kernel configure"), "{none}");
@@ -81,7 +81,7 @@ fn a_hot_board_waits_until_it_is_cooler_and_comes_to_the_same() {
     if !has(&["make", "gzip"]) {
         return;
     }
-    let tree = Tree::new();
+    let tree = Tree::default();
     let plain = tree.configured("plain");
     built(&tree.job(&plain)).unwrap();
     let zone = tree.0.path().join("thermal/thermal_zone0");

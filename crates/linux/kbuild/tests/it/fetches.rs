@@ -1,10 +1,8 @@
 //! Fetching without a network: files, `file://` addresses and local repositories.
 
-use crate::common;
-
-use common::has;
 use punctual_kbuild::fetch::{Origin, Proof, Request, SourceManifest};
 use punctual_kbuild::{KbuildError, fetch};
+use punctual_testing::kbuild::has;
 use punctual_vm::Cache;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,4 @@
 mod builds;
-mod common;
 mod fetches;
 mod packages;
 mod patched;

@@ -1,10 +1,10 @@
-use crate::common;
+//! Packages and cards of a small tree.
 
-use common::{Tree, has};
 use punctual_kbuild::check::Outcome;
 use punctual_kbuild::package::{Job, Manifest, Packaged, Stage};
 use punctual_kbuild::{KbuildError, build, image, package};
 use punctual_kernel::config::make::REQUESTED;
+use punctual_testing::kbuild::{Tree, has};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -20,7 +20,7 @@ fn packaged(tree: &Tree, into: &str, deb: bool) -> Result<Packaged, KbuildError>
 }
 
 fn built() -> Tree {
-    let tree = Tree::new();
+    let tree = Tree::default();
     let out = tree.configured("out");
     fs::write(out.join(REQUESTED), "CONFIG_EXPERT=y\nCONFIG_PREEMPT_RT=y\nCONFIG_SPI_BCM2835=m\n").unwrap();
     build(&tree.job(&out), &mut |_| {}, &mut |_| {}).unwrap();
@@ -59,7 +59,7 @@ fn what_fails_a_check_is_not_packaged() {
     if !has(&TOOLS) {
         return;
     }
-    let tree = Tree::new();
+    let tree = Tree::default();
     let out = tree.configured("out");
     // make builds another kernel than its name and configuration say.
     fs::write(out.join("real-time"), "PREEMPT_DYNAMIC").unwrap();
@@ -76,7 +76,7 @@ fn what_fails_a_check_is_not_packaged() {
 
 #[test]
 fn a_build_that_did_not_end_is_not_packaged() {
-    let tree = Tree::new();
+    let tree = Tree::default();
     tree.configured("out");
     let error = packaged(&tree, "into", false).unwrap_err();
     assert!(error.is_usage() && error.to_string().contains("punctual kernel build"), "{error}");
@@ -173,7 +173,7 @@ fn a_card_that_could_not_boot_is_not_written() {
     let error = card(&tree, &done, "card.img", Some(empty)).unwrap_err().to_string();
     assert!(error.contains("start*.elf"), "{error}");
     let config = done.stage.join("boot/config-6.12.9-punctual-rt");
-    fs::write(&config, common::CONFIG.replace("CONFIG_EXT4_FS=y", "CONFIG_EXT4_FS=m")).unwrap();
+    fs::write(&config, punctual_testing::kbuild::CONFIG.replace("CONFIG_EXT4_FS=y", "CONFIG_EXT4_FS=m")).unwrap();
     let error = card(&tree, &done, "card.img", None).unwrap_err().to_string();
     assert!(error.contains("not built in: EXT4_FS"), "{error}");
     let left: Vec<_> = fs::read_dir(tree.0.path()).unwrap().flatten().map(|e| e.file_name()).collect();

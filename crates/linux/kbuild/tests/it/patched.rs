@@ -1,11 +1,9 @@
 //! Sources that get their published real-time patch: a small one, signed for the tests of `punctual-kernel`, and a
 //! branch of which only one release fits it.
 
-use crate::common;
-
-use common::has;
 use punctual_kbuild::fetch::{Origin, Request, SourceManifest};
 use punctual_kbuild::{KbuildError, fetch};
+use punctual_testing::kbuild::has;
 use punctual_vm::Cache;
 use std::fs;
 use std::path::{Path, PathBuf};

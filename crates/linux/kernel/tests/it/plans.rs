@@ -3,21 +3,12 @@
 use punctual_kernel::{PlanError, Situation, Tracer, Wish, plan};
 use punctual_machine::Recorded;
 use punctual_testing::golden;
-use std::fs;
-use std::path::{Path, PathBuf};
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..")
-}
+use std::path::PathBuf;
 
 fn machines() -> Vec<(String, Recorded)> {
-    let entries = fs::read_dir(root().join("machines")).unwrap().map(|entry| entry.unwrap().path());
-    let mut all: Vec<(String, Recorded)> = entries
-        .filter(|path| path.join("machine.toml").is_file())
-        .map(|path| (path.file_name().unwrap().to_str().unwrap().to_owned(), Recorded::open(&path).unwrap()))
-        .collect();
-    all.sort_by(|a, b| a.0.cmp(&b.0));
-    all
+    let named =
+        |path: PathBuf| (path.file_name().unwrap().to_str().unwrap().to_owned(), Recorded::open(&path).unwrap());
+    punctual_testing::machines().into_iter().map(named).collect()
 }
 
 fn said(situation: Result<Situation, PlanError>, wish: &Wish) -> String {

@@ -1,10 +1,9 @@
 //! What is written in cyclictest's formats can be imported and has the same wakeups.
 
-use crate::common;
-
 use proptest::prelude::*;
 use punctual_formats::{cyclictest_json, cyclictest_text};
 use punctual_model::Recording;
+use punctual_testing::runs;
 
 fn imported(name: &str, text: &str) -> Recording {
     let read = punctual_import::read(name, text.as_bytes(), &punctual_import::Options::default()).unwrap();
@@ -19,7 +18,7 @@ fn told(recording: &Recording) -> Vec<(u64, Option<u64>, Option<u64>)> {
 
 #[test]
 fn both_forms_come_back_with_every_wakeup() {
-    let (recording, _) = common::good();
+    let (recording, _) = runs::good();
     let load = Some("io");
     let wanted: Vec<_> = {
         let phase = recording.run.phases.iter().find(|p| p.load == "io").unwrap();
@@ -31,7 +30,7 @@ fn both_forms_come_back_with_every_wakeup() {
 
 #[test]
 fn all_loads_together_are_one_thread_a_cpu() {
-    let (recording, _) = common::failing();
+    let (recording, _) = runs::failing();
     let back = imported("x.json", &cyclictest_json(&recording, None).unwrap());
     let ran = |cpu: usize| recording.run.phases.iter().map(|p| p.cpus[cpu].ran).sum::<u64>();
     let max = |cpu: usize| recording.run.phases.iter().filter_map(|p| p.cpus[cpu].max_ns).max().map(|ns| ns / 1_000);
@@ -45,7 +44,7 @@ proptest! {
     /// No wakeup is lost, none is earlier than it was, and none later by more than 0.8 % and a microsecond.
     #[test]
     fn any_distribution_comes_back(latencies in proptest::collection::vec(0u64..40_000_000_000, 1..200)) {
-        let (mut recording, _) = common::good();
+        let (mut recording, _) = runs::good();
         recording.run.phases.truncate(1);
         recording.run.phases[0].cpus.truncate(1);
         let phase = &mut recording.run.phases[0];

@@ -1,13 +1,11 @@
 //! Every format compared with files in tests/golden.
 
-use crate::common;
-
 use punctual_formats::{
     Cases, KcidbIds, bencher, cyclictest_json, cyclictest_text, junit, kcidb, lava, prometheus, sarif, squad_metrics,
     squad_tests, tap,
 };
 use punctual_model::{Recording, Verdict};
-use punctual_testing::golden;
+use punctual_testing::{golden, runs};
 
 fn compare(name: &str, got: &str) {
     golden(format!("tests/golden/{name}"), got);
@@ -38,27 +36,27 @@ fn all(name: &str, (recording, verdict): &(Recording, Verdict)) {
 
 #[test]
 fn a_failing_run_in_every_format() {
-    all("failing", &common::failing());
+    all("failing", &runs::failing());
 }
 
 #[test]
 fn an_inconclusive_run_in_every_format() {
-    all("inconclusive", &common::inconclusive());
+    all("inconclusive", &runs::inconclusive());
 }
 
 #[test]
 fn an_empty_run_in_every_format() {
-    all("empty", &common::empty());
+    all("empty", &runs::empty());
 }
 
 #[test]
 fn a_run_with_hostile_names_in_every_format() {
-    all("hostile", &common::hostile(common::HOSTILE));
+    all("hostile", &runs::hostile(runs::HOSTILE));
 }
 
 #[test]
 fn a_passing_claim_in_doubt_is_no_pass_in_any_format() {
-    let (recording, verdict) = common::inconclusive();
+    let (recording, verdict) = runs::inconclusive();
     let cases = Cases::of_run(&recording, &verdict);
     let of_io: Vec<_> = cases.cases().filter(|c| c.path[0] == "io").collect();
     assert!(of_io.iter().all(|case| case.outcome > punctual_formats::CaseOutcome::Pass), "{of_io:?}");
@@ -71,7 +69,7 @@ fn a_passing_claim_in_doubt_is_no_pass_in_any_format() {
 
 #[test]
 fn what_a_format_needs_and_the_run_does_not_tell_is_said() {
-    let (mut recording, verdict) = common::failing();
+    let (mut recording, verdict) = runs::failing();
     recording.run.machine.kernel_release = None;
     let why = kcidb(&Cases::of_run(&recording, &verdict), &ids()).unwrap_err().to_string();
     assert!(why.contains("--kcidb-build"), "{why}");
@@ -85,6 +83,6 @@ fn what_a_format_needs_and_the_run_does_not_tell_is_said() {
         assert!(kcidb(&Cases::of_run(&recording, &verdict), &bad).unwrap_err().to_string().contains("--kcidb-origin"));
     }
     assert!(cyclictest_text(&recording, Some("none")).unwrap_err().to_string().contains("load `none`"));
-    let (damaged, _) = common::damaged();
+    let (damaged, _) = runs::damaged();
     assert!(cyclictest_json(&damaged, None).unwrap_err().to_string().contains("no histogram was kept of CPU"));
 }

@@ -1,7 +1,6 @@
 //! Untrusted names of hosts, loads, labels and tasks cannot inject anything into a harness, a browser, a database or a
 //! spreadsheet, and every document stays valid. A table of all formats, including our own.
 
-use crate::common;
 use crate::read;
 
 use proptest::prelude::*;
@@ -16,6 +15,7 @@ use punctual_model::{
 use punctual_report::{
     TextStyle, csv, html, json, json_line, json_text, linuxcnc, suite_csv, suite_html, suite_text, text,
 };
+use punctual_testing::runs;
 use punctual_units::Histogram;
 
 type Row = (&'static str, fn(&Recording, &Verdict) -> String, fn(&str));
@@ -124,8 +124,8 @@ fn of_findings(findings: &[Finding]) {
 }
 
 fn assert_harmless(name: &str) {
-    let (mut recording, verdict) = common::hostile(name);
-    // A foreign file may hold what our runs never do: a second phase and CPU of the same names.
+    let (mut recording, verdict) = runs::hostile(name);
+    // A run that a machine of ours never writes, but a file may hold: a second phase and CPU of the same names.
     recording.run.complete = true;
     let second = recording.run.phases[0].clone();
     recording.run.phases.push(second);
@@ -145,7 +145,7 @@ fn assert_harmless(name: &str) {
 #[test]
 fn known_tricks_are_harmless_in_every_format() {
     for name in [
-        common::HOSTILE,
+        runs::HOSTILE,
         "",
         "\0",
         "\x1b[2J\x1b]0;x\x07",

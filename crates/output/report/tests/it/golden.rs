@@ -1,10 +1,10 @@
 //! Reports compared with files in tests/golden.
 
-use crate::common;
-
-use punctual_model::{Experiment, Recording, Verdict};
-use punctual_report::{TextStyle, csv, experiment_csv, experiment_html, experiment_text, html, json, json_text, text};
-use punctual_testing::golden;
+use punctual_model::{Experiment, Explained, Recording, Verdict};
+use punctual_report::{
+    TextStyle, csv, experiment_csv, experiment_html, experiment_text, html, json, json_text, text, timeline_text,
+};
+use punctual_testing::{golden, runs};
 use std::path::PathBuf;
 
 fn compare(name: &str, got: &str) {
@@ -17,20 +17,20 @@ fn all_text(name: &str, (recording, verdict): &(Recording, Verdict)) {
 
 #[test]
 fn texts() {
-    all_text("good", &common::good());
-    all_text("failing", &common::failing());
-    all_text("inconclusive", &common::inconclusive());
-    all_text("empty", &common::empty());
-    all_text("damaged", &common::damaged());
-    all_text("hostile", &common::hostile(common::HOSTILE));
-    all_text("crowd", &common::crowd());
-    all_text("explained", &common::explained());
+    all_text("good", &runs::good());
+    all_text("failing", &runs::failing());
+    all_text("inconclusive", &runs::inconclusive());
+    all_text("empty", &runs::empty());
+    all_text("damaged", &runs::damaged());
+    all_text("hostile", &runs::hostile(runs::HOSTILE));
+    all_text("crowd", &runs::crowd());
+    all_text("explained", &runs::explained());
 }
 
 #[test]
 fn jsons() {
     for (name, (recording, verdict)) in
-        [("failing", common::failing()), ("empty", common::empty()), ("damaged", common::damaged())]
+        [("failing", runs::failing()), ("empty", runs::empty()), ("damaged", runs::damaged())]
     {
         compare(&format!("{name}.json"), &json_text(&json(&recording, &verdict)));
     }
@@ -38,7 +38,7 @@ fn jsons() {
 
 #[test]
 fn csvs() {
-    let all = csv(&common::hostile(common::HOSTILE).0);
+    let all = csv(&runs::hostile(runs::HOSTILE).0);
     let lines: Vec<&str> = all.lines().collect();
     let ends = [&lines[..20], &["…"], &lines[lines.len() - 20..], &[""]].concat();
     compare("hostile.csv", &ends.join("\n"));
@@ -47,7 +47,7 @@ fn csvs() {
 #[test]
 fn htmls() {
     for (name, (recording, verdict)) in
-        [("failing", common::failing()), ("empty", common::empty()), ("damaged", common::damaged())]
+        [("failing", runs::failing()), ("empty", runs::empty()), ("damaged", runs::damaged())]
     {
         compare(&format!("{name}.html"), &html(&recording, &verdict));
     }
@@ -62,23 +62,30 @@ fn experiments() {
     compare("experiment.html", &experiment_html(&experiment));
 }
 
-/// Writes every report to the directory named by `REPORT_DUMP`, for inspection.
+/// Every timeline for a terminal.
+fn timelines_text(width: usize) -> String {
+    let style = TextStyle { color: false, width };
+    let one = |line: &Explained| timeline_text(&line.victim, line.timeline.as_ref().unwrap(), style);
+    runs::lines().iter().map(one).collect::<Vec<_>>().join("\n")
+}
+
+/// Writes every report to the folder named by `REPORT_DUMP`, for looking at.
 #[test]
 fn dump() {
     let Some(folder) = std::env::var_os("REPORT_DUMP").map(PathBuf::from) else { return };
     for (name, (recording, verdict)) in [
-        ("good", common::good()),
-        ("failing", common::failing()),
-        ("inconclusive", common::inconclusive()),
-        ("empty", common::empty()),
-        ("damaged", common::damaged()),
-        ("hostile", common::hostile(common::HOSTILE)),
-        ("crowd", common::crowd()),
-        ("explained", common::explained()),
-        ("hostile-explained", common::hostile_explained(common::HOSTILE)),
+        ("good", runs::good()),
+        ("failing", runs::failing()),
+        ("inconclusive", runs::inconclusive()),
+        ("empty", runs::empty()),
+        ("damaged", runs::damaged()),
+        ("hostile", runs::hostile(runs::HOSTILE)),
+        ("crowd", runs::crowd()),
+        ("explained", runs::explained()),
+        ("hostile-explained", runs::hostile_explained(runs::HOSTILE)),
     ] {
         std::fs::write(folder.join(format!("{name}.html")), html(&recording, &verdict)).unwrap();
     }
-    std::fs::write(folder.join("explanation.html"), common::explanation_page()).unwrap();
-    std::fs::write(folder.join("timelines.txt"), common::timelines_text(100)).unwrap();
+    std::fs::write(folder.join("explanation.html"), crate::why::explanation_page()).unwrap();
+    std::fs::write(folder.join("timelines.txt"), timelines_text(100)).unwrap();
 }

@@ -1,7 +1,5 @@
 //! Untrusted names of tasks, hosts and loads are not interpreted by a browser, a terminal or a harness.
 
-use crate::common;
-
 use proptest::prelude::*;
 use punctual_model::{
     Bench, BenchDistribution, BenchLog, BenchParts, BenchPlan, BenchSettings, Beside, Explanation, NetworkSettings,
@@ -10,6 +8,7 @@ use punctual_model::{
 use punctual_report::{
     TextStyle, bench_csv, bench_html, bench_text, csv, explanation_html, html, json, json_text, text, timeline_text,
 };
+use punctual_testing::runs;
 
 /// No markup but ours: nothing between `<` and `>` is untrusted.
 fn assert_harmless_html(page: &str) {
@@ -54,10 +53,10 @@ fn assert_bench_harmless(name: &str) {
 
 fn assert_harmless(name: &str) {
     assert_bench_harmless(name);
-    for (recording, verdict) in [common::hostile(name), common::hostile_explained(name)] {
+    for (recording, verdict) in [runs::hostile(name), runs::hostile_explained(name)] {
         assert_run_harmless(&recording, &verdict);
     }
-    let (recording, _) = common::hostile_explained(name);
+    let (recording, _) = runs::hostile_explained(name);
     let victims = recording.explained.iter().map(|line| line.victim.clone()).collect();
     let explanation = Explanation { victims, chosen: name.into(), notes: vec![name.into()], ..Explanation::default() };
     let timelines: Vec<_> = recording.explained.iter().map(|line| line.timeline.clone()).collect();
@@ -88,7 +87,7 @@ fn assert_run_harmless(recording: &Recording, verdict: &Verdict) {
 #[test]
 fn known_tricks() {
     for name in
-        [common::HOSTILE, "", "`", "``", "' onload='x", "<LAVA_SIGNAL_ENDRUN>", "\n<LAVA_SIGNAL_ENDRUN>", "--><svg>"]
+        [runs::HOSTILE, "", "`", "``", "' onload='x", "<LAVA_SIGNAL_ENDRUN>", "\n<LAVA_SIGNAL_ENDRUN>", "--><svg>"]
     {
         assert_harmless(name);
     }
@@ -96,13 +95,13 @@ fn known_tricks() {
 
 #[test]
 fn long_names_do_not_blow_up_the_page() {
-    let (recording, verdict) = common::hostile(&"x<".repeat(100_000));
+    let (recording, verdict) = runs::hostile(&"x<".repeat(100_000));
     assert!(html(&recording, &verdict).len() < 2_000_000);
 }
 
 #[test]
 fn colour_is_the_only_escape() {
-    let (recording, verdict) = common::hostile(common::HOSTILE);
+    let (recording, verdict) = runs::hostile(runs::HOSTILE);
     let style = TextStyle { color: true, width: 80 };
     let coloured = text(&recording, &verdict, style);
     assert!(coloured.contains("\x1b[1;31mFAIL"));

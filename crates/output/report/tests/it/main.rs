@@ -1,4 +1,5 @@
-mod common;
+//! The integration tests of the crate, in one program.
+
 mod comparison;
 mod golden;
 mod hostile;

@@ -1,9 +1,8 @@
 //! Published figures of a run's board appear beside its worst, with source and differences; nothing is invented.
 
-use crate::common;
-
 use punctual_model::{Recording, Verdict};
 use punctual_report::{TextStyle, html, json, text};
+use punctual_testing::runs;
 
 fn sentences((recording, verdict): &(Recording, Verdict)) -> Vec<String> {
     let value = json(recording, verdict);
@@ -12,7 +11,7 @@ fn sentences((recording, verdict): &(Recording, Verdict)) -> Vec<String> {
 
 /// The good run with another board, kernel and worst.
 fn run(board: Option<&str>, rt: Option<bool>, worst_ns: u64) -> (Recording, Verdict) {
-    let (mut recording, mut verdict) = common::good();
+    let (mut recording, mut verdict) = runs::good();
     recording.run.machine.board = board.map(str::to_owned);
     recording.run.machine.preempt_rt = rt;
     if let Some(worst) = &mut verdict.worst {

@@ -1,15 +1,14 @@
 //! Properties of every report: bounded, self-contained, deterministic, complete.
 
-use crate::common;
-
 use proptest::prelude::*;
 use punctual_model::{BlockMaximum, Distribution, Event, Recording, WindowMax};
 use punctual_report::{TextStyle, html, text, words};
+use punctual_testing::runs;
 use punctual_units::{CpuId, Histogram, Nanos};
 
 #[test]
 fn eight_loads_on_64_cpus_fit_a_megabyte() {
-    let (recording, verdict) = common::crowd();
+    let (recording, verdict) = runs::crowd();
     let page = html(&recording, &verdict);
     assert!(page.len() < 1_000_000, "{} bytes", page.len());
     assert_eq!(page, html(&recording, &verdict));
@@ -17,7 +16,7 @@ fn eight_loads_on_64_cpus_fit_a_megabyte() {
 
 #[test]
 fn a_week_of_seconds_keeps_its_maximum_and_stays_small() {
-    let (mut recording, verdict) = common::good();
+    let (mut recording, verdict) = runs::good();
     let phase = &mut recording.run.phases[0];
     let (start, seconds) = (phase.start_mono_ns.unwrap(), 100_000u64);
     phase.end_mono_ns = Some(start + seconds * 1_000_000_000);
@@ -39,7 +38,7 @@ fn a_week_of_seconds_keeps_its_maximum_and_stays_small() {
 
 /// A run with `n` blocks of 5 minutes on each of two CPUs, and the start of another one.
 fn with_blocks(n: u64) -> (Recording, punctual_model::Verdict) {
-    let (mut recording, verdict) = common::good();
+    let (mut recording, verdict) = runs::good();
     let start = recording.run.phases[0].start_mono_ns.unwrap_or(0);
     let length = Nanos::from_secs(300);
     recording.run.settings.maxima_block_ns = Some(length);
@@ -82,13 +81,13 @@ fn maxima_of_three_blocks_are_drawn_and_of_fewer_are_not() {
 #[test]
 fn the_page_is_well_formed_where_it_matters() {
     for (recording, verdict) in [
-        common::good(),
-        common::failing(),
-        common::inconclusive(),
-        common::empty(),
-        common::damaged(),
-        common::crowd(),
-        common::explained(),
+        runs::good(),
+        runs::failing(),
+        runs::inconclusive(),
+        runs::empty(),
+        runs::damaged(),
+        runs::crowd(),
+        runs::explained(),
     ] {
         let page = html(&recording, &verdict);
         for tag in ["svg", "table", "details", "section", "figure", "div", "dl", "ul", "text", "title", "p1"] {
@@ -109,7 +108,7 @@ fn the_page_is_well_formed_where_it_matters() {
 #[test]
 fn words_that_must_not_appear_do_not() {
     for (recording, verdict) in
-        [common::good(), common::failing(), common::inconclusive(), common::damaged(), common::explained()]
+        [runs::good(), runs::failing(), runs::inconclusive(), runs::damaged(), runs::explained()]
     {
         let all = html(&recording, &verdict) + &text(&recording, &verdict, TextStyle::default());
         assert!(!all.to_lowercase().contains("jitter") && !all.contains("WCET"));
@@ -118,7 +117,7 @@ fn words_that_must_not_appear_do_not() {
 
 #[test]
 fn the_verdict_comes_first_and_reads_the_same_everywhere() {
-    for (recording, verdict) in [common::good(), common::failing(), common::inconclusive()] {
+    for (recording, verdict) in [runs::good(), runs::failing(), runs::inconclusive()] {
         let headline = words::headline(&recording, &verdict);
         let summary = text(&recording, &verdict, TextStyle { color: false, width: 1_000 });
         assert_eq!(summary.lines().next().unwrap(), format!("{}  {}", headline.word, headline.sentence));
@@ -129,17 +128,15 @@ fn the_verdict_comes_first_and_reads_the_same_everywhere() {
 
 #[test]
 fn only_the_claim_on_misses_needs_no_figures() {
-    let (recording, _) = common::good();
-    let verdict = common::verdict(&recording, &["missed = 0"]);
+    let (recording, _) = runs::good();
+    let verdict = runs::verdict(&recording, &["missed = 0"]);
     let headline = words::headline(&recording, &verdict);
     assert_eq!(headline.sentence, "every wakeup in 480,000 was on time: worst 66.7 µs (CPU 3 under `all`), missed 0");
 }
 
 #[test]
 fn everything_fits_eighty_columns() {
-    for (recording, verdict) in
-        [common::good(), common::failing(), common::damaged(), common::crowd(), common::explained()]
-    {
+    for (recording, verdict) in [runs::good(), runs::failing(), runs::damaged(), runs::crowd(), runs::explained()] {
         for line in text(&recording, &verdict, TextStyle::default()).lines() {
             assert!(line.chars().count() <= 80 && !line.ends_with('…'), "{line}");
         }
@@ -181,7 +178,7 @@ proptest! {
         figures in proptest::collection::vec(figure(), 24),
         counts in proptest::collection::vec((figure(), 1u64..1_000_000), 0..6),
     ) {
-        let (mut recording, mut verdict) = common::damaged();
+        let (mut recording, mut verdict) = runs::damaged();
         let mut next = figures.iter().copied().cycle();
         let mut take = || next.next().unwrap();
         let of = |part: &[(u64, u64)]| {
@@ -210,7 +207,7 @@ proptest! {
 
 #[test]
 fn virtual_time_is_said_in_every_format() {
-    let (mut recording, verdict) = common::good();
+    let (mut recording, verdict) = runs::good();
     assert!(punctual_report::csv(&recording).lines().nth(1).unwrap().starts_with("real,"));
     recording.run.virtual_time = Some(punctual_model::VirtualTime {
         emulator: "QEMU 7.2.22".into(),

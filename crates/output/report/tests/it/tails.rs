@@ -1,13 +1,12 @@
 //! Sentences about tails, the same in every format.
 
-use crate::common;
-
 use punctual_model::{ArrivalPattern, Recording, TailOutcome, TailRefusal, Verdict};
 use punctual_report::{TextStyle, html, json, text, words};
+use punctual_testing::runs;
 
 fn with_tails() -> (Recording, Verdict) {
-    let (recording, mut verdict) = common::good();
-    common::tails::add(&recording, &mut verdict);
+    let (recording, mut verdict) = runs::good();
+    runs::tails::add(&recording, &mut verdict);
     (recording, verdict)
 }
 

@@ -1,12 +1,13 @@
-use crate::common;
+//! What traces say of a run's worst wakeups, as it is shown.
 
 use proptest::prelude::*;
 use punctual_model::{Class, Explained, Explanation, Lane};
 use punctual_report::{TextStyle, explanation_html, html, json, text, timeline_text};
+use punctual_testing::runs;
 
 #[test]
 fn a_run_without_traces_says_nothing_of_it() {
-    let (recording, verdict) = common::failing();
+    let (recording, verdict) = runs::failing();
     assert!(!html(&recording, &verdict).contains("id=\"why\""));
     assert!(!text(&recording, &verdict, TextStyle::default()).contains("\nWhy\n"));
     assert_eq!(json(&recording, &verdict)["explained"], serde_json::json!([]));
@@ -14,7 +15,7 @@ fn a_run_without_traces_says_nothing_of_it() {
 
 #[test]
 fn why_stands_below_the_verdict_with_bars_and_a_picture_of_each_load() {
-    let (recording, verdict) = common::explained();
+    let (recording, verdict) = runs::explained();
     let page = html(&recording, &verdict);
     assert!(page.find("id=\"why\"") < page.find("id=\"figures\""));
     let why = &page[page.find("id=\"why\"").unwrap()..page.find("id=\"figures\"").unwrap()];
@@ -29,7 +30,7 @@ fn why_stands_below_the_verdict_with_bars_and_a_picture_of_each_load() {
 
 #[test]
 fn the_summary_names_each_culprit_and_splits_each_load() {
-    let (recording, verdict) = common::explained();
+    let (recording, verdict) = runs::explained();
     let summary = text(&recording, &verdict, TextStyle { color: false, width: 1_000 });
     assert!(summary.contains("\nWhy\n  - While idle: CPU1 63.6 ms late: the whole machine stood still"), "{summary}");
     assert!(summary.contains("`cpu`, 7 wakeups, 91.4 ms in all: yes (nice 0, pid 188) 50.3 ms (55 %)"), "{summary}");
@@ -40,7 +41,7 @@ fn the_summary_names_each_culprit_and_splits_each_load() {
 
 #[test]
 fn a_timeline_fits_any_terminal() {
-    for line in common::lines() {
+    for line in runs::lines() {
         for width in [40, 80, 132, 300] {
             let style = TextStyle { color: false, width };
             let picture = timeline_text(&line.victim, line.timeline.as_ref().unwrap(), style);
@@ -52,7 +53,7 @@ fn a_timeline_fits_any_terminal() {
 
 #[test]
 fn the_rogue_fills_its_row_from_t0_to_t3() {
-    let line = common::lines().into_iter().find(|line| line.victim.verdict.contains("pid 195")).unwrap();
+    let line = runs::lines().into_iter().find(|line| line.victim.verdict.contains("pid 195")).unwrap();
     let picture = timeline_text(&line.victim, line.timeline.as_ref().unwrap(), TextStyle::default());
     let row = picture.lines().find(|row| row.starts_with("CPU 1")).unwrap();
     assert!(row.contains(&"A".repeat(60)) && row.ends_with('*'), "{picture}");
@@ -62,9 +63,15 @@ fn the_rogue_fills_its_row_from_t0_to_t3() {
     );
 }
 
+/// The page of `punctual explain --html`.
+pub fn explanation_page() -> String {
+    let timelines: Vec<_> = runs::lines().into_iter().map(|line| line.timeline).collect();
+    explanation_html("g612.dat", &runs::explanation(), &timelines)
+}
+
 #[test]
 fn the_page_of_one_trace_begins_with_its_worst() {
-    let page = common::explanation_page();
+    let page = explanation_page();
     assert!(page.contains("<h1 class=\"said\">CPU1 35.5\u{a0}ms late: the whole machine stood still"), "{page}");
     assert!(page.contains("<title>Late wakeups in g612.dat</title>"));
     let empty = explanation_html("x", &Explanation::default(), &[]);
@@ -103,7 +110,7 @@ proptest! {
 
     #[test]
     fn any_timeline_is_answered(numbers in proptest::collection::vec(number(), 40)) {
-        let (mut recording, verdict) = common::explained();
+        let (mut recording, verdict) = runs::explained();
         let mut next = numbers.iter().copied().cycle();
         recording.explained.iter_mut().for_each(|line| disturb(line, &mut || next.next().unwrap()));
         let page = html(&recording, &verdict);

@@ -3,11 +3,11 @@
 use punctual_audit::{Context, PlanWish, Profile, Rules, audit};
 use punctual_machine::Recorded;
 use punctual_model::{Finding, State};
-use punctual_testing::golden;
+use punctual_testing::{golden, machines};
 use punctual_units::{CpuList, Scheduling};
 use serde::Deserialize;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -24,17 +24,6 @@ struct Expected {
     states: BTreeMap<String, State>,
     #[serde(default)]
     says: BTreeMap<String, String>,
-}
-
-fn machines() -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../machines");
-    let mut machines: Vec<PathBuf> = std::fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| path.join("audit.toml").exists())
-        .collect();
-    machines.sort();
-    machines
 }
 
 fn expected(folder: &Path) -> Vec<Expected> {

@@ -1,11 +1,10 @@
 //! fix, then undo: every byte, mode and owner as before, whatever fails or ends in between.
 
-use crate::common;
-
-use common::{JOURNAL, Kernel, difference, fix, machines, materialise, plan, rules, tree};
 use proptest::prelude::*;
 use punctual_audit::{Profile, Rules};
 use punctual_fix::{Fault, Faulty, FixOptions, Plan, undo};
+use punctual_testing::fix::{JOURNAL, Kernel, difference, fix, materialise, plan, rules, tree};
+use punctual_testing::machines;
 use std::path::Path;
 
 fn i_know() -> FixOptions {

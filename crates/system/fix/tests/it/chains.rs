@@ -1,9 +1,5 @@
 //! Kernel parameters of every boot chain: set, tried and kept, then undone to the byte, whatever fails or ends in between.
 
-use crate::common;
-
-use common::loaders::{bare, booted_by, roots, set};
-use common::{JOURNAL, Kernel, context, difference, fix, rules, tree};
 use proptest::prelude::*;
 use punctual_audit::{Profile, Rules};
 use punctual_fix::{
@@ -11,6 +7,8 @@ use punctual_fix::{
     undo,
 };
 use punctual_machine::Live;
+use punctual_testing::fix::loaders::{bare, booted_by, roots, set};
+use punctual_testing::fix::{JOURNAL, Kernel, context, difference, fix, rules, tree};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;

@@ -1,12 +1,11 @@
 //! Machines that are otherwise: cgroup v1, no systemd, programs that are not installed. What cannot be done is said by name.
 
-use crate::common;
-
-use common::loaders::booted_by;
-use common::{JOURNAL, Kernel, context, fix, machines, materialise, plan, rules, tree};
 use punctual_audit::Profile;
 use punctual_fix::{BootWish, Doing, FixOptions, How, Parameters, Plan, Wish, undo};
 use punctual_machine::Live;
+use punctual_testing::fix::loaders::booted_by;
+use punctual_testing::fix::{JOURNAL, Kernel, context, fix, materialise, plan, rules, tree};
+use punctual_testing::machines;
 use std::path::Path;
 
 struct World {
@@ -32,7 +31,7 @@ impl World {
     }
 
     fn put(&self, path: &str, text: &str) {
-        crate::common::make_folders(self.at(path).parent().unwrap()).unwrap();
+        punctual_testing::fix::make_folders(self.at(path).parent().unwrap()).unwrap();
         std::fs::write(self.at(path), text).unwrap();
     }
 

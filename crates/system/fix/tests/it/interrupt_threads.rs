@@ -1,12 +1,11 @@
 //! Interrupt threads get the priority their device asks for, and their old one back.
 
-use crate::common;
-
-use common::{JOURNAL, Kernel, context, difference, machines, materialise, plan, rules, tree};
 use punctual_audit::{Offers, Profile};
 use punctual_fix::{Asked, Doing, FixOptions, Journal, fix, undo};
 use punctual_machine::Live;
 use punctual_model::State;
+use punctual_testing::fix::{JOURNAL, Kernel, context, difference, materialise, plan, rules, tree};
+use punctual_testing::machines;
 use std::fs;
 use std::path::Path;
 

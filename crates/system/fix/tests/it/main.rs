@@ -2,7 +2,6 @@
 
 mod back;
 mod chains;
-mod common;
 mod elsewhere;
 mod interrupt_threads;
 mod three;

@@ -1,11 +1,9 @@
 //! Undo when the world moved on: other programs, reboots, deadlines, half a journal.
 
-use crate::common;
-
-use common::{JOURNAL, Kernel, difference, fix, materialise, plan, rules, tree};
 use punctual_audit::{Profile, Rules};
 use punctual_fix::{Doing, FixOptions, Journal, Outcome, Plan, Real, RulePlan, System, guard, recover, undo};
 use punctual_model::{Severity, State};
+use punctual_testing::fix::{JOURNAL, Kernel, difference, fix, materialise, plan, rules, tree};
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
 
@@ -25,7 +23,7 @@ impl World {
 
     fn put(&self, path: &str, text: &str) {
         let at = self.at(path);
-        crate::common::make_folders(at.parent().unwrap()).unwrap();
+        punctual_testing::fix::make_folders(at.parent().unwrap()).unwrap();
         std::fs::write(at, text).unwrap();
     }
 

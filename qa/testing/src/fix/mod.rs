@@ -1,7 +1,5 @@
 //! A recorded machine as a folder, with a kernel that answers writes as Linux does.
 
-#![allow(dead_code)]
-
 pub mod loaders;
 
 use punctual_audit::{Context, Offers, Profile, Rules};
@@ -255,23 +253,6 @@ impl System for Kernel {
     fn user(&self) -> u32 {
         self.real.user()
     }
-}
-
-/// The folder of the workspace, whichever crate's tests include this.
-pub fn workspace() -> &'static Path {
-    let above = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
-    above.into_iter().find(|folder| folder.join("Cargo.lock").exists()).unwrap()
-}
-
-/// Every recorded machine.
-pub fn machines() -> Vec<PathBuf> {
-    let mut found: Vec<PathBuf> = std::fs::read_dir(workspace().join("machines"))
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| path.join("machine.toml").exists())
-        .collect();
-    found.sort();
-    found
 }
 
 /// Its files in a folder.

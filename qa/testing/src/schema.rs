@@ -1,14 +1,13 @@
 //! Documents held against docs/schemas: with the feature `reference-checks`. Without it only that a schema is there.
 
-#![allow(dead_code)]
-
+use crate::root;
 #[cfg(feature = "reference-checks")]
 use serde_json::Map;
 use serde_json::Value;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 fn path(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/schemas").join(format!("{name}.schema.json"))
+    root().join("docs/schemas").join(format!("{name}.schema.json"))
 }
 
 fn text(name: &str) -> Value {
@@ -30,7 +29,6 @@ pub fn holds(document: &Value) {
 }
 
 #[cfg(feature = "reference-checks")]
-#[allow(unused_imports, reason = "every user takes its own part")]
 pub use checks::{assert_exact, assert_holds, exact, schema};
 
 #[cfg(not(feature = "reference-checks"))]

@@ -1,6 +1,7 @@
 //! Command lines of `punctual` in the documentation, taken apart as a shell would. The unit test that parses them (src/book)
 //! and the test that runs them (tests/it/book.rs) both read them from here, so that none is seen by only one of the two.
 
+use crate::root;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -22,11 +23,6 @@ impl Line {
     pub fn shown(&self) -> String {
         format!("{}:{}: punctual {}", self.page, self.number, self.words.join(" "))
     }
-}
-
-/// The root of the repository.
-pub fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
 /// README.md and every page below docs/, in order. Decisions (docs/adr) tell of their day, and are left out.

@@ -1,6 +1,6 @@
 //! Explained wakeups, from recorded traces of Linux 6.12-rt and 6.1-rt in a guest.
 
-use super::runs::{failing, hostile};
+use super::cases::{failing, hostile};
 use punctual_model::{Explained, Explanation, Recording, Verdict};
 
 pub fn lines() -> Vec<Explained> {
@@ -42,15 +42,4 @@ pub fn hostile_explained(text: &str) -> (Recording, Verdict) {
         }
     }
     (recording, verdict)
-}
-
-pub fn explanation_page() -> String {
-    let timelines: Vec<_> = lines().into_iter().map(|line| line.timeline).collect();
-    punctual_report::explanation_html("g612.dat", &explanation(), &timelines)
-}
-
-pub fn timelines_text(width: usize) -> String {
-    let style = punctual_report::TextStyle { color: false, width };
-    let one = |line: &Explained| punctual_report::timeline_text(&line.victim, line.timeline.as_ref().unwrap(), style);
-    lines().iter().map(one).collect::<Vec<_>>().join("\n")
 }

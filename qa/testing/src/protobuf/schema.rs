@@ -1,8 +1,6 @@
 //! The subset of Perfetto's messages that is written, and a check of traces against it. Names, numbers and types are
 //! those of protos/perfetto/trace of Perfetto 0.59 (from the descriptors of its Python package).
 
-#![allow(dead_code, reason = "each test uses a part")]
-
 use super::{decode, each, number, text};
 use std::collections::BTreeMap;
 

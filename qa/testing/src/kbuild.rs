@@ -1,7 +1,5 @@
 //! A small tree whose make behaves as the kernel's does.
 
-#![allow(dead_code, reason = "each test file uses its part")]
-
 use punctual_kbuild::build::Job;
 use punctual_kernel::Arch;
 use std::fs;
@@ -40,8 +38,8 @@ pub const CONFIG: &str = "CONFIG_ARM64=y\nCONFIG_OF=y\nCONFIG_MODULES=y\nCONFIG_
 
 pub struct Tree(pub TempDir);
 
-impl Tree {
-    pub fn new() -> Tree {
+impl Default for Tree {
+    fn default() -> Tree {
         let tree = Tree(tempfile::tempdir().unwrap());
         let source = tree.source();
         fs::create_dir(&source).unwrap();
@@ -53,7 +51,9 @@ impl Tree {
         }
         tree
     }
+}
 
+impl Tree {
     pub fn source(&self) -> PathBuf {
         self.0.path().join("source")
     }

@@ -1,8 +1,6 @@
 //! Folders that stand for machines, and packages for them.
 
-#![allow(dead_code)]
-
-use super::common::{Kernel, loaders};
+use crate::fix::{Kernel, loaders};
 use punctual_boot::{PiBoot, firmware_start};
 use punctual_machine::Live;
 use std::fs;

@@ -1,11 +1,12 @@
 //! The roots of crates/system/boot as folders, and the commands of boot loaders by what their manuals say.
 
-use super::{materialise, workspace};
+use super::materialise;
+use crate::root;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 fn roots_folder() -> PathBuf {
-    workspace().join("crates/system/boot/tests/roots")
+    root().join("crates/system/boot/tests/roots")
 }
 
 /// Roots whose parameters can be changed.
@@ -19,7 +20,7 @@ pub fn roots() -> Vec<String> {
 
 /// A recorded machine that this root boots.
 pub fn booted_by(name: &str) -> tempfile::TempDir {
-    let machine = workspace().join("machines/laptop-smt-6.8");
+    let machine = root().join("machines/laptop-smt-6.8");
     let root = materialise(&machine);
     for path in ["boot", "sys/firmware", "proc/device-tree", "etc/default"] {
         let _ = fs::remove_dir_all(root.path().join(path));
