@@ -189,5 +189,4 @@ impl Walk {
 }
 
 #[cfg(test)]
-#[path = "page_tests.rs"]
 mod tests;

@@ -169,5 +169,4 @@ pub(crate) fn comm_pid(s: &[u8]) -> Option<(Option<Comm>, i32)> {
 }
 
 #[cfg(test)]
-#[path = "prefix_tests.rs"]
 mod tests;
