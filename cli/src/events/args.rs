@@ -55,8 +55,7 @@ pub struct EventsArgs {
     /// An event received later than this is late [default: the interval of the test]
     #[arg(long, value_name = "TIME")]
     pub deadline: Option<Nanos>,
-    /// Loads to run beside all tests, together: cpu, memory, io, loopback, scheduler, timers, all, or cmd:'ANY COMMAND'
-    #[arg(long, value_name = "LOAD", num_args = 1.., value_parser = punctual_loads::parse)]
+    #[arg(long, value_name = "LOAD", num_args = 1.., value_parser = punctual_loads::parse, help = loads_help())]
     pub under: Vec<LoadSpec>,
     /// GPIO line that drives another: CHIP:OUT,IN (connected by a wire), or sim (gpio-sim)
     #[arg(long, value_name = "WIRE")]
@@ -78,6 +77,12 @@ pub struct EventsArgs {
     pub out: Option<PathBuf>,
     #[command(flatten)]
     pub output: OutputArgs,
+}
+
+fn loads_help() -> String {
+    let mut loads = punctual_loads::defaults(false);
+    loads.retain(|name| *name != "idle");
+    format!("Loads to run beside all tests, together: {}, or cmd:'ANY COMMAND'", loads.join(", "))
 }
 
 fn test(name: &str) -> Result<Test, String> {

@@ -29,9 +29,6 @@ fn measured(args: &ExplainArgs, started: Nanos) -> Result<Found, Refusal> {
     let mut options = prove::options(&args.run, started);
     options.trace.when = When::Always;
     options.duration = args.run.duration.unwrap_or(DURATION);
-    if options.loads.is_empty() {
-        options.loads = vec!["idle".into()];
-    }
     let done = progress::shown(&options, args.output.quiet, |observer| proof::measure(&options, observer))?;
     if let Some(what) = &done.error {
         eprintln!("punctual: {what}");

@@ -2,7 +2,7 @@
 
 use super::args::{GuestArgs, ProofArgs};
 use crate::exit;
-use crate::prove::split_loads;
+use crate::prove;
 use crate::refusal::Refusal;
 use crate::run_directory::numbered;
 use punctual_lab::{LabError, LabOptions, guest_program};
@@ -40,7 +40,8 @@ pub fn options(spec: &KernelSpec, args: &ProofArgs, cache: &Cache) -> Result<Lab
 
 pub fn with_kernel(kernel: Kernel, machine: Machine, args: &ProofArgs) -> Result<LabOptions, LabError> {
     let program = guest_program(args.guest_program.as_deref(), kernel.arch)?;
-    let mut options = LabOptions::new(kernel, machine, program);
+    let loads = prove::loads(&args.loads, &punctual_loads::defaults(false));
+    let mut options = LabOptions::new(kernel, machine, program, loads);
     options.shift = shift_of_mips(args.mips)?;
     options.cpus = args.guest.cpus;
     options.memory_mib = args.guest.memory;
@@ -52,10 +53,6 @@ pub fn with_kernel(kernel: Kernel, machine: Machine, args: &ProofArgs) -> Result
     options.append = args.guest.append.clone();
     options.busybox = args.guest.busybox.clone();
     options.limit = limit(&args.guest)?;
-    let loads: Vec<String> = args.loads.iter().flat_map(|l| split_loads(l)).collect();
-    if !loads.is_empty() {
-        options.loads = loads;
-    }
     if !args.claims.is_empty() || args.deadline.is_some() {
         options.claims = args.claims.clone();
         if let Some(deadline) = args.deadline {

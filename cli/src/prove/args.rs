@@ -44,9 +44,7 @@ pub struct RunArgs {
     /// Time to run without recording at the start of each phase [default: 200ms for prove, none for measure]
     #[arg(long, value_name = "TIME")]
     pub warmup: Option<Nanos>,
-    /// Loads, one phase each: idle, cpu, memory, io, loopback, network, scheduler, timers, all, or cmd:'ANY COMMAND'
-    /// (one --load for each command) [default: all but network for prove, idle for measure]
-    #[arg(short = 'l', long = "load", value_name = "LOADS")]
+    #[arg(short = 'l', long = "load", value_name = "LOADS", help = loads_help())]
     pub loads: Vec<String>,
     /// Claim to judge: 'max < 100us', 'p99.99 < 50us', 'P(>100us) < 1e-6 @95%', 'missed = 0', hard, firm or soft; may
     /// be repeated [default for prove: missed = 0]
@@ -115,6 +113,14 @@ pub struct RunArgs {
     /// This machine's clock model, passed by `lab prove`
     #[arg(long, hide = true, value_name = "JSON", value_parser = virtual_time)]
     pub virtual_time: Option<VirtualTime>,
+}
+
+fn loads_help() -> String {
+    format!(
+        "Loads, one phase each: {}, or cmd:'ANY COMMAND' (one --load for each command) [default: all but network for \
+         prove, idle for measure]",
+        punctual_loads::defaults(true).join(", ")
+    )
 }
 
 fn virtual_time(text: &str) -> Result<VirtualTime, serde_json::Error> {

@@ -4,7 +4,7 @@ pub mod args;
 mod live;
 mod options;
 
-pub use options::{options, split_loads};
+pub use options::{loads, options};
 
 use crate::finish::{Answer, finish};
 use crate::refusal::Refusal;
@@ -18,9 +18,6 @@ use punctual_remote::Target;
 use punctual_report as report;
 use punctual_units::Nanos;
 use std::process::ExitCode;
-
-/// The loads of `prove` where none are named.
-pub const PROVE_LOADS: [&str; 8] = ["idle", "cpu", "memory", "io", "loopback", "scheduler", "timers", "all"];
 
 /// `punctual prove`.
 pub fn prove(args: &MeasureArgs, started: Nanos) -> ExitCode {
@@ -43,12 +40,7 @@ fn proved(args: &MeasureArgs, started: Nanos) -> Result<Answer, Refusal> {
     if args.run.warmup.is_none() {
         options.warmup = Nanos::from_millis(200);
     }
-    if options.loads.is_empty() {
-        options.loads = PROVE_LOADS.map(String::from).to_vec();
-        if options.peer.is_some() {
-            options.loads.insert(5, "network".into());
-        }
-    }
+    options.loads = loads(&args.run.loads, &punctual_loads::defaults(options.peer.is_some()));
     if options.claims.is_empty() {
         options.claims.push(Claim::none_missed());
     }
@@ -62,10 +54,7 @@ fn measured(args: &MeasureArgs, started: Nanos) -> Result<Answer, Refusal> {
     if let Some(target) = &args.on.target {
         return elsewhere("measure", target, args);
     }
-    let mut options = options(&args.run, started);
-    if options.loads.is_empty() {
-        options.loads = vec!["idle".into()];
-    }
+    let options = options(&args.run, started);
     match args.run.via {
         Via::Kernel(way) if args.live => {
             Err(Refusal::usage(format!("--live shows wakeups: leave it out with --via {way}")))

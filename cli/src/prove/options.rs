@@ -32,7 +32,7 @@ pub fn options(args: &RunArgs, started: Nanos) -> Options {
         until: args.until_decided.then(|| args.max.unwrap_or(UNTIL_AT_MOST)),
         maxima_block: args.maxima_block.unwrap_or(proof::MAXIMA_BLOCK),
         warmup: args.warmup.unwrap_or(Nanos::ZERO),
-        loads: args.loads.iter().flat_map(|l| split_loads(l)).collect(),
+        loads: loads(&args.loads, &["idle"]),
         context: !args.no_context,
         cpu_dma_latency_us: args.cpu_dma_latency,
         worst_kept: args.worst.into(),
@@ -52,8 +52,14 @@ pub fn options(args: &RunArgs, started: Nanos) -> Options {
     }
 }
 
+/// The named loads; `otherwise` if there are none.
+pub fn loads(named: &[String], otherwise: &[&str]) -> Vec<String> {
+    let named: Vec<String> = named.iter().flat_map(|names| split_loads(names)).collect();
+    if named.is_empty() { otherwise.iter().map(|name| (*name).to_owned()).collect() } else { named }
+}
+
 /// `idle,cpu` are two loads; a command may hold commas.
-pub fn split_loads(text: &str) -> Vec<String> {
+fn split_loads(text: &str) -> Vec<String> {
     let text = text.trim();
     if text.starts_with("cmd:") {
         return vec![text.to_owned()];

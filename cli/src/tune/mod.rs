@@ -4,7 +4,7 @@ pub mod args;
 mod told;
 
 use crate::finish::{Answer, finish};
-use crate::prove::{self, PROVE_LOADS};
+use crate::prove;
 use crate::refusal::Refusal;
 use crate::run_directory::{command_line, default_out};
 use crate::{exit, fix, progress, subject, terminal};
@@ -109,11 +109,6 @@ fn options(args: &TuneArgs, started: Nanos) -> Options {
     if let Some(deadline) = args.deadline {
         claims.extend([Claim::max(deadline), Claim::none_missed()]);
     }
-    let named: Vec<String> = args.loads.iter().flat_map(|loads| prove::split_loads(loads)).collect();
-    let or = |usual: &[&str]| match named.is_empty() {
-        true => usual.iter().map(|load| (*load).to_owned()).collect(),
-        false => named.clone(),
-    };
     let out = args.out.clone().unwrap_or_else(default_out);
     let last = proof::Options {
         command: command_line(),
@@ -127,7 +122,7 @@ fn options(args: &TuneArgs, started: Nanos) -> Options {
         until: None,
         maxima_block: proof::MAXIMA_BLOCK,
         warmup: Nanos::from_millis(200),
-        loads: or(&PROVE_LOADS),
+        loads: prove::loads(&args.loads, &punctual_loads::defaults(false)),
         context: true,
         cpu_dma_latency_us: None,
         worst_kept: 64,
@@ -146,7 +141,7 @@ fn options(args: &TuneArgs, started: Nanos) -> Options {
         objective: args.objective.unwrap_or_else(|| Objective::of_claims(&last.claims)),
         last,
         block: args.block,
-        block_loads: or(&["idle", "all"]),
+        block_loads: prove::loads(&args.loads, &["idle", "all"]),
         max: args.max,
         i_know: args.i_know,
     }

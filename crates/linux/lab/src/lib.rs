@@ -22,5 +22,5 @@ pub use build::Build;
 pub use compare::{Compared, compare};
 pub use error::LabError;
 pub use guest_program::guest_program;
-pub use options::{LAB_LOADS, LabOptions};
+pub use options::LabOptions;
 pub use prove::{LabRun, prove};

@@ -4,9 +4,6 @@ use punctual_vm::{Clock, Kernel, Machine, Qemu, VmError};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The default loads of `prove`.
-pub const LAB_LOADS: [&str; 8] = ["idle", "cpu", "memory", "io", "loopback", "scheduler", "timers", "all"];
-
 /// Everything about a proof except its seed.
 #[derive(Clone, Debug)]
 pub struct LabOptions {
@@ -39,9 +36,8 @@ pub struct LabOptions {
 }
 
 impl LabOptions {
-    /// One CPU at 500 million instructions a second (2 ns each: about a Cortex-A72 in kernel code), 2 s under the
-    /// default loads, 1 ms period.
-    pub fn new(kernel: Kernel, machine: Machine, program: Vec<u8>) -> LabOptions {
+    /// One CPU at 500 million instructions a second (2 ns each: about a Cortex-A72 in kernel code), 2 s, 1 ms period.
+    pub fn new(kernel: Kernel, machine: Machine, program: Vec<u8>, loads: Vec<String>) -> LabOptions {
         LabOptions {
             kernel,
             machine,
@@ -53,7 +49,7 @@ impl LabOptions {
             warmup: Nanos::from_millis(20),
             period: Nanos::from_millis(1),
             priority: None,
-            loads: LAB_LOADS.map(String::from).to_vec(),
+            loads,
             claims: vec![Claim::none_missed()],
             deadline: None,
             append: Vec::new(),

@@ -92,7 +92,8 @@ mod tests {
 
     #[test]
     fn seeds_change_the_order_but_not_the_set() {
-        let loads: Vec<String> = crate::LAB_LOADS.map(String::from).to_vec();
+        let loads: Vec<String> =
+            ["idle", "cpu", "memory", "io", "loopback", "scheduler", "all"].map(String::from).to_vec();
         let of = |seed| shuffled(&loads, &mut Random(seed));
         let sorted = |mut l: Vec<String>| {
             l.sort();

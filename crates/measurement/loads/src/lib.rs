@@ -48,7 +48,7 @@ mod store;
 mod traffic;
 mod wire;
 
-pub use builtin::NAMES;
+pub use builtin::{NAMES, defaults};
 pub use child::child_main;
 pub use disk::storage;
 pub use error::LoadError;

@@ -142,9 +142,8 @@ fn configs(spec: &LoadSpec, settings: &LoadSettings) -> Result<Vec<ChildConfig>,
         Kind::Builtin(name) => Ok(vec![config(name, 1)]),
         Kind::Command(command) => Ok(vec![ChildConfig::new("cmd:COMMAND", Some(command), settings, 1)]),
         Kind::All => {
-            let takes_part =
-                |l: &&crate::builtin::Builtin| l.in_all && (l.name != "network" || settings.peer.is_some());
-            let names: Vec<&str> = LOADS.iter().filter(takes_part).map(|l| l.name).collect();
+            let parts = LOADS.iter().filter(|load| load.is_in_all(settings.peer.is_some()));
+            let names: Vec<&str> = parts.map(|load| load.name).collect();
             Ok(names.iter().map(|name| config(name, names.len() as u32)).collect())
         }
     }

@@ -6,6 +6,7 @@ use crate::counter::Counter;
 use crate::message::Unit;
 use crate::settings::ChildConfig;
 use punctual_units::CpuId;
+use std::iter;
 
 mod command;
 mod control;
@@ -70,10 +71,21 @@ pub(crate) enum RunsAs {
 }
 
 impl Builtin {
+    /// Whether it is a part of `all`: `network` only with a peer.
+    pub fn is_in_all(&self, has_peer: bool) -> bool {
+        self.in_all && (has_peer || self.name != network::LOAD.name)
+    }
+
     /// `cmd:…`: starts foreign programs, and must clean up after them.
     pub fn is_command(&self) -> bool {
         self.runs_as == RunsAs::Caller
     }
+}
+
+/// The default loads of `prove`: `idle`, each part of `all`, and `all`.
+pub fn defaults(has_peer: bool) -> Vec<&'static str> {
+    let each = LOADS.iter().filter(|load| load.is_in_all(has_peer)).map(|load| load.name);
+    iter::once("idle").chain(each).chain(iter::once("all")).collect()
 }
 
 pub(crate) fn named(name: &str) -> Option<&'static Builtin> {
@@ -140,6 +152,12 @@ mod tests {
             files.map(|p| p.file_stem().unwrap().to_str().unwrap().into()).filter(|n| n != "mod").collect();
         let listed = LOADS.iter().map(|l| if l.is_command() { "command".into() } else { l.name.replace('-', "_") });
         assert_eq!(files, listed.collect(), "a file in src/builtin is missing from the table LOADS");
+    }
+
+    #[test]
+    fn defaults_are_each_load_alone_and_all_together() {
+        assert_eq!(defaults(false), ["idle", "cpu", "memory", "io", "loopback", "scheduler", "timers", "all"]);
+        assert_eq!(defaults(true)[5], "network");
     }
 
     #[test]
