@@ -1,57 +1,11 @@
 //! Options of `report`.
 
 use crate::args::common::ToldArgs;
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use punctual_formats::{FORMATS, Format};
 use punctual_model::Claim;
 use std::path::PathBuf;
-
-/// What `report` writes. docs/formats.md tells who takes each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    /// One self-contained page
-    Html,
-    /// For a terminal
-    Text,
-    /// One document with every figure
-    Json,
-    /// The histograms, one line per bin
-    Csv,
-    /// For many runs: one line per run, phase and CPU, for DuckDB (docs/fleet.md)
-    Jsonl,
-    /// As `cyclictest -q -h` prints
-    Cyclictest,
-    /// As `cyclictest --json` writes
-    #[value(alias = "rt-tests")]
-    CyclictestJson,
-    /// JUnit XML: a test case for each claim, CPU and load, with figures as properties
-    Junit,
-    /// Test Anything Protocol, valid as version 13, 14 and KTAP
-    Tap,
-    /// Signals for a LAVA dispatcher
-    Lava,
-    /// For the textfile collector of Prometheus' node exporter; --out replaces the file
-    Prometheus,
-    /// KCIDB report, schema 5.3
-    Kcidb,
-    /// SQUAD test results
-    SquadTests,
-    /// SQUAD metrics
-    #[value(alias = "squad")]
-    SquadMetrics,
-    /// Bencher Metric Format
-    Bencher,
-    /// The audit's findings as SARIF 2.1.0
-    Sarif,
-    /// The trace of the worst wakeup with its verdicts, for ui.perfetto.dev (binary)
-    Perfetto,
-}
-
-impl Format {
-    /// As it is typed.
-    pub fn name(self) -> String {
-        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
-    }
-}
 
 /// Options of `report`.
 #[derive(Args, Debug)]
@@ -61,8 +15,8 @@ pub struct ReportArgs {
     #[arg(required = true, value_name = "RUN|FILE")]
     pub run: Vec<PathBuf>,
     /// Output format
-    #[arg(short, long, value_enum, default_value_t = Format::Text)]
-    pub format: Format,
+    #[arg(short, long, value_parser = format(), default_value = "text")]
+    pub format: &'static Format,
     /// Judge these claims instead of the run's own
     #[arg(short = 'c', long = "claim", value_name = "CLAIM")]
     pub claims: Vec<Claim>,
@@ -86,4 +40,13 @@ pub struct ReportArgs {
     pub kcidb_build: Option<String>,
     #[command(flatten, next_help_heading = "With another tool's file")]
     pub told: ToldArgs,
+}
+
+fn format() -> impl TypedValueParser<Value = &'static Format> {
+    let value = |format: &Format| PossibleValue::new(format.name).aliases(format.alias).help(format.help);
+    let named = |name: String| {
+        let found = FORMATS.iter().find(|format| format.name == name || format.alias == Some(name.as_str()));
+        found.ok_or("no such format")
+    };
+    PossibleValuesParser::new(FORMATS.iter().map(value)).try_map(named)
 }

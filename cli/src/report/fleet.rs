@@ -1,12 +1,13 @@
 //! `report RUN…` over many runs.
 
-use super::args::{Format, ReportArgs};
+use super::args::ReportArgs;
 use super::foreign;
-use super::written::{format, written};
+use super::written::{writer, written};
 use crate::document;
 use crate::finish::Answer;
 use crate::history::summarised;
 use crate::refusal::Refusal;
+use punctual_formats::Writer;
 use punctual_history::{fleet, is_run, runs_below};
 use punctual_model::history::RunSummary;
 use punctual_report as report;
@@ -15,7 +16,7 @@ use std::path::PathBuf;
 /// Several run directories, or a folder of them; a single one as lines.
 pub fn is_fleet(args: &ReportArgs) -> bool {
     match args.run.as_slice() {
-        [only] if is_run(only) => format(args) == Format::Jsonl,
+        [only] if is_run(only) => matches!(writer(args), Writer::Jsonl),
         [only] => only.is_dir() && !runs_below(only).runs.is_empty(),
         several => several.iter().all(|path| path.is_dir()),
     }
@@ -60,7 +61,7 @@ fn summaries(args: &ReportArgs, unread: &mut Vec<(String, String)>) -> Vec<RunSu
 }
 
 fn made(args: &ReportArgs, runs: &[RunSummary], unread: Vec<(String, String)>) -> Result<String, String> {
-    if format(args) == Format::Jsonl {
+    if matches!(writer(args), Writer::Jsonl) {
         let lines = fleet::lines(runs);
         let text = |line: &punctual_model::FleetLine| {
             serde_json::to_value(line).map_err(|e| format!("a line cannot be written: {e}"))
@@ -69,10 +70,10 @@ fn made(args: &ReportArgs, runs: &[RunSummary], unread: Vec<(String, String)>) -
     }
     let mut fleet = fleet::fleet(runs);
     fleet.doubtful.extend(unread);
-    match format(args) {
-        Format::Html => Ok(report::fleet_html(&fleet)),
-        Format::Text => Ok(report::fleet_text(&fleet)),
-        Format::Json => Ok(document::document_of("fleet", 0, &fleet) + "\n"),
-        other => Err(foreign::not_of_many(other)),
+    match writer(args) {
+        Writer::Html => Ok(report::fleet_html(&fleet)),
+        Writer::Text => Ok(report::fleet_text(&fleet)),
+        Writer::Json => Ok(document::document_of("fleet", 0, &fleet) + "\n"),
+        _ => Err(foreign::not_of_many(args.format)),
     }
 }

@@ -1,8 +1,8 @@
 //! A run in the formats of others.
 
-use super::args::{Format, ReportArgs};
+use super::args::ReportArgs;
 use crate::explain;
-use punctual_formats::{self as formats, Cases, KcidbIds};
+use punctual_formats::{self as formats, Cases, FORMATS, Format, KcidbIds, Writer};
 use punctual_model::{Recording, Verdict};
 use std::io::IsTerminal;
 
@@ -11,18 +11,16 @@ use std::io::IsTerminal;
 /// # Errors
 /// A sentence: why this run cannot be written so, and what to type.
 pub fn of_run(args: &ReportArgs, recording: &Recording, verdict: &Verdict) -> Result<Vec<u8>, String> {
-    let load = args.load.as_deref();
-    let text = match args.format {
-        Format::Prometheus => formats::prometheus(recording, verdict),
-        Format::Cyclictest => formats::cyclictest_text(recording, load).map_err(|e| e.to_string())?,
-        Format::CyclictestJson => formats::cyclictest_json(recording, load).map_err(|e| e.to_string())?,
-        Format::Sarif if recording.findings.is_empty() => {
+    let text = match args.format.writer {
+        Writer::Cyclictest(write) => write(recording, args.load.as_deref()).map_err(|e| e.to_string())?,
+        Writer::Prometheus => formats::prometheus(recording, verdict),
+        Writer::Sarif if recording.findings.is_empty() => {
             return Err("the run has no findings of an audit; type `punctual audit --format sarif`, or measure with \
                         `punctual prove`"
                 .into());
         }
-        Format::Sarif => formats::sarif(&recording.findings, recording.run.tool.version.as_deref()),
-        Format::Perfetto => return perfetto(args),
+        Writer::Sarif => formats::sarif(&recording.findings, recording.run.tool.version.as_deref()),
+        Writer::Perfetto => return perfetto(args),
         _ => return of_cases(args, &Cases::of_run(recording, verdict), "this run"),
     };
     Ok(text.into_bytes())
@@ -33,33 +31,30 @@ pub fn of_run(args: &ReportArgs, recording: &Recording, verdict: &Verdict) -> Re
 /// # Errors
 /// A sentence: why they cannot be written so, and what to type.
 pub fn of_cases(args: &ReportArgs, cases: &Cases, what: &str) -> Result<Vec<u8>, String> {
-    let text = match args.format {
-        Format::Junit => formats::junit(cases),
-        Format::Tap => formats::tap(cases),
-        Format::Lava => formats::lava(cases),
-        Format::SquadTests => formats::squad_tests(cases),
-        Format::SquadMetrics => formats::squad_metrics(cases),
-        Format::Bencher => formats::bencher(cases),
-        Format::Kcidb => {
+    let text = match args.format.writer {
+        Writer::Cases(write) => write(cases),
+        Writer::Kcidb => {
             let ids = KcidbIds { origin: args.kcidb_origin.clone(), build: args.kcidb_build.clone() };
             formats::kcidb(cases, &ids).map_err(|e| e.to_string())?
         }
-        other => return Err(not_of(other, what)),
+        _ => return Err(not_of(args.format, what)),
     };
     Ok(text.into_bytes())
 }
 
 /// The sentence where a format is only for single runs.
 #[cfg(feature = "history")]
-pub fn not_of_many(format: Format) -> String {
-    format!("{} is for one run; many take --format html, text, json or jsonl", format.name())
+pub fn not_of_many(format: &Format) -> String {
+    format!("{} is for one run; many take --format html, text, json or jsonl", format.name)
 }
 
 /// The sentence where a format cannot hold what was measured.
-pub fn not_of(format: Format, what: &str) -> String {
-    let is_for_cases =
-        "junit, tap, lava, kcidb, squad-tests, squad-metrics and bencher take event suites and benchmarks, too";
-    format!("{} has no place for {what}; take --format html, text, json or csv ({is_for_cases})", format.name())
+pub fn not_of(format: &Format, what: &str) -> String {
+    let takes_cases = |format: &&Format| matches!(format.writer, Writer::Cases(_) | Writer::Kcidb);
+    let names: Vec<&str> = FORMATS.iter().filter(takes_cases).map(|format| format.name).collect();
+    let (most, last) = names.split_at(names.len() - 1);
+    let is_for_cases = format!("{} and {} take event suites and benchmarks, too", most.join(", "), last.concat());
+    format!("{} has no place for {what}; take --format html, text, json or csv ({is_for_cases})", format.name)
 }
 
 fn perfetto(args: &ReportArgs) -> Result<Vec<u8>, String> {

@@ -10,13 +10,13 @@ use crate::args::common::OutputArgs;
 use crate::finish::{Answer, finish};
 use crate::refusal::Refusal;
 use crate::{document, import, terminal};
-use args::{Format, ReportArgs};
-use punctual_formats::Cases;
+use args::ReportArgs;
+use punctual_formats::{Cases, Writer};
 use punctual_model::{Bench, Experiment, Recording, Suite, Verdict};
 use punctual_report as report;
 use std::path::Path;
 use std::process::ExitCode;
-use written::{format, written};
+use written::{writer, written};
 
 /// `punctual report`: exits 0 if it wrote, whatever the verdict.
 pub fn report(args: &ReportArgs) -> ExitCode {
@@ -61,11 +61,11 @@ fn watched(args: &ReportArgs, folder: &Path) -> Result<Answer, Refusal> {
     let refused = |what: String| Refusal::usage(terminal::harmless(&what));
     let watched = punctual_watch::read(folder).map_err(|e| refused(e.to_string()))?;
     watched.damage.iter().for_each(|what| eprintln!("punctual: {}", terminal::harmless(what)));
-    let text = match format(args) {
-        Format::Html => report::watch_html(&watched),
-        Format::Text => report::watch_text(&watched),
-        Format::Json => document::document("watch", 0, &crate::watch::json(&watched)) + "\n",
-        other => return Err(refused(foreign::not_of(other, "a watch"))),
+    let text = match writer(args) {
+        Writer::Html => report::watch_html(&watched),
+        Writer::Text => report::watch_text(&watched),
+        Writer::Json => document::document("watch", 0, &crate::watch::json(&watched)) + "\n",
+        _ => return Err(refused(foreign::not_of(args.format, "a watch"))),
     };
     written(args, text.into_bytes())
 }
@@ -74,19 +74,19 @@ fn latency(args: &ReportArgs, recording: &mut Recording) -> Result<Vec<u8>, Stri
     // Traces are not read again for it: one that is gone would be a doubt about the run.
     punctual_analyse::causes(None, recording);
     let claims = punctual_analyse::claims(&args.claims, recording);
-    let verdict = match format(args) {
-        Format::Html | Format::Json | Format::Text => punctual_judge::judge_with_tails(recording, &claims),
+    let verdict = match writer(args) {
+        Writer::Html | Writer::Json | Writer::Text => punctual_judge::judge_with_tails(recording, &claims),
         _ => punctual_judge::judge(recording, &claims),
     };
     shown(args, recording, &verdict)
 }
 
 fn shown(args: &ReportArgs, recording: &Recording, verdict: &Verdict) -> Result<Vec<u8>, String> {
-    let text = match format(args) {
-        Format::Html => report::html(recording, verdict),
-        Format::Csv => report::csv(recording),
-        Format::Json => document::document("report", 0, &report::json(recording, verdict)) + "\n",
-        Format::Text => {
+    let text = match writer(args) {
+        Writer::Html => report::html(recording, verdict),
+        Writer::Csv => report::csv(recording),
+        Writer::Json => document::document("report", 0, &report::json(recording, verdict)) + "\n",
+        Writer::Text => {
             let to_file = args.out.is_some();
             let width = if to_file { 80 } else { terminal::width() };
             let style = report::TextStyle { color: !to_file && terminal::colour(), width };
@@ -100,11 +100,11 @@ fn shown(args: &ReportArgs, recording: &Recording, verdict: &Verdict) -> Result<
 
 /// A run of the event suite has no wakeups to judge: its own table.
 fn suite_text(args: &ReportArgs, recording: &Recording, suite: &Suite) -> Result<Vec<u8>, String> {
-    let text = match format(args) {
-        Format::Html => report::suite_html(suite),
-        Format::Csv => report::suite_csv(suite),
-        Format::Json => document::document_of("events", 0, suite) + "\n",
-        Format::Text => report::suite_text(suite),
+    let text = match writer(args) {
+        Writer::Html => report::suite_html(suite),
+        Writer::Csv => report::suite_csv(suite),
+        Writer::Json => document::document_of("events", 0, suite) + "\n",
+        Writer::Text => report::suite_text(suite),
         _ => return foreign::of_cases(args, &Cases::of_suite(&recording.run, suite), "an event suite"),
     };
     Ok(text.into_bytes())
@@ -112,23 +112,23 @@ fn suite_text(args: &ReportArgs, recording: &Recording, suite: &Suite) -> Result
 
 /// Nor has a scheduling experiment.
 fn experiment_text(args: &ReportArgs, experiment: &Experiment) -> Result<Vec<u8>, String> {
-    let text = match format(args) {
-        Format::Html => report::experiment_html(experiment),
-        Format::Csv => report::experiment_csv(experiment),
-        Format::Json => document::document_of("sched", 0, experiment) + "\n",
-        Format::Text => report::experiment_text(experiment),
-        other => return Err(foreign::not_of(other, "a scheduling experiment")),
+    let text = match writer(args) {
+        Writer::Html => report::experiment_html(experiment),
+        Writer::Csv => report::experiment_csv(experiment),
+        Writer::Json => document::document_of("sched", 0, experiment) + "\n",
+        Writer::Text => report::experiment_text(experiment),
+        _ => return Err(foreign::not_of(args.format, "a scheduling experiment")),
     };
     Ok(text.into_bytes())
 }
 
 /// Nor has a benchmark. Of the published search the CSV is the published one.
 fn bench_text(args: &ReportArgs, recording: &Recording, bench: &Bench) -> Result<Vec<u8>, String> {
-    let text = match format(args) {
-        Format::Html => report::bench_html(bench),
-        Format::Csv => punctual_bench::published_csv(bench).unwrap_or_else(|| report::bench_csv(bench)),
-        Format::Json => document::document_of("bench", 0, bench) + "\n",
-        Format::Text => report::bench_text(bench),
+    let text = match writer(args) {
+        Writer::Html => report::bench_html(bench),
+        Writer::Csv => punctual_bench::published_csv(bench).unwrap_or_else(|| report::bench_csv(bench)),
+        Writer::Json => document::document_of("bench", 0, bench) + "\n",
+        Writer::Text => report::bench_text(bench),
         _ => return foreign::of_cases(args, &Cases::of_bench(&recording.run, bench), "a benchmark"),
     };
     Ok(text.into_bytes())

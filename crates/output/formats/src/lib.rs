@@ -26,6 +26,7 @@ mod prometheus;
 mod proto;
 mod sarif;
 mod squad;
+mod table;
 mod tap;
 mod watch;
 
@@ -40,5 +41,6 @@ pub use perfetto::{Written, perfetto};
 pub use prometheus::{BUCKETS_S, prometheus};
 pub use sarif::sarif;
 pub use squad::{squad_metrics, squad_tests};
+pub use table::{FORMATS, Format, Writer};
 pub use tap::tap;
 pub use watch::watch_prometheus;

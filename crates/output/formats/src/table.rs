@@ -1,0 +1,75 @@
+//! All formats that a recording is written in, ours included: one row each.
+
+use crate::{
+    Cases, CyclictestError, bencher, cyclictest_json, cyclictest_text, junit, lava, squad_metrics, squad_tests, tap,
+};
+use punctual_model::Recording;
+
+/// A format. docs/formats.md tells who takes each.
+#[derive(Clone, Copy, Debug)]
+pub struct Format {
+    /// As it is typed.
+    pub name: &'static str,
+    /// As it may be typed, too.
+    pub alias: Option<&'static str>,
+    /// A line for `--help`.
+    pub help: &'static str,
+    /// Who writes it.
+    pub writer: Writer,
+}
+
+/// Who writes a format, and of what.
+#[derive(Clone, Copy, Debug)]
+pub enum Writer {
+    /// `punctual_report`, each kind of recording its own way.
+    Html,
+    Text,
+    Json,
+    Csv,
+    /// `punctual_fleet`, of many runs.
+    Jsonl,
+    /// Of named outcomes and figures: event suites and benchmarks have them, too.
+    Cases(fn(&Cases) -> String),
+    /// [`kcidb`](crate::kcidb), of the same.
+    Kcidb,
+    /// Of wakeup latencies, of one load or of all.
+    Cyclictest(fn(&Recording, Option<&str>) -> Result<String, CyclictestError>),
+    /// [`prometheus`](crate::prometheus), of wakeup latencies.
+    Prometheus,
+    /// [`sarif`](crate::sarif), of an audit's findings.
+    Sarif,
+    /// [`perfetto`](crate::perfetto), of a trace.
+    Perfetto,
+}
+
+/// The table.
+pub const FORMATS: &[Format] = &[
+    row("html", "One self-contained page", Writer::Html),
+    row("text", "For a terminal", Writer::Text),
+    row("json", "One document with every figure", Writer::Json),
+    row("csv", "The histograms, one line per bin", Writer::Csv),
+    row("jsonl", "For many runs: one line per run, phase and CPU, for DuckDB (docs/fleet.md)", Writer::Jsonl),
+    row("cyclictest", "As `cyclictest -q -h` prints", Writer::Cyclictest(cyclictest_text)),
+    Format {
+        alias: Some("rt-tests"),
+        ..row("cyclictest-json", "As `cyclictest --json` writes", Writer::Cyclictest(cyclictest_json))
+    },
+    row("junit", "JUnit XML: a test case for each claim, CPU and load, with figures as properties", Writer::Cases(junit)),
+    row("tap", "Test Anything Protocol, valid as version 13, 14 and KTAP", Writer::Cases(tap)),
+    row("lava", "Signals for a LAVA dispatcher", Writer::Cases(lava)),
+    row(
+        "prometheus",
+        "For the textfile collector of Prometheus' node exporter; --out replaces the file",
+        Writer::Prometheus,
+    ),
+    row("kcidb", "KCIDB report, schema 5.3", Writer::Kcidb),
+    row("squad-tests", "SQUAD test results", Writer::Cases(squad_tests)),
+    Format { alias: Some("squad"), ..row("squad-metrics", "SQUAD metrics", Writer::Cases(squad_metrics)) },
+    row("bencher", "Bencher Metric Format", Writer::Cases(bencher)),
+    row("sarif", "The audit's findings as SARIF 2.1.0", Writer::Sarif),
+    row("perfetto", "The trace of the worst wakeup with its verdicts, for ui.perfetto.dev (binary)", Writer::Perfetto),
+];
+
+const fn row(name: &'static str, help: &'static str, writer: Writer) -> Format {
+    Format { name, alias: None, help, writer }
+}
