@@ -5,7 +5,7 @@ use crate::outcome::Outcome;
 use crate::plan::Plan;
 use crate::thread::{self, Refusal, Shared, ThreadEnd};
 use crate::woken::{self, Sent, WayRefused};
-use punctual_model::{Alignment, ProblemKind};
+use punctual_model::{Alignment, Problem, ProblemKind};
 use punctual_rt::{Refused, monotonic, refusal_advice};
 use punctual_uapi as uapi;
 use punctual_units::{CpuId, Nanos, Way};
@@ -192,23 +192,27 @@ impl Running {
             }
         }
         self.shared.partners.iter().for_each(|partner| outcome.add_link(partner));
-        if self.shared.early.load(Relaxed) {
-            let text = early(&self.shared.plan, outcome.end.saturating_sub(outcome.start));
-            outcome.problem(ProblemKind::EndedEarly, text);
-        } else if stopped {
-            outcome.problem(ProblemKind::Interrupted, "the phase was ended before its time");
+        let by_user = self.shared.early.load(Relaxed);
+        if by_user || stopped {
+            let recorded = outcome.end.saturating_sub(outcome.start);
+            outcome.problems.push(cut_short(by_user, recorded, self.shared.plan.duration));
         }
         outcome
     }
 }
 
-/// The note on a phase that the user ended.
-fn early(plan: &Plan, recorded: Nanos) -> String {
-    let planned = plan.duration;
-    format!(
-        "{recorded} recorded of {planned}; when to end was not fixed beforehand, so what was seen can refute a claim and not \
-         prove it"
-    )
+/// The problem of a phase that ended before its time; `by_user`: by somebody who had seen its results.
+pub fn cut_short(by_user: bool, recorded: Nanos, planned: Nanos) -> Problem {
+    match by_user {
+        true => Problem {
+            kind: ProblemKind::EndedEarly,
+            text: format!(
+                "{recorded} recorded of {planned}; when to end was not fixed beforehand, so what was seen can refute a claim and not \
+                 prove it"
+            ),
+        },
+        false => Problem { kind: ProblemKind::Interrupted, text: "the phase was ended before its time".into() },
+    }
 }
 
 #[cfg(test)]
@@ -266,6 +270,13 @@ mod tests {
         assert!(begun.elapsed().as_secs() < 5);
         let outcome = running.collect();
         assert_eq!(outcome.problems[0].kind, ProblemKind::Interrupted);
+    }
+
+    #[test]
+    fn an_end_by_the_user_is_told_from_an_interruption() {
+        let ends = [false, true].map(|by_user| cut_short(by_user, Nanos::from_secs(1), Nanos::from_secs(2)));
+        assert_eq!(ends.each_ref().map(|end| end.kind), [ProblemKind::Interrupted, ProblemKind::EndedEarly]);
+        assert!(ends[1].text.starts_with("1.00 s recorded of 2.00 s; "), "{}", ends[1].text);
     }
 
     #[test]

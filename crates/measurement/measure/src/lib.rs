@@ -32,7 +32,7 @@ pub use clocks::{clock_events, clocks, host_name};
 pub use context::{Beats, Context, ContextCost, ContextPlan, Pace, Recorder, Tick};
 pub use counters::{Counters, steal_ticks};
 pub use cpus::{CpuError, Topology};
-pub use engine::{EngineError, Running, start, start_polling};
+pub use engine::{EngineError, Running, cut_short, start, start_polling};
 pub use gaps::{GapPlan, GapResult, Gaps, gaps};
 pub use idle::{IdleError, IdleExit, idle_exit};
 pub use outcome::Outcome;

@@ -40,8 +40,8 @@ pub(crate) trait Meter {
         Ok(())
     }
 
-    /// Asks what measures to end now. Nothing happens where it has ended. A tracer of the kernel has one end for all reasons: what it has
-    /// not measured is missing.
+    /// Asks what measures to end now. Nothing happens where it has ended. What a tracer of the kernel has not measured is missing, also
+    /// with [`Stop::Enough`].
     fn stop(&mut self, why: Stop);
 
     /// Has it ended?

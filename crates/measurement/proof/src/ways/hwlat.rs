@@ -6,7 +6,7 @@ use crate::error::ProofError;
 use crate::meter::{self, Collected, Meter, Part, Stop};
 use crate::stream::Stream;
 use punctual_journal::Journal;
-use punctual_measure::{Cell, Plan};
+use punctual_measure::{Cell, Plan, cut_short};
 use punctual_model::{Blur, CpuResult, Problem, ProblemKind, Unplaced};
 use punctual_rt::{Wakeup, monotonic};
 use punctual_trace::Kind;
@@ -36,7 +36,7 @@ struct Hwlat {
     threshold: Nanos,
     gaps: u64,
     nmis: u64,
-    stopped: bool,
+    stopped: Option<Stop>,
     failed: Option<String>,
 }
 
@@ -70,7 +70,7 @@ pub(super) fn start(plan: &Plan) -> Result<Box<dyn Meter>, ProofError> {
         threshold: Nanos::from_micros(micros("tracing_thresh", THRESHOLD_US)),
         gaps: 0,
         nmis: 0,
-        stopped: false,
+        stopped: None,
         failed: None,
     }))
 }
@@ -126,10 +126,8 @@ impl Hwlat {
                 ..totals.clone()
             };
         }
-        if self.stopped {
-            let text = "the phase was ended before its time".into();
-            part.problems.push(Problem { kind: ProblemKind::Interrupted, text });
-        }
+        let planned = self.end.saturating_sub(self.start);
+        part.problems.extend(self.stopped.map(|why| cut_short(why == Stop::User, took, planned)));
         part.problems
             .extend(self.failed.iter().map(|why| Problem { kind: ProblemKind::Interrupted, text: why.clone() }));
         part
@@ -172,8 +170,8 @@ impl Meter for Hwlat {
         self.take(false).inspect_err(|why| self.failed = Some(why.clone()))
     }
 
-    fn stop(&mut self, _why: Stop) {
-        self.stopped = true;
+    fn stop(&mut self, why: Stop) {
+        self.stopped.get_or_insert(why);
     }
 
     fn finished(&self) -> bool {

@@ -7,7 +7,7 @@ use crate::error::ProofError;
 use crate::meter::{self, Collected, Meter, Part, Stop};
 use crate::stream::Stream;
 use punctual_journal::Journal;
-use punctual_measure::{Cell, Plan};
+use punctual_measure::{Cell, Plan, cut_short};
 use punctual_model::{CpuResult, Problem, ProblemKind};
 use punctual_rt::monotonic;
 use punctual_trace::Kind;
@@ -40,7 +40,7 @@ pub(super) struct Timerlat {
     user: Option<User>,
     flight: Option<Flight>,
     settings: Settings,
-    stopped: bool,
+    stopped: Option<Stop>,
     failed: Option<String>,
     notes: Vec<String>,
 }
@@ -129,7 +129,7 @@ pub(super) fn start(plan: &Plan) -> Result<Box<dyn Meter>, ProofError> {
         user,
         flight: Some(flight),
         settings,
-        stopped: false,
+        stopped: None,
         failed: None,
         notes,
     }))
@@ -224,10 +224,12 @@ impl Timerlat {
         if let Some(why) = &self.failed {
             add(ProblemKind::Interrupted, why.clone());
         }
-        if self.stopped {
-            add(ProblemKind::Interrupted, "the phase was ended before its time".into());
-        }
         let now = monotonic();
+        if let Some(why) = self.stopped {
+            let Problem { kind, text } =
+                cut_short(why == Stop::User, now.saturating_sub(self.start), self.end.saturating_sub(self.start));
+            add(kind, text);
+        }
         for (cpu, lane) in &mut self.lanes {
             if let Some(since) = lane.finish(now) {
                 let waited = Nanos(now.0.saturating_sub(since));
@@ -297,8 +299,8 @@ impl Meter for Timerlat {
         result.inspect_err(|why| self.failed = Some(why.clone()))
     }
 
-    fn stop(&mut self, _why: Stop) {
-        self.stopped = true;
+    fn stop(&mut self, why: Stop) {
+        self.stopped.get_or_insert(why);
     }
 
     fn finished(&self) -> bool {
@@ -307,7 +309,7 @@ impl Meter for Timerlat {
 
     fn collect(mut self: Box<Self>) -> Collected {
         // What was released at the very end may still be on its way.
-        if !self.stopped && self.failed.is_none() {
+        if self.stopped.is_none() && self.failed.is_none() {
             std::thread::sleep(Nanos(self.period.0.max(1_000_000)).into());
         }
         let end = monotonic();
