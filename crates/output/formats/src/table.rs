@@ -54,7 +54,11 @@ pub const FORMATS: &[Format] = &[
         alias: Some("rt-tests"),
         ..row("cyclictest-json", "As `cyclictest --json` writes", Writer::Cyclictest(cyclictest_json))
     },
-    row("junit", "JUnit XML: a test case for each claim, CPU and load, with figures as properties", Writer::Cases(junit)),
+    row(
+        "junit",
+        "JUnit XML: a test case for each claim, CPU and load, with figures as properties",
+        Writer::Cases(junit),
+    ),
     row("tap", "Test Anything Protocol, valid as version 13, 14 and KTAP", Writer::Cases(tap)),
     row("lava", "Signals for a LAVA dispatcher", Writer::Cases(lava)),
     row(

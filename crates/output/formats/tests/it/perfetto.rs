@@ -1,7 +1,7 @@
 //! What was written, decoded again.
 
 use proptest::prelude::*;
-use punctual_explain::{Explanation, Options, explain};
+use punctual_explain::{ExplainOptions, Explanation, explain};
 use punctual_formats::{Written, perfetto};
 use punctual_testing::protobuf::{self, Field, decode, each, number, text};
 use punctual_trace::{Event, Kind, Source, Task, TaskState, TraceInfo, Vector, open};

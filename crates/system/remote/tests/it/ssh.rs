@@ -1,8 +1,8 @@
 //! Over a real sshd on its own port: strict keys, quoted words, files in parts over a link that is cut, commands that
 //! survive it.
 
-use punctual_remote::{Job, Remote, RemoteError, fetch, upload};
 use punctual_model::Argv;
+use punctual_remote::{Job, Remote, RemoteError, fetch, upload};
 use punctual_testing::sshd::Sshd;
 use std::fs;
 use std::time::Duration;
