@@ -51,7 +51,7 @@ struct Sample {
 ///
 /// let mut decoder = Decoder::new(Timing::default());
 /// let ms = |ms| Nanos::from_millis(ms);
-/// Closed from 0 on; two pulses, 60 ms open and 40 ms closed each, from 500 ms on.
+/// // Closed from 0 on; two pulses, 60 ms open and 40 ms closed each, from 500 ms on.
 /// let closed = |t: u64| !(500..560).contains(&t) && !(600..660).contains(&t);
 /// let heard: Vec<Heard> = (0..1000).step_by(10).filter_map(|t| decoder.sample(ms(t), closed(t))).collect();
 /// assert_eq!(heard, [Heard::Lifted, Heard::Pulses(2)]);
