@@ -14,6 +14,7 @@ mod builtin;
 mod calibrate;
 mod error;
 mod guard;
+mod input;
 mod job;
 pub mod joined;
 mod limit;

@@ -1,10 +1,8 @@
 use crate::body::{Action, Body};
 use crate::error::SpecError;
-use crate::rtapp;
 use punctual_units::{CpuList, Nanos, Policy, Scheduling};
 use punctual_workloads::Kind;
 use serde::Deserialize;
-use std::path::Path;
 
 pub const MOST_THREADS: usize = 64;
 /// Longest experiment, seconds.
@@ -83,28 +81,6 @@ struct FileThread {
 }
 
 impl Spec {
-    /// rt-app's format if the name ends in `.json`, else TOML.
-    ///
-    /// # Errors
-    /// [`SpecError`].
-    pub fn read(path: &Path) -> Result<Spec, SpecError> {
-        let failed = |source| SpecError::Read { path: path.to_owned(), source };
-        let text = std::fs::read_to_string(path).map_err(failed)?;
-        let name = path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into());
-        match path.extension().is_some_and(|ext| ext == "json") {
-            true => Spec::of_rtapp(&name, &text),
-            false => Spec::parse(&name, &text),
-        }
-    }
-
-    /// Reads rt-app's JSON; `source` names it in errors.
-    ///
-    /// # Errors
-    /// [`SpecError::Form`].
-    pub fn of_rtapp(source: &str, text: &str) -> Result<Spec, SpecError> {
-        rtapp::import(source, text)
-    }
-
     /// Reads TOML; `source` names it in errors.
     ///
     /// # Errors

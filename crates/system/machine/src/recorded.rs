@@ -47,7 +47,7 @@ impl Asked {
             Some(folder) => path == folder || is_below(path, folder),
             None => {
                 pattern.split('/').count() == path.split('/').count()
-                    && pattern.split('/').zip(path.split('/')).all(|(part, name)| crate::snapshot::fits(part, name))
+                    && pattern.split('/').zip(path.split('/')).all(|(part, name)| fits(part, name))
             }
         })
     }
@@ -261,6 +261,16 @@ impl Machine for Recorded {
             }
             other => other,
         }
+    }
+}
+
+/// Does a name match a part with at most one `*`?
+pub(crate) fn fits(part: &str, name: &str) -> bool {
+    match part.split_once('*') {
+        Some((before, after)) => {
+            name.len() >= before.len() + after.len() && name.starts_with(before) && name.ends_with(after)
+        }
+        None => part == name,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::cmdline::{scrub, scrub_line};
 use crate::kernel_types::{KERNEL_TYPES, TypeName, encode, kernel_type_name};
-use crate::recorded::Asked;
+use crate::recorded::{Asked, fits};
 use crate::{Listing, Machine, READ_LIMIT, Read, Recorded};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -310,16 +310,6 @@ fn split(pattern: &str) -> Option<(&str, &str)> {
     match pattern.find('/') {
         Some(at) => Some((&pattern[..at], &pattern[at..])),
         None => (!pattern.is_empty()).then_some((pattern, "")),
-    }
-}
-
-/// Does a name match a part with at most one `*`?
-pub(crate) fn fits(part: &str, name: &str) -> bool {
-    match part.split_once('*') {
-        Some((before, after)) => {
-            name.len() >= before.len() + after.len() && name.starts_with(before) && name.ends_with(after)
-        }
-        None => part == name,
     }
 }
 
