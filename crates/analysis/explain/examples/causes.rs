@@ -1,4 +1,4 @@
-//! `cargo run -p punctual-explain --example causes -- PHASE N FILE`: the N latest wakeups as lines of `causes.jsonl`.
+//! `cargo run -p punctual-explain --example causes -- PHASE N FILE`: the N worst wakeups as lines of `causes.jsonl`.
 
 use punctual_explain::{ExplainOptions, Facts, explain, timelines};
 use punctual_model::Explained;

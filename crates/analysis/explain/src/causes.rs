@@ -1,4 +1,4 @@
-//! One function a class of cause; each says what its counter shows, or nothing.
+//! One function per class of cause; each returns what its counter shows, or nothing.
 
 use crate::context::{Index, Part, Reference, Window};
 use crate::usual::Usual;
@@ -6,21 +6,18 @@ use punctual_model::{Reading, Suspicion, SuspicionClass, Worst};
 use punctual_units::{Arrange, CpuList, Nanos, Scheduling};
 use std::rc::Rc;
 
-/// A suspicion and how likely it is beside the others; only the order of the weights means something.
+/// A suspicion and its likelihood relative to the others; only the order of the weights matters.
 type Weighed = (u32, Suspicion);
 
-/// Everything known about one late wakeup.
 struct Case<'a> {
     worst: &'a Worst,
     window: Window<'a>,
     reference: Rc<Reference<'a>>,
-    /// Policy and priority of the late thread.
     scheduling: Option<Scheduling>,
     /// SMI count before and after the phase.
     smi: Option<(u64, u64)>,
 }
 
-/// The table of causes.
 const CAUSES: [fn(&Case) -> Vec<Weighed>; 9] =
     [other_task, steal, migration, page_fault, irq, softirq, throttling, frequency, smi];
 
@@ -32,7 +29,7 @@ pub fn of(index: &mut Index, worst: &Worst) -> Vec<Suspicion> {
     let reference = index.reference(&worst.phase, worst.cpu);
     let case = Case { worst, window, reference, scheduling: index.scheduling(worst), smi: index.smi_around(worst) };
     let mut found: Vec<Weighed> = CAUSES.iter().flat_map(|cause| cause(&case)).collect();
-    // A count of SMIs over the whole phase and a wakeup that came late by itself support each other.
+    // A count of SMIs over the whole phase and a late wakeup without another cause support each other.
     if found.iter().all(|(_, s)| s.class == SuspicionClass::Smi) {
         found.extend(late_wakeup(&case, || index.also_late(worst)));
     }
@@ -51,8 +48,8 @@ fn weighed(weight: u32, class: SuspicionClass, text: String) -> Vec<Weighed> {
     vec![(weight, Suspicion { class, text })]
 }
 
-/// The thread waited, runnable, for a good part of the latency. Counts only what is more than usual: at a short
-/// period the ordinary waits of a second add up to more than one latency.
+/// The thread waited, runnable, for a good part of the latency. Counts only what is more than usual: at a short period
+/// the ordinary waits of a second add up to more than one latency.
 fn other_task(case: &Case) -> Vec<Weighed> {
     let (wait, holder) = (case.run_delay(), case.likely_holder());
     let cpu = case.worst.cpu;
@@ -100,7 +97,7 @@ fn steal(case: &Case) -> Vec<Weighed> {
     weighed(if unusual { 90 } else { 25 }, SuspicionClass::Steal, text)
 }
 
-/// The measuring thread is bound to its CPU: any move is news.
+/// The measuring thread is bound to its CPU: any migration is unusual.
 fn migration(case: &Case) -> Vec<Weighed> {
     let moved = case.window.sum(|p| p.cpu.migrations).unwrap_or(0);
     if moved == 0 {
@@ -110,7 +107,7 @@ fn migration(case: &Case) -> Vec<Weighed> {
     weighed(70, SuspicionClass::Migration, text)
 }
 
-/// The measuring thread's memory is locked and touched beforehand: any fault is news.
+/// The measuring thread's memory is locked and prefaulted: any fault is unusual.
 fn page_fault(case: &Case) -> Vec<Weighed> {
     let faults = case.window.sum(|p| p.cpu.page_faults).unwrap_or(0);
     if faults == 0 {
@@ -185,7 +182,7 @@ fn smi(case: &Case) -> Vec<Weighed> {
     weighed(20, SuspicionClass::Smi, text)
 }
 
-/// Nothing ran instead, and the thread was not even made runnable: the wakeup itself was late.
+/// Nothing ran instead, and the thread was not even runnable: the wakeup itself was late.
 fn late_wakeup(case: &Case, also_late: impl Fn() -> CpuList) -> Vec<Weighed> {
     let Some(wait) = case.run_delay().filter(|w| case.window.whole && w.rules_out(case.worst.latency_ns)) else {
         return Vec::new();
@@ -225,7 +222,7 @@ impl Wait {
         self.more_than_usual().is_some_and(|more| more >= 0.5 * latency_ns as f64 && more > self.noise())
     }
 
-    /// Is it sure that waiting was no more than a quarter of this latency?
+    /// Was waiting certainly no more than a quarter of this latency?
     fn rules_out(&self, latency_ns: u64) -> bool {
         let quarter = 0.25 * latency_ns as f64;
         let nearly_usual = |more| more <= quarter && self.noise() <= quarter;
@@ -233,7 +230,7 @@ impl Wait {
     }
 }
 
-/// A named counter far above its usual.
+/// A named counter far above its usual value.
 struct Burst<'a> {
     name: &'a str,
     count: u64,
@@ -250,7 +247,7 @@ impl Burst<'_> {
     }
 }
 
-/// The sampler lists this many interrupt sources a CPU; one that is missing from a full list may still have counted.
+/// The sampler lists this many interrupt sources per CPU; one that is missing from a full list may still have counted.
 const LISTED_IRQS: usize = 4;
 
 /// A burst is at least five times the usual, and enough handlers to matter.
@@ -279,7 +276,7 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// Is a task with this name (`rogue99 (FIFO 99, pid 144)`) served before the late thread? Not known is no.
+    /// Is a task with this name (`rogue99 (FIFO 99, pid 144)`) served before the late thread? False if unknown.
     fn is_served_before(&self, task: &str) -> bool {
         let Some((_, details)) = task.rsplit_once(" (") else { return false };
         let mut words = details.split([',', ' ', ')']);
@@ -331,8 +328,8 @@ impl<'a> Case<'a> {
     }
 }
 
-/// What a named counter did in an interval. Zero counts are left out of the lists, so a missing name stands for none;
-/// but not where nothing at all could be read, and in a full list it counted up to as much as the last one listed.
+/// The count of a named counter in an interval. Zero counts are left out of the lists, so a missing name is zero; but
+/// not where nothing could be read, and in a full list it counted at most as much as the last one listed.
 fn count_in(part: &Part, list: &[Reading], name: &str, listed: usize) -> Option<f64> {
     let if_missing = match list {
         [] if part.cpu.irqs.is_none() => None,

@@ -1,4 +1,4 @@
-//! Finds the counters that cover one wakeup, and those it can be compared with.
+//! Finds the counters that cover one wakeup, and those to compare it with.
 
 use crate::usual::Usual;
 use punctual_model::{ContextSample, CpuContext, Event, Phase, Reading, Recording, Worst};
@@ -9,24 +9,22 @@ use std::rc::Rc;
 /// One CPU in one interval.
 #[derive(Clone, Copy)]
 pub struct Part<'a> {
-    /// The whole sample.
     pub sample: &'a ContextSample,
-    /// The CPU in it.
     pub cpu: &'a CpuContext,
 }
 
-/// The counters of the interval or intervals that hold a wakeup.
+/// The counters of the intervals that contain a wakeup.
 pub struct Window<'a> {
-    /// One or more; never none.
+    /// Never empty.
     pub parts: Vec<Part<'a>>,
-    /// Length of them together.
+    /// Sum of the intervals.
     pub length_ns: u64,
-    /// Do they hold the wakeup from its release to its end?
+    /// Do they cover the wakeup from release to end?
     pub whole: bool,
 }
 
 impl<'a> Window<'a> {
-    /// The sum over the intervals; unknown in one is unknown in all.
+    /// The sum over the intervals; `None` if unknown in any.
     pub fn sum<T: Into<u64>>(&self, figure: impl Fn(&Part<'a>) -> Option<T>) -> Option<u64> {
         self.parts.iter().try_fold(0u64, |sum, p| figure(p).map(|f| sum.saturating_add(f.into())))
     }
@@ -44,29 +42,29 @@ impl<'a> Window<'a> {
     }
 }
 
-/// The intervals a CPU's counters are compared with.
+/// The intervals that a CPU's counters are compared with.
 pub struct Reference<'a> {
-    /// Those of the same phase: what a load does all the time is no burst.
+    /// Of the same phase: what a load does all the time is no burst.
     in_phase: Vec<Part<'a>>,
-    /// Those of the whole run.
+    /// Of the whole run.
     in_run: Vec<Part<'a>>,
 }
 
 impl<'a> Reference<'a> {
-    /// The usual rate under this load, per second; `None` where it was read too rarely to know.
+    /// The usual rate under this load, per second; `None` if it was read too rarely.
     pub fn usual(&self, figure: impl Fn(&Part<'a>) -> Option<f64>) -> Option<Usual> {
         Reference::rates(&self.in_phase, figure)
     }
 
-    /// The same, or that of the whole run where this phase is too short to know: for what other loads do not change
-    /// much.
+    /// As [`Reference::usual`], or that of the whole run if this phase is too short: for counters that other loads
+    /// change little.
     pub fn usual_of_run(&self, figure: impl Fn(&Part<'a>) -> Option<f64>) -> Option<Usual> {
         self.usual(&figure).or_else(|| Reference::rates(&self.in_run, figure))
     }
 
     fn rates(parts: &[Part<'a>], figure: impl Fn(&Part<'a>) -> Option<f64>) -> Option<Usual> {
         let rate = |p: &Part<'a>| {
-            // A sliver of time, as the last one of a phase, has no rate.
+            // A sliver of time, as at the end of a phase, has no rate.
             let seconds = p.sample.interval_ns as f64 / 1e9;
             figure(p).filter(|_| seconds >= 0.1).map(|f| f / seconds)
         };
@@ -74,7 +72,6 @@ impl<'a> Reference<'a> {
     }
 }
 
-/// The recording's counters, sorted for finding them.
 pub struct Index<'a> {
     recording: &'a Recording,
     samples: Vec<&'a ContextSample>,
@@ -89,7 +86,6 @@ const EDGE_NS: u64 = 2_000_000;
 const MOST_COMPARED: usize = 1000;
 
 impl<'a> Index<'a> {
-    /// Of the whole recording.
     pub fn new(recording: &'a Recording) -> Index<'a> {
         let mut samples = Vec::new();
         let mut smi = Vec::new();
@@ -105,7 +101,7 @@ impl<'a> Index<'a> {
         Index { recording, samples, smi, references: BTreeMap::new() }
     }
 
-    /// The counters that cover a wakeup; `None` where none do.
+    /// The counters that cover a wakeup; `None` if none do.
     pub fn window(&self, worst: &Worst) -> Option<Window<'a>> {
         let from = worst.release_mono_ns;
         let to = from.saturating_add(worst.latency_ns);
@@ -134,7 +130,7 @@ impl<'a> Index<'a> {
     }
 
     fn parts_within(&self, ranges: &[std::ops::Range<u64>], cpu: CpuId) -> Vec<Part<'a>> {
-        // An interval belongs to the phase that its middle lies in.
+        // An interval belongs to the phase that contains its middle.
         let middle = |s: &ContextSample| s.mono_ns - (s.interval_ns / 2).min(s.mono_ns);
         let within = |s: &&&ContextSample| ranges.iter().any(|range| range.contains(&middle(s)));
         let samples: Vec<_> = self.samples.iter().filter(within).collect();
@@ -142,12 +138,10 @@ impl<'a> Index<'a> {
         samples.into_iter().step_by(step).filter_map(|s| part(s, cpu)).collect()
     }
 
-    /// A phase by its id.
     pub fn phase(&self, id: &str) -> Option<&'a Phase> {
         self.recording.run.phases.iter().find(|p| p.id == id)
     }
 
-    /// Policy and priority the late thread ran with.
     pub fn scheduling(&self, worst: &Worst) -> Option<Scheduling> {
         self.phase(&worst.phase)?.cpus.iter().find(|c| c.cpu == worst.cpu).and_then(|c| c.got)
     }
@@ -155,7 +149,7 @@ impl<'a> Index<'a> {
     /// The SMI counts of the late CPU: the last before the phase, the first after it.
     pub fn smi_around(&self, worst: &Worst) -> Option<(u64, u64)> {
         let phase = self.phase(&worst.phase)?;
-        // Of the round it was in, where there are several.
+        // Of the round it was in, if there are several.
         let holds = |(from, _): &(u64, Option<u64>)| *from <= worst.release_mono_ns;
         let (begin, end) = match phase.stretches().into_iter().rfind(holds) {
             Some(stretch) => stretch,

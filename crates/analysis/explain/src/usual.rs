@@ -2,7 +2,7 @@
 
 use punctual_units::Arrange;
 
-/// The usual rate of a counter, and how far it usually strays.
+/// The usual rate of a counter, and its usual deviation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Usual {
     /// Median rate, per second.
@@ -11,11 +11,11 @@ pub struct Usual {
     pub spread: f64,
 }
 
-/// With fewer intervals than this the odd one could be the usual one.
+/// With fewer intervals, an outlier could be the usual value.
 const FEWEST: usize = 5;
 
 impl Usual {
-    /// From rates per second; `None` where there are too few to call anything usual.
+    /// From rates per second; `None` if there are too few.
     pub fn of(mut rates: Vec<f64>) -> Option<Usual> {
         if rates.len() < FEWEST {
             return None;
@@ -25,7 +25,6 @@ impl Usual {
         Some(Usual { median, spread: 1.4826 * self::median(&mut off) })
     }
 
-    /// What is usual over `length_ns`.
     pub fn over(self, length_ns: u64) -> f64 {
         self.median * length_ns as f64 / 1e9
     }

@@ -1,4 +1,4 @@
-//! What CPUs did at times that somebody else knows to matter.
+//! What CPUs did at times that matter to another measurement.
 
 use super::Facts;
 use super::cpu::Cpu;
@@ -17,25 +17,23 @@ pub struct Activity {
 }
 
 impl Activity {
-    /// Nothing seen yet.
     pub fn new() -> Activity {
         Activity::default()
     }
 
-    /// What is known besides the trace.
     pub fn facts(&mut self) -> &mut Facts {
         &mut self.facts
     }
 
-    /// Takes the next event of the trace.
     pub fn event(&mut self, event: &Event) {
         self.machine.apply(event);
     }
 
-    /// What `cpu` did from `from` to `to` (ns of the trace's clock), what interrupts before what is interrupted: one span after
-    /// the other, without holes, by start. Times that the trace does not cover are of kind `Unknown`.
+    /// What `cpu` did from `from` to `to` (ns of the trace's clock): spans without holes, by start; an interrupt hides
+    /// what it interrupts. Times that the trace does not cover are of kind `Unknown`, also where events were lost or
+    /// are no longer kept.
     ///
-    /// Ask when the events up to `to` have come; what was lost or forgotten is `Unknown` too.
+    /// Call it once the events up to `to` are read.
     pub fn between(&self, cpu: CpuId, from: u64, to: u64) -> Vec<Span> {
         let cpu = self.machine.cpu(cpu.0);
         let mut spans: Vec<Span> = Vec::new();
@@ -52,7 +50,7 @@ impl Activity {
         spans
     }
 
-    /// Did `cpu` turn to something else between `from` and `to`? `false` may also mean that it went on with what it did.
+    /// Did `cpu` turn to something else between `from` and `to`? `false` may also mean that it continued as before.
     pub fn turned(&self, cpu: CpuId, from: u64, to: u64) -> bool {
         let after = |cpu: &Cpu| {
             let first = cpu.history.partition_point(|segment| segment.t <= from);
@@ -75,7 +73,7 @@ impl Activity {
     }
 }
 
-/// A span's name for people: `local_timer`, `NET_RX`, `NMI`, `stress-ng (FIFO 99, pid 712)`.
+/// For people: `local_timer`, `NET_RX`, `NMI`, `stress-ng (FIFO 99, pid 712)`.
 pub(crate) fn name(span: &Span) -> String {
     match span.kind {
         SpanKind::Task => span.scheduled.thread(Some(&span.label), span.tid),

@@ -1,7 +1,8 @@
-//! Wakeups that a thread delivers and no interrupt: a sender, or what PREEMPT_RT made a thread of (`ktimers/1`, `irq/24-eth0`).
+//! Wakeups delivered by a thread, not by an interrupt: by a sender, or by a thread of PREEMPT_RT (`ktimers/1`,
+//! `irq/24-eth0`).
 //!
-//! Before sched_waking the delay is that thread's: its own work, and who ran before it. Neither is a timer interrupt that came
-//! late.
+//! Before sched_waking the delay is that thread's: its own work, and who ran before it. Neither is a late timer
+//! interrupt.
 
 use super::cpu::{Doing, Running};
 use super::gap;
@@ -11,13 +12,13 @@ use super::view::{View, thread_class};
 use Confidence::{High, Medium, Suspected};
 use punctual_model::{Class, Confidence};
 
-/// Rules a piece before sched_waking; `None`: the rules for interrupts hold.
+/// Rules on a piece before sched_waking; `None`: the rules for interrupts apply.
 pub(super) fn rule(view: &View, piece: &Piece, place: Place) -> Option<Ruling> {
     if !place.early || !place.released {
         return None;
     }
     let (Doing::Task(task) | Doing::Soft(_, Some(task))) = piece.doing else {
-        // A byte on the line, an interrupt that is not there yet: leaving idle is no part of that.
+        // A byte on the line, an interrupt not there yet: that is not time to leave idle.
         let waits = view.facts.sent && piece.doing == Doing::Idle;
         return waits.then(|| Label::new(Class::Waker, Suspected, Why::OnItsWay).without_stalls());
     };
@@ -27,7 +28,7 @@ pub(super) fn rule(view: &View, piece: &Piece, place: Place) -> Option<Ruling> {
             .unwrap_or_else(|| gap::whole(view, piece, place, Label::new(class, High, Why::Waking).of(task), true));
         return Some(label.without_stalls());
     }
-    // A softirq on top of a task is nobody's but its own.
+    // A softirq on top of a task belongs to no thread.
     let own = matches!(piece.doing, Doing::Task(_)) || thread_class(task.comm).is_some();
     let label = before(view, task).filter(|_| own && view.task(task, place.wanted).is_none())?;
     Some(match label.class {
@@ -36,19 +37,19 @@ pub(super) fn rule(view: &View, piece: &Piece, place: Place) -> Option<Ruling> {
     })
 }
 
-/// Is it the thread that does the waking, or the sender before that?
+/// Is it the thread that does the waking, or the sender before it?
 fn delivers(view: &View, task: Running) -> bool {
     carrier(view).is_some_and(|carrier| carrier.tid == task.tid) || view.sends(task)
 }
 
-/// The thread whose work the waking was. A softirq on top of any other thread is not that thread's.
+/// The thread that did the waking. A softirq on top of another thread is not that thread's work.
 fn carrier<'a>(view: &'a View) -> Option<&'a Running> {
     let waking = &view.window.waking;
     let own = |task: &&Running| waking.by.is_some() || view.facts.sent || thread_class(task.comm).is_some();
     waking.waker.as_ref().filter(own)
 }
 
-/// The label of a thread that the victim itself need not wait for; `None`: the rules for interrupts hold.
+/// The label of a thread that the victim itself need not wait for; `None`: the rules for interrupts apply.
 fn before(view: &View, task: Running) -> Option<Label> {
     let on_its_way = || view.facts.sent.then(|| Label::new(Class::Waker, Suspected, Why::OnItsWay));
     let Some(carrier) = carrier(view) else { return on_its_way() };
@@ -60,8 +61,9 @@ fn before(view: &View, task: Running) -> Option<Label> {
     on_its_way().or_else(|| Some(runnable()))
 }
 
-/// The victim would have run instead of this task and its softirq. A softirq runs with interrupts on: before sched_waking
-/// the timer's would have come. After it only PREEMPT_RT preempts softirqs; ktimers is a thread of its kernels.
+/// The victim would have preempted this task and its softirq. Before sched_waking the timer interrupt would have come,
+/// since softirqs run with interrupts on. After it, only PREEMPT_RT preempts softirqs; ktimers is a thread of its
+/// kernels.
 pub(super) fn passes_softirq(view: &View, task: Running, early: bool) -> bool {
     let name = |prefix: &[u8]| task.comm.is_some_and(|comm| comm.as_bytes().starts_with(prefix));
     let rt_kernel = || view.facts.kernel.as_ref().is_some_and(|release| release.contains("-rt"));

@@ -5,7 +5,7 @@ use punctual_model::Scheduled;
 use punctual_trace::Comm;
 use punctual_units::Policy;
 
-/// Threads of measuring tools: a name, or what it begins with (`timerlat/3`).
+/// Threads of measuring tools: a name, or a prefix that ends in `/` (`timerlat/3`).
 const TOOLS: &[&str] = &[
     "cyclictest",
     "cyclicdeadline",
@@ -22,7 +22,7 @@ const TOOLS: &[&str] = &[
     "signaltest",
 ];
 
-/// How much a thread's wakeups matter under a choice: 0 most, 1 if there is none of rank 0, `None` not at all.
+/// 0: explain these; 1: explain these if there is none of rank 0; `None`: never.
 pub(super) fn rank(victims: &Victims, tid: i32, comm: Option<Comm>, prio: Option<i32>) -> Option<usize> {
     let real_time = prio.is_some_and(|prio| prio < 100);
     match victims {
@@ -42,7 +42,7 @@ fn measures(comm: Comm) -> bool {
     })
 }
 
-/// Policy and priority as people write them, from a raw kernel priority.
+/// Policy and priority for people, from a raw kernel priority.
 pub(super) fn scheduled(facts: &Facts, tid: i32, prio: Option<i32>) -> Scheduled {
     let Some(raw) = prio else { return Scheduled::default() };
     let known = facts.policies.get(&tid).copied();

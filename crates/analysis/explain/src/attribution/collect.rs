@@ -1,4 +1,4 @@
-//! The latest wakeups and their groups, in bounded memory.
+//! The worst wakeups and their groups, in bounded memory.
 
 use super::label::{Tally, What};
 use super::sentences;
@@ -10,10 +10,9 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 /// Late wakeups that groups are made of.
 const REMEMBERED: usize = 4096;
-/// A wakeup counts as late for its group from this part of the latest on.
+/// A wakeup counts as late for its group from this part of the worst on.
 const LATE_PART: u64 = 4;
 
-/// What a group has in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Key {
     class: Class,
@@ -35,7 +34,6 @@ pub(super) fn key(tally: &Tally) -> Option<Key> {
     })
 }
 
-/// The latest wakeups of one rank.
 #[derive(Debug, Default)]
 pub(super) struct Latest {
     pub wakeups: u64,
@@ -44,24 +42,22 @@ pub(super) struct Latest {
 }
 
 impl Latest {
-    /// A wakeup this late belongs to the `most` latest so far.
+    /// Does a wakeup this late belong to the `most` worst so far?
     pub fn wants(&self, latency_ns: u64, most: usize) -> bool {
         most > 0 && (self.top.len() < most || self.top.last().is_some_and(|v| latency_ns > v.latency_ns))
     }
 
-    /// Keeps a victim that is wanted.
     pub fn keep(&mut self, victim: Victim, most: usize) {
         let at = self.top.partition_point(|v| v.latency_ns >= victim.latency_ns);
         self.top.insert(at, victim);
         self.top.truncate(most);
     }
 
-    /// The latest so far.
     pub fn latest_ns(&self) -> Option<u64> {
         self.top.first().map(|victim| victim.latency_ns)
     }
 
-    /// A late wakeup for its group.
+    /// Counts a late wakeup for its group.
     pub fn count(&mut self, latency_ns: u64, t0: u64, key: Key) {
         if self.late.len() < REMEMBERED {
             self.late.push(Reverse((latency_ns, t0, key)));
@@ -87,7 +83,7 @@ impl Latest {
     }
 }
 
-/// Groups of wakeups that are known already, the most delay first.
+/// Groups of known wakeups, the most delay first.
 pub fn groups(victims: &[Victim]) -> Vec<Group> {
     type Same<'a> = (Class, Option<i32>, Option<&'a str>, Option<&'a str>);
     let mut groups: BTreeMap<Same, Vec<(u64, u64)>> = BTreeMap::new();
@@ -128,7 +124,6 @@ fn group(key: Key, late: Vec<(u64, u64)>, name: impl Fn(What) -> String) -> (u64
     summed(late, Group { class: key.class, tid: key.tid, comm, what, ..empty() })
 }
 
-/// Fills in what follows from the wakeups: their T0 and latency.
 fn summed(mut late: Vec<(u64, u64)>, mut group: Group) -> (u64, Group) {
     late.sort_unstable();
     let times: Vec<u64> = late.iter().map(|(t0, _)| *t0).collect();
@@ -139,7 +134,7 @@ fn summed(mut late: Vec<(u64, u64)>, mut group: Group) -> (u64, Group) {
     (late.iter().fold(0u64, |sum, (_, latency)| sum.saturating_add(*latency)), group)
 }
 
-/// The usual distance, if three quarters of the distances are near it or a multiple of it.
+/// The usual interval, if three quarters of the intervals are near it or a multiple of it.
 fn recurrence(times: &[u64]) -> Option<u64> {
     let mut steps: Vec<u64> =
         times.windows(2).map(|w| w.get(1).copied().unwrap_or(0) - w.first().copied().unwrap_or(0)).collect();

@@ -1,40 +1,37 @@
-//! What one CPU did: its current task, what interrupts it, and as much of the past as a late wakeup may need.
+//! What one CPU did: its current task, what interrupts it, and as much history as a late wakeup may need.
 
 use punctual_trace::{Comm, Context, Flags, Task};
 use std::collections::VecDeque;
 
-/// The task that has a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Running {
     pub tid: i32,
     /// Raw kernel priority at that time.
     pub prio: Option<i32>,
     pub comm: Option<Comm>,
-    /// It has this priority from a waiter (priority inheritance).
+    /// Priority inheritance: the priority is a waiter's.
     pub boosted: bool,
-    /// It came with another priority and left with this one; when it changed is not known.
+    /// It came with another priority than it left with; when that changed is unknown.
     pub changed: bool,
 }
 
-/// What a CPU is busy with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Doing {
     Unknown,
     Idle,
     Task(Running),
-    /// A hard interrupt; index of its name.
+    /// Index of the interrupt's name.
     Hard(u16),
     /// A softirq, and the task it runs in or on top of.
     Soft(u32, Option<Running>),
     Nmi,
 }
 
-/// From `t` on the CPU is `doing` this.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Segment {
     pub t: u64,
     pub doing: Doing,
-    /// An urgent reschedule was wanted at `t`, as recorded there.
+    /// An urgent reschedule was wanted at `t`, by the flags recorded there.
     pub resched: Option<bool>,
     /// It begins with sched_switch.
     pub switched: bool,
@@ -43,7 +40,7 @@ pub(super) struct Segment {
     pub irqs_off: bool,
 }
 
-/// Time without any event of this CPU.
+/// Time without any event of this CPU, ns.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Gap {
     pub from: u64,
@@ -52,7 +49,7 @@ pub(super) struct Gap {
     pub overdue: bool,
 }
 
-/// CPU time charged to the current task, from one charge to the next.
+/// CPU time charged to the current task (sched_stat_runtime), from one charge to the next.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Charge {
     pub from: u64,
@@ -60,11 +57,11 @@ pub(super) struct Charge {
     pub runtime: u64,
 }
 
-/// Shorter silences say nothing.
+/// Shorter silences prove nothing.
 pub(super) const SILENCE: u64 = 500_000;
 /// A timer this late was not merely handled slowly.
 pub(super) const OVERDUE: u64 = 1_000_000;
-/// Interrupts inside interrupts; more is nonsense in the trace.
+/// Nested interrupts; more is a damaged trace.
 const NESTED: usize = 16;
 /// Gaps, charges and armed timers that are kept.
 const KEPT: usize = 512;
@@ -72,7 +69,7 @@ const KEPT: usize = 512;
 /// One level of interruption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Frame {
-    /// Its name's index; what its exit is matched by; when it began.
+    /// Its name's index, the key that its exit matches, and when it began.
     Hard {
         name: u16,
         key: u64,
@@ -86,20 +83,19 @@ pub(super) enum Frame {
 /// A timer whose callback runs now.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Expiring {
-    /// When it was due, on the trace's clock, and when it was started.
+    /// When it was due and when it was started, on the trace's clock.
     pub due: Option<u64>,
     /// When the interrupt began.
     pub irq: u64,
 }
 
-/// One CPU.
 #[derive(Debug, Default)]
 pub(super) struct Cpu {
     pub current: Option<Running>,
     pub frames: Vec<Frame>,
     pub last: Option<u64>,
     pub history: VecDeque<Segment>,
-    /// Start of the oldest time that is not in `history` any more.
+    /// Start of the oldest time no longer in `history`.
     pub forgotten: bool,
     pub gaps: VecDeque<Gap>,
     pub charges: VecDeque<Charge>,
@@ -107,20 +103,19 @@ pub(super) struct Cpu {
     /// Timers that expire here: identity and due time.
     pub armed: Vec<(u64, u64)>,
     pub expiring: Option<Expiring>,
-    /// Whom the last sched_switch took the CPU from, until an event confirms the next.
+    /// The task that the last sched_switch took the CPU from, until an event confirms the next.
     pub before: Option<i32>,
     pub preempt_off: bool,
     pub irqs_off: bool,
-    /// When events were last lost, or did not fit together.
+    /// When events were last lost or inconsistent.
     pub doubtful: Option<u64>,
-    /// Reschedule interrupt on its way here since.
+    /// When a reschedule interrupt was sent here that has not arrived yet.
     pub ipi: Option<u64>,
-    /// Last time a reschedule interrupt sent earlier arrived: sent, arrived.
+    /// Reschedule interrupts that arrived: sent, arrived.
     pub ipis: VecDeque<(u64, u64)>,
 }
 
 impl Cpu {
-    /// What it does now.
     pub fn doing(&self) -> Doing {
         match (self.frames.last(), self.current) {
             (Some(Frame::Hard { name, .. }), _) => Doing::Hard(*name),
@@ -131,7 +126,7 @@ impl Cpu {
         }
     }
 
-    /// Index of what it did at `t`. Looked for from the end, where late wakeups are.
+    /// Index of what it did at `t`. Searches from the end, where late wakeups are.
     pub fn since(&self, t: u64) -> usize {
         let later = |at: usize| self.history.get(at).is_some_and(|segment| segment.t > t);
         let (mut high, mut step) = (self.history.len(), 1);
@@ -140,7 +135,7 @@ impl Cpu {
             (high, step) = (low, step * 2);
             low = low.saturating_sub(step);
         }
-        // `low` is not later, or the first; `high` is later, or the end.
+        // `low` starts no later than `t`, or is the first; `high` starts later, or is the end.
         while low < high {
             let middle = low + (high - low) / 2;
             if later(middle) { high = middle } else { low = middle + 1 }
@@ -148,13 +143,12 @@ impl Cpu {
         low.saturating_sub(1)
     }
 
-    /// Writes down that from `t` on something else is done.
+    /// Records that something else is done from `t` on.
     pub fn turn(&mut self, t: u64, flags: Option<Flags>, switched: bool, most: usize) {
         let doing = self.doing();
         self.write(t, doing, flags, switched, most);
     }
 
-    /// Writes down `doing` from `t` on.
     pub fn write(&mut self, t: u64, doing: Doing, flags: Option<Flags>, switched: bool, most: usize) {
         let resched = flags.and_then(urgent);
         let (preempt_off, irqs_off) = (self.preempt_off, self.irqs_off);
@@ -165,8 +159,8 @@ impl Cpu {
         }
     }
 
-    /// The current task leaves as `left`: what no event told of is known now for all of its stay. sched_setscheduler(2) has no
-    /// event, and a name may be set while it runs.
+    /// The current task leaves as `left`: changes without an event become known for all of its stay.
+    /// sched_setscheduler(2) has no event, and a name may be set while it runs.
     pub fn leaves(&mut self, left: &Task) {
         let Some(came) = self.current.filter(|task| task.tid == left.tid && !task.boosted) else { return };
         let prio = left.prio.filter(|prio| came.prio.is_some_and(|known| known != *prio));
@@ -197,7 +191,7 @@ impl Cpu {
         self.last = Some(t);
     }
 
-    /// The silence that lasts until `t`, if long enough to matter.
+    /// The silence up to `t`, if long enough to matter.
     pub fn silence(&self, t: u64) -> Option<Gap> {
         let from = self.last.filter(|last| t.saturating_sub(*last) >= SILENCE)?;
         let overdue = self.armed.iter().any(|(_, due)| due.saturating_add(OVERDUE) <= t);
@@ -217,21 +211,18 @@ impl Cpu {
         self.armed.retain(|(t, _)| *t != timer);
     }
 
-    /// CPU time was charged.
     pub fn charge(&mut self, t: u64, runtime: u64) {
         if let Some(from) = self.charged_until.replace(t) {
             push(&mut self.charges, Charge { from, to: t, runtime });
         }
     }
 
-    /// A reschedule interrupt arrives.
     pub fn reschedule(&mut self, t: u64) {
         if let Some(sent) = self.ipi.take() {
             push(&mut self.ipis, (sent, t));
         }
     }
 
-    /// An interrupt begins.
     pub fn enter(&mut self, frame: Frame, t: u64) {
         if self.frames.len() < NESTED {
             self.frames.push(frame);
@@ -241,8 +232,8 @@ impl Cpu {
         }
     }
 
-    /// An interrupt ends. If others inside it did not, the trace is doubtful from here; an end without a beginning is
-    /// usual where a trace begins.
+    /// An interrupt ends. If one nested in it did not end, the trace is doubtful from here; an end without a beginning
+    /// is normal at the start of a trace.
     pub fn leave(&mut self, matches: impl Fn(&Frame) -> bool, t: u64) {
         match self.frames.iter().rposition(matches) {
             Some(at) => {
@@ -267,7 +258,6 @@ impl Cpu {
         removed
     }
 
-    /// When the outermost hard interrupt began.
     pub fn interrupted_since(&self) -> Option<u64> {
         self.frames.iter().find_map(|f| match f {
             Frame::Hard { since, .. } => Some(*since),
@@ -289,7 +279,7 @@ impl Cpu {
     }
 }
 
-/// A reschedule for a real-time thread is wanted: the lazy kind is set by ticks of ordinary tasks, and waits.
+/// Is a reschedule for a real-time thread wanted? The lazy kind is set by ticks of ordinary tasks, and waits.
 fn urgent(flags: Flags) -> Option<bool> {
     let known = [flags.need_resched, flags.preempt_resched];
     if known.contains(&Some(true)) { Some(true) } else { known.into_iter().flatten().next() }

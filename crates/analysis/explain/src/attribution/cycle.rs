@@ -1,4 +1,4 @@
-//! Late although woken in time: a thread's cycles, from the release by its timer to the end of its work, added up.
+//! Late although woken in time: cycles of a thread, from the release by its timer to the end of its work.
 //!
 //! A cycle ends where the thread blocks and a timer wakes it next. In between it runs, waits for the CPU (labelled like
 //! a late wakeup), or is blocked until another thread wakes it.
@@ -15,11 +15,10 @@ use super::{Facts, choose, sentences, victim};
 use punctual_model::{Blocked, Class, Confidence, Cycle};
 use punctual_trace::{Comm, TaskState};
 
-/// Threads whose cycles are followed, and stays in one cycle that are kept.
+/// Threads whose cycles are followed, and stays kept in one cycle.
 const THREADS: usize = 1024;
 const BLOCKS: usize = 64;
 
-/// A cycle that has not ended.
 #[derive(Debug, Default)]
 struct Open {
     release: u64,
@@ -29,13 +28,12 @@ struct Open {
     tally: Tally,
     ran: u64,
     blocked: Vec<Blocked>,
-    /// It runs since then, there.
+    /// Running since, on which CPU.
     since: Option<(u64, u32)>,
-    /// It lost the CPU then, there, in this state.
+    /// Off the CPU since, from which CPU, in which state.
     out: Option<(u64, u32, TaskState)>,
 }
 
-/// Cycles of the chosen threads.
 #[derive(Debug, Default)]
 pub(super) struct Cycles {
     open: IdMap<i32, Open>,
@@ -43,7 +41,7 @@ pub(super) struct Cycles {
 }
 
 impl Cycles {
-    /// Events were lost, or another trace begins: no open cycle can be trusted.
+    /// Events were lost, or another trace begins: open cycles are no longer reliable.
     pub fn forget(&mut self) {
         self.open.clear();
     }
@@ -77,7 +75,6 @@ impl Cycles {
         }
     }
 
-    /// A thread loses the CPU.
     pub fn out(&mut self, machine: &Machine, tid: i32, t: u64, cpu: u32, state: TaskState) {
         let Some(open) = self.open.get_mut(&tid) else { return };
         let Some((since, _)) = open.since.take().filter(|(_, on)| *on == cpu) else {
@@ -137,7 +134,6 @@ impl Cycles {
         }
     }
 
-    /// The longest, the longest first.
     pub fn finish(self) -> Vec<Cycle> {
         self.longest
     }

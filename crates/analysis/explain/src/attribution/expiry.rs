@@ -4,11 +4,11 @@ use super::cpu::Expiring;
 use super::machine::Machine;
 use punctual_trace::{Event, Kind, Symbol};
 
-/// Clocks that differ by more are different clocks.
+/// Clocks that differ by more are different clocks, ns.
 const SAME_CLOCK: u64 = 1_000_000_000;
 
 impl Machine {
-    /// An event of a timer; others are ignored.
+    /// Handles a timer's event; ignores others.
     pub(super) fn timer(&mut self, event: &Event) {
         match &event.kind {
             Kind::HrtimerStart { timer, function, expires_ns, softexpires_ns } => {
@@ -51,7 +51,7 @@ impl Machine {
             false => now.and_then(|now| now.checked_sub(expires)).map(|late| irq.saturating_sub(late.max(0) as u64)),
         });
         let due = due.map(|due| due.max(armed.started).min(t));
-        // Whom the tick wakes, it does not wake at a time that anybody set.
+        // Wakeups by the tick have no due time.
         cpu.expiring = (!tick).then_some(Expiring { due, irq });
     }
 

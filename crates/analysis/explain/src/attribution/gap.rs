@@ -11,18 +11,18 @@ use punctual_model::{Class, Confidence};
 /// Leaving idle takes no longer on hardware; in a guest it may.
 const LONGEST_IDLE_EXIT: u64 = 2_000_000;
 
-/// A worse task, or none, has the CPU.
+/// A task of lower priority, or none, has the CPU.
 pub(super) fn low(view: &View, piece: &Piece, place: Place, task: Option<Running>) -> Ruling {
     let label = if place.early { early(view, piece, place, task) } else { late(view, piece, place, task) };
     match label.class {
-        // It has the CPU by the scheduler's choice, and for a time by the clock: no stall made that longer.
+        // It has the CPU by the scheduler's choice, for a time by the clock: a stall does not make that longer.
         Class::FairServer | Class::RtThrottling => label.with_stalls(),
         _ => label.without_stalls(),
     }
 }
 
-/// Something that ran to its end. If the CPU was silent for long in the middle of it, a hypervisor or firmware may have stopped
-/// it there: likely for what is `brief` otherwise, such as the timer's interrupt, and where steal is known.
+/// Something that ran to its end. If the CPU was silent for long in the middle of it, a hypervisor or firmware may have
+/// stopped it there: likely for what is `brief` otherwise, such as a timer interrupt, and where steal is known.
 pub(super) fn whole(view: &View, piece: &Piece, place: Place, label: Label, brief: bool) -> Label {
     let cpu = view.machine.cpu(place.cpu);
     let silent = |gap: &Gap| gap.to.min(piece.to).saturating_sub(gap.from.max(piece.from)) >= piece.ns() / 5 * 4;
@@ -53,7 +53,7 @@ fn early(view: &View, piece: &Piece, place: Place, task: Option<Running>) -> Lab
     let ran = charged(view, piece, place).is_some_and(|(wall, runtime)| runtime >= wall / 5 * 4);
     match ran && others_ran(view.machine, place.cpu, piece) {
         true => Label::new(Class::IrqsDisabled, Medium, Why::LateOthersRan).of(task),
-        // The host of a guest, or firmware, looks the same: whoever happened to be current is not named.
+        // The host of a guest, or firmware, looks the same: the task that happened to be current is not blamed.
         false => Label::new(Class::IrqsDisabled, Suspected, Why::Late),
     }
 }
@@ -95,7 +95,7 @@ fn late(view: &View, piece: &Piece, place: Place, task: Option<Running>) -> Labe
         return Label::new(Class::IdleExit, sure, Why::Idle);
     };
     if view.sends(task) {
-        // Its call is not over, and what it does there is the way to the victim.
+        // It is still in its call; what it does there is part of the wakeup.
         return Label::new(Class::Waker, Medium, Why::Waking).of(task);
     }
     let label = |sure, why| Label::new(Class::PreemptionDisabled, sure, why).of(task);

@@ -1,15 +1,14 @@
-//! Maps by thread id or timer: looked into with every event.
+//! Hash maps by thread id or timer, with a fast hash: every event looks into them.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
 
-/// A map by numbers that are identities.
 pub(super) type IdMap<K, V> = HashMap<K, V, Ids>;
 
 /// A multiplier with about as many ones as zeros (that of PCG).
 const MULTIPLIER: u64 = 0x5851_f42d_4c95_7f2d;
 
-/// Makes hashers with a key of its own, so that no trace can be made up to fill one place of a table.
+/// Makes hashers with a random key, so that no crafted trace can make its keys collide.
 #[derive(Clone, Debug)]
 pub(super) struct Ids(u64);
 
@@ -27,7 +26,6 @@ impl BuildHasher for Ids {
     }
 }
 
-/// Folded multiplication.
 pub(super) struct IdHasher(u64);
 
 impl Hasher for IdHasher {

@@ -3,7 +3,7 @@
 use super::cpu::Running;
 use punctual_model::{Class, Confidence};
 
-/// What a label rests on.
+/// The evidence for a label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Why {
     Ran,
@@ -41,7 +41,7 @@ pub(super) enum What {
     Nmi,
 }
 
-/// A label: class, whom or what it names, how sure, why.
+/// Class, the thread or interrupt it names, confidence, evidence.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Label {
     pub class: Class,
@@ -64,13 +64,13 @@ impl Label {
         Label { what: Some(what), ..self }
     }
 
-    /// Of a task that ran by its priority: time in which the whole machine stood still is its own, since it would have run then too, but
-    /// less sure.
+    /// Of a task that ran by its priority: it keeps the time in which the whole machine stood still, since it would
+    /// have run then too, with less confidence.
     pub fn with_stalls(self) -> Ruling {
         Ruling { label: self, keeps_stalls: true }
     }
 
-    /// Time in which the whole machine stood still is that of the stall.
+    /// Time in which the whole machine stood still belongs to the stall.
     pub fn without_stalls(self) -> Ruling {
         Ruling { label: self, keeps_stalls: false }
     }
@@ -89,20 +89,18 @@ pub(super) struct Ruling {
 pub(super) struct Part {
     pub label: Label,
     pub ns: u64,
-    /// Of it, by confidence.
+    /// By confidence.
     sure: [u64; 3],
-    /// Longest piece; its evidence is told.
+    /// Longest piece; its evidence is reported.
     longest: u64,
 }
 
-/// The labels of one wakeup.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tally {
     pub parts: Vec<Part>,
 }
 
 impl Tally {
-    /// Adds time under a label.
     pub fn add(&mut self, label: Label, ns: u64) {
         if ns == 0 {
             return;
@@ -117,7 +115,6 @@ impl Tally {
         }
     }
 
-    /// Adds all of another wakeup's labels.
     pub fn absorb(&mut self, other: Tally) {
         for theirs in other.parts {
             let part = self.part(theirs.label);
@@ -129,7 +126,7 @@ impl Tally {
         }
     }
 
-    /// The part that names the same as `label`; a new one if there is none.
+    /// The part that names the same as `label`, inserted if missing.
     fn part(&mut self, label: Label) -> &mut Part {
         let key = |l: &Label| (l.class, l.task.map(|t| t.tid), l.what);
         let at = self.parts.iter().position(|part| key(&part.label) == key(&label)).unwrap_or(self.parts.len());

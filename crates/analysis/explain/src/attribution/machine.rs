@@ -1,4 +1,4 @@
-//! The machine's state, event by event: what every CPU does, which timers are armed, who is on its way to run.
+//! The machine's state, event by event: what every CPU does, which timers are armed, which threads are about to run.
 
 use super::cpu::{Cpu, Doing, Frame, Running, in_task};
 use super::ids::IdMap;
@@ -6,29 +6,28 @@ use super::tasks::{MOVES, Tasks, Timers, Waking};
 use super::vectors::{key_of, vector_name};
 use punctual_trace::{Comm, CpuMask, Event, Kind, Task, TaskState, Vector};
 
-/// Higher CPU numbers are nonsense (the kernel's limit is 8192, CONFIG_NR_CPUS).
+/// Higher CPU numbers are invalid (the kernel's limit is 8192, CONFIG_NR_CPUS).
 const CPUS: usize = 8192;
-/// Segments of the past that are kept, all CPUs together.
+/// Segments of the past kept, all CPUs together.
 const HISTORY: usize = 1 << 18;
-/// Names of interrupts that are kept.
+/// Names of interrupts kept.
 const NAMES: usize = 4096;
 
-/// A wakeup that is complete.
+/// A complete wakeup.
 #[derive(Clone, Debug)]
 pub(super) struct Window {
     pub tid: i32,
     pub comm: Option<Comm>,
     pub prio: Option<i32>,
-    /// CPU it got.
     pub cpu: u32,
     pub waking: Waking,
     /// sched_switch to it.
     pub t3: u64,
-    /// It is in the trace. If not, `t3` is the thread's first event: the latest that it can have been.
+    /// It is in the trace. If not, `t3` is the thread's first event: the latest possible time.
     pub switched: bool,
 }
 
-/// What was seen that tells kernels apart, or spoils verdicts.
+/// What distinguishes kernels, or makes verdicts doubtful.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Seen {
     /// sched_waking or sched_wakeup.
@@ -43,11 +42,10 @@ pub(super) struct Seen {
     /// The tick's callback: its name until 6.8, and from 6.9.
     pub old_tick: bool,
     pub new_tick: bool,
-    /// A timer of SCHED_DEADLINE entities, which the fair server is.
+    /// A timer of SCHED_DEADLINE entities; the fair server is one.
     pub deadline_timer: bool,
 }
 
-/// The machine.
 #[derive(Debug, Default)]
 pub(super) struct Machine {
     cpus: Vec<Option<Box<Cpu>>>,
@@ -57,29 +55,26 @@ pub(super) struct Machine {
     names: Vec<String>,
     name_of: IdMap<u64, u16>,
     pub seen: Seen,
-    /// CPUs with numbers that cannot be.
+    /// Events had invalid CPU numbers.
     pub strange_cpus: bool,
     /// Time of the last event.
     pub now: u64,
 }
 
 impl Machine {
-    /// A CPU that had an event.
     pub fn cpu(&self, cpu: u32) -> Option<&Cpu> {
         self.cpus.get(cpu as usize)?.as_deref()
     }
 
-    /// All CPUs that had events.
     pub fn cpus(&self) -> impl Iterator<Item = (u32, &Cpu)> {
         self.cpus.iter().enumerate().filter_map(|(n, cpu)| Some((n as u32, cpu.as_deref()?)))
     }
 
-    /// The name of an interrupt.
     pub fn name(&self, index: u16) -> &str {
         self.names.get(usize::from(index)).map_or("interrupt", String::as_str)
     }
 
-    /// Takes the next event; a wakeup that it completes is the result.
+    /// Returns the wakeup that the event completes.
     pub fn apply(&mut self, event: &Event) -> Option<Window> {
         if event.kind == Kind::Restart || event.t_ns < self.now {
             self.restart();
@@ -147,9 +142,10 @@ impl Machine {
         Some(slot.get_or_insert_default())
     }
 
-    /// The CPU lives, and the event's head says which task it has. `None`: no such CPU. A wakeup is complete too where the switch
-    /// to the woken thread is not in the trace: it runs at the latest by its first event. (Linux 6.18 in a guest was seen
-    /// to leave out switches from the idle task on some CPUs.) The CPU is doubtful then, so nothing is more than suspected.
+    /// Records that the CPU is alive, and the current task by the event's head. `None`: no such CPU. Without a switch
+    /// in the trace, the woken thread's first event completes the wakeup: it runs then at the latest. (Linux 6.18 in a
+    /// guest omits switches from the idle task on some CPUs.) The CPU is doubtful then, so nothing is more than
+    /// suspected.
     fn present(&mut self, event: &Event) -> Option<Option<Window>> {
         let most = self.most();
         let known = event.tid.and_then(|tid| self.tasks.find(tid)).map(|task| (task.prio, task.comm, task.base));
@@ -233,7 +229,7 @@ impl Machine {
             return;
         }
         let known = self.tasks.see(task);
-        // Nobody is late before it went to sleep.
+        // No thread is late before it went to sleep.
         let due = expiring.and_then(|e| e.due).map(|due| due.max(known.last_out.unwrap_or(0)).min(t));
         let path = vec![(t, target.unwrap_or(event.cpu))];
         known.waking = Some(Box::new(Waking {
@@ -270,7 +266,7 @@ impl Machine {
         let Some(waking) = self.tasks.see(task).waking.as_mut() else { return };
         if waking.path.last().is_some_and(|(_, cpu)| *cpu != to) && waking.path.len() < MOVES {
             waking.path.push((t, to));
-            // Where try_to_wake_up puts a thread is no move.
+            // The CPU that try_to_wake_up() chooses is no move.
             if waking.queued.is_some() {
                 waking.moved = Some(t);
             }
@@ -364,7 +360,7 @@ impl Machine {
         });
     }
 
-    /// Recorded at its end.
+    /// An NMI is recorded at its end.
     fn nmi(&mut self, event: &Event, length: u64) {
         let most = self.most();
         let Some(cpu) = self.cpu_mut(event.cpu) else { return };

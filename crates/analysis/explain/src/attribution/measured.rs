@@ -1,7 +1,7 @@
-//! Wakeups whose beginning and end are known from the thread itself: when it was to wake, and when it read its clock.
+//! Wakeups whose beginning and end are known from the thread itself: when it was due, and when it read its clock.
 //!
-//! A thread that was switched to has not yet returned to user space: an interrupt may still come first, or another thread.
-//! That time counts here too, so that the labels add up to what was measured.
+//! After the switch to a thread, an interrupt or another thread may still delay its return to user space. That time
+//! counts here too, so that the labels add up to what was measured.
 
 use super::label::Tally;
 use super::machine::{Machine, Window};
@@ -10,33 +10,31 @@ use super::view::View;
 use super::walk::Walk;
 use super::{ExplainOptions, Facts, Measured};
 
-/// Measured wakeups on their way.
 #[derive(Debug, Default)]
 pub(super) struct Pending {
     open: Vec<(Measured, Window)>,
-    /// Those that were found; each is one wakeup.
+    /// Those that were found, to count each wakeup once.
     found: Vec<Measured>,
 }
 
 impl Pending {
-    /// Another trace begins.
     pub fn forget(&mut self) {
         for (measured, _) in self.open.drain(..) {
             self.found.retain(|found| *found != measured);
         }
     }
 
-    /// A wakeup is complete: if it is one of those that were measured, it is followed to its end.
+    /// A wakeup is complete: if it is a measured one, it is followed to its end.
     pub fn woken(&mut self, options: &ExplainOptions, mut window: Window) {
         let is = |m: &&Measured| {
             let had_it = if window.switched { window.t3 } else { window.waking.t2 };
             m.tid == window.tid && had_it <= m.woke_ns && window.t3 > m.due_ns && window.waking.t2 >= m.due_ns
         };
         let Some(measured) = options.measured.iter().find(is) else { return };
-        // A second wakeup within the same delay (a signal) is part of it.
+        // A second wakeup within the same delay (by a signal) is part of it.
         if !self.found.contains(measured) {
             self.found.push(*measured);
-            // Without the switch the thread's clock reading may be the first that is known of it.
+            // Without the switch, the clock reading may be the first that is known of the thread.
             window.t3 = window.t3.min(measured.woke_ns);
             window.waking.t0 = measured.due_ns;
             let timer = window.waking.t1.filter(|_| !options.facts.sent);
@@ -57,7 +55,7 @@ impl Pending {
     }
 }
 
-/// Labels from T0 to the thread's own clock reading at `end`; the pieces that were looked at are the second result.
+/// Labels from T0 to the thread's own clock reading at `end`; the second result is the number of pieces looked at.
 pub(super) fn walk(machine: &Machine, window: &Window, facts: &Facts, end: u64) -> (Tally, u64) {
     let mut walk = Walk::new(View { machine, window, facts });
     walk.run();
@@ -65,7 +63,7 @@ pub(super) fn walk(machine: &Machine, window: &Window, facts: &Facts, end: u64) 
     (walk.tally, walk.steps)
 }
 
-/// Labels what came between the switch to the thread and `end`.
+/// Labels the time between the switch to the thread and `end`.
 pub(super) fn after(walk: &mut Walk, end: u64) {
     let View { machine, window, .. } = walk.view;
     let place = Place { cpu: window.cpu, early: false, released: true, wanted: true, passed_over: None };

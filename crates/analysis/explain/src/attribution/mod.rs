@@ -1,7 +1,7 @@
 //! Why threads were late, from a trace: every nanosecond of a wakeup's delay gets a label.
 //!
-//! A wakeup begins at T0, when the timer was due that woke the thread (without one: at sched_waking, T2), and ends at T3,
-//! the sched_switch to it. In between, each CPU it depended on is walked with its current task and its stack of
+//! A wakeup begins at T0, when the timer that woke the thread was due (without one: at sched_waking, T2), and ends at
+//! T3, the sched_switch to it. In between, each CPU it depended on is walked with its current task and its stack of
 //! interrupts. The labels add up to T3 − T0 exactly; what the trace does not show is `unaccounted`.
 
 pub(crate) mod activity;
@@ -47,7 +47,7 @@ use tracers::Tracers;
 use view::View;
 use walk::Walk;
 
-/// Pieces that may be looked at, at first and with every event: a made-up trace must not take for ever.
+/// Pieces that may be looked at, initially and per event: bounds the time that a crafted trace can take.
 const WORK: u64 = 50_000_000;
 const WORK_PER_EVENT: u64 = 64;
 
@@ -61,12 +61,11 @@ pub struct Attribution {
     cycles: Cycles,
     pending: measured::Pending,
     work: u64,
-    /// Wakeups that were not walked for lack of work left.
+    /// Wakeups not walked because the work limit was reached.
     unwalked: u64,
 }
 
 impl Attribution {
-    /// Nothing seen yet.
     pub fn new(options: ExplainOptions) -> Attribution {
         Attribution {
             options,
@@ -80,18 +79,17 @@ impl Attribution {
         }
     }
 
-    /// What is known besides the trace, to be added to while it is recorded.
+    /// May be extended while the trace is recorded.
     pub fn facts(&mut self) -> &mut Facts {
         &mut self.options.facts
     }
 
-    /// The latest wakeup so far of the chosen threads, ns.
+    /// The worst wakeup so far of the chosen threads, ns.
     pub fn latest_ns(&self) -> Option<u64> {
         self.ranks.iter().find(|rank| rank.wakeups > 0)?.latest_ns()
     }
 
-    /// Takes the next event of the trace; `info` as known so far (the kernel's release decides between fair server and
-    /// throttling).
+    /// `info`: as known so far (the kernel release decides between fair server and throttling).
     pub fn event(&mut self, event: &Event, info: &TraceInfo) {
         self.work = self.work.saturating_add(WORK_PER_EVENT);
         self.tracers.event(event);
@@ -131,7 +129,7 @@ impl Attribution {
         }
     }
 
-    /// Of the wakeups that were measured, one may begin to run, and others may have reached their ends.
+    /// Starts and ends measured wakeups.
     fn measured(&mut self, event: &Event, window: Option<Window>) {
         if event.kind == Kind::Restart {
             self.pending.forget();
@@ -159,7 +157,7 @@ impl Attribution {
         }
     }
 
-    /// What a cycle consists of besides wakeups.
+    /// Records the parts of a cycle that are not wakeups.
     fn cycle(&mut self, event: &Event, woken: bool) {
         match &event.kind {
             Kind::Restart | Kind::LostEvents { .. } => self.cycles.forget(),
@@ -187,7 +185,7 @@ impl Attribution {
         walk.tally
     }
 
-    /// The result; `info` is the trace's, after its last event.
+    /// `info`: the trace's, after its last event.
     pub fn finish(mut self, info: &TraceInfo) -> Explanation {
         self.measured_until(u64::MAX);
         let [first, second] = self.ranks;
@@ -219,7 +217,6 @@ impl Attribution {
     }
 }
 
-/// Explains a whole trace.
 pub fn explain(source: &mut dyn Source, options: ExplainOptions) -> Explanation {
     let mut attribution = Attribution::new(options);
     while let Some(event) = source.next() {

@@ -9,9 +9,8 @@ pub(super) struct Piece {
     pub from: u64,
     pub to: u64,
     pub doing: Doing,
-    /// It began with a switch.
     pub switched: bool,
-    /// A reschedule was wanted at its beginning; at its end, if an interrupt ended it.
+    /// Was a reschedule wanted at its beginning, and at its end if an interrupt ended it?
     pub resched: Option<bool>,
     pub resched_after: Option<bool>,
     pub preempt_off: bool,
@@ -19,7 +18,6 @@ pub(super) struct Piece {
 }
 
 impl Piece {
-    /// Nothing is known about it.
     fn unknown(from: u64, to: u64) -> Piece {
         Piece {
             from,
@@ -33,7 +31,6 @@ impl Piece {
         }
     }
 
-    /// Its length, ns.
     pub fn ns(&self) -> u64 {
         self.to - self.from
     }
@@ -73,15 +70,14 @@ pub(super) fn pieces(cpu: Option<&Cpu>, from: u64, to: u64) -> Vec<Piece> {
     all
 }
 
-/// Where in the wakeup a piece lies.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     pub cpu: u32,
     /// Before sched_waking.
     pub early: bool,
-    /// What leads to the waking had begun: a sender was in its call, or an interrupt had come.
+    /// The waking is under way: a sender was in its call, or an interrupt had come.
     pub released: bool,
-    /// On the CPU that the victim will want.
+    /// On the CPU that the victim wants.
     pub wanted: bool,
     /// The scheduler passed the victim over (fair server, throttling).
     pub passed_over: Option<Label>,

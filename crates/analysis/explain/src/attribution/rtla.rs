@@ -1,26 +1,26 @@
-//! rtla's auto-analysis as a victim: its figures, with our classes.
+//! rtla's auto-analysis as a victim: its figures, with the classes of this crate.
 //!
-//! timerlat's thread is the victim (tools/tracing/rtla/src/timerlat_aa.c). rtla tells no priorities; what the blocking
-//! thread's stack shows below the interrupt tells whether it could have been preempted.
+//! timerlat's thread is the victim (tools/tracing/rtla/src/timerlat_aa.c). rtla reports no priorities; what the
+//! blocking thread's stack shows below the interrupt decides whether it could have been preempted.
 
 use super::{Facts, choose, victim};
 use punctual_model::{Cause, Class, Confidence, Scheduled, Victim};
 use punctual_trace::{Comm, RtlaAnalysis};
 use punctual_units::{Arrange, Policy};
 
-/// The victim of one section; `None` without a total.
+/// `None` without a total.
 pub(super) fn victim(analysis: &RtlaAnalysis, facts: &Facts) -> Option<Victim> {
     let latency_ns = ns(analysis.total_us?);
     let doubt = "from rtla's summary: the victim's tid and all priorities are unknown";
     Some(assemble(analysis.cpu, latency_ns, raw_causes(analysis, facts), doubt))
 }
 
-/// A victim of timerlat from causes that were measured one by one, in order of trust.
+/// A victim of timerlat from separately measured causes, the most reliable first.
 pub(super) fn assemble(cpu: u32, latency_ns: u64, measured: Vec<Cause>, doubt: &str) -> Victim {
     let mut left = latency_ns;
     let mut causes = Vec::new();
     for mut cause in measured {
-        // Such figures may overlap; they never add up to more than the whole here.
+        // Such figures may overlap; here they never add up to more than the whole.
         cause.ns = cause.ns.min(left);
         left -= cause.ns;
         causes.push(cause);
@@ -98,7 +98,7 @@ fn blocking(analysis: &RtlaAnalysis, facts: &Facts, comm: Comm, tid: i32, us: f6
     Cause { tid: Some(tid), comm: Some(comm.to_string()), scheduled, ..cause(class, ns(us), sure, evidence) }
 }
 
-/// A thread's policy, if a snapshot tells it.
+/// A thread's policy, if a snapshot has it.
 pub(super) fn scheduled(facts: &Facts, tid: i32) -> Scheduled {
     match facts.policies.get(&tid).copied() {
         Some(policy) => Scheduled { prio: None, ..choose::scheduled(facts, tid, Some(raw(Some(policy)))) },
@@ -130,7 +130,7 @@ pub(super) fn cause(class: Class, ns: u64, confidence: Confidence, evidence: &st
     }
 }
 
-/// From rtla's microseconds; nonsense is 0.
+/// From rtla's microseconds; invalid values become 0.
 fn ns(us: f64) -> u64 {
     (us * 1000.0).round().max(0.0) as u64
 }

@@ -1,11 +1,10 @@
-//! Everything that is said in words.
+//! All sentences of verdicts and evidence.
 
 use super::label::{What, Why};
 use super::machine::Machine;
 use punctual_model::{Cause, Class, Confidence, CulpritGroup as Group, Cycle, Scheduled, Victim};
 use punctual_units::Nanos;
 
-/// The verdict on one late wakeup: its main cause and what to do.
 pub(super) fn verdict(victim: &Victim) -> String {
     let late = format!("CPU{} {} late", victim.cpu, Nanos(victim.latency_ns));
     let main = victim.causes.iter().find(|c| c.class != Class::Unaccounted);
@@ -86,7 +85,7 @@ fn advice(cause: &Cause, cpu: u32) -> String {
     }
 }
 
-/// A cycle: what it spent its time on, and the largest of what kept it.
+/// What a cycle spent its time on, and the largest delay in it.
 pub(super) fn cycle(cycle: &Cycle) -> String {
     let ran = cycle.ran_ns as f64 * 100.0 / cycle.length_ns.max(1) as f64;
     let mut text =
@@ -108,7 +107,6 @@ pub(super) fn cycle(cycle: &Cycle) -> String {
     text
 }
 
-/// What the trace shows for a cause.
 pub(super) fn evidence(why: Why) -> &'static str {
     match why {
         Why::Ran => "it was current, with this priority",
@@ -143,7 +141,6 @@ pub(super) fn evidence(why: Why) -> &'static str {
     }
 }
 
-/// A group of late wakeups.
 pub(super) fn group(group: &Group) -> String {
     let name = match (&group.comm, &group.what, group.tid) {
         (Some(comm), _, Some(tid)) => format!("{comm} (pid {tid})"),
@@ -156,7 +153,7 @@ pub(super) fn group(group: &Group) -> String {
     format!("{name}: {times}{every}, worst {}", Nanos(group.worst_ns))
 }
 
-/// Two digits are enough for a rhythm.
+/// Two digits are enough for a period.
 fn rough(ns: u64) -> String {
     match ns {
         0..10_000_000 => Nanos(ns).to_string(),
@@ -165,7 +162,6 @@ fn rough(ns: u64) -> String {
     }
 }
 
-/// A class in words.
 pub(super) fn plain(class: Class) -> &'static str {
     match class {
         Class::HigherPriority => "a thread of higher priority",
@@ -188,7 +184,6 @@ pub(super) fn plain(class: Class) -> &'static str {
     }
 }
 
-/// An interrupt or softirq by name.
 pub(super) fn busy(machine: &Machine, what: What) -> String {
     match what {
         What::Interrupt(index) => machine.name(index).to_owned(),
@@ -197,7 +192,7 @@ pub(super) fn busy(machine: &Machine, what: What) -> String {
     }
 }
 
-/// Softirqs by number (include/linux/interrupt.h).
+/// By number, include/linux/interrupt.h.
 pub(super) fn softirq(vec: u32) -> String {
     const NAMES: [&str; 10] =
         ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];

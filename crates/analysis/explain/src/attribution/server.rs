@@ -1,4 +1,4 @@
-//! Fair server and real-time throttling: the scheduler itself passes a real-time thread over.
+//! Fair server and real-time throttling: the scheduler itself passes over a real-time thread.
 
 use super::Facts;
 use super::label::{Label, Why};
@@ -8,7 +8,7 @@ use super::view::View;
 use Confidence::{High, Medium, Suspected};
 use punctual_model::{Class, Confidence};
 
-/// Shorter stretches happen on the way through the scheduler.
+/// Shorter stretches occur on the way through the scheduler.
 const LEAST: u64 = 500_000;
 /// Without the flags of a trace, a lower-priority task must run this long, through an interrupt.
 const LEAST_WITHOUT_FLAGS: u64 = 3_000_000;
@@ -16,12 +16,12 @@ const LEAST_WITHOUT_FLAGS: u64 = 3_000_000;
 /// The label of lower-priority pieces if the scheduler passed the victim over in this stay; the pieces are those of the
 /// CPU it waited on.
 ///
-/// Proof is that it chose: need-resched is not set any more at a later interrupt, or it switched to another worse task.
-/// Where preemption was merely off, need-resched stays set (kernel/sched/core.c, `__schedule`).
+/// Proof is that it chose: need-resched is no longer set at a later interrupt, or it switched to another lower-priority
+/// task. Where preemption was merely off, need-resched stays set (kernel/sched/core.c, `__schedule`).
 pub(super) fn passed_over(view: &View, pieces: &[Piece]) -> Option<Label> {
     let waking = &view.window.waking;
     let own = view.window.prio.filter(|prio| *prio < 100)?;
-    // Before sched_wakeup the thread may not be in the queue yet.
+    // Before sched_wakeup the thread may not be on the runqueue yet.
     let queued = waking.queued.unwrap_or(waking.t2);
     let low = || pieces.iter().filter(|piece| piece.to > queued && view.is_low(piece.doing));
     let total: u64 = low().map(Piece::ns).sum();
@@ -50,7 +50,7 @@ fn agrees(class: Class, facts: &Facts) -> bool {
     }
 }
 
-/// Which of the two this kernel has, and whether that is known.
+/// Fair server or throttling, and whether that is certain.
 fn which(seen: &Seen, facts: &Facts) -> (Class, bool) {
     let release = facts.kernel.as_deref().and_then(version);
     match release {

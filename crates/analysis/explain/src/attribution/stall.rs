@@ -17,7 +17,7 @@ pub(super) fn stalls(machine: &Machine, place: Place, from: u64, to: u64, steps:
     found
 }
 
-/// The part of a silence of one CPU in which all the others were silent too, and one of them should not have been.
+/// The part of one CPU's silence in which all others were silent too, and one of them should not have been.
 fn stall(machine: &Machine, cpu: u32, span: (u64, u64), steps: &mut u64) -> Option<(u64, u64)> {
     let (mut from, mut to) = span;
     let mut overdue = false;
@@ -31,7 +31,7 @@ fn stall(machine: &Machine, cpu: u32, span: (u64, u64), steps: &mut u64) -> Opti
         overdue |= gap.overdue;
     }
     let silent = to.checked_sub(from).filter(|ns| overdue && *ns >= OVERDUE)?;
-    // CPUs come back one after the other: what is left of such a silence belongs to it.
+    // CPUs return one after the other: the short rest of such a silence belongs to it.
     let whole = silent >= (span.1 - span.0) / 5 * 4;
     Some(if whole { span } else { (from, to) })
 }

@@ -1,15 +1,12 @@
-//! Tasks and timers of a trace, in bounded memory.
-
 use super::cpu::Running;
 use super::ids::IdMap;
 use punctual_trace::{Comm, Task};
 
-/// Tasks and timers that are kept; a table that fills up begins anew.
+/// Tasks and timers kept; a full table is cleared.
 const MOST: usize = 1 << 16;
-/// Moves of one waking thread that are kept.
+/// Moves kept of one waking thread.
 pub(super) const MOVES: usize = 8;
 
-/// A thread on its way from waking to running.
 #[derive(Clone, Debug)]
 pub(super) struct Waking {
     /// When it was due.
@@ -18,23 +15,23 @@ pub(super) struct Waking {
     pub t1: Option<u64>,
     /// sched_waking.
     pub t2: u64,
-    /// sched_wakeup: it is in its CPU's queue.
+    /// sched_wakeup: it is on its CPU's runqueue.
     pub queued: Option<u64>,
     /// CPU of the timer, or of the waker.
     pub from_cpu: u32,
-    /// CPUs it waits on, each from a moment on.
+    /// CPUs it waits on, each with the time it began to.
     pub path: Vec<(u64, u32)>,
-    /// It was moved after it was queued, or due.
+    /// When it was moved after it was queued, or due.
     pub moved: Option<u64>,
-    /// A timer woke it, but when that was due is not known.
+    /// A timer woke it, but its due time is unknown.
     pub due_unknown: bool,
     /// The thread that woke it, if no interrupt did.
     pub by: Option<i32>,
-    /// The thread in whose context it was woken, itself or by a softirq in it or on top of it; none in a hard interrupt.
+    /// The thread in whose context it was woken, by itself or by a softirq in it or on top of it; none in a hard
+    /// interrupt.
     pub waker: Option<Running>,
 }
 
-/// What is known about a task.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Known {
     pub comm: Option<Comm>,
@@ -48,12 +45,11 @@ pub(super) struct Known {
     pub soft: Option<u32>,
 }
 
-/// All tasks.
 #[derive(Debug, Default)]
 pub(super) struct Tasks(IdMap<i32, Known>);
 
 impl Tasks {
-    /// The task; a new one if it was not seen before.
+    /// Inserts an unknown task.
     pub fn get(&mut self, tid: i32) -> &mut Known {
         if self.0.len() >= MOST && !self.0.contains_key(&tid) {
             self.0.retain(|_, task| task.on_cpu.is_some() || task.waking.is_some());
@@ -64,7 +60,7 @@ impl Tasks {
         self.0.entry(tid).or_default()
     }
 
-    /// The task as an event names it.
+    /// Updates the task with what an event says of it.
     pub fn see(&mut self, task: &Task) -> &mut Known {
         let known = self.get(task.tid);
         known.comm = task.comm.or(known.comm);
@@ -74,12 +70,11 @@ impl Tasks {
         known
     }
 
-    /// The task, if it was seen.
     pub fn find(&self, tid: i32) -> Option<&Known> {
         self.0.get(&tid)
     }
 
-    /// Its tid may be somebody else's from here on.
+    /// The tid may be reused from here on.
     pub fn forget(&mut self, tid: i32) {
         self.0.remove(&tid);
     }
@@ -90,23 +85,21 @@ impl Tasks {
     }
 }
 
-/// A started timer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Timer {
-    /// Due on its own clock.
+    /// On the timer's own clock.
     pub expires: Option<i64>,
-    /// When it was started, on the trace's clock.
+    /// On the trace's clock.
     pub started: u64,
     /// CPU it last expired on.
     pub home: Option<u32>,
 }
 
-/// All timers.
 #[derive(Debug, Default)]
 pub(super) struct Timers(IdMap<u64, Timer>);
 
 impl Timers {
-    /// Started or restarted; gives the CPU it is known to expire on.
+    /// Started or restarted; returns the CPU it is known to expire on.
     pub fn start(&mut self, timer: u64, expires: i64, now: u64) -> Option<u32> {
         let home = self.entry(timer).home;
         self.0.insert(timer, Timer { expires: Some(expires), started: now, home });
@@ -121,14 +114,13 @@ impl Timers {
         was
     }
 
-    /// Cancelled; gives the CPU it would have expired on.
+    /// Cancelled; returns the CPU it would have expired on.
     pub fn cancel(&mut self, timer: u64) -> Option<u32> {
         let entry = self.entry(timer);
         entry.expires = None;
         entry.home
     }
 
-    /// Forgets all.
     pub fn restart(&mut self) {
         self.0.clear();
     }

@@ -1,7 +1,7 @@
 //! Lines of the timerlat tracer together with the noise events of osnoise: the worst wakeup of timerlat's thread.
 //!
-//! A noise event is recorded when it ends, with its length net of what interrupted it
-//! (kernel/trace/trace_osnoise.c). There are no priorities in it.
+//! A noise event is recorded when it ends, with its length net of what interrupted it (kernel/trace/trace_osnoise.c).
+//! It has no priorities.
 
 use super::{Facts, rtla, sentences};
 use punctual_model::{Cause, Class, Confidence, Victim};
@@ -9,36 +9,32 @@ use punctual_trace::{Event, Kind, NoiseSource, TimerlatContext};
 use punctual_units::{Arrange, Nanos};
 use std::collections::{BTreeMap, VecDeque};
 
-/// CPUs that are followed.
 const CPUS: usize = 1024;
-/// Noises of one CPU that are kept.
+/// Noises kept per CPU.
 const NOISES: usize = 1024;
 
-/// One noise: when it began and ended, its net length, whose.
+/// Start, end, net length, source.
 type Noise = (u64, u64, u64, NoiseSource);
 
-/// timerlat's thread on one CPU.
 #[derive(Debug, Default)]
 struct Timerlat {
-    /// Number and latency of the last interrupt's line, and whether it came out of idle.
+    /// Number and latency of the last interrupt's line, and whether it left idle.
     irq: Option<(u64, u64, bool)>,
     noises: VecDeque<Noise>,
 }
 
-/// The worst wakeup.
 #[derive(Debug)]
 struct Worst {
     cpu: u32,
     count: u64,
     latency_ns: u64,
-    /// How late its interrupt was, and whether it came out of idle.
+    /// How late its interrupt was, and whether it left idle.
     irq: Option<(u64, bool)>,
     t0: u64,
     t3: u64,
     noises: Vec<Noise>,
 }
 
-/// timerlat on all CPUs.
 #[derive(Debug, Default)]
 pub(super) struct Timerlats {
     cpus: BTreeMap<u32, Timerlat>,
@@ -46,7 +42,6 @@ pub(super) struct Timerlats {
 }
 
 impl Timerlats {
-    /// Takes a line of timerlat or a noise.
     pub fn event(&mut self, event: &Event) {
         if event.kind == Kind::Restart {
             return self.cpus.clear();
@@ -70,7 +65,7 @@ impl Timerlats {
         }
     }
 
-    /// The thread ran; keeps it if it was the latest so far.
+    /// The thread ran; keeps it if it is the worst so far.
     fn thread(&mut self, event: &Event, count: u64, latency_ns: u64) {
         let Some(cpu) = self.cpus.get(&event.cpu) else { return };
         if self.worst.as_ref().is_some_and(|worst| worst.latency_ns >= latency_ns) {
@@ -82,18 +77,17 @@ impl Timerlats {
         self.worst = Some(Worst { cpu: event.cpu, count, latency_ns, irq, t0, t3, noises });
     }
 
-    /// The worst in a sentence.
     pub fn said(&self) -> Option<String> {
         let Worst { cpu, count, latency_ns, irq, .. } = self.worst.as_ref()?;
         let irq = irq.map(|(irq, _)| format!(", of which its interrupt came {} late", Nanos(irq))).unwrap_or_default();
         Some(format!("timerlat: worst thread latency {} on CPU {cpu} (#{count}){irq}", Nanos(*latency_ns)))
     }
 
-    /// The worst as a victim, if noise events tell something about it.
+    /// The worst as a victim, if noise events explain any of it.
     pub fn victim(&self, facts: &Facts) -> Option<Victim> {
         let worst = self.worst.as_ref().filter(|worst| !worst.noises.is_empty())?;
         let mut causes: Vec<Cause> = worst.noises.iter().map(|noise| of(noise, worst, facts)).collect();
-        // Threads first: their length is net; what is left before the interrupt was its delay.
+        // Threads first: their length is net; the remaining time before the interrupt was its delay.
         causes.arrange_by_key(|cause| (cause.tid.is_none(), std::cmp::Reverse(cause.ns)));
         if let Some((late, idle)) = worst.irq {
             let class = if idle { Class::IdleExit } else { Class::IrqsDisabled };
@@ -104,7 +98,6 @@ impl Timerlats {
     }
 }
 
-/// A noise's part of the wakeup.
 fn of((start, end, net, source): &Noise, worst: &Worst, facts: &Facts) -> Cause {
     use Confidence::{Medium, Suspected};
     let inside = (*end).min(worst.t3).saturating_sub((*start).max(worst.t0));
@@ -127,7 +120,7 @@ fn of((start, end, net, source): &Noise, worst: &Worst, facts: &Facts) -> Cause 
     }
 }
 
-/// The same cause once, with all its time.
+/// Joins equal causes and adds up their time.
 fn merged(causes: Vec<Cause>) -> Vec<Cause> {
     let mut all: Vec<Cause> = Vec::new();
     for cause in causes {

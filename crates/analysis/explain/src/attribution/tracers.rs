@@ -1,4 +1,4 @@
-//! What else a trace says: summaries of latency tracers, and what is missing or doubtful about the whole of it.
+//! Summaries of latency tracers, and what is missing or doubtful about the whole trace.
 
 use super::machine::Machine;
 use super::timerlat::Timerlats;
@@ -11,14 +11,13 @@ use punctual_units::Nanos;
 #[derive(Debug, Default)]
 pub(super) struct Tracers {
     timerlat: Timerlats,
-    /// Gaps, the longest in µs, its CPU, and non-maskable interrupts in them.
+    /// Gaps, the longest in µs, its CPU, and NMIs in them.
     hwlat: Option<(u64, u64, u32, u64)>,
     /// Periods, the longest single noise in µs, its CPU, noise by hardware.
     osnoise: Option<(u64, u64, u32, u64)>,
 }
 
 impl Tracers {
-    /// Takes the next event.
     pub fn event(&mut self, event: &Event) {
         match &event.kind {
             Kind::Timerlat { .. } | Kind::Noise { .. } | Kind::Restart => self.timerlat.event(event),
@@ -63,7 +62,6 @@ impl Tracers {
     }
 }
 
-/// What a latency tracer's header says.
 fn header(header: &LatencyHeader) -> Option<String> {
     let tracer = header.tracer.as_deref()?;
     let latency = Nanos(header.latency_us?.saturating_mul(1000));
@@ -130,7 +128,7 @@ pub(super) fn notes(machine: &Machine, info: &TraceInfo, wakeups: u64) -> Vec<St
     notes
 }
 
-/// A tracer besides this trace.
+/// A tracer that was on besides this trace.
 pub(super) fn left_on(facts: &Facts) -> Option<String> {
     let tracer = facts.tracer.as_deref().filter(|tracer| *tracer != "nop")?;
     Some(format!(
@@ -160,7 +158,7 @@ pub(super) fn doubt(machine: &Machine, info: &TraceInfo) -> Option<String> {
 }
 
 fn spoils(damage: &Damage) -> bool {
-    // The last line's end is after everything, lost events have their place in time, mended lines were read.
+    // A cut last line comes after everything, lost events have their place in time, repaired lines were read.
     !matches!(
         damage,
         Damage::Truncated { inside: "the last line" }

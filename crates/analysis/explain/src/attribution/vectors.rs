@@ -1,9 +1,8 @@
-//! Interrupt vectors: what the exit of one is matched by, and its name in verdicts.
+//! Interrupt vectors: the key that their exit matches, and their names in verdicts.
 
 use punctual_trace::Vector;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// What the exit of an interrupt vector is matched by.
 pub(super) fn key_of(vector: &Vector) -> u64 {
     2 << 32
         | match vector {
@@ -20,7 +19,6 @@ pub(super) fn key_of(vector: &Vector) -> u64 {
         }
 }
 
-/// As verdicts name it.
 pub(super) fn vector_name(vector: &Vector) -> String {
     match vector {
         Vector::LocalTimer => "local_timer".into(),

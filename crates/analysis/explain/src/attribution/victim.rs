@@ -38,7 +38,6 @@ pub(super) fn new(machine: &Machine, window: &Window, facts: &Facts, tally: &Tal
     }
 }
 
-/// A wakeup's moments.
 pub(super) fn moments(window: &Window) -> Moments {
     let waking = &window.waking;
     Moments { t0_ns: waking.t0, t1_ns: waking.t1, t2_ns: waking.t2, t3_ns: window.t3, t4_ns: None }
@@ -49,12 +48,11 @@ pub(super) fn unaccounted(causes: &[Cause]) -> u64 {
     causes.iter().filter(|cause| cause.class == Class::Unaccounted).map(|cause| cause.ns).sum()
 }
 
-/// A part of the whole, 0–1.
+/// A part of the whole, 0 to 1.
 pub(super) fn share(ns: u64, of: u64) -> f64 {
     if of == 0 { 0.0 } else { ns as f64 / of as f64 }
 }
 
-/// All causes, the largest first.
 pub(super) fn causes(machine: &Machine, facts: &Facts, tally: &Tally, whole_ns: u64) -> Vec<Cause> {
     let mut causes: Vec<Cause> = tally.parts.iter().map(|part| cause(machine, facts, part, whole_ns)).collect();
     causes.arrange_by_key(|cause| std::cmp::Reverse(cause.ns));
@@ -80,7 +78,7 @@ fn cause(machine: &Machine, facts: &Facts, part: &Part, latency_ns: u64) -> Caus
     }
 }
 
-/// What speaks against this wakeup's labels, and whether it spoils them all.
+/// Doubts about this wakeup's labels, each with whether it affects all of them.
 fn doubts(machine: &Machine, window: &Window) -> Vec<(&'static str, bool)> {
     let waking = &window.waking;
     let mut doubts = Vec::new();
@@ -101,7 +99,7 @@ fn doubts(machine: &Machine, window: &Window) -> Vec<(&'static str, bool)> {
     doubts
 }
 
-/// Applies what is doubtful about the whole trace, and passes judgement.
+/// Applies the doubts about the whole trace and writes the verdict.
 pub(super) fn conclude(victim: &mut Victim, doubt: Option<&str>) {
     if let Some(doubt) = doubt {
         victim.doubts.push(doubt.to_owned());

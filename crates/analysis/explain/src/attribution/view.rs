@@ -1,4 +1,4 @@
-//! The wakeup as the rules see it: nothing here changes.
+//! The wakeup as the rules see it; immutable.
 
 use super::Facts;
 use super::cpu::{Doing, Running};
@@ -7,7 +7,6 @@ use super::machine::{Machine, Window};
 use punctual_model::{Class, Confidence};
 use punctual_trace::Comm;
 
-/// A wakeup, the machine around it, and what is known besides the trace.
 #[derive(Clone, Copy)]
 pub(super) struct View<'a> {
     pub machine: &'a Machine,
@@ -43,12 +42,12 @@ impl View<'_> {
         Some(Label::new(class, sure, why).of(Running { prio: Some(prio), ..task }))
     }
 
-    /// Raw kernel priority, as the trace last told it.
+    /// Raw kernel priority, as last seen in the trace.
     pub fn prio(&self, task: Running) -> Option<i32> {
         task.prio.or_else(|| self.machine.tasks.find(task.tid).and_then(|known| known.prio))
     }
 
-    /// The task has a worse priority than the victim, or is idle.
+    /// The task has a lower priority than the victim, or is idle.
     pub fn is_low(&self, doing: Doing) -> bool {
         match doing {
             Doing::Idle => true,

@@ -8,11 +8,10 @@ use super::{carrier, gap, server, stall};
 use Confidence::{High, Medium};
 use punctual_model::{Class, Confidence};
 
-/// A wakeup that is labelled.
 pub(super) struct Walk<'a> {
     pub view: View<'a>,
     pub tally: Tally,
-    /// Pieces that were looked at.
+    /// Pieces looked at.
     pub steps: u64,
     /// Every piece with its label's class, for a picture; `None`: not wanted. Later ones overrule earlier ones.
     pub drawn: Option<Vec<Drawn>>,
@@ -25,12 +24,11 @@ pub(super) struct Drawn {
     pub from: u64,
     pub to: u64,
     pub class: Class,
-    /// It is an interrupt or softirq on top of what the CPU did, not the thread below.
+    /// An interrupt or softirq on top of what the CPU did, not the thread below.
     pub nested: bool,
 }
 
 impl<'a> Walk<'a> {
-    /// Nothing is labelled yet, and no picture wanted.
     pub fn new(view: View<'a>) -> Walk<'a> {
         Walk { view, tally: Tally::default(), steps: 0, drawn: None }
     }
@@ -58,19 +56,18 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Labels nothing.
     pub fn give_up(&mut self) {
         let label = Label::new(Class::Unaccounted, Confidence::Suspected, Why::NotTraced);
         self.tally.add(label, self.view.window.t3 - self.view.window.waking.t0);
     }
 
-    /// On which CPU the victim waited when.
+    /// The CPUs the victim waited on, and when.
     fn stays(&self, t2: u64, t3: u64) -> Vec<(u64, u64, u32)> {
         let path = &self.view.window.waking.path;
         let mut stays = Vec::new();
         for (n, (from, cpu)) in path.iter().enumerate() {
             let to = path.get(n + 1).map_or(t3, |(next, _)| *next);
-            // The last one must be the CPU it got; if not, a move is missing in the trace.
+            // The last one must be the CPU it got; if not, a move is missing from the trace.
             let cpu = if n + 1 == path.len() { self.view.window.cpu } else { *cpu };
             stays.push(((*from).clamp(t2, t3), to.clamp(t2, t3), cpu));
         }
@@ -82,7 +79,6 @@ impl<'a> Walk<'a> {
         self.add(piece, place, rule(&self.view, piece, place));
     }
 
-    /// Labels a piece after sched_switch to the victim.
     pub fn after(&mut self, piece: &Piece, place: Place) {
         match piece.doing {
             Doing::Task(task) if task.tid == self.view.window.tid => {
@@ -95,7 +91,6 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Adds a piece as it was ruled.
     fn add(&mut self, piece: &Piece, place: Place, Ruling { label, keeps_stalls }: Ruling) {
         let mut rest = piece.ns();
         self.draw((place.cpu, piece.doing), (piece.from, piece.to), label.class);
@@ -114,17 +109,15 @@ impl<'a> Walk<'a> {
         self.tally.add(label, rest);
     }
 
-    /// Keeps a label for the picture.
     fn draw(&mut self, (cpu, doing): (u32, Doing), (from, to): (u64, u64), class: Class) {
         if let Some(drawn) = &mut self.drawn {
-            // The softirq of a thread is that thread's span.
+            // The softirq of a thread is part of that thread's span.
             let nested = matches!(doing, Doing::Hard(_) | Doing::Nmi | Doing::Soft(_, None));
             drawn.push(Drawn { cpu, from, to, class, nested });
         }
     }
 }
 
-/// What the rules say of a piece.
 fn rule(view: &View, piece: &Piece, place: Place) -> Ruling {
     if let Some(ruling) = carrier::rule(view, piece, place) {
         return ruling;

@@ -1,9 +1,9 @@
-//! Gaps in the readings of a clock, told apart: Linux, hypervisor, firmware, hardware.
+//! Classifies gaps in the readings of a clock: Linux, hypervisor, firmware, hardware.
 //!
-//! A thread that never sleeps and is more urgent than all others loses its CPU to interrupts, to more urgent threads, to NMIs:
-//! the trace shows all of these. What is left of a gap, the trace showing the reading thread all the while, is not Linux.
-//! Which of the others it was, counters tell: steal in a guest, the SMI counter on bare metal, and whether other CPUs went
-//! on meanwhile.
+//! A thread that never sleeps and has a higher priority than all others loses its CPU to interrupts, to threads of
+//! higher priority, and to NMIs: the trace shows all of these. If the trace shows the reading thread throughout, the
+//! rest of the gap is not Linux. Counters distinguish the other causes: steal in a guest, the SMI counter on bare
+//! metal, and whether other CPUs kept running.
 
 mod natures;
 mod parts;
@@ -17,54 +17,51 @@ use punctual_units::{Arrange, CpuId};
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-/// What is known of one gap besides itself.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GapEvidence {
     /// What its CPU did meanwhile, from [`crate::Activity::between`]; empty: nothing was traced.
     pub spans: Vec<Span>,
-    /// The reading thread.
     pub tid: i32,
-    /// Every other reading CPU stood still then (`true`), another CPU went on (`false`), or there was none to compare with.
+    /// Every other reading CPU stood still then (`true`), another CPU kept running (`false`), or there was none to
+    /// compare with.
     pub at_once: Option<bool>,
     /// In a guest: CPU time that was not charged around it, from [`crate::Activity::uncharged`].
     pub uncharged_ns: Option<u64>,
-    /// Steal time of its CPU rose in the fraction of a second it fell in; `None`: not counted.
+    /// Steal time of its CPU rose in the fraction of a second that contains it; `None`: not counted.
     pub steal_rose: Option<bool>,
 }
 
-/// What is known of the machine when all is over.
+/// What is known of the machine at the end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Surroundings {
     /// The hypervisor's name, `none`, or unknown.
     pub virtualisation: Option<String>,
-    /// System management interrupts meanwhile by CPU; missing where they cannot be counted.
+    /// System management interrupts during the measurement, by CPU; missing if they cannot be counted.
     pub smi: HashMap<CpuId, u64>,
-    /// Steal meanwhile by CPU, ns; missing where it is not counted.
+    /// Steal during the measurement by CPU, ns; missing if it is not counted.
     pub steal_ns: HashMap<CpuId, u64>,
-    /// Throttling was reported meanwhile.
+    /// Real-time throttling was reported during the measurement.
     pub throttled: bool,
 }
 
 impl Surroundings {
-    /// Is it a guest?
     pub fn guest(&self) -> Option<bool> {
         self.virtualisation.as_deref().map(|name| name != "none")
     }
 }
 
-/// Names that are kept apart.
+/// Names kept apart.
 const NAMES: usize = 256;
-/// The longest gaps that are kept.
+/// The longest gaps kept.
 const WORST: usize = 16;
-/// What ran in one of them, by name.
+/// Names kept of what ran in one of them.
 const DID: usize = 8;
 
-/// Tells gaps apart, one after the other, in bounded memory.
 #[derive(Debug)]
 pub struct GapSorter {
     threshold_ns: u64,
     linux: Sum,
-    /// Of Linux's time, such as a hypervisor may have had a part in.
+    /// Linux's time that a hypervisor may have had a part in.
     doubtful_ns: u64,
     unknown: Sum,
     by_name: HashMap<String, GapPart>,
@@ -72,7 +69,6 @@ pub struct GapSorter {
     worst: Vec<ExplainedGap>,
 }
 
-/// Gaps together.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sum {
     gaps: u64,
@@ -96,7 +92,7 @@ impl Sum {
         self.worst = self.worst.max(other.worst);
     }
 
-    /// As a finding, with nothing said yet. `None`: no gap.
+    /// A finding without sentences. `None`: no gap.
     fn finding(&self, class: GapClass, confidence: Confidence) -> Option<GapFinding> {
         let (worst_ns, worst_cpu) = self.worst?;
         Some(GapFinding {
@@ -116,7 +112,7 @@ impl Sum {
 }
 
 impl GapSorter {
-    /// Nothing seen yet; shorter stretches than `threshold_ns` are not called gaps of hardware.
+    /// Stretches shorter than `threshold_ns` are not called gaps of hardware.
     pub fn new(threshold_ns: u64) -> GapSorter {
         GapSorter {
             threshold_ns: threshold_ns.max(1),
@@ -129,11 +125,10 @@ impl GapSorter {
         }
     }
 
-    /// Takes the next gap.
     pub fn gap(&mut self, gap: Gap, evidence: &GapEvidence) {
         let mut parts = Parts::of(gap, evidence, self.threshold_ns);
         let steal = Steal::of(parts.beyond_ns.max(brief_and_long(&parts)), evidence);
-        // Interrupts may not be charged either: only time that was counted as stolen takes them from Linux.
+        // Interrupts may not be charged either: only time counted as stolen is taken from Linux.
         if steal.seen() && evidence.steal_rose == Some(true) {
             parts.disown_long();
         }

@@ -1,4 +1,4 @@
-//! What is not Linux, by what is known of it; and whose it therefore is.
+//! Classifies the part of gaps that is not Linux's.
 
 use super::{GapEvidence, Sum, Surroundings};
 use Confidence::{High, Medium, Suspected};
@@ -6,19 +6,18 @@ use punctual_model::{Confidence, Gap, GapClass, GapFinding};
 use punctual_units::CpuId;
 use std::collections::BTreeMap;
 
-/// Interrupts are not charged either on some kernels: what is missing of less than this proves nothing.
+/// Some kernels do not charge interrupts either: less missing time than this proves nothing.
 const CHARGED_FROM: u64 = 100_000;
-/// Steal is counted in ticks of 10 ms: on a busy host one falls beside every short gap.
+/// Steal is counted in ticks of 10 ms: on a busy host one coincides with every short gap.
 const TICKED_FROM: u64 = 1_000_000;
 
-/// What says that the hypervisor ran something else.
+/// Evidence that the hypervisor ran something else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Steal {
-    /// Nothing that is known.
     None,
     /// Steal time rose in the same fraction of a second.
     Ticked,
-    /// The scheduler did not charge at least half of the gap, or steal rose beside a gap of the size of its ticks.
+    /// The scheduler did not charge at least half of the gap, or steal rose beside a gap as long as its ticks.
     Charged,
 }
 
@@ -38,17 +37,17 @@ impl Steal {
     }
 }
 
-/// Gaps of which the same is known.
+/// Gaps with the same evidence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     cpu: CpuId,
     at_once: Option<bool>,
     steal: Steal,
-    /// Of a length that steal time shows. Leaving a guest for a moment, as every write to its timer does, is no steal.
+    /// Long enough for steal time to show. Leaving a guest briefly, as every write to its timer does, is no steal.
     long: bool,
 }
 
-/// Gaps that are not Linux's. At most 18 sums a CPU.
+/// Gaps that are not Linux's. At most 18 sums per CPU.
 #[derive(Debug, Default)]
 pub(super) struct Natures {
     sums: BTreeMap<Key, Sum>,
@@ -67,7 +66,6 @@ impl Natures {
         }
     }
 
-    /// One finding a class.
     pub fn findings(self, around: &Surroundings) -> Vec<GapFinding> {
         let mut by_class: BTreeMap<GapClass, (Sum, [u64; 3])> = BTreeMap::new();
         for (key, sum) in &self.sums {
@@ -88,7 +86,6 @@ impl Natures {
         by_class.into_iter().filter_map(finding).collect()
     }
 
-    /// Whose such gaps are.
     fn nature(&self, key: &Key, around: &Surroundings) -> (GapClass, Confidence) {
         match around.guest() {
             Some(true) => self.of_guest(key, around),
@@ -115,7 +112,7 @@ impl Natures {
     fn of_bare_metal(&self, key: &Key, around: &Surroundings) -> (GapClass, Confidence) {
         let alone = || self.sum(|other| other.cpu == key.cpu && other.at_once.is_none()).gaps;
         match (around.smi.get(&key.cpu), key.at_once) {
-            // An SMI stops all CPUs (Intel SDM vol. 3, 34.3): the others went on, so it was none.
+            // An SMI stops all CPUs (Intel SDM vol. 3, 34.3): the others kept running, so it was none.
             (_, Some(false)) => (GapClass::Hardware, Medium),
             (Some(0), _) => (GapClass::Hardware, Medium),
             (Some(smis), Some(true)) if self.stalls <= *smis => (GapClass::Firmware, High),
@@ -126,7 +123,7 @@ impl Natures {
         }
     }
 
-    /// Of the gaps that could be compared with other CPUs, nearly all were of one CPU alone: so are, likely, the rest.
+    /// Nearly all gaps that could be compared with other CPUs were of one CPU alone: the rest likely are, too.
     fn others_go_on(&self, long: bool) -> bool {
         let count = |at_once| self.sum(|key| key.at_once == Some(at_once) && key.long == long).gaps;
         let (at_once, alone) = (count(true), count(false));

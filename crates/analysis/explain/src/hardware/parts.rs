@@ -5,12 +5,12 @@ use punctual_model::{Gap, Span, SpanKind};
 use punctual_units::Arrange;
 use std::cmp::Reverse;
 
-/// Handlers of system vectors take microseconds: one that took this long without anything happening in it was held up in it.
+/// Handlers of system vectors take microseconds: one that took this long with nothing happening in it was delayed.
 const LONG: u64 = 500_000;
 /// System vectors; their handlers are brief.
 const BRIEF: [&str; 5] = ["local_timer", "reschedule", "call_function", "call_function_single", "irq_work"];
 
-/// A gap's time by whose it was; the four sums are its length.
+/// A gap's time by origin; the four sums add up to its length.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Parts {
     pub linux_ns: u64,

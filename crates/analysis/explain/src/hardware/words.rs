@@ -1,10 +1,9 @@
-//! Gaps in words.
+//! Sentences about gaps.
 
 use super::Surroundings;
 use punctual_model::{GapClass, GapFinding, GapPart, SpanKind};
 use punctual_units::{CpuList, Nanos};
 
-/// Fills in evidence, verdict and advice.
 pub(super) fn say(finding: &mut GapFinding, around: &Surroundings) {
     finding.evidence = evidence(finding, around);
     let worst = format!("worst {} on CPU {}", Nanos(finding.worst_ns), finding.worst_cpu);
@@ -24,7 +23,7 @@ fn count(n: u64, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
-/// What had the longest part of Linux's.
+/// The longest part of Linux's.
 fn worst_part(finding: &GapFinding) -> Option<&GapPart> {
     finding.parts.iter().max_by_key(|part| part.worst_ns)
 }
@@ -70,7 +69,7 @@ fn evidence(finding: &GapFinding, around: &Surroundings) -> Vec<String> {
     said
 }
 
-/// Steal of all CPUs; `None`: counted nowhere.
+/// Steal of all CPUs; `None`: not counted.
 fn stolen(around: &Surroundings) -> Option<u64> {
     (!around.steal_ns.is_empty()).then(|| around.steal_ns.values().sum())
 }

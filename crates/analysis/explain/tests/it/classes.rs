@@ -1,4 +1,4 @@
-//! Every class of cause, on recordings made for it; and what must not be suspected.
+//! Every class of cause, on recordings made for it, and what must not be suspected.
 
 use punctual_explain::{suspect, suspicions};
 use punctual_model::{
@@ -201,7 +201,7 @@ fn an_interrupt_burst_is_named() {
 
 #[test]
 fn what_a_load_does_all_the_time_is_no_burst() {
-    // A phase of three seconds under a load that interrupts: too short to know what is usual in it.
+    // A phase of three seconds under a load that interrupts: too short to show what is usual in it.
     let mut recording = recording(400_000, |s| {
         s.cpus[0].irqs = Some(10_200);
         s.cpus[0].top_irqs = vec![reading("virtio0-req.0", 9_140)];

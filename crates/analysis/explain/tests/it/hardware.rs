@@ -1,4 +1,4 @@
-//! Gaps made up, and whose they are.
+//! Synthetic gaps and their origins.
 
 use proptest::prelude::*;
 use punctual_explain::{Activity, Confidence, GapEvidence, GapSorter, Surroundings};
@@ -34,7 +34,6 @@ fn sorted(gaps: &[(Gap, GapEvidence)], around: &Surroundings) -> (Vec<GapFinding
     sorter.finish(around)
 }
 
-/// The one finding.
 fn only(gaps: &[(Gap, GapEvidence)], around: &Surroundings) -> GapFinding {
     let (mut findings, _) = sorted(gaps, around);
     assert_eq!(findings.len(), 1, "{findings:?}");
@@ -108,7 +107,7 @@ fn a_guest_whose_other_cpus_go_on_was_not_stopped_by_firmware() {
     assert_eq!((finding.class, finding.confidence), (GapClass::Hypervisor, Confidence::Medium));
     let together = GapEvidence { at_once: Some(true), ..plain.clone() };
     assert_eq!(only(&[(gap, together)], &guest(0)).class, GapClass::BeyondLinux);
-    // What cannot be compared is likely as what can be.
+    // Gaps that cannot be compared are likely like those that can.
     let mut many = vec![(gap, alone); 20];
     many.push((gap, plain));
     assert_eq!(only(&many, &guest(0)).gaps, 21);
@@ -242,8 +241,8 @@ fn any_evidence() -> impl Strategy<Value = GapEvidence> {
 }
 
 proptest! {
-    /// Whatever is known or claimed: the sums are the length, no gap is passed over, and Linux is never blamed on a hypervisor
-    /// that is not there.
+    /// Whatever is known or claimed: the sums are the length, no gap is left out, and Linux's time is never put down to
+    /// a hypervisor that is not there.
     #[test]
     fn every_gap_is_accounted_for(
         gaps in proptest::collection::vec((0u32..4, 0u64..2_000_000, 10_000u64..2_000_000, any_evidence()), 1..30),

@@ -98,7 +98,7 @@ proptest! {
         check(&attribution.finish(&info), &events)?;
     }
 
-    /// A thread's life as it is, with anything in between: such streams have cycles.
+    /// A thread's realistic life with anything in between: such streams have cycles.
     #[test]
     fn labels_add_up_in_lives(steps in prop::collection::vec((0..8u8, event()), 20..300)) {
         let info = TraceInfo::default();

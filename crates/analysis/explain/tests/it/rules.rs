@@ -1,4 +1,4 @@
-//! One small trace for each class, and for what takes confidence away. CPU 1 is the victim's; times in µs.
+//! One small trace for each class, and for each reason to lower the confidence. CPU 1 is the victim's; times in µs.
 
 use punctual_explain::{Cause, Class, Confidence, ExplainOptions, Explanation, Facts, Victim, explain};
 use punctual_trace::open;
@@ -109,7 +109,8 @@ fn threads_of_interrupts_are_interrupts() {
     }
 }
 
-/// Planted with the function tracer on: a softirq in a thread below the victim, on a kernel that preempts it.
+/// Injected with the function tracer on: a softirq in a thread of lower priority than the victim, on a kernel that
+/// preempts it.
 #[test]
 fn a_softirq_thread_below_the_victim_is_what_was_not_preempted() {
     let thread = ("ktimers/1", 70, 98);
@@ -170,7 +171,7 @@ fn need_resched_that_goes_is_the_schedulers_own_choice() {
     blames(&trace().cause(), Class::FairServer, Some(60), Confidence::Suspected);
     let facts = Facts { kernel: Some("6.12.1".into()), fair_server: Some(true), ..Facts::default() };
     blames(&trace().explained(facts).victims[0].causes[0], Class::FairServer, Some(60), Confidence::High);
-    // The lazy kind is for ordinary tasks and says nothing about the victim.
+    // The lazy kind is for ordinary tasks and proves nothing about the victim.
     let lazy = Trace(trace().0.replace("d.h..    0.005", "dlh..    0.005").replace("d.h..    0.009", "dlh..    0.009"));
     assert!(lazy.0.matches("dlh..").count() == 4);
     blames(&lazy.cause(), Class::FairServer, Some(60), Confidence::Suspected);
@@ -178,7 +179,7 @@ fn need_resched_that_goes_is_the_schedulers_own_choice() {
     blames(&trace().explained(facts).victims[0].causes[0], Class::RtThrottling, Some(60), Confidence::Medium);
 }
 
-/// Planted in a guest whose timers came late on both CPUs: `starved` had looked at the clock all the time.
+/// Injected in a guest whose timers came late on both CPUs: `starved` had looked at the clock all the time.
 #[test]
 fn silence_does_not_take_from_a_turn_of_the_fair_server() {
     let armed = |trace: Trace, cpu: u32| {
@@ -354,7 +355,7 @@ fn another_clock_leaves_suspicion_only_but_the_right_delay() {
     assert!(victim.doubts.iter().any(|d| d.contains("clock")), "{:?}", victim.doubts);
 }
 
-/// Woken in time, then it waits for a lock whose owner is held up, and is preempted once.
+/// Woken in time, then it waits for a lock whose owner is delayed, and is preempted once.
 #[test]
 fn a_cycle_adds_up_and_names_the_owner_of_a_lock() {
     let owner = ("owner", 70, 120);

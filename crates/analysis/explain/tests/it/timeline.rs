@@ -111,7 +111,7 @@ fn a_wakeup_of_another_trace_is_not_found() {
     assert!(timelines(other.as_mut(), &explanation.victims, Facts::default()).iter().all(Option::is_none));
 }
 
-/// Hundreds of tasks and interrupts in one delay: the picture stays small, and says that it does.
+/// Hundreds of tasks and interrupts in one delay: the picture stays small, and says so.
 #[test]
 fn a_storm_is_joined() {
     let mut text = String::from("# tracer: nop\n");

@@ -1,5 +1,5 @@
-//! Wakeups by other ways than a sleep: released by a sender, or by a timer that expires in a softirq's thread. `measure/1` is
-//! the victim, on CPU 1; times in µs.
+//! Wakeup sources other than a sleep: released by a sender, or by a timer that expires in a softirq's thread.
+//! `measure/1` is the victim, on CPU 1; times in µs.
 
 use punctual_explain::{Class, Confidence, ExplainOptions, Facts, Measured, Victim, explain, timelines};
 use punctual_trace::open;
@@ -144,7 +144,8 @@ fn a_message_that_a_kworker_hands_on() {
     assert!(victim.causes.iter().all(|c| c.class != Class::IdleExit && c.class != Class::IrqsDisabled));
 }
 
-/// timerfd on PREEMPT_RT: the interrupt comes in time, but the thread of timer softirqs waits for one below the victim.
+/// timerfd on PREEMPT_RT: the interrupt comes in time, but the thread of timer softirqs waits for one of lower priority
+/// than the victim.
 #[test]
 fn a_timer_that_expires_in_a_thread_waits_for_who_runs_before_that() {
     let due = "hrtimer=00000000000000aa function=timerfd_tmrproc expires=3000000 softexpires=3000000 mode=ABS|SOFT";
@@ -169,8 +170,8 @@ fn a_timer_that_expires_in_a_thread_waits_for_who_runs_before_that() {
     assert!(victim.causes.iter().any(|c| c.class == Class::Softirq && c.tid == Some(20)), "{:?}", victim.causes);
 }
 
-/// `measure --via futex --trace always` on a guest of two CPUs (Linux 6.18), sender at FIFO 89 on the measured CPU: as run, its call
-/// was called a timer interrupt that came late.
+/// `measure --via futex --trace always` on a guest of two CPUs (Linux 6.18), sender at FIFO 89 on the measured CPU: in
+/// the original run, its call was taken for a late timer interrupt.
 #[test]
 fn a_recorded_futex_wakeup_blames_no_interrupt() {
     let opened = || {

@@ -1,21 +1,20 @@
-//! Keeps a lane small: spans too short to be seen are joined with their neighbours.
+//! Limits a lane's size: joins spans too short to be seen with their neighbours.
 
 use punctual_model::{Class, Lane, Span, SpanKind};
 use punctual_units::CpuId;
 use std::collections::HashMap;
 
-/// Spans of the first lane, which is the victim's, and of each other: with eight lanes 620 in all.
+/// Spans of the first lane, which is the victim's, and of every other; 620 for eight lanes.
 const FIRST: usize = 200;
 const OTHER: usize = 60;
-/// Of this part of the picture or less a span may be joined at first; the limit doubles until the lane fits.
+/// Spans up to this fraction of the picture may be joined first; the limit doubles until the lane fits.
 const FINEST: u64 = 2_000;
 
-/// How many spans the `n`th lane may have.
+/// Spans that the `n`th lane may have.
 pub(super) fn budget(n: usize) -> usize {
     if n == 0 { FIRST } else { OTHER }
 }
 
-/// A lane of at most `most` spans.
 pub(super) fn lane(cpu: CpuId, mut spans: Vec<Span>, length: u64, most: usize) -> Lane {
     let before = spans.len();
     let mut limit = (length / FINEST).max(1);
@@ -78,7 +77,7 @@ fn one(group: Vec<Span>) -> Option<Span> {
             *by_cause.entry(cause).or_default() += ns;
         }
     }
-    // Equal times must give the same answer every time.
+    // Ties are broken the same way every time.
     let (name, _) = by_name.into_iter().max_by_key(|(name, ns)| (*ns, *name))?;
     let cause = by_cause.into_iter().max_by_key(|(class, ns)| (*ns, *class)).map(|(class, _)| class);
     let like = group.iter().find(|span| (span.kind, span.tid, span.label.as_str()) == name)?;

@@ -14,7 +14,6 @@ pub(super) fn busy(cpu: &Cpu, start: u64, end: u64) -> u64 {
     pieces(Some(cpu), start, end).iter().filter(|piece| !idle(piece.doing)).map(Piece::ns).sum()
 }
 
-/// Everything on one CPU from `start` to `end`, by start.
 pub(super) fn spans(
     machine: &Machine,
     facts: &Facts,
@@ -53,8 +52,7 @@ struct Writer<'a> {
     labels: Labels,
 }
 
-/// A CPU's labels by time, none overlapping another: of what lies on top, of threads, and of stalls, which overrule the
-/// latter.
+/// A CPU's labels by time without overlap: of what lies on top, of threads, and of stalls, which overrule the latter.
 struct Labels {
     on_top: Vec<Drawn>,
     below: Vec<Drawn>,
@@ -156,7 +154,6 @@ impl Writer<'_> {
         spans
     }
 
-    /// Hard interrupts and NMIs.
     fn interrupts(&self, pieces: &[Piece]) -> Vec<Span> {
         let on_top = |piece: &&Piece| matches!(piece.doing, Doing::Hard(_) | Doing::Nmi);
         let mut spans: Vec<Span> = Vec::new();
@@ -176,7 +173,6 @@ impl Writer<'_> {
     }
 }
 
-/// What a CPU is busy with, with its names.
 pub(in super::super) fn span(machine: &Machine, facts: &Facts, doing: Doing, (from, to): (u64, u64)) -> Span {
     let named = |kind, label| Span { kind, label, ..blank(from, to) };
     match doing {
@@ -214,7 +210,7 @@ fn blank(start_ns: u64, end_ns: u64) -> Span {
     }
 }
 
-/// The same thing goes on.
+/// Do both continue the same activity?
 fn same(a: &Span, b: &Span) -> bool {
     same_thread(a, b) && a.cause == b.cause
 }

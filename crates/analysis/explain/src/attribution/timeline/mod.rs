@@ -1,6 +1,6 @@
-//! What every CPU did around a late wakeup: a second pass over the same trace, for wakeups that are known to matter.
+//! What every CPU did around a late wakeup: a second pass over the trace, for wakeups that are known to matter.
 //!
-//! The pass follows the same machine and the same rules as the first one, so that the picture and the verdict agree.
+//! It uses the same machine and rules as the first pass, so that picture and verdict agree.
 
 mod join;
 pub(super) mod lane;
@@ -16,13 +16,13 @@ use punctual_trace::{Event, Kind, Source, TraceInfo};
 use punctual_units::{Arrange, CpuId};
 use std::collections::HashMap;
 
-/// Time shown before T0 and after T3 at least and at most, and the part of the delay in between.
+/// Minimum and maximum of the time shown before T0 and after T3, and the fraction of the delay in between.
 const LEAST_MARGIN: u64 = 50_000;
 const MOST_MARGIN: u64 = 1_000_000;
 const MARGIN_PART: u64 = 10;
 /// CPUs of one timeline.
 const LANES: usize = 8;
-/// Spans that may be looked at: a made-up trace must not take for ever.
+/// Spans that may be looked at: bounds the time that a crafted trace can take.
 const WORK: u64 = 20_000_000;
 
 /// The timelines of known wakeups, event by event, in bounded memory.
@@ -30,12 +30,11 @@ const WORK: u64 = 20_000_000;
 pub struct Timelines {
     machine: Machine,
     facts: Facts,
-    /// Which victims a wakeup is: by thread, CPU and T2.
+    /// Victims of a wakeup, by thread, CPU and T2.
     wanted: HashMap<(i32, u32, u64), Vec<(Moments, usize)>>,
-    /// Wakeups that are complete but for what came after.
+    /// Wakeups that are complete except for what follows.
     pending: Vec<Pending>,
     found: Vec<Option<Timeline>>,
-    /// First moment of the trace.
     first: Option<u64>,
     work: u64,
 }
@@ -45,16 +44,16 @@ pub struct Timelines {
 struct Pending {
     victims: Vec<usize>,
     window: Window,
-    /// When the thread read its clock, if that is known.
+    /// When the thread read its clock, if known.
     t4: Option<u64>,
     drawn: Vec<Drawn>,
-    /// When it left a CPU since then, and whether it still wanted one.
+    /// When it left a CPU since then, and whether it was still runnable.
     outs: Vec<(u64, bool)>,
     end: u64,
 }
 
 impl Timelines {
-    /// Of these victims, as the first pass over the trace gave them; those without moments get none. `facts` as then.
+    /// `victims` and `facts` as in the first pass over the trace; victims without moments get no timeline.
     pub fn new(victims: &[Victim], facts: Facts) -> Timelines {
         let mut wanted: HashMap<_, Vec<(Moments, usize)>> = HashMap::new();
         for (n, victim) in victims.iter().enumerate() {
@@ -73,7 +72,6 @@ impl Timelines {
         }
     }
 
-    /// Takes the next event of the trace; `info` as known so far.
     pub fn event(&mut self, event: &Event, info: &TraceInfo) {
         let begins = event.kind == Kind::Restart || event.t_ns < self.machine.now;
         if begins {
@@ -100,7 +98,7 @@ impl Timelines {
         }
     }
 
-    /// The timelines, in the order of the victims; `None` where the wakeup did not come by.
+    /// In the order of the victims; `None` where the wakeup was not found.
     pub fn finish(mut self) -> Vec<Option<Timeline>> {
         self.conclude(u64::MAX);
         self.found
@@ -108,7 +106,7 @@ impl Timelines {
 
     fn woken(&mut self, mut window: Window) {
         let Some((moments, victims)) = self.wanted_as(&window).filter(|_| self.work > 0) else { return };
-        // Where the thread itself knew better when it was due, the first pass went by that.
+        // Where the thread itself knew better when it was due, the first pass used that.
         (window.waking.t0, window.waking.t1) = (moments.t0_ns.min(window.waking.t2), moments.t1_ns);
         window.t3 = window.t3.min(moments.t3_ns);
         let (machine, facts) = (&self.machine, &self.facts);
@@ -121,7 +119,6 @@ impl Timelines {
         self.pending.push(Pending { victims, window, t4, drawn, outs: Vec::new(), end });
     }
 
-    /// Which victims this wakeup is, and their moments.
     fn wanted_as(&mut self, window: &Window) -> Option<(Moments, Vec<usize>)> {
         let wanted = self.wanted.get_mut(&(window.tid, window.cpu, window.waking.t2))?;
         let exact = moments(window);
@@ -139,7 +136,7 @@ impl Timelines {
         let over: Vec<Pending> = over;
         for mut pending in over {
             self.draw_after(&mut pending);
-            // Until this moment nothing more happened than what the machine knows.
+            // Nothing else happened up to this moment.
             let known = if now == u64::MAX { self.machine.now } else { now };
             let timeline = self.draw(&pending, known.max(pending.window.t3));
             for n in pending.victims {
@@ -150,7 +147,7 @@ impl Timelines {
         }
     }
 
-    /// What came between the switch to the thread and its clock reading.
+    /// The time between the switch to the thread and its clock reading.
     fn draw_after(&mut self, pending: &mut Pending) {
         let Some(t4) = pending.t4 else { return };
         let (machine, facts) = (&self.machine, &self.facts);
@@ -192,7 +189,7 @@ impl Timelines {
         }
     }
 
-    /// The CPUs by how much they matter: the victim's, those it depended on, then by how busy they were.
+    /// CPUs by importance: the victim's, those it depended on, then by how busy they were.
     fn cpus(&self, window: &Window, (start, end): (u64, u64)) -> Vec<u32> {
         let path = window.waking.path.iter().map(|(_, cpu)| *cpu);
         let mut cpus = vec![window.cpu];
@@ -209,13 +206,13 @@ impl Timelines {
     }
 }
 
-/// Time shown before and after: 50 µs to 1 ms, a tenth of the delay in between.
+/// Time shown before and after: a tenth of the delay, 50 µs to 1 ms.
 fn margin(window: &Window) -> u64 {
     (window.t3.saturating_sub(window.waking.t0) / MARGIN_PART).clamp(LEAST_MARGIN, MOST_MARGIN)
 }
 
-/// The timelines of `victims`, which [`super::explain`] found in the same trace, in their order; `source` is that trace
-/// opened once more.
+/// `victims`: as [`super::explain`] found them in the same trace, which `source` reads again; the result is in their
+/// order.
 pub fn timelines(source: &mut dyn Source, victims: &[Victim], facts: Facts) -> Vec<Option<Timeline>> {
     let mut timelines = Timelines::new(victims, facts);
     while let Some(event) = source.next() {

@@ -1,4 +1,4 @@
-//! What became of the late thread.
+//! States of the late thread.
 
 use super::super::cpu::Doing;
 use super::super::machine::Machine;
@@ -6,7 +6,7 @@ use super::super::piece::pieces;
 use super::Pending;
 use punctual_model::{StateSpan, ThreadState};
 
-/// Times the thread may leave the CPU in one picture; it is a millisecond after T3 at most.
+/// Times the thread may leave the CPU in one picture, which ends a millisecond after T3 at most.
 pub(super) const OUTS: usize = 64;
 
 /// The thread's states from `start` to `end`, without holes.
@@ -29,7 +29,7 @@ pub(super) fn of(machine: &Machine, pending: &Pending, (start, end): (u64, u64))
     states
 }
 
-/// What it was before `at`, when it did not run: by how it left the CPU last.
+/// Its state before `at`, when it did not run: how it last left the CPU.
 fn out(pending: &Pending, at: u64) -> ThreadState {
     let last = pending.outs.iter().rev().find(|(t, _)| *t < at);
     if last.is_some_and(|(_, runnable)| *runnable) { ThreadState::Runnable } else { ThreadState::Sleeping }
@@ -49,7 +49,7 @@ fn push(states: &mut Vec<StateSpan>, start_ns: u64, end_ns: u64, state: ThreadSt
     }
 }
 
-/// When the thread had a CPU, interrupts on top of it included, by start; at most [`OUTS`] stretches.
+/// When the thread had a CPU, including interrupts on top of it, by start; at most [`OUTS`] stretches.
 fn running(machine: &Machine, tid: i32, (start, end): (u64, u64)) -> Vec<(u64, u64)> {
     let mut found: Vec<(u64, u64)> = Vec::new();
     for (_, cpu) in machine.cpus() {
@@ -69,7 +69,7 @@ fn running(machine: &Machine, tid: i32, (start, end): (u64, u64)) -> Vec<(u64, u
         }
     }
     found.sort_unstable();
-    // It cannot be on two CPUs; where the trace says so, the later wins no time twice.
+    // It cannot be on two CPUs; if the trace says so, no time counts twice.
     let mut at = start;
     found.retain_mut(|(from, to)| {
         *from = (*from).max(at);

@@ -1,9 +1,9 @@
-//! What holds of every timeline.
+//! Invariants of every timeline.
 #![allow(dead_code, reason = "every test file uses another part")]
 
 use punctual_model::{Lane, Span, SpanKind, Timeline, Victim};
 
-/// Panics where a timeline contradicts itself or its victim.
+/// Panics if a timeline contradicts itself or its victim.
 pub fn check(timeline: &Timeline, victim: &Victim) {
     let Timeline { start_ns, end_ns, moments, .. } = timeline;
     assert_eq!(Some(*moments), victim.moments);
