@@ -1,16 +1,15 @@
-//! A value read and a command run: what carrying out and undoing have in common.
+//! What applying and undoing have in common: reading a value, running a command.
 
 use crate::system::System;
 use punctual_model::Argv;
 use std::io;
 use std::path::Path;
 
-/// A value's file as text.
 pub(crate) fn text(sys: &dyn System, path: &Path) -> io::Result<String> {
     String::from_utf8(sys.read(path)?).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is no text"))
 }
 
-/// Runs a command; anything but exit code 0 is a failure.
+/// Anything but exit code 0 is a failure.
 pub(crate) fn execute(sys: &dyn System, argv: &Argv) -> Result<(), String> {
     let ran = sys.run(argv).map_err(|e| format!("{}: {e}", argv.line()))?;
     match ran.code {

@@ -1,4 +1,4 @@
-//! One change taken back.
+//! Undoes one change.
 
 use crate::act::text;
 use crate::change::Change;
@@ -14,10 +14,10 @@ use punctual_model::Back;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Rounds in which values that change each other are put back.
+/// Rounds in which values that change each other are restored.
 const ROUNDS: usize = 4;
 
-/// Takes one entry back and writes down that it is. A record that cannot be written is no failure: the entry stays open, and the next
+/// Undoes one entry and records that. A record that cannot be written is no failure: the entry stays open, and the next
 /// undo finds everything as before.
 pub(crate) fn put_back(journal: &mut Journal, id: u64) -> Outcome {
     let Some(entry) = journal.entries().iter().find(|entry| entry.id == id && entry.is_open()).cloned() else {
@@ -43,7 +43,7 @@ pub(crate) fn put_back(journal: &mut Journal, id: u64) -> Outcome {
     if let Change::Folder { path } = &entry.change
         && let Some(other) = journal.entries().iter().find(|other| is_inside(other, path) && other.id != id)
     {
-        // It goes with the last of them: so this stays open.
+        // The last of them removes the folder, so this stays open.
         return Outcome::Gone(format!("{}: stays while it holds {}", path.display(), other.change.subject()));
     }
     let outcome = match &entry.change {
@@ -58,7 +58,7 @@ pub(crate) fn put_back(journal: &mut Journal, id: u64) -> Outcome {
         _ => take_back(sys, &entry),
     };
     let outcome = outcome.unwrap_or_else(|e| Outcome::Failed(format!("{}: {e}", entry.change.subject())));
-    // What runs once more at the end is settled only then.
+    // A command that runs once more at the end is settled only then.
     let is_deferred = matches!(entry.change, Change::Command { back: Back::Again, .. });
     if outcome.is_settled() && !is_deferred {
         let _ = journal.state(id, State::Undone, &outcome.sentence());
@@ -66,7 +66,7 @@ pub(crate) fn put_back(journal: &mut Journal, id: u64) -> Outcome {
     outcome
 }
 
-/// A change, not yet undone, of what lies in a folder.
+/// A change inside a folder, not yet undone.
 fn is_inside(entry: &Entry, folder: &Path) -> bool {
     let (Change::File { path, .. } | Change::Folder { path }) = &entry.change else { return false };
     entry.is_open() && path != folder && path.starts_with(folder)
@@ -138,7 +138,7 @@ impl Value<'_> {
         self.beside.iter().any(|(path, old)| text(sys, path).is_ok_and(|now| now != *old))
     }
 
-    /// Writes it and those beside it until all read as before.
+    /// Writes it and its companions until all read as before.
     fn write(&self, sys: &dyn System) -> io::Result<()> {
         sys.write_value(self.path, self.form.back(self.old, self.new).as_bytes())?;
         for _ in 0..ROUNDS {
@@ -147,7 +147,7 @@ impl Value<'_> {
                 if text(sys, path)? != *old {
                     is_settled = false;
                     let form = Form::of(&path.to_string_lossy(), old);
-                    // One that refuses what it held may follow by itself; the next round tells.
+                    // One that refuses its old value may change with another; the next round shows.
                     let _ = sys.write_value(path, form.back(old, old).as_bytes());
                 }
             }
@@ -186,7 +186,8 @@ fn folder(sys: &dyn System, path: &Path) -> io::Result<Outcome> {
     }
 }
 
-/// Puts back what a write that failed may have done. The way back of a command that failed is not gone: only its files are put back.
+/// Undoes what a failed write may have done. If a command failed, only its files are restored, without running its
+/// inverse.
 pub(crate) fn give_up(journal: &mut Journal, id: u64) -> Outcome {
     let entry = journal.entries().iter().find(|entry| entry.id == id).cloned();
     let Some(Entry { change: Change::Command { argv, kept, draft, .. }, .. }) = entry else {

@@ -1,4 +1,4 @@
-//! One step carried out: read, written down, written, read back.
+//! Applies one step: read, record, write, read back.
 
 use crate::act::text;
 use crate::back;
@@ -15,49 +15,34 @@ use punctual_model::{Back, Command, Edit};
 use punctual_units::{CpuList, Scheduling};
 use std::path::{Path, PathBuf};
 
-/// What is to be done: a step with everything resolved.
+/// A step with everything resolved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Doing {
-    /// Write a value of the running kernel.
     Value {
-        /// Its file.
         path: PathBuf,
-        /// What to write.
         new: String,
     },
-    /// Change a file.
     Edit(Edit),
-    /// Make a folder.
     Folder(PathBuf),
-    /// Give a thread another policy or priority.
     Scheduling {
-        /// Its process.
         pid: u32,
-        /// Itself.
         tid: u32,
-        /// Wanted.
         new: Scheduling,
     },
-    /// Give a thread other CPUs.
     Affinity {
-        /// Its process.
         pid: u32,
-        /// Itself.
         tid: u32,
-        /// Wanted.
         new: CpuList,
     },
-    /// Run a command.
     Run {
-        /// Which, and how it is taken back.
         command: Command,
-        /// Does it outlast a reboot?
+        /// Does it persist across a reboot?
         lasting: bool,
     },
 }
 
 impl Doing {
-    /// As one would type it.
+    /// As typed in a shell.
     pub fn line(&self) -> String {
         match self {
             Doing::Value { path, new } => format!("echo {new} > {}", path.display()),
@@ -69,31 +54,27 @@ impl Doing {
         }
     }
 
-    /// Does the next step make no sense without it?
+    /// Does the next step require it?
     pub(crate) fn is_needed(&self) -> bool {
         matches!(self, Doing::Edit(_) | Doing::Folder(_) | Doing::Run { .. })
     }
 }
 
-/// What became of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Carried {
     /// It was so already.
     Already,
-    /// Done: the journal's entry.
+    /// The journal's entry.
     Done(u64),
-    /// Not done, and nothing is left of it but what the journal's entry, if any, says.
+    /// Not done, and nothing remains of it except what the journal's entry, if any, says.
     Refused(String),
 }
 
-/// Where a step belongs.
 pub(crate) struct Place<'a> {
     pub set: u64,
     pub rule: &'a str,
 }
 
-/// Carries out one step.
-///
 /// # Errors
 /// The journal cannot be written: nothing more may be done.
 pub(crate) fn carry(journal: &mut Journal, place: &Place, doing: &Doing) -> Result<Carried, JournalError> {
@@ -119,11 +100,11 @@ pub(crate) fn carry(journal: &mut Journal, place: &Place, doing: &Doing) -> Resu
     Ok(Carried::Done(entry))
 }
 
-/// A write that failed may have done something all the same; what undoing says of it decides.
+/// A failed write may have had an effect; the result of undoing it decides.
 fn give_up(journal: &mut Journal, entry: u64, why: &str) -> String {
     match back::give_up(journal, entry) {
         Outcome::AlreadyBack(_) | Outcome::PutBack(_) => {
-            // Where that cannot be written down, the entry stays open and undoing finds the old value.
+            // If that cannot be recorded, the entry stays open and undoing finds the old value.
             let _ = journal.state(entry, State::GaveUp, why);
             why.to_owned()
         }
@@ -131,7 +112,7 @@ fn give_up(journal: &mut Journal, entry: u64, why: &str) -> String {
     }
 }
 
-/// What a step would change; `None` where nothing is to do.
+/// What a step would change; `None` if nothing.
 ///
 /// # Errors
 /// Why it cannot be done, in words.
@@ -192,7 +173,7 @@ fn thread(sys: &dyn System, pid: u32, tid: u32) -> Result<Thread, String> {
         .ok_or_else(|| format!("thread {tid} has ended"))
 }
 
-/// Is a program of it, or of its way back, not installed? Then nothing of it is begun.
+/// Is a program that the command or its inverse needs not installed? Then nothing is begun.
 pub(crate) fn missing(sys: &dyn System, command: &Command) -> Option<String> {
     let back = if let Back::By(back) = &command.back { Some(back) } else { None };
     let mut programs = [Some(&command.argv), back].into_iter().flatten().filter_map(|argv| argv.0.first());
@@ -213,7 +194,7 @@ fn run(sys: &dyn System, command: &Command, lasting: bool) -> Result<Change, Str
     Ok(Change::Command { argv: argv.clone(), back: back.clone(), kept, draft: draft.clone(), lasting })
 }
 
-/// Files as they are; one that cannot be read is left out.
+/// Current contents; files that cannot be read are left out.
 pub(crate) fn now<'p>(sys: &dyn System, paths: impl Iterator<Item = &'p PathBuf>) -> Vec<(PathBuf, Option<Kept>)> {
     paths.filter_map(|path| Some((path.clone(), files::kept(sys, path).ok()?))).collect()
 }

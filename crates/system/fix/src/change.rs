@@ -1,4 +1,4 @@
-//! One change with what was before, as the journal keeps it.
+//! One change with the old state, as the journal stores it.
 
 use crate::form::Form;
 use crate::system::Attributes;
@@ -13,39 +13,34 @@ use std::path::PathBuf;
 /// A file as it was or is to be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kept {
-    /// Its content: base64.
+    /// Base64.
     content: String,
-    /// Owner, permissions, time.
     pub attributes: Attributes,
 }
 
 impl Kept {
-    /// From its content.
     pub fn new(content: &[u8], attributes: Attributes) -> Kept {
         Kept { content: STANDARD.encode(content), attributes }
     }
 
-    /// Its content; nothing where the journal's checksum was right and its content nonsense.
+    /// `None` if the content is no valid base64.
     pub fn bytes(&self) -> Option<Vec<u8>> {
         STANDARD.decode(&self.content).ok()
     }
 
-    /// Byte for byte the same, whoever owns it?
+    /// Compares the content only.
     pub fn is_same_as(&self, other: &Kept) -> bool {
         self.content == other.content
     }
 }
 
-/// A thread beyond doubt: numbers are used again.
+/// Identifies a thread even if its number is reused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Thread {
-    /// Its process.
     pub pid: u32,
-    /// Itself.
     pub tid: u32,
-    /// When it started, clock ticks since boot: field 22 of /proc/PID/task/TID/stat.
+    /// Clock ticks since boot: field 22 of /proc/PID/task/TID/stat.
     pub start_ticks: u64,
-    /// Its name then.
     pub name: String,
 }
 
@@ -53,73 +48,56 @@ pub struct Thread {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "change", rename_all = "kebab-case")]
 pub enum Change {
-    /// A value of the running kernel.
     Value {
-        /// Its file.
         path: PathBuf,
         /// As it read before.
         old: String,
         /// As it is written.
         new: String,
-        /// What both are compared by.
+        /// How both are compared.
         form: Form,
         /// Values that the kernel changes together with it, as they read before.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         beside: Vec<(PathBuf, String)>,
     },
-    /// A file.
     File {
-        /// Where.
         path: PathBuf,
-        /// `None`: there was none.
+        /// `None`: it did not exist.
         old: Option<Kept>,
         /// `None`: it is removed.
         new: Option<Kept>,
     },
-    /// A folder that is made.
     Folder {
-        /// Where.
         path: PathBuf,
     },
-    /// Policy and priority of a thread.
     Scheduling {
-        /// Which.
         thread: Thread,
-        /// Before.
         old: Scheduling,
         /// SCHED_FLAG_RESET_ON_FORK, before and after.
         reset_on_fork: bool,
-        /// After.
         new: Scheduling,
     },
-    /// The CPUs of a thread.
     Affinity {
-        /// Which.
         thread: Thread,
-        /// Before.
         old: CpuList,
-        /// After.
         new: CpuList,
     },
-    /// A command.
     Command {
-        /// What is run.
         argv: Argv,
-        /// How it is taken back.
         back: Back,
         /// Files that it writes, as they were.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         kept: Vec<(PathBuf, Option<Kept>)>,
-        /// One of them that it makes under another name.
+        /// One of them, if the command writes it under another name first.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         draft: Option<Draft>,
-        /// Does it outlast a reboot?
+        /// Does it persist across a reboot?
         lasting: bool,
     },
 }
 
 impl Change {
-    /// Is it gone by itself after a reboot?
+    /// Is it gone automatically after a reboot?
     pub fn is_of_one_boot(&self) -> bool {
         match self {
             Change::Value { .. } | Change::Scheduling { .. } | Change::Affinity { .. } => true,
@@ -129,7 +107,7 @@ impl Change {
         }
     }
 
-    /// What it is about: a path, a thread, a command.
+    /// A path, a thread, a command.
     pub fn subject(&self) -> String {
         match self {
             Change::Value { path, .. } | Change::File { path, .. } | Change::Folder { path } => {

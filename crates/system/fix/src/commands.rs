@@ -1,4 +1,4 @@
-//! Commands taken back: by the way each has, and the files they wrote.
+//! Undoes commands: by their inverse, and by the files they wrote.
 
 use crate::act::execute;
 use crate::change::{Change, Kept};
@@ -10,17 +10,17 @@ use punctual_model::{Argv, Back, Draft};
 use std::io;
 use std::path::PathBuf;
 
-/// Whose are the files that a command wrote?
+/// Who wrote the files of a command last?
 pub(crate) enum Whose {
-    /// As it left them, when this undo or one that was cut off began: they go back byte for byte.
+    /// As the command left them when this undo, or one that was cut off, began: restored byte for byte.
     Ours,
-    /// Others wrote to them, too: only what the way back takes out.
+    /// Others wrote to them, too: only what the inverse removes.
     Shared,
-    /// What it wrote there was replaced: the way back would take another's value away.
+    /// What the command wrote was replaced: the inverse would remove another program's value.
     Theirs(PathBuf, String),
 }
 
-/// For a command with a way of its own: whose its files are, written down before that way changes them.
+/// For a command with an inverse: records who wrote its files last, before the inverse changes them.
 pub(crate) fn before_a_command(
     journal: &mut Journal,
     entry: &Entry,
@@ -31,7 +31,7 @@ pub(crate) fn before_a_command(
     }
     let mut whose = Whose::Ours;
     for (path, old) in kept {
-        // Cut off before its results were written down: what stands there is its own.
+        // Cut off before its results were recorded: the current content is its own.
         let Some((_, after)) = entry.after.iter().find(|(other, _)| other == path) else { continue };
         let now = files::kept(journal.sys, path)?;
         if is_same(now.as_ref(), after.as_ref()) {
@@ -51,8 +51,8 @@ pub(crate) fn before_a_command(
     Ok(whose)
 }
 
-/// A line `name=value` that has another value than the command gave it, and than before. One without a value is used up: GRUB empties
-/// next_entry.
+/// A line `name=value` that has another value than the command gave it, and than before. One without a value is used
+/// up: GRUB empties next_entry.
 fn replaced(old: &str, after: &str, now: &str) -> Option<String> {
     let lines = |text: &str| text.lines().map(str::to_owned).collect::<std::collections::BTreeSet<String>>();
     let (old, now) = (lines(old), lines(now));
@@ -63,7 +63,7 @@ fn replaced(old: &str, after: &str, now: &str) -> Option<String> {
     })
 }
 
-/// The command's own way back, then the files both wrote.
+/// Runs the command's inverse, then restores the files that both wrote.
 pub(crate) fn back_by_command(
     sys: &dyn System,
     entry: u64,
@@ -94,7 +94,7 @@ pub(crate) fn back_by_command(
     Ok(Outcome::PutBack(format!("{}{shared}", back.line())))
 }
 
-/// What has no way back of its own: the files it wrote.
+/// Restores the files of a command without an inverse.
 pub(crate) fn command(
     sys: &dyn System,
     entry: &Entry,
@@ -104,7 +104,7 @@ pub(crate) fn command(
     for (path, old) in kept {
         let after = entry.after.iter().find(|(other, _)| other == path).map(|(_, kept)| kept.as_ref());
         let now = files::kept(sys, path)?;
-        // Cut off before its results were written down: what stands there is its own.
+        // Cut off before its results were recorded: the current content is its own.
         let new = after.unwrap_or(now.as_ref());
         files::remove_aside(sys, path, entry.id)?;
         let outcome = file(sys, (path, entry.id), old.as_ref(), new)?;
@@ -121,7 +121,7 @@ pub(crate) fn command(
     })
 }
 
-/// Must the command run again after all edits are undone? Not where every file it wrote is byte for byte as before.
+/// Must the command run again after all edits are undone? Not if every file it wrote is byte for byte as before.
 pub(crate) fn runs_again(sys: &dyn System, entry: &Entry) -> Option<(Argv, Option<Draft>)> {
     let Change::Command { argv, back: Back::Again, kept, draft, .. } = &entry.change else { return None };
     let is_back = |(path, old): &(PathBuf, Option<Kept>)| {

@@ -1,4 +1,4 @@
-//! What is there, what was written and what was before, compared: what is ours goes back.
+//! Compares the current, written and old state: only our own changes are undone.
 
 use crate::change::Kept;
 use crate::files;
@@ -6,28 +6,24 @@ use crate::system::System;
 use std::io;
 use std::path::Path;
 
-/// What became of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It is as before.
     PutBack(String),
     /// It was as before already.
     AlreadyBack(String),
-    /// There is nothing left to put back: the reboot took it, the thread ended, the file is gone.
+    /// Nothing remains to undo: the change is gone with the reboot, the thread, or the file.
     Gone(String),
-    /// Somebody else changed it since: left as it is.
     Refused {
-        /// What stands there.
         why: String,
         /// Lines that differ between what we wrote and what is there.
         diff: String,
     },
-    /// It could not be done; a later undo tries again.
+    /// A later undo tries again.
     Failed(String),
 }
 
 impl Outcome {
-    /// In words.
     pub fn sentence(&self) -> String {
         match self {
             Outcome::PutBack(what) | Outcome::AlreadyBack(what) | Outcome::Gone(what) | Outcome::Failed(what) => {
@@ -37,13 +33,12 @@ impl Outcome {
         }
     }
 
-    /// Is nothing left to do?
     pub fn is_settled(&self) -> bool {
         !matches!(self, Outcome::Refused { .. } | Outcome::Failed(_))
     }
 }
 
-/// The comparison of three.
+/// Compares current, written and old state.
 pub(crate) fn three(
     subject: &str,
     (now, new, old): (String, String, String),
@@ -100,7 +95,7 @@ pub(crate) fn file(
     Ok(Outcome::PutBack(format!("{shown}: {what}")))
 }
 
-/// Same bytes; mode, owner and time perhaps ours.
+/// Same bytes; mode, owner and time may be ours.
 pub(crate) fn same_attributes(sys: &dyn System, path: &Path, now: Option<&Kept>, old: Option<&Kept>) -> io::Result<()> {
     match (now, old) {
         (Some(now), Some(old)) if now.attributes != old.attributes => sys.set_attributes(path, &old.attributes),

@@ -1,12 +1,12 @@
-//! Programs known to write the same values as we do.
+//! Programs known to write the same values.
 
 use crate::system::System;
 use std::path::Path;
 
 /// A program's name as /proc/PID/comm has it (15 characters), and what it writes: parts of paths.
 ///
-/// tuned (its plugins cpu, sysctl, sysfs, scheduler, vm), irqbalance(1), power-profiles-daemon (its drivers), TLP, auto-cpufreq,
-/// cpufreqd, laptop-mode-tools, thermald, ksmtuned, stalld.
+/// tuned (its plugins cpu, sysctl, sysfs, scheduler, vm), irqbalance(1), power-profiles-daemon (its drivers), TLP,
+/// auto-cpufreq, cpufreqd, laptop-mode-tools, thermald, ksmtuned, stalld.
 const KNOWN: &[(&str, &[&str])] = &[
     (
         "tuned",
@@ -34,7 +34,7 @@ const KNOWN: &[(&str, &[&str])] = &[
     ("rtirq", &["thread"]),
 ];
 
-/// Which programs that run here are known to write this: `tuned (pid 412)`.
+/// Running programs that are known to write this: `tuned (pid 412)`.
 pub fn writers(sys: &dyn System, subject: &str) -> Vec<String> {
     let known = |name: &str| {
         KNOWN.iter().any(|(known, paths)| *known == name && paths.iter().any(|part| subject.contains(part)))

@@ -1,4 +1,4 @@
-//! A command that makes a file under another name: only a whole one takes the old one's place.
+//! Commands that write a file under another name: only a complete draft replaces the file.
 
 use crate::act::execute;
 use crate::change::Kept;
@@ -7,10 +7,10 @@ use crate::system::{System, is_absent};
 use punctual_model::{Argv, Draft};
 use std::io;
 
-/// Runs a command; where it makes a draft, that is checked and becomes the file. Done twice it is the same as once.
+/// Runs a command; its draft, if any, is checked and becomes the file. Idempotent.
 ///
 /// # Errors
-/// In words; then the file is as it was.
+/// In words; the file is unchanged.
 pub(crate) fn run(sys: &dyn System, argv: &Argv, draft: Option<&Draft>, entry: u64) -> Result<(), String> {
     let Some(draft) = draft else { return execute(sys, argv) };
     let failed = |e: io::Error| format!("{}: {e}", draft.draft.display());
@@ -43,7 +43,7 @@ fn check(sys: &dyn System, draft: &Draft) -> Result<(), String> {
     }
 }
 
-/// The draft's content with the mode and owner of the file it replaces.
+/// Gives the draft's content the mode and owner of the file it replaces.
 fn take(sys: &dyn System, draft: &Draft, entry: u64) -> Result<(), String> {
     let failed = |e: io::Error| format!("{}: {e}", draft.path.display());
     let made = files::kept(sys, &draft.draft).map_err(|e| format!("{}: {e}", draft.draft.display()))?;

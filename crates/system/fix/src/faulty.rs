@@ -7,16 +7,16 @@ use std::cell::Cell;
 use std::io;
 use std::path::Path;
 
-/// How it fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// This operation alone, with this errno (EIO: 5, ENOSPC: 28). Of what it was to write to a file half is there.
+    /// Only this operation fails, with this errno (EIO: 5, ENOSPC: 28). Half of a file's content is written.
     Error(i32),
-    /// The process is gone: this operation is done half or not at all, and none after it.
+    /// The process is gone: this operation is half done or not at all, and none after it.
     Killed,
 }
 
-/// Another system, of which one operation that changes something fails. Reads are not counted, but fail once the process is gone.
+/// Wraps another system; one operation that changes something fails. Reads are not counted, but fail once the process
+/// is gone.
 pub struct Faulty<'s> {
     below: &'s dyn System,
     at: u64,
@@ -44,7 +44,6 @@ impl<'s> Faulty<'s> {
         if self.is_dead.get() { Err(Faulty::gone()) } else { read() }
     }
 
-    /// Does it, or half of it where it fails here.
     fn change<T>(&self, whole: impl FnOnce() -> io::Result<T>, half: impl FnOnce()) -> io::Result<T> {
         if self.is_dead.get() {
             return Err(Faulty::gone());
@@ -83,7 +82,7 @@ impl System for Faulty<'_> {
 
     fn write_value(&self, path: &Path, value: &[u8]) -> io::Result<()> {
         let is_done = self.fault == Fault::Killed && self.at % 2 == 1;
-        // Whole or not at all.
+        // All or nothing.
         self.change(
             || self.below.write_value(path, value),
             || drop(is_done.then(|| self.below.write_value(path, value))),

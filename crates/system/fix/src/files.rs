@@ -1,4 +1,4 @@
-//! Files replaced whole: written aside in the same folder, synced, renamed, their folder synced.
+//! Atomic file replacement: written aside in the same folder, synced, renamed, the folder synced.
 
 use crate::change::Kept;
 use crate::system::{Attributes, Kind, System, is_absent};
@@ -6,8 +6,8 @@ use punctual_model::Edit;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The file at a path; `None` where there is none. Links, files with several names and everything else are refused: what is
-/// written would land elsewhere, or be missing there.
+/// The file at a path; `None` if there is none. Links, files with several names and everything else are refused: the
+/// content would be written elsewhere, or not be seen there.
 pub(crate) fn kept(sys: &dyn System, path: &Path) -> io::Result<Option<Kept>> {
     let refused = |what: String| Err(io::Error::new(io::ErrorKind::InvalidInput, what));
     match sys.look(path) {
@@ -23,7 +23,6 @@ pub(crate) fn kept(sys: &dyn System, path: &Path) -> io::Result<Option<Kept>> {
     }
 }
 
-/// What an edit makes of a file.
 pub(crate) fn edited(sys: &dyn System, edit: &Edit, old: Option<&Kept>) -> Option<Kept> {
     let fresh = Attributes { mode: 0o644, uid: sys.user(), gid: 0, modified: None, extended: Vec::new() };
     let mut attributes = old.map_or(fresh, |old| old.attributes.clone());
@@ -46,7 +45,7 @@ pub(crate) fn check_folders(sys: &dyn System, path: &Path) -> io::Result<()> {
         };
         let is_ours = attributes.uid == 0 || attributes.uid == sys.user();
         let is_open = attributes.mode & 0o022 != 0 && attributes.mode & 0o1000 == 0;
-        // A link is as safe as the folder it lies in.
+        // A link is as safe as the folder it is in.
         let is_safe = matches!(kind, Kind::Link(_)) || (kind == Kind::Folder && is_ours && !is_open);
         if !is_safe {
             return Err(io::Error::new(
@@ -72,7 +71,7 @@ pub(crate) fn remove_aside(sys: &dyn System, path: &Path, entry: u64) -> io::Res
     }
 }
 
-/// Makes the file at a path this one, or takes it away.
+/// Replaces the file at a path, or removes it.
 pub(crate) fn put(sys: &dyn System, path: &Path, wanted: Option<&Kept>, entry: u64) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("/"));
     remove_aside(sys, path, entry)?;
@@ -96,7 +95,7 @@ pub(crate) fn put(sys: &dyn System, path: &Path, wanted: Option<&Kept>, entry: u
     made.and_then(|()| sys.sync_folder(folder))
 }
 
-/// Lines taken away and added, between the same first and last lines.
+/// Lines removed and added, between the common first and last lines.
 pub fn diff(old: &[u8], new: &[u8]) -> String {
     let (old, new) = (String::from_utf8_lossy(old), String::from_utf8_lossy(new));
     let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());

@@ -1,4 +1,4 @@
-//! A plan carried out: rule by rule, looked at again afterwards, and rolled back where it brought nothing.
+//! Applies a plan: rule by rule, judged again afterwards, and rolled back if nothing improved.
 
 use crate::carry::{self, Carried, Doing, Place};
 use crate::daemons;
@@ -10,52 +10,45 @@ use punctual_model::State;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// How a plan is carried out.
 #[derive(Clone, Debug, Default)]
 pub struct FixOptions {
-    /// Undone by itself after so many seconds unless confirmed.
+    /// Undone automatically after so many seconds unless confirmed.
     pub confirm_within_s: Option<u64>,
-    /// Seconds after which what was written is looked at again; 0: not.
+    /// Seconds after which written values are read again; 0: never.
     pub look_again_s: u64,
-    /// RT throttling and the fair server may go without a watchdog.
+    /// RT throttling and the fair server may be switched off without a watchdog.
     pub i_know: bool,
 }
 
-/// What came of one rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleDone {
-    /// The rule.
     pub rule: String,
-    /// Before.
     pub before: State,
-    /// After; `None` where nothing was tried, or the rule is none of the audit's.
+    /// `None` if nothing was tried, or the rule is not of the audit.
     pub after: Option<State>,
-    /// What the audit says now.
     pub summary: String,
     /// Changes that stay.
     pub changes: Vec<String>,
     /// Steps that were not done, and why.
     pub refused: Vec<String>,
-    /// Changes that were taken back because they brought nothing, or because one they needed failed.
+    /// Changes undone because nothing improved, or because one they needed failed.
     pub rolled_back: Vec<String>,
 }
 
-/// What came of all.
 #[derive(Clone, Debug, Default)]
 pub struct Fixed {
-    /// The set's number in the journal; `None` where nothing had to be changed.
+    /// The set's number in the journal; `None` if nothing had to be changed.
     pub set: Option<u64>,
-    /// Rule by rule.
     pub rules: Vec<RuleDone>,
-    /// Values that somebody else changed back at once, and who is known to.
+    /// Values that another program changed back at once, and programs known to do so.
     pub reverted: Vec<String>,
-    /// The journal failed: what was done of the rule then under way is rolled back as far as that can be.
+    /// The journal failed: the current rule's changes are rolled back as far as possible.
     pub failed: Option<String>,
-    /// What of the journal could not be read.
+    /// Unreadable parts of the journal.
     pub dropped: Vec<String>,
 }
 
-/// What is asked of the caller meanwhile.
+/// Callbacks.
 pub struct Asked<'a> {
     /// Judges one rule again: its state and sentence.
     pub judge: &'a dyn Fn(&str) -> Option<(State, String)>,
@@ -63,8 +56,6 @@ pub struct Asked<'a> {
     pub guard: &'a dyn Fn(u64) -> Result<(), String>,
 }
 
-/// Carries a plan out.
-///
 /// # Errors
 /// The journal cannot be opened, or the timer not started: nothing was changed.
 pub fn fix(journal: &mut Journal, plan: &Plan, options: &FixOptions, asked: &Asked) -> Result<Fixed, JournalError> {
@@ -132,7 +123,7 @@ pub(crate) fn one(
     let now = (asked.judge)(&rule.rule);
     let last = match stands(journal, set, rule, &mut done, is_whole, now.as_ref()) {
         true => now,
-        // Once more only where something was taken back: judging reads hundreds of files for some rules.
+        // Judged again only if something was undone: for some rules judging reads hundreds of files.
         false => (asked.judge)(&rule.rule),
     };
     if let Some((state, summary)) = last {
@@ -141,7 +132,7 @@ pub(crate) fn one(
     Ok(done)
 }
 
-/// Takes back what was done in part or brought nothing, as `now` judges it; `false` where it did.
+/// Undoes what was partly done or improved nothing, as `now` judges it; `false` then.
 fn stands(
     journal: &mut Journal,
     set: u64,
@@ -151,7 +142,7 @@ fn stands(
     now: Option<&(State, String)>,
 ) -> bool {
     let is_own = |e: &&Entry| e.set == set && e.rule == rule.rule && e.is_open();
-    // Runtime steps must show in the finding; what is only for the next boot cannot.
+    // Runtime steps must show in the finding; changes for the next boot cannot.
     let is_better = !rule.is_judged || now.is_some_and(|now| is_better((rule.state, &rule.summary), now));
     if journal.entries().iter().any(|e| is_own(&e)) && (!is_whole || !is_better) {
         let back = put_back(journal, |entry| entry.set == set && entry.rule == rule.rule);
@@ -168,7 +159,7 @@ fn stands(
     true
 }
 
-/// Why a rule's steps must not be made: they take the last protection away.
+/// Why a rule's steps must not be made: they remove the last protection.
 fn unprotected(journal: &Journal, rule: &RulePlan, options: &FixOptions) -> Option<String> {
     let is_safe = options.i_know || !rule.steps.iter().any(watchdog::removes_protection);
     let why =
@@ -176,7 +167,7 @@ fn unprotected(journal: &Journal, rule: &RulePlan, options: &FixOptions) -> Opti
     (!is_safe && watchdog::armed(journal.sys).is_none()).then(|| why.to_owned())
 }
 
-/// Every step; `false` where one failed that others need.
+/// Every step; `false` if one failed that others need.
 fn carry_all(journal: &mut Journal, set: u64, rule: &RulePlan, done: &mut RuleDone) -> Result<bool, JournalError> {
     let place = Place { set, rule: &rule.rule };
     for step in &rule.steps {
@@ -190,7 +181,7 @@ fn carry_all(journal: &mut Journal, set: u64, rule: &RulePlan, done: &mut RuleDo
     Ok(true)
 }
 
-/// Did the finding get better, or at least another one? What cannot be judged any more is not better.
+/// Did the finding improve, or at least change? What can no longer be judged is no improvement.
 fn is_better((before, summary): (State, &str), (after, now): &(State, String)) -> bool {
     match (before, after) {
         (_, State::Pass | State::Info) => true,
@@ -201,7 +192,7 @@ fn is_better((before, summary): (State, &str), (after, now): &(State, String)) -
     }
 }
 
-/// Values that read otherwise by now: somebody else writes them, too.
+/// Values that now read otherwise: another program writes them, too.
 fn look_again(journal: &mut Journal, set: u64, seconds: u64) -> Vec<String> {
     let open = |journal: &Journal| {
         journal.entries().iter().filter(|e| e.set == set && e.is_open()).cloned().collect::<Vec<_>>()
@@ -225,7 +216,7 @@ fn look_again(journal: &mut Journal, set: u64, seconds: u64) -> Vec<String> {
     latest.into_values().collect()
 }
 
-/// The journal of a machine, for a fix: what an earlier one left half done is taken back first.
+/// Opens the journal for a fix; first undoes what an earlier one left half done.
 ///
 /// # Errors
 /// The journal cannot be made or used.

@@ -3,30 +3,30 @@
 use punctual_units::{CpuId, CpuList};
 use serde::{Deserialize, Serialize};
 
-/// What two texts are compared by.
+/// How two texts are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Form {
-    /// Its words.
+    /// By words.
     Text,
     /// A list of CPUs: `0-3,8`.
     Cpus,
     /// A hexadecimal mask of CPUs: `f`, `1,00000001`.
     Mask,
-    /// All choices, the one in force in brackets or parentheses: `always [madvise] never`.
+    /// All choices, the active one in brackets or parentheses: `always [madvise] never`.
     Marked,
-    /// Several numbers, of which only the first is meant: kernel.printk.
+    /// Several numbers, only the first of which matters: kernel.printk.
     First,
-    /// Words with or without `NO_` before them, of which one is switched: sched/features.
+    /// Words with or without `NO_`, one of which is switched: sched/features.
     Toggle,
-    /// Names; one is added by `+name` and taken away by `-name`: cgroup.subtree_control.
+    /// Names; `+name` adds one and `-name` removes it: cgroup.subtree_control.
     Signed,
     /// `Y` and `N`, or `1` and `0`: parameters of modules.
     Switch,
 }
 
 impl Form {
-    /// By the path, and by what stands there now.
+    /// By the path and the current content.
     pub fn of(path: &str, now: &str) -> Form {
         let name = path.rsplit('/').next().unwrap_or(path);
         match name {
@@ -42,7 +42,7 @@ impl Form {
         }
     }
 
-    /// What a text comes to. `wanted` says which of several is meant.
+    /// The value in a text. `wanted` says which of several is meant.
     pub fn value(self, text: &str, wanted: &str) -> String {
         let text = text.trim();
         let words = || text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -70,12 +70,11 @@ impl Form {
         }
     }
 
-    /// Do both come to the same?
     pub fn same(self, one: &str, other: &str, wanted: &str) -> bool {
         self.value(one, wanted) == self.value(other, wanted)
     }
 
-    /// What to write so that the file reads as before. A write of nothing does nothing, so that is a line's end.
+    /// What to write so that the file reads as before. An empty write has no effect, so that is a newline.
     pub fn back(self, old: &str, wanted: &str) -> String {
         match self {
             Form::Marked | Form::Toggle | Form::Signed => self.value(old, wanted) + "\n",
@@ -85,7 +84,6 @@ impl Form {
     }
 }
 
-/// The word in brackets or parentheses.
 fn marked(text: &str) -> Option<&str> {
     let strip =
         |word: &'_ str, open, close| word.strip_prefix(open).and_then(|w: &str| w.strip_suffix(close)).map(str::len);

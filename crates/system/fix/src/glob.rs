@@ -3,10 +3,10 @@
 use crate::system::System;
 use std::path::{Path, PathBuf};
 
-/// Most paths one pattern stands for: every idle state of 1,000 CPUs.
+/// Paths per pattern: every idle state of 1,000 CPUs.
 const MOST: usize = 16 << 10;
 
-/// Every path that is there, sorted by name as a shell does; a pattern without `*` stands for itself, whether it is there or not.
+/// Existing paths, sorted by name as in a shell; a pattern without `*` stands for itself, existing or not.
 pub fn expand(sys: &dyn System, pattern: &str) -> Vec<PathBuf> {
     let mut found = vec![PathBuf::from("/")];
     for part in pattern.split('/').filter(|part| !part.is_empty()) {
@@ -30,7 +30,7 @@ fn is_there(sys: &dyn System, path: &Path) -> bool {
     sys.look(path).is_ok()
 }
 
-/// Does a name fit a pattern? A hidden name wants its dot.
+/// As in a shell, a hidden name wants its dot.
 pub(crate) fn fits(pattern: &str, name: &str) -> bool {
     if name.starts_with('.') && !pattern.starts_with('.') {
         return false;

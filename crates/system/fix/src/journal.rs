@@ -1,4 +1,5 @@
-//! What was changed, on disk before it is: `/var/lib/punctual/changes/journal`, lines of checksum and JSON, only appended.
+//! Every change, on disk before it is made: `/var/lib/punctual/changes/journal`, append-only lines of checksum and
+//! JSON.
 
 use crate::change::{Change, Kept};
 use crate::system::{Kind, Lock, System, is_absent};
@@ -7,33 +8,29 @@ use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Where it is on a machine.
 pub const FOLDER: &str = "/var/lib/punctual/changes";
 const NAME: &str = "journal";
-/// Beyond this it is begun anew once nothing in it is open, bytes.
+/// Above this size, bytes, it is begun anew once nothing in it is open.
 const LARGE: u64 = 1 << 20;
 
 /// The journal cannot be used: then nothing may be changed.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot use the journal of changes {}: {source}", path.display())]
 pub struct JournalError {
-    /// The file or folder.
     pub path: PathBuf,
-    /// Why.
     pub source: io::Error,
 }
 
-/// How far an entry got.
+/// Progress of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
-    /// Written down; perhaps also done.
+    /// Recorded; perhaps also done.
     Planned,
-    /// Done.
     Written,
     /// Done, and it reads as it should.
     Verified,
-    /// Being put back.
+    /// Being undone.
     Undoing,
     /// As before, or gone with its boot.
     Undone,
@@ -41,18 +38,17 @@ pub enum State {
     GaveUp,
 }
 
-/// One line of the journal.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "record", rename_all = "kebab-case")]
 enum Record {
-    /// Several changes that belong together begin.
+    /// A set of changes that belong together begins.
     Begun {
         set: u64,
         boot: String,
         owner: Option<Owner>,
         confirm_by_s: Option<u64>,
     },
-    /// Their deadline is another one.
+    /// The set has a new deadline.
     Deadline {
         set: u64,
         confirm_by_s: u64,
@@ -85,27 +81,20 @@ enum Record {
     },
 }
 
-/// One change, and what became of it.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// Its number; they rise.
     pub id: u64,
-    /// The set it was made in.
     pub set: u64,
-    /// The rule it was made for.
     pub rule: String,
-    /// The boot it was made in.
     pub boot: String,
-    /// What.
     pub change: Change,
-    /// How far it got.
     pub state: State,
     /// Files a command wrote, as it left them.
     pub after: Vec<(PathBuf, Option<Kept>)>,
 }
 
 impl Entry {
-    /// Is there, or may there be, something to put back?
+    /// Is there, or may there be, something to undo?
     pub fn is_open(&self) -> bool {
         !matches!(self.state, State::Undone | State::GaveUp)
     }
@@ -114,26 +103,22 @@ impl Entry {
 /// Changes that were made together.
 #[derive(Clone, Debug)]
 pub struct Set {
-    /// Its number.
     pub id: u64,
-    /// The boot it was made in.
     pub boot: String,
-    /// The process that made it, where that could be told.
+    /// The process that made it, if known.
     pub owner: Option<Owner>,
-    /// Was it finished?
     pub is_ended: bool,
-    /// Seconds since boot at which it is undone unless confirmed; `None` once it is, or where nothing has to be.
+    /// Seconds since boot at which it is undone unless confirmed; `None` if confirmed, or if no confirmation is needed.
     pub confirm_by_s: Option<u64>,
 }
 
 /// The journal, held by one process at a time.
 pub struct Journal<'s> {
-    /// What it writes to.
     pub sys: &'s dyn System,
     folder: PathBuf,
     entries: Vec<Entry>,
     sets: Vec<Set>,
-    /// Bytes that are whole records.
+    /// Bytes of complete records.
     length: u64,
     is_torn: bool,
     dropped: Vec<String>,
@@ -141,7 +126,7 @@ pub struct Journal<'s> {
 }
 
 impl<'s> Journal<'s> {
-    /// Opens it, and makes it where it is not there.
+    /// Opens or creates it.
     ///
     /// # Errors
     /// It cannot be made, read or locked, or the folder is not this user's alone.
@@ -151,7 +136,7 @@ impl<'s> Journal<'s> {
         Journal::existing(sys, folder)?.ok_or_else(|| failed(io::ErrorKind::NotFound.into()))
     }
 
-    /// Opens it where it is there.
+    /// `None` if it does not exist.
     ///
     /// # Errors
     /// As [`Journal::open`].
@@ -159,7 +144,7 @@ impl<'s> Journal<'s> {
         Journal::at(sys, folder, true)
     }
 
-    /// Opens it where it is there and no other process has it.
+    /// Opens it if it exists and no other process holds it.
     pub(crate) fn if_free(sys: &'s dyn System, folder: &Path) -> Result<Option<Journal<'s>>, JournalError> {
         match Journal::at(sys, folder, false) {
             Err(e) if e.source.kind() == io::ErrorKind::WouldBlock => Ok(None),
@@ -173,7 +158,7 @@ impl<'s> Journal<'s> {
             Err(e) if is_absent(&e) => return Ok(None),
             Err(e) => return Err(failed(e)),
             Ok((Kind::Folder, a)) if a.uid == sys.user() && a.mode & 0o022 == 0 => {}
-            // Another user's could ask for anything.
+            // Another user's journal could request anything.
             Ok(_) => return Err(failed(io::Error::other("it is not this user's alone"))),
         }
         let lock = sys.lock(folder, wait).map_err(failed)?;
@@ -199,22 +184,21 @@ impl<'s> Journal<'s> {
         self.folder.join(NAME)
     }
 
-    /// All entries, in the order they were made.
+    /// In the order they were made.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
-    /// All sets, in the order they were begun.
+    /// In the order they were begun.
     pub fn sets(&self) -> &[Set] {
         &self.sets
     }
 
-    /// What of it could not be read, in words.
+    /// Unreadable parts, in words.
     pub fn dropped(&self) -> &[String] {
         &self.dropped
     }
 
-    /// Its folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
@@ -263,7 +247,7 @@ impl<'s> Journal<'s> {
         }
     }
 
-    /// Appends a record, synced; only then is it in force.
+    /// Appends a record and syncs it; only then does it take effect.
     fn add(&mut self, record: Record) -> Result<(), JournalError> {
         let path = self.path();
         let failed = |source| JournalError { path: path.clone(), source };
@@ -275,7 +259,7 @@ impl<'s> Journal<'s> {
         }
         let is_new = self.length == 0;
         if let Err(e) = self.sys.append(&path, line.as_bytes()) {
-            // Half of it may be there.
+            // A part of it may be there.
             self.is_torn = true;
             return Err(failed(e));
         }
@@ -287,7 +271,7 @@ impl<'s> Journal<'s> {
         Ok(())
     }
 
-    /// Begins a set of changes, and tells its number.
+    /// Begins a set of changes; returns its number.
     pub(crate) fn begin(&mut self, confirm_within_s: Option<u64>) -> Result<u64, JournalError> {
         self.renew()?;
         let boot = self.boot()?;
@@ -297,7 +281,7 @@ impl<'s> Journal<'s> {
         Ok(set)
     }
 
-    /// Gives a set that is to be confirmed another so many seconds.
+    /// Extends the deadline of a set to be confirmed by so many seconds.
     pub(crate) fn extend(&mut self, set: u64, seconds: u64) -> Result<(), JournalError> {
         let confirm_by_s = self.sys.boottime_s().saturating_add(seconds);
         self.add(Record::Deadline { set, confirm_by_s })
@@ -307,7 +291,7 @@ impl<'s> Journal<'s> {
         self.add(Record::Ended { set })
     }
 
-    /// Confirms every set that waits for it; how many that were.
+    /// Confirms every set that waits for it; returns how many.
     ///
     /// # Errors
     /// The journal cannot be written.
@@ -323,7 +307,7 @@ impl<'s> Journal<'s> {
         self.add(Record::Confirmed { set })
     }
 
-    /// Writes down a change that is about to be made, and tells its number.
+    /// Records a change that is about to be made; returns its number.
     pub(crate) fn plan(&mut self, set: u64, rule: &str, change: Change) -> Result<u64, JournalError> {
         let boot = self.boot()?;
         let entry = self.next_entry();
@@ -331,7 +315,6 @@ impl<'s> Journal<'s> {
         Ok(entry)
     }
 
-    /// The number the next entry gets.
     pub(crate) fn next_entry(&self) -> u64 {
         self.entries.iter().map(|entry| entry.id).max().unwrap_or(0) + 1
     }
@@ -344,12 +327,11 @@ impl<'s> Journal<'s> {
         self.add(Record::After { entry, files })
     }
 
-    /// Which boot this is.
     pub(crate) fn boot(&self) -> Result<String, JournalError> {
         self.sys.boot_id().map_err(|source| JournalError { path: "/proc/sys/kernel/random/boot_id".into(), source })
     }
 
-    /// Begins a new file where the old one is large and nothing in it is open; the last one is kept beside it.
+    /// Begins a new file if the old one is large and nothing in it is open; the old one is kept beside it.
     fn renew(&mut self) -> Result<(), JournalError> {
         let is_done = self.entries.iter().all(|entry| !entry.is_open());
         if self.length < LARGE || !is_done || self.is_torn {

@@ -1,11 +1,11 @@
-//! The audit's advice carried out on a machine, written down first, and taken back exactly.
+//! Applies the audit's advice to a machine, recorded first, and undoes it exactly.
 //!
-//! [`Wish::plan`] turns findings into concrete steps and writes nothing; [`fix`] carries them out, each with what was before in the
-//! [`Journal`] beforehand; [`undo`] compares what is there with what was written and what was before, and puts back what is ours.
-//! See docs/adr/0014-fix-and-undo.md.
+//! [`Wish::plan`] turns findings into concrete steps and writes nothing; [`fix`] applies them, each recorded with the
+//! old state in the [`Journal`] first; [`undo`] compares the current state with what was written and what was before,
+//! and restores what is ours. See docs/adr/0014-fix-and-undo.md.
 //!
-//! Architecture invariant: nothing is changed that is not in the journal, synced; nothing here prints; every operation on the
-//! machine goes through [`System`].
+//! Architecture invariant: nothing is changed that is not in the journal, synced; nothing here prints; every operation
+//! on the machine goes through [`System`].
 
 #![forbid(unsafe_code)]
 

@@ -1,11 +1,9 @@
-//! Does a change still stand?
-
 use crate::act::text;
 use crate::change::Change;
 use crate::files;
 use crate::system::System;
 
-/// What it reads now, where that is not what was written; `None` where it stands, or cannot be told.
+/// The current value, if it is not what was written; `None` if it is, or that is unknown.
 pub(crate) fn differs(sys: &dyn System, change: &Change) -> Option<String> {
     match change {
         Change::Value { path, new, form, .. } => {
@@ -28,7 +26,7 @@ pub(crate) fn differs(sys: &dyn System, change: &Change) -> Option<String> {
     }
 }
 
-/// Where an interrupt still goes, where that is not yet where it was sent: effective_affinity_list tells (since Linux 4.13).
+/// Where an interrupt still goes while it is not yet where it was sent, by effective_affinity_list (since Linux 4.13).
 pub(crate) fn pending(sys: &dyn System, change: &Change) -> String {
     let Change::Value { path, new, .. } = change else { return String::new() };
     if !path.ends_with("smp_affinity_list") {

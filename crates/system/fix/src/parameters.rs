@@ -1,4 +1,4 @@
-//! Kernel parameters through the machine's boot chain: for good, or tried in one boot that returns by itself.
+//! Kernel parameters through the machine's boot chain: permanently, or tried in one boot that reverts automatically.
 
 use crate::plan::{BOOT_RULE, BootWish, Plan, RulePlan, boot_rule};
 use crate::system::{System, is_absent};
@@ -9,48 +9,43 @@ use std::cell::RefCell;
 use std::io;
 use std::path::Path;
 
-/// The rule under whose name a trial boot is prepared, and taken away.
+/// The rule under whose name a trial boot is prepared and removed.
 pub const TRIAL_RULE: &str = "boot-trial";
 
-/// What the prepared trial adds and removes, a word a line. It goes with the trial's other files.
+/// What the prepared trial adds and removes, one word per line. It is removed with the trial's other files.
 pub const TRIAL_FILE: &str = "/var/lib/punctual/trial";
 
-/// How parameters are set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
-    /// In what every boot reads.
+    /// In the configuration of every boot.
     ForGood,
-    /// In an entry of its own, booted once; what boots by default stays as it is.
+    /// In an entry of its own, booted once; the default entry is unchanged.
     Trial,
 }
 
-/// A prepared trial boot, for a person.
+/// A prepared trial boot, for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OneBoot {
-    /// What boots it.
     pub reboot: Argv,
-    /// Is nobody needed at the machine?
+    /// Does it need nobody at the machine?
     pub unattended: bool,
-    /// What brings the old parameters back, and what does not.
+    /// What restores the old parameters, and what does not.
     pub fallback: String,
-    /// How it is told from an ordinary boot.
+    /// How it differs visibly from an ordinary boot.
     pub visible: String,
-    /// Its command line, words.
+    /// The words of its command line.
     pub words: Vec<String>,
 }
 
-/// What is known besides the steps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BootNotes {
-    /// The boot chain, as people call it, and what shows it.
+    /// The name of the boot chain, and the evidence for it.
     pub chain: Option<(String, Vec<String>)>,
-    /// What a person should know.
     pub notes: Vec<String>,
-    /// The trial boot, where that was asked for.
     pub trial: Option<OneBoot>,
 }
 
-/// The boot chain of a machine, asked for steps. [`Parameters::steps`] is a [`BootChain`](crate::BootChain).
+/// The boot chain of a machine. [`Parameters::steps`] is a [`BootChain`](crate::BootChain).
 pub struct Parameters<'a> {
     view: &'a dyn Machine,
     how: How,
@@ -58,20 +53,17 @@ pub struct Parameters<'a> {
 }
 
 impl<'a> Parameters<'a> {
-    /// Of this machine.
     pub fn new(view: &'a dyn Machine, how: How) -> Parameters<'a> {
         Parameters { view, how, told: RefCell::default() }
     }
 
-    /// What the steps do not say; empty before they were asked for.
+    /// Notes besides the steps; empty until these were made.
     pub fn told(&self) -> BootNotes {
         self.told.borrow().clone()
     }
 
-    /// The steps of a change.
-    ///
     /// # Errors
-    /// Why there are none, and what to do by hand where that is known.
+    /// Why there are none, and what to do by hand if that is known.
     pub fn steps(&self, wish: &BootWish) -> Result<Vec<Step>, String> {
         let wanted = Change::new(wish.add.clone(), wish.remove.clone()).map_err(|bad| bad.to_string())?;
         let chain = detect(self.view).map_err(|e| {
@@ -122,11 +114,11 @@ impl<'a> Parameters<'a> {
         let text = lines('+', &wanted.add) + &lines('-', &wanted.remove);
         let note = Edit { mode: Some(0o600), ..Edit::write(TRIAL_FILE, text) };
         let edits = std::iter::once(&note).chain(&trial.edits).cloned().map(Step::Edit);
-        // Armed last: before that nothing boots otherwise.
+        // Armed last: before that the next boot is unchanged.
         edits.chain(trial.arm.iter().map(|run| Step::Run(run.command.clone()))).collect()
     }
 
-    /// A plan's kernel parameters under the name of what they are: a trial is taken away by its own name.
+    /// Names a plan's kernel parameters by what they are: a trial is removed by its own name.
     pub fn name(&self, plan: &mut Plan) {
         if self.how == How::Trial {
             plan.rules
@@ -136,8 +128,8 @@ impl<'a> Parameters<'a> {
         }
     }
 
-    /// What was tried, for good, besides a plan of findings: those of a running trial see its parameters and want nothing. Other
-    /// parameters that the findings want were not tried, and are left out with the reason.
+    /// Makes tried parameters permanent besides a plan of findings: findings of a running trial see its parameters and
+    /// want nothing. Other parameters that the findings want were not tried, and are left out with the reason.
     pub fn keep(&self, sys: &dyn System, plan: &mut Plan, tried: &BootWish) {
         for rule in plan.rules.iter_mut().filter(|rule| rule.rule == BOOT_RULE) {
             rule.steps.clear();
@@ -149,16 +141,15 @@ impl<'a> Parameters<'a> {
     }
 }
 
-/// A trial that was prepared and neither kept nor taken away.
+/// A trial that was prepared and neither kept nor removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tried {
-    /// What it adds and removes.
     pub wish: BootWish,
     /// Is this the boot that tries it?
     pub is_running: bool,
 }
 
-/// The prepared trial, and whether it runs: its word stands in /proc/cmdline.
+/// The prepared trial, and whether it runs: its word is in /proc/cmdline.
 ///
 /// # Errors
 /// Its file cannot be read, or is not what was written.

@@ -15,25 +15,23 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, Weak};
 
-/// Largest file that is read, bytes: originals are kept whole.
+/// Largest file read, bytes: originals are kept whole.
 const LARGEST: u64 = 4 << 20;
-/// Where programs are looked for.
 const FOLDERS: &str = "/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/sbin:/usr/local/bin";
-/// Most of a command's output that is kept, bytes.
+/// Maximum of a command's output kept, bytes.
 const MOST_OUTPUT: usize = 4096;
-/// Most bytes of extended attributes.
+/// Maximum bytes of extended attributes.
 const MOST_EXTENDED: usize = 64 << 10;
 
 /// The machine this program runs on, or for tests a folder as if it were `/`.
 #[derive(Clone, Debug, Default)]
 pub struct Real {
     root: Option<PathBuf>,
-    /// The lock that is held, for the commands that are run meanwhile.
+    /// The held lock, for commands run meanwhile.
     held: Arc<Mutex<Weak<OwnedFd>>>,
 }
 
 impl Real {
-    /// The running machine.
     pub fn new() -> Real {
         Real::default()
     }
@@ -57,7 +55,7 @@ impl Real {
         }
     }
 
-    /// Opens a regular file; its last part is not followed, and nothing else is ever opened.
+    /// Opens a regular file, nothing else; its last part is not followed.
     fn open(&self, path: &Path, options: &fs::OpenOptions) -> io::Result<File> {
         let at = self.at(path);
         if !fs::symlink_metadata(&at)?.is_file() {
@@ -121,7 +119,7 @@ impl System for Real {
     fn set_attributes(&self, path: &Path, attributes: &Attributes) -> io::Result<()> {
         let at = self.at(path);
         let now = fs::symlink_metadata(&at)?;
-        // What the file system does not have (vfat: owners, most modes, attributes) it refuses; that is as far as possible.
+        // Best effort: a file system refuses what it does not have (vfat: owners, most modes, attributes).
         if (now.uid(), now.gid()) != (attributes.uid, attributes.gid) {
             optional(std::os::unix::fs::lchown(&at, Some(attributes.uid), Some(attributes.gid)))?;
         }
@@ -202,7 +200,7 @@ impl System for Real {
         self.here()?;
         let (program, arguments) = argv.0.split_first().ok_or(io::ErrorKind::InvalidInput)?;
         let mut command = std::process::Command::new(program);
-        // A fixed path: what runs as root is not chosen by the caller's.
+        // A fixed path: the caller's must not decide what runs as root.
         command.args(arguments).env("PATH", FOLDERS);
         command.env("LC_ALL", "C").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = {
@@ -254,12 +252,13 @@ impl System for Real {
     }
 }
 
-/// A link into nowhere is missing, too.
+/// A dangling link is missing, too.
 fn is_missing(path: &Path) -> bool {
     fs::metadata(path).is_err_and(|e| is_absent(&e))
 }
 
-/// A lock that a process inherits: flock(2) gives it back when the last descriptor is closed. Only while that process is started.
+/// A lock that a process inherits: flock(2) releases it when the last descriptor is closed. Inheritable only while that
+/// process is started.
 struct Shared(Arc<OwnedFd>);
 
 impl Shared {
@@ -280,7 +279,7 @@ fn number(tid: u32) -> io::Result<i32> {
     i32::try_from(tid).ok().filter(|tid| *tid > 0).ok_or_else(|| io::ErrorKind::InvalidInput.into())
 }
 
-/// What a file system does not have is no failure; a full or broken disk is.
+/// What a file system does not support is no failure; a full or broken disk is.
 fn optional(done: io::Result<()>) -> io::Result<()> {
     use io::ErrorKind::{InvalidInput, PermissionDenied, Unsupported};
     match done {

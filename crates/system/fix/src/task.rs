@@ -1,4 +1,4 @@
-//! Threads by number and start: proc_pid_stat(5).
+//! Threads by number and start time: proc_pid_stat(5).
 
 use crate::change::Thread;
 use crate::system::{System, is_absent};
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 /// ESRCH: it ended while it was looked at.
 const ENDED: i32 = 3;
 
-/// The thread of that number now; `None` where there is none.
+/// The thread that has that number now.
 pub(crate) fn thread(sys: &dyn System, pid: u32, tid: u32) -> io::Result<Option<Thread>> {
     let path = PathBuf::from(format!("/proc/{pid}/task/{tid}/stat"));
     let stat = match sys.read(&path) {
@@ -28,7 +28,6 @@ fn parse(stat: &str) -> Option<(String, u64)> {
     Some((name, rest.split_whitespace().nth(19)?.parse().ok()?))
 }
 
-/// Is it still the same?
 pub(crate) fn is_there(sys: &dyn System, wanted: &Thread) -> io::Result<bool> {
     Ok(thread(sys, wanted.pid, wanted.tid)?.is_some_and(|now| now.start_ticks == wanted.start_ticks))
 }

@@ -1,4 +1,4 @@
-//! One rule's steps made on trial: taken back unless they are kept, also where the process dies in between.
+//! One rule's steps on trial: undone unless they are kept, also if the process dies in between.
 
 use crate::fix::{FixOptions, RuleDone, one};
 use crate::journal::{Journal, JournalError};
@@ -6,20 +6,19 @@ use crate::plan::RulePlan;
 use crate::undo::{Taken, put_back, settle_sets};
 use punctual_model::State;
 
-/// A rule whose steps were made, in a set that is still under way: where this process dies, the next start of the program
-/// takes it back ([`crate::recover`]).
+/// A rule whose steps were made, in a set that is still open: if this process dies, the next start of the program
+/// undoes it ([`crate::recover`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OnTrial {
-    /// The set's number in the journal.
     pub set: u64,
-    /// What came of the steps.
     pub done: RuleDone,
 }
 
-/// Makes one rule's steps on trial. `judge` is as in [`crate::Asked`]; `options` tell whether protection may be taken away.
+/// Makes one rule's steps on trial. `judge` is as in [`crate::Asked`]; `options` decide whether protection may be
+/// removed.
 ///
 /// # Errors
-/// The journal cannot be used; what was done is taken back as far as that can be.
+/// The journal cannot be used; what was done is undone as far as possible.
 pub fn try_rule(
     journal: &mut Journal,
     rule: &RulePlan,
@@ -37,14 +36,14 @@ pub fn try_rule(
     }
 }
 
-/// Takes a set on trial back, change by change, the last first.
+/// Undoes a set on trial, the last change first.
 pub fn take_back(journal: &mut Journal, set: u64) -> Vec<Taken> {
     let taken = put_back(journal, |entry| entry.set == set);
     settle_sets(journal);
     taken
 }
 
-/// Lets a set on trial stay: from now on only [`crate::undo()`] takes it back.
+/// Keeps a set on trial: from now on only [`crate::undo()`] undoes it.
 ///
 /// # Errors
 /// The journal cannot be written: then it is still on trial.

@@ -1,4 +1,4 @@
-//! Changes taken back, from the last to the first.
+//! Undoes changes, from the last to the first.
 
 use crate::back;
 use crate::change::Change;
@@ -10,23 +10,18 @@ use crate::system::System;
 use punctual_model::{Argv, Back};
 use std::path::Path;
 
-/// One change that was to be taken back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Taken {
-    /// The journal's entry.
     pub entry: u64,
-    /// The rule it was made for.
     pub rule: String,
-    /// What became of it.
     pub outcome: Outcome,
 }
 
-/// What an undo did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Undone {
-    /// Change by change, from the last to the first.
+    /// From the last to the first.
     pub changes: Vec<Taken>,
-    /// What of the journal could not be read.
+    /// Unreadable parts of the journal.
     pub dropped: Vec<String>,
 }
 
@@ -37,7 +32,7 @@ impl Undone {
     }
 }
 
-/// Takes back every change of these rules (none named: of all), also of sets that were cut off.
+/// Undoes every change of these rules (none named: of all), also of sets that were cut off.
 ///
 /// # Errors
 /// The journal cannot be used.
@@ -48,7 +43,7 @@ pub fn undo(sys: &dyn System, folder: &Path, rules: &[String]) -> Result<Undone,
     Ok(Undone { changes, dropped: journal.dropped().to_vec() })
 }
 
-/// Takes back what chooses, the last first; commands that belong behind all edits run once more at the end.
+/// Undoes the chosen entries, the last first; commands that belong after all edits run once more at the end.
 pub(crate) fn put_back(journal: &mut Journal, chosen: impl Fn(&Entry) -> bool) -> Vec<Taken> {
     let open: Vec<Entry> = journal.entries().iter().filter(|e| e.is_open() && chosen(e)).rev().cloned().collect();
     let mut taken: Vec<Taken> = open
@@ -77,7 +72,7 @@ pub(crate) fn put_back(journal: &mut Journal, chosen: impl Fn(&Entry) -> bool) -
     taken
 }
 
-/// Sets of which nothing is left wait for no confirmation and are no longer under way.
+/// Sets without open entries wait for no confirmation and are no longer unfinished.
 pub(crate) fn settle_sets(journal: &mut Journal) {
     let is_done = |id: u64| journal.entries().iter().all(|entry| entry.set != id || !entry.is_open());
     let done: Vec<(u64, bool, bool)> = journal
@@ -87,14 +82,14 @@ pub(crate) fn settle_sets(journal: &mut Journal) {
         .map(|set| (set.id, set.confirm_by_s.is_some(), set.is_ended))
         .collect();
     for (set, waits, is_ended) in done {
-        // Where that cannot be written down, the next start looks again and finds nothing to do.
+        // If that cannot be recorded, the next start looks again and finds nothing to do.
         let _ = if waits { journal.confirmed(set) } else { Ok(()) };
         let _ = if is_ended { Ok(()) } else { journal.end(set) };
     }
 }
 
-/// Takes back at the start of the program what must not stay: sets whose process died before it had finished, and sets that had to be
-/// confirmed and were not. `None`: there was nothing of that kind.
+/// At the start of the program, undoes what must not stay: sets whose process died before it had finished, and sets
+/// that had to be confirmed and were not. `None`: there were none.
 ///
 /// # Errors
 /// The journal cannot be used.
@@ -104,7 +99,7 @@ pub fn recover(sys: &dyn System, folder: &Path) -> Result<Option<Undone>, Journa
     if !journal.sets().iter().any(is_waiting) {
         return Ok(None);
     }
-    // Which boot this is decides what is stale: without that nothing is, and nothing is put back.
+    // The boot id decides what is stale: without it nothing is, and nothing is undone.
     let boot = journal.boot()?;
     let now = sys.boottime_s();
     let is_stale = |set: &Set| {
@@ -123,7 +118,7 @@ pub fn recover(sys: &dyn System, folder: &Path) -> Result<Option<Undone>, Journa
     Ok((!changes.is_empty()).then(|| Undone { changes, dropped: journal.dropped().to_vec() }))
 }
 
-/// What somebody else changed since is left to `undo`, and not tried again at every start; what failed is.
+/// What another program changed since is left to `undo`, and not tried again at every start; what failed is.
 fn close(journal: &mut Journal, set: u64, changes: &[Taken]) {
     if changes.iter().all(|taken| !matches!(taken.outcome, Outcome::Failed(_))) {
         let _ = journal.confirmed(set);
@@ -134,8 +129,8 @@ fn close(journal: &mut Journal, set: u64, changes: &[Taken]) {
 /// How long the timer's child may be late, seconds.
 const GRACE_S: u64 = 5;
 
-/// Waits until a set's time is over and takes it back unless it was confirmed meanwhile: the body of the child that holds the timer.
-/// A journal, or a boot id, that cannot be read is looked at again for ten minutes: giving up at once would leave the fix for good.
+/// Waits until a set's time is over and undoes it unless it was confirmed meanwhile: the body of the child that holds
+/// the timer. Retries an unreadable journal or boot id for ten minutes: giving up at once would make the fix permanent.
 ///
 /// # Errors
 /// The journal cannot be used; the next start of the program tries again.
@@ -154,7 +149,7 @@ pub fn guard(sys: &dyn System, folder: &Path, set: u64) -> Result<Option<Undone>
     }
 }
 
-/// What one look of the child comes to.
+/// Result of one look of the child.
 enum Turn {
     /// Nothing waits any more.
     Over(Option<Undone>),
@@ -165,7 +160,7 @@ enum Turn {
 fn turn(sys: &dyn System, folder: &Path, set: u64) -> Result<Turn, JournalError> {
     let Some(mut journal) = Journal::existing(sys, folder)? else { return Ok(Turn::Over(None)) };
     let boot = journal.boot();
-    // A process outlives no boot: one that cannot be told is this one.
+    // No process outlives a boot: an unknown one is this one.
     let is_ours = |other: &&Set| other.id == set && boot.as_ref().map_or(true, |boot| other.boot == *boot);
     let Some(by) = journal.sets().iter().find(is_ours).and_then(|set| set.confirm_by_s) else {
         return Ok(Turn::Over(None));
@@ -174,7 +169,7 @@ fn turn(sys: &dyn System, folder: &Path, set: u64) -> Result<Turn, JournalError>
     if now < by {
         return Ok(Turn::Wait((by - now).min(LONGEST_WAIT_S)));
     }
-    // Without it nothing can be put back.
+    // Without it nothing can be undone.
     boot?;
     let changes = put_back(&mut journal, |entry| entry.set == set);
     close(&mut journal, set, &changes);
@@ -182,7 +177,7 @@ fn turn(sys: &dyn System, folder: &Path, set: u64) -> Result<Turn, JournalError>
     Ok(Turn::Over(Some(Undone { changes, dropped: journal.dropped().to_vec() })))
 }
 
-/// The deadline may have been moved, or everything confirmed, seconds.
+/// Seconds; the deadline may have moved, or everything been confirmed.
 const LONGEST_WAIT_S: u64 = 2;
-/// How often the child looks again at what cannot be read.
+/// How often the child retries what cannot be read.
 const MOST_TRIES: u32 = 300;

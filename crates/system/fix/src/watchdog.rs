@@ -1,10 +1,11 @@
-//! What takes the last protection against a runaway real-time loop away.
+//! Changes that remove the last protection against a runaway real-time loop.
 
 use crate::carry::Doing;
 use crate::system::System;
 use std::path::Path;
 
-/// Does this step switch RT throttling or the fair server off? Since 6.12 the latter is what leaves ordinary tasks their share (commit 5f6bd380c7bd).
+/// Does this step switch RT throttling or the fair server off? Since 6.12 the latter leaves ordinary tasks their share
+/// (commit 5f6bd380c7bd).
 pub fn removes_protection(doing: &Doing) -> bool {
     match doing {
         Doing::Value { path, new } => {
@@ -23,7 +24,7 @@ pub fn removes_protection(doing: &Doing) -> bool {
     }
 }
 
-/// A hardware watchdog that is armed: its name. Linux's own softdog runs on the CPUs that may hang, so it counts for none.
+/// The name of an armed hardware watchdog. Linux's own softdog runs on the CPUs that may hang, so it does not count.
 pub fn armed(sys: &dyn System) -> Option<String> {
     let folder = Path::new("/sys/class/watchdog");
     let text = |name: &str, file: &str| {

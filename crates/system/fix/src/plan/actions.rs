@@ -7,7 +7,7 @@ use crate::glob;
 use punctual_audit::Action;
 use std::path::PathBuf;
 
-/// Files that only take orders: what was before cannot be read from them, so nothing could be put back.
+/// Write-only control files: the old state cannot be read from them, so nothing could be undone.
 const ORDERS: &[&str] = &["/proc/dynamic_debug/control", "/sys/kernel/debug/kmemleak"];
 
 pub(super) fn add(wish: &Wish, places: &Places, action: &Action, plan: &mut RulePlan) {
@@ -41,7 +41,7 @@ pub(super) fn write(wish: &Wish, places: &Places, file: &str, value: &str) -> Re
     if ORDERS.contains(&file) {
         return Err("not undoable: what was before cannot be read from it".to_owned());
     }
-    // There `N` is no.
+    // There `N` means no.
     let value = if file.starts_with("/sys/module/") { value.to_owned() } else { places.fill(value)? };
     let paths: Vec<PathBuf> = match file.contains("/IF/") {
         // Only interfaces with a device behind them: not lo, bridges, tunnels.

@@ -8,8 +8,6 @@ use punctual_model::{Argv, Back, Command};
 use punctual_units::{CpuList, Priority, Scheduling};
 use std::path::{Path, PathBuf};
 
-/// Steps for a command line.
-///
 /// # Errors
 /// It is left to a person, and why.
 pub(super) fn steps(wish: &Wish, places: &Places, rule: &str, line: &str) -> Result<Vec<Doing>, String> {
@@ -54,7 +52,7 @@ fn run(argv: Argv, back: Argv, lasting: bool) -> Doing {
     Doing::Run { command: Command { argv, back: Back::By(back), rewrites: Vec::new(), draft: None }, lasting }
 }
 
-/// `disable`, `mask`, `stop`, with `--now`; only what is so today is changed, and only that is put back.
+/// `disable`, `mask`, `stop`, with `--now`; changes only what is not so yet, so that undo restores only that.
 fn units(wish: &Wish, rule: &str, words: &[&str]) -> Result<Vec<Doing>, String> {
     let Some((verb @ ("disable" | "mask" | "stop"), rest)) = words.split_first().map(|(verb, rest)| (*verb, rest))
     else {
@@ -108,7 +106,8 @@ fn systemctl(verb: &str, unit: &str) -> Argv {
     Argv::new(["systemctl", verb, unit])
 }
 
-/// The first word of the answer; both questions change nothing. Before version 252, `is-enabled` said nothing of a unit that is not there.
+/// The first word of the answer; both questions change nothing. Before version 252, `is-enabled` said nothing of a unit
+/// that does not exist.
 fn ask(wish: &Wish, question: &str, unit: &str) -> Result<String, String> {
     let command = systemctl(question, unit);
     let ran = wish.sys.run(&command).map_err(|e| format!("systemctl: {e}"))?;
@@ -129,7 +128,7 @@ fn module_step(wish: &Wish, module: &str, load: bool) -> Result<Vec<Doing>, Stri
     })
 }
 
-/// Each swap area by itself, to come back with its priority: proc_swaps(5).
+/// Each swap area separately, to restore its priority: proc_swaps(5).
 fn swaps(wish: &Wish) -> Result<Vec<Doing>, String> {
     let swaps = wish.sys.read(Path::new("/proc/swaps")).map_err(|e| format!("/proc/swaps: {e}"))?;
     let swaps = String::from_utf8_lossy(&swaps).into_owned();
@@ -137,7 +136,7 @@ fn swaps(wish: &Wish) -> Result<Vec<Doing>, String> {
         let words: Vec<&str> = line.split_whitespace().collect();
         let (name, priority) = (words.first()?.replace("\\040", " "), words.get(4)?);
         let back = match priority.starts_with('-') {
-            // Given by the kernel, in the order they came.
+            // Priorities given by the kernel, in the order of activation.
             true => Argv::new(["swapon", name.as_str()]),
             false => Argv::new(["swapon", "-p", priority, name.as_str()]),
         };

@@ -3,10 +3,9 @@
 use crate::system::{System, is_absent};
 use std::path::Path;
 
-/// What to do in its place.
 const AT_BOOT: &str = "isolate CPUs at boot (isolcpus=), which `--persist` sets";
 
-/// Why no cpuset partition can be made here, and what to do; `None` where one can.
+/// Why no cpuset partition can be made here, and what to do; `None` if one can.
 ///
 /// Source: Documentation/admin-guide/cgroup-v2.rst (cgroup.controllers, cpuset.cpus.partition), cgroup-v1/cpusets.rst.
 pub(super) fn hindrance(sys: &dyn System) -> Option<String> {
@@ -36,7 +35,7 @@ fn by_version_1(where_: &str) -> String {
     )
 }
 
-/// What shows that the controller cpuset belongs to version 1: its folder, or a hierarchy of its own in /proc/self/cgroup
+/// Evidence that the controller cpuset belongs to version 1: its folder, or a hierarchy of its own in /proc/self/cgroup
 /// (`4:cpuset:/`, cgroups(7)).
 fn version_1(sys: &dyn System) -> Option<String> {
     for folder in ["/sys/fs/cgroup/cpuset", "/dev/cpuset"] {

@@ -1,4 +1,4 @@
-//! What starts this machine's services: files that systemd reads are of no use to another.
+//! The init system: files of systemd have no effect under another.
 
 use crate::carry::Doing;
 use crate::system::System;
@@ -7,16 +7,14 @@ use std::path::Path;
 /// The program that runs as process 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Init {
-    /// systemd.
     Systemd,
-    /// Another one, by its name: `init` (OpenRC, sysvinit, busybox), `runit`, `s6-svscan`, a container's program.
+    /// By its name: `init` (OpenRC, sysvinit, busybox), `runit`, `s6-svscan`, a container's program.
     Other(String),
-    /// That cannot be read.
     Unknown,
 }
 
 impl Init {
-    /// Of a machine: sd_booted(3), else the name of process 1.
+    /// sd_booted(3), else the name of process 1.
     pub fn of(sys: &dyn System) -> Init {
         if sys.look(Path::new("/run/systemd/system")).is_ok() {
             return Init::Systemd;
@@ -28,7 +26,7 @@ impl Init {
         }
     }
 
-    /// Why systemd's own files and commands are of no use here; `None` where they are, or that is not known.
+    /// Why systemd's own files and commands have no effect here; `None` if they have, or that is unknown.
     pub fn without_systemd(&self) -> Option<String> {
         match self {
             Init::Other(name) => Some(format!("this machine is not run by systemd: process 1 is `{name}`")),
@@ -43,7 +41,7 @@ impl Init {
     }
 }
 
-/// The program that one of these steps needs, its way back included, and that is not there.
+/// A missing program that one of these steps, or its inverse, needs.
 pub(super) fn missing<'s>(sys: &dyn System, steps: impl IntoIterator<Item = &'s Doing>) -> Option<String> {
     steps.into_iter().find_map(|step| match step {
         Doing::Run { command, .. } => crate::carry::missing(sys, command),

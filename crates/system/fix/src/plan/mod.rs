@@ -1,4 +1,4 @@
-//! What the audit advises, as concrete steps on this machine. Reads, writes nothing.
+//! The audit's advice as concrete steps on this machine. Reads, writes nothing.
 
 mod actions;
 mod commands;
@@ -15,22 +15,20 @@ use punctual_audit::{Context, Rules};
 use punctual_machine::Machine;
 use punctual_model::{Finding, Severity, State, Step};
 
-/// Kernel parameters that rules want, for whoever knows the boot chain.
+/// Kernel parameters that rules want.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BootWish {
-    /// To add, as they are written on the command line.
+    /// As written on the command line.
     pub add: Vec<String>,
-    /// To remove, by name.
+    /// By name.
     pub remove: Vec<String>,
 }
 
 impl BootWish {
-    /// Is nothing wanted?
     pub fn is_empty(&self) -> bool {
         self.add.is_empty() && self.remove.is_empty()
     }
 
-    /// In words.
     pub fn line(&self) -> String {
         let part = |verb: &str, what: &[String]| (!what.is_empty()).then(|| format!("{verb} `{}`", what.join(" ")));
         [part("add", &self.add), part("remove", &self.remove)].into_iter().flatten().collect::<Vec<_>>().join(", ")
@@ -47,44 +45,36 @@ impl BootWish {
     }
 }
 
-/// Makes steps of kernel parameters: knows the machine's boot chain.
+/// Turns kernel parameters into steps of the machine's boot chain.
 pub type BootChain<'a> = &'a dyn Fn(&BootWish) -> Result<Vec<Step>, String>;
 
-/// The rule under whose name kernel parameters are changed, all at once.
+/// The rule under whose name all kernel parameters are changed.
 pub const BOOT_RULE: &str = "boot-parameters";
 
-/// What is wished for.
 pub struct Wish<'a> {
-    /// The rules.
     pub rules: &'a Rules,
     /// The machine as the audit sees it.
     pub machine: &'a dyn Machine,
-    /// The same as it is changed.
+    /// The same machine, for changes.
     pub sys: &'a dyn System,
     /// What the audit was made for.
     pub context: &'a Context,
-    /// The application's process, where it was given.
+    /// The application's process, if given.
     pub pid: Option<u32>,
-    /// Rules that were named; none: every FAIL and WARN that disturbs nothing.
+    /// Named rules; none: every FAIL and WARN that disturbs nothing.
     pub ids: &'a [String],
-    /// For good, too?
+    /// Also permanently?
     pub persist: bool,
-    /// Who knows the boot chain; without, kernel parameters stay advice.
+    /// Without it, kernel parameters stay advice.
     pub boot: Option<BootChain<'a>>,
 }
 
-/// What is to be done about one rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RulePlan {
-    /// The rule.
     pub rule: String,
-    /// How bad it is.
     pub severity: Severity,
-    /// How it came out.
     pub state: State,
-    /// What was found.
     pub summary: String,
-    /// In this order.
     pub steps: Vec<Doing>,
     /// What is left to a person, and why.
     pub manual: Vec<String>,
@@ -92,25 +82,21 @@ pub struct RulePlan {
     pub interrupts: Option<String>,
     /// What may go wrong.
     pub risk: Option<String>,
-    /// Must the finding change at once? Not where all is for the next boot, or for the next interrupt.
+    /// Must the finding change at once? Not if all is for the next boot, or for the next interrupt.
     pub is_judged: bool,
 }
 
-/// What is to be done, rule by rule, and kernel parameters for all at the end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// Rule by rule.
     pub rules: Vec<RulePlan>,
 }
 
-/// A rule was named that does not exist.
+/// A named rule that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no rule `{0}`: `punctual audit --all` lists them")]
 pub struct UnknownRule(pub String);
 
 impl Wish<'_> {
-    /// Makes a plan of findings.
-    ///
     /// # Errors
     /// A named rule is not among them.
     pub fn plan(&self, findings: &[Finding]) -> Result<Plan, UnknownRule> {
@@ -174,7 +160,7 @@ impl Wish<'_> {
         (!plan.steps.is_empty() || !plan.manual.is_empty()).then_some(plan)
     }
 
-    /// What interrupts something, or somebody has to decide, is done only where it was named.
+    /// What interrupts something, or needs a decision, is done only if named.
     fn hold_back(&self, plan: &mut RulePlan, wish: &mut BootWish) {
         let stops = |step: &Doing| matches!(step, Doing::Run { .. });
         let stops = plan.steps.iter().any(stops).then_some("it stops or starts programs");
@@ -234,7 +220,7 @@ pub(crate) fn boot_rule(sys: &dyn System, boot: Option<BootChain>, wish: &BootWi
             Step::Manual(what) => plan.manual.push(what),
         }),
     }
-    // A loader's files without its generator would be a change that never boots.
+    // Without its generator, a loader's files would be a change that never boots.
     if let Some(why) = init::missing(sys, &plan.steps) {
         plan.steps.clear();
         plan.manual.push(format!("kernel command line: {}: {why}", wish.line()));

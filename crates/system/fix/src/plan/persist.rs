@@ -1,4 +1,4 @@
-//! A rule's `persist`: one file of ours each, named after the rule.
+//! A rule's `persist`: one file of our own each, named after the rule.
 
 use super::actions::sysctl_path;
 use super::init::Init;
@@ -42,7 +42,7 @@ pub(super) fn add(wish: &Wish, places: &Places, fix: &Fix, plan: &mut RulePlan, 
     }
 }
 
-/// A file of systemd's on a machine that it does not run would only look like a fix.
+/// systemd's files on a machine without systemd would only look like a fix.
 fn read_by_nobody(wish: &Wish, path: &str, content: String) -> Result<String, String> {
     let other = Init::of(wish.sys).without_systemd().filter(|_| path.starts_with("/etc/systemd/"));
     other.map_or(Ok(content), Err)
@@ -53,29 +53,28 @@ fn wish_of(add: &str, remove: &str) -> BootWish {
     BootWish { add: words(add), remove: words(remove) }
 }
 
-/// The name of our own file in the folder a rule names.
 fn ours(path: &str, rule: &str) -> PathBuf {
     let path = Path::new(path);
     let extension = path.extension().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!("60-punctual-{rule}.{extension}"))
 }
 
-/// Our own file, with a head that says whose it is; folders that are missing are made.
+/// Our own file, with a header that says so; missing folders are made.
 pub(super) fn file(wish: &Wish, plan: &mut RulePlan, path: &Path, content: &str) {
     plan.steps.extend(missing_folders(wish.sys, path));
     let head = format!("# Written by punctual for its rule {0}; `punctual undo {0}` takes it back.\n", plan.rule);
     plan.steps.push(Doing::Edit(Edit::write(path, head + content)));
 }
 
-/// The folders above a path that are not there, the highest first.
+/// The missing folders above a path, the highest first.
 pub(super) fn missing_folders(sys: &dyn System, path: &Path) -> impl Iterator<Item = Doing> {
     let missing = path.ancestors().skip(1).take_while(|folder| sys.look(folder).is_err_and(|e| is_absent(&e)));
     let missing: Vec<PathBuf> = missing.map(Path::to_owned).collect();
     missing.into_iter().rev().map(Doing::Folder)
 }
 
-/// Values of rules that know no file of their own: tmpfiles.d(5) writes them at boot. Numbers of interrupts and threads differ from
-/// boot to boot, and control groups belong to systemd.
+/// Values of rules without a file of their own: tmpfiles.d(5) writes them at boot. Numbers of interrupts and threads
+/// differ from boot to boot, and control groups belong to systemd.
 fn values(wish: &Wish, fix: &Fix, plan: &mut RulePlan) {
     let lasting = |path: &Path| {
         let text = path.to_string_lossy();
@@ -100,7 +99,7 @@ fn values(wish: &Wish, fix: &Fix, plan: &mut RulePlan) {
     plan.manual.extend(advice.map(|action| format!("for good: {}", action.line())));
 }
 
-/// systemd-sysctl(8) reads all folders' files by name: one that comes behind ours wins.
+/// systemd-sysctl(8) reads all folders' files by name: one sorted after ours wins.
 fn doubt(wish: &Wish, plan: &mut RulePlan, key: &str) {
     let mine = format!("60-punctual-{}.conf", plan.rule);
     for folder in ["/etc/sysctl.d", "/run/sysctl.d", "/usr/lib/sysctl.d"] {

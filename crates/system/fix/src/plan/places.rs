@@ -1,22 +1,21 @@
-//! What stands for the words in capitals that rules use: CPUS, HOUSEKEEPING, TID, IF.
+//! Replaces the words in capitals that rules use: CPUS, HOUSEKEEPING, TID, IF.
 
 use super::Wish;
 use punctual_units::CpuList;
 
-/// What is known of this machine.
 pub(super) struct Places {
     /// The application's CPUs.
     pub cpus: CpuList,
     /// CPUs that are isolated today.
     pub isolated: CpuList,
-    /// All others; `None` where nothing says which.
+    /// All others; `None` if unknown.
     pub housekeeping: Option<CpuList>,
-    /// Are the application's CPUs all there are? `None` where it is not known which are online or isolated.
+    /// Are the application's CPUs all there are? `None` if online or isolated CPUs are unknown.
     pub is_everywhere: Option<bool>,
     pid: Option<u32>,
 }
 
-/// Words that only a person can put something in place of.
+/// Words that only a person can replace.
 const OPEN: &[(&str, &str)] = &[
     ("N", "how many has to be decided"),
     ("GROUP", "which group has to be decided"),
@@ -42,10 +41,8 @@ impl Places {
         Places { is_everywhere, cpus, isolated, housekeeping, pid: wish.pid }
     }
 
-    /// A text with its words in capitals replaced.
-    ///
     /// # Errors
-    /// Why one of them is not known.
+    /// Why one of the words is unknown.
     pub fn fill(&self, text: &str) -> Result<String, String> {
         let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$';
         let mut filled = String::new();

@@ -10,10 +10,8 @@ use punctual_audit::{Movable, PlanWish};
 use punctual_units::{CpuList, Policy, Priority, Scheduling};
 use std::path::{Path, PathBuf};
 
-/// Fills in a rule's steps and advice.
 type Planner = fn(&Wish, &Places, &mut RulePlan);
 
-/// Rules with a planner of their own.
 const PLANNERS: &[(&str, Planner)] = &[
     ("irq-effective-affinity", interrupts_away),
     ("irq-default-affinity", default_affinity),
@@ -52,7 +50,7 @@ const INTERRUPTS: &[(&str, &str)] = &[
     ("trace-events-on", "somebody may be tracing"),
 ];
 
-/// Rules whose fix takes something from somebody who may be the very one it is for.
+/// Rules whose fix takes something from a program that may be the very one it is for.
 const ASKED_ONLY: &[(&str, &str)] = &[
     ("rogue-rt-task", "one of those threads may be your own application"),
     ("daemon-package-timers", "security updates no longer come by themselves"),
@@ -60,24 +58,23 @@ const ASKED_ONLY: &[(&str, &str)] = &[
     ("iso-present", "other programs lose these CPUs"),
 ];
 
-/// Has the rule a planner of its own? Then it ran.
+/// False if the rule has no planner of its own.
 pub(super) fn plan(wish: &Wish, places: &Places, plan: &mut RulePlan) -> bool {
     let found = PLANNERS.iter().find(|(rule, _)| *rule == plan.rule);
     found.iter().for_each(|(_, planner)| planner(wish, places, plan));
     found.is_some()
 }
 
-/// What a rule's fix interrupts.
 pub(super) fn interrupts(rule: &str) -> Option<&'static str> {
     INTERRUPTS.iter().find(|(name, _)| *name == rule).map(|(_, what)| *what)
 }
 
-/// Does the finding follow only later? An IO-APIC moves an interrupt when it comes next.
+/// Does the finding change only later? An IO-APIC moves an interrupt when it comes next.
 pub(super) fn shows_later(rule: &str) -> bool {
     rule == "irq-effective-affinity"
 }
 
-/// Why a rule's fix is made only where it is named.
+/// Why a rule's fix is made only if named.
 pub(super) fn is_for_the_asked_only(rule: &str) -> Option<&'static str> {
     ASKED_ONLY.iter().find(|(name, _)| *name == rule).map(|(_, why)| *why)
 }
@@ -121,7 +118,7 @@ fn unbound_work(wish: &Wish, places: &Places, plan: &mut RulePlan) {
     masks(places, plan, there);
 }
 
-/// Just below the measured task, where there is room; else ordinary.
+/// Just below the measured task if there is room; else ordinary.
 fn below(measured: Scheduling, policy: Policy) -> Scheduling {
     let priority = match measured {
         Scheduling::Fifo { priority } | Scheduling::Rr { priority } => priority.get() - 1,
@@ -160,7 +157,7 @@ fn rogue_threads(wish: &Wish, _: &Places, plan: &mut RulePlan) {
     }
 }
 
-/// Where the units of systemd say so; of a thread in none, and on other machines, it is advice.
+/// Drop-ins for threads of systemd units; for others, and on other machines, advice.
 fn lower_at_start(wish: &Wish, plan: &mut RulePlan, units: &[(String, Scheduling)], others: &[String]) {
     let no_program = || wish.sys.lacks("systemctl").then(|| "there is no program `systemctl`".to_owned());
     let hindrance = Init::of(wish.sys).without_systemd().or_else(no_program);
@@ -176,7 +173,7 @@ fn lower_at_start(wish: &Wish, plan: &mut RulePlan, units: &[(String, Scheduling
 /// chrt(1) in front of the program, or its own option: OpenRC's command, runit's run, cron, a desktop's autostart.
 const WHERE_IT_STARTS: &str = "lower its priority in what starts it, with chrt(1)";
 
-/// systemd.exec(5). A program that sets its priority itself and may do so is not held by it.
+/// systemd.exec(5). It does not bind a program that sets its own priority.
 fn drop_in(wish: &Wish, plan: &mut RulePlan, unit: &str, new: Scheduling) {
     let content = match new {
         Scheduling::Fifo { priority } | Scheduling::Rr { priority } => {
@@ -271,7 +268,7 @@ fn idle_states(wish: &Wish, places: &Places, plan: &mut RulePlan) {
         .push("or the application holds /dev/cpu_dma_latency open with a 0 written to it while it runs".to_owned());
 }
 
-/// The lowest frequency becomes the highest that is allowed: the governor decides nothing any more.
+/// The lowest frequency becomes the highest that is allowed, so that the governor decides nothing.
 fn one_frequency(wish: &Wish, _: &Places, plan: &mut RulePlan) {
     for policy in glob::expand(wish.sys, "/sys/devices/system/cpu/cpufreq/policy*") {
         match wish.sys.read(&policy.join("scaling_max_freq")) {
@@ -284,7 +281,6 @@ fn one_frequency(wish: &Wish, _: &Places, plan: &mut RulePlan) {
     }
 }
 
-/// Where the partition is made.
 const PARTITION: &str = "/sys/fs/cgroup/punctual-rt";
 
 /// An isolated partition (Documentation/admin-guide/cgroup-v2.rst, cpuset.cpus.partition; isolated since Linux 6.1).
@@ -317,7 +313,7 @@ fn slabs(wish: &Wish, _: &Places, plan: &mut RulePlan) {
     plan.steps.extend(paths.into_iter().map(|path| Doing::Value { path, new: "0".to_owned() }));
 }
 
-/// Each event by itself: the switch for all reads `X` where only some are on, and could not put those back.
+/// Each event separately: the switch for all reads `X` if only some are on, and could not restore those.
 fn events(wish: &Wish, _: &Places, plan: &mut RulePlan) {
     let folder = "/sys/kernel/tracing";
     match wish.sys.read(Path::new(&format!("{folder}/set_event"))) {

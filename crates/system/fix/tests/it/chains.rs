@@ -22,7 +22,7 @@ fn words(add: &[&str], remove: &[&str]) -> BootWish {
     BootWish { add: owned(add), remove: owned(remove) }
 }
 
-/// The plan of rules for good, kernel parameters included, as the program makes it.
+/// The permanent plan of rules, kernel parameters included, as the program makes it.
 fn of_rules(rules: &Rules, root: &Path, kernel: &Kernel, ids: &[String], how: How) -> Plan {
     let (machine, context) = (Live::under(root), context(root, Profile::ControlLoop));
     let findings = rules.audit(&machine, &context);
@@ -43,7 +43,6 @@ fn of_rules(rules: &Rules, root: &Path, kernel: &Kernel, ids: &[String], how: Ho
     plan
 }
 
-/// The plan of parameters alone.
 fn of_words(root: &Path, kernel: &Kernel, wish: &BootWish, how: How) -> Plan {
     let machine = Live::under(root);
     let parameters = Parameters::new(&machine, how);
@@ -103,7 +102,7 @@ fn every_root_is_as_before() {
     assert!(set == roots().len() as u32 && tries >= 10, "{set} {tries}");
 }
 
-/// One fix of parameters with a fault, then an undo by a healthy process. The number of operations.
+/// One fix of parameters with a fault, then an undo by a healthy process. Returns the number of operations.
 fn survives(
     root: tempfile::TempDir,
     make: &dyn Fn(&Path, &Kernel) -> Plan,
@@ -179,7 +178,7 @@ fn a_kill_or_an_error_at_every_operation_of_an_undo() {
     }
 }
 
-/// A menu that is cut off, in fix or in undo, is never the one that boots; nothing of it is left.
+/// An incomplete menu, in fix or in undo, is never the one that boots; nothing of it is left.
 #[test]
 fn half_a_menu_is_never_booted() {
     let (rules, wish) = (Rules::embedded(), words(&["isolcpus=2-3"], &[]));
@@ -201,7 +200,7 @@ fn half_a_menu_is_never_booted() {
     }
 }
 
-/// grub-mkconfig ends with 0 where it found no kernel, and a menu may have errors: neither takes the place of the one that boots.
+/// grub-mkconfig ends with 0 if it found no kernel, and a menu may have errors: neither replaces the one that boots.
 #[test]
 fn a_menu_that_boots_nothing_is_not_used() {
     let (rules, wish) = (Rules::embedded(), words(&["isolcpus=2-3"], &[]));
@@ -220,7 +219,8 @@ fn a_menu_that_boots_nothing_is_not_used() {
     }
 }
 
-/// grub-mkconfig was run by somebody since: it is run once more after the undo, and a cut in there leaves a whole menu, too.
+/// grub-mkconfig was run by another program since: it is run once more after the undo, and a cut there leaves a
+/// complete menu, too.
 #[test]
 fn a_menu_made_anew_since_is_made_once_more() {
     let (rules, wish) = (Rules::embedded(), words(&["isolcpus=2-3"], &[]));

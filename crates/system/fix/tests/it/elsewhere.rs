@@ -1,4 +1,4 @@
-//! Machines that are otherwise: cgroup v1, no systemd, programs that are not installed. What cannot be done is said by name.
+//! Unusual machines: cgroup v1, no systemd, programs that are not installed. What cannot be done is said by name.
 
 use punctual_audit::Profile;
 use punctual_fix::{BootWish, Doing, FixOptions, How, Parameters, Plan, Wish, undo};
@@ -48,7 +48,7 @@ fn steps(plan: &Plan) -> Vec<String> {
     plan.rules.iter().flat_map(|rule| &rule.steps).map(Doing::line).collect()
 }
 
-/// One thread above every other: as the audit finds it.
+/// One thread above every other, as the audit finds it.
 fn rogue(world: &World, cgroup: &str) {
     let stat = "700 (multipathd) S 1 700 700 0 -1 0 0 0 0 0 1 1 0 0 -100 0 1 0 100 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 99 2 0 0 0";
     for folder in ["/proc/700", "/proc/700/task/700"] {
@@ -188,7 +188,7 @@ fn a_boot_loader_without_its_generator_is_left_alone() {
     }
 }
 
-/// Every rule, every program that any of them runs taken away: nothing fails oddly, and undo has everything as before.
+/// Every rule without any program that it runs: nothing fails oddly, and undo restores everything.
 #[test]
 fn every_rule_without_any_program() {
     for machine in machines() {
@@ -208,7 +208,7 @@ fn every_rule_without_any_program() {
     }
 }
 
-/// A program that goes between the plan and the fix, or is only the way back's.
+/// A program that disappears between the plan and the fix, or that only the inverse needs.
 #[test]
 fn a_program_that_is_gone_is_refused_before_anything_is_begun() {
     let swaps = "Filename Type Size Used Priority\n/dev/sda2 partition 4096 0 -2\n";

@@ -1,4 +1,4 @@
-//! Interrupt threads get the priority their device asks for, and their old one back.
+//! Interrupt threads get the priority their device asks for; undo restores the old one.
 
 use punctual_audit::{Offers, Profile};
 use punctual_fix::{Asked, Doing, FixOptions, Journal, fix, undo};

@@ -1,4 +1,4 @@
-//! Undo when the world moved on: other programs, reboots, deadlines, half a journal.
+//! Undo after other changes: other programs, reboots, deadlines, half a journal.
 
 use punctual_audit::{Profile, Rules};
 use punctual_fix::{Doing, FixOptions, Journal, Outcome, Plan, Real, RulePlan, System, guard, recover, undo};
@@ -90,7 +90,7 @@ fn a_reboot_takes_values_and_leaves_files() {
 #[test]
 fn a_finding_that_does_not_change_is_rolled_back() {
     let world = ready();
-    // What the rule looks at stays as it is, whatever is written.
+    // What the rule looks at does not change, whatever is written.
     world.put("/sys/devices/system/cpu/cpufreq/policy0/scaling_governor", "schedutil\n");
     let before = tree(world.root.path());
     let path = PathBuf::from("/sys/devices/system/cpu/cpufreq/policy0/scaling_governor");
@@ -221,7 +221,7 @@ fn the_lockup_detectors_come_back_on_kernels_that_forget() {
     let plan = Plan { rules: vec![rule] };
     fix(world.rules, world.root.path(), &world.kernel, &plan, &FixOptions::default()).unwrap();
     assert_eq!(world.text("/proc/sys/kernel/watchdog"), "0\n");
-    // Anybody looks: the kernel forgets that it was wanted.
+    // Any read makes the kernel forget that it was wanted.
     world.kernel.read(Path::new("/proc/sys/kernel/soft_watchdog")).unwrap();
     assert!(world.undo().is_complete());
     assert_eq!(
