@@ -1,5 +1,5 @@
-//! The audit as a process of its own: 225 rules and what they read take megabytes and tens of milliseconds, which the
-//! measuring process should neither hold nor wait for. It runs while the first phase warms up.
+//! The audit as a separate process: 225 rules and what they read take megabytes and tens of milliseconds, which the
+//! measuring process must not spend. It runs while the first phase warms up.
 
 use punctual_audit as audit;
 use punctual_machine::{Live, Machine, Overlay};
@@ -8,14 +8,13 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::process::{Child, Command, Stdio};
 
-/// First argument of the program when it is to audit for [`prove`](crate::prove); see [`audit_main`].
+/// First argument that makes the program audit for [`prove`](crate::prove); see [`audit_main`].
 pub const AUDIT_ARG: &str = "__audit";
 
-/// The process that audits.
 pub(crate) struct Auditing(Child);
 
 impl Auditing {
-    /// Starts it: for threads that should run as `wanted`, whatever they got.
+    /// Audits for threads that should run as `wanted`, whatever policy they got.
     pub fn start(wanted: Scheduling, cpus: &CpuList) -> Result<Auditing, String> {
         let wanted = serde_json::to_string(&wanted).map_err(|e| e.to_string())?;
         let mut command = Command::new("/proc/self/exe");
@@ -24,7 +23,7 @@ impl Auditing {
         command.spawn().map(Auditing).map_err(|e| format!("cannot start it: {e}"))
     }
 
-    /// Waits for its findings: `findings.json` as it is to stand.
+    /// Waits for the findings: the contents of `findings.json`.
     pub fn finish(self) -> Result<Vec<u8>, String> {
         let ended = self.0.wait_with_output().map_err(|e| e.to_string())?;
         match ended.status.success() && !ended.stdout.is_empty() {
@@ -34,23 +33,23 @@ impl Auditing {
     }
 }
 
-/// SIGKILL for this process, a child of `parent`, when the thread that started it ends (prctl(2), PR_SET_PDEATHSIG): a helper that
-/// works on for a program that was killed would load the machine for nobody. `false`: the parent has ended already.
+/// SIGKILL for this process, a child of `parent`, when the thread that started it ends (prctl(2), PR_SET_PDEATHSIG): a
+/// helper that outlives a killed program would load the machine. `false`: the parent has ended already.
 pub fn die_with(parent: u32) -> bool {
-    // A kernel that refuses leaves it as it was without: it ends when its work is done.
+    // If the kernel refuses, the helper ends when its work is done.
     let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
-    // It may have died before that.
+    // The parent may have died before the call.
     rustix::process::getppid().is_some_and(|now| u32::try_from(now.as_raw_nonzero().get()) == Ok(parent))
 }
 
-/// The process that measures stands as this one: its threads, real-time by now, are not somebody else's.
+/// Marks the measuring process as this one: its threads, real-time by now, are not another program's.
 fn measuring() -> Overlay {
     let parent = rustix::process::getppid().map(|parent| format!("/proc/{}/stat", parent.as_raw_nonzero()));
     let files = parent.map(|stat| ("/proc/self/stat".to_owned(), Live::new().read(&stat)));
     Overlay::new(files.into_iter().collect())
 }
 
-/// Audits this machine and prints the findings; `words` are what follows [`AUDIT_ARG`]. The result is the exit code.
+/// Audits this machine and prints the findings; `words` are what follows [`AUDIT_ARG`]. Returns the exit code.
 pub fn audit_main(mut words: impl Iterator<Item = OsString>) -> i32 {
     let mut next = || words.next()?.into_string().ok();
     let scheduling = next().and_then(|text| serde_json::from_slice::<Scheduling>(text.as_bytes()).ok());

@@ -1,9 +1,10 @@
-//! The largest latency of each CPU in every few minutes of a phase, from the windows of a second that the context thread reads.
+//! The largest latency of each CPU per block of a few minutes, from the one-second windows that the context thread
+//! reads.
 
 use punctual_model::{BlockMaximum, WindowMax};
 use punctual_units::{CpuId, Nanos};
 
-/// Puts windows together into blocks. Memory: one block a CPU.
+/// Joins windows into blocks. Memory: one block per CPU.
 #[derive(Debug)]
 pub struct Blocks {
     length: Nanos,
@@ -11,12 +12,12 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// Blocks of at least this length.
+    /// Blocks are at least this long.
     pub fn new(length: Nanos) -> Blocks {
         Blocks { length, running: Vec::new() }
     }
 
-    /// Adds a window; the blocks that it completes.
+    /// Adds a window; returns the blocks that it completes.
     pub fn add(&mut self, window: &WindowMax) -> Vec<BlockMaximum> {
         let from_mono_ns = window.mono_ns.saturating_sub(window.interval_ns);
         for (cpu, max) in &window.max_ns {
@@ -40,12 +41,12 @@ impl Blocks {
         self.running.extract_if(.., |block| block.is_whole(length)).collect()
     }
 
-    /// The blocks that are not over yet, one a CPU.
+    /// The unfinished blocks, one per CPU.
     pub fn running(&self) -> &[BlockMaximum] {
         &self.running
     }
 
-    /// What is left when a phase, or a round of it, has ended.
+    /// The unfinished blocks of a phase, or of a round of it, that has ended.
     pub fn end(&mut self) -> Vec<BlockMaximum> {
         std::mem::take(&mut self.running)
     }
@@ -81,7 +82,6 @@ mod tests {
     }
 
     proptest! {
-        /// Blocks follow each other without a gap and have the maxima of their windows.
         #[test]
         fn blocks_cover_all(maxima in proptest::collection::vec(1u64..1_000_000, 1..200), length in 1u64..20) {
             let mut blocks = Blocks::new(Nanos::from_secs(length));

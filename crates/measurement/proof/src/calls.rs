@@ -9,28 +9,26 @@ use punctual_units::Nanos;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 
-/// Most threads a filter names; of more, everything is recorded and the rest passed over.
+/// Threads that a filter names; of more, everything is recorded and the rest skipped.
 const MOST_THREADS: usize = 100;
 
-/// Most text read back, bytes: 300 000 calls.
+/// Text read back, bytes: 300 000 calls.
 const MOST_TEXT: u64 = 32 << 20;
 
-/// Why there are no calls.
 #[derive(Debug, thiserror::Error)]
 pub enum CallsError {
     /// Nothing can be traced here, or there is no such process.
     #[error("{0}")]
     Refused(String),
-    /// A signal ended it.
     #[error("ended by {}", .0.name())]
     Signal(Sig),
 }
 
-/// Records the system calls of a process for a while, in an instance of its own that is removed at the end. Signals as for a run
-/// must be blocked. While it lasts every system call of the machine takes some 100 ns longer.
+/// Records the system calls of a process for a while, in a private instance that is removed at the end. Signals must be
+/// blocked as for a run. Meanwhile every system call of the machine takes some 100 ns longer.
 ///
 /// # Errors
-/// [`CallsError`]; nothing is left behind then.
+/// [`CallsError`]; the instance is removed.
 pub fn watch_calls(pid: u32, window: Nanos) -> Result<Calls, CallsError> {
     match record(pid, window) {
         Ok((_, Some(signal))) => Err(CallsError::Signal(signal)),
@@ -84,7 +82,7 @@ fn sleep(until: Nanos) -> Option<Sig> {
     }
 }
 
-/// Adds what was recorded; false where there was more than is read.
+/// Adds what was recorded; false if there was more than is read.
 fn read(instance: &Instance, threads: &[u32], calls: &mut Calls) -> Result<bool, String> {
     let text = instance.text().map_err(|e| e.to_string())?;
     let mut lines = BufReader::new(text.take(MOST_TEXT));
@@ -106,7 +104,7 @@ fn read(instance: &Instance, threads: &[u32], calls: &mut Calls) -> Result<bool,
 /// `app-700 [001] ..... 12.345678: sys_enter: NR 202 (7f10, 80, 2, 0, 0, 0)`: include/trace/events/syscalls.h.
 fn parse(line: &str) -> Option<(u32, i64, Vec<u64>)> {
     let (head, call) = line.split_once(": sys_enter: NR ")?;
-    // A name may hold anything, brackets too; what follows the last one does not.
+    // A name may hold anything, brackets too, so the last bracket counts.
     let tid = head[..head.rfind(" [")?].trim_end().rsplit('-').next()?.parse().ok()?;
     let (number, rest) = call.split_once(' ')?;
     let inner = rest.trim().strip_prefix('(')?.strip_suffix(')')?;

@@ -1,5 +1,5 @@
-//! Results handed on while the machine is still audited and its traces are switched on: either may take longer than the
-//! warm-up, and what is measured by then must not be lost with them.
+//! Saves results while the machine is still audited and tracing is switched on: either may take longer than the
+//! warm-up, and a kill must not lose what is measured by then.
 
 use punctual_measure::{self as measure, Cell, Recorder};
 use punctual_rt::monotonic;
@@ -9,15 +9,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// A thread that hands results on every five seconds from the first period on, and once more when this is dropped: from there
-/// on the context thread does.
+/// A thread that saves results every five seconds from the first period on, and once more when this is dropped; after
+/// that the context thread saves them.
 pub(crate) struct Checkpoints {
-    /// Dropped: it ends.
+    /// Dropping it ends the thread.
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// What is handed on.
 pub(crate) struct Results {
     pub phase: String,
     pub cells: Vec<(CpuId, Arc<Cell>)>,
@@ -49,7 +48,7 @@ impl Checkpoints {
 impl Drop for Checkpoints {
     fn drop(&mut self) {
         drop(self.stop.take());
-        // One that panicked handed on what it could.
+        // A thread that panicked saved what it could.
         self.thread.take().map(JoinHandle::join);
     }
 }
@@ -83,7 +82,7 @@ mod tests {
         }
     }
 
-    /// How often results of a phase of two CPUs were handed on that begins at `start` and was watched for `time`.
+    /// Number of saves of the results of a phase on two CPUs that begins at `start` and is watched for `time`.
     fn handed_on(start: Nanos, time: Duration) -> (u32, u32) {
         let cells = (0..2).map(|cpu| (CpuId(cpu), Arc::new(Cell::new(1)))).collect();
         let recorder = Arc::new(Mutex::new(Counted::default()));

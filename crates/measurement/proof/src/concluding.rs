@@ -1,4 +1,4 @@
-//! After the last phase: what the recording says.
+//! After the last phase: read back, explain, judge, report.
 
 use crate::options::{Observer, Options, Step};
 use punctual_model::{Recording, Verdict};
@@ -6,23 +6,20 @@ use punctual_rundir as rundir;
 use punctual_uapi::Sig;
 use std::path::PathBuf;
 
-/// A run that was measured and kept.
+/// A run that was measured and saved.
 pub struct Done {
-    /// The run directory.
     pub root: PathBuf,
-    /// What it holds, read back.
+    /// Read back from `root`.
     pub recording: Recording,
-    /// What the claims came to.
     pub verdict: Verdict,
-    /// The signal that ended it early.
     pub signal: Option<Sig>,
-    /// What went wrong after measuring had begun: a result that could not be written, a phase that could not start.
+    /// A failure after measuring had begun: a result that could not be written, a phase that could not start.
     pub error: Option<String>,
-    /// `report.html`, where one was made.
+    /// `report.html`, if one was made.
     pub report: Option<PathBuf>,
 }
 
-/// Says what the counters know of the worst wakeups, judges, and writes the report.
+/// Explains the worst wakeups by the counters, judges, and writes the report.
 pub(crate) fn conclude(
     root: PathBuf,
     mut recording: Recording,

@@ -1,16 +1,14 @@
-//! Why nothing was proved.
-
 use punctual_loads::LoadError;
 use punctual_measure::{CpuError, EngineError};
 use punctual_rundir as rundir;
 
-/// Nothing was measured, or what was measured could not be kept.
+/// Nothing was measured, or what was measured could not be saved.
 #[derive(Debug, thiserror::Error)]
 pub enum ProofError {
     /// The options make no sense on this machine.
     #[error("{0}")]
     Usage(String),
-    /// The machine does not let us: privilege, disk, a missing device.
+    /// Missing privilege, disk space, a device.
     #[error("{0}")]
     Environment(String),
 }

@@ -1,5 +1,5 @@
-//! `prove` and `measure`: a whole run. Audit the machine, measure it idle and under each load into a run
-//! directory, read that back, say what the counters know of the worst wakeups, judge the claims, write the report.
+//! `prove` and `measure`: a whole run. Audit the machine, measure it idle and under each load into a run directory,
+//! read that back, explain the worst wakeups by the counters, judge the claims, write the report.
 //!
 //! Architecture invariant: prints nothing and knows no terminal; progress leaves through [`Observer`].
 

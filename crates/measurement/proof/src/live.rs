@@ -1,4 +1,4 @@
-//! Threads of this machine watched by their trace: every event is read, every wakeup followed.
+//! Watches threads of this machine by their trace: every event is read, every wakeup followed.
 
 use crate::error::ProofError;
 use crate::options::Trace;
@@ -11,38 +11,32 @@ use punctual_tracefs::{Config, FULL, Flight, Instance, MINIMAL, Tracefs};
 use punctual_uapi::{Sig, Waited, wait};
 use punctual_units::Nanos;
 
-/// How often the buffers are emptied: they hold more than this of anything but a storm, and that is said.
+/// How often the buffers are emptied: they hold more than this of anything but a storm, and losses are reported.
 const EVERY: Nanos = Nanos::from_millis(200);
 
-/// What to watch, and for how long.
 #[derive(Clone, Debug)]
 pub struct LiveOptions {
-    /// Whose wakeups, how many.
     pub what: ExplainOptions,
-    /// For how long at most.
+    /// Maximum.
     pub duration: Nanos,
     /// End at the first wakeup this late.
     pub stop_at: Option<Nanos>,
-    /// Which events.
     pub trace: Trace,
-    /// A tracer of the kernel to run as well: timerlat, osnoise, hwlat, wakeup_rt.
+    /// A kernel tracer to run as well: timerlat, osnoise, hwlat, wakeup_rt.
     pub tracer: Option<String>,
 }
 
-/// What was seen.
 #[derive(Debug)]
 pub struct Watched {
-    /// The causes.
     pub explanation: Explanation,
-    /// Events read.
     pub events: u64,
-    /// How long it took, ns.
+    /// Elapsed time.
     pub took: Nanos,
     /// The signal that ended it early.
     pub signal: Option<Sig>,
 }
 
-/// Watches threads of this machine. Signals as for a run must be blocked.
+/// Watches threads of this machine. Signals must be blocked as for a run.
 ///
 /// # Errors
 /// [`ProofError::Environment`]: this machine cannot be traced, with what to do.
@@ -83,7 +77,6 @@ pub fn live(options: &LiveOptions) -> Result<Watched, ProofError> {
     Ok(watched)
 }
 
-/// Events on their way to the attribution.
 struct Watcher {
     stream: Stream,
     attribution: Attribution,
@@ -91,7 +84,7 @@ struct Watcher {
 }
 
 impl Watcher {
-    /// Reads all there is, and follows it up to the moment at which reading began.
+    /// Reads all available events, and processes those up to the moment at which reading began.
     fn take(&mut self, flight: &mut Flight) -> std::io::Result<()> {
         let ready = self.stream.take(flight)?;
         let steal = steal();
@@ -118,7 +111,7 @@ impl Watcher {
     }
 }
 
-/// Time that the hypervisor gave to others, all CPUs, in ticks: ninth field of /proc/stat's first line (proc_stat(5)).
+/// Steal time, all CPUs, in ticks: ninth field of /proc/stat's first line (proc_stat(5)).
 fn steal() -> Option<u64> {
     let stat = std::fs::read_to_string("/proc/stat").ok()?;
     stat.lines().next()?.split_whitespace().nth(8)?.parse().ok()

@@ -24,8 +24,8 @@ use punctual_units::{CpuList, Nanos, Scheduling};
 use std::fs::File;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The signals that end a run, and that of an ended child. Must be blocked (once, in the main thread, before any other
-/// thread is started) for a run to end well by them.
+/// The signals that end a run, and SIGCHLD. They must be blocked once, in the main thread, before any other thread is
+/// started.
 pub fn signals() -> SignalSet {
     SignalSet::new(&[Sig::Hup, Sig::Int, Sig::Quit, Sig::Term, Sig::Chld])
 }
@@ -38,7 +38,7 @@ pub fn measure(options: &Options, observer: &mut dyn Observer) -> Result<Done, P
     Measurement::prepare(Subject::Measured, options)?.run(observer)
 }
 
-/// The main job: audit, measure, say what the counters know, judge, report.
+/// Audits, measures, explains by the counters, judges, reports.
 ///
 /// # Errors
 /// [`ProofError`] where nothing was measured.
@@ -46,11 +46,11 @@ pub fn prove(options: &Options, observer: &mut dyn Observer) -> Result<Done, Pro
     Measurement::prepare(Subject::Proven, options)?.run(observer)
 }
 
-/// As [`measure`], in this way. Nothing is traced beside it.
+/// Like [`measure`], but measures `way`, without tracing beside it.
 ///
 /// # Errors
-/// [`ProofError`] where nothing was measured; for the tracers also that this kernel does not have them, or that somebody else uses
-/// them.
+/// [`ProofError`] where nothing was measured; for the tracers also if this kernel does not have them, or they
+/// are in use.
 pub fn measure_by(way: KernelWay, options: &Options, observer: &mut dyn Observer) -> Result<Done, ProofError> {
     if options.trace.when == When::Always {
         return Err(ProofError::Usage(format!("with --via {way} nothing else is traced: leave out --trace")));
@@ -58,12 +58,11 @@ pub fn measure_by(way: KernelWay, options: &Options, observer: &mut dyn Observer
     if options.until.is_some() {
         return Err(ProofError::Usage(format!("--via {way} measures for a fixed time: leave out --until-decided")));
     }
-    // Nothing is traced beside it.
     let options = Options { trace: Trace { when: When::Never, ..options.trace }, ..options.clone() };
     Measurement::prepare(Subject::Kernel(way), &options)?.run(observer)
 }
 
-/// How a run comes to its end before its time.
+/// Why a run ends before its time.
 #[derive(Default)]
 struct End {
     signal: Option<Sig>,
@@ -95,11 +94,11 @@ pub(crate) struct Measurement<'a> {
     cost: OwnCost,
     trace: State,
     schedule: Schedule,
-    /// Why measuring on can decide nothing.
+    /// Why measuring longer cannot decide anything.
     hopeless: Option<String>,
     /// For which threads to audit, until that is done.
     audit: Option<(Scheduling, CpuList)>,
-    /// What goes to disk, kept in case the disk fails.
+    /// What goes to disk, also in memory in case the disk fails.
     kept: Recording,
 }
 
@@ -133,7 +132,7 @@ impl<'a> Measurement<'a> {
             Some(_) => None,
             None => partition::where_needed(choice.scheduling, options.cpus.as_ref(), &cpus)?,
         };
-        // The measured CPUs are out of reach for all but their threads then.
+        // The measured CPUs are then available to their threads only.
         let topology = if partitions.is_some() { Topology::read()? } else { topology };
         let housekeeping = topology.housekeeping(&cpus);
         if !housekeeping.is_empty() {
@@ -218,7 +217,6 @@ impl<'a> Measurement<'a> {
         self.subject == Subject::Proven
     }
 
-    /// Measures once under each load.
     fn round(
         &mut self,
         specs: &[(String, LoadSpec)],
@@ -231,7 +229,7 @@ impl<'a> Measurement<'a> {
             let measured = match self.phase(number, name, spec, signals, observer) {
                 Ok(measured) => measured,
                 Err(e) if self.kept.run.phases.is_empty() => return Err(e),
-                // What was measured before is not given up for it.
+                // Results of earlier phases are kept.
                 Err(e) => {
                     end.failed = Some(e.to_string());
                     break;
@@ -246,7 +244,7 @@ impl<'a> Measurement<'a> {
         Ok(())
     }
 
-    /// Looks at the claims; `true`: there is something to measure on for.
+    /// Looks at the claims; `true`: measuring longer can decide something.
     fn look(&mut self, loads: usize, observer: &mut dyn Observer) -> bool {
         let seen = until::look(&mut self.kept, &self.options.claims, measure::clocks().mono_ns);
         let number = self.kept.run.looks.len();
@@ -262,7 +260,7 @@ impl<'a> Measurement<'a> {
         !seen.look.open.is_empty() && self.hopeless.is_none()
     }
 
-    /// Notes how a run that was measured until decided came to its end. One that was cut short is looked at once more.
+    /// Notes how a run that is measured until decided ended. One that was cut short is looked at once more.
     fn end_of_looks(&mut self, end: &End) {
         let Some(max) = self.options.until else { return };
         if end.is_over() {
@@ -318,7 +316,7 @@ impl<'a> Measurement<'a> {
         surroundings.measure(plan, spec, name, trace, &mut |observer| fetch(audit, recorder, notes, observer), observer)
     }
 
-    /// Books a measured phase, on disk and in memory; returns what could not be written.
+    /// Records a measured phase, on disk and in memory; returns what could not be written.
     fn keep(&mut self, measured: Measured, observer: &mut dyn Observer) -> Option<String> {
         let Measured { parts, start, cpu_ns, notes, context_wakeups, context_cpu_ns, locked_bytes, warmup, .. } =
             measured;
@@ -390,14 +388,13 @@ impl<'a> Measurement<'a> {
         let root = self.options.out.clone();
         let recording = match rundir::read(&root) {
             Ok(recording) if closed.is_ok() => recording,
-            // What could not be kept on disk is still told.
+            // What could not be saved on disk is still reported.
             _ => self.kept,
         };
         let error = error.or(closed.err().map(|e| e.to_string()));
         conclude(root, recording, self.options, proving, (signal, error), observer)
     }
 
-    /// Writes the end of the run.
     fn close(&mut self, after: &MachineFacts) -> Result<(), rundir::Error> {
         let mut recorder = self.recorder.lock().unwrap_or_else(PoisonError::into_inner);
         let writer = &mut recorder.writer;

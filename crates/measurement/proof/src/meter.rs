@@ -1,5 +1,5 @@
-//! The one seam for what is measured: threads that sleep and note how late they woke, threads that read the clock without a pause,
-//! tracers of the kernel.
+//! The interface to what is measured: threads that sleep and note how late they woke, threads that read the clock
+//! without a pause, kernel tracers.
 
 use punctual_measure::{Cell, Running};
 use punctual_model::{CpuResult, Distribution, Problem, Worst};
@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 /// One phase, being measured.
 pub(crate) trait Meter {
-    /// CLOCK_MONOTONIC from which on samples count.
+    /// CLOCK_MONOTONIC of the first release that counts.
     fn start(&self) -> Nanos;
 
-    /// CLOCK_MONOTONIC from which on none does.
+    /// CLOCK_MONOTONIC from which on releases no longer count.
     fn end(&self) -> Nanos;
 
-    /// Where the samples go by which a phase is followed, and kept if the program is killed.
+    /// The samples by which a phase is followed, and which are saved if the program is killed.
     fn cells(&self) -> Vec<(CpuId, Arc<Cell>)>;
 
     /// Measuring threads of this process.
@@ -22,7 +22,7 @@ pub(crate) trait Meter {
         Vec::new()
     }
 
-    /// What is known of each CPU when the phase begins.
+    /// Initial results of each CPU.
     fn begun(&self) -> Vec<CpuResult> {
         self.cells().iter().map(|(cpu, _)| nothing(*cpu)).collect()
     }
@@ -32,22 +32,21 @@ pub(crate) trait Meter {
         None
     }
 
-    /// Takes what has come.
+    /// Takes new samples.
     ///
     /// # Errors
-    /// Why nothing more can come: the phase ends.
+    /// Why no more can come: the phase ends.
     fn step(&mut self) -> Result<(), String> {
         Ok(())
     }
 
-    /// Asks what measures to end now. Nothing happens where it has ended. What a tracer of the kernel has not measured is missing, also
-    /// with [`Stop::Enough`].
+    /// Asks the measurement to end now; no effect if it has ended. What a kernel tracer has not measured counts as
+    /// missing, even with [`Stop::Enough`].
     fn stop(&mut self, why: Stop);
 
-    /// Has it ended?
     fn finished(&self) -> bool;
 
-    /// The results; everything is restored as it was.
+    /// The results; restores everything that was changed.
     fn collect(self: Box<Self>) -> Collected;
 }
 
@@ -58,31 +57,28 @@ pub(crate) enum Stop {
     Now,
     /// Enough was measured: nothing is missing.
     Enough,
-    /// The user wants the next phase, and has seen the results: it can fail and not pass.
+    /// The user skips to the next phase, having seen the results: it can fail but not pass.
     User,
 }
 
-/// What a phase came to.
 #[derive(Debug, Default)]
 pub(crate) struct Collected {
-    /// One phase of the run each; the one that [`Meter::cells`] belong to among them.
+    /// One per phase of the run, including the one that [`Meter::cells`] belong to.
     pub parts: Vec<Part>,
     /// CLOCK_MONOTONIC when it had ended.
     pub end: Nanos,
-    /// CPU time of the measuring threads, where it is known.
+    /// CPU time of the measuring threads, if known.
     pub cpu_ns: Option<u64>,
-    /// What is worth saying but decides nothing.
+    /// Remarks that decide nothing.
     pub notes: Vec<String>,
 }
 
 /// Figures of one kind, of all CPUs.
 #[derive(Debug, Default)]
 pub(crate) struct Part {
-    /// What they are, where they are not wakeup latencies: `thread latency`.
+    /// What they are, unless wakeup latencies: `thread latency`.
     pub label: Option<&'static str>,
-    /// Totals by CPU.
     pub cpus: Vec<CpuResult>,
-    /// Distributions by CPU.
     pub distributions: Vec<(CpuId, Distribution)>,
     /// The worst of each CPU; their phase is filled in later.
     pub worst: Vec<Worst>,
@@ -90,11 +86,11 @@ pub(crate) struct Part {
     pub problems: Vec<Problem>,
 }
 
-/// Measuring threads of this process, that sleep or that poll.
+/// Measuring threads of this process, which sleep or poll.
 pub(crate) struct Threads {
     pub running: Running,
     pub scheduling: Scheduling,
-    /// What their figures are, where they are not wakeup latencies.
+    /// What their figures are, unless wakeup latencies.
     pub label: Option<&'static str>,
 }
 
@@ -145,13 +141,12 @@ impl Meter for Threads {
     }
 }
 
-/// The measuring threads when a phase begins.
 pub fn begun(running: &Running, scheduling: Scheduling) -> Vec<CpuResult> {
     let thread = |(cpu, tid)| CpuResult { tid: Some(tid), got: Some(scheduling), ..nothing(cpu) };
     running.tids().into_iter().map(thread).collect()
 }
 
-/// A cell as the totals, the distribution and the worst of a CPU. `totals` tells what the cell does not know.
+/// Adds a cell's totals, distribution and worst wakeups. `totals` has what the cell does not know.
 pub(crate) fn add(part: &mut Part, cpu: CpuId, cell: &Cell, totals: CpuResult) {
     let (raw, skipped) = cell.histograms();
     part.worst.extend(cell.worst().into_iter().map(|kept| Worst {
@@ -176,7 +171,7 @@ pub(crate) fn add(part: &mut Part, cpu: CpuId, cell: &Cell, totals: CpuResult) {
     part.distributions.push((cpu, Distribution { raw, skipped }));
 }
 
-/// A CPU of which nothing was counted yet.
+/// A CPU with nothing counted yet.
 pub(crate) fn nothing(cpu: CpuId) -> CpuResult {
     CpuResult {
         cpu,

@@ -1,9 +1,9 @@
-//! A cpuset partition for each measured CPU, so that a SCHED_DEADLINE thread can be pinned: the kernel admits one only if it may run
-//! on all CPUs of its root domain (sched_setattr(2), dl_task_check_affinity() in kernel/sched/), and a partition has a root domain
-//! of its own (Documentation/admin-guide/cgroup-v2.rst, "Cpuset Interface Files").
+//! A cpuset partition for each measured CPU, so that a SCHED_DEADLINE thread can be pinned: the kernel admits one only
+//! if it may run on all CPUs of its root domain (sched_setattr(2), dl_task_check_affinity() in kernel/sched/), and a
+//! partition has a root domain of its own (Documentation/admin-guide/cgroup-v2.rst, "Cpuset Interface Files").
 //!
-//! The partitions are threaded cgroups below the root of cgroup v2. Threads of one process may lie in different ones only where
-//! the process itself lies in the root, so it moves there meanwhile.
+//! The partitions are threaded cgroups below the root of cgroup v2. Threads of one process may be in different ones
+//! only if the process itself is in the root, so it moves there meanwhile.
 
 use crate::error::ProofError;
 use crate::ways::write;
@@ -14,15 +14,16 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Threads that have ended lie in their cgroup for a moment longer.
+/// Threads that have ended stay in their cgroup for a moment longer.
 const PATIENCE: Nanos = Nanos::from_millis(500);
 
-/// The bandwidth of a deadline thread that has ended is taken off when its last period is over, and from the root domain its CPU is in
-/// then (inactive_task_timer() in kernel/sched/deadline.c). Where that is another by now, what is left of it wraps around, and
-/// the kernel admits no deadline thread there any more (EBUSY; seen on 6.1, emulated, on a busy host).
+/// The bandwidth of an ended deadline thread is removed when its last period is over, from the root domain that its CPU
+/// is in then (inactive_task_timer() in kernel/sched/deadline.c). If the root domain has changed by then, its bandwidth
+/// wraps around, and the kernel admits no deadline thread there any more (EBUSY; seen on 6.1, emulated, on a busy
+/// host).
 const LAST_PERIOD: Nanos = Nanos::from_millis(100);
 
-/// Partitions of one CPU each. They are removed when this is given back or dropped; after kill -9 by the next start.
+/// Partitions of one CPU each. They are removed by [`Partitions::give_back`] or drop; after kill -9 by the next start.
 #[derive(Debug)]
 pub(crate) struct Partitions {
     folders: BTreeMap<CpuId, PathBuf>,
@@ -31,7 +32,7 @@ pub(crate) struct Partitions {
     lease: Option<Lease>,
 }
 
-/// Makes them where threads of this policy are to be pinned.
+/// Makes them if threads of this policy are to be pinned.
 ///
 /// # Errors
 /// It cannot be done here; the text says why.
@@ -51,7 +52,7 @@ pub(crate) fn where_needed(
     })
 }
 
-/// Where the whole hierarchy of cgroup v2 is.
+/// Mount point of the cgroup v2 hierarchy.
 fn mounted() -> Result<PathBuf, String> {
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
     let fields = mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>());
@@ -97,7 +98,7 @@ impl Partitions {
     /// Removes them; the threads in them must have ended.
     ///
     /// # Errors
-    /// What could not be.
+    /// What could not be removed.
     pub fn give_back(mut self) -> Result<(), Vec<String>> {
         let left = self.go_home();
         let given = self.lease.take().map_or(Ok(()), Lease::give_back);
@@ -107,7 +108,7 @@ impl Partitions {
         }
     }
 
-    /// Waits until nobody is in them, takes the CPUs out, and moves back.
+    /// Waits until they are empty, removes their CPUs, and moves back.
     fn go_home(&mut self) -> Option<String> {
         let give_up = monotonic() + PATIENCE;
         let is_empty = |folder: &PathBuf| read(&folder.join("cgroup.threads")).trim().is_empty();
@@ -116,7 +117,7 @@ impl Partitions {
         }
         std::thread::sleep(LAST_PERIOD.into());
         for folder in self.folders.values() {
-            // Before 6.2 a removed partition gives its CPU back only later; what fails here is removed all the same.
+            // Before 6.2 a removed partition returns its CPU only later; what fails here is removed all the same.
             let _ = write(&folder.join("cpuset.cpus.partition"), "member");
         }
         let home = self.home.take()?;
@@ -127,13 +128,13 @@ impl Partitions {
 impl Drop for Partitions {
     fn drop(&mut self) {
         if self.lease.is_some() {
-            // Nobody is left to tell; what stays is in the journal.
+            // Errors cannot be reported here; what stays is in the journal.
             let _ = self.go_home();
         }
     }
 }
 
-/// Can these CPUs be partitions, and one be left?
+/// Can these CPUs be partitions, with one left over?
 fn possible(root: &Path, cpus: &CpuList) -> Result<(), String> {
     // Only the root has no type.
     if root.join("cgroup.type").exists() {
@@ -213,7 +214,7 @@ mod tests {
 
     #[test]
     fn a_failure_leaves_nothing_behind() {
-        // A folder that is no cgroup: the new one has no cgroup.type.
+        // Not a cgroup: the new folder has no cgroup.type.
         let root = root("0-3\n", "cpuset cpu io\n");
         let journal = Journal::at(root.path().join("journal"));
         let error = Partitions::make(root.path(), &journal, &"1".parse().unwrap()).unwrap_err();

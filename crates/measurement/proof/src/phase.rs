@@ -17,7 +17,6 @@ use punctual_uapi::{Sig, SignalSet, Waited, wait};
 use punctual_units::{CpuList, Nanos, Scheduling, Way};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What a phase needs besides its plan.
 pub(crate) struct Surroundings<'a> {
     pub recorder: &'a Arc<Mutex<ToDisk>>,
     pub signals: &'a SignalSet,
@@ -26,35 +25,33 @@ pub(crate) struct Surroundings<'a> {
     pub settings: &'a LoadSettings,
     pub options: &'a Options,
     pub subject: Subject,
-    /// Claims that one wakeup can refute, and end the run by it.
+    /// Claims that one wakeup can refute, which ends the run.
     pub refutable: Vec<Claim>,
-    /// The earlier rounds, where the phase is measured in rounds.
+    /// The earlier rounds, if the phase is measured in rounds.
     pub rounds: Option<Vec<Round>>,
 }
 
-/// A measured phase.
 pub(crate) struct Measured {
     /// One phase of the run for each kind of figures.
     pub parts: Vec<(Phase, Part)>,
     /// CLOCK_MONOTONIC of the first recorded release.
     pub start: Nanos,
-    /// CPU time of the measuring threads, where it is known.
     pub cpu_ns: Option<u64>,
-    /// What is worth saying but decides nothing.
+    /// Remarks that decide nothing.
     pub notes: Vec<String>,
     pub context_wakeups: u64,
     pub context_cpu_ns: Option<u64>,
     pub locked_bytes: Option<u64>,
     pub ended_by: Option<Sig>,
-    /// Ended early because a wakeup had decided all there was to decide.
+    /// Ended early because a wakeup had decided every claim.
     pub enough: bool,
     /// Time run before recording.
     pub warmup: Nanos,
 }
 
-/// A thread that was asked to end may take this long; then its results are taken as they stand.
+/// How long a thread may take to end on request; then its results are taken as they are.
 const PATIENCE: Nanos = Nanos::from_millis(700);
-/// How often is looked whether a wakeup has refuted a claim, where one can; and how often an observer's tick is called.
+/// How often claims that one wakeup can refute are checked, and an observer's tick is called.
 pub(crate) const LOOK_EVERY: Nanos = Nanos::from_secs(1);
 
 impl Surroundings<'_> {
@@ -89,7 +86,8 @@ impl Surroundings<'_> {
         let label = self.subject.label();
         self.subject.name(&mut phase, label, self.options);
         self.write_begin(&phase, start);
-        // Both take a while and disturb; the warm-up is not recorded. On a busy machine they take longer than that.
+        // Audit and tracing take a while and disturb; the warm-up is not recorded. On a busy machine they may outlast
+        // it.
         let checkpoints = self.checkpoints(&phase.id, &*meter, &mut problems);
         meanwhile(observer);
         let disturbed = self.trace(trace, Some(start), observer);
@@ -112,7 +110,6 @@ impl Surroundings<'_> {
             load.stop_recording();
         }
         observer.step(Step::Collecting);
-        // While the measuring threads are still there to be looked at.
         let cost = context.map(Context::finish);
         phase.traced = trace.unwatch(watch);
         if let (Some(traced), Ok(Some(text))) = (&mut phase.traced, &disturbed) {
@@ -153,7 +150,7 @@ impl Surroundings<'_> {
         })
     }
 
-    /// Switches tracing on, where it is wanted and not on yet.
+    /// Switches tracing on, if it is wanted and not on yet.
     fn trace(
         &self,
         trace: &mut State,
@@ -166,8 +163,8 @@ impl Surroundings<'_> {
         trace.start(self.options, start)
     }
 
-    /// Saves results until the context thread does, while the machine is audited and tracing is switched on. Nobody does where no
-    /// thread but the measuring ones is wanted, nor where neither is done: waiting for the disk would hold up a tracer's reader.
+    /// Saves results until the context thread does, while the machine is audited and tracing is switched on. Not if
+    /// only measuring threads are wanted, nor if neither is done: waiting for the disk would delay a tracer's reader.
     fn checkpoints(&self, phase: &str, meter: &dyn Meter, problems: &mut Vec<Problem>) -> Option<Checkpoints> {
         let results = Results { phase: phase.to_owned(), cells: meter.cells(), start: meter.start() };
         let wanted = self.context && !matches!(self.subject, Subject::Kernel(_));
@@ -236,25 +233,26 @@ impl Surroundings<'_> {
         }
     }
 
-    /// Sleeps until the phase is over; a signal or the user ends it early, and so does a wakeup that decides the last claim,
-    /// within a second. Nothing is woken in between where no wakeup can, the meter has nothing to take and there is no `tick` to call.
+    /// Sleeps until the phase is over; a signal or the user ends it early, and so does, within a second, a wakeup that
+    /// decides the last claim. The thread does not wake in between if no wakeup can decide, the meter has nothing to
+    /// take and there is no `tick` to call.
     fn wait_for_end(&self, meter: &mut dyn Meter, watching: &Watching, tick: Option<&Tick>) -> (Option<Sig>, End) {
         let (mut signal, mut enough, mut failed) = (None, false, false);
         let looks = (!self.refutable.is_empty() || tick.is_some()).then_some(LOOK_EVERY);
         let most = [meter.tick(), looks].into_iter().flatten().min().unwrap_or(Nanos(u64::MAX));
         while signal.is_none() && !enough && !failed && !watching.next_wanted() && monotonic() < meter.end() {
             match wait(self.signals, Some(meter.end().saturating_sub(monotonic()).min(most))) {
-                // A load that dies tells so in its report; and so the user's wish is told.
+                // A load that dies says so in its report; the user's request also arrives as SIGCHLD.
                 Waited::Signal(Sig::Chld) | Waited::TimedOut => {}
                 Waited::Signal(other) => signal = Some(other),
             }
             tick.inspect(|tick| tick());
-            // What failed is among the results.
+            // The failure is among the results.
             failed = meter.step().is_err();
             let is_refuted = |cell| until::is_refuted(&self.refutable, self.options.deadline, cell);
             enough = !self.refutable.is_empty() && meter.cells().iter().any(|(_, cell)| is_refuted(cell));
         }
-        // Too late a wish is none: the phase has had its time.
+        // A request that comes too late has no effect: the phase has had its time.
         let mut end = match (signal, enough) {
             (Some(_), _) => End::Signal,
             _ if failed || monotonic() >= meter.end() => End::Time,
@@ -284,25 +282,21 @@ impl Surroundings<'_> {
     }
 }
 
-/// What the waiting thread is to call once a second: nothing where the context thread does, nor where it would wake a measured CPU.
+/// What the waiting thread calls once a second: nothing if the context thread does, or if it would wake a measured CPU.
 pub(crate) fn tick_of_waiting(context: bool, housekeeping: &CpuList, observer: &dyn Observer) -> Option<Tick> {
     if context || housekeeping.is_empty() { None } else { observer.tick() }
 }
 
-/// Why a phase, or a round of it, came to its end.
+/// Why a phase, or a round of it, ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
-    /// It has had its time.
     Time,
-    /// The last claim was decided.
     Enough,
-    /// The user wants the next one.
     User,
-    /// A signal.
     Signal,
 }
 
-/// The phase as it stands when it begins, at `start`; `cpus`: what is known of each by then ([`crate::begun`]).
+/// The phase as it is when it begins, at `start`; `cpus`: initial results ([`crate::begun`]).
 pub fn announced(plan: &Plan, load: &str, start: Nanos, cpus: Vec<CpuResult>, rounds: Option<&[Round]>) -> Phase {
     let this = Round { start_mono_ns: start.0, end_mono_ns: None };
     Phase {
@@ -320,14 +314,13 @@ pub fn announced(plan: &Plan, load: &str, start: Nanos, cpus: Vec<CpuResult>, ro
     }
 }
 
-/// A load that did not run.
 fn not_run(phase: &Phase) -> Option<Problem> {
     let report = phase.load_report.as_ref().filter(|report| !report.ran)?;
     let text = report.why_not.clone().unwrap_or_else(|| "it gives no reason".into());
     Some(Problem { kind: ProblemKind::LoadDidNotRun, text })
 }
 
-/// Was the machine suspended since? The context thread sees it too; without one this is all there is.
+/// Was the machine suspended since? Without a context thread this is the only check.
 fn asleep(before: &punctual_model::Stamp) -> Option<Problem> {
     measure::clock_events(before, &measure::clocks()).into_iter().find_map(|event| match event {
         Event::Suspend { asleep_ns, .. } => Some(Problem {
@@ -345,7 +338,6 @@ pub(crate) fn own_memory(name: &str) -> Option<u64> {
     Some(line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok()? * 1024)
 }
 
-/// Policy in words for the record.
 pub(crate) fn clock_and_sleep(via: &Way, scheduling: Scheduling) -> String {
     format!("{}, {scheduling}", via.clock_and_call())
 }

@@ -10,14 +10,13 @@ use punctual_units::{CpuId, Nanos};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Hands what the context thread gives to the run directory's writer, and keeps the latest of it to be looked at.
+/// Passes the context thread's samples to the run directory's writer, and keeps the last ones to be looked at.
 pub(crate) struct ToDisk {
     pub writer: Writer,
-    /// What the earlier rounds of the running phase came to, by CPU.
+    /// The results of the running phase's earlier rounds, by CPU.
     pub earlier: BTreeMap<CpuId, Earlier>,
-    /// The latest of it.
     pub seen: Arc<Mutex<Seen>>,
-    /// Worst wakeups kept a phase and CPU.
+    /// Worst wakeups kept per phase and CPU.
     keep: usize,
     blocks: Blocks,
 }
@@ -29,7 +28,7 @@ impl ToDisk {
         ToDisk { writer, earlier: BTreeMap::new(), seen, keep, blocks: Blocks::new(block) }
     }
 
-    /// The phase, or this round of it, has ended: its last block is as long as it is.
+    /// The phase, or this round of it, has ended: closes its last block at its current length.
     pub fn end_blocks(&mut self) {
         let rest = self.blocks.end();
         self.writer.maxima(&rest);

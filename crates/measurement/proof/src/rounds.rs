@@ -1,4 +1,4 @@
-//! A phase that is measured in rounds: what they come to together.
+//! Merges the rounds of a phase.
 
 use punctual_model::{CpuResult, Distribution, LoadReport, Phase, PhaseTrace, Proof, Rate, Recording, Worst};
 use punctual_units::{Arrange, CpuId, Nanos};
@@ -13,7 +13,7 @@ pub(crate) struct Earlier {
     pub released: u64,
 }
 
-/// What is known of a phase before another round of it, by CPU; empty before the first.
+/// Results of a phase before another round of it, by CPU; empty before the first.
 pub(crate) fn earlier(kept: &Recording, phase: &str) -> BTreeMap<CpuId, Earlier> {
     let Some(known) = kept.run.phases.iter().find(|p| p.id == phase) else { return BTreeMap::new() };
     let of = |result: &CpuResult| {
@@ -24,8 +24,8 @@ pub(crate) fn earlier(kept: &Recording, phase: &str) -> BTreeMap<CpuId, Earlier>
     known.cpus.iter().filter_map(of).collect()
 }
 
-/// Adds what the earlier rounds came to. Of the worst wakeups `keep` stay: each list has its own worst, so the worst of both
-/// lists are the worst of all.
+/// Adds the earlier rounds. The `keep` worst wakeups stay: each list has its own worst, so the worst of both lists are
+/// the worst of all.
 pub(crate) fn add(distribution: &mut Distribution, worst: &mut Vec<Worst>, earlier: &Earlier, keep: usize) {
     distribution.raw.merge(&earlier.distribution.raw);
     distribution.skipped.merge(&earlier.distribution.skipped);
@@ -35,7 +35,7 @@ pub(crate) fn add(distribution: &mut Distribution, worst: &mut Vec<Worst>, earli
     worst.truncate(keep);
 }
 
-/// The same for all CPUs of a round.
+/// [`add`] for all CPUs of a round.
 pub(crate) fn add_all(
     mut distributions: Vec<(CpuId, Distribution)>,
     worst: Vec<Worst>,
@@ -101,7 +101,6 @@ fn merge_cpu(old: &CpuResult, new: CpuResult, raw: &dyn Fn(CpuId) -> Option<Dist
     }
 }
 
-/// Nanoseconds planned.
 fn planned(ns: Option<Nanos>) -> u64 {
     ns.map_or(0, |ns| ns.0)
 }
@@ -113,7 +112,7 @@ fn merge_report(old: &LoadReport, new: LoadReport, (phase, longer): (&Phase, u64
         Some(r) => Rate { value: (r.value * before + new.value * longer) / (before + longer).max(1.0), ..new },
         None => new,
     };
-    // What other loads did in between is no proof: the counter is told as if it had risen in one go.
+    // What other loads did in between is no proof: the counter is reported as if it had risen at once.
     let proof = |new: Proof| match old.proofs.iter().find(|p| p.what == new.what) {
         Some(p) => Proof {
             before: p.before,
@@ -139,7 +138,7 @@ fn merge_report(old: &LoadReport, new: LoadReport, (phase, longer): (&Phase, u64
     }
 }
 
-/// Windows are kept over all rounds, so the last count of them is that of all.
+/// Windows are kept over all rounds, so their last count is the total.
 fn merge_trace(old: Option<PhaseTrace>, new: Option<PhaseTrace>) -> Option<PhaseTrace> {
     let (Some(mut all), Some(new)) = (old.clone(), new.clone()) else { return new.or(old) };
     all.events = all.events.saturating_add(new.events);
@@ -178,7 +177,6 @@ mod tests {
     }
 
     proptest! {
-        /// Two rounds come to what one of the same wakeups would have.
         #[test]
         fn rounds_add_up(first in proptest::collection::vec(0u64..2_000, 1..200), second in proptest::collection::vec(0u64..2_000, 1..200), keep in 1usize..12) {
             let (distribution, worst) = results(&first, 0, keep);

@@ -6,28 +6,25 @@ use punctual_model::{Problem, ProblemKind};
 use punctual_rt::{Refused, granted_nice, refusal_advice, try_scheduling};
 use punctual_units::{Nanos, Policy, Priority, Scheduling};
 
-/// The decision, and what has to be said about it.
+/// The decision and its remarks.
 pub struct Choice {
     /// What was asked for, by name or by default.
     pub wanted: Scheduling,
-    /// What is measured.
     pub scheduling: Scheduling,
-    /// Did the user name it?
     pub explicit: bool,
-    /// It is not what was wanted.
+    /// Set if it is not what was wanted.
     pub problem: Option<Problem>,
 }
 
-/// As the options say.
 pub(crate) fn choose(options: &Options) -> Result<Choice, ProofError> {
     choose_scheduling(options.policy, options.priority, options.period)
 }
 
-/// FIFO 90, unless told otherwise; SCHED_OTHER where that is refused and was not asked for by name.
+/// FIFO 90 by default; SCHED_OTHER if that is refused and was not asked for by name.
 ///
 /// # Errors
-/// [`ProofError::Usage`] where the two contradict each other; [`ProofError::Environment`] where what was asked for by name is
-/// refused.
+/// [`ProofError::Usage`] if the two contradict each other; [`ProofError::Environment`] if what was asked for
+/// by name is refused.
 pub fn choose_scheduling(
     policy: Option<Policy>,
     priority: Option<Priority>,
@@ -64,7 +61,7 @@ fn wanted(policy: Option<Policy>, named: Option<Priority>, period: Nanos) -> Res
         Policy::Batch => granted_nice(Scheduling::Batch { nice: 0 }),
         Policy::Idle => Scheduling::Idle,
         Policy::Deadline => {
-            // A tenth of the period, at least the kernel's least budget times fifty.
+            // A tenth of the period, at least fifty times the kernel's minimum budget.
             let runtime_ns = Nanos((period.0 / 10).max(50_000).min(period.0));
             Scheduling::Deadline { runtime_ns, deadline_ns: period, period_ns: period }
         }

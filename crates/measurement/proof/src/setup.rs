@@ -27,7 +27,6 @@ pub(crate) fn parse_loads(options: &Options) -> Result<Vec<(String, LoadSpec)>, 
     }
 }
 
-/// The plan that all phases share.
 pub(crate) fn plan(options: &Options, cpus: &CpuList, phases: usize) -> Result<Plan, ProofError> {
     let usage = |text: String| Err(ProofError::Usage(text));
     let duration = Nanos(options.duration.0 / phases.max(1) as u64);
@@ -126,7 +125,7 @@ pub(crate) fn policy_note(scheduling: Scheduling, partitioned: bool) -> Option<S
     }
 }
 
-/// Holds the C-state limit where asked; the kernel lets go of it when the descriptor closes, also after kill -9
+/// Holds the C-state limit if asked; the kernel drops it when the descriptor closes, also after kill -9
 /// (Documentation/power/pm_qos_interface.rst).
 pub(crate) fn hold_dma_latency(options: &Options, run: &mut Run) -> Result<Option<File>, ProofError> {
     let Some(us) = options.cpu_dma_latency_us else {
@@ -152,7 +151,7 @@ pub(crate) fn hold_dma_latency(options: &Options, run: &mut Run) -> Result<Optio
     }
 }
 
-/// What this machine is, with what it costs to read its clock.
+/// Facts about this machine, including what it costs to read its clock.
 pub fn facts() -> MachineFacts {
     MachineFacts { clock_read_ns: Some(clock_read_cost()), ..machine::facts(&Live::new()) }
 }

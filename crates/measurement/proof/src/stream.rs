@@ -7,12 +7,11 @@ use punctual_uapi as uapi;
 use punctual_units::Policy;
 use std::collections::HashSet;
 
-/// Pages of all CPUs on their way to whoever follows them.
 pub(crate) struct Stream {
     pages: Pages,
-    /// Events that are later than the last moment up to which all CPUs were read.
+    /// Events later than the last moment up to which all CPUs were read.
     held: Vec<Event>,
-    /// Up to when all events were given.
+    /// All events up to this time were returned.
     pub until_ns: u64,
     pub events: u64,
     asked: HashSet<i32>,
@@ -30,12 +29,12 @@ impl Stream {
         Stream { pages, held: Vec::new(), until_ns: 0, events: 0, asked: HashSet::new() }
     }
 
-    /// Reads all there is; the events up to the moment at which reading began.
+    /// Reads all available pages; returns the events up to the moment at which reading began.
     pub fn take(&mut self, flight: &mut Flight) -> std::io::Result<Vec<Event>> {
         let until = monotonic().0;
         let (pages, held) = (&mut self.pages, &mut self.held);
         flight.drain(until, |cpu, page| pages.page(cpu, page, |event| held.push(event)))?;
-        // Events of one CPU are in order; sorting keeps them so where times are equal.
+        // Events of one CPU are in order; a stable sort keeps them so where times are equal.
         held.sort_by_key(|event| event.t_ns);
         let ready = held.partition_point(|event| event.t_ns <= until);
         let rest = held.split_off(ready);
@@ -44,7 +43,7 @@ impl Stream {
         Ok(ready)
     }
 
-    /// What was read beyond that.
+    /// Events read beyond that.
     pub fn rest(&mut self) -> Vec<Event> {
         let rest = std::mem::take(&mut self.held);
         self.events += rest.len() as u64;
@@ -55,8 +54,8 @@ impl Stream {
         self.pages.info()
     }
 
-    /// The policies of the real-time threads that an event names, once each: a trace does not tell FIFO from RR; a thread that
-    /// still lives does.
+    /// The policies of the real-time threads that an event names, once each, from the threads still alive: a trace does
+    /// not distinguish FIFO from RR.
     pub fn policies(&mut self, event: &Event) -> Vec<(i32, Policy)> {
         let named = match &event.kind {
             Kind::SchedSwitch { prev, next, .. } => [Some(*prev), Some(*next)],

@@ -7,19 +7,16 @@ use crate::ways::KernelWay;
 use punctual_measure::{self as measure, Plan};
 use punctual_model::Phase;
 
-/// What a run is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Subject {
-    /// Wakeups, audited and with a report.
+    /// Wakeups, with audit and report.
     Proven,
-    /// Wakeups.
+    /// Wakeups only.
     Measured,
-    /// Something else.
     Kernel(KernelWay),
 }
 
 impl Subject {
-    /// Starts a phase.
     pub fn start(self, plan: &Plan) -> Result<Box<dyn Meter>, ProofError> {
         match self {
             Subject::Kernel(way) => way.start(plan),
@@ -30,7 +27,7 @@ impl Subject {
         }
     }
 
-    /// The label of the figures that are followed while they come.
+    /// The label of the figures that are followed live.
     pub fn label(self) -> Option<&'static str> {
         match self {
             Subject::Kernel(way) => Some(way.label()),
@@ -38,7 +35,7 @@ impl Subject {
         }
     }
 
-    /// Names the phase of figures with this label; with the load, where there are several.
+    /// Names the phase of figures with this label; with the load, if there are several.
     pub fn name(self, phase: &mut Phase, label: Option<&str>, options: &Options) {
         let (Subject::Kernel(way), Some(label)) = (self, label) else { return };
         phase.id = way.phase_id(&phase.id, label);

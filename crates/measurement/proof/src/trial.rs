@@ -1,4 +1,4 @@
-//! What only trying tells: the policy and locked memory as the target user, leaving idle, reading the clock.
+//! What only a trial shows: the policy and locked memory as the target user, leaving idle, reading the clock.
 
 use punctual_audit::Trial;
 use punctual_machine::{Machine, Overlay, Read};
@@ -13,13 +13,13 @@ use std::fs::File;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-/// First argument of the program when it is to try for `audit --probe`; see [`trial_main`].
+/// First argument that makes the program try for `audit --probe`; see [`trial_main`].
 pub const TRIAL_ARG: &str = "__trial";
 
-/// What tells which limits and capabilities a process has.
+/// Files that hold a process's limits and capabilities.
 const OWN: [&str; 4] = ["/proc/self/limits", "/proc/self/status", "/proc/self/uid_map", "/proc/self/cgroup"];
 
-/// What the trying process found, and its own files.
+/// What the trial process found, and its own files.
 #[derive(Serialize, Deserialize)]
 struct Tried {
     /// 0 or the errno.
@@ -29,8 +29,8 @@ struct Tried {
     files: BTreeMap<String, Vec<u8>>,
 }
 
-/// Tries it in a process of its own, as `user` where one is named, whose files under `/proc/self` come back, too. Idle and the
-/// clock are tried in this process, in a second.
+/// Tries it in a separate process, as `user` if one is named, and returns that process's files under `/proc/self`, too.
+/// Idle and the clock are tried in this process, for a second.
 ///
 /// # Errors
 /// A sentence: the process could not be started, or ended before it answered.
@@ -48,7 +48,7 @@ pub fn try_out(user: Option<&str>, wanted: Scheduling, cpus: &CpuList) -> Result
     Ok((trial, Overlay::new(files.map(|(path, bytes)| (path, Read::Known(bytes))).collect())))
 }
 
-/// What leaving idle costs on the last of the CPUs, ns.
+/// Wakeup latency from idle on the last of the CPUs, ns.
 fn try_idle(cpus: &CpuList, wanted: Scheduling) -> Result<i64, String> {
     let cpu = cpus.iter().last().ok_or("no CPU was named to try it on")?;
     let exit = idle_exit(cpu, wanted).map_err(|e| format!("on CPU {cpu}: {e}"))?;
@@ -58,7 +58,7 @@ fn try_idle(cpus: &CpuList, wanted: Scheduling) -> Result<i64, String> {
 fn child(user: Option<&str>, wanted: Scheduling) -> Result<Tried, String> {
     let own = File::open("/proc/self/exe").map_err(|e| format!("cannot open this program: {e}"))?;
     let words = [TRIAL_ARG.to_owned(), serde_json::to_string(&wanted).unwrap_or_default()];
-    // By its descriptor, because the user may not reach the folder the program is in.
+    // By its descriptor, because the user may have no access to the program's folder.
     let program = "/proc/self/fd/0";
     let mut command = match user {
         // It applies what a login of that user gets from PAM: limits.conf(5).
@@ -80,7 +80,7 @@ fn child(user: Option<&str>, wanted: Scheduling) -> Result<Tried, String> {
     })
 }
 
-/// The trying process; `words` are what follows [`TRIAL_ARG`]. Nothing it is granted outlives it. The result is the exit code.
+/// The trial process; `words` are what follows [`TRIAL_ARG`]. Nothing it is granted outlives it. Returns the exit code.
 pub fn trial_main(mut words: impl Iterator<Item = OsString>) -> i32 {
     let wanted = words.next().and_then(|text| serde_json::from_slice::<Scheduling>(text.to_str()?.as_bytes()).ok());
     let Some(wanted) = wanted else { return 2 };

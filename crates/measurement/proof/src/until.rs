@@ -7,16 +7,16 @@ use punctual_model::{Claim, CpuResult, EndedBy, Look, Outcome, Recording, Verdic
 use punctual_stats::confidence_at_look;
 use punctual_units::Nanos;
 
-/// How long each load is measured in which round. The times do not depend on what is measured: the bounds need that.
+/// How long each load is measured in which round. The times do not depend on what is measured: the bounds require that.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Schedule {
     /// Of one load in the first round.
     first: Nanos,
     /// Of one load in all rounds.
     max: Nanos,
-    /// Not worth a round: one period.
+    /// A round shorter than this, one period, is not worth it.
     least: Nanos,
-    /// Measured by now, of one load.
+    /// Measured so far, of one load.
     pub done: Nanos,
 }
 
@@ -31,23 +31,23 @@ impl Schedule {
     pub fn slice(&self) -> Option<Nanos> {
         let left = self.max.saturating_sub(self.done);
         let wanted = if self.done == Nanos::ZERO { self.first } else { self.done };
-        // A rest that is short against what it would be added to is measured now: each look costs confidence.
+        // A short remainder is measured now: each look costs confidence.
         let slice = if left.0 <= wanted.0.saturating_add(wanted.0 / 2) { left } else { wanted };
         (slice >= self.least).then_some(slice)
     }
 
-    /// The same after the next round.
+    /// The schedule after the next round.
     fn after(mut self) -> Option<Schedule> {
         self.done = self.done + self.slice()?;
         Some(self)
     }
 
-    /// Where a later round will have come to: `ahead` rounds from here.
+    /// Measuring time `ahead` rounds from here.
     fn ahead(&self, ahead: u64) -> Option<Nanos> {
         (0..ahead).try_fold(*self, |schedule, _| schedule.after()).map(|schedule| schedule.done)
     }
 
-    /// What a load may write in the next round: its share of what it may still write, by time; a little at least.
+    /// Bytes a load may write in the next round: its share by time of what it may still write, with a small minimum.
     pub fn allowance(&self, left: u64) -> u64 {
         const LITTLE: u64 = 16 << 20;
         let time = self.max.saturating_sub(self.done).0.max(1);
@@ -57,15 +57,15 @@ impl Schedule {
     }
 }
 
-/// What a look has shown.
+/// Result of a look.
 pub(crate) struct Seen {
     pub look: Look,
     pub verdict: Verdict,
-    /// Why measuring on can decide nothing more; `None`: it can.
+    /// Why measuring longer cannot decide anything; `None`: it can.
     pub hopeless: Option<String>,
 }
 
-/// Looks at the claims, as if the run ended here, and books the look.
+/// Looks at the claims, as if the run ended here, and records the look.
 pub(crate) fn look(kept: &mut Recording, claims: &[Claim], mono_ns: u64) -> Seen {
     let before = (kept.run.complete, kept.run.ended_by.take());
     let mut look = Look { mono_ns, measured_ns: measured(kept), open: Vec::new() };
@@ -88,8 +88,8 @@ fn measured(kept: &Recording) -> Nanos {
     Nanos(released.fold(0, u64::saturating_add).saturating_mul(kept.run.settings.period_ns.unwrap_or_default().0))
 }
 
-/// How much more measuring time, over `loads` loads and with `warmup` before each, will decide all claims if the machine goes
-/// on as it did; `None`: more than there is.
+/// How much more measuring time, over `loads` loads and with `warmup` before each, decides all claims if the machine
+/// continues as it did; `None`: more than is left.
 pub(crate) fn left(seen: &Seen, look: u64, schedule: &Schedule, loads: usize, warmup: Nanos) -> Option<Nanos> {
     let done = schedule.done;
     let growth = |at: u64| Some(schedule.ahead(at - look)?.0 as f64 / (done.0 as f64).max(1.0));
@@ -99,7 +99,7 @@ pub(crate) fn left(seen: &Seen, look: u64, schedule: &Schedule, loads: usize, wa
     Some(Nanos(of_one.saturating_mul(loads as u64)))
 }
 
-/// The claims that one wakeup can refute and, by that, end the run at once: none while others are open.
+/// The claims that one wakeup can refute, which ends the run at once: none while others are open.
 pub(crate) fn refutable(claims: &[Claim], looks: &[Look]) -> Vec<Claim> {
     let undecided = match looks.last() {
         Some(look) => look.open.iter().any(|claim| !judge::is_of_observed(claim)),
@@ -114,18 +114,18 @@ pub(crate) fn is_refuted(claims: &[Claim], deadline: Option<Nanos>, cell: &Cell)
     claims.iter().any(|claim| worst.iter().any(|w| judge::is_refuted_by(claim, deadline, Nanos(w.latency), w.skipped)))
 }
 
-/// Why a run was not measured on.
+/// Why a run was not continued.
 #[derive(Clone, Copy)]
 pub(crate) enum Why<'a> {
     /// A wakeup refuted a claim, and nothing else was open.
     Refuted,
-    /// What is open can not be decided by measuring: the reason.
+    /// What is open cannot be decided by measuring: the reason.
     Hopeless(&'a str),
     /// All is decided, time is up, or it was cut short.
     Other,
 }
 
-/// How the run was ended, and what looking at it cost, for its notes.
+/// How the run ended, and what looking at it cost, for its notes.
 pub(crate) fn notes(kept: &Recording, claims: &[Claim], max: Nanos, why: Why) -> Vec<String> {
     let looks = &kept.run.looks;
     let Some(last) = looks.last() else { return Vec::new() };
@@ -141,7 +141,7 @@ pub(crate) fn notes(kept: &Recording, claims: &[Claim], max: Nanos, why: Why) ->
     };
     let mut notes = vec![format!("measured until decided, for {max} at most: {how}")];
     let k = looks.len() as u64;
-    // What speaks of the observed wakeups only has no error to spend.
+    // Claims about the observed wakeups only have no error to spend.
     let spending = claims.iter().filter(|claim| !judge::is_of_observed(claim)).map(|claim| claim.confidence);
     if let Some(sure) = spending.reduce(f64::min) {
         notes.push(format!(
@@ -200,7 +200,6 @@ mod tests {
     }
 
     proptest! {
-        /// All time is used, nothing twice, in few rounds.
         #[test]
         fn rounds_use_what_there_is(first in 1u64..1_000_000, more in 0u64..1_000_000_000, loads in 1usize..9) {
             let (duration, max) = (Nanos(first * loads as u64), Nanos((first + more) * loads as u64));
@@ -212,7 +211,6 @@ mod tests {
             prop_assert_eq!(schedule.ahead(slices.len() as u64 + 1), None);
         }
 
-        /// A load never writes more than it may.
         #[test]
         fn the_cap_holds_over_all_rounds(cap in 0u64..1 << 34, first in 1u64..1_000_000, more in 0u64..1_000_000_000) {
             let mut schedule = Schedule::new(Nanos(first), Some(Nanos(first + more)), Nanos(1), 1);

@@ -1,4 +1,4 @@
-//! A phase while it is measured: what may be looked at, and what may be asked of it.
+//! A phase while it is measured: what to look at, and requests to it.
 
 use crate::meter::Meter;
 use punctual_measure::{Cell, Plan, Recorder};
@@ -9,29 +9,27 @@ use rustix::process::{Signal, getpid, kill_process};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A phase while it is measured. Looking at the cells takes no lock and makes no system call; none of the rest reaches
-/// a measuring thread, but for ending it.
+/// A phase while it is measured. Looking at the cells takes no lock and makes no system call; only ending it reaches a
+/// measuring thread.
 #[derive(Clone)]
 pub struct Watching {
     /// CLOCK_MONOTONIC of the first recorded release.
     pub start: Nanos,
-    /// CLOCK_MONOTONIC at which it is to end.
+    /// CLOCK_MONOTONIC of its planned end.
     pub end: Nanos,
-    /// The measured CPUs and what they have recorded so far.
     pub cells: Vec<(CpuId, Arc<Cell>)>,
     next: Arc<AtomicBool>,
     recorder: Arc<Mutex<dyn Recorder>>,
     seen: Arc<Mutex<Seen>>,
 }
 
-/// The latest of what the context thread saw. Empty without one.
+/// What the context thread saw last. Empty without one.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Seen {
     /// Counters over the last interval.
     pub context: Option<ContextSample>,
-    /// Frequencies in kHz as they were before the phase: reading them meanwhile would disturb.
+    /// Frequencies in kHz before the phase: reading them meanwhile would disturb.
     pub khz: Vec<(CpuId, u64)>,
-    /// Marks set so far.
     pub marks: u64,
 }
 
@@ -46,7 +44,6 @@ impl Seen {
 }
 
 impl Watching {
-    /// `recorder` takes the marks, `seen` is what it keeps to be looked at.
     pub(crate) fn new(
         plan: &Plan,
         meter: &dyn Meter,
@@ -58,7 +55,7 @@ impl Watching {
         Watching { start: meter.start(), end, cells: meter.cells(), next: Arc::default(), recorder, seen }
     }
 
-    /// The latest counters. Takes a lock that is never held while anything is written.
+    /// The last counters. Takes a lock that is never held while anything is written.
     pub fn seen(&self) -> Seen {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -75,8 +72,8 @@ impl Watching {
         number
     }
 
-    /// Ends this phase, to go on with the next load. It is recorded as ended early by the user. Nothing happens where
-    /// it has ended already.
+    /// Ends this phase, to go on with the next load. It is recorded as ended early by the user. No effect if it has
+    /// ended already.
     pub fn next(&self) {
         self.next.store(true, Relaxed);
         // The waiting thread takes any SIGCHLD as a reason to look again (sigtimedwait(2)); it is blocked everywhere.

@@ -3,25 +3,22 @@
 use punctual_model::LateWakeup;
 use punctual_units::{Arrange, Nanos};
 
-/// Windows kept a phase.
+/// Windows kept per phase.
 pub(crate) const MOST: usize = 8;
-/// How many of a CPU's worst wakeups are wanted.
+/// Worst wakeups of a CPU that are traced.
 pub(crate) const RANKS: usize = 4;
-/// Windows cut at once: one look at a buffer of seconds.
+/// Windows cut at once from one buffer of seconds.
 const AT_ONCE: usize = 4;
-/// Longest window: a thread that was away for a minute is explained by its beginning and end no better than by its end.
+/// Longest window, ns: beginning and end explain a thread that was away for a minute no better than the end alone.
 const LONGEST: u64 = 10_000_000_000;
 
 pub(crate) type Late = LateWakeup;
 
-/// A window around late wakeups.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Window {
-    /// Beginning, CLOCK_MONOTONIC, ns.
+    /// CLOCK_MONOTONIC, ns; so is `to`.
     pub from: u64,
-    /// End.
     pub to: u64,
-    /// The late wakeups in it.
     pub late: Vec<LateWakeup>,
 }
 
@@ -31,8 +28,8 @@ impl Window {
     }
 }
 
-/// Windows around `late`, where they overlap as one; only such as belong among the [`MOST`] latest beside those `kept`, and at
-/// most [`AT_ONCE`]. In order of time.
+/// Windows around `late`, joined where they overlap, in order of time; only those among the [`MOST`] worst besides
+/// those `kept`, and at most [`AT_ONCE`].
 pub(crate) fn windows(mut late: Vec<Late>, before: Nanos, after: Nanos, kept: &[u64]) -> Vec<Window> {
     late.arrange_by_key(|l| l.release_mono_ns);
     let mut all: Vec<Window> = Vec::new();

@@ -7,13 +7,13 @@ use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
 };
 
-/// Timers started a round: about a millisecond.
+/// Timers started per round: about a millisecond.
 const CALLS: u32 = 2000;
 /// Rounds with the event and without, alternating.
 const PAIRS: usize = 7;
 
-/// Nanoseconds an event costs the CPU it happens on: starting a timer with hrtimer_start recorded and without, the median
-/// of alternating rounds. `None` where the event is not recorded or a file cannot be written.
+/// Nanoseconds that an event costs its CPU: hrtimer_start recorded and not, the median of alternating rounds. `None` if
+/// the event is not recorded or a file cannot be written.
 pub(super) fn of_event(instance: &Instance) -> Option<f64> {
     let events = instance.events();
     if !events.iter().any(|event| event == "timer:hrtimer_start") {

@@ -1,4 +1,4 @@
-//! Cutting windows out of the trace that the kernel overwrites: what a run and `watch` share.
+//! Cuts windows out of the trace that the kernel overwrites; used by runs and by `watch`.
 
 use super::choose::{self, Late, Window};
 use super::cost;
@@ -11,7 +11,7 @@ use punctual_units::{CpuId, Nanos};
 use std::fs;
 use std::path::Path;
 
-/// A private trace that is recording, and the windows that are cut out of it. Dropping it removes the instance.
+/// A private trace and the windows cut out of it. Dropping it removes the instance.
 pub struct Cutter {
     flight: Flight,
     before: Nanos,
@@ -20,13 +20,13 @@ pub struct Cutter {
 }
 
 impl Cutter {
-    /// What has to be in the buffer behind a late wakeup before its window is cut.
+    /// What has to be in the buffer after a late wakeup before its window is cut.
     pub const AFTER: Nanos = Nanos::from_millis(1);
 
     /// Begins to trace for threads of this period. Takes about a tenth of a second, in which all CPUs are disturbed.
     ///
     /// # Errors
-    /// [`TracefsError`]: it cannot be had here; nothing is left behind.
+    /// [`TracefsError`]: tracing is not possible here; the instance is removed.
     pub fn start(trace: &Trace, period: Nanos) -> Result<Cutter, TracefsError> {
         let events = if trace.full { FULL } else { MINIMAL };
         let config = Config { events, buffer_kb: trace.buffer_kb, tracer: None };
@@ -44,7 +44,6 @@ impl Cutter {
         Ok(Cutter { flight: Flight::new(instance)?, before, log: Log::open(), tracing })
     }
 
-    /// What is recorded.
     pub fn tracing(&self) -> &Tracing {
         &self.tracing
     }
@@ -54,18 +53,19 @@ impl Cutter {
         self.flight.statistics().recorded()
     }
 
-    /// What the kernel's log said until now does not count.
+    /// Ignores what the kernel's log said until now.
     pub fn begin_log(&mut self) {
         self.log = Log::open();
     }
 
-    /// Windows around late wakeups that are over, as one where they overlap; of many those of the latest, and only such as belong
-    /// among the latest beside those whose latencies are `kept`. In order of time.
+    /// Windows around late wakeups that are over, joined where they overlap, in order of time; only those among the
+    /// worst besides those whose latencies are `kept`.
     pub fn windows(&self, late: Vec<Late>, kept: &[u64]) -> Vec<Window> {
         choose::windows(late, self.before, Self::AFTER, kept)
     }
 
-    /// Writes each window into `root` under its name (`traces/NAME.dat`), a note with what is known besides next to it.
+    /// Writes each window into `root` under its name (`traces/NAME.dat`), with the known facts beside it in a `.json`
+    /// file.
     ///
     /// # Errors
     /// A file could not be written.
@@ -91,7 +91,7 @@ impl Cutter {
         for (capture, kept) in captures.iter_mut().zip(kept) {
             capture.overwritten = kept.overwritten.into_iter().map(CpuId).collect();
             capture.policies = facts::policies(&root.join(&capture.file));
-            // Whole or not there, also after a kill: a reader takes an empty note for damage.
+            // Complete or absent, also after a kill: a reader takes an empty note for damage.
             let note = root.join(&capture.file).with_extension("json");
             punctual_rundir::replace_file(&note, &punctual_rundir::capture_text(capture), false)
                 .map_err(std::io::Error::other)?;
@@ -99,20 +99,20 @@ impl Cutter {
         Ok(captures)
     }
 
-    /// Removes a window's files. If one stays, a reader finds a capture more.
+    /// Removes a window's files. If one stays, a reader finds an extra capture.
     pub fn forget(root: &Path, capture: &Capture) {
         let path = root.join(&capture.file);
         let _ = fs::remove_file(path.with_extension("json"));
         let _ = fs::remove_file(path);
     }
 
-    /// Finds out what an event costs, then removes the instance; what could not be removed is said.
+    /// Measures what an event costs, then removes the instance; reports what could not be removed.
     pub fn end(mut self) -> (Tracing, Option<String>) {
         self.tracing.event_cost_ns = cost::of_event(self.flight.instance());
         (self.tracing, removed(self.flight))
     }
 
-    /// Removes the instance at once; what could not be removed is said.
+    /// Removes the instance at once; reports what could not be removed.
     pub fn end_now(self) -> Option<String> {
         removed(self.flight)
     }

@@ -1,4 +1,4 @@
-//! What is known besides the events, at the moment a window is kept.
+//! What is known besides the events when a window is kept.
 
 use punctual_trace::Kind;
 use punctual_uapi as uapi;
@@ -9,7 +9,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// Policies of the real-time threads in a trace, as far as they still live.
+/// Policies of the real-time threads in a trace that still live.
 pub(super) fn policies(trace: &Path) -> BTreeMap<i32, Policy> {
     let mut policies = BTreeMap::new();
     let Ok(file) = File::open(trace) else { return policies };
@@ -17,7 +17,8 @@ pub(super) fn policies(trace: &Path) -> BTreeMap<i32, Policy> {
     for event in source {
         let Kind::SchedSwitch { prev, next, .. } = event.kind else { continue };
         for task in [prev, next] {
-            // Kernel priorities 0 to 99 are real-time; a boosted thread shows its own policy here, which is told too.
+            // Kernel priorities 0 to 99 are real-time; a boosted thread shows its own policy here, which is recorded
+            // too.
             let wanted = task.prio.is_some_and(|prio| (0..100).contains(&prio)) && task.tid > 0;
             if wanted
                 && !policies.contains_key(&task.tid)
@@ -31,17 +32,16 @@ pub(super) fn policies(trace: &Path) -> BTreeMap<i32, Policy> {
     policies
 }
 
-/// Does the fair server run ordinary tasks on CPU 0 (Linux 6.12 and later, debugfs)? `None` where nobody tells.
+/// Does the fair server run ordinary tasks on CPU 0 (Linux 6.12 and later, debugfs)? `None` if unknown.
 pub(crate) fn fair_server() -> Option<bool> {
     let runtime = std::fs::read_to_string("/sys/kernel/debug/sched/fair_server/cpu0/runtime").ok()?;
     runtime.trim().parse::<u64>().ok().map(|ns| ns > 0)
 }
 
-/// The kernel's log from now on.
+/// The kernel's log from its opening on.
 pub(super) struct Log(Option<File>);
 
 impl Log {
-    /// Opens it at its end.
     pub fn open() -> Log {
         let flags = rustix::fs::OFlags::NONBLOCK.bits() as i32;
         let mut file = File::options().read(true).custom_flags(flags).open("/dev/kmsg").ok();
@@ -53,12 +53,13 @@ impl Log {
         Log(file)
     }
 
-    /// Did the kernel say that real-time throttling struck? It says so once a boot: silence proves nothing.
+    /// Did the kernel report real-time throttling? It does so once per boot: silence proves nothing.
     pub fn throttled(&mut self) -> Option<bool> {
         let file = self.0.as_mut()?;
         let mut record = [0u8; 2048];
         let mut found = None;
-        // A record a read (Documentation/ABI/testing/dev-kmsg); an overwritten one is an error, and the next one follows.
+        // One record per read (Documentation/ABI/testing/dev-kmsg); an overwritten one is an error, and the next one
+        // follows.
         for _ in 0..4096 {
             match file.read(&mut record) {
                 Ok(n) => {

@@ -1,7 +1,8 @@
-//! Tracing while measuring: the kernel overwrites a private trace buffer, and windows around the latest wakeups are kept.
+//! Tracing while measuring: the kernel overwrites a private trace buffer, and windows around the worst wakeups are
+//! kept.
 //!
-//! A measuring thread rings a bell when it was late ([`Cell::watch`]); an ordinary thread that sleeps otherwise cuts the window
-//! out. What rings is chosen so that it happens ever more seldom: at once for a new worst, else at most once a second for
+//! A measuring thread that was late rings a bell ([`Cell::watch`]), which wakes an ordinary thread that cuts the window
+//! out. The threshold rises so that this becomes ever rarer: at once for a new worst, else at most once a second for
 //! one of the worst four of a CPU. Nothing is explained while it is measured.
 
 mod choose;
@@ -34,34 +35,32 @@ const SECOND: Nanos = Nanos::from_secs(1);
 /// At the beginning of a phase every wakeup is the worst so far.
 const SETTLE: Nanos = Nanos::from_millis(50);
 
-/// The trace of a run.
 pub(crate) struct Tracer {
     cutter: Cutter,
     bell: Bell,
-    /// The run directory, and the folder of traces in it.
+    /// The run directory and its folder of traces.
     root: PathBuf,
-    /// What is kept of phases that go on in another round, and how many windows were cut.
+    /// Windows kept of phases that continue in another round, and how many were cut.
     kept: BTreeMap<String, (u32, Vec<(u64, Capture)>)>,
 }
 
-/// One phase being watched.
 pub(crate) struct Watch {
     bell: Bell,
     stop: Arc<AtomicBool>,
     thread: JoinHandle<(Tracer, PhaseTrace)>,
 }
 
-/// A measured CPU: its number, its thread, and where that writes.
+/// CPU, thread id, and the cell that the thread writes to.
 pub(crate) type Watched = (CpuId, i32, Arc<Cell>);
 
 impl Tracer {
-    /// Begins to trace. Takes about a tenth of a second, in which all CPUs are disturbed.
+    /// Takes about a tenth of a second, in which all CPUs are disturbed.
     pub fn start(options: &Options, bell: &Bell) -> Result<Tracer, TracefsError> {
         let cutter = Cutter::start(&options.trace, options.period)?;
         Ok(Tracer { cutter, bell: bell.clone(), root: options.out.clone(), kept: BTreeMap::new() })
     }
 
-    /// Watches one phase. Where no thread can be started, nothing is watched and the tracer comes back.
+    /// Watches one phase. If no thread can be started, nothing is watched and the tracer is returned.
     pub fn watch(mut self, phase: String, watched: Vec<Watched>) -> Watch {
         self.cutter.begin_log();
         let (count, kept) = self.kept.remove(&phase).unwrap_or_default();
@@ -81,7 +80,7 @@ impl Tracer {
         Watch { bell, stop, thread }
     }
 
-    /// Finds out what an event costs, then removes the instance; what could not be removed is said.
+    /// Measures what an event costs, then removes the instance; reports what could not be removed.
     pub fn end(self) -> (Tracing, Option<String>) {
         self.cutter.end()
     }
@@ -101,9 +100,9 @@ struct Watcher {
     events_before: u64,
     phase: String,
     watched: Vec<Watched>,
-    /// Late wakeups that were looked at: CPU and release.
+    /// CPU and release of late wakeups already looked at.
     seen: Vec<(CpuId, u64)>,
-    /// What was kept: the latest wakeup in it, and where it is.
+    /// The worst latency in each kept window, and its capture.
     kept: Vec<(u64, Capture)>,
     count: u32,
     result: PhaseTrace,
@@ -137,14 +136,14 @@ impl Watcher {
         (self.tracer, self.result)
     }
 
-    /// Sleeps; the end of the phase is noticed, a bell meanwhile is heard afterwards.
+    /// Sleeps until the end of the phase at most; a bell meanwhile is handled afterwards.
     fn pause(&self, time: Nanos, stop: &AtomicBool) {
         if !stop.load(Relaxed) {
             std::thread::sleep(time.into());
         }
     }
 
-    /// Says which wakeups ring: such as are worse than all before, or one of a CPU's worst.
+    /// Decides which wakeups ring: those worse than all before, or one of a CPU's worst.
     fn arm(&self, high: bool) {
         let full = self.kept.len() >= MOST;
         let least = self.kept.iter().map(|(latency, _)| *latency).min().filter(|_| full).unwrap_or(0);
@@ -155,7 +154,7 @@ impl Watcher {
         }
     }
 
-    /// Cuts out the windows of wakeups that are among the worst by now and have not been looked at.
+    /// Cuts out the windows of wakeups that are among the worst and have not been looked at.
     fn look(&mut self) {
         let now = monotonic();
         let mut late: Vec<Late> = Vec::new();

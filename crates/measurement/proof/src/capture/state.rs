@@ -1,4 +1,4 @@
-//! The trace of a run from "wanted" to "gone".
+//! The states of a run's trace.
 
 use super::{Tracer, Watch, Watched};
 use crate::error::ProofError;
@@ -8,23 +8,20 @@ use punctual_model::{PhaseTrace, Tracing};
 use punctual_rt::monotonic;
 use punctual_units::Nanos;
 
-/// A phase with this much warm-up hides the setting up; less is made more.
+/// A warm-up this long hides the setup; a shorter one is extended.
 pub(crate) const HIDING: Nanos = Nanos::from_millis(500);
 
-/// The trace of a run.
 pub(crate) enum State {
-    /// Nobody wants one.
+    /// Not wanted.
     Off,
-    /// To be started.
+    /// Not started yet.
     Wanted(Bell),
-    /// Recording.
     On(Box<Tracer>),
-    /// It could not be had.
+    /// It could not be started.
     Refused(String),
 }
 
 impl State {
-    /// As the options say.
     pub fn new(options: &Options) -> State {
         match (options.trace.when, Bell::new()) {
             (When::Never, _) => State::Off,
@@ -33,7 +30,6 @@ impl State {
         }
     }
 
-    /// The bell that measuring threads ring.
     pub fn bell(&self) -> Option<Bell> {
         match self {
             State::Wanted(bell) => Some(bell.clone()),
@@ -42,7 +38,6 @@ impl State {
         }
     }
 
-    /// Is it still to be started?
     pub fn wanted(&self) -> bool {
         matches!(self, State::Wanted(_))
     }
@@ -50,7 +45,7 @@ impl State {
     /// Starts it if it is wanted and not on. `recording_from`: when it must be ready.
     ///
     /// # Errors
-    /// It cannot be had, and the user insists.
+    /// It cannot be started, and the user requires it.
     pub fn start(&mut self, options: &Options, recording_from: Option<Nanos>) -> Result<Option<String>, ProofError> {
         let State::Wanted(bell) = self else { return Ok(None) };
         match Tracer::start(options, bell) {
@@ -66,7 +61,6 @@ impl State {
         }))
     }
 
-    /// Watches a phase, if it is on.
     pub fn watch(&mut self, phase: &str, watched: Vec<Watched>) -> Option<Watch> {
         match std::mem::replace(self, State::Off) {
             State::On(tracer) => Some(tracer.watch(phase.to_owned(), watched)),
@@ -77,7 +71,6 @@ impl State {
         }
     }
 
-    /// Takes the trace back when a phase is over.
     pub fn unwatch(&mut self, watch: Option<Watch>) -> Option<PhaseTrace> {
         match watch?.finish() {
             Some((tracer, result)) => {
@@ -91,7 +84,7 @@ impl State {
         }
     }
 
-    /// Ends it and says how it was; `None` if nobody wanted one.
+    /// `None` if no trace was wanted.
     pub fn end(&mut self) -> (Option<Tracing>, Option<String>) {
         match std::mem::replace(self, State::Off) {
             State::Off => (None, None),

@@ -1,4 +1,4 @@
-//! Gaps on one side, the trace on the other.
+//! Compares gaps with the trace.
 
 use punctual_explain::{Activity, GapEvidence, GapSorter, Surroundings};
 use punctual_measure::{GapPlan, Topology, steal_ticks};
@@ -7,20 +7,20 @@ use punctual_rt::monotonic;
 use punctual_units::{Arrange, CpuId, CpuList, Nanos};
 use std::collections::{HashMap, VecDeque};
 
-/// CPU time is charged at the next tick or switch: what a gap's charge is, is known this much later.
+/// CPU time is charged at the next tick or switch, so a gap's charge is known this much later, ns.
 const SETTLE: u64 = 20_000_000;
 /// Gaps that wait to be compared.
 const WAITING: usize = 1 << 16;
-/// A gap of another CPU that overlaps this part of one is the same stall, in hundredths.
+/// A gap of another CPU that overlaps this percentage of one is the same stall.
 const SAME: u64 = 80;
 
-/// Readings of steal time that are kept: two slices.
+/// Steal readings kept: two slices.
 const SAMPLES: usize = 4;
 
 /// Steal time by CPU, in ticks; `None`: could not be read.
 type Ticks = Option<Vec<(CpuId, u64)>>;
 
-/// Everything that one gap after the other is compared with.
+/// State that gaps are compared with.
 pub(super) struct Comparison {
     plan: GapPlan,
     start: Nanos,
@@ -31,9 +31,9 @@ pub(super) struct Comparison {
     activity: Activity,
     sorter: GapSorter,
     waiting: Vec<Gap>,
-    /// Gaps that were compared last: a stall of all CPUs may reach into both.
+    /// Gaps compared last: a stall of all CPUs may extend into both.
     recent: Vec<Gap>,
-    /// Steal time by CPU at the last times it was read, the latest last.
+    /// Steal time by CPU at the last reads, the most recent last.
     steal: VecDeque<(u64, Ticks)>,
     /// Gaps for which there was no room.
     pub dropped: u64,
@@ -66,7 +66,7 @@ impl Comparison {
         &mut self.activity
     }
 
-    /// Takes a gap, to be compared when its events have come.
+    /// Queues a gap until its events have arrived.
     pub fn gap(&mut self, gap: Gap) {
         if self.waiting.len() < WAITING {
             self.waiting.push(gap);
@@ -101,14 +101,14 @@ impl Comparison {
     fn steal_rose(&self, gap: &Gap) -> Option<bool> {
         let of = |ticks: &Ticks| ticks.as_ref()?.iter().find(|(cpu, _)| *cpu == gap.cpu).map(|(_, n)| *n);
         let before = self.steal.iter().rev().find(|(t, _)| *t <= gap.start_ns).or(self.steal.front())?;
-        // It is counted at a tick, which may come a little later.
+        // Steal is counted at a tick, which may come a little later.
         let counted = end(gap).saturating_add(SETTLE);
         let after = self.steal.iter().find(|(t, _)| *t >= counted).or(self.steal.back())?;
         Some(of(&after.1)? > of(&before.1)?)
     }
 
-    /// Did the other CPUs stand still in it too? A CPU that turned to something else in the middle of it did not, nor did one
-    /// that read its clock and saw no gap.
+    /// Did the other CPUs stand still in it too? A CPU that turned to something else in the middle of it did not, nor
+    /// did one that read its clock and saw no gap.
     fn at_once(&self, gap: &Gap, ready: &[Gap]) -> Option<bool> {
         let margin = gap.length_ns / 10;
         let (from, to) = (gap.start_ns.saturating_add(margin), end(gap).saturating_sub(margin));
@@ -116,7 +116,7 @@ impl Comparison {
         if others().any(|cpu| self.activity.turned(cpu, from, to)) {
             return Some(false);
         }
-        // A gap of the others that is a little shorter than the threshold is not known.
+        // A gap of another CPU a little shorter than the threshold is not reported.
         if gap.length_ns < 2 * self.plan.threshold.0 {
             return None;
         }
@@ -149,9 +149,9 @@ fn end(gap: &Gap) -> u64 {
     gap.start_ns.saturating_add(gap.length_ns)
 }
 
-/// The gaps of a list, sorted by start, that can overlap one: few, but for made-up ones.
+/// The gaps of a list, sorted by start, that may overlap `gap`: few, except for crafted ones.
 fn near<'a>(list: &'a [Gap], gap: &Gap) -> &'a [Gap] {
-    // One that began long before it and lasts is of that length at least: twice the gap reaches far enough back for a
+    // A gap that began long before and overlaps it is at least that long: twice the gap reaches far enough back for a
     // stall of the same length.
     let first = list.partition_point(|g| g.start_ns < gap.start_ns.saturating_sub(gap.length_ns.saturating_mul(2)));
     let last = list.partition_point(|g| g.start_ns < end(gap));

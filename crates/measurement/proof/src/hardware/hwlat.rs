@@ -1,5 +1,5 @@
-//! The kernel's own detector (kernel/trace/trace_hwlat.c): it reads its clock with interrupts off, so what it sees is not
-//! Linux, but for NMIs, which it counts.
+//! The kernel's own detector (kernel/trace/trace_hwlat.c): it reads its clock with interrupts off, so its gaps are not
+//! Linux's, except for NMIs, which it counts.
 
 use super::Said;
 use punctual_journal::Journal;
@@ -11,7 +11,7 @@ use punctual_uapi::{Sig, Waited, wait};
 use punctual_units::{CpuId, CpuList, Nanos};
 use std::fs::read_to_string;
 
-/// Lets it run on these CPUs, one after the other; `None` where it cannot, which is said.
+/// Runs it on these CPUs, one after the other; `None` if it cannot, which is noted.
 pub(super) fn run(cpus: &CpuList, time: Nanos, threshold: Nanos, said: &mut Said) -> (Option<Hwlat>, Option<Sig>) {
     match run_instance(cpus, time, threshold, said) {
         Ok((hwlat, signal)) => (hwlat, signal),
@@ -47,7 +47,7 @@ fn run_instance(
             signal = Some(other).filter(|s| *s != Sig::Chld);
         }
     }
-    // Its own threshold is of the whole machine, and left as it is.
+    // The threshold is shared by the whole machine, and left as it is.
     let own =
         read_to_string(tracefs.root().join("tracing_thresh")).ok().and_then(|text| text.trim().parse::<u64>().ok());
     // Another tracer would clear the buffer; removing the instance switches it off.
@@ -63,11 +63,10 @@ fn run_instance(
     Ok((Some(hwlat), signal))
 }
 
-/// Its lines.
 fn read(text: impl std::io::Read, ran: Nanos, threshold: Nanos) -> Hwlat {
     let mut hwlat =
         Hwlat { ran_ns: ran.0, windows: 0, worst_ns: 0, worst_cpu: None, nmis: None, verdict: String::new() };
-    // An empty trace is only a header, which is no format that can be told.
+    // An empty trace is only a header, from which the format cannot be detected.
     let events = punctual_trace::open_text(text, Options::default()).into_iter().flatten();
     for event in events {
         let Kind::Hwlat { inner_us, outer_us, nmi_count, .. } = event.kind else { continue };

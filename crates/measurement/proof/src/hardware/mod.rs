@@ -1,4 +1,5 @@
-//! Hardware, hypervisor and Linux told apart: threads that read the clock, a trace of what Linux did meanwhile, counters.
+//! Distinguishes hardware, hypervisor and Linux: threads that read the clock, a trace of what Linux did meanwhile,
+//! counters.
 
 mod compare;
 mod hwlat;
@@ -17,43 +18,39 @@ use punctual_tracefs::{Config, Flight, INTERRUPTIONS, Instance, Tracefs, Tracefs
 use punctual_uapi::{self as uapi, Sig, Waited, wait};
 use punctual_units::{CpuList, Nanos, Priority};
 
-/// How often the trace is read and the gaps are compared with it.
+/// How often the trace is read and compared with the gaps.
 const EVERY: Nanos = Nanos::from_millis(200);
 /// A thread that has not ended this long after its time gets no CPU.
 const GRACE: Nanos = Nanos::from_millis(500);
 
-/// Where to look, and for how long.
 #[derive(Clone, Debug)]
 pub struct HardwareOptions {
-    /// On which CPUs; `None`: all allowed.
+    /// `None`: all allowed ones.
     pub cpus: Option<CpuList>,
-    /// For how long at most.
+    /// Maximum.
     pub duration: Nanos,
     /// Readings of the clock this far apart are a gap.
     pub threshold: Nanos,
-    /// Priority of the reading threads; `None`: FIFO 90 where permitted, else SCHED_OTHER, which is said.
+    /// Priority of the reading threads; `None`: FIFO 90 where permitted, else SCHED_OTHER with a note.
     pub priority: Option<Priority>,
-    /// Compare with a trace.
     pub trace: bool,
-    /// Each CPU's trace buffer, KiB; `None`: by the machine's memory.
+    /// Per CPU, KiB; `None`: by the machine's memory.
     pub buffer_kb: Option<u64>,
-    /// Let the kernel's detector run too, for half of the time.
+    /// Also run the kernel's detector, for half of the time.
     pub hwlat: bool,
 }
 
-/// What was seen.
 #[derive(Debug)]
 pub struct Looked {
-    /// The result.
     pub hardware: Hardware,
-    /// The signal that ended it early.
     pub signal: Option<Sig>,
 }
 
-/// Looks for gaps on this machine. Signals as for a run must be blocked.
+/// Looks for gaps on this machine. Signals must be blocked as for a run.
 ///
 /// # Errors
-/// [`ProofError`]: CPUs that are not there or not allowed, a priority that was asked for and is refused, no threads.
+/// [`ProofError`]: CPUs that do not exist or are not allowed, a refused priority that was asked for, no
+/// threads.
 pub fn hardware(options: &HardwareOptions) -> Result<Looked, ProofError> {
     let topology = Topology::read()?;
     let cpus = topology.choose(options.cpus.as_ref())?;
@@ -77,14 +74,14 @@ pub fn hardware(options: &HardwareOptions) -> Result<Looked, ProofError> {
     Ok(seen)
 }
 
-/// What has to be said besides the findings.
+/// Notes besides the findings.
 #[derive(Debug, Default)]
 struct Said {
     narrowed: Vec<String>,
     notes: Vec<String>,
 }
 
-/// A trace of what interrupts and takes CPUs; where there is none, why is said.
+/// A trace of what interrupts and preempts; if there is none, the reason is noted.
 fn trace(options: &HardwareOptions, said: &mut Said) -> Option<(Flight, Stream)> {
     if !options.trace {
         said.narrowed.push("nothing was traced, as asked: Linux cannot be told from the rest".into());
@@ -109,7 +106,6 @@ fn trace(options: &HardwareOptions, said: &mut Said) -> Option<(Flight, Stream)>
     }
 }
 
-/// One look at the machine.
 struct Look {
     topology: Topology,
     plan: GapPlan,
@@ -154,7 +150,7 @@ impl Look {
         Ok(Looked { hardware, signal })
     }
 
-    /// Removes the trace instance; how many events were read of it.
+    /// Removes the trace instance; returns the number of events read.
     fn end_trace(&mut self) -> Option<u64> {
         let (flight, stream) = self.trace.take()?;
         let statistics = flight.statistics();
@@ -251,7 +247,7 @@ impl Look {
         }
     }
 
-    /// What makes it less than a look.
+    /// Notes conditions that weaken the result.
     fn judge_conditions(&mut self, hardware: &Hardware) {
         for cpu in &hardware.cpus {
             let asked = self.plan.scheduling;

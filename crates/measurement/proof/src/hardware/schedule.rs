@@ -10,7 +10,7 @@ use std::fs::read_to_string;
 /// As the hwlat tracer: half of each second.
 const CYCLE: Nanos = Nanos::from_secs(1);
 
-/// FIFO 90, or as asked for; SCHED_OTHER where that is refused and was not asked for, which is said.
+/// FIFO 90, or as asked for; SCHED_OTHER with a note if that is refused and was not asked for.
 pub(super) fn scheduling(priority: Option<Priority>, said: &mut Said) -> Result<Scheduling, ProofError> {
     let usual = || Priority::try_from(90).map_err(|e| ProofError::Usage(e.to_string()));
     let wanted = Scheduling::Fifo { priority: priority.map_or_else(usual, Ok)? };
@@ -51,7 +51,8 @@ pub(super) fn plan(
     GapPlan { cpus, scheduling, cycle: CYCLE, window, duration, threshold }
 }
 
-/// The longest window in each cycle that takes at most four fifths of what throttling allows. `runtime` and `period` in µs.
+/// The longest window in each cycle that takes at most four fifths of what throttling allows. `runtime` and `period` in
+/// µs.
 fn window(runtime: i64, period: i64) -> Nanos {
     let (Ok(runtime), Ok(period)) = (u64::try_from(runtime), u64::try_from(period)) else { return Nanos(CYCLE.0 / 2) };
     if runtime >= period {
@@ -64,7 +65,7 @@ fn window(runtime: i64, period: i64) -> Nanos {
     Nanos(u64::try_from(most).unwrap_or(u64::MAX).clamp(1_000_000, CYCLE.0 / 2))
 }
 
-/// Interrupts that this kernel does not trace look like hardware: what has to be said of that.
+/// Notes on interrupts that this kernel does not trace, which look like hardware.
 pub(super) fn blind(missing: &[String]) -> Vec<String> {
     let lacks = |event: &str| missing.iter().any(|name| name == event);
     let mut said = Vec::new();

@@ -1,5 +1,6 @@
-//! `hwlat`: the kernel's own detector (kernel/trace/trace_hwlat.c), in an instance of its own. Its thread goes from CPU to CPU; in each
-//! window (1 s) it reads the clock with interrupts off for half of the time and tells the longest gap, where there was one.
+//! `hwlat`: the kernel's own detector (kernel/trace/trace_hwlat.c), in a private instance. Its thread goes from CPU to
+//! CPU; in each window (1 s) it reads the clock with interrupts off for half of the time and reports the longest gap,
+//! if there was one.
 
 use super::timerlat;
 use crate::error::ProofError;
@@ -16,13 +17,12 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-/// What its figures are.
 pub(super) const LABEL: &str = "hardware latency";
 
-/// It tells of one gap a second at most.
+/// At most one gap a second is reported.
 const EVERY: Nanos = Nanos::from_secs(1);
 
-/// DEFAULT_SAMPLE_WINDOW and DEFAULT_LAT_THRESHOLD (kernel/trace/trace_hwlat.c), where the files do not tell.
+/// DEFAULT_SAMPLE_WINDOW and DEFAULT_LAT_THRESHOLD (kernel/trace/trace_hwlat.c), used if the files cannot be read.
 const WINDOW_US: u64 = 1_000_000;
 const THRESHOLD_US: u64 = 10;
 
@@ -43,7 +43,7 @@ struct Hwlat {
 /// Starts a phase.
 ///
 /// # Errors
-/// [`ProofError`]; nothing is left behind then.
+/// [`ProofError`]; everything is undone.
 pub(super) fn start(plan: &Plan) -> Result<Box<dyn Meter>, ProofError> {
     let environment = |e: TracefsError| match &e {
         TracefsError::Io { source, .. } if source.raw_os_error() == Some(rustix::io::Errno::BUSY.raw_os_error()) => {
@@ -57,7 +57,7 @@ pub(super) fn start(plan: &Plan) -> Result<Box<dyn Meter>, ProofError> {
     instance.limit(plan.cpus.iter().map(|cpu| cpu.0)).map_err(environment)?;
     instance.start_tracer("hwlat").map_err(environment)?;
     let flight = Flight::new(instance).map_err(environment)?;
-    // Read now: without one the kernel sets its own while the tracer runs.
+    // Read while the tracer runs: if tracing_thresh is 0, the kernel sets its own for that time.
     let micros = |path: &str, usual| number(&tracefs.root().join(path)).unwrap_or(usual).max(1);
     let start = monotonic();
     Ok(Box::new(Hwlat {
@@ -101,10 +101,11 @@ impl Hwlat {
         Ok(())
     }
 
-    /// Windows without a gap are samples, too, of which only a bound is known.
+    /// Windows without a gap are samples, too, of which only an upper bound is known.
     fn part(&self, took: Nanos) -> Part {
         let mut part = Part { label: Some(LABEL), ..Part::default() };
-        // It goes round; how far is not told, so a window that may have been another CPU's is not counted.
+        // The detector goes round the CPUs without reporting where it is, so a window that may have been another CPU's
+        // is not counted.
         let windows = took.0 / self.window.0.max(1) / (self.cells.len().max(1) as u64);
         for (cpu, cell) in &self.cells {
             meter::add(&mut part, *cpu, cell, meter::nothing(*cpu));

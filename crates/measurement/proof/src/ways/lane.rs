@@ -1,9 +1,9 @@
 //! One CPU's timerlat samples, put together.
 //!
-//! Each activation gives two or three records: the timer interrupt's latency, the thread's, and with a user-space thread its return's.
-//! All carry the same number, which counts activations: a number that is missing was recorded and lost. A period that passed
-//! while the thread was late is no activation and has no number (wait_next_period() in kernel/trace/trace_osnoise.c moves on
-//! silently); it shows in the times between releases.
+//! Each activation gives two or three records: the timer interrupt's latency, the thread's, and with a user-space
+//! thread its return's. All carry the same number, which counts activations: a missing number was recorded and lost. A
+//! period that passed while the thread was late is no activation and has no number (wait_next_period() in
+//! kernel/trace/trace_osnoise.c skips it silently); it shows in the times between releases.
 
 use punctual_measure::Cell;
 use punctual_rt::Wakeup;
@@ -17,13 +17,12 @@ pub(super) const KINDS: usize = 3;
 /// A year: no latency is longer.
 const LONGEST: u64 = 366 * 86_400 * 1_000_000_000;
 
-/// One CPU.
 pub(super) struct Lane {
     /// Of interrupt, thread and user space, in this order.
     pub cells: [Arc<Cell>; KINDS],
-    /// Records that are missing, by kind.
+    /// Missing records, by kind.
     pub lost: [u64; KINDS],
-    /// Times the numbers began anew: somebody restarted the tracer.
+    /// Times the numbers began anew: the tracer was restarted.
     pub restarts: u64,
     user: bool,
     period: u64,
@@ -58,7 +57,7 @@ impl Lane {
         }
     }
 
-    /// Takes a record: when it was written, and what it says.
+    /// Takes a record: when it was written, and its contents.
     pub fn record(&mut self, t_ns: u64, count: u64, context: TimerlatContext, latency: u64) {
         let latency = latency.min(LONGEST);
         if self.pending.as_ref().is_none_or(|pending| pending.count != count) {
@@ -81,7 +80,7 @@ impl Lane {
             self.restarts += 1;
             self.base = None;
         }
-        // Records are written a little after the time they tell: the earliest shows the grid best.
+        // Records are written a little after the time they report: the earliest shows the grid best.
         let base = *self.base.get_or_insert(release);
         let index = release.saturating_sub(base).saturating_add(self.period / 2) / self.period;
         let ideal = base.saturating_add(index.saturating_mul(self.period));
@@ -104,13 +103,13 @@ impl Lane {
         self.pending = Some(Activation { count, index, release, latencies: [None; KINDS] });
     }
 
-    /// Of so many periods after a release, those that count.
+    /// How many of `periods` after a release count.
     fn periods_in(&self, release: u64, periods: u64) -> u64 {
         let counts = (self.from..self.to).contains(&release);
         if counts { periods.min(self.to.saturating_sub(release).saturating_sub(1) / self.period) } else { 0 }
     }
 
-    /// Books an activation and the periods that passed before the next. `whole`: every record of it should be there.
+    /// Counts an activation and the periods that passed before the next. `whole`: every record of it should be there.
     fn settle(&mut self, activation: &Activation, skipped: u64, whole: bool) {
         if !(self.from..self.to).contains(&activation.release) {
             return;
@@ -123,7 +122,7 @@ impl Lane {
                 continue;
             };
             let release = Nanos(activation.release);
-            // An interrupt in time can have a late thread: the periods passed over are not its own.
+            // An interrupt in time can have a late thread: the skipped periods are not its own.
             let own = skipped.min(latency / self.period);
             let woke = Nanos(activation.release.saturating_add(latency));
             cell.record(&Wakeup { cycle: activation.index, release, woke, skipped: own }, self.period);
@@ -131,8 +130,8 @@ impl Lane {
         }
     }
 
-    /// Books what came last, and as skipped the periods since then that nothing came of, although they were over a period ago;
-    /// returns since when a thread that has not run until `now` has been waiting.
+    /// Counts the last activation, and as skipped the periods since then that have no records although they were over a
+    /// period ago; returns since when a thread that has not run until `now` has been waiting.
     pub fn finish(&mut self, now: Nanos) -> Option<u64> {
         let last = self.pending.take()?;
         self.to = self.to.min(now.0.saturating_sub(self.period)).max(last.release.saturating_add(1).min(self.to));
@@ -191,7 +190,7 @@ mod tests {
         assert_eq!((counts(&lane), lane.lost), (vec![(2, 3), (2, 3), (0, 0)], [0; 3]));
         let late = lane.cells[1].worst()[0];
         assert_eq!((late.latency, late.skipped), (3_400_000, 3));
-        // 2.4, 1.4 and 0.4 ms late; the interrupt of a period that was passed over is late by nothing.
+        // 2.4, 1.4 and 0.4 ms late; the interrupt of a skipped period is not late.
         assert!(lane.cells[1].histograms().1.max().is_some_and(|max| (2_390_000..2_420_000).contains(&max)));
         assert_eq!(lane.cells[0].histograms().1.max(), Some(0));
     }
@@ -209,7 +208,7 @@ mod tests {
     #[test]
     fn records_that_are_written_late_move_nothing() {
         let mut lane = lane(false);
-        // The first is written 300 µs after the time it tells, the later ones at once.
+        // The first is written 300 µs after the time it reports, the later ones at once.
         lane.record(1_000 * MS + 302_000, 1, Irq, 2_000);
         lane.record(1_000 * MS + 5_000, 1, Thread, 5_000);
         (1..50).for_each(|n| activation(&mut lane, n + 1, 1_000 * MS + n * MS, &[2_000, 5_000]));

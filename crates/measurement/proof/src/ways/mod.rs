@@ -1,6 +1,6 @@
-//! Ways to measure other than a thread that sleeps and notes how late it woke: a thread that never sleeps (`busy-poll`), and two
-//! tracers of the kernel (`timerlat`, `hwlat`). Each gives a run directory as any other, whose phases are named by what their
-//! figures are, so that reports, claims and the judge treat them like the phases of an imported run.
+//! What is measured other than a thread that sleeps and notes how late it woke: a thread that never sleeps
+//! (`busy-poll`), and two kernel tracers (`timerlat`, `hwlat`). Each gives an ordinary run directory whose phases are
+//! named after their figures, so that reports, claims and the judge treat them like the phases of an imported run.
 
 mod hwlat;
 mod lane;
@@ -28,18 +28,16 @@ pub use via::Via;
 pub enum KernelWay {
     /// Gaps in the readings of a clock that a thread reads without a pause, as oslat does.
     BusyPoll,
-    /// The kernel's timerlat tracer (kernel/trace/trace_osnoise.c): latency of the timer interrupt, of the thread it wakes, and of that
-    /// thread's return to user space.
+    /// The kernel's timerlat tracer (kernel/trace/trace_osnoise.c): latency of the timer interrupt, of the thread it
+    /// wakes, and of that thread's return to user space.
     Timerlat,
     /// The kernel's hwlat tracer (kernel/trace/trace_hwlat.c): gaps with interrupts off.
     Hwlat,
 }
 
 impl KernelWay {
-    /// All of them.
     pub const ALL: [KernelWay; 3] = [KernelWay::BusyPoll, KernelWay::Timerlat, KernelWay::Hwlat];
 
-    /// As it is written.
     pub fn name(self) -> &'static str {
         match self {
             KernelWay::BusyPoll => "busy-poll",
@@ -68,10 +66,10 @@ impl FromStr for KernelWay {
 }
 
 impl KernelWay {
-    /// The CPUs to measure of those asked for (`None`: all), and what has to be said of it.
+    /// The CPUs to measure of those asked for (`None`: all), and remarks.
     ///
     /// # Errors
-    /// It cannot be measured so: the policy, the period, the CPUs, or this kernel lacks the tracer.
+    /// It cannot be measured: the policy, the period, the CPUs, or this kernel lacks the tracer.
     pub(crate) fn check(
         self,
         topology: &Topology,
@@ -88,7 +86,7 @@ impl KernelWay {
         Ok((cpus, None))
     }
 
-    /// The options by which a policy is chosen: hwlat has a thread of its own, whose policy is not to be chosen.
+    /// The options that decide the policy: hwlat has a thread of its own, whose policy cannot be chosen.
     ///
     /// # Errors
     /// One was chosen.
@@ -103,7 +101,7 @@ impl KernelWay {
         Ok(Options { policy: Some(Policy::Other), ..options.clone() })
     }
 
-    /// What is different in the record of a run.
+    /// Changes the record of a run accordingly.
     pub(crate) fn note(self, run: &mut Run, scheduling: Scheduling) {
         let settings = &mut run.settings;
         settings.clock = Some(match self {
@@ -127,7 +125,7 @@ impl KernelWay {
     /// Starts a phase.
     ///
     /// # Errors
-    /// What measures is refused what it needs.
+    /// The measurement is refused what it needs.
     pub(crate) fn start(self, plan: &Plan) -> Result<Box<dyn Meter>, ProofError> {
         match self {
             KernelWay::BusyPoll => poll::start(plan),
@@ -136,7 +134,7 @@ impl KernelWay {
         }
     }
 
-    /// The label of the figures that are followed while they come.
+    /// The label of the figures that are followed live.
     pub(crate) fn label(self) -> &'static str {
         match self {
             KernelWay::BusyPoll => poll::LABEL,
@@ -145,7 +143,7 @@ impl KernelWay {
         }
     }
 
-    /// The id of the phase of these figures, of those that one load gives: `2-cpu-thread-latency`, where there is more than one kind.
+    /// The phase id of these figures: `2-cpu-thread-latency` if a load gives more than one kind.
     pub(crate) fn phase_id(self, id: &str, label: &str) -> String {
         match self {
             KernelWay::Timerlat => format!("{id}-{}", label.to_ascii_lowercase().replace(' ', "-")),

@@ -6,23 +6,18 @@ use punctual_measure::{Plan, Topology, start_polling};
 use punctual_units::{CpuList, Nanos, Policy, Scheduling};
 use std::fs::read_to_string;
 
-/// What its figures are.
 pub(super) const LABEL: &str = "busy-poll gap";
 
-/// Starts a phase.
-///
-/// # Errors
-/// The threads are refused what they ask for.
 pub(super) fn start(plan: &Plan) -> Result<Box<dyn Meter>, ProofError> {
     let running = start_polling(plan.clone())?;
     Ok(Box::new(Threads { running, scheduling: plan.scheduling, label: Some(LABEL) }))
 }
 
-/// The CPUs to read on, of those asked for (`None`: all), and what has to be said: with a real-time policy one is always left, for
-/// whoever ends the run and for the kernel's own work.
+/// The CPUs to read on, of those asked for (`None`: all), and remarks: with a real-time policy one is always left, for
+/// the user to end the run and for the kernel's own work.
 ///
 /// # Errors
-/// All were asked for, or there is but one.
+/// All were asked for, or there is only one.
 pub(super) fn cpus(
     topology: &Topology,
     chosen: CpuList,
@@ -123,7 +118,7 @@ mod tests {
         assert!(error.is_usage() && error.to_string().contains("--cpus 1-3"), "{error}");
         let error = cpus(&machine("2"), list("2"), false, fifo()).unwrap_err();
         assert!(error.to_string().contains("--policy other"), "{error}");
-        // CPUs that this process may not use are no help to it.
+        // CPUs that this process may not use do not count.
         assert!(cpus(&machine("1-2"), list("1-2"), true, fifo()).is_err());
     }
 

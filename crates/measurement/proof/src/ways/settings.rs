@@ -1,4 +1,4 @@
-//! Settings of a tracer that all instances share: written down, changed, and put back.
+//! Tracer settings that all instances share: recorded, changed, and restored.
 
 use crate::error::ProofError;
 use punctual_journal::{Journal, Lease, Undo};
@@ -6,11 +6,10 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// Changed settings. They are put back when this is given back or dropped; after kill -9 by the next start.
+/// Changed settings. They are restored by [`Settings::give_back`] or drop; after kill -9 by the next start.
 #[derive(Debug)]
 pub(super) struct Settings(Option<Lease>);
 
-/// One file to be changed.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Change {
     path: PathBuf,
@@ -19,7 +18,7 @@ pub(super) struct Change {
 }
 
 impl Change {
-    /// `path` to hold `new`; `None` where it does already.
+    /// Sets `path` to `new`; `None` if it is already.
     ///
     /// # Errors
     /// It cannot be read.
@@ -29,8 +28,8 @@ impl Change {
         Ok((old != new).then_some(Change { path, old, new }))
     }
 
-    /// An option of a file that lists them all, `NO_` before those that are off (osnoise/options). `None` where it is as wanted, or
-    /// this kernel does not have it.
+    /// An option in a file that lists them all, with `NO_` before those that are off (osnoise/options). `None` if it is
+    /// as wanted, or this kernel does not have it.
     ///
     /// # Errors
     /// The file is there and cannot be read.
@@ -47,10 +46,10 @@ impl Change {
 }
 
 impl Settings {
-    /// Makes the changes, in order, each written down first.
+    /// Makes the changes, in order, each recorded first.
     ///
     /// # Errors
-    /// The journal cannot be written, or one is refused: then all are as they were.
+    /// The journal cannot be written, or a change is refused: all are undone.
     pub fn change(journal: &Journal, changes: Vec<Change>) -> Result<Settings, ProofError> {
         if changes.is_empty() {
             return Ok(Settings(None));
@@ -59,23 +58,24 @@ impl Settings {
         let lease = journal
             .lease(changes.iter().map(undo).collect())
             .map_err(|e| ProofError::Environment(format!("{e}; nothing was changed")))?;
-        // A failure from here on drops the lease, which puts back.
+        // A failure from here on drops the lease, which restores.
         for Change { path, new, .. } in &changes {
             write(path, new).map_err(|e| failed(&format!("write `{new}` to"), path, &e))?;
         }
         Ok(Settings(Some(lease)))
     }
 
-    /// Puts back.
+    /// Restores the settings.
     ///
     /// # Errors
-    /// What could not be.
+    /// What could not be restored.
     pub fn give_back(&mut self) -> Result<(), Vec<String>> {
         self.0.take().map_or(Ok(()), Lease::give_back)
     }
 }
 
-/// In one read: osnoise/cpus answers EINVAL to one that has not room for all of it, also at its end (osnoise_cpus_read()).
+/// In one read: osnoise/cpus answers EINVAL to one that has not room for all of it, also at its end
+/// (osnoise_cpus_read()).
 fn read(path: &Path) -> io::Result<String> {
     let mut room = vec![0; 32 << 10];
     let n = File::open(path)?.read(&mut room)?;
@@ -83,7 +83,7 @@ fn read(path: &Path) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&room).into_owned())
 }
 
-/// In one write, and no file is created.
+/// In one write, without creating the file.
 pub(crate) fn write(path: &Path, text: &str) -> io::Result<()> {
     File::options().write(true).truncate(true).open(path)?.write_all(text.as_bytes())
 }

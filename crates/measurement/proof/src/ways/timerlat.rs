@@ -1,4 +1,4 @@
-//! `timerlat`: the kernel's own measurement of a periodic thread, in an instance of its own. Every sample is read, none only summed up.
+//! `timerlat`: the kernel's own measurement of a periodic thread, in a private instance. Every sample is read.
 
 use super::lane::{KINDS, Lane};
 use super::settings::{Change, Settings};
@@ -27,7 +27,6 @@ const EVERY: Nanos = Nanos::from_millis(100);
 /// timerlat_min_period and timerlat_max_period (kernel/trace/trace_osnoise.c).
 const PERIODS: (Nanos, Nanos) = (Nanos::from_micros(100), Nanos::from_secs(1));
 
-/// A tracer that measures.
 pub(super) struct Timerlat {
     start: Nanos,
     end: Nanos,
@@ -36,7 +35,7 @@ pub(super) struct Timerlat {
     /// The kernel's threads, or ours: CPU, id, policy.
     threads: Vec<(CpuId, i32, Scheduling)>,
     stream: Stream,
-    // In the order in which they have to end: readers of the files, the tracer, what it was set to.
+    // In the order in which they have to end: readers of the files, the tracer, its settings.
     user: Option<User>,
     flight: Option<Flight>,
     settings: Settings,
@@ -45,8 +44,6 @@ pub(super) struct Timerlat {
     notes: Vec<String>,
 }
 
-/// Can this be measured here at all?
-///
 /// # Errors
 /// A period or policy that timerlat does not take.
 pub(super) fn check(period: Nanos, scheduling: Scheduling) -> Result<(), ProofError> {
@@ -67,7 +64,7 @@ pub(super) fn check(period: Nanos, scheduling: Scheduling) -> Result<(), ProofEr
 /// A tracefs with this tracer.
 ///
 /// # Errors
-/// There is none; the text says where one is to be had.
+/// There is none; the text says where to find one.
 pub(super) fn find(tracer: &str) -> Result<Tracefs, ProofError> {
     let environment = |e: TracefsError| ProofError::Environment(e.to_string());
     let tracefs = Tracefs::find().map_err(environment)?;
@@ -86,7 +83,7 @@ pub(super) fn find(tracer: &str) -> Result<Tracefs, ProofError> {
 /// Starts a phase.
 ///
 /// # Errors
-/// [`ProofError`]; nothing is left behind then.
+/// [`ProofError`]; everything is undone.
 pub(super) fn start(plan: &Plan) -> Result<Box<dyn Meter>, ProofError> {
     let environment = |e: TracefsError| ProofError::Environment(e.to_string());
     let tracefs = find("timerlat")?;
@@ -98,7 +95,7 @@ pub(super) fn start(plan: &Plan) -> Result<Box<dyn Meter>, ProofError> {
     let osnoise = tracefs.root().join("osnoise");
     let has_user = plan.cpus.iter().all(|cpu| user::file(&osnoise, cpu).exists());
     let journal = Journal::of_user();
-    // Before the instance: after a kill they are put back in the opposite order.
+    // Before the instance: after a kill they are restored in the opposite order.
     let settings = Settings::change(&journal, changes(&osnoise, plan, has_user)?)?;
     let config = Config { events: &[], buffer_kb: None, tracer: None };
     let mut instance = Instance::create(&tracefs, &journal, &config).map_err(environment)?;
@@ -135,12 +132,12 @@ pub(super) fn start(plan: &Plan) -> Result<Box<dyn Meter>, ProofError> {
     }))
 }
 
-/// What all users of the tracer share, as this phase needs it.
+/// The shared settings of the tracer, as this phase needs them.
 fn changes(osnoise: &Path, plan: &Plan, user: bool) -> Result<Vec<Change>, ProofError> {
     let mut changes = Vec::new();
     changes.extend(Change::of(osnoise.join("timerlat_period_us"), (plan.period.0 / 1_000).to_string())?);
     changes.extend(Change::of(osnoise.join("cpus"), plan.cpus.to_string())?);
-    // Somebody's threshold would end our recording.
+    // Another user's threshold would end our recording.
     for name in ["stop_tracing_us", "stop_tracing_total_us", "print_stack"] {
         let path = osnoise.join(name);
         if path.exists() {
@@ -151,7 +148,7 @@ fn changes(osnoise: &Path, plan: &Plan, user: bool) -> Result<Vec<Change>, Proof
     Ok(changes)
 }
 
-/// Which instance of tracefs uses the tracer already.
+/// The instance of tracefs that uses the tracer already.
 fn user_of(root: &Path) -> Option<PathBuf> {
     let instances = fs::read_dir(root.join("instances")).into_iter().flatten().flatten().map(|entry| entry.path());
     std::iter::once(root.to_owned()).chain(instances).find(|folder| {
@@ -177,13 +174,13 @@ fn kernel_threads(cpus: &CpuList, scheduling: Scheduling) -> Result<Vec<(CpuId, 
     }
 }
 
-/// Kernel threads by the beginning of their names, with the CPU that follows it.
+/// Kernel threads by the prefix of their names, with the CPU that follows it.
 fn threads_named(prefix: &str) -> Vec<(CpuId, i32)> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let thread = |name: &str| {
         let tid: i32 = name.parse().ok()?;
         let comm = fs::read_to_string(format!("/proc/{tid}/comm")).ok()?;
-        // A name can be given by anybody; a kernel thread has no memory of its own.
+        // Any thread can take such a name; a kernel thread has no memory of its own.
         let kernel = fs::read(format!("/proc/{tid}/cmdline")).ok()?.is_empty();
         let cpu = comm.trim().strip_prefix(prefix)?.parse().ok()?;
         kernel.then_some((CpuId(cpu), tid))
@@ -207,7 +204,7 @@ impl Timerlat {
         Ok(())
     }
 
-    /// Everything is put back; what could not be is noted.
+    /// Restores everything; notes what could not be restored.
     fn put_back(&mut self) {
         if let Some(user) = &mut self.user {
             user.end();
@@ -308,7 +305,7 @@ impl Meter for Timerlat {
     }
 
     fn collect(mut self: Box<Self>) -> Collected {
-        // What was released at the very end may still be on its way.
+        // Records of the last releases may still be on their way.
         if self.stopped.is_none() && self.failed.is_none() {
             std::thread::sleep(Nanos(self.period.0.max(1_000_000)).into());
         }

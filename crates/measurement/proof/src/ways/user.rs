@@ -1,7 +1,7 @@
-//! The user-space part of timerlat: a process with a thread a CPU that sleeps in osnoise/per_cpu/cpuN/timerlat_fd, so that the
-//! tracer can tell when it is back in user space (Linux 6.5, kernel/trace/trace_osnoise.c, timerlat_fd_read()).
+//! The user-space part of timerlat: a process with a thread per CPU that sleeps in osnoise/per_cpu/cpuN/timerlat_fd, so
+//! that the tracer sees its return to user space (Linux 6.5, kernel/trace/trace_osnoise.c, timerlat_fd_read()).
 //!
-//! A process of its own, because the kernel kills those that hold the file when the tracer is switched off under them.
+//! A separate process, because the kernel kills those that hold the file when the tracer is switched off under them.
 
 use crate::error::ProofError;
 use punctual_rt::Attributes;
@@ -13,7 +13,7 @@ use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// First argument of the program when it is timerlat's user space; see [`timerlat_main`].
+/// First argument that makes the program timerlat's user space; see [`timerlat_main`].
 pub const TIMERLAT_ARG: &str = "__timerlat";
 
 #[derive(Serialize, Deserialize)]
@@ -31,14 +31,13 @@ pub(super) struct Thread {
     pub got: Scheduling,
 }
 
-/// The process, reading. Killed when this is dropped.
+/// The reading process. Killed when this is dropped.
 #[derive(Debug)]
 pub(super) struct User {
     child: Child,
     pub threads: Vec<Thread>,
 }
 
-/// Where a CPU's file is.
 pub(super) fn file(osnoise: &Path, cpu: CpuId) -> PathBuf {
     osnoise.join(format!("per_cpu/cpu{cpu}/timerlat_fd"))
 }
@@ -70,14 +69,14 @@ impl User {
         Ok(user)
     }
 
-    /// Has it ended, though nobody asked it to?
+    /// Has it ended without a request?
     pub fn has_ended(&mut self) -> bool {
         !matches!(self.child.try_wait(), Ok(None))
     }
 
     /// Ends it. It must not hold the files any more when the tracer is switched off.
     pub fn end(&mut self) {
-        // It may have ended by itself.
+        // It may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -89,7 +88,7 @@ impl Drop for User {
     }
 }
 
-/// Is that process; `words` are what follows [`TIMERLAT_ARG`]. The result is the exit code.
+/// Runs as that process; `words` are what follows [`TIMERLAT_ARG`]. Returns the exit code.
 pub fn timerlat_main(mut words: impl Iterator<Item = OsString>) -> i32 {
     let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
     let wanted = words.next().and_then(|text| serde_json::from_slice::<Wanted>(text.to_str()?.as_bytes()).ok());
@@ -113,7 +112,7 @@ pub fn timerlat_main(mut words: impl Iterator<Item = OsString>) -> i32 {
 
 fn say(line: &str) {
     let mut out = std::io::stdout().lock();
-    // Nobody is left to be told.
+    // The parent may be gone.
     let _ = writeln!(out, "{line}").and_then(|()| out.flush());
 }
 

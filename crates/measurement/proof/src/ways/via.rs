@@ -1,16 +1,14 @@
-//! Every way to measure, as it is named on a command line.
+//! Everything that can be measured, by its name on a command line.
 
 use super::KernelWay;
 use punctual_units::Way;
 use std::fmt;
 use std::str::FromStr;
 
-/// A way to measure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Via {
-    /// How late a thread wakes that is woken this way.
+    /// Latency of a thread with this wakeup source.
     Wakeup(Way),
-    /// Something else.
     Kernel(KernelWay),
 }
 
