@@ -1,4 +1,4 @@
-//! How often a trace is cut, and how much room traces take.
+//! How often a trace is cut, and how much space traces take.
 
 use crate::keep::bytes_below;
 use crate::ledger::Ledger;
@@ -8,12 +8,14 @@ use std::collections::VecDeque;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// New maxima of a CPU come ever more seldom: the n-th after about e^n times the time to the first. So this only bounds a storm.
+/// New maxima of a CPU become ever rarer: the n-th comes after about e^n times the time to the first. So this only
+/// bounds a storm.
 const BURST_A_CPU: u32 = 16;
-/// Cutting and explaining one takes some 10 ms of CPU time, more where much is traced: however many CPUs, seconds of it at once.
+/// Cutting and explaining one takes some 10 ms of CPU time, more where much is traced: this bounds a burst to seconds,
+/// however many CPUs.
 const MOST_AT_ONCE: u32 = 256;
 const EVERY: Nanos = Nanos::from_secs(5);
-/// Of the room for all files, what traces leave for what is written between two looks.
+/// Share of the space for all files that traces may fill; the rest is for what is written between two checks.
 const SHARE_PERCENT: u64 = 85;
 const DAY_NS: u128 = 86_400_000_000_000;
 
@@ -25,14 +27,13 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// For so many CPUs.
     pub fn new(cpus: usize) -> Pace {
         let burst =
             u32::try_from(cpus).unwrap_or(u32::MAX).saturating_mul(BURST_A_CPU).clamp(BURST_A_CPU, MOST_AT_ONCE);
         Pace { burst, tokens: burst, since: Nanos::ZERO }
     }
 
-    /// May one be traced now? Then it counts.
+    /// May one be traced now? If so, counts it.
     pub fn may(&mut self, now: Nanos) -> bool {
         let earned = now.saturating_sub(self.since).0 / EVERY.0;
         if earned > 0 {
@@ -50,7 +51,6 @@ impl Pace {
 pub(crate) struct Kept(VecDeque<(PathBuf, Capture, u64)>);
 
 impl Kept {
-    /// One more.
     pub fn add(&mut self, root: &Path, capture: Capture) {
         let path = root.join(&capture.file);
         let size = |path: &Path| fs::metadata(path).map_or(0, |meta| meta.len());
@@ -58,12 +58,11 @@ impl Kept {
         self.0.push_back((root.to_owned(), capture, bytes));
     }
 
-    /// What they take.
     pub fn bytes(&self) -> u64 {
         self.0.iter().map(|(.., bytes)| bytes).sum()
     }
 
-    /// Those that have to go for the rest to fit, the oldest first: of a CPU it is the one that was exceeded since.
+    /// Removes and returns the oldest, until the rest fits: each has been superseded by a newer maximum of its CPU.
     pub fn over(&mut self, allowance: u64) -> Vec<(PathBuf, Capture)> {
         let mut gone = Vec::new();
         while self.bytes() > allowance {
@@ -75,7 +74,8 @@ impl Kept {
 }
 
 impl Ledger {
-    /// Bytes that traces may take by now, where they take `traces`: what the other files, which grow with the time, leave them.
+    /// Bytes that traces may take by now, if they take `traces`: what the other files, which grow with time, leave
+    /// them.
     pub fn allowance(&self, traces: u64) -> u64 {
         let elapsed = punctual_measure::clocks().mono_ns.saturating_sub(self.watch.started.mono_ns);
         let cpus = self.watch.settings.cpus.len() as u64;

@@ -1,4 +1,4 @@
-//! A trace explained by a process of its own: what that takes of memory is gone when it ends, and a trace that it cannot bear ends
+//! Explains a trace in a separate process, so that its memory is freed at the end, and a trace that crashes it ends
 //! only it.
 
 use punctual_analyse::{Known, explain_capture};
@@ -9,15 +9,15 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// First argument of the program when it is to explain a trace for `watch`; see [`explain_main`].
+/// First argument that makes the program explain a trace for `watch`; see [`explain_main`].
 pub const EXPLAIN_ARG: &str = "__watch-explain";
-/// No note beside a trace is larger.
+/// Maximum size of a note beside a trace, bytes.
 const LARGEST: u64 = 4 << 20;
 
 /// Explains a window that was cut into `root`, in a child.
 ///
 /// # Errors
-/// A sentence: it could not be started, or what it ended with.
+/// A sentence: it could not be started, or how it ended.
 pub(crate) fn explain(root: &Path, capture: &Capture, steal_rose: Option<bool>) -> Result<Vec<Explained>, String> {
     let mut command = Command::new("/proc/self/exe");
     let note = root.join(&capture.file).with_extension("json");
@@ -37,7 +37,6 @@ pub(crate) fn explain(root: &Path, capture: &Capture, steal_rose: Option<bool>) 
     }
 }
 
-/// What the child prints.
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Answer {
@@ -45,9 +44,9 @@ enum Answer {
     Failed(String),
 }
 
-/// Explains a trace and prints the causes; `words` are what follows [`EXPLAIN_ARG`]. The result is the exit code.
+/// Explains a trace and prints the causes; `words` are what follows [`EXPLAIN_ARG`]. Returns the exit code.
 pub fn explain_main(mut words: impl Iterator<Item = OsString>) -> i32 {
-    // What is measured meanwhile should not wait for it, nor what the machine is for.
+    // Neither the measurement nor the machine's own work should wait for it.
     let _ = rustix::process::nice(10);
     let _ = punctual_uapi::unblock_all();
     let (Some(root), Some(note), Some(steal)) = (words.next(), words.next(), words.next()) else { return 2 };

@@ -1,16 +1,14 @@
-//! Why nothing is watched.
-
 use punctual_measure::{CpuError, EngineError};
 use punctual_proof::ProofError;
 use std::path::PathBuf;
 
-/// Watching did not begin, or could not go on.
+/// Watching did not begin, or could not continue.
 #[derive(Debug, thiserror::Error)]
 pub enum WatchError {
     /// The options make no sense on this machine.
     #[error("{0}")]
     Usage(String),
-    /// The machine does not let us: privilege, disk.
+    /// Missing privilege or disk space.
     #[error("{0}")]
     Environment(String),
     /// Another process writes there.
@@ -19,9 +17,8 @@ pub enum WatchError {
         .pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default()
     )]
     Locked {
-        /// The folder.
         path: PathBuf,
-        /// Whose it is, where that can be read.
+        /// The process that holds it, if that can be read.
         pid: Option<u32>,
     },
     /// Not a folder of `watch`.
@@ -33,19 +30,13 @@ pub enum WatchError {
         punctual_model::WATCH_SCHEMA
     )]
     Format {
-        /// The file.
         path: PathBuf,
-        /// What it says.
+        /// The format it names.
         found: String,
     },
     /// It cannot be read.
     #[error("{path} cannot be read: {why}; the run directories in {}/runs can: `punctual report RUN`", .path.parent().unwrap_or(.path).display())]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        why: String,
-    },
+    Damaged { path: PathBuf, why: String },
 }
 
 impl WatchError {

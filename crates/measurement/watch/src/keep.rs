@@ -5,10 +5,9 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-/// The folder of run directories in a watch's own.
 pub(crate) const RUNS: &str = "runs";
 
-/// Names of our run directories in `out`, the oldest first. What else lies there is nobody's business.
+/// Names of our run directories in `out`, the oldest first; other entries are ignored.
 pub(crate) fn segments(out: &Path) -> Vec<String> {
     let entries = fs::read_dir(out.join(RUNS)).into_iter().flatten().flatten();
     let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
@@ -29,7 +28,7 @@ fn is_ours(name: &str) -> bool {
     pattern && (rest.is_empty() || rest.strip_prefix('-').is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit())))
 }
 
-/// Bytes of all files below a folder; what goes away meanwhile counts nothing.
+/// Bytes of all files below a folder; files that disappear meanwhile count 0.
 pub fn bytes_below(folder: &Path) -> u64 {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let bytes = |entry: fs::DirEntry| match entry.file_type() {
@@ -40,7 +39,7 @@ pub fn bytes_below(folder: &Path) -> u64 {
     entries.map(bytes).sum()
 }
 
-/// Deletes the oldest until what is left, beside the newest, is not more than `keep`; how many it were.
+/// Deletes the oldest until those besides the newest take at most `keep`; returns how many.
 ///
 /// # Errors
 /// One could not be deleted; older ones are.

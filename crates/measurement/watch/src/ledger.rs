@@ -1,6 +1,6 @@
-//! What is known of the series, and where it is written: the context thread hands in what it sees every few seconds.
+//! The state of the series and its files: the context thread delivers samples every few seconds.
 //!
-//! What cannot be written is said once, counted, and tried again with the next checkpoint: measuring goes on.
+//! A write error is reported once, counted, and retried with the next checkpoint: measuring continues.
 
 use crate::lines::Lines;
 use crate::notify::Notify;
@@ -19,13 +19,12 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Told what a user should know at once, a line each.
+/// Receives what a user should know at once, line by line.
 pub type Tell = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// Free space below which a run directory is not ended.
+/// Free space below which a run directory is not closed, bytes.
 const LEAST_FREE: u64 = 512 << 10;
 
-/// The series while it is measured.
 pub(crate) struct Ledger {
     pub out: PathBuf,
     pub sync: bool,
@@ -33,11 +32,10 @@ pub(crate) struct Ledger {
     pub watch: Watch,
     pub lines: Lines,
     pub notify: Notify,
-    /// The run directory being measured.
     pub segment: Option<Open>,
-    /// The CPUs to be measured where they are online.
+    /// The CPUs to be measured while online.
     pub wanted: CpuList,
-    /// The segment should end: it is as long as it should be, or other CPUs are online.
+    /// The segment should end: it is long enough, or other CPUs are online.
     pub renew: bool,
     /// Steal time of each CPU at the last checkpoint, in ticks.
     pub steal: Option<Vec<(CpuId, u64)>>,
@@ -45,13 +43,12 @@ pub(crate) struct Ledger {
     /// Bytes of all files when this process began.
     pub bytes_at_start: u64,
     pub textfile: Textfile,
-    /// Of the segments that this process has ended: every released period scored.
+    /// Every released period of the segments that this process has ended.
     pub earlier: BTreeMap<CpuId, Histogram>,
     /// Throttling within the running block, and the temperatures seen last.
     pub weather: ContextSample,
 }
 
-/// The file for Prometheus.
 pub(crate) struct Textfile {
     pub path: Option<PathBuf>,
     pub every: Nanos,
@@ -59,7 +56,7 @@ pub(crate) struct Textfile {
     pub next: Nanos,
 }
 
-/// CLOCK_REALTIME of a moment by CLOCK_MONOTONIC.
+/// Converts a CLOCK_MONOTONIC instant to CLOCK_REALTIME.
 pub(crate) fn real_of(now: &Stamp, mono_ns: u64) -> u64 {
     now.real_ns.saturating_sub(now.mono_ns.saturating_sub(mono_ns)).saturating_add(mono_ns.saturating_sub(now.mono_ns))
 }
@@ -70,7 +67,6 @@ impl Ledger {
         self.lines.push(&WatchLine::Note { real_ns: clocks().real_ns, text });
     }
 
-    /// Begins a segment.
     pub fn begin_segment(&mut self, options: &Options, plan: &Plan, running: &Running, explicit: bool) {
         let base = self.watch.cpus.iter().map(|cpu| (cpu.cpu, (cpu.ran, cpu.skipped))).collect();
         let open = Open::begin(options, plan, running, explicit, base);
@@ -80,13 +76,13 @@ impl Ledger {
         self.renew = false;
     }
 
-    /// Is there room to end the segment? Where not, it goes on.
+    /// Is there room to end the segment? If not, it continues.
     pub fn has_room(&self) -> bool {
         let free = rustix::fs::statvfs(&self.out).ok().map(|stat| stat.f_bavail.saturating_mul(stat.f_frsize));
         self.watch.disk.failing.is_none() && free.is_none_or(|free| free >= LEAST_FREE)
     }
 
-    /// Ends the segment: its results become files. What could not be written.
+    /// Ends the segment: its results become files. Returns what could not be written.
     pub fn end_segment(&mut self, ending: Ending) -> Option<String> {
         let mut open = self.segment.take()?;
         for (cpu, distribution) in &ending.outcome.distributions {
@@ -108,7 +104,7 @@ impl Ledger {
         }
     }
 
-    /// The entry of a CPU, made where it is new.
+    /// The entry of a CPU, inserted if missing.
     pub fn cpu(&mut self, cpu: CpuId) -> &mut WatchCpu {
         let cpus = &mut self.watch.cpus;
         let at = cpus.binary_search_by_key(&cpu, |one| one.cpu).unwrap_or_else(|at| {
@@ -119,7 +115,7 @@ impl Ledger {
         &mut cpus[at]
     }
 
-    /// Books a new maximum, with what is known of its cause.
+    /// Records a new maximum, with its cause if known.
     pub fn maximum(&mut self, maximum: WatchMaximum) {
         let entry = self.cpu(maximum.cpu);
         let is_later = entry.ever.as_ref().is_none_or(|ever| ever.latency_ns < maximum.latency_ns);
@@ -176,7 +172,8 @@ impl Ledger {
         self.watch.block = block_of(self.blocks.running());
     }
 
-    /// A block is over: a line of the series, and of the run directory its maxima with the weather meanwhile.
+    /// A block is over: writes a line of the series, and its maxima with the throttling and temperatures meanwhile to
+    /// the run directory.
     fn end_block(&mut self, block: WatchBlock, maxima: &[BlockMaximum], mono_ns: u64) {
         let max_ns = block.max_ns.iter().map(|(cpu, max)| (*cpu, max.unwrap_or(0))).collect();
         let interval_ns = block.lasts_ns;
@@ -201,7 +198,7 @@ impl Ledger {
                 format!("the machine slept for {}", Nanos(*asleep_ns))
             }
             Event::CpuLost { text, .. } => {
-                // Told with every sample while it is away.
+                // Reported with every sample while it is away.
                 self.watch.upsets.cpus_lost += 1;
                 text.clone()
             }
@@ -213,7 +210,7 @@ impl Ledger {
         }
     }
 
-    /// Writes all there is; what fails is said when it begins and when it ends.
+    /// Writes everything; a failure is reported when it begins and when it ends.
     pub fn checkpoint(&mut self) {
         self.watch.updated = clocks();
         self.watch.cost = own::cost();
@@ -233,7 +230,7 @@ impl Ledger {
         self.steal = steal_ticks();
     }
 
-    /// What could not be written.
+    /// Returns what could not be written.
     fn write(&mut self) -> Option<String> {
         let mut failed = self.segment.as_mut().and_then(|open| open.flush(self.sync));
         if let Err(e) = self.lines.write(self.sync) {
@@ -251,7 +248,6 @@ impl Ledger {
         failed
     }
 
-    /// Writes the file for Prometheus, where one is wanted.
     pub fn prometheus(&self) -> Option<String> {
         let path = self.textfile.path.as_ref()?;
         let cells = self.segment.iter().flat_map(|open| &open.cells);
@@ -267,7 +263,7 @@ impl Ledger {
             .map(|e| e.to_string())
     }
 
-    /// Are other CPUs to be measured than are?
+    /// Must other CPUs be measured than are?
     fn look_at_cpus(&mut self) {
         let Some(online) = own::online() else { return };
         let measured = self.segment.as_ref().map(|open| open.cells.iter().map(|(cpu, _)| *cpu).collect::<CpuList>());
@@ -285,7 +281,7 @@ impl Ledger {
     }
 }
 
-/// Blocks of one stretch of time as one; `None` where there is none.
+/// Blocks of one stretch of time as one; `None` without any.
 fn block_of(maxima: &[BlockMaximum]) -> Option<WatchBlock> {
     let from = maxima.iter().map(|block| block.from_mono_ns).min()?;
     let to = maxima.iter().map(|block| block.to_mono_ns).max()?;

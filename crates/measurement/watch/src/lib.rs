@@ -1,11 +1,12 @@
-//! A machine watched for weeks at less than 1 % of its CPU time: one measuring thread a CPU, in run directories of six hours of which the oldest
-//! are deleted; the largest latency of each CPU in every five minutes, for ever (OSADL's long-term view); every new maximum explained by
-//! a window of the trace. docs/watch.md is its reference.
+//! Watches a machine for weeks at less than 1 % of its CPU time: one measuring thread per CPU, in run directories of
+//! six hours of which the oldest are deleted; the largest latency of each CPU in every five minutes, for ever (OSADL's
+//! long-term view); every new maximum explained by a window of the trace. Reference: docs/watch.md.
 //!
-//! Survives kill -9 (the next start continues the series), signals, a full disk, steps of the wall clock and CPU hotplug.
+//! Survives kill -9 (the next start continues the series), signals, a full disk, steps of the wall clock and CPU
+//! hotplug.
 //!
-//! Architecture invariant: prints nothing; what a user should know at once leaves through [`Tell`]. What is written to disk is bounded,
-//! and so is the memory.
+//! Architecture invariant: prints nothing; what a user should know at once leaves through [`Tell`]. Disk space and
+//! memory are bounded.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! `series.jsonl`: one line a block, a new maximum, a gap; it survives a full disk and does not grow for ever.
+//! `series.jsonl`: a line per block, new maximum or gap; it survives a full disk, and its size is bounded.
 
 use punctual_model::WatchLine;
 use rustix::fs::{Mode, OFlags};
@@ -7,15 +7,13 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Name of the file, and of what it was before.
 pub(crate) const SERIES: &str = "series.jsonl";
 pub(crate) const OLD: &str = "series.old.jsonl";
-/// A file this large becomes the old one, in place of the one before: at 120 bytes a block of two CPUs that is 4 months.
+/// A file this large, bytes, replaces the old one: at 120 bytes for a block of two CPUs that is 4 months.
 const LARGEST: u64 = 4 << 20;
-/// Lines that wait for room on a full disk, at most: two weeks of blocks.
+/// Maximum of lines that wait for room on a full disk: two weeks of blocks.
 const MOST_WAITING: usize = 4096;
 
-/// The file, and the lines that are still to be written.
 pub(crate) struct Lines {
     folder: PathBuf,
     waiting: VecDeque<Vec<u8>>,
@@ -27,7 +25,7 @@ impl Lines {
         Lines { folder: folder.to_owned(), waiting: VecDeque::new(), lost: 0 }
     }
 
-    /// Takes a line; where too many wait, the oldest is lost and counted.
+    /// If too many wait, the oldest is dropped and counted.
     pub fn push(&mut self, line: &WatchLine) {
         let Ok(mut text) = serde_json::to_vec(line) else { return };
         text.push(b'\n');
@@ -43,10 +41,10 @@ impl Lines {
         self.lost
     }
 
-    /// Writes what waits: each line whole or not at all.
+    /// Writes the waiting lines: each line completely or not at all.
     ///
     /// # Errors
-    /// The rest goes on waiting.
+    /// The rest continues to wait.
     pub fn write(&mut self, sync: bool) -> io::Result<()> {
         if self.waiting.is_empty() {
             return Ok(());
@@ -60,7 +58,7 @@ impl Lines {
         let mut length = file.metadata()?.len();
         while let Some(line) = self.waiting.front() {
             if let Err(e) = file.write_all(line) {
-                // Half a line would spoil the next; cutting needs no space.
+                // Half a line would damage the next; truncating needs no space.
                 let _ = file.set_len(length);
                 return Err(e);
             }
@@ -71,7 +69,7 @@ impl Lines {
     }
 }
 
-/// Cuts off what a kill left of a line. The number of bytes dropped.
+/// Truncates a line that a kill left incomplete. Returns the number of bytes dropped.
 ///
 /// # Errors
 /// The file is there and cannot be read or cut.

@@ -1,15 +1,15 @@
-//! What systemd wants to hear (sd_notify(3)): one datagram a message.
+//! sd_notify(3): one datagram per message.
 
 use std::ffi::{OsStr, OsString};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
-/// Where to say it; nowhere where systemd did not start us.
+/// No socket unless systemd started us.
 pub(crate) struct Notify(Option<(UnixDatagram, SocketAddr)>);
 
 impl Notify {
-    /// `socket` is $NOTIFY_SOCKET: a path, or a name in the abstract name space behind an `@`.
+    /// `socket` is $NOTIFY_SOCKET: a path, or a name in the abstract name space after an `@`.
     pub fn new(socket: Option<&OsString>) -> Notify {
         let address = |name: &OsStr| match name.as_bytes() {
             [b'@', rest @ ..] => SocketAddr::from_abstract_name(rest).ok(),
@@ -18,7 +18,7 @@ impl Notify {
         Notify(socket.and_then(|name| address(name)).and_then(|to| Some((UnixDatagram::unbound().ok()?, to))))
     }
 
-    /// Says it. Nobody to hear it is no reason to stop measuring.
+    /// Errors are ignored: they are no reason to stop measuring.
     pub fn say(&self, message: &str) {
         if let Some((socket, to)) = &self.0 {
             let _ = socket.send_to_addr(message.as_bytes(), to);

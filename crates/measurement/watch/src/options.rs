@@ -1,5 +1,3 @@
-//! What the caller may choose.
-
 use punctual_model::Alignment;
 use punctual_proof::Trace;
 use punctual_units::{CpuList, Nanos, Policy, Priority};
@@ -7,42 +5,39 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// How to watch.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The folder of the series; an earlier one is continued.
     pub out: PathBuf,
     /// For the record.
     pub command: Vec<String>,
-    /// Policy of the measuring threads; naming it makes a refusal an error.
+    /// Policy of the measuring threads; if named, a refusal is an error.
     pub policy: Option<Policy>,
-    /// Their priority; naming it makes a refusal an error.
+    /// Their priority; if named, a refusal is an error.
     pub priority: Option<Priority>,
-    /// Their period.
     pub period: Nanos,
     /// The measured CPUs; `None`: all allowed ones.
     pub cpus: Option<CpuList>,
-    /// How the releases of several CPUs lie to each other.
+    /// Phase of the releases between CPUs.
     pub alignment: Alignment,
     /// Length of a run directory.
     pub segment: Nanos,
     /// Length of the blocks of which the maxima are kept.
     pub block: Nanos,
-    /// How many run directories stay.
+    /// Run directories that stay.
     pub keep: Keep,
-    /// Tracing of new maxima.
     pub trace: Trace,
-    /// From which latency on.
+    /// Latency from which on new maxima are traced.
     pub trace_above: Nanos,
     /// A file for Prometheus' textfile collector.
     pub textfile: Option<PathBuf>,
     /// How often it is written.
     pub textfile_every: Nanos,
-    /// For how long; `None`: until a signal comes.
+    /// `None`: until a signal comes.
     pub duration: Option<Nanos>,
-    /// Most bytes that all files may grow by, a CPU and day.
+    /// Maximum growth of all files, per CPU and day.
     pub bytes_a_cpu_and_day: u64,
-    /// Make checkpoints survive a power cut?
+    /// Make checkpoints survive a power cut (fsync).
     pub sync: bool,
     /// $NOTIFY_SOCKET of systemd.
     pub notify_socket: Option<OsString>,
@@ -50,12 +45,9 @@ pub struct Options {
     pub started_mono: Nanos,
 }
 
-/// How many run directories stay: the oldest are deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
-    /// So many.
     Count(u64),
-    /// As many as fit into so many bytes.
     Bytes(u64),
 }
 

@@ -1,10 +1,10 @@
-//! What /proc and /sys tell of this process and its CPUs.
+//! This process and its CPUs, from /proc and /sys.
 
 use punctual_model::WatchCost;
 use punctual_units::CpuList;
 use std::fs;
 
-/// CPU time and resident memory of this process now; the children it waited for count, too.
+/// CPU time and resident memory of this process now, including children it waited for.
 pub(crate) fn cost() -> WatchCost {
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let tick_ns = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
@@ -15,7 +15,8 @@ pub(crate) fn cost() -> WatchCost {
     }
 }
 
-/// utime, stime, cutime and cstime: fields 14 to 17 (proc_pid_stat(5)); the second one may hold anything in its brackets.
+/// utime, stime, cutime and cstime: fields 14 to 17 (proc_pid_stat(5)); the second field may hold anything in its
+/// brackets.
 fn ticks(stat: &str) -> Option<u64> {
     let rest = stat.rsplit_once(')')?.1;
     let fields: Vec<u64> = rest.split_whitespace().skip(11).take(4).map_while(|word| word.parse().ok()).collect();
@@ -27,12 +28,10 @@ fn resident(statm: &str) -> Option<u64> {
     statm.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// CPUs that are online; `None` where the kernel does not tell.
 pub(crate) fn online() -> Option<CpuList> {
     fs::read_to_string("/sys/devices/system/cpu/online").ok()?.trim().parse().ok()
 }
 
-/// The boot's own number.
 pub(crate) fn boot_id() -> Option<String> {
     fs::read_to_string("/proc/sys/kernel/random/boot_id").ok().map(|text| text.trim().to_owned())
 }

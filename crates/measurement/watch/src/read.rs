@@ -1,4 +1,4 @@
-//! A folder of `watch`, read back: while it is written, after its end, after a kill.
+//! Reads a folder of `watch`: while it is written, after its end, after a kill.
 
 use crate::error::WatchError;
 use crate::keep::{self, RUNS};
@@ -9,15 +9,14 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// Twice what such a file grows to.
+/// Twice the maximum size of such a file, bytes.
 const LARGEST: u64 = 16 << 20;
 
-/// Is it the folder of a watch?
 pub fn is_watch(folder: &Path) -> bool {
     folder.join(STATE).symlink_metadata().is_ok()
 }
 
-/// Reads it. What is damaged is left out and named.
+/// Damaged parts are left out and named.
 ///
 /// # Errors
 /// [`WatchError`]: there is none, or it is of a future format, or its state cannot be read.

@@ -12,15 +12,15 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Id and load of the one phase: the machine does what it does.
+/// Id of the one phase; its load is whatever the machine does.
 pub(crate) const PHASE: &str = "1-watch";
 const LOAD: &str = "watch";
-/// Checkpoints stay this small. Nothing is reserved: a run directory that finds no room at its end goes on being measured.
+/// Keeps checkpoints small. Nothing is reserved: a run directory that finds no room at its end continues to be
+/// measured.
 const ROOM: Room = Room { segment_bytes: 16 << 10, reserve_bytes: 0, compact: true };
-/// Worst wakeups kept of a CPU.
+/// Worst wakeups kept per CPU.
 pub(crate) const WORST: usize = 8;
 
-/// A run directory being measured.
 pub(crate) struct Open {
     /// Relative to the watch's own folder.
     pub name: String,
@@ -34,11 +34,9 @@ pub(crate) struct Open {
     /// `None` while the folder cannot be made.
     pub writer: Option<Writer>,
     run: Run,
-    /// What could not be written meanwhile.
     gaps: u64,
 }
 
-/// What a segment came to besides its samples.
 pub(crate) struct Ending {
     pub outcome: Outcome,
     pub ended_by: EndedBy,
@@ -50,7 +48,7 @@ pub(crate) struct Ending {
 }
 
 impl Open {
-    /// Begins it; `base` is what ran and was skipped before. Where the folder cannot be made now, that is tried again with every checkpoint.
+    /// `base`: periods that ran and were skipped before. If the folder cannot be made, every checkpoint tries again.
     pub fn begin(
         options: &Options,
         plan: &Plan,
@@ -69,7 +67,7 @@ impl Open {
         let name = format!("{}/{}", keep::RUNS, root.file_name().unwrap_or_default().to_string_lossy());
         let due_mono = running.start + options.segment;
         let mut open = Open { name, root, phase, due_mono, cells: running.cells(), base, writer: None, run, gaps: 0 };
-        // Said by the checkpoint that follows, where it fails.
+        // The next checkpoint reports a failure.
         let _ = open.create(options.sync);
         open
     }
@@ -81,7 +79,6 @@ impl Open {
         Ok(())
     }
 
-    /// Writes what was handed in; what could not be written.
     pub fn flush(&mut self, sync: bool) -> Option<String> {
         let failed = match &mut self.writer {
             Some(writer) => {
@@ -89,7 +86,7 @@ impl Open {
                 writer.take_failure()
             }
             None => {
-                // What a failed attempt left is in the way of the next.
+                // The remains of a failed attempt would block the next.
                 let _ = std::fs::remove_dir_all(&self.root);
                 self.create(sync).err().map(|e| e.to_string())
             }
@@ -99,7 +96,6 @@ impl Open {
     }
 }
 
-/// Its results become files.
 pub(crate) fn finish(open: Open, mut writer: Writer, ending: Ending) -> Result<(), rundir::Error> {
     let Ending { outcome, ended_by, cost, tracing, traced, captures, explained } = ending;
     let mut phase = open.phase;
@@ -125,7 +121,6 @@ pub(crate) fn finish(open: Open, mut writer: Writer, ending: Ending) -> Result<(
     rundir::attach_causes(&open.root, &captures, &explained)
 }
 
-/// The options of a run like this one.
 fn run_options(options: &Options) -> proof::Options {
     proof::Options {
         out: options.out.clone(),
@@ -156,7 +151,7 @@ fn run_options(options: &Options) -> proof::Options {
     }
 }
 
-/// `20261122T205244Z`, with a number behind it where that is taken: the clock may have been set back.
+/// `20261122T205244Z`, with a number behind it if that is taken: the clock may have been set back.
 fn free_name(runs: &Path, real_ns: u64) -> PathBuf {
     let time: String = utc_name(real_ns);
     let taken = |path: &PathBuf| path.symlink_metadata().is_ok();
@@ -168,7 +163,6 @@ fn utc_name(real_ns: u64) -> String {
     punctual_report::utc(real_ns).chars().filter(|c| !matches!(c, '-' | ':')).collect()
 }
 
-/// The folder of run directories, made where it is not there.
 pub(crate) fn make_runs(out: &Path) -> Result<(), WatchError> {
     let runs = out.join(keep::RUNS);
     std::fs::create_dir_all(&runs).map_err(WatchError::io("create", runs))

@@ -1,4 +1,4 @@
-//! `watch.json` and the folder of a series: locked, begun, continued.
+//! `watch.json` and the folder of a series: lock, begin, continue.
 
 use crate::error::WatchError;
 use crate::lines::{self, Lines};
@@ -11,12 +11,11 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
 
-/// Name of the file.
 pub(crate) const STATE: &str = "watch.json";
-/// No such file is larger: a kilobyte a CPU.
+/// Maximum size, bytes: a kilobyte per CPU.
 const LARGEST: u64 = 16 << 20;
 
-/// Makes the folder where it is not there, and takes it: nobody else may write it as long as the file lives.
+/// Makes the folder if missing, and locks it: no other process may write it while the file is open.
 pub(crate) fn take(out: &Path) -> Result<File, WatchError> {
     fs::create_dir_all(out).map_err(WatchError::io("create", out))?;
     let folder = File::open(out).map_err(WatchError::io("open", out))?;
@@ -25,12 +24,12 @@ pub(crate) fn take(out: &Path) -> Result<File, WatchError> {
             let pid = read(out).ok().flatten().map(|watch| watch.pid);
             Err(WatchError::Locked { path: out.to_owned(), pid })
         }
-        // A file system without locks: two at once are the user's business there.
+        // A file system without locks: avoiding two at once is up to the user there.
         _ => Ok(folder),
     }
 }
 
-/// The state of a series; `None`: there is none yet.
+/// `None`: there is no series yet.
 pub(crate) fn read(out: &Path) -> Result<Option<Watch>, WatchError> {
     #[derive(serde::Deserialize)]
     struct Head {
@@ -51,7 +50,6 @@ pub(crate) fn read(out: &Path) -> Result<Option<Watch>, WatchError> {
     serde_json::from_slice(&content).map(Some).map_err(|e| damaged(e.to_string()))
 }
 
-/// A series as it begins now.
 pub(crate) fn begin(options: &Options, scheduling: Scheduling, cpus: &CpuList) -> Watch {
     let now = clocks();
     Watch {
@@ -86,11 +84,11 @@ pub(crate) fn begin(options: &Options, scheduling: Scheduling, cpus: &CpuList) -
     }
 }
 
-/// Continues an earlier series in the same folder: its maxima and counts stay, and what was not measured in between becomes a
-/// line. What has to be said of it.
+/// Continues an earlier series in the same folder: its maxima and counts stay, and the time not measured in between
+/// becomes a line. Returns remarks.
 ///
 /// # Errors
-/// The series is of a future format; it is left alone.
+/// The series is of a future format; it is not changed.
 pub(crate) fn resume(out: &Path, watch: &mut Watch, lines: &mut Lines) -> Result<Vec<String>, WatchError> {
     let mut said = Vec::new();
     match lines::mend(out) {

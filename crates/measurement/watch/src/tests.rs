@@ -1,5 +1,3 @@
-//! What several tests need.
-
 use crate::options::{Keep, Options};
 use punctual_model::Alignment;
 use punctual_proof::{Trace, When};

@@ -1,8 +1,8 @@
 //! Every new maximum of a CPU leaves a window of the trace, and a sentence that names its cause.
 //!
-//! A measuring thread rings when it was later than ever since the start ([`Cell::watch`]); an ordinary thread that sleeps otherwise cuts
-//! the window out and has it explained at once by a process of its own. At most so many in so much time: what is left out is counted
-//! and told.
+//! A measuring thread that was later than ever since the start rings ([`Cell::watch`]), which wakes an ordinary thread
+//! that cuts the window out and has it explained at once by a separate process. The rate is limited ([`Pace`]): what is
+//! left out is counted and reported.
 
 use crate::budget::{Kept, Pace};
 use crate::child;
@@ -22,15 +22,14 @@ use std::time::Duration;
 
 /// At the beginning of a segment wakeups settle.
 const SETTLE: Duration = Duration::from_millis(50);
-/// Causes in full kept of a segment.
+/// Full causes kept per segment.
 const EXPLAINED: usize = 6;
-/// The end of a segment waits this long for what is being explained.
+/// How long the end of a segment waits for a running explanation.
 const PATIENCE: Duration = Duration::from_millis(300);
 
-/// A ring that did not come through (a filter that refuses to write to an eventfd) is made up for after so long.
+/// Interval after which a ring that was lost (a filter that refuses to write to an eventfd) is made up for.
 const UNRUNG: Nanos = Nanos(2_000_000_000);
 
-/// The thread, seen from the others.
 pub(crate) struct Tracer {
     bell: Bell,
     orders: Sender<Order>,
@@ -38,15 +37,12 @@ pub(crate) struct Tracer {
     thread: JoinHandle<Option<String>>,
 }
 
-/// What it is told.
 enum Order {
-    /// A segment begins.
     Watch(Watched),
     /// It has ended: answer with what was kept of it.
     End(SyncSender<Yield>),
 }
 
-/// A segment to be watched.
 pub(crate) struct Watched {
     pub root: PathBuf,
     pub name: String,
@@ -63,10 +59,8 @@ pub(crate) struct Yield {
 }
 
 impl Tracer {
-    /// Starts the thread.
-    ///
     /// # Errors
-    /// It cannot be created.
+    /// The thread cannot be created.
     pub fn start(cutter: Cutter, bell: Bell, ledger: Arc<Mutex<Ledger>>) -> std::io::Result<Tracer> {
         let (orders, inbox) = channel();
         let stop = Arc::new(AtomicBool::new(false));
@@ -90,13 +84,12 @@ impl Tracer {
         Ok(Tracer { bell, orders, stop, thread })
     }
 
-    /// A segment begins.
     pub fn watch(&self, watched: Watched) {
         let _ = self.orders.send(Order::Watch(watched));
         self.bell.ring();
     }
 
-    /// It has ended; what was kept of it, unless that takes too long.
+    /// The segment has ended; returns what was kept of it, unless that takes too long.
     pub fn end_segment(&self) -> Yield {
         let (answer, answered) = sync_channel(1);
         let _ = self.orders.send(Order::End(answer));
@@ -104,7 +97,7 @@ impl Tracer {
         answered.recv_timeout(PATIENCE).unwrap_or_default()
     }
 
-    /// Ends it and removes the trace; what could not be removed is said.
+    /// Ends it and removes the trace; reports what could not be removed.
     pub fn end(self) -> Option<String> {
         self.stop.store(true, Relaxed);
         self.bell.ring();
@@ -118,10 +111,9 @@ struct Worker {
     inbox: Receiver<Order>,
     stop: Arc<AtomicBool>,
     ledger: Arc<Mutex<Ledger>>,
-    /// The latest wakeup of each CPU since the start that was looked at.
+    /// The worst wakeup of each CPU since the start that was looked at.
     latest: BTreeMap<CpuId, u64>,
     pace: Pace,
-    /// Traces on disk, the oldest first.
     kept: Kept,
     count: u32,
     watched: Option<Watched>,
@@ -164,7 +156,7 @@ impl Worker {
                 let mut result = std::mem::take(&mut self.result);
                 result.traced.events = self.cutter.recorded().saturating_sub(self.events_before);
                 result.traced.captures = result.captures.len() as u64;
-                // Nobody waits any more: what was kept stays in the folder and is read from there.
+                // If the segment no longer waits, what was kept stays in the folder and is read from there.
                 let _ = answer.try_send(result);
             }
         }
@@ -176,7 +168,7 @@ impl Worker {
         for (cpu, _, cell) in self.watched.iter().flat_map(|watched| &watched.cells) {
             let latest = self.latest.get(cpu).copied().unwrap_or(0).max(floor);
             cell.watch(latest);
-            // What came between looking and arming.
+            // Wakeups between looking and arming.
             if cell.worst().first().is_some_and(|kept| kept.latency > latest) {
                 self.bell.ring();
             }
@@ -187,7 +179,7 @@ impl Worker {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// New maxima that are over: one after the other the latest so far.
+    /// New maxima that are over, each larger than the one before.
     fn new_maxima(&mut self, floor: u64) -> Vec<LateWakeup> {
         let now = monotonic().0;
         let mut new = Vec::new();
@@ -268,7 +260,7 @@ impl Worker {
             };
             self.book(late, verdict, Some(capture.file.clone()));
         }
-        // Pictures of what the CPUs did take more room than all the rest; a trace that is kept has it all.
+        // Timelines take more room than everything else; a trace that is kept contains them.
         let slim = explained.unwrap_or_default().into_iter().map(|one| Explained { timeline: None, ..one });
         self.result.explained.extend(slim);
         // The others are superseded; their sentences are in the series.
@@ -279,7 +271,7 @@ impl Worker {
         self.make_room();
     }
 
-    /// Deletes the oldest traces where all files together take too much.
+    /// Deletes the oldest traces if all files together take too much.
     fn make_room(&mut self) {
         let allowance = self.ledger().allowance(self.kept.bytes());
         for (root, gone) in self.kept.over(allowance) {
@@ -290,7 +282,7 @@ impl Worker {
         }
     }
 
-    /// Books a new maximum with what became of it.
+    /// Records a new maximum and the result of explaining it.
     fn book(&self, late: &LateWakeup, verdict: Result<String, String>, trace: Option<String>) {
         let mut ledger = self.ledger();
         let maxima = &mut ledger.watch.maxima;

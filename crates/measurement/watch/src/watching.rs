@@ -1,4 +1,4 @@
-//! The whole of it: set up, segment after segment, the end.
+//! A whole watch: set up, segment after segment, end.
 
 use crate::error::WatchError;
 use crate::keep;
@@ -20,29 +20,27 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A sample of the machine and a checkpoint every so often: at most this much is lost to a kill.
+/// Interval of samples and checkpoints: a kill loses at most this much.
 const TICK: Nanos = Nanos::from_secs(5);
-/// How often the main thread looks whether the segment is over.
+/// How often the main thread checks whether the segment is over.
 const LOOK: Nanos = Nanos::from_secs(2);
-/// A thread that was asked to end may take this long.
+/// How long a thread may take to end on request.
 const PATIENCE: Nanos = Nanos::from_millis(400);
-/// CPUs that are all offline are looked for again so often.
+/// How often CPUs are looked for again while all are offline.
 const RETRY: Nanos = Nanos::from_secs(5);
 
-/// How it ended.
 pub struct Done {
-    /// The series as it stands.
     pub watch: Watch,
-    /// The signal that ended it.
     pub signal: Option<Sig>,
-    /// What could not be written; the exit code tells, too.
+    /// A write error; it also decides the exit code.
     pub error: Option<String>,
 }
 
-/// Watches the machine until a signal comes or `duration` is over. Signals as for a run ([`punctual_proof::signals`]) must be blocked.
+/// Watches the machine until a signal comes or `duration` is over. Signals must be blocked as for a run
+/// ([`punctual_proof::signals`]).
 ///
 /// # Errors
-/// [`WatchError`]: it did not begin. Once it has, nothing but the loss of all CPUs' threads ends it.
+/// [`WatchError`]: it did not begin. Once it has, only the loss of all CPUs' threads ends it.
 pub fn watch(options: &Options, tell: Tell) -> Result<Done, WatchError> {
     check(options)?;
     uapi::install_wakeup()?;
@@ -109,7 +107,7 @@ fn begin(options: &Options, choice: &Choice, wanted: CpuList, tell: Tell) -> Res
     })
 }
 
-/// The trace of the whole watch; why there is none is in the state.
+/// The trace of the whole watch; if there is none, the state says why.
 fn start_tracer(options: &Options, ledger: &Arc<Mutex<Ledger>>) -> Result<Option<(Tracer, Tracing, Bell)>, WatchError> {
     let why = if options.trace.when == When::Never {
         "not asked for (--trace never)".to_owned()
@@ -176,7 +174,7 @@ impl Watching<'_> {
         self.finish(signal, error)
     }
 
-    /// Waits where nothing can be measured. No context thread runs, which else tells systemd's watchdog that all is well.
+    /// Waits while nothing can be measured. No context thread runs, which otherwise notifies systemd's watchdog.
     fn pause(&self, time: Nanos, why: &str) -> Option<Sig> {
         self.ledger().notify.say(&format!("WATCHDOG=1\nSTATUS=nothing is measured: {why}; trying again"));
         let until = monotonic() + time;
@@ -207,7 +205,7 @@ impl Watching<'_> {
         }
     }
 
-    /// Measures one segment. The signal that ended it, and what could not be written.
+    /// Measures one segment. Returns the signal that ended it, and what could not be written.
     fn segment(&mut self, cpus: CpuList, end: Option<Nanos>) -> Result<(Option<Sig>, Option<String>), WatchError> {
         let plan = self.plan(cpus);
         let running = start(plan.clone()).map_err(|e: EngineError| WatchError::from(e))?;
