@@ -1,4 +1,4 @@
-//! Programs of this workspace, as the release build leaves them.
+//! Programs of this workspace's release build.
 
 use crate::guests;
 use punctual_vm::FileIn;
@@ -6,29 +6,25 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// What makes `punctual` itself.
+/// The command that builds `punctual`.
 const BUILD: &str = "cargo build --release";
 
-/// A program, by its path below the folder that cargo builds in.
+/// A program, by its path below cargo's target directory.
 ///
 /// # Errors
-/// It is missing, and the command that makes it.
+/// It is missing, and the command that builds it.
 pub fn program(path: &str, build: &str) -> Result<PathBuf, String> {
     let path = xtask::target_dir().join(path);
     if path.is_file() { Ok(path) } else { Err(format!("{} is missing: {build}", path.display())) }
 }
 
-/// Runs `punctual` to its end.
-///
-/// # Errors
-/// It cannot be started.
 pub fn punctual(words: &[&str]) -> Result<Output, String> {
     let program = xtask::punctual();
     let output = Command::new(&program).args(words).stdin(Stdio::null()).output();
     output.map_err(|e| missing(&program, &e))
 }
 
-/// Why a program of the release build could not be started, and what makes it.
+/// Why a program of the release build could not be started, and the command that builds it.
 pub fn missing(program: &Path, error: &io::Error) -> String {
     format!("{}: {error}; build it first: {BUILD}", program.display())
 }
@@ -36,7 +32,7 @@ pub fn missing(program: &Path, error: &io::Error) -> String {
 /// `punctual` and the application that does everything wrong, for a guest's /bin.
 ///
 /// # Errors
-/// One is missing, and the command that makes it.
+/// One is missing, and the command that builds it.
 pub fn for_guests() -> Result<Vec<FileIn>, String> {
     let plant = "cargo build --release -p punctual-plant";
     let file = |(name, build)| guests::program(&program(&format!("release/{name}"), build)?, &format!("/bin/{name}"));

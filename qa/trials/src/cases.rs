@@ -1,8 +1,8 @@
-//! The cases of a trial: each is tried, timed, and its outcome printed.
+//! Runs and times the cases of a trial, and prints their outcomes.
 
 use std::time::Instant;
 
-/// The figures of a case, or `None` where it failed, which is printed with the reason.
+/// The figures of a case, or `None` if it failed, which is printed with the reason.
 pub fn tried(name: &str, try_it: impl FnOnce() -> Result<String, String>) -> Option<String> {
     let begun = Instant::now();
     let result = try_it();

@@ -1,11 +1,11 @@
-//! Every `cargo xtask …` and `cargo trials …` that a page, a script, a message or a comment names is one that there is.
+//! Every `cargo xtask …` and `cargo trials …` that a page, a script, a message or a comment names exists.
 
 use clap::Parser;
 use clap::error::ErrorKind;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What begins a command of which program.
+/// How a command of each program begins.
 const BEGINNINGS: [(&str, Program); 5] = [
     ("cargo xtask", Program::Xtask),
     ("target/debug/xtask", Program::Xtask),
@@ -21,7 +21,7 @@ enum Program {
 }
 
 impl Program {
-    /// Why it does not take these words. Prose may name a command without what it needs.
+    /// Why it does not take these words. Prose may name a command without its arguments.
     fn refuses(self, words: &[String]) -> Option<String> {
         let words = ["cargo".to_owned()].into_iter().chain(words.iter().cloned());
         let error = match self {
@@ -34,7 +34,7 @@ impl Program {
     }
 }
 
-/// Text files of the workspace. Decisions and the changelog are among them: their commands are to be typed today.
+/// Text files of the workspace, including decisions and the changelog: their commands must work today.
 fn files(folder: &Path, all: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let (path, name) = (entry.path(), entry.file_name());
@@ -56,8 +56,8 @@ fn commands(line: &str) -> Vec<(Program, Vec<String>)> {
     BEGINNINGS.iter().flat_map(of).collect()
 }
 
-/// The words of a command, which ends where a shell or a sentence ends it. What stands for something else (`FILE`, `{arch}`, `…`) becomes
-/// a 1 behind an option and nothing elsewhere.
+/// The words of a command, which ends where a shell or a sentence ends it. A placeholder (`FILE`, `{arch}`, `…`)
+/// becomes a 1 after an option and nothing elsewhere.
 fn words(rest: &str) -> Vec<String> {
     if rest.is_empty() {
         return vec!["cut off by the end of the line".to_owned()];

@@ -1,4 +1,4 @@
-//! What trials in guests share: kernels, files that go in, boots that are tried again, consoles that are kept.
+//! Shared by trials in guests: kernels, files that go in, boots that are retried, consoles that are kept.
 
 use punctual_units::{Priority, Scheduling};
 use punctual_vm::{Arch, Cache, DiskBoot, DiskRun, FileIn, Guest, Kernel, KernelSpec, VmError, boot};
@@ -12,7 +12,7 @@ use std::time::Duration;
 /// Boots for one recording; QEMU with several CPUs loses some guests when the kernel patches its own code.
 const BOOTS: usize = 3;
 
-/// Lines of a console that an error shows, and how much of each.
+/// Lines of a console that an error shows.
 const LINES: usize = 25;
 const LENGTH: usize = 180;
 
@@ -25,20 +25,19 @@ pub fn kernel(name: &str, arch: Arch) -> Result<(Kernel, Cache), String> {
     Ok((kernel, cache))
 }
 
-/// A program of this machine for a guest.
 pub fn program(from: &Path, into: &str) -> Result<FileIn, String> {
     let content = fs::read(from).map_err(|e| format!("{}: {e}", from.display()))?;
     Ok(FileIn { path: into.into(), mode: 0o755, content })
 }
 
-/// The libraries that a program is linked to, by ldd(1); `None` where there is no such program.
+/// The libraries that a program is linked to, by ldd(1); `None` without such a program.
 pub fn libraries(program: &str) -> Option<Vec<String>> {
     let output = Command::new("ldd").arg(program).output().ok().filter(|output| output.status.success())?;
     let text = String::from_utf8_lossy(&output.stdout);
     Some(text.split_whitespace().filter(|word| word.starts_with('/')).map(str::to_owned).collect())
 }
 
-/// Boots until it succeeds, a few times; what came back is in `place`.
+/// Boots until it succeeds, a few times; the results are in `place`.
 pub fn try_boot(guest: &Guest, cache: &Cache, place: &Path) -> Result<(), String> {
     let mut last = String::new();
     for _ in 0..BOOTS {
@@ -58,8 +57,8 @@ pub fn try_boot(guest: &Guest, cache: &Cache, place: &Path) -> Result<(), String
     Err(last)
 }
 
-/// Runs a boot, and meanwhile lets QEMU's main thread, which makes the guest's timers expire, go before its CPUs: on a busy
-/// host the guest's interrupts come 10 ms late otherwise.
+/// Runs a boot, and meanwhile prefers QEMU's main thread, which expires the guest's timers, to its CPUs: on a busy host
+/// the guest's interrupts come 10 ms late otherwise.
 fn attended<T: Send>(boot: impl FnOnce() -> T + Send) -> T {
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -86,7 +85,6 @@ fn prefer(pid: i32) {
     }
 }
 
-/// Our child that is QEMU.
 fn emulator() -> Option<i32> {
     let own = std::process::id().to_string();
     let entries = fs::read_dir("/proc").ok()?;
@@ -98,7 +96,6 @@ fn emulator() -> Option<i32> {
     })
 }
 
-/// The folders in a folder of results, by name.
 pub fn folders(path: &Path) -> Result<Vec<PathBuf>, String> {
     let entries = fs::read_dir(path).map_err(|e| format!("{}: {e}", path.display()))?;
     let mut all: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
@@ -106,23 +103,20 @@ pub fn folders(path: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(all)
 }
 
-/// The last part of a path.
 pub fn name_of(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// Keeps what the consoles said, for people only: no trial fails because of it.
+/// Saves the consoles' output, for people only: no trial fails because of it.
 pub fn keep_consoles(folder: &Path, name: &str, run: &DiskRun) {
     let text: Vec<String> = run.boots.iter().map(|boot| format!("{}\n----\n", boot.console())).collect();
     let _ = fs::write(folder.join(format!("{name}.console")), text.concat());
 }
 
-/// The end of what the consoles said.
 pub fn tail(run: &DiskRun) -> String {
     tail_of(&run.boots.iter().map(DiskBoot::console).collect::<Vec<_>>().join("\n----\n"))
 }
 
-/// The end of what a console said.
 pub fn tail_of(text: &str) -> String {
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
     let last = lines.get(lines.len().saturating_sub(LINES)..).unwrap_or_default();

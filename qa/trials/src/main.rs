@@ -1,4 +1,5 @@
-//! `cargo trials`: trials of the tool, a folder each with its script and its scorer. They take too long, or too quiet a machine, for CI.
+//! `cargo trials`: trials of the tool, a folder each with its script and its scorer. They take too long, or need too
+//! quiet a machine, for CI.
 
 #![forbid(unsafe_code)]
 

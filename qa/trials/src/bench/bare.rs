@@ -1,4 +1,4 @@
-//! The least a periodic thread can do: clock_nanosleep, clock_gettime, nothing else. What the engine is compared with.
+//! The minimum of a periodic thread: clock_nanosleep, clock_gettime, nothing else. The engine is compared with it.
 
 use rustix::thread::{ClockId, clock_nanosleep_absolute};
 use rustix::time::{Timespec, clock_gettime};
@@ -43,7 +43,7 @@ fn spin(period: i64, seconds: i64) {
         if clock_nanosleep_absolute(ClockId::Monotonic, &next).is_ok() {
             let now: Timespec = clock_gettime(ClockId::Monotonic);
             std::hint::black_box(now);
-            // As every such loop: what is missed is skipped.
+            // Like every such loop, it skips missed releases.
             if (now.tv_sec, now.tv_nsec) > (next.tv_sec, next.tv_nsec + period) {
                 next = now;
             }

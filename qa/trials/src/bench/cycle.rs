@@ -1,7 +1,8 @@
-//! `bench cycle`: user instructions and system calls a cycle of a `punctual-rt` task, against bare loops in C, counted one by one.
+//! `bench cycle`: user instructions and system calls per cycle of a `punctual-rt` task, against bare loops in C,
+//! counted one by one.
 //!
-//! A thread is single-stepped (ptrace(2)) from one clock_nanosleep(2) to the next: no counter of the processor is needed, and nothing
-//! that the machine does beside it is counted.
+//! A thread is single-stepped (ptrace(2)) from one clock_nanosleep(2) to the next: that needs no hardware counters, and
+//! other activity of the machine is not counted.
 
 use nix::sys::ptrace;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
@@ -12,8 +13,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// A loop without any library: sleeps until the next release, reads the clock, and (with EXECUTION) once more after its work; keeps minimum,
-/// maximum and sum of what it finds.
+/// A loop without any library: sleeps until the next release, reads the clock, and (with EXECUTION) once more after its
+/// work; keeps minimum, maximum and sum.
 const BARE: &str = r#"
 #include <stdint.h>
 #include <time.h>
@@ -91,8 +92,9 @@ fn example() -> Result<PathBuf, String> {
     program.ok_or_else(|| "cargo built no example `cycle`".into())
 }
 
-/// Instructions and system calls of the shortest cycle of the thread of that name, or of the only one. The others read the clock while
-/// the kernel set it, and so once more (28 instructions): a cycle takes milliseconds where each instruction is a stop.
+/// Instructions and system calls of the shortest cycle of the thread of that name, or of the only one. Longer cycles
+/// read the clock while the kernel updated it, and so once more (28 instructions): with a stop at each instruction a
+/// cycle takes milliseconds.
 fn measure(program: &Path, words: &[&str], thread: Option<&str>) -> Result<(u64, u64), String> {
     let child = Command::new(program).args(words).stdout(Stdio::null()).spawn();
     let mut child = child.map_err(|e| format!("{}: {e}", program.display()))?;
@@ -126,7 +128,6 @@ fn stepped(tid: Pid) -> Result<Vec<(u64, u64)>, String> {
     cycles
 }
 
-/// Instructions and system calls of each cycle.
 fn count(tid: Pid) -> Result<Vec<(u64, u64)>, String> {
     let (mut cycles, mut instructions, mut calls) = (Vec::new(), 0, 0);
     let mut begun = false;
@@ -152,14 +153,14 @@ fn count(tid: Pid) -> Result<Vec<(u64, u64)>, String> {
     Ok(cycles)
 }
 
-/// Where a stopped thread goes on, and the number of the system call it would make there.
+/// Address of a stopped thread's next instruction, and the number of the system call it would make there.
 #[cfg(target_arch = "x86_64")]
 fn registers(tid: Pid) -> Result<(ptrace::AddressType, u64), String> {
     let registers = ptrace::getregs(tid).map_err(failed("getregs"))?;
     Ok((registers.rip as ptrace::AddressType, registers.rax))
 }
 
-/// Other processors have other registers, and `run` has refused before.
+/// Other CPUs have other registers; `run` refuses them.
 #[cfg(not(target_arch = "x86_64"))]
 fn registers(tid: Pid) -> Result<(ptrace::AddressType, u64), String> {
     Err(format!("the registers of thread {tid} are not known on {}", std::env::consts::ARCH))

@@ -1,7 +1,7 @@
 //! `bench explain`: reading and attributing a trace against `trace-cmd report` of the same file.
 //!
-//! Both print to /dev/null. A pair is one run of each, right after another; who goes first changes. Files are in the page
-//! cache: each is read once before.
+//! Both print to /dev/null. A pair is one run of each, one right after the other, in alternating order. Files are in
+//! the page cache: each is read once before.
 
 use punctual_stats::paired_ratio;
 use std::fs;
@@ -9,10 +9,10 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-/// The upper bound of ours / theirs must not be above this: four times as fast.
+/// Limit for the upper bound of ours / theirs: four times as fast.
 const BAR: f64 = 0.25;
 const CONFIDENCE: f64 = 0.95;
-/// What a trace for latencies holds.
+/// A typical trace for latencies.
 const EVENTS: [&str; 8] = [
     "sched",
     "irq",
@@ -43,7 +43,6 @@ pub fn run(wanted: &Wanted) -> Result<(), String> {
     println!("wall time of reading and attribution / trace-cmd report, and {:.0} % interval:", CONFIDENCE * 100.0);
     let result = files.iter().try_for_each(|file| compare(file, wanted.pairs));
     if recorded {
-        // In memory, and only of use here.
         files.iter().for_each(|file| drop(fs::remove_file(file)));
     }
     result

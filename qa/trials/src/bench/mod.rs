@@ -1,4 +1,4 @@
-//! `cargo trials bench`: what measuring, explaining and tracing cost, beside other programs.
+//! `cargo trials bench`: what measuring, explaining and tracing cost, compared with other programs.
 
 mod bare;
 mod cycle;

@@ -1,8 +1,8 @@
-//! CPU time a cycle, ours against a rival's.
+//! CPU time per cycle, ours against a rival's.
 //!
-//! Both run at the same time on two CPUs, then change places: what disturbs the machine disturbs both. A pair is the
-//! geometric mean of the two ratios. First the rival runs against itself: if that interval is wider than the bar, the
-//! method does not resolve it on this machine, and it says so.
+//! Both run at the same time on two CPUs, then change places, so that disturbances affect both. A pair is the geometric
+//! mean of the two ratios. First the rival runs against itself: if that interval is wider than the bar, the method does
+//! not resolve it on this machine, and the output says so.
 
 use std::fs;
 use std::process::{Child, Command, Stdio};
@@ -58,7 +58,6 @@ pub fn run(pairs: u32) -> Result<(), String> {
     Ok(())
 }
 
-/// The ratio of one exchanged pair.
 fn pair(a: Program, b: Program) -> Result<f64, String> {
     let one = at_once(a, b, [0, 1])?;
     let two = at_once(a, b, [1, 0])?;
@@ -73,7 +72,6 @@ fn at_once(a: Program, b: Program, cpus: [u32; 2]) -> Result<f64, String> {
     sleep(WINDOW);
     let after = (cpu_ns(first.id())?, cpu_ns(second.id())?);
     for child in [&mut first, &mut second] {
-        // Ended or not, it is not needed any more.
         let _ = child.kill();
         child.wait().map_err(|e| e.to_string())?;
     }
@@ -86,7 +84,6 @@ fn start(program: Program, cpu: u32) -> Result<Child, String> {
         Program::Ours => {
             let mut c = Command::new(xtask::punctual());
             let out = format!("/dev/shm/punctual-bench-{}-{cpu}", std::process::id());
-            // A leftover of the pair before.
             let _ = fs::remove_dir_all(&out);
             c.args(["measure", "--no-context", "-q", "-p90", "-a", &cpu, "--out", &out]);
             c.args(["-i", &format!("{PERIOD_US}us"), "-D", &format!("{SECONDS}s")]);

@@ -1,7 +1,7 @@
-//! `bench tracing`: what recording events does to the median wakeup latency.
+//! `bench tracing`: the effect of recording events on the median wakeup latency.
 //!
-//! A round is one run without a trace, one with the minimal set of events and one with the full set; who goes first changes.
-//! Idle load, so that nothing hides the cost.
+//! A round is one run without a trace, one with the minimal set of events and one with the full set, in alternating
+//! order. The load is idle, so that nothing hides the cost.
 
 use punctual_stats::paired_ratio;
 use std::fs;
@@ -80,7 +80,6 @@ fn median(options: &[&str]) -> Result<f64, String> {
         .map_err(|e| failed(&e.to_string()))?;
     let shown = Command::new(xtask::punctual()).args(["report", "--json", &out]).output();
     let shown = shown.map_err(|e| failed(&e.to_string()))?;
-    // In memory, and only of use here.
     let _ = fs::remove_dir_all(&out);
     if !status.success() {
         return Err(failed("a run failed"));

@@ -1,5 +1,5 @@
-//! SIGKILL at random instants of the product's fix, trial and undo, over a copy of the guest's disk and with its own grub-mkconfig: a
-//! run in seconds, so hundreds of them. Then somebody else's change in between.
+//! SIGKILL at random instants of the product's fix, trial and undo, over a copy of the guest's disk and with its own
+//! grub-mkconfig: a run takes seconds, so hundreds of them are possible. Then another program's change in between.
 
 use super::place::{Place, Tree, difference, length};
 use super::{Bench, expect};
@@ -17,7 +17,7 @@ const OWN: &str = "/etc/default/grub.d/60-punctual.cfg";
 const DRAFTS: [&str; 2] = ["boot/grub/grub.cfg.punctual", "boot/grub/grub.cfg.punctual.new"];
 const UNDO: &[&str] = &[PROGRAM, "undo"];
 
-/// The copy as it was, and how a rule is fixed there.
+/// The original copy, and how a rule is fixed there.
 struct Tried<'a> {
     place: &'a Place,
     rule: &'a str,
@@ -25,7 +25,6 @@ struct Tried<'a> {
     before: Tree,
 }
 
-/// What the kills met.
 #[derive(Default)]
 struct Met {
     /// Kills of a process that ran.
@@ -34,9 +33,9 @@ struct Met {
     family: u32,
     /// Those that found something changed below /etc or /boot.
     changed: u32,
-    /// Those that found a menu under another name, whole or half.
+    /// Those that found a draft of the menu, complete or not.
     draft: u32,
-    /// Kills that came too late: it had ended.
+    /// Kills that came after its end.
     over: u32,
 }
 
@@ -53,7 +52,7 @@ pub fn run(bench: &Bench) -> Result<String, String> {
     let [trial, _] = tried.usual(&tried.fix(&["--trial"]))?;
     for (name, longest) in [("fix", fix), ("trial", trial), ("undo", undo)] {
         let met = tried.kills(name, longest, bench.kills)?;
-        // Said at once: hundreds of them take a while.
+        // Printed at once: hundreds of them take a while.
         println!("        {name} ({:.2} s): {}", longest.as_secs_f64(), met.sentence());
     }
     println!("        every byte, mode, owner and time below /etc and /boot as before ({} paths)", tried.before.len());
@@ -113,7 +112,7 @@ impl Tried<'_> {
 
     fn kills(&self, name: &str, longest: Duration, number: u32) -> Result<Met, String> {
         let mut met = Met::default();
-        // With other work on the machine it takes now longer, now shorter, and some of the kills come too late.
+        // Other work on the machine changes how long it takes, so some of the kills come too late.
         for i in 0..3 * number {
             if met.within == number {
                 break;
@@ -131,7 +130,8 @@ impl Tried<'_> {
         Ok(met)
     }
 
-    /// Starts it and kills it, alone or with its children; half of the kills come after the first record of the journal.
+    /// Starts it and kills it, alone or with its children; half of the kills come after the first record of the
+    /// journal.
     fn kill(
         &self,
         words: &[&str],
@@ -161,7 +161,7 @@ impl Tried<'_> {
         Ok(after)
     }
 
-    /// Our own file is edited by somebody: undo leaves it and says so.
+    /// The user edits our own file: undo leaves it and says so.
     fn edited(&self) -> Result<String, String> {
         self.good(&self.fix(&[]))?;
         let path = self.place.at(OWN);
@@ -183,7 +183,7 @@ impl Tried<'_> {
         Ok(format!("{OWN} edited between fix and undo: left, named, exit code 1; with the edit taken out, as before"))
     }
 
-    /// The package changes its own file and makes the menu anew, as its maintainer scripts do.
+    /// The package changes its own file and regenerates the menu, as its maintainer scripts do.
     fn updated(&self) -> Result<String, String> {
         self.good(&self.fix(&[]))?;
         let update = format!("sed -i 's/^GRUB_TIMEOUT=.*/GRUB_TIMEOUT=3/' {DEFAULTS} && update-grub");
@@ -209,7 +209,6 @@ impl Tried<'_> {
 
 fn end(child: &mut Child, is_alone: bool) -> Result<(), String> {
     let group = rustix::process::Pid::from_child(child);
-    // SIGKILL; where it has ended already there is nothing to kill.
     let _ = child.kill();
     if !is_alone {
         let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);

@@ -1,4 +1,4 @@
-//! A parameter made permanent is in the next boot; taken back, every byte is as before, and so is the boot after it.
+//! A parameter made permanent is in the next boot; after undo every byte is as before, and so is the boot after it.
 
 use super::{Bench, boot_of, expect};
 
@@ -10,7 +10,7 @@ pub fn run(bench: &Bench) -> Result<String, String> {
             "list > /root/before; wc -l < /root/before; cp {0} /root/menu; fix {word}",
             "/boot/grub/grub.cfg"
         )),
-        // A menu made anew of the old files is the old menu: that is what makes update-grub its own inverse.
+        // A menu regenerated from the old files is the old menu: that makes update-grub its own inverse.
         bench.step("undo; same && update-grub 2> /dev/null && cmp /root/menu /boot/grub/grub.cfg && same"),
         bench.step("same"),
     ];

@@ -1,4 +1,4 @@
-//! The emulator killed at random instants of fix and of undo: after the next boot's undo every byte is as before.
+//! Kills the emulator at random instants of fix and of undo: after the next boot's undo every byte is as before.
 
 use super::{Bench, boot_of, expect};
 use punctual_vm::{DiskGuest, Ending, Kill};
@@ -18,7 +18,7 @@ pub fn run(bench: &Bench) -> Result<String, String> {
     for (side, what, longest) in [(0, "fix", fix), (1, "undo", undo)] {
         for number in 0..bench.kills {
             let name = format!("kill-{what}-{number}");
-            // A little beyond the end, so that the end itself is met too.
+            // A little beyond the end, so that the end itself is hit too.
             let after = longest.mul_f64(1.1 * random());
             match one(bench, &guest, &name, what, after) {
                 Ok(was_done) => tally[side][usize::from(was_done)] += 1,
@@ -39,7 +39,7 @@ pub fn run(bench: &Bench) -> Result<String, String> {
     }
 }
 
-/// One kill, and the boot that mends it. Was the work over when the kill came?
+/// One kill, and the boot that repairs it. Returns whether the work was over when the kill came.
 fn one(bench: &Bench, guest: &DiskGuest, name: &str, what: &str, after: Duration) -> Result<bool, String> {
     let word = &bench.word;
     let script = match what {
@@ -67,7 +67,6 @@ fn took(marks: &[String]) -> Result<[Duration; 2], String> {
     }
 }
 
-/// A number in [0, 1) from the kernel.
 fn random() -> f64 {
     let mut bytes = [0u8; 4];
     match rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()) {

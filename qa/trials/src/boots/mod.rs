@@ -18,18 +18,17 @@ use std::time::Duration;
 const SYSTEM: &str = include_str!("system.sh");
 const TESTS: [&str; 4] = ["keep", "trial", "kill", "chroot"];
 
-/// What every test needs.
 pub struct Bench {
     image: DiskImage,
     folder: PathBuf,
     tools: Vec<FileIn>,
-    /// The functions every step has.
+    /// Shell functions that every step has.
     system: String,
     /// The parameter that fix brings.
     word: String,
     /// How many times the emulator, or in chroot the product, is killed, in fix and in undo each.
     kills: u32,
-    /// The product, where it is tried instead of the shell stand-in.
+    /// The product, if it is tried instead of the shell stand-in.
     program: Option<PathBuf>,
     /// The rule that it fixes.
     rule: Option<String>,
@@ -101,7 +100,6 @@ impl Bench {
         Ok(Bench { image, folder, tools, system, word, kills, program, rule })
     }
 
-    /// A fresh guest in a folder of its own.
     fn guest(&self, name: &str) -> Result<DiskGuest, String> {
         let folder = self.folder.join(name);
         fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
@@ -112,12 +110,10 @@ impl Bench {
         Ok(guest)
     }
 
-    /// A step's script with the functions in front.
     fn step(&self, script: &str) -> Step {
         Step::new(format!("{}\n{script}\n", self.system))
     }
 
-    /// Keeps what the consoles said.
     fn keep(&self, name: &str, run: &DiskRun) {
         keep_consoles(&self.folder, name, run);
     }

@@ -1,4 +1,4 @@
-//! A copy of the guest's disk as a machine of its own, here: a mount namespace that one process holds.
+//! A copy of the guest's disk as a machine of its own: a mount namespace that one process holds.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -8,20 +8,20 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
 const SETUP: &str = include_str!("chroot.sh");
-/// Larger files are compared by inode, size and time of change: nothing writes to them unseen.
+/// Larger files are compared by inode, size and mtime, bytes.
 const LARGE: u64 = 1 << 20;
 
-/// The namespace; gone with this.
+/// Dropping it removes the namespace.
 pub struct Place {
     holder: Child,
     folder: PathBuf,
 }
 
-/// What stands at a path: for files with their time and content.
+/// Path to kind, and for files time and content.
 pub type Tree = BTreeMap<String, String>;
 
 impl Place {
-    /// From an image of a disk, with a program at /tmp/punctual.
+    /// From a disk image, with a program at /tmp/punctual.
     pub fn new(image: &Path, folder: &Path, program: &Path) -> Result<Place, String> {
         let disk = folder.join("disk.img");
         let copy = Command::new("cp").arg("--sparse=always").args([image, &disk]).status();
@@ -53,7 +53,7 @@ impl Place {
         }
     }
 
-    /// A path of it as it is seen from here.
+    /// A path in it as seen from here.
     pub fn at(&self, path: &str) -> PathBuf {
         let root = PathBuf::from(format!("/proc/{}/root", self.holder.id()));
         let inner = self.folder.join("root");
@@ -69,13 +69,11 @@ impl Place {
         command
     }
 
-    /// Runs one to its end.
     pub fn output(&self, words: &[&str]) -> Result<Output, String> {
         let mut command = self.command(words);
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).output().map_err(|e| format!("{words:?}: {e}"))
     }
 
-    /// Everything below /etc and /boot.
     pub fn tree(&self) -> Result<Tree, String> {
         let mut tree = Tree::new();
         for name in ["etc", "boot"] {
@@ -115,7 +113,6 @@ fn walk(path: &Path, name: &str, tree: &mut Tree) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Paths that are not the same, with what is there now.
 pub fn difference(before: &Tree, now: &Tree) -> Vec<String> {
     let names: std::collections::BTreeSet<&String> = before.keys().chain(now.keys()).collect();
     let differing = names.into_iter().filter(|name| before.get(*name) != now.get(*name));
@@ -126,7 +123,7 @@ pub fn difference(before: &Tree, now: &Tree) -> Vec<String> {
     differing.map(shown).collect()
 }
 
-/// A file's length; none: 0.
+/// 0 if the file is missing.
 pub fn length(path: &Path) -> u64 {
     File::open(path).and_then(|file| file.metadata()).map_or(0, |meta| meta.len())
 }

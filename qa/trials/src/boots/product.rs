@@ -1,11 +1,11 @@
-//! The product's own trial boot: one that is kept, one that is not, and two that break. The boot after it is the old one, and what was
-//! prepared goes to the last byte.
+//! The product's own trial boot: one that is kept, one that is not, and two that break. The boot after it is the old
+//! one, and the prepared files are removed completely.
 
 use super::{Bench, boot_of, expect};
 use punctual_vm::DiskBoot;
 use std::time::Instant;
 
-/// In the old boot: the product says that the trial is over, sets nothing, and takes its files away.
+/// In the old boot: the product says that the trial is over, sets nothing, and removes its files.
 const BACK: &str = "grep -q punctual.trial /proc/cmdline && exit 10
     said=$(punctual audit --fix \"$rule\" --persist 2>&1)
     [ $? = 4 ] || exit 11
@@ -13,7 +13,7 @@ const BACK: &str = "grep -q punctual.trial /proc/cmdline && exit 10
     echo \"$said\" | grep -q 'failed and the machine fell back' || exit 12
     grep -q . /var/lib/punctual/trial || exit 13";
 
-/// One trial: what is done in each boot after it was armed, and what becomes of the first of them.
+/// One trial: what is done in each boot after it was armed, and how the first of them ends.
 struct Case {
     name: &'static str,
     /// After arming, in the same boot.
@@ -52,7 +52,7 @@ const CASES: [Case; 4] = [
         name: "init=/bin/false appended to the armed entry",
         then: "cp -p /boot/grub/custom.cfg /root/custom.cfg
             sed -i 's|^\\([[:space:]]*linux[[:space:]].*\\)|\\1 init=/bin/false|' /boot/grub/custom.cfg; sync",
-        // By now somebody else's, so it is left until the words are out again.
+        // Changed by another program by now, so it is left until the words are removed.
         boots: &["$back; undo; [ $? = 1 ] || exit 14; cp -p /root/custom.cfg /boot/grub/custom.cfg; undo && same"],
         breaks: true,
     },

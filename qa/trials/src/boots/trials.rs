@@ -4,16 +4,15 @@ use super::{Bench, expect};
 use punctual_vm::{DiskBoot, Ending};
 use std::time::Instant;
 
-/// What a trial comes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Comes {
     /// It runs: its step sees the parameter, and the next boot is without.
     Up,
-    /// It dies, and the machine comes back by itself.
+    /// It dies, and the machine returns automatically.
     Back,
 }
 
-/// The words, what becomes of them, and why.
+/// The words, the outcome, and why.
 const TRIALS: [(&str, Comes, &str); 7] = [
     ("skew_tick=1 panic=10", Comes::Up, "harmless"),
     ("init=/nonexistent panic=5", Comes::Up, "Debian's initramfs takes /sbin/init instead"),
@@ -44,7 +43,7 @@ pub fn run(bench: &Bench) -> Result<String, String> {
     }
 }
 
-/// Arms the trial; the next step runs in whatever boot comes: in the trial where that comes up, else in the old one.
+/// Arms the trial; the next step runs in whatever boot comes: in the trial if that comes up, else in the old one.
 fn one(bench: &Bench, name: &str, words: &str) -> Result<(&'static str, String), String> {
     let guest = bench.guest(name)?;
     let word = words.split(' ').next().unwrap_or_default();
@@ -56,7 +55,7 @@ fn one(bench: &Bench, name: &str, words: &str) -> Result<(&'static str, String),
     let mut boots = run.boots;
     let mut hung = "";
     if run.ending == Ending::Hung {
-        // The plug is pulled and put in again.
+        // A power cycle.
         hung = ", by the plug";
         let again = guest.run(&steps[1..2], None).map_err(|e| e.to_string())?;
         bench.keep(&format!("{name}-again"), &again);

@@ -1,8 +1,8 @@
-//! What each rule that a configuration decides must come to, written by hand from its lines alone.
+//! The expected state of each rule that a configuration decides, written by hand from the configuration's lines alone.
 
 use super::grep::Grep;
 
-/// The command line given beside the configuration.
+/// The command line beside the configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum With {
     Nothing,

@@ -1,6 +1,5 @@
-//! The lines of a configuration as grep(1) finds them. Nothing here is shared with what it checks.
+//! The lines of a configuration as grep(1) finds them. Shares no code with what it checks.
 
-/// A configuration's text.
 pub struct Grep<'t> {
     lines: Vec<&'t str>,
 }
@@ -10,7 +9,7 @@ impl<'t> Grep<'t> {
         Grep { lines: text.split('\n').collect() }
     }
 
-    /// What stands behind `^CONFIG_X=`, without quotes.
+    /// The text after `^CONFIG_X=`, without quotes.
     pub fn value(&self, option: &str) -> Option<&'t str> {
         let begin = format!("CONFIG_{option}=");
         self.lines.iter().find_map(|line| line.strip_prefix(begin.as_str())).map(|value| value.trim_matches('"'))
@@ -27,8 +26,8 @@ impl<'t> Grep<'t> {
         options.iter().any(|option| matches!(self.value(option), Some("y" | "m")))
     }
 
-    /// Compares an evidence such as `FILE CONFIG_HZ: 250`, `FILE CONFIG_X: not set` or `FILE: on of A B C: A`. How many
-    /// options it speaks of, and those it is wrong about.
+    /// Compares an evidence such as `FILE CONFIG_HZ: 250`, `FILE CONFIG_X: not set` or `FILE: on of A B C: A`. Returns
+    /// the number of options it names, and those it is wrong about.
     pub fn contradictions(&self, source: &str, said: &str) -> (u32, Vec<String>) {
         if let Some((_, option)) = source.rsplit_once(" CONFIG_") {
             let found = self.value(option).unwrap_or("not set");

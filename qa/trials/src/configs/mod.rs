@@ -1,4 +1,4 @@
-//! `cargo trials configs`: what `audit --config` says of kernel configurations, against a plain search of their lines.
+//! `cargo trials configs`: compares `audit --config` of kernel configurations with a plain search of their lines.
 
 mod expected;
 mod grep;
@@ -10,19 +10,18 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Command lines that each configuration is audited with: none, one that asks for nothing, one that wants support.
+/// Command lines that each configuration is audited with: none, one without requests, one that requests support.
 const CMDLINES: &[(With, &str)] = &[
     (With::Nothing, ""),
     (With::Plain, "root=/dev/sda1 ro quiet\n"),
     (With::Tickless, "root=/dev/sda1 ro nohz_full=1 rcu_nocbs=1\n"),
 ];
 
-/// What came of all audits.
 #[derive(Default)]
 struct Tally {
-    /// How often each rule of the table came out how.
+    /// How often each rule of the table had which state.
     states: BTreeMap<String, BTreeMap<String, u32>>,
-    /// Verdicts, and options shown as evidence, that were compared.
+    /// Compared verdicts, and options shown as evidence.
     verdicts: u32,
     options: u32,
     wrong: Vec<String>,

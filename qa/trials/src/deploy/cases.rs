@@ -1,33 +1,29 @@
-//! The kernels that are tried, and what has to become of them.
+//! The kernels that are tried, and their expected outcomes.
 
 use punctual_vm::{DiskRun, Ending};
 
-/// What a trial comes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comes {
     /// It is verified and committed, and boots by default from then on.
     Kept,
-    /// The old kernel is back by itself, and a rollback leaves every byte as before.
+    /// The old kernel returns automatically, and a rollback leaves every byte as before.
     Returned,
 }
 
-/// What is done to the package.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plant {
-    /// Nothing.
     None,
-    /// Modules whose path has this are left out.
+    /// Modules whose path contains this are left out.
     Without(&'static str),
     /// The image loops at its first instruction.
     Loops,
 }
 
-/// One kernel.
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
     pub name: &'static str,
     pub plant: Plant,
-    /// Words behind `kernel deploy`.
+    /// Words after `kernel deploy`.
     pub words: &'static [&'static str],
     /// In the old kernel, before it is deployed.
     pub before: &'static str,

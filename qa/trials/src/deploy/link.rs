@@ -1,4 +1,4 @@
-//! The link cut at random instants: root, sshd, unshare(1) and GRUB's tools are needed, and a disk for the folder.
+//! Cuts the link at random instants. Needs root, sshd, unshare(1), GRUB's tools, and disk space in the folder.
 
 use std::path::Path;
 use std::process::Command;

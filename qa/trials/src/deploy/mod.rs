@@ -1,6 +1,8 @@
-//! `cargo trials deploy`: kernels put beside a guest's own, tried through OVMF and GRUB, committed or returned from.
+//! `cargo trials deploy`: kernels installed beside a guest's own, tried through OVMF and GRUB, committed or returned
+//! from.
 //!
-//! Each case is deployed once, and its armed disk is copied for every run: a run is the trial boot and what comes after it.
+//! Each case is deployed once, and its armed disk is copied for every run: a run is the trial boot and the boots after
+//! it.
 
 mod cases;
 mod cut;
@@ -104,7 +106,7 @@ impl Bench {
     }
 }
 
-/// The case deployed once, then tried as often as asked.
+/// Deploys the case once, then tries it as often as asked.
 fn series(bench: &Bench, case: &Case) -> Result<String, String> {
     let armed = armed(bench, case)?;
     let numbers = Mutex::new(1..=bench.runs);
@@ -164,7 +166,7 @@ fn armed(bench: &Bench, case: &Case) -> Result<DiskGuest, String> {
     Ok(guest)
 }
 
-/// One trial; its seconds.
+/// Returns seconds.
 fn tried(bench: &Bench, case: &Case, armed: &DiskGuest, number: usize) -> Result<u64, String> {
     let name = format!("{}-{number}", case.name);
     let folder = bench.folder.join(&name);

@@ -1,4 +1,4 @@
-//! The distribution's kernel as a package of what a guest needs, sound or not.
+//! The distribution's kernel as a package with what a guest needs, intact or damaged.
 
 use super::cases::{Case, Plant};
 use crate::guests;
@@ -6,7 +6,7 @@ use punctual_vm::Arch;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Another series than the image's own kernels: their files are there already.
+/// Another series than the image's own kernels, whose files are there already.
 const KERNEL: &str = "rt@6.1";
 /// Folders of modules that a guest with virtio needs.
 const MODULES: [&str; 13] = [
@@ -25,7 +25,6 @@ const MODULES: [&str; 13] = [
     "modules.",
 ];
 
-/// A tarball in memory.
 pub fn kernel(case: &Case) -> Result<Vec<u8>, String> {
     let (kernel, _) = guests::kernel(KERNEL, Arch::Amd64)?;
     let missing = || format!("{} has no modules or release", kernel.name);

@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
-/// Runs a script in a guest and brings its /tmp/r back.
+/// Runs a script in a guest and fetches its /tmp/r.
 pub(super) fn boot(words: &[&str], script: &str, place: &Path) -> Result<String, String> {
     let out = place.display().to_string();
     let ends = ["--timeout", "240s", "--get", "/tmp/r", "--out", &out, "--", script];
@@ -15,7 +15,7 @@ pub(super) fn boot(words: &[&str], script: &str, place: &Path) -> Result<String,
     if output.status.code() == Some(0) { Ok(said) } else { Err(format!("{}:\n{said}", output.status)) }
 }
 
-/// `NAME VALUE` lines of what a script said.
+/// `NAME VALUE` lines in a script's output.
 pub(super) fn told(said: &str, name: &str) -> Result<f64, String> {
     let line = said.lines().find_map(|line| line.trim().strip_prefix(name)?.strip_prefix(' '));
     line.and_then(|value| value.trim().parse().ok()).ok_or_else(|| format!("no `{name}` in:\n{said}"))
@@ -31,7 +31,7 @@ fn cpus(run: &Value) -> Vec<&Value> {
     run["phases"].as_array().into_iter().flatten().flat_map(|p| p["cpus"].as_array().into_iter().flatten()).collect()
 }
 
-/// The clock is set from another process while the measurement runs.
+/// Another process sets the clock while the measurement runs.
 pub fn clock(place: &Path) -> Result<String, String> {
     let script = "punctual measure -D 8s -i 1ms -q -o /tmp/r & P=$!; sleep 2; now=$(date +%s); date -s @$((now + 31536000)); sleep 2; \
                   date -s @$((now - 31536000)); sleep 1; wait $P; echo code $?";
@@ -59,7 +59,7 @@ pub fn clock(place: &Path) -> Result<String, String> {
     }
 }
 
-/// The second of two CPUs goes away and comes back.
+/// The second of two CPUs goes offline and online again.
 pub fn hotplug(place: &Path) -> Result<String, String> {
     let script = "punctual measure -D 8s -i 5ms -q -c 'max < 10s' -o /tmp/r & P=$!; sleep 3; echo 0 > /sys/devices/system/cpu/cpu1/online; sleep 2; \
                   echo 1 > /sys/devices/system/cpu/cpu1/online; wait $P; echo code $?";
@@ -73,7 +73,7 @@ pub fn hotplug(place: &Path) -> Result<String, String> {
     }
 }
 
-/// 512 MB, of which a cgroup gives 64 MB.
+/// 512 MB, of which a cgroup gets 64 MB.
 pub fn memory(place: &Path) -> Result<String, String> {
     let script = "mkdir -p /cg; mount -t cgroup2 none /cg; mkdir /cg/m; echo +memory > /cg/cgroup.subtree_control; echo 64M > /cg/m/memory.max; \
                   echo 0 > /cg/m/memory.swap.max 2>/dev/null; sh -c 'echo $$ > /cg/m/cgroup.procs; exec punctual measure -D 10s -i 1ms -q -o /tmp/r'; \
@@ -93,9 +93,9 @@ pub fn memory(place: &Path) -> Result<String, String> {
     }
 }
 
-/// A loop of FIFO 99 on the only CPU, and a measurement of the same priority, which does not preempt it (sched(7)). The loop is under
-/// RLIMIT_RTTIME: without, a PREEMPT_RT kernel since 6.12 is dead, for its fair server serves ordinary threads alone, and the timers
-/// that these sleep by are expired by a thread of FIFO 1.
+/// A loop of FIFO 99 on the only CPU, and a measurement of the same priority, which does not preempt it (sched(7)). The
+/// loop is under RLIMIT_RTTIME: without it, a PREEMPT_RT kernel since 6.12 hangs, for its fair server serves ordinary
+/// threads only, and the timers that these sleep on are expired by a thread of FIFO 1.
 pub fn hog(place: &Path) -> Result<String, String> {
     let script = "now() { cut -d' ' -f1 /proc/uptime; }; a=$(now); \
                   punctual measure -p 99 -D 10s -c 'max < 1s' -q -o /tmp/r & P=$!; sleep 2; \

@@ -1,4 +1,4 @@
-//! Links and FIFOs planted where results go.
+//! Links and FIFOs placed where results go.
 
 use crate::built::punctual;
 use std::fs;
@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
-/// What makes the file at the end of its words.
+/// Commands that make the file at the end of their words.
 fn commands(run: &str) -> [(&'static str, Vec<String>); 5] {
     let words = |words: &[&str]| words.iter().map(ToString::to_string).collect();
     [

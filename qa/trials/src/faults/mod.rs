@@ -1,4 +1,5 @@
-//! `cargo trials faults`: the faults that measuring tools break by, each planted, and what has to hold then. Writes docs/reliability.md.
+//! `cargo trials faults`: injects the faults that measuring tools break by, and checks what has to hold then. Writes
+//! docs/reliability.md.
 
 mod guests;
 mod links;
@@ -15,7 +16,7 @@ use std::path::Path;
 
 /// How a row of the table is tried.
 pub(super) enum How {
-    /// Here; gives the figures.
+    /// Here; returns the figures.
     Here(fn(&Path) -> Result<String, String>),
     /// By another command, whose figures are written into the page by hand.
     By(&'static str),
@@ -30,7 +31,6 @@ pub(super) struct Fault {
     pub how: How,
 }
 
-/// The table.
 pub(super) const FAULTS: [Fault; 19] = [
     Fault {
         number: 1,
@@ -208,7 +208,6 @@ pub fn run(wanted: &Wanted) -> Result<(), String> {
     }
 }
 
-/// What `report --json` says of a run directory.
 pub(super) fn document(run: &Path) -> Result<serde_json::Value, String> {
     let shown = punctual(&["report", &run.display().to_string(), "--json"])?;
     let failed = || format!("{} is unreadable: {}", run.display(), String::from_utf8_lossy(&shown.stderr));

@@ -1,4 +1,4 @@
-//! docs/reliability.md: the table with the latest figures of each fault.
+//! docs/reliability.md: the table with the last figures of each fault.
 
 use super::{FAULTS, Fault, How};
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ Each fault is one that the trusted tools lose results by, or worse. `cargo trial
 |---:|---|---|---|---|
 ";
 
-/// Puts new figures into the page; those of others stay.
+/// Writes new figures into the page; the others stay.
 pub fn write(figures: &[(u32, String)]) -> Result<(), String> {
     let path = xtask::root().join("docs/reliability.md");
     let mut known = fs::read_to_string(&path).map(|text| read(&text)).unwrap_or_default();
@@ -32,7 +32,7 @@ fn row(fault: &Fault, known: &BTreeMap<u32, String>) -> String {
     format!("| {} | {} | {} | {} | {figures} |\n", fault.number, fault.fault, fault.reach, by.join(", "))
 }
 
-/// The figures of a page by the number of their row.
+/// The figures of a page by row number.
 fn read(text: &str) -> BTreeMap<u32, String> {
     let row = |line: &str| {
         let mut cells = line.strip_prefix("| ")?.strip_suffix(" |")?.split(" | ");

@@ -1,4 +1,4 @@
-//! Signals at random instants: a result within a second, and an exit code that tells which.
+//! Signals at random instants: a result within a second, and an exit code that names the signal.
 
 use super::document;
 use crate::built::missing;
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 const RUNS: usize = 100;
 const SIGNALS: [(Signal, i32); 4] = [(Signal::INT, 2), (Signal::TERM, 15), (Signal::HUP, 1), (Signal::QUIT, 3)];
 const LONGEST: Duration = Duration::from_secs(1);
-/// After its start the program needs a moment to block signals; the shell has the same.
+/// After its start the program needs a moment to block signals, as a shell does.
 const FIRST: Duration = Duration::from_millis(150);
 
 pub fn run(place: &Path) -> Result<String, String> {

@@ -1,4 +1,5 @@
-//! Every call of `punctual watch` that writes fails, once or from then on, by strace(1)'s fault injection: measuring goes on.
+//! Every writing system call of `punctual watch` fails, once or from then on, by strace(1)'s fault injection: measuring
+//! continues.
 
 use super::document;
 use super::watching::Series;
@@ -16,11 +17,11 @@ use std::time::{Duration, Instant};
 const WATCH: [&str; 11] = ["watch", "--quiet", "-D", "4s", "-i", "10ms", "--block", "1s", "--segment", "2s", "--out"];
 const LASTS: Duration = Duration::from_secs(4);
 const ERRORS: [&str; 2] = ["EIO", "EROFS"];
-/// Of the calls that a thread makes so many are tried, evenly spread: those of one checkpoint are like those of the next.
+/// Calls tried per thread, evenly spread: those of one checkpoint are like those of the next.
 const TRIED: u32 = 6;
-/// What has not ended then hangs.
+/// A watch that has not ended then hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// So many at once; they sleep most of the time.
+/// Watches in parallel; they sleep most of the time.
 const AT_ONCE: usize = 6;
 
 /// A call that fails.
@@ -32,12 +33,11 @@ struct Injected {
     for_good: bool,
 }
 
-/// How a watch took it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Taken {
     /// It did not begin, and said why.
     Refused,
-    /// It measured to its end, and said with exit code 4 what could not be written.
+    /// It measured to its end, and reported with exit code 4 what could not be written.
     Told,
     /// Exit code 0, and everything is there.
     Whole,
@@ -74,7 +74,7 @@ pub fn run(place: &Path) -> Result<String, String> {
     }
 }
 
-/// How often a thread makes each call at most.
+/// Maximum number of calls of each kind by one thread.
 fn counted(place: &Path) -> Result<Vec<(&'static str, u32)>, String> {
     let (log, out) = (place.join("calls"), place.join("counted"));
     strace(&["-o", &log.display().to_string(), "-e", &format!("trace={}", CALLS.join(","))], &out)?;
@@ -108,7 +108,7 @@ fn strace(words: &[&str], out: &Path) -> Result<Output, String> {
         }
         std::thread::sleep(Duration::from_millis(50));
     }
-    // What it says fits into the pipe.
+    // Its output fits into the pipe.
     let output = child.wait_with_output().map_err(|e| e.to_string())?;
     if hangs { Err(format!("it hangs: {}", String::from_utf8_lossy(&output.stderr))) } else { Ok(output) }
 }
@@ -133,14 +133,14 @@ impl Injected {
     }
 }
 
-/// Whether what strace wrote has a write(2) to standard error that failed: then nothing can be said. How one ends whose line is broken
-/// off by another thread's is not looked for.
+/// Did a write(2) to standard error fail, by strace's output? Then nothing can be reported. Lines broken off by another
+/// thread's are not searched for its result.
 fn is_mute(calls: &str) -> bool {
     let failed = |line: &str| line.ends_with("(INJECTED)") || line.ends_with("<unfinished ...>");
     calls.lines().any(|line| line.contains(" write(2, ") && failed(line))
 }
 
-/// A panic has exit code 101 or a signal; where the code is 0 everything is there.
+/// A panic has exit code 101 or a signal; with code 0 everything is there.
 fn judged(output: &Output, is_mute: bool, out: &Path, took: Duration) -> Result<Taken, String> {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     let failed = |what: &str| Err(format!("{what} ({}, {took:.1?}): {said}", output.status));
@@ -152,7 +152,7 @@ fn judged(output: &Output, is_mute: bool, out: &Path, took: Duration) -> Result<
         return failed("nothing is said");
     }
     if took < LASTS {
-        // At its start it may say that nothing can be written there.
+        // At its start it may report that nothing can be written there.
         return if code == 0 { failed("it ended early") } else { Ok(Taken::Refused) };
     }
     readable(out).map_err(|why| format!("{why}: {said}"))?;
@@ -167,14 +167,14 @@ fn judged(output: &Output, is_mute: bool, out: &Path, took: Duration) -> Result<
     }
 }
 
-/// Whatever is there can be read: every line, every run directory.
+/// Every line and every run directory that exists can be read.
 fn readable(out: &Path) -> Result<(), String> {
     let text = fs::read_to_string(out.join("series.jsonl")).unwrap_or_default();
     if let Some(torn) = text.lines().find(|line| serde_json::from_str::<serde_json::Value>(line).is_err()) {
         return Err(format!("a torn line in series.jsonl: {torn}"));
     }
     let runs = fs::read_dir(out.join("runs")).into_iter().flatten().flatten().map(|entry| entry.path());
-    // A folder that could not be begun holds nothing.
+    // A folder that could not be begun is empty.
     let mut begun =
         runs.filter(|run: &PathBuf| run.join("run.json").exists() || run.join("segments/000001.log").exists());
     begun.try_for_each(|run| document(&run).map(drop))

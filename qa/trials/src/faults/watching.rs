@@ -1,4 +1,4 @@
-//! What `punctual watch` survives: the wall clock set and a CPU taken away, in guests of the lab.
+//! What `punctual watch` survives: the wall clock set and a CPU taken offline, in guests of the lab.
 
 use super::document;
 use super::guests::{boot, told};
@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 const WATCH: &str = "punctual watch -q --block 1s -i 10ms --out /tmp/r";
 const YEAR: i64 = 31_536_000;
 const STEPS: [&str; 2] = ["the wall clock was set forward by 365 days", "the wall clock was set back by 730 days"];
-/// An emulated CPU may be late by this, without a clock that is set.
+/// Maximum lateness of an emulated CPU without a clock change.
 const LATEST_NS: u64 = 100_000_000;
 
-/// The series that a guest brought back.
+/// The series that a guest returned.
 pub(super) struct Series {
     pub watch: Value,
     pub lines: Vec<Value>,
@@ -38,13 +38,12 @@ impl Series {
         Ok(Series { watch, lines, runs })
     }
 
-    /// Texts of notes.
     pub fn notes(&self) -> Vec<&str> {
         let notes = self.lines.iter().filter(|line| line["line"] == "note");
         notes.filter_map(|line| line["text"].as_str()).collect()
     }
 
-    /// Released periods of the CPU that had fewest, each of which ran or was skipped; and the latest wakeup.
+    /// Released periods of the CPU that had fewest, each of which ran or was skipped; and the worst latency.
     pub fn periods(&self) -> Result<(u64, u64), String> {
         let cpus = self.watch["cpus"].as_array().filter(|cpus| !cpus.is_empty()).ok_or("no CPUs in watch.json")?;
         let (mut least, mut latest) = (u64::MAX, 0);
@@ -59,7 +58,7 @@ impl Series {
         Ok((least, latest))
     }
 
-    /// What each run directory measured, and that it is whole.
+    /// The CPUs that each run directory measured; checks that it is complete.
     pub fn measured(&self) -> Result<Vec<Vec<u64>>, String> {
         self.runs.iter().map(|run| whole(run)).collect()
     }
@@ -70,7 +69,7 @@ fn started(run: &Path) -> Option<f64> {
     serde_json::from_str::<Value>(&text).ok()?["started"]["mono_ns"].as_f64()
 }
 
-/// CPUs that a whole run directory has results of.
+/// CPUs with results in a complete run directory.
 fn whole(run: &Path) -> Result<Vec<u64>, String> {
     let document = document(run)?;
     let result = &document["result"];
@@ -82,7 +81,7 @@ fn whole(run: &Path) -> Result<Vec<u64>, String> {
     Ok(cpus.filter_map(|cpu| cpu["cpu"].as_u64()).collect())
 }
 
-/// A year forward, two back; a line of the series each, and no latency from it.
+/// A year forward, two back: a line of the series each, and no latency from it.
 pub fn clock(place: &Path) -> Result<String, String> {
     let script = format!(
         "{WATCH} -D 24s --segment 5s & P=$!; sleep 6; now=$(date +%s); date -s @$((now + {YEAR})); sleep 6; \
@@ -108,7 +107,7 @@ pub fn clock(place: &Path) -> Result<String, String> {
     }
 }
 
-/// The second of two CPUs goes and comes back: a run directory with both, one with the first, one with both.
+/// The second of two CPUs goes offline and online again: a run directory with both, one with the first, one with both.
 pub fn hotplug(place: &Path) -> Result<String, String> {
     let script = format!(
         "{WATCH} -D 24s --segment 60s & P=$!; sleep 7; echo 0 > /sys/devices/system/cpu/cpu1/online; sleep 7; \

@@ -23,7 +23,7 @@ pub(super) const CALLS: [&str; 12] = [
     "pwrite64",
 ];
 const ERRORS: [&str; 3] = ["ENOSPC", "EIO", "EROFS"];
-/// strace counts the calls of each thread for itself; more of one call than these are alike.
+/// Tried per call and thread, which strace counts separately; further ones are alike.
 const MOST: u32 = 40;
 const RUN: [&str; 6] = ["measure", "--duration", "200ms", "--interval", "5ms", "--out"];
 
@@ -53,7 +53,7 @@ pub fn run(place: &Path) -> Result<String, String> {
     }
 }
 
-/// A panic has exit code 101 or a signal; where the code is 0 the result is whole.
+/// A panic has exit code 101 or a signal; with code 0 the result is complete.
 fn judged(output: &Output, out: &Path) -> Result<(), String> {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     if said.contains("panicked") || output.status.code().is_none_or(|code| code > 4) {
@@ -81,14 +81,14 @@ fn injected(call: &str, error: &str, nth: u32, out: &Path) -> Result<Output, Str
     strace(&["-o", "/dev/null", "-e", &format!("trace={call}"), "-e", &inject], out)
 }
 
-/// How often a thread makes each call at most.
+/// Maximum number of calls of each kind by one thread.
 fn counted(place: &Path) -> Result<Vec<(&'static str, u32)>, String> {
     let (log, out) = (place.join("calls"), place.join("counted"));
     strace(&["-o", &log.display().to_string(), "-e", &format!("trace={}", CALLS.join(","))], &out)?;
     most_calls(&log)
 }
 
-/// The same from what strace wrote.
+/// As [`counted`], from strace's output.
 pub(super) fn most_calls(log: &Path) -> Result<Vec<(&'static str, u32)>, String> {
     let text = fs::read_to_string(log).map_err(|e| format!("{}: {e}", log.display()))?;
     let mut counts: BTreeMap<(&str, &str), u32> = BTreeMap::new();
@@ -103,7 +103,6 @@ pub(super) fn most_calls(log: &Path) -> Result<Vec<(&'static str, u32)>, String>
     if all.is_empty() { Err(format!("strace saw nothing: {text}")) } else { Ok(all) }
 }
 
-/// Every file of a run directory.
 fn bytes(folder: &Path) -> Result<Vec<Vec<u8>>, String> {
     let read = |name: &str| fs::read(folder.join(name)).map_err(|e| format!("{}/{name}: {e}", folder.display()));
     ["run.json", "manifest.json", "events.jsonl", "worst.jsonl"].map(read).into_iter().collect()

@@ -1,5 +1,5 @@
-//! `cargo trials fleet`: the Ansible role over boards that are network namespaces with an sshd each; one run is killed, one board cut off in
-//! mid-run. Needs root, sshd, ip(8) and ansible-core.
+//! `cargo trials fleet`: the Ansible role over boards that are network namespaces with an sshd each; one run is killed,
+//! one board cut off in mid-run. Needs root, sshd, ip(8) and ansible-core.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,7 @@
-//! `cargo trials fuzz guided`: every reader under libFuzzer, guided by coverage, in slices, beside other work, resumable.
+//! `cargo trials fuzz guided`: every reader under libFuzzer, guided by coverage, in slices, at low priority, resumable.
 //!
-//! The program is built as cargo-fuzz builds it without a sanitizer (`-s none`, which a stable compiler can do): qa/libfuzzer/README.md.
+//! The program is built as cargo-fuzz builds it without a sanitizer (`-s none`, which a stable compiler can do):
+//! qa/libfuzzer/README.md.
 
 use super::slice::{Slice, Tools};
 use super::state::State;
@@ -11,18 +12,19 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// Longest time that a reader runs before what it did is written down. Each begins with its whole corpus: of some that is 15 s.
+/// Maximum time of a slice, after which its result is written. Each begins with the reader's whole corpus: for some
+/// that takes 15 s.
 const SLICE: Duration = Duration::from_secs(300);
-/// The first time: long enough to know how fast it is.
+/// The first slice: long enough to measure the speed.
 const FIRST: Duration = Duration::from_secs(4);
-/// Findings of one reader before it is enough.
+/// Findings after which a reader is stopped.
 const FINDINGS: usize = 3;
 /// How cargo-fuzz 0.13 instruments without a sanitizer.
 const INSTRUMENTED: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
     -Cllvm-args=-simplifycfg-branch-fold-threshold=0 --cfg fuzzing -Ccodegen-units=1";
-/// What it adds unless told `--no-trace-compares`: libFuzzer learns what is compared with what. Without it 20,000 executions took 1.10 (dat6)
-/// to 1.4 times (boot) less time.
+/// Default of cargo-fuzz, unless `--no-trace-compares`: libFuzzer learns what is compared with what. Without it 20,000
+/// executions took 1.10 (dat6) to 1.4 times (boot) less time.
 const COMPARES: &str = " -Cllvm-args=-sanitizer-coverage-trace-compares";
 
 /// Try the readers under libFuzzer, guided by coverage, at nice 19, resumed where the last run ended (qa/libfuzzer/README.md)
@@ -57,7 +59,6 @@ pub struct Wanted {
     keep: bool,
 }
 
-/// What is asked for.
 struct Options {
     readers: Vec<(&'static str, Reader)>,
     executions: u64,
@@ -94,7 +95,7 @@ pub fn run(wanted: &Wanted) -> Result<(), String> {
         Some(program) => program.clone(),
         None => build(!wanted.no_trace_compares)?,
     };
-    // Beside other work: what is measured on this machine comes first.
+    // Measurements on this machine come first.
     rustix::process::setpriority_process(None, 19).map_err(|e| format!("setpriority(2): {e}"))?;
     let tools = Tools { program, folder: folder.to_owned() };
     if wanted.keep {
@@ -115,7 +116,6 @@ pub fn run(wanted: &Wanted) -> Result<(), String> {
     if found.is_empty() { Ok(()) } else { Err("findings: qa/libfuzzer/README.md says how to repeat them".to_owned()) }
 }
 
-/// What several threads share.
 struct Work {
     state: State,
     running: Vec<&'static str>,
@@ -124,7 +124,7 @@ struct Work {
 }
 
 impl Work {
-    /// The fastest reader that is not done, those that were never executed before all others.
+    /// The fastest unfinished reader; those never executed come before all others.
     fn next(&mut self, options: &Options) -> Option<(&'static str, Reader)> {
         let rate = |name: &str| self.state.0.get(name).and_then(|one| one.rate()).unwrap_or(f64::INFINITY);
         let is_open = |name: &str| {
@@ -181,7 +181,7 @@ fn turns(options: &Options, tools: &Tools, work: &Mutex<Work>) {
     }
 }
 
-/// The instrumented program, with the versions of libraries that the workspace's own lock has.
+/// The instrumented program, with the library versions of the workspace's own lock file.
 fn build(compares: bool) -> Result<PathBuf, String> {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
     let triple = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
@@ -195,7 +195,7 @@ fn build(compares: bool) -> Result<PathBuf, String> {
         .map_err(|e| format!("cannot copy Cargo.lock into qa/libfuzzer/: {e}"))?;
     let mut command = Command::new(cargo);
     command.args(["build", "--release", "--manifest-path", "qa/libfuzzer/Cargo.toml", "--target", &triple]);
-    // One target folder for both would be built anew whenever the flags change.
+    // A shared target folder would be rebuilt whenever the flags change.
     command.env("CARGO_TARGET_DIR", &target).env("RUSTFLAGS", flags);
     let status = command.status().map_err(|e| format!("{command:?}: {e}"))?;
     let program = target.join(triple).join("release/reader");

@@ -1,6 +1,8 @@
-//! `cargo trials fuzz`: mutated inputs through every reader (qa/fuzz), and the same readers guided by coverage ([`guided`]).
+//! `cargo trials fuzz`: mutated inputs through every reader (qa/fuzz), and the same readers guided by coverage
+//! ([`guided`]).
 //!
-//! Mutation is deterministic: the same seed, number, fixtures and corpus give the same input; it runs anywhere, and in the tests.
+//! Mutation is deterministic: the same seed, number, fixtures and corpus give the same input; it runs anywhere, and in
+//! the tests.
 
 mod guided;
 mod slice;
@@ -18,18 +20,17 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// CPU time an input may take (a machine of files of 4 MiB each more), and how long a machine that is busy with other things may let it wait.
+/// CPU time an input may take (a machine of files of 4 MiB each more), and how long a busy host may delay it.
 const SLOW: Duration = Duration::from_millis(250);
 const SLOW_MACHINE: Duration = Duration::from_secs(2);
 const HANG: Duration = Duration::from_secs(120);
 /// Address space of the whole run: no reader holds more than 64 MiB.
 const MEMORY: u64 = 512 << 20;
-/// Findings before it is enough.
+/// Findings after which the run is stopped.
 const FINDINGS: usize = 10;
 /// Executions between two lines of progress.
 const PROGRESS: u64 = 1_000_000;
 
-/// Figures of one run.
 struct Run {
     executions: u64,
     events: u64,
@@ -117,7 +118,7 @@ fn told(name: &str, reader: Reader, amount: Amount) -> bool {
     run.findings.is_empty()
 }
 
-/// The release profile aborts at a panic and lets numbers overflow: another profile does neither.
+/// The release profile aborts at a panic and lets numbers overflow: rebuilds with a profile that does neither.
 fn again() -> Result<(), String> {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
     let mut command = Command::new(cargo);
@@ -140,7 +141,7 @@ fn write_seeds(folder: &str, name: &str, reader: Reader) -> Result<(), String> {
     Ok(())
 }
 
-/// What is executed: which, from which to which, and for how long at most.
+/// Which executions, and the time limit.
 #[derive(Clone, Copy)]
 struct Amount {
     seed: u64,
@@ -149,7 +150,8 @@ struct Amount {
     longest: Duration,
 }
 
-/// What mutation begins with: by turns a reader's own seeds and the inputs of `qa/libfuzzer/corpus`, which guided fuzzing found to lead elsewhere.
+/// Initial inputs: a reader's own seeds alternate with the inputs of `qa/libfuzzer/corpus`, which guided fuzzing found
+/// to reach other code.
 struct Seeds {
     reader: Reader,
     own: Vec<Vec<u8>>,
@@ -195,7 +197,7 @@ fn fuzz(name: &str, reader: Reader, amount: Amount) -> Run {
     run
 }
 
-/// Panics are kept here instead of being printed.
+/// Collects panics instead of printing them.
 fn panics() -> Arc<Mutex<String>> {
     let last: Arc<Mutex<String>> = Arc::default();
     let seen = Arc::clone(&last);
@@ -207,14 +209,14 @@ fn panics() -> Arc<Mutex<String>> {
     last
 }
 
-/// Executes an input and counts it; what is wrong with it, if anything is.
+/// Executes an input and counts it; returns its fault, if any.
 fn fault(executor: &Executor, reader: Reader, bytes: &[u8], run: &mut Run, last: &Mutex<String>) -> Option<String> {
     let (result, took) = timed(executor, bytes);
     run.executions += 1;
     run.slowest = run.slowest.max(took);
     let Ok(events) = result else { return Some(last.lock().map(|last| last.clone()).unwrap_or_default()) };
     run.events += events;
-    // A host that takes the CPU away shows as CPU time: what is slow is slow again.
+    // A host that takes the CPU away shows as CPU time, so a slow input must be slow again.
     let slow = if reader == Reader::Machine { SLOW_MACHINE } else { SLOW };
     (took >= slow && timed(executor, bytes).1 >= slow).then(|| format!("took {took:?}"))
 }
@@ -231,8 +233,8 @@ fn cpu_time() -> Duration {
     Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
 }
 
-/// The execution that is under way, and a thread that keeps its input if it hangs, and ends the run. The thread ends with this: were it
-/// to sleep on, those of short runs would add up to more memory than is allowed.
+/// The current execution, and a thread that saves its input if it hangs, and ends the run. The thread ends when this is
+/// dropped: sleeping threads of short runs would add up to more memory than is allowed.
 struct Watch {
     current: Arc<AtomicU64>,
     _ends: Sender<()>,
@@ -287,7 +289,7 @@ mod tests {
     use super::*;
     use clap::Parser;
 
-    /// 20,000 executions of each reader where code is fast; some of them in a debug build.
+    /// 20,000 executions of each reader where code is fast; fewer in a debug build.
     const EXECUTIONS: u64 = if cfg!(debug_assertions) { 2_000 } else { 20_000 };
 
     #[test]
@@ -297,7 +299,7 @@ mod tests {
             let executions = EXECUTIONS * reader.thousand() / 1000;
             let run = fuzz(name, reader, Amount { seed: 7, first: 0, executions, longest: Duration::MAX });
             assert!(run.findings.is_empty(), "{name}: {:?}", run.findings);
-            // A JSON file or a record that is torn is refused as a whole.
+            // A damaged JSON file or record is refused as a whole.
             let share = if matches!(reader, Reader::Import(_)) { 20 } else { 4 };
             assert!(run.events > executions / share, "{name}: mutations leave too little to read: {}", run.events);
         }

@@ -1,4 +1,4 @@
-//! One reader under libFuzzer for a while: its arguments, and what its output says.
+//! One slice of a reader under libFuzzer: its arguments, and its parsed output.
 
 use flate2::Compression;
 use flate2::read::GzDecoder;
@@ -10,22 +10,21 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// Seconds for one input before it hangs. Generous: other programs come first.
+/// Seconds after which an input counts as hung. Generous: other programs come first.
 const HANG: u32 = 60;
 /// No reader holds more than 64 MiB; the instrumented program and its corpus need the rest.
 const MEMORY_MB: u32 = 1024;
-/// Inputs of at least so many bytes are tried.
+/// Minimum of libFuzzer's input length limit, bytes.
 const LONGEST: usize = 4096;
-/// Inputs of at most so many bytes go into the repository.
+/// Longest input kept in the repository, bytes.
 const KEPT: usize = 512;
 
-/// The instrumented program, and where corpora, logs and findings go.
+/// The instrumented program, and the folder of corpora, logs and findings.
 pub struct Tools {
     pub program: PathBuf,
     pub folder: PathBuf,
 }
 
-/// What came out of a while.
 #[derive(Debug, Default, PartialEq)]
 pub struct Slice {
     pub executions: u64,
@@ -36,7 +35,7 @@ pub struct Slice {
 }
 
 impl Tools {
-    /// Executes at most so many inputs, at most so long. Errors: the program cannot be started, or ended without figures.
+    /// Limited by executions and time. Errors: the program cannot be started, or ended without figures.
     pub fn slice(&self, name: &str, reader: Reader, executions: u64, time: Duration) -> Result<Slice, String> {
         let folder = |kind: &str| {
             let folder = self.folder.join(kind).join(name);
@@ -51,7 +50,7 @@ impl Tools {
         let all = reader.seeds();
         all.iter().enumerate().try_for_each(|(n, seed)| write(&seeds.join(n.to_string()), seed))?;
         write(&dictionary, words(reader.words()).as_bytes())?;
-        // libFuzzer ends where its dictionary is empty.
+        // libFuzzer ends if its dictionary is empty.
         let dictionary = (!reader.words().is_empty()).then(|| format!("-dict={}", dictionary.display()));
         let longest = all.iter().map(Vec::len).max().unwrap_or(0).saturating_mul(2).max(LONGEST);
         let mut command = Command::new(&self.program);
@@ -61,15 +60,15 @@ impl Tools {
         command.arg(format!("-timeout={HANG}")).arg(format!("-rss_limit_mb={MEMORY_MB}"));
         command.args([format!("-report_slow_units={HANG}").as_str(), "-print_final_stats=1", "-reload=0"]);
         command.arg(corpus).arg(seeds);
-        // What is kept in the repository.
+        // The inputs from the repository.
         let (kept, regressions) = (folder("kept")?, Path::new("qa/libfuzzer/regressions").join(name));
         unpack(&packed(name), &kept)?;
         command.arg(kept).args(Some(regressions).filter(|folder| folder.is_dir()));
         self.execute(command, name)
     }
 
-    /// Puts a small set of short inputs that reaches all edges that short inputs of the corpora reach into `qa/libfuzzer/corpus`; how many there are.
-    /// Nothing is replaced unless the whole set was found.
+    /// Writes a small set of short inputs that reaches all edges that short inputs of the corpora reach into
+    /// `qa/libfuzzer/corpus`; returns their number. Nothing is replaced unless the whole set was found.
     pub fn keep(&self, name: &str) -> Result<usize, String> {
         let failed = |path: &Path, e: std::io::Error| format!("{}: {e}", path.display());
         let folder = |kind: &str| self.folder.join(kind).join(name);
@@ -109,12 +108,12 @@ impl Tools {
     }
 }
 
-/// The inputs of a reader that are kept.
+/// Archive of a reader's kept inputs.
 fn packed(name: &str) -> PathBuf {
     Path::new("qa/libfuzzer/corpus").join(format!("{name}.tar.gz"))
 }
 
-/// The inputs of a tar file, where there is one, into a folder.
+/// Unpacks the inputs of a tar file, if there is one.
 fn unpack(tar: &Path, into: &Path) -> Result<(), String> {
     match File::open(tar) {
         Ok(file) => tar::Archive::new(GzDecoder::new(file)).unpack(into).map_err(|e| format!("{}: {e}", tar.display())),
@@ -123,7 +122,7 @@ fn unpack(tar: &Path, into: &Path) -> Result<(), String> {
     }
 }
 
-/// The inputs of a reader that are kept, in the order of the archive; none where there is no archive that can be read.
+/// A reader's kept inputs, in the order of the archive; none if it cannot be read.
 pub fn kept(name: &str) -> Vec<Vec<u8>> {
     let path = xtask::root().join(packed(name));
     let Ok(file) = File::open(path) else { return Vec::new() };
@@ -135,7 +134,7 @@ pub fn kept(name: &str) -> Vec<Vec<u8>> {
     tar.entries().into_iter().flatten().flatten().filter_map(content).collect()
 }
 
-/// All files of a folder into a tar file, which is replaced: the same bytes for the same files. How many there are; none: no file is made.
+/// Packs all files of a folder into a tar file, reproducibly. Returns their number; without any, no file is made.
 fn pack(folder: &Path, into: &Path) -> Result<usize, String> {
     let failed = |e: std::io::Error| format!("{}: {e}", into.display());
     let mut files: Vec<PathBuf> =
@@ -156,14 +155,14 @@ fn pack(folder: &Path, into: &Path) -> Result<usize, String> {
     Ok(files.len())
 }
 
-/// libFuzzer's dictionary: a word a line, what is not plain in hexadecimal.
+/// libFuzzer's dictionary: a word per line, special bytes in hexadecimal.
 fn words(words: &[&str]) -> String {
     let plain = |byte: u8| (byte.is_ascii_graphic() || byte == b' ') && !matches!(byte, b'"' | b'\\');
     let letter = |byte: u8| if plain(byte) { char::from(byte).to_string() } else { format!("\\x{byte:02x}") };
     words.iter().map(|word| format!("\"{}\"\n", word.bytes().map(letter).collect::<String>())).collect()
 }
 
-/// What libFuzzer printed: figures of the last line that has them, the final count, and what it ended of.
+/// Parses libFuzzer's output: figures of the last line that has them, the final count, and why it ended.
 fn read(text: &str) -> Slice {
     let mut slice = Slice::default();
     let (mut what, mut file) = (None, None);
@@ -173,7 +172,7 @@ fn read(text: &str) -> Slice {
         if line.starts_with('#') {
             slice.edges = number(after(" cov: ")).or(slice.edges);
             slice.corpus = number(after(" corp: ")).or(slice.corpus);
-            // The count of a program that ended before it could say the final one.
+            // The count of a program that ended before it could print the final one.
             slice.executions = number(line.get(1..)).unwrap_or(0).max(slice.executions);
         }
         slice.executions = number(after("stat::number_of_executed_units:")).unwrap_or(slice.executions);
@@ -231,7 +230,7 @@ mod tests {
         let tools = |program: &str| Tools { program: program.into(), folder: folder.path().to_owned() };
         let slice = |program| tools(program).slice("codes", Reader::Codes, 5, Duration::from_secs(1));
         assert!(slice("/bin/true").unwrap_err().contains("told nothing"));
-        // qemu-user's vfork(2) does not pass on that exec(2) failed: then it has told nothing.
+        // qemu-user's vfork(2) does not report a failed exec(2): then there is no message.
         let why = slice("/nowhere/reader").unwrap_err();
         assert!(why.contains("cannot be started") || why.contains("told nothing"), "{why}");
     }
@@ -243,7 +242,8 @@ mod tests {
         // As libFuzzer does.
         let text = "#!/bin/sh\nfor a; do case $a in -dict=*) [ -s \"${a#-dict=}\" ] || exit 1;; esac; done\n\
             echo stat::number_of_executed_units: 5\n";
-        // By another process: one that a test forks meanwhile would hold the file open for writing, and it could not be started.
+        // Written by another process: a concurrent fork of this one would hold the file open for writing, and it could
+        // not be started (ETXTBSY).
         let written =
             std::process::Command::new("sh").args(["-c", "printf %s \"$1\" > \"$0\""]).arg(&program).arg(text).status();
         assert!(written.unwrap().success());

@@ -1,4 +1,4 @@
-//! What guided fuzzing has done so far, in a file: the next run goes on from there.
+//! Progress of guided fuzzing, in a file that the next run resumes from.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -12,29 +12,28 @@ use std::path::Path;
 pub struct Progress {
     /// Inputs executed, those of the corpus included.
     pub executions: u64,
-    /// Wall time that took, on whatever else ran beside.
+    /// Wall time that took, whatever else ran.
     pub seconds: f64,
-    /// Edges of the program that the corpus reaches; `None` before the first slice has said so.
+    /// Edges of the program that the corpus reaches; `None` before the first slice.
     pub edges: Option<u64>,
-    /// Inputs that the corpus holds.
     pub corpus: Option<u64>,
     /// What was found: the file and what the reader did.
     pub findings: Vec<String>,
 }
 
 impl Progress {
-    /// Executions a second; `None` before anything was executed.
+    /// Executions per second; `None` before the first.
     pub fn rate(&self) -> Option<f64> {
         (self.executions > 0 && self.seconds > 0.0).then(|| self.executions as f64 / self.seconds)
     }
 }
 
-/// Every reader by its name.
+/// By name of the reader.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct State(pub BTreeMap<String, Progress>);
 
 impl State {
-    /// What a file says; nothing done where there is none. Errors: it cannot be read, or is no state.
+    /// Empty if there is no file. Errors: it cannot be read, or is no state.
     pub fn read(path: &Path) -> Result<State, String> {
         match fs::read(path) {
             Ok(bytes) => serde_json::from_slice(&bytes)
@@ -53,7 +52,7 @@ impl State {
         fs::rename(&beside, path).map_err(failed)
     }
 
-    /// What is done of `names`, a line each, and how much of `wanted` that is.
+    /// A line for each of `names`, and its progress towards `wanted`.
     pub fn table(&self, names: &[&str], wanted: u64) -> String {
         let mut text = format!(
             "{:<22} {:>11} {:>6} {:>9} {:>7} {:>7} {:>8}\n",

@@ -7,20 +7,19 @@ const GUEST: &str = include_str!("guest.config");
 const RT: &str = include_str!("rt.config");
 const STOCK: &str = include_str!("stock.config");
 
-/// The symbols that are on.
 pub fn fragment(stock: bool) -> String {
     format!("{GUEST}{}", if stock { STOCK } else { RT })
 }
 
-/// Tells configurations apart in a folder's name.
+/// Distinguishes configurations in a folder's name.
 pub fn key(fragment: &str) -> String {
     let mut sum = flate2::Crc::new();
     sum.update(fragment.as_bytes());
     format!("{:08x}", sum.sum())
 }
 
-/// Writes `.config` (allnoconfig with KCONFIG_ALLCONFIG, Documentation/kbuild/kconfig.rst) and checks that every symbol is in it:
-/// kconfig drops one whose dependencies are not met, without a word and with exit code 0.
+/// Writes `.config` (allnoconfig with KCONFIG_ALLCONFIG, Documentation/kbuild/kconfig.rst) and checks that every symbol
+/// is in it: kconfig drops one whose dependencies are not met, without a message and with exit code 0.
 pub fn write(tree: &Path, folder: &Path, fragment: &str) -> Result<(), String> {
     let all = folder.join("fragment.config");
     fs::write(&all, fragment).map_err(|e| format!("{}: {e}", all.display()))?;

@@ -1,4 +1,5 @@
-//! `cargo trials gpio-kernel`: a guest kernel with gpio-sim, from the distribution's kernel source and a configuration of its own.
+//! `cargo trials gpio-kernel`: a guest kernel with gpio-sim, from the distribution's kernel source and a configuration
+//! of its own.
 
 mod config;
 mod tools;
@@ -10,12 +11,12 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::{available_parallelism, sleep};
 use std::time::{Duration, Instant};
 
-/// How often progress is told.
+/// How often progress is printed.
 const TELL: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(500);
-/// Written last: what has it is whole.
+/// Written last: a folder that has it is complete.
 const STAMP: &str = ".built";
-/// Objects of the PREEMPT_RT configuration, 6.12; a share of it is told while it is built.
+/// Objects of the PREEMPT_RT configuration, 6.12, for the progress.
 const OBJECTS: usize = 1140;
 
 /// Build a guest kernel with gpio-sim from the distribution's source (docs/gpio-kernel.md)
@@ -53,7 +54,7 @@ pub fn run(wanted: &Wanted) -> Result<(), String> {
     Ok(())
 }
 
-/// The kernel, built where it is not there yet. A build that was interrupted goes on where it was.
+/// The kernel, built if it is not there yet. An interrupted build is continued.
 pub fn build(wanted: &Wanted) -> Result<Built, String> {
     let cache = Cache::usual().map_err(|e| e.to_string())?;
     let source = KernelSource::newest(wanted.series.as_deref(), &cache).map_err(|e| e.to_string())?;
@@ -93,7 +94,7 @@ fn lock(path: &Path) -> Result<File, String> {
     Ok(file)
 }
 
-/// make, for a tree outside of it; `uname -v` names neither user nor machine.
+/// make for a build outside the source tree; `uname -v` names neither user nor machine.
 fn make(tree: &Path, folder: &Path) -> Command {
     let mut make = Command::new("nice");
     make.args(["-n", "10", "make", "-C"]).arg(tree).arg(format!("O={}", folder.display())).arg("ARCH=x86_64");
@@ -101,7 +102,7 @@ fn make(tree: &Path, folder: &Path) -> Command {
     make
 }
 
-/// make's standard input is the lock: where this program is killed and make lives on, nobody else builds beside it.
+/// make's standard input is the lock: if this program is killed and make lives on, nobody else builds beside it.
 fn compile(tree: &Path, folder: &Path, jobs: Option<usize>, lock: &File) -> Result<(), String> {
     let path = folder.join("build.log");
     let log = File::create(&path).map_err(|e| format!("{}: {e}", path.display()))?;
@@ -120,7 +121,7 @@ fn compile(tree: &Path, folder: &Path, jobs: Option<usize>, lock: &File) -> Resu
     Err(format!("make ended with {status}; {}:\n{}", path.display(), said.join("\n")))
 }
 
-/// Waits for make and says now and then how far it is.
+/// Waits for make and prints progress.
 fn attend(mut child: Child, log: &Path) -> Result<ExitStatus, String> {
     let (begun, mut told) = (Instant::now(), Duration::ZERO);
     loop {

@@ -19,7 +19,7 @@ const PROGRAMS: [(&str, &str); 9] = [
 /// objtool reads objects with libelf; x86-64 builds always have it (HAVE_UACCESS_VALIDATION).
 const HEADERS: [(&str, &str); 2] = [("gelf.h", "libelf-dev"), ("stdlib.h", "libc6-dev")];
 
-/// Is all of it there? Names everything that is missing at once.
+/// Checks for all of it; the error names everything that is missing at once.
 pub fn check() -> Result<(), String> {
     if env::consts::ARCH != "x86_64" {
         return Err(format!("gpio-kernel builds for x86-64 on x86-64; this machine is {}", env::consts::ARCH));
@@ -30,7 +30,7 @@ pub fn check() -> Result<(), String> {
 fn missing(program: impl Fn(&str) -> bool, header: impl Fn(&str) -> bool) -> Vec<(&'static str, &'static str)> {
     let gcc = program("gcc");
     let programs = PROGRAMS.into_iter().filter(|(name, _)| !program(name));
-    // Without a compiler nobody knows which headers there are.
+    // Without a compiler the headers cannot be checked.
     let headers = HEADERS.into_iter().filter(|(name, _)| gcc && !header(name));
     programs.chain(headers).collect()
 }

@@ -1,4 +1,4 @@
-//! Plants in a guest and brings back what happened.
+//! Injects in a guest and fetches the recordings.
 
 use super::{TRACER, Wanted};
 use crate::{built, guests};
@@ -57,7 +57,6 @@ fn guest(kernel: &Kernel, arch: Arch, wanted: &Wanted, plant: &FileIn, tracer: b
     guest
 }
 
-/// Puts what came back in its place.
 fn keep(from: &Path, into: &Path) -> std::io::Result<()> {
     fs::create_dir_all(into)?;
     for plant in fs::read_dir(from)?.flatten() {
@@ -68,7 +67,7 @@ fn keep(from: &Path, into: &Path) -> std::io::Result<()> {
     fs::remove_dir_all(from.parent().unwrap_or(from))
 }
 
-/// The program that plants, for this architecture.
+/// `punctual-plant` for this architecture.
 pub fn program(arch: &str) -> Result<PathBuf, String> {
     match arch {
         "arm64" => built::program(

@@ -1,4 +1,5 @@
-//! `cargo trials injected`: delays whose cause is known, injected in guests and on this machine, and what `explain` says of them.
+//! `cargo trials injected`: delays whose cause is known, injected in guests and on this machine, and what `explain`
+//! says of them.
 
 mod guests;
 mod score;
@@ -10,7 +11,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// The bar's kernels.
+/// The kernels of docs/injected.md.
 const KERNELS: [&str; 5] = ["rt@6.1", "rt@6.12", "stock@6.1", "stock@6.12", "arm64:rt@6.12"];
 /// It runs in a boot of its own: the kernel patches all its functions.
 const TRACER: &str = "tracer-left-on";
@@ -69,7 +70,6 @@ pub fn run(wanted: &Wanted) -> Result<(), String> {
     }
 }
 
-/// On this machine.
 fn here(wanted: &Wanted) -> Result<(), String> {
     let program = guests::program("amd64")?;
     let folder = wanted.out.join("host");

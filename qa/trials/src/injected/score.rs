@@ -1,9 +1,10 @@
-//! Holds what `explain` says of each late wakeup against what is known to have happened.
+//! Compares what `explain` says of each late wakeup with what is known to have happened.
 //!
-//! A wakeup counts where planted bursts take at least a tenth of its delay, and at least 1 ms. It is right if every planted
-//! thread or class has its share within 5 points, and if what took more than 55 % of the delay stands first. The log of a
-//! spinning thread does not tell interrupts that took time from it: so much less than its log says it may have. Where the
-//! log gives bounds for a burst's ends, the share must be within them, by the same 5 points.
+//! A wakeup counts if injected bursts take at least a tenth of its delay, and at least 1 ms. It is right if every
+//! injected thread or class has its share within 5 points, and if what took more than 55 % of the delay stands first.
+//! The log of a spinning thread does not distinguish it from interrupts that took time from it: its share may be
+//! smaller by their time. If the log gives bounds for a burst's ends, the share must be within them, by the same 5
+//! points.
 
 use crate::guests::{folders, name_of};
 use punctual_explain::{Cause, Confidence, ExplainOptions, Explanation, Facts, Victim, Victims, explain};
@@ -16,12 +17,12 @@ use std::path::Path;
 
 /// Shares may differ by this much.
 const POINTS: f64 = 0.05;
-/// What has more than this is to stand first.
+/// A larger share must stand first.
 const MOST: f64 = 0.55;
-/// Bursts count from this part of a delay on, and this many ns.
+/// Bursts count from this part of a delay on, and from so many ns.
 const LEAST_PART: f64 = 0.1;
 const LEAST_NS: u64 = 1_000_000;
-/// The release by the victim's clock and the due time in the trace are the same.
+/// The release by the victim's clock and the due time in the trace count as equal within this.
 const SAME_NS: u64 = 50_000;
 
 /// One kind of delay on one kernel.
@@ -31,24 +32,24 @@ pub struct Row {
     pub plant: String,
     /// Why there is nothing to score.
     pub impossible: Option<String>,
-    /// Late wakeups with a planted cause.
+    /// Late wakeups with an injected cause.
     pub planted: u32,
     pub right: u32,
     /// By the confidence of the false statement: suspected, medium, high.
     pub wrong: [u32; 3],
-    /// Late wakeups with a planted cause that `explain` does not have at all.
+    /// Late wakeups with an injected cause that `explain` does not have at all.
     pub missing: u32,
-    /// Of the planted: more than 5 % without a cause.
+    /// Of the injected: more than 5 % without a cause.
     pub uncovered: u32,
-    /// Of the planted: the share of each part is within 5 points of what the log says, interrupts allowed for and nothing else.
+    /// Of the injected: the share of each part is within 5 points of the log, allowing for interrupts only.
     pub close: u32,
-    /// Of the planted: the plant's own log tells its share to more than 5 points only.
+    /// Of the injected: the log bounds the share to more than 5 points only.
     pub vague: u32,
-    /// The victim had the CPU in time and was preempted before it could read the clock: no wakeup of `explain`'s.
+    /// The victim had the CPU in time and was preempted before it could read the clock: not a late wakeup for
+    /// `explain`.
     pub later: u32,
-    /// Late wakeups that nothing planted explains.
+    /// Late wakeups that nothing injected explains.
     pub unplanned: u32,
-    /// What each wrong answer was.
     pub notes: Vec<String>,
 }
 
@@ -117,12 +118,12 @@ fn facts(known: &Surroundings) -> Facts {
     }
 }
 
-/// What took a part of a delay: class and thread.
+/// Class and thread of a part of a delay.
 type Part = (String, Option<i32>);
 
 fn wakeup(row: &mut Row, late: &Late, bursts: &[Burst], explanation: &Explanation) {
     let victim = explanation.victims.iter().find(|v| is_that(v, late));
-    // Where it was still on its way to sleep when it was due, it is late from then on.
+    // A thread that was still on its way to sleep when it was due is late from then on.
     let victim = victim.or_else(|| explanation.victims.iter().find(|v| is_inside(v, late)));
     let late = Late {
         release_ns: victim.and_then(|v| v.moments).map_or(late.release_ns, |m| m.t0_ns.max(late.release_ns)),
@@ -173,7 +174,8 @@ fn wakeup(row: &mut Row, late: &Late, bursts: &[Burst], explanation: &Explanatio
     }
 }
 
-/// Only interrupts inside a thread's time allowed for, not stalls of the host and the way from the kernel to the clock.
+/// Allows only for interrupts inside a thread's time, not for stalls of the host and the time from the switch to the
+/// clock reading.
 fn plainly(late: &Late, end: u64, bursts: &[Burst], victim: &Victim) -> bool {
     let whole = end.saturating_sub(late.release_ns).max(1) as f64;
     let mut shares: BTreeMap<Part, u64> = BTreeMap::new();
@@ -196,7 +198,7 @@ fn is_that(victim: &Victim, late: &Late) -> bool {
     victim.moments.is_some_and(|m| m.t0_ns.abs_diff(late.release_ns) <= SAME_NS)
 }
 
-/// What is wrong with an explanation, and how sure the false statement is; `None`: nothing.
+/// What is wrong with an explanation, and the confidence of the false statement; `None`: nothing.
 fn complaint(
     expected: &[(Part, f64, f64)],
     exact: bool,
@@ -213,7 +215,7 @@ fn complaint(
         let same = |cause: &&Cause| is_part(cause, class, *tid);
         let has: f64 = victim.causes.iter().filter(same).map(|cause| cause.share).sum();
         let nested = if tid.is_some() { interrupts(victim) } else { 0.0 };
-        // What has its place: not what is planted too, nor the interrupts inside its time.
+        // Causes in its place, without other injected ones and the interrupts inside its time.
         let is_other = |cause: &&Cause| {
             let planted = expected.iter().any(|((class, tid), ..)| is_part(cause, class, *tid));
             !(planted || tid.is_some() && is_nested(cause))
@@ -224,7 +226,7 @@ fn complaint(
         }
         if exact && (has > most + POINTS || has < share - POINTS - nested) {
             let (share, most, has) = (share * 100.0, most * 100.0, has * 100.0);
-            // The false statement: too much for this, or what has its place.
+            // The false statement: too much for this, or the cause in its place.
             let false_one = if has > most { victim.causes.iter().find(same) } else { other };
             let text = format!(
                 "{class} {tid:?} took {share:.0} to {most:.0} %, explained are {has:.0} %; first is {}",
@@ -236,7 +238,7 @@ fn complaint(
     None
 }
 
-/// Nobody in particular is to blame: the tracer must be named, and no thread with certainty.
+/// No thread is to blame: the tracer must be named, and no thread with certainty.
 fn tracer(victim: &Victim, explanation: &Explanation) -> Option<String> {
     let first = victim.causes.first()?;
     if !explanation.notes.iter().any(|note| note.contains("tracer")) {

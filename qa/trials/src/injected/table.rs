@@ -1,4 +1,4 @@
-//! The figures, for people.
+//! The figures as a table.
 
 use super::score::Row;
 use std::fmt::Write;

@@ -1,5 +1,6 @@
-//! `cargo trials integrations`: the examples of integrations/ run by the programs they are for: podman, lava-run, labgrid,
-//! systemd in a guest, act. (Ansible: `cargo trials fleet`.) What is not here is said, and fails: nothing passes silently.
+//! `cargo trials integrations`: runs the examples of integrations/ with their programs: podman, lava-run, labgrid,
+//! systemd in a guest, act. (Ansible: `cargo trials fleet`.) A missing program is reported and fails: nothing passes
+//! silently.
 
 use crate::built::missing;
 use crate::guests;
@@ -10,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Name and script, of which the arguments are the binary, integrations/, a folder, and what [`more`] says.
+/// Name and script, whose arguments are the binary, integrations/, a folder, and those of [`more`].
 const ALL: &[(&str, &str)] = &[
     ("oci", include_str!("oci.sh")),
     ("lava", include_str!("lava.sh")),
@@ -19,7 +20,7 @@ const ALL: &[(&str, &str)] = &[
     ("github", include_str!("github.sh")),
 ];
 
-/// By which a script says that its program is not here, and how to get it.
+/// Exit code of a script whose program is not installed.
 const MISSING: i32 = 77;
 
 /// Run the examples of integrations/ by the programs they are for; as root
@@ -48,7 +49,7 @@ pub fn run(wanted: &Wanted) -> Result<(), String> {
     if bad.is_empty() { Ok(()) } else { Err(format!("not run or not passed: {}", bad.join(", "))) }
 }
 
-/// Runs one; `false`: it failed or is not here, which was said.
+/// `false`: it failed or is not installed, which was printed.
 fn checked(name: &str, script: &str, punctual: &Path, tools: &Path) -> Result<bool, String> {
     let folder = tempfile::Builder::new().prefix("punctual-integration-").tempdir().map_err(|e| e.to_string())?;
     let file = folder.path().join("script.sh");
@@ -69,8 +70,8 @@ fn checked(name: &str, script: &str, punctual: &Path, tools: &Path) -> Result<bo
     Ok(output.status.success())
 }
 
-/// What else a script takes: `lava` and `systemd` a kernel and a BusyBox of the lab's cache, the others and `systemd` the folder of
-/// tools, `systemd` what its guest runs.
+/// Further arguments of a script: `lava` and `systemd` a kernel and a BusyBox of the lab's cache, the others and
+/// `systemd` the folder of tools, `systemd` what its guest runs.
 fn more(name: &str, tools: &Path) -> Result<Vec<OsString>, String> {
     let guest = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/integrations/systemd-guest.sh");
     let mut words = Vec::new();

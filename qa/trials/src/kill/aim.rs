@@ -1,4 +1,4 @@
-//! When a run is killed: anywhere within it, or a random moment after something was seen of it, since what takes a millisecond is
+//! When a run is killed: anywhere within it, or a random moment after an event, since a phase of a millisecond is
 //! hardly hit by chance.
 
 use crate::random::random;
@@ -7,24 +7,22 @@ use std::process::Child;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// How long a run measures, and its loads: one that is longer than what may be lost (10 s), with checkpoints every 5 s; or two short ones,
-/// where the point is what comes before, between and after.
+/// How long a run measures, and its loads: longer than what may be lost (10 s), with checkpoints every 5 s; or two
+/// short loads, to hit what comes before, between and after.
 const LONG: [&str; 2] = ["14s", "cpu"];
 const SHORT: [&str; 2] = ["2s", "cpu,scheduler"];
-/// Until this a run is killed by chance; with several at once it takes longer than it measures.
+/// Latest random kill; with several runs at once a run takes longer than it measures.
 const LONGEST: Duration = Duration::from_secs(18);
 const SHORTEST: Duration = Duration::from_secs(6);
-/// Something that is waited for comes before this or not at all.
+/// Maximum wait for an event.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// How often is looked for it.
+/// Polling interval.
 const LOOK: Duration = Duration::from_micros(300);
 
-/// What is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
     /// The folder of the run: auditing, and the trace after that.
     Folder,
-    /// The trace instance.
     Trace,
     /// A first window of the trace.
     Window,
@@ -32,18 +30,16 @@ pub enum Mark {
     Measured,
     /// The checkpoints are gone: explaining, judging, reporting.
     Closed,
-    /// The report.
     Report,
 }
 
-/// When a run is killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aim {
     /// At any time of a long run.
     Long,
     /// At any time of a short one.
     Short,
-    /// At a random time, at most so many ms, after this was seen of a short one.
+    /// At a random time, at most so many ms, after this event in a short one.
     After(Mark, u64),
 }
 
@@ -72,7 +68,7 @@ const AIMS: [Aim; 20] = [
 ];
 
 impl Aim {
-    /// That of a point.
+    /// Of the point with this number.
     pub fn of(number: u32) -> Aim {
         AIMS[number as usize % AIMS.len()]
     }

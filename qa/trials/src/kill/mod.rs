@@ -1,5 +1,6 @@
-//! kill -9 at random instants, several runs at once: every run is readable, at most 10 s are lost, nothing runs on, and the next start
-//! removes what was left in the system. Each point is a line of a file, so that what was cut off goes on where it was.
+//! kill -9 at random instants, several runs at once: every run is readable, at most 10 s are lost, no process remains,
+//! and the next start removes what was left in the system. Each point is a line of a file, so that an interrupted
+//! series can be continued.
 
 mod aim;
 mod point;
@@ -15,7 +16,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use tally::Tally;
 
-/// The tally is printed so often.
+/// Points between two prints of the tally.
 const TOLD: usize = 50;
 
 /// Kill runs at random instants with SIGKILL, and check what is left of each; as root
@@ -60,7 +61,6 @@ pub fn run(wanted: Wanted) -> Result<(), String> {
     }
 }
 
-/// What the threads share.
 struct State {
     wanted: Wanted,
     build: String,
@@ -103,7 +103,7 @@ impl State {
     }
 }
 
-/// Points of this build in the file; a line that a kill tore is none.
+/// Points of this build in the file; skips a line that a kill tore.
 fn known(state: &std::path::Path, build: &str) -> Result<Vec<Point>, String> {
     let folder = state.parent().filter(|folder| !folder.as_os_str().is_empty());
     folder.map_or(Ok(()), fs::create_dir_all).map_err(|e| format!("{}: {e}", state.display()))?;
@@ -115,7 +115,7 @@ fn known(state: &std::path::Path, build: &str) -> Result<Vec<Point>, String> {
     Ok(points.filter(|point| point.build == build).collect())
 }
 
-/// Which program it is: points of another are not counted.
+/// Identifies the program: points of another are not counted.
 fn build(punctual: &std::path::Path) -> Result<String, String> {
     use std::os::unix::fs::MetadataExt;
     let meta = fs::metadata(punctual).map_err(|e| missing(punctual, &e))?;

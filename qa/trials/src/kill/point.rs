@@ -1,4 +1,4 @@
-//! One run that is killed, and what has to hold then.
+//! Kills one run and checks what has to hold then.
 
 use super::aim::Aim;
 use super::stage::{self, Stage};
@@ -11,18 +11,18 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// More samples than these may not be lost, s.
+/// Maximum of lost samples, s.
 const MOST_LOST: f64 = 10.0;
-/// What outlives the run by this runs on. Several runs at once share the CPUs, so the killed need a moment to die.
+/// A process that outlives the run by this remains. Several runs at once share the CPUs, so the killed need a moment to
+/// die.
 const GONE: Duration = Duration::from_secs(3);
-/// Names the processes of a run in their environment, which is all they share when their parent is dead.
+/// Marks the processes of a run in their environment, which is all they share when their parent is dead.
 const MARK: &str = "PUNCTUAL_KILL_POINT";
 
 /// A line of the file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Point {
     pub number: u32,
-    /// Of which program.
     pub build: String,
     pub stage: Stage,
     pub long: bool,
@@ -30,9 +30,9 @@ pub struct Point {
     pub lived: f64,
     /// Samples lost, s.
     pub lost: f64,
-    /// Until nothing of it ran, s.
+    /// Until none of its processes ran, s.
     pub gone_after: f64,
-    /// A trace instance was there when it was killed.
+    /// A trace instance existed when it was killed.
     pub traced: bool,
     /// A window of the trace was half written.
     pub half_window: bool,
@@ -40,7 +40,7 @@ pub struct Point {
     pub failed: Option<String>,
 }
 
-/// Starts a run, kills it, and looks at what is left.
+/// Starts a run, kills it, and checks what is left.
 ///
 /// # Errors
 /// It could not be tried.
@@ -62,7 +62,6 @@ pub fn try_one(punctual: &Path, build: &str, number: u32) -> Result<Point, Strin
     aim.wait(&mut child, &out);
     let ended = child.try_wait().map_err(|e| e.to_string())?.is_some();
     let traced = !instances(pid).is_empty();
-    // SIGKILL; where it has ended already there is nothing to kill.
     let _ = child.kill();
     let (killed_mono, lived) = (monotonic(), begun.elapsed().as_secs_f64());
     child.wait().map_err(|e| e.to_string())?;
@@ -93,7 +92,6 @@ pub fn try_one(punctual: &Path, build: &str, number: u32) -> Result<Point, Strin
     Ok(point)
 }
 
-/// A run that was killed.
 struct Killed<'a> {
     punctual: &'a Path,
     out: &'a Path,
@@ -102,7 +100,7 @@ struct Killed<'a> {
     mono: f64,
     /// Of a run that has nothing on record, s.
     most_lost: f64,
-    /// It had come to its end before.
+    /// It had ended before.
     ended: bool,
 }
 
@@ -116,7 +114,7 @@ impl Killed<'_> {
         let said = String::from_utf8_lossy(&shown.stderr);
         self.is_put_back().map_err(|why| format!("{why}: {said}"))?;
         if before == Stage::Folder {
-            // Nothing was measured, and that has to be said: wrong usage, with words.
+            // Nothing was measured, and that has to be reported: wrong usage, with a message.
             return match shown.status.code() == Some(2) && !said.trim().is_empty() {
                 true => Ok(()),
                 false => Err(format!("no run, but {}: {said}", shown.status)),
@@ -165,8 +163,8 @@ fn adds_up(result: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// Samples lost, s: from the last that is on record to the kill, or to the end of what the phase was to measure; nothing is
-/// lost of a run that was measured to its end. What began and is not on record counts from the last that is.
+/// Samples lost, s: from the last on record to the kill, or to the planned end of the phase; a run that was measured to
+/// its end loses nothing. A phase that began and is not on record counts from the last that is.
 fn lost(result: &Value, killed: f64, most: f64) -> Result<f64, String> {
     if result["run"]["complete"].as_bool() == Some(true) {
         return Ok(0.0);
@@ -200,7 +198,7 @@ fn names(folder: &str) -> Vec<String> {
     entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
 }
 
-/// Waits until no process has the mark; how long that took, s.
+/// Waits until no process has the mark; returns how long that took, s.
 fn nothing_left(name: &str) -> Result<f64, String> {
     let (begun, mark) = (Instant::now(), format!("{MARK}={name}"));
     loop {

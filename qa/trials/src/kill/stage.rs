@@ -1,4 +1,4 @@
-//! What a run was doing when it was killed, by what it had written.
+//! What a run was doing when it was killed, by the files it had written.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -6,7 +6,7 @@ use std::fmt;
 use std::fs;
 use std::path::Path;
 
-/// In the order in which they come.
+/// In chronological order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
@@ -20,13 +20,12 @@ pub enum Stage {
     FirstLoad,
     Between,
     LastLoad,
-    /// Measured; the trace goes away, the run is closed.
+    /// Measured; the trace is removed, the run is closed.
     Ending,
     /// Closed: causes, verdict, report.
     Explaining,
     /// The report is there, the process is, too.
     Reported,
-    /// It had ended.
     Ended,
 }
 
@@ -45,7 +44,7 @@ impl Stage {
         Stage::Ended,
     ];
 
-    /// As far as files tell.
+    /// As far as files show.
     pub fn of_files(out: &Path) -> Stage {
         let is = |name: &str| out.join(name).exists();
         match () {
@@ -59,7 +58,7 @@ impl Stage {
         }
     }
 
-    /// With what the run directory says; `killed` by CLOCK_MONOTONIC, s.
+    /// Uses the run directory's contents; `killed` by CLOCK_MONOTONIC, s.
     pub fn refined(self, result: &Value, killed: f64) -> Stage {
         let phases = result["phases"].as_array().map(Vec::as_slice).unwrap_or_default();
         let (Some(last), Stage::SettingUp) = (phases.last(), self) else { return self };

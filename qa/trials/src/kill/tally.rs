@@ -1,10 +1,9 @@
-//! What all points together came to.
+//! Sums up all points.
 
 use super::point::Point;
 use super::stage::Stage;
 use std::fmt;
 
-/// The points so far.
 pub struct Tally(Vec<Point>);
 
 impl Tally {
@@ -32,7 +31,6 @@ impl Tally {
         self.0.iter().map(what).fold(0.0, f64::max)
     }
 
-    /// A line.
     pub fn short(&self) -> String {
         let (points, failed) = (self.len(), self.failures());
         let lost = self.most(|point| point.lost);

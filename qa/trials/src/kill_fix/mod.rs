@@ -64,7 +64,6 @@ pub fn run(wanted: &Wanted) -> Result<(), String> {
         } else {
             wait_for_record(&changes, whole);
         }
-        // SIGKILL; where it has ended already there is nothing to kill.
         let _ = child.kill();
         child.wait().map_err(failed)?;
         let differs = values() != before;

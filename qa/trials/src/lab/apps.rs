@@ -11,7 +11,6 @@ use std::process::Command;
 const CODES: &str = include_str!("../../../../apps/rf-switch/tests/guest.sh");
 /// Dial and metronome on lines of the simulator.
 const LINES: &str = include_str!("../../../../docs/apps/gpio-sim.sh");
-/// From the dial to the radio.
 const CHAIN: &str = include_str!("chain.sh");
 const PROGRAMS: [&str; 3] = ["rf-switch", "rotary-dial", "metronome"];
 /// Houses, units, on and off.
@@ -49,7 +48,7 @@ fn decoded(file: &Path) -> Result<Vec<Value>, String> {
     parsed.map_err(|e| format!("rtl_433 on {}: {e}", file.display()))
 }
 
-/// The script prints `ok` or `FAILED` a check, and the metronome's table.
+/// The script prints `ok` or `FAILED` per check, and the metronome's table.
 fn lines(kernel: &Path, place: &Path) -> Result<String, String> {
     let said = in_guest(kernel, place, "1200s", LINES, "/tmp/runs")?;
     let told: Vec<&str> = said.lines().filter(|line| !line.starts_with("Terminated")).collect();
@@ -73,7 +72,6 @@ fn codes(kernel: &Path, place: &Path) -> Result<String, String> {
     Ok(told.join("; "))
 }
 
-/// Runs a script with all three programs, brings `folder` back, and returns what was said.
 fn in_guest(kernel: &Path, place: &Path, limit: &str, script: &str, folder: &str) -> Result<String, String> {
     fs::create_dir_all(place).map_err(|e| format!("{}: {e}", place.display()))?;
     let file = place.join("script.sh");

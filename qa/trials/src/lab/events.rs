@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
-/// A kernel to boot, and what the suite gets in it.
+/// A kernel, and the suite's setup in it.
 struct In {
     name: &'static str,
     kernel: String,
@@ -14,10 +14,9 @@ struct In {
     words: &'static str,
 }
 
-/// gpio-sim's chips are made there.
+/// gpio-sim's chips are created there.
 const CONFIGFS: &str = "mount -t configfs none /sys/kernel/config; ";
 
-/// Runs the suite in a PREEMPT_RT, a stock, and the gpio-sim kernel.
 pub fn events(place: &Path) -> Result<String, String> {
     let built = gpio_kernel::build(&gpio_kernel::Wanted::default())?;
     let kernels = [
@@ -66,7 +65,8 @@ fn suite(one: &In, place: &Path) -> Result<String, String> {
     Ok(format!("{}; not there: {}", counts.join(", "), without.join(", ")))
 }
 
-/// Edges are not promised one by one (an interrupt's thread may be late), but most of 1 ms apart must come, and each must be accounted for.
+/// Single edges are not promised (an interrupt's thread may be late), but most of those 1 ms apart must come, and each
+/// must be accounted for.
 fn edges(counts: &Value) -> Result<(), String> {
     let count = |key: &str| counts[key].as_u64().unwrap_or(u64::MAX);
     let (sent, received) = (count("sent"), count("received"));

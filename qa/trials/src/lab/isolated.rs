@@ -1,10 +1,10 @@
-//! Which CPUs get a thread where some are isolated: ours, and rt-tests' for comparison.
+//! Which CPUs get a thread if some are isolated: ours, and rt-tests' for comparison.
 
 use super::in_lab;
 use crate::guests::libraries;
 use std::path::Path;
 
-/// Each line of the script says what was asked and on which CPUs it put threads, as the JSON tells it.
+/// Each line of the script prints the request and the CPUs that got threads, from the JSON.
 const SCRIPT: &str = r#"
 cpus() { grep '"cpu"' /tmp/o.json | tr -dc '0-9\n' | tr '\n' ' '; }
 try() { name=$1; shift; rm -f /tmp/o.json
@@ -40,12 +40,12 @@ pub fn isolated(_: &Path) -> Result<String, String> {
     Ok(format!("; rt-tests' {}", theirs.join("; ")))
 }
 
-/// What to put into the guest for rt-tests' own program, where this machine has it.
+/// Adds rt-tests' own program to the guest, if it is installed here.
 fn theirs() -> Vec<String> {
     with_libraries("/usr/bin/cyclictest")
 }
 
-/// What to put into a guest for a program of this machine, as /bin/NAME with its libraries; nothing where it is not there.
+/// Arguments that add a program of this machine to a guest as /bin/NAME with its libraries; none if it is missing.
 pub fn with_libraries(path: &str) -> Vec<String> {
     let Some(libraries) = libraries(path) else { return Vec::new() };
     let program = format!("{path}:/bin/{}", path.rsplit('/').next().unwrap_or(path));

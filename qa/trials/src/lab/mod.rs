@@ -16,7 +16,7 @@ use std::process::{Command, Output};
 
 type Test = fn(&Path) -> Result<String, String>;
 
-/// The table: name, what it shows, how.
+/// Name, what it shows, function.
 const TESTS: [(&str, &str, Test); 17] = [
     ("boot", "a script runs in PREEMPT_RT, files go in and out, the exit code is the script's", boot),
     ("panic", "a kernel that panics ends with a message", panics),
@@ -53,12 +53,12 @@ const TESTS: [(&str, &str, Test); 17] = [
     ("control", "several virtual CPUs show their control", control),
 ];
 
-/// Not run unless they are named: they need a kernel that takes minutes to build.
+/// Run only if named: they need a kernel that takes minutes to build.
 const NAMED_ONLY: [&str; 3] = ["gpio", "events", "apps"];
 
-/// In virtual time, so that what runs beside them changes nothing: beside those of [`BESIDE`].
+/// In virtual time, so that other load changes nothing: run in parallel with those of [`BESIDE`].
 const VIRTUAL: [&str; 3] = ["negative", "repeatable", "bisect"];
-/// Judged by what they say, not by when; the kernel they need is there since `boot`.
+/// Judged by their output, not its timing; the kernel they need is there since `boot`.
 const BESIDE: [&str; 4] = ["panic", "hang", "silent", "network"];
 
 /// Run `punctual lab` with real kernels in QEMU (docs/lab.md)
@@ -98,7 +98,7 @@ pub fn run(wanted: &Wanted) -> Result<(), String> {
     }
 }
 
-/// Runs them and says how each ended; the names of those that failed.
+/// Runs them and prints how each ended; returns the names of those that failed.
 fn one_by_one(tests: &[&(&'static str, &str, Test)], folder: &Path) -> Vec<&'static str> {
     let mut failed = Vec::new();
     for (name, what, test) in tests {
@@ -114,10 +114,11 @@ fn one_by_one(tests: &[&(&'static str, &str, Test)], folder: &Path) -> Vec<&'sta
     failed
 }
 
-/// Runs `punctual lab`. A guest of several CPUs whose kernel panics before anything of ours ran in it is booted once more, and that is said: of
-/// 120 such boots of Debian's RT kernels in QEMU 7.2 (TCG, a thread a CPU) one panicked, elsewhere than another time. So is one that dies of
-/// a breakpoint nobody set: the kernel patches its code by way of one (arch/x86/kernel/alternative.c, text_poke_bp_batch), and an emulated CPU
-/// can still execute it when the others have been told that it is over.
+/// Runs `punctual lab`. A guest of several CPUs whose kernel panics before anything of ours ran in it is booted once
+/// more, with a message: of 120 such boots of Debian's RT kernels in QEMU 7.2 (TCG, a thread per CPU) one panicked,
+/// each time elsewhere. So is one that dies of a breakpoint nobody set: the kernel patches its code by way of one
+/// (arch/x86/kernel/alternative.c, text_poke_bp_batch), and an emulated CPU can still execute it when the others have
+/// been told that it is over.
 pub fn in_lab(words: &[&str]) -> Result<Output, String> {
     let words = [&["lab"], words].concat();
     let output = punctual(&words)?;
@@ -130,12 +131,12 @@ pub fn in_lab(words: &[&str]) -> Result<Output, String> {
     punctual(&words)
 }
 
-/// In what `punctual lab` says.
+/// In the output of `punctual lab`.
 const EARLY: &str = ", before the script began: ";
-/// In what the kernel says.
+/// In the kernel's output.
 const BREAKPOINT: &str = "Oops: int3: ";
 
-/// Runs it and checks exit code and what it says on either stream.
+/// Runs it and checks the exit code and the output on either stream.
 fn expect(words: &[&str], code: i32, says: &str) -> Result<String, String> {
     let output = in_lab(words)?;
     let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
@@ -187,7 +188,7 @@ fn network(_: &Path) -> Result<String, String> {
     Ok(String::new())
 }
 
-/// What both kernels are measured under: where the stock kernel is late.
+/// Loads under which the stock kernel is late.
 const LOADS: &str = "idle,memory,loopback,scheduler";
 
 fn prove(kernel: &str, claim: &str, seed: &str, out: &Path) -> Result<(i32, Value), String> {
@@ -225,7 +226,7 @@ fn repeatable(place: &Path) -> Result<String, String> {
     if a != b {
         let differing =
             a.iter().zip(&b).find(|(x, y)| x != y).map_or(Path::new("a file more"), |(x, _)| &x.0).display();
-        // Seen once, of QEMU 7.2 on a loaded machine: two instructions (4 ns) more before one of the events.
+        // Seen once, with QEMU 7.2 on a loaded machine: two instructions (4 ns) more before one of the events.
         prove("rt@6.12", "max < 1s", "3", &place.join("again"))?;
         let again = tree(&place.join("again"))?;
         if again != a && again != b {
@@ -242,7 +243,6 @@ fn repeatable(place: &Path) -> Result<String, String> {
     }
 }
 
-/// Every file below a folder, with its bytes.
 fn tree(folder: &Path) -> Result<Vec<(PathBuf, Vec<u8>)>, String> {
     let mut files = Vec::new();
     let mut open = vec![folder.to_owned()];
@@ -321,7 +321,8 @@ fn control(place: &Path) -> Result<String, String> {
     }
 }
 
-/// A tree whose "build" copies a kernel of the distribution: PREEMPT_RT up to the third commit, stock from the fourth on.
+/// A tree whose "build" copies a kernel of the distribution: PREEMPT_RT up to the third commit, stock from the fourth
+/// on.
 fn bisect(place: &Path) -> Result<String, String> {
     let tree = place.join("tree");
     fs::create_dir_all(&tree).map_err(|e| e.to_string())?;
@@ -354,7 +355,7 @@ fn bisect(place: &Path) -> Result<String, String> {
     expect(&[&words[..], &proof[..]].concat(), 0, "change 4\n\n kernel | 2 +-").map(|_| String::new())
 }
 
-/// The newest image of the 6.12 series that the tests before have fetched.
+/// The newest image of the 6.12 series that earlier tests have fetched.
 fn cached_image(flavour: &str) -> Result<PathBuf, String> {
     let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
     let cache = set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|h| h.join(".cache"))).ok_or("HOME is not set")?;

@@ -1,4 +1,4 @@
-//! Every way to be woken, for one second in a guest, also by a UART that sends to itself.
+//! Every wakeup source, for one second in a guest, including a UART that sends to itself.
 
 use super::expect;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! Boots the guests and brings back what the audit said in them.
+//! Boots the guests and fetches their audits.
 
 use super::Wanted;
 use super::script;
@@ -15,7 +15,7 @@ const BOOTS: usize = 5;
 /// A parameter that makes the command line nearly as long as the kernel takes (COMMAND_LINE_SIZE, 2048 on x86).
 const LONG: &str = "@long";
 
-/// What all guests of one kernel share.
+/// Shared by all guests of one kernel.
 struct Room<'a> {
     kernel: Kernel,
     cache: Cache,
@@ -41,7 +41,8 @@ pub fn record(name: &str, wanted: &Wanted, table: &Table) -> Result<Vec<String>,
 }
 
 impl Room<'_> {
-    /// Every part of a ground of which a plant is wanted; the first also where a plant of a boot is compared with it.
+    /// Every part of a ground of which a plant is wanted; the first also if a plant with its own boot is compared with
+    /// it.
     fn ground(&self, ground: &Ground, table: &Table) -> Vec<String> {
         let is_wanted = |plant: &&&Plant| self.wanted.has(plant, self.name);
         let is_compared =
@@ -64,7 +65,7 @@ impl Room<'_> {
         self.boot(&plant.name, &append, script::of_boot(ground, &table.preparation(ground), plant))
     }
 
-    /// Boots until a guest has come to its end; the name where none did.
+    /// Boots until a guest has come to its end; returns the name if none did.
     fn boot(&self, what: &str, append: &[String], script: String) -> Option<String> {
         let mut guest = Guest::new(Machine::usual(Arch::Amd64), self.kernel.clone(), script);
         guest.cpus = 2;
@@ -72,8 +73,8 @@ impl Room<'_> {
         guest.fetch = vec![script::OUT.into()];
         guest.files = self.files.clone();
         guest.modules = vec!["brd".into()];
-        // Interrupts of the serial port look spurious on several emulated CPUs; and without CPUID's word for it the kernel
-        // does not trust the emulated TSC.
+        // Interrupts of the serial port look spurious on several emulated CPUs; and unless CPUID vouches for it the
+        // kernel does not trust the emulated TSC.
         guest.append = ["noirqdebug", "tsc=reliable"].map(String::from).to_vec();
         guest.append.extend_from_slice(append);
         let folder = self.folder.join(what);
@@ -91,7 +92,7 @@ impl Room<'_> {
                 Err(e) => {
                     let text = e.to_string();
                     println!("{} {what}: {}", self.name, text.lines().next().unwrap_or_default());
-                    // For whoever wants to know why; the next boot may well succeed.
+                    // For debugging; the next boot may well succeed.
                     let _ = fs::create_dir_all(&self.folder);
                     let _ = fs::write(folder.with_extension("failed"), text);
                 }
@@ -107,7 +108,7 @@ fn keep(place: &Path, folder: &Path) -> std::io::Result<()> {
     fs::remove_dir_all(place)
 }
 
-/// What goes into each guest: both programs, and the kernel's configuration where a distribution puts it.
+/// Files of each guest: both programs, and the kernel's configuration in a distribution's place.
 fn files(kernel: &Kernel) -> Result<Vec<FileIn>, String> {
     let mut files = built::for_guests()?;
     if let (Some(config), Some(release)) = (&kernel.config, &kernel.release) {

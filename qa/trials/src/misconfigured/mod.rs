@@ -1,4 +1,4 @@
-//! `cargo trials misconfigured`: misconfigurations planted in guests, and whether each flips its rules and no other.
+//! `cargo trials misconfigured`: misconfigurations injected in guests, and whether each flips its rules and no other.
 
 mod guests;
 mod score;
@@ -8,7 +8,7 @@ mod table;
 use std::path::PathBuf;
 use table::{Plant, Table};
 
-/// The kernels of the bar.
+/// The kernels of docs/misconfigured.md.
 const KERNELS: [&str; 4] = ["rt@6.12", "rt@6.1", "stock@6.12", "stock@6.1"];
 
 /// Make misconfigurations in guests, and check that each flips exactly its rules (docs/misconfigured.md)

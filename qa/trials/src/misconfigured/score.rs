@@ -1,4 +1,4 @@
-//! What changed, held against what was to change.
+//! Compares what changed with what was to change.
 
 use super::Wanted;
 use super::table::{Flips, Plant, Table, state};
@@ -17,7 +17,7 @@ pub struct Score {
     pub plant: String,
     pub flipped: Flips,
     expected: Flips,
-    /// Sentences of what was not expected.
+    /// Sentences of unexpected changes.
     says: BTreeMap<String, String>,
     /// Rules that were not as before after undoing.
     left: Flips,
@@ -34,7 +34,7 @@ impl Score {
 }
 
 impl Score {
-    /// Reads what was recorded in the boot `home` of the ground and, where the plant has one, in its own.
+    /// Reads the recordings of the boot `home` of the ground and, if the plant has one, of its own.
     fn compare(&mut self, folder: &Path, home: &str, plant: &Plant, stayed: &[String]) -> Result<(), String> {
         let read = |boot: &str, name: &str, when: &str| audit(&folder.join(boot).join(format!("{name}.{when}.audit")));
         let own = if plant.boot.is_empty() { home } else { &plant.name };
@@ -54,7 +54,6 @@ impl Score {
     }
 }
 
-/// Every plant that is wanted, on every kernel.
 pub fn all(table: &Table, kernels: &[&str], wanted: &Wanted) -> Result<Vec<Score>, String> {
     let mut scores = Vec::new();
     for kernel in kernels {
@@ -70,7 +69,7 @@ fn one(table: &Table, kernel: &str, plant: &Plant, folder: &Path) -> Result<Scor
     let parts = table.parts(ground);
     let of_plant = parts.iter().find(|(_, plants)| plants.iter().any(|other| other.name == plant.name));
     let before = of_plant.into_iter().flat_map(|(_, plants)| plants).take_while(|other| other.name != plant.name);
-    // What an earlier plant of this boot left for good is no news.
+    // What an earlier plant of this boot changed permanently does not count.
     let stayed: Vec<String> =
         before.filter(|other| other.is_for(kernel)).flat_map(|other| other.stays.iter().cloned()).collect();
     let home = of_plant.or(parts.first()).map(|(name, _)| name.clone()).unwrap_or_default();
@@ -91,7 +90,6 @@ fn one(table: &Table, kernel: &str, plant: &Plant, folder: &Path) -> Result<Scor
     Ok(score)
 }
 
-/// The rules whose state differs.
 fn differing(before: &Audit, after: &Audit) -> Flips {
     let pair = |(rule, (old, _)): (&String, &(State, String))| {
         let (new, _) = after.get(rule)?;
@@ -127,7 +125,6 @@ fn audit(path: &Path) -> Result<Audit, String> {
 /// What is wrong, and how many are right.
 pub fn text(scores: &[Score]) -> String {
     let mut out = String::new();
-    // Writing to a String does not fail.
     for score in scores.iter().filter(|score| !score.is_right()) {
         let _ = writeln!(out, "{} {}", score.kernel, score.plant);
         if let Some(why) = &score.missing {
@@ -153,7 +150,7 @@ pub fn text(scores: &[Score]) -> String {
     out
 }
 
-/// The tables of docs/misconfigured.md: the grounds, then a plant a line and a kernel a column.
+/// The tables of docs/misconfigured.md: the grounds, then a line per plant and a column per kernel.
 pub fn markdown(table: &Table, kernels: &[&str], scores: &[Score]) -> String {
     let mut out = String::new();
     for ground in &table.grounds {

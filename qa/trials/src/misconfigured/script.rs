@@ -1,12 +1,10 @@
-//! The shell script that runs in a guest.
-
 use super::table::{Ground, Plant};
 use std::fmt::Write;
 
-/// Where audits are put in the guest.
+/// Folder of audits in the guest.
 pub const OUT: &str = "/audits";
 
-/// An audit keeps of each finding what is compared: its rule, state and sentence.
+/// Keeps of each finding what is compared: its rule, state and sentence.
 const BEGIN: &str = r#"
 mkdir -p /audits
 w() { [ -e "$1" ] && echo "$2" > "$1"; }
@@ -53,6 +51,5 @@ fn begin(ground: &Ground, preparation: &str) -> String {
 }
 
 fn add(script: &mut String, text: &str) {
-    // Writing to a String does not fail.
     let _ = writeln!(script, "{text}");
 }

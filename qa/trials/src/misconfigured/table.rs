@@ -1,4 +1,4 @@
-//! `plants.toml`: what is planted, and what it must flip.
+//! `plants.toml`: what is injected, and what it must flip.
 
 use punctual_model::State;
 use serde::Deserialize;
@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 /// States of rules before and after, by rule.
 pub type Flips = BTreeMap<String, (State, State)>;
 
-/// All plants and what they stand on.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Table {
@@ -17,7 +16,7 @@ pub struct Table {
     pub plants: Vec<Plant>,
 }
 
-/// What plants share.
+/// Shared setup of plants.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ground {
@@ -38,7 +37,6 @@ pub struct Ground {
     pub prepare: String,
 }
 
-/// One misconfiguration.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plant {
@@ -55,7 +53,7 @@ pub struct Plant {
     #[serde(default)]
     pub kernels: Vec<String>,
     flips: Vec<String>,
-    /// Rules that no undoing brings back.
+    /// Rules that no undoing restores.
     #[serde(default)]
     pub stays: Vec<String>,
     #[serde(default)]
@@ -63,7 +61,6 @@ pub struct Plant {
 }
 
 impl Table {
-    /// The one this program was built with.
     pub fn embedded() -> Result<Table, String> {
         let table: Table =
             toml::from_str(include_str!("plants.toml")).map_err(|error| format!("plants.toml: {error}"))?;
@@ -74,26 +71,24 @@ impl Table {
         Ok(table)
     }
 
-    /// What a plant stands on.
     pub fn ground(&self, plant: &Plant) -> Result<&Ground, String> {
         let found = self.grounds.iter().find(|ground| ground.name == plant.ground);
         found.ok_or_else(|| format!("{}: no ground `{}`", plant.name, plant.ground))
     }
 
-    /// What is prepared before a ground's plants.
     pub fn preparation(&self, ground: &Ground) -> String {
         let below = self.grounds.iter().find(|other| Some(&other.name) == ground.on.as_ref());
         format!("{}\n{}", below.map_or("", |below| below.prepare.as_str()), ground.prepare)
     }
 
-    /// A ground's plants, as many a boot as are cheap to lose.
+    /// A ground's plants in groups, one boot each, small enough to be cheap to lose.
     pub fn parts(&self, ground: &Ground) -> Vec<(String, Vec<&Plant>)> {
         let own: Vec<&Plant> = self.plants.iter().filter(|p| p.ground == ground.name && p.boot.is_empty()).collect();
         own.chunks(PART).zip(1..).map(|(part, number)| (format!("{}-{number}", ground.name), part.to_vec())).collect()
     }
 }
 
-/// Most plants in one boot.
+/// Plants per boot.
 const PART: usize = 10;
 
 impl Plant {
@@ -117,7 +112,7 @@ impl Plant {
     }
 }
 
-/// `rt`, `@6.12` and `rt@6.12` fit `rt@6.12`.
+/// `rt`, `@6.12` and `rt@6.12` match `rt@6.12`.
 fn fits(word: &str, kernel: &str) -> bool {
     word == kernel || kernel.strip_prefix(word).is_some_and(|rest| rest.starts_with('@')) || {
         word.starts_with('@') && kernel.ends_with(word)

@@ -9,10 +9,10 @@ use std::time::Duration;
 
 /// Printed by look.sh at its end.
 const END: &str = "LOOK-END";
-/// Some 30 s here; emulated, and perhaps beside others.
+/// Some 30 s here; emulated, and perhaps with other work.
 const LIMIT: Duration = Duration::from_secs(400);
 
-/// A board and its expectations. Where QEMU models no network the board has none: waived, and said.
+/// A board and its expectations. If QEMU models no network the board has none: waived, with a message.
 pub struct Board {
     pub key: &'static str,
     machine: Machine,
@@ -52,7 +52,6 @@ const SHOWS: [(&str, &str); 9] = [
     ("gpio", "/dev/gpiochip0"),
 ];
 
-/// Boots a board's card and looks.
 pub fn boot(board: &Board, bench: &Bench) -> Result<(), String> {
     let image = bench.dir.join(format!("{}.img", board.key));
     let folder = bench.dir.join(format!("{}.boot", board.key));

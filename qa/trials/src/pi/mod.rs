@@ -27,13 +27,12 @@ pub struct Wanted {
     dir: PathBuf,
 }
 
-/// Where it works, and with what.
 pub struct Bench<'a> {
     punctual: &'a Path,
     pub dir: PathBuf,
 }
 
-/// The whole way; a folder from before is gone on with.
+/// Continues in a folder from before.
 pub fn run(wanted: &Wanted) -> Result<(), String> {
     let dir = std::path::absolute(&wanted.dir).map_err(|e| format!("{}: {e}", wanted.dir.display()))?;
     let bench = Bench { punctual: &wanted.punctual, dir };
@@ -74,7 +73,7 @@ impl Bench<'_> {
         Ok(path.display().to_string())
     }
 
-    /// `punctual kernel WORD …`, which has to end with this code; what it prints.
+    /// `punctual kernel WORD …`, which has to end with this code; returns its output.
     fn punctual(&self, word: &str, words: &[&str], code: i32) -> Result<String, String> {
         let begun = Instant::now();
         let mut command = Command::new(self.punctual);

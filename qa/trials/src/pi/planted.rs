@@ -1,4 +1,4 @@
-//! Faults planted in the package that was just built: each has to be caught, and nothing else with it.
+//! Injects faults in the package that was just built: each has to be caught, and nothing else with it.
 
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
@@ -12,13 +12,12 @@ use std::process::Command;
 
 type Plant = fn(&Fault) -> Result<(), String>;
 
-/// A copy of the package to spoil.
 struct Fault {
     root: PathBuf,
     release: String,
 }
 
-/// Names, the check that has to fail, the fault.
+/// Name, the check that has to fail, the fault.
 const FAULTS: [(&str, &str, Plant); 4] = [
     ("a non-RT kernel named -rt", "preempt-rt", not_real_time),
     ("a dropped option", "requested", dropped),
@@ -26,7 +25,7 @@ const FAULTS: [(&str, &str, Plant); 4] = [
     ("no SPI", "board", no_spi),
 ];
 
-/// Plants each in a copy of the stage below `packaged`.
+/// Injects each in a copy of the stage below `packaged`.
 pub fn all(packaged: &Path, scratch: &Path) -> Result<(), String> {
     let path = packaged.join("manifest.json");
     let text = fs::read_to_string(&path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
@@ -81,7 +80,7 @@ impl Fault {
     }
 }
 
-/// The same bytes of another length would move everything: the word is replaced by one as long.
+/// Replaces a word by one of the same length, so that nothing moves.
 fn swapped(bytes: &[u8], from: &[u8], to: &[u8]) -> Result<Vec<u8>, String> {
     let mut bytes = bytes.to_vec();
     let places: Vec<usize> =

@@ -1,4 +1,4 @@
-//! Side by side in a guest: this machine's cyclictest goes along with the libraries it is linked to.
+//! Side by side in a guest, with this machine's cyclictest and the libraries it is linked to.
 
 use super::{ORDER, Wanted, words};
 use crate::guests;
@@ -37,7 +37,6 @@ fn script(wanted: &Wanted) -> String {
     script
 }
 
-/// The programs, and what the dynamic one needs.
 fn files() -> Result<Vec<FileIn>, String> {
     const THEIRS: &str = "/usr/bin/cyclictest";
     let mut files = vec![

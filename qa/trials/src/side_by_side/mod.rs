@@ -1,5 +1,5 @@
-//! `cargo trials side-by-side`: the same planted delays before rt-tests' cyclictest and `punctual cyclictest`, and whether each
-//! finds and counts them.
+//! `cargo trials side-by-side`: the same injected delays before rt-tests' cyclictest and `punctual cyclictest`, and
+//! whether each finds and counts them.
 
 mod guest;
 mod score;
@@ -9,9 +9,10 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// The same words for both. The spikes carry the time at which each delay was found; both hold /dev/cpu_dma_latency at 0.
+/// The same words for both. The spikes carry the time at which each delay was found; both hold /dev/cpu_dma_latency at
+/// 0.
 const OPTIONS: &str = "-q -m -p 80 -i 1000 -t 1 -h 2000 --spike 500 --secaligned -D 4";
-/// The order within a group: what drifts meets both alike.
+/// The order within a group: drift affects both alike.
 const ORDER: [&str; 4] = ["ours", "theirs", "theirs", "ours"];
 
 /// Run cyclictest and `punctual cyclictest` in turn with injected delays, and count what each finds (docs/cyclictest.md)
@@ -54,14 +55,12 @@ pub fn run(wanted: &Wanted) -> Result<(), String> {
     Ok(())
 }
 
-/// The words of one program.
 fn words(which: &str, program: &str, cpu: u32) -> Vec<String> {
     let ours = if which == "ours" { "cyclictest " } else { "" };
     let line = format!("{program} {ours}{OPTIONS} -a {cpu}");
     line.split(' ').map(str::to_owned).collect()
 }
 
-/// On this machine.
 fn here(wanted: &Wanted) -> Result<(), String> {
     let folder = wanted.out.join("host");
     fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;

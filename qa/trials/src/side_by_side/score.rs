@@ -1,4 +1,4 @@
-//! What each program found of what was planted.
+//! What each program found of the injected delays.
 
 use punctual_plant::{Held, Seen};
 use std::collections::BTreeMap;
@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-/// A run's latencies as it told them, µs.
+/// A run's latencies as it reports them, µs.
 struct Told {
     rows: Vec<(u64, u64)>,
     overflows: u64,
@@ -15,41 +15,41 @@ struct Told {
     spikes: Vec<(u64, u64)>,
 }
 
-/// What one delay of one size came to.
+/// Results for delays of one size.
 #[derive(Default)]
 struct Size {
     planted: u32,
-    /// Planted too late: the taking thread itself got the CPU after the release.
+    /// Injected too late: the taking thread itself got the CPU after the release.
     late: u32,
     found: u32,
-    /// Found, but larger than the planted one and the run's own wakeups explain.
+    /// Found, but larger than the injected delay and the run's own wakeups explain.
     larger: u32,
     missed: u32,
-    /// Passed over: the thread was late already from an earlier release on, and that wakeup is told, longer by this delay.
+    /// Not separate: the thread was late already from an earlier release on, and that wakeup is reported, longer by
+    /// this delay.
     within: u32,
-    /// Told minus planted, µs.
+    /// Reported minus injected, µs.
     errors: Vec<i64>,
 }
 
-/// One program's runs.
 #[derive(Default)]
 struct Program {
     runs: u32,
     failed: u32,
     sizes: BTreeMap<u64, Size>,
-    /// Samples above [`TAIL`], and how many delays were planted.
+    /// Samples above [`TAIL`], and how many delays were injected.
     tail: u64,
     planted: u64,
     /// Runs whose largest latency is that of the largest delay found.
     max_is_planted: u32,
-    /// Median and 99th percentile of wakeups that were not late by a plant, µs.
+    /// Median and 99th percentile of wakeups that were not delayed by a plant, µs.
     medians: Vec<u64>,
     p99s: Vec<u64>,
 }
 
-/// A latency above it is in the tail, µs: the smallest planted is 1 ms.
+/// A latency above it is in the tail, µs: the smallest injected delay is 1 ms.
 const TAIL: u64 = 800;
-/// What a wakeup may take beyond the planted delay and the run's own 99th percentile, µs.
+/// What a wakeup may take beyond the injected delay and the run's own 99th percentile, µs.
 const SLACK: i64 = 100;
 
 /// Both programs' figures of a folder of results.
@@ -133,7 +133,7 @@ impl Program {
 }
 
 impl Size {
-    /// Counts it; `true` where it was not planted in time.
+    /// Counts it; `true` if it was not injected in time.
     fn is_late(&mut self, held: &Held) -> bool {
         self.planted += 1;
         let is_late = held.from_ns > held.release_ns;
@@ -153,7 +153,7 @@ impl Size {
             self.missed += 1;
             return;
         };
-        // As they count: what is less than a microsecond is cut off.
+        // Truncated to microseconds, as both programs do.
         let planted = held.to_ns.saturating_sub(held.release_ns) / 1000;
         let error = latency as i64 - planted as i64;
         self.errors.push(error);
@@ -166,14 +166,14 @@ impl Size {
 }
 
 impl Told {
-    /// The latency of the wakeup whose release it was.
+    /// The latency of the wakeup with this release.
     fn latency_of(&self, held: &Held) -> Option<u64> {
         let release = held.release_ns / 1000;
         let spike = self.spikes.iter().find(|(latency, at)| at.saturating_sub(*latency).abs_diff(release) <= 2);
         spike.map(|(latency, _)| *latency)
     }
 
-    /// Is there a wakeup that was late from before this release on until after it was to be late no more?
+    /// Is there a wakeup that was late from before this release until after the delay was over?
     fn is_within_another(&self, held: &Held) -> bool {
         let (release, to) = (held.release_ns / 1000, held.to_ns / 1000);
         self.spikes.iter().any(|(latency, at)| at.saturating_sub(*latency) + 2 < release && *at >= to)
@@ -198,7 +198,7 @@ impl Told {
     }
 }
 
-/// Reads what a run printed; `None` where that is no result.
+/// Parses a run's output; `None` if that is no result.
 fn told(text: &str) -> Option<Told> {
     let comment = |name: &str| -> Option<u64> {
         text.lines().find_map(|line| line.strip_prefix(name))?.split_whitespace().next()?.parse().ok()

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
-/// Where the logs are.
 const LOGS: &str = "target/soak";
 
 /// One long job: commands, the first that fails ends it.
@@ -21,7 +20,7 @@ struct Job {
 
 const RELEASE: &[&str] = &["build", "--release"];
 
-/// The table. A job whose needs are not met fails and says what to install; it is not left out.
+/// A job whose requirements are not met fails and says what to install; it is not left out.
 const JOBS: &[Job] = &[
     Job {
         name: "tasks",
@@ -304,7 +303,7 @@ fn outcome(job: &Job, result: &Result<(), String>, took: Duration) -> String {
 }
 
 fn carry_out(job: &Job) -> Result<(), String> {
-    // What an earlier soak left: a run folder that is used is refused.
+    // A used run folder, left by an earlier soak, is refused.
     let run = Path::new(LOGS).join(format!("{}.run", job.name));
     if run.exists() {
         fs::remove_dir_all(&run).map_err(|e| format!("cannot remove {}: {e}", run.display()))?;

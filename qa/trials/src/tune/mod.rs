@@ -1,4 +1,5 @@
-//! `cargo trials tune`: faults planted in guests beside harmless settings, and what `punctual tune` makes of them; and of none.
+//! `cargo trials tune`: faults injected in guests beside harmless settings, and what `punctual tune` makes of them; and
+//! without any fault.
 
 mod score;
 
@@ -8,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// What is planted: which rule finds it, on which kernels, and how.
+/// A fault: which rule finds it, on which kernels, and how it is injected.
 struct Fault {
     rule: &'static str,
     /// Only on these; empty: all.
@@ -16,12 +17,13 @@ struct Fault {
     plant: &'static str,
 }
 
-/// The gravest first; each is several times as late as the next, as far as [`KNOWN`] goes. Periods are short, so that a block of
-/// [`BLOCK`] meets each of them: `worker` uses up the time that throttling leaves, or makes ordinary tasks starve.
+/// The most severe first; each is several times as late as the next, as far as [`KNOWN`] goes. Periods are short, so
+/// that a block of [`BLOCK`] meets each of them: `worker` uses up the time that throttling leaves, or makes ordinary
+/// tasks starve.
 const FAULTS: &[Fault] = &[
     Fault {
         rule: "sched-rt-throttle",
-        // Since 6.12 the setting throttles FIFO and RR no longer on these kernels.
+        // Since 6.12 the setting no longer throttles FIFO and RR on these kernels.
         kernels: "@6.1",
         plant: "echo 20000 > /proc/sys/kernel/sched_rt_runtime_us; echo 100000 > /proc/sys/kernel/sched_rt_period_us
                 app policy=fifo:50 name=worker period=200 busy=60",
@@ -29,8 +31,8 @@ const FAULTS: &[Fault] = &[
     Fault {
         rule: "sched-fair-server",
         kernels: "@6.12",
-        // What `batch`, begun shortly before, still wants then runs before FIFO 90. Without -1 the kernel at times refuses the server
-        // another runtime (EBUSY).
+        // What `batch`, begun shortly before, still wants then runs before FIFO 90. Without -1 the kernel sometimes
+        // refuses the server another runtime (EBUSY).
         plant: "echo -1 > /proc/sys/kernel/sched_rt_runtime_us
                 echo 6000000 > /sys/kernel/debug/sched/fair_server/cpu0/runtime
                 echo 30000000 > /sys/kernel/debug/sched/fair_server/cpu0/period
@@ -41,7 +43,8 @@ const FAULTS: &[Fault] = &[
     Fault {
         rule: "trace-current-tracer",
         kernels: "",
-        // Of 2,000 functions: of all 50,000 the emulator takes a quarter of a minute to switch it on or off.
+        // 2,000 functions only: with all 50,000 the emulator takes a quarter of a minute to switch the tracer on or
+        // off.
         plant: "echo '*lock* *sched* *timer*' > /sys/kernel/tracing/set_ftrace_filter
                 echo function > /sys/kernel/tracing/current_tracer",
     },
@@ -58,10 +61,10 @@ const FAULTS: &[Fault] = &[
     },
 ];
 
-/// Of so many faults of a kernel the order is known before: each hides the next. That of the others depends on the kernel.
+/// Faults of a kernel whose order is known: each hides the next. The order of the others depends on the kernel.
 const KNOWN: usize = 3;
 
-/// Measuring time of a block: one period and a half of the slowest fault.
+/// Measuring time of a block: one and a half periods of the slowest fault.
 const BLOCK: &str = "300ms";
 
 /// Wall time of a boot.
@@ -70,7 +73,7 @@ const LIMIT: Duration = Duration::from_secs(2_400);
 /// Settings that have no effect on what is measured.
 const HARMLESS: &[&str] = &["timer-migration", "mem-compaction", "watchdog-hung-task", "mem-dirty-limits"];
 
-/// Their values, to be compared before and after, and then those that faults were planted in.
+/// Their values, to be compared before and after, and then those that faults were injected in.
 const VALUES: &str = "/proc/sys/kernel/timer_migration /proc/sys/vm/compaction_proactiveness \
                       /proc/sys/kernel/hung_task_timeout_secs /proc/sys/vm/dirty_background_ratio \
                       /proc/sys/kernel/sched_rt_runtime_us /proc/sys/kernel/stack_tracer_enabled \
@@ -111,11 +114,11 @@ fn faults(kernel: &str) -> Vec<&'static Fault> {
     FAULTS.iter().filter(|fault| fault.kernels.is_empty() || kernel.ends_with(fault.kernels)).collect()
 }
 
-/// One boot: plants, searches, and brings back what was found.
+/// One boot: injects, searches, and fetches the results.
 fn record(name: &str, planted: bool, folder: &Path) -> Result<(), String> {
     let (kernel, cache) = guests::kernel(name, Arch::Amd64)?;
     let mut guest = Guest::new(Machine::usual(Arch::Amd64), kernel, script(name, planted));
-    // The guest's own time: what this machine does meanwhile is no noise in it.
+    // The guest's own time, unaffected by this machine's load.
     guest.clock = Clock::Virtual { shift: 1 };
     guest.memory_mib = 1024;
     guest.limit = LIMIT;

@@ -1,11 +1,11 @@
-//! What a search kept, held against the faults that were injected.
+//! Compares what a search kept with the injected faults.
 
 use super::{HARMLESS, KNOWN, faults};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
-/// Prints what a search found; `true` where it is what it should be.
+/// Prints what a search found; `true` if it is as expected.
 pub fn told(kernel: &str, planted: bool, folder: &Path) -> Result<bool, String> {
     let read = |name: &str| fs::read_to_string(folder.join(name)).map_err(|e| format!("{}: {e}", folder.display()));
     let document: Value =
@@ -32,7 +32,7 @@ pub fn told(kernel: &str, planted: bool, folder: &Path) -> Result<bool, String> 
     Ok(is_found && is_ordered && is_back && harmless(&before, &after))
 }
 
-/// The median of figures, us.
+/// In µs.
 fn median(tuned: &Value, name: &str) -> String {
     let mut all: Vec<f64> = tuned[name].as_array().into_iter().flatten().filter_map(Value::as_f64).collect();
     all.sort_by(f64::total_cmp);

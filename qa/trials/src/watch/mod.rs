@@ -1,5 +1,6 @@
-//! `cargo trials watch`: `punctual watch` for hours beside loads that come and go, with maxima planted, and what becomes of its memory, its
-//! files, its CPU time and the causes it names. What it leaves can be scored at any time, also while it runs or after it was cut off.
+//! `cargo trials watch`: `punctual watch` for hours beside intermittent loads, with injected maxima; records its
+//! memory, its files, its CPU time and the causes it names. The results can be scored at any time, also while it runs
+//! or after it was interrupted.
 
 mod score;
 
@@ -15,15 +16,15 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// From one sample of memory, files and CPU time to the next.
+/// Interval between samples of memory, files and CPU time.
 const SAMPLE: Duration = Duration::from_secs(10);
-/// From one planted maximum to the next, s: from, to.
+/// Interval between injected maxima, s: from, to.
 const PLANT_EVERY: (f64, f64) = (150.0, 300.0);
 /// How long a load runs and how long none does, s.
 const LOAD_RUNS: (f64, f64) = (5.0, 20.0);
 const LOAD_RESTS: (f64, f64) = (30.0, 120.0);
 const LOADS: [&str; 5] = ["cpu", "memory", "io", "scheduler", "timers"];
-/// Longer than this the throttling of real-time threads would interfere.
+/// With longer delays the throttling of real-time threads would interfere.
 const LONGEST: u64 = 400_000_000;
 
 /// Files below the soak's folder.
@@ -31,14 +32,13 @@ pub(crate) const SERIES: &str = "series";
 pub(crate) const SAMPLES: &str = "samples.jsonl";
 pub(crate) const PLANTED: &str = "planted.jsonl";
 
-/// What the watching process took, every few seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Sample {
     /// Since the soak began.
     pub seconds: f64,
     /// Resident memory, bytes.
     pub rss_bytes: u64,
-    /// CPU time with that of children, ticks.
+    /// CPU time including children, ticks.
     pub cpu_ticks: u64,
     /// Bytes of all its files.
     pub file_bytes: u64,
@@ -46,7 +46,6 @@ pub(crate) struct Sample {
     pub disk_bytes: u64,
 }
 
-/// A planted maximum.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Plant {
     pub cpu: u32,
@@ -163,7 +162,7 @@ impl Soak<'_> {
         })
     }
 
-    /// A built-in load, run by a measurement that nobody wants.
+    /// A built-in load, run by a measurement whose result is not used.
     fn load(&self) -> Result<Child, String> {
         let name = LOADS[(random() * LOADS.len() as f64) as usize % LOADS.len()];
         let out = self.wanted.out.join("load.run");
@@ -179,7 +178,8 @@ impl Soak<'_> {
             .map_err(|e| format!("a load cannot be started: {e}"))
     }
 
-    /// Makes one CPU later than it ever was, by a thread of FIFO 95. `None`: nothing is known of a release yet, or it would take too long.
+    /// Makes one CPU later than it ever was, by a thread of FIFO 95. `None`: no release is known yet, or it would take
+    /// too long.
     fn plant(&self, number: u32) -> Result<Option<Plant>, String> {
         let text = fs::read(self.series.join("watch.json")).map_err(|e| format!("watch.json: {e}"))?;
         let watch: Watch = serde_json::from_slice(&text).map_err(|e| format!("watch.json: {e}"))?;
@@ -212,7 +212,7 @@ fn line(file: &mut File, value: &impl Serialize) -> Result<(), String> {
     file.write_all(text.as_bytes()).map_err(|e| format!("a sample cannot be written: {e}"))
 }
 
-/// Bytes in all files below, and bytes that files and folders take on disk; what goes away meanwhile counts nothing.
+/// Bytes in all files below, and bytes that files and folders take on disk; those that disappear meanwhile count 0.
 fn files(folder: &Path) -> (u64, u64) {
     use std::os::unix::fs::MetadataExt;
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();

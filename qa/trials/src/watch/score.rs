@@ -11,14 +11,14 @@ use std::path::Path;
 const MOST_DRIFT: f64 = 1_048_576.0;
 const MOST_A_CPU_AND_DAY: f64 = 1_048_576.0;
 const MOST_CPU_PERCENT: f64 = 1.0;
-/// What starts takes memory for a while, s.
+/// Start-up during which memory grows, s.
 const WARM: f64 = 300.0;
 /// Memory is compared over this much at both ends, s.
 const END: f64 = 600.0;
-/// A verdict takes this long to be written: one planted just before the cut is not judged, s.
+/// A verdict takes this long to be written: a maximum injected later, before the cut, is not judged, ns.
 const SETTLE_NS: u64 = 15_000_000_000;
 
-/// The table, and whether all hold. Works on what a soak has left so far.
+/// The table, and whether all hold. Works on an unfinished soak, too.
 pub(super) fn of(out: &Path) -> Result<(String, bool), String> {
     let samples: Vec<Sample> = lines(&out.join(SAMPLES))?;
     let plants: Vec<Plant> = lines(&out.join(PLANTED))?;
@@ -37,7 +37,7 @@ pub(super) fn of(out: &Path) -> Result<(String, bool), String> {
     Ok((text, passed.iter().all(|one| *one)))
 }
 
-/// Lines of JSON; the last one may be being written.
+/// Lines of JSON; the last one may be incomplete.
 fn lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, String> {
     let text = fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
     let whole = text.rfind('\n').map_or("", |at| text.get(..at).unwrap_or_default());
@@ -99,7 +99,7 @@ fn cpu(text: &mut String, samples: &[Sample]) -> bool {
     said(text, percent < MOST_CPU_PERCENT, &format!("CPU time: {ticks:.2} s, {percent:.3} % of one CPU; to reach: < 1"))
 }
 
-/// Is a planted delay a new maximum, and was it named?
+/// Is an injected delay a new maximum, and was it named?
 fn maxima(text: &mut String, plants: &[Plant], series: &[WatchLine], watch: &Watch) -> bool {
     let found: Vec<&WatchMaximum> = series
         .iter()
@@ -111,7 +111,7 @@ fn maxima(text: &mut String, plants: &[Plant], series: &[WatchLine], watch: &Wat
     let (mut named, mut failed, mut void) = (0, Vec::new(), 0);
     for plant in plants.iter().filter(|plant| plant.held.to_ns + SETTLE_NS < watch.updated.mono_ns) {
         let is_over = plant.held.from_ns < plant.held.release_ns;
-        // What came between reading the largest latency and planting.
+        // Between reading the largest latency and injecting.
         let meanwhile = found.iter().any(|m| {
             m.cpu.0 == plant.cpu
                 && m.mono_ns + 2_000_000_000 > plant.held.release_ns

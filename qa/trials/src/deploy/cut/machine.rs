@@ -1,4 +1,4 @@
-//! The guest, reached over ssh: booted, asked, restarted, its plug pulled.
+//! The guest, controlled over ssh: booted, queried, restarted, powered off.
 
 use super::super::cases::CASES;
 use super::super::{Bench, SCRIPT, package};
@@ -13,18 +13,16 @@ use std::time::{Duration, Instant};
 
 const SERVE: &str = include_str!("serve.sh");
 const LOOK: Duration = Duration::from_millis(100);
-/// The longest boot, and the longest way down.
+/// The longest boot, and the longest shutdown.
 const BOOT: Duration = Duration::from_secs(400);
 /// From the start of sshd to its first answer.
 const ANSWER: Duration = Duration::from_secs(60);
 const DOWN: Duration = Duration::from_secs(90);
 
-/// One machine with a disk of its own.
 pub struct Machine {
     pub folder: PathBuf,
-    /// Of this host; the machine's sshd answers there.
+    /// Port of this host that reaches the machine's sshd.
     pub port: u16,
-    /// ssh's configuration.
     pub config: PathBuf,
     pub package: PathBuf,
     guest: DiskGuest,
@@ -32,7 +30,6 @@ pub struct Machine {
     boots: usize,
 }
 
-/// What came up.
 pub struct Up {
     pub release: String,
     pub is_trial: bool,
@@ -68,7 +65,7 @@ impl Machine {
         self.boots += 1;
         let is_up = |machine: &mut Machine| machine.marks().iter().any(|mark| mark == "up");
         self.until(BOOT, "its sshd was not started", is_up)?;
-        // What only the first boot needs.
+        // Only the first boot needs it.
         self.guest.tools.retain(|file| file.path != "packages.tar");
         let answers = Instant::now();
         while let Err(why) = self.shell("true") {
@@ -101,13 +98,13 @@ impl Machine {
         self.live.as_ref().map(|live| live.said().marks).unwrap_or_default()
     }
 
-    /// How far the deployment there is, as the machine said last.
+    /// How far the deployment there is, as last reported by the machine.
     pub fn at(&self) -> String {
         let last = self.marks().iter().rev().find_map(|mark| mark.strip_prefix("at ").map(str::to_owned));
         last.unwrap_or_else(|| "nothing".to_owned())
     }
 
-    /// Runs a line there, past the relay; what it printed.
+    /// Runs a line there, bypassing the relay; returns its output.
     pub fn shell(&self, line: &str) -> Result<String, String> {
         let port = self.port.to_string();
         let mut ssh = Command::new("ssh");
@@ -120,12 +117,12 @@ impl Machine {
         }
     }
 
-    /// The program's own command there, past link and relay.
+    /// Runs the program there, bypassing link and relay.
     pub fn punctual(&self, words: &str) -> Result<String, String> {
         self.shell(&format!("/run/lab/tools/punctual kernel {words} 2>&1"))
     }
 
-    /// The plug.
+    /// Cuts the power.
     pub fn cut_power(&mut self) {
         self.keep();
         self.live = None;
@@ -157,10 +154,9 @@ impl Drop for Machine {
     }
 }
 
-/// Files by name.
 type Files = [(&'static str, Vec<u8>); 2];
 
-/// Keys of its own, and the configuration that knows them.
+/// Keys of its own, and the configuration with them.
 fn keys(folder: &Path) -> Result<(PathBuf, Files), String> {
     for name in ["host", "user"] {
         let path = folder.join(name);

@@ -1,5 +1,6 @@
-//! `cargo trials deploy cut`: the link of a deployment over ssh cut at random points, and the machine restarted each time. What it boots
-//! then, and whether it answers, is looked at; at the end a deployment has to go through, be committed, and leave no byte behind.
+//! `cargo trials deploy cut`: the link of a deployment over ssh is cut at random points, and the machine restarted each
+//! time. Checks what it boots then, and whether it answers; at the end a deployment has to go through, be committed,
+//! and be removed without a trace.
 
 mod machine;
 mod plan;
@@ -33,18 +34,17 @@ pub struct Wish {
     pub seed: u64,
 }
 
-/// What the machines share.
 struct Series<'b> {
     bench: &'b Bench,
     cache: Cache,
-    /// Cuts that nobody has taken yet, from the end: those of the sending first.
+    /// Remaining cuts, taken from the end: those of the sending first.
     left: Mutex<Vec<(usize, Cut)>>,
-    /// How long a whole deployment takes there; the first machine measures it, or never will.
+    /// How long a whole deployment takes there, measured by the first machine; `Err` if that failed.
     installing: Mutex<Option<Result<Duration, String>>>,
     failed: Mutex<Vec<String>>,
 }
 
-/// The cuts on `jobs` machines beside each other.
+/// The cuts, on `jobs` machines in parallel.
 pub fn run(bench: &Bench, wish: Wish) -> Result<String, String> {
     let cache = Cache::usual().map_err(|e| e.to_string())?;
     let mut left: Vec<(usize, Cut)> = (1..).zip(cuts(wish.cuts, wish.seed)).collect();
@@ -88,7 +88,7 @@ impl Series<'_> {
         self.left.lock().ok()?.pop()
     }
 
-    /// One machine's part: cuts as long as there are any, then a deployment of which nothing is cut.
+    /// One machine's part: cuts as long as there are any, then a deployment without a cut.
     fn on_one(&self, job: usize) -> Result<(), String> {
         let mut machine = Machine::new(self.bench, &self.cache, &format!("machine-{job}"))?;
         let up = machine.boot()?;
@@ -133,7 +133,6 @@ impl Series<'_> {
     }
 }
 
-/// Where the link is cut.
 #[derive(Clone, Copy, Debug)]
 enum Point {
     Byte(u64),
@@ -151,7 +150,6 @@ fn controller(bench: &Bench, machine: &Machine, port: u16) -> Result<Child, Stri
     command.spawn().map_err(|e| format!("{}: {e}", bench.path.display()))
 }
 
-/// Waits for its end.
 fn ended(child: &mut Child, machine: &Machine) -> Result<(), String> {
     let begun = Instant::now();
     loop {
@@ -177,7 +175,7 @@ fn kill(child: &mut Child) {
     let _ = child.wait();
 }
 
-/// Nothing cut; how long the command ran there.
+/// Without a cut; returns how long the command ran there.
 fn whole(bench: &Bench, machine: &Machine) -> Result<Duration, String> {
     let mut child = controller(bench, machine, machine.port)?;
     let (begun, mut started, mut done) = (Instant::now(), None, None);
@@ -196,16 +194,16 @@ fn whole(bench: &Bench, machine: &Machine) -> Result<Duration, String> {
     started.map(|at| end.duration_since(at)).ok_or_else(|| "the machine never said that it installs".to_owned())
 }
 
-/// Is the command there under way, by the machine's own word?
+/// Is the command there under way, by the machine's own report?
 fn is_installing(at: &str) -> bool {
     !["nothing", "program", "program-there", "package", "sent"].contains(&at)
 }
 
-/// A deployment, its link cut, the machine restarted; what came of it.
+/// A deployment, its link cut, the machine restarted; returns the outcome.
 fn one(bench: &Bench, machine: &mut Machine, point: Point, cut: Cut, old: &str) -> Result<String, String> {
-    // What was brought there before would not be sent again.
+    // Files that are already there would not be sent again.
     let sent = if matches!(cut.at, At::Sending(_)) { "remote" } else { "remote/jobs" };
-    // So long that the machine has said what is there now.
+    // Long enough for the machine to report its new state.
     machine.shell(&format!("rm -rf .cache/punctual/{sent}; sync; sleep 2"))?;
     let limit = if let Point::Byte(byte) = point { Some(byte) } else { None };
     let relay = Relay::start(machine.port, limit)?;
@@ -214,7 +212,7 @@ fn one(bench: &Bench, machine: &mut Machine, point: Point, cut: Cut, old: &str) 
     relay.die();
     let at = machine.at();
     kill(&mut child);
-    // Closed, or not: a dead relay is dropped only when the machine is down.
+    // A dead relay is dropped only when the machine is down.
     let relay = if cut.link == Link::Killed {
         drop(relay);
         None
@@ -286,7 +284,7 @@ fn settled(machine: &mut Machine, up: &Up, old: &str) -> Result<String, String> 
     Ok(format!(": {trial}; restarted: {}: {}", back.release, status(machine)?))
 }
 
-/// A deployment of which nothing is cut, to its commit, and away again.
+/// A deployment without a cut, to its commit, and its removal.
 fn last(bench: &Bench, machine: &mut Machine, old: &str) -> Result<(), String> {
     let mut child = controller(bench, machine, machine.port)?;
     ended(&mut child, machine)?;
@@ -302,7 +300,7 @@ fn last(bench: &Bench, machine: &mut Machine, old: &str) -> Result<(), String> {
     if kept.is_trial || kept.release != trial.release {
         return Err(format!("{} was committed, {} runs", trial.release, kept.release));
     }
-    // It runs, so that its files stay until the other one does.
+    // It runs, so its files stay until the other one does.
     let _ = machine.punctual("rollback");
     machine.restart()?;
     let back = machine.boot()?;

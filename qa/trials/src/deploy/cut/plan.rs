@@ -1,13 +1,12 @@
-//! Where the link is cut, how, and what becomes of the machine then.
+//! Where the link is cut, how, and how the machine is restarted then.
 
 use std::time::Duration;
 
-/// Where in a deployment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum At {
-    /// When this share of the bytes that go to the machine has gone.
+    /// When this share of the bytes to the machine has been sent.
     Sending(f64),
-    /// When this share of the time from the start of the command there to its end is over.
+    /// When this share of the time that the command there takes is over.
     Installing(f64),
 }
 
@@ -29,18 +28,17 @@ pub enum Restart {
     Reboot,
 }
 
-/// One cut.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cut {
     pub at: At,
     pub link: Link,
     pub restart: Restart,
-    /// From the cut of the link to the restart: what runs there goes on meanwhile.
+    /// From the cut of the link to the restart: the command there continues meanwhile.
     pub after: Duration,
 }
 
-/// Half of them while bytes go there, half while the command runs there, one in each share of equal size. Every fourth has the same
-/// ends; the same seed gives the same cuts.
+/// Half of them while bytes are sent, half while the command runs there, one in each share of equal size. Every fourth
+/// ends the same way; the same seed gives the same cuts.
 pub fn cuts(count: usize, seed: u64) -> Vec<Cut> {
     let mut state = seed;
     let sending = count / 2;

@@ -13,13 +13,13 @@ const LOOK: Duration = Duration::from_millis(20);
 struct Gate {
     /// Bytes to the machine so far.
     sent: AtomicU64,
-    /// It goes dead in front of this byte.
+    /// It goes dead before this byte.
     limit: u64,
     dead: AtomicBool,
     over: AtomicBool,
 }
 
-/// It ends, and closes its connections, when it is dropped.
+/// Dropping it closes its connections.
 #[derive(Debug)]
 pub struct Relay {
     /// Where it listens, at 127.0.0.1.
@@ -28,7 +28,7 @@ pub struct Relay {
 }
 
 impl Relay {
-    /// To a port of this host; it goes dead in front of byte `limit` (counted over all connections, to the machine).
+    /// Relays to a port of this host; goes dead before byte `limit` (counted over all connections, to the machine).
     pub fn start(to: u16, limit: Option<u64>) -> Result<Relay, String> {
         let said = |e: std::io::Error| format!("the relay: {e}");
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(said)?;
@@ -41,7 +41,7 @@ impl Relay {
         Ok(Relay { port, gate })
     }
 
-    /// From now on nothing is forwarded.
+    /// Stops forwarding.
     pub fn die(&self) {
         self.gate.dead.store(true, Ordering::SeqCst);
     }
@@ -61,7 +61,7 @@ fn accept(listener: &TcpListener, to: u16, gate: &Arc<Gate>) {
     while !gate.over.load(Ordering::SeqCst) {
         match listener.accept() {
             Ok((client, _)) => {
-                // Where the machine is not there the client sees a close.
+                // Without the machine the client sees a close.
                 let _ = join(client, to, gate);
             }
             Err(_) => sleep(LOOK),
