@@ -12,21 +12,19 @@ use punctual_units::Arrange;
 pub const ALPHA: f64 = 0.05;
 const DAY_NS: f64 = 86_400e9;
 
-/// Which runs are looked at.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// Part of the machine's name, or of the host's, in any case.
+    /// Case-insensitive part of the machine's name, or of the host's.
     pub machine: Option<String>,
-    /// The beginning of the kernel's release.
+    /// Prefix of the kernel's release.
     pub kernel: Option<String>,
-    /// A load.
     pub load: Option<String>,
-    /// Begun at this time or later, ns since 1970. Runs without a time are left out then.
+    /// Begun at this time or later, ns since 1970; leaves out runs without a time.
     pub since_ns: Option<u64>,
 }
 
 impl Filter {
-    /// Is this run wanted? (Its cells need not be there.)
+    /// Is this run wanted? (Its cells may be missing.)
     pub fn wants(&self, run: &RunSummary) -> bool {
         let has = |text: &str, part: &str| text.to_lowercase().contains(&part.to_lowercase());
         let names =
@@ -39,11 +37,11 @@ impl Filter {
     }
 }
 
-/// Groups runs that can be compared, and looks for trends and shifts of the figures under each load (or the one named).
+/// Groups comparable runs, and looks for trends and shifts of the figures under each load (or the one named).
 ///
 /// Every series with at least eight runs is tested twice (Mann–Kendall, Pettitt); all p are corrected together
-/// (Benjamini–Hochberg), so that where nothing changed the chance of any claim is at most [`ALPHA`]. Does not depend on
-/// the order of the runs given.
+/// (Benjamini–Hochberg), so that where nothing changed the chance of any claim is at most [`ALPHA`]. The order of the
+/// runs does not matter.
 pub fn analyse(runs: Vec<RunSummary>, load: Option<&str>, figures: &[Figure]) -> History {
     let mut groups: Vec<HistoryGroup> = grouped(runs).into_iter().map(|g| group(g, load, figures)).collect();
     let latest = |g: &HistoryGroup| g.runs.iter().filter_map(|r| r.started_ns).max();
@@ -64,14 +62,14 @@ pub fn analyse(runs: Vec<RunSummary>, load: Option<&str>, figures: &[Figure]) ->
     History { figures: figures.to_vec(), alpha: ALPHA, tests, groups }
 }
 
-/// Runs from which on Pettitt's test (the less sharp of the two) can be clear at [`ALPHA`] after correction for so many
-/// tests: 2/C(n, ⌊n/2⌋), which is p where the parts do not overlap.
+/// Runs from which on Pettitt's test (the less sharp of the two) can be significant at [`ALPHA`] after correction for
+/// so many tests: 2/C(n, ⌊n/2⌋), which is p where the parts do not overlap.
 pub fn least_runs(tests: usize) -> usize {
     let p = |n: usize| (1..=n / 2).fold(2.0, |p, k| p * k as f64 / (n - n / 2 + k) as f64);
     (LEAST..200).find(|n| p(*n) * tests as f64 <= ALPHA).unwrap_or(200)
 }
 
-/// In each the runs that can be compared, in the order of time.
+/// Groups of comparable runs, each in the order of time.
 fn grouped(mut runs: Vec<RunSummary>) -> Vec<Vec<RunSummary>> {
     runs.sort_by_cached_key(|r| (r.comparable(), r.started_ns.is_none(), r.started_ns, r.id.clone()));
     let mut groups: Vec<Vec<RunSummary>> = Vec::new();
@@ -189,7 +187,7 @@ fn shift(
     })
 }
 
-/// What may differ between runs that can be compared, but for the kernel's release.
+/// What may differ between comparable runs, except for the kernel's release.
 fn differs(before: &RunSummary, now: &RunSummary) -> Vec<Difference> {
     let facts = |run: &RunSummary| {
         let told = |text: &Option<String>| text.clone().unwrap_or_else(|| "not told".into());
@@ -205,7 +203,7 @@ fn differs(before: &RunSummary, now: &RunSummary) -> Vec<Difference> {
     unlike(&facts(before), &facts(now))
 }
 
-/// The facts that are not the same in both.
+/// The facts that differ.
 pub fn unlike(before: &[(&'static str, String)], now: &[(&'static str, String)]) -> Vec<Difference> {
     let pairs = before.iter().zip(now).filter(|(a, b)| a != b);
     pairs.map(|(a, b)| Difference { what: b.0.into(), before: a.1.clone(), now: b.1.clone() }).collect()

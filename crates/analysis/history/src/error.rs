@@ -1,18 +1,15 @@
-//! What can go wrong with the file.
-
 use rusqlite::ErrorCode;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a history could not be read or written; says what to do.
+/// Why a history could not be read or written; the message says what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The folder of the file cannot be made, or the file not be opened.
+    /// The file or its folder cannot be created or opened.
     #[error("cannot open the history {}: {why}; name another file with --db", path.display())]
     Open {
-        /// The file.
         path: PathBuf,
-        /// What SQLite or the system said.
+        /// From SQLite or the system.
         why: String,
     },
     /// No such file, where one was to be read.
@@ -24,12 +21,7 @@ pub enum Error {
          them again\n  mv {} {}.damaged && punctual history add DIR",
         path.display(), path.display(), path.display()
     )]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-        /// What was found.
-        why: String,
-    },
+    Damaged { path: PathBuf, why: String },
     /// A database of another program.
     #[error("{} is a database, but not a history of punctual; name another file with --db", .0.display())]
     Foreign(PathBuf),
@@ -40,31 +32,28 @@ pub enum Error {
         path.display()
     )]
     Newer {
-        /// The file.
         path: PathBuf,
-        /// Its version.
         found: i64,
-        /// The newest known here.
+        /// The newest supported version.
         known: i64,
     },
-    /// Another process held it for longer than was waited.
+    /// Another process held it for too long.
     #[error("the history {} is in use by another process; try again", .0.display())]
     Busy(PathBuf),
     /// It cannot be written: read-only, or the disk is full.
     #[error("cannot write the history {}: {why}; name another file with --db", path.display())]
     Write {
-        /// The file.
         path: PathBuf,
-        /// What SQLite said.
+        /// From SQLite.
         why: String,
     },
     /// No run has this id.
     #[error("the history has no run `{0}`; `punctual history` lists them")]
     NoRun(String),
-    /// More than one run's id begins so.
+    /// More than one run's id has this prefix.
     #[error("more than one run's id begins with `{0}`: write more of it")]
     Ambiguous(String),
-    /// A name for a baseline that could be taken for something else.
+    /// A baseline's name that could be mistaken for something else.
     #[error("`{0}` cannot name a baseline: use a letter and then letters, digits, - and _")]
     Name(String),
 }
@@ -91,7 +80,7 @@ impl Error {
                 Some(ErrorCode::ReadOnly | ErrorCode::DiskFull | ErrorCode::SystemIoFailure) => {
                     Error::Write { path, why }
                 }
-                // SQLITE_NOTADB, SQLITE_CORRUPT, and values that are not what the tables hold.
+                // SQLITE_NOTADB, SQLITE_CORRUPT, and values of the wrong type.
                 _ => Error::Damaged { path, why },
             }
         }

@@ -3,15 +3,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Folders below one another that are searched.
+/// Maximum depth of a search.
 const DEEPEST: usize = 12;
-/// Entries looked at: a search of `/` ends.
+/// Entries looked at: bounds a search of `/`.
 const MOST_ENTRIES: usize = 1_000_000;
 
-/// What a search found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Found {
-    /// Run directories, sorted by path.
+    /// Sorted by path.
     pub runs: Vec<PathBuf>,
     /// What was not searched, and why.
     pub notes: Vec<String>,
@@ -22,8 +21,8 @@ pub fn is_run(folder: &Path) -> bool {
     folder.join("run.json").is_file() || folder.join("segments").is_dir()
 }
 
-/// The folder itself if it is a run, else all run directories below it. Links are not followed, and nothing inside a run
-/// is another run.
+/// The folder itself if it is a run, else all run directories below it. Links are not followed, and runs are not
+/// searched for other runs.
 pub fn runs_below(folder: &Path) -> Found {
     let mut found = Found::default();
     let mut entries = 0;

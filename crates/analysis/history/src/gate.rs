@@ -5,43 +5,42 @@ use punctual_model::history::{Difference, Figure, Gate, GateMethod, GateOutcome,
 use punctual_stats::{Tail, ln_beta_tails, median, student_two_sided};
 use punctual_units::Arrange;
 
-/// Runs in the baseline from which on a model of their spread is believed at all.
+/// Baseline runs from which on a model of their spread is used at all.
 pub const LEAST_BASELINE: usize = 4;
-/// No run's spread is taken to be less than this (of the logarithm): few equal runs say little about the next.
+/// Minimum of a run's spread (of the logarithm): few equal runs say little about the next.
 const LEAST_SPREAD: f64 = 0.01;
 
-/// How a gate decides.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GateOptions {
     /// The baseline as the user named it.
     pub name: String,
-    /// Which figures, under every load.
     pub figures: Vec<Figure>,
-    /// How much worse is still fine, 0.1 for 10 %.
+    /// How much worse is acceptable, 0.1 for 10 %.
     pub tolerance: f64,
     /// P(called worse anywhere) of a run that is not.
     pub alpha: f64,
 }
 
-/// Runs from which on the rank alone can be clear: the latest of n + 1 exchangeable runs is the new one with 1/(n + 1).
+/// Runs from which on the rank alone can be significant: the worst of n + 1 exchangeable runs is the new one with 1/(n
+/// + 1).
 pub fn least_for_rank(alpha: f64) -> usize {
     ((1.0 / alpha) - 1.0 - 1e-9).ceil().max(1.0) as usize
 }
 
 /// Compares a run with runs of its baseline; those that were not measured alike, or not to their end, are left out.
 ///
-/// With at least [`least_for_rank`] runs (19 for 5 %) nothing is assumed but that a run that is not worse could change
-/// places with any of the baseline. Each run gets one score, the largest over all figures of its distance from the median
-/// in median absolute deviations of all runs together; a figure's p is the share of runs that score as much as it does
-/// alone. One score a run means that the number of figures need not be corrected for (the maxT procedure: P. H. Westfall
-/// and S. S. Young, Resampling-Based Multiple Testing, 1993).
+/// With at least [`least_for_rank`] runs (19 for 5 %) the only assumption is that a run that is not worse is
+/// exchangeable with any of the baseline. Each run gets one score, the largest over all figures of its distance from
+/// the median in median absolute deviations of all runs together; a figure's p is the share of runs that score as much
+/// as it does alone. With one score per run the number of figures need not be corrected for (the maxT procedure: P. H.
+/// Westfall and S. S. Young, Resampling-Based Multiple Testing, 1993).
 ///
 /// With 4 or more, logarithms are taken to be normal: p is Student's for (x − mean)/(s √(1 + 1/n)), times the number of
-/// figures (Bonferroni). Latencies often have heavier tails than that, so a run is worse only where its score is beyond
-/// that of every run of the baseline, too: whatever the distribution, a run that is not worse is called so with at most
-/// 1/(n + 1).
+/// figures (Bonferroni). Latencies often have heavier tails than that, so a run is worse only if its score is also
+/// beyond that of every run of the baseline: whatever the distribution, a run that is not worse is called so with at
+/// most 1/(n + 1).
 ///
-/// With fewer it is inconclusive. The tolerance is taken off the new run first.
+/// With fewer it is inconclusive. The tolerance is subtracted from the new run first.
 pub fn gate(run: &RunSummary, baseline: &[RunSummary], options: &GateOptions) -> Gate {
     let mut gate = empty(run, options);
     let others: Vec<&RunSummary> = baseline.iter().filter(|b| b.id != run.id).collect();
@@ -92,13 +91,12 @@ fn empty(run: &RunSummary, options: &GateOptions) -> Gate {
     }
 }
 
-/// In what the run differs from the run of the baseline that differs least.
+/// Differences to the most similar run of the baseline.
 fn nearest(run: &RunSummary, others: &[&RunSummary]) -> Vec<Difference> {
     let all = others.iter().map(|other| unlike(&other.comparable(), &run.comparable()));
     all.min_by_key(Vec::len).unwrap_or_default()
 }
 
-/// A figure of the run.
 struct Cell {
     load: String,
     figure: Figure,
@@ -132,7 +130,6 @@ struct Row {
     logs: Vec<f64>,
 }
 
-/// The runs of the baseline that have every figure.
 fn rows(run: &RunSummary, alike: &[&RunSummary], cells: &[Cell], gate: &mut Gate) -> Vec<Row> {
     let mut rows = Vec::new();
     for other in alike {
@@ -177,8 +174,8 @@ fn test(cell: &Cell, k: usize, rows: &[Row]) -> GateTest {
     }
 }
 
-/// One score a run: the largest of its distances from the median of all, in median absolute deviations; and each distance
-/// of the new run, from which the tolerance is taken off.
+/// One score per run: the largest of its distances from the median of all, in median absolute deviations; and each
+/// distance of the new run, after subtracting the tolerance.
 struct Scores {
     baseline: Vec<f64>,
     own: Vec<f64>,
@@ -203,7 +200,7 @@ fn by_rank(gate: &mut Gate, rows: &[Row], options: &GateOptions) {
     let allowance = options.tolerance.ln_1p();
     let mut found = scores(&gate.tests, rows, allowance);
     found.baseline.arrange_by(|a, b| b.total_cmp(a));
-    // As many runs may score as much as alpha leaves room for beside the new one itself.
+    // Alpha leaves room for this many runs with such a score besides the new one.
     let n = rows.len() as f64 + 1.0;
     let room = (options.alpha * n + 1e-9).floor() as usize;
     let limit = found.baseline.get(room.saturating_sub(1)).copied();
@@ -216,14 +213,14 @@ fn by_rank(gate: &mut Gate, rows: &[Row], options: &GateOptions) {
     }
 }
 
-/// Where about a score lies, ns: by the baseline alone, for the new run is not known before.
+/// The value at a score, ns: by the baseline alone, for the new run is not known before.
 fn beyond(rows: &[Row], k: usize, score: f64, allowance: f64) -> f64 {
     let (middle, spread) = location(&column(rows, k));
     (middle + spread * score + allowance).exp().min(f64::MAX)
 }
 
-/// Median, and median absolute deviation; where most values are equal the mean one, and never less than a hundredth of
-/// what is believed of a spread.
+/// Median, and median absolute deviation; the mean one if most values are equal, and at least a hundredth of the
+/// minimum spread.
 fn location(values: &[f64]) -> (f64, f64) {
     let middle = median(values).unwrap_or(0.0);
     let off: Vec<f64> = values.iter().map(|v| (v - middle).abs()).collect();

@@ -1,10 +1,10 @@
-//! What tells a run from every other.
+//! Identifies a run.
 
 use punctual_model::Run;
 
-/// Sixteen hexadecimal digits of what does not change when a run is copied, moved, explained later, or finished after it
-/// was added: when and where it began and what it was to do. Where that does not tell runs apart, because a file does not
-/// tell it or because virtual clocks all begin alike, the results or the files' checksums are taken in.
+/// Sixteen hexadecimal digits of what does not change when a run is copied, moved, explained later, or finished after
+/// it was added: when and where it began and its task. If that does not distinguish runs, because a file lacks it or
+/// because virtual clocks all begin alike, the results or the files' checksums are included.
 pub fn identity(run: &Run) -> String {
     let mut hash = Fnv::new();
     let facts = [&run.machine.kernel_release, &run.machine.kernel_version, &run.machine.architecture, &run.host];
@@ -45,7 +45,7 @@ impl Fnv {
         }
     }
 
-    /// Lengths go in too, so that `ab`, `c` is not `a`, `bc`.
+    /// Includes lengths, so that `ab`, `c` is not `a`, `bc`.
     fn text(&mut self, text: Option<&str>) {
         self.number(text.map(|t| t.len() as u64));
         self.bytes(text.unwrap_or_default().as_bytes());

@@ -1,11 +1,11 @@
-//! Runs kept in one SQLite file, and what they say together: trends, shifts, and whether the next run is worse.
+//! Runs in one SQLite file, and what they show together: trends, shifts, and whether the next run is worse.
 //!
-//! [`summary`] makes of a recording and its verdict what is kept, a [`Store`] keeps it, [`analyse`] looks at the runs of
-//! each machine and settings over time, [`gate`] at one run and its baseline, [`fleet`] at many boards. One run is one sample:
-//! wakeups within a run share its boot and its room temperature.
+//! [`summary`] condenses a recording and its verdict, a [`Store`] saves it, [`analyse`] looks at the runs of each
+//! machine and settings over time, [`gate`] at one run and its baseline, [`fleet`] at many boards. One run is one
+//! sample: wakeups within a run share its boot and its room temperature.
 //!
 //! Architecture invariant: figures only; sentences and drawings are made elsewhere. No clock and no environment is read
-//! here: where the file lies is worked out from what the caller passes in.
+//! here: the file's path is derived from the caller's arguments.
 
 #![forbid(unsafe_code)]
 

@@ -1,11 +1,11 @@
-//! Where the history lies.
+//! Path of the history.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// `--db`, else `$PUNCTUAL_HISTORY`, else `/var/lib/punctual/history.db` for root and `punctual/history.db` below
-/// `$XDG_STATE_HOME` or `~/.local/state` for everybody else (XDG Base Directory Specification 0.8, which wants relative
-/// paths ignored). `None` where not even `$HOME` is set.
+/// `$XDG_STATE_HOME` or `~/.local/state` for everybody else (XDG Base Directory Specification 0.8, which requires
+/// relative paths to be ignored). `None` where not even `$HOME` is set.
 pub fn place(named: Option<PathBuf>, variable: impl Fn(&str) -> Option<OsString>, root: bool) -> Option<PathBuf> {
     let set = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     if let Some(named) = named.or_else(|| set("PUNCTUAL_HISTORY")) {

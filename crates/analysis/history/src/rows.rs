@@ -12,12 +12,11 @@ const RUN: &str = "id, folder, started_ns, host, tool, complete, board, cpu_mode
 const CELL: &str = "phase, load, cpu, samples, skipped, p50_ns, p99_ns, p999_ns, p9999_ns, max_ns, temperature_max_mc, \
     cause, doubt";
 
-/// SQLite's integers have a sign; a length of more than 292 years is none.
+/// SQLite's integers are signed; a length of more than 292 years is invalid.
 fn signed(value: Option<u64>) -> Option<i64> {
     value.and_then(|v| i64::try_from(v).ok())
 }
 
-/// Writes a run with its cells and claims.
 pub fn insert(db: &Connection, run: &RunSummary) -> Result<()> {
     let (machine, kernel, settings) = (&run.machine, &run.kernel, &run.settings);
     let places = (1..=26).map(|n| format!("?{n}")).collect::<Vec<_>>().join(", ");
@@ -79,14 +78,14 @@ fn insert_cell(db: &Connection, run: &str, n: i64, cell: &SummaryCell) -> Result
     Ok(())
 }
 
-/// All runs in the order of time, those without one last; without cells and claims.
+/// In the order of time, those without one last; without cells and claims.
 pub fn runs(db: &Connection) -> Result<Vec<RunSummary>> {
     let sql = format!("SELECT {RUN} FROM run ORDER BY started_ns IS NULL, started_ns, id");
     let mut statement = db.prepare(&sql)?;
     statement.query_map([], run)?.collect()
 }
 
-/// The run with this id, with cells and claims.
+/// With cells and claims.
 pub fn find(db: &Connection, id: &str) -> Result<Option<RunSummary>> {
     let sql = format!("SELECT {RUN} FROM run WHERE id = ?1");
     let mut found = db.prepare(&sql)?.query_row([id], run).optional()?;
@@ -94,7 +93,6 @@ pub fn find(db: &Connection, id: &str) -> Result<Option<RunSummary>> {
     Ok(found)
 }
 
-/// Cells and claims of a run.
 pub fn fill(db: &Connection, run: &mut RunSummary) -> Result<()> {
     let sql = format!("SELECT {CELL} FROM cell WHERE run = ?1 ORDER BY n");
     run.cells = db.prepare(&sql)?.query_map([&run.id], cell)?.collect::<Result<_>>()?;

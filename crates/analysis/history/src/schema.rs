@@ -1,4 +1,4 @@
-//! The tables, and how older files become newer ones.
+//! The tables, and the migration of older files.
 
 use crate::Error;
 use rusqlite::{Connection, TransactionBehavior};
@@ -7,8 +7,8 @@ use std::path::Path;
 /// `PRAGMA application_id`: `pnct`.
 const APPLICATION: i64 = 0x706e_6374;
 
-/// Each takes a file from the version of its place to the next; `PRAGMA user_version` counts those done. What is written
-/// here once is never changed.
+/// The n-th takes a file from version n to the next; `PRAGMA user_version` counts those done. Released migrations never
+/// change.
 const MIGRATIONS: [&str; 1] = ["
 CREATE TABLE run (
   id TEXT PRIMARY KEY, folder TEXT, started_ns INTEGER, host TEXT, tool TEXT NOT NULL, complete INTEGER NOT NULL,
@@ -38,22 +38,19 @@ CREATE INDEX run_started ON run (started_ns);
 CREATE INDEX baseline_run ON baseline (run);
 "];
 
-/// The newest version known.
 pub const VERSION: i64 = MIGRATIONS.len() as i64;
 
-/// What may be done with the file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// It is changed, and made where it is not there.
+    /// Created if missing.
     Write,
-    /// It is only looked at.
     Read,
 }
 
-/// Refuses what is not a history, or newer; brings an older one up to date where it may be written.
+/// Refuses files that are no history, or newer; migrates an older one if it is writable.
 pub fn prepare(connection: &mut Connection, path: &Path, access: Access) -> Result<(), Error> {
     let failed = Error::sqlite(path);
-    // In one transaction: another process may make its tables at this very instant.
+    // In one transaction: another process may create its tables at the same time.
     let (found, ours, empty) = {
         let now = connection.transaction().map_err(&failed)?;
         let ours = application(&now).map_err(&failed)? == APPLICATION;
@@ -71,7 +68,7 @@ pub fn prepare(connection: &mut Connection, path: &Path, access: Access) -> Resu
     check(connection, path)
 }
 
-/// In one transaction: two processes that begin a history at the same time make one of it.
+/// In one transaction, so that two processes that begin a history at the same time create one.
 fn migrate(connection: &mut Connection, path: &Path) -> Result<(), Error> {
     let failed = Error::sqlite(path);
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(&failed)?;
@@ -84,7 +81,7 @@ fn migrate(connection: &mut Connection, path: &Path) -> Result<(), Error> {
     transaction.commit().map_err(&failed)
 }
 
-/// A file from elsewhere may hold views that never end under the names of our tables: only ours are read.
+/// A foreign file may have endless views under the names of our tables: only our schema is read.
 fn check(connection: &Connection, path: &Path) -> Result<(), Error> {
     let failed = Error::sqlite(path);
     let fresh = Connection::open_in_memory().map_err(&failed)?;
@@ -107,7 +104,7 @@ fn application(connection: &Connection) -> rusqlite::Result<i64> {
     connection.pragma_query_value(None, "application_id", |row| row.get(0))
 }
 
-/// Every table, index, view and trigger as it was written down.
+/// The SQL of every table, index, view and trigger.
 fn schema(connection: &Connection) -> rusqlite::Result<Vec<(String, String, Option<String>)>> {
     let mut statement =
         connection.prepare("SELECT type, name, sql FROM sqlite_schema ORDER BY type, name LIMIT 100")?;

@@ -5,10 +5,9 @@ use punctual_units::Arrange;
 
 /// Fewer values than this cannot show a shift at 5 %: 2/C(7, 3) = 0.057.
 pub const LEAST: usize = 8;
-/// Drawn orders are drawn from this, so that the same runs give the same p.
+/// Fixed seed of random orders, so that the same runs give the same p.
 pub const SEED: u64 = 0x7075_6e63;
 
-/// A shift.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cut {
     /// The first value after it.
@@ -17,9 +16,9 @@ pub struct Cut {
     pub p: f64,
 }
 
-/// All shifts of a series whose clearest one is taken as told: either part is cut again while that is clear at
-/// alpha/4, the parts of these at alpha/16, and so on, so that P(a false one is added) stays below alpha over all depths
-/// (there are 2ᵈ parts at depth d: α/2 + α/4 + …).
+/// All shifts of a series, given the clearest one: either part is cut again while that is significant at alpha/4, the
+/// parts of these at alpha/16, and so on, so that P(a false one is added) stays below alpha over all depths (there are
+/// 2ᵈ parts at depth d: α/2 + α/4 + …).
 pub fn cuts(x: &[f64], root: &ChangePoint, alpha: f64) -> Vec<Cut> {
     let mut found = vec![Cut { at: root.at, p: root.p }];
     let mut open = vec![(0, root.at, 0.25 * alpha), (root.at, x.len(), 0.25 * alpha)];
@@ -36,9 +35,9 @@ pub fn cuts(x: &[f64], root: &ChangePoint, alpha: f64) -> Vec<Cut> {
     found
 }
 
-/// Does a line tell more of the values than steps? By the Bayesian information criterion with Laplace's distribution (for
-/// both are fitted by medians): n ln(Σ|rest|/n) + k ln n, with k = 2 for a line and 2c + 1 for c cuts (their places and the
-/// levels).
+/// Does a line describe the values better than steps? By the Bayesian information criterion with Laplace's distribution
+/// (for both are fitted by medians): n ln(Σ|rest|/n) + k ln n, with k = 2 for a line and 2c + 1 for c cuts (their
+/// places and the levels).
 ///
 /// Source: G. Schwarz, "Estimating the dimension of a model", Ann. Statist. 6 (1978).
 pub fn is_line(points: &[(f64, f64)], line: &TheilSen, cuts: &[Cut]) -> bool {

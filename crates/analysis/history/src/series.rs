@@ -2,11 +2,11 @@
 
 use punctual_model::history::{Figure, HistoryPoint, HistorySeries, LeftOut, RunSummary};
 
-/// The latest points that are looked at: what the trend's test takes.
+/// The most recent points used: the maximum of the trend's test.
 const MOST_POINTS: usize = 2_000;
 
-/// The series of a group's runs, which are in the order of time: one a load and figure, and for the maximum, which grows
-/// with the time measured, one a length.
+/// The series of a group's runs, which are in the order of time: one per load and figure, and for the maximum, which
+/// grows with the time measured, one per length.
 pub fn series(runs: &[RunSummary], load: Option<&str>, figures: &[Figure]) -> Vec<HistorySeries> {
     let mut all: Vec<HistorySeries> = Vec::new();
     let mut loads: Vec<&str> = Vec::new();
@@ -70,7 +70,7 @@ fn take(series: &mut HistorySeries, run: &RunSummary) {
     }
 }
 
-/// Logarithms: latencies differ by factors. Below a nanosecond nothing is told.
+/// Logarithms: latencies differ by factors. At least a nanosecond.
 pub fn logarithms(points: &[HistoryPoint]) -> Vec<f64> {
     points.iter().map(|p| (p.ns.max(1) as f64).ln()).collect()
 }

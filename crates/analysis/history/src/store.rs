@@ -1,5 +1,3 @@
-//! The file.
-
 use crate::schema::{Access, prepare};
 use crate::{Error, rows};
 use punctual_model::history::RunSummary;
@@ -9,31 +7,28 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How long another process may keep it: adding takes milliseconds.
+/// How long another process may hold it: adding takes milliseconds.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// No text of it is longer; a longer one was planted.
+/// Longest text in it, bytes; a longer one is an attack.
 const LONGEST: i32 = 1 << 20;
 
-/// What adding a run came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Added {
-    /// It is new.
     New,
-    /// It was known, and is known better now: it has been finished, or explained, since it was added.
+    /// It was known, and has been finished or explained since it was added.
     Better,
-    /// It was known.
     Known,
 }
 
-/// A history, open. Every change is one transaction with SQLite's rollback journal: after kill -9 or a power cut the file
-/// is what it was before or after it. Without a journal beside it, the history is this one file.
+/// An open history. Every change is one transaction with SQLite's rollback journal: after kill -9 or a power cut the
+/// file has the state before or after it. Without a journal beside it, the history is this one file.
 pub struct Store {
     path: PathBuf,
     db: Connection,
 }
 
 impl Store {
-    /// Opens it for changes; makes it, and its folder, where it is not there.
+    /// Opens it for changes; creates it and its folder if missing.
     ///
     /// # Errors
     /// [`Error`], all but the last three.
@@ -44,7 +39,7 @@ impl Store {
         Store::opened(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE, Access::Write)
     }
 
-    /// Opens one that is there, to look at it.
+    /// Opens an existing one read-only.
     ///
     /// # Errors
     /// [`Error::None`], and those of [`Store::open`].
@@ -52,7 +47,7 @@ impl Store {
         if !path.try_exists().map_err(Error::open(path))? {
             return Err(Error::None(path.to_owned()));
         }
-        // A killed writer's journal must be rolled back, which takes the right to write.
+        // A killed writer's journal must be rolled back, which requires write access.
         let both = Store::opened(path, OpenFlags::SQLITE_OPEN_READ_WRITE, Access::Write);
         match both {
             Err(Error::Open { .. } | Error::Write { .. }) => {
@@ -75,12 +70,12 @@ impl Store {
         Ok(Store { path: path.to_owned(), db })
     }
 
-    /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Adds a run. Adding it again changes nothing, unless more is known of it now; the order of adding does not matter.
+    /// Adds a run. Adding it again changes nothing, unless more is known of it now; the order of adding does not
+    /// matter.
     ///
     /// # Errors
     /// [`Error::Busy`], [`Error::Write`], [`Error::Damaged`].
@@ -107,7 +102,7 @@ impl Store {
         Ok(if known.is_some() { Added::Better } else { Added::New })
     }
 
-    /// Takes a run out; returns its id.
+    /// Removes a run; returns its id.
     ///
     /// # Errors
     /// [`Error::NoRun`], [`Error::Ambiguous`], and those of [`Store::add`].
@@ -117,7 +112,7 @@ impl Store {
         Ok(id)
     }
 
-    /// All runs that the caller wants, by all but their cells, in the order of time, those without one last.
+    /// All wanted runs, in the order of time, those without one last; `wanted` sees them without their cells.
     ///
     /// # Errors
     /// [`Error::Damaged`], [`Error::Busy`].
@@ -131,7 +126,7 @@ impl Store {
         all().map_err(Error::sqlite(&self.path))
     }
 
-    /// The run whose id begins so.
+    /// The run whose id has this prefix.
     ///
     /// # Errors
     /// [`Error::NoRun`], [`Error::Ambiguous`], and those of [`Store::runs`].
@@ -144,7 +139,7 @@ impl Store {
         }
     }
 
-    /// Names these runs, in place of what had the name; without runs the name is taken back.
+    /// Gives these runs the name, in place of those that had it; without runs the name is removed.
     ///
     /// # Errors
     /// [`Error::Name`], and those of [`Store::remove`].
@@ -183,8 +178,8 @@ impl Store {
     }
 }
 
-/// Of two summaries of one run the one worth more is kept: finished, with more samples, with more explained, and of equal
-/// ones always the same, so that it does not depend on which came first. The same run from another folder is known.
+/// Order of two summaries of one run: finished, with more samples, with more explained, and between equal ones always
+/// the same, so that the order of adding does not matter. The same run from another folder is known.
 fn worth(run: &RunSummary) -> (bool, u64, usize, String) {
     let samples = run.cells.iter().fold(0u64, |sum, c| sum.saturating_add(c.samples));
     let explained = run.cells.iter().filter(|c| c.cause.is_some()).count();

@@ -1,5 +1,3 @@
-//! Of a recording, what is kept.
-
 use crate::identity::identity;
 use punctual_model::history::{ClaimOutcome, KernelId, MachineId, RunSettings, RunSummary, SummaryCell};
 use punctual_model::{
@@ -8,10 +6,10 @@ use punctual_model::{
 use punctual_units::{CpuList, Histogram};
 use std::path::Path;
 
-/// Temperatures beyond these, m°C, are sensors that are not there.
+/// Temperatures beyond these, m°C, are of missing sensors.
 const POSSIBLE_MC: std::ops::RangeInclusive<i64> = -55_000..=200_000;
 
-/// A run in a few figures. The verdict is that on the run's own claims; `folder` is where it lies.
+/// The verdict is that on the run's own claims; `folder` is the run's path.
 pub fn summary(recording: &Recording, verdict: &Verdict, folder: Option<&Path>) -> RunSummary {
     let run = &recording.run;
     let claims = verdict.claims.iter().map(|c| ClaimOutcome { claim: c.claim.to_string(), outcome: c.outcome });
@@ -48,7 +46,7 @@ pub fn summary(recording: &Recording, verdict: &Verdict, folder: Option<&Path>) 
     }
 }
 
-/// What must be alike for two virtual clocks to be: not the kernel, which is what is looked at, and not the seed.
+/// What must be equal for two virtual clocks to be: not the kernel, which is what is examined, and not the seed.
 fn clock_model(model: &VirtualTime) -> String {
     let VirtualTime { emulator, machine, instruction_ns, cpus, .. } = model;
     format!("virtual ({emulator}, {machine}, {cpus} CPUs, {instruction_ns} ns an instruction)")
@@ -78,7 +76,7 @@ fn settings(run: &Run) -> RunSettings {
         }),
         cpu_dma_latency_us: asked.cpu_dma_latency_us,
         traced: run.phases.iter().any(|p| p.traced.is_some()),
-        // One that was measured until it was decided has no length of its own.
+        // A run measured until decided has no length of its own.
         duration_ns: asked.duration_ns.filter(|_| asked.until_decided.is_none()).map(|d| d.0),
     }
 }
@@ -89,7 +87,7 @@ fn load(phase: &Phase) -> String {
 
 fn cell(recording: &Recording, verdict: &Verdict, phase: &Phase, result: &CpuResult) -> SummaryCell {
     let kept = recording.distribution(&phase.id, result.cpu);
-    // Counts whose sum does not fit are no counts.
+    // Counts whose sum overflows are invalid.
     let kept = kept.filter(|d| d.raw.count().checked_add(d.skipped.count()).is_some());
     let corrected = kept.map(Distribution::corrected).filter(|h| !h.is_empty());
     let quantile = |q: f64| corrected.as_ref().and_then(|h| quantile(h, q, result));
@@ -110,7 +108,7 @@ fn cell(recording: &Recording, verdict: &Verdict, phase: &Phase, result: &CpuRes
     }
 }
 
-/// Nearest rank. `None` where no sample lies above it, and where an imported file only counts the samples around it.
+/// Nearest rank. `None` if no sample lies above it, or if an imported file only counts the samples around it.
 fn quantile(histogram: &Histogram, q: f64, result: &CpuResult) -> Option<u64> {
     let n = histogram.count();
     let rank = (q * n as f64).ceil() as u64;
@@ -120,7 +118,7 @@ fn quantile(histogram: &Histogram, q: f64, result: &CpuResult) -> Option<u64> {
     (told(blur.and_then(|b| Some(b.unplaced?.from_ns))) && told(blur.and_then(|b| b.hidden_from_ns))).then_some(ns)
 }
 
-/// The main cause of the latest wakeup, of the kind of cause and who it was.
+/// The main cause of the worst wakeup: kind and name.
 fn cause(recording: &Recording, phase: &Phase, result: &CpuResult) -> Option<String> {
     let worst = recording.worst_of(&phase.id, result.cpu).next()?;
     let cause = recording.explained_of(worst)?.victim.causes.first()?;
@@ -128,8 +126,9 @@ fn cause(recording: &Recording, phase: &Phase, result: &CpuResult) -> Option<Str
     Some([Some(cause.class.name()), who].into_iter().flatten().collect::<Vec<_>>().join(": "))
 }
 
-/// What makes a phase's figures say nothing of the machine. Not what only keeps a claim from passing: an ordinary
-/// thread's latencies are compared with those of other ordinary threads; and what could not be stored is not there.
+/// Why a phase's figures say nothing about the machine. Reasons that only keep a claim from passing do not count: an
+/// ordinary thread's latencies are compared with those of other ordinary threads; and results that could not be stored
+/// are missing anyway.
 fn doubt(verdict: &Verdict, phase: &Phase) -> Option<String> {
     let spoils = |kind: ProblemKind| {
         use ProblemKind::{CpuLost, EndedEarly, Interrupted, LoadDidNotRun, NotAsAsked, Suspended, VirtualCpus};

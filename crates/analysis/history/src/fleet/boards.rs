@@ -1,5 +1,3 @@
-//! Board by board.
-
 use super::run::{board, doubt, latest, name, settings};
 use punctual_model::history::RunSummary;
 use punctual_model::{FleetBoard, FleetWorst, Outcome};
@@ -7,7 +5,7 @@ use punctual_stats::median;
 use punctual_units::Arrange;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Every board, the one with the latest wakeup first.
+/// Every board, the one with the worst wakeup first.
 pub(super) fn boards(runs: &[RunSummary]) -> Vec<FleetBoard> {
     let mut by_board: BTreeMap<String, Vec<&RunSummary>> = BTreeMap::new();
     runs.iter().for_each(|run| by_board.entry(board(run)).or_default().push(run));

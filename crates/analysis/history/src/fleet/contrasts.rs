@@ -1,4 +1,4 @@
-//! What a kernel, or settings, have to do with the latest wakeups.
+//! The effect of kernels and settings on the worst wakeups.
 
 use super::outliers::of_boards;
 use super::run::{latest, settings};
@@ -12,16 +12,17 @@ use std::collections::BTreeMap;
 const LEAST: usize = 4;
 const CONFIDENCE: f64 = 0.95;
 
-/// Values by what is alike (stratum and load) and by what differs.
+/// Values by what is equal (stratum and load) and by what differs.
 type Strata<'a> = BTreeMap<(String, String), BTreeMap<String, Vec<(&'a RunSummary, u64)>>>;
 
-/// Each kernel beside all others under the same settings, and each settings beside all others on the same kernel; the surest first.
+/// Each kernel against all others under the same settings, and each settings against all others on the same kernel; the
+/// most certain first.
 pub(super) fn contrasts(runs: &[&RunSummary]) -> Vec<FleetContrast> {
     let kernel = |run: &RunSummary| run.kernel.release.clone().unwrap_or_else(|| "unknown".into());
     let mut all = of_factor(FleetFactor::Kernel, &strata(runs, &settings, &kernel));
     all.extend(of_factor(FleetFactor::Settings, &strata(runs, &kernel, &settings)));
     let raw: Vec<f64> = all.iter().map(|contrast| contrast.p).collect();
-    // Of what is no probability nothing is concluded.
+    // A value that is no probability allows no conclusion.
     let adjusted = benjamini_hochberg(&raw).unwrap_or_else(|| vec![1.0; raw.len()]);
     for (contrast, p) in all.iter_mut().zip(adjusted) {
         contrast.p = p;
@@ -74,7 +75,7 @@ fn of_factor(factor: FleetFactor, strata: &Strata) -> Vec<FleetContrast> {
     found
 }
 
-/// One a board, ns.
+/// One per board, ns.
 fn values(all: &[(&RunSummary, u64)]) -> Vec<f64> {
     of_boards(all).into_values().map(f64::exp).collect()
 }

@@ -11,11 +11,11 @@ use std::collections::BTreeMap;
 const LEAST: usize = 5;
 /// Robust standard deviations beyond which a value is one (Iglewicz and Hoaglin, 1993).
 pub(super) const LIMIT: f64 = 3.5;
-/// No deviation is taken for smaller, on the logarithmic scale: 2 %.
+/// Smallest deviation, on the logarithmic scale: 2 %.
 const LEAST_DEVIATION: f64 = 0.02;
-/// Of a normal distribution, standard deviations to median absolute deviations.
+/// Ratio of standard to median absolute deviation of a normal distribution.
 const OF_MAD: f64 = 1.482_602_218_505_602;
-/// And to mean absolute deviations, for where more than half of all are equal.
+/// The same for mean absolute deviation, used if more than half of the values are equal.
 const OF_MEAN: f64 = 1.253_314_137_315_500_3;
 
 /// Those more than [`LIMIT`] from the median of all boards under the same load and settings, the farthest first.
@@ -54,14 +54,14 @@ fn of_group(settings: &str, load: &str, all: &[(&RunSummary, u64)]) -> Vec<Fleet
     .collect()
 }
 
-/// A value each board: the median of its runs.
+/// A value for each board: the median of its runs.
 pub(super) fn of_boards(all: &[(&RunSummary, u64)]) -> BTreeMap<String, f64> {
     let mut by_board: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     all.iter().for_each(|(run, ns)| by_board.entry(board(run)).or_default().push(log(*ns)));
     by_board.into_iter().filter_map(|(board, values)| Some((board, median(&values)?))).collect()
 }
 
-/// Of latencies ratios count; none is below a nanosecond.
+/// Ratios of latencies matter; none is below a nanosecond.
 fn log(ns: u64) -> f64 {
     (ns.max(1) as f64).ln()
 }

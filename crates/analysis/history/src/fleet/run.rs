@@ -1,9 +1,9 @@
-//! What of a run is compared with others.
+//! The parts of a run that are compared.
 
 use punctual_model::history::RunSummary;
 use punctual_units::Nanos;
 
-/// What must be alike for latencies to be comparable, in words.
+/// Settings that must be equal for latencies to be comparable, in words.
 pub(super) fn settings(run: &RunSummary) -> String {
     let s = &run.settings;
     let unknown = || "unknown".to_owned();
@@ -20,7 +20,7 @@ pub(super) fn settings(run: &RunSummary) -> String {
     words.join(", ")
 }
 
-/// Why nothing of a run says anything of its machine.
+/// Why a run's figures say nothing about its machine.
 pub(super) fn doubt(run: &RunSummary) -> Option<String> {
     if run.cells.is_empty() {
         return Some("it has no results".into());
@@ -29,12 +29,12 @@ pub(super) fn doubt(run: &RunSummary) -> Option<String> {
     run.cells.first().filter(|_| all).and_then(|cell| cell.doubt.clone())
 }
 
-/// Where a run is, or what tells it from others.
+/// The path of a run, or what else distinguishes it.
 pub(super) fn name(run: &RunSummary) -> String {
     run.folder.clone().unwrap_or_else(|| run.id.clone())
 }
 
-/// The latest wakeup of a run under each load, of figures that are not in doubt.
+/// The worst wakeup of a run under each load, of figures that are not in doubt.
 pub(super) fn latest(run: &RunSummary) -> Vec<(&str, u64)> {
     let mut all: Vec<(&str, u64)> = Vec::new();
     for cell in run.cells.iter().filter(|cell| cell.doubt.is_none()) {
@@ -47,7 +47,7 @@ pub(super) fn latest(run: &RunSummary) -> Vec<(&str, u64)> {
     all
 }
 
-/// Two boards that do not tell their names are not known to be the same.
+/// Boards without names are not known to be the same.
 pub(super) fn board(run: &RunSummary) -> String {
     run.host.clone().unwrap_or_else(|| run.id.clone())
 }

@@ -1,4 +1,4 @@
-//! Made fleets of which the truth is known.
+//! Synthetic fleets with known properties.
 
 use super::*;
 use punctual_model::history::{KernelId, MachineId, RunSettings, SummaryCell};

@@ -1,4 +1,4 @@
-//! The file: added twice is added once, in any order, and no damage does more than an error.
+//! The file: added twice is added once, in any order, and damage causes nothing but an error.
 
 use crate::common;
 
@@ -99,11 +99,10 @@ fn more_is_known_later() {
     for name in ["", "1st", "a b", "ä", "12"] {
         assert!(matches!(store.set_baseline(name, &[]), Err(Error::Name(_))), "{name}");
     }
-    // One file and nothing beside it.
     assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
 }
 
-/// Of a run whose judgement changed, one stays, whichever came first; from another folder it is the same run.
+/// One of two equal runs with different judgements stays, whichever came first; from another folder it is the same run.
 #[test]
 fn equal_ones_do_not_depend_on_the_order() {
     let place = tempfile::tempdir().unwrap();
@@ -146,7 +145,7 @@ fn newer_and_tampered_files_are_refused() {
     assert!(matches!(e, Error::Newer { found: 7, known: 1, .. }), "{e}");
     sql("PRAGMA user_version = 1");
     drop(Store::look(&path).unwrap());
-    // A view in place of a table could go on for ever.
+    // A view in place of a table could be endless.
     sql(
         "DROP TABLE claim; CREATE VIEW claim AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i FROM n) SELECT i AS run FROM n",
     );
@@ -164,11 +163,10 @@ fn a_file_that_may_only_be_read_is_read() {
     assert_eq!(all(&Store::look(&path).unwrap()).len(), 1);
 }
 
-/// Several writers at once, from the first on: each waits its turn.
 #[test]
 fn writers_take_turns() {
     for _ in 0..10 {
-        // In memory where that is possible: each writer waits 10 s for the others, and a slow disk takes longer.
+        // In memory if possible: each writer waits 10 s for the others, and a slow disk takes longer.
         let place = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
         let path = place.path().join("x.db");
         std::thread::scope(|scope| {

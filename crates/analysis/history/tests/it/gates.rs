@@ -11,14 +11,13 @@ fn options(figures: &[Figure], tolerance: f64) -> GateOptions {
     GateOptions { name: "before".into(), figures: figures.to_vec(), tolerance, alpha: 0.05 }
 }
 
-/// So many runs alike, of several loads whose noise has heavy tails, the last of them the new one.
+/// So many equivalent runs, of several loads whose noise has heavy tails; the last is the new one.
 fn alike(random: &mut SplitMix64, n: usize, loads: usize) -> Vec<RunSummary> {
     let mut runs = days(random, std::iter::repeat_n(40_000.0, n));
     for run in &mut runs {
         let cell = run.cells[1].clone();
         run.cells.clear();
         for load in 0..loads {
-            // A spike in one of ten.
             let spike = if random.uniform() < 0.1 { 1.0 + 2.0 * random.uniform() } else { 1.0 };
             let ns = (40_000.0 * (0.15 * normal(random)).exp() * spike) as u64;
             run.cells.push(punctual_model::history::SummaryCell {
@@ -107,7 +106,6 @@ fn a_load_in_doubt_keeps_it_from_being_fine_but_not_from_being_worse() {
     new.cells[1].p999_ns = Some(9_000_000);
     let found = gate(&new, &runs, &options);
     assert_eq!((found.outcome, found.left_out.len()), (GateOutcome::Worse, 1));
-    // The run itself is no part of its baseline.
     runs.push(new.clone());
     assert_eq!(gate(&new, &runs, &options).baseline_runs, found.baseline_runs);
     new.complete = false;

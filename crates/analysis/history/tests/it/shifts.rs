@@ -1,4 +1,4 @@
-//! Planted shifts and drifts are found, and nothing is found where nothing was planted.
+//! Injected shifts and drifts are found, and nothing is found where nothing was injected.
 
 use crate::common;
 
@@ -15,7 +15,7 @@ fn only(runs: Vec<RunSummary>) -> HistorySeries {
     history.groups[0].series[0].clone()
 }
 
-/// How often a shift by 66/41 was found: at its very run, within one run of it, told as a trend, not at all.
+/// How often a shift by 66/41 was found: at its very run, within one run of it, as a trend, not at all.
 fn planted(spread: f64) -> [u64; 4] {
     let mut came = [0; 4];
     for seed in 0..SEEDS {
@@ -42,8 +42,8 @@ fn planted(spread: f64) -> [u64; 4] {
     came
 }
 
-/// The wider the spread, the more often the run at the step lies nearer to the other side of it: then no method can tell
-/// which of the two it was.
+/// The wider the spread, the more often the run at the step lies nearer to the other side of it: then no method can
+/// decide which of the two it was.
 #[test]
 fn a_planted_shift_is_found_at_its_run() {
     assert!(planted(0.05)[0] * 100 >= SEEDS * 99);
@@ -127,7 +127,7 @@ fn virtual_time_other_settings_and_other_lengths_are_apart() {
     runs[3].settings.duration_ns = Some(1);
     let history = analyse(runs, None, &[Figure::Max, Figure::P999]);
     assert_eq!(history.groups.len(), 3);
-    // The same settings but for the time measured: that matters to the maximum only.
+    // The same settings except for the time measured, which matters to the maximum only.
     let both = history.groups.iter().find(|g| g.runs.len() == 2).unwrap();
     let lengths: Vec<_> = both.series.iter().map(|s| (s.figure, s.points.len())).collect();
     assert_eq!(lengths, [(Figure::Max, 1), (Figure::Max, 1), (Figure::P999, 2)]);

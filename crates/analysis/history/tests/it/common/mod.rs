@@ -71,7 +71,6 @@ pub fn days(random: &mut SplitMix64, levels: impl Iterator<Item = f64>) -> Vec<R
     spread_days(random, levels, 0.1)
 }
 
-/// The same with another spread.
 pub fn spread_days(random: &mut SplitMix64, levels: impl Iterator<Item = f64>, spread: f64) -> Vec<RunSummary> {
     let days = levels.zip(0u64..);
     days.map(|(level, day)| run(day, "idle", (level * (spread * normal(random)).exp()) as u64)).collect()
