@@ -1,4 +1,4 @@
-//! The machine as a bench: a block is measured, a fix is applied and taken back.
+//! The machine as a bench: measures a block, applies and undoes a fix.
 
 use crate::choose::Prepared;
 use crate::options::{Options, Place};
@@ -14,14 +14,13 @@ pub(crate) struct Machine<'a> {
     pub prepared: &'a [Prepared],
     pub options: &'a Options,
     pub place: &'a Place<'a>,
-    /// A folder for the runs of blocks.
+    /// Parent of the blocks' run directories.
     pub folder: PathBuf,
     pub begun: Instant,
     pub block: proof::Options,
     pub number: u64,
-    /// What the last block took in all.
+    /// Total time of the last block.
     pub lasted: Duration,
-    /// The signal that ended it.
     pub signal: Option<Sig>,
     /// The journal's set that is on trial.
     pub on_trial: Option<u64>,
@@ -31,10 +30,10 @@ fn because(why: impl ToString) -> Stop {
     Stop::Because(why.to_string())
 }
 
-/// What a block is, of the run that all ends with.
+/// Options of a block, from those of the final run.
 pub(crate) fn block_options(options: &Options) -> proof::Options {
     let last = &options.last;
-    // Each block may write the same, so that blocks can be compared.
+    // Each block may write the same amount, so that blocks are comparable.
     let blocks = (options.max.0 / options.block.0.max(1)).max(1);
     proof::Options {
         duration: options.block,
@@ -52,7 +51,7 @@ pub(crate) fn block_options(options: &Options) -> proof::Options {
 }
 
 impl Machine<'_> {
-    /// Measures in a thread of its own: it is moved to other CPUs than those measured, and this one is to stay as it is.
+    /// Measures in a separate thread: it is moved to other CPUs than those measured, and this one must stay as it is.
     fn measure(&mut self, options: &proof::Options) -> Result<Done, Stop> {
         if let Some(signal) = self.signal {
             return Err(because(signal.name()));
@@ -64,7 +63,7 @@ impl Machine<'_> {
             let measuring = scope.spawn(|| proof::measure(&options, &mut Quiet));
             measuring.join().map_err(|_| because("the measuring thread panicked"))
         });
-        // Its name is never used again; the folder goes as a whole at the end.
+        // Its name is never used again; the folder is removed as a whole at the end.
         let _ = std::fs::remove_dir_all(&out);
         let done = measured?.map_err(because)?;
         self.signal = done.signal;
@@ -84,7 +83,7 @@ impl Machine<'_> {
         Journal::open(self.place.sys, self.place.folder).map_err(because)
     }
 
-    /// Makes the steps; the inner error says why nothing of them is made.
+    /// Makes the steps; the inner error says why none is made.
     fn make(&self, rule: &RulePlan) -> Result<Result<u64, String>, Stop> {
         let options = FixOptions { i_know: self.options.i_know, ..FixOptions::default() };
         let mut journal = self.journal()?;
@@ -102,7 +101,6 @@ impl Machine<'_> {
         found.ok_or_else(|| because(format!("no fix is prepared for `{}`", candidate.rule)))
     }
 
-    /// Takes back what is on trial, if anything is.
     pub fn take_back_all(&mut self) -> Result<(), Stop> {
         let Some(set) = self.on_trial.take() else { return Ok(()) };
         let taken = take_back(&mut self.journal()?, set);
@@ -163,7 +161,7 @@ impl Bench for Machine<'_> {
     }
 }
 
-/// A folder of this user's alone for the runs of blocks.
+/// A private folder for the runs of blocks.
 pub(crate) fn scratch(below: &Path) -> std::io::Result<tempfile::TempDir> {
     tempfile::Builder::new().prefix("punctual-tune-").tempdir_in(below)
 }

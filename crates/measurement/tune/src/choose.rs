@@ -6,29 +6,27 @@ use punctual_fix::{RulePlan, System, UnknownRule, Wish, armed, look, removes_pro
 use punctual_machine::Machine;
 use punctual_model::{Finding, State};
 
-/// Fixes that take from the measurement what it stands on: then blocks with and without cannot be compared.
+/// Fixes that change the conditions of the measurement itself: blocks with and without are not comparable.
 const NEVER: &[(&str, &str)] = &[
     ("iso-present", "the measuring threads would have to move into the partition: apply it, then tune"),
     ("cpu-smt", "it takes CPUs away that are measured: apply it, then tune"),
 ];
 
-/// What may be tried.
 pub struct Wanted<'a> {
-    /// The rules.
     pub rules: &'a Rules,
     /// The machine as the audit sees it.
     pub machine: &'a dyn Machine,
-    /// The same as it is changed.
+    /// The same machine, for changes.
     pub sys: &'a dyn System,
     /// What it was audited for.
     pub context: &'a Context,
-    /// Rules that were named: only these, whatever they interrupt. None: every FAIL and WARN.
+    /// Named rules: only these, whatever they interrupt. None: every FAIL and WARN.
     pub ids: &'a [String],
     /// Also what interrupts something, or takes something from other programs?
     pub disruptive: bool,
-    /// Is what helps to stay over reboots?
+    /// Do helpful fixes persist across reboots?
     pub persist: bool,
-    /// May the last protection against runaway loops go without a watchdog?
+    /// May the last protection against runaway loops be removed without a watchdog?
     pub i_know: bool,
 }
 
@@ -37,26 +35,21 @@ pub struct Wanted<'a> {
 pub struct Prepared {
     /// For the search.
     pub candidate: Candidate,
-    /// What is done on trial.
     pub on_trial: RulePlan,
-    /// What is done where it helps: the same, and with `persist` files.
+    /// Applied if it helps: the same, and with `persist` files.
     pub to_stay: RulePlan,
 }
 
-/// What came of choosing.
 #[derive(Clone, Debug, Default)]
 pub struct Chosen {
-    /// To be tried.
     pub prepared: Vec<Prepared>,
-    /// Rules that are not, and why.
+    /// Rules that are not tried, and why.
     pub not_tried: Vec<(String, String)>,
 }
 
 impl Wanted<'_> {
-    /// Chooses among findings.
-    ///
     /// # Errors
-    /// A named rule is not among them.
+    /// A named rule is not among the findings.
     pub fn choose(&self, findings: &[Finding]) -> Result<Chosen, UnknownRule> {
         let is_open = |finding: &&Finding| matches!(finding.state, State::Fail | State::Warn);
         let ids: Vec<String> = match (self.ids, self.disruptive) {
@@ -64,7 +57,7 @@ impl Wanted<'_> {
             (ids, _) => ids.to_vec(),
         };
         if ids.is_empty() && self.disruptive {
-            // Nothing is open; no name at all would mean everything that is.
+            // Nothing is open; an empty list of names would mean all that is.
             return Ok(Chosen::default());
         }
         let on_trial = self.plan(&ids, false, findings)?;
@@ -125,5 +118,5 @@ impl Wanted<'_> {
     }
 }
 
-/// Changes of one rule that are told in a line.
+/// Changes of one rule shown in a line.
 const SHOWN: usize = 3;

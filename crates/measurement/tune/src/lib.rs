@@ -1,11 +1,12 @@
-//! A machine tuned: each of the audit's fixes (`punctual-fix`) is measured with and without (`punctual-proof`), in pairs, and stays only
-//! where fresh pairs say that it helps.
+//! Tunes a machine: each of the audit's fixes (`punctual-fix`) is measured with and without (`punctual-proof`), in
+//! pairs, and stays only if fresh pairs show that it helps.
 //!
-//! [`Wanted::choose`] says which fixes can be tried, [`seek`] tries them, [`conclude`] proves what came of it in a run of full length.
-//! The statistics and the order of trials are in [`search`], which has no side effects. See docs/adr/0015-tune.md.
+//! [`Wanted::choose`] selects the fixes to try, [`seek`] tries them, [`conclude`] proves the result in a run of full
+//! length. The statistics and the order of trials are in [`search`], which has no side effects. See
+//! docs/adr/0015-tune.md.
 //!
-//! Architecture invariant: prints nothing; a change is made only through the journal of fixes, and one on trial outlives neither
-//! [`seek`] nor, at the program's next start, its death.
+//! Architecture invariant: prints nothing; a change is made only through the journal of fixes, and one on trial is
+//! undone by [`seek`] or, if that dies, at the program's next start.
 
 #![forbid(unsafe_code)]
 

@@ -5,16 +5,14 @@ use punctual_units::Nanos;
 use std::fmt;
 use std::str::FromStr;
 
-/// The figure that is to become smaller. Skipped periods count, on the worst CPU, under the worst load.
+/// The figure to minimise. Skipped periods count, on the worst CPU, under the worst load.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Objective {
-    /// The largest latency.
     Max,
     /// This quantile, 0 to 1; beyond what a block's samples resolve it is the largest latency.
     Quantile(f64),
 }
 
-/// A text that is no figure.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no figure of a block: write max, or a quantile such as p99.9")]
 pub struct ObjectiveError(String);
@@ -38,14 +36,14 @@ impl fmt::Display for Objective {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Objective::Max => f.write_str("largest latency"),
-            // What is more than six digits of a percentage is the rounding of binary fractions.
+            // Digits of a percentage beyond the sixth are rounding of binary fractions.
             Objective::Quantile(q) => write!(f, "p{}", (q * 1e8).round() / 1e6),
         }
     }
 }
 
 impl Objective {
-    /// What claims ask for: the strictest of them; the largest latency where there are none.
+    /// The strictest of the claims; the largest latency without claims.
     pub fn of_claims(claims: &[Claim]) -> Objective {
         let quantile = |claim: &Claim| match claim.quantity {
             Quantity::Max(_) | Quantity::NoneMissed => 1.0,

@@ -1,4 +1,4 @@
-//! The whole of it: seek, then prove.
+//! The whole tuning: seek, then prove.
 
 use crate::bench::{Machine, block_options, scratch};
 use crate::choose::Chosen;
@@ -10,22 +10,18 @@ use punctual_proof::{self as proof, Done, Observer, ProofError};
 use punctual_uapi::Sig;
 use std::time::{Duration, Instant};
 
-/// What a search came to.
 #[derive(Clone, Debug)]
 pub struct Sought {
     /// All that was tried, and what stays.
     pub tuned: Tuned,
-    /// The signal that ended it.
     pub signal: Option<Sig>,
 }
 
-/// Nothing was tried.
 #[derive(Debug, thiserror::Error)]
 pub enum TuneError {
-    /// The journal of changes cannot be used.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// An earlier fix may be taken back at any time.
+    /// An earlier fix awaits confirmation and may be undone at any time.
     #[error("an earlier fix waits to be confirmed: `punctual undo --keep` keeps it, `punctual undo` takes it back")]
     Waiting,
     /// No folder for the runs of blocks.
@@ -33,12 +29,12 @@ pub enum TuneError {
     Folder(std::io::Error),
 }
 
-/// Tries what was chosen; what helps stays, all else is as before when it returns.
+/// Tries the chosen fixes; those that help stay, everything else is as before when it returns.
 ///
 /// Signals must be blocked as for [`proof::measure`].
 ///
 /// # Errors
-/// [`TuneError`]: nothing was changed. What goes wrong later is in [`Tuned::ended`].
+/// [`TuneError`]: nothing was changed. Later failures are in [`Tuned::ended`].
 pub fn seek(options: &Options, chosen: &Chosen, place: &Place, tell: OnUpdate) -> Result<Sought, TuneError> {
     let journal = Journal::open(place.sys, place.folder)?;
     if journal.sets().iter().any(|set| set.confirm_by_s.is_some()) {
@@ -61,7 +57,7 @@ pub fn seek(options: &Options, chosen: &Chosen, place: &Place, tell: OnUpdate) -
     let candidates: Vec<Candidate> = chosen.prepared.iter().map(|prepared| prepared.candidate.clone()).collect();
     let rules = Rules::default();
     let mut found = search(candidates, &mut machine, &rules, tell);
-    // The search has taken everything back; what could not be is tried once more.
+    // The search has undone everything; what failed is tried once more.
     if let Err(Stop::Because(why)) = machine.take_back_all() {
         found.ended = Ended::Stopped { why };
     }
@@ -82,7 +78,7 @@ pub fn seek(options: &Options, chosen: &Chosen, place: &Place, tell: OnUpdate) -
     Ok(Sought { tuned, signal: machine.signal })
 }
 
-/// Proves the machine as it is now, and puts what was tried into the run directory and its report.
+/// Proves the machine as it is now, and adds the trials to the run directory and its report.
 ///
 /// # Errors
 /// [`ProofError`] where nothing was measured.

@@ -12,16 +12,14 @@ use punctual_model::{Ended, Trial, TrialKind};
 /// A change that may help.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
-    /// The rule it comes from.
     pub rule: String,
     /// What it changes, for people.
     pub what: String,
 }
 
-/// Why the search cannot go on.
+/// Why the search cannot continue.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Stop {
-    /// Time is up.
     #[error("time is up")]
     TimeUp,
     /// A signal or an error.
@@ -31,28 +29,28 @@ pub enum Stop {
 
 /// The machine that is tuned.
 pub trait Bench {
-    /// Measures one block with what is applied now; its figure in ns.
+    /// Measures one block with the applied changes; its figure in ns.
     ///
     /// # Errors
     /// [`Stop`].
     fn block(&mut self) -> Result<f64, Stop>;
 
-    /// Applies a change. The inner error says why it could not be: it is not tried again.
+    /// Applies a change. The inner error says why that failed: it is not tried again.
     ///
     /// # Errors
     /// [`Stop`].
     fn apply(&mut self, candidate: &Candidate) -> Result<Result<(), String>, Stop>;
 
-    /// Applies a change that is to stay. The inner error says why it could not be.
+    /// Applies a change permanently. The inner error says why that failed.
     ///
     /// # Errors
     /// [`Stop`].
     fn keep(&mut self, candidate: &Candidate) -> Result<Result<(), String>, Stop>;
 
-    /// Takes back what is on trial.
+    /// Undoes what is on trial.
     ///
     /// # Errors
-    /// [`Stop`] also where it could not be taken back: nothing measured after it would mean anything.
+    /// [`Stop`] also if undoing failed: later measurements would be meaningless.
     fn take_back(&mut self, candidate: &Candidate) -> Result<(), Stop>;
 
     /// Do the claims hold now, measured for as long as they need? `None`: there are none.
@@ -62,14 +60,13 @@ pub trait Bench {
     fn claims_hold(&mut self) -> Result<Option<bool>, Stop>;
 }
 
-/// How the search decides.
 #[derive(Clone, Debug)]
 pub struct Rules {
     /// Probability to keep anything where nothing helps.
     pub alpha: f64,
-    /// Pairs of a screening; an odd number, so that one of them is in the middle.
+    /// Pairs of a screening; an odd number, so that there is a middle one.
     pub screening: usize,
-    /// What is kept must buy at least this share of the figure without it …
+    /// A change is kept only if it saves at least this share of the figure without it …
     pub least_share: f64,
     /// … and this, ns.
     pub least_ns: f64,
@@ -81,7 +78,6 @@ impl Default for Rules {
     }
 }
 
-/// What was found.
 #[derive(Debug)]
 pub struct Found {
     /// In the order they were made.
@@ -90,49 +86,43 @@ pub struct Found {
     pub not_tried: Vec<(String, String)>,
     /// Rules whose changes stay.
     pub kept: Vec<String>,
-    /// Figures of blocks before anything was applied, and of those with all that was kept.
+    /// Figures of blocks before anything was applied; `after`: with all that was kept.
     pub before: Vec<f64>,
-    /// See `before`.
     pub after: Vec<f64>,
-    /// Why it ended.
     pub ended: Ended,
 }
 
-/// How it goes.
 #[derive(Clone, Copy, Debug)]
 pub enum Update<'a> {
-    /// A candidate's pairs begin.
     Begins {
-        /// Which.
         candidate: &'a Candidate,
         /// Is it confirmed, rather than screened?
         confirming: bool,
-        /// The how manieth of its round, from 1.
+        /// Its position in the round, from 1.
         number: usize,
-        /// Of how many.
+        /// Candidates in the round.
         of: usize,
-        /// How many pairs at most.
+        /// Maximum number of pairs.
         pairs: usize,
     },
-    /// They came to this.
     Ended(&'a Trial),
 }
 
-/// Hears how it goes.
 pub type OnUpdate<'a> = &'a mut dyn FnMut(Update);
 
-/// Blocks that a search makes at least: one screening of each candidate, of more than half of its pairs, which is all where
-/// none helps; and for each that is kept the rest of its screening, its confirmation and a screening of the others.
+/// Minimum number of blocks of a search: a screening of each candidate, of more than half of its pairs, which suffices
+/// if none helps; and for each that is kept the rest of its screening, its confirmation and a screening of the others.
 pub fn blocks(candidates: usize, kept: usize, rules: &Rules) -> usize {
     let kept = kept.min(candidates);
     let hopeless = rules.screening / 2 + 1;
-    // What is kept at the end of a round has gone through all of its screening.
+    // What is kept at the end of a round has completed its screening.
     let screening = |n: usize| 2 * ((candidates - n) * hopeless + usize::from(n < kept) * (rules.screening - hopeless));
     let confirming = |nth: usize| 2 * pairs_for(alpha_of(rules.alpha, nth as u64));
     (0..=kept).map(|n| screening(n) + if n > 0 { confirming(n) } else { 0 }).sum()
 }
 
-/// Searches. Whatever ends it, only what was kept is applied when it returns (unless taking back failed, which `ended` tells).
+/// Whatever ends the search, only what was kept is applied when it returns (unless undoing failed, which `ended`
+/// reports).
 pub fn search(candidates: Vec<Candidate>, bench: &mut dyn Bench, rules: &Rules, tell: OnUpdate) -> Found {
     let found = Found {
         trials: Vec::new(),
@@ -151,13 +141,10 @@ pub fn search(candidates: Vec<Candidate>, bench: &mut dyn Bench, rules: &Rules, 
     search.found
 }
 
-/// What a round over all candidates came to.
 enum Round {
-    /// One stays.
     Kept,
     /// Some looked helpful; none was confirmed.
     Unconfirmed,
-    /// None looked helpful.
     Nothing,
 }
 
@@ -166,7 +153,6 @@ struct Search<'a> {
     bench: &'a mut dyn Bench,
     rules: &'a Rules,
     tell: OnUpdate<'a>,
-    /// Made so far.
     confirmations: u64,
     found: Found,
 }
@@ -190,7 +176,7 @@ impl Search<'_> {
         }
     }
 
-    /// Screens what is open and confirms the promising, best first, until one stays.
+    /// Screens the open candidates and confirms the promising, best first, until one stays.
     fn round(&mut self) -> Result<Round, Stop> {
         let mut promising = Vec::new();
         let open = self.open.clone();
@@ -216,7 +202,7 @@ impl Search<'_> {
         Ok(if promising.is_empty() { Round::Nothing } else { Round::Unconfirmed })
     }
 
-    /// Fresh pairs; keeps the change where they say that it helps.
+    /// Measures fresh pairs; keeps the change if they show that it helps.
     fn confirm(&mut self, candidate: &Candidate, number: usize, of: usize) -> Result<bool, Stop> {
         self.confirmations += 1;
         let alpha = alpha_of(self.rules.alpha, self.confirmations);
@@ -250,13 +236,13 @@ impl Search<'_> {
         -shift >= self.least(usual)
     }
 
-    /// The least effect that counts where the figure is usually this.
+    /// The smallest effect that counts, given the usual figure.
     fn least(&self, usual: f64) -> f64 {
         self.rules.least_ns.max(usual * self.rules.least_share)
     }
 
-    /// Measures pairs in the order without, with, with, without; fewer where `alpha`, or without one the least effect, is out
-    /// of reach. `None`: it could not be applied, and is no candidate any more.
+    /// Measures pairs in the order without, with, with, without; fewer if `alpha`, or without one the least effect, is
+    /// out of reach. `None`: it could not be applied, and is no longer a candidate.
     fn pairs(
         &mut self,
         candidate: &Candidate,
@@ -277,7 +263,7 @@ impl Search<'_> {
                 return Ok(None);
             }
             let with = self.bench.block();
-            // Taken back also where measuring was stopped.
+            // Undone also if measuring was stopped.
             self.bench.take_back(candidate)?;
             let without = match early {
                 Some(without) => without,

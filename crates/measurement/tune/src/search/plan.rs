@@ -15,7 +15,7 @@ pub(crate) fn pairs_for(alpha: f64) -> usize {
     least as usize + 2
 }
 
-/// What pairs of (without, with) came to.
+/// Result of pairs of (without, with).
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Judgement {
     /// With minus without, ns; below 0 it helps.
@@ -24,7 +24,7 @@ pub(crate) struct Judgement {
     pub p: f64,
 }
 
-/// Judges finished pairs; `None` without any.
+/// `None` without finished pairs.
 pub(crate) fn judge(pairs: &[(f64, f64)]) -> Option<Judgement> {
     let shift = paired_shift(pairs, 0.95)?;
     let differences: Vec<f64> = pairs.iter().map(|(without, with)| with - without).collect();
@@ -34,17 +34,17 @@ pub(crate) fn judge(pairs: &[(f64, f64)]) -> Option<Judgement> {
     Some(Judgement { shift, p: if helps { 0.5 * test.p } else { 1.0 - 0.5 * test.p } })
 }
 
-/// Can `pairs` still be confirmed at `alpha` if all that come to make it `all` are as good as can be?
+/// Can `pairs` not be confirmed at `alpha` even if all the rest, up to `all`, are as good as possible?
 pub(crate) fn is_futile(pairs: &[(f64, f64)], all: usize, alpha: f64) -> bool {
-    // The best that can come: differences below 0 and larger than any before.
+    // The best possible rest: differences below 0 and larger than any before.
     let largest = pairs.iter().map(|(a, b)| (b - a).abs()).fold(1.0, f64::max);
     let hoped = (pairs.len()..all).map(|n| (0.0, -largest * (2.0 + n as f64)));
     let hoped: Vec<(f64, f64)> = pairs.iter().copied().chain(hoped).collect();
     judge(&hoped).is_none_or(|best| best.p > alpha)
 }
 
-/// Can the middle one of `all` differences no longer reach the `least` effect that counts for the usual figure without it? It
-/// cannot where more than half are too small even for the least that figure can still become.
+/// Can the middle one of `all` differences no longer reach the `least` effect that counts for the usual figure without
+/// it? It cannot if more than half are too small even for the smallest value that figure can still take.
 pub(crate) fn is_hopeless(pairs: &[(f64, f64)], all: usize, least: impl Fn(f64) -> f64) -> bool {
     let without: Vec<f64> = pairs.iter().map(|(without, _)| *without).chain(repeat(0.0)).take(all).collect();
     let least = least(median(&without).unwrap_or(0.0));
@@ -74,7 +74,6 @@ mod tests {
     }
 
     proptest! {
-        /// What is called futile is not confirmed, whatever comes.
         #[test]
         fn futile_is_futile(pairs in proptest::collection::vec((0.0f64..100.0, 0.0f64..100.0), 8..9), cut in 1usize..8, alpha in 0.001f64..0.05) {
             if is_futile(&pairs[..cut], pairs.len(), alpha) {
@@ -82,7 +81,6 @@ mod tests {
             }
         }
 
-        /// What is called hopeless comes to less than the least effect, whatever comes.
         #[test]
         fn hopeless_is_hopeless(pairs in proptest::collection::vec((0.0f64..100.0, 0.0f64..100.0), 1..6), cut in 0usize..6) {
             let least = |usual: f64| (0.3 * usual).max(10.0);

@@ -2,9 +2,9 @@ use super::*;
 use punctual_stats::SplitMix64;
 use std::collections::BTreeSet;
 
-/// A machine that is made up: the largest of the delays of all faults not mended, plus what harmless changes do, plus noise.
+/// A simulated machine: the largest of the delays of all faults not fixed, plus what harmless changes do, plus noise.
 struct Simulated {
-    /// Name, ns it adds while it is not mended (below 0: its change does harm).
+    /// Name, ns it adds while it is not fixed (below 0: its change does harm).
     faults: Vec<(&'static str, f64)>,
     on: BTreeSet<String>,
     noise: SplitMix64,
