@@ -1,11 +1,10 @@
-//! Command lines of `punctual` in the documentation, taken apart as a shell would. The unit test that parses them (src/book)
-//! and the test that runs them (tests/it/book.rs) both read them from here, so that none is seen by only one of the two.
+//! Command lines of `punctual` in the documentation, parsed like a shell. The unit test that parses them (src/book) and
+//! the test that runs them (tests/it/book.rs) both take them from here, so that neither misses any.
 
 use crate::root;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// One call of `punctual` in a page.
 #[derive(Clone, Debug)]
 pub struct Line {
     /// The page, from the root of the repository.
@@ -14,18 +13,16 @@ pub struct Line {
     pub number: usize,
     /// Is it in running text (`punctual …`) and not in a block of code?
     pub inline: bool,
-    /// What follows `punctual`.
     pub words: Vec<String>,
 }
 
 impl Line {
-    /// As an error message shows it.
     pub fn shown(&self) -> String {
         format!("{}:{}: punctual {}", self.page, self.number, self.words.join(" "))
     }
 }
 
-/// README.md and every page below docs/, in order. Decisions (docs/adr) tell of their day, and are left out.
+/// README.md and every page below docs/, in order. Decisions (docs/adr) describe their time, and are left out.
 pub fn pages() -> Vec<PathBuf> {
     let mut pages = vec![root().join("README.md")];
     let mut folders = vec![root().join("docs")];
@@ -44,12 +41,11 @@ pub fn pages() -> Vec<PathBuf> {
     pages
 }
 
-/// Every call in every page.
 pub fn all() -> Vec<Line> {
     pages().iter().flat_map(|page| of_page(page)).collect()
 }
 
-/// What is made from `--help` shows usage, not lines to type.
+/// Generated from `--help`: shows usage, not lines to type.
 pub const MADE: &str =
     "<!-- What follows is made from the command line's own definition: UPDATE_GOLDEN=1 cargo test -p punctual book -->";
 
@@ -75,7 +71,7 @@ fn of_page(path: &Path) -> Vec<Line> {
     lines
 }
 
-/// The lines of a page: number, text, and whether it is code. A block of another language than the shell's is neither.
+/// The lines of a page: number, text, and whether it is code. Blocks of other languages than the shell's are left out.
 fn coded(text: &str) -> Vec<(usize, &str, bool)> {
     let mut fence: Option<bool> = None;
     let mut lines = Vec::new();
@@ -96,7 +92,7 @@ fn coded(text: &str) -> Vec<(usize, &str, bool)> {
     lines
 }
 
-/// `code` in running text that begins with the program's name. What shows a form (`[ID…]`, `AXIS`) is no line to type.
+/// `code` in running text that begins with the program's name. Placeholders (`[ID…]`, `AXIS`) make it no line to type.
 fn spans(text: &str) -> Vec<Vec<String>> {
     let spans = text.split('`').skip(1).step_by(2).filter(|span| span.starts_with("punctual "));
     let typed = spans.filter(|span| !span.contains(['[', '…']));
@@ -107,14 +103,14 @@ fn is_form(word: &str) -> bool {
     word.len() > 1 && word.chars().all(|c| c.is_ascii_uppercase() || c == '-')
 }
 
-/// What stands before a command.
+/// Words before a command.
 const PROMPTS: [&str; 5] = ["$", "#", "sudo", "here:", "there:"];
 
-/// The calls of `punctual` in one line of a shell; empty where the line begins with something else than a prompt, `sudo`, a
-/// place (`here:`) or the program.
+/// The calls of `punctual` in one line of a shell; empty if the line begins with something else than a prompt, `sudo`,
+/// a place (`here:`) or the program.
 pub fn calls(line: &str) -> Vec<Vec<String>> {
     let mut calls = Vec::new();
-    // What a program printed is not taken apart: its quotes need not be a shell's.
+    // A program's output is not parsed: its quotes need not be a shell's.
     let typed =
         PROMPTS.iter().fold(line.trim_start(), |line, prompt| line.strip_prefix(prompt).unwrap_or(line).trim_start());
     if !typed.starts_with("punctual ")
@@ -153,17 +149,14 @@ fn split(line: &str) -> Vec<Vec<String>> {
     commands
 }
 
-/// What a line consists of.
 enum Word {
-    /// A word, without its quotes
     Plain(String),
-    /// `;`, `&&`, `||`, `|`
     End,
     /// `>`: a file's name follows
     To,
 }
 
-/// The first word of `text`, which is not blank, and what follows it.
+/// The first word of `text`, which is not blank, and the rest.
 fn word(text: &str) -> (Word, &str) {
     if let Some(after) = text.strip_prefix([';', '|', '&']) {
         return (Word::End, after.trim_start_matches(['|', '&']));
@@ -189,7 +182,6 @@ fn word(text: &str) -> (Word, &str) {
     (Word::Plain(word), "")
 }
 
-/// What is checked of this file itself.
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,10 +1,10 @@
-//! Golden files: what was printed once, read by a person, and kept.
+//! Golden files: output that was reviewed once.
 
 use std::path::Path;
 use std::{env, fs};
 
-/// Panics where the file does not hold `got`; with `UPDATE_GOLDEN=1` in the environment the file is written instead. A relative path
-/// begins at the package under test: cargo runs its tests there.
+/// Panics if the file does not hold `got`; with `UPDATE_GOLDEN=1` in the environment the file is written instead. A
+/// relative path begins at the package under test: cargo runs its tests there.
 #[track_caller]
 pub fn golden(path: impl AsRef<Path>, got: &str) {
     let path = path.as_ref();
@@ -22,7 +22,7 @@ pub fn golden(path: impl AsRef<Path>, got: &str) {
     }
 }
 
-/// Number, kept and new content of the first line that differs; an empty line is past the end.
+/// Number, kept and new content of the first line that differs; lines past the end are empty.
 fn first_difference<'a>(kept: &'a str, got: &'a str) -> Option<(usize, &'a str, &'a str)> {
     let (mut kept, mut got) = (kept.split_inclusive('\n'), got.split_inclusive('\n'));
     let lines = (1..).map(|number| (number, kept.next(), got.next()));

@@ -1,7 +1,8 @@
-//! What the tests of several crates share. Only ever a dev-dependency: its functions panic where something is wrong.
+//! Shared by the tests of several crates. Only ever a dev-dependency: its functions panic on errors.
 //!
-//! A module that needs other crates is behind the feature of its name, so that the tests of a crate build no more than they use. Such
-//! a module serves the integration tests (tests/it) of the crates it needs, not their unit tests: those have the crate's types twice.
+//! A module that needs other crates is behind the feature of its name, so that the tests of a crate build no more than
+//! they use. Such a module serves the integration tests (tests/it) of the crates it needs, not their unit tests: those
+//! have the crate's types twice.
 
 #![forbid(unsafe_code)]
 
@@ -25,12 +26,10 @@ pub use golden::golden;
 
 use std::path::{Path, PathBuf};
 
-/// The root of the workspace.
 pub fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
 
-/// Every recorded machine's folder.
 pub fn machines() -> Vec<PathBuf> {
     let entries = std::fs::read_dir(root().join("machines")).unwrap().map(|entry| entry.unwrap().path());
     let mut machines: Vec<PathBuf> = entries.filter(|path| path.join("machine.toml").is_file()).collect();

@@ -1,4 +1,5 @@
-//! Documents held against docs/schemas: with the feature `reference-checks`. Without it only that a schema is there.
+//! Validates documents against docs/schemas, with the feature `reference-checks`; without it only the schema's
+//! existence.
 
 use crate::root;
 #[cfg(feature = "reference-checks")]
@@ -16,7 +17,8 @@ fn text(name: &str) -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
-/// Holds a `--json` document to the envelope and to the schema of the command that it names, which has to describe every key in it.
+/// Validates a `--json` document against the envelope and against the schema of its command, which has to describe
+/// every key in it.
 pub fn holds(document: &Value) {
     #[cfg(feature = "reference-checks")]
     assert_holds("document", document);
@@ -40,7 +42,6 @@ pub fn assert_exact(name: &str, _: &Value) {
 mod checks {
     use super::*;
 
-    /// The schema of that name.
     pub fn schema(name: &str) -> jsonschema::Validator {
         jsonschema::validator_for(&text(name)).unwrap()
     }
@@ -62,7 +63,8 @@ mod checks {
         assert_valid(&format!("{name}, no other keys"), &exact(name), value);
     }
 
-    /// The schema, refusing keys that it does not describe: readers have to let those of later minor versions pass, our own tests need not.
+    /// The schema, refusing keys that it does not describe: readers must ignore those of later minor versions, our own
+    /// tests need not.
     pub fn exact(name: &str) -> jsonschema::Validator {
         let mut schema = text(name);
         let defs = schema["$defs"].as_object().cloned().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The roots of crates/system/boot as folders, and the commands of boot loaders by what their manuals say.
+//! The roots of crates/system/boot as folders, and the commands of boot loaders as their manuals describe them.
 
 use super::materialise;
 use crate::root;
@@ -35,7 +35,7 @@ pub fn booted_by(name: &str) -> tempfile::TempDir {
 
 fn fill(name: &str, root: &Path) {
     copy(&roots_folder().join(name), root);
-    // snapd writes it whole, without blanks.
+    // snapd writes it in one piece, without blanks.
     let state = root.join("var/lib/snapd/state.json");
     if let Ok(text) = fs::read_to_string(&state) {
         let value: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -43,7 +43,7 @@ fn fill(name: &str, root: &Path) {
     }
 }
 
-/// The root alone: for runs in thousands.
+/// The root alone, for thousands of runs.
 pub fn bare(name: &str) -> tempfile::TempDir {
     use std::os::unix::fs::PermissionsExt;
     let root = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
@@ -70,7 +70,7 @@ pub fn run(root: &Path, words: &[&str]) {
     let at = |path: &str| root.join(path.trim_start_matches('/'));
     match words {
         ["grub-mkconfig", "-o", path] => {
-            // Made in a third place, copied in place.
+            // Generated in a third place, copied here.
             fs::copy(at("/boot/grub/grub.cfg"), at(path)).unwrap();
             generated(root, path.trim_start_matches('/'), "etc/default/grub.d/60-punctual.cfg");
         }
@@ -90,7 +90,8 @@ pub fn run(root: &Path, words: &[&str]) {
     }
 }
 
-/// What the command leaves where it is cut off: grub-mkconfig has its menu in a third place, and half of it in the one it was given.
+/// What the command leaves when it is cut off: grub-mkconfig has its menu in a third place, and half of it in the given
+/// one.
 pub fn run_half(root: &Path, words: &[&str]) {
     let ["grub-mkconfig", "-o", path] = words else { return };
     let path = root.join(path.trim_start_matches('/'));
@@ -150,7 +151,7 @@ fn snap(path: &Path, what: &str) {
     } else {
         kernel[option] = value.into();
     }
-    // Nothing is left of an empty branch.
+    // Empty branches are removed.
     for depth in [["data", "config", "core", "system"].as_slice(), &["data", "config", "core"], &["data", "config"]] {
         let at = depth.iter().try_fold(&mut state, |at, key| at.get_mut(*key));
         if let Some(object) = at.and_then(|at| at.as_object_mut()) {

@@ -15,10 +15,9 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// Where the journal is in the folder.
+/// Path of the journal in the folder.
 pub const JOURNAL: &str = "/var/lib/punctual/changes";
 
-/// A folder that stands for a machine.
 pub struct Kernel {
     pub root: PathBuf,
     pub real: Real,
@@ -30,9 +29,9 @@ pub struct Kernel {
     pub refusing: RefCell<BTreeMap<PathBuf, i32>>,
     /// Is every command cut off in the middle?
     pub cuts: Cell<bool>,
-    /// Does grub-mkconfig find no kernel it could boot? It ends with 0 all the same.
+    /// Does grub-mkconfig find no kernel to boot? It ends with 0 all the same.
     pub finds_none: Cell<bool>,
-    /// Does grub-script-check find every menu wrong?
+    /// Does grub-script-check reject every menu?
     pub is_wrong: Cell<bool>,
     /// What kernels before 6.5 do with the lockup detectors: the stored wish of soft_watchdog.
     pub detectors: Option<Cell<bool>>,
@@ -42,7 +41,6 @@ pub struct Kernel {
     pub bootless: Cell<u32>,
 }
 
-/// The rules as they are built in.
 pub fn rules() -> &'static Rules {
     Rules::embedded()
 }
@@ -255,9 +253,9 @@ impl System for Kernel {
     }
 }
 
-/// Its files in a folder.
+/// Copies the machine's files into a folder.
 pub fn materialise(machine: &Path) -> tempfile::TempDir {
-    // In memory where there is such a folder: thousands of syncs take minutes on a disk.
+    // In memory if possible: thousands of syncs take minutes on a disk.
     let root = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
     std::fs::set_permissions(root.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
     let recorded = Recorded::open(machine).unwrap();
@@ -310,7 +308,6 @@ pub fn difference(before: &BTreeMap<PathBuf, (u32, u32, Vec<u8>)>, root: &Path) 
         .collect()
 }
 
-/// The audit's context for a fixture.
 pub fn context(root: &Path, profile: Profile) -> Context {
     let online = std::fs::read_to_string(root.join("sys/devices/system/cpu/online")).unwrap_or_default();
     let isolated = std::fs::read_to_string(root.join("sys/devices/system/cpu/isolated")).unwrap_or_default();
@@ -319,7 +316,6 @@ pub fn context(root: &Path, profile: Profile) -> Context {
     Context { scheduling: Scheduling::Fifo { priority: Priority::try_from(80).unwrap() }, cpus, profile }
 }
 
-/// The plan for a fixture.
 pub fn plan(rules: &Rules, root: &Path, sys: &dyn System, ids: &[String], persist: bool, profile: Profile) -> Plan {
     let machine = Live::under(root);
     let context = context(root, profile);
@@ -328,7 +324,6 @@ pub fn plan(rules: &Rules, root: &Path, sys: &dyn System, ids: &[String], persis
     wish.plan(&findings).unwrap()
 }
 
-/// Carries a plan out.
 pub fn fix(
     rules: &Rules,
     root: &Path,

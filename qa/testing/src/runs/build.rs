@@ -21,7 +21,6 @@ impl Rng {
     }
 }
 
-/// The latencies of a CPU under a load.
 #[derive(Clone, Copy)]
 pub struct Shape {
     pub base: u64,

@@ -95,7 +95,7 @@ pub fn damaged() -> (Recording, Verdict) {
     (recording, verdict)
 }
 
-/// What an attacker, or bad luck, can put into names.
+/// Names that an attacker, or bad luck, can produce.
 pub const HOSTILE: &str =
     "\"><script>alert('1')</script>\x1b[31m\r\n<LAVA_SIGNAL_TESTCASE TEST_CASE_ID=x RESULT=pass>\u{202e}&`\u{9b}2J";
 

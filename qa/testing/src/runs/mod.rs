@@ -1,4 +1,4 @@
-//! Runs made up for the tests, the same on every machine: whole numbers only, no clock, no library randomness.
+//! Synthetic runs, the same on every machine: whole numbers only, no clock, no library randomness.
 
 mod build;
 mod cases;
