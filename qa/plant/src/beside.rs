@@ -1,20 +1,19 @@
-//! A program that measures wakeups, run with known delays beside it: a thread of higher priority takes the CPU shortly before a
-//! release and gives it back a known time after it. The releases are on full milliseconds of CLOCK_MONOTONIC, where
-//! `cyclictest -i 1000 --secaligned` puts them.
+//! Runs a program that measures wakeups, with known delays beside it: a thread of higher priority takes the CPU shortly
+//! before a release and releases it a known time after it. The releases are on full milliseconds of CLOCK_MONOTONIC,
+//! where `cyclictest -i 1000 --secaligned` puts them.
 
 use crate::PlantError;
 use crate::thread::{Gaps, ORDINARY, become_thread, fifo, now, sleep_until, spin_until};
 use serde::{Deserialize, Serialize};
 use std::process::{Command, Stdio};
 
-/// What to plant.
 #[derive(Clone, Debug)]
 pub struct Beside {
     /// The CPU that is measured.
     pub cpu: u32,
-    /// Priority of the thread that takes it; above that of the measuring one.
+    /// Priority of the thread that takes it; above the measuring one's.
     pub priority: u8,
-    /// How long after the release the CPU is given back, ns, in turn.
+    /// Delays after the release, ns, in turn.
     pub sizes_ns: Vec<u64>,
     /// How often each.
     pub times: u32,
@@ -25,30 +24,25 @@ pub struct Beside {
 /// One delay, as it really was.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Held {
-    /// The release that is late by it, CLOCK_MONOTONIC.
+    /// The release that it delays, CLOCK_MONOTONIC.
     pub release_ns: u64,
-    /// How late that was to be.
+    /// The requested delay.
     pub size_ns: u64,
     /// When the CPU was taken.
     pub from_ns: u64,
-    /// When it was given back.
+    /// When it was released.
     pub to_ns: u64,
-    /// When the taking thread itself did not run, by somebody's else doing.
+    /// Times in which the taking thread itself did not run.
     pub gaps: Gaps,
 }
 
-/// What became of the program.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Seen {
-    /// Its words.
     pub command: Vec<String>,
-    /// Its exit code; none where a signal ended it.
+    /// None if a signal ended it.
     pub code: Option<i32>,
-    /// What it said.
     pub stdout: String,
-    /// What it said besides.
     pub stderr: String,
-    /// The delays.
     pub planted: Vec<Held>,
 }
 
@@ -58,7 +52,7 @@ const LEAD: u64 = 400_000;
 const REST: u64 = 80_000_000;
 const MS: u64 = 1_000_000;
 
-/// Runs it until it ends by itself.
+/// Runs it until it ends.
 ///
 /// # Errors
 /// [`PlantError`]: it cannot be started, or this process gets no such priority.
@@ -85,8 +79,8 @@ fn over(release_ns: u64, size_ns: u64) -> Held {
     Held { release_ns, size_ns, from_ns, to_ns: now(), gaps }
 }
 
-/// Takes a CPU from shortly before `release_ns` (CLOCK_MONOTONIC) until `size_ns` after it, in a thread of this name and FIFO priority
-/// that is gone when this returns.
+/// Takes a CPU from shortly before `release_ns` (CLOCK_MONOTONIC) until `size_ns` after it, in a thread of this name
+/// and FIFO priority that has ended when this returns.
 ///
 /// # Errors
 /// [`PlantError`]: no thread, or it gets no such priority.
@@ -113,7 +107,6 @@ fn hold(wanted: &Beside, begun: u64) -> Result<Vec<Held>, PlantError> {
         at = held.to_ns + REST;
         planted.push(held);
     }
-    // Ending a thread takes time, too: as an ordinary one.
     sleep_until(now() + 5 * MS);
     become_thread("hold", wanted.cpu, ORDINARY)?;
     Ok(planted)

@@ -1,4 +1,4 @@
-//! Plant after plant: record, let the victim run, plant, and put down what happened.
+//! Plant after plant: record, let the victim run, inject, and write down what happened.
 
 use crate::PlantError;
 use crate::capture::{Recorder, TRACEFS};
@@ -17,12 +17,10 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-/// What is wanted of a campaign.
 #[derive(Clone, Debug)]
 pub struct Wanted {
     /// The victim's CPU and another one.
     pub cpus: (u32, u32),
-    /// Bursts of each kind.
     pub bursts: u32,
     /// Length of a burst, ns.
     pub length_ns: u64,
@@ -32,25 +30,23 @@ pub struct Wanted {
     pub seed: u64,
 }
 
-/// What became of one plant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Planted {
-    /// Bursts planted.
     pub bursts: usize,
     /// Wakeups of the victim that were late, by whatever cause.
     pub late: usize,
 }
 
-/// The victim's priority and period.
+/// Priority of the victim.
 const PRIORITY: u8 = 80;
 const PERIOD_NS: u64 = 5_000_000;
 /// From the first wakeups to the first burst, and from the last to the end of the recording.
 const CALM: Duration = Duration::from_millis(60);
 
-/// Plants one kind and leaves what happened in `folder`, which must exist.
+/// Injects one kind and leaves what happened in `folder`, which must exist.
 ///
 /// # Errors
-/// [`PlantError::Impossible`] where this machine has no way to it. What was changed in the machine is put back.
+/// [`PlantError::Impossible`] if this machine cannot produce it. Changes to the machine are undone.
 pub fn campaign(kind: &Kind, wanted: &Wanted, recorder: &Recorder, folder: &Path) -> Result<Planted, PlantError> {
     let mut config = Config {
         role: "victim".into(),
@@ -69,7 +65,7 @@ pub fn campaign(kind: &Kind, wanted: &Wanted, recorder: &Recorder, folder: &Path
     let mut victim = Running::start(&config)?;
     config.role = kind.name.into();
     config.victim_tid = victim.tid;
-    // Plants find out how much work makes a burst while events are recorded, which takes time too.
+    // Plants calibrate while events are recorded, which takes time too.
     recorder.begin()?;
     let mut plant = Running::start(&config)?;
     recorder.begin()?;
@@ -96,7 +92,6 @@ fn write(folder: &Path, name: &str, value: &impl Serialize) -> Result<(), PlantE
     fs::write(&path, text).map_err(PlantError::at(format!("write {}", path.display())))
 }
 
-/// A process of the campaign.
 struct Running {
     child: Child,
     said: BufReader<ChildStdout>,
@@ -147,7 +142,7 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         drop(self.child.stdin.take());
-        // It puts back what it has changed: not to be killed unless it hangs.
+        // It undoes its changes, so it is killed only if it hangs.
         for _ in 0..300 {
             if matches!(self.child.try_wait(), Ok(Some(_)) | Err(_)) {
                 return;

@@ -1,15 +1,14 @@
-//! The recording of plants: an instance of tracefs, as text. Another way to record takes the place of this file.
+//! Records plants in an instance of tracefs, as text. Another way to record would replace this file.
 
 use crate::PlantError;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Where tracefs is mounted.
 pub(crate) const TRACEFS: &str = "/sys/kernel/tracing";
-/// KiB of a CPU's buffer.
+/// Buffer per CPU, KiB.
 const BUFFER_KIB: &str = "24576";
 
-/// Events to record, those the kernel has.
+/// Events to record, of those the kernel has.
 const EVENTS: &[&str] = &[
     "sched/sched_switch",
     "sched/sched_waking",
@@ -45,15 +44,15 @@ const EVENTS: &[&str] = &[
     "preemptirq",
 ];
 
-/// Records plant after plant. Events are switched on once, not for every plant: the kernel patches its own code for each, and
-/// emulators with several CPUs do not always survive that. The instance is removed when this is dropped.
+/// Records plant after plant. Events are switched on once, not for every plant: the kernel patches its own code for
+/// each, and emulators with several CPUs do not always survive that. The instance is removed when this is dropped.
 #[derive(Debug)]
 pub struct Recorder {
     instance: PathBuf,
 }
 
 impl Recorder {
-    /// Makes the instance, which does not record yet.
+    /// Creates the instance, which does not record yet.
     ///
     /// # Errors
     /// tracefs is not mounted, or may not be written.

@@ -1,5 +1,5 @@
-//! A process of the campaign, and what it and its parent say to each other: it prints `ready TID`, works, prints its
-//! result as one line of JSON, and ends; the victim works until its standard input is closed.
+//! A process of the campaign, and its protocol with its parent: it prints `ready TID`, works, prints its result as one
+//! line of JSON, and ends; the victim works until its standard input is closed.
 
 use crate::config::Config;
 use crate::kinds;
@@ -8,18 +8,18 @@ use crate::{PlantError, victim};
 use std::ffi::OsString;
 use std::io::{Read, Write};
 
-/// The first argument that makes the program a process of the campaign: hand what follows to [`child_main`].
+/// The first argument that makes the program a process of the campaign: pass the rest to [`child_main`].
 pub const HIDDEN_ARG: &str = "__plant";
 
-/// Exit code where this machine has no way to a plant; the reason is on standard output.
+/// Exit code if this machine cannot produce a plant; the reason is on standard output.
 pub(crate) const IMPOSSIBLE: i32 = 4;
 
 /// Before the first burst.
 const CALM_NS: u64 = 60_000_000;
 
-/// Is a process of the campaign. `args` are those behind [`HIDDEN_ARG`]; returns the exit code.
+/// Runs as a process of the campaign. `args` are those after [`HIDDEN_ARG`]; returns the exit code.
 pub fn child_main(mut args: impl Iterator<Item = OsString>) -> i32 {
-    // Whoever killed the parent does not want this to go on.
+    // Ends with the parent, if that is killed.
     let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
     let json = args.next().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();
     let config: Config = match serde_json::from_str(&json) {
@@ -59,19 +59,19 @@ fn run(config: &Config) -> Result<String, PlantError> {
 /// Tells the parent that the work begins.
 pub(crate) fn say_ready(tid: i32) {
     let mut out = std::io::stdout().lock();
-    // Without a parent there is nobody to tell.
+    // The parent may be gone.
     let _ = writeln!(out, "ready {tid}").and_then(|()| out.flush());
 }
 
-/// Says that the plant is prepared, waits for the word to begin, and gives the time from which on to plant: a little later,
-/// so that some wakeups are in time before.
+/// Reports that the plant is prepared, waits for the word to begin, and returns the time from which on to inject: a
+/// little later, so that some wakeups are in time before.
 pub(crate) fn begin() -> u64 {
     say_ready(tid());
     until_told_to_end();
     now() + CALM_NS
 }
 
-/// Until the parent closes its end.
+/// Waits until the parent closes its end.
 pub(crate) fn until_told_to_end() {
     let mut rest = Vec::new();
     let _ = std::io::stdin().take(1 << 10).read_to_end(&mut rest);

@@ -1,8 +1,6 @@
-//! What a process of the campaign is told.
-
 use serde::{Deserialize, Serialize};
 
-/// What a process of the campaign is told, as JSON in its arguments.
+/// Configuration of a process of the campaign, as JSON in its arguments.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Config {
     /// A name of [`KINDS`](crate::KINDS), or `victim`.
@@ -11,15 +9,14 @@ pub struct Config {
     pub cpu: u32,
     /// Another CPU, for helpers that must not disturb the victim.
     pub other_cpu: u32,
-    /// Real-time priority of the victim.
     pub priority: u8,
-    /// Its period, ns.
+    /// The victim's, ns.
     pub period_ns: u64,
-    /// Wakeups at least this late are written down, ns.
+    /// Wakeups at least this late are recorded, ns.
     pub late_ns: u64,
-    /// The victim's thread id; 0 where it is not known yet.
+    /// The victim's thread id; 0 if it is not known yet.
     pub victim_tid: i32,
-    /// Bursts to plant.
+    /// Bursts to inject.
     pub bursts: u32,
     /// Length of a burst, ns; each differs by up to a quarter.
     pub length_ns: u64,
@@ -29,7 +26,7 @@ pub struct Config {
     pub seed: u64,
 }
 
-/// When one burst is to begin and end, CLOCK_MONOTONIC, ns.
+/// Planned start and end of a burst, CLOCK_MONOTONIC, ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Slot {
     pub from: u64,

@@ -8,7 +8,6 @@ use std::fs;
 /// Priority that puts them above the victim.
 pub(crate) const ABOVE: u8 = 90;
 
-/// A kernel thread.
 #[derive(Clone, Debug)]
 pub(crate) struct KernelThread {
     pub tid: i32,
@@ -27,12 +26,12 @@ pub(crate) fn of_cpu(names: &[&str], cpu: u32) -> Vec<KernelThread> {
     named.filter(|thread| wanted.contains(&thread.comm)).collect()
 }
 
-/// Raises them above the victim, as people do who follow advice for RT kernels; put back when dropped.
+/// Raises them above the victim, as advice for RT kernels recommends; undone by drop.
 pub(crate) fn raise(threads: &[KernelThread]) -> Result<Vec<Raised>, PlantError> {
     threads.iter().map(|thread| Raised::thread(thread.tid, fifo(ABOVE)?)).collect()
 }
 
-/// PREEMPT_RT: softirqs are threads' work. Mainline has no /sys/kernel/realtime, the version names it.
+/// PREEMPT_RT: softirqs are threads' work. Mainline has no /sys/kernel/realtime; the version names it.
 pub(crate) fn is_rt() -> bool {
     fs::read_to_string("/proc/version").is_ok_and(|version| version.contains("PREEMPT_RT"))
 }

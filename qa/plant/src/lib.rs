@@ -1,13 +1,12 @@
-//! Delays made on purpose: a real-time thread that is the victim, and what makes it late, each a process of its own that
-//! writes down what it did and when. The log is independent of any trace, so that an explanation of the trace can be
-//! checked against it.
+//! Injects delays: a real-time thread is the victim, and other processes make it late and record what they did and
+//! when. The log is independent of any trace, so that an explanation of the trace can be checked against it.
 //!
-//! [`campaign`] plants kind after kind and leaves for each a folder with `trace.txt`, `truth.jsonl` ([`Burst`]),
-//! `victim.json` ([`Watched`]) and `facts.json` ([`Surroundings`]). It runs this very program again with the hidden first
-//! argument [`HIDDEN_ARG`], which the program's `main` must hand over to [`child_main`] before it does anything else.
+//! [`campaign`] injects kind after kind and leaves for each a folder with `trace.txt`, `truth.jsonl` ([`Burst`]),
+//! `victim.json` ([`Watched`]) and `facts.json` ([`Surroundings`]). It runs this very program again with the hidden
+//! first argument [`HIDDEN_ARG`]; the program's `main` must then call [`child_main`] before it does anything else.
 //!
-//! Needs root. Architecture invariant: knows nothing of explanations; what it changes in the machine (priorities of kernel
-//! threads, receive packet steering of `lo`, the tracer of the top instance) it puts back before it ends.
+//! Needs root. Architecture invariant: knows nothing of explanations; undoes its changes to the machine (priorities of
+//! kernel threads, receive packet steering of `lo`, the tracer of the top instance) before it ends.
 
 #![forbid(unsafe_code)]
 

@@ -1,5 +1,3 @@
-//! What is known about a machine besides a trace of it, when the trace is taken.
-
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +7,7 @@ use std::fs;
 pub struct Surroundings {
     /// `uname -r`.
     pub release: Option<String>,
-    /// `/proc/version`: tells PREEMPT_RT.
+    /// `/proc/version`: names PREEMPT_RT.
     pub version: Option<String>,
     /// Policies of all threads (sched(7)): `FIFO`, `RR`, `OTHER`, …
     pub policies: BTreeMap<i32, String>,
@@ -27,7 +25,6 @@ const FAIR_SERVER: &str = "/sys/kernel/debug/sched/fair_server";
 const THROTTLED: &str = "RT throttling activated";
 
 impl Surroundings {
-    /// Reads them now.
     pub fn read(tracefs: &str) -> Surroundings {
         let trimmed = |path: &str| fs::read_to_string(path).ok().map(|text| text.trim().to_owned());
         Surroundings {
@@ -42,14 +39,14 @@ impl Surroundings {
     }
 }
 
-/// Does this kernel have a fair server that does something?
+/// Does this kernel have an active fair server?
 pub(crate) fn fair_server() -> Option<bool> {
     if !fs::exists("/sys/kernel/debug/sched").unwrap_or(false) {
         return None;
     }
     let Ok(cpus) = fs::read_dir(FAIR_SERVER) else { return Some(false) };
     let runtime = |cpu: fs::DirEntry| fs::read_to_string(cpu.path().join("runtime")).ok()?.trim().parse::<u64>().ok();
-    // There may be files that even root may not read: then it is not known.
+    // Files that even root may not read leave it unknown.
     let runtimes: Option<Vec<u64>> = cpus.flatten().map(runtime).collect();
     Some(runtimes?.into_iter().any(|ns| ns > 0))
 }
@@ -74,7 +71,7 @@ fn kernel_log() -> Option<String> {
     use rustix::fs::{Mode, OFlags};
     let fd = rustix::fs::open("/dev/kmsg", OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty()).ok()?;
     let (mut log, mut record) = (Vec::new(), vec![0u8; 8192]);
-    // One record a read(2); EAGAIN at the end, EPIPE where records were overwritten meanwhile.
+    // One record per read(2); EAGAIN at the end, EPIPE if records were overwritten meanwhile.
     for _ in 0..1 << 16 {
         match rustix::io::read(&fd, &mut record) {
             Ok(n) if n > 0 => log.extend_from_slice(record.get(..n).unwrap_or_default()),

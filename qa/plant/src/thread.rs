@@ -12,21 +12,19 @@ pub(crate) fn now() -> u64 {
     monotonic().0
 }
 
-/// Sleeps until then.
 pub(crate) fn sleep_until(at: u64) {
-    // A signal only makes it look again.
+    // Signals are ignored.
     while now() < at {
         let _ = punctual_rt::sleep_until(Nanos(at));
     }
 }
 
-/// Longer times without looking at the clock are noted.
+/// Longer times without looking at the clock are noted, ns.
 const GAP: u64 = 1_000_000;
 
 /// From one look at the clock to the next.
 pub(crate) type Gaps = Vec<(u64, u64)>;
 
-/// Looks at the clock again and again.
 #[derive(Debug)]
 pub(crate) struct Watch {
     last: u64,
@@ -34,12 +32,11 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// From now on.
     pub fn new() -> Watch {
         Watch { last: now(), gaps: Vec::with_capacity(64) }
     }
 
-    /// The time; a gap where the last look was long ago.
+    /// The time; notes a gap if the last look was long ago.
     pub fn look(&mut self) -> u64 {
         let t = now();
         if t - self.last > GAP {
@@ -50,7 +47,7 @@ impl Watch {
     }
 }
 
-/// Burns time until then; gives the times in which it could not.
+/// Burns time until then; returns the times in which it could not.
 pub(crate) fn spin_until(at: u64) -> Gaps {
     let mut watch = Watch::new();
     while watch.look() < at {
@@ -59,13 +56,11 @@ pub(crate) fn spin_until(at: u64) -> Gaps {
     watch.gaps
 }
 
-/// FIFO of this priority (1–99).
 pub(crate) fn fifo(priority: u8) -> Result<Scheduling, PlantError> {
     let bad = |_| PlantError::Impossible(format!("{priority} is no real-time priority"));
     Ok(Scheduling::Fifo { priority: Priority::try_from(priority).map_err(bad)? })
 }
 
-/// RR of this priority.
 pub(crate) fn rr(priority: u8) -> Result<Scheduling, PlantError> {
     match fifo(priority)? {
         Scheduling::Fifo { priority } => Ok(Scheduling::Rr { priority }),
@@ -73,10 +68,8 @@ pub(crate) fn rr(priority: u8) -> Result<Scheduling, PlantError> {
     }
 }
 
-/// An ordinary thread.
 pub(crate) const ORDINARY: Scheduling = Scheduling::Other { nice: 0 };
 
-/// A name, a CPU and a policy for the calling thread.
 pub(crate) fn become_thread(name: &str, cpu: u32, scheduling: Scheduling) -> Result<(), PlantError> {
     if let Ok(name) = CString::new(name) {
         let _ = rustix::thread::set_name(&name);
@@ -90,7 +83,6 @@ pub(crate) fn pin(tid: i32, cpu: u32) -> Result<(), PlantError> {
     Ok(punctual_uapi::set_affinity(tid, &CpuList::from_iter([CpuId(cpu)]))?)
 }
 
-/// The calling thread's id.
 pub(crate) fn tid() -> i32 {
     rustix::thread::gettid().as_raw_nonzero().get()
 }
@@ -112,12 +104,12 @@ pub(crate) fn own_burst(class: &str, name: &str, scheduling: Scheduling, cpu: u3
     }
 }
 
-/// The result of a thread; a panic is a defect.
+/// The result of a thread; a panic is a bug.
 pub(crate) fn joined<T>(result: std::thread::Result<Result<T, PlantError>>) -> Result<T, PlantError> {
     result.unwrap_or_else(|_| Err(PlantError::Child("a thread of the plant panicked".into())))
 }
 
-/// Descriptors this process may have, `wanted` at most: the hard limit is raised where that is allowed.
+/// Descriptors this process may have, `wanted` at most: raises the hard limit if allowed.
 pub(crate) fn descriptors(wanted: usize) -> usize {
     let all = |n| Rlimit { current: Some(n), maximum: Some(n) };
     // Some are open already.
@@ -126,12 +118,12 @@ pub(crate) fn descriptors(wanted: usize) -> usize {
         return wanted;
     }
     let hard = getrlimit(Resource::Nofile).maximum.unwrap_or(1024);
-    // Where not even that is allowed, the soft limit shows when descriptors run out.
+    // If not even that is allowed, opening fails at the soft limit.
     let _ = setrlimit(Resource::Nofile, all(hard));
     usize::try_from(hard.saturating_sub(OPEN)).unwrap_or(wanted).min(wanted)
 }
 
-/// How much work makes a burst of `length` ns: twice as much until it takes a good part of that, then in proportion.
+/// Work for a burst of `length` ns: doubled until it takes a good part of that, then scaled.
 pub(crate) fn calibrate(
     length: u64,
     few: usize,
@@ -150,6 +142,6 @@ pub(crate) fn calibrate(
     }
 }
 
-/// Threads that are started when the recording goes on take their policy meanwhile, which a trace does not show before they
-/// have slept once, ns.
+/// Threads that are started while the recording runs need this long to take their policy, which a trace does not show
+/// before they have slept once, ns.
 pub(crate) const SETTLING: u64 = 200_000_000;

@@ -1,4 +1,4 @@
-//! Files and kernel threads that are put back.
+//! Changed files and kernel threads that are restored.
 
 use crate::PlantError;
 use punctual_units::Scheduling;
@@ -14,7 +14,6 @@ pub(crate) struct Changed {
 }
 
 impl Changed {
-    /// Writes `value`.
     pub fn file(path: impl AsRef<Path>, value: &str) -> Result<Changed, PlantError> {
         let path = path.as_ref();
         let shown = path.display().to_string();
@@ -45,7 +44,6 @@ pub(crate) struct Raised {
 }
 
 impl Raised {
-    /// Gives thread `tid` this policy.
     pub fn thread(tid: i32, scheduling: Scheduling) -> Result<Raised, PlantError> {
         let (before, _) = punctual_uapi::scheduling(tid)?;
         punctual_uapi::set_scheduling(tid, scheduling, false)?;

@@ -20,23 +20,19 @@ pub struct Late {
     pub woke_ns: u64,
 }
 
-/// What the victim saw.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Watched {
-    /// Its thread.
     pub tid: i32,
-    /// Wakeups in all.
     pub wakeups: u64,
     /// Median latency, ns: what is usual here.
     pub median_ns: u64,
-    /// Those late enough.
     pub late: Vec<Late>,
 }
 
 /// Latencies and late wakeups that are kept; 5 minutes at 5 ms.
 const MOST: usize = 1 << 16;
 
-/// Runs until told to end, and prints [`Watched`].
+/// Runs until its standard input is closed; the result is printed.
 pub(crate) fn run(config: &Config) -> Result<Watched, PlantError> {
     let stop = Arc::new(AtomicBool::new(false));
     let (tell, told) = mpsc::channel();

@@ -1,13 +1,13 @@
-//! A small real-time application as it should be, or with one of the usual mistakes, for audits to look at:
+//! A small real-time application, correct or with one of the usual mistakes, for audits:
 //!
 //! ```text
 //! punctual-application [policy=fifo:80] [cpus=0] [name=app] [sleep=absolute] [lock=yes] [slack=1] [faults=no] [period=20] [busy=0]
 //! ```
 //!
-//! `policy` is `fifo:N`, `rr:N`, `deadline:RUNTIME_US/PERIOD_US` or `other`; `sleep` is `absolute`, `relative`, `realtime`
-//! (clock_nanosleep(2) on CLOCK_REALTIME) or `never`; `busy` ms of CPU time are used in each period of `period` ms, and a period that was
-//! missed is left out; `faults=yes` takes memory in every period; `lock=no` and `slack=0` leave memory and timer slack
-//! (PR_SET_TIMERSLACK, ns) as they are. It runs until it is killed.
+//! `policy` is `fifo:N`, `rr:N`, `deadline:RUNTIME_US/PERIOD_US` or `other`; `sleep` is `absolute`, `relative`,
+//! `realtime` (clock_nanosleep(2) on CLOCK_REALTIME) or `never`; `busy` ms of CPU time are used in each period of
+//! `period` ms, and a missed period is skipped; `faults=yes` takes memory in every period; `lock=no` and `slack=0`
+//! leave memory and timer slack (PR_SET_TIMERSLACK, ns) as they are. It runs until it is killed.
 
 use punctual_units::{CpuList, Nanos, Scheduling};
 use rustix::mm::{MlockAllFlags, mlockall};
@@ -20,9 +20,9 @@ use std::process::exit;
 type Anything = Result<(), Box<dyn std::error::Error>>;
 
 const MILLISECOND_NS: i64 = 1_000_000;
-/// A day: nothing here overflows below it.
+/// A day: no overflow below it.
 const LONGEST_MS: i64 = 86_400_000;
-/// Four pages a period.
+/// Four pages per period.
 const PIECE: usize = 1 << 14;
 
 struct Wanted {
@@ -74,7 +74,6 @@ fn parse(words: &[String]) -> Result<Wanted, Box<dyn std::error::Error>> {
     Ok(wanted)
 }
 
-/// Milliseconds as nanoseconds.
 fn milliseconds(text: &str, least: i64) -> Result<i64, Box<dyn std::error::Error>> {
     match text.parse::<i64>()? {
         ms if (least..=LONGEST_MS).contains(&ms) => Ok(ms * MILLISECOND_NS),
@@ -101,7 +100,7 @@ fn policy(text: &str) -> Result<Option<Scheduling>, Box<dyn std::error::Error>> 
 fn run(wanted: &Wanted) -> Anything {
     fs::write("/proc/self/comm", &wanted.name)?;
     if wanted.slack > 0 {
-        // A real-time thread's slack cannot be set any more since 6.12: before the policy.
+        // Before the policy: since 6.12 a real-time thread's slack cannot be set.
         fs::write("/proc/self/timerslack_ns", wanted.slack.to_string())?;
     }
     if wanted.lock {
@@ -118,7 +117,7 @@ fn run(wanted: &Wanted) -> Anything {
     let mut next = now();
     loop {
         if wanted.faults {
-            // Never given back: what malloc(3) has once had it keeps, without a fault.
+            // Never freed: malloc(3) would reuse it without a fault.
             Box::leak(black_box(vec![1_u8; PIECE].into_boxed_slice()));
         }
         if wanted.busy_ns > 0 {
@@ -131,10 +130,10 @@ fn run(wanted: &Wanted) -> Anything {
             let _ = clock_nanosleep_relative(clock, &timespec(wanted.period_ns));
             continue;
         }
-        // What was missed is not made up for: a thread that the kernel stops, and that would catch up afterwards, is a runaway.
+        // Missed periods are not caught up: a thread that catches up after the kernel stopped it is a runaway.
         let missed = (now() - next) / wanted.period_ns;
         next += wanted.period_ns * (1 + missed.max(0));
-        // Only a signal ends it early, and that does no harm here.
+        // Only a signal ends it early, which is harmless here.
         let _ = clock_nanosleep_absolute(clock, &timespec(next));
     }
 }
@@ -147,7 +146,7 @@ fn timespec(ns: i64) -> Timespec {
     Timespec { tv_sec: ns / 1_000_000_000, tv_nsec: ns % 1_000_000_000 }
 }
 
-/// Uses this much of a CPU's time: less while others have it.
+/// Uses this much CPU time: more wall time while others have the CPU.
 fn use_cpu(ns: i64) {
     let used = || nanoseconds(clock_gettime(ClockId::ThreadCPUTime));
     let end = used() + ns;

@@ -1,4 +1,4 @@
-//! Plants delays and leaves what happened in a folder, for guests and for trying by hand:
+//! Injects delays and leaves what happened in a folder, for guests and for manual experiments:
 //!
 //! ```text
 //! punctual-plant FOLDER [cpu=1] [other=0] [bursts=8] [length_ms=16] [late_us=2000] [seed=1] [KIND…]
@@ -6,8 +6,8 @@
 //! punctual-plant beside FILE [cpu=1] [times=3] [after_ms=1500] -- PROGRAM WORDS…
 //! ```
 //!
-//! The last runs a program that measures while a thread of FIFO 95 makes releases 1, 5 and 20 ms late, and writes into FILE
-//! (JSON) what the program said and what was planted.
+//! The last runs a program that measures while a thread of FIFO 95 makes releases 1, 5 and 20 ms late, and writes into
+//! FILE (JSON) the program's output and the injected delays.
 
 use punctual_plant::{Beside, HIDDEN_ARG, KINDS, PlantError, Recorder, Wanted, beside, campaign, child_main};
 use std::path::Path;

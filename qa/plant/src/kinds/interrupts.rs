@@ -1,6 +1,6 @@
-//! The timer's interrupt wakes hundreds of real-time threads at one instant, all below the victim. Their timers expire in
-//! the interrupt also on PREEMPT_RT (kernel/time/hrtimer.c, `__hrtimer_init_sleeper`). Its end is seen from user space only
-//! by the first of them that runs: the interrupt has ended by then, and the victim has run.
+//! The timer's interrupt wakes hundreds of real-time threads at one instant, all of lower priority than the victim.
+//! Their timers expire in the interrupt also on PREEMPT_RT (kernel/time/hrtimer.c, `__hrtimer_init_sleeper`). User
+//! space sees its end only by the first of them that runs: the interrupt has ended by then, and the victim has run.
 
 use crate::PlantError;
 use crate::child::begin;

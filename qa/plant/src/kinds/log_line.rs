@@ -13,7 +13,7 @@ use std::io::Write;
 const NAME: &str = "prints";
 /// Just under LOG_LINE_MAX; level 1 is printed also with `quiet`.
 const LENGTH: usize = 900;
-/// Shorter lines delay nobody worth speaking of.
+/// Shorter lines delay by too little.
 const LEAST_NS: u64 = 4_000_000;
 
 pub(super) fn run(config: &Config) -> Result<Vec<Burst>, PlantError> {

@@ -1,5 +1,6 @@
-//! The victim waits for a hog, is moved to another CPU (sched_setaffinity(2)), and waits there for another hog. What moving
-//! itself takes is short; the plant shows whether time is charged to the thread of the CPU on which the victim waited.
+//! The victim waits for a hog, is moved to another CPU (sched_setaffinity(2)), and waits there for another hog. The
+//! move itself is short; the plant shows whether time is attributed to the thread of the CPU on which the victim
+//! waited.
 
 use crate::PlantError;
 use crate::child::begin;

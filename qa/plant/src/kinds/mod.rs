@@ -1,4 +1,4 @@
-//! The delays that can be planted, one file each or one for a family.
+//! The delays that can be injected, one file each or one for a family.
 
 mod hog;
 mod interrupts;
@@ -15,17 +15,13 @@ use crate::PlantError;
 use crate::config::Config;
 use crate::truth::Burst;
 
-/// A kind of delay.
 #[derive(Clone, Copy, Debug)]
 pub struct Kind {
-    /// Its name.
     pub name: &'static str,
-    /// What is done.
     pub about: &'static str,
     pub(crate) run: fn(&Config) -> Result<Vec<Burst>, PlantError>,
 }
 
-/// The table.
 pub const KINDS: &[Kind] = &[
     Kind { name: "higher-priority-rr", about: "a thread of RR 99 spins", run: hog::rr99 },
     Kind { name: "higher-priority-fifo", about: "a thread of FIFO 99 spins", run: hog::fifo99 },
@@ -78,7 +74,6 @@ pub const KINDS: &[Kind] = &[
     Kind { name: "tracer-left-on", about: "the function tracer runs in the top instance", run: tracer::run },
 ];
 
-/// The kind of this name.
 pub(crate) fn named(name: &str) -> Option<&'static Kind> {
     KINDS.iter().find(|kind| kind.name == name)
 }

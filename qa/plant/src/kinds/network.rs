@@ -1,8 +1,8 @@
-//! A softirq that takes long: one broadcast datagram on `lo`, steered to the victim's CPU (RPS), that NET_RX copies to
-//! thousands of sockets. On PREEMPT_RT it runs in a thread (ksoftirqd, from 6.10 on backlog_napi), which is raised above the
-//! victim, as people do.
+//! A long softirq: one broadcast datagram on `lo`, steered to the victim's CPU (RPS), that NET_RX copies to thousands
+//! of sockets. On PREEMPT_RT it runs in a thread (ksoftirqd, from 6.10 on backlog_napi), which is raised above the
+//! victim, as advice for RT kernels recommends.
 //!
-//! When it began and ended is seen from another CPU: the sockets that get the first and the last copy are polled there.
+//! Another CPU sees its beginning and end: it polls the sockets that get the first and the last copy.
 
 use crate::PlantError;
 use crate::child::begin;
@@ -15,10 +15,10 @@ use rustix::net::{AddressFamily, RecvFlags, SocketType, bind, recv, socket, sock
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 use std::os::fd::OwnedFd;
 
-/// Sockets to begin with, and at most.
+/// Initial and maximum number of sockets.
 const FEW: usize = 300;
 const MOST: usize = 40_000;
-/// A datagram that has not come by then is lost.
+/// A datagram that takes longer is lost, ns.
 const PATIENCE: u64 = 500_000_000;
 const STEERING: &str = "/sys/class/net/lo/queues/rx-0/rps_cpus";
 
@@ -45,7 +45,7 @@ pub(super) fn run(config: &Config) -> Result<Vec<Burst>, PlantError> {
 }
 
 fn blank(config: &Config, threads: &[KernelThread]) -> Burst {
-    // Which of the two does the work is the kernel's choice: backlog_napi where it exists.
+    // The kernel chooses which of the two does the work: backlog_napi if it exists.
     let thread = threads.iter().min_by_key(|thread| thread.comm.clone());
     Burst {
         class: "softirq".into(),
@@ -90,7 +90,7 @@ impl Flood {
         Ok(())
     }
 
-    /// Sends a datagram; when it was sent, and when its first and its last copy came.
+    /// Sends a datagram; returns when it was sent, and when its first and its last copy came.
     ///
     /// The kernel goes through the sockets from the newest to the oldest, and gives the newest its copy last
     /// (net/ipv4/udp.c, `__udp4_lib_mcast_deliver`).

@@ -1,5 +1,6 @@
-//! An ordinary thread in one long system call: poll(2) of one descriptor named many thousand times, which looks at all of
-//! them without a preemption point (fs/select.c, `do_poll`). Kernels with full preemption preempt it, the others do not.
+//! An ordinary thread in one long system call: poll(2) of one descriptor named many thousand times, which looks at all
+//! of them without a preemption point (fs/select.c, `do_poll`). Kernels with full preemption preempt it, the others do
+//! not.
 
 use crate::PlantError;
 use crate::child::begin;
@@ -15,7 +16,7 @@ const FEW: usize = 2_000;
 const MOST: usize = 1_000_000;
 
 pub(super) fn run(config: &Config) -> Result<Vec<Burst>, PlantError> {
-    // Which of them it is stands in brackets: `none (voluntary) full lazy`.
+    // The active model is in brackets: `none (voluntary) full lazy`.
     let model = fs::read_to_string("/sys/kernel/debug/sched/preempt").unwrap_or_default();
     if is_rt() || ["(full)", "(lazy)"].iter().any(|m| model.contains(m)) {
         return Err(PlantError::Impossible("this kernel preempts system calls".into()));

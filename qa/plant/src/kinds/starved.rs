@@ -12,13 +12,13 @@ use crate::truth::Burst;
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// Period of both mechanisms.
+/// Period of both mechanisms, ns.
 const SECOND: u64 = 1_000_000_000;
-/// Shorter turns of the starving thread are not worth a line.
+/// Shorter turns of the starving thread are not recorded, ns.
 const LEAST: u64 = 50_000;
 /// The ordinary thread must run before the hog begins: on PREEMPT_RT a starved ktimers thread would never wake it.
 const HEAD_START: u64 = 20_000_000;
-/// Gaps in one turn.
+/// Gaps kept of one turn.
 const MOST_GAPS: usize = 10_000;
 const STARVED: &str = "starved";
 
@@ -38,8 +38,8 @@ pub(super) fn run(config: &Config) -> Result<Vec<Burst>, PlantError> {
 fn class() -> Result<&'static str, PlantError> {
     match surroundings::fair_server() {
         Some(true) => return Ok("fair_server"),
-        // Where debugfs does not tell, the version does. Kernels with RT groups have both, but the server leaves real-time
-        // threads no more than throttling would, and comes first.
+        // If debugfs does not show it, the version does. Kernels with RT groups have both, but the server leaves
+        // real-time threads no more than throttling would, and comes first.
         None if release().is_some_and(|release| release >= (6, 12)) => return Ok("fair_server"),
         Some(false) | None => {}
     }
@@ -66,7 +66,7 @@ fn hog(config: &Config, begun: u64, end: u64, hogs: &AtomicBool) -> Result<(), P
     Ok(())
 }
 
-/// Looks at the clock all the time: where it was not switched out in between, it ran.
+/// Reads the clock all the time: unless it was switched out in between, it ran.
 fn starve(config: &Config, class: &str, begun: u64, end: u64, hogs: &AtomicBool) -> Result<Vec<Burst>, PlantError> {
     become_thread(STARVED, config.cpu, ORDINARY)?;
     let burst = own_burst(class, STARVED, ORDINARY, config.cpu);
@@ -77,12 +77,12 @@ fn starve(config: &Config, class: &str, begun: u64, end: u64, hogs: &AtomicBool)
         let t = watch.look();
         let count = switches()?;
         if count == before {
-            // Not switched out until then, only held up.
+            // Not switched out until then, only delayed.
             last = t;
         } else {
             let mut gaps = std::mem::replace(&mut watch, Watch::new()).gaps;
             gaps.retain(|gap| gap.1 <= last);
-            // Before the hog began nobody starved.
+            // Before the hog began no thread starved.
             if start > begun + HEAD_START && last - start >= LEAST {
                 bursts.push(Burst { start_ns: start, end_ns: last, earliest_ns: start, gaps, ..burst.clone() });
             }
@@ -96,7 +96,7 @@ fn starve(config: &Config, class: &str, begun: u64, end: u64, hogs: &AtomicBool)
     Ok(bursts)
 }
 
-/// A moment in a turn, and the count of switches that stands for the turn.
+/// A moment in a turn, and the count of switches that identifies the turn.
 fn turn() -> Result<(u64, u64), PlantError> {
     loop {
         let before = switches()?;

@@ -1,7 +1,7 @@
 //! Thousands of timers (timerfd_create(2)) that expire at one instant on the victim's CPU: in the timer's interrupt; on
 //! PREEMPT_RT in the HRTIMER softirq, whose thread (ktimers, else ksoftirqd) is raised above the victim.
 //!
-//! When it began and ended is seen from another CPU, where the first and the last timer are polled.
+//! Another CPU sees its beginning and end: it polls the first and the last timer.
 
 use crate::PlantError;
 use crate::child::begin;
@@ -18,7 +18,7 @@ use std::sync::mpsc;
 
 const FEW: usize = 200;
 const MOST: usize = 20_000;
-/// They are armed this long before they expire, which takes time too.
+/// They are armed this long before they expire, since arming takes time too, ns.
 const AHEAD: u64 = 400_000_000;
 
 pub(super) fn irq(config: &Config) -> Result<Vec<Burst>, PlantError> {
@@ -35,7 +35,7 @@ pub(super) fn softirq(config: &Config) -> Result<Vec<Burst>, PlantError> {
     }
     let threads = of_cpu(&["ktimers", "ksoftirqd"], config.cpu);
     let _raised = raise(&threads)?;
-    // ktimers where it exists: the greater name.
+    // ktimers if it exists: the greater name.
     let thread = threads.iter().max_by_key(|thread| thread.comm.clone());
     plant(config, blank(config, "softirq", thread))
 }
@@ -71,7 +71,7 @@ fn plant(config: &Config, burst: Burst) -> Result<Vec<Burst>, PlantError> {
     })
 }
 
-/// On the victim's CPU, so that the timers expire there; below the victim.
+/// On the victim's CPU, so that the timers expire there; at a lower priority than the victim.
 fn arm(config: &Config, all: &[OwnedFd], asked: mpsc::Receiver<(usize, u64)>) -> Result<(), PlantError> {
     let scheduling: Scheduling = fifo(5)?;
     become_thread("arms timers", config.cpu, scheduling)?;

@@ -1,5 +1,5 @@
-//! The function tracer runs in the top instance, as somebody leaves it: every function of the kernel takes longer, nobody in
-//! particular is to blame.
+//! The function tracer is left on in the top instance: every function of the kernel takes longer, no thread is to
+//! blame.
 
 use crate::PlantError;
 use crate::capture::TRACEFS;
