@@ -1,4 +1,4 @@
-//! Mutated files of boot loaders: which chain it is, what it passes, and what a change takes, with what must hold.
+//! Mutated files of boot loaders: the detected chain, its parameters, and the steps of a change.
 
 use punctual_boot::{Chain, Change, Kind, Plan, change, current, detect, trial_word};
 use punctual_machine::{Machine, Read, Recorded};
@@ -6,14 +6,13 @@ use punctual_model::Edit;
 use std::fs;
 use std::path::Path;
 
-/// Begins a file in an input; its path follows, behind `!` where it may not be read.
+/// Begins a file in an input; its path follows, after `!` if it may not be read.
 const FILE: &str = "== ";
 
-/// The changes of an input without one of its own that can be asked for.
+/// Changes requested if an input has none of its own.
 const CHANGES: [(&str, &str); 3] =
     [("isolcpus=2-3 nohz_full=2-3", ""), ("threadirqs", "quiet splash"), ("", "console")];
 
-/// Words that these files are made of.
 pub const WORDS: &[&str] = &[
     "=",
     "\"",
@@ -92,7 +91,6 @@ fn add(root: &Path, at: &Path, seed: &mut Vec<u8>) {
     }
 }
 
-/// The files of an input, and the change it asks for.
 fn read(input: &[u8]) -> (Recorded, Option<Change>) {
     let mut machine = Recorded::default();
     let mut open: Option<(String, Vec<u8>)> = None;
@@ -116,7 +114,7 @@ fn read(input: &[u8]) -> (Recorded, Option<Change>) {
     (machine, Change::parse(add.trim(), remove.trim()).ok().filter(|change| !change.is_empty()))
 }
 
-/// Asks for changes of an input; panics if anything that must hold does not. The result: words and steps that came out.
+/// Requests changes of an input; panics if an invariant is violated. Returns the number of words and steps.
 pub fn execute(input: &[u8]) -> u64 {
     let (machine, own) = read(input);
     let Ok(chain) = detect(&machine) else { return 1 };
@@ -149,8 +147,8 @@ fn check(machine: &Recorded, chain: &Chain, asked: &Change) -> u64 {
     steps.len() as u64
 }
 
-/// A file of the boot loader or of its generator, by its own path, not much larger than any is, and none that is there and cannot
-/// be read.
+/// A file of the boot loader or of its generator, by its own path, not much larger than any is, and no existing file
+/// that cannot be read.
 fn file(machine: &Recorded, edit: &Edit) {
     let path = edit.path.to_string_lossy();
     let read = machine.read(&path);
@@ -160,7 +158,7 @@ fn file(machine: &Recorded, edit: &Edit) {
     assert!(edit.new.as_ref().is_none_or(|new| new.len() < 1 << 20), "{path}");
 }
 
-/// What was changed is there: the machine says so, and the same once more takes nothing.
+/// What was changed is there: the machine says so, and the same change again has no effect.
 fn twice(machine: &Recorded, asked: &Change, plan: &Plan) {
     let mut after = machine.clone();
     for edit in &plan.edits {

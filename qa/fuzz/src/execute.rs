@@ -1,4 +1,4 @@
-//! One execution: an input through its reader and through attribution, with what must hold.
+//! One execution: an input through its reader and through attribution, with checks of the invariants.
 
 use super::losses::Losses;
 use super::parts::Parts;
@@ -9,7 +9,6 @@ use punctual_explain::{Attribution, Explanation, Victims};
 use punctual_trace::{Decoder, Event, Kind, Layout, MAX_NOTES, Options, Pages, Source, TraceInfo, open, open_text};
 use std::io::Cursor;
 
-/// Executes inputs of one reader.
 pub struct Executor {
     reader: Reader,
     formats: Vec<String>,
@@ -25,7 +24,7 @@ enum Audit {
 }
 
 impl Executor {
-    /// What executing takes: rules, recorded machines, formats. Reads files of the repository; for uploads makes a folder in memory.
+    /// Rules, recorded machines, formats. Reads files of the repository; for uploads creates a folder in memory.
     pub fn new(reader: Reader) -> Executor {
         let audit = match reader {
             Reader::Profile | Reader::Snapshot => Some(Audit::Whole(Box::new(Whole::new()))),
@@ -36,8 +35,8 @@ impl Executor {
         Executor { reader, formats: seeds::page_formats(), audit, texts: Texts::new(reader) }
     }
 
-    /// Reads an input and attributes or judges it; panics if anything that must hold does not. The result: events, or
-    /// what else it holds, that came out.
+    /// Reads an input and attributes or judges it; panics if an invariant is violated. Returns the number of events, or
+    /// of other results.
     pub fn run(&self, input: &[u8]) -> u64 {
         match &self.audit {
             Some(Audit::Parts(parts)) => return parts.run(input),

@@ -1,4 +1,4 @@
-//! Folders that others write: run directories through the report, packages of kernels.
+//! Foreign folders: run directories through the report, packages of kernels.
 
 use super::Reader;
 use super::texts::memory;
@@ -13,10 +13,9 @@ use tempfile::TempDir;
 
 /// Begins a file in an input; its path follows.
 const FILE: &str = "== ";
-/// Files of an input that are made.
+/// Maximum number of files of an input.
 const FILES: usize = 24;
 
-/// Words of these files.
 pub const WORDS: &[&str] = &[
     "\"",
     "{",
@@ -49,7 +48,7 @@ pub const WORDS: &[&str] = &[
     "vermagic=6.12.0-rt SMP preempt_rt mod_unload aarch64",
 ];
 
-/// Reads an input as files of a folder; panics if anything that must hold does not. The result: what came out.
+/// Reads an input as files of a folder; panics if an invariant is violated. Returns a measure of the result.
 pub fn execute(reader: Reader, input: &[u8]) -> u64 {
     let Some(folder) = made(input) else { return 0 };
     match reader {
@@ -73,7 +72,7 @@ fn made(input: &[u8]) -> Option<TempDir> {
         let inner = Path::new(path);
         let is_inside = inner.components().all(|part| matches!(part, Component::Normal(_)));
         if is_inside && let Some(parent) = inner.parent() {
-            // A path that cannot be made is one file less.
+            // A path that cannot be created is one file less.
             let _ = fs::create_dir_all(folder.path().join(parent));
             let _ = fs::write(folder.path().join(inner), content);
         }
@@ -81,7 +80,7 @@ fn made(input: &[u8]) -> Option<TempDir> {
     Some(folder)
 }
 
-/// Whatever is damaged, what is shown holds no character that a terminal or a harness obeys.
+/// Whatever is damaged, the output holds no character that a terminal or a harness obeys.
 fn run(folder: &Path, length: usize) -> u64 {
     let Ok(mut recording) = read(folder) else { return 0 };
     punctual_explain::suspect(&mut recording);
@@ -115,7 +114,6 @@ fn package(folder: &Path) -> u64 {
     4 + known + u64::from(matches!(arch_of_image(&package.image), Ok(Some(_)))) + package.trees.len() as u64
 }
 
-/// What mutation of a reader's input begins with.
 pub fn seeds(reader: Reader) -> Vec<Vec<u8>> {
     match reader {
         Reader::Package => vec![kernel()],

@@ -1,4 +1,4 @@
-//! What mutation of the audit's inputs begins with: files of the recorded machines, and some made to be difficult.
+//! Seeds of the audit's inputs: files of the recorded machines, and some difficult ones.
 
 use super::Reader;
 use super::losses::Losses;
@@ -8,7 +8,6 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Words that the audit's readers look for.
 pub const WORDS: &[&str] = &[
     "=",
     "\"",
@@ -49,7 +48,6 @@ pub const WORDS: &[&str] = &[
     "[[rule]]\n",
 ];
 
-/// The folder of the recorded machines.
 pub fn machines() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../machines")
 }
@@ -60,7 +58,6 @@ pub fn base() -> Recorded {
         .unwrap_or_default()
 }
 
-/// Every recorded machine.
 pub fn recorded() -> Vec<Recorded> {
     let folders = fs::read_dir(machines()).into_iter().flatten().flatten().map(|entry| entry.path());
     let mut folders: Vec<PathBuf> = folders.filter(|path| path.join("machine.toml").exists()).collect();
@@ -68,7 +65,7 @@ pub fn recorded() -> Vec<Recorded> {
     folders.iter().filter_map(|folder| Recorded::open(folder).ok()).collect()
 }
 
-/// The content of a file of every recorded machine that has one of at most so many bytes.
+/// The content of a file of every recorded machine, up to a size in bytes.
 fn files(path: &str, most: usize) -> Vec<Vec<u8>> {
     let all = recorded();
     let found = all.iter().flat_map(Recorded::entries).filter(|(of, _)| *of == path);
@@ -79,7 +76,6 @@ fn texts(texts: &[&str]) -> Vec<Vec<u8>> {
     texts.iter().map(|text| text.as_bytes().to_vec()).collect()
 }
 
-/// What mutation of a reader's input begins with.
 pub fn seeds(reader: Reader) -> Vec<Vec<u8>> {
     match reader {
         Reader::Cmdline => [files("/proc/cmdline", 2000), texts(CMDLINES)].concat(),
@@ -139,7 +135,7 @@ fn kconfigs() -> Vec<Vec<u8>> {
     [vec![CONFIG.into(), old.into_bytes()], packed.into_iter().collect()].concat()
 }
 
-/// A small machine as `snapshot` writes it, and one with what no snapshot has.
+/// A small machine as `snapshot` writes it, and one with entries that no snapshot has.
 fn snapshots() -> Vec<Vec<u8>> {
     let mut machine = base();
     machine.set("/root", punctual_machine::Read::Denied);

@@ -1,4 +1,4 @@
-//! Other tools' files through every importer and the run that is made of them.
+//! Other tools' files through every importer, and the resulting run.
 
 use punctual_import::{Format, Options, read, recording};
 use punctual_model::LostKind;
@@ -36,7 +36,7 @@ fn sample(name: &str) -> Vec<u8> {
     fs::read(folder.join(name)).unwrap_or_default()
 }
 
-/// Beginning and end of a text, without what is too long to be mutated well.
+/// Beginning and end of a text that is too long to be mutated well.
 fn ends(name: &str) -> Vec<u8> {
     let text = sample(name);
     let lines: Vec<&[u8]> = text.split_inclusive(|&b| b == b'\n').collect();
@@ -45,14 +45,12 @@ fn ends(name: &str) -> Vec<u8> {
     chosen.flat_map(|l| l.iter().take(220).copied().chain((l.len() > 220).then_some(b'\n'))).collect()
 }
 
-/// Pieces of a text, each with `lines` lines.
 fn pieces(name: &str, lines: usize) -> Vec<Vec<u8>> {
     let text = sample(name);
     let all: Vec<&[u8]> = text.split_inclusive(|&b| b == b'\n').collect();
     all.chunks(lines).map(<[&[u8]]>::concat).collect()
 }
 
-/// What mutation begins with.
 pub fn seeds(format: Format) -> Vec<Vec<u8>> {
     let many = |names: &[&str]| names.iter().map(|name| ends(name)).collect();
     match format {
@@ -80,8 +78,8 @@ pub fn is_text(format: Format) -> bool {
     format != Format::JitterdebuggerRaw
 }
 
-/// Reads an input, as what it looks like or as the format; panics if anything that must hold does not. The result:
-/// threads and series that came out.
+/// Reads an input, with the detected or the given format; panics if an invariant is violated. Returns the number of
+/// threads and series.
 pub fn execute(format: Format, input: &[u8]) -> u64 {
     let format = (!input.len().is_multiple_of(4)).then_some(format);
     let period = input.len().is_multiple_of(3).then_some(punctual_units::Nanos(200_000));
@@ -103,7 +101,7 @@ pub fn execute(format: Format, input: &[u8]) -> u64 {
     }
     let import = run.import.as_ref();
     assert!(import.is_some_and(|i| i.files.len() == 1 && i.files[0].bytes == input.len() as u64));
-    // What cannot be read is said.
+    // Unreadable parts are reported.
     let torn = import.is_some_and(|i| i.lost.iter().any(|l| l.kind == LostKind::Truncated));
     assert_eq!(run.complete, !torn);
     assert_eq!(figures, threads + import.map_or(0, |i| i.series.len() as u64));

@@ -1,10 +1,11 @@
-//! Every reader of what others wrote, as an entry for fuzzers: what an input begins with, what is done with one, and what must hold then.
-//! Traces through every reader and attribution: no panic, no hang, no memory beyond bounds, labels that add up.
-//! Files of a machine through the audit: what cannot be read passes nowhere, no path leads out of a snapshot.
-//! Run directories through the report, packages of kernels, and what others write or send.
+//! Every reader of foreign data as an entry for fuzzers: its seeds, what is executed, and the invariants. Traces
+//! through every reader and attribution: no panic, no hang, no memory beyond bounds, labels that add up. Files of a
+//! machine through the audit: what cannot be read passes nowhere, no path leads out of a snapshot. Run directories
+//! through the report, packages of kernels, and other foreign texts and requests.
 //!
-//! One table, [`READERS`], for `cargo trials fuzz` (mutations, deterministic, anywhere) and for libFuzzer (guided by coverage, `qa/libfuzzer/`).
-//! Findings that were fixed stay as inputs in `qa/libfuzzer/regressions`, one folder a reader, and are executed by this crate's tests.
+//! One table, [`READERS`], for `cargo trials fuzz` (mutations, deterministic, anywhere) and for libFuzzer (guided by
+//! coverage, `qa/libfuzzer/`). Findings that were fixed stay as inputs in `qa/libfuzzer/regressions`, one folder per
+//! reader, and are executed by this crate's tests.
 
 #![forbid(unsafe_code)]
 
@@ -25,14 +26,13 @@ use mutate::{Random, mutate};
 pub use punctual_import::Format;
 pub use texts::remove_scratch;
 
-/// What is fuzzed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reader {
     /// trace.dat, version 6.
     Dat6,
     /// trace.dat, version 7.
     Dat7,
-    /// Pages of the ring buffer, as the kernel gives them.
+    /// Pages of the ring buffer, as the kernel provides them.
     Pages,
     /// The kernel's own text, tracefs `trace`.
     Kernel,
@@ -40,25 +40,21 @@ pub enum Reader {
     TraceCmd,
     /// perf.data, as a file and as a pipe.
     Perf,
-    /// What rtla prints, also pasted into a mail.
+    /// rtla's output, also pasted into a mail.
     Rtla,
-    /// A kernel command line.
     Cmdline,
-    /// A kernel configuration, also packed.
+    /// A kernel configuration, also compressed.
     Kconfig,
-    /// CPU lists and masks.
     CpuList,
     /// config.txt of a Raspberry Pi.
     PiConfig,
-    /// /etc/default/grub.
     Grub,
-    /// /proc/interrupts.
     Interrupts,
     /// A user's profile for the audit.
     Profile,
     /// A machine as `snapshot` packs it.
     Snapshot,
-    /// A recorded machine of which some files are lost or other ones.
+    /// A recorded machine with some files lost or replaced.
     Machine,
     /// A machine's boot loader's files.
     Boot,
@@ -66,7 +62,7 @@ pub enum Reader {
     Import(Format),
     /// A run directory, and its report.
     Run,
-    /// A kernel's package that `punctual deploy` takes.
+    /// A kernel's package for `punctual deploy`.
     Package,
     /// A scheduling experiment's TOML.
     Experiment,
@@ -78,11 +74,11 @@ pub enum Reader {
     Pulses,
     /// Commands to a radio switch.
     Codes,
-    /// What a client sends to `punctual serve`.
+    /// Requests of a client to `punctual serve`.
     Upload,
 }
 
-/// All of them, each with the name that commands, folders and tables know it by.
+/// With the names for commands, folders and tables.
 pub const READERS: [(&str, Reader); 31] = [
     ("dat6", Reader::Dat6),
     ("dat7", Reader::Dat7),
@@ -118,18 +114,16 @@ pub const READERS: [(&str, Reader); 31] = [
 ];
 
 impl Reader {
-    /// The one of that name in [`READERS`].
     pub fn named(name: &str) -> Option<Reader> {
         READERS.iter().find(|(known, _)| *known == name).map(|(_, reader)| *reader)
     }
 
-    /// What mutation begins with: from this repository's fixtures and made up. Reads files of the repository; one that is gone is an
-    /// empty seed.
+    /// From this repository's fixtures and synthetic. Reads files of the repository; a missing one gives an empty seed.
     pub fn seeds(self) -> Vec<Vec<u8>> {
         seeds::of(self)
     }
 
-    /// Words that a reader of text looks for; none where it reads bytes.
+    /// Words that a reader of text looks for; none if it reads bytes.
     pub fn words(self) -> &'static [&'static str] {
         match self {
             Reader::Kernel | Reader::TraceCmd | Reader::Rtla => mutate::TRACE_WORDS,
@@ -149,7 +143,7 @@ impl Reader {
         texts.contains(&self)
     }
 
-    /// How many executions take as long as a thousand of a trace's reader, about.
+    /// Executions that take about as long as a thousand of a trace's reader.
     pub fn thousand(self) -> u64 {
         match self {
             Reader::Profile | Reader::Snapshot | Reader::Boot => 100,

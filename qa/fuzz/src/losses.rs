@@ -1,9 +1,9 @@
-//! Recorded machines of which some files are lost or other ones, with what must hold.
+//! Recorded machines with some files lost or replaced, with checks of the invariants.
 //!
-//! An input is bytes: a machine; bit 0 of the next, whether its files are only lost, and above it after how many looks everything is
-//! gone (none, or more than [`LOOKS`], is never). Then for every file its path (two bytes) and a rule that looks at it, what becomes of
-//! it, and where that is a content, its length (two bytes) and itself. All numbers are taken modulo what there is of them, so that every
-//! input is one.
+//! An input is bytes: a machine; bit 0 of the next, whether its files are only lost, and above it after how many looks
+//! everything is gone (none, or more than [`LOOKS`], is never). Then for every file its path (two bytes) and a rule
+//! that looks at it, its kind of change, and if that is a content, its length (two bytes) and itself. All numbers are
+//! taken modulo the number of choices, so that every input is valid.
 
 use super::foreign;
 use super::whole::context;
@@ -15,22 +15,21 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Files of an input that change.
 const FILES: usize = 5;
-/// Most looks after which everything is gone.
+/// Maximum number of looks after which everything is gone.
 const LOOKS: u8 = 40;
-/// Kinds of loss: what comes after them is [`other`].
+/// Kinds of loss: higher numbers are [`other`].
 const LOST: u8 = 7;
 /// A content of the input itself, as seeds have it.
 const CONTENT: u8 = 64;
-/// Of a seed's content.
+/// Of a seed's content, bytes.
 const LARGEST: usize = 2000;
 
-/// The recorded machines, and the rules that judge them.
 pub struct Losses {
     rules: &'static Rules,
     machines: Vec<Subject>,
 }
 
-/// A recorded machine, and what its audit looks at and comes to.
+/// A recorded machine, what its audit looks at, and the results.
 struct Subject {
     machine: Recorded,
     /// Each with the rules that look at it.
@@ -66,7 +65,7 @@ impl Machine for Watched<'_> {
     }
 }
 
-/// After so many looks nothing is there any more, as a process that ends.
+/// After so many looks nothing is there any more, as for a process that ends.
 struct Ending<'m> {
     machine: &'m Changed<'m>,
     left: Cell<u8>,
@@ -93,7 +92,7 @@ impl Machine for Ending<'_> {
 }
 
 impl Subject {
-    /// Judges every rule by itself: what it looks at is what others found out for it, too.
+    /// Judges every rule separately: its looks include those that other rules would share with it.
     fn new(rules: &Rules, machine: Recorded) -> Subject {
         let mut readers: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         let mut states = Vec::new();
@@ -113,14 +112,14 @@ fn state(rules: &Rules, id: &str, machine: &dyn Machine) -> State {
     finding.state
 }
 
-/// A machine of which some files are others; below them there is nothing any more.
+/// A machine with some files replaced; nothing exists below them.
 struct Changed<'m> {
     below: &'m Recorded,
     files: BTreeMap<&'m str, Read>,
 }
 
 impl Changed<'_> {
-    /// The file that stands in place of a path or of a folder above it: is it the path itself, and what reading it gives.
+    /// The file that replaces a path or a folder above it: is it the path itself, and the result of reading it.
     fn over(&self, path: &str) -> Option<(bool, &Read)> {
         let is_above =
             |file: &&str| path.strip_prefix(*file).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
@@ -182,12 +181,12 @@ impl Machine for Changed<'_> {
     }
 }
 
-/// What is an answer by not being readable as what it is: as in crates/system/audit/tests/it/unreadable.rs.
+/// Files whose unreadability is itself an answer: as in crates/system/audit/tests/it/unreadable.rs.
 fn may_pass_without(rule: &str, path: &str) -> bool {
     rule == "perm-cpu-dma-latency" || (path.starts_with("/proc/") && path.ends_with("/task"))
 }
 
-/// The bytes of an input, one after another; where there are none any more, nothing.
+/// The remaining bytes of an input.
 struct Choices<'i>(&'i [u8]);
 
 impl<'i> Choices<'i> {
@@ -197,7 +196,6 @@ impl<'i> Choices<'i> {
         Some(*first)
     }
 
-    /// One of so many.
     fn below(&mut self, count: usize) -> Option<usize> {
         (self.byte()? as usize).checked_rem(count)
     }
@@ -222,8 +220,8 @@ impl Losses {
         Losses { rules, machines }
     }
 
-    /// A machine of which some files cannot be read any more passes no rule that it did not pass; whatever else becomes
-    /// of files, rules that look at them say something. One rule for every file, of those that look at it: all of them would take 20 ms.
+    /// A machine with unreadable files passes no rule that it did not pass; however files change, rules that look at
+    /// them produce a finding. One rule for every file, of those that look at it: all of them would take 20 ms.
     pub fn run(&self, input: &[u8]) -> u64 {
         self.judge(&mut Choices(input)).unwrap_or(0)
     }
@@ -254,7 +252,8 @@ impl Losses {
         Some(4 + asked.len() as u64)
     }
 
-    /// Every kind of path with a content of its own, numbers in it apart, each with a rule that looks at it; and losses on every machine.
+    /// Every kind of path with its own content, numbers in it aside, each with a rule that looks at it; and losses on
+    /// every machine.
     pub fn seeds(&self) -> Vec<Vec<u8>> {
         let mut known = BTreeSet::new();
         let mut all = Vec::new();
@@ -278,11 +277,11 @@ impl Losses {
 }
 
 impl Subject {
-    /// Changes a file as the input says; the rule that is asked then.
+    /// Changes a file as the input says; returns the rule to judge then.
     fn change<'s>(&'s self, machine: &mut Changed<'s>, only_lost: bool, choices: &mut Choices) -> Option<usize> {
         let (path, readers) = self.paths.get(choices.number()?.checked_rem(self.paths.len())?)?;
         let (rule, kind) = (choices.below(readers.len())?, choices.byte()?);
-        // What was not there would come into being, with the folders above it.
+        // A missing file would come into being, with the folders above it.
         if only_lost && machine.read(path) == Read::Absent && machine.list(path) == Listing::Absent {
             return None;
         }
@@ -293,7 +292,7 @@ impl Subject {
     }
 }
 
-/// What reading a file may come to that tells nothing.
+/// Results of reading a file that reveal nothing.
 fn lost(kind: u8) -> Read {
     match kind {
         0 => Read::Denied,

@@ -1,4 +1,4 @@
-//! Mutations: bytes, lengths that lie, pieces cut, doubled and moved, lines, words.
+//! Mutations: bytes, wrong lengths, pieces cut, doubled and moved, lines, words.
 
 /// xorshift64* (Vigna 2016): fast, and the same everywhere.
 pub struct Random(u64);
@@ -25,7 +25,7 @@ impl Random {
     }
 }
 
-/// Values that lengths and offsets go wrong with.
+/// Typical values of wrong lengths and offsets.
 const NUMBERS: &[u64] = &[
     0,
     1,
@@ -59,7 +59,6 @@ const NUMBERS: &[u64] = &[
     u64::MAX,
 ];
 
-/// Words that readers of traces look for.
 pub const TRACE_WORDS: &[&str] = &[
     " ==> ",
     ": ",
@@ -108,7 +107,7 @@ pub const TRACE_WORDS: &[&str] = &[
     "## CPU 1 hit stop tracing, analyzing it ##\n",
 ];
 
-/// Changes an input, `1..=6` times; `other` is what pieces come from, `words` what a reader of text looks for.
+/// Changes an input, `1..=6` times; `other` provides pieces, `words` those that a reader of text looks for.
 pub fn mutate(input: &mut Vec<u8>, other: &[u8], words: &[&str], random: &mut Random) {
     for _ in 0..=random.below(6) {
         once(input, other, words, random);
@@ -171,7 +170,6 @@ fn number(input: &mut [u8], at: usize, random: &mut Random) {
     place.copy_from_slice(&value.to_le_bytes()[..size]);
 }
 
-/// Copies a piece over another.
 fn over(input: &mut [u8], at: usize, random: &mut Random) {
     let to = random.below(input.len());
     let length = random.below(32).min(input.len() - at.max(to));
@@ -183,7 +181,7 @@ fn put(input: &mut Vec<u8>, at: usize, piece: &[u8]) {
     input.splice(at..at, piece.iter().copied());
 }
 
-/// Makes the next figure another.
+/// Replaces the next figure.
 fn digits(input: &mut Vec<u8>, at: usize, random: &mut Random) {
     let Some(start) = input.iter().skip(at).position(u8::is_ascii_digit).map(|n| n + at) else { return };
     let end = start + input.iter().skip(start).take_while(|b| b.is_ascii_digit()).count();

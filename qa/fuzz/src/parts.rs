@@ -1,4 +1,4 @@
-//! Single files of a machine through the rules that read them, with what must hold.
+//! Single files of a machine through the rules that read them, with checks of the invariants.
 
 use super::{Reader, foreign};
 use punctual_audit::{Context, Offers, Profile, Rules};
@@ -6,7 +6,6 @@ use punctual_machine::{KernelConfig, Listing, Machine, Read, Recorded, Setting, 
 use punctual_model::{Finding, State};
 use punctual_units::{CpuId, CpuList, Priority, Scheduling};
 
-/// A machine of which one file has another content.
 struct With<'m> {
     machine: &'m Recorded,
     path: &'static str,
@@ -27,19 +26,18 @@ impl Machine for With<'_> {
     }
 }
 
-/// Judges mutated files of one kind.
 pub struct Parts {
     reader: Reader,
     rules: &'static Rules,
     machine: Recorded,
     path: &'static str,
-    /// Those that read it: each execution judges one.
+    /// The rules that read it: each execution judges one.
     ids: &'static [&'static str],
 }
 
 const CONFIG: &str = "/boot/config-6.12.0";
 
-/// How it is read, and by which rules.
+/// Its path, and the rules that read it.
 fn place(reader: Reader) -> Option<(&'static str, &'static [&'static str])> {
     Some(match reader {
         Reader::Cmdline => (
@@ -113,7 +111,7 @@ impl Parts {
         finding
     }
 
-    /// Judges an input; panics if anything that must hold does not. The result: how much was read out of it.
+    /// Judges an input; panics if an invariant is violated. Returns how much was parsed.
     pub fn run(&self, input: &[u8]) -> u64 {
         let text = String::from_utf8_lossy(input);
         match self.reader {
@@ -126,7 +124,7 @@ impl Parts {
         }
     }
 
-    /// Words are those between blanks where nothing is quoted, scrubbing twice is scrubbing once, and no address stays.
+    /// Words are those between blanks if nothing is quoted, scrubbing is idempotent, and no address stays.
     fn cmdline(&self, input: &[u8], text: &str) -> u64 {
         let words = parameters(text);
         assert!(words.iter().all(|word| !word.is_empty() && word != "--"));
@@ -153,7 +151,7 @@ impl Parts {
         words.len() as u64
     }
 
-    /// What is said of an option is what its last line says, also in a text that is cut short.
+    /// The last line of an option decides, also in a text that is cut short.
     fn kconfig(&self, input: &[u8]) -> u64 {
         let read = KernelConfig::read(&self.with(input));
         if is_judged(input) {
@@ -183,8 +181,8 @@ impl Parts {
         known as u64
     }
 
-    /// A list has the CPUs that its parts name and no others, and reads as it is written; a mask passes as empty only
-    /// where it is nothing but zeros.
+    /// A list has exactly the CPUs that its parts name, and reads as it is written; a mask counts as empty only if it
+    /// is all zeros.
     fn cpus(&self, input: &[u8], text: &str) -> u64 {
         let read = match text.parse::<CpuList>() {
             Ok(list) => {
@@ -235,7 +233,7 @@ impl Parts {
     }
 }
 
-/// One in sixteen where reading itself is most of what can go wrong: judging takes most of the time.
+/// One in sixteen for readers whose parsing is most of what can go wrong: judging takes most of the time.
 fn is_judged(input: &[u8]) -> bool {
     input.len().is_multiple_of(16)
 }
@@ -249,7 +247,7 @@ fn has_line(text: &str, option: &str, value: &str) -> bool {
     text.lines().filter_map(value_of).any(|found| found.trim_matches('"') == value)
 }
 
-/// Compares with what grep would find; true where the option is known.
+/// Compares with what grep would find; true if the option is known.
 fn said(config: &KernelConfig, text: &str, option: &str) -> bool {
     let (on, off) = (format!("CONFIG_{option}="), format!("# CONFIG_{option} is not set"));
     let last = text.lines().rfind(|line| line.starts_with(&on) || *line == off);
@@ -264,7 +262,7 @@ fn said(config: &KernelConfig, text: &str, option: &str) -> bool {
     config.get(option) != Setting::Unknown
 }
 
-/// Six pairs of hexadecimal digits between colons, with nothing of the kind around them.
+/// Six pairs of hexadecimal digits between colons, with no others around them.
 fn has_address(text: &str) -> bool {
     let mut pieces = text.split(|c: char| !(c.is_ascii_hexdigit() || c == ':'));
     pieces.any(|piece| {
@@ -273,7 +271,7 @@ fn has_address(text: &str) -> bool {
     })
 }
 
-/// The ends of every part are in the list, and their neighbours only where another part has them.
+/// The ends of every part are in the list, and their neighbours only if another part has them.
 fn parts_agree(text: &str, list: &CpuList) {
     let number = |text: &str| text.trim().parse::<i64>().ok();
     let part = |part: &str| {

@@ -1,10 +1,10 @@
-//! Small traces to begin with: each a few hundred bytes to a few kilobytes, so that an execution takes microseconds.
+//! Small seed traces: each a few hundred bytes to a few kilobytes, so that an execution takes microseconds.
 
 use super::Reader;
 use std::fs;
 use std::path::Path;
 
-/// Events of the made-up traces: name, number, fields as type, name, size, sign.
+/// Events of the synthetic traces: name, number, fields as type, name, size, sign.
 type Field = (&'static str, &'static str, usize, u8);
 const FORMATS: &[(&str, u16, &[Field])] = &[
     (
@@ -91,7 +91,7 @@ fn switch(from: (u32, &str, u32), state: u64, to: (u32, &str, u32)) -> Vec<u8> {
     prev.comm(to.1).u32(to.0).u32(to.2).0
 }
 
-/// A late wakeup of thread 9 behind thread 7: records with the time after the one before.
+/// A late wakeup of thread 9 after thread 7: records with the time since the previous one.
 fn records(t: u64) -> Vec<(u32, Vec<u8>)> {
     let (hog, victim) = ((7, "hog", 0), (9, "cyclictest", 19));
     let timer = |id| head(id, 7).u64(0xffff_8880_0000_1000);
@@ -108,7 +108,6 @@ fn records(t: u64) -> Vec<(u32, Vec<u8>)> {
     ]
 }
 
-/// A page of the ring buffer.
 fn page(t: u64, flags: u64, size: usize) -> Vec<u8> {
     let mut data = Vec::new();
     for (delta, record) in records(t) {
@@ -159,7 +158,7 @@ fn events(out: Bytes) -> Bytes {
 const SYMBOLS: &str = "ffffffff81000000 t hrtimer_wakeup\nffffffff81000100 t tick_nohz_handler\n";
 const COMMS: &str = "7 hog\n9 cyclictest\n";
 
-/// Everything up to the names of tasks, as version 6 and perf have it.
+/// Everything up to the names of tasks, as in version 6 and perf.
 fn linear(out: Bytes) -> Bytes {
     let out = events(headers(out).u32(0)).u32(SYMBOLS.len() as u32).put(SYMBOLS.as_bytes());
     out.u32(0).u64(COMMS.len() as u64).put(COMMS.as_bytes())
@@ -235,7 +234,7 @@ fn perf_record(out: Bytes, kind: u32, body: &[u8]) -> Bytes {
     out.u32(kind).u16(0).u16(8 + body.len() as u16).put(body)
 }
 
-/// What a recording consists of, behind its attributes and formats.
+/// The records of a recording, after its attributes and formats.
 fn perf_records() -> Vec<u8> {
     let mut out = Bytes::default();
     let trailer = |body: Bytes, t: u64| body.u32(7).u32(7).u64(t).u32(0).u32(0).u64(1).0;
@@ -306,7 +305,7 @@ fn pieces(name: &str, lines: usize) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Pages come with a byte for their layout.
+/// Pages with a byte for their layout.
 fn pages() -> Vec<Vec<u8>> {
     vec![
         [&[0u8][..], &page(1_000_000, 0, 0)].concat(),
@@ -319,7 +318,6 @@ pub fn page_formats() -> Vec<String> {
     formats()
 }
 
-/// What mutation of a reader's input begins with.
 pub fn of(reader: Reader) -> Vec<Vec<u8>> {
     let many = |names: &[&str]| names.iter().flat_map(|name| pieces(name, 14)).collect();
     match reader {
@@ -344,7 +342,7 @@ pub fn of(reader: Reader) -> Vec<Vec<u8>> {
         Reader::TraceCmd => many(&["g612.dat.report.txt"]),
         Reader::Rtla => {
             let mut all: Vec<Vec<u8>> = many(&["g612.rtla-trace.txt", "g612.rtla-aa.txt"]);
-            // As people paste: quoted, with soft breaks.
+            // As pasted into mails: quoted, with soft breaks.
             for name in ["g612.rtla-aa.txt", "g612.wakeup_rt.txt"] {
                 let quoted = pieces(name, 10).into_iter().next().unwrap_or_default();
                 let lines = quoted.split_inclusive(|b| *b == b'\n');

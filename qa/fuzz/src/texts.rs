@@ -1,4 +1,4 @@
-//! Texts and requests that others write: experiments, indexes of patches, pulses, commands, uploads.
+//! Foreign texts and requests: experiments, indexes of patches, pulses, commands, uploads.
 
 use super::Reader;
 use punctual_kernel::patch::{index, makefile_release, patch_of_name};
@@ -12,7 +12,6 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// Words of these texts.
 pub const WORDS: &[&str] = &[
     "=",
     "\"",
@@ -43,7 +42,7 @@ pub const WORDS: &[&str] = &[
     "0x",
 ];
 
-/// The folder that uploads go to, and how much is sent at once.
+/// The folder of uploads, and how much is sent at once.
 pub struct Texts {
     store: Option<(Store, TempDir)>,
 }
@@ -58,7 +57,7 @@ impl Texts {
         Texts { store: if reader == Reader::Upload { store() } else { None } }
     }
 
-    /// Reads an input; panics if anything that must hold does not. The result: what came out.
+    /// Reads an input; panics if an invariant is violated. Returns a measure of the result.
     pub fn run(&self, reader: Reader, input: &[u8]) -> u64 {
         let text = || String::from_utf8_lossy(input);
         match reader {
@@ -71,7 +70,7 @@ impl Texts {
         }
     }
 
-    /// Nothing outside the limits is kept, and what is told is there.
+    /// Nothing outside the limits is saved, and what is reported is there.
     fn upload(&self, input: &[u8]) -> u64 {
         let Some((store, folder)) = &self.store else { return 0 };
         let told = Cell::new(0);
@@ -119,15 +118,15 @@ impl Write for Client<'_> {
     }
 }
 
-/// Folders of a process begin with this and its number.
+/// Prefix of a process's folders, before its number.
 const SCRATCH: &str = "punctual-fuzz-";
 
-/// Where folders are made: in memory where that is possible.
+/// Where folders are created: in memory if possible.
 fn scratch() -> [PathBuf; 2] {
     ["/dev/shm".into(), std::env::temp_dir()]
 }
 
-/// A folder in memory where there is one.
+/// A folder in memory if possible.
 pub fn memory() -> Option<TempDir> {
     let prefix = format!("{SCRATCH}{}-", std::process::id());
     scratch().iter().find_map(|folder| tempfile::Builder::new().prefix(&prefix).tempdir_in(folder).ok())
@@ -138,7 +137,6 @@ pub fn remove_scratch(process: u32) {
     let prefix = format!("{SCRATCH}{process}-");
     for entry in scratch().iter().flat_map(fs::read_dir).flatten().flatten() {
         if entry.file_name().to_string_lossy().starts_with(&prefix) {
-            // What stays is a folder of a few kilobytes, in memory.
             let _ = fs::remove_dir_all(entry.path());
         }
     }
@@ -157,7 +155,7 @@ fn patches(text: &str) -> u64 {
     4 * (u64::from(release) + u64::from(found.newest(None).is_some()))
 }
 
-/// What is a command reads as the same command again.
+/// Printing and parsing a command returns the same command.
 fn commands(text: &str) -> u64 {
     let all = command::read_all(text, Addresses::default());
     for command in all.iter().flatten() {
@@ -181,7 +179,6 @@ const UPLOADS: &[&str] = &[
 
 const CODES: &[&str] = &["d21d20 a11\n", "@1700000000 b31 d:10:1 C:3:0\n", "rubbish a10 @5 a1\n"];
 
-/// What mutation of a reader's input begins with.
 pub fn seeds(reader: Reader) -> Vec<Vec<u8>> {
     let texts = |all: &[&str]| all.iter().map(|text| text.as_bytes().to_vec()).collect();
     match reader {

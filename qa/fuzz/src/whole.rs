@@ -1,4 +1,4 @@
-//! A user's profile and a snapshot, with what must hold.
+//! A user's profile and a snapshot, with checks of the invariants.
 
 use super::{Reader, foreign};
 use punctual_audit::{Context, Offers, Profile, Rules, Today};
@@ -12,7 +12,6 @@ use std::path::Path;
 /// Rules whose severity the seeds of profiles change: all 225 would take milliseconds to set up.
 const FEW: [&str; 5] = ["cpu-smt", "mem-swap", "virt-wsl", "cmdline-debug-leftovers", "clk-tsc-invariant"];
 
-/// Profiles and snapshots are judged with these.
 pub struct Whole {
     few: RefCell<Rules>,
     base: Recorded,
@@ -31,7 +30,7 @@ fn states(rules: &Rules, machine: &dyn Machine, profile: Profile) -> Vec<State> 
     findings.iter().map(|finding| finding.state).collect()
 }
 
-/// The rules of [`FEW`], as written; empty where the files are not there.
+/// The rules of [`FEW`], as written; empty if the files are missing.
 fn few() -> Rules {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/system/audit");
     let text = |file: &str| std::fs::read_to_string(folder.join(file)).unwrap_or_default();
@@ -49,7 +48,7 @@ impl Whole {
         Whole { few: RefCell::new(few()), base: foreign::base(), plain: RefCell::default(), today }
     }
 
-    /// Judges an input; panics if anything that must hold does not. The result: what came out of it.
+    /// Judges an input; panics if an invariant is violated. Returns a measure of the result.
     pub fn run(&self, reader: Reader, input: &[u8]) -> u64 {
         match reader {
             Reader::Profile => self.profile(&String::from_utf8_lossy(input)),
@@ -103,7 +102,7 @@ fn snapshot(input: &[u8]) -> u64 {
     count
 }
 
-/// Sets every header's check sum, so that the rest of a mutated header counts.
+/// Corrects every header's checksum, so that the rest of a mutated header is read.
 fn correct_sums(tar: &mut [u8]) {
     for block in tar.chunks_exact_mut(512).filter(|block| block[257..262] == *b"ustar") {
         block[148..156].fill(b' ');
