@@ -1,11 +1,12 @@
-//! Which crate may use which. An unlisted crate or edge fails this test; change the table together with ARCHITECTURE.md, and only
-//! downwards. Also: which crates may hold `unsafe`, and no example in a comment that no test runs.
+//! Which crate may use which. An unlisted crate or edge fails this test; change the table together with
+//! ARCHITECTURE.md, and only downwards. Also: which crates may contain `unsafe`, and no example in a comment that no
+//! test runs.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Every crate, also of apps/, and the crates of ours it may depend on.
+/// Every crate, also of apps/, and the workspace crates it may depend on.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("units", &[]),
     ("uapi", &["units"]),
@@ -130,7 +131,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("xtask", &["units", "model", "rundir"]),
 ];
 
-/// The only crates whose source may hold `unsafe`: system calls, the pointers of a C caller, and SIMD kernels.
+/// The only crates whose source may contain `unsafe`: system calls, the pointers of a C caller, and SIMD kernels.
 const UNSAFE: &[&str] = &["uapi", "capi", "queens"];
 
 /// Folder of each package of the workspace by the folder's name.
@@ -228,7 +229,7 @@ fn no_group_uses_one_above_it() {
     }
 }
 
-/// Its functions panic: programs have no use for them.
+/// Its functions panic, so programs must not use it.
 #[test]
 fn testing_is_only_a_dev_dependency() {
     assert!(!ALLOWED.iter().any(|(_, used)| used.contains(&"testing")));
@@ -244,7 +245,8 @@ fn unsafe_stays_where_it_is_allowed() {
     }
 }
 
-/// Most crates have no example in their comments, and looking for one takes rustdoc half a second each: `doctest = false`.
+/// Most crates have no example in their comments, and looking for one takes rustdoc half a second each: `doctest =
+/// false`.
 #[test]
 fn every_example_in_a_comment_is_run() {
     for (name, folder) in folders() {

@@ -1,7 +1,7 @@
-//! `cargo xtask consumers`: documents in every foreign format, given to the programs that take them.
+//! `cargo xtask consumers`: feeds documents in every foreign format to the programs that read them.
 //!
-//! Documents are those of a run measured now, of another tool's file, and the golden ones of crates/output/formats, among them one whose every
-//! name is hostile. Which consumers were not here is said, and fails: nothing passes silently.
+//! The documents are those of a run measured now, of another tool's file, and the golden ones of crates/output/formats,
+//! among them one whose every name is hostile. A missing consumer is reported and fails: nothing passes silently.
 
 use crate::{root, target_dir};
 use clap::builder::PossibleValuesParser;
@@ -12,7 +12,7 @@ use std::process::Command;
 
 const SCRIPT: &str = include_str!("consumers/consumers.py");
 
-/// A consumer: its name in the script, and the ends of the names of the files that it takes.
+/// A consumer: its name in the script, and the suffixes of the files that it takes.
 type Row = (&'static str, &'static [&'static str]);
 
 const CONSUMERS: &[Row] = &[
@@ -31,7 +31,7 @@ const CONSUMERS: &[Row] = &[
     ("perfetto", &[".perfetto"]),
 ];
 
-/// Formats of `report`, and the ends of their files.
+/// Formats of `report`, and their suffixes.
 const REPORTS: &[(&str, &str)] = &[
     ("prometheus", "prom"),
     ("lava", "lava.txt"),
@@ -48,7 +48,7 @@ const TRACES: &[(&str, &str)] = &[
     ("text.perfetto", "crates/analysis/trace/tests/fixtures/g61.steal.trace.txt"),
 ];
 
-/// The status by which the script says that a consumer is not here.
+/// Exit code of the script if a consumer is not installed.
 const MISSING: i32 = 77;
 
 /// Give every format of `report` and `audit` to the programs that take it (docs/formats.md)
@@ -106,7 +106,6 @@ fn ran(command: &mut Command) -> Result<Vec<u8>, String> {
     Err(format!("{shown}: {}: {}", output.status, String::from_utf8_lossy(&output.stderr)))
 }
 
-/// Everything that is given away.
 fn documents(punctual: &Path, folder: &Path) -> Result<(), String> {
     let measured = folder.join("run");
     let mut prove = Command::new(punctual);
@@ -144,7 +143,7 @@ fn keep(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), String> {
     fs::write(&path, bytes).map_err(|e| format!("cannot write {}: {e}", path.display()))
 }
 
-/// All files; not those that say why a run has no such document.
+/// All files except those that say why a run has no such document.
 fn copy(from: &Path, to: &Path) -> Result<(), String> {
     for entry in fs::read_dir(from).map_err(|e| format!("cannot read {}: {e}", from.display()))?.flatten() {
         let bytes = fs::read(entry.path()).map_err(|e| format!("cannot read {}: {e}", entry.path().display()))?;
@@ -167,7 +166,7 @@ fn ending(folder: &Path, ends: &[&str]) -> Result<Vec<PathBuf>, String> {
     if files.is_empty() { Err(format!("no document ends in {}", ends.join(", "))) } else { Ok(files) }
 }
 
-/// The script's code, and what it says. Python is that of the tools, where they have one.
+/// The script's code and output. Uses the Python of the tools, if they have one.
 fn give(tools: &Path, script: &Path, name: &str, files: &[PathBuf]) -> Result<(Option<i32>, String), String> {
     let own = tools.join("venv/bin/python");
     let python = if own.exists() { own } else { PathBuf::from("python3") };

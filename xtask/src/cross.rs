@@ -1,7 +1,7 @@
 //! The static `punctual` for boards, built on another machine.
 //!
-//! The standard library of the target comes from the toolchain in use where it is installed (`rustup target add`), else
-//! from Debian's packages (`debian.rs`). The C library comes from the cross compiler's packages in both cases.
+//! The standard library of the target comes from the toolchain in use if it is installed there (`rustup target add`),
+//! else from Debian's packages (`debian.rs`). The C library comes from the cross compiler's packages in both cases.
 
 mod debian;
 
@@ -14,21 +14,21 @@ use std::process::Command;
 use std::time::Instant;
 
 pub(crate) struct Target {
-    /// What a user types.
+    /// On the command line.
     pub(crate) name: &'static str,
     pub(crate) triple: &'static str,
     /// Before `gcc` and `readelf`.
     prefix: &'static str,
     pub(crate) debian: &'static str,
-    /// What has the linker and the C library's archives, in Debian.
+    /// Debian packages of the linker and the C library's archives.
     pub(crate) packages: &'static str,
-    /// As the standard library of Rust names the processor.
+    /// The processor's name in Rust's standard library.
     processor: &'static str,
     /// Runs the tests on another processor (qemu-user).
     runner: &'static str,
     /// For rustc, besides those of all targets.
     flags: &'static str,
-    /// What a release binary may take, in bytes: what it takes now. The aim is 6,000,000 (docs/cross.md, Size).
+    /// Size limit of a release binary, bytes: its current size. The aim is 6,000,000 (docs/cross.md, Size).
     largest: u64,
 }
 
@@ -106,7 +106,7 @@ fn one(target: &Target, command: &[String]) -> Result<(), String> {
     build(target, &["punctual"]).map(drop)
 }
 
-/// Builds static programs; checks each, and prints its size and start-up. Gives the folder they are in.
+/// Builds static programs; checks each, and prints its size and start-up time. Returns the folder they are in.
 ///
 /// # Errors
 /// What is missing, and the command that installs it; a program that is dynamic or too large.
@@ -123,8 +123,8 @@ pub(crate) fn build(target: &Target, packages: &[&str]) -> Result<PathBuf, Strin
     Ok(folder)
 }
 
-/// Names of source files are in a program (messages of panics), and are not to tell whose machine built it: the same sources give the same
-/// bytes wherever cargo keeps its registry. Those of the workspace are relative already.
+/// Panic messages contain names of source files, which must not reveal whose machine built it: the same sources give
+/// the same bytes wherever cargo keeps its registry. Those of the workspace are relative already.
 fn remapped(cargo: &mut Command) {
     let home = env::var_os("HOME").map(|home| PathBuf::from(home).join(".cargo"));
     let Some(home) = env::var_os("CARGO_HOME").map(PathBuf::from).or(home) else { return };
@@ -167,7 +167,6 @@ pub(crate) fn check_size(target: &Target, binary: &Path) -> Result<u64, String> 
     Ok(size)
 }
 
-/// The target that is this machine's own.
 pub(crate) fn native() -> Result<&'static Target, String> {
     let own = TARGETS.iter().find(|target| is_native(target));
     own.ok_or_else(|| format!("no release is made for {}", env::consts::ARCH))
@@ -177,7 +176,7 @@ pub(crate) fn is_native(target: &Target) -> bool {
     env::consts::ARCH == target.processor
 }
 
-/// How to run a program of the target here: itself, or through qemu-user.
+/// How to run a program of the target here: directly, or through qemu-user.
 pub(crate) fn runner(target: &Target, binary: &Path) -> Command {
     if is_native(target) {
         return Command::new(binary);
@@ -202,11 +201,10 @@ fn startup(target: &Target, binary: &Path) -> Result<f64, String> {
     times.get(10).copied().ok_or_else(|| "never ran".to_owned())
 }
 
-/// Cargo, told how to build for the target.
 fn cargo(target: &Target) -> Result<Command, String> {
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or("cargo".into()));
     let key = target.triple.replace('-', "_").to_uppercase();
-    // RUSTFLAGS beats CARGO_TARGET_…_RUSTFLAGS, so the flag goes where nothing the user has set can hide it.
+    // RUSTFLAGS beats CARGO_TARGET_…_RUSTFLAGS, so the flag goes where no user setting can hide it.
     let flags = env::var("RUSTFLAGS").unwrap_or_default();
     cargo
         .env_remove("CARGO_ENCODED_RUSTFLAGS")
@@ -244,7 +242,7 @@ fn linker(target: &Target) -> Result<(), String> {
     c_library(target).map(drop)
 }
 
-/// The archive that the cross linker takes the C library from.
+/// The C library's archive for the cross linker.
 ///
 /// # Errors
 /// The linker or the archive is missing, and the command that installs them.
@@ -253,12 +251,12 @@ pub(crate) fn c_library(target: &Target) -> Result<PathBuf, String> {
     let found = Command::new(&gcc).arg("-print-file-name=libc.a").output();
     let said = found.ok().filter(|o| o.status.success()).map(|o| String::from_utf8_lossy(&o.stdout).trim().to_owned());
     let missing = || format!("{gcc} or its libc.a is missing; on Debian: apt-get install {}", target.packages);
-    // It gives back the bare name where it finds nothing.
+    // It prints the bare name if it finds nothing.
     let path = said.filter(|path| path != "libc.a").ok_or_else(missing)?;
     fs::canonicalize(&path).map_err(|e| format!("{path}: {e}"))
 }
 
-/// A program that asks for a loader is not static.
+/// A program that requests a loader is not static.
 fn check_static(target: &Target, binary: &Path) -> Result<(), String> {
     let readelf = format!("{}readelf", target.prefix);
     let read = Command::new(&readelf).args(["--wide", "--program-headers"]).arg(binary).output();

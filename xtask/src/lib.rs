@@ -1,6 +1,7 @@
-//! `cargo xtask`: builds, packages and releases, JSON Schemas, the live tests, documents given to the programs that take them.
+//! `cargo xtask`: builds, packages and releases, JSON Schemas, the live tests, documents fed to the programs that read
+//! them.
 //!
-//! It is a library, too, so that the trials (qa/trials) find folders and programs as it does.
+//! Also a library, so that the trials (qa/trials) find folders and programs the same way.
 
 #![forbid(unsafe_code)]
 
@@ -57,8 +58,6 @@ enum Task {
 }
 
 impl Arguments {
-    /// Does what was asked for.
-    ///
     /// # Errors
     /// What failed, as text for people.
     pub fn run(self) -> Result<(), String> {
@@ -78,7 +77,6 @@ impl Arguments {
     }
 }
 
-/// Prints an error, if there is one.
 pub fn exit_code(result: Result<(), String>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -89,13 +87,12 @@ pub fn exit_code(result: Result<(), String>) -> ExitCode {
     }
 }
 
-/// The folder of the workspace.
 pub fn root() -> &'static Path {
     let own = Path::new(env!("CARGO_MANIFEST_DIR"));
     own.parent().unwrap_or(own)
 }
 
-/// Where cargo puts what it builds.
+/// cargo's target directory.
 pub fn target_dir() -> PathBuf {
     env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
@@ -105,7 +102,7 @@ pub fn punctual() -> PathBuf {
     target_dir().join("release/punctual")
 }
 
-/// Where other tools are that are not installed in the system.
+/// Folder of tools that are not installed in the system.
 pub fn tools_dir() -> PathBuf {
     let home = env::var_os("HOME").map_or_else(|| PathBuf::from("."), PathBuf::from);
     home.join(".cache/punctual/consumers")

@@ -1,9 +1,9 @@
 //! `cargo xtask live`: the tests that need the real machine.
 //!
-//! A live test is `#[test] #[ignore = "live: NEED, …"]`, with what it needs: `root`, `tracefs`, `devpts`, a program, or `timing`, which is a
-//! machine that is not disturbed. Each runs alone, in a process of its own. A failure beside which something else used the
-//! machine is reported as disturbed, apart from the failures; nothing is tried twice. A test that finds out itself that it cannot
-//! test something prints a line that begins with `not tested: `, and is counted as not run.
+//! A live test is `#[test] #[ignore = "live: NEED, …"]`, with its requirements: `root`, `tracefs`, `devpts`, a program,
+//! or `timing`, which is an undisturbed machine. Each runs alone, in a process of its own. A failure while something
+//! else used the machine is reported as disturbed, apart from the failures; nothing is retried. A test that finds that
+//! it cannot test something prints a line that begins with `not tested: `, and is counted as not run.
 
 mod find;
 mod machine;
@@ -36,14 +36,14 @@ pub struct Options {
 /// How long a test may take. Not an assertion: one that hangs must not stop the others.
 const LONGEST: Duration = Duration::from_secs(600);
 
-/// What builds the tests that compare with other implementations, beside the live ones.
+/// Builds the tests that compare with other implementations, beside the live ones.
 const FEATURES: &str =
     "punctual/reference-checks,punctual-workloads/reference-checks,punctual-rt-capi/reference-checks";
 
-/// With what a test begins a line where it passes without having tested all it is for.
+/// Begins a line of a test that passes without having tested everything.
 const NOT_TESTED: &str = "not tested: ";
 
-/// The exit code where nothing failed, but something was disturbed or not run.
+/// Exit code if nothing failed, but something was disturbed or not run.
 const INCONCLUSIVE: i32 = 3;
 
 #[derive(Default)]
@@ -54,10 +54,11 @@ struct Counts {
     not_run: Vec<String>,
 }
 
-/// Runs the live tests whose names contain one of the words, or all; then those that compare with other implementations.
+/// Runs the live tests whose names contain one of the words, or all; then those that compare with other
+/// implementations.
 ///
 /// # Errors
-/// A test failed on an undisturbed machine. Ends the process with 3 where tests were only disturbed or not run.
+/// A test failed on an undisturbed machine. Ends the process with 3 if tests were only disturbed or not run.
 pub fn run(options: &Options) -> Result<(), String> {
     let Options { install, names, .. } = options;
     let at_most = options.at_most.map(Duration::from_secs);
@@ -92,7 +93,7 @@ pub fn run(options: &Options) -> Result<(), String> {
     ended(&counts)
 }
 
-/// Where time is short, each hour begins with another test, so that none is left out for ever.
+/// If time is short, each hour begins with another test, so that every test runs sometimes.
 fn start_elsewhere(tests: &mut [Live]) {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let hours = (now.as_secs() / 3_600) as usize;
@@ -129,7 +130,7 @@ fn one(test: &Live, missing: &[String], counts: &mut Counts) {
     }
 }
 
-/// Whether it passed, what it printed, and what else used the machine.
+/// Whether it passed, its output, and what else used the machine.
 fn finished(mut command: Command) -> (bool, String, Disturbance) {
     let before = machine::look();
     let began = Instant::now();
@@ -161,8 +162,8 @@ fn finished(mut command: Command) -> (bool, String, Disturbance) {
     (passed, read.map_or_else(|e| e.to_string(), |_| said + note), disturbance)
 }
 
-/// The tests that compare with other implementations: JSON Schema's, an edge detector, the maker of the C header; and that docs/schemas
-/// is what the types say.
+/// The tests that compare with other implementations: JSON Schema's, an edge detector, the generator of the C header;
+/// and that docs/schemas matches the types.
 fn compared(counts: &mut Counts) {
     let workspace = ["test", "--workspace", "--quiet", "--features", FEATURES, "--"];
     let holding =

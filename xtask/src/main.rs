@@ -1,5 +1,3 @@
-//! `cargo xtask`.
-
 #![forbid(unsafe_code)]
 
 use clap::Parser;

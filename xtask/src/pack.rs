@@ -17,9 +17,9 @@ pub use release::run as release;
 
 /// What a package installs, the main program first.
 const PROGRAMS: [&str; 4] = ["punctual", "punctual-rf-switch", "punctual-rotary-dial", "punctual-metronome"];
-/// Shell, and what its script is called where that shell looks.
+/// Shell, and its name for the script.
 const COMPLETIONS: [(&str, &str); 3] = [("bash", "punctual"), ("zsh", "_punctual"), ("fish", "punctual.fish")];
-/// Where the manifest (cli/Cargo.toml) says that everything is.
+/// Where the manifest (cli/Cargo.toml) expects everything.
 const STAGE: &str = "target/deb/stage";
 
 /// A package for each of the targets, into dist/.
@@ -30,14 +30,14 @@ pub fn deb(wanted: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Fails where the release binary is too large.
+/// Fails if the release binary is too large.
 pub fn size(file: Option<PathBuf>) -> Result<(), String> {
     let file = file.unwrap_or_else(|| target_dir().join("dist/punctual"));
     println!("{} bytes  {}", cross::check_size(cross::native()?, &file)?, file.display());
     Ok(())
 }
 
-/// Builds, stages and packs; gives the package.
+/// Builds, stages and packs; returns the package.
 fn package(target: &Target) -> Result<PathBuf, String> {
     let built = cross::build(target, &PROGRAMS)?;
     let root = root();
@@ -84,7 +84,7 @@ fn stage(target: &Target, built: &Path, stage: &Path) -> Result<(), String> {
     ours.iter().try_for_each(|unit| copy(&root().join("packaging").join(unit), &units.join(unit)))
 }
 
-/// What the program writes of itself.
+/// Files that the program generates.
 fn written(target: &Target, program: &Path, stage: &Path) -> Result<(), String> {
     succeed(cross::runner(target, program).arg("man").arg(stage.join("man")), "punctual man")?;
     for (shell, name) in COMPLETIONS {

@@ -1,8 +1,8 @@
 //! Debian's rustc and standard library of another architecture, unpacked into a cache folder. Nothing is installed.
 //!
-//! apt does the fetching and the checking of signatures, in a root of its own that knows the foreign architecture; its
-//! sources are the Debian archives the machine already uses. One root for each target: apt drops an archive as a whole
-//! when the index of one architecture is out of step, and the other target is not to suffer from that.
+//! apt fetches and checks signatures, in a root of its own that knows the foreign architecture; its sources are the
+//! Debian archives that the machine already uses. One root for each target: apt drops an archive as a whole when the
+//! index of one architecture is out of step, which must not affect the other target.
 
 use super::{Target, has_std, succeed};
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,7 +14,7 @@ use std::process::Command;
 /// Debian's own name for the compiler, and the newer one kept for browsers in stable releases.
 const COMPILERS: [&str; 2] = ["rustc", "rustc-web"];
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
-/// The archive and its suite, as apt writes a source; no name of a host is known here.
+/// The archive and its suite, as apt writes a source; no host name is known here.
 const SOURCE: &str = "$(REPO_URI) $(RELEASE) $(COMPONENT)";
 
 pub struct Toolchain {
@@ -54,7 +54,7 @@ impl Toolchain {
     }
 }
 
-/// The toolchain for the target: the one in the cache, or fetched anew.
+/// From the cache, or fetched.
 pub fn toolchain(target: &Target) -> Result<Toolchain, String> {
     let home = env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|p| p.is_absolute());
     let cache = home.or_else(|| env::var_os("HOME").map(|h| PathBuf::from(h).join(".cache")));
@@ -71,7 +71,7 @@ pub fn toolchain(target: &Target) -> Result<Toolchain, String> {
     Err(format!("{} cannot be used: {}", found.rustc().display(), String::from_utf8_lossy(&said.stderr).trim()))
 }
 
-/// Fetches into a new folder, which takes the old one's place when it is whole.
+/// Fetches into a new folder, which replaces the old one when it is complete.
 fn fetch(here: &Path, target: &Target) -> Result<(), String> {
     let apt = Apt::new(here, target)?;
     succeed(apt.get().args(["-qq", "-o", "APT::Update::Error-Mode=any", "update"]), "apt-get update")?;
@@ -96,7 +96,7 @@ struct Apt {
     folder: PathBuf,
     archives: PathBuf,
     config: PathBuf,
-    /// The machine's own architecture, as Debian calls it.
+    /// The machine's own architecture, in Debian's terms.
     native: String,
 }
 
@@ -115,7 +115,7 @@ impl Apt {
         Ok(apt)
     }
 
-    /// apt.conf(5), read after the machine's own. The hooks are the machine's: they would touch its cache.
+    /// apt.conf(5), read after the machine's own. Without the machine's hooks, which would touch its cache.
     fn configuration(&self, target: &Target) -> Result<String, String> {
         let folder = self.folder.to_str().filter(|f| !f.contains(['"', '\n', ';'])).ok_or("a strange cache folder")?;
         Ok(format!(
@@ -135,13 +135,13 @@ impl Apt {
         get
     }
 
-    /// What `apt-cache show` tells of a package: one record a version, the candidate first.
+    /// Output of `apt-cache show`: one record per version, the candidate first.
     fn show(&self, package: &str) -> Vec<BTreeMap<String, String>> {
         let mut cache = Command::new("apt-cache");
         output(cache.arg("-c").arg(&self.config).args(["show", package])).map_or(Vec::new(), |text| records(&text))
     }
 
-    /// The newest compiler that will do, what it needs and this machine lacks, and the target's standard library.
+    /// The newest usable compiler, its dependencies that this machine lacks, and the target's standard library.
     fn choose(&self, target: &Target) -> Result<Vec<String>, String> {
         let least = env!("CARGO_PKG_RUST_VERSION");
         let found = COMPILERS.iter().flat_map(|name| self.show(name));
@@ -170,7 +170,7 @@ impl Apt {
     }
 }
 
-/// The compiler's own libraries always, others where the machine lacks them; the linker is the cross compiler's.
+/// The compiler's own libraries always, others if the machine lacks them; the linker is the cross compiler's.
 fn is_wanted(name: &str) -> bool {
     let own = name.starts_with("libstd-rust") || name.starts_with("libllvm");
     own || (name.starts_with("lib") && name != "libc-dev" && !is_installed(name))
@@ -181,7 +181,6 @@ fn is_installed(name: &str) -> bool {
     asked.is_ok_and(|said| said.split_whitespace().any(|word| word == "installed"))
 }
 
-/// The Debian archives among the machine's own sources.
 fn sources() -> Result<String, String> {
     let mut asked = Command::new("apt-get");
     asked.args(["indextargets", "--format", SOURCE, "Created-By: Packages", "Origin: Debian"]);
@@ -189,7 +188,7 @@ fn sources() -> Result<String, String> {
     if lines.is_empty() {
         return Err("apt knows no Debian archive here: apt-get update, on Debian".to_owned());
     }
-    // Where the key is not in Debian's usual place, apt looks where it looks for all.
+    // If the key is not in Debian's usual place, apt looks in its default places.
     let key = if Path::new(KEYRING).exists() { format!("[signed-by={KEYRING}] ") } else { String::new() };
     Ok(lines.iter().map(|line| format!("deb {key}{line}\n")).collect())
 }
@@ -201,7 +200,7 @@ fn records(text: &str) -> Vec<BTreeMap<String, String>> {
     text.split("\n\n").filter(|r| !r.trim().is_empty()).map(fields).collect()
 }
 
-/// The names in a Depends field, the first of alternatives, and the version where it must be that one.
+/// The names in a Depends field, the first of alternatives, and the version if it is exact.
 fn depends(field: &str) -> Vec<(String, Option<String>)> {
     let one = |part: &str| {
         let first = part.split('|').next().unwrap_or_default().trim();

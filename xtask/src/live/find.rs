@@ -1,4 +1,4 @@
-//! Which tests are live: the marks in the sources, and the test programs that have them.
+//! Finds live tests: the marks in the sources, and the test programs that have them.
 
 use serde_json::Value;
 use std::fs;
@@ -9,15 +9,12 @@ const MARK: &str = "#[ignore = \"live: ";
 
 /// A mark in a source.
 pub struct Marked {
-    /// The crate's folder.
     pub folder: PathBuf,
-    /// The function's name.
     pub name: String,
-    /// What the mark says.
+    /// The needs it names.
     pub needs: Vec<String>,
 }
 
-/// A test in a program.
 pub struct Live {
     pub package: String,
     pub folder: PathBuf,
@@ -27,7 +24,6 @@ pub struct Live {
     pub needs: Vec<String>,
 }
 
-/// The marks in the sources of all crates.
 pub fn marked(root: &Path) -> Result<Vec<Marked>, String> {
     let mut marks = Vec::new();
     for pattern in ["cli", "crates/*/*", "apps/*", "apps/support/*", "qa/*", "xtask"] {

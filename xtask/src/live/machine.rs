@@ -1,9 +1,10 @@
-//! What else used the machine while a test ran: CPU time of others and time stolen by the host, from /proc/stat (proc_stat(5)).
+//! What else used the machine while a test ran: CPU time of others and time stolen by the host, from /proc/stat
+//! (proc_stat(5)).
 
 use std::fmt;
 use std::time::Duration;
 
-/// Clock ticks a second, as /proc counts: USER_HZ, 100 on every architecture that Linux has for these tests.
+/// USER_HZ, 100 on every architecture that Linux has for these tests.
 const TICKS: f64 = 100.0;
 
 /// Sums so far, in ticks.
@@ -14,7 +15,7 @@ pub struct Look {
     children: u64,
 }
 
-/// What others used, in seconds, and the share of one CPU that is.
+/// CPU seconds of others, and their share of one CPU.
 #[derive(Default)]
 pub struct Disturbance {
     others_s: f64,
@@ -23,7 +24,7 @@ pub struct Disturbance {
 }
 
 impl Disturbance {
-    /// More than a twentieth of one CPU for others, or a hundredth stolen. What is not known is no disturbance.
+    /// More than a twentieth of one CPU for others, or a hundredth stolen. Unknown counts as undisturbed.
     pub fn is_any(&self) -> bool {
         self.others_s > self.wall_s / 20.0 || self.steal_s > self.wall_s / 100.0
     }
@@ -35,7 +36,6 @@ impl fmt::Display for Disturbance {
     }
 }
 
-/// Sums up to now.
 pub fn look() -> Look {
     let stat = std::fs::read_to_string("/proc/stat").unwrap_or_default();
     let own = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
@@ -57,7 +57,7 @@ fn of_children(stat: &str) -> u64 {
     after.split_ascii_whitespace().skip(13).take(2).filter_map(|word| word.parse::<u64>().ok()).sum()
 }
 
-/// What came since. A test's child that nobody waited for counts as another's.
+/// Difference to `before`. A test's child that was not waited for counts as another's.
 pub fn since(before: &Look, wall: Duration) -> Disturbance {
     let now = look();
     let (busy, own) = (now.busy.saturating_sub(before.busy), now.children.saturating_sub(before.children));

@@ -1,4 +1,4 @@
-//! What live tests need: which of it is missing, and how to get it.
+//! Requirements of live tests: which are missing, and how to get them.
 
 use super::find::Marked;
 use std::path::Path;
@@ -44,12 +44,12 @@ pub fn is_known(need: &str) -> bool {
 fn is_there(need: &str) -> bool {
     match need {
         "root" => rustix::process::geteuid().is_root(),
-        // Root mounts one of its own where none is mounted.
+        // Root mounts one of its own if none is mounted.
         "tracefs" => rustix::process::geteuid().is_root() || Path::new("/sys/kernel/tracing/trace").exists(),
         "devpts" => Path::new("/dev/ptmx").exists(),
         // Documentation/userspace-api/landlock.rst: the security modules in use.
         "landlock" => std::fs::read_to_string("/sys/kernel/security/lsm").is_ok_and(|all| all.contains("landlock")),
-        // Nothing to check beforehand: a failure beside other work is reported as disturbed.
+        // Cannot be checked beforehand: a failure beside other work is reported as disturbed.
         "timing" => true,
         program => {
             let path = std::env::var_os("PATH").unwrap_or_default();
@@ -59,7 +59,7 @@ fn is_there(need: &str) -> bool {
     }
 }
 
-/// Each need that is not met, once.
+/// Each missing need, once.
 pub fn missing(marked: &[Marked]) -> Vec<String> {
     let mut needs: Vec<String> = marked.iter().flat_map(|mark| mark.needs.clone()).collect();
     needs.sort();
@@ -81,9 +81,6 @@ pub fn advice(need: &str) -> String {
 }
 
 /// Installs the programs, by apt-get. What no package has stays missing.
-///
-/// # Errors
-/// It fails.
 pub fn install(missing: &[String]) -> Result<(), String> {
     let mut packages: Vec<&str> = missing.iter().filter_map(|need| package(need)).collect();
     packages.dedup();

@@ -1,4 +1,5 @@
-//! What a package installs as an archive for every other distribution: `tar -xzf FILE --strip-components=1 -C /usr/local`.
+//! The contents of a package as an archive for every other distribution: `tar -xzf FILE --strip-components=1 -C
+//! /usr/local`.
 //!
 //! The same tree gives the same bytes: entries are sorted, owned by root, and of one time (`SOURCE_DATE_EPOCH`,
 //! <https://reproducible-builds.org/docs/source-date-epoch/>).
@@ -22,7 +23,7 @@ const SCRIPTS: [(&str, &str); 3] = [
 ];
 const DOCUMENTS: [&str; 4] = ["README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT"];
 
-/// The time that all files of a release get, in seconds since 1970: `SOURCE_DATE_EPOCH`, else that of the last commit.
+/// The time of all files of a release, in seconds since 1970: `SOURCE_DATE_EPOCH`, else that of the last commit.
 ///
 /// # Errors
 /// The variable is no number, or git(1) knows no commit here.
@@ -37,7 +38,7 @@ pub fn epoch() -> Result<u64, String> {
     seconds.map_err(|_| format!("git log tells no time of a commit in {}; set SOURCE_DATE_EPOCH", root().display()))
 }
 
-/// Writes what is staged as `to`, a `.tar.gz` with one folder named as it.
+/// Writes the staged tree to `to`, a `.tar.gz` with one folder of its name.
 ///
 /// # Errors
 /// A file that cannot be read or written, by its path.
@@ -80,13 +81,12 @@ fn tree(stage: &Path) -> Result<Tree, String> {
     Ok(tree)
 }
 
-/// A packaged unit for /usr/local.
 fn below_local(unit: &[u8]) -> Vec<u8> {
     String::from_utf8_lossy(unit).replace("/usr/bin/", "/usr/local/bin/").into_bytes()
 }
 
 fn packed(name: &str, tree: &Tree, epoch: u64) -> std::io::Result<Vec<u8>> {
-    // No name and no time of the file in gzip's header.
+    // gzip's header gets no name and no time.
     let mut tar = tar::Builder::new(GzBuilder::new().write(Vec::new(), Compression::best()));
     for (path, (mode, content)) in tree {
         let mut header = tar::Header::new_gnu();

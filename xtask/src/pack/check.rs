@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const SCRIPT: &str = include_str!("check.sh");
-/// Debian's release, and what the root has besides its essential packages: what the package depends on, and man(1).
+/// Debian's release.
 const SUITE: &str = "bookworm";
 const INCLUDE: &str = "--include=adduser,libcap2-bin,man-db";
 
-/// Takes root, mmdebstrap, and for other architectures qemu-user-static and arch-test.
+/// Requires root, mmdebstrap, and for other architectures qemu-user-static and arch-test.
 pub fn run(wanted: &str) -> Result<(), String> {
     if !rustix::process::geteuid().is_root() {
         return Err("deb-check unpacks a system and changes its root: run it as root".to_owned());
@@ -33,7 +33,7 @@ fn check(target: &Target) -> Result<(), String> {
     let image = image(target)?;
     let place = tempfile::tempdir().map_err(|e| format!("a temporary folder: {e}"))?;
     let system = place.path();
-    // Not its devices, which a user namespace may not make: this machine's are mounted there.
+    // Without its devices, which a user namespace may not create: this machine's are mounted there.
     let mut unpacked = Command::new("tar");
     unpacked.arg("-xf").arg(&image).arg("-C").arg(system).arg("--exclude=./dev/*");
     succeed(&mut unpacked, "tar -xf")?;
@@ -54,7 +54,7 @@ fn check(target: &Target) -> Result<(), String> {
     succeed(&mut chroot, "the check")
 }
 
-/// A root as Debian makes it, kept: it takes minutes under an emulator.
+/// Debian's root, kept: making it takes minutes under an emulator.
 fn image(target: &Target) -> Result<PathBuf, String> {
     let home = env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|p| p.is_absolute());
     let cache =

@@ -4,7 +4,7 @@ use super::{PROGRAMS, STAGE, archive, copy, files, make, package, remove, sbom, 
 use crate::{cross, root, target_dir};
 use std::process::Command;
 
-/// Everything for the targets; what an earlier release left in dist/ is removed first.
+/// Everything for the targets; removes an earlier release from dist/ first.
 pub fn run(wanted: &str) -> Result<(), String> {
     let dist = root().join("dist");
     remove(&dist)?;

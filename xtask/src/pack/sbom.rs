@@ -1,5 +1,5 @@
-//! What the programs are made of, as CycloneDX 1.5 (https://cyclonedx.org/docs/1.5/json/): the crates that are linked in, from
-//! `cargo metadata`, and the C library and Rust's own, which are in a static program, too.
+//! Components of the programs, as CycloneDX 1.5 (https://cyclonedx.org/docs/1.5/json/): the linked crates, from `cargo
+//! metadata`, and the C library and Rust's own, which are in a static program, too.
 
 use super::{PROGRAMS, read};
 use crate::cross::{self, Target};
@@ -9,10 +9,8 @@ use std::env;
 use std::path::Path;
 use std::process::Command;
 
-/// The bill of a target's programs, as text.
-///
 /// # Errors
-/// What cannot be asked of cargo, rustc or dpkg.
+/// What cargo, rustc or dpkg does not answer.
 pub fn bill(target: &Target) -> Result<String, String> {
     let cargo = env::var("CARGO").unwrap_or("cargo".into());
     let said = ask(&cargo, &["metadata", "--format-version", "1", "--locked", "--filter-platform", target.triple])?;
@@ -36,7 +34,7 @@ fn built(tree: &str) -> BTreeSet<(String, String)> {
     tree.lines().filter_map(line).collect()
 }
 
-/// What is no crate: the C library's archives, Rust's standard library, and SQLite, whose source is in a crate.
+/// Other components: the C library's archives, Rust's standard library, and SQLite, whose source is in a crate.
 fn beside(target: &Target, metadata: &Value) -> Result<Vec<Value>, String> {
     let rustc = env::var("RUSTC").unwrap_or("rustc".into());
     let rust = ask(&rustc, &["--version"])?;
@@ -55,7 +53,7 @@ fn beside(target: &Target, metadata: &Value) -> Result<Vec<Value>, String> {
     ])
 }
 
-/// The Debian package that a file is of, and its version: of several that could be installed, the one that is linked.
+/// The Debian package that owns a file, and its version: of several that could be installed, the one that is linked.
 fn owner(file: &Path) -> Result<(String, String), String> {
     let path = file.display().to_string();
     let said = ask("dpkg-query", &["--search", &path])?;
@@ -88,7 +86,7 @@ fn ask(program: &str, words: &[&str]) -> Result<String, String> {
     }
 }
 
-/// `None` where the metadata is not as documented, or does not lead to every crate that is built.
+/// `None` if the metadata is not as documented, or does not lead to every crate that is built.
 fn document(metadata: &Value, built: &BTreeSet<(String, String)>, beside: &[Value]) -> Option<Value> {
     let key = |p: &Value| Some((p["name"].as_str()?.to_owned(), p["version"].as_str()?.to_owned()));
     let is_built = |p: &&Value| key(p).is_some_and(|key| built.contains(&key));
@@ -127,7 +125,7 @@ fn document(metadata: &Value, built: &BTreeSet<(String, String)>, beside: &[Valu
     }))
 }
 
-/// What is linked into what: neither what builds nor what tests.
+/// What is linked into what, without build and test dependencies.
 fn links(metadata: &Value) -> Option<BTreeMap<&str, Vec<&str>>> {
     let nodes = metadata["resolve"]["nodes"].as_array()?;
     let is_linked = |dep: &&Value| dep["dep_kinds"].as_array().is_some_and(|k| k.iter().any(|k| k["kind"].is_null()));
