@@ -1,5 +1,5 @@
 //! Runs a program that measures wakeups, with known delays beside it: a thread of higher priority takes the CPU shortly
-//! before a release and releases it a known time after it. The releases are on full milliseconds of CLOCK_MONOTONIC,
+//! before a release and gives it up a known time after it. The releases are on full milliseconds of CLOCK_MONOTONIC,
 //! where `cyclictest -i 1000 --secaligned` puts them.
 
 use crate::PlantError;
