@@ -19,7 +19,7 @@ pub fn write<T>(path: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<
     let file = File::options().write(true).create_new(true).open(&temporary).map_err(failed)?;
     let written = fill(file, content).and_then(|value| rename(&temporary, path).map(|()| value));
     if written.is_err() {
-        // What failed before is told; this could only fail for the same reason.
+        // The earlier error is reported; this could only fail for the same reason.
         let _ = fs::remove_file(&temporary);
     }
     written.map_err(failed)
@@ -36,7 +36,7 @@ pub fn replace(path: &Path, bytes: &[u8]) -> Result<(), String> {
     let file = File::options().write(true).create_new(true).open(&temporary).map_err(failed)?;
     let written = fill(file, |out| out.write_all(bytes)).and_then(|()| fs::rename(&temporary, path));
     if written.is_err() {
-        // What failed before is told; this could only fail for the same reason.
+        // The earlier error is reported; this could only fail for the same reason.
         let _ = fs::remove_file(&temporary);
     }
     written.map_err(failed)

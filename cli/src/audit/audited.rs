@@ -9,6 +9,5 @@ pub struct Audited {
     pub findings: Vec<Finding>,
     /// What it was judged for.
     pub context: Context,
-    /// Where.
     pub machine: String,
 }

@@ -13,7 +13,7 @@ pub struct Found {
     pub format: String,
     /// What it is of, for headings.
     pub name: String,
-    /// The trace with the latest wakeup, where there is a file of it.
+    /// The trace with the worst wakeup, if there is a file of it.
     pub trace: Option<PathBuf>,
     /// The exit code, where it says more than whether something was found.
     pub code: Option<u8>,

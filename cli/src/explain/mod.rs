@@ -1,4 +1,4 @@
-//! `explain`: the causes of the latest wakeups, of a trace, of a run, or of this machine now; and what takes
+//! `explain`: the causes of the worst wakeups, of a trace, of a run, or of this machine now; and what takes
 //! its CPUs from threads that never sleep.
 
 pub mod args;

@@ -95,7 +95,7 @@ fn write(out: &Path, recording: &Recording) -> Result<(), Refusal> {
     fs::create_dir_all(parent).map_err(io_failed)?;
     let written = fill(&beside, recording).and_then(|()| fs::rename(&beside, out).map_err(io_failed));
     if written.is_err() {
-        // What failed before is told; this could only fail for the same reason.
+        // The earlier error is reported; this could only fail for the same reason.
         let _ = fs::remove_dir_all(&beside);
     }
     written

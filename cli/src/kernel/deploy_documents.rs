@@ -20,7 +20,7 @@ use tempfile::TempDir;
 
 const NEW: &str = "6.12.9-rt1";
 const RT: &str = "#1 SMP PREEMPT_RT Debian 6.12.9";
-/// Nobody is asked whether the processor fits, and the machine cannot return by itself where a kernel hangs early.
+/// Does not ask whether the processor fits; the machine cannot return automatically if a kernel hangs early.
 const USUAL: &[&str] = &["--manual-recovery", "--skip", "processor", "--skip", "room"];
 
 /// As the program reads them.

@@ -93,7 +93,7 @@ impl Moving {
         Some(Moving { shared: Arc::new(Mutex::new(shared)), starts: String::new(), after: None })
     }
 
-    /// Changes what is told, and shows it.
+    /// Changes the state and redraws it.
     fn tell(&self, change: impl FnOnce(&mut Clock, Nanos)) {
         let mut shared = lock(&self.shared);
         change(&mut shared.clock, monotonic());
@@ -101,7 +101,7 @@ impl Moving {
         shared.show();
     }
 
-    /// Takes the line away until something is told again.
+    /// Clears the line until the next change.
     fn clear(&self) {
         let mut shared = lock(&self.shared);
         shared.wanted = false;

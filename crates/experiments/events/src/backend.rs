@@ -86,7 +86,7 @@ impl Plan<'_> {
 #[derive(Clone, Debug)]
 pub struct Observed {
     pub ledger: Ledger,
-    /// Events that were sent, including refused ones that the sender was told of.
+    /// Events that were sent, including those whose refusal the sender saw.
     pub sent: u64,
     /// Of the receiver after its first event; `None`: unknown.
     pub page_faults: Option<u64>,

@@ -164,7 +164,7 @@ fn state(undone: &Undone, all: bool) -> String {
     out
 }
 
-/// What is told of the boot chain, besides the steps.
+/// Notes on the boot chain, besides the steps.
 fn notes(told: &BootNotes) -> String {
     let mut out = String::new();
     if let Some((name, evidence)) = &told.chain {

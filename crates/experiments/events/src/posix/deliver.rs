@@ -21,7 +21,7 @@ const LOOK: Duration = Duration::from_millis(10);
 /// When events were sent, CLOCK_MONOTONIC.
 #[derive(Clone)]
 pub(super) enum Times {
-    /// The latest ones, as recorded by the sender.
+    /// The most recent ones, as recorded by the sender.
     Sent(Arc<Vec<AtomicU64>>),
     Due {
         first: Nanos,

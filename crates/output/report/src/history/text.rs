@@ -89,7 +89,7 @@ fn largest(run: &RunSummary, loads: &[&str], figure: Figure) -> String {
     }
 }
 
-/// The latest points on a logarithmic scale from minimum to maximum; `None` for fewer than two.
+/// The most recent points on a logarithmic scale from minimum to maximum; `None` for fewer than two.
 fn sparkline(series: &HistorySeries, most: usize) -> Option<String> {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let hidden = series.points.len().saturating_sub(most);
