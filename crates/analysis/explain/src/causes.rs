@@ -230,7 +230,6 @@ impl Wait {
     }
 }
 
-/// A named counter far above its usual value.
 struct Burst<'a> {
     name: &'a str,
     count: u64,
@@ -291,7 +290,6 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// Names whose count is a burst, the most unusual first.
     fn bursts(&self, list: impl Fn(&Part<'a>) -> &'a [Reading] + Copy, listed: usize) -> Vec<Burst<'a>> {
         let length = self.window.length_ns;
         let burst = |(name, count)| {

@@ -6,7 +6,6 @@ use punctual_units::{Arrange, CpuId, Scheduling};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// One CPU in one interval.
 #[derive(Clone, Copy)]
 pub struct Part<'a> {
     pub sample: &'a ContextSample,
@@ -17,7 +16,6 @@ pub struct Part<'a> {
 pub struct Window<'a> {
     /// Never empty.
     pub parts: Vec<Part<'a>>,
-    /// Sum of the intervals.
     pub length_ns: u64,
     /// Do they cover the wakeup from release to end?
     pub whole: bool,
@@ -29,7 +27,6 @@ impl<'a> Window<'a> {
         self.parts.iter().try_fold(0u64, |sum, p| figure(p).map(|f| sum.saturating_add(f.into())))
     }
 
-    /// Named figures, added up by name, the largest first.
     pub fn named(&self, list: impl Fn(&Part<'a>) -> &'a [Reading]) -> Vec<(&'a str, u64)> {
         let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
         for reading in self.parts.iter().flat_map(list) {
@@ -46,7 +43,6 @@ impl<'a> Window<'a> {
 pub struct Reference<'a> {
     /// Of the same phase: what a load does all the time is no burst.
     in_phase: Vec<Part<'a>>,
-    /// Of the whole run.
     in_run: Vec<Part<'a>>,
 }
 
@@ -101,7 +97,6 @@ impl<'a> Index<'a> {
         Index { recording, samples, smi, references: BTreeMap::new() }
     }
 
-    /// The counters that cover a wakeup; `None` if none do.
     pub fn window(&self, worst: &Worst) -> Option<Window<'a>> {
         let from = worst.release_mono_ns;
         let to = from.saturating_add(worst.latency_ns);
@@ -114,7 +109,6 @@ impl<'a> Index<'a> {
         Some(Window { parts, length_ns, whole })
     }
 
-    /// What to compare a CPU's counters in `phase` with.
     pub fn reference(&mut self, phase: &str, cpu: CpuId) -> Rc<Reference<'a>> {
         let key = (phase.to_owned(), cpu);
         if let Some(known) = self.references.get(&key) {

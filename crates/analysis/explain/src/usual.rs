@@ -1,8 +1,5 @@
-//! What a counter usually does.
-
 use punctual_units::Arrange;
 
-/// The usual rate of a counter, and its usual deviation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Usual {
     /// Median rate, per second.

@@ -8,7 +8,6 @@ use punctual_units::Arrange;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-/// Late wakeups that groups are made of.
 const REMEMBERED: usize = 4096;
 /// A wakeup counts as late for its group from this part of the worst on.
 const LATE_PART: u64 = 4;
@@ -21,7 +20,6 @@ pub(super) struct Key {
     comm: Option<Comm>,
 }
 
-/// The part of a wakeup that decides its group.
 pub(super) fn key(tally: &Tally) -> Option<Key> {
     let known = |class| class != Class::Unaccounted;
     let main = tally.parts.iter().max_by_key(|part| (part.ns, known(part.label.class)))?;
@@ -57,7 +55,6 @@ impl Latest {
         self.top.first().map(|victim| victim.latency_ns)
     }
 
-    /// Counts a late wakeup for its group.
     pub fn count(&mut self, latency_ns: u64, t0: u64, key: Key) {
         if self.late.len() < REMEMBERED {
             self.late.push(Reverse((latency_ns, t0, key)));

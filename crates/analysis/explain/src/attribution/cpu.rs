@@ -20,7 +20,6 @@ pub(super) enum Doing {
     Unknown,
     Idle,
     Task(Running),
-    /// Index of the interrupt's name.
     Hard(u16),
     /// A softirq, and the task it runs in or on top of.
     Soft(u32, Option<Running>),
@@ -33,7 +32,6 @@ pub(super) struct Segment {
     pub doing: Doing,
     /// An urgent reschedule was wanted at `t`, by the flags recorded there.
     pub resched: Option<bool>,
-    /// It begins with sched_switch.
     pub switched: bool,
     /// Preemption and interrupts are off, by their own events.
     pub preempt_off: bool,
@@ -63,10 +61,8 @@ pub(super) const SILENCE: u64 = 500_000;
 pub(super) const OVERDUE: u64 = 1_000_000;
 /// Nested interrupts; more is a damaged trace.
 const NESTED: usize = 16;
-/// Gaps, charges and armed timers that are kept.
 const KEPT: usize = 512;
 
-/// One level of interruption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Frame {
     /// Its name's index, the key that its exit matches, and when it began.
@@ -80,12 +76,10 @@ pub(super) enum Frame {
     },
 }
 
-/// A timer whose callback runs now.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Expiring {
     /// When it was due and when it was started, on the trace's clock.
     pub due: Option<u64>,
-    /// When the interrupt began.
     pub irq: u64,
 }
 
@@ -100,7 +94,6 @@ pub(super) struct Cpu {
     pub gaps: VecDeque<Gap>,
     pub charges: VecDeque<Charge>,
     pub charged_until: Option<u64>,
-    /// Timers that expire here: identity and due time.
     pub armed: Vec<(u64, u64)>,
     pub expiring: Option<Expiring>,
     /// The task that the last sched_switch took the CPU from, until an event confirms the next.
@@ -143,7 +136,6 @@ impl Cpu {
         low.saturating_sub(1)
     }
 
-    /// Records that something else is done from `t` on.
     pub fn turn(&mut self, t: u64, flags: Option<Flags>, switched: bool, most: usize) {
         let doing = self.doing();
         self.write(t, doing, flags, switched, most);
@@ -183,7 +175,6 @@ impl Cpu {
         }
     }
 
-    /// An event of this CPU at `t` ends a silence.
     pub fn alive(&mut self, t: u64) {
         if let Some(gap) = self.silence(t) {
             push(&mut self.gaps, gap);
@@ -198,7 +189,6 @@ impl Cpu {
         Some(Gap { from, to: t, overdue })
     }
 
-    /// Arms a timer that expires here.
     pub fn arm(&mut self, timer: u64, due: u64) {
         self.disarm(timer);
         if self.armed.len() < KEPT {
@@ -206,7 +196,6 @@ impl Cpu {
         }
     }
 
-    /// It expired or was cancelled.
     pub fn disarm(&mut self, timer: u64) {
         self.armed.retain(|(t, _)| *t != timer);
     }
@@ -285,7 +274,6 @@ fn urgent(flags: Flags) -> Option<bool> {
     if known.contains(&Some(true)) { Some(true) } else { known.into_iter().flatten().next() }
 }
 
-/// The flags say that no hard interrupt runs.
 pub(super) fn in_task(flags: Option<Flags>) -> bool {
     flags.and_then(|f| f.context).is_some_and(|c| c == Context::Task)
 }

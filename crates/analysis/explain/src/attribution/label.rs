@@ -3,7 +3,6 @@
 use super::cpu::Running;
 use punctual_model::{Class, Confidence};
 
-/// The evidence for a label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Why {
     Ran,
@@ -76,11 +75,9 @@ impl Label {
     }
 }
 
-/// What a rule says of a piece.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ruling {
     pub label: Label,
-    /// See [`Label::with_stalls`].
     pub keeps_stalls: bool,
 }
 

@@ -8,12 +8,9 @@ use punctual_trace::{Comm, CpuMask, Event, Kind, Task, TaskState, Vector};
 
 /// Higher CPU numbers are invalid (the kernel's limit is 8192, CONFIG_NR_CPUS).
 const CPUS: usize = 8192;
-/// Segments of the past kept, all CPUs together.
 const HISTORY: usize = 1 << 18;
-/// Names of interrupts kept.
 const NAMES: usize = 4096;
 
-/// A complete wakeup.
 #[derive(Clone, Debug)]
 pub(super) struct Window {
     pub tid: i32,
@@ -57,7 +54,6 @@ pub(super) struct Machine {
     pub seen: Seen,
     /// Events had invalid CPU numbers.
     pub strange_cpus: bool,
-    /// Time of the last event.
     pub now: u64,
 }
 
@@ -115,7 +111,6 @@ impl Machine {
         unseen
     }
 
-    /// Another trace begins.
     fn restart(&mut self) {
         (self.cpus, self.known_cpus, self.now) = (Vec::new(), 0, 0);
         self.tasks.restart();
@@ -210,7 +205,6 @@ impl Machine {
         Some(Window { tid: next.tid, comm, prio, cpu: event.cpu, waking: *waking, t3: t, switched: true })
     }
 
-    /// It has a CPU already.
     fn runs(&self, tid: i32) -> bool {
         let cpu = self.tasks.find(tid).and_then(|task| task.on_cpu).and_then(|cpu| self.cpu(cpu));
         cpu.and_then(|cpu| cpu.current).is_some_and(|current| current.tid == tid)
@@ -299,7 +293,6 @@ impl Machine {
         }
     }
 
-    /// Events that change only the CPU they come from.
     fn on_cpu(&mut self, event: &Event) {
         match &event.kind {
             Kind::IrqEntry { irq, name } => {

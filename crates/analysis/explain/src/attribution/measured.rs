@@ -44,7 +44,6 @@ impl Pending {
         }
     }
 
-    /// Those whose end has come by `now`.
     pub fn ended(&mut self, now: u64) -> Vec<(Measured, Window)> {
         if self.open.iter().all(|(measured, _)| measured.woke_ns > now) {
             return Vec::new();

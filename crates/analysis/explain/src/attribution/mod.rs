@@ -129,7 +129,6 @@ impl Attribution {
         }
     }
 
-    /// Starts and ends measured wakeups.
     fn measured(&mut self, event: &Event, window: Option<Window>) {
         if event.kind == Kind::Restart {
             self.pending.forget();
@@ -157,7 +156,6 @@ impl Attribution {
         }
     }
 
-    /// Records the parts of a cycle that are not wakeups.
     fn cycle(&mut self, event: &Event, woken: bool) {
         match &event.kind {
             Kind::Restart | Kind::LostEvents { .. } => self.cycles.forget(),

@@ -1,5 +1,3 @@
-//! What to explain, and what is known besides the trace.
-
 use punctual_units::Policy;
 use std::collections::HashMap;
 

@@ -3,7 +3,6 @@
 use super::cpu::{Cpu, Doing};
 use super::label::Label;
 
-/// A stretch of time in which one CPU did one thing.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Piece {
     pub from: u64,

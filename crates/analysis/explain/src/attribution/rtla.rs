@@ -98,7 +98,6 @@ fn blocking(analysis: &RtlaAnalysis, facts: &Facts, comm: Comm, tid: i32, us: f6
     Cause { tid: Some(tid), comm: Some(comm.to_string()), scheduled, ..cause(class, ns(us), sure, evidence) }
 }
 
-/// A thread's policy, if a snapshot has it.
 pub(super) fn scheduled(facts: &Facts, tid: i32) -> Scheduled {
     match facts.policies.get(&tid).copied() {
         Some(policy) => Scheduled { prio: None, ..choose::scheduled(facts, tid, Some(raw(Some(policy)))) },
@@ -115,7 +114,6 @@ fn raw(policy: Option<Policy>) -> i32 {
     }
 }
 
-/// A cause that names no thread.
 pub(super) fn cause(class: Class, ns: u64, confidence: Confidence, evidence: &str) -> Cause {
     Cause {
         class,

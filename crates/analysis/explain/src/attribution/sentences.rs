@@ -1,5 +1,3 @@
-//! All sentences of verdicts and evidence.
-
 use super::label::{What, Why};
 use super::machine::Machine;
 use punctual_model::{Cause, Class, Confidence, CulpritGroup as Group, Cycle, Scheduled, Victim};

@@ -1,5 +1,3 @@
-//! The whole machine stood still.
-
 use super::cpu::{Gap, OVERDUE};
 use super::machine::Machine;
 use super::piece::Place;

@@ -4,7 +4,6 @@ use punctual_trace::{Comm, Task};
 
 /// Tasks and timers kept; a full table is cleared.
 const MOST: usize = 1 << 16;
-/// Moves kept of one waking thread.
 pub(super) const MOVES: usize = 8;
 
 #[derive(Clone, Debug)]
@@ -79,7 +78,6 @@ impl Tasks {
         self.0.remove(&tid);
     }
 
-    /// All wakings are void.
     pub fn restart(&mut self) {
         self.0.clear();
     }

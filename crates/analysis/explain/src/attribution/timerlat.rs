@@ -10,7 +10,6 @@ use punctual_units::{Arrange, Nanos};
 use std::collections::{BTreeMap, VecDeque};
 
 const CPUS: usize = 1024;
-/// Noises kept per CPU.
 const NOISES: usize = 1024;
 
 /// Start, end, net length, source.
@@ -120,7 +119,6 @@ fn of((start, end, net, source): &Noise, worst: &Worst, facts: &Facts) -> Cause 
     }
 }
 
-/// Joins equal causes and adds up their time.
 fn merged(causes: Vec<Cause>) -> Vec<Cause> {
     let mut all: Vec<Cause> = Vec::new();
     for cause in causes {

@@ -90,7 +90,6 @@ fn header(header: &LatencyHeader) -> Option<String> {
     None
 }
 
-/// How the victims were chosen.
 pub(super) fn chosen(victims: &Victims, fallback: bool) -> String {
     match victims {
         Victims::Measuring if fallback => "all real-time threads (no known measuring tool in the trace)".to_owned(),

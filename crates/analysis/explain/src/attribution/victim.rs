@@ -1,5 +1,3 @@
-//! From labels to a victim's causes.
-
 use super::label::{Part, Tally};
 use super::machine::{Machine, Window};
 use super::{Facts, choose, sentences};
@@ -43,7 +41,6 @@ pub(super) fn moments(window: &Window) -> Moments {
     Moments { t0_ns: waking.t0, t1_ns: waking.t1, t2_ns: waking.t2, t3_ns: window.t3, t4_ns: None }
 }
 
-/// Nanoseconds without a cause.
 pub(super) fn unaccounted(causes: &[Cause]) -> u64 {
     causes.iter().filter(|cause| cause.class == Class::Unaccounted).map(|cause| cause.ns).sum()
 }

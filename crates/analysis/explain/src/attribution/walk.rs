@@ -11,13 +11,11 @@ use punctual_model::{Class, Confidence};
 pub(super) struct Walk<'a> {
     pub view: View<'a>,
     pub tally: Tally,
-    /// Pieces looked at.
     pub steps: u64,
     /// Every piece with its label's class, for a picture; `None`: not wanted. Later ones overrule earlier ones.
     pub drawn: Option<Vec<Drawn>>,
 }
 
-/// A labelled piece of a CPU's time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Drawn {
     pub cpu: u32,
@@ -61,7 +59,6 @@ impl<'a> Walk<'a> {
         self.tally.add(label, self.view.window.t3 - self.view.window.waking.t0);
     }
 
-    /// The CPUs the victim waited on, and when.
     fn stays(&self, t2: u64, t3: u64) -> Vec<(u64, u64, u32)> {
         let path = &self.view.window.waking.path;
         let mut stays = Vec::new();

@@ -10,7 +10,6 @@ const OTHER: usize = 60;
 /// Spans up to this fraction of the picture may be joined first; the limit doubles until the lane fits.
 const FINEST: u64 = 2_000;
 
-/// Spans that the `n`th lane may have.
 pub(super) fn budget(n: usize) -> usize {
     if n == 0 { FIRST } else { OTHER }
 }

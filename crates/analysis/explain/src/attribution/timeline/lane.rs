@@ -1,5 +1,3 @@
-//! What one CPU did, as spans.
-
 use super::super::cpu::{Cpu, Doing, Running};
 use super::super::machine::Machine;
 use super::super::piece::{Piece, pieces};
@@ -57,7 +55,6 @@ struct Labels {
     on_top: Vec<Drawn>,
     below: Vec<Drawn>,
     stalls: Vec<Drawn>,
-    /// T0 and T3.
     delay: (u64, u64),
 }
 

@@ -20,7 +20,6 @@ use std::collections::HashMap;
 const LEAST_MARGIN: u64 = 50_000;
 const MOST_MARGIN: u64 = 1_000_000;
 const MARGIN_PART: u64 = 10;
-/// CPUs of one timeline.
 const LANES: usize = 8;
 /// Spans that may be looked at: bounds the time that a crafted trace can take.
 const WORK: u64 = 20_000_000;
