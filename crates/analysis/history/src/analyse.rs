@@ -1,5 +1,3 @@
-//! Runs of each machine and settings over time.
-
 use crate::segment::{self, LEAST, SEED};
 use crate::series::{self, logarithms};
 use punctual_model::history::{

@@ -5,14 +5,12 @@ use std::path::{Path, PathBuf};
 /// Why a history could not be read or written; the message says what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The file or its folder cannot be created or opened.
     #[error("cannot open the history {}: {why}; name another file with --db", path.display())]
     Open {
         path: PathBuf,
         /// From SQLite or the system.
         why: String,
     },
-    /// No such file, where one was to be read.
     #[error("there is no history at {}; `punctual history add RUN` begins one, --db names another", .0.display())]
     None(PathBuf),
     /// It is no database, or its pages or values contradict each other.
@@ -22,10 +20,8 @@ pub enum Error {
         path.display(), path.display(), path.display()
     )]
     Damaged { path: PathBuf, why: String },
-    /// A database of another program.
     #[error("{} is a database, but not a history of punctual; name another file with --db", .0.display())]
     Foreign(PathBuf),
-    /// Written by a newer version of this program.
     #[error(
         "the history {} has schema version {found}, and this punctual knows {known}: use the newer punctual that wrote \
          it, or another file with --db",
@@ -37,20 +33,16 @@ pub enum Error {
         /// The newest supported version.
         known: i64,
     },
-    /// Another process held it for too long.
     #[error("the history {} is in use by another process; try again", .0.display())]
     Busy(PathBuf),
-    /// It cannot be written: read-only, or the disk is full.
     #[error("cannot write the history {}: {why}; name another file with --db", path.display())]
     Write {
         path: PathBuf,
         /// From SQLite.
         why: String,
     },
-    /// No run has this id.
     #[error("the history has no run `{0}`; `punctual history` lists them")]
     NoRun(String),
-    /// More than one run's id has this prefix.
     #[error("more than one run's id begins with `{0}`: write more of it")]
     Ambiguous(String),
     /// A baseline's name that could be mistaken for something else.

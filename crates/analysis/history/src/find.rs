@@ -1,9 +1,6 @@
-//! Run directories in a folder.
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Maximum depth of a search.
 const DEEPEST: usize = 12;
 /// Entries looked at: bounds a search of `/`.
 const MOST_ENTRIES: usize = 1_000_000;

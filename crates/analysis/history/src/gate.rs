@@ -12,7 +12,6 @@ const LEAST_SPREAD: f64 = 0.01;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct GateOptions {
-    /// The baseline as the user named it.
     pub name: String,
     pub figures: Vec<Figure>,
     /// How much worse is acceptable, 0.1 for 10 %.

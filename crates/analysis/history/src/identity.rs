@@ -1,5 +1,3 @@
-//! Identifies a run.
-
 use punctual_model::Run;
 
 /// Sixteen hexadecimal digits of what does not change when a run is copied, moved, explained later, or finished after

@@ -1,5 +1,3 @@
-//! Path of the history.
-
 use std::ffi::OsString;
 use std::path::PathBuf;
 

@@ -1,5 +1,3 @@
-//! One figure under one load, run by run.
-
 use punctual_model::history::{Figure, HistoryPoint, HistorySeries, LeftOut, RunSummary};
 
 /// The most recent points used: the maximum of the trend's test.

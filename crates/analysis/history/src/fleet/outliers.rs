@@ -1,5 +1,3 @@
-//! Runs far from those of other boards.
-
 use super::run::{board, latest, name, settings};
 use punctual_model::FleetOutlier;
 use punctual_model::history::RunSummary;
