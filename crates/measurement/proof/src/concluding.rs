@@ -6,10 +6,8 @@ use punctual_rundir as rundir;
 use punctual_uapi::Sig;
 use std::path::PathBuf;
 
-/// A run that was measured and saved.
 pub struct Done {
     pub root: PathBuf,
-    /// Read back from `root`.
     pub recording: Recording,
     pub verdict: Verdict,
     pub signal: Option<Sig>,

@@ -30,9 +30,7 @@ pub struct LiveOptions {
 pub struct Watched {
     pub explanation: Explanation,
     pub events: u64,
-    /// Elapsed time.
     pub took: Nanos,
-    /// The signal that ended it early.
     pub signal: Option<Sig>,
 }
 

@@ -66,11 +66,8 @@ pub fn measure_by(way: KernelWay, options: &Options, observer: &mut dyn Observer
 #[derive(Default)]
 struct End {
     signal: Option<Sig>,
-    /// A phase that could not be measured.
     failed: Option<String>,
-    /// A result that could not be written.
     error: Option<String>,
-    /// Nothing is left to decide.
     enough: bool,
 }
 

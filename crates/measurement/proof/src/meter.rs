@@ -6,7 +6,6 @@ use punctual_model::{CpuResult, Distribution, Problem, Worst};
 use punctual_units::{CpuId, Nanos, Scheduling};
 use std::sync::Arc;
 
-/// One phase, being measured.
 pub(crate) trait Meter {
     /// CLOCK_MONOTONIC of the first release that counts.
     fn start(&self) -> Nanos;
@@ -17,7 +16,6 @@ pub(crate) trait Meter {
     /// The samples by which a phase is followed, and which are saved if the program is killed.
     fn cells(&self) -> Vec<(CpuId, Arc<Cell>)>;
 
-    /// Measuring threads of this process.
     fn tids(&self) -> Vec<(CpuId, i32)> {
         Vec::new()
     }
@@ -50,12 +48,10 @@ pub(crate) trait Meter {
     fn collect(self: Box<Self>) -> Collected;
 }
 
-/// Why a phase is ended before its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
     /// A signal, or it does not end when it should: results may be missing.
     Now,
-    /// Enough was measured: nothing is missing.
     Enough,
     /// The user skips to the next phase, having seen the results: it can fail but not pass.
     User,
@@ -65,15 +61,12 @@ pub(crate) enum Stop {
 pub(crate) struct Collected {
     /// One per phase of the run, including the one that [`Meter::cells`] belong to.
     pub parts: Vec<Part>,
-    /// CLOCK_MONOTONIC when it had ended.
     pub end: Nanos,
-    /// CPU time of the measuring threads, if known.
     pub cpu_ns: Option<u64>,
     /// Remarks that decide nothing.
     pub notes: Vec<String>,
 }
 
-/// Figures of one kind, of all CPUs.
 #[derive(Debug, Default)]
 pub(crate) struct Part {
     /// What they are, unless wakeup latencies: `thread latency`.
@@ -171,7 +164,6 @@ pub(crate) fn add(part: &mut Part, cpu: CpuId, cell: &Cell, totals: CpuResult) {
     part.distributions.push((cpu, Distribution { raw, skipped }));
 }
 
-/// A CPU with nothing counted yet.
 pub(crate) fn nothing(cpu: CpuId) -> CpuResult {
     CpuResult {
         cpu,

@@ -15,14 +15,12 @@ pub struct Options {
     pub policy: Option<Policy>,
     /// Their priority; if named, a refusal is an error.
     pub priority: Option<Priority>,
-    /// Wakeup source.
     pub via: Way,
     pub period: Nanos,
     /// The measured CPUs; `None`: all allowed ones.
     pub cpus: Option<CpuList>,
     /// Phase of the releases between CPUs.
     pub alignment: Alignment,
-    /// Total measuring time, shared equally by the loads.
     pub duration: Nanos,
     /// Continue past `duration` until every claim is decided, up to this total.
     pub until: Option<Nanos>,
@@ -77,18 +75,15 @@ pub const MAXIMA_BLOCK: Nanos = Nanos::from_secs(300);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// The load and the measuring threads are started.
     Starting,
     /// Another process audits the machine while the first phase warms up.
     Auditing,
-    /// Tracing is switched on.
     Tracing,
     /// Warm-up until `start`, then recording until `end`, both CLOCK_MONOTONIC. A signal, or a decided claim, ends it
     /// earlier.
     Measuring {
         /// The first recorded release.
         start: Nanos,
-        /// The planned end.
         end: Nanos,
         /// Is [`Observer::tick`] called meanwhile?
         ticks: bool,
@@ -97,7 +92,6 @@ pub enum Step {
     Collecting,
     /// The end of the run is written and read back.
     Writing,
-    /// The traces of the worst wakeups are read.
     Explaining,
     Judging,
     Reporting,
@@ -107,7 +101,6 @@ pub enum Step {
 /// only. To look in between, use [`Watching`], or [`Observer::tick`] about once a second.
 pub trait Observer {
     fn phase_starts(&mut self, _number: usize, _of: usize, _load: &str, _lasts: Nanos) {}
-    /// The phase runs, and may be looked at.
     fn phase_runs(&mut self, _watching: Watching) {}
     fn step(&mut self, _step: Step) {}
     /// To be called about once a second while a phase is measured: by the context thread after its sample, which wakes

@@ -45,7 +45,6 @@ pub(crate) struct Measured {
     pub ended_by: Option<Sig>,
     /// Ended early because a wakeup had decided every claim.
     pub enough: bool,
-    /// Time run before recording.
     pub warmup: Nanos,
 }
 
@@ -150,7 +149,6 @@ impl Surroundings<'_> {
         })
     }
 
-    /// Switches tracing on, if it is wanted and not on yet.
     fn trace(
         &self,
         trace: &mut State,
@@ -287,7 +285,6 @@ pub(crate) fn tick_of_waiting(context: bool, housekeeping: &CpuList, observer: &
     if context || housekeeping.is_empty() { None } else { observer.tick() }
 }
 
-/// Why a phase, or a round of it, ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     Time,

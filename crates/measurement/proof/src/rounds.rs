@@ -9,7 +9,6 @@ use std::collections::BTreeMap;
 pub(crate) struct Earlier {
     pub distribution: Distribution,
     pub worst: Vec<Worst>,
-    /// Periods released in them.
     pub released: u64,
 }
 

@@ -1,5 +1,3 @@
-//! Which policy the measuring threads run under.
-
 use crate::error::ProofError;
 use crate::options::Options;
 use punctual_model::{Problem, ProblemKind};

@@ -43,7 +43,6 @@ impl Stream {
         Ok(ready)
     }
 
-    /// Events read beyond that.
     pub fn rest(&mut self) -> Vec<Event> {
         let rest = std::mem::take(&mut self.held);
         self.events += rest.len() as u64;

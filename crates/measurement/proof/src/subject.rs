@@ -1,5 +1,3 @@
-//! What is measured in a run.
-
 use crate::error::ProofError;
 use crate::meter::{Meter, Threads};
 use crate::options::Options;
@@ -27,7 +25,6 @@ impl Subject {
         }
     }
 
-    /// The label of the figures that are followed live.
     pub fn label(self) -> Option<&'static str> {
         match self {
             Subject::Kernel(way) => Some(way.label()),

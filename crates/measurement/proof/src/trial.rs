@@ -19,7 +19,6 @@ pub const TRIAL_ARG: &str = "__trial";
 /// Files that hold a process's limits and capabilities.
 const OWN: [&str; 4] = ["/proc/self/limits", "/proc/self/status", "/proc/self/uid_map", "/proc/self/cgroup"];
 
-/// What the trial process found, and its own files.
 #[derive(Serialize, Deserialize)]
 struct Tried {
     /// 0 or the errno.

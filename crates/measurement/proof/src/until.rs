@@ -36,7 +36,6 @@ impl Schedule {
         (slice >= self.least).then_some(slice)
     }
 
-    /// The schedule after the next round.
     fn after(mut self) -> Option<Schedule> {
         self.done = self.done + self.slice()?;
         Some(self)
@@ -57,7 +56,6 @@ impl Schedule {
     }
 }
 
-/// Result of a look.
 pub(crate) struct Seen {
     pub look: Look,
     pub verdict: Verdict,
@@ -114,7 +112,6 @@ pub(crate) fn is_refuted(claims: &[Claim], deadline: Option<Nanos>, cell: &Cell)
     claims.iter().any(|claim| worst.iter().any(|w| judge::is_refuted_by(claim, deadline, Nanos(w.latency), w.skipped)))
 }
 
-/// Why a run was not continued.
 #[derive(Clone, Copy)]
 pub(crate) enum Why<'a> {
     /// A wakeup refuted a claim, and nothing else was open.

@@ -3,7 +3,6 @@
 use punctual_model::LateWakeup;
 use punctual_units::{Arrange, Nanos};
 
-/// Windows kept per phase.
 pub(crate) const MOST: usize = 8;
 /// Worst wakeups of a CPU that are traced.
 pub(crate) const RANKS: usize = 4;

@@ -1,5 +1,3 @@
-//! What a recorded event costs on this machine.
-
 use punctual_rt::monotonic;
 use punctual_tracefs::Instance;
 use punctual_units::Arrange;

@@ -38,7 +38,6 @@ pub(crate) fn fair_server() -> Option<bool> {
     runtime.trim().parse::<u64>().ok().map(|ns| ns > 0)
 }
 
-/// The kernel's log from its opening on.
 pub(super) struct Log(Option<File>);
 
 impl Log {

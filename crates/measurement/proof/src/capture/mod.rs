@@ -38,7 +38,6 @@ const SETTLE: Nanos = Nanos::from_millis(50);
 pub(crate) struct Tracer {
     cutter: Cutter,
     bell: Bell,
-    /// The run directory and its folder of traces.
     root: PathBuf,
     /// Windows kept of phases that continue in another round, and how many were cut.
     kept: BTreeMap<String, (u32, Vec<(u64, Capture)>)>,

@@ -1,5 +1,3 @@
-//! The states of a run's trace.
-
 use super::{Tracer, Watch, Watched};
 use crate::error::ProofError;
 use crate::options::{Options, When};
@@ -12,12 +10,10 @@ use punctual_units::Nanos;
 pub(crate) const HIDING: Nanos = Nanos::from_millis(500);
 
 pub(crate) enum State {
-    /// Not wanted.
     Off,
     /// Not started yet.
     Wanted(Bell),
     On(Box<Tracer>),
-    /// It could not be started.
     Refused(String),
 }
 

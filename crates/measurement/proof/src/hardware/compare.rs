@@ -9,7 +9,6 @@ use std::collections::{HashMap, VecDeque};
 
 /// CPU time is charged at the next tick or switch, so a gap's charge is known this much later, ns.
 const SETTLE: u64 = 20_000_000;
-/// Gaps that wait to be compared.
 const WAITING: usize = 1 << 16;
 /// A gap of another CPU that overlaps this percentage of one is the same stall.
 const SAME: u64 = 80;
@@ -20,7 +19,6 @@ const SAMPLES: usize = 4;
 /// Steal time by CPU, in ticks; `None`: could not be read.
 type Ticks = Option<Vec<(CpuId, u64)>>;
 
-/// State that gaps are compared with.
 pub(super) struct Comparison {
     plan: GapPlan,
     start: Nanos,
@@ -97,7 +95,6 @@ impl Comparison {
         self.recent = ready;
     }
 
-    /// Did the steal time of its CPU rise around a gap?
     fn steal_rose(&self, gap: &Gap) -> Option<bool> {
         let of = |ticks: &Ticks| ticks.as_ref()?.iter().find(|(cpu, _)| *cpu == gap.cpu).map(|(_, n)| *n);
         let before = self.steal.iter().rev().find(|(t, _)| *t <= gap.start_ns).or(self.steal.front())?;

@@ -74,7 +74,6 @@ pub fn hardware(options: &HardwareOptions) -> Result<Looked, ProofError> {
     Ok(seen)
 }
 
-/// Notes besides the findings.
 #[derive(Debug, Default)]
 struct Said {
     narrowed: Vec<String>,

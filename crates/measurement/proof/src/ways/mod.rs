@@ -23,7 +23,6 @@ use std::str::FromStr;
 pub use user::{TIMERLAT_ARG, timerlat_main};
 pub use via::Via;
 
-/// What is measured instead of a sleeping thread's wakeup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KernelWay {
     /// Gaps in the readings of a clock that a thread reads without a pause, as oslat does.
@@ -101,7 +100,6 @@ impl KernelWay {
         Ok(Options { policy: Some(Policy::Other), ..options.clone() })
     }
 
-    /// Changes the record of a run accordingly.
     pub(crate) fn note(self, run: &mut Run, scheduling: Scheduling) {
         let settings = &mut run.settings;
         settings.clock = Some(match self {
@@ -134,7 +132,6 @@ impl KernelWay {
         }
     }
 
-    /// The label of the figures that are followed live.
     pub(crate) fn label(self) -> &'static str {
         match self {
             KernelWay::BusyPoll => poll::LABEL,

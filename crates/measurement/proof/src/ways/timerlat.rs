@@ -148,7 +148,6 @@ fn changes(osnoise: &Path, plan: &Plan, user: bool) -> Result<Vec<Change>, Proof
     Ok(changes)
 }
 
-/// The instance of tracefs that uses the tracer already.
 fn user_of(root: &Path) -> Option<PathBuf> {
     let instances = fs::read_dir(root.join("instances")).into_iter().flatten().flatten().map(|entry| entry.path());
     std::iter::once(root.to_owned()).chain(instances).find(|folder| {

@@ -23,7 +23,6 @@ struct Wanted {
     scheduling: Scheduling,
 }
 
-/// A thread that is about to read.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Thread {
     pub cpu: CpuId,

@@ -7,7 +7,6 @@ use std::str::FromStr;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Via {
-    /// Latency of a thread with this wakeup source.
     Wakeup(Way),
     Kernel(KernelWay),
 }
