@@ -11,7 +11,6 @@ pub enum WatchError {
     /// Missing privilege or disk space.
     #[error("{0}")]
     Environment(String),
-    /// Another process writes there.
     #[error(
         "{path} is being written by another `punctual watch`{}: stop that first, or name another folder with --out DIR",
         .pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default()
@@ -21,20 +20,13 @@ pub enum WatchError {
         /// The process that holds it, if that can be read.
         pid: Option<u32>,
     },
-    /// Not a folder of `watch`.
     #[error("{0} has no watch.json: give the folder that `punctual watch --out` named")]
     NoWatch(PathBuf),
-    /// A future format.
     #[error(
         "{path} is written in format `{found}`, this program reads `{}`: use a newer punctual",
         punctual_model::WATCH_SCHEMA
     )]
-    Format {
-        path: PathBuf,
-        /// The format it names.
-        found: String,
-    },
-    /// It cannot be read.
+    Format { path: PathBuf, found: String },
     #[error("{path} cannot be read: {why}; the run directories in {}/runs can: `punctual report RUN`", .path.parent().unwrap_or(.path).display())]
     Damaged { path: PathBuf, why: String },
 }

@@ -104,7 +104,6 @@ impl Ledger {
         }
     }
 
-    /// The entry of a CPU, inserted if missing.
     pub fn cpu(&mut self, cpu: CpuId) -> &mut WatchCpu {
         let cpus = &mut self.watch.cpus;
         let at = cpus.binary_search_by_key(&cpu, |one| one.cpu).unwrap_or_else(|at| {
@@ -115,7 +114,6 @@ impl Ledger {
         &mut cpus[at]
     }
 
-    /// Records a new maximum, with its cause if known.
     pub fn maximum(&mut self, maximum: WatchMaximum) {
         let entry = self.cpu(maximum.cpu);
         let is_later = entry.ever.as_ref().is_none_or(|ever| ever.latency_ns < maximum.latency_ns);
@@ -126,7 +124,6 @@ impl Ledger {
         self.lines.push(&WatchLine::Maximum(maximum));
     }
 
-    /// One CPU's results in the running segment so far.
     fn take(&mut self, cpu: CpuId, raw: &Histogram, skipped: &Histogram, cell: &Cell) {
         let now = clocks();
         let Some(open) = &self.segment else { return };
@@ -317,7 +314,6 @@ impl Recorder for Ledger {
     }
 }
 
-/// Adds up readings by name.
 fn add(sums: &mut Vec<Reading>, new: &[Reading]) {
     for reading in new {
         match sums.iter_mut().find(|sum| sum.name == reading.name) {

@@ -36,7 +36,6 @@ impl Lines {
         self.waiting.push_back(text);
     }
 
-    /// Lines lost so far.
     pub fn lost(&self) -> u64 {
         self.lost
     }

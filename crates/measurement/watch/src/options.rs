@@ -9,7 +9,6 @@ use std::str::FromStr;
 pub struct Options {
     /// The folder of the series; an earlier one is continued.
     pub out: PathBuf,
-    /// For the record.
     pub command: Vec<String>,
     /// Policy of the measuring threads; if named, a refusal is an error.
     pub policy: Option<Policy>,
@@ -20,7 +19,6 @@ pub struct Options {
     pub cpus: Option<CpuList>,
     /// Phase of the releases between CPUs.
     pub alignment: Alignment,
-    /// Length of a run directory.
     pub segment: Nanos,
     /// Length of the blocks of which the maxima are kept.
     pub block: Nanos,
@@ -31,7 +29,6 @@ pub struct Options {
     pub trace_above: Nanos,
     /// A file for Prometheus' textfile collector.
     pub textfile: Option<PathBuf>,
-    /// How often it is written.
     pub textfile_every: Nanos,
     /// `None`: until a signal comes.
     pub duration: Option<Nanos>,
@@ -51,7 +48,6 @@ pub enum Keep {
     Bytes(u64),
 }
 
-/// It is neither a number nor a size.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is neither a number of run directories (500) nor a size (64M, 2G); the least is 1")]
 pub struct KeepError(String);

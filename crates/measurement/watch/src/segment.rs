@@ -18,7 +18,6 @@ const LOAD: &str = "watch";
 /// Keeps checkpoints small. Nothing is reserved: a run directory that finds no room at its end continues to be
 /// measured.
 const ROOM: Room = Room { segment_bytes: 16 << 10, reserve_bytes: 0, compact: true };
-/// Worst wakeups kept per CPU.
 pub(crate) const WORST: usize = 8;
 
 pub(crate) struct Open {

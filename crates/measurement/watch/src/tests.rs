@@ -4,7 +4,6 @@ use punctual_proof::{Trace, When};
 use punctual_units::Nanos;
 use std::path::Path;
 
-/// A watch of short blocks, without a trace.
 pub fn options(out: &Path) -> Options {
     Options {
         out: out.to_owned(),

@@ -50,7 +50,6 @@ pub(crate) struct Watched {
     pub cells: Vec<(CpuId, i32, Arc<Cell>)>,
 }
 
-/// What was kept of a segment.
 #[derive(Default)]
 pub(crate) struct Yield {
     pub traced: PhaseTrace,
@@ -225,7 +224,6 @@ impl Worker {
         }
     }
 
-    /// Cuts the windows and has them explained.
     fn keep(&mut self, windows: Vec<Window>) {
         let Some((root, phase)) = self.watched.as_ref().map(|w| (w.root.clone(), w.phase.clone())) else { return };
         let late: Vec<LateWakeup> = windows.iter().flat_map(|window| window.late.clone()).collect();
@@ -282,7 +280,6 @@ impl Worker {
         }
     }
 
-    /// Records a new maximum and the result of explaining it.
     fn book(&self, late: &LateWakeup, verdict: Result<String, String>, trace: Option<String>) {
         let mut ledger = self.ledger();
         let maxima = &mut ledger.watch.maxima;
