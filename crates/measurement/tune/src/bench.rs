@@ -30,7 +30,6 @@ fn because(why: impl ToString) -> Stop {
     Stop::Because(why.to_string())
 }
 
-/// Options of a block, from those of the final run.
 pub(crate) fn block_options(options: &Options) -> proof::Options {
     let last = &options.last;
     // Each block may write the same amount, so that blocks are comparable.

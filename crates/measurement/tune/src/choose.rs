@@ -33,7 +33,6 @@ pub struct Wanted<'a> {
 /// A fix that can be tried.
 #[derive(Clone, Debug)]
 pub struct Prepared {
-    /// For the search.
     pub candidate: Candidate,
     pub on_trial: RulePlan,
     /// Applied if it helps: the same, and with `persist` files.
@@ -118,5 +117,4 @@ impl Wanted<'_> {
     }
 }
 
-/// Changes of one rule shown in a line.
 const SHOWN: usize = 3;

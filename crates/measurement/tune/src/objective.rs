@@ -1,5 +1,3 @@
-//! What a block's figure is.
-
 use punctual_model::{Claim, Quantity, Recording};
 use punctual_units::Nanos;
 use std::fmt;

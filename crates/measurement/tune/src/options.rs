@@ -31,9 +31,7 @@ impl Options {
 }
 
 pub struct Place<'a> {
-    /// For changes.
     pub sys: &'a dyn System,
-    /// The folder of the journal of changes.
     pub folder: &'a Path,
     /// Judges one rule again: its state and sentence.
     pub judge: &'a dyn Fn(&str) -> Option<(State, String)>,

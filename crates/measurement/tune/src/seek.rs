@@ -24,7 +24,6 @@ pub enum TuneError {
     /// An earlier fix awaits confirmation and may be undone at any time.
     #[error("an earlier fix waits to be confirmed: `punctual undo --keep` keeps it, `punctual undo` takes it back")]
     Waiting,
-    /// No folder for the runs of blocks.
     #[error("cannot make a folder for the runs of blocks: {0}")]
     Folder(std::io::Error),
 }

@@ -17,7 +17,6 @@ pub struct Candidate {
     pub what: String,
 }
 
-/// Why the search cannot continue.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Stop {
     #[error("time is up")]
@@ -27,7 +26,6 @@ pub enum Stop {
     Because(String),
 }
 
-/// The machine that is tuned.
 pub trait Bench {
     /// Measures one block with the applied changes; its figure in ns.
     ///
@@ -80,7 +78,6 @@ impl Default for Rules {
 
 #[derive(Debug)]
 pub struct Found {
-    /// In the order they were made.
     pub trials: Vec<Trial>,
     /// Candidates that could not be tried, and why.
     pub not_tried: Vec<(String, String)>,
@@ -102,7 +99,6 @@ pub enum Update<'a> {
         number: usize,
         /// Candidates in the round.
         of: usize,
-        /// Maximum number of pairs.
         pairs: usize,
     },
     Ended(&'a Trial),

@@ -15,7 +15,6 @@ pub(crate) fn pairs_for(alpha: f64) -> usize {
     least as usize + 2
 }
 
-/// Result of pairs of (without, with).
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Judgement {
     /// With minus without, ns; below 0 it helps.
