@@ -1,5 +1,3 @@
-//! Undoes one change.
-
 use crate::act::text;
 use crate::change::Change;
 use crate::commands::{back_by_command, before_a_command, command};
@@ -66,7 +64,6 @@ pub(crate) fn put_back(journal: &mut Journal, id: u64) -> Outcome {
     outcome
 }
 
-/// A change inside a folder, not yet undone.
 fn is_inside(entry: &Entry, folder: &Path) -> bool {
     let (Change::File { path, .. } | Change::Folder { path }) = &entry.change else { return false };
     entry.is_open() && path != folder && path.starts_with(folder)

@@ -54,7 +54,6 @@ impl Doing {
         }
     }
 
-    /// Does the next step require it?
     pub(crate) fn is_needed(&self) -> bool {
         matches!(self, Doing::Edit(_) | Doing::Folder(_) | Doing::Run { .. })
     }
@@ -62,7 +61,6 @@ impl Doing {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Carried {
-    /// It was so already.
     Already,
     /// The journal's entry.
     Done(u64),
@@ -211,7 +209,6 @@ fn write(sys: &dyn System, change: &Change, entry: u64) -> Result<(), String> {
     done.map_err(|e| format!("{}: {e}", change.subject()))
 }
 
-/// Does it read as it should?
 fn took(sys: &dyn System, change: &Change) -> Result<(), String> {
     match change {
         Change::Value { path, new, form, .. } => {

@@ -94,7 +94,6 @@ pub(crate) fn back_by_command(
     Ok(Outcome::PutBack(format!("{}{shared}", back.line())))
 }
 
-/// Restores the files of a command without an inverse.
 pub(crate) fn command(
     sys: &dyn System,
     entry: &Entry,

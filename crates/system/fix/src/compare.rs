@@ -8,9 +8,7 @@ use std::path::Path;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It is as before.
     PutBack(String),
-    /// It was as before already.
     AlreadyBack(String),
     /// Nothing remains to undo: the change is gone with the reboot, the thread, or the file.
     Gone(String),
@@ -38,7 +36,6 @@ impl Outcome {
     }
 }
 
-/// Compares current, written and old state.
 pub(crate) fn three(
     subject: &str,
     (now, new, old): (String, String, String),

@@ -71,7 +71,6 @@ pub(crate) fn remove_aside(sys: &dyn System, path: &Path, entry: u64) -> io::Res
     }
 }
 
-/// Replaces the file at a path, or removes it.
 pub(crate) fn put(sys: &dyn System, path: &Path, wanted: Option<&Kept>, entry: u64) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("/"));
     remove_aside(sys, path, entry)?;

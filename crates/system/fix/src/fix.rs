@@ -27,9 +27,7 @@ pub struct RuleDone {
     /// `None` if nothing was tried, or the rule is not of the audit.
     pub after: Option<State>,
     pub summary: String,
-    /// Changes that stay.
     pub changes: Vec<String>,
-    /// Steps that were not done, and why.
     pub refused: Vec<String>,
     /// Changes undone because nothing improved, or because one they needed failed.
     pub rolled_back: Vec<String>,
@@ -48,7 +46,6 @@ pub struct Fixed {
     pub dropped: Vec<String>,
 }
 
-/// Callbacks.
 pub struct Asked<'a> {
     /// Judges one rule again: its state and sentence.
     pub judge: &'a dyn Fn(&str) -> Option<(State, String)>,

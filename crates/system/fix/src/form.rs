@@ -3,11 +3,9 @@
 use punctual_units::{CpuId, CpuList};
 use serde::{Deserialize, Serialize};
 
-/// How two texts are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Form {
-    /// By words.
     Text,
     /// A list of CPUs: `0-3,8`.
     Cpus,

@@ -30,11 +30,9 @@ pub enum State {
     Written,
     /// Done, and it reads as it should.
     Verified,
-    /// Being undone.
     Undoing,
     /// As before, or gone with its boot.
     Undone,
-    /// Never done.
     GaveUp,
 }
 
@@ -48,7 +46,6 @@ enum Record {
         owner: Option<Owner>,
         confirm_by_s: Option<u64>,
     },
-    /// The set has a new deadline.
     Deadline {
         set: u64,
         confirm_by_s: u64,
@@ -57,7 +54,6 @@ enum Record {
     Ended {
         set: u64,
     },
-    /// They were confirmed.
     Confirmed {
         set: u64,
     },
@@ -100,12 +96,10 @@ impl Entry {
     }
 }
 
-/// Changes that were made together.
 #[derive(Clone, Debug)]
 pub struct Set {
     pub id: u64,
     pub boot: String,
-    /// The process that made it, if known.
     pub owner: Option<Owner>,
     pub is_ended: bool,
     /// Seconds since boot at which it is undone unless confirmed; `None` if confirmed, or if no confirmation is needed.

@@ -33,7 +33,6 @@ pub struct OneBoot {
     pub fallback: String,
     /// How it differs visibly from an ordinary boot.
     pub visible: String,
-    /// The words of its command line.
     pub words: Vec<String>,
 }
 

@@ -26,7 +26,6 @@ pub enum Kind {
     /// With its number of hard links.
     File(u64),
     Folder,
-    /// With its target.
     Link(String),
     Other,
 }
@@ -58,12 +57,15 @@ pub trait System {
     fn list(&self, folder: &Path) -> io::Result<Vec<String>>;
     /// Writes to an existing file, in one write(2): the kernel's files take a value whole or not at all.
     fn write_value(&self, path: &Path, value: &[u8]) -> io::Result<()>;
+    /// Creates a new, private file, and syncs it.
     fn create(&self, path: &Path, content: &[u8]) -> io::Result<()>;
+    /// As far as the file system has them.
     fn set_attributes(&self, path: &Path, attributes: &Attributes) -> io::Result<()>;
     /// Renames within a folder.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
     fn remove(&self, path: &Path) -> io::Result<()>;
     fn make_folder(&self, path: &Path, mode: u32) -> io::Result<()>;
+    /// It must be empty.
     fn remove_folder(&self, path: &Path) -> io::Result<()>;
     /// Makes changes to the names in a folder durable.
     fn sync_folder(&self, path: &Path) -> io::Result<()>;
@@ -81,7 +83,6 @@ pub trait System {
     fn run(&self, argv: &Argv) -> io::Result<Ran>;
     /// Is the program certainly not in the folders that [`System::run`] searches?
     fn lacks(&self, program: &str) -> bool;
-    /// Different at every boot.
     fn boot_id(&self) -> io::Result<String>;
     /// Seconds since boot, including suspend.
     fn boottime_s(&self) -> u64;

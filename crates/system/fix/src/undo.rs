@@ -1,5 +1,3 @@
-//! Undoes changes, from the last to the first.
-
 use crate::back;
 use crate::change::Change;
 use crate::commands;
@@ -26,7 +24,6 @@ pub struct Undone {
 }
 
 impl Undone {
-    /// Is everything as before?
     pub fn is_complete(&self) -> bool {
         self.changes.iter().all(|taken| taken.outcome.is_settled())
     }
@@ -149,7 +146,6 @@ pub fn guard(sys: &dyn System, folder: &Path, set: u64) -> Result<Option<Undone>
     }
 }
 
-/// Result of one look of the child.
 enum Turn {
     /// Nothing waits any more.
     Over(Option<Undone>),

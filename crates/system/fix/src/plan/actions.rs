@@ -1,5 +1,3 @@
-//! A rule's `now`, action by action.
-
 use super::places::Places;
 use super::{RulePlan, Wish, commands};
 use crate::carry::Doing;

@@ -4,7 +4,6 @@ use crate::carry::Doing;
 use crate::system::System;
 use std::path::Path;
 
-/// The program that runs as process 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Init {
     Systemd,

@@ -15,12 +15,10 @@ use punctual_audit::{Context, Rules};
 use punctual_machine::Machine;
 use punctual_model::{Finding, Severity, State, Step};
 
-/// Kernel parameters that rules want.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BootWish {
     /// As written on the command line.
     pub add: Vec<String>,
-    /// By name.
     pub remove: Vec<String>,
 }
 
@@ -59,11 +57,9 @@ pub struct Wish<'a> {
     pub sys: &'a dyn System,
     /// What the audit was made for.
     pub context: &'a Context,
-    /// The application's process, if given.
     pub pid: Option<u32>,
     /// Named rules; none: every FAIL and WARN that disturbs nothing.
     pub ids: &'a [String],
-    /// Also permanently?
     pub persist: bool,
     /// Without it, kernel parameters stay advice.
     pub boot: Option<BootChain<'a>>,
@@ -78,9 +74,7 @@ pub struct RulePlan {
     pub steps: Vec<Doing>,
     /// What is left to a person, and why.
     pub manual: Vec<String>,
-    /// What it interrupts.
     pub interrupts: Option<String>,
-    /// What may go wrong.
     pub risk: Option<String>,
     /// Must the finding change at once? Not if all is for the next boot, or for the next interrupt.
     pub is_judged: bool,

@@ -6,7 +6,6 @@ use punctual_units::CpuList;
 pub(super) struct Places {
     /// The application's CPUs.
     pub cpus: CpuList,
-    /// CPUs that are isolated today.
     pub isolated: CpuList,
     /// All others; `None` if unknown.
     pub housekeeping: Option<CpuList>,

@@ -74,7 +74,6 @@ pub(super) fn shows_later(rule: &str) -> bool {
     rule == "irq-effective-affinity"
 }
 
-/// Why a rule's fix is made only if named.
 pub(super) fn is_for_the_asked_only(rule: &str) -> Option<&'static str> {
     ASKED_ONLY.iter().find(|(name, _)| *name == rule).map(|(_, why)| *why)
 }
