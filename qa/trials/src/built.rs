@@ -6,7 +6,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// The command that builds `punctual`.
 const BUILD: &str = "cargo build --release";
 
 /// A program, by its path below cargo's target directory.

@@ -47,7 +47,6 @@ fn files(folder: &Path, all: &mut Vec<PathBuf>) {
     }
 }
 
-/// The commands of a line, in words.
 fn commands(line: &str) -> Vec<(Program, Vec<String>)> {
     let of = |(beginning, program): &(&str, Program)| {
         let calls = line.split(beginning).skip(1).filter(|rest| rest.starts_with([' ', '`']) || rest.is_empty());

@@ -35,7 +35,6 @@ struct Met {
     changed: u32,
     /// Those that found a draft of the menu, complete or not.
     draft: u32,
-    /// Kills that came after its end.
     over: u32,
 }
 

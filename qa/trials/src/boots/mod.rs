@@ -24,13 +24,11 @@ pub struct Bench {
     tools: Vec<FileIn>,
     /// Shell functions that every step has.
     system: String,
-    /// The parameter that fix brings.
     word: String,
     /// How many times the emulator, or in chroot the product, is killed, in fix and in undo each.
     kills: u32,
     /// The product, if it is tried instead of the shell stand-in.
     program: Option<PathBuf>,
-    /// The rule that it fixes.
     rule: Option<String>,
 }
 

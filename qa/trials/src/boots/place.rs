@@ -53,7 +53,6 @@ impl Place {
         }
     }
 
-    /// A path in it as seen from here.
     pub fn at(&self, path: &str) -> PathBuf {
         let root = PathBuf::from(format!("/proc/{}/root", self.holder.id()));
         let inner = self.folder.join("root");

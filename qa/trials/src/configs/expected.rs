@@ -2,7 +2,6 @@
 
 use super::grep::Grep;
 
-/// The command line beside the configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum With {
     Nothing,
@@ -12,7 +11,6 @@ pub enum With {
     Tickless,
 }
 
-/// The rules that are compared.
 pub const RULES: &[&str] = &[
     "kernel-preempt-rt",
     "kernel-preempt-dynamic",

@@ -15,7 +15,6 @@ pub enum Plant {
     None,
     /// Modules whose path contains this are left out.
     Without(&'static str),
-    /// The image loops at its first instruction.
     Loops,
 }
 

@@ -14,15 +14,12 @@ use crate::cases;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use std::path::Path;
 
-/// How a row of the table is tried.
 pub(super) enum How {
-    /// Here; returns the figures.
     Here(fn(&Path) -> Result<String, String>),
     /// By another command, whose figures are written into the page by hand.
     By(&'static str),
 }
 
-/// A fault, and what must hold when it comes.
 pub(super) struct Fault {
     pub number: u32,
     pub name: &'static str,

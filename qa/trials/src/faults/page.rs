@@ -13,7 +13,6 @@ Each fault is one that the trusted tools lose results by, or worse. `cargo trial
 |---:|---|---|---|---|
 ";
 
-/// Writes new figures into the page; the others stay.
 pub fn write(figures: &[(u32, String)]) -> Result<(), String> {
     let path = xtask::root().join("docs/reliability.md");
     let mut known = fs::read_to_string(&path).map(|text| read(&text)).unwrap_or_default();
@@ -32,7 +31,6 @@ fn row(fault: &Fault, known: &BTreeMap<u32, String>) -> String {
     format!("| {} | {} | {} | {} | {figures} |\n", fault.number, fault.fault, fault.reach, by.join(", "))
 }
 
-/// The figures of a page by row number.
 fn read(text: &str) -> BTreeMap<u32, String> {
     let row = |line: &str| {
         let mut cells = line.strip_prefix("| ")?.strip_suffix(" |")?.split(" | ");

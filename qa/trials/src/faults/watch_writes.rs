@@ -24,7 +24,6 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Watches in parallel; they sleep most of the time.
 const AT_ONCE: usize = 6;
 
-/// A call that fails.
 struct Injected {
     call: &'static str,
     error: &'static str,
@@ -35,7 +34,6 @@ struct Injected {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Taken {
-    /// It did not begin, and said why.
     Refused,
     /// It measured to its end, and reported with exit code 4 what could not be written.
     Told,

@@ -7,7 +7,6 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-/// Calls that change a file system or write to it.
 pub(super) const CALLS: [&str; 12] = [
     "write",
     "openat",

@@ -163,7 +163,6 @@ impl Work {
     }
 }
 
-/// Takes readers until all are done or the time is over.
 fn turns(options: &Options, tools: &Tools, work: &Mutex<Work>) {
     loop {
         let left = options.until.map_or(SLICE, |until| until.saturating_duration_since(Instant::now()).min(SLICE));

@@ -141,7 +141,6 @@ fn write_seeds(folder: &str, name: &str, reader: Reader) -> Result<(), String> {
     Ok(())
 }
 
-/// Which executions, and the time limit.
 #[derive(Clone, Copy)]
 struct Amount {
     seed: u64,
@@ -227,7 +226,6 @@ fn timed(executor: &Executor, bytes: &[u8]) -> (thread::Result<u64>, Duration) {
     (result, cpu_time().saturating_sub(start))
 }
 
-/// Of this thread.
 fn cpu_time() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)

@@ -108,12 +108,10 @@ impl Tools {
     }
 }
 
-/// Archive of a reader's kept inputs.
 fn packed(name: &str) -> PathBuf {
     Path::new("qa/libfuzzer/corpus").join(format!("{name}.tar.gz"))
 }
 
-/// Unpacks the inputs of a tar file, if there is one.
 fn unpack(tar: &Path, into: &Path) -> Result<(), String> {
     match File::open(tar) {
         Ok(file) => tar::Archive::new(GzDecoder::new(file)).unpack(into).map_err(|e| format!("{}: {e}", tar.display())),

@@ -11,7 +11,6 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::{available_parallelism, sleep};
 use std::time::{Duration, Instant};
 
-/// How often progress is printed.
 const TELL: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(500);
 /// Written last: a folder that has it is complete.
@@ -121,7 +120,6 @@ fn compile(tree: &Path, folder: &Path, jobs: Option<usize>, lock: &File) -> Resu
     Err(format!("make ended with {status}; {}:\n{}", path.display(), said.join("\n")))
 }
 
-/// Waits for make and prints progress.
 fn attend(mut child: Child, log: &Path) -> Result<ExitStatus, String> {
     let (begun, mut told) = (Instant::now(), Duration::ZERO);
     loop {

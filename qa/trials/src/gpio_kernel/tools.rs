@@ -1,10 +1,7 @@
-//! What a kernel build needs on this machine.
-
 use std::collections::BTreeSet;
 use std::env;
 use std::process::{Command, Stdio};
 
-/// A program, and the Debian package that has it.
 const PROGRAMS: [(&str, &str); 9] = [
     ("gcc", "gcc"),
     ("ld", "binutils"),

@@ -30,7 +30,6 @@ const SAME_NS: u64 = 50_000;
 pub struct Row {
     pub kernel: String,
     pub plant: String,
-    /// Why there is nothing to score.
     pub impossible: Option<String>,
     /// Late wakeups with an injected cause.
     pub planted: u32,

@@ -1,9 +1,6 @@
-//! The figures as a table.
-
 use super::score::Row;
 use std::fmt::Write;
 
-/// Rows, their sum, and every wrong answer.
 pub fn text(rows: &[Row]) -> String {
     let mut out = String::new();
     let head = "| kernel | plant | late, planted | right | wrong, high | wrong, medium | wrong, suspected | not found | > 5 % unaccounted | plainly within 5 points | \

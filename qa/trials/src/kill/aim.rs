@@ -35,9 +35,7 @@ pub enum Mark {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aim {
-    /// At any time of a long run.
     Long,
-    /// At any time of a short one.
     Short,
     /// At a random time, at most so many ms, after this event in a short one.
     After(Mark, u64),
@@ -68,17 +66,14 @@ const AIMS: [Aim; 20] = [
 ];
 
 impl Aim {
-    /// Of the point with this number.
     pub fn of(number: u32) -> Aim {
         AIMS[number as usize % AIMS.len()]
     }
 
-    /// How long the run measures, and under which loads.
     pub fn run(self) -> [&'static str; 2] {
         if self == Aim::Long { LONG } else { SHORT }
     }
 
-    /// Waits for the moment, or for the end of the run.
     pub fn wait(self, child: &mut Child, out: &Path) {
         let (mark, delay) = match self {
             Aim::Long => (None, LONGEST.mul_f64(random())),

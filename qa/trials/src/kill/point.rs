@@ -28,15 +28,11 @@ pub struct Point {
     pub long: bool,
     /// From the start to the kill, s.
     pub lived: f64,
-    /// Samples lost, s.
     pub lost: f64,
     /// Until none of its processes ran, s.
     pub gone_after: f64,
-    /// A trace instance existed when it was killed.
     pub traced: bool,
-    /// A window of the trace was half written.
     pub half_window: bool,
-    /// What did not hold.
     pub failed: Option<String>,
 }
 
@@ -100,7 +96,6 @@ struct Killed<'a> {
     mono: f64,
     /// Of a run that has nothing on record, s.
     most_lost: f64,
-    /// It had ended before.
     ended: bool,
 }
 
@@ -186,7 +181,6 @@ fn lost(result: &Value, killed: f64, most: f64) -> Result<f64, String> {
     })
 }
 
-/// Trace instances of a process.
 pub fn instances(pid: u32) -> Vec<String> {
     let (one, more) = (format!("punctual-{pid}"), format!("punctual-{pid}-"));
     let all = names("/sys/kernel/tracing/instances");

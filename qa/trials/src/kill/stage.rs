@@ -73,7 +73,6 @@ impl Stage {
         }
     }
 
-    /// All was measured and is on record.
     pub fn is_complete(self) -> bool {
         self >= Stage::Explaining
     }

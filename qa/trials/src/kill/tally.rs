@@ -1,5 +1,3 @@
-//! Sums up all points.
-
 use super::point::Point;
 use super::stage::Stage;
 use std::fmt;

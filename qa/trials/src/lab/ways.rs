@@ -30,7 +30,6 @@ pub fn ways(place: &Path) -> Result<String, String> {
     Ok(format!("; released = ran + skipped: {}", figures.join(", ")))
 }
 
-/// `released == ran + skipped`, and something ran.
 fn account(way: &str, cpu: &Value) -> Result<String, String> {
     let number = |name: &str| cpu[name].as_u64();
     match (number("released"), number("ran"), number("skipped")) {

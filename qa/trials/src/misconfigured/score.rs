@@ -8,10 +8,8 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-/// A rule's state and sentence.
 type Audit = BTreeMap<String, (State, String)>;
 
-/// One plant on one kernel.
 pub struct Score {
     pub kernel: String,
     pub plant: String,
@@ -122,7 +120,6 @@ fn audit(path: &Path) -> Result<Audit, String> {
     }
 }
 
-/// What is wrong, and how many are right.
 pub fn text(scores: &[Score]) -> String {
     let mut out = String::new();
     for score in scores.iter().filter(|score| !score.is_right()) {

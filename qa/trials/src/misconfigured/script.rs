@@ -1,7 +1,6 @@
 use super::table::{Ground, Plant};
 use std::fmt::Write;
 
-/// Folder of audits in the guest.
 pub const OUT: &str = "/audits";
 
 /// Keeps of each finding what is compared: its rule, state and sentence.

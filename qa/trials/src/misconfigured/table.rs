@@ -22,7 +22,6 @@ pub struct Table {
 pub struct Ground {
     pub name: String,
     pub about: String,
-    /// Kernel parameters.
     #[serde(default)]
     pub append: Vec<String>,
     /// Options of the audit.
@@ -96,7 +95,6 @@ impl Plant {
         self.kernels.is_empty() || self.kernels.iter().any(|word| fits(word, kernel))
     }
 
-    /// What it must flip on a kernel.
     pub fn flips_on(&self, kernel: &str) -> Result<Flips, String> {
         let mut flips = Flips::new();
         for line in &self.flips {

@@ -39,7 +39,6 @@ pub const ALL: [Board; 2] = [
     },
 ];
 
-/// On every board.
 const SHOWS: [(&str, &str); 9] = [
     ("release", "punctual-rt"),
     ("version", "PREEMPT_RT"),

@@ -52,7 +52,6 @@ const TAIL: u64 = 800;
 /// What a wakeup may take beyond the injected delay and the run's own 99th percentile, µs.
 const SLACK: i64 = 100;
 
-/// Both programs' figures of a folder of results.
 pub fn table(folder: &Path) -> Result<String, String> {
     let (mut ours, mut theirs) = (Program::default(), Program::default());
     let entries = fs::read_dir(folder).map_err(|e| format!("{}: {e}", folder.display()))?;

@@ -114,7 +114,6 @@ fn faults(kernel: &str) -> Vec<&'static Fault> {
     FAULTS.iter().filter(|fault| fault.kernels.is_empty() || kernel.ends_with(fault.kernels)).collect()
 }
 
-/// One boot: injects, searches, and fetches the results.
 fn record(name: &str, planted: bool, folder: &Path) -> Result<(), String> {
     let (kernel, cache) = guests::kernel(name, Arch::Amd64)?;
     let mut guest = Guest::new(Machine::usual(Arch::Amd64), kernel, script(name, planted));

@@ -36,7 +36,6 @@ pub(crate) const PLANTED: &str = "planted.jsonl";
 pub(crate) struct Sample {
     /// Since the soak began.
     pub seconds: f64,
-    /// Resident memory, bytes.
     pub rss_bytes: u64,
     /// CPU time including children, ticks.
     pub cpu_ticks: u64,
@@ -49,7 +48,6 @@ pub(crate) struct Sample {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Plant {
     pub cpu: u32,
-    /// Name of the thread that took the CPU.
     pub comm: String,
     /// Largest latency of the CPU before, ns.
     pub before_ns: u64,

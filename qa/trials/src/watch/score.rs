@@ -7,7 +7,6 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-/// The figures to reach.
 const MOST_DRIFT: f64 = 1_048_576.0;
 const MOST_A_CPU_AND_DAY: f64 = 1_048_576.0;
 const MOST_CPU_PERCENT: f64 = 1.0;

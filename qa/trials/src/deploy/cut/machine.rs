@@ -122,7 +122,6 @@ impl Machine {
         self.shell(&format!("/run/lab/tools/punctual kernel {words} 2>&1"))
     }
 
-    /// Cuts the power.
     pub fn cut_power(&mut self) {
         self.keep();
         self.live = None;

@@ -10,7 +10,6 @@ pub enum At {
     Installing(f64),
 }
 
-/// How the link ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Link {
     /// The controller and its ssh are killed: the machine sees a close.
@@ -19,12 +18,10 @@ pub enum Link {
     Dead,
 }
 
-/// How the machine is restarted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Restart {
     /// SIGKILL to the emulator.
     Power,
-    /// By its own kernel.
     Reboot,
 }
 

@@ -11,7 +11,6 @@ const LOOK: Duration = Duration::from_millis(20);
 
 #[derive(Debug)]
 struct Gate {
-    /// Bytes to the machine so far.
     sent: AtomicU64,
     /// It goes dead before this byte.
     limit: u64,
@@ -41,7 +40,6 @@ impl Relay {
         Ok(Relay { port, gate })
     }
 
-    /// Stops forwarding.
     pub fn die(&self) {
         self.gate.dead.store(true, Ordering::SeqCst);
     }
