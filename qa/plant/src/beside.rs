@@ -9,13 +9,11 @@ use std::process::{Command, Stdio};
 
 #[derive(Clone, Debug)]
 pub struct Beside {
-    /// The CPU that is measured.
     pub cpu: u32,
     /// Priority of the thread that takes it; above the measuring one's.
     pub priority: u8,
     /// Delays after the release, ns, in turn.
     pub sizes_ns: Vec<u64>,
-    /// How often each.
     pub times: u32,
     /// From the start of the program to the first delay, ns: it has to be measuring by then.
     pub after_ns: u64,
@@ -30,7 +28,7 @@ pub struct Held {
     pub size_ns: u64,
     /// When the CPU was taken.
     pub from_ns: u64,
-    /// When it was released.
+    /// When it was given up.
     pub to_ns: u64,
     /// Times in which the taking thread itself did not run.
     pub gaps: Gaps,

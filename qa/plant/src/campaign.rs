@@ -19,7 +19,6 @@ use std::time::Duration;
 
 #[derive(Clone, Debug)]
 pub struct Wanted {
-    /// The victim's CPU and another one.
     pub cpus: (u32, u32),
     pub bursts: u32,
     /// Length of a burst, ns.
@@ -37,7 +36,7 @@ pub struct Planted {
     pub late: usize,
 }
 
-/// Priority of the victim.
+/// The victim's; so is the period.
 const PRIORITY: u8 = 80;
 const PERIOD_NS: u64 = 5_000_000;
 /// From the first wakeups to the first burst, and from the last to the end of the recording.
@@ -100,7 +99,6 @@ struct Running {
 }
 
 impl Running {
-    /// Starts it and waits until it is ready.
     fn start(config: &Config) -> Result<Running, PlantError> {
         let own = std::env::current_exe().map_err(PlantError::at("find this program"))?;
         let json = serde_json::to_string(config).map_err(|e| PlantError::Child(e.to_string()))?;
@@ -123,7 +121,6 @@ impl Running {
         drop(self.child.stdin.take());
     }
 
-    /// Its result, when it has ended.
     fn result<T: DeserializeOwned>(&mut self) -> Result<T, PlantError> {
         let mut text = String::new();
         self.said.read_to_string(&mut text).map_err(PlantError::at("read from the child"))?;

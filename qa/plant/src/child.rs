@@ -56,7 +56,6 @@ fn run(config: &Config) -> Result<String, PlantError> {
     text.map_err(|e| PlantError::Child(e.to_string()))
 }
 
-/// Tells the parent that the work begins.
 pub(crate) fn say_ready(tid: i32) {
     let mut out = std::io::stdout().lock();
     // The parent may be gone.
@@ -71,7 +70,6 @@ pub(crate) fn begin() -> u64 {
     now() + CALM_NS
 }
 
-/// Waits until the parent closes its end.
 pub(crate) fn until_told_to_end() {
     let mut rest = Vec::new();
     let _ = std::io::stdin().take(1 << 10).read_to_end(&mut rest);

@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 pub struct Config {
     /// A name of [`KINDS`](crate::KINDS), or `victim`.
     pub role: String,
-    /// The victim's CPU.
     pub cpu: u32,
     /// Another CPU, for helpers that must not disturb the victim.
     pub other_cpu: u32,
@@ -16,7 +15,6 @@ pub struct Config {
     pub late_ns: u64,
     /// The victim's thread id; 0 if it is not known yet.
     pub victim_tid: i32,
-    /// Bursts to inject.
     pub bursts: u32,
     /// Length of a burst, ns; each differs by up to a quarter.
     pub length_ns: u64,

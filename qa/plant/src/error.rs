@@ -1,12 +1,10 @@
 use std::io;
 
-/// Why a delay cannot be injected.
 #[derive(Debug, thiserror::Error)]
 pub enum PlantError {
     /// This kernel or machine cannot produce it.
     #[error("not possible here: {0}")]
     Impossible(String),
-    /// A system call or a file failed.
     #[error("{what}: {source}")]
     Failed {
         /// The attempted operation.

@@ -1,11 +1,8 @@
-//! Threads of the kernel that do softirq work.
-
 use crate::PlantError;
 use crate::thread::fifo;
 use crate::undo::Raised;
 use std::fs;
 
-/// Priority that puts them above the victim.
 pub(crate) const ABOVE: u8 = 90;
 
 #[derive(Clone, Debug)]

@@ -39,7 +39,6 @@ impl Surroundings {
     }
 }
 
-/// Does this kernel have an active fair server?
 pub(crate) fn fair_server() -> Option<bool> {
     if !fs::exists("/sys/kernel/debug/sched").unwrap_or(false) {
         return None;
@@ -66,7 +65,6 @@ fn steal(stat: &str) -> Option<u64> {
     stat.lines().next()?.strip_prefix("cpu ")?.split_whitespace().nth(7)?.parse().ok()
 }
 
-/// All records of the kernel's log that are still there.
 fn kernel_log() -> Option<String> {
     use rustix::fs::{Mode, OFlags};
     let fd = rustix::fs::open("/dev/kmsg", OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty()).ok()?;

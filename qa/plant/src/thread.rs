@@ -22,7 +22,6 @@ pub(crate) fn sleep_until(at: u64) {
 /// Longer times without looking at the clock are noted, ns.
 const GAP: u64 = 1_000_000;
 
-/// From one look at the clock to the next.
 pub(crate) type Gaps = Vec<(u64, u64)>;
 
 #[derive(Debug)]

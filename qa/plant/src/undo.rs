@@ -1,5 +1,3 @@
-//! Changed files and kernel threads that are restored.
-
 use crate::PlantError;
 use punctual_units::Scheduling;
 use std::fs;

@@ -1,5 +1,3 @@
-//! The thread that is made late.
-
 use crate::PlantError;
 use crate::child::{say_ready, until_told_to_end};
 use crate::config::Config;
@@ -14,7 +12,6 @@ use std::sync::mpsc;
 /// One late wakeup. CLOCK_MONOTONIC, ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Late {
-    /// When it should have woken.
     pub release_ns: u64,
     /// When it did, back in its own code.
     pub woke_ns: u64,

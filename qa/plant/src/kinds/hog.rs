@@ -1,5 +1,3 @@
-//! A thread that has the CPU by its priority.
-
 use crate::PlantError;
 use crate::child::begin;
 use crate::config::Config;

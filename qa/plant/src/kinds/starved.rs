@@ -18,7 +18,6 @@ const SECOND: u64 = 1_000_000_000;
 const LEAST: u64 = 50_000;
 /// The ordinary thread must run before the hog begins: on PREEMPT_RT a starved ktimers thread would never wake it.
 const HEAD_START: u64 = 20_000_000;
-/// Gaps kept of one turn.
 const MOST_GAPS: usize = 10_000;
 const STARVED: &str = "starved";
 
