@@ -13,7 +13,6 @@ use tempfile::TempDir;
 
 /// Begins a file in an input; its path follows.
 const FILE: &str = "== ";
-/// Maximum number of files of an input.
 const FILES: usize = 24;
 
 pub const WORDS: &[&str] = &[
@@ -121,7 +120,6 @@ pub fn seeds(reader: Reader) -> Vec<Vec<u8>> {
     }
 }
 
-/// A run directory of an experiment.
 fn experiment() -> Vec<u8> {
     let known = include_str!("run.txt").lines().nth(1).unwrap_or_default().replace("\"latency\"", "\"sched\"");
     let fixture =

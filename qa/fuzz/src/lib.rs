@@ -50,7 +50,6 @@ pub enum Reader {
     PiConfig,
     Grub,
     Interrupts,
-    /// A user's profile for the audit.
     Profile,
     /// A machine as `snapshot` packs it.
     Snapshot,
@@ -58,15 +57,11 @@ pub enum Reader {
     Machine,
     /// A machine's boot loader's files.
     Boot,
-    /// Files that `punctual import` reads.
     Import(Format),
-    /// A run directory, and its report.
     Run,
     /// A kernel's package for `punctual deploy`.
     Package,
-    /// A scheduling experiment's TOML.
     Experiment,
-    /// An rt-app description.
     RtApp,
     /// A page that lists patches, a Makefile's release, a patch's name.
     PatchIndex,

@@ -13,7 +13,6 @@ use punctual_model::State;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Files of an input that change.
 const FILES: usize = 5;
 /// Maximum number of looks after which everything is gone.
 const LOOKS: u8 = 40;
@@ -38,7 +37,6 @@ struct Subject {
     states: Vec<State>,
 }
 
-/// Notes what is looked at.
 struct Watched<'m> {
     machine: &'m Recorded,
     paths: RefCell<BTreeSet<String>>,

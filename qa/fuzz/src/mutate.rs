@@ -181,7 +181,6 @@ fn put(input: &mut Vec<u8>, at: usize, piece: &[u8]) {
     input.splice(at..at, piece.iter().copied());
 }
 
-/// Replaces the next figure.
 fn digits(input: &mut Vec<u8>, at: usize, random: &mut Random) {
     let Some(start) = input.iter().skip(at).position(u8::is_ascii_digit).map(|n| n + at) else { return };
     let end = start + input.iter().skip(start).take_while(|b| b.is_ascii_digit()).count();
@@ -189,7 +188,6 @@ fn digits(input: &mut Vec<u8>, at: usize, random: &mut Random) {
     input.splice(start..end, value.to_string().into_bytes());
 }
 
-/// Drops, doubles, moves or joins lines.
 fn lines(input: &mut Vec<u8>, random: &mut Random) {
     let mut all: Vec<Vec<u8>> = input.split_inclusive(|b| *b == b'\n').map(<[u8]>::to_vec).collect();
     let (a, b) = (random.below(all.len()), random.below(all.len()));

@@ -77,7 +77,6 @@ fn context() -> Context {
 }
 
 impl Parts {
-    /// Is it a file that one of these reads?
     pub fn reads(reader: Reader) -> bool {
         place(reader).is_some()
     }

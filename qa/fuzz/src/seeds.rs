@@ -177,7 +177,6 @@ fn dat6(instance: bool) -> Vec<u8> {
     data(out.u16(0)).0
 }
 
-/// Two CPUs with a page each.
 fn data(out: Bytes) -> Bytes {
     let out = out.put(b"flyrecord\0");
     let data = (out.0.len() + 32) as u64;

@@ -90,7 +90,6 @@ impl Texts {
     }
 }
 
-/// A client that sends in pieces.
 struct Client<'a> {
     left: &'a [u8],
     piece: usize,
