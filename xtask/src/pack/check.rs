@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const SCRIPT: &str = include_str!("check.sh");
-/// Debian's release.
 const SUITE: &str = "bookworm";
+/// Besides essential packages: what the package depends on, and man(1).
 const INCLUDE: &str = "--include=adduser,libcap2-bin,man-db";
 
 /// Requires root, mmdebstrap, and for other architectures qemu-user-static and arch-test.
