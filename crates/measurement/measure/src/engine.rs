@@ -225,7 +225,7 @@ mod tests {
         Plan {
             phase: "1-idle".into(),
             cpus: uapi::affinity(0).unwrap(),
-            scheduling: Scheduling::Other { nice: 0 },
+            scheduling: punctual_rt::granted_nice(Scheduling::Other { nice: 0 }),
             via: Way::default(),
             senders: CpuList::new(),
             groups: BTreeMap::new(),

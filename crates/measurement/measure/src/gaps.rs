@@ -323,7 +323,8 @@ mod tests {
     fn plan(cpus: CpuList) -> GapPlan {
         GapPlan {
             cpus,
-            scheduling: Scheduling::Other { nice: 0 },
+            // Under nice(1) nobody but root gets a lower value back (setpriority(2)).
+            scheduling: punctual_rt::granted_nice(Scheduling::Other { nice: 0 }),
             cycle: Nanos::from_millis(100),
             window: Nanos::from_millis(50),
             duration: Nanos::from_millis(300),

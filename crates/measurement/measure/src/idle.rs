@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn a_cpu_that_is_not_there_is_refused() {
-        let error = idle_exit(CpuId(8000), Scheduling::Other { nice: 0 }).unwrap_err();
+        let error = idle_exit(CpuId(8000), punctual_rt::granted_nice(Scheduling::Other { nice: 0 })).unwrap_err();
         assert!(matches!(error, IdleError::Refused(_)), "{error}");
     }
 }

@@ -61,7 +61,7 @@ mod tests {
         Plan {
             phase: "1-idle".into(),
             cpus: uapi::affinity(0).unwrap(),
-            scheduling: Scheduling::Other { nice: 0 },
+            scheduling: punctual_rt::granted_nice(Scheduling::Other { nice: 0 }),
             groups: Default::default(),
             via: Default::default(),
             senders: Default::default(),

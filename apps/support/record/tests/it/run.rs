@@ -1,11 +1,11 @@
 use punctual_model::{LoadReport, Problem, ProblemKind};
 use punctual_record::{Taken, write};
-use punctual_rt::{Miss, Nanos, Next, Rt, Scheduling, monotonic};
+use punctual_rt::{Miss, Nanos, Next, Rt, Scheduling, granted_nice, monotonic};
 
 #[test]
 fn what_tasks_counted_is_read_back() {
     let rt = Rt::builder().start().unwrap();
-    let (period, ordinary) = (Nanos::from_micros(200), Scheduling::Other { nice: 0 });
+    let (period, ordinary) = (Nanos::from_micros(200), granted_nice(Scheduling::Other { nice: 0 }));
     let late = rt.periodic("late one", ordinary, period).on_miss(Miss::Skip).cycles(400).spawn(|cycle| {
         if cycle.index % 50 == 10 {
             while monotonic() < cycle.woke + Nanos::from_micros(900) {}
@@ -46,7 +46,7 @@ fn what_tasks_counted_is_read_back() {
 #[test]
 fn a_task_under_a_load_is_a_phase_of_that_load() {
     let rt = Rt::builder().start().unwrap();
-    let ordinary = Scheduling::Other { nice: 0 };
+    let ordinary = granted_nice(Scheduling::Other { nice: 0 });
     let task = rt.periodic("beat", ordinary, Nanos::from_millis(1)).cycles(5).spawn(|_| Next::Continue).unwrap();
     let taken = Taken::of(&task);
     let run = taken.ended(&task.join());
