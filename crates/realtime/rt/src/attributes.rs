@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn what_is_applied_is_read_back() {
         let cpu = uapi::affinity(0).unwrap().iter().next().unwrap();
-        let wanted = Attributes { scheduling: Scheduling::Batch { nice: 3 }, cpu: Some(cpu), lock_stack: true };
+        let wanted = Attributes { scheduling: Scheduling::Batch { nice: 19 }, cpu: Some(cpu), lock_stack: true };
         let got = std::thread::spawn(move || wanted.apply().unwrap()).join().unwrap();
         assert_eq!(got.scheduling, wanted.scheduling);
         assert_eq!(got.affinity, CpuList::from_iter([cpu]));
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn a_trial_changes_nothing() {
         let before = uapi::scheduling(0).unwrap();
-        try_scheduling(Scheduling::Batch { nice: 0 }).unwrap();
+        try_scheduling(Scheduling::Batch { nice: 19 }).unwrap();
         assert_eq!(uapi::scheduling(0).unwrap(), before);
     }
 
