@@ -498,7 +498,10 @@ int prt_flags_try_wait(const struct prt_flags *flags,
 //
 // Threads: any. Real-time.
 // Errors: as prt_flags_try_wait(); nothing is cleared then.
-int prt_flags_try_take(const struct prt_flags *flags, uint32_t mask, int how, uint32_t *set);
+int prt_flags_try_take(const struct prt_flags *flags,
+                       uint32_t mask,
+                       int how,
+                       uint32_t *set);
 
 // Sleeps until enough flags of `mask` are set and reads those into `*set`; `how` is one of enum prt_match. A signal
 // does not end the wait.
