@@ -2,7 +2,8 @@
 
 use crate::args::common::OutputArgs;
 use crate::refusal::Refusal;
-use crate::{document, exit, terminal};
+use crate::{exit, terminal};
+use punctual_report::{Document, ResultOrError, json_value};
 use serde::Serialize;
 use serde_json::Value;
 use std::process::ExitCode;
@@ -41,7 +42,7 @@ impl Answer {
         text: impl FnOnce() -> String,
     ) -> Answer {
         let body = match (output.json, output.quiet) {
-            (true, _) => Body::Result(document::value(&result())),
+            (true, _) => Body::Result(json_value(&result())),
             (false, true) => Body::default(),
             (false, false) => Body::Text(text().into_bytes()),
         };
@@ -79,12 +80,14 @@ pub fn finish(command: &str, output: OutputArgs, result: Result<Answer, Refusal>
 
 /// Exit code and standard output.
 pub fn printed(command: &str, output: OutputArgs, result: Result<Answer, Refusal>) -> (u8, Vec<u8>) {
-    let document = |code, result: &Value| (document::document(command, code, result) + "\n").into_bytes();
     match result {
         Ok(Answer { code, body: Body::Text(text), .. }) => (code, text),
-        Ok(Answer { code, body: Body::Result(result), .. }) => (code, document(code, &result)),
+        Ok(Answer { code, body: Body::Result(result), .. }) => {
+            (code, Document::new(command, code, result).text().into_bytes())
+        }
         Err(Refusal { code, message, document: other }) => {
-            let text = output.json.then(|| document(code, &document::error(&other.unwrap_or(message))));
+            let error = ResultOrError::<()>::Error { error: other.unwrap_or(message) };
+            let text = output.json.then(|| Document::new(command, code, error).text().into_bytes());
             (code, text.unwrap_or_default())
         }
     }

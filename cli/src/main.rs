@@ -27,7 +27,6 @@ mod book;
 mod compare;
 mod confine;
 mod cyclictest;
-mod document;
 mod events;
 mod exit;
 mod explain;

@@ -7,19 +7,19 @@ mod plan;
 mod text;
 
 use crate::args::common::OutputArgs;
+use crate::exit;
 use crate::finish::{Answer, finish};
 use crate::fix;
 use crate::refusal::Refusal;
 use crate::subject::{self, Subject};
-use crate::{document, exit};
 use args::{AuditArgs, AuditFormat, SnapshotArgs};
 use audited::Audited;
-use punctual_audit::{Calls, Offers, PlanError, PlanWish, Rules};
+use punctual_audit::{AuditResult, Calls, Offers, PlanError, PlanWish, Rules, SnapshotResult};
 use punctual_machine::{Live, Machine, Overlay, Snapshot};
 use punctual_model::{Finding, Severity, State};
 use punctual_proof::{CallsError, try_out, watch_calls};
+use punctual_report::Document;
 use punctual_units::Nanos;
-use serde_json::json;
 use std::process::ExitCode;
 
 /// `punctual audit`: 0 where nothing fails, 1 where a rule fails, 3 where something could not be read.
@@ -52,7 +52,7 @@ fn plan_cpus(args: &AuditArgs) -> Result<String, Refusal> {
         .plan_cpus(machine.as_ref(), &context, &wish)
         .map_err(|error| Refusal::either(matches!(error, PlanError::NoDevice { .. }), error))?;
     if args.output.json {
-        return Ok(document::document("audit", 0, &json!({ "machine": name, "plan": plan })) + "\n");
+        return Ok(Document::new("audit", 0, AuditResult::Plan { machine: &name, plan: &plan }).text());
     }
     Ok(plan::text(&plan, &name))
 }
@@ -119,14 +119,8 @@ fn show(args: &AuditArgs, audited: &Audited) -> String {
     match format {
         AuditFormat::Text => text::text(audited, args.all),
         AuditFormat::Json => {
-            let result = json!({
-                "machine": audited.machine,
-                "profile": audited.context.profile.to_string(),
-                "cpus": audited.context.cpus.to_string(),
-                "scheduling": audited.context.scheduling.to_string(),
-                "findings": audited.findings,
-            });
-            document::document("audit", code(&audited.findings), &result) + "\n"
+            let result = AuditResult::findings(&audited.machine, &audited.context, &audited.findings);
+            Document::new("audit", code(&audited.findings), result).text()
         }
         AuditFormat::Sarif => formats::sarif(audited),
         AuditFormat::Junit => punctual_formats::junit(&formats::cases(audited)),
@@ -144,7 +138,7 @@ pub fn snapshot(args: &SnapshotArgs) -> ExitCode {
 
 fn taken(args: &SnapshotArgs) -> Result<Answer, Refusal> {
     let (count, file) = (write(args)?, args.file.display());
-    let result = || json!({ "file": file.to_string(), "files": count });
+    let result = || SnapshotResult { file: file.to_string(), files: count };
     Ok(Answer::new(args.output, 0, result, || format!("{count} files in {file}\n")))
 }
 

@@ -5,7 +5,7 @@ use super::groups;
 use crate::args::common::OutputArgs;
 use crate::finish::{Answer, finish};
 use crate::refusal::Refusal;
-use crate::{document, exit, new_file, terminal};
+use crate::{exit, new_file, terminal};
 use punctual_compare::Refused;
 use punctual_model::{Comparison, ComparisonDrawings, Conclusion};
 use punctual_report as report;
@@ -22,7 +22,7 @@ fn answer(args: &CompareArgs, output: OutputArgs) -> Result<Answer, Refusal> {
     let (comparison, drawings) = compared(args).map_err(Refusal::usage)?;
     let code = code_of(args, &comparison);
     let text = match args.format {
-        _ if output.json => document::document("compare", code, &report::comparison_json(&comparison)) + "\n",
+        _ if output.json => report::Document::new("compare", code, report::comparison_json(&comparison)).text(),
         PageFormat::Html => report::comparison_html(&comparison, &drawings),
         _ => {
             let to_file = args.out.is_some();

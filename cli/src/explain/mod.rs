@@ -16,9 +16,9 @@ use crate::finish::{Answer, finish};
 use crate::refusal::Refusal;
 use crate::terminal;
 use args::ExplainArgs;
+use punctual_model::ExplainResult;
 use punctual_report::{self as report, TextStyle};
 use punctual_units::Nanos;
-use serde_json::json;
 use std::process::ExitCode;
 
 /// `punctual explain RUN|FILE`, `punctual explain --live`: 0 where a late wakeup was explained, 3 where there is none.
@@ -37,13 +37,10 @@ fn answer(args: &ExplainArgs, started: Nanos) -> Result<Answer, Refusal> {
     };
     export::files(args, &found).map_err(Refusal::environment)?;
     let none = if found.explanation.victims.is_empty() { exit::INCONCLUSIVE } else { 0 };
-    let result = || {
-        let mut result = json!(found.explanation);
-        result["trace_format"] = found.format.clone().into();
-        if args.timeline {
-            result["timelines"] = json!(found.timelines);
-        }
-        result
+    let result = || ExplainResult {
+        explanation: &found.explanation,
+        trace_format: &found.format,
+        timelines: args.timeline.then_some(found.timelines.as_slice()),
     };
     let text = || {
         let mut text = report::explanation_text(&found.explanation, &found.places, args.cycle);

@@ -2,8 +2,7 @@
 
 use super::journal::folder;
 use crate::refusal::Refusal;
-use punctual_fix::{BOOT_RULE, BootNotes, FixOptions, How, Journal, Parameters, Plan, System, TRIAL_RULE, Tried};
-use serde_json::{Value, json};
+use punctual_fix::{BOOT_RULE, FixOptions, How, Journal, Parameters, Plan, System, TRIAL_RULE, Tried};
 
 /// What is to become of kernel parameters.
 #[derive(Clone, Debug)]
@@ -108,16 +107,6 @@ impl Stage {
             }
         }
     }
-}
-
-/// What is told of the boot chain, as a document; `None` where no parameter was asked for.
-pub fn json(told: &BootNotes) -> Option<Value> {
-    let (name, evidence) = told.chain.as_ref()?;
-    let trial = told.trial.as_ref().map(|trial| {
-        json!({ "reboot": trial.reboot.line(), "unattended": trial.unattended, "fallback": trial.fallback,
-                "visible": trial.visible, "words": trial.words })
-    });
-    Some(json!({ "chain": name, "evidence": evidence, "notes": told.notes, "trial": trial }))
 }
 
 /// May the fix be carried out with this deadline? A reboot is no confirmation, so a fix that waits would be undone after it.

@@ -2,28 +2,27 @@
 
 pub mod args;
 mod boot;
-mod documents;
 mod guard;
 mod journal;
 
 pub use guard::{GUARD_ARG, guard_main, recover};
 pub use journal::folder;
 
+use crate::exit;
 use crate::finish::{Answer, finish};
 use crate::refusal::Refusal;
 use crate::subject::args::SubjectArgs;
 use crate::subject::{self, Subject};
-use crate::{document, exit};
 use args::{FixArgs, UndoArgs};
 use journal::refuse_waiting;
 use punctual_audit::{Context, Offers, Rules};
 use punctual_fix::{
-    Asked, FixOptions, Fixed, Journal, Outcome, Parameters, Plan, Real, System, Undone, UnknownRule, Wish, look,
+    Asked, FixOptions, FixResult, Fixed, Journal, Outcome, Parameters, Plan, Real, System, UndoResult, Undone,
+    UnknownRule, Wish,
 };
 use punctual_machine::Machine;
 use punctual_model::State;
-use punctual_report::fix as report;
-use serde_json::json;
+use punctual_report::{Document, fix as report};
 use std::process::ExitCode;
 
 /// `audit --dry-run` and `audit --fix`, as text or a document: 0 where all was done, 1 where something was refused, rolled back or
@@ -56,8 +55,8 @@ pub fn fix(subject: &SubjectArgs, args: &FixArgs, json: bool) -> Result<(u8, Str
     let told = parameters.told();
     if args.dry_run.is_some() {
         let shown = match json {
-            true => document::document("fix", 0, &documents::plan_json(&plan, &sys, &name, &told)) + "\n",
-            false => report::plan(&plan, &|doing| look(&sys, doing), &name, stage.first(), &told),
+            true => Document::new("fix", 0, FixResult::planned(&plan, &sys, &name, &told)).text(),
+            false => report::plan(&plan, &sys, &name, stage.first(), &told),
         };
         return Ok((0, shown));
     }
@@ -65,7 +64,7 @@ pub fn fix(subject: &SubjectArgs, args: &FixArgs, json: bool) -> Result<(u8, Str
     let fixed = carry_out(&options, &sys, &plan, &|id| judge(&rules, machine.as_ref(), &context, offers, id))?;
     let code = code(&fixed, &plan);
     match json {
-        true => Ok((code, document::document("fix", code, &documents::fixed_json(&fixed, &plan, &told)) + "\n")),
+        true => Ok((code, Document::new("fix", code, FixResult::done(&fixed, &plan, &told)).text())),
         false => Ok((code, report::fixed(&fixed, &plan, options.confirm_within_s, &told))),
     }
 }
@@ -120,18 +119,18 @@ fn undone(args: &UndoArgs, sys: &dyn System) -> Result<Answer, Refusal> {
         let kept = Journal::existing(sys, &folder)?.map_or(Ok(0), |mut journal| journal.keep())?;
         let text =
             if kept == 0 { "nothing waits to be confirmed\n" } else { "kept; `punctual undo` still takes it back\n" };
-        return Ok(Answer::new(args.output, 0, || json!({ "kept": kept }), || text.to_owned()));
+        return Ok(Answer::new(args.output, 0, || UndoResult::Kept { kept }, || text.to_owned()));
     }
     if args.list {
         let journal = Journal::existing(sys, &folder)?;
         let (entries, sets) =
             journal.as_ref().map_or((&[][..], &[][..]), |journal| (journal.entries(), journal.sets()));
-        let json = || documents::list_json(entries);
-        return Ok(Answer::new(args.output, 0, json, || report::list(entries, sets)));
+        let result = || UndoResult::listed(entries);
+        return Ok(Answer::new(args.output, 0, result, || report::list(entries, sets)));
     }
     let undone = punctual_fix::undo(sys, &folder, &args.ids)?;
     let text = || report::undone(&undone, args.ids.is_empty());
-    Ok(Answer::new(args.output, undo_code(&undone), || documents::undone_json(&undone), text))
+    Ok(Answer::new(args.output, undo_code(&undone), || UndoResult::undone(&undone), text))
 }
 
 fn undo_code(undone: &Undone) -> u8 {

@@ -7,9 +7,9 @@ use crate::exit;
 use crate::finish::Answer;
 use crate::refusal::Refusal;
 use punctual_history::{Added, Store, is_run, runs_below, summary};
+use punctual_model::history::{AddResult, AddedRun, NotAdded};
 use punctual_proof::Done;
-use serde_json::{Value, json};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What came of every path.
 #[derive(Default)]
@@ -37,7 +37,7 @@ pub fn add(args: &AddArgs, db: Option<PathBuf>, output: OutputArgs) -> Result<An
         }
     }
     let code = if outcome.failed.is_empty() { 0 } else { exit::USAGE };
-    Ok(Answer::new(output, code, || value(&store, &outcome), || said(&store, &outcome)).needed())
+    Ok(Answer::new(output, code, || result(&store, &outcome), || said(&store, &outcome)).needed())
 }
 
 /// A run that cannot be read is no reason not to add the next; a history that cannot be written is.
@@ -65,14 +65,19 @@ fn word(added: Added) -> &'static str {
     }
 }
 
-fn value(store: &Store, outcome: &Outcome) -> Value {
-    let run = |(id, path, added): &(String, PathBuf, Added)| json!({"run": id, "path": path.to_string_lossy(), "what": word(*added)});
-    let failed = |(path, why): &(PathBuf, String)| json!({"path": path.to_string_lossy(), "why": why});
-    json!({
-        "db": store.path().to_string_lossy(),
-        "runs": outcome.runs.iter().map(run).collect::<Vec<_>>(),
-        "failed": outcome.failed.iter().map(failed).collect::<Vec<_>>(),
-    })
+fn result(store: &Store, outcome: &Outcome) -> AddResult {
+    let text = |path: &Path| path.to_string_lossy().into_owned();
+    let run = |(id, path, added): &(String, PathBuf, Added)| AddedRun {
+        run: id.clone(),
+        path: text(path),
+        what: word(*added),
+    };
+    let failed = |(path, why): &(PathBuf, String)| NotAdded { path: text(path), why: why.clone() };
+    AddResult {
+        db: text(store.path()),
+        runs: outcome.runs.iter().map(run).collect(),
+        failed: outcome.failed.iter().map(failed).collect(),
+    }
 }
 
 fn said(store: &Store, outcome: &Outcome) -> String {

@@ -5,23 +5,23 @@ use super::store::{look, open};
 use crate::args::common::OutputArgs;
 use crate::finish::Answer;
 use crate::refusal::Refusal;
-use serde_json::json;
+use punctual_model::history::{Baseline, BaselineResult, RemoveResult};
 use std::path::PathBuf;
 
 /// `punctual history remove`.
 pub fn remove(args: &RemoveArgs, db: Option<PathBuf>, output: OutputArgs) -> Result<Answer, Refusal> {
     let id = look(db)?.remove(&args.run)?;
     let text = || format!("{id}: taken out; its folder stays\n");
-    Ok(Answer::new(output, 0, || json!({"removed": id}), text).needed())
+    Ok(Answer::new(output, 0, || RemoveResult { removed: &id }, text).needed())
 }
 
 /// `punctual history baseline`.
 pub fn baseline(command: &BaselineCommand, db: Option<PathBuf>, output: OutputArgs) -> Result<Answer, Refusal> {
-    let (value, text) = match command {
+    let (result, text) = match command {
         BaselineCommand::Set { name, runs } => {
             let ids = open(db)?.set_baseline(name, runs)?;
             let text = format!("{name}: {} runs\n", ids.len());
-            (json!({"name": name, "runs": ids}), text)
+            (BaselineResult::Set(Baseline { name: name.clone(), runs: ids }), text)
         }
         BaselineCommand::Remove { name } => {
             let mut store = look(db)?;
@@ -30,14 +30,14 @@ pub fn baseline(command: &BaselineCommand, db: Option<PathBuf>, output: OutputAr
                 return Err(Refusal::usage(what));
             }
             store.set_baseline(name, &[])?;
-            (json!({"removed": name}), format!("{name}: taken back\n"))
+            (BaselineResult::Removed { removed: name.clone() }, format!("{name}: taken back\n"))
         }
         BaselineCommand::List => {
             let all = look(db)?.baselines()?;
             let text = all.iter().map(|(name, runs)| format!("{name}: {}\n", runs.join(" "))).collect();
-            let value = all.iter().map(|(name, runs)| json!({"name": name, "runs": runs})).collect::<Vec<_>>();
-            (json!({ "baselines": value }), text)
+            let baselines = all.into_iter().map(|(name, runs)| Baseline { name, runs }).collect();
+            (BaselineResult::Listed { baselines }, text)
         }
     };
-    Ok(Answer::new(output, 0, || value, || text).needed())
+    Ok(Answer::new(output, 0, || result, || text).needed())
 }

@@ -8,8 +8,7 @@ use crate::refusal::Refusal;
 use args::ImportArgs;
 use punctual_import::{Format, Options, Unit};
 use punctual_model::{Claim, Recording};
-use punctual_report::words;
-use serde_json::{Value, json};
+use punctual_report::{import_json, words};
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -38,7 +37,10 @@ pub fn import(args: &ImportArgs) -> ExitCode {
 fn imported(args: &ImportArgs) -> Result<Answer, Refusal> {
     let recording = recording(&args.files, args.format, args.told)?;
     write(&args.out, &recording)?;
-    Ok(Answer::new(args.output, 0, || summary(&args.out, &recording), || said(&args.out, &recording)).needed())
+    let none: &[Claim] = &[];
+    let verdict = punctual_judge::judge(&recording, none);
+    let result = || import_json(&args.out, &recording, &verdict);
+    Ok(Answer::new(args.output, 0, result, || said(&args.out, &recording)).needed())
 }
 
 /// Reads files into one run.
@@ -133,31 +135,4 @@ fn said(out: &Path, recording: &Recording) -> String {
     }
     words::lost(recording).iter().for_each(|lost| text += &format!("  - {lost}\n"));
     text + &format!("Written to {}; `punctual report {}` shows it.\n", out.display(), out.display())
-}
-
-/// For programs: totals and extremes, every loss, and the verdict on no claim.
-fn summary(out: &Path, recording: &Recording) -> Value {
-    let run = &recording.run;
-    let cpu = |c: &punctual_model::CpuResult| json!({"cpu": c.cpu, "samples": c.ran, "skipped": c.skipped, "min_ns": c.min_ns, "max_ns": c.max_ns, "mean_ns": c.mean_ns, "blur": c.blur});
-    let phase = |p: &punctual_model::Phase| {
-        let samples = p.cpus.iter().fold(0u64, |sum, c| sum.saturating_add(c.ran));
-        json!({
-            "id": p.id,
-            "label": p.label,
-            "samples": samples,
-            "max_ns": p.cpus.iter().filter_map(|c| c.max_ns).max(),
-            "cpus": p.cpus.iter().map(cpu).collect::<Vec<_>>(),
-            "problems": p.problems,
-        })
-    };
-    let none: &[Claim] = &[];
-    let verdict = punctual_judge::judge(recording, none);
-    json!({
-        "run": out.to_string_lossy(),
-        "import": run.import,
-        "settings": run.settings,
-        "phases": run.phases.iter().map(phase).collect::<Vec<_>>(),
-        "problems": verdict.problems.iter().map(|(phase, p)| json!({"phase": phase, "kind": p.kind, "text": p.text})).collect::<Vec<_>>(),
-        "lost": words::lost(recording),
-    })
 }

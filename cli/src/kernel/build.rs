@@ -5,11 +5,11 @@ use super::inputs::{source, teller, text_file};
 use crate::finish::Answer;
 use crate::refusal::Refusal;
 use crate::terminal::harmless;
+use punctual_kbuild::BuildResult;
 use punctual_kbuild::build::{Built, Heat, Job, Progress, usual_target};
 use punctual_kbuild::fetch::read_manifest;
 use punctual_kernel::Arch;
 use punctual_kernel::config::of_config;
-use serde_json::json;
 use std::io::{IsTerminal as _, Write as _};
 use std::path::Path;
 use std::thread::available_parallelism;
@@ -27,11 +27,7 @@ pub fn run(args: &BuildArgs) -> Result<Answer, Refusal> {
     let built = punctual_kbuild::build(&job, &mut teller(args.output), &mut |progress| show.show(progress));
     show.end();
     let built = built?;
-    let result = json!({
-        "release": built.release, "image": built.image, "log": built.log, "objects": built.objects, "arch": job.arch,
-        "lasted_s": built.lasted.as_secs_f64(), "paused_s": built.paused.as_secs_f64(),
-    });
-    Ok(Answer::new(args.output, 0, || result, || harmless(&text(&built))))
+    Ok(Answer::new(args.output, 0, || BuildResult::new(&built, job.arch), || harmless(&text(&built))))
 }
 
 fn job(args: &BuildArgs) -> Result<Job, Refusal> {

@@ -8,11 +8,11 @@ use crate::refusal::Refusal;
 use crate::subject;
 use crate::terminal::harmless;
 use punctual_audit::{Context, Profile, audit};
+use punctual_kernel::ConfigureResult;
 use punctual_kernel::config::make::{ConfigureError, Configured, Job, configure};
 use punctual_machine::{Given, Kind};
 use punctual_model::{Finding, State};
 use punctual_units::{Priority, Scheduling};
-use serde_json::json;
 use std::fmt::Write as _;
 use std::io::IsTerminal as _;
 
@@ -47,7 +47,12 @@ pub fn run(args: &ConfigureArgs) -> Result<Answer, Refusal> {
     let findings = audited(&done)?;
     let lacks_rt = findings.iter().any(|f| f.id == "kernel-preempt-rt" && f.state != State::Pass);
     let code = if done.dropped.is_empty() && !lacks_rt { 0 } else { exit::FAILED };
-    let result = || json!({ "config": done.path, "requested": done.requested.len(), "dropped": done.dropped, "findings": findings });
+    let result = || ConfigureResult {
+        config: &done.path,
+        requested: done.requested.len(),
+        dropped: &done.dropped,
+        findings: &findings,
+    };
     Ok(Answer::new(args.output, code, result, || harmless(&text(&done, &findings))))
 }
 

@@ -7,12 +7,14 @@ use crate::finish::Answer;
 use crate::refusal::Refusal;
 use crate::terminal::harmless;
 use crate::{exit, terminal};
-use punctual_deploy::{self as deploying, Back, Check, DeployError, Site, Status, Wish, worst};
+use punctual_deploy::{
+    self as deploying, Back, Check, CommitResult, DeployError, DeployResult, Site, Status, VerifyResult, Wish, worst,
+};
 use punctual_fix::Real;
 use punctual_kernel::Outcome;
 use punctual_machine::Live;
 use punctual_units::Nanos;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -126,10 +128,9 @@ pub fn deployed(site: &Site, args: &DeployArgs, program: &Path) -> Result<Answer
     let done = deploying::deploy(site, &args.package, &wish, program)?;
     let mut text: String = done.notes.iter().map(|note| format!("note: {note}\n")).collect();
     text += &lines(&done.checks);
-    let result = json!({ "checks": done.checks, "notes": done.notes, "release": done.record.as_ref().map(|r| &r.release),
-        "id": done.record.as_ref().map(|r| &r.id) });
-    let answer = |code: u8, text: String| Ok(Answer::new(args.output, code, || result, || harmless(&text)));
-    let Some(record) = done.record else {
+    let result = || DeployResult::new(&done);
+    let answer = |code: u8, text: String| Ok(Answer::new(args.output, code, result, || harmless(&text)));
+    let Some(record) = &done.record else {
         text += "nothing was changed\n";
         return answer(code(&done.checks).max(exit::FAILED), text);
     };
@@ -170,7 +171,7 @@ pub fn verified(site: &Site, args: &VerifyArgs, latency: deploying::Latency) -> 
         Outcome::Pass => "every check passed: punctual kernel commit\n",
         _ => "not kept: the guard returns to the old kernel when its time is over; at once: reboot\n",
     };
-    Ok(Answer::new(args.output, code(&checks), || json!({ "checks": checks }), || harmless(&text)))
+    Ok(Answer::new(args.output, code(&checks), || VerifyResult { checks: &checks }, || harmless(&text)))
 }
 
 /// This program measures in a process of its own, into a folder that goes afterwards.
@@ -215,27 +216,23 @@ fn longest(document: &[u8]) -> Option<Nanos> {
 pub fn committed(site: &Site, args: &CommitArgs) -> Result<Answer, Refusal> {
     let record = deploying::commit(site, args.unverified)?;
     let text = format!("{} boots by default from now on; the old kernel stays in the loader's menu\n", record.release);
-    Ok(Answer::new(args.output, 0, || json!({ "release": record.release }), || harmless(&text)))
+    Ok(Answer::new(args.output, 0, || CommitResult { release: &record.release }, || harmless(&text)))
 }
 
 /// Everything is taken away, as far as it does not run.
 pub fn rolled_back(site: &Site, output: OutputArgs) -> Result<Answer, Refusal> {
-    let (code, text, result) = match deploying::rollback(site)? {
-        Back::Nothing => (0, "nothing is deployed\n".to_owned(), json!({ "state": "nothing" })),
-        Back::Gone(release) => (
-            0,
-            format!("{release} is taken away: every file is as before\n"),
-            json!({ "state": "gone", "release": release }),
-        ),
-        Back::Running(release) => (
+    let back = deploying::rollback(site)?;
+    let (code, text) = match &back {
+        Back::Nothing => (0, "nothing is deployed\n".to_owned()),
+        Back::Gone { release } => (0, format!("{release} is taken away: every file is as before\n")),
+        Back::Running { release } => (
             exit::FAILED,
             format!(
                 "{release} runs, so its files stay until another does; its boot entry is gone: reboot, then punctual kernel rollback\n"
             ),
-            json!({ "state": "running", "release": release }),
         ),
     };
-    Ok(Answer::new(output, code, || result, || harmless(&text)))
+    Ok(Answer::new(output, code, || &back, || harmless(&text)))
 }
 
 /// Where the machine stands.

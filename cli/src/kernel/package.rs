@@ -6,15 +6,14 @@ use crate::exit;
 use crate::finish::Answer;
 use crate::refusal::Refusal;
 use crate::terminal::harmless;
-use punctual_kbuild::KbuildError;
 use punctual_kbuild::build::State;
 use punctual_kbuild::check::{Check, Outcome};
 use punctual_kbuild::fetch::{SourceManifest, read_manifest};
 use punctual_kbuild::image;
 use punctual_kbuild::package::{Job, Packaged, Stage};
+use punctual_kbuild::{KbuildError, PackageResult};
 use punctual_kernel::{Arch, Board};
 use punctual_vm::Cache;
-use serde_json::json;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -36,12 +35,7 @@ pub fn run(args: &PackageArgs) -> Result<Answer, Refusal> {
         (_, true) => exit::INCONCLUSIVE,
         _ => 0,
     };
-    let manifest = &done.manifest;
-    let result = json!({
-        "release": manifest.release, "version": manifest.version, "checks": done.checks, "files": done.files,
-        "stage": done.stage, "notes": notes,
-    });
-    Ok(Answer::new(args.output, code, || result, || harmless(&text(&done, &notes))))
+    Ok(Answer::new(args.output, code, || PackageResult::new(&done, &notes), || harmless(&text(&done, &notes))))
 }
 
 /// The manifest of the source that was built, where it was fetched by us.

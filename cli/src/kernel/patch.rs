@@ -6,9 +6,8 @@ use crate::exit;
 use crate::finish::Answer;
 use crate::refusal::Refusal;
 use crate::terminal::harmless;
-use punctual_kernel::Release;
 use punctual_kernel::patch::{self, PatchError, apply, index, signature};
-use serde_json::json;
+use punctual_kernel::{PatchResult, Release};
 use std::path::{Path, PathBuf};
 
 const LARGEST_INDEX: usize = 4 << 20;
@@ -52,7 +51,7 @@ fn found(args: &PatchArgs, page: &Path) -> Result<Answer, Refusal> {
     let found = index::find(release, &page, older.as_ref())?;
     let base = format!("https://cdn.kernel.org/pub/linux/kernel/projects/rt/{}", release.series);
     let text = || format!("{} fits {release}\n{base}/{}\n{base}/{}\n", found.patched, found.path, found.sign);
-    let result = || json!({ "release": release, "found": found, "base": base });
+    let result = || PatchResult::Found { release, found: &found, base: &base };
     Ok(Answer::new(args.output, 0, result, || harmless(&text())))
 }
 
@@ -84,9 +83,15 @@ fn checked(args: &PatchArgs, file: &Path, tree: &Path) -> Result<Answer, Refusal
          context (fuzz 0); nothing was changed\n{moved}",
         fits.files
     );
-    let result = json!({ "patch": patched, "release": release, "signed_by": key, "sums_signed_by": sums_by,
-        "files": fits.files, "hunks_moved": fits.moved });
-    Ok(Answer::new(args.output, 0, || result, || harmless(&text)))
+    let result = || PatchResult::Checked {
+        patch: patched,
+        release,
+        signed_by: &key,
+        sums_signed_by: sums_by.as_deref(),
+        files: fits.files,
+        hunks_moved: fits.moved,
+    };
+    Ok(Answer::new(args.output, 0, result, || harmless(&text)))
 }
 
 /// `patch-A.B.C-rtN.patch.sign`.

@@ -8,9 +8,8 @@ use crate::refusal::Refusal;
 use crate::terminal::harmless;
 use punctual_kernel::config::{Options, of_config};
 use punctual_kernel::host::{self, Host};
-use punctual_kernel::{Check, Given, Outcome, Release, Situation, patch, preflight};
+use punctual_kernel::{Check, Given, Outcome, PreflightResult, Release, Situation, patch, preflight};
 use punctual_machine::Machine;
-use serde_json::json;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -41,7 +40,7 @@ pub fn run(args: &PreflightArgs) -> Result<Answer, Refusal> {
         boot_free_bytes: if is_board { host::free(&boot) } else { None },
     };
     let checks = preflight(&given);
-    let result = || json!({ "board": board.key, "checks": checks });
+    let result = || PreflightResult { board: &board.key, checks: &checks };
     Ok(Answer::new(args.output, code(&checks), result, || harmless(&text(&board.key, &checks))))
 }
 

@@ -5,12 +5,13 @@ use super::guests::{jobs, with_kernel};
 use crate::finish::Answer;
 use crate::refusal::Refusal;
 use crate::{exit, terminal};
-use punctual_lab::{self as lab, Bisect, BisectReport, Build, LabError, LabOptions, Step, StepOutcome};
+use punctual_lab::{
+    self as lab, Bisect, BisectReport, Build, LabBisectResult, LabError, LabOptions, Step, StepOutcome,
+};
 use punctual_model::Outcome;
 use punctual_report::words;
 use punctual_units::Nanos;
 use punctual_vm::{Arch, Cache, Kernel, KernelSpec, Machine, VmError};
-use serde_json::{Value, json};
 use std::path::Path;
 
 /// Without modules there is no disk in the guest: these loads are left out where none are named.
@@ -20,7 +21,7 @@ const NEEDS_DISK: [&str; 2] = ["io", "all"];
 pub fn run(args: &BisectArgs) -> Result<Answer, Refusal> {
     let report = bisected(args)?;
     let code = if report.suspects.len() == 1 { 0 } else { exit::INCONCLUSIVE };
-    Ok(Answer::new(args.proof.output, code, || documented(&report, &args.out), || text(args, &report)))
+    Ok(Answer::new(args.proof.output, code, || LabBisectResult::new(&report, &args.out), || text(args, &report)))
 }
 
 fn bisected(args: &BisectArgs) -> Result<BisectReport, LabError> {
@@ -107,9 +108,4 @@ fn text(args: &BisectArgs, report: &BisectReport) -> String {
     report.steps.iter().for_each(|step| text.push_str(&format!("  {}\n", line(step))));
     text.push_str(&format!("\nRuns: {}\n", args.out.join("runs").display()));
     text
-}
-
-/// What was tried; `out` is the folder of what was built and run.
-pub fn documented(report: &BisectReport, out: &Path) -> Value {
-    json!({"clock": "virtual", "suspects": report.suspects, "steps": report.steps, "out": out})
 }

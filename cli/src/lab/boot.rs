@@ -5,11 +5,10 @@ use super::guests::{kernel, limit};
 use crate::finish::Answer;
 use crate::refusal::Refusal;
 use crate::terminal;
-use punctual_lab::{LabError, guest_program};
+use punctual_lab::{LabBootResult, LabError, guest_program};
 use punctual_vm::{
     Booted, Cache, Clock, Disk, FileIn, Forward, Guest, Network, VmError, boot, boot_all, shift_of_mips,
 };
-use serde_json::{Value, json};
 use std::fs;
 use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
@@ -18,7 +17,7 @@ use std::path::{Path, PathBuf};
 pub fn run(args: &BootArgs) -> Result<Answer, Refusal> {
     let results = booted(args)?;
     let code = results.iter().map(|b| u8::try_from(b.exit_code).unwrap_or(u8::MAX)).max().unwrap_or(0);
-    Ok(Answer::new(args.output, code, || documented(&results, args.out.as_deref()), || text(&results)))
+    Ok(Answer::new(args.output, code, || LabBootResult::new(&results, args.out.as_deref()), || text(&results)))
 }
 
 fn text(results: &[Booted]) -> String {
@@ -30,14 +29,6 @@ fn text(results: &[Booted]) -> String {
         text += &terminal::harmless(&booted.console);
     }
     text
-}
-
-/// The guests as they ended; `out` is where their files are.
-pub fn documented(results: &[Booted], out: Option<&Path>) -> Value {
-    let guest =
-        |b: &Booted| json!({"exit_code": b.exit_code, "console": b.console, "lasted_s": b.lasted.as_secs_f64()});
-    let guests: Vec<Value> = results.iter().map(guest).collect();
-    json!({"guests": guests, "out": out})
 }
 
 fn booted(args: &BootArgs) -> Result<Vec<Booted>, LabError> {

@@ -6,11 +6,10 @@ use super::progress::Progress;
 use crate::finish::Answer;
 use crate::refusal::Refusal;
 use crate::{exit, terminal};
-use punctual_lab::{Compared, LabError, LabObserver, compare};
+use punctual_lab::{Compared, LabCompareResult, LabError, LabObserver, compare};
 use punctual_model::Comparison;
 use punctual_report as report;
 use punctual_vm::Cache;
-use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -18,7 +17,7 @@ use std::path::{Path, PathBuf};
 pub fn run(args: &CompareArgs) -> Result<Answer, Refusal> {
     let (Compared { comparison, .. }, out) = compared(args)?;
     let code = if comparison.problems.is_empty() { 0 } else { exit::INCONCLUSIVE };
-    Ok(Answer::new(args.proof.output, code, || documented(&comparison, &out), || text(&comparison, &out)))
+    Ok(Answer::new(args.proof.output, code, || LabCompareResult::new(&comparison, &out), || text(&comparison, &out)))
 }
 
 fn compared(args: &CompareArgs) -> Result<(Compared, PathBuf), LabError> {
@@ -37,11 +36,4 @@ fn text(comparison: &Comparison, out: &Path) -> String {
     let style = report::TextStyle { color: terminal::colour(), width: terminal::width() };
     let text = report::comparison_text(comparison, style);
     format!("{text}\nRuns:   {}\nReport: {}\n", out.display(), out.join("comparison.html").display())
-}
-
-/// Two kernels; `out` is the folder of the run directories and the page.
-pub fn documented(comparison: &Comparison, out: &Path) -> Value {
-    let mut result = report::comparison_json(comparison);
-    result["out"] = out.display().to_string().into();
-    result
 }

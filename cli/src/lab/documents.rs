@@ -1,14 +1,17 @@
 //! The documents of `lab …` held to their schemas: of runs that guests wrote (tests/fixtures), and of a tree of commits whose "kernel"
 //! is a file. `cargo trials lab` boots guests; these are kept so that no test has to.
 
-use super::{bisect, boot, compare, prove};
 use crate::args::common::OutputArgs;
 use crate::finish::{Answer, printed};
 use crate::refusal::Refusal;
 use punctual_compare::Side;
-use punctual_lab::{Bisect, BisectReport, Build, LabError, LabRun, Proven, StepOutcome};
+use punctual_lab::{
+    Bisect, BisectReport, Build, LabBisectResult, LabBootResult, LabCompareResult, LabError, LabProveResult, LabRun,
+    Proven, StepOutcome,
+};
 use punctual_testing::schema;
 use punctual_vm::{Arch, Booted, VmError};
+use serde::Serialize;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,7 +28,7 @@ fn ended(command: &str, result: Result<Answer, Refusal>) -> (u8, Value) {
     (code, document)
 }
 
-fn held(command: &str, code: u8, result: &Value) -> Value {
+fn held(command: &str, code: u8, result: &impl Serialize) -> Value {
     ended(command, Ok(Answer::new(JSON, code, || result, String::new))).1
 }
 
@@ -44,16 +47,16 @@ fn several_guests_are_a_document_of_lab_boot() {
         Booted { exit_code, console, fetched_bytes: 0, lasted: Duration::from_millis(9_251) }
     };
     let guests = [booted(0, "up\n"), booted(3, "\u{1b}[31mnot \u{202e}up\n")];
-    let document = held("lab boot", 3, &boot::documented(&guests, Some(Path::new("out"))));
+    let document = held("lab boot", 3, &LabBootResult::new(&guests, Some(Path::new("out"))));
     assert_eq!(document["result"]["guests"][1]["exit_code"], 3);
     assert_eq!(document["result"]["guests"][1]["lasted_s"], 9.251);
-    assert_eq!(held("lab boot", 0, &boot::documented(&guests[..1], None))["result"]["out"], Value::Null);
+    assert_eq!(held("lab boot", 0, &LabBootResult::new(&guests[..1], None))["result"]["out"], Value::Null);
 }
 
 #[test]
 fn boots_in_virtual_time_are_a_document_of_lab_prove() {
     let proven = Proven { runs: vec![run("rt"), run("stock")] };
-    let document = held("lab prove", 0, &prove::documented(&proven, Path::new("out")));
+    let document = held("lab prove", 0, &LabProveResult::new(&proven, Path::new("out")));
     let boots = document["result"]["boots"].as_array().unwrap();
     assert_eq!(boots.len(), 2);
     for boot in boots {
@@ -71,7 +74,7 @@ fn two_kernels_are_a_document_of_lab_compare() {
         runs: vec![("seed 1".into(), &runs[n].recording)],
     });
     let document =
-        held("lab compare", 3, &compare::documented(&punctual_compare::compare(&sides).unwrap(), Path::new("out")));
+        held("lab compare", 3, &LabCompareResult::new(&punctual_compare::compare(&sides).unwrap(), Path::new("out")));
     let result = &document["result"];
     assert_eq!((&result["clock"], &result["out"]), (&json!("virtual"), &json!("out")));
     assert_eq!(result["groups"].as_array().unwrap().len(), 2);
@@ -108,9 +111,9 @@ fn bisected(bad: u32) -> BisectReport {
 #[test]
 #[ignore = "live: make, git"]
 fn what_bisect_tried_is_a_document_of_lab_bisect() {
-    let one = held("lab bisect", 0, &bisect::documented(&bisected(2), Path::new("out")));
+    let one = held("lab bisect", 0, &LabBisectResult::new(&bisected(2), Path::new("out")));
     assert_eq!(one["result"]["suspects"].as_array().unwrap().len(), 1, "{one}");
-    let several = held("lab bisect", 3, &bisect::documented(&bisected(4), Path::new("out")));
+    let several = held("lab bisect", 3, &LabBisectResult::new(&bisected(4), Path::new("out")));
     assert_eq!(several["result"]["suspects"].as_array().unwrap().len(), 2, "{several}");
     let outcomes: Vec<&str> =
         several["result"]["steps"].as_array().unwrap().iter().filter_map(|step| step["outcome"].as_str()).collect();

@@ -6,17 +6,16 @@ use super::progress::Progress;
 use crate::finish::Answer;
 use crate::refusal::Refusal;
 use crate::{exit, terminal};
-use punctual_lab::{LabError, LabObserver, LabRun, Proven, prove_boots};
+use punctual_lab::{LabError, LabObserver, LabProveResult, Proven, prove_boots};
 use punctual_report as report;
 use punctual_vm::Cache;
-use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// `punctual lab prove`.
 pub fn run(args: &ProveArgs) -> Result<Answer, Refusal> {
     let (proven, out) = proven(args)?;
     let code = exit::of_outcome(proven.outcome());
-    Ok(Answer::new(args.proof.output, code, || documented(&proven, &out), || text(args, &proven)))
+    Ok(Answer::new(args.proof.output, code, || LabProveResult::new(&proven, &out), || text(args, &proven)))
 }
 
 fn proven(args: &ProveArgs) -> Result<(Proven, PathBuf), LabError> {
@@ -47,19 +46,4 @@ fn text(args: &ProveArgs, proven: &Proven) -> String {
     text.push_str(&format!("\nRun directory: {}\n", worst.root.display()));
     text.push_str(&format!("Report:        {}\n", worst.root.join("report.html").display()));
     text
-}
-
-/// Every boot; `out` is the folder of the run directories.
-pub fn documented(proven: &Proven, out: &Path) -> Value {
-    let runs: Vec<Value> = proven.runs.iter().map(of_run).collect();
-    json!({"clock": "virtual", "out": out, "boots": runs})
-}
-
-fn of_run(run: &LabRun) -> Value {
-    let mut value = report::json(&run.recording, &run.verdict);
-    if let Some(map) = value.as_object_mut() {
-        map.insert("seed".into(), run.seed.into());
-        map.insert("run_directory".into(), run.root.display().to_string().into());
-    }
-    value
 }

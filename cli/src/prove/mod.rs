@@ -92,12 +92,10 @@ fn run(command: &str, args: &MeasureArgs, options: &Options, job: Job) -> Result
 }
 
 /// A finished run as the result of a document.
-pub fn json(done: &Done) -> serde_json::Value {
+pub fn json(done: &Done) -> report::RunResult<'_> {
     let mut result = report::json(&done.recording, &done.verdict);
-    if let Some(map) = result.as_object_mut() {
-        map.insert("run_directory".into(), done.root.display().to_string().into());
-        map.insert("report".into(), done.report.as_ref().map(|p| p.display().to_string()).into());
-    }
+    result.run_directory = Some(done.root.display().to_string());
+    result.report = Some(done.report.as_ref().map(|page| page.display().to_string()));
     result
 }
 

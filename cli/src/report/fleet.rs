@@ -3,7 +3,6 @@
 use super::args::ReportArgs;
 use super::foreign;
 use super::written::{writer, written};
-use crate::document;
 use crate::finish::Answer;
 use crate::history::summarised;
 use crate::refusal::Refusal;
@@ -62,18 +61,14 @@ fn summaries(args: &ReportArgs, unread: &mut Vec<(String, String)>) -> Vec<RunSu
 
 fn made(args: &ReportArgs, runs: &[RunSummary], unread: Vec<(String, String)>) -> Result<String, String> {
     if matches!(writer(args), Writer::Jsonl) {
-        let lines = fleet::lines(runs);
-        let text = |line: &punctual_model::FleetLine| {
-            serde_json::to_value(line).map_err(|e| format!("a line cannot be written: {e}"))
-        };
-        return lines.iter().map(|line| text(line).map(|value| report::json_line(&value))).collect();
+        return Ok(fleet::lines(runs).iter().map(report::json_line).collect());
     }
     let mut fleet = fleet::fleet(runs);
     fleet.doubtful.extend(unread);
     match writer(args) {
         Writer::Html => Ok(report::fleet_html(&fleet)),
         Writer::Text => Ok(report::fleet_text(&fleet)),
-        Writer::Json => Ok(document::document_of("fleet", 0, &fleet) + "\n"),
+        Writer::Json => Ok(report::Document::new("fleet", 0, &fleet).text()),
         _ => Err(foreign::not_of_many(args.format)),
     }
 }

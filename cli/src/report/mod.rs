@@ -9,7 +9,7 @@ mod written;
 use crate::args::common::OutputArgs;
 use crate::finish::{Answer, finish};
 use crate::refusal::Refusal;
-use crate::{document, import, terminal};
+use crate::{import, terminal};
 use args::ReportArgs;
 use punctual_formats::{Cases, Writer};
 use punctual_model::{Bench, Experiment, Recording, Suite, Verdict};
@@ -64,7 +64,7 @@ fn watched(args: &ReportArgs, folder: &Path) -> Result<Answer, Refusal> {
     let text = match writer(args) {
         Writer::Html => report::watch_html(&watched),
         Writer::Text => report::watch_text(&watched),
-        Writer::Json => document::document("watch", 0, &crate::watch::json(&watched)) + "\n",
+        Writer::Json => report::Document::new("watch", 0, &watched).text(),
         _ => return Err(refused(foreign::not_of(args.format, "a watch"))),
     };
     written(args, text.into_bytes())
@@ -85,7 +85,7 @@ fn shown(args: &ReportArgs, recording: &Recording, verdict: &Verdict) -> Result<
     let text = match writer(args) {
         Writer::Html => report::html(recording, verdict),
         Writer::Csv => report::csv(recording),
-        Writer::Json => document::document("report", 0, &report::json(recording, verdict)) + "\n",
+        Writer::Json => report::Document::new("report", 0, report::json(recording, verdict)).text(),
         Writer::Text => {
             let to_file = args.out.is_some();
             let width = if to_file { 80 } else { terminal::width() };
@@ -103,7 +103,7 @@ fn suite_text(args: &ReportArgs, recording: &Recording, suite: &Suite) -> Result
     let text = match writer(args) {
         Writer::Html => report::suite_html(suite),
         Writer::Csv => report::suite_csv(suite),
-        Writer::Json => document::document_of("events", 0, suite) + "\n",
+        Writer::Json => report::Document::new("events", 0, suite).text(),
         Writer::Text => report::suite_text(suite),
         _ => return foreign::of_cases(args, &Cases::of_suite(&recording.run, suite), "an event suite"),
     };
@@ -115,7 +115,7 @@ fn experiment_text(args: &ReportArgs, experiment: &Experiment) -> Result<Vec<u8>
     let text = match writer(args) {
         Writer::Html => report::experiment_html(experiment),
         Writer::Csv => report::experiment_csv(experiment),
-        Writer::Json => document::document_of("sched", 0, experiment) + "\n",
+        Writer::Json => report::Document::new("sched", 0, experiment).text(),
         Writer::Text => report::experiment_text(experiment),
         _ => return Err(foreign::not_of(args.format, "a scheduling experiment")),
     };
@@ -127,7 +127,7 @@ fn bench_text(args: &ReportArgs, recording: &Recording, bench: &Bench) -> Result
     let text = match writer(args) {
         Writer::Html => report::bench_html(bench),
         Writer::Csv => punctual_bench::published_csv(bench).unwrap_or_else(|| report::bench_csv(bench)),
-        Writer::Json => document::document_of("bench", 0, bench) + "\n",
+        Writer::Json => report::Document::new("bench", 0, bench).text(),
         Writer::Text => report::bench_text(bench),
         _ => return foreign::of_cases(args, &Cases::of_bench(&recording.run, bench), "a benchmark"),
     };

@@ -15,10 +15,10 @@ use punctual_machine::{Live, Machine};
 use punctual_model::{Alignment, Claim, Ended, Finding, State, Tuned};
 use punctual_proof::{self as proof, Done, ProofError, Trace, When};
 use punctual_report as report;
+use punctual_report::tune::TuneResult;
 use punctual_tune::search::Update;
 use punctual_tune::{Chosen, Objective, Options, Place, Sought, Wanted, conclude, seek};
 use punctual_units::{Nanos, Policy, Priority, Scheduling};
-use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -50,8 +50,8 @@ fn run(args: &TuneArgs, started: Nanos) -> Result<Answer, Refusal> {
     };
     let chosen = wanted.choose(&findings).map_err(Refusal::usage)?;
     if args.dry_run {
-        let (result, text) = (|| told::plan_json(&chosen, &options), || told::plan(&chosen, &options));
-        return Ok(Answer::new(args.output, 0, result, text));
+        let plan = told::plan(&chosen, &options);
+        return Ok(Answer::new(args.output, 0, || report::tune::plan_json(&plan), || report::tune::plan(&plan)));
     }
     punctual_uapi::block(&proof::signals())?;
     let judge = |id: &str| judge(&rules, &machine, &context, id);
@@ -170,7 +170,8 @@ fn answer(args: &TuneArgs, options: &Options, sought: &Sought) -> Result<Answer,
         let code = sought.signal.map_or(exit::ENVIRONMENT, exit::of_signal);
         let text = report::words::tuned(&sought.tuned).join("\n") + "\n" + &report::tune::stays(&sought.tuned);
         let note = (args.output.json || args.output.quiet).then(|| text.trim_end().to_owned());
-        return Ok(Answer::new(args.output, code, || json!({ "tuned": sought.tuned }), || text).with_notes(note));
+        let result = || TuneResult::Found { tuned: &sought.tuned };
+        return Ok(Answer::new(args.output, code, result, || text).with_notes(note));
     }
     let mut options = options.clone();
     if options.last.claims.is_empty() {
@@ -191,5 +192,6 @@ fn prove(args: &TuneArgs, options: &Options, tuned: &Tuned) -> Result<Done, Proo
 
 fn proved(args: &TuneArgs, done: &Done, tuned: &Tuned) -> Answer {
     let text = || prove::summary(done) + &report::tune::stays(tuned);
-    Answer::new(args.output, exit::of_done(done), || prove::json(done), text).with_notes(done.error.clone())
+    let result = || TuneResult::Proved(Box::new(prove::json(done)));
+    Answer::new(args.output, exit::of_done(done), result, text).with_notes(done.error.clone())
 }

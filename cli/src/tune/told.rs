@@ -4,13 +4,12 @@ use punctual_report::tune::{self as report, TunePlan};
 use punctual_tune::search::Update;
 use punctual_tune::{Chosen, Options};
 use punctual_units::Nanos;
-use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
 /// `--dry-run`.
-pub fn plan(chosen: &Chosen, options: &Options) -> String {
+pub fn plan<'a>(chosen: &'a Chosen, options: &'a Options) -> TunePlan<'a> {
     let count = chosen.prepared.len();
-    report::plan(&TunePlan {
+    TunePlan {
         candidates: chosen.prepared.iter().map(|p| (p.candidate.rule.as_str(), p.candidate.what.as_str())).collect(),
         not_tried: &chosen.not_tried,
         block: options.block,
@@ -19,25 +18,7 @@ pub fn plan(chosen: &Chosen, options: &Options) -> String {
         least: [options.least(count, 0), options.least(count, 1)],
         max: options.max,
         last: options.last.duration,
-    })
-}
-
-/// The same as a document.
-pub fn plan_json(chosen: &Chosen, options: &Options) -> Value {
-    let count = chosen.prepared.len();
-    let candidates: Vec<Value> = chosen
-        .prepared
-        .iter()
-        .map(|prepared| json!({ "rule": prepared.candidate.rule, "what": prepared.candidate.what }))
-        .collect();
-    json!({
-        "dry_run": true,
-        "candidates": candidates,
-        "not_tried": chosen.not_tried,
-        "objective": options.objective.to_string(),
-        "block_ns": options.block,
-        "least_ns": options.least(count, 0),
-    })
+    }
 }
 
 /// A line on standard error for each candidate that is tried.

@@ -8,7 +8,7 @@ use crate::refusal::Refusal;
 use crate::run_directory::command_line;
 use crate::{exit, terminal};
 use args::WatchArgs;
-use punctual_model::{WatchLine, Watched};
+use punctual_model::Watched;
 use punctual_proof::{Trace, signals};
 use punctual_report as report;
 use punctual_units::Nanos;
@@ -46,7 +46,7 @@ fn run(args: &WatchArgs, started: Nanos) -> Result<Answer, Refusal> {
 
 fn shown(args: &WatchArgs, watched: &Watched, code: u8) -> Answer {
     let damage = watched.damage.iter().map(|what| terminal::harmless(what));
-    Answer::new(args.output, code, || json(watched), || report::watch_text(watched)).with_notes(damage)
+    Answer::new(args.output, code, || watched, || report::watch_text(watched)).with_notes(damage)
 }
 
 impl From<WatchError> for Refusal {
@@ -81,17 +81,4 @@ fn options(args: &WatchArgs, started: Nanos) -> Options {
         notify_socket: std::env::var_os("NOTIFY_SOCKET"),
         started_mono: started,
     }
-}
-
-/// The series as the result of a document.
-pub fn json(watched: &Watched) -> serde_json::Value {
-    let maxima: Vec<&WatchLine> = watched.lines.iter().filter(|line| !matches!(line, WatchLine::Block(_))).collect();
-    serde_json::json!({
-        "watch": watched.watch,
-        "running": watched.running,
-        "bytes": watched.bytes,
-        "segments": watched.segments,
-        "lines": maxima,
-        "damage": watched.damage,
-    })
 }

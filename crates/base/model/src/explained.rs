@@ -177,6 +177,19 @@ pub struct Explanation {
     pub tracers: Vec<String>,
 }
 
+/// The result of `explain`.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ExplainResult<'a> {
+    #[serde(flatten)]
+    pub explanation: &'a Explanation,
+    /// Format of the trace.
+    pub trace_format: &'a str,
+    /// One per victim, only with `--timeline`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timelines: Option<&'a [Option<Timeline>]>,
+}
+
 /// One of a run's worst wakeups, explained from a trace; a line of `causes.jsonl`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

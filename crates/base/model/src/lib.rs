@@ -52,8 +52,8 @@ pub use experiment::{
     RanThread, Repetition, RtLimit, SchedSettings, Taken, TimeAccount,
 };
 pub use explained::{
-    Blocked, Cause, CulpritGroup, Cycle, Explained, Explanation, Lane, Moments, Scheduled, Span, SpanKind, StateSpan,
-    ThreadState, Timeline, Victim,
+    Blocked, Cause, CulpritGroup, Cycle, ExplainResult, Explained, Explanation, Lane, Moments, Scheduled, Span,
+    SpanKind, StateSpan, ThreadState, Timeline, Victim,
 };
 pub use finding::{Evidence, Finding, Severity, State};
 pub use fleet::{Fleet, FleetBoard, FleetContrast, FleetFactor, FleetLine, FleetOutlier, FleetWorst};

@@ -6,8 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// Tail analysis of one load, on the CPU with its worst wakeup. Computed when a recording is judged for a report, never
 /// stored.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Tail {
     pub phase: String,
     /// CPU with the worst wakeup of the phase.

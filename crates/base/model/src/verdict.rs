@@ -17,8 +17,7 @@ pub enum Outcome {
 }
 
 /// Judgement of all claims. Fail takes precedence over inconclusive, inconclusive over pass.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
     /// The worst outcome of the claims.
     pub outcome: Outcome,
@@ -35,11 +34,9 @@ pub struct Verdict {
     pub ran: u64,
     /// Skipped periods; null if an imported file does not state them.
     pub skipped: Option<u64>,
-    /// Result of the controls, in virtual time with several CPUs; absent otherwise.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Result of the controls, in virtual time with several CPUs.
     pub virtual_control: Option<VirtualControl>,
     /// Tail of each load; empty if not requested.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tails: Vec<Tail>,
 }
 

@@ -2,7 +2,7 @@
 
 use crate::{EndedBy, Stamp, Tool};
 use punctual_units::{CpuId, CpuList, Nanos, Scheduling};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 /// Value of [`Watch::schema`]; the number after the slash is the major version.
 pub const WATCH_SCHEMA: &str = "punctual.series/1";
@@ -191,11 +191,14 @@ pub enum WatchLine {
     },
 }
 
-/// A `watch` directory as read back.
-#[derive(Clone, Debug, PartialEq)]
+/// A `watch` directory as read back; the result of `watch`, `watch --status` and `report` of the directory.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Watched {
     pub watch: Watch,
-    /// Lines of the series that are still kept, in the order written.
+    /// Lines of the series that are still kept, in the order written; serialized without the blocks.
+    #[serde(serialize_with = "without_blocks")]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<WatchLine>"))]
     pub lines: Vec<WatchLine>,
     /// Run directories that are still kept, oldest first, relative to the folder.
     pub segments: Vec<String>,
@@ -204,6 +207,10 @@ pub struct Watched {
     /// Whether a process is writing it.
     pub running: bool,
     pub damage: Vec<String>,
+}
+
+fn without_blocks<S: Serializer>(lines: &[WatchLine], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(lines.iter().filter(|line| !matches!(line, WatchLine::Block(_))))
 }
 
 impl Watched {

@@ -2,6 +2,7 @@ use punctual_kernel::Outcome;
 use serde::Serialize;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Check {
     pub id: &'static str,
     /// Only `Pass` is a pass.

@@ -13,6 +13,7 @@
 mod check;
 mod commit;
 mod deploy;
+mod document;
 mod error;
 mod guard;
 mod guard_files;
@@ -36,6 +37,7 @@ mod wish;
 pub use check::{Check, worst};
 pub use commit::commit;
 pub use deploy::{Deployed, deploy};
+pub use document::{CommitResult, DeployResult, VerifyResult};
 pub use error::DeployError;
 pub use guard::{Turn, guard, turn};
 pub use inventory::{Inventory, Lost, default_route};

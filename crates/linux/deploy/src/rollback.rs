@@ -3,14 +3,22 @@ use crate::loader;
 use crate::place;
 use crate::record::Stage;
 use crate::site::Site;
+use serde::Serialize;
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The result of `kernel rollback`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "state", rename_all = "kebab-case")]
 pub enum Back {
     Nothing,
     /// This release is removed; the machine's files are as before.
-    Gone(String),
+    Gone {
+        release: String,
+    },
     /// Its entry is removed, its files are not: it runs.
-    Running(String),
+    Running {
+        release: String,
+    },
 }
 
 /// Removes the deployment, committed or not: first the loader's files, then the kernel's. The files of a running kernel
@@ -35,12 +43,12 @@ pub fn rollback(site: &Site) -> Result<Back, DeployError> {
         return Err(DeployError::Refused(what));
     }
     if site.release().as_deref() == Some(record.release.as_str()) {
-        return Ok(Back::Running(record.release));
+        return Ok(Back::Running { release: record.release });
     }
     place::remove(site, &record)?;
     match record.before {
         Some(before) => store.save(&before)?,
         None => store.clear()?,
     }
-    Ok(Back::Gone(record.release))
+    Ok(Back::Gone { release: record.release })
 }

@@ -9,6 +9,7 @@
 
 pub mod build;
 pub mod check;
+mod document;
 mod error;
 pub mod fetch;
 mod files;
@@ -16,6 +17,7 @@ pub mod image;
 pub mod package;
 
 pub use build::build;
+pub use document::{BuildResult, PackageResult};
 pub use error::KbuildError;
 pub use fetch::fetch;
 pub use files::sha256;

@@ -13,6 +13,7 @@
 
 mod boards;
 pub mod config;
+mod document;
 pub mod host;
 pub mod patch;
 mod plan;
@@ -22,6 +23,7 @@ mod version;
 mod versions;
 
 pub use boards::{Arch, Board, BoardError, BootWay, Mainline, Need, PiNames, Verified, board, boards, detect};
+pub use document::{ConfigureResult, PatchResult, PreflightResult};
 pub use plan::{Estimate, Plan, PlanError, Situation, Source, Step, System, Tracer, UnknownTracer, Wish, plan};
 pub use preflight::{Check, Given, Outcome, preflight};
 pub use version::{Patched, Release, Series, VersionError};

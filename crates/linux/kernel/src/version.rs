@@ -14,6 +14,7 @@ pub struct VersionError {
 
 /// `6.12`; ordered numerically.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(try_from = "String", into = "String")]
 pub struct Series {
     /// VERSION of the kernel's Makefile.
@@ -24,6 +25,7 @@ pub struct Series {
 
 /// `6.12.9`; `6.12` has sublevel 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(try_from = "String", into = "String")]
 pub struct Release {
     pub series: Series,
@@ -33,6 +35,7 @@ pub struct Release {
 
 /// A release and the revision of its real-time patch, `6.6.147-rt77`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(try_from = "String", into = "String")]
 pub struct Patched {
     pub release: Release,

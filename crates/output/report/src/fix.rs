@@ -2,29 +2,20 @@
 
 use crate::clean;
 use punctual_fix::{
-    BOOT_RULE, BootNotes, Change, Doing, Entry, Fixed, Kept, Outcome, Plan, RulePlan, Set, TRIAL_RULE, Taken, Undone,
-    diff,
+    BOOT_RULE, BootNotes, Entry, Fixed, Outcome, Plan, RulePlan, Set, System, TRIAL_RULE, Taken, Undone,
 };
 use punctual_model::State;
-use std::path::Path;
 
-/// `audit --dry-run`. `look` answers what a step would change; `first` is what comes before the steps.
-pub fn plan(
-    plan: &Plan,
-    look: &dyn Fn(&Doing) -> Result<Option<Change>, String>,
-    machine: &str,
-    first: Option<&str>,
-    told: &BootNotes,
-) -> String {
+/// `audit --dry-run`; `first` is what comes before the steps.
+pub fn plan(plan: &Plan, sys: &dyn System, machine: &str, first: Option<&str>, told: &BootNotes) -> String {
     let mut out = format!("what --fix would do on {machine}; nothing is changed now\n");
     first.iter().for_each(|first| out.push_str(&format!("\n{first}\n")));
     let (with, without): (Vec<&RulePlan>, Vec<&RulePlan>) = plan.rules.iter().partition(|rule| !rule.steps.is_empty());
     for rule in &with {
         out.push_str(&head(rule));
-        for doing in &rule.steps {
-            let (line, lines) = step(rule, doing, look(doing));
-            out.push_str(&format!("  {line}\n"));
-            lines.lines().for_each(|line| out.push_str(&format!("    {line}\n")));
+        for step in rule.look(sys) {
+            out.push_str(&format!("  {}\n", step.change));
+            step.diff.lines().for_each(|line| out.push_str(&format!("    {line}\n")));
         }
         if let Some(what) = &rule.interrupts {
             out.push_str(&format!("  DISRUPTIVE: {what}\n"));
@@ -44,33 +35,6 @@ pub fn plan(
     let steps: usize = with.iter().map(|rule| rule.steps.len()).sum();
     out.push_str(&format!("\n{steps} steps for {} rules\n", with.len()));
     clean::lines(&out)
-}
-
-/// What one step would do, as [`punctual_fix::look`] answers: a line, and a file's changed lines.
-pub fn step(rule: &RulePlan, doing: &Doing, looked: Result<Option<Change>, String>) -> (String, String) {
-    match looked {
-        Ok(None) => (format!("already so: {}", doing.line()), String::new()),
-        Ok(Some(change)) => {
-            let lines = match &change {
-                Change::File { old, new, .. } => {
-                    let bytes = |kept: &Option<Kept>| kept.as_ref().and_then(Kept::bytes).unwrap_or_default();
-                    diff(&bytes(old), &bytes(new))
-                }
-                _ => String::new(),
-            };
-            let prefix = if matches!(change, Change::Command { .. }) { "run " } else { "" };
-            (format!("{prefix}{change}"), lines)
-        }
-        Err(_) if is_below_new_folder(rule, doing) => (doing.line(), String::new()),
-        Err(why) => (format!("cannot: {why}"), String::new()),
-    }
-}
-
-/// Nothing can be read yet of what an earlier step makes.
-fn is_below_new_folder(rule: &RulePlan, doing: &Doing) -> bool {
-    let Doing::Value { path, .. } = doing else { return false };
-    let is_above = |folder: &Path| path.starts_with(folder);
-    rule.steps.iter().any(|step| matches!(step, Doing::Folder(folder) if is_above(folder)))
 }
 
 fn head(rule: &RulePlan) -> String {
@@ -108,14 +72,11 @@ pub fn fixed(fixed: &Fixed, plan: &Plan, confirm_s: Option<u64>, told: &BootNote
     clean::lines(&out)
 }
 
-/// What became of a change, in a word.
-pub fn word(outcome: &Outcome) -> &'static str {
+fn word(outcome: &Outcome) -> &'static str {
     match outcome {
-        Outcome::PutBack(_) => "put back",
-        Outcome::AlreadyBack(_) => "as before already",
-        Outcome::Gone(_) => "gone",
         Outcome::Refused { .. } => "LEFT",
         Outcome::Failed(_) => "FAILED",
+        other => other.word(),
     }
 }
 

@@ -1,146 +1,425 @@
 use crate::bounds::Quantile;
 use crate::figures::{Cell, Figures, QUANTILES};
-use crate::{clean, date, words};
-use punctual_model::{Phase, Recording, Stamp, Verdict};
-use punctual_units::Histogram;
-use serde_json::{Value, json};
+use crate::references::PublishedPart;
+use crate::{date, words};
+use punctual_model::{
+    Arrivals, BlockMaximum, CellId, ClusterNote, Coverage, CpuResult, EndedBy, Explained, Finding, Import, Judged,
+    Kind, LoadReport, Look, MachineFacts, Outcome, OwnCost, Phase, Problem, ProblemKind, Recording, Round, Settings,
+    Stamp, Tail, TailOutcome, TailSeries, TailThreshold, Tool, Tuned, Verdict, VirtualControl, VirtualTime, Worst,
+};
+use punctual_units::{CpuId, Histogram, Nanos};
+use serde::Serialize;
 
-/// A run and its verdict for programs: the `result` of a `{schema, tool, exit_code, result}` document.
+/// The result of `report`, `measure` and `prove`: the run and its verdict.
 ///
-/// Keys carry units; unknown values are `null`; times are CLOCK_MONOTONIC (`…_mono_ns`) or UTC in ISO 8601 (`…_utc`).
-/// Strings from the machine are unescaped: the serializer must escape them ([`json_text`] does).
-pub fn json(recording: &Recording, verdict: &Verdict) -> Value {
+/// Keys carry units; unknown values are null; times are CLOCK_MONOTONIC (`…_mono_ns`) or UTC in ISO 8601 (`…_utc`).
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RunResult<'a> {
+    verdict: VerdictPart<'a>,
+    /// The run as a whole, from run.json.
+    run: RunPart<'a>,
+    /// In the order measured.
+    phases: Vec<PhasePart<'a>>,
+    /// Problems that make every phase inconclusive.
+    problems: &'a [Problem],
+    notes: &'a [String],
+    /// Faults of the files themselves.
+    damage: &'a [String],
+    /// The worst wakeups, worst first.
+    worst: Vec<WorstPart<'a>>,
+    /// The largest latency of each block.
+    maxima: MaximaPart<'a>,
+    /// Causes found in traces.
+    explained: &'a [Explained],
+    /// The search by `tune` before the run.
+    tuned: &'a Option<Tuned>,
+    /// Findings of the audit.
+    findings: &'a [Finding],
+    machine: &'a MachineFacts,
+    published: PublishedPart,
+    /// Resources used by measuring.
+    cost: &'a Option<OwnCost>,
+    /// Only from `measure` and `prove`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    pub run_directory: Option<String>,
+    /// Only from `measure` and `prove`: the HTML report; null if none was written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub report: Option<Option<String>>,
+}
+
+/// The verdict with its sentences.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct VerdictPart<'a> {
+    /// The worst outcome of the claims.
+    outcome: Outcome,
+    /// One entry per claim, in the order given.
+    claims: Vec<JudgedPart<'a>>,
+    /// Problems that make phases inconclusive.
+    problems: Vec<ProblemPart<'a>>,
+    /// Rare events that a run of this length can have missed.
+    coverage: &'a [Coverage],
+    /// The largest corrected latency of the run, and where; null without samples.
+    worst: &'a Option<CellId>,
+    /// Released periods; null if an imported file does not state them.
+    released: Option<u64>,
+    ran: u64,
+    /// Skipped periods; null if an imported file does not state them.
+    skipped: Option<u64>,
+    /// Result of the controls, in virtual time with several CPUs; absent otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    virtual_control: Option<&'a VirtualControl>,
+    /// Tail of each load; absent if not requested.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tails: Vec<TailPart<'a>>,
+    /// The verdict in a sentence.
+    headline: String,
+    warnings: Vec<String>,
+    /// What the verdict is based on.
+    evidence: Vec<String>,
+    /// What this run cannot show.
+    cannot_say: Vec<String>,
+}
+
+/// A judged claim with its sentence.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct JudgedPart<'a> {
+    #[serde(flatten)]
+    judged: &'a Judged,
+    /// The outcome, and what it is based on.
+    sentence: String,
+}
+
+/// A problem and the phase it concerns.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct ProblemPart<'a> {
+    /// Phase; null for all phases.
+    phase: Option<&'a str>,
+    kind: ProblemKind,
+    text: &'a str,
+}
+
+/// Tail analysis of one load with its sentence, on the CPU with its worst wakeup.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct TailPart<'a> {
+    phase: &'a str,
+    /// CPU with the worst wakeup of the phase.
+    cpu: CpuId,
+    /// Corrected samples: released periods.
+    samples: u64,
+    /// Largest corrected latency.
+    max_ns: u64,
+    /// Clustering of the worst wakeups (extremal index).
+    clustering: ClusterNote,
+    /// Series tested for stationarity; null if none could be.
+    series: Option<TailSeries>,
+    /// KPSS statistic of the logarithms of that series; null if it has none.
+    kpss: Option<f64>,
+    /// Generalised Pareto fits above thresholds with decreasing numbers of exceedances, starting with the one that a
+    /// level is based on.
+    thresholds: &'a [TailThreshold],
+    /// The level, or why there is none.
+    outcome: &'a TailOutcome,
+    /// Arrival pattern of the worst wakeups.
+    arrivals: ArrivalsPart,
+    /// What the figures show, and what they do not.
+    sentence: String,
+}
+
+/// Arrival pattern of the worst wakeups with its sentence.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct ArrivalsPart {
+    #[serde(flatten)]
+    arrivals: Arrivals,
+    sentence: String,
+}
+
+/// The run as a whole.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct RunPart<'a> {
+    /// `punctual.run/1`.
+    schema: &'a str,
+    /// `major.minor`.
+    schema_version: &'a str,
+    /// The program that measured.
+    tool: &'a Tool,
+    kind: Kind,
+    /// Whether every phase ran to its planned end.
+    complete: bool,
+    ended_by: &'a Option<EndedBy>,
+    started: Option<StampPart>,
+    ended: Option<StampPart>,
+    /// Origin of an imported run.
+    import: &'a Option<Import>,
+    /// Host name.
+    host: &'a Option<String>,
+    /// Command line.
+    command: &'a [String],
+    settings: &'a Settings,
+    /// `real` or `virtual`.
+    clock: &'static str,
+    /// Clock model; null for real time.
+    virtual_time: &'a Option<VirtualTime>,
+    /// Interim looks at the claims.
+    looks: &'a [Look],
+}
+
+/// An instant, also as text.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct StampPart {
+    #[serde(flatten)]
+    stamp: Stamp,
+    /// ISO 8601.
+    utc: String,
+}
+
+/// A phase and its figures.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct PhasePart<'a> {
+    /// Unique in the run.
+    id: &'a str,
+    load: &'a str,
+    /// Kind of an imported phase's figures.
+    label: &'a Option<String>,
+    /// CLOCK_MONOTONIC.
+    start_mono_ns: Option<u64>,
+    /// ISO 8601.
+    start_utc: Option<String>,
+    /// CLOCK_MONOTONIC.
+    end_mono_ns: Option<u64>,
+    /// Planned recording time.
+    planned_ns: Option<Nanos>,
+    /// Rounds in which it was measured.
+    rounds: &'a [Round],
+    /// Problems that make it inconclusive.
+    problems: &'a [Problem],
+    /// Report of the load on its work.
+    load_report: &'a Option<LoadReport>,
+    /// One entry per CPU.
+    cpus: Vec<CellPart<'a>>,
+}
+
+/// A CPU in a phase.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct CellPart<'a> {
+    /// As in run.json.
+    #[serde(flatten)]
+    result: &'a CpuResult,
+    /// Number of independent samples with the same information.
+    effective_samples: f64,
+    /// Latencies of wakeups.
+    raw: Option<DistributionPart>,
+    /// Latencies with every released period counted.
+    corrected: Option<DistributionPart>,
+}
+
+/// A distribution, summarised.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct DistributionPart {
+    /// Number of samples.
+    count: u64,
+    min_ns: Option<u64>,
+    mean_ns: Option<f64>,
+    max_ns: Option<u64>,
+    /// Bounds are two-sided at 95 %, for the effective number of samples; null if this run gives no bound.
+    quantiles: Vec<QuantilePart>,
+}
+
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct QuantilePart {
+    /// `p99.9`.
+    name: &'static str,
+    /// 0–1.
+    q: f64,
+    value_ns: Option<u64>,
+    lower_95_ns: Option<u64>,
+    upper_95_ns: Option<u64>,
+}
+
+/// One of the worst wakeups.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct WorstPart<'a> {
+    /// As in worst.jsonl.
+    #[serde(flatten)]
+    worst: &'a Worst,
+    /// ISO 8601.
+    release_utc: String,
+}
+
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct MaximaPart<'a> {
+    /// Length of a block; null if none were recorded.
+    block_ns: Option<Nanos>,
+    /// As in maxima.jsonl.
+    blocks: &'a [BlockMaximum],
+}
+
+/// Strings from the machine are unescaped: the serializer must escape them ([`json_text`](crate::json_text) does).
+pub fn json<'a>(recording: &'a Recording, verdict: &'a Verdict) -> RunResult<'a> {
     let figures = Figures::new(recording, verdict);
     let run = &recording.run;
-    json!({
-        "verdict": verdict_of(&figures),
-        "run": {
-            "schema": run.schema,
-            "schema_version": run.schema_version,
-            "tool": run.tool,
-            "kind": run.kind,
-            "complete": run.complete,
-            "ended_by": run.ended_by,
-            "started": run.started.as_ref().map(stamp),
-            "import": run.import,
-            "ended": run.ended.as_ref().map(stamp),
-            "host": run.host,
-            "command": run.command,
-            "settings": run.settings,
-            "clock": if run.virtual_time.is_some() { "virtual" } else { "real" },
-            "virtual_time": run.virtual_time,
-            "looks": run.looks,
+    RunResult {
+        verdict: VerdictPart::new(&figures),
+        run: RunPart {
+            schema: &run.schema,
+            schema_version: &run.schema_version,
+            tool: &run.tool,
+            kind: run.kind,
+            complete: run.complete,
+            ended_by: &run.ended_by,
+            started: run.started.map(StampPart::new),
+            ended: run.ended.map(StampPart::new),
+            import: &run.import,
+            host: &run.host,
+            command: &run.command,
+            settings: &run.settings,
+            clock: clock(&run.virtual_time),
+            virtual_time: &run.virtual_time,
+            looks: &run.looks,
         },
-        "phases": run.phases.iter().map(|p| phase(&figures, p)).collect::<Vec<_>>(),
-        "problems": run.problems,
-        "notes": run.notes,
-        "damage": recording.damage,
-        "worst": worst(recording),
-        "maxima": {"block_ns": run.settings.maxima_block_ns, "blocks": recording.maxima},
-        "explained": recording.explained,
-        "tuned": recording.tuned,
-        "findings": recording.findings,
-        "machine": run.machine,
-        "published": crate::references::json(&figures),
-        "cost": run.cost,
-    })
+        phases: run.phases.iter().map(|p| PhasePart::new(&figures, p)).collect(),
+        problems: &run.problems,
+        notes: &run.notes,
+        damage: &recording.damage,
+        worst: recording.worst.iter().map(|worst| WorstPart::new(recording, worst)).collect(),
+        maxima: MaximaPart { block_ns: run.settings.maxima_block_ns, blocks: &recording.maxima },
+        explained: &recording.explained,
+        tuned: &recording.tuned,
+        findings: &recording.findings,
+        machine: &run.machine,
+        published: PublishedPart::new(&figures),
+        cost: &run.cost,
+        run_directory: None,
+        report: None,
+    }
 }
 
-/// Indented JSON. `<`, control characters and characters that hide text are written as `\uXXXX`, which is equivalent,
-/// so that no browser, terminal or LAVA dispatcher interprets anything in it.
-pub fn json_text(value: &Value) -> String {
-    escaped(&format!("{value:#}\n"))
+/// The clock of a run with this clock model.
+pub(crate) fn clock<T>(model: &Option<T>) -> &'static str {
+    if model.is_some() { "virtual" } else { "real" }
 }
 
-/// As [`json_text`] on one line, for JSON lines.
-pub fn json_line(value: &Value) -> String {
-    escaped(&format!("{value}\n"))
+pub(crate) fn problems(verdict: &Verdict) -> Vec<ProblemPart<'_>> {
+    verdict
+        .problems
+        .iter()
+        .map(|(phase, p)| ProblemPart { phase: phase.as_deref(), kind: p.kind, text: &p.text })
+        .collect()
 }
 
-fn escaped(plain: &str) -> String {
-    let mut out = String::with_capacity(plain.len());
-    for c in plain.chars() {
-        // Outside strings JSON has none of these except the newline; inside strings newlines are escaped already.
-        if c == '<' || (c != '\n' && clean::is_obeyed(c)) {
-            let mut units = [0; 2];
-            c.encode_utf16(&mut units).iter().for_each(|unit| out.push_str(&format!("\\u{unit:04x}")));
-        } else {
-            out.push(c);
+impl<'a> VerdictPart<'a> {
+    fn new(figures: &Figures<'a>) -> VerdictPart<'a> {
+        let Figures { recording, verdict, .. } = *figures;
+        let headline = words::headline(recording, verdict);
+        let claim = |judged: &'a Judged| JudgedPart { judged, sentence: words::claim(recording, judged) };
+        VerdictPart {
+            outcome: verdict.outcome,
+            claims: verdict.claims.iter().map(claim).collect(),
+            problems: problems(verdict),
+            coverage: &verdict.coverage,
+            worst: &verdict.worst,
+            released: verdict.released,
+            ran: verdict.ran,
+            skipped: verdict.skipped,
+            virtual_control: verdict.virtual_control.as_ref(),
+            tails: verdict.tails.iter().map(|tail| TailPart::new(recording, tail)).collect(),
+            headline: format!("{} — {}", headline.word, headline.sentence),
+            warnings: words::warnings(recording, verdict),
+            evidence: words::evidence::from_figures(figures),
+            cannot_say: words::limits::from_figures(figures),
         }
     }
-    out
 }
 
-fn verdict_of(figures: &Figures) -> Value {
-    let Figures { recording, verdict, .. } = *figures;
-    let headline = words::headline(recording, verdict);
-    let mut value = json!(verdict);
-    if let Some(claims) = value["claims"].as_array_mut() {
-        for (claim, judged) in claims.iter_mut().zip(&verdict.claims) {
-            claim["sentence"] = words::claim(recording, judged).into();
+impl<'a> TailPart<'a> {
+    fn new(recording: &Recording, tail: &'a Tail) -> TailPart<'a> {
+        TailPart {
+            phase: &tail.phase,
+            cpu: tail.cpu,
+            samples: tail.samples,
+            max_ns: tail.max_ns,
+            clustering: tail.clustering,
+            series: tail.series,
+            kpss: tail.kpss,
+            thresholds: &tail.thresholds,
+            outcome: &tail.outcome,
+            arrivals: ArrivalsPart { arrivals: tail.arrivals, sentence: words::tails::arrivals(recording, tail) },
+            sentence: words::tails::tail(recording, tail),
         }
     }
-    if let Some(tails) = value.get_mut("tails").and_then(Value::as_array_mut) {
-        for (value, tail) in tails.iter_mut().zip(&verdict.tails) {
-            value["sentence"] = words::tails::tail(recording, tail).into();
-            value["arrivals"]["sentence"] = words::tails::arrivals(recording, tail).into();
+}
+
+impl StampPart {
+    fn new(stamp: Stamp) -> StampPart {
+        StampPart { stamp, utc: date::utc(stamp.real_ns) }
+    }
+}
+
+impl<'a> PhasePart<'a> {
+    fn new(figures: &Figures<'a>, phase: &'a Phase) -> PhasePart<'a> {
+        PhasePart {
+            id: &phase.id,
+            load: &phase.load,
+            label: &phase.label,
+            start_mono_ns: phase.start_mono_ns,
+            start_utc: phase.start_mono_ns.map(|ns| date::utc_millis(date::real_of(figures.recording, ns))),
+            end_mono_ns: phase.end_mono_ns,
+            planned_ns: phase.planned_ns,
+            rounds: &phase.rounds,
+            problems: &phase.problems,
+            load_report: &phase.load_report,
+            cpus: figures.of_phase(phase).into_iter().map(CellPart::new).collect(),
         }
     }
-    value["problems"] =
-        verdict.problems.iter().map(|(phase, p)| json!({"phase": phase, "kind": p.kind, "text": p.text})).collect();
-    value["headline"] = format!("{} — {}", headline.word, headline.sentence).into();
-    value["warnings"] = words::warnings(recording, verdict).into();
-    value["evidence"] = words::evidence::from_figures(figures).into();
-    value["cannot_say"] = words::limits::from_figures(figures).into();
-    value
 }
 
-fn stamp(stamp: &Stamp) -> Value {
-    json!({"mono_ns": stamp.mono_ns, "boot_ns": stamp.boot_ns, "real_ns": stamp.real_ns, "utc": date::utc(stamp.real_ns)})
+impl<'a> CellPart<'a> {
+    fn new(cell: &Cell<'a>) -> CellPart<'a> {
+        let raw_quantiles = cell.raw_quantiles.as_ref().unwrap_or(&cell.quantiles);
+        CellPart {
+            result: cell.result,
+            effective_samples: cell.effective(),
+            raw: cell.raw.map(|h| DistributionPart::new(h, raw_quantiles)),
+            corrected: cell.corrected.as_ref().map(|h| DistributionPart::new(h, &cell.quantiles)),
+        }
+    }
 }
 
-fn phase(figures: &Figures, phase: &Phase) -> Value {
-    json!({
-        "id": phase.id,
-        "load": phase.load,
-        "label": phase.label,
-        "start_mono_ns": phase.start_mono_ns,
-        "start_utc": phase.start_mono_ns.map(|ns| date::utc_millis(date::real_of(figures.recording, ns))),
-        "end_mono_ns": phase.end_mono_ns,
-        "planned_ns": phase.planned_ns,
-        "rounds": phase.rounds,
-        "problems": phase.problems,
-        "load_report": phase.load_report,
-        "cpus": figures.of_phase(phase).into_iter().map(cell).collect::<Vec<_>>(),
-    })
+impl DistributionPart {
+    fn new(histogram: &Histogram, quantiles: &[Quantile]) -> DistributionPart {
+        let quantile = |((q, name), at): (&(f64, &'static str), &Quantile)| QuantilePart {
+            name,
+            q: *q,
+            value_ns: at.ns,
+            lower_95_ns: at.lower,
+            upper_95_ns: at.upper,
+        };
+        DistributionPart {
+            count: histogram.count(),
+            min_ns: histogram.min(),
+            mean_ns: histogram.mean(),
+            max_ns: histogram.max(),
+            quantiles: QUANTILES.iter().zip(quantiles).map(quantile).collect(),
+        }
+    }
 }
 
-fn cell(cell: &Cell) -> Value {
-    let mut value = json!(cell.result);
-    value["effective_samples"] = cell.effective().into();
-    let raw_quantiles = cell.raw_quantiles.as_ref().unwrap_or(&cell.quantiles);
-    value["raw"] = cell.raw.map_or(Value::Null, |h| distribution(h, raw_quantiles));
-    value["corrected"] = cell.corrected.as_ref().map_or(Value::Null, |h| distribution(h, &cell.quantiles));
-    value
-}
-
-/// Bounds are two-sided at 95 %, for the effective number of samples; `null` if this run gives no bound.
-fn distribution(histogram: &Histogram, quantiles: &[Quantile]) -> Value {
-    let quantile = |((q, name), at): (&(f64, &str), &Quantile)| json!({"name": name, "q": q, "value_ns": at.ns, "lower_95_ns": at.lower, "upper_95_ns": at.upper});
-    json!({
-        "count": histogram.count(),
-        "min_ns": histogram.min(),
-        "mean_ns": histogram.mean(),
-        "max_ns": histogram.max(),
-        "quantiles": QUANTILES.iter().zip(quantiles).map(quantile).collect::<Vec<_>>(),
-    })
-}
-
-fn worst(recording: &Recording) -> Vec<Value> {
-    let with_time = |worst: &punctual_model::Worst| {
-        let mut value = json!(worst);
-        value["release_utc"] = date::utc_millis(date::real_of(recording, worst.release_mono_ns)).into();
-        value
-    };
-    recording.worst.iter().map(with_time).collect()
+impl<'a> WorstPart<'a> {
+    fn new(recording: &Recording, worst: &'a Worst) -> WorstPart<'a> {
+        WorstPart { worst, release_utc: date::utc_millis(date::real_of(recording, worst.release_mono_ns)) }
+    }
 }

@@ -6,7 +6,7 @@ use crate::words;
 use punctual_model::Recording;
 use punctual_references::{Board, Kernel, Published};
 use punctual_units::Nanos;
-use serde_json::{Value, json};
+use serde::Serialize;
 
 const NONE: &str = "no published figures for this board are bundled";
 
@@ -151,34 +151,81 @@ fn loads(recording: &Recording, all: &[&Published]) -> Option<String> {
     Some(format!("this run's load is {}, {theirs}", words::and(&own)))
 }
 
-/// For programs: the board's key, the comparison of the worst, and the bundled entries.
-pub(crate) fn json(figures: &Figures) -> Value {
-    let recording = figures.recording;
-    let entries: Vec<Value> = published(recording).into_iter().map(entry_json).collect();
-    json!({
-        "board": board(recording).map(|b| b.key.as_str()),
-        "kernel": kernel(recording).map(Kernel::name),
-        "worst_ns": worst_ns(figures),
-        "note": none(figures),
-        "sentences": sentences(figures),
-        "entries": entries,
-    })
+/// Published figures of the run's board.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct PublishedPart {
+    /// The board's key; null if no figures of it are bundled.
+    board: Option<&'static str>,
+    /// `stock` or `PREEMPT_RT`; null if unknown.
+    kernel: Option<&'static str>,
+    /// The run's worst wakeup; null if it has none that is comparable.
+    worst_ns: Option<u64>,
+    /// Why there are no figures; null if there are some.
+    note: Option<String>,
+    /// The run's worst compared with the published figures.
+    sentences: Vec<String>,
+    /// With conditions and source.
+    entries: Vec<EntryPart>,
 }
 
-fn entry_json(p: &Published) -> Value {
-    json!({
-        "worst_ns": in_ns(p),
-        "kernel": p.kernel.name(),
-        "kernel_release": p.release,
-        "load": p.load,
-        "duration_s": p.duration_s,
-        "wakeups_per_thread": p.samples,
-        "threads": p.threads,
-        "tool": p.tool,
-        "options": p.options,
-        "note": p.note,
-        "source": p.source,
-        "url": p.url,
-        "year": p.year,
-    })
+/// One published worst latency.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct EntryPart {
+    /// The worst wakeup of all threads.
+    worst_ns: u64,
+    /// `stock`, `PREEMPT_RT`, `Xenomai`.
+    kernel: &'static str,
+    /// `uname -r`.
+    kernel_release: &'static Option<String>,
+    /// Load during the measurement; null if the source does not state it, as for all below.
+    load: &'static Option<String>,
+    duration_s: Option<u64>,
+    wakeups_per_thread: Option<u64>,
+    /// Number of measuring threads.
+    threads: Option<u64>,
+    tool: &'static str,
+    /// Options of the tool.
+    options: &'static Option<String>,
+    /// Other conditions that the source states.
+    note: &'static Option<String>,
+    /// Title of the page, paper or repository.
+    source: &'static str,
+    url: &'static Option<String>,
+    year: Option<u16>,
+}
+
+impl PublishedPart {
+    pub(crate) fn new(figures: &Figures) -> PublishedPart {
+        let recording = figures.recording;
+        PublishedPart {
+            board: board(recording).map(|b| b.key.as_str()),
+            kernel: kernel(recording).map(Kernel::name),
+            worst_ns: worst_ns(figures),
+            note: none(figures),
+            sentences: sentences(figures),
+            entries: published(recording).into_iter().map(EntryPart::new).collect(),
+        }
+    }
+}
+
+impl EntryPart {
+    fn new(p: &'static Published) -> EntryPart {
+        EntryPart {
+            worst_ns: in_ns(p),
+            kernel: p.kernel.name(),
+            kernel_release: &p.release,
+            load: &p.load,
+            duration_s: p.duration_s,
+            wakeups_per_thread: p.samples,
+            threads: p.threads,
+            tool: &p.tool,
+            options: &p.options,
+            note: &p.note,
+            source: &p.source,
+            url: &p.url,
+            year: p.year,
+        }
+    }
 }

@@ -1,8 +1,45 @@
 //! What `tune` says: before, meanwhile, and at the end.
 
-use crate::clean;
+use crate::{RunResult, clean};
 use punctual_model::{Trial, TrialKind, Tuned};
 use punctual_units::Nanos;
+use serde::Serialize;
+
+/// The result of `tune`: the plan, the search if it has no final run, or the final run as `prove` prints it.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(untagged)]
+pub enum TuneResult<'a> {
+    /// `--dry-run`.
+    Planned {
+        /// Always `true`.
+        dry_run: bool,
+        /// Fixes to try, in this order.
+        candidates: Vec<TunePlanned<'a>>,
+        /// Rules that are not tried, and why.
+        not_tried: &'a [(String, String)],
+        /// The figure to reduce.
+        objective: &'a str,
+        /// Measuring time of a block.
+        block_ns: Nanos,
+        /// The time it takes if no fix helps.
+        least_ns: Nanos,
+    },
+    /// Without a final run.
+    Found {
+        tuned: &'a Tuned,
+    },
+    Proved(Box<RunResult<'a>>),
+}
+
+/// A fix to try.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TunePlanned<'a> {
+    rule: &'a str,
+    /// What the fix changes.
+    what: &'a str,
+}
 
 /// What `tune` would try, and what that takes.
 pub struct TunePlan<'a> {
@@ -22,6 +59,19 @@ pub struct TunePlan<'a> {
     pub max: Nanos,
     /// That of the last run.
     pub last: Nanos,
+}
+
+/// `tune --dry-run`.
+pub fn plan_json<'a>(plan: &'a TunePlan<'a>) -> TuneResult<'a> {
+    let [least_ns, _] = plan.least;
+    TuneResult::Planned {
+        dry_run: true,
+        candidates: plan.candidates.iter().map(|&(rule, what)| TunePlanned { rule, what }).collect(),
+        not_tried: plan.not_tried,
+        objective: &plan.figure,
+        block_ns: plan.block,
+        least_ns,
+    }
 }
 
 /// `tune --dry-run`.

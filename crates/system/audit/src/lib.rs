@@ -28,6 +28,7 @@
 
 mod calls;
 mod context;
+mod document;
 mod explain;
 mod fixes;
 mod glob;
@@ -49,6 +50,7 @@ mod truth;
 
 pub use calls::Calls;
 pub use context::{Context, Profile, ProfileError};
+pub use document::{AuditResult, SnapshotResult};
 pub use fixes::RtThread;
 pub use import::{Lookup, Reference, Referred};
 pub use offers::{Offers, Trial};

@@ -22,6 +22,17 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// In a word or three.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Outcome::PutBack(_) => "put back",
+            Outcome::AlreadyBack(_) => "as before already",
+            Outcome::Gone(_) => "gone",
+            Outcome::Refused { .. } => "left",
+            Outcome::Failed(_) => "failed",
+        }
+    }
+
     pub fn sentence(&self) -> String {
         match self {
             Outcome::PutBack(what) | Outcome::AlreadyBack(what) | Outcome::Gone(what) | Outcome::Failed(what) => {

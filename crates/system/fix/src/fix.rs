@@ -7,6 +7,7 @@ use crate::plan::{Plan, RulePlan};
 use crate::undo::{Taken, put_back, settle_sets};
 use crate::watchdog;
 use punctual_model::State;
+use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -20,8 +21,11 @@ pub struct FixOptions {
     pub i_know: bool,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What came of one rule.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RuleDone {
+    #[serde(rename = "id")]
     pub rule: String,
     pub before: State,
     /// `None` if nothing was tried, or the rule is not of the audit.

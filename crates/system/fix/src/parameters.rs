@@ -5,6 +5,7 @@ use crate::system::{System, is_absent};
 use punctual_boot::{Chain, Change, Trial, change, detect, trial_word};
 use punctual_machine::Machine;
 use punctual_model::{Argv, Edit, Step};
+use serde::{Serialize, Serializer};
 use std::cell::RefCell;
 use std::io;
 use std::path::Path;
@@ -24,8 +25,12 @@ pub enum How {
 }
 
 /// A prepared trial boot, for people.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OneBoot {
+    /// What boots it.
+    #[serde(serialize_with = "line")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub reboot: Argv,
     /// Does it need nobody at the machine?
     pub unattended: bool,
@@ -34,6 +39,11 @@ pub struct OneBoot {
     /// How it differs visibly from an ordinary boot.
     pub visible: String,
     pub words: Vec<String>,
+}
+
+/// As one would type it.
+fn line<S: Serializer>(argv: &Argv, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(&argv.line())
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

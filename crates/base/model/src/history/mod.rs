@@ -1,7 +1,9 @@
 //! Runs as stored in a history, and what the history says about them: figures only.
 
+mod document;
 mod told;
 
+pub use document::{AddResult, AddedRun, Baseline, BaselineResult, NotAdded, RemoveResult};
 pub use told::{
     Difference, Gate, GateMethod, GateOutcome, GateTest, History, HistoryGroup, HistoryPoint, HistorySeries,
     HistoryShift, HistoryTrend, LeftOut,

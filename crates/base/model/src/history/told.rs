@@ -3,8 +3,7 @@
 use super::{Figure, RunSummary};
 use serde::Serialize;
 
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq)]
 pub struct History {
     pub figures: Vec<Figure>,
     /// Upper bound on the probability of any false trend or shift if nothing changed.
@@ -16,8 +15,7 @@ pub struct History {
 }
 
 /// Comparable runs.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq)]
 pub struct HistoryGroup {
     pub machine: String,
     /// Clock model; null for real time.

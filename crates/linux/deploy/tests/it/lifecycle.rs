@@ -59,9 +59,9 @@ fn a_kernel_is_tried_verified_kept_and_taken_away_to_the_byte() {
         on(root.path(), &kernel, |site| commit(site, false)).unwrap();
         boot_into(root.path(), &kernel, None, RELEASE, "#1 SMP PREEMPT_RT Debian");
         assert!(matches!(state(root.path(), &kernel), Status::Committed { is_running: true, .. }));
-        assert_eq!(on(root.path(), &kernel, rollback).unwrap(), Back::Running(RELEASE.into()));
+        assert_eq!(on(root.path(), &kernel, rollback).unwrap(), Back::Running { release: RELEASE.into() });
         boot_into(root.path(), &kernel, None, "6.1.0-1", "#1 SMP");
-        assert_eq!(on(root.path(), &kernel, rollback).unwrap(), Back::Gone(RELEASE.into()));
+        assert_eq!(on(root.path(), &kernel, rollback).unwrap(), Back::Gone { release: RELEASE.into() });
         same(&before, root.path());
         assert_eq!(on(root.path(), &kernel, rollback).unwrap(), Back::Nothing);
     }

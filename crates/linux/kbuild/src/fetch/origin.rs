@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Origin {
     /// A tarball, its signature and a signed list of sums, as kernel.org publishes them.
@@ -70,6 +71,7 @@ impl Request {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Proof {
     /// By gpgv(1): the tree's signature and the list with its sum.
@@ -118,6 +120,7 @@ pub struct Taken {
 
 /// A fetched source: `manifest.json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SourceManifest {
     /// Version of this format: 1.
     pub format: u32,

@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 const LARGEST_PAGE: u64 = 4 << 20;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Patch {
     /// The requested file or folder.
     pub from: String,

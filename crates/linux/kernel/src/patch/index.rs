@@ -28,6 +28,7 @@ pub struct Index {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Found {
     pub patched: Patched,
     pub path: String,

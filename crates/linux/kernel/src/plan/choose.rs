@@ -5,6 +5,7 @@ use crate::{Arch, Package, Patched, RtBy, Series, SeriesEntry, Verified, package
 use serde::Serialize;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Source {
     /// The running kernel is good enough.

@@ -32,6 +32,7 @@ pub enum PlanError {
 
 /// How long a step takes, and where that was measured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Estimate {
     pub minutes_min: u32,
     pub minutes_max: u32,
@@ -39,6 +40,7 @@ pub struct Estimate {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Step {
     pub title: String,
     /// To type, in order.
@@ -52,12 +54,14 @@ pub struct Step {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PassedOver {
     pub way: String,
     pub why: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Plan {
     pub board: String,
     pub board_verified: Verified,

@@ -7,21 +7,41 @@ mod scatter;
 mod text;
 mod value;
 
+use crate::json::clock;
 use punctual_model::{Comparison, ComparisonRow, SampleUnit};
-use serde_json::{Value, json};
+use serde::Serialize;
 
 pub use html::comparison_html;
 pub use text::comparison_text;
 pub(crate) use value::shown;
 
-pub fn comparison_json(comparison: &Comparison) -> Value {
-    let mut value = json!(comparison);
-    value["clock"] = if comparison.virtual_time.is_some() { "virtual" } else { "real" }.into();
-    value["headline"] = finding::headline(comparison).into();
-    value["sentences"] = finding::findings(comparison).into();
-    value["unlike_sentences"] = context::unlike(comparison).into();
-    value["cannot_say"] = context::cannot_say(comparison).into();
-    value
+/// The result of `compare`: the figures, with their sentences.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ComparisonResult<'a> {
+    #[serde(flatten)]
+    comparison: &'a Comparison,
+    /// `real` or `virtual`.
+    clock: &'static str,
+    /// The conclusion in a sentence.
+    headline: String,
+    /// One per finding.
+    sentences: Vec<String>,
+    /// Differences between the groups besides the requested one.
+    unlike_sentences: Vec<String>,
+    /// What these runs cannot show.
+    cannot_say: Vec<String>,
+}
+
+pub fn comparison_json(comparison: &Comparison) -> ComparisonResult<'_> {
+    ComparisonResult {
+        comparison,
+        clock: clock(&comparison.virtual_time),
+        headline: finding::headline(comparison),
+        sentences: finding::findings(comparison),
+        unlike_sentences: context::unlike(comparison),
+        cannot_say: context::cannot_say(comparison),
+    }
 }
 
 /// `A`, `B`, …, `Z`, then numbers.

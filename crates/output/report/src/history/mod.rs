@@ -4,31 +4,94 @@ mod html;
 mod text;
 pub(crate) mod words;
 
-use punctual_model::history::{Gate, History, RunSummary};
-use serde_json::{Value, json};
+use crate::json::clock;
+use punctual_model::history::{Figure, Gate, History, HistoryGroup, HistorySeries, RunSummary};
+use serde::Serialize;
+use std::collections::BTreeMap;
 
 pub use gate::gate_text;
 pub use html::history_html;
 pub use text::history_text;
 
-pub fn history_json(history: &History) -> Value {
-    let mut value = json!(history);
-    value["sentences"] = words::sentences(history).into();
-    for (group, shown) in history.groups.iter().zip(value["groups"].as_array_mut().into_iter().flatten()) {
-        shown["clock"] = if group.virtual_time.is_some() { "virtual" } else { "real" }.into();
-        shown["settings"] = group.settings.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
-        let series = shown["series"].as_array_mut().into_iter().flatten();
-        for (series, shown) in group.series.iter().zip(series) {
-            shown["sentences"] = words::of_series(series).into();
-        }
-    }
-    value
+/// The result of `history`: the figures, with their sentences.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct HistoryResult<'a> {
+    figures: &'a [Figure],
+    /// Upper bound on the probability of any false trend or shift if nothing changed.
+    alpha: f64,
+    /// Number of tests, which every p-value is corrected for.
+    tests: usize,
+    /// Runs by machine and settings, the group with the most recent run first.
+    groups: Vec<HistoryGroupPart<'a>>,
+    /// What changed.
+    sentences: Vec<String>,
 }
 
-pub fn gate_json(found: &Gate) -> Value {
-    let mut value = json!(found);
-    value["sentences"] = gate::sentences(found).into();
-    value
+/// Comparable runs.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct HistoryGroupPart<'a> {
+    machine: &'a str,
+    /// Clock model; null for real time.
+    virtual_time: &'a Option<String>,
+    /// `real` or `virtual`.
+    clock: &'static str,
+    settings: BTreeMap<&'a str, &'a str>,
+    /// Ordered by time; runs without a time come last.
+    runs: &'a [RunSummary],
+    /// Distinct hosts of the runs.
+    hosts: &'a [String],
+    /// One per load and figure, and per length if the figure grows with it.
+    series: Vec<HistorySeriesPart<'a>>,
+}
+
+/// One figure under one load over time, with its sentences.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct HistorySeriesPart<'a> {
+    #[serde(flatten)]
+    series: &'a HistorySeries,
+    /// What changed.
+    sentences: Vec<String>,
+}
+
+/// The result of `history gate`: the run compared with its baseline, with sentences.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct GateResult<'a> {
+    #[serde(flatten)]
+    gate: &'a Gate,
+    sentences: Vec<String>,
+}
+
+pub fn history_json(history: &History) -> HistoryResult<'_> {
+    HistoryResult {
+        figures: &history.figures,
+        alpha: history.alpha,
+        tests: history.tests,
+        groups: history.groups.iter().map(HistoryGroupPart::new).collect(),
+        sentences: words::sentences(history),
+    }
+}
+
+impl<'a> HistoryGroupPart<'a> {
+    fn new(group: &'a HistoryGroup) -> HistoryGroupPart<'a> {
+        let series = |series| HistorySeriesPart { series, sentences: words::of_series(series) };
+        HistoryGroupPart {
+            machine: &group.machine,
+            virtual_time: &group.virtual_time,
+            clock: clock(&group.virtual_time),
+            settings: group.settings.iter().map(|(name, value)| (*name, value.as_str())).collect(),
+            runs: &group.runs,
+            hosts: &group.hosts,
+            series: group.series.iter().map(series).collect(),
+        }
+    }
+}
+
+pub fn gate_json(gate: &Gate) -> GateResult<'_> {
+    GateResult { gate, sentences: gate::sentences(gate) }
 }
 
 /// A run's ID, shortened; unique among some thousands.

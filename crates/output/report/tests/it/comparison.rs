@@ -164,7 +164,7 @@ fn every_format_is_as_it_was() {
 
 #[test]
 fn sentences_say_which_way_and_how_sure() {
-    let value = comparison_json(&comparison());
+    let value = serde_json::to_value(comparison_json(&comparison())).unwrap();
     let all = value["sentences"].as_array().unwrap();
     let said = |i: usize| all[i].as_str().unwrap();
     let headline = value["headline"].as_str().unwrap();

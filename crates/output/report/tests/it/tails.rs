@@ -17,7 +17,7 @@ fn each_load_has_its_sentence_in_every_format() {
     assert_eq!(sentences.len(), 5);
     let page = html(&recording, &verdict).replace('\u{a0}', " ");
     let plain = text(&recording, &verdict, TextStyle { color: false, width: 10_000 });
-    let document = json(&recording, &verdict);
+    let document = serde_json::to_value(json(&recording, &verdict)).unwrap();
     for (n, sentence) in sentences.iter().enumerate() {
         let line = format!("  - {sentence}");
         assert!(plain.lines().any(|l| l == line), "{line}\n{plain}");

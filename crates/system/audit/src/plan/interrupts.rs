@@ -5,6 +5,7 @@ use punctual_units::CpuList;
 use serde::Serialize;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Movable {
     /// By writing its smp_affinity_list.
@@ -16,6 +17,7 @@ pub enum Movable {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IrqPlan {
     pub irq: String,
     pub device: String,

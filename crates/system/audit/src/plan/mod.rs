@@ -25,6 +25,7 @@ pub struct PlanWish {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CpuPlan {
     /// For the application: isolated from load balancing and interrupts.
     pub isolated: CpuList,

@@ -5,6 +5,7 @@ use punctual_units::{CpuId, CpuList};
 use serde::Serialize;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BootParameter {
     /// `isolcpus=managed_irq,domain,3`.
     pub text: String,

@@ -1,0 +1,64 @@
+//! Results of `history add`, `remove` and `baseline`.
+
+use serde::Serialize;
+
+/// The result of `history add`.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AddResult {
+    /// Path of the database.
+    pub db: String,
+    pub runs: Vec<AddedRun>,
+    pub failed: Vec<NotAdded>,
+}
+
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AddedRun {
+    /// ID of the run.
+    pub run: String,
+    pub path: String,
+    #[cfg_attr(feature = "schema", schemars(regex(pattern = r"^(added|brought up to date|known already)$")))]
+    pub what: &'static str,
+}
+
+/// A path that could not be added.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct NotAdded {
+    pub path: String,
+    pub why: String,
+}
+
+/// The result of `history remove`.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RemoveResult<'a> {
+    /// ID of the run.
+    pub removed: &'a str,
+}
+
+/// The result of `history baseline`.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(untagged)]
+pub enum BaselineResult {
+    /// `set`.
+    Set(Baseline),
+    /// `remove`.
+    Removed {
+        /// Name of the baseline.
+        removed: String,
+    },
+    /// `list`.
+    Listed { baselines: Vec<Baseline> },
+}
+
+/// A named set of runs.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Baseline {
+    pub name: String,
+    /// IDs of its runs.
+    pub runs: Vec<String>,
+}

@@ -1,0 +1,71 @@
+//! Results of `kernel build` and `kernel package`. That of `kernel fetch` is a
+//! [`SourceManifest`](crate::fetch::SourceManifest).
+
+use crate::build::Built;
+use crate::check::Check;
+use crate::package::Packaged;
+use punctual_kernel::Arch;
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+
+/// The result of `kernel build`.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct BuildResult<'a> {
+    /// `uname -r`.
+    release: &'a str,
+    image: &'a Path,
+    /// Output of make.
+    log: &'a Path,
+    /// Number of objects to compile; null if make could not tell.
+    objects: Option<usize>,
+    /// ARCH of the kernel's make.
+    arch: Arch,
+    /// With pauses.
+    lasted_s: f64,
+    /// Pauses because of heat.
+    paused_s: f64,
+}
+
+/// The result of `kernel package`.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PackageResult<'a> {
+    /// `uname -r`.
+    release: &'a str,
+    /// `uname -v`; null if the image does not contain it.
+    version: &'a Option<String>,
+    checks: &'a [Check],
+    /// Files that were written; none if a check failed.
+    files: &'a [PathBuf],
+    /// Directory of the unpacked package.
+    stage: &'a Path,
+    notes: &'a [String],
+}
+
+impl<'a> BuildResult<'a> {
+    pub fn new(built: &'a Built, arch: Arch) -> BuildResult<'a> {
+        BuildResult {
+            release: &built.release,
+            image: &built.image,
+            log: &built.log,
+            objects: built.objects,
+            arch,
+            lasted_s: built.lasted.as_secs_f64(),
+            paused_s: built.paused.as_secs_f64(),
+        }
+    }
+}
+
+impl<'a> PackageResult<'a> {
+    pub fn new(packaged: &'a Packaged, notes: &'a [String]) -> PackageResult<'a> {
+        PackageResult {
+            release: &packaged.manifest.release,
+            version: &packaged.manifest.version,
+            checks: &packaged.checks,
+            files: &packaged.files,
+            stage: &packaged.stage,
+            notes,
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! The result of `import`.
+
+use crate::json::{ProblemPart, problems};
+use crate::words;
+use punctual_model::{Blur, CpuResult, Import, Phase, Problem, Recording, Settings, Verdict};
+use punctual_units::CpuId;
+use serde::Serialize;
+use std::path::Path;
+
+/// The result of `import`: totals and extremes, and what the files do not state.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ImportResult<'a> {
+    /// The new run directory.
+    run: String,
+    /// What the files state, and what they do not.
+    import: &'a Option<Import>,
+    /// As far as the files state them.
+    settings: &'a Settings,
+    phases: Vec<ImportedPhase<'a>>,
+    /// Problems that make phases inconclusive.
+    problems: Vec<ProblemPart<'a>>,
+    /// What was lost.
+    lost: Vec<String>,
+}
+
+/// An imported phase.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct ImportedPhase<'a> {
+    /// Unique in the run.
+    id: &'a str,
+    /// Kind of its figures.
+    label: &'a Option<String>,
+    /// Sum of all CPUs.
+    samples: u64,
+    /// Largest of all CPUs.
+    max_ns: Option<u64>,
+    cpus: Vec<ImportedCpu<'a>>,
+    /// Problems that make it inconclusive.
+    problems: &'a [Problem],
+}
+
+/// A CPU of an imported phase, or a thread if the file states no affinities.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct ImportedCpu<'a> {
+    cpu: CpuId,
+    samples: u64,
+    /// Skipped periods; null if the file does not state them.
+    skipped: Option<u64>,
+    min_ns: Option<u64>,
+    max_ns: Option<u64>,
+    mean_ns: Option<f64>,
+    /// How much samples can differ from the stated values; null if not at all.
+    blur: &'a Option<Blur>,
+}
+
+/// `out` is the run directory; `verdict` is the one without claims.
+pub fn import_json<'a>(out: &Path, recording: &'a Recording, verdict: &'a Verdict) -> ImportResult<'a> {
+    let run = &recording.run;
+    ImportResult {
+        run: out.to_string_lossy().into_owned(),
+        import: &run.import,
+        settings: &run.settings,
+        phases: run.phases.iter().map(ImportedPhase::new).collect(),
+        problems: problems(verdict),
+        lost: words::lost(recording),
+    }
+}
+
+impl<'a> ImportedPhase<'a> {
+    fn new(phase: &'a Phase) -> ImportedPhase<'a> {
+        ImportedPhase {
+            id: &phase.id,
+            label: &phase.label,
+            samples: phase.cpus.iter().fold(0u64, |sum, c| sum.saturating_add(c.ran)),
+            max_ns: phase.cpus.iter().filter_map(|c| c.max_ns).max(),
+            cpus: phase.cpus.iter().map(ImportedCpu::new).collect(),
+            problems: &phase.problems,
+        }
+    }
+}
+
+impl<'a> ImportedCpu<'a> {
+    fn new(of: &'a CpuResult) -> ImportedCpu<'a> {
+        ImportedCpu {
+            cpu: of.cpu,
+            samples: of.ran,
+            skipped: of.skipped,
+            min_ns: of.min_ns,
+            max_ns: of.max_ns,
+            mean_ns: of.mean_ns,
+            blur: &of.blur,
+        }
+    }
+}
