@@ -1,15 +1,13 @@
 //! `cargo run -p xtask --features reference-checks schemas`: JSON Schemas of our own formats, made from the types that are written, into docs/schemas.
 
-mod decisions;
-mod documents;
-mod kernels;
-mod labs;
-mod plans;
-mod tails;
-
-use decisions::{CompareResult, GateResult, HistoryResult, SelftestResult, TuneResult, UndoResult};
-use documents::{Answer, AuditResult, Document, ExplainResult, ImportResult, ReportResult, SnapshotResult};
-use punctual_model as model;
+use punctual_audit as audit;
+use punctual_deploy as deploy;
+use punctual_fix::{FixResult, UndoResult};
+use punctual_kbuild as kbuild;
+use punctual_kernel as kernel;
+use punctual_lab as lab;
+use punctual_model::{self as model, history};
+use punctual_report::{self as report, Document, ResultOrError};
 use punctual_rundir::HistogramFile;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
@@ -39,42 +37,43 @@ const SCHEMAS: &[Row] = &[
     ("series", made::<model::WatchLine>),
     ("fleet-line", made::<model::FleetLine>),
     ("document", made::<Document<serde_json::Map<String, serde_json::Value>>>),
-    ("document-report", made::<Document<Answer<ReportResult>>>),
-    ("document-audit", made::<Document<Answer<AuditResult>>>),
-    ("document-snapshot", made::<Document<SnapshotResult>>),
-    ("document-explain", made::<Document<Answer<ExplainResult>>>),
-    ("document-explain-hardware", made::<Document<Answer<model::Hardware>>>),
-    ("document-watch", made::<Document<Answer<documents::WatchResult>>>),
-    ("document-import", made::<Document<Answer<ImportResult>>>),
-    ("document-events", made::<Document<Answer<model::Suite>>>),
-    ("document-sched", made::<Document<Answer<model::Experiment>>>),
-    ("document-fleet", made::<Document<Answer<model::Fleet>>>),
-    ("document-bench", made::<Document<Answer<model::Bench>>>),
-    ("document-compare", made::<Document<Answer<CompareResult>>>),
-    ("document-history", made::<Document<Answer<HistoryResult>>>),
-    ("document-history-gate", made::<Document<Answer<GateResult>>>),
-    ("document-tune", made::<Document<Answer<TuneResult>>>),
-    ("document-undo", made::<Document<Answer<UndoResult>>>),
-    ("document-selftest", made::<Document<Answer<SelftestResult>>>),
-    ("document-kernel-plan", made::<Document<Answer<plans::PlanResult>>>),
-    ("document-kernel-fetch", made::<Document<Answer<kernels::FetchResult>>>),
-    ("document-kernel-preflight", made::<Document<Answer<kernels::PreflightResult>>>),
-    ("document-kernel-patch", made::<Document<Answer<kernels::PatchResult>>>),
-    ("document-kernel-configure", made::<Document<Answer<kernels::ConfigureResult>>>),
-    ("document-kernel-build", made::<Document<Answer<kernels::BuildResult>>>),
-    ("document-kernel-package", made::<Document<Answer<kernels::PackageResult>>>),
-    ("document-kernel-deploy", made::<Document<Answer<kernels::DeployResult>>>),
-    ("document-kernel-verify", made::<Document<Answer<kernels::VerifyResult>>>),
-    ("document-kernel-commit", made::<Document<Answer<kernels::CommitResult>>>),
-    ("document-kernel-rollback", made::<Document<Answer<kernels::RollbackResult>>>),
-    ("document-kernel-status", made::<Document<Answer<kernels::StatusResult>>>),
-    ("document-lab-boot", made::<Document<Answer<labs::LabBootResult>>>),
-    ("document-lab-prove", made::<Document<Answer<labs::LabProveResult>>>),
-    ("document-fix", made::<Document<Answer<labs::FixResult>>>),
-    ("document-history-add", made::<Document<Answer<labs::AddResult>>>),
-    ("document-history-baseline", made::<Document<Answer<labs::BaselineResult>>>),
-    ("document-lab-compare", made::<Document<Answer<labs::LabCompareResult>>>),
-    ("document-lab-bisect", made::<Document<Answer<labs::LabBisectResult>>>),
+    ("document-report", made::<Document<ResultOrError<report::RunResult>>>),
+    ("document-audit", made::<Document<ResultOrError<audit::AuditResult>>>),
+    ("document-snapshot", made::<Document<audit::SnapshotResult>>),
+    ("document-explain", made::<Document<ResultOrError<model::ExplainResult>>>),
+    ("document-explain-hardware", made::<Document<ResultOrError<model::Hardware>>>),
+    ("document-watch", made::<Document<ResultOrError<model::Watched>>>),
+    ("document-import", made::<Document<ResultOrError<report::ImportResult>>>),
+    ("document-events", made::<Document<ResultOrError<model::Suite>>>),
+    ("document-sched", made::<Document<ResultOrError<model::Experiment>>>),
+    ("document-fleet", made::<Document<ResultOrError<model::Fleet>>>),
+    ("document-bench", made::<Document<ResultOrError<model::Bench>>>),
+    ("document-compare", made::<Document<ResultOrError<report::ComparisonResult>>>),
+    ("document-history", made::<Document<ResultOrError<report::HistoryResult>>>),
+    ("document-history-gate", made::<Document<ResultOrError<report::GateResult>>>),
+    ("document-tune", made::<Document<ResultOrError<report::tune::TuneResult>>>),
+    ("document-undo", made::<Document<ResultOrError<UndoResult>>>),
+    ("document-selftest", made::<Document<ResultOrError<punctual_selftest::Tested>>>),
+    ("document-kernel-plan", made::<Document<ResultOrError<kernel::Plan>>>),
+    ("document-kernel-fetch", made::<Document<ResultOrError<kbuild::fetch::SourceManifest>>>),
+    ("document-kernel-preflight", made::<Document<ResultOrError<kernel::PreflightResult>>>),
+    ("document-kernel-patch", made::<Document<ResultOrError<kernel::PatchResult>>>),
+    ("document-kernel-configure", made::<Document<ResultOrError<kernel::ConfigureResult>>>),
+    ("document-kernel-build", made::<Document<ResultOrError<kbuild::BuildResult>>>),
+    ("document-kernel-package", made::<Document<ResultOrError<kbuild::PackageResult>>>),
+    ("document-kernel-deploy", made::<Document<ResultOrError<deploy::DeployResult>>>),
+    ("document-kernel-verify", made::<Document<ResultOrError<deploy::VerifyResult>>>),
+    ("document-kernel-commit", made::<Document<ResultOrError<deploy::CommitResult>>>),
+    ("document-kernel-rollback", made::<Document<ResultOrError<deploy::Back>>>),
+    ("document-kernel-status", made::<Document<ResultOrError<deploy::Status>>>),
+    ("document-lab-boot", made::<Document<ResultOrError<lab::LabBootResult>>>),
+    ("document-lab-prove", made::<Document<ResultOrError<lab::LabProveResult>>>),
+    ("document-fix", made::<Document<ResultOrError<FixResult>>>),
+    ("document-history-add", made::<Document<ResultOrError<history::AddResult>>>),
+    ("document-history-remove", made::<Document<ResultOrError<history::RemoveResult>>>),
+    ("document-history-baseline", made::<Document<ResultOrError<history::BaselineResult>>>),
+    ("document-lab-compare", made::<Document<ResultOrError<lab::LabCompareResult>>>),
+    ("document-lab-bisect", made::<Document<ResultOrError<lab::LabBisectResult>>>),
 ];
 
 /// As the type is written, with its documentation.

@@ -91,7 +91,7 @@ fn history(db: &Path, args: &[&str]) -> (i32, String, String) {
 }
 
 fn json(db: &Path, args: &[&str], expected: i32) -> Value {
-    let (code, out, err) = history(db, &[args, &["--json"]].concat());
+    let (code, out, err) = history(db, &[&["--json"], args].concat());
     assert_eq!(code, expected, "{args:?}: {out}{err}");
     let value: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(value["exit_code"], code);
@@ -145,7 +145,7 @@ fn a_shift_is_told_with_its_kernel() {
     assert_eq!(points(&["--kernel", "6.12.10"]), 8);
     assert_eq!(points(&["--machine", "raspberry", "--since", "2026-01-30"]), 3);
     assert_eq!(history(&db, &["--load", "cpu"]).0, 2);
-    assert_eq!(history(&db, &["remove", path(Path::new(shift["run"].as_str().unwrap()))]).0, 0);
+    assert_eq!(json(&db, &["remove", shift["run"].as_str().unwrap()], 0)["removed"], shift["run"]);
     assert_eq!(points(&["--kernel", "6.12.10"]), 7);
 }
 
@@ -167,14 +167,16 @@ fn gates_and_their_exit_codes() {
     let ids = json(&db, &[], 0)["groups"][0]["runs"].as_array().unwrap().clone();
     let id = |n: usize| ids[n]["id"].as_str().unwrap()[..10].to_owned();
     let (a, b) = (id(0), id(1));
-    assert_eq!(history(&db, &["baseline", "set", "release", &a, &b]).0, 0);
+    let set = json(&db, &["baseline", "set", "release", &a, &b], 0);
+    assert_eq!((&set["name"], set["runs"].as_array().unwrap().len()), (&"release".into(), 2));
+    assert_eq!(json(&db, &["baseline", "list"], 0)["baselines"][0]["name"], "release");
     let two = json(&db, &["gate", slow, "--baseline", "release"], 3);
     assert_eq!((&two["outcome"], &two["runs_needed"]), (&"inconclusive".into(), &2.into()));
     assert!(two["sentences"][0].as_str().unwrap().contains("2 more baseline runs are needed"), "{two}");
     let six: Vec<String> = (0..6).map(id).collect();
     let model = json(&db, &["gate", &id(24), "--baseline", &six.join(",")], 1);
     assert_eq!(model["method"], "log_normal");
-    assert_eq!(history(&db, &["baseline", "remove", "release"]).0, 0);
+    assert_eq!(json(&db, &["baseline", "remove", "release"], 0)["removed"], "release");
     assert_eq!(history(&db, &["gate", slow, "--baseline", "release"]).0, 2);
 
     let mut other = described(40, "6.12.11");

@@ -5,6 +5,7 @@ use punctual_units::Nanos;
 use serde::Serialize;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Check {
     /// The injected delay, or the property checked.
     pub name: String,

@@ -3,6 +3,7 @@ use punctual_units::{CpuId, Nanos, Priority, Scheduling};
 use serde::Serialize;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// A thread of higher priority holds the CPU.
@@ -15,6 +16,7 @@ pub enum Kind {
 
 /// An injected delay, as it really was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Planted {
     pub kind: Kind,
     pub cpu: CpuId,

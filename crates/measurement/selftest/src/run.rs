@@ -12,6 +12,7 @@ use punctual_units::{CpuId, CpuList, Nanos, Priority, Scheduling, Way};
 use serde::Serialize;
 
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tested {
     /// The CPU that was measured and disturbed.
     pub cpu: CpuId,
