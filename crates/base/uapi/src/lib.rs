@@ -7,6 +7,7 @@ mod firmware;
 mod fork;
 pub mod gpio;
 mod group;
+mod identity;
 mod memory;
 mod queued;
 mod rtc;
@@ -24,6 +25,7 @@ pub use error::Error;
 pub use firmware::{gpu_temperature, parse_temperature, temperature_request};
 pub use fork::copy_process;
 pub use group::process_group;
+pub use identity::{Assumed, Identity};
 pub use memory::{
     keep_heap, lock, lock_addresses, lock_all, lock_program_data, lock_stack, one_heap, page_size, touch_stack, unlock,
 };

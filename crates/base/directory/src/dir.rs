@@ -1,0 +1,625 @@
+//! One directory.
+
+use crate::safe::{self, DIRECTORY_MODE};
+use crate::{Error, Whose, beneath, whose};
+use punctual_uapi::{Assumed, Identity};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{
+    AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, RenameFlags, Stat, fstat, mkdirat, mknodat, openat, renameat,
+    renameat_with, statat, unlinkat,
+};
+use rustix::io::Errno;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Readable by all, less the umask.
+const FILE_MODE: Mode = Mode::from_raw_mode(0o644);
+const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+
+/// A directory, held open. A clone is the same directory.
+#[derive(Clone, Debug)]
+pub struct Dir {
+    fd: Arc<OwnedFd>,
+    /// For messages only.
+    path: PathBuf,
+    /// As whom what is beneath is accessed; `None`: as the caller.
+    acts_as: Option<Arc<Identity>>,
+}
+
+/// What an entry is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    File,
+    Directory,
+    /// A link, a device, a socket, a FIFO.
+    Other,
+}
+
+/// A file that has no name yet that anybody looks for. Dropped without [`Draft::publish`], it is removed.
+#[derive(Debug)]
+pub struct Draft {
+    dir: Dir,
+    parent: OwnedFd,
+    file: File,
+    temporary: Vec<u8>,
+    name: PathBuf,
+    published: bool,
+}
+
+impl Dir {
+    /// Opens a directory to read from it, and to write to it with the rights of the caller. Links on the way are followed: the path is
+    /// the caller's.
+    ///
+    /// # Errors
+    /// open(2).
+    pub fn open(path: &Path) -> Result<Dir, Error> {
+        let fd = openat(CWD, path, DIRECTORY, Mode::empty());
+        Ok(Dir::new(fd.map_err(Error::io("open", path))?, path, None))
+    }
+
+    /// A directory that another process opened; as root, what lies beneath is accessed as the user it belongs to.
+    ///
+    /// # Errors
+    /// fstat(2); [`Error::Unfit`] for what is no directory.
+    pub fn inherited(fd: OwnedFd, path: &Path) -> Result<Dir, Error> {
+        let stat = fstat(&fd).map_err(Error::io("examine", path))?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
+            return Err(Error::Unfit { path: path.into(), why: "it is not a directory".into() });
+        }
+        Ok(Dir::new(fd, path, whose::of_owner(stat.st_uid)))
+    }
+
+    /// The directory that a single file is written to, and the file's name. Root writes in another user's directory as that user.
+    ///
+    /// # Errors
+    /// [`Error::Exposed`] for root where a user decides on the way where the path leads to another's directory; [`Error::Unfit`] for
+    /// a path without a file's name; open(2).
+    pub fn of_file(path: &Path) -> Result<(Dir, PathBuf), Error> {
+        let name =
+            path.file_name().ok_or_else(|| Error::Unfit { path: path.into(), why: "it is no file name".into() })?;
+        let above = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        if !rustix::process::geteuid().is_root() {
+            return Ok((Dir::open(above)?, name.into()));
+        }
+        let fd = safe::follow(above)?;
+        let stat = fstat(&fd).map_err(Error::io("open", above))?;
+        let shared = Mode::from_raw_mode(stat.st_mode).contains(Mode::SVTX);
+        let acts_as = whose::of_owner(stat.st_uid)
+            .or_else(|| Whose::Results.owner().filter(|_| shared).map(|owner| owner.identity.clone()));
+        Ok((Dir::new(fd, above, acts_as), name.into()))
+    }
+
+    /// Opens a directory that is written to, and makes it, and what is missing above it, first.
+    ///
+    /// # Errors
+    /// [`Error::Exposed`] for root where another user can change it, or a directory above it; [`Error::Unfit`] where it belongs to
+    /// another user; mkdir(2), open(2).
+    pub fn create(path: &Path, whose: Whose) -> Result<Dir, Error> {
+        Dir::writable(path, whose, true)
+    }
+
+    /// As [`Dir::create`], of a directory that is there.
+    ///
+    /// # Errors
+    /// As [`Dir::create`].
+    pub fn open_to_write(path: &Path, whose: Whose) -> Result<Dir, Error> {
+        Dir::writable(path, whose, false)
+    }
+
+    fn writable(path: &Path, whose: Whose, make: bool) -> Result<Dir, Error> {
+        let as_root = || Ok(Dir::new(safe::open(path, make)?, path, None));
+        match whose.owner() {
+            None if rustix::process::geteuid().is_root() => as_root(),
+            None => Dir::of_user(path, None, make),
+            Some(owner) => match Dir::of_user(path, Some(owner.identity.clone()), make) {
+                Err(refused) if !owner.named && refused.is_for_want_of_rights() => as_root().map_err(|_| refused),
+                opened => opened,
+            },
+        }
+    }
+
+    /// With this user's rights nothing can be reached that the user could not change anyway.
+    fn of_user(path: &Path, user: Option<Arc<Identity>>, make: bool) -> Result<Dir, Error> {
+        let _as = assume(user.as_deref(), path)?;
+        if make {
+            make_all(path)?;
+        }
+        let fd = openat(CWD, path, DIRECTORY, Mode::empty()).map_err(Error::io("open", path))?;
+        let owner = fstat(&fd).map_err(Error::io("open", path))?.st_uid;
+        let wanted = uid(user.as_deref());
+        if owner != wanted {
+            let why = format!("it belongs to user {owner}, not to {wanted}: name another directory, or a new one");
+            return Err(Error::Unfit { path: path.into(), why });
+        }
+        Ok(Dir::new(fd, path, user))
+    }
+
+    fn new(fd: OwnedFd, path: &Path, acts_as: Option<Arc<Identity>>) -> Dir {
+        Dir { fd: Arc::new(fd), path: path.into(), acts_as }
+    }
+
+    fn assume(&self, path: &Path) -> Result<Option<Assumed>, Error> {
+        assume(self.acts_as.as_deref(), path)
+    }
+
+    /// As it was named when it was opened. What lies there now may be another directory.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A directory beneath, which is there.
+    ///
+    /// # Errors
+    /// `ELOOP` or `ENOTDIR` for a link; open(2).
+    pub fn dir(&self, name: impl AsRef<Path>) -> Result<Dir, Error> {
+        let (name, path) = self.named(&name);
+        let _as = self.assume(&path)?;
+        let fd = self.beneath(name, OFlags::RDONLY | OFlags::DIRECTORY).map_err(Error::io("open", &path))?;
+        Ok(Dir::new(fd, &path, self.acts_as.clone()))
+    }
+
+    /// A directory beneath, made where it is missing.
+    ///
+    /// # Errors
+    /// mkdir(2); as [`Dir::dir`].
+    pub fn make_dir(&self, name: impl AsRef<Path>) -> Result<Dir, Error> {
+        let (name, path) = self.named(&name);
+        {
+            let _as = self.assume(&path)?;
+            let mut made = PathBuf::new();
+            for part in name.components() {
+                made.push(part);
+                let (parent, last) = self.parent(&made).map_err(Error::io("create", &path))?;
+                match mkdirat(&parent, last.as_bytes(), DIRECTORY_MODE) {
+                    Ok(()) | Err(Errno::EXIST) => {}
+                    Err(errno) => return Err(Error::io("create", &path)(errno)),
+                }
+            }
+        }
+        self.dir(name)
+    }
+
+    /// A regular file, to be read. A FIFO or a device is refused without waiting for it.
+    ///
+    /// # Errors
+    /// [`Error::Unfit`] for what is no regular file; open(2).
+    pub fn file(&self, name: impl AsRef<Path>) -> Result<File, Error> {
+        let (name, path) = self.named(&name);
+        let _as = self.assume(&path)?;
+        let fd =
+            self.beneath(name, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY).map_err(Error::io("read", &path))?;
+        regular(&fd, &path)?;
+        Ok(File::from(fd))
+    }
+
+    /// A regular file's content, at most `limit` bytes.
+    ///
+    /// # Errors
+    /// [`Error::Unfit`] where there are more; as [`Dir::file`].
+    pub fn read(&self, name: impl AsRef<Path>, limit: u64) -> Result<Vec<u8>, Error> {
+        let path = self.path.join(&name);
+        let file = self.file(&name)?;
+        let mut content = Vec::new();
+        let failed = |source| Error::Io { doing: "read", path: path.clone(), source };
+        file.take(limit.saturating_add(1)).read_to_end(&mut content).map_err(failed)?;
+        if content.len() as u64 > limit {
+            return Err(Error::Unfit {
+                path,
+                why: format!("it has more than the {limit} bytes that such a file can have"),
+            });
+        }
+        Ok(content)
+    }
+
+    /// A new file, to be written: nothing with that name may be there, no link either.
+    ///
+    /// # Errors
+    /// open(2), `EEXIST` among them.
+    pub fn create_new(&self, name: impl AsRef<Path>) -> Result<File, Error> {
+        let (name, path) = self.named(&name);
+        let _as = self.assume(&path)?;
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
+        let fd = beneath::open(self.fd.as_fd(), name, flags, FILE_MODE).map_err(Error::io("create", &path))?;
+        Ok(File::from(fd))
+    }
+
+    /// A file to append to, made where it is missing.
+    ///
+    /// # Errors
+    /// [`Error::Unfit`] where it is no regular file, has a second name (a hard link), or belongs to another user; open(2).
+    pub fn append(&self, name: impl AsRef<Path>) -> Result<File, Error> {
+        self.existing(name.as_ref(), OFlags::WRONLY | OFlags::APPEND)
+    }
+
+    /// A file to be changed in place (a lock, a database), made where it is missing.
+    ///
+    /// # Errors
+    /// As [`Dir::append`].
+    pub fn update(&self, name: impl AsRef<Path>) -> Result<File, Error> {
+        self.existing(name.as_ref(), OFlags::RDWR)
+    }
+
+    fn existing(&self, name: &Path, how: OFlags) -> Result<File, Error> {
+        match self.create_new(name) {
+            Err(e) if e.kind() == Some(std::io::ErrorKind::AlreadyExists) => {}
+            Ok(made) if how == OFlags::RDWR => return Ok(made),
+            // Opened once more, to append.
+            Ok(_) => {}
+            refused => return refused,
+        }
+        let (name, path) = self.named(&name);
+        let _as = self.assume(&path)?;
+        let fd = self.beneath(name, how | OFlags::NONBLOCK | OFlags::NOCTTY).map_err(Error::io("open", &path))?;
+        let stat = regular(&fd, &path)?;
+        let own = uid(self.acts_as.as_deref());
+        let unfit = |why: String| Err(Error::Unfit { path: path.clone(), why });
+        if stat.st_nlink != 1 {
+            return unfit(format!(
+                "it has {} names (hard links), so another file would be changed: remove it",
+                stat.st_nlink
+            ));
+        }
+        if stat.st_uid != own {
+            return unfit(format!("it belongs to user {}, not to {own}: remove it", stat.st_uid));
+        }
+        Ok(File::from(fd))
+    }
+
+    /// Makes a FIFO.
+    ///
+    /// # Errors
+    /// mknod(2), `EEXIST` among them.
+    pub fn make_fifo(&self, name: impl AsRef<Path>) -> Result<(), Error> {
+        let (name, path) = self.named(&name);
+        let _as = self.assume(&path)?;
+        let (parent, last) = self.parent(name).map_err(Error::io("create", &path))?;
+        mknodat(&parent, last.as_bytes(), FileType::Fifo, FILE_MODE, 0).map_err(Error::io("create", &path))
+    }
+
+    /// A FIFO, a terminal or another file that is written to and never replaced (`/dev/stdout`). Without `wait`, a FIFO that nobody reads
+    /// is an error. A link is followed if nobody but root or the owner of the directory can have made it.
+    ///
+    /// # Errors
+    /// [`Error::Unfit`] for a regular file (unless root's link leads to it), a block device, and another user's link; open(2).
+    pub fn special(&self, name: impl AsRef<Path>, wait: bool) -> Result<File, Error> {
+        let (name, path) = self.named(&name);
+        let _as = self.assume(&path)?;
+        let unfit = |why: &str| Error::Unfit { path: path.clone(), why: why.into() };
+        let (parent, last) = self.parent(name).map_err(Error::io("open", &path))?;
+        let stat = statat(&parent, last.as_bytes(), AtFlags::SYMLINK_NOFOLLOW).map_err(Error::io("open", &path))?;
+        let is_link = FileType::from_raw_mode(stat.st_mode) == FileType::Symlink;
+        if is_link && stat.st_uid != 0 && stat.st_uid != uid(self.acts_as.as_deref()) {
+            return Err(unfit("it is another user's link"));
+        }
+        let wait = if wait { OFlags::empty() } else { OFlags::NONBLOCK };
+        let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::NOCTTY | OFlags::CLOEXEC | wait;
+        let flags = if is_link { flags } else { flags | OFlags::NOFOLLOW };
+        let fd = openat(&parent, last.as_bytes(), flags, Mode::empty()).map_err(Error::io("open", &path))?;
+        match FileType::from_raw_mode(fstat(&fd).map_err(Error::io("examine", &path))?.st_mode) {
+            FileType::Fifo | FileType::CharacterDevice => Ok(File::from(fd)),
+            // `/dev/stdout`, redirected.
+            FileType::RegularFile if is_link && stat.st_uid == 0 => Ok(File::from(fd)),
+            _ => Err(unfit("it is neither a FIFO nor a terminal")),
+        }
+    }
+
+    /// A file that gets its name when it is complete: [`Draft::publish`].
+    ///
+    /// # Errors
+    /// open(2).
+    pub fn draft(&self, name: impl AsRef<Path>) -> Result<Draft, Error> {
+        let (name, path) = self.named(&name);
+        let _as = self.assume(&path)?;
+        let (parent, last) = self.parent(name).map_err(Error::io("create", &path))?;
+        // The same name each time, so that what a killed run left is replaced; another one where somebody puts it back meanwhile.
+        let mut temporary = [b".", last.as_bytes(), b".new"].concat();
+        let _ = unlinkat(&parent, &temporary[..], AtFlags::empty());
+        for _ in 0..8 {
+            let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            match openat(&parent, &temporary[..], flags, FILE_MODE) {
+                Ok(fd) => {
+                    let (dir, name) = (self.clone(), name.to_owned());
+                    return Ok(Draft { dir, parent, file: File::from(fd), temporary, name, published: false });
+                }
+                Err(Errno::EXIST) => temporary = [b".", last.as_bytes(), b".", &random()[..], b".new"].concat(),
+                Err(errno) => return Err(Error::io("create", &path)(errno)),
+            }
+        }
+        Err(Error::io("create", &path)(Errno::EXIST))
+    }
+
+    /// Replaces a file at once: a reader sees the old content or the new one, whole. A link of that name is replaced, not followed.
+    /// `sync`: both survive a power cut.
+    ///
+    /// # Errors
+    /// As [`Dir::draft`], write(2), rename(2); what was there is there still.
+    pub fn replace(&self, name: impl AsRef<Path>, content: &[u8], sync: bool) -> Result<(), Error> {
+        let path = self.path.join(&name);
+        let mut draft = self.draft(&name)?;
+        let failed = |source| Error::Io { doing: "write", path: path.clone(), source };
+        draft.file.write_all(content).map_err(failed)?;
+        draft.publish(sync)
+    }
+
+    /// # Errors
+    /// unlink(2).
+    pub fn remove_file(&self, name: impl AsRef<Path>) -> Result<(), Error> {
+        self.unlink(name.as_ref(), AtFlags::empty())
+    }
+
+    /// Removes an empty directory.
+    ///
+    /// # Errors
+    /// rmdir(2).
+    pub fn remove_dir(&self, name: impl AsRef<Path>) -> Result<(), Error> {
+        self.unlink(name.as_ref(), AtFlags::REMOVEDIR)
+    }
+
+    /// Removes a file, or a directory with all beneath it. Links are removed, not followed. What is not there is no error.
+    ///
+    /// # Errors
+    /// The first of unlink(2), rmdir(2), getdents(2) that fails.
+    pub fn remove_all(&self, name: impl AsRef<Path>) -> Result<(), Error> {
+        let name = name.as_ref();
+        match self.kind(name)? {
+            None => return Ok(()),
+            Some(Kind::Directory) => {}
+            Some(_) => return self.remove_file(name),
+        }
+        let dir = self.dir(name)?;
+        for (entry, _) in dir.entries()? {
+            dir.remove_all(entry)?;
+        }
+        self.remove_dir(name)
+    }
+
+    fn unlink(&self, name: &Path, flags: AtFlags) -> Result<(), Error> {
+        let (name, path) = self.named(&name);
+        let _as = self.assume(&path)?;
+        let (parent, last) = self.parent(name).map_err(Error::io("remove", &path))?;
+        unlinkat(&parent, last.as_bytes(), flags).map_err(Error::io("remove", &path))
+    }
+
+    /// Gives an entry another name beneath the same directory; one that has that name is replaced.
+    ///
+    /// # Errors
+    /// rename(2).
+    pub fn rename(&self, from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<(), Error> {
+        let ((from, path), (to, _)) = (self.named(&from), self.named(&to));
+        let _as = self.assume(&path)?;
+        let failed = || Error::io("rename", &path);
+        let ((one, a), (two, b)) = (self.parent(from).map_err(failed())?, self.parent(to).map_err(failed())?);
+        renameat(&one, a.as_bytes(), &two, b.as_bytes()).map_err(failed())
+    }
+
+    /// What lies there, links not followed; `None`: nothing.
+    ///
+    /// # Errors
+    /// stat(2), but for `ENOENT` and `ENOTDIR`.
+    pub fn kind(&self, name: impl AsRef<Path>) -> Result<Option<Kind>, Error> {
+        let (name, path) = self.named(&name);
+        let _as = self.assume(&path)?;
+        let stat =
+            self.parent(name).and_then(|(parent, last)| statat(&parent, last.as_bytes(), AtFlags::SYMLINK_NOFOLLOW));
+        match stat {
+            Ok(stat) => Ok(Some(kind(&stat))),
+            Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
+            Err(errno) => Err(Error::io("examine", path)(errno)),
+        }
+    }
+
+    /// Names and kinds, sorted by name.
+    ///
+    /// # Errors
+    /// getdents(2), stat(2).
+    pub fn entries(&self) -> Result<Vec<(PathBuf, Kind)>, Error> {
+        let _as = self.assume(&self.path)?;
+        let listed = list(&*self.fd).map_err(Error::io("list", &self.path))?;
+        Ok(listed.into_iter().map(|(name, stat)| (PathBuf::from(name), kind(&stat))).collect())
+    }
+
+    /// Bytes of all regular files beneath; what goes away meanwhile, or cannot be read, counts nothing.
+    pub fn bytes(&self) -> u64 {
+        let _as = self.assume(&self.path);
+        bytes(&*self.fd)
+    }
+
+    /// Makes names that were created or changed here survive a power cut (fsync(2) of the directory).
+    ///
+    /// # Errors
+    /// fsync(2).
+    pub fn sync(&self) -> Result<(), Error> {
+        rustix::fs::fsync(&*self.fd).map_err(Error::io("sync", &self.path))
+    }
+
+    /// Locks the directory (flock(2)) without waiting, until every clone is dropped; `false`: another process holds it.
+    ///
+    /// # Errors
+    /// flock(2).
+    pub fn lock(&self, exclusive: bool) -> Result<bool, Error> {
+        let how =
+            if exclusive { FlockOperation::NonBlockingLockExclusive } else { FlockOperation::NonBlockingLockShared };
+        match rustix::fs::flock(&*self.fd, how) {
+            Ok(()) => Ok(true),
+            Err(Errno::WOULDBLOCK) => Ok(false),
+            Err(errno) => Err(Error::io("lock", &self.path)(errno)),
+        }
+    }
+
+    fn named<'a, P: AsRef<Path>>(&self, name: &'a P) -> (&'a Path, PathBuf) {
+        (name.as_ref(), self.path.join(name.as_ref()))
+    }
+
+    fn beneath(&self, name: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
+        beneath::open(self.fd.as_fd(), name, flags, Mode::empty())
+    }
+
+    /// The directory that a name lies in, and the name there.
+    fn parent<'a>(&self, path: &'a Path) -> Result<(OwnedFd, &'a OsStr), Errno> {
+        let last = path.file_name().ok_or(Errno::XDEV)?;
+        let above = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        Ok((self.beneath(above, OFlags::PATH | OFlags::DIRECTORY)?, last))
+    }
+}
+
+impl AsFd for Dir {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+impl Draft {
+    /// Gives the file its name; what had it before is replaced.
+    ///
+    /// # Errors
+    /// fsync(2), rename(2); the draft is removed.
+    pub fn publish(self, sync: bool) -> Result<(), Error> {
+        self.finish(sync, false)
+    }
+
+    /// As [`Draft::publish`], where nothing has that name yet.
+    ///
+    /// # Errors
+    /// `EEXIST`; as [`Draft::publish`].
+    pub fn publish_new(self, sync: bool) -> Result<(), Error> {
+        self.finish(sync, true)
+    }
+
+    fn finish(mut self, sync: bool, new: bool) -> Result<(), Error> {
+        let path = self.dir.path.join(&self.name);
+        if sync {
+            rustix::fs::fsync(&self.file).map_err(Error::io("sync", &path))?;
+        }
+        let name = self.name.file_name().unwrap_or_default().as_bytes();
+        {
+            let _as = self.dir.assume(&path)?;
+            let how = if new { RenameFlags::NOREPLACE } else { RenameFlags::empty() };
+            let done = match renameat_with(&self.parent, &self.temporary[..], &self.parent, name, how) {
+                // A file system without flags (renameat2(2)); whether it is there is asked just before.
+                Err(Errno::INVAL | Errno::NOSYS)
+                    if new && statat(&self.parent, name, AtFlags::SYMLINK_NOFOLLOW).is_ok() =>
+                {
+                    Err(Errno::EXIST)
+                }
+                Err(Errno::INVAL | Errno::NOSYS) => renameat(&self.parent, &self.temporary[..], &self.parent, name),
+                done => done,
+            };
+            done.map_err(Error::io("write", &path))?;
+        }
+        self.published = true;
+        if sync {
+            // The descriptor is O_PATH, which fsync(2) refuses.
+            let parent = openat(&self.parent, c".", DIRECTORY, Mode::empty());
+            parent.and_then(rustix::fs::fsync).map_err(Error::io("sync", &path))?;
+        }
+        Ok(())
+    }
+}
+
+impl Write for Draft {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Seek for Draft {
+    fn seek(&mut self, to: SeekFrom) -> std::io::Result<u64> {
+        self.file.seek(to)
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        if !self.published {
+            // It is worth nothing; where this fails, the next draft of that name replaces it.
+            let _as = self.dir.assume(&self.dir.path);
+            let _ = unlinkat(&self.parent, &self.temporary[..], AtFlags::empty());
+        }
+    }
+}
+
+fn assume(identity: Option<&Identity>, path: &Path) -> Result<Option<Assumed>, Error> {
+    let failed = |e: punctual_uapi::Error| {
+        let source = std::io::Error::new(e.source.kind(), e);
+        Error::Io { doing: "become the owner of", path: path.into(), source }
+    };
+    identity.map(Identity::assume).transpose().map_err(failed)
+}
+
+/// The user to whom belongs what is created as this one.
+fn uid(acts_as: Option<&Identity>) -> u32 {
+    acts_as.map_or_else(|| rustix::process::geteuid().as_raw(), |identity| identity.uid)
+}
+
+fn kind(stat: &Stat) -> Kind {
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => Kind::File,
+        FileType::Directory => Kind::Directory,
+        _ => Kind::Other,
+    }
+}
+
+/// Names with what they are, links not followed, sorted by name; one that has gone meanwhile is not there.
+fn list(dir: impl AsFd) -> Result<Vec<(OsString, Stat)>, Errno> {
+    let mut found = Vec::new();
+    // With an offset of its own.
+    let mut stream = rustix::fs::Dir::new(openat(&dir, c".", DIRECTORY, Mode::empty())?)?;
+    while let Some(entry) = stream.read() {
+        let entry = entry?;
+        if entry.file_name() == c"." || entry.file_name() == c".." {
+            continue;
+        }
+        match statat(&dir, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => found.push((OsStr::from_bytes(entry.file_name().to_bytes()).to_owned(), stat)),
+            Err(Errno::NOENT) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+    found.sort_by(|a, b| a.0.cmp(&b.0));
+    Ok(found)
+}
+
+fn bytes(dir: impl AsFd) -> u64 {
+    let of = |(name, stat): (OsString, Stat)| match kind(&stat) {
+        Kind::File => stat.st_size.unsigned_abs(),
+        Kind::Directory => openat(&dir, name, DIRECTORY | OFlags::NOFOLLOW, Mode::empty()).map_or(0, bytes),
+        Kind::Other => 0,
+    };
+    list(&dir).unwrap_or_default().into_iter().map(of).sum()
+}
+
+fn regular(fd: &OwnedFd, path: &Path) -> Result<Stat, Error> {
+    let stat = fstat(fd).map_err(Error::io("examine", path))?;
+    if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile {
+        Ok(stat)
+    } else {
+        Err(Error::Unfit { path: path.into(), why: "it is not a regular file".into() })
+    }
+}
+
+/// Makes a directory and those above it, with the rights of the calling thread.
+fn make_all(path: &Path) -> Result<(), Error> {
+    let made = |source| Error::Io { doing: "create", path: path.into(), source };
+    std::fs::DirBuilder::new().recursive(true).create(path).map_err(made)
+}
+
+fn random() -> [u8; 16] {
+    let mut bytes = [0; 8];
+    // Without randomness the name is one that was tried, and the caller gives up in the end.
+    let _ = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
+    let mut hex = [0; 16];
+    for (two, byte) in hex.chunks_mut(2).zip(bytes) {
+        for (digit, half) in two.iter_mut().zip([byte >> 4, byte & 15]) {
+            *digit = char::from_digit(half.into(), 16).map_or(b'0', |c| c as u8);
+        }
+    }
+    hex
+}
