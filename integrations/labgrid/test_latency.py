@@ -5,6 +5,7 @@ The environment needs an SSHDriver (shell and file transfer); the binary is the 
 
 import json
 import os
+import shlex
 
 DURATION = os.environ.get("PUNCTUAL_DURATION", "60s")
 CLAIM = os.environ.get("PUNCTUAL_CLAIM", "max < 100us")
@@ -13,11 +14,15 @@ BINARY = os.environ.get("PUNCTUAL_BINARY", "dist/punctual-arm64")
 
 def test_latency(target, record_property):
     ssh = target.get_driver("SSHDriver")
-    ssh.put(BINARY, "/var/tmp/punctual")
-    ssh.run_check("chmod 755 /var/tmp/punctual && rm -rf /var/tmp/run")
-    out, err, code = ssh.run(
-        f"/var/tmp/punctual prove --json --duration {DURATION} --claim '{CLAIM}' --out /var/tmp/run", timeout=86400
-    )
+    # A new directory that only this user can write to: in a shared one another user could replace the program.
+    (folder,) = ssh.run_check("mktemp -d")
+    try:
+        ssh.put(BINARY, f"{folder}/punctual")
+        ssh.run_check(f"chmod 755 {folder}/punctual")
+        prove = [f"{folder}/punctual", "prove", "--json", "--duration", DURATION, "--claim", CLAIM, "--out", f"{folder}/run"]
+        out, err, code = ssh.run(shlex.join(prove), timeout=86400)
+    finally:
+        ssh.run(f"rm -rf {folder}")
     assert code in (0, 1, 3), err
     document = json.loads("\n".join(out))
     record_property("exit_code", code)
