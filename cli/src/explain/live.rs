@@ -33,12 +33,12 @@ fn measured(args: &ExplainArgs, started: Nanos) -> Result<Found, Refusal> {
     if let Some(what) = &done.error {
         eprintln!("punctual: {what}");
     }
-    let name = done.root.display().to_string();
+    let name = done.root().display().to_string();
     if !args.output.quiet && !args.output.json {
         terminal::print(format!("Run directory: {name}\n"));
     }
     let code = done.signal.map(exit::of_signal);
-    Ok(Found { code, ..run::of_recording(done.recording, &done.root, name) })
+    Ok(Found { code, ..run::of_recording(done.recording, done.dir.path(), name) })
 }
 
 fn watched(args: &ExplainArgs) -> Result<Found, Refusal> {

@@ -1,6 +1,7 @@
 //! The causes that the traces of a run show.
 
 use super::found::Found;
+use punctual_directory::Dir;
 use punctual_explain::Explanation;
 use punctual_model::Recording;
 use punctual_rundir as rundir;
@@ -9,7 +10,8 @@ use std::path::Path;
 /// A run directory, also one of a run that was killed before it could explain anything.
 pub fn found(root: &Path) -> Result<Found, String> {
     let mut recording = rundir::read(root).map_err(|e| e.to_string())?;
-    punctual_analyse::causes(Some(root), &mut recording);
+    let dir = Dir::open(root).map_err(|e| e.to_string())?;
+    punctual_analyse::causes(Some(&dir), &mut recording);
     let name = root.file_name().unwrap_or(root.as_os_str()).to_string_lossy().into_owned();
     Ok(of_recording(recording, root, name))
 }

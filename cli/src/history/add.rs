@@ -91,7 +91,7 @@ fn said(store: &Store, outcome: &Outcome) -> String {
 
 /// At the end of a measurement: what failed, which decides nothing.
 pub fn after(db: Option<PathBuf>, done: &Done) -> Option<String> {
-    let folder = done.root.canonicalize().unwrap_or_else(|_| done.root.clone());
+    let folder = done.root().canonicalize().unwrap_or_else(|_| done.root().to_owned());
     let run = summary(&done.recording, &done.verdict, Some(&folder));
     let added = open(db).and_then(|mut store| Ok(store.add(&run)?));
     added.err().map(|refusal| format!("the run was not added to the history: {}", refusal.message))

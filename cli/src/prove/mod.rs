@@ -94,7 +94,7 @@ fn run(command: &str, args: &MeasureArgs, options: &Options, job: Job) -> Result
 /// A finished run as the result of a document.
 pub fn json(done: &Done) -> report::RunResult<'_> {
     let mut result = report::json(&done.recording, &done.verdict);
-    result.run_directory = Some(done.root.display().to_string());
+    result.run_directory = Some(done.root().display().to_string());
     result.report = Some(done.report.as_ref().map(|page| page.display().to_string()));
     result
 }
@@ -103,7 +103,7 @@ pub fn json(done: &Done) -> report::RunResult<'_> {
 pub fn summary(done: &Done) -> String {
     let style = report::TextStyle { color: terminal::colour(), width: terminal::width() };
     let mut text = report::text(&done.recording, &done.verdict, style);
-    text.push_str(&format!("\nRun directory: {}\n", done.root.display()));
+    text.push_str(&format!("\nRun directory: {}\n", done.root().display()));
     if let Some(path) = &done.report {
         text.push_str(&format!("Report:        {}\n", path.display()));
     }

@@ -10,16 +10,16 @@ mod traces;
 
 pub use traces::{Known, explain_capture};
 
+use punctual_directory::Dir;
 use punctual_model::{Claim, Recording};
-use std::path::Path;
 
 /// Fills in the causes of the worst wakeups: from counters ([`punctual_model::Worst::suspicions`]), and from the
-/// unexplained traces in the run directory `root` ([`Recording::explained`]). Returns `true` if traces were explained.
+/// unexplained traces in the run directory `dir` ([`Recording::explained`]). Returns `true` if traces were explained.
 /// Unreadable data is noted in [`Recording::damage`].
-pub fn causes(root: Option<&Path>, recording: &mut Recording) -> bool {
+pub fn causes(dir: Option<&Dir>, recording: &mut Recording) -> bool {
     punctual_explain::suspect(recording);
-    match root {
-        Some(root) if recording.explained.is_empty() => traces::explain(root, recording),
+    match dir {
+        Some(dir) if recording.explained.is_empty() => traces::explain(dir, recording),
         _ => false,
     }
 }

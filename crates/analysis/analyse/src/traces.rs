@@ -1,17 +1,17 @@
 //! Explains wakeups from the saved windows of a trace.
 
+use punctual_directory::Dir;
 use punctual_explain::{ExplainOptions, Facts, Measured};
 use punctual_model::{Capture, Event, Explained, LateWakeup, Recording};
 use punctual_trace::{Kept, Source};
 use punctual_units::{Arrange, Way};
-use std::path::Path;
 
 /// Returns `false` if no trace was saved.
-pub(crate) fn explain(root: &Path, recording: &mut Recording) -> bool {
+pub(crate) fn explain(dir: &Dir, recording: &mut Recording) -> bool {
     let captures = std::mem::take(&mut recording.captures);
     let mut explained = Vec::new();
     for capture in &captures {
-        match explain_capture(root, capture, &|late| known(late, recording)) {
+        match explain_capture(dir, capture, &|late| known(late, recording)) {
             Ok(found) => explained.extend(found),
             Err(why) => recording.damage.push(format!("{}: {why}", capture.file)),
         }
@@ -39,15 +39,15 @@ const HELD: usize = 500_000;
 /// Largest trace of a run directory in bytes.
 const LARGEST: u64 = 256 << 20;
 
-/// Explains the late wakeups of a window saved under `root`. The trace is read into memory: some megabytes.
+/// Explains the late wakeups of a window saved beneath `dir`. The trace is read into memory: some megabytes.
 /// The error is a message that says why it cannot be read.
 pub fn explain_capture(
-    root: &Path,
+    dir: &Dir,
     capture: &Capture,
     known: &dyn Fn(&LateWakeup) -> Known,
 ) -> Result<Vec<Explained>, String> {
     let open = || {
-        let file = punctual_rundir::open_regular(&root.join(&capture.file), LARGEST).map_err(|e| e.to_string())?;
+        let file = punctual_rundir::open_regular(dir, &capture.file, LARGEST).map_err(|e| e.to_string())?;
         punctual_trace::open(file, Default::default()).map_err(|e| e.to_string())
     };
     let mut first = open()?;

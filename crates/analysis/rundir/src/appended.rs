@@ -1,34 +1,35 @@
 //! A file of lines that grows during a measurement; created with its first line.
 
 use crate::Error;
-use crate::files;
 use crate::layout::FileSum;
+use punctual_directory::Dir;
 use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
-use std::path::PathBuf;
 
 pub(crate) struct Appended {
-    path: PathBuf,
+    dir: Dir,
+    name: &'static str,
     file: Option<File>,
     sum: crc32fast::Hasher,
     bytes: u64,
 }
 
 impl Appended {
-    pub fn new(path: PathBuf) -> Appended {
-        Appended { path, file: None, sum: crc32fast::Hasher::new(), bytes: 0 }
+    pub fn new(dir: Dir, name: &'static str) -> Appended {
+        Appended { dir, name, file: None, sum: crc32fast::Hasher::new(), bytes: 0 }
     }
 
     /// Appends complete lines, all or nothing; then syncs the file if `sync`.
     pub fn append(&mut self, lines: &[u8], sync: bool) -> Result<(), Error> {
         let file = match &mut self.file {
             Some(file) => file,
-            None => self.file.insert(files::create_new(&self.path)?),
+            None => self.file.insert(self.dir.create_new(self.name)?),
         };
-        append_whole(file, self.bytes, lines).map_err(Error::io("write", &self.path))?;
+        let path = || self.dir.path().join(self.name);
+        append_whole(file, self.bytes, lines).map_err(|e| Error::io("write", path())(e))?;
         self.sum.update(lines);
         self.bytes += lines.len() as u64;
-        if sync { file.sync_data().map_err(Error::io("sync", &self.path)) } else { Ok(()) }
+        if sync { file.sync_data().map_err(|e| Error::io("sync", path())(e)) } else { Ok(()) }
     }
 
     pub fn sum(&self) -> Option<FileSum> {

@@ -3,18 +3,18 @@
 use crate::files;
 use crate::layout::{self, FileSum};
 use crate::segment;
+use punctual_directory::Dir;
 use punctual_model::{Bench, BenchLog, Kind, Recording};
-use std::path::Path;
 
 /// Largest log of a benchmark.
 pub(crate) const LARGEST: u64 = 1 << 30;
 
-pub(crate) fn read_bench(recording: &mut Recording, root: &Path, sum: Option<FileSum>) {
+pub(crate) fn read_bench(recording: &mut Recording, dir: &Dir, sum: Option<FileSum>) {
     if recording.run.kind != Kind::Bench {
         return;
     }
     let written = sum.and_then(|sum| {
-        let content = files::read(&root.join(layout::BENCH), LARGEST).ok()?;
+        let content = files::read(dir, layout::BENCH, LARGEST).ok()?;
         if files::sum(&content) == sum { serde_json::from_slice::<Bench>(&content).ok() } else { None }
     });
     if sum.is_some() && written.is_none() {
@@ -22,13 +22,13 @@ pub(crate) fn read_bench(recording: &mut Recording, root: &Path, sum: Option<Fil
     }
     recording.bench = match written {
         Some(bench) => Some(bench),
-        None => read_log(recording, &root.join(layout::BENCH_LOG)),
+        None => read_log(recording, dir),
     };
     recording.events = recording.bench.as_ref().map(Bench::events).unwrap_or_default();
 }
 
-fn read_log(recording: &mut Recording, path: &Path) -> Option<Bench> {
-    let content = match files::read(path, LARGEST) {
+fn read_log(recording: &mut Recording, dir: &Dir) -> Option<Bench> {
+    let content = match files::read(dir, layout::BENCH_LOG, LARGEST) {
         Ok(content) => content,
         Err(e) => {
             recording.damage.push(e.to_string());

@@ -14,6 +14,9 @@ pub enum Error {
     },
     #[error("{0} is still being measured by another process: wait for it, or end it (`fuser {0}` tells which)")]
     Busy(PathBuf),
+    /// The directory is not one to write to.
+    #[error(transparent)]
+    Refused(punctual_directory::Error),
     #[error("{path} cannot be resumed: {why}")]
     NotResumable { path: PathBuf, why: &'static str },
     #[error("{0} is not a run directory: it has no run.json. Give the folder that `punctual prove` named")]
@@ -43,6 +46,22 @@ fn advice(source: &io::Error, path: &Path) -> String {
 }
 
 impl Error {
+    /// Of a directory that is written to.
+    pub(crate) fn refused(error: punctual_directory::Error) -> Error {
+        match error {
+            io @ punctual_directory::Error::Io { .. } => io.into(),
+            refused => Error::Refused(refused),
+        }
+    }
+
+    /// Of a directory that should hold a run: nothing, or a file, is no run.
+    pub(crate) fn no_run(error: punctual_directory::Error, root: &Path) -> Error {
+        match error.kind() {
+            Some(io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Error::NoRun(root.to_owned()),
+            _ => Error::refused(error),
+        }
+    }
+
     pub(crate) fn io(what: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Error {
         let path = path.into();
         move |source| Error::Io { what, path, source }
@@ -50,6 +69,17 @@ impl Error {
 
     /// The cause is the environment (a full disk, a missing permission), not the input.
     pub fn is_environment(&self) -> bool {
-        matches!(self, Error::Io { .. })
+        matches!(self, Error::Io { .. } | Error::Refused(_))
+    }
+}
+
+/// Of a file beneath.
+impl From<punctual_directory::Error> for Error {
+    fn from(error: punctual_directory::Error) -> Error {
+        match error {
+            punctual_directory::Error::Io { doing: what, path, source } => Error::Io { what, path, source },
+            punctual_directory::Error::Unfit { path, why } => Error::Damaged { path, why },
+            exposed => Error::Refused(exposed),
+        }
     }
 }

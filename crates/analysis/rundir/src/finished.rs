@@ -2,44 +2,42 @@ use crate::Error;
 use crate::files;
 use crate::layout::{self, FileSum, Manifest};
 use crate::text::{lines, pretty, worst_lines};
+use punctual_directory::Dir;
 use punctual_model::{Capture, Explained, Worst};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 
 /// Adds a file such as `report.html` and its checksum to a finished run.
-pub fn attach(root: &Path, name: &str, content: &[u8]) -> Result<PathBuf, Error> {
-    let path = root.join(name);
-    let sum = files::replace(&path, content, false)?;
-    change_manifest(root, |files| {
+pub fn attach(dir: &Dir, name: &str, content: &[u8]) -> Result<(), Error> {
+    let sum = files::replace(dir, name, content, false)?;
+    change_manifest(dir, |files| {
         files.insert(name.to_owned(), sum);
-    })?;
-    Ok(path)
+    })
 }
 
 /// Replaces `worst.jsonl` of a finished run by the same wakeups with their suspected causes.
-pub fn replace_worst(root: &Path, worst: &[Worst]) -> Result<(), Error> {
+pub fn replace_worst(dir: &Dir, worst: &[Worst]) -> Result<(), Error> {
     let mut worst = worst.to_vec();
     // A file without an entry is not checked: if killed before the end, the run stays readable.
-    change_manifest(root, |files| {
+    change_manifest(dir, |files| {
         files.remove(layout::WORST);
     })?;
-    let sum = files::replace(&root.join(layout::WORST), &worst_lines(&mut worst), false)?;
-    change_manifest(root, |files| {
+    let sum = files::replace(dir, layout::WORST, &worst_lines(&mut worst), false)?;
+    change_manifest(dir, |files| {
         files.insert(layout::WORST.into(), sum);
     })
 }
 
 /// Adds `causes.jsonl` and the checksums of its traces to a finished run.
-pub fn attach_causes(root: &Path, captures: &[Capture], explained: &[Explained]) -> Result<(), Error> {
+pub fn attach_causes(dir: &Dir, captures: &[Capture], explained: &[Explained]) -> Result<(), Error> {
     let mut sums = Vec::new();
     for capture in captures {
         for name in [capture.file.clone(), layout::capture_note(&capture.file)] {
-            let content = files::read(&root.join(&name), layout::LARGEST_TRACE)?;
+            let content = files::read(dir, &name, layout::LARGEST_TRACE)?;
             sums.push((name, files::sum(&content)));
         }
     }
-    let causes = files::replace(&root.join(layout::CAUSES), &lines(explained), false)?;
-    change_manifest(root, |files| {
+    let causes = files::replace(dir, layout::CAUSES, &lines(explained), false)?;
+    change_manifest(dir, |files| {
         files.extend(sums);
         files.insert(layout::CAUSES.into(), causes);
     })
@@ -50,17 +48,16 @@ pub fn capture_text(capture: &Capture) -> Vec<u8> {
     lines(std::slice::from_ref(capture))
 }
 
-fn change_manifest(root: &Path, change: impl FnOnce(&mut BTreeMap<String, FileSum>)) -> Result<(), Error> {
-    let path = root.join(layout::MANIFEST);
-    let damaged = |e: serde_json::Error| Error::Damaged { path: path.clone(), why: e.to_string() };
-    let mut manifest: Manifest = serde_json::from_slice(&files::read(&path, 16 << 20)?).map_err(damaged)?;
+fn change_manifest(dir: &Dir, change: impl FnOnce(&mut BTreeMap<String, FileSum>)) -> Result<(), Error> {
+    let damaged = |e: serde_json::Error| Error::Damaged { path: dir.path().join(layout::MANIFEST), why: e.to_string() };
+    let mut manifest: Manifest =
+        serde_json::from_slice(&files::read(dir, layout::MANIFEST, 16 << 20)?).map_err(damaged)?;
     change(&mut manifest.files);
-    write_manifest(root, manifest.files, false)
+    write_manifest(dir, manifest.files, false)
 }
 
-pub(crate) fn write_manifest(root: &Path, files: BTreeMap<String, FileSum>, sync: bool) -> Result<(), Error> {
-    let path = root.join(layout::MANIFEST);
+pub(crate) fn write_manifest(dir: &Dir, files: BTreeMap<String, FileSum>, sync: bool) -> Result<(), Error> {
     let manifest = Manifest { schema: "punctual.manifest/1".into(), files };
-    let text = pretty(&manifest).map_err(|e| Error::io("write", &path)(e))?;
-    files::replace(&path, &text, sync).map(drop)
+    let text = pretty(&manifest).map_err(Error::io("write", dir.path().join(layout::MANIFEST)))?;
+    files::replace(dir, layout::MANIFEST, &text, sync).map(drop)
 }

@@ -23,10 +23,10 @@ mod writer;
 
 pub use bench::BenchWriter;
 pub use error::Error;
-pub use files::{open as open_regular, replace_file};
+pub use files::open as open_regular;
 pub use finished::{attach, attach_causes, capture_text, replace_worst};
 pub use layout::{HistogramFile, TUNE};
-pub use reader::{read, read_brief};
+pub use reader::{read, read_brief, read_dir};
 pub use writer::{Progress, Room, Writer};
 
 #[cfg(test)]

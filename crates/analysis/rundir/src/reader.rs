@@ -6,6 +6,7 @@ use crate::events::{self, Detail};
 use crate::files;
 use crate::layout::{self, FileSum, HistogramFile, Manifest, Progress, Record, hist_path};
 use crate::segment;
+use punctual_directory::Dir;
 use punctual_model::{
     BlockMaximum, Capture, CpuResult, Distribution, EndedBy, Explained, Finding, Kind, Phase, Problem, ProblemKind,
     Recording, Run, Tuned, Worst,
@@ -13,7 +14,7 @@ use punctual_model::{
 use punctual_units::{Arrange, CpuId};
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::io::ErrorKind;
 use std::path::Path;
 
 /// Maximum size of a file: a sparse file placed here must not exhaust the memory.
@@ -24,37 +25,46 @@ const LARGEST: u64 = 1 << 30;
 /// # Errors
 /// [`Error::NoRun`], [`Error::Format`], [`Error::Damaged`] if nothing usable is left, [`Error::Io`].
 pub fn read(root: &Path) -> Result<Recording, Error> {
-    read_as(root, Detail::Whole)
+    read_dir(&opened(root)?)
+}
+
+/// As [`read`], of a directory that is open: one that was just written is read back even if its path leads elsewhere now.
+pub fn read_dir(dir: &Dir) -> Result<Recording, Error> {
+    read_as(dir, Detail::Whole)
 }
 
 /// As [`read`], but several times as fast for a run of days: contexts in [`Recording::events`] have only time,
 /// temperatures and throttling.
 pub fn read_brief(root: &Path) -> Result<Recording, Error> {
-    read_as(root, Detail::Brief)
+    read_as(&opened(root)?, Detail::Brief)
 }
 
-fn read_as(root: &Path, detail: Detail) -> Result<Recording, Error> {
+fn opened(root: &Path) -> Result<Dir, Error> {
+    Dir::open(root).map_err(|e| Error::no_run(e, root))
+}
+
+fn read_as(dir: &Dir, detail: Detail) -> Result<Recording, Error> {
     let mut damage = Vec::new();
-    let manifest = read_manifest(root, &mut damage);
+    let manifest = read_manifest(dir, &mut damage);
     let segments = match manifest {
         Some(_) => Segments::default(),
-        None => Segments::read(root, &mut damage),
+        None => Segments::read(dir, &mut damage),
     };
-    let run = read_run(root, manifest.as_ref(), &segments, &mut damage)?;
+    let run = read_run(dir, manifest.as_ref(), &segments, &mut damage)?;
     let mut recording = Recording { damage, ..Recording::new(run) };
     let check = |name: &str| manifest.as_ref().and_then(|m| m.files.get(name).copied());
-    read_distributions(&mut recording, root, &check);
-    read_lists(&mut recording, root, &check, segments.events, detail);
-    crate::bench_reader::read_bench(&mut recording, root, check(layout::BENCH));
+    read_distributions(&mut recording, dir, &check);
+    read_lists(&mut recording, dir, &check, segments.events, detail);
+    crate::bench_reader::read_bench(&mut recording, dir, check(layout::BENCH));
     if manifest.is_none() {
-        add_running(&mut recording, root, segments);
+        add_running(&mut recording, dir, segments);
     }
     recording.worst.arrange_by(|a, b| b.latency_ns.cmp(&a.latency_ns).then(a.release_mono_ns.cmp(&b.release_mono_ns)));
     Ok(recording)
 }
 
-fn read_manifest(root: &Path, damage: &mut Vec<String>) -> Option<Manifest> {
-    let content = files::read(&root.join(layout::MANIFEST), LARGEST).ok()?;
+fn read_manifest(dir: &Dir, damage: &mut Vec<String>) -> Option<Manifest> {
+    let content = files::read(dir, layout::MANIFEST, LARGEST).ok()?;
     match serde_json::from_slice(&content) {
         Ok(manifest) => Some(manifest),
         Err(e) => {
@@ -65,16 +75,16 @@ fn read_manifest(root: &Path, damage: &mut Vec<String>) -> Option<Manifest> {
 }
 
 fn read_run(
-    root: &Path,
+    dir: &Dir,
     manifest: Option<&Manifest>,
     segments: &Segments,
     damage: &mut Vec<String>,
 ) -> Result<Run, Error> {
-    let path = root.join(layout::RUN);
-    let content = match files::read(&path, LARGEST) {
+    let path = dir.path().join(layout::RUN);
+    let content = match files::read(dir, layout::RUN, LARGEST) {
         Ok(content) => content,
-        Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
-            return segments.run.clone().ok_or_else(|| Error::NoRun(root.to_owned()));
+        Err(Error::Io { source, .. }) if source.kind() == ErrorKind::NotFound => {
+            return segments.run.clone().ok_or_else(|| Error::NoRun(dir.path().to_owned()));
         }
         Err(e) => return Err(e),
     };
@@ -119,22 +129,13 @@ struct Segments {
 }
 
 impl Segments {
-    fn read(root: &Path, damage: &mut Vec<String>) -> Segments {
-        let folder = root.join(layout::SEGMENTS);
-        let mut paths: Vec<_> = std::fs::read_dir(&folder)
-            .into_iter()
-            .flatten()
-            .flatten()
-            .map(|entry| entry.path())
-            .filter(|path| path.extension().is_some_and(|e| e == "log"))
-            .collect();
-        paths.sort();
+    fn read(dir: &Dir, damage: &mut Vec<String>) -> Segments {
         let mut all = Segments::default();
-        for path in paths {
-            match files::read(&path, LARGEST) {
+        for name in names(dir, layout::SEGMENTS, "log") {
+            match files::read(dir, &name, LARGEST) {
                 Ok(content) => {
                     let (records, torn) = segment::decode(&content);
-                    damage.extend(torn.map(|what| format!("{}: {what}", path.display())));
+                    damage.extend(torn.map(|what| format!("{}: {what}", dir.path().join(&name).display())));
                     records.into_iter().for_each(|record| all.take(record));
                 }
                 Err(e) => damage.push(e.to_string()),
@@ -155,11 +156,11 @@ impl Segments {
     }
 }
 
-fn read_distributions(recording: &mut Recording, root: &Path, check: &dyn Fn(&str) -> Option<FileSum>) {
+fn read_distributions(recording: &mut Recording, dir: &Dir, check: &dyn Fn(&str) -> Option<FileSum>) {
     for phase in recording.run.phases.clone() {
         for cpu in phase.cpus.iter().map(|c| c.cpu) {
             let name = hist_path(&phase.id, cpu);
-            match checked(root, &name, check(&name)).and_then(|content| parse::<HistogramFile>(&name, &content)) {
+            match checked(dir, &name, check(&name)).and_then(|content| parse::<HistogramFile>(&name, &content)) {
                 Ok(file) => {
                     let both = Distribution { raw: file.raw, skipped: file.skipped };
                     recording.distributions.insert((phase.id.clone(), cpu), both);
@@ -172,48 +173,48 @@ fn read_distributions(recording: &mut Recording, root: &Path, check: &dyn Fn(&st
 
 fn read_lists(
     recording: &mut Recording,
-    root: &Path,
+    dir: &Dir,
     check: &dyn Fn(&str) -> Option<FileSum>,
     events: Option<FileSum>,
     detail: Detail,
 ) {
-    match files::read(&root.join(layout::FINDINGS), LARGEST) {
+    match files::read(dir, layout::FINDINGS, LARGEST) {
         Ok(content) => match parse::<Vec<Finding>>(layout::FINDINGS, &content) {
             Ok(findings) => recording.findings = findings,
             Err(what) => recording.damage.push(what),
         },
-        Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {}
+        Err(Error::Io { source, .. }) if source.kind() == ErrorKind::NotFound => {}
         Err(e) => recording.damage.push(e.to_string()),
     }
-    match files::read(&root.join(layout::TUNE), LARGEST) {
+    match files::read(dir, layout::TUNE, LARGEST) {
         Ok(content) => match parse::<Tuned>(layout::TUNE, &content) {
             Ok(tuned) => recording.tuned = Some(tuned),
             Err(what) => recording.damage.push(what),
         },
-        Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {}
+        Err(Error::Io { source, .. }) if source.kind() == ErrorKind::NotFound => {}
         Err(e) => recording.damage.push(e.to_string()),
     }
-    read_whole(recording, root, check);
+    read_whole(recording, dir, check);
     if !recording.run.phases.is_empty() {
-        match checked(root, layout::WORST, check(layout::WORST)) {
+        match checked(dir, layout::WORST, check(layout::WORST)) {
             Ok(content) => recording.worst = json_lines::<Worst>(layout::WORST, &content, &mut recording.damage),
             Err(what) => recording.damage.push(what),
         }
     }
-    read_causes(recording, root, check);
-    read_maxima(recording, root, check);
+    read_causes(recording, dir, check);
+    read_maxima(recording, dir, check);
     // A benchmark stores its conditions in a file of its own.
     if recording.run.kind == Kind::Bench {
         return;
     }
     let mark = check(layout::EVENTS).or(events);
     if let (Some(mark), Detail::Brief) = (mark, detail)
-        && let Some(events) = brief::events(&root.join(layout::EVENTS), mark, LARGEST)
+        && let Some(events) = brief::events(dir, mark, LARGEST)
     {
         recording.events = events;
         return;
     }
-    match files::read(&root.join(layout::EVENTS), LARGEST) {
+    match files::read(dir, layout::EVENTS, LARGEST) {
         Ok(mut content) => {
             if let Some(mark) = mark {
                 content.truncate(usize::try_from(mark.bytes).unwrap_or(usize::MAX));
@@ -230,10 +231,10 @@ fn read_lists(
     }
 }
 
-fn read_whole(recording: &mut Recording, root: &Path, check: &dyn Fn(&str) -> Option<FileSum>) {
+fn read_whole(recording: &mut Recording, dir: &Dir, check: &dyn Fn(&str) -> Option<FileSum>) {
     match recording.run.kind {
-        Kind::Events => recording.suite = read_one(layout::SUITE, root, check, &mut recording.damage),
-        Kind::Sched => recording.experiment = read_one(layout::EXPERIMENT, root, check, &mut recording.damage),
+        Kind::Events => recording.suite = read_one(layout::SUITE, dir, check, &mut recording.damage),
+        Kind::Sched => recording.experiment = read_one(layout::EXPERIMENT, dir, check, &mut recording.damage),
         // A benchmark's results are in its log if the file is missing.
         Kind::Bench | Kind::Latency | Kind::Imported => {}
     }
@@ -241,21 +242,20 @@ fn read_whole(recording: &mut Recording, root: &Path, check: &dyn Fn(&str) -> Op
 
 fn read_one<T: DeserializeOwned>(
     name: &str,
-    root: &Path,
+    dir: &Dir,
     check: &dyn Fn(&str) -> Option<FileSum>,
     damage: &mut Vec<String>,
 ) -> Option<T> {
-    let read = checked(root, name, check(name)).and_then(|content| parse::<T>(name, &content));
+    let read = checked(dir, name, check(name)).and_then(|content| parse::<T>(name, &content));
     read.map_err(|what| damage.push(what)).ok()
 }
 
 /// Maxima of blocks; a short run, or one without context, has none.
-fn read_maxima(recording: &mut Recording, root: &Path, check: &dyn Fn(&str) -> Option<FileSum>) {
-    let path = root.join(layout::MAXIMA);
-    if check(layout::MAXIMA).is_none() && path.symlink_metadata().is_err() {
+fn read_maxima(recording: &mut Recording, dir: &Dir, check: &dyn Fn(&str) -> Option<FileSum>) {
+    if check(layout::MAXIMA).is_none() && !matches!(dir.kind(layout::MAXIMA), Ok(Some(_))) {
         return;
     }
-    match checked(root, layout::MAXIMA, check(layout::MAXIMA)) {
+    match checked(dir, layout::MAXIMA, check(layout::MAXIMA)) {
         Ok(content) => {
             recording.maxima = json_lines::<BlockMaximum>(layout::MAXIMA, &content, &mut recording.damage);
             recording.maxima.arrange_by_key(|block| block.from_mono_ns);
@@ -264,11 +264,9 @@ fn read_maxima(recording: &mut Recording, root: &Path, check: &dyn Fn(&str) -> O
     }
 }
 
-fn read_causes(recording: &mut Recording, root: &Path, check: &dyn Fn(&str) -> Option<FileSum>) {
-    let names = std::fs::read_dir(root.join(layout::TRACES)).into_iter().flatten().flatten();
-    for name in names.filter_map(|entry| entry.file_name().into_string().ok()).filter(|name| name.ends_with(".json")) {
-        let name = format!("{}/{name}", layout::TRACES);
-        match checked(root, &name, check(&name)).and_then(|content| parse::<Capture>(&name, &content)) {
+fn read_causes(recording: &mut Recording, dir: &Dir, check: &dyn Fn(&str) -> Option<FileSum>) {
+    for name in names(dir, layout::TRACES, "json") {
+        match checked(dir, &name, check(&name)).and_then(|content| parse::<Capture>(&name, &content)) {
             // Run directories are untrusted: a note may only name the trace beside it.
             Ok(capture) if layout::capture_note(&capture.file) == name => recording.captures.push(capture),
             Ok(_) => recording.damage.push(format!("{name}: does not belong to the trace beside it; left out")),
@@ -277,7 +275,7 @@ fn read_causes(recording: &mut Recording, root: &Path, check: &dyn Fn(&str) -> O
     }
     recording.captures.arrange_by_key(|capture| capture.from_mono_ns);
     if check(layout::CAUSES).is_some() {
-        match checked(root, layout::CAUSES, check(layout::CAUSES)) {
+        match checked(dir, layout::CAUSES, check(layout::CAUSES)) {
             Ok(content) => {
                 recording.explained = json_lines::<Explained>(layout::CAUSES, &content, &mut recording.damage);
             }
@@ -287,9 +285,9 @@ fn read_causes(recording: &mut Recording, root: &Path, check: &dyn Fn(&str) -> O
 }
 
 /// Adds what the segments of an unfinished run hold: its last phase, and how it ended.
-fn add_running(recording: &mut Recording, root: &Path, segments: Segments) {
+fn add_running(recording: &mut Recording, dir: &Dir, segments: Segments) {
     recording.run.complete = false;
-    if is_locked(root) {
+    if is_locked(dir) {
         recording.damage.push("the run is still being measured: these are its results so far".into());
     } else if recording.run.ended_by.is_none() {
         recording.run.ended_by = Some(EndedBy::Killed);
@@ -345,14 +343,21 @@ fn fill(result: &mut CpuResult, progress: &Progress) {
     result.mean_ns = progress.raw.mean();
 }
 
-fn is_locked(root: &Path) -> bool {
-    let Ok(folder) = File::open(root) else { return false };
-    let lock = rustix::fs::flock(&folder, rustix::fs::FlockOperation::NonBlockingLockShared);
-    lock == Err(rustix::io::Errno::WOULDBLOCK)
+/// Asked through a descriptor of its own: a lock belongs to the open file description (flock(2)).
+fn is_locked(dir: &Dir) -> bool {
+    dir.dir(".").and_then(|own| own.lock(false)).is_ok_and(|free| !free)
 }
 
-fn checked(root: &Path, name: &str, sum: Option<FileSum>) -> Result<Vec<u8>, String> {
-    let content = files::read(&root.join(name), LARGEST).map_err(|e| e.to_string())?;
+/// The files with this extension in a directory of the run, as names beneath the run, sorted.
+fn names(dir: &Dir, folder: &str, extension: &str) -> Vec<String> {
+    let entries = dir.dir(folder).and_then(|folder| folder.entries()).unwrap_or_default();
+    let names = entries.into_iter().filter_map(|(name, _)| name.into_os_string().into_string().ok());
+    let wanted = names.filter(|name| Path::new(name).extension().is_some_and(|e| e == extension));
+    wanted.map(|name| format!("{folder}/{name}")).collect()
+}
+
+fn checked(dir: &Dir, name: &str, sum: Option<FileSum>) -> Result<Vec<u8>, String> {
+    let content = files::read(dir, name, LARGEST).map_err(|e| e.to_string())?;
     match sum {
         Some(sum) if files::sum(&content) != sum => Err(format!("{name}: its checksum does not hold; left out")),
         _ => Ok(content),

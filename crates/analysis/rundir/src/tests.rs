@@ -1,4 +1,5 @@
 use crate::{Error, Progress, Writer, attach, read, replace_worst};
+use punctual_directory::Dir;
 use punctual_model::*;
 use punctual_units::{CpuId, Histogram, Nanos, Scheduling};
 use std::fs;
@@ -127,14 +128,14 @@ fn a_finished_run_reads_back_whole() {
     writer.phase_done(second, &distributions, vec![worst("2-cpu", 3_000)]).unwrap();
     writer.run_mut().complete = true;
     writer.finish().unwrap();
-    attach(root.path(), "report.html", b"<p>").unwrap();
+    attach(&Dir::open(root.path()).unwrap(), "report.html", b"<p>").unwrap();
     let recording = read(root.path()).unwrap();
     assert_eq!(recording.damage, [""; 0]);
     assert!(recording.run.complete && recording.run.phases.len() == 2);
     assert_eq!(recording.distributions.len(), 4);
     assert_eq!(recording.worst.iter().map(|w| w.latency_ns).collect::<Vec<_>>(), [3_000, 2_000]);
     assert_eq!(recording.events.len(), 4);
-    replace_worst(root.path(), &recording.worst[..1]).unwrap();
+    replace_worst(&Dir::open(root.path()).unwrap(), &recording.worst[..1]).unwrap();
     let again = read(root.path()).unwrap();
     assert_eq!((again.worst.len(), again.damage.len()), (1, 0));
     assert!(!root.path().join("segments").exists());

@@ -6,17 +6,17 @@ pub use crate::layout::Progress;
 use crate::layout::{self, FileSum, HistogramFile, Record, hist_path};
 use crate::segment;
 use crate::text::{lines, pretty, worst_lines};
+use punctual_directory::{Dir, Whose};
 use punctual_model::{BlockMaximum, Distribution, Event, Experiment, Finding, Phase, Run, Suite, Worst};
 use punctual_units::CpuId;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::path::Path;
 
 /// A run directory being written; locked (flock(2)) while this lives, which tells readers that it is unfinished.
 pub struct Writer {
-    root: PathBuf,
-    _lock: File,
+    dir: Dir,
     sync: bool,
     run: Run,
     segment: File,
@@ -48,6 +48,13 @@ pub struct Room {
     pub compact: bool,
 }
 
+impl Default for Room {
+    /// Nothing reserved: for results that are complete already.
+    fn default() -> Room {
+        Room { segment_bytes: SEGMENT_BYTES, reserve_bytes: 0, compact: false }
+    }
+}
+
 const SEGMENT_BYTES: u64 = 1 << 20;
 /// Disk space reserved for results per CPU and load: two files of bins, the worst wakeups twice (old and new), and
 /// their share of the report.
@@ -62,31 +69,27 @@ impl Writer {
     /// [`Error::NotEmpty`]; [`Error::Io`] if the directory cannot be created or the disk is full.
     pub fn create(root: &Path, run: Run, sync: bool) -> Result<Writer, Error> {
         let cells = (run.settings.cpus.len() * run.settings.loads.len()) as u64;
-        let room = Room { segment_bytes: SEGMENT_BYTES, reserve_bytes: (cells + 1) * RESERVE_BYTES, compact: false };
-        Writer::create_in(root, run, sync, room)
+        let room = Room { reserve_bytes: (cells + 1) * RESERVE_BYTES, ..Room::default() };
+        Writer::create_in(make_empty(root)?, run, sync, room)
     }
 
-    /// As [`Writer::create`], within the given space.
-    pub fn create_in(root: &Path, run: Run, sync: bool, room: Room) -> Result<Writer, Error> {
-        make_empty_folder(root)?;
-        let lock = File::open(root).map_err(Error::io("open", root))?;
+    /// As [`Writer::create`], in an empty directory, within the given space.
+    pub fn create_in(dir: Dir, run: Run, sync: bool, room: Room) -> Result<Writer, Error> {
         // Only a reader running at this instant can hold the lock; then the run is merely not marked as running.
-        let _ = rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive);
-        let events = files::create_new(&root.join(layout::EVENTS))?;
+        let _ = dir.lock(true);
+        let events = dir.create_new(layout::EVENTS)?;
         // From here on a reader finds a run, even after a kill. Nothing has been measured yet; the first sync comes
         // with the first checkpoint.
-        let sum = write_json(&root.join(layout::RUN), &run, room.compact, false)?;
+        let sum = write_json(&dir, layout::RUN, &run, room.compact, false)?;
         for folder in [layout::SEGMENTS, layout::HIST] {
-            let path = root.join(folder);
-            fs::create_dir(&path).map_err(Error::io("create", path))?;
+            dir.make_dir(folder)?;
         }
         if room.reserve_bytes > 0 {
-            reserve(&root.join(layout::RESERVE), room.reserve_bytes)?;
+            reserve(&dir, room.reserve_bytes)?;
         }
-        let segment = files::create_new(&segment_path(root, 1))?;
+        let segment = dir.create_new(segment_name(1))?;
         let mut writer = Writer {
-            root: root.to_owned(),
-            _lock: lock,
+            dir: dir.clone(),
             sync,
             run,
             segment,
@@ -100,7 +103,7 @@ impl Writer {
             events_pending: Vec::new(),
             events_sum: crc32fast::Hasher::new(),
             events_bytes: 0,
-            maxima: Appended::new(root.join(layout::MAXIMA)),
+            maxima: Appended::new(dir, layout::MAXIMA),
             worst: Vec::new(),
             sums: BTreeMap::from([(layout::RUN.to_owned(), sum)]),
             failed: None,
@@ -109,8 +112,9 @@ impl Writer {
         Ok(writer)
     }
 
-    pub fn root(&self) -> &Path {
-        &self.root
+    /// The directory, for what else belongs into it.
+    pub fn dir(&self) -> &Dir {
+        &self.dir
     }
 
     pub fn run_mut(&mut self) -> &mut Run {
@@ -133,7 +137,7 @@ impl Writer {
 
     /// The audit's findings as another process wrote them: a JSON list of [`Finding`].
     pub fn findings_text(&mut self, text: &[u8]) -> Result<(), Error> {
-        let sum = files::replace(&self.root.join(layout::FINDINGS), text, self.sync)?;
+        let sum = files::replace(&self.dir, layout::FINDINGS, text, self.sync)?;
         self.sums.insert(layout::FINDINGS.into(), sum);
         Ok(())
     }
@@ -148,8 +152,7 @@ impl Writer {
 
     /// Writes facts about the machine to `machine/<name>.json`.
     pub fn machine<T: Serialize>(&mut self, name: &str, facts: &T) -> Result<(), Error> {
-        let folder = self.root.join("machine");
-        fs::create_dir_all(&folder).map_err(Error::io("create", folder))?;
+        self.dir.make_dir("machine")?;
         self.json(&format!("machine/{name}.json"), facts)
     }
 
@@ -196,7 +199,7 @@ impl Writer {
     }
 
     fn try_flush(&mut self) -> Result<(), Error> {
-        let path = self.root.join(layout::EVENTS);
+        let path = self.dir.path().join(layout::EVENTS);
         append_whole(&mut self.events, self.events_bytes, &self.events_pending).map_err(Error::io("write", path))?;
         self.events_sum.update(&self.events_pending);
         self.events_bytes += self.events_pending.len() as u64;
@@ -204,8 +207,8 @@ impl Writer {
         let mark = FileSum { bytes: self.events_bytes, crc32: self.events_sum.clone().finalize() };
         self.append(&Record::Events(mark))?;
         if self.sync {
-            self.events.sync_data().map_err(Error::io("sync", self.root.join(layout::EVENTS)))?;
-            self.segment.sync_data().map_err(Error::io("sync", self.root.join(layout::SEGMENTS)))?;
+            self.events.sync_data().map_err(Error::io("sync", self.dir.path().join(layout::EVENTS)))?;
+            self.segment.sync_data().map_err(Error::io("sync", self.dir.path().join(layout::SEGMENTS)))?;
         }
         if self.segment_bytes > self.segment_limit { self.next_segment() } else { Ok(()) }
     }
@@ -223,8 +226,7 @@ impl Writer {
         if self.failed.is_some() {
             self.free_reserve();
         }
-        let folder = self.root.join(layout::HIST).join(&phase.id);
-        fs::create_dir_all(&folder).map_err(Error::io("create", folder))?;
+        self.dir.make_dir(Path::new(layout::HIST).join(&phase.id))?;
         for (cpu, distribution) in distributions {
             let file = HistogramFile {
                 schema: layout::HIST_SCHEMA.into(),
@@ -262,26 +264,25 @@ impl Writer {
         let events = FileSum { bytes: self.events_bytes, crc32: self.events_sum.clone().finalize() };
         self.sums.insert(layout::EVENTS.into(), events);
         self.sums.extend(self.maxima.sum().map(|sum| (layout::MAXIMA.to_owned(), sum)));
-        write_manifest(&self.root, std::mem::take(&mut self.sums), self.sync)?;
-        let segments = self.root.join(layout::SEGMENTS);
-        fs::remove_dir_all(&segments).map_err(Error::io("remove", segments))?;
-        if self.sync { files::sync_folder(&self.root) } else { Ok(()) }
+        write_manifest(&self.dir, std::mem::take(&mut self.sums), self.sync)?;
+        self.dir.remove_all(layout::SEGMENTS)?;
+        if self.sync { Ok(self.dir.sync()?) } else { Ok(()) }
     }
 
     /// Frees the space reserved for results; harmless if the disk is not full.
     fn free_reserve(&self) {
-        let _ = fs::remove_file(self.root.join(layout::RESERVE));
+        let _ = self.dir.remove_file(layout::RESERVE);
     }
 
     fn append(&mut self, record: &Record) -> Result<Vec<u8>, Error> {
-        let path = segment_path(&self.root, self.segment_number);
+        let path = self.dir.path().join(segment_name(self.segment_number));
         let line = segment::encode(record).map_err(|e| Error::io("write", &path)(e.into()))?;
         self.append_line(&line)?;
         Ok(line)
     }
 
     fn append_line(&mut self, line: &[u8]) -> Result<(), Error> {
-        let path = segment_path(&self.root, self.segment_number);
+        let path = self.dir.path().join(segment_name(self.segment_number));
         append_whole(&mut self.segment, self.segment_bytes, line).map_err(Error::io("write", path))?;
         self.segment_bytes += line.len() as u64;
         Ok(())
@@ -289,9 +290,9 @@ impl Writer {
 
     /// Starts a segment with everything known so far, then removes the preceding one.
     fn next_segment(&mut self) -> Result<(), Error> {
-        let old = segment_path(&self.root, self.segment_number);
-        let path = segment_path(&self.root, self.segment_number + 1);
-        self.segment = files::create_new(&path)?;
+        let old = segment_name(self.segment_number);
+        let name = segment_name(self.segment_number + 1);
+        self.segment = self.dir.create_new(&name)?;
         self.segment_number += 1;
         self.segment_bytes = 0;
         self.append(&Record::Run(Box::new(self.run.clone())))?;
@@ -302,14 +303,14 @@ impl Writer {
         let mark = FileSum { bytes: self.events_bytes, crc32: self.events_sum.clone().finalize() };
         self.append(&Record::Events(mark))?;
         if self.sync {
-            self.segment.sync_data().map_err(Error::io("sync", path))?;
+            self.segment.sync_data().map_err(Error::io("sync", self.dir.path().join(name)))?;
         }
-        fs::remove_file(&old).map_err(Error::io("remove", old))
+        Ok(self.dir.remove_file(old)?)
     }
 
     fn write_worst(&mut self) -> Result<(), Error> {
         let lines = worst_lines(&mut self.worst);
-        let sum = files::replace(&self.root.join(layout::WORST), &lines, self.sync)?;
+        let sum = files::replace(&self.dir, layout::WORST, &lines, self.sync)?;
         self.sums.insert(layout::WORST.into(), sum);
         Ok(())
     }
@@ -320,34 +321,31 @@ impl Writer {
     }
 
     fn json<T: Serialize>(&mut self, name: &str, value: &T) -> Result<(), Error> {
-        let sum = write_json(&self.root.join(name), value, self.compact, self.sync)?;
+        let sum = write_json(&self.dir, name, value, self.compact, self.sync)?;
         self.sums.insert(name.to_owned(), sum);
         Ok(())
     }
 }
 
-fn write_json<T: Serialize>(path: &Path, value: &T, compact: bool, sync: bool) -> Result<FileSum, Error> {
+fn write_json<T: Serialize>(dir: &Dir, name: &str, value: &T, compact: bool, sync: bool) -> Result<FileSum, Error> {
     let text = if compact { serde_json::to_vec(value).map_err(Into::into) } else { pretty(value) };
-    files::replace(path, &text.map_err(|e| Error::io("write", path)(e))?, sync)
+    files::replace(dir, name, &text.map_err(Error::io("write", dir.path().join(name)))?, sync)
 }
 
-fn segment_path(root: &Path, number: u32) -> PathBuf {
-    root.join(layout::SEGMENTS).join(format!("{number:06}.log"))
+fn segment_name(number: u32) -> String {
+    format!("{}/{number:06}.log", layout::SEGMENTS)
 }
 
-pub(crate) fn make_empty_folder(root: &Path) -> Result<(), Error> {
-    fs::create_dir_all(root).map_err(Error::io("create", root))?;
-    match fs::read_dir(root).map_err(Error::io("read", root))?.next() {
-        None => Ok(()),
-        Some(_) => Err(Error::NotEmpty(root.to_owned())),
-    }
+pub(crate) fn make_empty(root: &Path) -> Result<Dir, Error> {
+    let dir = Dir::create(root, Whose::Results).map_err(Error::refused)?;
+    if dir.entries()?.is_empty() { Ok(dir) } else { Err(Error::NotEmpty(root.to_owned())) }
 }
 
-fn reserve(path: &Path, bytes: u64) -> Result<(), Error> {
-    let file = files::create_new(path)?;
+fn reserve(dir: &Dir, bytes: u64) -> Result<(), Error> {
+    let file = dir.create_new(layout::RESERVE)?;
     match rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, bytes) {
         // The file system cannot reserve space: nothing is guaranteed then.
         Ok(()) | Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => Ok(()),
-        Err(errno) => Err(Error::io("reserve space at", path)(errno.into())),
+        Err(errno) => Err(Error::io("reserve space at", dir.path().join(layout::RESERVE))(errno.into())),
     }
 }

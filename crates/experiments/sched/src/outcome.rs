@@ -7,10 +7,10 @@ use crate::pass::{Ended, Passed};
 use crate::plan::PlanThread;
 use crate::predict::replay::{Ran, Room, replay};
 use crate::run::Fitted;
+use punctual_directory::Dir;
 use punctual_model::{Experiment, Outcome, Prediction, RanThread, Repetition, Taken, TimeAccount};
 use punctual_units::{Nanos, Policy};
 use punctual_workloads::Image;
-use std::path::Path;
 
 /// Parts of the time in a drawing.
 const PARTS: u64 = 1000;
@@ -22,16 +22,15 @@ pub(crate) struct Folded {
 }
 
 impl Folded {
-    /// `trace` is the path of the saved trace.
-    pub fn new(fitted: &Fitted, passed: Passed, trace: &Path) -> Folded {
+    /// The trace is saved as `name` beneath `dir`.
+    pub fn new(fitted: &Fitted, passed: Passed, dir: &Dir, name: &str) -> Folded {
         let Passed { start, threads, trace: traced } = passed;
         let pairs = threads.iter().zip(&fitted.plan.threads);
         let always = fitted.plan.system.limit.as_ref().is_some_and(|limit| limit.always);
         let watched: Vec<Watched> = pairs.map(|(ended, plan)| watched(ended, plan, always)).collect();
         let accounts = match traced {
             Ok(tracing) => {
-                let accounts =
-                    tracing.end(trace.to_owned(), &watched, start.0).and_then(|known| settled(known, &threads));
+                let accounts = tracing.end(dir, name, &watched, start.0).and_then(|known| settled(known, &threads));
                 accounts.map_err(|why| (why, Vec::new()))
             }
             Err(untraced) => Err(untraced),

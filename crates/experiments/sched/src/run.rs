@@ -100,7 +100,7 @@ fn measure(
             stop: options.stop,
         };
         let passed = pass.run()?;
-        let mut folded = Folded::new(&fitted, passed, &options.out.join(format!("sched-{number}.dat")));
+        let mut folded = Folded::new(&fitted, passed, writer.dir(), &format!("sched-{number}.dat"));
         experiment.untraced = experiment.untraced.take().or(folded.untraced);
         edges = edges.or_else(|| folded.edges.take());
         experiment.repetitions.push(folded.repetition);

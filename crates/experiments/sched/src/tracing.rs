@@ -1,9 +1,8 @@
 use crate::account::{Accounts, Watched, account};
+use punctual_directory::Dir;
 use punctual_journal::Journal;
 use punctual_trace::{Damage, Options};
 use punctual_tracefs::{Config, Cut, EventSet, Flight, Instance, Tracefs};
-use std::fs::File;
-use std::path::PathBuf;
 
 const EVENTS: &EventSet = &[("sched", "sched_switch"), ("sched", "sched_waking"), ("sched", "sched_migrate_task")];
 /// Switches of a handful of threads take some kilobytes a second.
@@ -40,15 +39,15 @@ impl Tracing {
     ///
     /// # Errors
     /// What is missing; then nothing is concluded from it.
-    pub fn end(mut self, path: PathBuf, threads: &[Watched], start: u64) -> Result<Accounts, String> {
+    pub fn end(mut self, dir: &Dir, name: &str, threads: &[Watched], start: u64) -> Result<Accounts, String> {
         let to = threads.iter().map(|watched| watched.to).max().unwrap_or(start);
-        let cut = Cut { from_ns: start, to_ns: to, path: path.clone() };
-        let kept = self.flight.cut(std::slice::from_ref(&cut)).map_err(|e| format!("{}: {e}", path.display()))?;
+        let cut = Cut { from_ns: start, to_ns: to, name: name.into() };
+        let kept = self.flight.cut(dir, std::slice::from_ref(&cut)).map_err(|e| format!("{name}: {e}"))?;
         self.flight.end().map_err(|left| left.join(", "))?;
         if let Some(cpu) = kept.iter().flat_map(|kept| &kept.overwritten).next() {
             return Err(format!("the trace of CPU {cpu} was overwritten: it ran too long for its buffer"));
         }
-        let file = File::open(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+        let file = dir.file(name).map_err(|e| e.to_string())?;
         let mut source = punctual_trace::open(file, Options::default()).map_err(|e| e.to_string())?;
         let accounts = account(source.by_ref(), threads, start);
         let lost = |damage: &Damage| matches!(damage, Damage::Lost { .. } | Damage::Truncated { .. });

@@ -1,13 +1,16 @@
 //! After the last phase: read back, explain, judge, report.
 
 use crate::options::{Observer, Options, Step};
+use punctual_directory::Dir;
 use punctual_model::{Recording, Verdict};
 use punctual_rundir as rundir;
 use punctual_uapi::Sig;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub struct Done {
-    pub root: PathBuf,
+    /// The run directory.
+    pub dir: Dir,
+    /// What it holds, read back.
     pub recording: Recording,
     pub verdict: Verdict,
     pub signal: Option<Sig>,
@@ -17,9 +20,16 @@ pub struct Done {
     pub report: Option<PathBuf>,
 }
 
-/// Explains the worst wakeups by the counters, judges, and writes the report.
+impl Done {
+    /// The path of the run directory.
+    pub fn root(&self) -> &Path {
+        self.dir.path()
+    }
+}
+
+/// Says what the counters know of the worst wakeups, judges, and writes the report.
 pub(crate) fn conclude(
-    root: PathBuf,
+    dir: &Dir,
     mut recording: Recording,
     options: &Options,
     proving: bool,
@@ -27,18 +37,18 @@ pub(crate) fn conclude(
     observer: &mut dyn Observer,
 ) -> Done {
     observer.step(Step::Explaining);
-    let explained = punctual_analyse::causes(Some(&root), &mut recording);
+    let explained = punctual_analyse::causes(Some(dir), &mut recording);
     observer.step(Step::Judging);
     let verdict = punctual_judge::judge_with_tails(&recording, &options.claims);
     observer.step(Step::Reporting);
-    let kept = rundir::replace_worst(&root, &recording.worst).and_then(|()| match explained {
-        true => rundir::attach_causes(&root, &recording.captures, &recording.explained),
+    let kept = rundir::replace_worst(dir, &recording.worst).and_then(|()| match explained {
+        true => rundir::attach_causes(dir, &recording.captures, &recording.explained),
         false => Ok(()),
     });
     let written = kept.and_then(|()| match proving {
         true => {
             let html = punctual_report::html(&recording, &verdict);
-            rundir::attach(&root, "report.html", html.as_bytes()).map(Some)
+            rundir::attach(dir, "report.html", html.as_bytes()).map(|()| Some(dir.path().join("report.html")))
         }
         false => Ok(None),
     });
@@ -46,5 +56,5 @@ pub(crate) fn conclude(
         error.get_or_insert(e.to_string());
         None
     });
-    Done { root, recording, verdict, signal, error, report }
+    Done { dir: dir.clone(), recording, verdict, signal, error, report }
 }

@@ -150,6 +150,7 @@ impl<'a> Measurement<'a> {
             run.machine = setup::facts();
         }
         let mut writer = Writer::create(&options.out, run.clone(), options.sync)?;
+        let dir = writer.dir().clone();
         let audit = proving.then(|| (choice.wanted, plan.cpus.clone()));
         if proving {
             writer.machine("before", &run.machine)?;
@@ -169,7 +170,7 @@ impl<'a> Measurement<'a> {
             dma_latency,
             partitions,
             cost,
-            trace: State::new(options),
+            trace: State::new(options, &dir),
             schedule: Schedule::new(options.duration, options.until, plan_period, load_count),
             hopeless: None,
             audit,
@@ -382,14 +383,14 @@ impl<'a> Measurement<'a> {
         run.ended_by = Some(ended_by);
         run.cost = Some(self.cost.clone());
         let closed = self.close(&facts);
-        let root = self.options.out.clone();
-        let recording = match rundir::read(&root) {
+        let dir = self.recorder.lock().unwrap_or_else(PoisonError::into_inner).writer.dir().clone();
+        let recording = match rundir::read_dir(&dir) {
             Ok(recording) if closed.is_ok() => recording,
             // What could not be saved on disk is still reported.
             _ => self.kept,
         };
         let error = error.or(closed.err().map(|e| e.to_string()));
-        conclude(root, recording, self.options, proving, (signal, error), observer)
+        conclude(&dir, recording, self.options, proving, (signal, error), observer)
     }
 
     fn close(&mut self, after: &MachineFacts) -> Result<(), rundir::Error> {

@@ -2,6 +2,7 @@
 
 use crate::error::TracefsError;
 use crate::instance::{Instance, Statistics};
+use punctual_directory::{Dir, Draft};
 use punctual_trace::{DatFile, DatHead, Layout};
 use std::fs::File;
 use std::io::{self, BufWriter, Read};
@@ -15,8 +16,8 @@ const TAIL_PAGES: usize = 24;
 pub struct Cut {
     pub from_ns: u64,
     pub to_ns: u64,
-    /// The trace.dat to write; an existing file is replaced.
-    pub path: PathBuf,
+    /// The trace.dat to write, beneath the directory given to [`Flight::cut`]; an existing file is replaced.
+    pub name: PathBuf,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -96,19 +97,19 @@ impl Flight {
     ///
     /// # Errors
     /// If a file could not be written; the others are complete.
-    pub fn cut(&mut self, cuts: &[Cut]) -> io::Result<Vec<Kept>> {
+    pub fn cut(&mut self, dir: &Dir, cuts: &[Cut]) -> io::Result<Vec<Kept>> {
         let cpus = self.pipes.last().map_or(0, |pipe| pipe.cpu + 1);
         let mut files = Vec::new();
         for cut in cuts {
-            let out = BufWriter::with_capacity(16 << 10, File::create(&cut.path)?);
+            let out = BufWriter::with_capacity(16 << 10, dir.draft(&cut.name)?);
             files.push((cut, DatFile::create(out, &self.head, cpus)?, Kept::default()));
         }
         let until = cuts.iter().map(|cut| cut.to_ns).max().unwrap_or(0);
         for pipe in &mut self.pipes {
             pipe.cut(&mut files, until)?;
         }
-        let finish = |(_, file, kept): (&Cut, DatFile<BufWriter<File>>, Kept)| {
-            file.finish()?;
+        let finish = |(_, file, kept): (&Cut, DatFile<BufWriter<Draft>>, Kept)| {
+            file.finish()?.into_inner().map_err(io::IntoInnerError::into_error)?.publish(false)?;
             Ok(kept)
         };
         files.into_iter().map(finish).collect()

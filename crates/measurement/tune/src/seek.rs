@@ -85,11 +85,11 @@ pub fn conclude(options: &Options, tuned: &Tuned, observer: &mut dyn Observer) -
     let mut done = proof::prove(&options.last, observer)?;
     done.recording.tuned = Some(tuned.clone());
     let attached = match serde_json::to_vec_pretty(tuned) {
-        Ok(json) => punctual_rundir::attach(&done.root, punctual_rundir::TUNE, &json).map_err(|e| e.to_string()),
+        Ok(json) => punctual_rundir::attach(&done.dir, punctual_rundir::TUNE, &json).map_err(|e| e.to_string()),
         Err(e) => Err(e.to_string()),
     };
     let html = punctual_report::html(&done.recording, &done.verdict);
-    let reported = punctual_rundir::attach(&done.root, "report.html", html.as_bytes());
+    let reported = punctual_rundir::attach(&done.dir, "report.html", html.as_bytes());
     if let Some(why) = attached.err().or(reported.err().map(|e| e.to_string())) {
         done.error.get_or_insert(why);
     }

@@ -1,12 +1,11 @@
 //! How often a trace is cut, and how much space traces take.
 
-use crate::keep::bytes_below;
 use crate::ledger::Ledger;
+use punctual_directory::Dir;
 use punctual_model::Capture;
 use punctual_units::Nanos;
 use std::collections::VecDeque;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// New maxima of a CPU become ever rarer: the n-th comes after about e^n times the time to the first. So this only
 /// bounds a storm.
@@ -46,28 +45,29 @@ impl Pace {
     }
 }
 
-/// Traces on disk, the oldest first.
+/// Traces on disk, the oldest first: the name of the run directory, the window, its bytes.
 #[derive(Default)]
-pub(crate) struct Kept(VecDeque<(PathBuf, Capture, u64)>);
+pub(crate) struct Kept(VecDeque<(String, Capture, u64)>);
 
 impl Kept {
-    pub fn add(&mut self, root: &Path, capture: Capture) {
-        let path = root.join(&capture.file);
-        let size = |path: &Path| fs::metadata(path).map_or(0, |meta| meta.len());
-        let bytes = size(&path) + size(&path.with_extension("json"));
-        self.0.push_back((root.to_owned(), capture, bytes));
+    /// One more.
+    pub fn add(&mut self, name: &str, run: &Dir, capture: Capture) {
+        let path = Path::new(&capture.file);
+        let size = |path: &Path| run.file(path).ok().and_then(|file| file.metadata().ok()).map_or(0, |meta| meta.len());
+        let bytes = size(path) + size(&path.with_extension("json"));
+        self.0.push_back((name.to_owned(), capture, bytes));
     }
 
     pub fn bytes(&self) -> u64 {
         self.0.iter().map(|(.., bytes)| bytes).sum()
     }
 
-    /// Removes and returns the oldest, until the rest fits: each has been superseded by a newer maximum of its CPU.
-    pub fn over(&mut self, allowance: u64) -> Vec<(PathBuf, Capture)> {
+    /// Those that have to go for the rest to fit, the oldest first: of a CPU it is the one that was exceeded since.
+    pub fn over(&mut self, allowance: u64) -> Vec<(String, Capture)> {
         let mut gone = Vec::new();
         while self.bytes() > allowance {
-            let Some((root, capture, _)) = self.0.pop_front() else { break };
-            gone.push((root, capture));
+            let Some((run, capture, _)) = self.0.pop_front() else { break };
+            gone.push((run, capture));
         }
         gone
     }
@@ -79,7 +79,7 @@ impl Ledger {
     pub fn allowance(&self, traces: u64) -> u64 {
         let elapsed = punctual_measure::clocks().mono_ns.saturating_sub(self.watch.started.mono_ns);
         let cpus = self.watch.settings.cpus.len() as u64;
-        let grown = bytes_below(&self.out).saturating_sub(self.bytes_at_start);
+        let grown = self.dir.bytes().saturating_sub(self.bytes_at_start);
         share(self.watch.settings.bytes_a_cpu_and_day, cpus, elapsed).saturating_sub(grown.saturating_sub(traces))
     }
 }
@@ -94,6 +94,7 @@ fn share(bytes: u64, cpus: u64, elapsed_ns: u64) -> u64 {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::fs;
 
     #[test]
     fn a_storm_is_bounded_and_a_rare_maximum_is_always_traced() {
@@ -110,6 +111,7 @@ mod tests {
     fn the_oldest_traces_go_first() {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("traces")).unwrap();
+        let dir = Dir::open(folder.path()).unwrap();
         let mut kept = Kept::default();
         for n in 0..4 {
             let file = format!("traces/1-watch-{n}.dat");
@@ -126,7 +128,7 @@ mod tests {
                 tracer: None,
                 throttled: None,
             };
-            kept.add(folder.path(), capture);
+            kept.add("runs/1", &dir, capture);
         }
         let gone: Vec<String> = kept.over(250).into_iter().map(|(_, capture)| capture.file).collect();
         assert_eq!(gone, ["traces/1-watch-0.dat", "traces/1-watch-1.dat"]);

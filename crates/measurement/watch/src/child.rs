@@ -2,11 +2,13 @@
 //! only it.
 
 use punctual_analyse::{Known, explain_capture};
+use punctual_directory::Dir;
 use punctual_model::{Capture, Explained};
 use punctual_proof::die_with;
 use std::ffi::OsString;
-use std::io::{Read, Write};
-use std::path::{Path, PathBuf};
+use std::io::Write;
+use std::os::fd::AsFd;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// First argument that makes the program explain a trace for `watch`; see [`explain_main`].
@@ -14,22 +16,23 @@ pub const EXPLAIN_ARG: &str = "__watch-explain";
 /// Maximum size of a note beside a trace, bytes.
 const LARGEST: u64 = 4 << 20;
 
-/// Explains a window that was cut into `root`, in a child.
+/// Explains a window that was cut into a run directory, in a child, whose standard input the directory is.
 ///
 /// # Errors
-/// A sentence: it could not be started, or how it ended.
-pub(crate) fn explain(root: &Path, capture: &Capture, steal_rose: Option<bool>) -> Result<Vec<Explained>, String> {
+/// A sentence: it could not be started, or what it ended with.
+pub(crate) fn explain(run: &Dir, capture: &Capture, steal_rose: Option<bool>) -> Result<Vec<Explained>, String> {
     let mut command = Command::new("/proc/self/exe");
-    let note = root.join(&capture.file).with_extension("json");
+    let failed = |what: &str, e| format!("the trace could not be explained: cannot {what}: {e}");
+    let input = run.as_fd().try_clone_to_owned().map_err(|e| failed("duplicate a descriptor", e))?;
+    let note = Path::new(&capture.file).with_extension("json");
     let steal = match steal_rose {
         Some(true) => "rose",
         Some(false) => "still",
         None => "unknown",
     };
-    command.arg(EXPLAIN_ARG).arg(root).arg(note).arg(steal).arg(std::process::id().to_string());
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let output =
-        command.output().map_err(|e| format!("the trace could not be explained: cannot start /proc/self/exe: {e}"))?;
+    command.arg(EXPLAIN_ARG).arg(run.path()).arg(note).arg(steal).arg(std::process::id().to_string());
+    command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::null());
+    let output = command.output().map_err(|e| failed("start /proc/self/exe", e))?;
     match serde_json::from_slice(&output.stdout) {
         Ok(Answer::Explained(explained)) => Ok(explained),
         Ok(Answer::Failed(why)) => Err(format!("the trace could not be explained: {why}")),
@@ -44,7 +47,8 @@ enum Answer {
     Failed(String),
 }
 
-/// Explains a trace and prints the causes; `words` are what follows [`EXPLAIN_ARG`]. Returns the exit code.
+/// Explains a trace in the directory that is standard input and prints the causes; `words` are what follows [`EXPLAIN_ARG`]. The result
+/// is the exit code.
 pub fn explain_main(mut words: impl Iterator<Item = OsString>) -> i32 {
     // Neither the measurement nor the machine's own work should wait for it.
     let _ = rustix::process::nice(10);
@@ -60,7 +64,7 @@ pub fn explain_main(mut words: impl Iterator<Item = OsString>) -> i32 {
         Some("still") => Some(false),
         _ => None,
     };
-    let answer = match explained(&PathBuf::from(root), &PathBuf::from(note), steal_rose) {
+    let answer = match explained(Path::new(&root), Path::new(&note), steal_rose) {
         Ok(explained) => Answer::Explained(explained),
         Err(why) => Answer::Failed(why),
     };
@@ -69,10 +73,10 @@ pub fn explain_main(mut words: impl Iterator<Item = OsString>) -> i32 {
 }
 
 fn explained(root: &Path, note: &Path, steal_rose: Option<bool>) -> Result<Vec<Explained>, String> {
-    let mut text = Vec::new();
-    let file = punctual_rundir::open_regular(note, LARGEST).map_err(|e| e.to_string())?;
-    file.take(LARGEST).read_to_end(&mut text).map_err(|e| format!("{}: {e}", note.display()))?;
+    let input = std::io::stdin().as_fd().try_clone_to_owned().map_err(|e| format!("standard input: {e}"))?;
+    let dir = Dir::inherited(input, root).map_err(|e| e.to_string())?;
+    let text = dir.read(note, LARGEST).map_err(|e| e.to_string())?;
     let capture: Capture = serde_json::from_slice(&text).map_err(|e| format!("{}: {e}", note.display()))?;
     let kernel = rustix::system::uname().release().to_str().map(str::to_owned).ok();
-    explain_capture(root, &capture, &|_| Known { kernel: kernel.clone(), steal_rose, sent: false })
+    explain_capture(&dir, &capture, &|_| Known { kernel: kernel.clone(), steal_rose, sent: false })
 }

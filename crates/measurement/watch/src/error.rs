@@ -36,15 +36,14 @@ impl WatchError {
     pub fn is_usage(&self) -> bool {
         !matches!(self, WatchError::Environment(_) | WatchError::Locked { .. })
     }
+}
 
-    pub(crate) fn io(call: &str, path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> WatchError {
-        let (call, path) = (call.to_owned(), path.into());
-        move |e| {
-            WatchError::Environment(format!(
-                "cannot {call} {}: {e}; name another folder with --out DIR",
-                path.display()
-            ))
-        }
+impl From<punctual_directory::Error> for WatchError {
+    fn from(e: punctual_directory::Error) -> WatchError {
+        WatchError::Environment(match e {
+            punctual_directory::Error::Io { .. } => format!("{e}; name another folder with --out DIR"),
+            refused => refused.to_string(),
+        })
     }
 }
 

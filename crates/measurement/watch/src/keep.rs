@@ -1,20 +1,15 @@
 //! Which run directories stay.
 
 use crate::options::Keep;
-use std::fs;
-use std::io;
-use std::path::Path;
+use punctual_directory::{Dir, Error, Kind};
 
 pub(crate) const RUNS: &str = "runs";
 
-/// Names of our run directories in `out`, the oldest first; other entries are ignored.
-pub(crate) fn segments(out: &Path) -> Vec<String> {
-    let entries = fs::read_dir(out.join(RUNS)).into_iter().flatten().flatten();
-    let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-    let mut names: Vec<String> =
-        folders.filter_map(|entry| entry.file_name().into_string().ok()).filter(|n| is_ours(n)).collect();
-    names.sort();
-    names
+/// Names of our run directories in `out`, the oldest first. What else lies there is nobody's business.
+pub(crate) fn segments(out: &Dir) -> Vec<String> {
+    let entries = out.dir(RUNS).and_then(|runs| runs.entries()).unwrap_or_default();
+    let folders = entries.into_iter().filter(|(_, kind)| *kind == Kind::Directory);
+    folders.filter_map(|(name, _)| name.into_os_string().into_string().ok()).filter(|n| is_ours(n)).collect()
 }
 
 /// `20261122T205244Z`, perhaps with a number behind it.
@@ -28,24 +23,17 @@ fn is_ours(name: &str) -> bool {
     pattern && (rest.is_empty() || rest.strip_prefix('-').is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit())))
 }
 
-/// Bytes of all files below a folder; files that disappear meanwhile count 0.
-pub fn bytes_below(folder: &Path) -> u64 {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let bytes = |entry: fs::DirEntry| match entry.file_type() {
-        Ok(kind) if kind.is_dir() => bytes_below(&entry.path()),
-        Ok(kind) if kind.is_file() => entry.metadata().map_or(0, |meta| meta.len()),
-        _ => 0,
-    };
-    entries.map(bytes).sum()
-}
-
-/// Deletes the oldest until those besides the newest take at most `keep`; returns how many.
+/// Deletes the oldest until what is left, beside the newest, is not more than `keep`; how many it were.
 ///
 /// # Errors
 /// One could not be deleted; older ones are.
-pub(crate) fn tidy(out: &Path, keep: Keep) -> io::Result<u64> {
+pub(crate) fn tidy(out: &Dir, keep: Keep) -> Result<u64, Error> {
     let names = segments(out);
-    let sizes: Vec<u64> = names.iter().map(|name| bytes_below(&out.join(RUNS).join(name))).collect();
+    if names.is_empty() {
+        return Ok(0);
+    }
+    let runs = out.dir(RUNS)?;
+    let sizes: Vec<u64> = names.iter().map(|name| runs.dir(name).map_or(0, |run| run.bytes())).collect();
     let too_many = match keep {
         Keep::Count(count) => names.len().saturating_sub(usize::try_from(count).unwrap_or(usize::MAX)),
         Keep::Bytes(bytes) => {
@@ -58,7 +46,7 @@ pub(crate) fn tidy(out: &Path, keep: Keep) -> io::Result<u64> {
         }
     };
     for name in names.iter().take(too_many) {
-        fs::remove_dir_all(out.join(RUNS).join(name))?;
+        runs.remove_all(name)?;
     }
     Ok(too_many as u64)
 }
@@ -66,8 +54,9 @@ pub(crate) fn tidy(out: &Path, keep: Keep) -> io::Result<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
-    fn folder(sizes: &[usize]) -> tempfile::TempDir {
+    fn folder(sizes: &[usize]) -> (tempfile::TempDir, Dir) {
         let folder = tempfile::tempdir().unwrap();
         for (n, size) in sizes.iter().enumerate() {
             let run = folder.path().join(RUNS).join(format!("20261122T20524{n}Z"));
@@ -75,24 +64,25 @@ mod tests {
             fs::write(run.join("hist/0.json"), vec![0; *size]).unwrap();
         }
         fs::create_dir_all(folder.path().join(RUNS).join("my own notes")).unwrap();
-        folder
+        let dir = Dir::open(folder.path()).unwrap();
+        (folder, dir)
     }
 
     #[test]
     fn the_oldest_are_deleted_and_nobody_elses() {
-        let folder = folder(&[10, 10, 10, 10]);
-        assert_eq!(tidy(folder.path(), Keep::Count(3)).unwrap(), 1);
-        assert_eq!(segments(folder.path()), ["20261122T205241Z", "20261122T205242Z", "20261122T205243Z"]);
-        assert_eq!(tidy(folder.path(), Keep::Bytes(25)).unwrap(), 1);
-        assert_eq!(tidy(folder.path(), Keep::Bytes(20)).unwrap(), 0);
+        let (folder, dir) = folder(&[10, 10, 10, 10]);
+        assert_eq!(tidy(&dir, Keep::Count(3)).unwrap(), 1);
+        assert_eq!(segments(&dir), ["20261122T205241Z", "20261122T205242Z", "20261122T205243Z"]);
+        assert_eq!(tidy(&dir, Keep::Bytes(25)).unwrap(), 1);
+        assert_eq!(tidy(&dir, Keep::Bytes(20)).unwrap(), 0);
         assert!(folder.path().join(RUNS).join("my own notes").exists());
     }
 
     #[test]
     fn the_newest_stays_however_large_it_is() {
-        let folder = folder(&[10, 5000]);
-        assert_eq!(tidy(folder.path(), Keep::Bytes(100)).unwrap(), 1);
-        assert_eq!(segments(folder.path()), ["20261122T205241Z"]);
+        let (_folder, dir) = folder(&[10, 5000]);
+        assert_eq!(tidy(&dir, Keep::Bytes(100)).unwrap(), 1);
+        assert_eq!(segments(&dir), ["20261122T205241Z"]);
     }
 
     #[test]

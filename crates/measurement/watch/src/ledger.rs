@@ -8,12 +8,13 @@ use crate::options::Options;
 use crate::own;
 use crate::segment::{self, Ending, Open};
 use crate::state::STATE;
+use punctual_directory::Dir;
 use punctual_measure::{Cell, Plan, Recorder, Running, clocks, steal_ticks};
 use punctual_model::{
     BlockMaximum, ContextSample, Event, Reading, Stamp, Watch, WatchBlock, WatchCpu, WatchLine, WatchMaximum, WindowMax,
 };
 use punctual_proof::Blocks;
-use punctual_rundir::{Progress, replace_file};
+use punctual_rundir::Progress;
 use punctual_units::{CpuId, CpuList, Histogram, Nanos};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -26,7 +27,7 @@ pub type Tell = Arc<dyn Fn(&str) + Send + Sync>;
 const LEAST_FREE: u64 = 512 << 10;
 
 pub(crate) struct Ledger {
-    pub out: PathBuf,
+    pub dir: Dir,
     pub sync: bool,
     pub tell: Tell,
     pub watch: Watch,
@@ -69,7 +70,7 @@ impl Ledger {
 
     pub fn begin_segment(&mut self, options: &Options, plan: &Plan, running: &Running, explicit: bool) {
         let base = self.watch.cpus.iter().map(|cpu| (cpu.cpu, (cpu.ran, cpu.skipped))).collect();
-        let open = Open::begin(options, plan, running, explicit, base);
+        let open = Open::begin(&self.dir, options, plan, running, explicit, base);
         self.watch.segment = Some(open.name.clone());
         self.watch.settings.cpus = plan.cpus.clone();
         self.segment = Some(open);
@@ -78,7 +79,7 @@ impl Ledger {
 
     /// Is there room to end the segment? If not, it continues.
     pub fn has_room(&self) -> bool {
-        let free = rustix::fs::statvfs(&self.out).ok().map(|stat| stat.f_bavail.saturating_mul(stat.f_frsize));
+        let free = rustix::fs::fstatvfs(&self.dir).ok().map(|stat| stat.f_bavail.saturating_mul(stat.f_frsize));
         self.watch.disk.failing.is_none() && free.is_none_or(|free| free >= LEAST_FREE)
     }
 
@@ -231,11 +232,10 @@ impl Ledger {
     fn write(&mut self) -> Option<String> {
         let mut failed = self.segment.as_mut().and_then(|open| open.flush(self.sync));
         if let Err(e) = self.lines.write(self.sync) {
-            failed.get_or_insert(format!("cannot write {}: {e}", self.out.join(crate::lines::SERIES).display()));
+            failed.get_or_insert(format!("cannot write {}: {e}", self.dir.path().join(crate::lines::SERIES).display()));
         }
         let state = serde_json::to_vec_pretty(&self.watch).map_err(|e| e.to_string());
-        let written =
-            state.and_then(|text| replace_file(&self.out.join(STATE), &text, false).map_err(|e| e.to_string()));
+        let written = state.and_then(|text| self.dir.replace(STATE, &text, false).map_err(|e| e.to_string()));
         failed = failed.or(written.err());
         let now = punctual_rt::monotonic();
         if now >= self.textfile.next {
@@ -255,9 +255,9 @@ impl Ledger {
             all.entry(*cpu).and_modify(|before| before.merge(&raw)).or_insert(raw);
         }
         let all: Vec<(CpuId, Histogram)> = all.into_iter().collect();
-        replace_file(path, punctual_formats::watch_prometheus(&self.watch, &all).as_bytes(), false)
-            .err()
-            .map(|e| e.to_string())
+        let text = punctual_formats::watch_prometheus(&self.watch, &all);
+        let written = Dir::of_file(path).and_then(|(dir, name)| dir.replace(name, text.as_bytes(), false));
+        written.err().map(|e| e.to_string())
     }
 
     /// Must other CPUs be measured than are?

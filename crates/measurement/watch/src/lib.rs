@@ -29,7 +29,6 @@ mod watching;
 
 pub use child::{EXPLAIN_ARG, explain_main};
 pub use error::WatchError;
-pub use keep::bytes_below;
 pub use ledger::Tell;
 pub use options::{Keep, KeepError, Options, size};
 pub use read::{is_watch, read};

@@ -1,11 +1,9 @@
 //! `series.jsonl`: a line per block, new maximum or gap; it survives a full disk, and its size is bounded.
 
+use punctual_directory::{Dir, Error};
 use punctual_model::WatchLine;
-use rustix::fs::{Mode, OFlags};
 use std::collections::VecDeque;
-use std::fs::{self, File};
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
 
 pub(crate) const SERIES: &str = "series.jsonl";
 pub(crate) const OLD: &str = "series.old.jsonl";
@@ -15,14 +13,14 @@ const LARGEST: u64 = 4 << 20;
 const MOST_WAITING: usize = 4096;
 
 pub(crate) struct Lines {
-    folder: PathBuf,
+    dir: Dir,
     waiting: VecDeque<Vec<u8>>,
     lost: u64,
 }
 
 impl Lines {
-    pub fn new(folder: &Path) -> Lines {
-        Lines { folder: folder.to_owned(), waiting: VecDeque::new(), lost: 0 }
+    pub fn new(dir: Dir) -> Lines {
+        Lines { dir, waiting: VecDeque::new(), lost: 0 }
     }
 
     /// If too many wait, the oldest is dropped and counted.
@@ -48,13 +46,12 @@ impl Lines {
         if self.waiting.is_empty() {
             return Ok(());
         }
-        let path = self.folder.join(SERIES);
-        if fs::metadata(&path).is_ok_and(|meta| meta.len() > LARGEST) {
-            fs::rename(&path, self.folder.join(OLD))?;
-        }
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let mut file = File::from(rustix::fs::open(&path, flags, Mode::from_raw_mode(0o644))?);
+        let mut file = self.dir.append(SERIES)?;
         let mut length = file.metadata()?.len();
+        if length > LARGEST {
+            self.dir.rename(SERIES, OLD)?;
+            (file, length) = (self.dir.append(SERIES)?, 0);
+        }
         while let Some(line) = self.waiting.front() {
             if let Err(e) = file.write_all(line) {
                 // Half a line would damage the next; truncating needs no space.
@@ -72,15 +69,15 @@ impl Lines {
 ///
 /// # Errors
 /// The file is there and cannot be read or cut.
-pub(crate) fn mend(folder: &Path) -> io::Result<u64> {
-    let path = folder.join(SERIES);
-    let content = match fs::read(&path) {
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(0),
-        content => content?,
-    };
+pub(crate) fn mend(dir: &Dir) -> Result<u64, Error> {
+    if dir.kind(SERIES)?.is_none() {
+        return Ok(0);
+    }
+    let content = dir.read(SERIES, 4 * LARGEST)?;
     let whole = content.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
     if whole < content.len() {
-        File::options().write(true).open(&path)?.set_len(whole as u64)?;
+        let cut = dir.update(SERIES)?.set_len(whole as u64);
+        cut.map_err(|source| Error::Io { doing: "cut", path: dir.path().join(SERIES), source })?;
     }
     Ok((content.len() - whole) as u64)
 }
@@ -88,6 +85,13 @@ pub(crate) fn mend(folder: &Path) -> io::Result<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs::{self, File};
+
+    fn folder() -> (tempfile::TempDir, Dir) {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = Dir::open(folder.path()).unwrap();
+        (folder, dir)
+    }
 
     fn note(n: u64) -> WatchLine {
         WatchLine::Note { real_ns: n, text: "x".into() }
@@ -95,29 +99,31 @@ mod tests {
 
     #[test]
     fn lines_wait_for_room_and_the_oldest_are_lost_and_counted() {
-        let folder = tempfile::tempdir().unwrap();
-        let mut lines = Lines::new(&folder.path().join("not-there-yet"));
+        let (folder, dir) = folder();
+        // As a full disk: nothing can be created.
+        fs::create_dir(folder.path().join(SERIES)).unwrap();
+        let mut lines = Lines::new(dir);
         (0..MOST_WAITING as u64 + 3).for_each(|n| lines.push(&note(n)));
         assert!(lines.write(false).is_err());
         assert_eq!((lines.lost(), lines.waiting.len()), (3, MOST_WAITING));
-        fs::create_dir(folder.path().join("not-there-yet")).unwrap();
+        fs::remove_dir(folder.path().join(SERIES)).unwrap();
         lines.write(true).unwrap();
-        let text = fs::read_to_string(folder.path().join("not-there-yet").join(SERIES)).unwrap();
+        let text = fs::read_to_string(folder.path().join(SERIES)).unwrap();
         let first: WatchLine = serde_json::from_str(text.lines().next().unwrap()).unwrap();
         assert_eq!((first, text.lines().count()), (note(3), MOST_WAITING));
     }
 
     #[test]
     fn a_torn_line_is_cut_off_and_the_next_is_whole() {
-        let folder = tempfile::tempdir().unwrap();
-        let mut lines = Lines::new(folder.path());
-        assert_eq!(mend(folder.path()).unwrap(), 0);
+        let (folder, dir) = folder();
+        let mut lines = Lines::new(dir.clone());
+        assert_eq!(mend(&dir).unwrap(), 0);
         lines.push(&note(1));
         lines.write(false).unwrap();
         let path = folder.path().join(SERIES);
         let mut file = File::options().append(true).open(&path).unwrap();
         file.write_all(b"{\"line\":\"no").unwrap();
-        assert_eq!(mend(folder.path()).unwrap(), 11);
+        assert_eq!(mend(&dir).unwrap(), 11);
         lines.push(&note(2));
         lines.write(false).unwrap();
         let text = fs::read_to_string(path).unwrap();
@@ -126,9 +132,9 @@ mod tests {
 
     #[test]
     fn a_large_file_becomes_the_old_one() {
-        let folder = tempfile::tempdir().unwrap();
+        let (folder, dir) = folder();
         fs::write(folder.path().join(SERIES), vec![b'\n'; LARGEST as usize + 1]).unwrap();
-        let mut lines = Lines::new(folder.path());
+        let mut lines = Lines::new(dir);
         lines.push(&note(1));
         lines.write(false).unwrap();
         assert!(fs::metadata(folder.path().join(SERIES)).unwrap().len() < 100);

@@ -4,9 +4,8 @@ use crate::error::WatchError;
 use crate::keep::{self, RUNS};
 use crate::lines::{OLD, SERIES};
 use crate::state::{self, STATE};
+use punctual_directory::Dir;
 use punctual_model::{WatchLine, Watched};
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
 /// Twice the maximum size of such a file, bytes.
@@ -21,28 +20,23 @@ pub fn is_watch(folder: &Path) -> bool {
 /// # Errors
 /// [`WatchError`]: there is none, or it is of a future format, or its state cannot be read.
 pub fn read(folder: &Path) -> Result<Watched, WatchError> {
-    let watch = state::read(folder)?.ok_or_else(|| WatchError::NoWatch(folder.to_owned()))?;
+    let none = || WatchError::NoWatch(folder.to_owned());
+    let dir = &Dir::open(folder).map_err(|_| none())?;
+    let watch = state::read(dir)?.ok_or_else(none)?;
     let (mut lines, mut damage) = (Vec::new(), Vec::new());
     for name in [OLD, SERIES] {
-        read_lines(folder, name, &mut lines, &mut damage);
+        read_lines(dir, name, &mut lines, &mut damage);
     }
-    let segments = keep::segments(folder).into_iter().map(|name| format!("{RUNS}/{name}")).collect();
-    Ok(Watched { watch, lines, segments, bytes: keep::bytes_below(folder), running: is_running(folder), damage })
+    let segments = keep::segments(dir).into_iter().map(|name| format!("{RUNS}/{name}")).collect();
+    Ok(Watched { watch, lines, segments, bytes: dir.bytes(), running: dir.lock(false).is_ok_and(|free| !free), damage })
 }
 
-fn read_lines(folder: &Path, name: &str, lines: &mut Vec<WatchLine>, damage: &mut Vec<String>) {
-    let path = folder.join(name);
-    if path.symlink_metadata().is_err() {
-        return;
-    }
-    let mut content = Vec::new();
-    let read = punctual_rundir::open_regular(&path, LARGEST)
-        .map_err(|e| e.to_string())
-        .and_then(|file| file.take(LARGEST).read_to_end(&mut content).map_err(|e| format!("{}: {e}", path.display())));
-    if let Err(why) = read {
-        damage.push(why);
-        return;
-    }
+fn read_lines(dir: &Dir, name: &str, lines: &mut Vec<WatchLine>, damage: &mut Vec<String>) {
+    let content = match dir.kind(name).and_then(|kind| kind.map(|_| dir.read(name, LARGEST)).transpose()) {
+        Ok(Some(content)) => content,
+        Ok(None) => return,
+        Err(e) => return damage.push(e.to_string()),
+    };
     let mut bad = 0;
     for line in content.split_inclusive(|byte| *byte == b'\n') {
         match serde_json::from_slice(line) {
@@ -55,9 +49,4 @@ fn read_lines(folder: &Path, name: &str, lines: &mut Vec<WatchLine>, damage: &mu
     if bad > 0 {
         damage.push(format!("{name}: {bad} lines cannot be read; left out"));
     }
-}
-
-fn is_running(folder: &Path) -> bool {
-    let Ok(file) = File::open(folder) else { return false };
-    rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockShared) == Err(rustix::io::Errno::WOULDBLOCK)
 }

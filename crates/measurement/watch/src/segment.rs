@@ -1,15 +1,14 @@
 //! One run directory of the series.
 
-use crate::error::WatchError;
 use crate::keep;
 use crate::options::Options;
+use punctual_directory::Dir;
 use punctual_measure::{self as measure, Cell, Outcome, Plan, Running};
 use punctual_model::{Capture, EndedBy, Explained, OwnCost, Phase, PhaseTrace, Run, Tracing};
 use punctual_proof as proof;
 use punctual_rundir::{self as rundir, Room, Writer};
 use punctual_units::{CpuId, Nanos};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Id of the one phase; its load is whatever the machine does.
@@ -23,7 +22,8 @@ pub(crate) const WORST: usize = 8;
 pub(crate) struct Open {
     /// Relative to the watch's own folder.
     pub name: String,
-    pub root: PathBuf,
+    /// The watch's own folder.
+    dir: Dir,
     pub phase: Phase,
     /// CLOCK_MONOTONIC at which it is long enough.
     pub due_mono: Nanos,
@@ -49,6 +49,7 @@ pub(crate) struct Ending {
 impl Open {
     /// `base`: periods that ran and were skipped before. If the folder cannot be made, every checkpoint tries again.
     pub fn begin(
+        dir: &Dir,
         options: &Options,
         plan: &Plan,
         running: &Running,
@@ -62,17 +63,17 @@ impl Open {
         let mut phase = proof::announced(plan, LOAD, running.start, proof::begun(running, plan.scheduling), None);
         phase.planned_ns = Some(options.segment);
         let stamp = measure::clocks().real_ns;
-        let root = free_name(&options.out.join(keep::RUNS), stamp);
-        let name = format!("{}/{}", keep::RUNS, root.file_name().unwrap_or_default().to_string_lossy());
+        let name = free_name(dir, stamp);
         let due_mono = running.start + options.segment;
-        let mut open = Open { name, root, phase, due_mono, cells: running.cells(), base, writer: None, run, gaps: 0 };
-        // The next checkpoint reports a failure.
+        let (dir, cells) = (dir.clone(), running.cells());
+        let mut open = Open { name, dir, phase, due_mono, cells, base, writer: None, run, gaps: 0 };
+        // Said by the checkpoint that follows, where it fails.
         let _ = open.create(options.sync);
         open
     }
 
     fn create(&mut self, sync: bool) -> Result<(), rundir::Error> {
-        let mut writer = Writer::create_in(&self.root, self.run.clone(), sync, ROOM)?;
+        let mut writer = Writer::create_in(self.dir.make_dir(&self.name)?, self.run.clone(), sync, ROOM)?;
         writer.phase_started(&self.phase);
         self.writer = Some(writer);
         Ok(())
@@ -85,8 +86,8 @@ impl Open {
                 writer.take_failure()
             }
             None => {
-                // The remains of a failed attempt would block the next.
-                let _ = std::fs::remove_dir_all(&self.root);
+                // What a failed attempt left is in the way of the next.
+                let _ = self.dir.remove_all(&self.name);
                 self.create(sync).err().map(|e| e.to_string())
             }
         };
@@ -117,7 +118,7 @@ pub(crate) fn finish(open: Open, mut writer: Writer, ending: Ending) -> Result<(
     if captures.is_empty() && explained.is_empty() {
         return Ok(());
     }
-    rundir::attach_causes(&open.root, &captures, &explained)
+    rundir::attach_causes(writer.dir(), &captures, &explained)
 }
 
 fn run_options(options: &Options) -> proof::Options {
@@ -150,19 +151,14 @@ fn run_options(options: &Options) -> proof::Options {
     }
 }
 
-/// `20261122T205244Z`, with a number behind it if that is taken: the clock may have been set back.
-fn free_name(runs: &Path, real_ns: u64) -> PathBuf {
-    let time: String = utc_name(real_ns);
-    let taken = |path: &PathBuf| path.symlink_metadata().is_ok();
-    let numbered = (2..).map(|n| runs.join(format!("{time}-{n}")));
-    std::iter::once(runs.join(&time)).chain(numbered).find(|path| !taken(path)).unwrap_or_else(|| runs.join(&time))
+/// `runs/20261122T205244Z`, with a number behind it where that is taken: the clock may have been set back.
+fn free_name(dir: &Dir, real_ns: u64) -> String {
+    let first = format!("{}/{}", keep::RUNS, utc_name(real_ns));
+    let taken = |name: &String| dir.kind(name).is_ok_and(|kind| kind.is_some());
+    let numbered = (2..).map(|n| format!("{first}-{n}"));
+    std::iter::once(first.clone()).chain(numbered).find(|name| !taken(name)).unwrap_or_else(|| first.clone())
 }
 
 fn utc_name(real_ns: u64) -> String {
     punctual_report::utc(real_ns).chars().filter(|c| !matches!(c, '-' | ':')).collect()
-}
-
-pub(crate) fn make_runs(out: &Path) -> Result<(), WatchError> {
-    let runs = out.join(keep::RUNS);
-    std::fs::create_dir_all(&runs).map_err(WatchError::io("create", runs))
 }

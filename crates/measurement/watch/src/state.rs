@@ -4,45 +4,41 @@ use crate::error::WatchError;
 use crate::lines::{self, Lines};
 use crate::options::Options;
 use crate::own;
+use punctual_directory::{Dir, Whose};
 use punctual_measure::{clocks, host_name};
 use punctual_model::{EndedBy, Stamp, Tool, WATCH_SCHEMA, Watch, WatchLine, WatchMaxima, WatchSettings, WatchUpsets};
 use punctual_units::{CpuList, Scheduling};
-use std::fs::{self, File};
-use std::io::Read;
 use std::path::Path;
 
 pub(crate) const STATE: &str = "watch.json";
 /// Maximum size, bytes: a kilobyte per CPU.
 const LARGEST: u64 = 16 << 20;
 
-/// Makes the folder if missing, and locks it: no other process may write it while the file is open.
-pub(crate) fn take(out: &Path) -> Result<File, WatchError> {
-    fs::create_dir_all(out).map_err(WatchError::io("create", out))?;
-    let folder = File::open(out).map_err(WatchError::io("open", out))?;
-    match rustix::fs::flock(&folder, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
-        Err(rustix::io::Errno::WOULDBLOCK) => {
-            let pid = read(out).ok().flatten().map(|watch| watch.pid);
+/// Makes the folder where it is not there, and takes it: nobody else may write it as long as this lives.
+pub(crate) fn take(out: &Path) -> Result<Dir, WatchError> {
+    let dir = Dir::create(out, Whose::Results)?;
+    match dir.lock(true) {
+        Ok(false) => {
+            let pid = read(&dir).ok().flatten().map(|watch| watch.pid);
             Err(WatchError::Locked { path: out.to_owned(), pid })
         }
-        // A file system without locks: avoiding two at once is up to the user there.
-        _ => Ok(folder),
+        // A file system without locks: two at once are the user's business there.
+        _ => Ok(dir),
     }
 }
 
-/// `None`: there is no series yet.
-pub(crate) fn read(out: &Path) -> Result<Option<Watch>, WatchError> {
+/// The state of a series; `None`: there is none yet.
+pub(crate) fn read(out: &Dir) -> Result<Option<Watch>, WatchError> {
     #[derive(serde::Deserialize)]
     struct Head {
         schema: String,
     }
-    let path = out.join(STATE);
-    if fs::symlink_metadata(&path).is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound) {
+    let path = out.path().join(STATE);
+    if out.kind(STATE).is_ok_and(|kind| kind.is_none()) {
         return Ok(None);
     }
     let damaged = |why: String| WatchError::Damaged { path: path.clone(), why };
-    let mut content = Vec::new();
-    let file = punctual_rundir::open_regular(&path, LARGEST).map_err(|e| damaged(e.to_string()))?;
-    file.take(LARGEST).read_to_end(&mut content).map_err(|e| damaged(e.to_string()))?;
+    let content = out.read(STATE, LARGEST).map_err(|e| damaged(e.to_string()))?;
     let head: Head = serde_json::from_slice(&content).map_err(|e| damaged(e.to_string()))?;
     if head.schema != WATCH_SCHEMA {
         return Err(WatchError::Format { path, found: head.schema });
@@ -88,23 +84,23 @@ pub(crate) fn begin(options: &Options, scheduling: Scheduling, cpus: &CpuList) -
 /// becomes a line. Returns remarks.
 ///
 /// # Errors
-/// The series is of a future format; it is not changed.
-pub(crate) fn resume(out: &Path, watch: &mut Watch, lines: &mut Lines) -> Result<Vec<String>, WatchError> {
+/// The series is of a future format; it is left alone.
+pub(crate) fn resume(out: &Dir, watch: &mut Watch, lines: &mut Lines) -> Result<Vec<String>, WatchError> {
     let mut said = Vec::new();
     match lines::mend(out) {
         Ok(0) => {}
         Ok(n) => said.push(format!("a torn line of {n} bytes was cut off {}", lines::SERIES)),
-        Err(e) => return Err(WatchError::Damaged { path: out.join(lines::SERIES), why: e.to_string() }),
+        Err(e) => return Err(WatchError::Damaged { path: out.path().join(lines::SERIES), why: e.to_string() }),
     }
     let before = match read(out) {
         Ok(before) => before,
         Err(WatchError::Damaged { path, why }) => {
-            let aside = out.join("watch.damaged.json");
-            fs::rename(&path, &aside).map_err(WatchError::io("rename", &path))?;
+            let name = "watch.damaged.json";
+            out.rename(STATE, name)?;
             said.push(format!(
                 "{} could not be read ({why}) and is {} now: maxima and counts begin anew",
                 path.display(),
-                aside.display()
+                out.path().join(name).display()
             ));
             None
         }
@@ -150,16 +146,18 @@ mod tests {
     use super::*;
     use punctual_model::{WatchBlock, WatchCpu};
     use punctual_units::{CpuId, Nanos};
+    use std::fs;
 
     fn watch() -> Watch {
         let options = crate::tests::options(Path::new("/nowhere"));
         begin(&options, Scheduling::Other { nice: 0 }, &CpuList::from_iter([CpuId(0)]))
     }
 
-    fn written(watch: &Watch) -> tempfile::TempDir {
+    fn written(watch: &Watch) -> (tempfile::TempDir, Dir) {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join(STATE), serde_json::to_vec(watch).unwrap()).unwrap();
-        folder
+        let dir = Dir::open(folder.path()).unwrap();
+        (folder, dir)
     }
 
     #[test]
@@ -176,10 +174,10 @@ mod tests {
             release_mono_ns: Some(1),
         });
         before.series_started_real_ns = 77;
-        let folder = written(&before);
-        let (mut now, mut lines) = (watch(), Lines::new(folder.path()));
+        let (folder, dir) = written(&before);
+        let (mut now, mut lines) = (watch(), Lines::new(dir.clone()));
         now.started.real_ns = before.updated.real_ns + 60_000_000_000;
-        let said = resume(folder.path(), &mut now, &mut lines).unwrap();
+        let said = resume(&dir, &mut now, &mut lines).unwrap();
         assert!(said[0].contains("killed") && said[0].contains("60"), "{said:?}");
         assert_eq!((now.series_started_real_ns, now.cpus[0].released, now.cpus[0].since_start_ns), (77, 5, None));
         lines.write(false).unwrap();
@@ -191,21 +189,21 @@ mod tests {
     #[test]
     fn a_clock_that_was_set_back_makes_no_gap_of_years() {
         let before = watch();
-        let folder = written(&before);
-        let (mut now, mut lines) = (watch(), Lines::new(folder.path()));
+        let (_folder, dir) = written(&before);
+        let (mut now, mut lines) = (watch(), Lines::new(dir.clone()));
         now.started.real_ns = 1;
-        assert!(resume(folder.path(), &mut now, &mut lines).unwrap()[0].contains("set back"));
+        assert!(resume(&dir, &mut now, &mut lines).unwrap()[0].contains("set back"));
     }
 
     #[test]
     fn a_future_format_is_left_alone_and_a_damaged_file_is_put_aside() {
         let mut future = watch();
         future.schema = "punctual.series/2".into();
-        let folder = written(&future);
-        let (mut now, mut lines) = (watch(), Lines::new(folder.path()));
-        assert!(matches!(resume(folder.path(), &mut now, &mut lines), Err(WatchError::Format { .. })));
+        let (folder, dir) = written(&future);
+        let (mut now, mut lines) = (watch(), Lines::new(dir.clone()));
+        assert!(matches!(resume(&dir, &mut now, &mut lines), Err(WatchError::Format { .. })));
         fs::write(folder.path().join(STATE), b"{\"schema\":\"punctual.series/1\",").unwrap();
-        let said = resume(folder.path(), &mut now, &mut lines).unwrap();
+        let said = resume(&dir, &mut now, &mut lines).unwrap();
         assert!(said[0].contains("begin anew") && folder.path().join("watch.damaged.json").exists(), "{said:?}");
     }
 

@@ -7,13 +7,13 @@
 use crate::budget::{Kept, Pace};
 use crate::child;
 use crate::ledger::{Ledger, real_of};
+use punctual_directory::Dir;
 use punctual_measure::{Bell, Cell, clocks, steal_ticks};
 use punctual_model::{Capture, Explained, LateWakeup, PhaseTrace, WatchMaximum};
 use punctual_proof::{Cutter, Window};
 use punctual_rt::monotonic;
 use punctual_units::{CpuId, Nanos};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -44,7 +44,7 @@ enum Order {
 }
 
 pub(crate) struct Watched {
-    pub root: PathBuf,
+    /// Of the run directory, relative to the watch's own.
     pub name: String,
     pub phase: String,
     pub cells: Vec<(CpuId, i32, Arc<Cell>)>,
@@ -225,7 +225,7 @@ impl Worker {
     }
 
     fn keep(&mut self, windows: Vec<Window>) {
-        let Some((root, phase)) = self.watched.as_ref().map(|w| (w.root.clone(), w.phase.clone())) else { return };
+        let Some((name, phase)) = self.watched.as_ref().map(|w| (w.name.clone(), w.phase.clone())) else { return };
         let late: Vec<LateWakeup> = windows.iter().flat_map(|window| window.late.clone()).collect();
         let before = self.ledger().steal.clone();
         let mut named = Vec::new();
@@ -233,16 +233,20 @@ impl Worker {
             self.count += 1;
             named.push((format!("traces/{phase}-{}.dat", self.count), window));
         }
-        match self.cutter.cut(&root, &phase, named) {
-            Ok(captures) => captures.into_iter().for_each(|capture| self.explain(&root, capture, before.as_deref())),
+        let run = self.ledger().dir.dir(&name);
+        let cut = run.map_err(std::io::Error::from).and_then(|run| Ok((self.cutter.cut(&run, &phase, named)?, run)));
+        match cut {
+            Ok((captures, run)) => {
+                captures.into_iter().for_each(|capture| self.explain(&name, &run, capture, before.as_deref()));
+            }
             Err(e) => late
                 .iter()
                 .for_each(|one| self.book(one, Err(format!("the window of the trace could not be kept: {e}")), None)),
         }
     }
 
-    fn explain(&mut self, root: &std::path::Path, capture: Capture, before: Option<&[(CpuId, u64)]>) {
-        let explained = child::explain(root, &capture, steal_rose(before, &capture));
+    fn explain(&mut self, name: &str, run: &Dir, capture: Capture, before: Option<&[(CpuId, u64)]>) {
+        let explained = child::explain(run, &capture, steal_rose(before, &capture));
         for late in &capture.late {
             let mine = |one: &&Explained| (one.cpu, one.release_mono_ns) == (late.cpu, late.release_mono_ns);
             let verdict = match &explained {
@@ -264,7 +268,7 @@ impl Worker {
         // The others are superseded; their sentences are in the series.
         self.result.explained.sort_by_key(|one| std::cmp::Reverse(one.latency_ns));
         self.result.explained.truncate(EXPLAINED);
-        self.kept.add(root, capture.clone());
+        self.kept.add(name, run, capture.clone());
         self.result.captures.push(capture);
         self.make_room();
     }
@@ -272,9 +276,12 @@ impl Worker {
     /// Deletes the oldest traces if all files together take too much.
     fn make_room(&mut self) {
         let allowance = self.ledger().allowance(self.kept.bytes());
-        for (root, gone) in self.kept.over(allowance) {
-            Cutter::forget(&root, &gone);
-            let here = self.watched.as_ref().is_some_and(|watched| watched.root == root);
+        for (name, gone) in self.kept.over(allowance) {
+            // One whose run directory was deleted has gone with it.
+            if let Ok(run) = self.ledger().dir.dir(&name) {
+                Cutter::forget(&run, &gone);
+            }
+            let here = self.watched.as_ref().is_some_and(|watched| watched.name == name);
             self.result.captures.retain(|one| !here || one.file != gone.file);
             self.ledger().watch.maxima.traces_deleted += 1;
         }

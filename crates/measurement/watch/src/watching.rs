@@ -7,9 +7,10 @@ use crate::lines::Lines;
 use crate::notify::Notify;
 use crate::options::Options;
 use crate::own;
-use crate::segment::{self, Ending, PHASE, WORST};
+use crate::segment::{Ending, PHASE, WORST};
 use crate::state;
 use crate::tracer::{Tracer, Watched, Yield};
+use punctual_directory::Dir;
 use punctual_measure::{Bell, Context, ContextPlan, EngineError, Pace, Plan, Running, Topology, start};
 use punctual_model::{EndedBy, OwnCost, Tracing, Watch};
 use punctual_proof::{Blocks, Choice, Cutter, When, choose_scheduling, signals};
@@ -17,7 +18,6 @@ use punctual_rt::monotonic;
 use punctual_uapi::{self as uapi, Sig, Waited, wait};
 use punctual_units::{CpuId, CpuList, Nanos};
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Interval of samples and checkpoints: a kill loses at most this much.
@@ -47,16 +47,15 @@ pub fn watch(options: &Options, tell: Tell) -> Result<Done, WatchError> {
     let topology = Topology::read()?;
     let cpus = topology.choose(options.cpus.as_ref())?;
     let choice = choose_scheduling(options.policy, options.priority, options.period)?;
-    let lock = state::take(&options.out)?;
-    segment::make_runs(&options.out)?;
+    let dir = state::take(&options.out)?;
+    dir.make_dir(keep::RUNS)?;
     let housekeeping = topology.housekeeping(&cpus);
     if !housekeeping.is_empty() {
         uapi::set_affinity(0, &housekeeping)?;
     }
     let wanted = options.cpus.clone().unwrap_or_else(|| topology.allowed.clone());
-    let ledger = Arc::new(Mutex::new(begin(options, &choice, wanted, tell)?));
+    let ledger = Arc::new(Mutex::new(begin(options, &choice, dir, wanted, tell)?));
     let tracer = start_tracer(options, &ledger)?;
-    let _lock: File = lock;
     Watching { options, choice, housekeeping, ledger, tracer }.run()
 }
 
@@ -80,16 +79,17 @@ fn check(options: &Options) -> Result<(), WatchError> {
     Ok(())
 }
 
-fn begin(options: &Options, choice: &Choice, wanted: CpuList, tell: Tell) -> Result<Ledger, WatchError> {
+fn begin(options: &Options, choice: &Choice, dir: Dir, wanted: CpuList, tell: Tell) -> Result<Ledger, WatchError> {
     let mut watch = state::begin(options, choice.scheduling, &wanted);
-    let mut lines = Lines::new(&options.out);
-    let said = state::resume(&options.out, &mut watch, &mut lines)?;
+    let mut lines = Lines::new(dir.clone());
+    let said = state::resume(&dir, &mut watch, &mut lines)?;
     said.iter().for_each(|text| tell(text));
     if let Some(problem) = &choice.problem {
         tell(&problem.text);
     }
     Ok(Ledger {
-        out: options.out.clone(),
+        bytes_at_start: dir.bytes(),
+        dir,
         sync: options.sync,
         tell,
         watch,
@@ -100,7 +100,6 @@ fn begin(options: &Options, choice: &Choice, wanted: CpuList, tell: Tell) -> Res
         renew: false,
         steal: None,
         blocks: Blocks::new(options.block),
-        bytes_at_start: keep::bytes_below(&options.out),
         textfile: Textfile { path: options.textfile.clone(), every: options.textfile_every, next: Nanos::ZERO },
         earlier: BTreeMap::new(),
         weather: Default::default(),
@@ -249,12 +248,7 @@ impl Watching<'_> {
         let Some(open) = &ledger.segment else { return };
         let tids: BTreeMap<CpuId, i32> = running.tids().into_iter().collect();
         let cells = running.cells().into_iter().map(|(cpu, cell)| (cpu, tids.get(&cpu).copied().unwrap_or(0), cell));
-        tracer.watch(Watched {
-            root: open.root.clone(),
-            name: open.name.clone(),
-            phase: PHASE.into(),
-            cells: cells.collect(),
-        });
+        tracer.watch(Watched { name: open.name.clone(), phase: PHASE.into(), cells: cells.collect() });
     }
 
     /// Sleeps until the segment is over and can be written, the time is up, or a signal comes.
@@ -316,7 +310,7 @@ impl Watching<'_> {
             (ledger.tell)(why);
             ledger.watch.disk.failures += 1;
         }
-        match keep::tidy(&ledger.out, self.options.keep) {
+        match keep::tidy(&ledger.dir, self.options.keep) {
             Ok(deleted) => ledger.watch.disk.segments_deleted += deleted,
             Err(e) => ledger.note(format!("an old run directory could not be deleted: {e}")),
         }
@@ -345,7 +339,7 @@ impl Watching<'_> {
             format!(
                 "{} checkpoints could not be written; see the notes in {}",
                 ledger.watch.disk.failures,
-                ledger.out.join(crate::lines::SERIES).display()
+                ledger.dir.path().join(crate::lines::SERIES).display()
             )
         });
         Ok(Done { watch: ledger.watch.clone(), signal, error: error.or(written).or(earlier) })
@@ -366,9 +360,9 @@ mod tests {
             notify_socket: Some(path.into_os_string()),
             ..crate::tests::options(&folder.path().join("series"))
         };
-        state::take(&options.out).unwrap();
+        let dir = state::take(&options.out).unwrap();
         let choice = choose_scheduling(None, None, options.period).unwrap();
-        let ledger = begin(&options, &choice, CpuList::new(), Arc::new(|_| {})).unwrap();
+        let ledger = begin(&options, &choice, dir, CpuList::new(), Arc::new(|_| {})).unwrap();
         let ledger = Arc::new(Mutex::new(ledger));
         let watching = Watching { options: &options, choice, housekeeping: CpuList::new(), ledger, tracer: None };
         assert!(watching.pause(Nanos::from_millis(1), "none of the CPUs is online").is_none());

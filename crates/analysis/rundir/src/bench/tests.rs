@@ -3,6 +3,7 @@ use crate::read;
 use crate::tests::run;
 use proptest::prelude::*;
 use punctual_model::{BenchFigure, BenchParts, BenchRepetition, BenchSettings, Conditions, EndedBy};
+use std::fs;
 
 fn plan(repetitions: u64) -> BenchPlan {
     let settings = BenchSettings::Memory { threads: 1, bytes: 1 << 20 };

@@ -4,12 +4,12 @@ use super::choose::{self, Late, Window};
 use super::cost;
 use super::facts::{self, Log};
 use crate::options::Trace;
+use punctual_directory::Dir;
 use punctual_journal::Journal;
 use punctual_model::{Capture, Tracing};
 use punctual_tracefs::{Config, Cut, FULL, Flight, Instance, MINIMAL, Tracefs, TracefsError};
 use punctual_units::{CpuId, Nanos};
-use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A private trace and the windows cut out of it. Dropping it removes the instance.
 pub struct Cutter {
@@ -64,16 +64,15 @@ impl Cutter {
         choose::windows(late, self.before, Self::AFTER, kept)
     }
 
-    /// Writes each window into `root` under its name (`traces/NAME.dat`), with the known facts beside it in a `.json`
-    /// file.
+    /// Writes each window into `dir` under its name (`traces/NAME.dat`), a note with what is known besides next to it.
     ///
     /// # Errors
     /// A file could not be written.
-    pub fn cut(&mut self, root: &Path, phase: &str, windows: Vec<(String, Window)>) -> std::io::Result<Vec<Capture>> {
-        fs::create_dir_all(root.join("traces"))?;
+    pub fn cut(&mut self, dir: &Dir, phase: &str, windows: Vec<(String, Window)>) -> std::io::Result<Vec<Capture>> {
+        dir.make_dir("traces")?;
         let (mut cuts, mut captures) = (Vec::new(), Vec::new());
         for (file, window) in windows {
-            cuts.push(Cut { from_ns: window.from, to_ns: window.to, path: root.join(&file) });
+            cuts.push(Cut { from_ns: window.from, to_ns: window.to, name: (&file).into() });
             captures.push(Capture {
                 phase: phase.to_owned(),
                 file,
@@ -87,23 +86,20 @@ impl Cutter {
                 throttled: self.log.throttled(),
             });
         }
-        let kept = self.flight.cut(&cuts)?;
+        let kept = self.flight.cut(dir, &cuts)?;
         for (capture, kept) in captures.iter_mut().zip(kept) {
             capture.overwritten = kept.overwritten.into_iter().map(CpuId).collect();
-            capture.policies = facts::policies(&root.join(&capture.file));
-            // Complete or absent, also after a kill: a reader takes an empty note for damage.
-            let note = root.join(&capture.file).with_extension("json");
-            punctual_rundir::replace_file(&note, &punctual_rundir::capture_text(capture), false)
-                .map_err(std::io::Error::other)?;
+            capture.policies = facts::policies(dir, &capture.file);
+            // Whole or not there, also after a kill: a reader takes an empty note for damage.
+            dir.replace(note(capture), &punctual_rundir::capture_text(capture), false)?;
         }
         Ok(captures)
     }
 
-    /// Removes a window's files. If one stays, a reader finds an extra capture.
-    pub fn forget(root: &Path, capture: &Capture) {
-        let path = root.join(&capture.file);
-        let _ = fs::remove_file(path.with_extension("json"));
-        let _ = fs::remove_file(path);
+    /// Removes a window's files. If one stays, a reader finds a capture more.
+    pub fn forget(dir: &Dir, capture: &Capture) {
+        let _ = dir.remove_file(note(capture));
+        let _ = dir.remove_file(&capture.file);
     }
 
     /// Measures what an event costs, then removes the instance; reports what could not be removed.
@@ -116,6 +112,10 @@ impl Cutter {
     pub fn end_now(self) -> Option<String> {
         removed(self.flight)
     }
+}
+
+fn note(capture: &Capture) -> PathBuf {
+    Path::new(&capture.file).with_extension("json")
 }
 
 fn removed(flight: Flight) -> Option<String> {

@@ -1,5 +1,6 @@
 //! What is known besides the events when a window is kept.
 
+use punctual_directory::Dir;
 use punctual_trace::Kind;
 use punctual_uapi as uapi;
 use punctual_units::Policy;
@@ -7,12 +8,11 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
 
-/// Policies of the real-time threads in a trace that still live.
-pub(super) fn policies(trace: &Path) -> BTreeMap<i32, Policy> {
+/// Policies of the real-time threads in a trace, as far as they still live.
+pub(super) fn policies(dir: &Dir, trace: &str) -> BTreeMap<i32, Policy> {
     let mut policies = BTreeMap::new();
-    let Ok(file) = File::open(trace) else { return policies };
+    let Ok(file) = dir.file(trace) else { return policies };
     let Ok(source) = punctual_trace::open(file, punctual_trace::Options::default()) else { return policies };
     for event in source {
         let Kind::SchedSwitch { prev, next, .. } = event.kind else { continue };

@@ -19,13 +19,13 @@ pub(crate) use facts::fair_server;
 pub use choose::Window;
 use choose::{Late, MOST};
 pub use cutter::Cutter;
+use punctual_directory::Dir;
 use punctual_measure::{Bell, Cell};
 use punctual_model::{Capture, LateWakeup, PhaseTrace, Tracing};
 use punctual_rt::monotonic;
 use punctual_tracefs::TracefsError;
 use punctual_units::{Arrange, CpuId, Nanos};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::JoinHandle;
@@ -38,8 +38,9 @@ const SETTLE: Nanos = Nanos::from_millis(50);
 pub(crate) struct Tracer {
     cutter: Cutter,
     bell: Bell,
-    root: PathBuf,
-    /// Windows kept of phases that continue in another round, and how many were cut.
+    /// The run directory.
+    dir: Dir,
+    /// What is kept of phases that go on in another round, and how many windows were cut.
     kept: BTreeMap<String, (u32, Vec<(u64, Capture)>)>,
 }
 
@@ -53,10 +54,10 @@ pub(crate) struct Watch {
 pub(crate) type Watched = (CpuId, i32, Arc<Cell>);
 
 impl Tracer {
-    /// Takes about a tenth of a second, in which all CPUs are disturbed.
-    pub fn start(options: &Options, bell: &Bell) -> Result<Tracer, TracefsError> {
+    /// Begins to trace. Takes about a tenth of a second, in which all CPUs are disturbed.
+    pub fn start(options: &Options, dir: &Dir, bell: &Bell) -> Result<Tracer, TracefsError> {
         let cutter = Cutter::start(&options.trace, options.period)?;
-        Ok(Tracer { cutter, bell: bell.clone(), root: options.out.clone(), kept: BTreeMap::new() })
+        Ok(Tracer { cutter, bell: bell.clone(), dir: dir.clone(), kept: BTreeMap::new() })
     }
 
     /// Watches one phase. If no thread can be started, nothing is watched and the tracer is returned.
@@ -183,7 +184,7 @@ impl Watcher {
             self.count += 1;
             named.push((format!("traces/{}-{}.dat", self.phase, self.count), window));
         }
-        for capture in self.tracer.cutter.cut(&self.tracer.root, &self.phase, named)? {
+        for capture in self.tracer.cutter.cut(&self.tracer.dir, &self.phase, named)? {
             let latest = capture.late.iter().map(|late| late.latency_ns).max().unwrap_or(0);
             self.kept.push((latest, capture));
         }
@@ -194,7 +195,7 @@ impl Watcher {
     fn forget_least(&mut self) {
         self.kept.arrange_by_key(|(latency, _)| std::cmp::Reverse(*latency));
         for (_, capture) in self.kept.drain(MOST.min(self.kept.len())..) {
-            Cutter::forget(&self.tracer.root, &capture);
+            Cutter::forget(&self.tracer.dir, &capture);
         }
     }
 

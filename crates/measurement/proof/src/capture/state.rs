@@ -1,6 +1,7 @@
 use super::{Tracer, Watch, Watched};
 use crate::error::ProofError;
 use crate::options::{Options, When};
+use punctual_directory::Dir;
 use punctual_measure::Bell;
 use punctual_model::{PhaseTrace, Tracing};
 use punctual_rt::monotonic;
@@ -11,31 +12,33 @@ pub(crate) const HIDING: Nanos = Nanos::from_millis(500);
 
 pub(crate) enum State {
     Off,
-    /// Not started yet.
-    Wanted(Bell),
+    /// To be started.
+    Wanted(Bell, Dir),
+    /// Recording.
     On(Box<Tracer>),
     Refused(String),
 }
 
 impl State {
-    pub fn new(options: &Options) -> State {
+    /// As the options say.
+    pub fn new(options: &Options, dir: &Dir) -> State {
         match (options.trace.when, Bell::new()) {
             (When::Never, _) => State::Off,
-            (_, Ok(bell)) => State::Wanted(bell),
+            (_, Ok(bell)) => State::Wanted(bell, dir.clone()),
             (_, Err(e)) => State::Refused(format!("no eventfd: {e}")),
         }
     }
 
     pub fn bell(&self) -> Option<Bell> {
         match self {
-            State::Wanted(bell) => Some(bell.clone()),
+            State::Wanted(bell, _) => Some(bell.clone()),
             State::On(tracer) => Some(tracer.bell.clone()),
             State::Off | State::Refused(_) => None,
         }
     }
 
     pub fn wanted(&self) -> bool {
-        matches!(self, State::Wanted(_))
+        matches!(self, State::Wanted(..))
     }
 
     /// Starts it if it is wanted and not on. `recording_from`: when it must be ready.
@@ -43,8 +46,8 @@ impl State {
     /// # Errors
     /// It cannot be started, and the user requires it.
     pub fn start(&mut self, options: &Options, recording_from: Option<Nanos>) -> Result<Option<String>, ProofError> {
-        let State::Wanted(bell) = self else { return Ok(None) };
-        match Tracer::start(options, bell) {
+        let State::Wanted(bell, dir) = self else { return Ok(None) };
+        match Tracer::start(options, dir, bell) {
             Ok(tracer) => *self = State::On(Box::new(tracer)),
             Err(e) if options.trace.when == When::Always => {
                 return Err(ProofError::Environment(format!("late wakeups cannot be traced: {e}")));
@@ -84,7 +87,7 @@ impl State {
     pub fn end(&mut self) -> (Option<Tracing>, Option<String>) {
         match std::mem::replace(self, State::Off) {
             State::Off => (None, None),
-            State::Wanted(_) => (Some(refused("nothing was measured".into())), None),
+            State::Wanted(..) => (Some(refused("nothing was measured".into())), None),
             State::Refused(why) => (Some(refused(why)), None),
             State::On(tracer) => {
                 let (tracing, left) = tracer.end();

@@ -1,5 +1,6 @@
 //! Tests on a machine with tracefs and permission to use it; otherwise they report that they did nothing.
 
+use punctual_directory::Dir;
 use punctual_journal::Journal;
 use punctual_trace::{Kind, Options};
 use punctual_tracefs::{Config, Cut, Flight, Instance, MINIMAL, Tracefs};
@@ -49,22 +50,23 @@ fn a_window_holds_what_happened_in_it_and_nothing_is_left_behind() {
     let Some((_, made)) = instance(&journal) else { return };
     let folder = made.folder().to_owned();
     let mut flight = Flight::new(made).unwrap();
+    let dir = Dir::open(home.path()).unwrap();
     let mut cuts = Vec::new();
     for n in 0..3 {
         std::thread::sleep(Duration::from_millis(20));
         let from_ns = now();
         std::thread::sleep(Duration::from_millis(10));
-        cuts.push(Cut { from_ns, to_ns: now(), path: home.path().join(format!("{n}.dat")) });
+        cuts.push(Cut { from_ns, to_ns: now(), name: format!("{n}.dat").into() });
     }
     std::thread::sleep(Duration::from_millis(5));
-    let kept = flight.cut(&cuts[..2]).unwrap();
-    let more = flight.cut(&cuts[2..]).unwrap();
+    let kept = flight.cut(&dir, &cuts[..2]).unwrap();
+    let more = flight.cut(&dir, &cuts[2..]).unwrap();
     assert!(flight.statistics().recorded() > 0);
     flight.end().unwrap();
     let me = std::process::id() as i32;
     for (cut, kept) in cuts.iter().zip(kept.iter().chain(&more)) {
         assert!(kept.pages > 0 && kept.overwritten.is_empty(), "{kept:?}");
-        let mut source = punctual_trace::open(File::open(&cut.path).unwrap(), Options::default()).unwrap();
+        let mut source = punctual_trace::open(dir.file(&cut.name).unwrap(), Options::default()).unwrap();
         let events: Vec<_> = source.by_ref().collect();
         assert!(events.windows(2).all(|pair| pair[0].t_ns <= pair[1].t_ns));
         assert!(events.first().unwrap().t_ns <= cut.from_ns || kept.pages > 0);
