@@ -61,6 +61,7 @@ use args::{Arguments, Command};
 use confine::Needs;
 use finish::finish;
 use punctual_units::Nanos;
+use refusal::Refusal;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -73,12 +74,16 @@ fn main() -> ExitCode {
     punctual_proof::recover().iter().for_each(|what| eprintln!("punctual: {what}"));
     fix::recover();
     match Arguments::of_process() {
-        Ok(arguments) => run(arguments.command, started),
+        Ok(arguments) => run(arguments, started),
         Err(e) => exit::of_clap(&e),
     }
 }
 
-fn run(command: Command, started: Nanos) -> ExitCode {
+fn run(Arguments { owner, command }: Arguments, started: Nanos) -> ExitCode {
+    let sudo = std::env::var("SUDO_UID").ok();
+    if let Err(why) = punctual_directory::set_owner(owner.as_deref(), sudo.as_deref()) {
+        return finish("owner", OutputArgs::default(), Err(Refusal::usage(why)));
+    }
     if let Some(refusal) = Needs::of(&command).and_then(|needs| needs.confine().err()) {
         return finish("confine", OutputArgs::default(), Err(refusal));
     }

@@ -1,28 +1,24 @@
 //! Files that must not exist yet, and are there whole or not at all.
 
-use rustix::fs::{CWD, RenameFlags, renameat_with};
-use rustix::io::Errno;
-use std::fs::{self, File};
+use punctual_directory::{Dir, Draft, Error};
 use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Writes a new file: into a temporary one beside it, which is renamed when all is in it.
 ///
 /// # Errors
 /// A sentence: what failed, and what to do. Nothing is left behind then.
 pub fn write<T>(path: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<T>) -> Result<T, String> {
-    let failed = |e: io::Error| format!("cannot write {}: {e}", path.display());
-    if path.symlink_metadata().is_ok() {
-        return Err(format!("{} exists; name a new file", path.display()));
+    let exists = || format!("{} exists; name a new file", path.display());
+    let (dir, name) = Dir::of_file(path).map_err(|e| failed(path, e))?;
+    if dir.kind(&name).map_err(|e| failed(path, e))?.is_some() {
+        return Err(exists());
     }
-    let temporary = beside(path).ok_or_else(|| format!("{} is no file name", path.display()))?;
-    let file = File::options().write(true).create_new(true).open(&temporary).map_err(failed)?;
-    let written = fill(file, content).and_then(|value| rename(&temporary, path).map(|()| value));
-    if written.is_err() {
-        // The earlier error is reported; this could only fail for the same reason.
-        let _ = fs::remove_file(&temporary);
+    let (draft, value) = dir.draft(&name).and_then(|draft| fill(draft, path, content)).map_err(|e| failed(path, e))?;
+    match draft.publish_new(true) {
+        Err(e) if e.kind() == Some(io::ErrorKind::AlreadyExists) => Err(exists()),
+        published => published.map(|()| value).map_err(|e| failed(path, e)),
     }
-    written.map_err(failed)
 }
 
 /// Puts a file in the place of what has this name, at once: a reader sees the old one or the new one, whole. A link is replaced,
@@ -31,41 +27,29 @@ pub fn write<T>(path: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<
 /// # Errors
 /// A sentence: what failed. What was there before is still there then.
 pub fn replace(path: &Path, bytes: &[u8]) -> Result<(), String> {
-    let failed = |e: io::Error| format!("cannot write {}: {e}", path.display());
-    let temporary = beside(path).ok_or_else(|| format!("{} is no file name", path.display()))?;
-    let file = File::options().write(true).create_new(true).open(&temporary).map_err(failed)?;
-    let written = fill(file, |out| out.write_all(bytes)).and_then(|()| fs::rename(&temporary, path));
-    if written.is_err() {
-        // The earlier error is reported; this could only fail for the same reason.
-        let _ = fs::remove_file(&temporary);
-    }
-    written.map_err(failed)
+    let replaced = Dir::of_file(path).and_then(|(dir, name)| dir.replace(name, bytes, true));
+    replaced.map_err(|e| failed(path, e))
 }
 
-fn fill<T>(file: File, content: impl FnOnce(&mut dyn Write) -> io::Result<T>) -> io::Result<T> {
-    let mut out = BufWriter::new(file);
-    let value = content(&mut out)?;
-    out.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
-    Ok(value)
+fn fill<T>(
+    draft: Draft,
+    path: &Path,
+    content: impl FnOnce(&mut dyn Write) -> io::Result<T>,
+) -> Result<(Draft, T), Error> {
+    let mut out = BufWriter::new(draft);
+    let filled =
+        content(&mut out).and_then(|value| Ok((out.into_inner().map_err(io::IntoInnerError::into_error)?, value)));
+    filled.map_err(|source| Error::Io { doing: "write", path: path.into(), source })
 }
 
-/// `.NAME.PID.tmp` in the same folder: a rename cannot leave the file system.
-fn beside(path: &Path) -> Option<PathBuf> {
-    let name = path.file_name()?.to_string_lossy();
-    Some(path.with_file_name(format!(".{name}.{}.tmp", std::process::id())))
-}
-
-/// Refuses to replace what appeared meanwhile, where the file system can tell.
-fn rename(from: &Path, to: &Path) -> io::Result<()> {
-    match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
-        Err(Errno::INVAL | Errno::NOSYS) => fs::rename(from, to),
-        done => Ok(done?),
-    }
+fn failed(path: &Path, error: Error) -> String {
+    format!("cannot write {}: {}", path.display(), error.cause())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn a_collectors_file_is_replaced_and_a_link_is_not_followed() {

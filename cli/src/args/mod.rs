@@ -31,6 +31,9 @@ use std::ffi::OsStr;
 #[command(after_help = "Exit codes: 0 pass, 1 a claim fails, 2 wrong usage, 3 inconclusive, 4 the environment \
                         refused, 128+n ended by signal n.")]
 pub struct Arguments {
+    /// Write results as this user; only for root [default: the user who called sudo]
+    #[arg(long, global = true, value_name = "USER", display_order = 900)]
+    pub owner: Option<String>,
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
@@ -114,7 +117,7 @@ impl Arguments {
             _ => None,
         };
         match command.map(|command| (command, Measuring::try_parse_from(words))) {
-            Some((command, Ok(measuring))) => Ok(Arguments { command: command(measuring.options) }),
+            Some((command, Ok(measuring))) => Ok(Arguments { owner: None, command: command(measuring.options) }),
             // What is wrong is said by the whole parser.
             _ => Arguments::try_parse(),
         }

@@ -15,6 +15,7 @@ use crate::subject::{self, Subject};
 use args::{AuditArgs, AuditFormat, SnapshotArgs};
 use audited::Audited;
 use punctual_audit::{AuditResult, Calls, Offers, PlanError, PlanWish, Rules, SnapshotResult};
+use punctual_directory::Dir;
 use punctual_machine::{Live, Machine, Overlay, Snapshot};
 use punctual_model::{Finding, Severity, State};
 use punctual_proof::{CallsError, try_out, watch_calls};
@@ -149,9 +150,10 @@ fn write(args: &SnapshotArgs) -> Result<usize, Refusal> {
     let machine = Live::new();
     let taken = Snapshot::take(&machine, &paths);
     let scrubbed = Snapshot::scrubbed(taken, &machine, &rules.log_texts());
-    let file = std::fs::File::create_new(&args.file).map_err(|e| match e.kind() {
-        std::io::ErrorKind::AlreadyExists => Refusal::usage(format!("{shown} is already there")),
-        _ => Refusal::environment(format!("cannot make {shown}: {e}")),
+    let created = Dir::of_file(&args.file).and_then(|(dir, name)| dir.create_new(name));
+    let file = created.map_err(|e| match e.kind() {
+        Some(std::io::ErrorKind::AlreadyExists) => Refusal::usage(format!("{shown} is already there")),
+        _ => Refusal::environment(e),
     })?;
     Snapshot::write(&scrubbed, &paths, file).map_err(|e| Refusal::environment(format!("cannot write {shown}: {e}")))
 }

@@ -9,6 +9,7 @@ use crate::refusal::Refusal;
 use crate::{exit, lab, terminal};
 use clap::Parser;
 use punctual_compare::experiment::{Experiment, Next, SCHEMA};
+use punctual_directory::{Dir, Whose};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -82,21 +83,16 @@ fn plan(args: &CompareArgs, folder: &Path, kernels: Option<[String; 2]>) -> Resu
         }
         (Err(_), Some(kernels)) => {
             let experiment = Experiment::plan(kernels, args.pairs, args.measure.clone());
-            fs::create_dir_all(folder).map_err(|e| Refusal::environment(format!("{}: {e}", folder.display())))?;
             save(folder, &experiment)?;
             Ok(experiment)
         }
     }
 }
 
-/// Written aside, synced, renamed.
 fn save(folder: &Path, experiment: &Experiment) -> Result<(), Refusal> {
-    let (path, aside) = (folder.join(PLAN), folder.join(format!(".{PLAN}.tmp")));
-    let failed = |e: std::io::Error| Refusal::environment(format!("cannot write {}: {e}", path.display()));
-    let text = serde_json::to_string_pretty(experiment).map_err(|e| failed(e.into()))?;
-    fs::write(&aside, text + "\n").map_err(failed)?;
-    fs::File::open(&aside).and_then(|file| file.sync_all()).map_err(failed)?;
-    fs::rename(&aside, &path).map_err(failed)
+    let text = serde_json::to_string_pretty(experiment).map_err(Refusal::environment)?;
+    let dir = Dir::create(folder, Whose::Results).map_err(Refusal::environment)?;
+    dir.replace(PLAN, (text + "\n").as_bytes(), true).map_err(Refusal::environment)
 }
 
 fn fact(path: &str) -> Result<String, Refusal> {
@@ -108,8 +104,9 @@ fn fact(path: &str) -> Result<String, Refusal> {
 fn measure(folder: &Path, experiment: &Experiment, step: usize) -> Result<(), Refusal> {
     let out = folder.join(experiment.folder(step));
     if out.exists() {
-        let aside = folder.join(format!("{}-broken-off-{}", experiment.folder(step), std::process::id()));
-        fs::rename(&out, &aside).map_err(|e| Refusal::environment(format!("{}: {e}", out.display())))?;
+        let (name, pid) = (experiment.folder(step), std::process::id());
+        let dir = Dir::open_to_write(folder, Whose::Results).map_err(Refusal::environment)?;
+        dir.rename(&name, format!("{name}-broken-off-{pid}")).map_err(Refusal::environment)?;
     }
     let own = std::env::current_exe().map_err(|e| Refusal::environment(format!("cannot find this program: {e}")))?;
     let status =
@@ -156,7 +153,7 @@ fn in_lab(args: &CompareArgs, folder: &Path, kernels: Option<[String; 2]>) -> Re
     let json = args.output.json.then(|| "--json".to_owned());
     let all = words.into_iter().chain(json).chain(args.measure.iter().cloned());
     match Arguments::try_parse_from(all) {
-        Ok(Arguments { command: Asked::Lab(command) }) => Ok(lab::run(&command)),
+        Ok(Arguments { command: Asked::Lab(command), .. }) => Ok(lab::run(&command)),
         Ok(_) => Err(Refusal::usage("not a command of the lab")),
         Err(e) => Ok(exit::of_clap(&e)),
     }

@@ -6,6 +6,7 @@ use crate::args::common::{ImportFormat, ToldArgs, UnitArg};
 use crate::finish::{Answer, finish};
 use crate::refusal::Refusal;
 use args::ImportArgs;
+use punctual_directory::{Dir, Whose};
 use punctual_import::{Format, Options, Unit};
 use punctual_model::{Claim, Recording};
 use punctual_report::{import_json, words};
@@ -88,26 +89,32 @@ fn write(out: &Path, recording: &Recording) -> Result<(), Refusal> {
     if taken {
         return Err(Refusal::usage(format!("{} exists and is not empty; name a new folder with --out", out.display())));
     }
-    let name = out.file_name().map(|n| n.to_string_lossy().into_owned());
-    let name = name.ok_or_else(|| Refusal::usage(format!("{} is no name of a new folder", out.display())))?;
-    let parent = out.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let beside = parent.join(format!(".{name}.{}.tmp", std::process::id()));
-    let io_failed =
-        |e: io::Error| Refusal::environment(format!("cannot write {}: {e}; name another with --out", out.display()));
-    fs::create_dir_all(parent).map_err(io_failed)?;
-    let written = fill(&beside, recording).and_then(|()| fs::rename(&beside, out).map_err(io_failed));
+    if out.file_name().is_none() {
+        return Err(Refusal::usage(format!("{} is no name of a new folder", out.display())));
+    }
+    let failed = |e: punctual_directory::Error| {
+        Refusal::environment(format!("cannot write {}: {}; name another with --out", out.display(), e.cause()))
+    };
+    if let Some(missing) = out.parent().filter(|above| !above.as_os_str().is_empty() && !above.exists()) {
+        Dir::create(missing, Whose::Results).map_err(failed)?;
+    }
+    let (parent, name) = Dir::of_file(out).map_err(failed)?;
+    let beside = format!(".{}.{}.tmp", name.display(), std::process::id());
+    let written = parent.make_dir(&beside).map_err(failed).and_then(|dir| fill(dir, recording));
+    let written = written.and_then(|()| parent.rename(&beside, &name).map_err(failed));
     if written.is_err() {
-        // The earlier error is reported; this could only fail for the same reason.
-        let _ = fs::remove_dir_all(&beside);
+        // What failed before is told; this could only fail for the same reason.
+        let _ = parent.remove_all(&beside);
     }
     written
 }
 
-fn fill(folder: &Path, recording: &Recording) -> Result<(), Refusal> {
+fn fill(dir: Dir, recording: &Recording) -> Result<(), Refusal> {
     let failed = |e: punctual_rundir::Error| Refusal::either(!e.is_environment(), e);
     let mut run = recording.run.clone();
     let phases = std::mem::take(&mut run.phases);
-    let mut writer = punctual_rundir::Writer::create(folder, run, true).map_err(failed)?;
+    let mut writer =
+        punctual_rundir::Writer::create_in(dir, run, true, punctual_rundir::Room::default()).map_err(failed)?;
     for phase in phases {
         let of_phase = recording.distributions.iter().filter(|((id, _), _)| *id == phase.id);
         let distributions: Vec<_> = of_phase.map(|((_, cpu), d)| (*cpu, d.clone())).collect();

@@ -6,11 +6,11 @@ use super::progress::Progress;
 use crate::finish::Answer;
 use crate::refusal::Refusal;
 use crate::{exit, terminal};
+use punctual_directory::Dir;
 use punctual_lab::{Compared, LabCompareResult, LabError, LabObserver, compare};
 use punctual_model::Comparison;
 use punctual_report as report;
 use punctual_vm::Cache;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 /// `punctual lab compare`: 0 where the comparison was made and nothing stands against it, 3 otherwise.
@@ -27,8 +27,9 @@ fn compared(args: &CompareArgs) -> Result<(Compared, PathBuf), LabError> {
     let observer: &dyn LabObserver = if args.proof.output.quiet { &() } else { &Progress };
     let compared = compare([&a, &b], args.proof.seed, args.boots, jobs(&args.proof), &out, &cache, observer)?;
     let page = out.join("comparison.html");
-    let written = fs::write(&page, report::comparison_html(&compared.comparison, &compared.drawings));
-    written.map_err(|source| LabError::File { what: "write", path: page, source })?;
+    let html = report::comparison_html(&compared.comparison, &compared.drawings);
+    let written = Dir::of_file(&page).and_then(|(dir, name)| dir.replace(name, html.as_bytes(), false));
+    written.map_err(|e| LabError::File { what: "write", path: page, source: e.cause() })?;
     Ok((compared, out))
 }
 

@@ -10,7 +10,7 @@ use crate::refusal::Refusal;
 use args::{CompletionsArgs, ManArgs};
 use clap::{Command, CommandFactory};
 use clap_mangen::Man;
-use std::fs;
+use punctual_directory::{Dir, Whose};
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
@@ -68,7 +68,9 @@ fn page(command: &Command) -> Result<Page, String> {
 
 /// All of them, or none where one of them is there already: whose it is, is not known.
 fn write(folder: &Path, pages: &[Page]) -> Result<(), String> {
-    fs::create_dir_all(folder).map_err(|e| format!("cannot make the folder {}: {e}", folder.display()))?;
+    if !folder.is_dir() {
+        Dir::create(folder, Whose::Results).map_err(|e| e.to_string())?;
+    }
     if let Some((name, _)) = pages.iter().find(|(name, _)| folder.join(name).symlink_metadata().is_ok()) {
         return Err(format!("{} exists; name a folder without manual pages of punctual", folder.join(name).display()));
     }
@@ -79,6 +81,7 @@ fn write(folder: &Path, pages: &[Page]) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn every_command_has_a_page_that_names_its_parent() {
