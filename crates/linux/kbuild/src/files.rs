@@ -1,6 +1,7 @@
 //! Files that are complete or absent, and their checksums.
 
 use crate::KbuildError;
+use punctual_directory::{Dir, Whose};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
@@ -60,10 +61,12 @@ pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, K
         .map_err(|e| KbuildError::bad(path, format!("it is damaged ({e}): delete it and type the same again")))
 }
 
-/// One job at a time per folder. The lock ends with the last copy of the descriptor (flock(2)).
+/// One job at a time per folder, in which no other user can change what root writes. The lock ends with the last copy of the descriptor (flock(2)).
 pub(crate) fn lock(path: &Path, tell: &mut dyn FnMut(&str)) -> Result<File, KbuildError> {
-    let opened = File::options().read(true).write(true).create(true).truncate(false).open(path);
-    let file = opened.map_err(KbuildError::file("make", path))?;
+    let folder = path.parent().unwrap_or(path);
+    let opened =
+        Dir::open_to_write(folder, Whose::System).and_then(|dir| dir.update(path.file_name().unwrap_or_default()));
+    let file = opened.map_err(|e| KbuildError::file("make", path)(e.cause()))?;
     if file.try_lock().is_err() {
         tell(&format!("waiting for another one that works there: {}", path.display()));
         file.lock().map_err(KbuildError::file("lock", path))?;

@@ -66,7 +66,7 @@ pub type Prove<'a> = &'a mut dyn FnMut(&Path, &Path) -> Result<(StepOutcome, Str
 pub fn bisect(plan: &Bisect, prove: Prove, told: &mut dyn FnMut(&Step)) -> Result<BisectReport, LabError> {
     let main = Git::at(&plan.tree);
     let (good, bad) = (main.commit(&plan.good)?, main.commit(&plan.bad)?);
-    fs::create_dir_all(&plan.out).map_err(LabError::file("make", &plan.out))?;
+    LabError::make(&plan.out)?;
     let out = std::path::absolute(&plan.out).map_err(LabError::file("find", &plan.out))?;
     let worktree = out.join("worktree");
     if !worktree.join(".git").exists() {

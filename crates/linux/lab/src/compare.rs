@@ -34,7 +34,7 @@ pub fn compare(
     observer: &dyn LabObserver,
 ) -> Result<Compared, LabError> {
     comparable(a, b)?;
-    fs::create_dir_all(out).map_err(LabError::file("make", out))?;
+    LabError::make(out)?;
     let group = |options: &LabOptions, name: &str| {
         // Several boots even if it is one: the folders do not depend on the number.
         let folder = out.join(name);

@@ -1,5 +1,6 @@
+use punctual_directory::{Dir, Whose};
 use punctual_vm::VmError;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 #[derive(Debug, Error)]
@@ -25,6 +26,14 @@ pub enum LabError {
 }
 
 impl LabError {
+    /// The folder of results, made where it is not there. Programs write there by its path, so no other user may change it.
+    ///
+    /// # Errors
+    /// As [`Dir::create`].
+    pub(crate) fn make(folder: &Path) -> Result<(), LabError> {
+        Dir::create(folder, Whose::System).map(drop).map_err(|e| LabError::file("make", folder)(e.cause()))
+    }
+
     pub fn is_usage(&self) -> bool {
         match self {
             LabError::Vm(e) => e.is_usage(),

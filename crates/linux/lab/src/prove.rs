@@ -28,7 +28,7 @@ pub fn prove(options: &LabOptions, seed: u64, out: &Path, cache: &Cache) -> Resu
     let model = options.model(seed)?;
     let guest = guest(options, script(&with_control(options), seed, &model));
     let aside = aside(out);
-    fs::create_dir_all(&aside).map_err(LabError::file("make", &aside))?;
+    LabError::make(&aside)?;
     let result = boot_into(&guest, &aside, out, cache);
     // Empty, or unusable.
     let removed = fs::remove_dir_all(&aside).map_err(LabError::file("remove", &aside));

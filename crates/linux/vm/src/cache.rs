@@ -1,7 +1,8 @@
 //! Where downloads are kept: outside any repository, made once, shared by all.
 
 use crate::error::VmError;
-use std::fs::{self, File};
+use punctual_directory::{Dir, Error, Kind, Whose};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 /// A folder of downloads; several processes may use it at once.
@@ -11,13 +12,17 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// `$XDG_CACHE_HOME/punctual/lab`, or below `~/.cache`.
+    /// `$XDG_CACHE_HOME/punctual/lab`, or below `~/.cache`; for root below `/var/cache`, since `HOME` may be the one of the user who
+    /// called sudo.
     ///
     /// # Errors
     /// If neither variable is set.
     pub fn usual() -> Result<Cache, VmError> {
         let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
-        let base = set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|home| home.join(".cache")));
+        let base = set("XDG_CACHE_HOME").or_else(|| match rustix::process::geteuid().is_root() {
+            true => Some("/var/cache".into()),
+            false => set("HOME").map(|home| home.join(".cache")),
+        });
         let base = base.ok_or_else(|| VmError::Usage("neither XDG_CACHE_HOME nor HOME is set: set one".into()))?;
         Ok(Cache::at(base.join("punctual").join("lab")))
     }
@@ -37,30 +42,68 @@ impl Cache {
         name: &str,
         make: impl FnOnce(&Path) -> Result<(), VmError>,
     ) -> Result<PathBuf, VmError> {
-        let wanted = self.root.join(name);
-        if wanted.is_dir() {
+        let (dir, wanted) = (self.dir()?, self.root.join(name));
+        let is_there = || dir.kind(name).is_ok_and(|kind| kind == Some(Kind::Directory));
+        if is_there() {
             return Ok(wanted);
         }
         let _lock = self.lock(name)?;
-        if wanted.is_dir() {
+        if is_there() {
             return Ok(wanted);
         }
-        let aside = self.root.join(format!(".making-{name}"));
-        if aside.exists() {
-            fs::remove_dir_all(&aside).map_err(VmError::file("remove", &aside))?;
-        }
-        fs::create_dir_all(&aside).map_err(VmError::file("make", &aside))?;
-        make(&aside)?;
-        fs::rename(&aside, &wanted).map_err(VmError::file("rename", &aside))?;
+        let aside = format!(".making-{name}");
+        dir.remove_all(&aside).and_then(|()| dir.make_dir(&aside)).map_err(failed)?;
+        make(&self.root.join(&aside))?;
+        dir.rename(&aside, name).map_err(failed)?;
         Ok(wanted)
+    }
+
+    /// What is cached is run, so nobody else may have written it.
+    fn dir(&self) -> Result<Dir, VmError> {
+        Dir::create(&self.root, Whose::System).map_err(failed)
     }
 
     /// Held until the file is dropped; the kernel releases it when the process ends (flock(2)).
     pub(crate) fn lock(&self, name: &str) -> Result<File, VmError> {
-        fs::create_dir_all(&self.root).map_err(VmError::file("make", &self.root))?;
-        let path = self.root.join(format!(".lock-{name}"));
-        let file = File::create(&path).map_err(VmError::file("make", &path))?;
-        file.lock().map_err(VmError::file("lock", &path))?;
+        let name = format!(".lock-{name}");
+        let file = self.dir()?.update(&name).map_err(failed)?;
+        file.lock().map_err(VmError::file("lock", self.root.join(name)))?;
         Ok(file)
+    }
+}
+
+fn failed(error: Error) -> VmError {
+    match error {
+        Error::Io { doing: what, path, source } => VmError::File { what, path, source },
+        refused => VmError::Usage(format!("the cache is not used: {refused}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn a_lock_that_is_a_link_is_refused_and_what_it_leads_to_is_kept() {
+        let place = tempfile::tempdir().unwrap();
+        let secret = place.path().join("secret");
+        fs::write(&secret, "kept").unwrap();
+        let cache = Cache::at(place.path().join("cache"));
+        drop(cache.lock("a").unwrap());
+        std::os::unix::fs::symlink(&secret, cache.root().join(".lock-b")).unwrap();
+        fs::hard_link(&secret, cache.root().join(".lock-c")).unwrap();
+        assert!(cache.lock("b").is_err() && cache.lock("c").is_err());
+        assert_eq!(fs::read_to_string(secret).unwrap(), "kept");
+    }
+
+    #[test]
+    fn a_folder_is_made_once_and_what_a_killed_one_left_is_made_anew() {
+        let place = tempfile::tempdir().unwrap();
+        let cache = Cache::at(place.path().join("cache"));
+        fs::create_dir_all(cache.root().join(".making-x/left")).unwrap();
+        let made = cache.folder("x", |folder| Ok(fs::write(folder.join("file"), "1").unwrap())).unwrap();
+        assert_eq!(fs::read_dir(&made).unwrap().count(), 1);
+        assert_eq!(cache.folder("x", |_| panic!("made again")).unwrap(), made);
     }
 }

@@ -9,8 +9,8 @@ use crate::plan::Plan;
 use crate::stat::Stat;
 use crate::text;
 use crate::worker::Shared;
-use std::fs;
-use std::io;
+use punctual_directory::Dir;
+use std::io::{self, Write};
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -87,15 +87,13 @@ fn admit(options: &Options, stats: &[Stat]) {
     }
 }
 
-/// Writes to another name and renames: a file is complete or absent.
+/// A file is complete or absent.
 fn write(path: &Path, text: &str) -> Result<(), RunError> {
     let failed = |e: io::Error| RunError::Refused(format!("cannot write {}: {e}", path.display()));
+    let (dir, name) = Dir::of_file(path).map_err(|e| failed(e.cause()))?;
     // A pipe or /dev/stdout cannot be replaced.
-    if fs::metadata(path).is_ok_and(|meta| !meta.is_file()) {
-        return fs::write(path, text).map_err(failed);
+    if let Ok(mut file) = dir.special(&name, true) {
+        return file.write_all(text.as_bytes()).map_err(failed);
     }
-    let mut aside = path.as_os_str().to_owned();
-    aside.push(format!(".{}", std::process::id()));
-    let written = fs::write(&aside, text).and_then(|()| fs::rename(&aside, path));
-    written.inspect_err(|_| drop(fs::remove_file(&aside))).map_err(failed)
+    dir.replace(name, text.as_bytes(), false).map_err(|e| failed(e.cause()))
 }

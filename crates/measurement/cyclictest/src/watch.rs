@@ -7,13 +7,13 @@ use crate::stat::Stat;
 use crate::text;
 use crate::ways::now;
 use crate::worker::{Shared, Start};
+use punctual_directory::Dir;
 use punctual_journal::{Journal, Lease, Undo};
 use punctual_rt::monotonic;
 use punctual_uapi::{Error, Sig, SignalSet, Waited, block, wait};
 use punctual_units::{Nanos, Policy};
 use std::fs::{self, File};
 use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -43,7 +43,7 @@ impl<'a> Watch<'a> {
         // The process's own timer may send it to any thread that does not block it.
         block(&SignalSet::new(&[Sig::Alrm]))?;
         punctual_uapi::install_wakeup()?;
-        let fifo = options.fifo.as_ref().map(|path| Fifo::new(path.clone()));
+        let fifo = options.fifo.as_ref().map(|path| Fifo::new(path));
         let read = vec![0; plan.threads.len()];
         Ok(Watch { options, plan, signals, read, shown: 0, lines: 0, fifo, snapshot: None })
     }
@@ -149,11 +149,8 @@ impl<'a> Watch<'a> {
             let lease = Journal::of_user().lease(undo).map_err(|e| std::io::Error::other(e.to_string()))?;
             self.snapshot = Some(lease);
         }
-        // Anybody may put a link there.
-        let not_followed = rustix::fs::OFlags::NOFOLLOW.bits() as i32;
-        let mut options = File::options();
-        let file = options.write(true).create(true).truncate(true).mode(0o644).custom_flags(not_followed).open(path);
-        file?.write_all(self_lines(self.options, self.plan, shared).as_bytes())
+        let (dir, name) = Dir::of_file(path)?;
+        Ok(dir.replace(name, self_lines(self.options, self.plan, shared).as_bytes(), false)?)
     }
 }
 
@@ -173,26 +170,23 @@ fn self_lines(options: &Options, plan: &Plan, shared: &Shared) -> String {
 
 /// A named pipe for the lines, with or without a reader.
 struct Fifo {
-    path: PathBuf,
-    made: bool,
+    /// Where it was made; `None`: it was not.
+    made: Option<(Dir, PathBuf)>,
     open: Option<File>,
 }
 
 impl Fifo {
-    fn new(path: PathBuf) -> Fifo {
-        let made = rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, 0o644.into(), 0);
-        if let Err(e) = made {
-            warn(&format!("-F {}: {e}", path.display()));
-        }
-        Fifo { path, made: made.is_ok(), open: None }
+    fn new(path: &Path) -> Fifo {
+        let made = Dir::of_file(path).and_then(|(dir, name)| dir.make_fifo(&name).map(|()| (dir, name)));
+        let made = made.map_err(|e| warn(&format!("-F {}: {}", path.display(), e.cause()))).ok();
+        Fifo { made, open: None }
     }
 
     fn write(&mut self, text: &str) {
-        if !self.made {
-            return;
-        }
+        let Some((dir, name)) = &self.made else { return };
         if self.open.is_none() {
-            self.open = open(&self.path);
+            // ENXIO as long as nobody reads.
+            self.open = dir.special(name, false).ok();
         }
         // Nobody reads any more, or the pipe is full.
         if self.open.as_mut().is_some_and(|file| file.write_all(text.as_bytes()).is_err()) {
@@ -201,16 +195,10 @@ impl Fifo {
     }
 }
 
-/// ENXIO as long as nobody reads.
-fn open(path: &Path) -> Option<File> {
-    let nonblock = rustix::fs::OFlags::NONBLOCK.bits() as i32;
-    File::options().write(true).custom_flags(nonblock).open(path).ok()
-}
-
 impl Drop for Fifo {
     fn drop(&mut self) {
-        if self.made {
-            let _ = fs::remove_file(&self.path);
+        if let Some((dir, name)) = &self.made {
+            let _ = dir.remove_file(name);
         }
     }
 }

@@ -357,10 +357,9 @@ fn bisect(place: &Path) -> Result<String, String> {
 
 /// The newest image of the 6.12 series that earlier tests have fetched.
 fn cached_image(flavour: &str) -> Result<PathBuf, String> {
-    let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
-    let cache = set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|h| h.join(".cache"))).ok_or("HOME is not set")?;
-    let lab = cache.join("punctual/lab");
-    let entries = fs::read_dir(&lab).map_err(|e| format!("{}: {e}; run the test `negative` first", lab.display()))?;
+    let cache = punctual_vm::Cache::usual().map_err(|e| e.to_string())?;
+    let lab = cache.root();
+    let entries = fs::read_dir(lab).map_err(|e| format!("{}: {e}; run the test `negative` first", lab.display()))?;
     let images = entries.flatten().filter_map(|entry| fs::read_dir(entry.path().join("boot")).ok());
     let images = images.flat_map(|boot| boot.flatten()).map(|file| file.path());
     let wanted = |path: &PathBuf| {
