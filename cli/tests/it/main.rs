@@ -30,6 +30,7 @@ mod kernel_deploy;
 mod kernelways;
 mod live;
 mod manual;
+mod owner;
 mod persist;
 mod planted;
 mod sched;

@@ -3,6 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+mod attack;
 mod bench;
 mod boots;
 mod built;
@@ -44,6 +45,7 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Trial {
+    Attack(attack::Wanted),
     Injected(injected::Wanted),
     Misconfigured(misconfigured::Wanted),
     SideBySide(side_by_side::Wanted),
@@ -69,6 +71,7 @@ enum Trial {
 impl Trial {
     fn run(self) -> Result<(), String> {
         match self {
+            Trial::Attack(wanted) => attack::run(&wanted),
             Trial::Injected(wanted) => injected::run(&wanted),
             Trial::Misconfigured(wanted) => misconfigured::run(&wanted),
             Trial::SideBySide(wanted) => side_by_side::run(&wanted),
