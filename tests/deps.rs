@@ -16,6 +16,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("gpio", &["units", "uapi"]),
     ("wires", &["rt", "gpio"]),
     ("model", &["units"]),
+    ("clean", &[]),
+    ("archive", &["clean", "directory"]),
     ("rotary-dial", &["units", "uapi", "rt", "wires", "record"]),
     ("metronome", &["units", "uapi", "rt", "gpio", "wires", "record", "model", "loads"]),
     ("stats", &[]),
@@ -36,10 +38,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("explain", &["units", "model", "trace"]),
     ("analyse", &["units", "directory", "model", "rundir", "trace", "explain"]),
     ("import", &["units", "model"]),
-    ("formats", &["units", "model", "trace", "report"]),
+    ("formats", &["clean", "units", "model", "trace", "report"]),
     ("references", &[]),
-    ("remote", &["model"]),
-    ("report", &["units", "model", "stats", "fix", "references"]),
+    ("remote", &["archive", "clean", "directory", "model"]),
+    ("report", &["clean", "units", "model", "stats", "fix", "references"]),
     ("history", &["units", "model", "stats"]),
     (
         "proof",
@@ -67,6 +69,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
+            "archive",
+            "clean",
             "units",
             "uapi",
             "directory",

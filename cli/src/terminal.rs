@@ -23,5 +23,5 @@ pub fn print(text: impl AsRef<[u8]>) -> bool {
 
 /// Text of another machine, without what a terminal or a test harness would obey.
 pub fn harmless(text: &str) -> String {
-    punctual_report::clean::lines(text)
+    punctual_clean::lines(text)
 }

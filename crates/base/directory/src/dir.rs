@@ -151,6 +151,14 @@ impl Dir {
         &self.path
     }
 
+    /// The directory that it lies in, to name what is there.
+    pub(crate) fn above(&self) -> Result<Dir, Error> {
+        let path = self.path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let fd = openat(&*self.fd, c"..", flags, Mode::empty()).map_err(Error::io("open", path))?;
+        Ok(Dir { fd: Arc::new(fd), path: path.into(), ..self.clone() })
+    }
+
     /// A directory beneath, which is there.
     ///
     /// # Errors
@@ -611,7 +619,7 @@ fn make_all(path: &Path) -> Result<(), Error> {
     std::fs::DirBuilder::new().recursive(true).create(path).map_err(made)
 }
 
-fn random() -> [u8; 16] {
+pub(crate) fn random() -> [u8; 16] {
     let mut bytes = [0; 8];
     // Without randomness the name is one that was tried, and the caller gives up in the end.
     let _ = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());

@@ -13,10 +13,12 @@ mod beneath;
 mod dir;
 mod error;
 mod safe;
+mod staging;
 #[cfg(test)]
 mod tests;
 mod whose;
 
 pub use dir::{Dir, Draft, Kind};
 pub use error::Error;
+pub use staging::Staging;
 pub use whose::{Whose, set_owner};

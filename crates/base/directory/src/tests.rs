@@ -219,3 +219,28 @@ fn root_writes_in_a_users_directory_as_that_user_and_nowhere_else() {
     assert_eq!(fs::metadata(own.join("page")).unwrap().uid(), 0);
     assert!(matches!(Dir::create(&home.join("run"), Whose::System), Err(Error::Exposed { owner: Some(USER), .. })));
 }
+
+#[test]
+fn a_staged_directory_is_whole_or_not_there() {
+    let (folder, dir) = own();
+    let to = dir.path().join("new/run");
+    let fill = || {
+        let staging = Staging::create(&to, Whose::Results).unwrap();
+        staging.dir().replace("in/run.json", b"{}", false).unwrap_err();
+        staging.dir().make_dir("in").unwrap().replace("run.json", b"{}", false).unwrap();
+        staging
+    };
+    drop(fill());
+    assert_eq!(dir.dir("new").unwrap().entries().unwrap(), []);
+    fs::create_dir(&to).unwrap();
+    fill().publish("in").unwrap();
+    assert_eq!(fs::read(to.join("run.json")).unwrap(), b"{}");
+    // What is there is kept.
+    assert!(fill().publish("in").is_err());
+    fs::remove_dir_all(&to).unwrap();
+    symlink(folder.path(), &to).unwrap();
+    assert!(fill().publish("in").is_err());
+    assert_eq!(dir.dir("new").unwrap().entries().unwrap(), [("run".into(), Kind::Other)]);
+    assert!(Staging::create(Path::new("/"), Whose::Results).is_err());
+    assert_eq!(secret(&folder), "secret");
+}

@@ -4,8 +4,9 @@
 //! skipped periods. So this writes the raw wakeups of all loads together or of one. A bin wider than a microsecond
 //! (from 131 µs on) counts at its end, but not above the maximum.
 
+use punctual_clean as clean;
 use punctual_model::{CpuResult, Import, Recording, Run};
-use punctual_report::{clean, utc_mail};
+use punctual_report::utc_mail;
 use punctual_units::{CpuId, Histogram};
 use serde_json::Value;
 use std::collections::BTreeMap;

@@ -4,7 +4,8 @@
 //! Written by hand: `quick-junit` brings eight crates (chrono, uuid, vte, …) and 101 KB into the binary.
 
 use crate::cases::{Case, CaseOutcome, Cases, Figure, FigureUnit, Group};
-use punctual_report::{clean, utc};
+use punctual_clean as clean;
+use punctual_report::utc;
 use std::fmt::Write;
 
 /// Fail is a `failure`, inconclusive an `error` (so neither is ever green), skip `skipped`. Figures are properties of

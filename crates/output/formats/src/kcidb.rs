@@ -2,7 +2,8 @@
 //! (kcidb_io/schema/v05_03.py).
 
 use crate::cases::{Case, CaseOutcome, Cases, Figure, FigureUnit};
-use punctual_report::{clean, json_text, utc};
+use punctual_clean as clean;
+use punctual_report::{json_text, utc};
 use serde_json::{Map, Value, json};
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,8 +4,9 @@
 //! histogram are gauges.
 
 use crate::cases::{About, Case, CaseOutcome, Cases, Group};
+use punctual_clean as clean;
 use punctual_model::{CpuResult, Recording, Verdict};
-use punctual_report::{Cell, Figures, clean};
+use punctual_report::{Cell, Figures};
 use punctual_units::Histogram;
 use std::fmt::Write;
 

@@ -1,7 +1,8 @@
 //! SARIF 2.1.0 (OASIS, Static Analysis Results Interchange Format): audit findings for code scanning.
 
+use punctual_clean as clean;
 use punctual_model::{Evidence, Finding, Severity, State};
-use punctual_report::{clean, json_text};
+use punctual_report::json_text;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 

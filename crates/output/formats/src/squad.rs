@@ -26,7 +26,7 @@ pub fn squad_metrics(cases: &Cases) -> String {
             FigureUnit::Count => "",
             FigureUnit::Other(unit) => unit.as_str(),
         };
-        (full_name(&figure.path), json!({"value": figure.value, "unit": punctual_report::clean::line(unit)}))
+        (full_name(&figure.path), json!({"value": figure.value, "unit": punctual_clean::line(unit)}))
     };
     let all: Map<String, Value> = cases.figures().map(metric).collect();
     json_text(&Value::Object(all))

@@ -4,7 +4,7 @@
 //! accept 13.
 
 use crate::cases::{Case, CaseOutcome, Cases, Figure, FigureUnit};
-use punctual_report::clean;
+use punctual_clean as clean;
 use std::fmt::Write;
 
 /// Inconclusive is `not ok`: a TODO would count as passed.

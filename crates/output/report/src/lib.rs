@@ -12,7 +12,6 @@
 
 mod bench;
 mod bounds;
-pub mod clean;
 mod comparison;
 mod csv;
 mod date;
@@ -37,6 +36,8 @@ pub mod tune;
 mod watch;
 mod why;
 pub mod words;
+
+use punctual_clean as clean;
 
 pub use bench::{bench_csv, bench_html, bench_line, bench_text};
 pub use bounds::Quantile;

@@ -16,6 +16,14 @@ pub enum RemoteError {
         /// Its error message, or how to install it.
         what: String,
     },
+    /// What was fetched cannot be written.
+    #[error("cannot write what comes: {source}{}", hint(source))]
+    Here { source: io::Error },
+    #[error(transparent)]
+    Directory(#[from] punctual_directory::Error),
+    /// What it sent is no run.
+    #[error("{target}: {source}")]
+    Archive { target: String, source: punctual_archive::Error },
     /// Nothing was done: the program cannot run there.
     #[error("{0}")]
     Refused(String),

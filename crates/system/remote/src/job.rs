@@ -1,12 +1,15 @@
 //! A remote command that survives a cut link.
 
 use crate::FOLDER;
+use crate::child::Bounds;
 use crate::error::RemoteError;
-use crate::link::{Link, Said, quoted};
+use crate::link::{COMMAND, Link, Said, quoted};
 use punctual_model::Argv;
 use std::time::{Duration, Instant};
 
 const TURN: Duration = Duration::from_secs(1);
+/// Of what a job printed, bytes: a JSON document of hundreds of CPUs.
+const DOCUMENT: u64 = 4 << 20;
 
 #[derive(Clone, Debug)]
 pub struct Job {
@@ -14,6 +17,7 @@ pub struct Job {
     pub folder: String,
 }
 
+/// What a job came to, as the other side has it: to be made harmless where it is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ended {
     pub code: i32,
@@ -70,8 +74,9 @@ impl Job {
         );
         let mut heard = Instant::now();
         loop {
-            match link.script(&script, None)? {
-                Said::Ended { code: 0, out, .. } => {
+            let mut out = Vec::new();
+            match link.script(&script, None, &mut out, COMMAND)? {
+                Said::Ended { code: 0, .. } => {
                     heard = Instant::now();
                     let said = String::from_utf8_lossy(&out).trim().to_owned();
                     match (said.as_str(), said.parse::<i32>()) {
@@ -96,7 +101,10 @@ impl Job {
     }
 
     fn ended(&self, link: &Link, code: i32) -> Result<Ended, RemoteError> {
-        let read = |name: &str| link.output(&format!("head -c 4194304 {}", quoted(&format!("{}/{name}", self.folder))));
+        let read = |name: &str| {
+            let path = quoted(&format!("{}/{name}", self.folder));
+            link.output_within(&format!("head -c {DOCUMENT} {path}"), Bounds { bytes: DOCUMENT, ..COMMAND })
+        };
         Ok(Ended { code, out: read("out")?, complaint: read("err")? })
     }
 

@@ -2,10 +2,12 @@
 //! program run there ([`Remote`]).
 //!
 //! Architecture invariant: host keys must be known, nothing is asked interactively, no agent is forwarded, and every
-//! word is quoted for the remote shell.
+//! word is quoted for the remote shell. What the other side sends is a stranger's: bounded in bytes and time, made harmless before it
+//! is shown, and only files and folders are made of it.
 
 #![forbid(unsafe_code)]
 
+mod child;
 mod error;
 mod fetch;
 mod job;

@@ -1,9 +1,19 @@
 use crate::Target;
+use crate::child::{self, Bounds, Failed};
 use crate::error::RemoteError;
+use punctual_clean as clean;
 use punctual_model::Argv;
 use std::io::{Read, Write};
 use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::process::Command;
+use std::time::Duration;
+
+/// Of a command that answers in a few lines.
+pub(crate) const COMMAND: Bounds = Bounds { bytes: 1 << 20, time: Duration::from_secs(600) };
+/// A transfer: 2 GiB at 100 kB/s.
+pub(crate) const TRANSFER_TIME: Duration = Duration::from_secs(6 * 3600);
+/// Lines of a complaint that are shown: the last ones, where ssh and shells say why.
+const SHOWN: usize = 8;
 
 /// ssh's own failures; also a command that ended with 255, which ours never do.
 const SSH_FAILED: i32 = 255;
@@ -19,7 +29,7 @@ pub struct Link {
 pub(crate) enum Said {
     Ended {
         code: i32,
-        out: Vec<u8>,
+        /// As [`shown`].
         complaint: String,
     },
     /// The link was cut, or could not be made; it may recover.
@@ -49,32 +59,39 @@ impl Link {
         command
     }
 
-    /// Runs a shell script in the home folder, with input.
-    pub(crate) fn script(&self, script: &str, input: Option<&mut dyn Read>) -> Result<Said, RemoteError> {
+    /// Runs a shell script in the home folder, with input; what it says goes to `out`.
+    pub(crate) fn script(
+        &self,
+        script: &str,
+        input: Option<&mut dyn Read>,
+        out: &mut dyn Write,
+        bounds: Bounds,
+    ) -> Result<Said, RemoteError> {
         let line = Argv::new(["sh", "-c", script]).line();
-        let mut command = self.command(&line);
-        let stdin = if input.is_some() { Stdio::piped() } else { Stdio::null() };
-        command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().map_err(|error| RemoteError::Program {
-            command: "ssh".into(),
-            what: format!("{error}: apt-get install openssh-client"),
+        let target = &self.target;
+        let done = child::run(self.command(&line), input, out, bounds).map_err(|failed| match failed {
+            Failed::Start(error) => {
+                let what = format!("{error}: apt-get install openssh-client");
+                RemoteError::Program { command: "ssh".into(), what }
+            }
+            Failed::Much(most) => RemoteError::Link(format!(
+                "{target} sent more than {} MiB where little is expected: the connection was ended",
+                most >> 20
+            )),
+            Failed::Long(time) => RemoteError::Link(format!(
+                "{target} was not done after {} min: the connection was ended",
+                time.as_secs() / 60
+            )),
+            Failed::Pipe(error) => RemoteError::Link(format!("ssh: {error}")),
+            Failed::Out(error) => RemoteError::Here { source: error },
         })?;
-        if let (Some(input), Some(mut pipe)) = (input, child.stdin.take()) {
-            // ssh's exit code shows a cut link.
-            let _ = std::io::copy(input, &mut pipe).and_then(|_| pipe.flush());
-        }
-        let done = child.wait_with_output().map_err(|error| RemoteError::Link(format!("ssh: {error}")))?;
-        self.told(done)
-    }
-
-    fn told(&self, done: Output) -> Result<Said, RemoteError> {
-        let complaint = String::from_utf8_lossy(&done.stderr).trim().to_owned();
+        let complaint = shown(&String::from_utf8_lossy(&done.complaint));
         match done.status.code() {
             Some(SSH_FAILED) | None => match self.hopeless(&complaint) {
                 Some(error) => Err(RemoteError::Link(error)),
                 None => Ok(Said::Cut(complaint)),
             },
-            Some(code) => Ok(Said::Ended { code, out: done.stdout, complaint }),
+            Some(code) => Ok(Said::Ended { code, complaint }),
         }
     }
 
@@ -106,16 +123,21 @@ impl Link {
 
     /// The output of a script that has to end with 0, retried if the link is cut.
     pub(crate) fn output(&self, script: &str) -> Result<String, RemoteError> {
+        self.output_within(script, COMMAND)
+    }
+
+    pub(crate) fn output_within(&self, script: &str, bounds: Bounds) -> Result<String, RemoteError> {
         let mut last = String::new();
         for _ in 0..crate::TRIES {
-            match self.script(script, None)? {
-                Said::Ended { code: 0, out, .. } => return Ok(String::from_utf8_lossy(&out).into_owned()),
+            let mut out = Vec::new();
+            match self.script(script, None, &mut out, bounds)? {
+                Said::Ended { code: 0, .. } => return Ok(String::from_utf8_lossy(&out).into_owned()),
                 Said::Ended { code, complaint, .. } => {
                     return Err(RemoteError::Link(format!("{}: exit code {code}: {complaint}", self.target)));
                 }
                 Said::Cut(why) => last = why,
             }
-            std::thread::sleep(std::time::Duration::from_secs(1));
+            std::thread::sleep(Duration::from_secs(1));
         }
         Err(self.cut(&last))
     }
@@ -132,10 +154,16 @@ impl Link {
         let said = self.output("uname -m; id -u; sudo -n true 2> /dev/null && echo sudo || echo none")?;
         let lines: Vec<&str> = said.lines().map(str::trim).collect();
         match lines.as_slice() {
-            [machine, user, sudo, ..] => Ok(((*machine).to_owned(), *user == "0", *sudo == "sudo")),
-            _ => Err(RemoteError::Link(format!("{}: `uname -m; id -u` said `{}`", self.target, said.trim()))),
+            [machine, user, sudo, ..] => Ok((shown(machine), *user == "0", *sudo == "sudo")),
+            _ => Err(RemoteError::Link(format!("{}: `uname -m; id -u` said `{}`", self.target, shown(&said)))),
         }
     }
+}
+
+/// Output of the other side as one line that can be shown.
+pub(crate) fn shown(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    clean::line(&lines.get(lines.len().saturating_sub(SHOWN)..).unwrap_or_default().join(" / "))
 }
 
 pub(crate) fn quoted(word: &str) -> String {

@@ -1,7 +1,7 @@
 //! Runs this program on another machine: copies it there, starts it so that it survives a cut link, and waits for it.
 
 use crate::error::{RemoteError, file};
-use crate::link::quoted;
+use crate::link::{quoted, shown};
 use crate::{Ended, Job, Link, upload};
 use punctual_model::Argv;
 use std::fs::File;
@@ -47,7 +47,7 @@ impl<'l> Remote<'l> {
                 "{} does not run on {}: {}: give a static one: --binary FILE (docs/cross.md)",
                 program.display(),
                 link.target,
-                said.trim()
+                shown(&said)
             );
             return refused(what);
         }

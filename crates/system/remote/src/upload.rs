@@ -1,10 +1,11 @@
 //! Uploads a file: existing parts are checked, the rest is sent, the whole is checked, then renamed.
 
+use crate::child::Bounds;
 use crate::error::{RemoteError, file};
-use crate::link::{Link, Said, quoted};
+use crate::link::{COMMAND, Link, Said, TRANSFER_TIME, quoted};
 use crate::{FOLDER, PART, TRIES, sum};
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::time::Duration;
 
@@ -74,5 +75,5 @@ fn send(link: &Link, to: &str, sum: &str, path: &Path, sound: u64) -> Result<Sai
     );
     let mut source = File::open(path).map_err(file("open", path))?;
     source.seek(SeekFrom::Start(from)).map_err(file("read", path))?;
-    link.script(&script, Some(&mut source))
+    link.script(&script, Some(&mut source), &mut io::sink(), Bounds { time: TRANSFER_TIME, ..COMMAND })
 }

@@ -1,3 +1,4 @@
 //! The integration tests of the crate, in one program.
 
+mod hostile;
 mod ssh;

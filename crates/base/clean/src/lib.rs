@@ -1,4 +1,9 @@
-//! Makes untrusted text harmless.
+//! Makes untrusted text harmless for terminals, browsers and test harnesses.
+//!
+//! Control characters (C0, DEL, C1), line separators, and characters that reverse or hide text (Unicode TR 36) become visible
+//! escapes. So does the first character of what a harness obeys: `<LAVA_` and `##[` anywhere in a line, `::name` where a word begins.
+
+#![forbid(unsafe_code)]
 
 use std::fmt::Write;
 
@@ -6,9 +11,6 @@ use std::fmt::Write;
 pub const LONGEST: usize = 2_000;
 
 /// A line without anything that a terminal, browser or test harness would interpret.
-///
-/// Control characters (C0, DEL, C1), line separators, and characters that reverse or hide text (Unicode TR 36) become
-/// visible escapes. The LAVA dispatcher looks for `<LAVA_` anywhere in a line of a console; its `<` is escaped.
 pub fn line(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for (n, c) in text.chars().enumerate() {
@@ -23,7 +25,7 @@ pub fn line(text: &str) -> String {
             c => out.push(c),
         }
     }
-    without_signals(out)
+    without_commands(out)
 }
 
 /// As [`line`] for several lines, which end in `\n` or `\r\n`, without truncation.
@@ -37,11 +39,53 @@ pub fn lines(text: &str) -> String {
             c => out.push(c),
         }
     }
-    without_signals(out)
+    without_commands(out)
 }
 
-fn without_signals(text: String) -> String {
-    if text.contains("<LAVA_") { text.replace("<LAVA_", "\\x3cLAVA_") } else { text }
+/// LAVA's dispatcher looks for the first anywhere in a line of a console; the runners of Azure, GitHub and TeamCity for the others.
+const COMMANDS: [&str; 4] = ["<LAVA_", "##[", "##vso[", "##teamcity["];
+
+fn without_commands(mut text: String) -> String {
+    for command in COMMANDS {
+        if text.contains(command) {
+            let (first, rest) = command.split_at(1);
+            text = text.replace(command, &format!("\\x{:02x}{rest}", first.as_bytes()[0]));
+        }
+    }
+    if text.contains("::") { without_workflow_commands(&text) } else { text }
+}
+
+/// What GitHub's runner obeys as `::name` where a line begins.
+const WORKFLOW: [&str; 13] = [
+    "add-mask",
+    "add-matcher",
+    "add-path",
+    "debug",
+    "echo",
+    "endgroup",
+    "error",
+    "group",
+    "notice",
+    "save-state",
+    "set-",
+    "stop-commands",
+    "warning",
+];
+
+/// Whatever the name is where a word begins: lines are wrapped there. A long word is cut anywhere, so its names count everywhere.
+fn without_workflow_commands(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 8);
+    let mut begins = true;
+    for (at, c) in text.char_indices() {
+        let name = text.get(at..).and_then(|rest| rest.strip_prefix("::")).unwrap_or_default();
+        let is_word = begins && name.starts_with(|c: char| c.is_ascii_alphanumeric());
+        match is_word || WORKFLOW.iter().any(|command| name.starts_with(command)) {
+            true => escape(&mut out, c),
+            false => out.push(c),
+        }
+        begins = c.is_whitespace();
+    }
+    out
 }
 
 fn escape(out: &mut String, c: char) {
@@ -99,6 +143,20 @@ mod tests {
     }
 
     #[test]
+    fn no_harness_is_commanded() {
+        assert_eq!(line("::error::x"), "\\x3a:error::x");
+        assert_eq!(lines("a\n  ::set-output name=x::y"), "a\n  \\x3a:set-output name=x::y");
+        assert_eq!(
+            line("x ##[error]y ##vso[task] ##teamcity[z]"),
+            "x \\x23#[error]y \\x23#vso[task] \\x23#teamcity[z]"
+        );
+        assert_eq!(line("word::set-env name=x::y"), "word\\x3a:set-env name=x::y");
+        for kept in ["std::io::Error", "[::1]:80", "fe80::1", ": ::", "## [x]"] {
+            assert_eq!(line(kept), kept);
+        }
+    }
+
+    #[test]
     fn lines_stay_lines_and_nothing_is_cut() {
         assert_eq!(lines("a\tb\n\x1b[0m<LAVA_\u{202e}"), "a b\n\\x1b[0m\\x3cLAVA_\\u{202e}");
         assert_eq!(lines("a\r\nb\r"), "a\nb\\x0d");
@@ -107,7 +165,7 @@ mod tests {
 
     #[test]
     fn cleaning_twice_changes_nothing_more() {
-        for text in ["a\x1b[0m", "<LAVA_", "µs – 93", "\\x1b"] {
+        for text in ["a\x1b[0m", "<LAVA_", "::error::x", "##[##vso[", "µs – 93", "\\x1b"] {
             assert_eq!(line(&line(text)), line(text));
         }
     }

@@ -1,0 +1,155 @@
+//! Archives of others (tar(5), plain or gzip'ed) unpacked beneath a directory.
+//!
+//! An archive decides names and contents, nothing else: only regular files and folders are made, with the modes and the owner that
+//! everything else of ours has. What an archive has besides (links, devices, names that lead elsewhere, names that a terminal would
+//! obey) refuses it as a whole. Nothing of it is held in memory but one name and one block.
+
+#![forbid(unsafe_code)]
+
+mod entry;
+
+use entry::{Content, Entry};
+use flate2::bufread::GzDecoder;
+use punctual_directory::Dir;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+/// The first bytes of gzip (RFC 1952).
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+/// Behind the two empty blocks that end an archive: tar(1) fills up its last record, of 20 blocks unless told otherwise.
+const PADDING: u64 = 1 << 20;
+/// Of an entry: its header, that of a long name and the name, and the rest of the content's last block.
+const AROUND: u64 = 2 << 10;
+const BLOCK: usize = 64 << 10;
+
+/// What an archive may hold at most.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Of all files together.
+    pub bytes: u64,
+    /// Files and folders.
+    pub entries: u64,
+    /// Folders above one another.
+    pub depth: usize,
+    /// Of a whole name, bytes.
+    pub name: usize,
+}
+
+impl Limits {
+    /// Of a run directory with weeks of windows and traces.
+    pub const RUN: Limits = Limits { bytes: 2 << 30, entries: 100_000, depth: 8, name: 512 };
+
+    /// Bytes of an archive that keeps to them, unpacked by gzip.
+    pub const fn packed(&self) -> u64 {
+        self.bytes.saturating_add(self.entries.saturating_mul(AROUND)).saturating_add(PADDING)
+    }
+}
+
+/// Why an archive is refused.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// It holds what is not taken.
+    #[error("the archive is refused: `{}` {why}", punctual_clean::line(name))]
+    Refused {
+        /// The entry, as it is named there.
+        name: String,
+        /// As in `is a link`.
+        why: String,
+    },
+    /// It is damaged, cut off, or no archive.
+    #[error("the archive cannot be read: {}", punctual_clean::line(&.0.to_string()))]
+    Damaged(io::Error),
+    /// It cannot be written here.
+    #[error(transparent)]
+    Here(#[from] punctual_directory::Error),
+    #[error("cannot write {}: {source}", path.display())]
+    Write { path: PathBuf, source: io::Error },
+}
+
+impl Error {
+    /// Is it the fault of this machine, not of the archive?
+    pub fn is_environment(&self) -> bool {
+        matches!(self, Error::Here(_) | Error::Write { .. })
+    }
+}
+
+/// Is a file that begins like this an archive? `head` has its first 512 bytes, or what there is.
+pub fn is_archive(head: &[u8]) -> bool {
+    head.starts_with(&GZIP) || head.get(257..262) == Some(b"ustar")
+}
+
+/// Unpacks a whole archive beneath an empty directory. After an error the directory holds a part of it: the caller removes it.
+///
+/// # Errors
+/// As of [`Error`].
+pub fn unpack(archive: impl Read, into: &Dir, limits: Limits) -> Result<(), Error> {
+    let mut archive = BufReader::with_capacity(BLOCK, archive);
+    match archive.fill_buf().map_err(Error::Damaged)?.starts_with(&GZIP) {
+        true => unpack_plain(GzDecoder::new(archive), into, limits),
+        false => unpack_plain(archive, into, limits),
+    }
+}
+
+fn unpack_plain(archive: impl Read, into: &Dir, limits: Limits) -> Result<(), Error> {
+    // What is no content (headers, names) is bounded too.
+    let mut archive = tar::Archive::new(archive.take(limits.packed()));
+    let mut entries = archive.entries().map_err(Error::Damaged)?.raw(true);
+    let (mut found, mut left) = (0, limits.bytes);
+    let mut folder = PathBuf::new();
+    while let Some(entry) = Entry::next(&mut entries, &limits)? {
+        found += 1;
+        if found > limits.entries {
+            return Err(entry.refused(format!("is one of more than {} files", limits.entries)));
+        }
+        match entry.content {
+            None => drop(into.make_dir(&entry.path)?),
+            Some(ref content) if content.size > left => {
+                return Err(entry.refused(format!("makes it more than {} MiB", limits.bytes >> 20)));
+            }
+            Some(content) => {
+                left -= content.size;
+                let above = entry.path.parent().unwrap_or(Path::new(""));
+                if above != folder && above != Path::new("") {
+                    into.make_dir(above)?;
+                    above.clone_into(&mut folder);
+                }
+                write(content, into, &entry.path, entry.name)?;
+            }
+        }
+    }
+    if found == 0 {
+        return Err(Error::Damaged(io::Error::other("it is empty")));
+    }
+    // To its end: only there gzip's sum is compared.
+    let mut rest = archive.into_inner();
+    io::copy(&mut rest, &mut io::sink()).map_err(Error::Damaged)?;
+    match rest.limit() {
+        0 => Err(Error::Damaged(io::Error::other(format!("it is longer than {} MiB", limits.packed() >> 20)))),
+        _ => Ok(()),
+    }
+}
+
+fn write(mut content: Content<'_, impl Read>, into: &Dir, path: &Path, name: String) -> Result<(), Error> {
+    let mut file = match into.create_new(path) {
+        Err(e) if e.kind() == Some(io::ErrorKind::AlreadyExists) => {
+            return Err(Error::Refused { name, why: "is in it twice".into() });
+        }
+        file => file?,
+    };
+    let mut block = vec![0; BLOCK];
+    let mut written = 0;
+    loop {
+        let length = content.data.read(&mut block).map_err(Error::Damaged)?;
+        let Some(part) = block.get(..length).filter(|part| !part.is_empty()) else { break };
+        io::Write::write_all(&mut file, part)
+            .map_err(|source| Error::Write { path: into.path().join(path), source })?;
+        written += length as u64;
+    }
+    match written == content.size {
+        true => Ok(()),
+        false => Err(Error::Damaged(io::ErrorKind::UnexpectedEof.into())),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,52 @@
+//! A directory that is there whole, or not at all.
+
+use crate::dir::random;
+use crate::{Dir, Error, Whose};
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+
+/// A directory beside the one asked for, that gets its name when it is complete. Dropped, what is left of it is removed.
+#[derive(Debug)]
+pub struct Staging {
+    dir: Dir,
+    /// What it lies in.
+    parent: Dir,
+    temporary: OsString,
+    name: OsString,
+}
+
+impl Staging {
+    /// Makes an empty directory beside `path`, and what is missing above it.
+    ///
+    /// # Errors
+    /// [`Error::Unfit`] where `path` ends in no name; as [`Dir::create`], but others may write to the directory above where it is sticky,
+    /// as /tmp is.
+    pub fn create(path: &Path, whose: Whose) -> Result<Staging, Error> {
+        let no_name = || Error::Unfit { path: path.into(), why: "it is no name of a new directory".into() };
+        let name = path.file_name().ok_or_else(no_name)?.to_owned();
+        let temporary = OsString::from_vec([b".", name.as_bytes(), b".", &random()[..]].concat());
+        let dir = Dir::create(&path.with_file_name(&temporary), whose)?;
+        Ok(Staging { parent: dir.above()?, dir, temporary, name })
+    }
+
+    /// What it is filled by.
+    pub fn dir(&self) -> &Dir {
+        &self.dir
+    }
+
+    /// Gives what lies in it as `inner` the name that was asked for. An empty directory of that name is replaced.
+    ///
+    /// # Errors
+    /// rename(2), `ENOTEMPTY` and `ENOTDIR` among them.
+    pub fn publish(self, inner: impl AsRef<Path>) -> Result<(), Error> {
+        self.parent.rename(Path::new(&self.temporary).join(inner), &self.name)
+    }
+}
+
+impl Drop for Staging {
+    fn drop(&mut self) {
+        // It is worth nothing; what failed before is told.
+        let _ = self.parent.remove_all(&self.temporary);
+    }
+}
