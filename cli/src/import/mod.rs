@@ -1,5 +1,6 @@
-//! `import`: other tools' files into a run directory.
+//! `import`: other tools' files, or a packed run directory, into a run directory.
 
+mod archive;
 pub mod args;
 
 use crate::args::common::{ImportFormat, ToldArgs, UnitArg};
@@ -36,8 +37,15 @@ pub fn import(args: &ImportArgs) -> ExitCode {
 }
 
 fn imported(args: &ImportArgs) -> Result<Answer, Refusal> {
-    let recording = recording(&args.files, args.format, args.told)?;
-    write(&args.out, &recording)?;
+    let archive = if args.format.is_none() { archive::opened(&args.files) } else { None };
+    let recording = match archive {
+        Some(archive) => archive::import(archive, &args.out)?,
+        None => {
+            let recording = recording(&args.files, args.format, args.told)?;
+            write(&args.out, &recording)?;
+            recording
+        }
+    };
     let none: &[Claim] = &[];
     let verdict = punctual_judge::judge(&recording, none);
     let result = || import_json(&args.out, &recording, &verdict);
