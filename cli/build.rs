@@ -8,6 +8,9 @@
 //! A release is also linked small: without what unwinding needs, since panics abort and stripped frames have no names, and with
 //! equal functions once where the toolchain brings a linker that can do that.
 
+// Cargo reads what is printed; clippy.toml is about the program.
+#![allow(clippy::disallowed_macros)]
+
 use std::env;
 use std::fs;
 use std::path::Path;

@@ -1,9 +1,11 @@
 //! Exit codes: 0 pass, 1 fail, 2 usage, 3 inconclusive, 4 environment, 128+n signal n.
 
+use clap::error::ContextValue;
 use punctual_model::Outcome;
 use punctual_proof::Done;
 use punctual_report::words;
 use punctual_uapi::Sig;
+use std::error::Error as _;
 use std::process::ExitCode;
 
 /// A claim or a check fails.
@@ -46,7 +48,18 @@ pub fn of_number(code: i32) -> u8 {
 
 /// clap's own messages: help and version are no errors.
 pub fn of_clap(error: &clap::Error) -> ExitCode {
+    if error.use_stderr() {
+        // The words that it names are the user's, or a script's: no line of them passes for one of ours.
+        let values = error.context().filter_map(|(_, value)| match value {
+            ContextValue::String(word) => Some(word.clone()),
+            _ => None,
+        });
+        let values = values.chain(error.source().map(ToString::to_string));
+        let text = error.render().to_string();
+        tell!("{}", values.fold(text, |text, value| text.replace(&value, &punctual_clean::line(&value))));
+        return ExitCode::from(USAGE);
+    }
     // Where even that cannot be printed, the code still tells.
     let _ = error.print();
-    if error.use_stderr() { ExitCode::from(USAGE) } else { ExitCode::SUCCESS }
+    ExitCode::SUCCESS
 }

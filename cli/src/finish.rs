@@ -69,8 +69,8 @@ impl Answer {
 /// Ends a command: prints its answer, or why there is none, and with `--json` a document that says so.
 pub fn finish(command: &str, output: OutputArgs, result: Result<Answer, Refusal>) -> ExitCode {
     match &result {
-        Ok(answer) => answer.notes.iter().for_each(|note| eprintln!("punctual: {note}")),
-        Err(refusal) => eprintln!("punctual: {}", refusal.message),
+        Ok(answer) => answer.notes.iter().for_each(|note| say!("{note}")),
+        Err(refusal) => say!("{}", refusal.message),
     }
     let is_needed = matches!(&result, Ok(answer) if answer.is_needed);
     let (code, text) = printed(command, output, result);

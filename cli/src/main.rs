@@ -2,22 +2,8 @@
 
 #![forbid(unsafe_code)]
 
-/// Tells something on standard error, or does not. Where that is a full disk, or a terminal that has hung up, the macros of std
-/// panic: a watch of weeks would end because nobody could be told that a file cannot be written.
-macro_rules! eprint {
-    ($($words:tt)*) => {{
-        use std::io::Write as _;
-        let _ = write!(std::io::stderr(), $($words)*);
-    }};
-}
-
-/// As [`eprint`], with the end of the line.
-macro_rules! eprintln {
-    ($($words:tt)*) => {{
-        use std::io::Write as _;
-        let _ = writeln!(std::io::stderr(), $($words)*);
-    }};
-}
+#[macro_use]
+mod terminal;
 
 mod args;
 mod audit;
@@ -52,7 +38,6 @@ mod selftest;
 mod serve;
 mod signals;
 mod subject;
-mod terminal;
 mod tune;
 mod watch;
 
@@ -71,7 +56,7 @@ fn main() -> ExitCode {
     }
     rights::borrow();
     punctual_uapi::one_heap();
-    punctual_proof::recover().iter().for_each(|what| eprintln!("punctual: {what}"));
+    punctual_proof::recover().iter().for_each(|what| say!("{what}"));
     fix::recover();
     match Arguments::of_process() {
         Ok(arguments) => run(arguments, started),

@@ -25,7 +25,7 @@ pub fn borrow() {
     }
     if rustix::fs::access(WITH_RIGHTS, Access::EXEC_OK).is_ok() {
         let failed = Command::new(WITH_RIGHTS).args(std::env::args_os().skip(1)).exec();
-        eprintln!("punctual: goes on without rights: cannot run {WITH_RIGHTS}: {failed}; reinstall the package");
+        say!("goes on without rights: cannot run {WITH_RIGHTS}: {failed}; reinstall the package");
     }
 }
 

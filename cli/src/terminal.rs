@@ -1,4 +1,7 @@
-//! Standard output and error: width, colour, and writing that minds a closed pipe.
+//! Standard output and error: width, colour, words made harmless, and writing that minds a closed pipe.
+
+// The one place for standard error: clippy.toml.
+#![allow(clippy::disallowed_methods)]
 
 use std::io::{IsTerminal, Write};
 
@@ -24,4 +27,68 @@ pub fn print(text: impl AsRef<[u8]>) -> bool {
 /// Text of another machine, without what a terminal or a test harness would obey.
 pub fn harmless(text: &str) -> String {
     punctual_clean::lines(text)
+}
+
+/// A message on standard error, as by `format!`, with `punctual: ` in front and the end of the line. All words there pass by this and
+/// [`tell!`], which make them harmless.
+macro_rules! say {
+    ($($words:tt)*) => { $crate::terminal::say(&format!($($words)*)) };
+}
+
+/// Lines on standard error that say how something goes, as by `format!`; their ends are part of them.
+macro_rules! tell {
+    ($($words:tt)*) => { $crate::terminal::tell(&format!($($words)*)) };
+}
+
+pub fn say(message: &str) {
+    write(&format!("punctual: {}\n", indented(&harmless(message))));
+}
+
+pub fn tell(lines: &str) {
+    write(&harmless(lines));
+}
+
+/// Is standard error a terminal?
+pub fn can_overwrite() -> bool {
+    std::io::stderr().is_terminal()
+}
+
+/// Writes over the line of standard error, a terminal, that the cursor is in.
+pub fn overwrite(line: &str) {
+    write(&format!("\r{}\x1b[K", punctual_clean::line(line)));
+}
+
+/// Takes away what [`overwrite`] wrote.
+pub fn wipe() {
+    write("\r\x1b[K");
+}
+
+/// Lines after the first are set off, so that none that came with a name passes for a message.
+fn indented(message: &str) -> String {
+    let mut out = String::with_capacity(message.len());
+    for line in message.trim_end().split('\n') {
+        if !out.is_empty() {
+            out.push('\n');
+            out.push_str(if line.is_empty() || line.starts_with(' ') { "" } else { "  " });
+        }
+        out.push_str(line);
+    }
+    out
+}
+
+/// Where standard error is a full disk, or a terminal that has hung up, the macros of std panic: a watch of weeks would end because
+/// nobody could be told that a file cannot be written.
+fn write(text: &str) {
+    let _ = std::io::stderr().write_all(text.as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_line_of_a_name_passes_for_a_message() {
+        assert_eq!(indented("cannot read x\n  name another"), "cannot read x\n  name another");
+        assert_eq!(indented("cannot read x\npunctual: pass\n\ny\n"), "cannot read x\n  punctual: pass\n\n  y");
+    }
 }

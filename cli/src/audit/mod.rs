@@ -68,7 +68,7 @@ fn run(args: &AuditArgs) -> Result<Audited, Refusal> {
     let tried = tried.map_err(Refusal::environment)?;
     let (trial, overlay) = tried.map_or((None, Overlay::default()), |(trial, overlay)| (Some(trial), overlay));
     if let Some(Err(why)) = trial.as_ref().map(|trial| &trial.idle_exit_ns) {
-        eprintln!("punctual: what leaving idle costs could not be tried: {why}");
+        say!("what leaving idle costs could not be tried: {why}");
     }
     let before = before.as_ref().map(|before| before as &dyn Machine);
     let offers = Offers { before, pid: args.subject.pid, calls: calls.as_ref(), trial: trial.as_ref() };
@@ -91,7 +91,7 @@ fn pass(window: Nanos, pid: Option<u32>) -> Result<Option<Calls>, Refusal> {
                     return Err(Refusal::new(exit::of_signal(signal), CallsError::Signal(signal)));
                 }
                 Err(CallsError::Refused(why)) => {
-                    eprintln!("punctual: its system calls are not traced: {why}");
+                    say!("its system calls are not traced: {why}");
                     None
                 }
             }

@@ -5,14 +5,13 @@ pub mod args;
 use crate::finish::{Answer, finish};
 use crate::refusal::Refusal;
 use crate::run_directory::{command_line, numbered};
-use crate::{exit, signals};
+use crate::{exit, signals, terminal};
 use args::{BenchArgs, BenchCommand, BesideArg, NetworkArgs};
 use punctual_bench::{Around, BenchError, Update, WantedQueens};
 use punctual_model::{Bench, BenchPlan, Beside, NetworkSettings, Outcome};
 use punctual_report as report;
 use punctual_uapi::{self as uapi, Sig};
 use punctual_units::Nanos;
-use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::OnceLock;
@@ -113,7 +112,7 @@ struct Progress {
 
 impl Progress {
     fn new(args: &BenchArgs) -> Progress {
-        Progress { quiet: args.output.quiet, moving: std::io::stderr().is_terminal(), drawn: None }
+        Progress { quiet: args.output.quiet, moving: terminal::can_overwrite(), drawn: None }
     }
 
     fn tell(&mut self, told: Update<'_>) {
@@ -123,14 +122,14 @@ impl Progress {
         match told {
             Update::Repetition(one) => {
                 self.clear();
-                eprint!("{}", report::bench_line(one));
+                tell!("{}", report::bench_line(one));
             }
             Update::Share { number, of, done, left } => {
                 if !self.moving || self.drawn.is_some_and(|at| at.elapsed() < Duration::from_millis(200)) {
                     return;
                 }
                 let left = left.map(|l| format!(", {} left", Nanos(l.as_nanos() as u64))).unwrap_or_default();
-                eprint!("\r\x1b[K{:.1} % (repetition {number} of {of}){left}", done * 100.0);
+                terminal::overwrite(&format!("{:.1} % (repetition {number} of {of}){left}", done * 100.0));
                 self.drawn = Some(Instant::now());
             }
         }
@@ -139,7 +138,7 @@ impl Progress {
     /// Takes away the line that is drawn over.
     fn clear(&mut self) {
         if self.drawn.take().is_some() {
-            eprint!("\r\x1b[K");
+            terminal::wipe();
         }
     }
 }

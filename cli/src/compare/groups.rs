@@ -66,7 +66,7 @@ fn group(list: &[PathBuf], args: &CompareArgs) -> Result<Runs, String> {
             true => runs.extend(folder(path)?),
             false => {
                 let read = import::recording(std::slice::from_ref(path), None, args.told).map_err(|refusal| {
-                    eprintln!("punctual: {}", refusal.message);
+                    say!("{}", refusal.message);
                     format!("{} cannot be compared", path.display())
                 })?;
                 runs.push((path.clone(), read));
@@ -109,7 +109,7 @@ fn is_run(path: &Path) -> bool {
 
 fn run(path: &Path) -> Result<Recording, String> {
     let recording = punctual_rundir::read_brief(path).map_err(|e| e.to_string())?;
-    recording.damage.iter().for_each(|damage| eprintln!("punctual: {}: {damage}", path.display()));
+    recording.damage.iter().for_each(|damage| say!("{}: {damage}", path.display()));
     Ok(recording)
 }
 

@@ -14,9 +14,9 @@ pub fn cyclictest(args: &CyclictestArgs) -> ExitCode {
     match punctual_cyclictest::run(&args.words) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
-            eprintln!("punctual cyclictest: {error}");
+            tell!("punctual cyclictest: {error}\n");
             if matches!(error, RunError::Usage(_)) {
-                eprintln!("  punctual cyclictest --help lists the options");
+                tell!("  punctual cyclictest --help lists the options\n");
             }
             ExitCode::from(REFUSED)
         }

@@ -92,7 +92,7 @@ fn cokernel(name: &str) -> Result<Box<dyn Backend>, Refusal> {
 /// Each test as it ends.
 fn progress(args: &EventsArgs, result: &SuiteResult) {
     if !args.output.quiet {
-        eprint!("{}", report::suite_line(result));
+        tell!("{}", report::suite_line(result));
     }
 }
 

@@ -29,8 +29,8 @@ pub fn files(args: &ExplainArgs, found: &Found) -> Result<(), String> {
         let mut source = trace::open(file)?;
         let written = new_file::write(path, |out| punctual_formats::perfetto(source.as_mut(), explanation, out))?;
         if !args.output.quiet {
-            eprintln!(
-                "punctual: {}: {} events, {} verdicts; {} events are of kinds that Perfetto does not show; open it at \
+            say!(
+                "{}: {} events, {} verdicts; {} events are of kinds that Perfetto does not show; open it at \
                  https://ui.perfetto.dev",
                 path.display(),
                 written.events,

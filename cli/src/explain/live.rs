@@ -31,7 +31,7 @@ fn measured(args: &ExplainArgs, started: Nanos) -> Result<Found, Refusal> {
     options.duration = args.run.duration.unwrap_or(DURATION);
     let done = progress::shown(&options, args.output.quiet, |observer| proof::measure(&options, observer))?;
     if let Some(what) = &done.error {
-        eprintln!("punctual: {what}");
+        say!("{what}");
     }
     let name = done.root().display().to_string();
     if !args.output.quiet && !args.output.json {

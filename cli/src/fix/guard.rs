@@ -41,18 +41,18 @@ pub fn recover() {
     match punctual_fix::recover(&Real::new(), &folder()) {
         Ok(Some(undone)) => tell(&undone),
         Ok(None) => {}
-        Err(e) => eprintln!("punctual: {e}"),
+        Err(e) => say!("{e}"),
     }
 }
 
 fn tell(undone: &Undone) {
-    eprintln!("punctual: a fix was cut off or not confirmed; it is taken back:");
+    say!("a fix was cut off or not confirmed; it is taken back:");
     for taken in &undone.changes {
         let how = match &taken.outcome {
             Outcome::Refused { .. } => "left",
             Outcome::Failed(_) => "FAILED",
             _ => "back",
         };
-        eprintln!("punctual:   {how}: {}: {}", taken.rule, crate::terminal::harmless(&taken.outcome.sentence()));
+        say!("  {how}: {}: {}", taken.rule, taken.outcome.sentence());
     }
 }

@@ -92,7 +92,7 @@ fn carry_out(
     let mut journal = Journal::open(sys, &folder)?;
     refuse_waiting(&journal)?;
     if let Some(note) = boot::refuse_waiting(plan, options) {
-        eprintln!("punctual: {note}");
+        say!("{note}");
     }
     let guard = |set: u64| guard::start(&folder, set);
     Ok(punctual_fix::fix(&mut journal, plan, options, &Asked { judge, guard: &guard })?)

@@ -25,7 +25,7 @@ pub fn add(args: &AddArgs, db: Option<PathBuf>, output: OutputArgs) -> Result<An
     for path in &args.runs {
         if path.is_dir() && !is_run(path) {
             let found = runs_below(path);
-            found.notes.iter().for_each(|note| eprintln!("punctual: {note}"));
+            found.notes.iter().for_each(|note| say!("{note}"));
             if found.runs.is_empty() {
                 fail(&mut outcome, path.clone(), format!("{}: no run directory in it", path.display()));
             }
@@ -53,7 +53,7 @@ fn one(store: &mut Store, outcome: &mut Outcome, path: PathBuf, args: &AddArgs) 
 }
 
 fn fail(outcome: &mut Outcome, path: PathBuf, what: String) {
-    eprintln!("punctual: {what}");
+    say!("{what}");
     outcome.failed.push((path, what));
 }
 

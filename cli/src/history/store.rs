@@ -33,7 +33,7 @@ pub fn look(db: Option<PathBuf>) -> Result<Store, Refusal> {
 /// A run directory, or another tool's file, in a few figures.
 pub fn summarised(path: &Path, told: ToldArgs) -> Result<RunSummary, Refusal> {
     let unread = |Refusal { code, message, .. }| {
-        eprintln!("punctual: {message}");
+        say!("{message}");
         Refusal::new(code, format!("{}: not read: the line above says why", path.display()))
     };
     let recording = match path.is_dir() {

@@ -4,13 +4,12 @@ use super::args::building::BuildArgs;
 use super::inputs::{source, teller, text_file};
 use crate::finish::Answer;
 use crate::refusal::Refusal;
-use crate::terminal::harmless;
+use crate::terminal::{self, harmless};
 use punctual_kbuild::BuildResult;
 use punctual_kbuild::build::{Built, Heat, Job, Progress, usual_target};
 use punctual_kbuild::fetch::read_manifest;
 use punctual_kernel::Arch;
 use punctual_kernel::config::of_config;
-use std::io::{IsTerminal as _, Write as _};
 use std::path::Path;
 use std::thread::available_parallelism;
 use std::time::{Duration, Instant, UNIX_EPOCH};
@@ -110,7 +109,7 @@ struct Shown {
 
 impl Shown {
     fn new(quiet: bool) -> Shown {
-        Shown { quiet, terminal: std::io::stderr().is_terminal(), last: None }
+        Shown { quiet, terminal: terminal::can_overwrite(), last: None }
     }
 
     fn show(&mut self, progress: &Progress) {
@@ -118,18 +117,17 @@ impl Shown {
             return;
         }
         if self.terminal {
-            eprint!("\r{progress}\x1b[K");
-            let _ = std::io::stderr().flush();
+            terminal::overwrite(&progress.to_string());
             self.last = Some(Instant::now());
         } else if self.last.is_none_or(|last| last.elapsed() >= LINE) {
-            eprintln!("{progress}");
+            tell!("{progress}\n");
             self.last = Some(Instant::now());
         }
     }
 
     fn end(&self) {
         if self.terminal && self.last.is_some() && !self.quiet {
-            eprintln!();
+            tell!("\n");
         }
     }
 }

@@ -1,8 +1,8 @@
 //! What several `kernel` commands read, and errors of the builds.
 
 use crate::args::common::OutputArgs;
+use crate::exit;
 use crate::refusal::Refusal;
-use crate::{exit, terminal};
 use punctual_kbuild::KbuildError;
 use punctual_machine::Live;
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ pub fn source(folder: &Path) -> Result<PathBuf, Refusal> {
 pub fn teller(output: OutputArgs) -> impl FnMut(&str) {
     move |line| {
         if !output.quiet {
-            eprintln!("{}", terminal::harmless(line));
+            tell!("{line}\n");
         }
     }
 }

@@ -33,7 +33,7 @@ fn bisected(args: &BisectArgs) -> Result<BisectReport, LabError> {
     let plan = Bisect { tree: args.tree.clone(), good, bad, build, out: args.out.clone() };
     let mut told = |step: &Step| {
         if !args.proof.output.quiet {
-            eprintln!("{}", line(step));
+            tell!("{}\n", line(step));
         }
     };
     lab::bisect(&plan, &mut |build, run| prove(args, build, run, &cache), &mut told)

@@ -56,7 +56,7 @@ fn booted(args: &BootArgs) -> Result<Vec<Booted>, LabError> {
     match program {
         Ok(content) => guest.files.push(FileIn { path: "/bin/punctual".into(), mode: 0o755, content }),
         Err(e) if args.guest_program.is_some() => return Err(e),
-        Err(e) => eprintln!("punctual: without punctual in the guest: {e}"),
+        Err(e) => say!("without punctual in the guest: {e}"),
     }
     for put in &args.put {
         guest.files.push(put_in(put)?);

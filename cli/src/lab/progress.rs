@@ -14,9 +14,9 @@ impl LabObserver for Progress {
                 let worst = run.verdict.worst.as_ref().map_or("nothing".into(), |w| Nanos(w.max_ns).to_string());
                 let word = report::words::word(run.verdict.outcome);
                 let seconds = run.lasted.as_secs_f64();
-                eprintln!("[{number}/{of}] {kernel}, seed {}: worst {worst}, {word} ({seconds:.0} s)", run.seed);
+                tell!("[{number}/{of}] {kernel}, seed {}: worst {worst}, {word} ({seconds:.0} s)\n", run.seed);
             }
-            Err(e) => eprintln!("[{number}/{of}] {kernel}: {e}"),
+            Err(e) => tell!("[{number}/{of}] {kernel}: {e}\n"),
         }
     }
 }

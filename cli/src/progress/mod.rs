@@ -3,6 +3,7 @@
 mod clock;
 
 use clock::Clock;
+use punctual_clean::line;
 use punctual_live::Line;
 use punctual_model::{Look, Phase, Worst};
 use punctual_proof::{Observer, Options, Quiet, Step, Tick};
@@ -29,34 +30,34 @@ struct Progress;
 
 impl Observer for Progress {
     fn phase_starts(&mut self, number: usize, of: usize, load: &str, lasts: Nanos) {
-        eprint!("{}", starts(number, of, load, lasts));
+        tell!("{}", starts(number, of, load, lasts));
     }
 
     fn phase_ended(&mut self, phase: &Phase, worst: Option<&Worst>) {
         let skipped: u64 = phase.cpus.iter().map(|c| c.skipped.unwrap_or(0)).sum();
         match worst {
-            Some(w) => eprintln!("worst {} on CPU {}, missed {skipped}", Nanos(w.latency_ns), w.cpu),
-            None => eprintln!("no wakeup"),
+            Some(w) => tell!("worst {} on CPU {}, missed {skipped}\n", Nanos(w.latency_ns), w.cpu),
+            None => tell!("no wakeup\n"),
         }
         for problem in &phase.problems {
-            eprintln!("      {}", problem.text);
+            tell!("      {}\n", line(&problem.text));
         }
     }
 
     fn looked(&mut self, number: usize, look: &Look, of: usize, left: Option<Nanos>) {
         let open: Vec<String> = look.open.iter().map(ToString::to_string).collect();
-        eprint!("look {number} after {}: {} of {of} claims decided", look.measured_ns, of - open.len().min(of));
+        tell!("look {number} after {}: {} of {of} claims decided", look.measured_ns, of - open.len().min(of));
         match (open.is_empty(), left) {
-            (true, _) => eprintln!(),
-            (false, Some(left)) => eprintln!(", open: {}; about {left} to go", open.join(", ")),
-            (false, None) => eprintln!(", open: {}; at this rate not within --max", open.join(", ")),
+            (true, _) => tell!("\n"),
+            (false, Some(left)) => tell!(", open: {}; about {left} to go\n", open.join(", ")),
+            (false, None) => tell!(", open: {}; at this rate not within --max\n", open.join(", ")),
         }
     }
 }
 
 /// The beginning of a phase's line; its end follows when it is measured.
 fn starts(number: usize, of: usize, load: &str, lasts: Nanos) -> String {
-    format!("[{number}/{of}] {load} for {lasts} … ")
+    format!("[{number}/{of}] {} for {lasts} … ", line(load))
 }
 
 /// The same lines on a terminal, each when its phase has ended, and below them what is done now. The line is taken away when this
@@ -112,7 +113,7 @@ impl Moving {
 impl Observer for Moving {
     fn phase_starts(&mut self, number: usize, of: usize, load: &str, lasts: Nanos) {
         self.starts = starts(number, of, load, lasts);
-        self.tell(|clock, now| clock.phase_starts((number, of, load.to_owned()), lasts, now));
+        self.tell(|clock, now| clock.phase_starts((number, of, line(load)), lasts, now));
     }
 
     fn step(&mut self, step: Step) {
@@ -128,7 +129,7 @@ impl Observer for Moving {
         self.clear();
         lock(&self.shared).clock.phase_ended(monotonic());
         // Several results of one phase have lines of their own.
-        eprint!("{}", std::mem::take(&mut self.starts));
+        tell!("{}", std::mem::take(&mut self.starts));
         Progress.phase_ended(phase, worst);
         self.step(Step::Writing);
     }

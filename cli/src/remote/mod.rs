@@ -40,7 +40,7 @@ pub fn measure(
     };
     let ended = with(on, args, work)?;
     if out.is_dir() && !output.quiet && !output.json {
-        eprintln!("punctual: the run is in {}", out.display());
+        say!("the run is in {}", out.display());
     }
     Ok(answer(&ended, output))
 }
@@ -75,7 +75,7 @@ pub fn with(
 /// What the target printed is printed here; its document is this command's.
 pub fn answer(ended: &Ended, output: OutputArgs) -> Answer {
     if !ended.complaint.trim().is_empty() {
-        eprintln!("{}", terminal::harmless(ended.complaint.trim_end()));
+        tell!("{}\n", ended.complaint.trim_end());
     }
     let is_shown = !output.quiet || output.json;
     let text = if is_shown { terminal::harmless(&ended.out) } else { String::new() };

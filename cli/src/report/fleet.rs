@@ -36,9 +36,9 @@ fn summaries(args: &ReportArgs, unread: &mut Vec<(String, String)>) -> Vec<RunSu
     let mut paths: Vec<PathBuf> = Vec::new();
     for path in &args.run {
         let found = runs_below(path);
-        found.notes.iter().for_each(|note| eprintln!("punctual: {note}"));
+        found.notes.iter().for_each(|note| say!("{note}"));
         if found.runs.is_empty() {
-            eprintln!("punctual: {}: no run directory in it", path.display());
+            say!("{}: no run directory in it", path.display());
         }
         paths.extend(found.runs);
     }
@@ -47,11 +47,11 @@ fn summaries(args: &ReportArgs, unread: &mut Vec<(String, String)>) -> Vec<RunSu
         match summarised(&path, args.told) {
             // The same run twice would count twice.
             Ok(run) if runs.iter().any(|known| known.id == run.id) => {
-                eprintln!("punctual: {}: the same run as another; left out", path.display());
+                say!("{}: the same run as another; left out", path.display());
             }
             Ok(run) => runs.push(run),
             Err(Refusal { message, .. }) => {
-                eprintln!("punctual: {message}");
+                say!("{message}");
                 unread.push((path.display().to_string(), message));
             }
         }

@@ -71,6 +71,6 @@ fn perfetto(args: &ReportArgs) -> Result<Vec<u8>, String> {
         return Err("perfetto is binary: name a file with --out".into());
     }
     let (bytes, written) = explain::perfetto_of_run(root)?;
-    eprintln!("punctual: {} events, {} verdicts; open it at https://ui.perfetto.dev", written.events, written.verdicts);
+    say!("{} events, {} verdicts; open it at https://ui.perfetto.dev", written.events, written.verdicts);
     Ok(bytes)
 }

@@ -51,21 +51,20 @@ fn read(args: &ReportArgs) -> Result<Recording, Refusal> {
     }
     let recording = punctual_rundir::read(only).map_err(Refusal::usage)?;
     for damage in &recording.damage {
-        eprintln!("punctual: {}: {damage}", only.display());
+        say!("{}: {damage}", only.display());
     }
     Ok(recording)
 }
 
 /// The folder of a watch: its series.
 fn watched(args: &ReportArgs, folder: &Path) -> Result<Answer, Refusal> {
-    let refused = |what: String| Refusal::usage(terminal::harmless(&what));
-    let watched = punctual_watch::read(folder).map_err(|e| refused(e.to_string()))?;
-    watched.damage.iter().for_each(|what| eprintln!("punctual: {}", terminal::harmless(what)));
+    let watched = punctual_watch::read(folder).map_err(Refusal::usage)?;
+    watched.damage.iter().for_each(|what| say!("{what}"));
     let text = match writer(args) {
         Writer::Html => report::watch_html(&watched),
         Writer::Text => report::watch_text(&watched),
         Writer::Json => report::Document::new("watch", 0, &watched).text(),
-        _ => return Err(refused(foreign::not_of(args.format, "a watch"))),
+        _ => return Err(Refusal::usage(foreign::not_of(args.format, "a watch"))),
     };
     written(args, text.into_bytes())
 }

@@ -104,7 +104,7 @@ fn write_image(args: &SchedArgs, pgm: Option<Vec<u8>>) -> Result<(), Refusal> {
 /// Each repetition as it ends.
 fn progress(args: &SchedArgs, experiment: &Experiment) {
     if !args.output.quiet {
-        eprintln!("repetition {} has ended", experiment.repetitions.len());
+        tell!("repetition {} has ended\n", experiment.repetitions.len());
     }
 }
 

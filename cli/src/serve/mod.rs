@@ -37,7 +37,7 @@ fn answer(args: &ServeArgs, address: SocketAddr) -> Result<(), Refusal> {
     });
     match served {
         Ok(Ok(served)) => {
-            eprintln!("served {} clients, {} datagrams", served.clients, served.datagrams);
+            tell!("served {} clients, {} datagrams\n", served.clients, served.datagrams);
             Ok(())
         }
         Ok(Err(e)) => Err(Refusal::environment(e)),
@@ -47,9 +47,9 @@ fn answer(args: &ServeArgs, address: SocketAddr) -> Result<(), Refusal> {
 
 fn tell(event: ServeEvent) {
     match event {
-        ServeEvent::Listening(address) => eprintln!("answering on {address} (TCP and UDP); Ctrl-C ends it"),
-        ServeEvent::Began(client) => eprintln!("{client} began"),
-        ServeEvent::Ended(client, bytes) => eprintln!("{client} ended after {bytes} bytes"),
-        ServeEvent::Refused(client, why) => eprintln!("{client} was refused: {}", why.escape_debug()),
+        ServeEvent::Listening(address) => tell!("answering on {address} (TCP and UDP); Ctrl-C ends it\n"),
+        ServeEvent::Began(client) => tell!("{client} began\n"),
+        ServeEvent::Ended(client, bytes) => tell!("{client} ended after {bytes} bytes\n"),
+        ServeEvent::Refused(client, why) => tell!("{client} was refused: {}\n", why.escape_debug()),
     }
 }

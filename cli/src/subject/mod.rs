@@ -9,7 +9,6 @@ pub use config::name_sources;
 pub use profile::profile;
 
 use crate::refusal::Refusal;
-use crate::terminal;
 use args::SubjectArgs;
 use punctual_audit::{Context, Rules};
 use punctual_machine::{Given, Live, Machine, Recorded, Snapshot};
@@ -30,7 +29,7 @@ pub struct Subject {
 pub fn look(args: &SubjectArgs, rules: &mut Rules) -> Result<Subject, Refusal> {
     let given = config::given(&args.config)?;
     let (profile, notes) = profile(&args.profile, rules)?;
-    notes.iter().for_each(|note| eprintln!("punctual: not checked: {}", terminal::harmless(note)));
+    notes.iter().for_each(|note| say!("not checked: {note}"));
     let (machine, name): (Box<dyn Machine>, String) = match (&args.root, &args.snapshot) {
         _ if let Some(given) = &given => (Box::new(given.clone()), config::names(given)),
         (Some(root), _) if root.is_dir() => (Box::new(Live::under(root)), root.display().to_string()),

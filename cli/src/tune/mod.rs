@@ -7,7 +7,7 @@ use crate::finish::{Answer, finish};
 use crate::prove;
 use crate::refusal::Refusal;
 use crate::run_directory::{command_line, default_out};
-use crate::{exit, fix, progress, subject, terminal};
+use crate::{exit, fix, progress, subject};
 use args::TuneArgs;
 use punctual_audit::{Context, Offers, Rules};
 use punctual_fix::Real;
@@ -32,7 +32,7 @@ fn run(args: &TuneArgs, started: Nanos) -> Result<Answer, Refusal> {
     check(&options)?;
     let mut rules = Rules::embedded().clone();
     let (profile, notes) = subject::profile(&args.profile, &mut rules)?;
-    notes.iter().for_each(|note| eprintln!("punctual: not checked: {}", terminal::harmless(note)));
+    notes.iter().for_each(|note| say!("not checked: {note}"));
     let machine = Live::new();
     let cpus = args.cpus.clone().unwrap_or_else(|| subject::cpus(&machine));
     let context = Context { scheduling: scheduling(args)?, cpus, profile };
@@ -180,7 +180,7 @@ fn answer(args: &TuneArgs, options: &Options, sought: &Sought) -> Result<Answer,
     match prove(args, &options, &sought.tuned) {
         Ok(done) => Ok(proved(args, &done, &sought.tuned)),
         Err(e) => {
-            eprint!("{}", report::tune::stays(&sought.tuned));
+            tell!("{}", report::tune::stays(&sought.tuned));
             Err(e.into())
         }
     }

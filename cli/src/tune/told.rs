@@ -45,12 +45,12 @@ impl Progress {
                 self.trial_begun = Instant::now();
                 let left = self.pair.map(|pair| nanos(pair * (pairs * (of - number + 1)) as u32));
                 let time = (nanos(self.begun.elapsed()), self.max);
-                eprint!("{}", report::begins(&candidate.rule, confirming, (number, of), left, time));
+                tell!("{}", report::begins(&candidate.rule, confirming, (number, of), left, time));
             }
             Update::Ended(trial) => {
                 let pairs = trial.pairs.len().max(1) as u32;
                 self.pair = Some(self.trial_begun.elapsed() / pairs);
-                eprintln!("{}", report::ended(trial));
+                tell!("{}\n", report::ended(trial));
             }
         }
     }

@@ -3,10 +3,10 @@
 pub mod args;
 
 use crate::args::common::EventsArg;
+use crate::exit;
 use crate::finish::{Answer, finish};
 use crate::refusal::Refusal;
 use crate::run_directory::command_line;
-use crate::{exit, terminal};
 use args::WatchArgs;
 use punctual_model::Watched;
 use punctual_proof::{Trace, signals};
@@ -27,7 +27,7 @@ pub fn watch(args: &WatchArgs, started: Nanos) -> ExitCode {
 
 fn run(args: &WatchArgs, started: Nanos) -> Result<Answer, Refusal> {
     punctual_uapi::block(&signals())?;
-    let tell = Arc::new(|text: &str| eprintln!("punctual: {}", terminal::harmless(text)));
+    let tell = Arc::new(|text: &str| say!("{text}"));
     let done = punctual_watch::watch(&options(args, started), tell)?;
     // A signal first, then what could not be written.
     let code = match (&done.signal, &done.error) {
@@ -36,7 +36,7 @@ fn run(args: &WatchArgs, started: Nanos) -> Result<Answer, Refusal> {
         (None, None) => 0,
     };
     if let Some(what) = &done.error {
-        eprintln!("punctual: {}", terminal::harmless(what));
+        say!("{what}");
     }
     Ok(match punctual_watch::read(&args.out) {
         Ok(watched) => shown(args, &watched, code),
@@ -45,13 +45,12 @@ fn run(args: &WatchArgs, started: Nanos) -> Result<Answer, Refusal> {
 }
 
 fn shown(args: &WatchArgs, watched: &Watched, code: u8) -> Answer {
-    let damage = watched.damage.iter().map(|what| terminal::harmless(what));
-    Answer::new(args.output, code, || watched, || report::watch_text(watched)).with_notes(damage)
+    Answer::new(args.output, code, || watched, || report::watch_text(watched)).with_notes(watched.damage.clone())
 }
 
 impl From<WatchError> for Refusal {
     fn from(error: WatchError) -> Refusal {
-        Refusal::either(error.is_usage(), terminal::harmless(&error.to_string())).documented(error)
+        Refusal::either(error.is_usage(), &error).documented(error)
     }
 }
 

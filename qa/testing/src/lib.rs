@@ -12,6 +12,7 @@ pub mod deploy;
 #[cfg(feature = "fix")]
 pub mod fix;
 mod golden;
+pub mod hostile;
 #[cfg(feature = "kbuild")]
 pub mod kbuild;
 pub mod protobuf;

@@ -82,9 +82,10 @@ pub fn json_value(value: &impl Serialize) -> serde_json::Value {
 
 fn escaped(plain: &str) -> String {
     let mut out = String::with_capacity(plain.len());
-    for c in plain.chars() {
+    for (at, c) in plain.char_indices() {
         // Outside strings JSON has none of these except the newline; inside strings newlines are escaped already.
-        if c == '<' || (c != '\n' && clean::is_obeyed(c)) {
+        let is_command = c == '<' || plain.get(at..).is_some_and(|rest| rest.starts_with("##"));
+        if is_command || (c != '\n' && clean::is_obeyed(c)) {
             let mut units = [0; 2];
             c.encode_utf16(&mut units).iter().for_each(|unit| out.push_str(&format!("\\u{unit:04x}")));
         } else {

@@ -95,9 +95,8 @@ pub fn damaged() -> (Recording, Verdict) {
     (recording, verdict)
 }
 
-/// Names that an attacker, or bad luck, can produce.
-pub const HOSTILE: &str =
-    "\"><script>alert('1')</script>\x1b[31m\r\n<LAVA_SIGNAL_TESTCASE TEST_CASE_ID=x RESULT=pass>\u{202e}&`\u{9b}2J";
+/// What an attacker, or bad luck, can put into names.
+pub const HOSTILE: &str = crate::hostile::NAMES[0];
 
 /// Replaces every untrusted string.
 pub fn hostile(text: &str) -> (Recording, Verdict) {

@@ -1,7 +1,7 @@
 //! One trace explained, for a terminal.
 
 use super::text::timeline_text;
-use crate::clean;
+use crate::clean::line;
 use crate::text::TextStyle;
 use punctual_model::{Cause, Explanation, Timeline, Victim};
 use punctual_units::Nanos;
@@ -15,12 +15,12 @@ pub fn explanation_text(explanation: &Explanation, places: &[String], cycles: bo
         out.push_str("No late wakeup can be explained from this trace.\n");
     }
     for (n, victim) in explanation.victims.iter().enumerate() {
-        let place = places.get(n).map(|place| format!("{place}: ")).unwrap_or_default();
-        out.push_str(&format!("{place}{}\n", victim.verdict));
+        let place = places.get(n).map(|place| format!("{}: ", line(place))).unwrap_or_default();
+        out.push_str(&format!("{place}{}\n", line(&victim.verdict)));
     }
     if let Some(worst) = explanation.victims.first() {
         out.push_str(&format!("\nThe worst, {} of which:\n{}", Nanos(worst.latency_ns), causes(worst)));
-        worst.doubts.iter().for_each(|doubt| out.push_str(&format!("  doubt: {doubt}\n")));
+        worst.doubts.iter().for_each(|doubt| out.push_str(&format!("  doubt: {}\n", line(doubt))));
     }
     let grouped: Vec<&str> = explanation.groups.iter().map(|g| g.sentence.as_str()).collect();
     list(&mut out, "By culprit", &grouped);
@@ -32,13 +32,13 @@ pub fn explanation_text(explanation: &Explanation, places: &[String], cycles: bo
     list(&mut out, "What the tracer says", &tracers);
     let notes: Vec<&str> = explanation.notes.iter().map(String::as_str).collect();
     list(&mut out, "Notes", &notes);
-    out.push_str(&format!("\n{} wakeups; followed: {}\n", explanation.wakeups, explanation.chosen));
-    clean::lines(&out)
+    out.push_str(&format!("\n{} wakeups; followed: {}\n", explanation.wakeups, line(&explanation.chosen)));
+    out
 }
 
 /// What each cause took.
 fn causes(victim: &Victim) -> String {
-    let line = |cause: &Cause| {
+    let row = |cause: &Cause| {
         let who = match (&cause.comm, cause.tid, &cause.what) {
             (Some(comm), Some(tid), _) => format!("{comm} ({tid})"),
             (_, _, Some(what)) => what.clone(),
@@ -47,15 +47,15 @@ fn causes(victim: &Victim) -> String {
         let class = cause.class.name().replace('_', " ");
         let sure = cause.confidence.name();
         let (ns, share) = (Nanos(cause.ns).to_string(), cause.share * 100.0);
-        format!("  {ns:>9} {share:5.1} %  {class:<20} {who:<24} {sure}: {}\n", cause.evidence)
+        format!("  {ns:>9} {share:5.1} %  {class:<20} {:<24} {sure}: {}\n", line(&who), line(&cause.evidence))
     };
-    victim.causes.iter().map(line).collect()
+    victim.causes.iter().map(row).collect()
 }
 
 fn list(out: &mut String, title: &str, lines: &[&str]) {
     if !lines.is_empty() {
         out.push_str(&format!("\n{title}\n"));
-        lines.iter().for_each(|line| out.push_str(&format!("  - {line}\n")));
+        lines.iter().for_each(|text| out.push_str(&format!("  - {}\n", line(text))));
     }
 }
 

@@ -1,0 +1,180 @@
+//! Names of others in what the commands print: no terminal obeys a character, no harness a line, and no line of a name passes for one of
+//! ours.
+
+use crate::common::{answer, punctual};
+use punctual_testing::hostile::NAMES;
+use punctual_testing::runs;
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// What a harness obeys anywhere in a line.
+const COMMANDS: [&str; 4] = ["<LAVA_", "##[", "##vso[", "##teamcity["];
+
+#[track_caller]
+fn is_harmless(what: &str, text: &str) {
+    let obeyed = text.chars().find(|c| *c != '\n' && punctual_clean::is_obeyed(*c));
+    assert_eq!(obeyed, None, "{what}: {text:?}");
+    for command in COMMANDS {
+        assert!(!text.contains(command), "{what}: {command}: {text:?}");
+    }
+    for line in text.lines() {
+        let commands = line.trim_start().strip_prefix("::").is_some_and(|rest| rest.starts_with(char::is_alphabetic));
+        assert!(!commands && !line.starts_with("forged") && !line.starts_with("punctual: forged"), "{what}: {line:?}");
+    }
+}
+
+/// Runs the program, whose outputs are harmless whatever it comes to.
+#[track_caller]
+fn met<W: AsRef<OsStr>>(words: impl IntoIterator<Item = W>, place: &Path) -> (i32, String, String) {
+    let mut command = punctual();
+    command.args(words).env("PUNCTUAL_HISTORY", place.join("history.db")).current_dir(place);
+    let what = format!("{command:?}");
+    let (code, out, err) = answer(command.output().unwrap());
+    is_harmless(&what, &out);
+    is_harmless(&what, &err);
+    assert!((0..=4).contains(&code), "{what}: {code}: {err}");
+    (code, out, err)
+}
+
+/// A run that is not finished, all of whose strings are this one.
+fn run_of(name: &str, place: &Path, number: usize) -> PathBuf {
+    let out = place.join(format!("run-{number}"));
+    fs::create_dir_all(out.join("segments")).unwrap();
+    let (recording, _) = runs::hostile(name);
+    fs::write(out.join("run.json"), serde_json::to_vec(&recording.run).unwrap()).unwrap();
+    let events: Vec<String> = recording.events.iter().map(|event| serde_json::to_string(event).unwrap()).collect();
+    fs::write(out.join("events.jsonl"), format!("{}\n{name}\n", events.join("\n"))).unwrap();
+    out
+}
+
+/// As the name of a file, where it can be one.
+fn file_of(name: &str, place: &Path, number: usize) -> PathBuf {
+    let name: String = name.replace(['/', '\0'], "_").chars().take(60).collect();
+    place.join(format!("{number}{name}"))
+}
+
+#[test]
+fn runs_of_others() {
+    let place = tempfile::tempdir().unwrap();
+    let runs: Vec<PathBuf> = NAMES.iter().enumerate().map(|(n, name)| run_of(name, place.path(), n)).collect();
+    let mut read = 0;
+    for run in &runs {
+        let run = run.to_str().unwrap();
+        let (code, ..) = met(["report", run], place.path());
+        read += usize::from(matches!(code, 0 | 1 | 3));
+        met(["explain", run], place.path());
+    }
+    assert!(read > NAMES.len() / 2, "only {read} of them are read at all");
+    for format in ["json", "csv", "junit", "tap", "prometheus", "squad-tests", "sarif"] {
+        for run in runs.iter().step_by(4) {
+            met(["report".as_ref(), run.as_os_str(), "--format".as_ref(), format.as_ref()], place.path());
+        }
+    }
+    let with = |words: &[&str]| {
+        let words = words.iter().map(|word| (*word).into());
+        met(words.chain(runs.iter().map(|run| run.clone().into_os_string())), place.path())
+    };
+    with(&["compare"]);
+    with(&["compare", "--json"]);
+    with(&["report", "--fleet"]);
+    with(&["history", "add"]);
+    met(["history", "list"], place.path());
+}
+
+#[test]
+fn files_of_others() {
+    let place = tempfile::tempdir().unwrap();
+    let mut files = Vec::new();
+    for (n, name) in NAMES.iter().enumerate() {
+        let path = file_of(name, place.path(), n);
+        fs::write(&path, format!("{name}\n# Histogram\n{name} 1\n")).unwrap();
+        met(["import".as_ref(), path.as_os_str(), "--out".as_ref(), "out".as_ref()], place.path());
+        met(["report".as_ref(), path.as_os_str()], place.path());
+        let trace = file_of(name, place.path(), 100 + n);
+        let line = |task: &str, event: &str| format!("{task}-7 [000] d..2. 1.000001: {event}\n");
+        let wakes = format!("sched_waking: comm={name} pid=7 prio=9 target_cpu=000");
+        fs::write(&trace, line("<idle>", &wakes) + &line(name, "sched_switch: prev_comm=x") + name).unwrap();
+        met(["explain".as_ref(), trace.as_os_str()], place.path());
+        files.push(path);
+    }
+    let words = |first: &[&str]| first.iter().map(|word| (*word).into()).collect::<Vec<std::ffi::OsString>>();
+    let all = files.iter().map(|path| path.clone().into_os_string());
+    met(words(&["compare"]).into_iter().chain(all.clone()), place.path());
+    met(words(&["history", "add"]).into_iter().chain(all), place.path());
+}
+
+#[test]
+fn words_of_others() {
+    let place = tempfile::tempdir().unwrap();
+    for (n, name) in NAMES.iter().enumerate().filter(|(_, name)| !name.contains('\0')) {
+        let path = file_of(name, place.path(), n);
+        fs::write(&path, format!("[variables]\n{name}\n")).unwrap();
+        let path = path.to_str().unwrap();
+        for words in [
+            &["report", name][..],
+            &["import", "none", "--out", path],
+            &["audit", "--profile", path, "--root", "none"],
+            &["audit", "--config", path],
+            &["kernel", "plan", "--board", name],
+            &["kernel", "status", "--target", name],
+            &["kernel", "deploy", path],
+            &["lab", "prove", "--kernel", path],
+            &["undo", name],
+            &["sched", name],
+            &[name],
+        ] {
+            met(words, place.path());
+        }
+    }
+}
+
+#[test]
+fn trees_of_others() {
+    let place = tempfile::tempdir().unwrap();
+    for (n, name) in NAMES.iter().enumerate().step_by(3) {
+        let root = place.path().join(format!("root-{n}"));
+        for (path, content) in [
+            ("proc/cmdline", format!("quiet {name}\n")),
+            ("proc/version", format!("Linux version {name}\n")),
+            ("proc/cpuinfo", format!("processor : 0\nmodel name : {name}\n")),
+            ("proc/device-tree/model", name.to_string()),
+            ("etc/os-release", format!("ID={name}\nPRETTY_NAME=\"{name}\"\n")),
+            ("etc/default/grub", format!("GRUB_CMDLINE_LINUX=\"{name}\"\n")),
+            ("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", name.to_string()),
+            ("sys/devices/system/clocksource/clocksource0/current_clocksource", name.to_string()),
+        ] {
+            fs::create_dir_all(root.join(path).parent().unwrap()).unwrap();
+            fs::write(root.join(path), content).unwrap();
+        }
+        let root = root.to_str().unwrap();
+        met(["audit", "--root", root], place.path());
+        met(["audit", "--root", root, "--fix"], place.path());
+        met(["audit", "--root", root, "--json"], place.path());
+    }
+}
+
+/// A board is another machine: a program `ssh` in front of the real one answers for it.
+#[test]
+fn boards() {
+    let place = tempfile::tempdir().unwrap();
+    let ssh = place.path().join("ssh");
+    fs::write(&ssh, "#!/bin/sh\ncat \"$SAID\"\ncat \"$SAID\" >&2\nexit $CODE\n").unwrap();
+    fs::set_permissions(&ssh, fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", place.path().display(), std::env::var("PATH").unwrap());
+    for (n, name) in NAMES.iter().enumerate().filter(|(_, name)| !name.is_empty()) {
+        let said = place.path().join(format!("said-{n}"));
+        fs::write(&said, format!("{name}\n0\nnone\n{name}\n")).unwrap();
+        for words in [&["kernel", "status"][..], &["measure", "--out", "out"]] {
+            let mut command = punctual();
+            command.args(words).args(["--target", "ssh://board"]).current_dir(place.path());
+            let code = if n % 2 == 0 { "3" } else { "0" };
+            let done = command.env("PATH", &path).env("SAID", &said).env("CODE", code).output().unwrap();
+            let (code, out, err) = answer(done);
+            is_harmless("standard output", &out);
+            is_harmless("standard error", &err);
+            assert!(code != 0 && !err.is_empty(), "{name:?}: {out}");
+        }
+    }
+}
