@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// Options of `import`.
 #[derive(Args, Debug)]
 pub struct ImportArgs {
-    /// Files, each with one or more phases of one run; - reads standard input
+    /// Files, each with one or more phases of one run; - reads standard input. Or one run directory of this program, packed by tar(1)
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// Read the files in this format instead of detecting it

@@ -98,3 +98,37 @@ fn the_board_told_has_what_was_published() {
     let (code, _, err) = answer(punctual().arg("report").arg(&file).args(["--board", "x"]).output().unwrap());
     assert!(code == 2 && err.contains("raspberry-pi-4b") && err.contains("orangepi-zero2w"), "{err}");
 }
+
+/// What a board sends, in both ways to pack it.
+#[test]
+fn a_packed_run_is_unpacked_or_refused_as_a_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (run_here, text) = (at("run"), sample("ct-hist-stdout.txt"));
+    let (code, _, err) = run(&["import", text.to_str().unwrap(), "--out", &run_here]);
+    assert_eq!(code, 0, "{err}");
+    let pack = |words: &[&str]| {
+        let done = std::process::Command::new("tar").current_dir(folder.path()).args(words).status().unwrap();
+        assert!(done.success());
+    };
+    pack(&["-czf", "folder.tar.gz", "run"]);
+    pack(&["-C", "run", "-cf", "content.tar", "."]);
+    for (archive, out) in [("folder.tar.gz", "a/one"), ("content.tar", "two")] {
+        let (code, said, err) = run(&["import", &at(archive), "--out", &at(out)]);
+        assert_eq!((code, err.as_str()), (0, ""));
+        assert!(said.contains("samples"), "{said}");
+        let (here, there) = (shown(Path::new(&run_here)), shown(Path::new(&at(out))));
+        assert_eq!(here["result"]["phases"], there["result"]["phases"]);
+    }
+    std::os::unix::fs::symlink("/etc/passwd", at("run/link")).unwrap();
+    pack(&["-czf", "link.tar.gz", "run"]);
+    pack(&["-czf", "other.tar.gz", "folder.tar.gz"]);
+    for (archive, word) in [("link.tar.gz", "`run/link` is a link"), ("other.tar.gz", "no run directory")] {
+        let (code, _, err) = run(&["import", &at(archive), "--out", &at("bad")]);
+        assert!(code == 2 && err.contains(word), "{code} {err}");
+    }
+    let (code, _, err) = run(&["import", &at("folder.tar.gz"), "--out", &at("two")]);
+    assert!(code == 2 && err.contains("not empty"), "{code} {err}");
+    // No link arrived, and nothing that was begun is left.
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 7);
+}

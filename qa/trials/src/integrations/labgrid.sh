@@ -18,7 +18,7 @@ Subsystem sftp internal-sftp
 CONF
 mkdir -p /run/sshd
 /usr/sbin/sshd -f "$work/sshd.conf"
-trap 'kill "$(cat "$work/pid")"; rm -rf /var/tmp/punctual /var/tmp/run' EXIT
+trap 'kill "$(cat "$work/pid")"' EXIT
 cat > "$work/env.yaml" <<YAML
 targets:
   main:
