@@ -1,11 +1,13 @@
 //! A run directory of this program, packed by tar(1), which a board sent.
 
+use super::{not_written, publish, staged};
 use crate::refusal::Refusal;
 use punctual_archive::{Limits, is_archive, unpack};
-use punctual_directory::{Dir, Kind, Staging, Whose};
+use punctual_directory::{Dir, Kind};
 use punctual_model::Recording;
+use std::fmt::Display;
 use std::fs::File;
-use std::io::{ErrorKind, Read, Seek};
+use std::io::{Read, Seek};
 use std::path::{Path, PathBuf};
 
 /// Opens the file where it is an archive, by its content.
@@ -21,22 +23,16 @@ pub fn opened(files: &[PathBuf]) -> Option<(&Path, File)> {
 
 /// Unpacks the run in it as `out`: whole, or nothing is there.
 pub fn import((name, archive): (&Path, File), out: &Path) -> Result<Recording, Refusal> {
-    let here = |e: punctual_directory::Error| Refusal::environment(format!("{e}; name another with --out"));
-    let staging = Staging::create(out, Whose::Results).map_err(here)?;
-    unpack(archive, staging.dir(), Limits::RUN)
-        .map_err(|e| Refusal::either(!e.is_environment(), format!("{}: {e}", name.display())))?;
-    let folder = run_in(staging.dir()).map_err(here)?.ok_or_else(|| {
-        Refusal::usage(format!("{}: it holds no run directory: pack one with tar -czf FILE RUN", name.display()))
-    })?;
-    let run = staging.dir().dir(&folder).map_err(here)?;
-    let recording = punctual_rundir::read_dir(&run)
-        .map_err(|e| Refusal::either(!e.is_environment(), format!("{}: {e}", name.display())))?;
-    staging.publish(folder).map_err(|e| match e.kind() {
-        Some(ErrorKind::DirectoryNotEmpty | ErrorKind::NotADirectory) => {
-            Refusal::usage(format!("{} exists and is not empty; name a new folder with --out", out.display()))
-        }
-        _ => here(e),
-    })?;
+    let here = |e: punctual_directory::Error| not_written(out, e);
+    let of_archive =
+        |is_environment: bool, e: &dyn Display| Refusal::either(!is_environment, format!("{}: {e}", name.display()));
+    let staging = staged(out)?;
+    unpack(archive, staging.dir(), Limits::RUN).map_err(|e| of_archive(e.is_environment(), &e))?;
+    let run = run_in(staging.dir()).map_err(here)?;
+    let run = run.ok_or_else(|| of_archive(false, &"it holds no run directory: pack one with tar -czf FILE RUN"))?;
+    let recording = punctual_rundir::read_dir(&staging.dir().dir(&run).map_err(here)?);
+    let recording = recording.map_err(|e| of_archive(e.is_environment(), &e))?;
+    publish(staging, run, out)?;
     Ok(recording)
 }
 

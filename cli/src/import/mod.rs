@@ -7,12 +7,12 @@ use crate::args::common::{ImportFormat, ToldArgs, UnitArg};
 use crate::finish::{Answer, finish};
 use crate::refusal::Refusal;
 use args::ImportArgs;
-use punctual_directory::{Dir, Whose};
+use punctual_directory::{Dir, Staging, Whose};
 use punctual_import::{Format, Options, Unit};
 use punctual_model::{Claim, Recording};
 use punctual_report::{import_json, words};
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -93,28 +93,33 @@ fn advice(e: &io::Error) -> &'static str {
 
 /// Writes a folder beside the one asked for and renames it: it is there whole, or not at all.
 fn write(out: &Path, recording: &Recording) -> Result<(), Refusal> {
-    let taken = fs::read_dir(out).map(|mut entries| entries.next().is_some()).unwrap_or_else(|_| out.exists());
-    if taken {
-        return Err(Refusal::usage(format!("{} exists and is not empty; name a new folder with --out", out.display())));
+    let staging = staged(out)?;
+    fill(staging.dir().clone(), recording)?;
+    publish(staging, "", out)
+}
+
+/// A folder beside the one asked for.
+fn staged(out: &Path) -> Result<Staging, Refusal> {
+    if fs::read_dir(out).map(|mut entries| entries.next().is_some()).unwrap_or_else(|_| out.exists()) {
+        return Err(taken(out));
     }
-    if out.file_name().is_none() {
-        return Err(Refusal::usage(format!("{} is no name of a new folder", out.display())));
-    }
-    let failed = |e: punctual_directory::Error| {
-        Refusal::environment(format!("cannot write {}: {}; name another with --out", out.display(), e.cause()))
-    };
-    if let Some(missing) = out.parent().filter(|above| !above.as_os_str().is_empty() && !above.exists()) {
-        Dir::create(missing, Whose::Results).map_err(failed)?;
-    }
-    let (parent, name) = Dir::of_file(out).map_err(failed)?;
-    let beside = format!(".{}.{}.tmp", name.display(), std::process::id());
-    let written = parent.make_dir(&beside).map_err(failed).and_then(|dir| fill(dir, recording));
-    let written = written.and_then(|()| parent.rename(&beside, &name).map_err(failed));
-    if written.is_err() {
-        // What failed before is told; this could only fail for the same reason.
-        let _ = parent.remove_all(&beside);
-    }
-    written
+    Staging::create(out, Whose::Results).map_err(|e| not_written(out, e))
+}
+
+/// Gives what lies in it as `inner` the name that was asked for.
+fn publish(staging: Staging, inner: impl AsRef<Path>, out: &Path) -> Result<(), Refusal> {
+    staging.publish(inner).map_err(|e| match e.kind() {
+        Some(ErrorKind::DirectoryNotEmpty | ErrorKind::NotADirectory) => taken(out),
+        _ => not_written(out, e),
+    })
+}
+
+fn taken(out: &Path) -> Refusal {
+    Refusal::usage(format!("{} exists and is not empty; name a new folder with --out", out.display()))
+}
+
+fn not_written(out: &Path, e: punctual_directory::Error) -> Refusal {
+    Refusal::environment(format!("cannot write {}: {}; name another with --out", out.display(), e.cause()))
 }
 
 fn fill(dir: Dir, recording: &Recording) -> Result<(), Refusal> {
