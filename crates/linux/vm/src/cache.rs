@@ -102,7 +102,12 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let cache = Cache::at(place.path().join("cache"));
         fs::create_dir_all(cache.root().join(".making-x/left")).unwrap();
-        let made = cache.folder("x", |folder| Ok(fs::write(folder.join("file"), "1").unwrap())).unwrap();
+        let made = cache
+            .folder("x", |folder| {
+                fs::write(folder.join("file"), "1").unwrap();
+                Ok(())
+            })
+            .unwrap();
         assert_eq!(fs::read_dir(&made).unwrap().count(), 1);
         assert_eq!(cache.folder("x", |_| panic!("made again")).unwrap(), made);
     }
