@@ -188,7 +188,8 @@ fn what_a_board_says_is_harmless_in_errors() {
 
 /// Two and a half GB pass.
 #[test]
-#[ignore = "live: a disk of 3 GB"]
+// Takes 3 GB of disk for 12 s.
+#[ignore = "live: timing"]
 fn an_endless_run_is_cut_off() {
     let board = Board::new().with_run(b"");
     board.program("bin/tail", "exec cat /dev/zero");
