@@ -112,7 +112,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "watch",
         &["analyse", "units", "uapi", "directory", "rt", "model", "rundir", "measure", "proof", "formats", "report"],
     ),
-    ("bench", &["units", "uapi", "model", "machine", "measure", "loads", "rundir", "queens"]),
+    ("bench", &["units", "uapi", "directory", "model", "machine", "measure", "loads", "rundir", "queens"]),
     ("events", &["units", "uapi", "rt", "gpio", "model", "rundir", "loads", "measure"]),
     ("workloads", &[]),
     (
@@ -126,7 +126,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("lab", &["units", "directory", "model", "rundir", "judge", "compare", "report", "vm"]),
     ("cyclictest", &["units", "uapi", "directory", "rt", "machine", "journal"]),
     ("selftest", &["units", "uapi", "rt", "model", "machine", "audit", "measure"]),
-    ("tune", &["units", "uapi", "model", "stats", "rundir", "machine", "audit", "report", "fix", "proof"]),
+    ("tune", &["units", "uapi", "directory", "model", "stats", "rundir", "machine", "audit", "report", "fix", "proof"]),
     ("queens", &[]),
     ("plant", &["units", "uapi", "rt"]),
     ("testing", &["units", "model", "machine", "audit", "boot", "fix", "kernel", "kbuild", "remote"]),

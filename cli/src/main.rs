@@ -1,6 +1,7 @@
 //! `punctual`: the command line, and a folder for each command (`args.rs`: its options, `mod.rs`: what it does).
 
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 #[macro_use]
 mod terminal;

@@ -43,11 +43,7 @@ fn bisected(args: &BisectArgs) -> Result<BisectReport, LabError> {
 fn prove(args: &BisectArgs, build: &Path, run: &Path, cache: &Cache) -> Result<(StepOutcome, String), LabError> {
     let options = options(args, build, cache)?;
     if let Some(parent) = run.parent() {
-        std::fs::create_dir_all(parent).map_err(|source| LabError::File {
-            what: "make",
-            path: parent.into(),
-            source,
-        })?;
+        super::boot::make(parent)?;
     }
     let proven = match lab::prove(&options, args.proof.seed, run, cache) {
         Ok(proven) => proven,

@@ -5,6 +5,7 @@ use super::guests::{kernel, limit};
 use crate::finish::Answer;
 use crate::refusal::Refusal;
 use crate::terminal;
+use punctual_directory::{Dir, Whose};
 use punctual_lab::{LabBootResult, LabError, guest_program};
 use punctual_vm::{
     Booted, Cache, Clock, Disk, FileIn, Forward, Guest, Network, VmError, boot, boot_all, shift_of_mips,
@@ -62,7 +63,7 @@ fn booted(args: &BootArgs) -> Result<Vec<Booted>, LabError> {
         guest.files.push(put_in(put)?);
     }
     if let Some(out) = &args.out {
-        fs::create_dir_all(out).map_err(|source| LabError::File { what: "make", path: out.clone(), source })?;
+        make(out)?;
     }
     start(args, &guest, &cache)
 }
@@ -77,8 +78,7 @@ fn start(args: &BootArgs, guest: &Guest, cache: &Cache) -> Result<Vec<Booted>, L
     for number in 1..=args.guests {
         let folder: Option<PathBuf> = args.out.as_ref().map(|out| out.join(format!("guest-{number}")));
         if let Some(folder) = &folder {
-            let made = fs::create_dir_all(folder);
-            made.map_err(|source| LabError::File { what: "make", path: folder.clone(), source })?;
+            make(folder)?;
         }
         let mut guest = with_log(guest, folder.as_deref());
         guest.hostname = format!("lab-{number}");
@@ -86,6 +86,12 @@ fn start(args: &BootArgs, guest: &Guest, cache: &Cache) -> Result<Vec<Booted>, L
     }
     let results = boot_all(&guests, Some(&network), cache);
     Ok(results.into_iter().collect::<Result<Vec<_>, VmError>>()?)
+}
+
+/// QEMU writes there by the path, so no other user may change it.
+pub(super) fn make(folder: &Path) -> Result<(), LabError> {
+    let made = Dir::create(folder, Whose::System);
+    made.map(drop).map_err(|e| LabError::File { what: "make", path: folder.into(), source: e.cause() })
 }
 
 fn with_log(guest: &Guest, folder: Option<&Path>) -> Guest {

@@ -5,6 +5,7 @@
 //! Architecture invariant: writes nothing; needs no privileges and no measuring engine.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod traces;
 

@@ -6,6 +6,7 @@
 //! Architecture invariant: judges nothing and computes nothing from samples.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod appended;
 mod bench;

@@ -3,9 +3,10 @@
 use crate::axis::{Axis, Ended, Measured, Turn};
 use crate::clock::{cpu_time, now};
 use crate::error::BenchError;
+use punctual_directory::Dir;
 use punctual_model::{BenchPlan, BenchSettings};
 use punctual_units::Histogram;
-use rustix::fs::{CWD, Mode, OFlags};
+use rustix::fs::{Mode, OFlags};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -111,11 +112,11 @@ fn scratch(folder: &Path) -> Result<File, BenchError> {
 
 fn named(folder: &Path) -> Result<File, BenchError> {
     let path = folder.join(format!(".punctual-{}-{}", std::process::id(), now()));
-    let failed = |what| BenchError::io(what, path.display().to_string(), ADVICE);
-    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let fd = rustix::fs::openat(CWD, &path, flags, Mode::RUSR | Mode::WUSR).map_err(|e| failed("make")(e.into()))?;
-    std::fs::remove_file(&path).map_err(failed("remove"))?;
-    Ok(File::from(fd))
+    let made = Dir::of_file(&path).and_then(|(dir, name)| {
+        let file = dir.create_new(&name)?;
+        dir.remove_file(name).map(|()| file)
+    });
+    made.map_err(|e| BenchError::io("make", path.display().to_string(), ADVICE)(e.cause()))
 }
 
 #[cfg(test)]

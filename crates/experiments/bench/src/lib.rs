@@ -8,6 +8,7 @@
 //! cannot be measured.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod axis;
 mod clock;

@@ -5,6 +5,7 @@ use crate::error::SchedError;
 use crate::job::{Do, charged, compile};
 use crate::plan::PlanThread;
 use crate::schedstat::Schedstat;
+use punctual_directory::Dir;
 use punctual_rt::monotonic;
 use punctual_uapi as uapi;
 use punctual_units::{Arrange, CpuId, CpuList, Nanos};
@@ -65,9 +66,11 @@ fn scratch(folder: &Path) -> Result<File, SchedError> {
         source,
         help: "canny+io writes there; name another folder with --out",
     };
-    let file = File::options().read(true).write(true).create(true).truncate(true).open(&path).map_err(failed)?;
-    std::fs::remove_file(&path).map_err(failed)?;
-    Ok(file)
+    let made = Dir::of_file(&path).and_then(|(dir, name)| {
+        let file = dir.create_new(&name)?;
+        dir.remove_file(name).map(|()| file)
+    });
+    made.map_err(|e| failed(e.cause()))
 }
 
 fn measure(mut work: Work, cpu: CpuId, round: Nanos) -> Result<Rate, String> {

@@ -7,6 +7,7 @@
 //! not allocate, log or lock between their release and their end, and none exceeds its time limit.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 pub mod account;
 pub mod body;

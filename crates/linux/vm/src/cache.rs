@@ -102,12 +102,8 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let cache = Cache::at(place.path().join("cache"));
         fs::create_dir_all(cache.root().join(".making-x/left")).unwrap();
-        let made = cache
-            .folder("x", |folder| {
-                fs::write(folder.join("file"), "1").unwrap();
-                Ok(())
-            })
-            .unwrap();
+        let fill = |folder: &Path| fs::write(folder.join("file"), "1").map_err(VmError::file("write", folder));
+        let made = cache.folder("x", fill).unwrap();
         assert_eq!(fs::read_dir(&made).unwrap().count(), 1);
         assert_eq!(cache.folder("x", |_| panic!("made again")).unwrap(), made);
     }

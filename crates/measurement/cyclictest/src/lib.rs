@@ -10,6 +10,7 @@
 //! main thread, which is kept off the measured CPUs if there is another.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod error;
 #[cfg(test)]

@@ -23,6 +23,7 @@
 //! Architecture invariant: nothing here changes a setting of the machine, and nothing here knows what is measured.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod beat;
 mod board;

@@ -13,6 +13,7 @@ const NOBODY: u32 = 65534;
 const ORDINARY: Scheduling = Scheduling::Other { nice: 0 };
 
 /// Sets name, OOM score, policy, CPUs. Notes what failed.
+#[expect(clippy::disallowed_methods, reason = "a file of /proc")]
 pub(crate) fn ordinary(comm: &str, config: &ChildConfig, notes: &mut Vec<String>) -> Result<(), LoadError> {
     if let Ok(name) = CString::new(comm) {
         let _ = rustix::thread::set_name(&name);

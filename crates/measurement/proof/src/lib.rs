@@ -4,6 +4,7 @@
 //! Architecture invariant: prints nothing and knows no terminal; progress leaves through [`Observer`].
 
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod auditing;
 mod blocks;

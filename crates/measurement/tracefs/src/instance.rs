@@ -69,6 +69,7 @@ impl Instance {
         let lease = journal.lease(vec![Undo::RemoveFolder { path: folder.clone() }])?;
         // A failure from here on drops the lease, which removes the folder.
         let on = |name: &str| TracefsError::on(folder.join(name));
+        #[expect(clippy::disallowed_methods, reason = "tracefs")]
         fs::create_dir(&folder).map_err(TracefsError::on(&folder))?;
         let write = |name: &str, text: &str| write(&folder.join(name), text).map_err(on(name));
         write("trace_clock", "mono")?;

@@ -8,6 +8,7 @@
 //! Architecture invariant: does not know what a late wakeup is. The caller names the times to keep.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod error;
 mod events;

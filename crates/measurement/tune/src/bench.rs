@@ -3,19 +3,20 @@
 use crate::choose::Prepared;
 use crate::options::{Options, Place};
 use crate::search::{Bench, Candidate, Stop};
+use punctual_directory::{Dir, Whose};
 use punctual_fix::{FixOptions, Journal, OnTrial, RulePlan, keep, take_back, try_rule};
 use punctual_model::Outcome;
 use punctual_proof::{self as proof, Done, Quiet, When};
 use punctual_uapi::Sig;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 pub(crate) struct Machine<'a> {
     pub prepared: &'a [Prepared],
     pub options: &'a Options,
     pub place: &'a Place<'a>,
-    /// Parent of the blocks' run directories.
-    pub folder: PathBuf,
+    /// For the runs of blocks.
+    pub scratch: Scratch,
     pub begun: Instant,
     pub block: proof::Options,
     pub number: u64,
@@ -56,14 +57,15 @@ impl Machine<'_> {
             return Err(because(signal.name()));
         }
         self.number += 1;
-        let out = self.folder.join(self.number.to_string());
+        let number = self.number.to_string();
+        let out = self.scratch.dir.path().join(&number);
         let options = proof::Options { out: out.clone(), ..options.clone() };
         let measured = std::thread::scope(|scope| {
             let measuring = scope.spawn(|| proof::measure(&options, &mut Quiet));
             measuring.join().map_err(|_| because("the measuring thread panicked"))
         });
-        // Its name is never used again; the folder is removed as a whole at the end.
-        let _ = std::fs::remove_dir_all(&out);
+        // Its name is never used again; the folder goes as a whole at the end.
+        let _ = self.scratch.dir.remove_all(&number);
         let done = measured?.map_err(because)?;
         self.signal = done.signal;
         match (done.signal, &done.error) {
@@ -160,7 +162,23 @@ impl Bench for Machine<'_> {
     }
 }
 
-/// A private folder for the runs of blocks.
-pub(crate) fn scratch(below: &Path) -> std::io::Result<tempfile::TempDir> {
-    tempfile::Builder::new().prefix("punctual-tune-").tempdir_in(below)
+/// A folder for the runs of blocks, of the user who gets the results; removed when this is dropped.
+pub(crate) struct Scratch {
+    dir: Dir,
+}
+
+impl Scratch {
+    pub fn create(below: &Path) -> Result<Scratch, punctual_directory::Error> {
+        let path = below.join(format!("punctual-tune-{}", std::process::id()));
+        Ok(Scratch { dir: Dir::create(&path, Whose::Results)? })
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // What cannot be removed stays in the temporary folder.
+        if let Ok((above, name)) = Dir::of_file(self.dir.path()) {
+            let _ = above.remove_all(name);
+        }
+    }
 }

@@ -9,6 +9,7 @@
 //! undone by [`seek`] or, if that dies, at the program's next start.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod bench;
 mod choose;

@@ -1,6 +1,6 @@
 //! The whole tuning: seek, then prove.
 
-use crate::bench::{Machine, block_options, scratch};
+use crate::bench::{Machine, Scratch, block_options};
 use crate::choose::Chosen;
 use crate::options::{Options, Place};
 use crate::search::{Candidate, OnUpdate, Rules, Stop, search};
@@ -25,7 +25,7 @@ pub enum TuneError {
     #[error("an earlier fix waits to be confirmed: `punctual undo --keep` keeps it, `punctual undo` takes it back")]
     Waiting,
     #[error("cannot make a folder for the runs of blocks: {0}")]
-    Folder(std::io::Error),
+    Folder(punctual_directory::Error),
 }
 
 /// Tries the chosen fixes; those that help stay, everything else is as before when it returns.
@@ -40,12 +40,12 @@ pub fn seek(options: &Options, chosen: &Chosen, place: &Place, tell: OnUpdate) -
         return Err(TuneError::Waiting);
     }
     drop(journal);
-    let blocks = scratch(&std::env::temp_dir()).map_err(TuneError::Folder)?;
+    let scratch = Scratch::create(&std::env::temp_dir()).map_err(TuneError::Folder)?;
     let mut machine = Machine {
         prepared: &chosen.prepared,
         options,
         place,
-        folder: blocks.path().to_owned(),
+        scratch,
         begun: Instant::now(),
         block: block_options(options),
         number: 0,

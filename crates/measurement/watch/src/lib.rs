@@ -9,6 +9,7 @@
 //! memory are bounded.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod budget;
 mod child;
