@@ -98,7 +98,7 @@ pub fn own_words(behind: &[&str], package: Option<&Path>) -> Vec<String> {
 }
 
 /// Options with a value that are about this side.
-const HERE: [&str; 5] = ["--target", "--binary", "--ssh-config", "--out", "-o"];
+const HERE: [&str; 6] = ["--target", "--binary", "--ssh-config", "--owner", "--out", "-o"];
 
 fn elsewhere(words: &[String], package: Option<&str>) -> Vec<String> {
     let mut kept = Vec::new();
@@ -140,8 +140,9 @@ mod tests {
     #[test]
     fn words_about_this_side_stay_here() {
         let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
-        let given =
-            words("--target ssh://pi -D 5s --out x --binary=b a.deb --claim max<1ms --ssh-config f -o y --json");
+        let given = words(
+            "--target ssh://pi -D 5s --out x --binary=b a.deb --claim max<1ms --ssh-config f --owner u -o y --json",
+        );
         assert_eq!(elsewhere(&given, Some("a.deb")), words("-D 5s --claim max<1ms --json"));
     }
 }
