@@ -263,6 +263,18 @@ fn testing_is_only_a_dev_dependency() {
     assert!(!ALLOWED.iter().any(|(_, used)| used.contains(&"testing")));
 }
 
+/// Clippy reads the nearest clippy.toml only.
+#[test]
+fn the_program_denies_what_the_workspace_denies() {
+    let denied = |file: &str| -> Vec<String> {
+        let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(file)).unwrap();
+        let paths = text.lines().filter_map(|line| line.split("path = \"").nth(1)?.split('"').next());
+        paths.map(str::to_owned).collect()
+    };
+    let own = denied("cli/clippy.toml");
+    assert!(denied("clippy.toml").iter().all(|path| own.contains(path)), "{own:?}");
+}
+
 #[test]
 fn unsafe_stays_where_it_is_allowed() {
     for (_, folder) in folders().into_iter().filter(|(name, _)| !UNSAFE.contains(&name.as_str())) {

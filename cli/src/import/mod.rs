@@ -6,6 +6,7 @@ pub mod args;
 use crate::args::common::{ImportFormat, ToldArgs, UnitArg};
 use crate::finish::{Answer, finish};
 use crate::refusal::Refusal;
+use crate::terminal::harmless;
 use args::ImportArgs;
 use punctual_directory::{Dir, Staging, Whose};
 use punctual_import::{Format, Options, Unit};
@@ -49,7 +50,7 @@ fn imported(args: &ImportArgs) -> Result<Answer, Refusal> {
     let none: &[Claim] = &[];
     let verdict = punctual_judge::judge(&recording, none);
     let result = || import_json(&args.out, &recording, &verdict);
-    Ok(Answer::new(args.output, 0, result, || said(&args.out, &recording)).needed())
+    Ok(Answer::new(args.output, 0, result, || harmless(&said(&args.out, &recording))).needed())
 }
 
 /// Reads files into one run.

@@ -59,7 +59,7 @@ fn what_tune_would_try_holds_to_its_schema() {
     assert_eq!(value["result"]["dry_run"], true);
 }
 
-/// What is undone for real: cli/tests/fix.rs.
+/// What is undone for real: cli/tests/it/fix.rs.
 #[test]
 fn undo_with_nothing_to_undo_holds_to_its_schema() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,7 +1,7 @@
 //! Makes untrusted text harmless for terminals, browsers and test harnesses.
 //!
 //! Control characters (C0, DEL, C1), line separators, and characters that reverse or hide text (Unicode TR 36) become visible
-//! escapes. So does the first character of what a harness obeys: `<LAVA_` and `##[` anywhere in a line, `::name` where a word begins.
+//! escapes. So does the first character of what a harness obeys: `<LAVA_`, `##[`, `##vso[` and `##teamcity[` anywhere in a line, `::name` where a word begins.
 
 #![forbid(unsafe_code)]
 
