@@ -19,8 +19,8 @@ const MEASURING: [&str; 8] = ["prove", "measure", "watch", "cyclictest", "selfte
 /// Goes on as the copy with rights, where this process lacks them and may run it. Returns where it does not: then what is refused
 /// is said by who needs it.
 pub fn borrow() {
-    let command = std::env::args().nth(1);
-    if !command.is_some_and(|c| MEASURING.contains(&c.as_str())) || has_rights() || is_copy() {
+    let command = std::env::args_os().nth(1);
+    if !command.is_some_and(|c| MEASURING.iter().any(|one| c == *one)) || has_rights() || is_copy() {
         return;
     }
     if rustix::fs::access(WITH_RIGHTS, Access::EXEC_OK).is_ok() {

@@ -9,7 +9,7 @@
 mod entry;
 
 use entry::{Content, Entry};
-use flate2::bufread::GzDecoder;
+use flate2::bufread::MultiGzDecoder;
 use punctual_directory::Dir;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -85,7 +85,7 @@ pub fn is_archive(head: &[u8]) -> bool {
 pub fn unpack(archive: impl Read, into: &Dir, limits: Limits) -> Result<(), Error> {
     let mut archive = BufReader::with_capacity(BLOCK, archive);
     match archive.fill_buf().map_err(Error::Damaged)?.starts_with(&GZIP) {
-        true => unpack_plain(GzDecoder::new(archive), into, limits),
+        true => unpack_plain(MultiGzDecoder::new(archive), into, limits),
         false => unpack_plain(archive, into, limits),
     }
 }

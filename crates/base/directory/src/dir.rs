@@ -111,12 +111,22 @@ impl Dir {
     }
 
     fn writable(path: &Path, whose: Whose, make: bool) -> Result<Dir, Error> {
-        let as_root = || Ok(Dir::new(safe::open(path, make)?, path, None));
+        let as_root = || {
+            let opened = safe::open(path, make).map_err(|refused| match (refused, whose) {
+                // `--owner` is for results.
+                (Error::Exposed { path, why, .. }, Whose::System) => Error::Exposed { path, why, owner: None },
+                (refused, _) => refused,
+            });
+            Ok(Dir::new(opened?, path, None))
+        };
         match whose.owner() {
             None if rustix::process::geteuid().is_root() => as_root(),
             None => Dir::of_user(path, None, make),
             Some(owner) => match Dir::of_user(path, Some(owner.identity.clone()), make) {
-                Err(refused) if !owner.named && refused.is_for_want_of_rights() => as_root().map_err(|_| refused),
+                Err(refused) if !owner.named && refused.is_for_want_of_rights() => as_root().map_err(|e| match e {
+                    Error::Exposed { owner: Some(_), .. } => e,
+                    _ => refused,
+                }),
                 opened => opened,
             },
         }
@@ -131,7 +141,8 @@ impl Dir {
         let fd = openat(CWD, path, DIRECTORY, Mode::empty()).map_err(Error::io("open", path))?;
         let owner = fstat(&fd).map_err(Error::io("open", path))?.st_uid;
         let wanted = uid(user.as_deref());
-        if owner != wanted {
+        // An ordinary user has no more rights than the owner has; some file systems (vfat, NFS) show another one.
+        if user.is_some() && owner != wanted {
             let why = format!("it belongs to user {owner}, not to {wanted}: name another directory, or a new one");
             return Err(Error::Unfit { path: path.into(), why });
         }
@@ -271,7 +282,7 @@ impl Dir {
                 stat.st_nlink
             ));
         }
-        if stat.st_uid != own {
+        if rustix::process::geteuid().is_root() && stat.st_uid != own {
             return unfit(format!("it belongs to user {}, not to {own}: remove it", stat.st_uid));
         }
         Ok(File::from(fd))
@@ -299,9 +310,10 @@ impl Dir {
         let unfit = |why: &str| Error::Unfit { path: path.clone(), why: why.into() };
         let (parent, last) = self.parent(name).map_err(Error::io("open", &path))?;
         let stat = statat(&parent, last.as_bytes(), AtFlags::SYMLINK_NOFOLLOW).map_err(Error::io("open", &path))?;
+        let is_own = stat.st_uid == 0 || stat.st_uid == uid(self.acts_as.as_deref());
         let is_link = FileType::from_raw_mode(stat.st_mode) == FileType::Symlink;
-        if is_link && stat.st_uid != 0 && stat.st_uid != uid(self.acts_as.as_deref()) {
-            return Err(unfit("it is another user's link"));
+        if !is_own {
+            return Err(unfit("it belongs to another user"));
         }
         let wait = if wait { OFlags::empty() } else { OFlags::NONBLOCK };
         let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::NOCTTY | OFlags::CLOEXEC | wait;
@@ -322,18 +334,17 @@ impl Dir {
     pub fn draft(&self, name: impl AsRef<Path>) -> Result<Draft, Error> {
         let (name, path) = self.named(&name);
         let _as = self.assume(&path)?;
-        let (parent, last) = self.parent(name).map_err(Error::io("create", &path))?;
-        // The same name each time, so that what a killed run left is replaced; another one where somebody puts it back meanwhile.
-        let mut temporary = [b".", last.as_bytes(), b".new"].concat();
-        let _ = unlinkat(&parent, &temporary[..], AtFlags::empty());
+        let (parent, _) = self.parent(name).map_err(Error::io("create", &path))?;
+        // A name of its own, so that two who write the same file do not meet, and short, so that a long name is no error.
         for _ in 0..8 {
+            let temporary = [b".", &random()[..], b".new"].concat();
             let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             match openat(&parent, &temporary[..], flags, FILE_MODE) {
                 Ok(fd) => {
                     let (dir, name) = (self.clone(), name.to_owned());
                     return Ok(Draft { dir, parent, file: File::from(fd), temporary, name, published: false });
                 }
-                Err(Errno::EXIST) => temporary = [b".", last.as_bytes(), b".", &random()[..], b".new"].concat(),
+                Err(Errno::EXIST) => {}
                 Err(errno) => return Err(Error::io("create", &path)(errno)),
             }
         }
@@ -505,16 +516,17 @@ impl Draft {
         let name = self.name.file_name().unwrap_or_default().as_bytes();
         {
             let _as = self.dir.assume(&path)?;
-            let how = if new { RenameFlags::NOREPLACE } else { RenameFlags::empty() };
-            let done = match renameat_with(&self.parent, &self.temporary[..], &self.parent, name, how) {
-                // A file system without flags (renameat2(2)); whether it is there is asked just before.
-                Err(Errno::INVAL | Errno::NOSYS)
-                    if new && statat(&self.parent, name, AtFlags::SYMLINK_NOFOLLOW).is_ok() =>
-                {
-                    Err(Errno::EXIST)
-                }
-                Err(Errno::INVAL | Errno::NOSYS) => renameat(&self.parent, &self.temporary[..], &self.parent, name),
-                done => done,
+            let temporary = &self.temporary[..];
+            let renamed = || renameat(&self.parent, temporary, &self.parent, name);
+            let is_free = || statat(&self.parent, name, AtFlags::SYMLINK_NOFOLLOW).err() == Some(Errno::NOENT);
+            let done = match new {
+                false => renamed(),
+                true => match renameat_with(&self.parent, temporary, &self.parent, name, RenameFlags::NOREPLACE) {
+                    // A file system without flags (renameat2(2)), or a filter of system calls; asked just before.
+                    Err(Errno::INVAL | Errno::NOSYS | Errno::PERM) if is_free() => renamed(),
+                    Err(Errno::INVAL | Errno::NOSYS) => Err(Errno::EXIST),
+                    done => done,
+                },
             };
             done.map_err(Error::io("write", &path))?;
         }
@@ -601,7 +613,7 @@ fn bytes(dir: impl AsFd) -> u64 {
         Kind::Directory => openat(&dir, name, DIRECTORY | OFlags::NOFOLLOW, Mode::empty()).map_or(0, bytes),
         Kind::Other => 0,
     };
-    list(&dir).unwrap_or_default().into_iter().map(of).sum()
+    list(&dir).unwrap_or_default().into_iter().map(of).fold(0, u64::saturating_add)
 }
 
 fn regular(fd: &OwnedFd, path: &Path) -> Result<Stat, Error> {

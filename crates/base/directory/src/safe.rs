@@ -11,6 +11,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// Links followed before a path counts as a loop (MAXSYMLINKS, include/linux/namei.h).
 const MAX_LINKS: usize = 40;
@@ -33,10 +34,12 @@ pub(crate) fn open(path: &Path, make: bool) -> Result<OwnedFd, Error> {
 /// [`Error::Exposed`] names where the owner changes.
 pub(crate) fn follow(path: &Path) -> Result<OwnedFd, Error> {
     let mut before = 0;
-    walk(path, false, |stat, shown, _| {
+    walk(path, false, |stat, shown, last| {
         let (from, to) = (std::mem::replace(&mut before, stat.st_uid), stat.st_uid);
         if from == 0 || from == to || is_unmapped(from) {
-            return Ok(());
+            // In root's directory that others can write to, they can give root's own entries other names.
+            let is_roots = to == 0 && FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
+            return if is_roots && !last { writable_by_others(stat, shown, false) } else { Ok(()) };
         }
         let why = format!("it belongs to user {to}, and user {from} decides that the path leads there");
         Err(Error::Exposed { path: shown.into(), why, owner: None })
@@ -117,10 +120,14 @@ fn check(stat: &Stat, shown: &Path, last: bool) -> Result<(), Error> {
     if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink {
         return Ok(());
     }
+    writable_by_others(stat, shown, last)
+}
+
+/// A group's right counts whatever the group: the bits of the group are also the mask of an access control list (acl(5)).
+fn writable_by_others(stat: &Stat, shown: &Path, last: bool) -> Result<(), Error> {
     let mode = Mode::from_raw_mode(stat.st_mode);
-    let group = mode.contains(Mode::WGRP) && stat.st_gid != 0 && stat.st_gid != rustix::process::getegid().as_raw();
     // In a sticky directory (/tmp) nobody can rename or remove what belongs to another; in the last one, others could still add to it.
-    if (mode.contains(Mode::WOTH) || group) && (last || !mode.contains(Mode::SVTX)) {
+    if mode.intersects(Mode::WOTH | Mode::WGRP) && (last || !mode.contains(Mode::SVTX)) {
         let who = if mode.contains(Mode::WOTH) { "every user" } else { "its group" };
         return Err(Error::Exposed { path: shown.into(), why: format!("{who} can write there"), owner: None });
     }
@@ -138,9 +145,21 @@ fn trusted_owner(stat: &Stat, shown: &Path) -> Result<(), Error> {
 /// In a user namespace that has no number for the owner, who is outside of it (user_namespaces(7)). Such a file is the host's own in a
 /// container; its real owner cannot be known here.
 pub(crate) fn is_unmapped(uid: u32) -> bool {
+    static OVERFLOW: OnceLock<Option<u32>> = OnceLock::new();
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
-    let all = read("/proc/self/uid_map").split_whitespace().eq(["0", "0", "4294967295"]);
-    !all && read("/proc/sys/kernel/overflowuid").trim().parse() == Ok(uid)
+    let overflow = || unmapped(&read("/proc/self/uid_map"), &read("/proc/sys/kernel/overflowuid"));
+    *OVERFLOW.get_or_init(overflow) == Some(uid)
+}
+
+/// The number that stands for users outside of a namespace; `None`: it is also a user inside, or there are none outside.
+fn unmapped(map: &str, overflow: &str) -> Option<u32> {
+    let overflow: u32 = overflow.trim().parse().ok()?;
+    let inside = map.lines().any(|line| {
+        let mut numbers = line.split_whitespace().map(|word| word.parse::<u64>().unwrap_or(0));
+        let (first, count) = (numbers.next().unwrap_or(0), numbers.nth(1).unwrap_or(0));
+        (first..first.saturating_add(count)).contains(&u64::from(overflow))
+    });
+    (!map.trim().is_empty() && !inside).then_some(overflow)
 }
 
 /// The names of a path, the next one last.
@@ -151,4 +170,18 @@ fn push(left: &mut Vec<OsString>, path: &Path) {
         _ => None,
     });
     left.extend(names);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_outside_has_a_number_only_where_nobody_inside_has_it() {
+        let all = "         0          0 4294967295\n";
+        assert_eq!(unmapped(all, "65534\n"), None);
+        assert_eq!(unmapped("0 1000 1\n", "65534\n"), Some(65_534));
+        assert_eq!(unmapped("0 1000 1\n1 100000 65536\n", "65534"), None);
+        assert_eq!(unmapped("", "65534"), None);
+    }
 }

@@ -35,6 +35,7 @@ pub fn set_owner(named: Option<&str>, sudo_uid: Option<&str>) -> Result<(), Stri
     if root {
         // A confined process could not read them.
         users();
+        safe::is_unmapped(0);
     }
     let user = match (named, sudo_uid) {
         (Some(_), _) if !root => return Err("only root can write as another user: leave --owner out".into()),
@@ -64,7 +65,8 @@ fn known(user: &str) -> Option<Identity> {
 /// /etc/passwd and /etc/group.
 fn users() -> &'static (String, String) {
     static USERS: OnceLock<(String, String)> = OnceLock::new();
-    let read = |path| fs::read_to_string(path).unwrap_or_default();
+    // A name in another character set must not hide the other users.
+    let read = |path| String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned();
     USERS.get_or_init(|| (read("/etc/passwd"), read("/etc/group")))
 }
 
