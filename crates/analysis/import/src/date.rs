@@ -1,5 +1,3 @@
-//! Times of day as rt-tests writes them: RFC 2822.
-
 use jiff::fmt::rfc2822::DateTimeParser;
 
 /// Nanoseconds since 1970 of `Fri, 20 Nov 2026 21:04:11 +0000`; `None` for anything else.

@@ -14,7 +14,7 @@ pub enum Error {
     },
     #[error("{0} is still being measured by another process: wait for it, or end it (`fuser {0}` tells which)")]
     Busy(PathBuf),
-    /// The directory is not one to write to.
+    /// The directory must not be written to.
     #[error(transparent)]
     Refused(punctual_directory::Error),
     #[error("{path} cannot be resumed: {why}")]
@@ -46,7 +46,7 @@ fn advice(source: &io::Error, path: &Path) -> String {
 }
 
 impl Error {
-    /// Of a directory that is written to.
+    /// For a directory that is written to.
     pub(crate) fn refused(error: punctual_directory::Error) -> Error {
         match error {
             io @ punctual_directory::Error::Io { .. } => io.into(),
@@ -54,7 +54,7 @@ impl Error {
         }
     }
 
-    /// Of a directory that should hold a run: nothing, or a file, is no run.
+    /// For a directory that should hold a run: a missing path or a file is [`Error::NoRun`].
     pub(crate) fn no_run(error: punctual_directory::Error, root: &Path) -> Error {
         match error.kind() {
             Some(io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Error::NoRun(root.to_owned()),
@@ -73,7 +73,7 @@ impl Error {
     }
 }
 
-/// Of a file beneath.
+/// For files of the run directory.
 impl From<punctual_directory::Error> for Error {
     fn from(error: punctual_directory::Error) -> Error {
         match error {

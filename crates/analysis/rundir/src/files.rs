@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// Replaces a file, complete or not at all ([`Dir::replace`]). Returns size and checksum.
+/// Replaces a file atomically ([`Dir::replace`]). Returns size and checksum.
 pub(crate) fn replace(dir: &Dir, name: &str, content: &[u8], sync: bool) -> Result<FileSum, Error> {
     dir.replace(name, content, sync)?;
     Ok(sum(content))

@@ -11,9 +11,9 @@ const PART: usize = 255;
 const RECORDS: usize = 16 << 10;
 
 pub(crate) struct Entry<'a, R: Read> {
-    /// As the archive has it.
+    /// As the archive spells it.
     pub name: String,
-    /// Its parts, no more than names.
+    /// Its parts, each a plain name.
     pub path: PathBuf,
     /// Of a file; `None`: a folder.
     pub content: Option<Content<'a, R>>,

@@ -48,7 +48,7 @@ impl Limits {
 /// Why an archive is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// It holds what is not taken.
+    /// It holds an entry that is not accepted.
     #[error("the archive is refused: `{}` {why}", punctual_clean::line(name))]
     Refused {
         /// The entry, as it is named there.

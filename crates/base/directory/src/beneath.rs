@@ -16,7 +16,7 @@ pub(crate) fn open(dir: BorrowedFd<'_>, path: &Path, flags: OFlags, mode: Mode) 
         return Err(Errno::XDEV);
     }
     let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    // Of these `Path` forgets that a directory is asked for.
+    // These endings ask for a directory, which `Path` ignores.
     let wants_directory = [&b"/"[..], b"/."].iter().any(|end| path.as_os_str().as_bytes().ends_with(end));
     let flags = if wants_directory { flags | OFlags::DIRECTORY } else { flags };
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;

@@ -39,7 +39,7 @@ pub enum Kind {
     Other,
 }
 
-/// A file that has no name yet that anybody looks for. Dropped without [`Draft::publish`], it is removed.
+/// A file with a temporary name that no reader looks for. Dropped without [`Draft::publish`], it is removed.
 #[derive(Debug)]
 pub struct Draft {
     dir: Dir,
@@ -351,11 +351,11 @@ impl Dir {
         Err(Error::io("create", &path)(Errno::EXIST))
     }
 
-    /// Replaces a file at once: a reader sees the old content or the new one, whole. A link of that name is replaced, not followed.
+    /// Replaces a file at once: a reader sees the old or the new content, complete. A link of that name is replaced, not followed.
     /// `sync`: both survive a power cut.
     ///
     /// # Errors
-    /// As [`Dir::draft`], write(2), rename(2); what was there is there still.
+    /// As [`Dir::draft`], write(2), rename(2); the old file is kept.
     pub fn replace(&self, name: impl AsRef<Path>, content: &[u8], sync: bool) -> Result<(), Error> {
         let path = self.path.join(&name);
         let mut draft = self.draft(&name)?;
@@ -378,7 +378,7 @@ impl Dir {
         self.unlink(name.as_ref(), AtFlags::REMOVEDIR)
     }
 
-    /// Removes a file, or a directory with all beneath it. Links are removed, not followed. What is not there is no error.
+    /// Removes a file, or a directory with all beneath it. Links are removed, not followed. A missing entry is no error.
     ///
     /// # Errors
     /// The first of unlink(2), rmdir(2), getdents(2) that fails.
@@ -559,7 +559,7 @@ impl Seek for Draft {
 impl Drop for Draft {
     fn drop(&mut self) {
         if !self.published {
-            // It is worth nothing; where this fails, the next draft of that name replaces it.
+            // Incomplete and useless; if this fails, the next draft of that name replaces it.
             let _as = self.dir.assume(&self.dir.path);
             let _ = unlinkat(&self.parent, &self.temporary[..], AtFlags::empty());
         }
@@ -587,7 +587,7 @@ fn kind(stat: &Stat) -> Kind {
     }
 }
 
-/// Names with what they are, links not followed, sorted by name; one that has gone meanwhile is not there.
+/// Names and their stat(2), links not followed, sorted by name; entries that disappear meanwhile are left out.
 fn list(dir: impl AsFd) -> Result<Vec<(OsString, Stat)>, Errno> {
     let mut found = Vec::new();
     // With an offset of its own.

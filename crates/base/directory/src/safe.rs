@@ -46,7 +46,7 @@ pub(crate) fn follow(path: &Path) -> Result<OwnedFd, Error> {
     })
 }
 
-/// Opens a directory name by name. What each of them is, links too, is shown to `judge`; with `true`, it is the last one.
+/// Opens a directory name by name. `judge` is called for each, links too, with `true` for the last one.
 fn walk(
     path: &Path,
     make: bool,

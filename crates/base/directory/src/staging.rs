@@ -1,4 +1,4 @@
-//! A directory that is there whole, or not at all.
+//! A directory that appears complete or not at all.
 
 use crate::dir::random;
 use crate::{Dir, Error, Whose};
@@ -6,11 +6,10 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
-/// A directory beside the one asked for, that gets its name when it is complete. Dropped, what is left of it is removed.
+/// A temporary directory beside the requested one, which gets its name when complete. If dropped before, it is removed.
 #[derive(Debug)]
 pub struct Staging {
     dir: Dir,
-    /// What it lies in.
     parent: Dir,
     temporary: OsString,
     name: OsString,
@@ -30,12 +29,12 @@ impl Staging {
         Ok(Staging { parent: dir.above()?, dir, temporary, name })
     }
 
-    /// What it is filled by.
+    /// The directory to fill.
     pub fn dir(&self) -> &Dir {
         &self.dir
     }
 
-    /// Gives what lies in it as `inner` the name that was asked for. An empty directory of that name is replaced.
+    /// Renames its entry `inner` to the requested name. An empty directory of that name is replaced.
     ///
     /// # Errors
     /// rename(2), `ENOTEMPTY` and `ENOTDIR` among them.
@@ -46,7 +45,7 @@ impl Staging {
 
 impl Drop for Staging {
     fn drop(&mut self) {
-        // It is worth nothing; what failed before is told.
+        // Incomplete and useless; the caller reports the earlier error.
         let _ = self.parent.remove_all(&self.temporary);
     }
 }

@@ -8,9 +8,7 @@ use punctual_uapi::Sig;
 use std::path::{Path, PathBuf};
 
 pub struct Done {
-    /// The run directory.
     pub dir: Dir,
-    /// What it holds, read back.
     pub recording: Recording,
     pub verdict: Verdict,
     pub signal: Option<Sig>,
@@ -21,13 +19,12 @@ pub struct Done {
 }
 
 impl Done {
-    /// The path of the run directory.
     pub fn root(&self) -> &Path {
         self.dir.path()
     }
 }
 
-/// Says what the counters know of the worst wakeups, judges, and writes the report.
+/// Explains the worst wakeups by the counters, judges, and writes the report.
 pub(crate) fn conclude(
     dir: &Dir,
     mut recording: Recording,

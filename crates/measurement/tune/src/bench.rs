@@ -15,7 +15,7 @@ pub(crate) struct Machine<'a> {
     pub prepared: &'a [Prepared],
     pub options: &'a Options,
     pub place: &'a Place<'a>,
-    /// For the runs of blocks.
+    /// Parent of the blocks' run directories.
     pub scratch: Scratch,
     pub begun: Instant,
     pub block: proof::Options,
@@ -64,7 +64,7 @@ impl Machine<'_> {
             let measuring = scope.spawn(|| proof::measure(&options, &mut Quiet));
             measuring.join().map_err(|_| because("the measuring thread panicked"))
         });
-        // Its name is never used again; the folder goes as a whole at the end.
+        // Its name is never used again; the folder is removed as a whole at the end.
         let _ = self.scratch.dir.remove_all(&number);
         let done = measured?.map_err(because)?;
         self.signal = done.signal;

@@ -45,12 +45,11 @@ impl Pace {
     }
 }
 
-/// Traces on disk, the oldest first: the name of the run directory, the window, its bytes.
+/// Traces on disk, the oldest first: the name of the run directory, the window, its size in bytes.
 #[derive(Default)]
 pub(crate) struct Kept(VecDeque<(String, Capture, u64)>);
 
 impl Kept {
-    /// One more.
     pub fn add(&mut self, name: &str, run: &Dir, capture: Capture) {
         let path = Path::new(&capture.file);
         let size = |path: &Path| run.file(path).ok().and_then(|file| file.metadata().ok()).map_or(0, |meta| meta.len());
@@ -62,7 +61,7 @@ impl Kept {
         self.0.iter().map(|(.., bytes)| bytes).sum()
     }
 
-    /// Those that have to go for the rest to fit, the oldest first: of a CPU it is the one that was exceeded since.
+    /// Removes and returns the oldest, until the rest fits: each has been superseded by a newer maximum of its CPU.
     pub fn over(&mut self, allowance: u64) -> Vec<(String, Capture)> {
         let mut gone = Vec::new();
         while self.bytes() > allowance {

@@ -16,10 +16,10 @@ pub const EXPLAIN_ARG: &str = "__watch-explain";
 /// Maximum size of a note beside a trace, bytes.
 const LARGEST: u64 = 4 << 20;
 
-/// Explains a window that was cut into a run directory, in a child, whose standard input the directory is.
+/// Explains a window that was cut into `run`, in a child that gets the directory as its standard input.
 ///
 /// # Errors
-/// A sentence: it could not be started, or what it ended with.
+/// A sentence: it could not be started, or how it ended.
 pub(crate) fn explain(run: &Dir, capture: &Capture, steal_rose: Option<bool>) -> Result<Vec<Explained>, String> {
     let mut command = Command::new("/proc/self/exe");
     let failed = |what: &str, e| format!("the trace could not be explained: cannot {what}: {e}");
@@ -47,8 +47,8 @@ enum Answer {
     Failed(String),
 }
 
-/// Explains a trace in the directory that is standard input and prints the causes; `words` are what follows [`EXPLAIN_ARG`]. The result
-/// is the exit code.
+/// Explains a trace in the directory that is standard input and prints the causes; `words` are what follows
+/// [`EXPLAIN_ARG`]. Returns the exit code.
 pub fn explain_main(mut words: impl Iterator<Item = OsString>) -> i32 {
     // Neither the measurement nor the machine's own work should wait for it.
     let _ = rustix::process::nice(10);

@@ -5,7 +5,7 @@ use punctual_directory::{Dir, Error, Kind};
 
 pub(crate) const RUNS: &str = "runs";
 
-/// Names of our run directories in `out`, the oldest first. What else lies there is nobody's business.
+/// Names of our run directories in `out`, the oldest first; other entries are ignored.
 pub(crate) fn segments(out: &Dir) -> Vec<String> {
     let entries = out.dir(RUNS).and_then(|runs| runs.entries()).unwrap_or_default();
     let folders = entries.into_iter().filter(|(_, kind)| *kind == Kind::Directory);
@@ -23,7 +23,7 @@ fn is_ours(name: &str) -> bool {
     pattern && (rest.is_empty() || rest.strip_prefix('-').is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit())))
 }
 
-/// Deletes the oldest until what is left, beside the newest, is not more than `keep`; how many it were.
+/// Deletes the oldest until those besides the newest take at most `keep`; returns how many.
 ///
 /// # Errors
 /// One could not be deleted; older ones are.

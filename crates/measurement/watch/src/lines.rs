@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn lines_wait_for_room_and_the_oldest_are_lost_and_counted() {
         let (folder, dir) = folder();
-        // As a full disk: nothing can be created.
+        // Like a full disk: the file cannot be created.
         fs::create_dir(folder.path().join(SERIES)).unwrap();
         let mut lines = Lines::new(dir);
         (0..MOST_WAITING as u64 + 3).for_each(|n| lines.push(&note(n)));

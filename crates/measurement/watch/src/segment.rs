@@ -22,7 +22,7 @@ pub(crate) const WORST: usize = 8;
 pub(crate) struct Open {
     /// Relative to the watch's own folder.
     pub name: String,
-    /// The watch's own folder.
+    /// The folder of the whole watch.
     dir: Dir,
     pub phase: Phase,
     /// CLOCK_MONOTONIC at which it is long enough.
@@ -67,7 +67,7 @@ impl Open {
         let due_mono = running.start + options.segment;
         let (dir, cells) = (dir.clone(), running.cells());
         let mut open = Open { name, dir, phase, due_mono, cells, base, writer: None, run, gaps: 0 };
-        // Said by the checkpoint that follows, where it fails.
+        // The next checkpoint reports a failure.
         let _ = open.create(options.sync);
         open
     }
@@ -86,7 +86,7 @@ impl Open {
                 writer.take_failure()
             }
             None => {
-                // What a failed attempt left is in the way of the next.
+                // The remains of a failed attempt would block the next.
                 let _ = self.dir.remove_all(&self.name);
                 self.create(sync).err().map(|e| e.to_string())
             }
@@ -151,7 +151,7 @@ fn run_options(options: &Options) -> proof::Options {
     }
 }
 
-/// `runs/20261122T205244Z`, with a number behind it where that is taken: the clock may have been set back.
+/// `runs/20261122T205244Z`, with a number behind it if that is taken: the clock may have been set back.
 fn free_name(dir: &Dir, real_ns: u64) -> String {
     let first = format!("{}/{}", keep::RUNS, utc_name(real_ns));
     let taken = |name: &String| dir.kind(name).is_ok_and(|kind| kind.is_some());

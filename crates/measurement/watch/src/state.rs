@@ -14,7 +14,7 @@ pub(crate) const STATE: &str = "watch.json";
 /// Maximum size, bytes: a kilobyte per CPU.
 const LARGEST: u64 = 16 << 20;
 
-/// Makes the folder where it is not there, and takes it: nobody else may write it as long as this lives.
+/// Makes the folder if missing, and locks it: no other process may write it while the returned [`Dir`] is open.
 pub(crate) fn take(out: &Path) -> Result<Dir, WatchError> {
     let dir = Dir::create(out, Whose::Results)?;
     match dir.lock(true) {
@@ -22,12 +22,12 @@ pub(crate) fn take(out: &Path) -> Result<Dir, WatchError> {
             let pid = read(&dir).ok().flatten().map(|watch| watch.pid);
             Err(WatchError::Locked { path: out.to_owned(), pid })
         }
-        // A file system without locks: two at once are the user's business there.
+        // A file system without locks: avoiding two at once is up to the user there.
         _ => Ok(dir),
     }
 }
 
-/// The state of a series; `None`: there is none yet.
+/// `None`: there is no series yet.
 pub(crate) fn read(out: &Dir) -> Result<Option<Watch>, WatchError> {
     #[derive(serde::Deserialize)]
     struct Head {
@@ -84,7 +84,7 @@ pub(crate) fn begin(options: &Options, scheduling: Scheduling, cpus: &CpuList) -
 /// becomes a line. Returns remarks.
 ///
 /// # Errors
-/// The series is of a future format; it is left alone.
+/// The series is of a future format; it is not changed.
 pub(crate) fn resume(out: &Dir, watch: &mut Watch, lines: &mut Lines) -> Result<Vec<String>, WatchError> {
     let mut said = Vec::new();
     match lines::mend(out) {

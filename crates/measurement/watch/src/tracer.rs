@@ -44,7 +44,7 @@ enum Order {
 }
 
 pub(crate) struct Watched {
-    /// Of the run directory, relative to the watch's own.
+    /// Name of the run directory, relative to the folder of the watch.
     pub name: String,
     pub phase: String,
     pub cells: Vec<(CpuId, i32, Arc<Cell>)>,
@@ -277,7 +277,7 @@ impl Worker {
     fn make_room(&mut self) {
         let allowance = self.ledger().allowance(self.kept.bytes());
         for (name, gone) in self.kept.over(allowance) {
-            // One whose run directory was deleted has gone with it.
+            // If the run directory was deleted, so was the trace.
             if let Ok(run) = self.ledger().dir.dir(&name) {
                 Cutter::forget(&run, &gone);
             }

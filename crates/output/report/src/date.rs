@@ -1,5 +1,3 @@
-//! Times of day in UTC.
-
 use jiff::Timestamp;
 use punctual_model::{Event, Recording};
 use std::time::Duration;

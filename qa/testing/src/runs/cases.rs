@@ -95,7 +95,7 @@ pub fn damaged() -> (Recording, Verdict) {
     (recording, verdict)
 }
 
-/// What an attacker, or bad luck, can put into names.
+/// Names that an attacker, or bad luck, can produce.
 pub const HOSTILE: &str = crate::hostile::NAMES[0];
 
 /// Replaces every untrusted string.

@@ -1,5 +1,3 @@
-//! Builds of a small tree with the real make.
-
 use punctual_kbuild::build::{Heat, Job, LOG, Progress, State};
 use punctual_kbuild::{KbuildError, build};
 use punctual_testing::kbuild::{Tree, has};

@@ -1,5 +1,3 @@
-//! Packages and cards of a small tree.
-
 use punctual_kbuild::check::Outcome;
 use punctual_kbuild::package::{Job, Manifest, Packaged, Stage};
 use punctual_kbuild::{KbuildError, build, image, package};

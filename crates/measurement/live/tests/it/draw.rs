@@ -1,4 +1,4 @@
-//! What the screen shows, as golden files, and that any snapshot can be drawn.
+//! Compares the screen with golden files; any snapshot can be drawn.
 
 use proptest::prelude::*;
 use punctual_live::{CpuView, Looks, Machine, Snapshot, Stage, draw};

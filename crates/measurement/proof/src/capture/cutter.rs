@@ -64,7 +64,8 @@ impl Cutter {
         choose::windows(late, self.before, Self::AFTER, kept)
     }
 
-    /// Writes each window into `dir` under its name (`traces/NAME.dat`), a note with what is known besides next to it.
+    /// Writes each window into `dir` under its name (`traces/NAME.dat`), with the known facts beside it in a `.json`
+    /// file.
     ///
     /// # Errors
     /// A file could not be written.
@@ -90,13 +91,13 @@ impl Cutter {
         for (capture, kept) in captures.iter_mut().zip(kept) {
             capture.overwritten = kept.overwritten.into_iter().map(CpuId).collect();
             capture.policies = facts::policies(dir, &capture.file);
-            // Whole or not there, also after a kill: a reader takes an empty note for damage.
+            // Complete or absent, also after a kill: a reader takes an empty note for damage.
             dir.replace(note(capture), &punctual_rundir::capture_text(capture), false)?;
         }
         Ok(captures)
     }
 
-    /// Removes a window's files. If one stays, a reader finds a capture more.
+    /// Removes a window's files. If one stays, a reader finds an extra capture.
     pub fn forget(dir: &Dir, capture: &Capture) {
         let _ = dir.remove_file(note(capture));
         let _ = dir.remove_file(&capture.file);

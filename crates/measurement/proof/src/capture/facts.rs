@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt;
 
-/// Policies of the real-time threads in a trace, as far as they still live.
+/// Policies of the real-time threads in a trace that still live.
 pub(super) fn policies(dir: &Dir, trace: &str) -> BTreeMap<i32, Policy> {
     let mut policies = BTreeMap::new();
     let Ok(file) = dir.file(trace) else { return policies };

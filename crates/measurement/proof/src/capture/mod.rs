@@ -38,9 +38,8 @@ const SETTLE: Nanos = Nanos::from_millis(50);
 pub(crate) struct Tracer {
     cutter: Cutter,
     bell: Bell,
-    /// The run directory.
     dir: Dir,
-    /// What is kept of phases that go on in another round, and how many windows were cut.
+    /// Windows kept of phases that continue in another round, and how many were cut.
     kept: BTreeMap<String, (u32, Vec<(u64, Capture)>)>,
 }
 
@@ -54,7 +53,7 @@ pub(crate) struct Watch {
 pub(crate) type Watched = (CpuId, i32, Arc<Cell>);
 
 impl Tracer {
-    /// Begins to trace. Takes about a tenth of a second, in which all CPUs are disturbed.
+    /// Takes about a tenth of a second, in which all CPUs are disturbed.
     pub fn start(options: &Options, dir: &Dir, bell: &Bell) -> Result<Tracer, TracefsError> {
         let cutter = Cutter::start(&options.trace, options.period)?;
         Ok(Tracer { cutter, bell: bell.clone(), dir: dir.clone(), kept: BTreeMap::new() })

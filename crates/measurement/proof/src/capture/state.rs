@@ -12,15 +12,13 @@ pub(crate) const HIDING: Nanos = Nanos::from_millis(500);
 
 pub(crate) enum State {
     Off,
-    /// To be started.
+    /// Not started yet.
     Wanted(Bell, Dir),
-    /// Recording.
     On(Box<Tracer>),
     Refused(String),
 }
 
 impl State {
-    /// As the options say.
     pub fn new(options: &Options, dir: &Dir) -> State {
         match (options.trace.when, Bell::new()) {
             (When::Never, _) => State::Off,

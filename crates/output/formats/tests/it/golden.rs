@@ -1,4 +1,4 @@
-//! Every format compared with files in tests/golden.
+//! Compares every format with files in tests/golden.
 
 use punctual_formats::{
     Cases, KcidbIds, bencher, cyclictest_json, cyclictest_text, junit, kcidb, lava, prometheus, sarif, squad_metrics,

@@ -125,7 +125,7 @@ fn of_findings(findings: &[Finding]) {
 
 fn assert_harmless(name: &str) {
     let (mut recording, verdict) = runs::hostile(name);
-    // A run that a machine of ours never writes, but a file may hold: a second phase and CPU of the same names.
+    // A foreign file may hold what our runs never do: a second phase and CPU of the same names.
     recording.run.complete = true;
     let second = recording.run.phases[0].clone();
     recording.run.phases.push(second);

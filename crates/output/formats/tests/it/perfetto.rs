@@ -1,5 +1,3 @@
-//! What was written, decoded again.
-
 use proptest::prelude::*;
 use punctual_explain::{ExplainOptions, Explanation, explain};
 use punctual_formats::{Written, perfetto};

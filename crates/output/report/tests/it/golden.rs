@@ -1,4 +1,4 @@
-//! Reports compared with files in tests/golden.
+//! Compares reports with files in tests/golden.
 
 use punctual_model::{Experiment, Explained, Recording, Verdict};
 use punctual_report::{
@@ -62,14 +62,13 @@ fn experiments() {
     compare("experiment.html", &experiment_html(&experiment));
 }
 
-/// Every timeline for a terminal.
 fn timelines_text(width: usize) -> String {
     let style = TextStyle { color: false, width };
     let one = |line: &Explained| timeline_text(&line.victim, line.timeline.as_ref().unwrap(), style);
     runs::lines().iter().map(one).collect::<Vec<_>>().join("\n")
 }
 
-/// Writes every report to the folder named by `REPORT_DUMP`, for looking at.
+/// Writes every report to the directory named by `REPORT_DUMP`, for inspection.
 #[test]
 fn dump() {
     let Some(folder) = std::env::var_os("REPORT_DUMP").map(PathBuf::from) else { return };

@@ -1,5 +1,3 @@
-//! What traces say of a run's worst wakeups, as it is shown.
-
 use proptest::prelude::*;
 use punctual_model::{Class, Explained, Explanation, Lane};
 use punctual_report::{TextStyle, explanation_html, html, json, text, timeline_text};
@@ -63,7 +61,6 @@ fn the_rogue_fills_its_row_from_t0_to_t3() {
     );
 }
 
-/// The page of `punctual explain --html`.
 pub fn explanation_page() -> String {
     let timelines: Vec<_> = runs::lines().into_iter().map(|line| line.timeline).collect();
     explanation_html("g612.dat", &runs::explanation(), &timelines)

@@ -1,4 +1,5 @@
-//! The committed header is what the source says: `UPDATE_GOLDEN=1 cargo test -p punctual-rt-capi --features reference-checks` updates it.
+//! The committed header matches the source. `UPDATE_GOLDEN=1 cargo test -p punctual-rt-capi --features
+//! reference-checks` regenerates it.
 
 use cbindgen::{Builder, Config, DocumentationStyle, Language, RenameRule, Style};
 use punctual_testing::golden;

@@ -1,4 +1,4 @@
-//! docs/rules: one page a group, made from the rules, and the JSON Schema that every rule file fits.
+//! docs/rules: one page per group, generated from the rules, and the JSON Schema that every rule file satisfies.
 
 use punctual_audit::{Group, Rules};
 use punctual_testing::golden;

@@ -58,7 +58,7 @@ fn every_machine_is_judged_for_every_profile_as_recorded() {
     }
 }
 
-/// One line a machine: which CPUs a plan for one and for two takes.
+/// One line per machine: the CPUs of a plan for one and for two.
 #[test]
 fn cpus_are_planned_on_every_machine_as_recorded() {
     let rules = Rules::embedded();

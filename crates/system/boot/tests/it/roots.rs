@@ -1,4 +1,4 @@
-//! Every root: which chain, what boots, and the plans of some changes.
+//! Every root: its chain, what boots, and the plans of some changes.
 
 use crate::common;
 
