@@ -54,8 +54,9 @@ fn walk(
 ) -> Result<OwnedFd, Error> {
     let absolute =
         std::path::absolute(path).map_err(|source| Error::Io { doing: "resolve", path: path.into(), source })?;
-    let mut left: Vec<OsString> = Vec::new();
-    push(&mut left, &absolute);
+    // Names still to be walked, the next one last, and whether they may be made: not where a link leads to nothing.
+    let mut left: Vec<(OsString, bool)> = Vec::new();
+    push(&mut left, &absolute, make);
     // Opened to be read only at the end: landlock(7) may refuse what lies above.
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let root = || openat(CWD, c"/", flags, Mode::empty()).map_err(Error::io("open", "/"));
@@ -69,7 +70,7 @@ fn walk(
         }
     };
     look(&at[0].0, &at[0].1, left.is_empty())?;
-    while let Some(name) = left.pop() {
+    while let Some((name, make)) = left.pop() {
         if name == OsStr::new("..") {
             if at.len() > 1 {
                 at.pop();
@@ -103,7 +104,7 @@ fn walk(
                 at.truncate(1);
                 look(&at[0].0, &at[0].1, false)?;
             }
-            push(&mut left, &target);
+            push(&mut left, &target, false);
         } else {
             at.push((found, shown));
         }
@@ -163,13 +164,13 @@ fn unmapped(map: &str, overflow: &str) -> Option<u32> {
 }
 
 /// The names of a path, the next one last.
-fn push(left: &mut Vec<OsString>, path: &Path) {
+fn push(left: &mut Vec<(OsString, bool)>, path: &Path, make: bool) {
     let names = path.components().rev().filter_map(|part| match part {
         std::path::Component::Normal(name) => Some(name.to_owned()),
         std::path::Component::ParentDir => Some("..".into()),
         _ => None,
     });
-    left.extend(names);
+    left.extend(names.map(|name| (name, make)));
 }
 
 #[cfg(test)]

@@ -133,6 +133,8 @@ fn a_path_that_others_can_change_is_not_safe() {
     mode(dir.path(), 0o1777);
     safe::open(&new, false).unwrap();
     assert!(safe::open(dir.path(), false).is_err());
+    symlink("none", folder.path().join("dangling")).unwrap();
+    assert!(safe::open(&folder.path().join("dangling"), true).is_err());
     symlink("loop", folder.path().join("loop")).unwrap();
     assert!(safe::open(&folder.path().join("loop"), true).is_err());
 }
