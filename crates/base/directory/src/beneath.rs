@@ -16,9 +16,6 @@ pub(crate) fn open(dir: BorrowedFd<'_>, path: &Path, flags: OFlags, mode: Mode) 
         return Err(Errno::XDEV);
     }
     let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    // These endings ask for a directory, which `Path` ignores.
-    let wants_directory = [&b"/"[..], b"/."].iter().any(|end| path.as_os_str().as_bytes().ends_with(end));
-    let flags = if wants_directory { flags | OFlags::DIRECTORY } else { flags };
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
     match openat2(dir, path, flags, mode, resolve) {
         // A filter answers EPERM for a call that it does not know; a file that is refused is refused again, name by name.
@@ -29,6 +26,9 @@ pub(crate) fn open(dir: BorrowedFd<'_>, path: &Path, flags: OFlags, mode: Mode) 
 
 /// As [`open`], one openat(2) a name.
 fn by_names(dir: BorrowedFd<'_>, path: &Path, flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
+    // These endings ask for a directory, which `Path` ignores.
+    let wants_directory = [&b"/"[..], b"/."].iter().any(|end| path.as_os_str().as_bytes().ends_with(end));
+    let flags = if wants_directory { flags | OFlags::DIRECTORY } else { flags };
     let mut names = path.components().filter_map(|part| match part {
         Component::Normal(name) => Some(name.as_bytes()),
         _ => None,
