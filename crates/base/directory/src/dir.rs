@@ -1,24 +1,23 @@
 //! One directory.
 
-use crate::safe::{self, DIRECTORY_MODE};
-use crate::{Error, Whose, beneath, whose};
+use crate::safe::DIRECTORY_MODE;
+use crate::{Error, beneath};
 use punctual_uapi::{Assumed, Identity};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{
-    AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, RenameFlags, Stat, fstat, mkdirat, mknodat, openat, renameat,
-    renameat_with, statat, unlinkat,
+    AtFlags, FileType, FlockOperation, Mode, OFlags, Stat, fstat, mkdirat, mknodat, openat, renameat, statat, unlinkat,
 };
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Readable by all, less the umask.
-const FILE_MODE: Mode = Mode::from_raw_mode(0o644);
-const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+pub(crate) const FILE_MODE: Mode = Mode::from_raw_mode(0o644);
+pub(crate) const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 /// A directory, held open. A clone is the same directory.
 #[derive(Clone, Debug)]
@@ -39,121 +38,12 @@ pub enum Kind {
     Other,
 }
 
-/// A file with a temporary name that no reader looks for. Dropped without [`Draft::publish`], it is removed.
-#[derive(Debug)]
-pub struct Draft {
-    dir: Dir,
-    parent: OwnedFd,
-    file: File,
-    temporary: Vec<u8>,
-    name: PathBuf,
-    published: bool,
-}
-
 impl Dir {
-    /// Opens a directory to read from it, and to write to it with the rights of the caller. Links on the way are followed: the path is
-    /// the caller's.
-    ///
-    /// # Errors
-    /// open(2).
-    pub fn open(path: &Path) -> Result<Dir, Error> {
-        let fd = openat(CWD, path, DIRECTORY, Mode::empty());
-        Ok(Dir::new(fd.map_err(Error::io("open", path))?, path, None))
-    }
-
-    /// A directory that another process opened; as root, what lies beneath is accessed as the user it belongs to.
-    ///
-    /// # Errors
-    /// fstat(2); [`Error::Unfit`] for what is no directory.
-    pub fn inherited(fd: OwnedFd, path: &Path) -> Result<Dir, Error> {
-        let stat = fstat(&fd).map_err(Error::io("examine", path))?;
-        if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
-            return Err(Error::Unfit { path: path.into(), why: "it is not a directory".into() });
-        }
-        Ok(Dir::new(fd, path, whose::of_owner(stat.st_uid)))
-    }
-
-    /// The directory that a single file is written to, and the file's name. Root writes in another user's directory as that user.
-    ///
-    /// # Errors
-    /// [`Error::Exposed`] for root where a user decides on the way where the path leads to another's directory; [`Error::Unfit`] for
-    /// a path without a file's name; open(2).
-    pub fn of_file(path: &Path) -> Result<(Dir, PathBuf), Error> {
-        let name =
-            path.file_name().ok_or_else(|| Error::Unfit { path: path.into(), why: "it is no file name".into() })?;
-        let above = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        if !rustix::process::geteuid().is_root() {
-            return Ok((Dir::open(above)?, name.into()));
-        }
-        let fd = safe::follow(above)?;
-        let stat = fstat(&fd).map_err(Error::io("open", above))?;
-        let shared = Mode::from_raw_mode(stat.st_mode).contains(Mode::SVTX);
-        let acts_as = whose::of_owner(stat.st_uid)
-            .or_else(|| Whose::Results.owner().filter(|_| shared).map(|owner| owner.identity.clone()));
-        Ok((Dir::new(fd, above, acts_as), name.into()))
-    }
-
-    /// Opens a directory that is written to, and makes it, and what is missing above it, first.
-    ///
-    /// # Errors
-    /// [`Error::Exposed`] for root where another user can change it, or a directory above it; [`Error::Unfit`] where it belongs to
-    /// another user; mkdir(2), open(2).
-    pub fn create(path: &Path, whose: Whose) -> Result<Dir, Error> {
-        Dir::writable(path, whose, true)
-    }
-
-    /// As [`Dir::create`], of a directory that is there.
-    ///
-    /// # Errors
-    /// As [`Dir::create`].
-    pub fn open_to_write(path: &Path, whose: Whose) -> Result<Dir, Error> {
-        Dir::writable(path, whose, false)
-    }
-
-    fn writable(path: &Path, whose: Whose, make: bool) -> Result<Dir, Error> {
-        let as_root = || {
-            let opened = safe::open(path, make).map_err(|refused| match (refused, whose) {
-                // `--owner` is for results.
-                (Error::Exposed { path, why, .. }, Whose::System) => Error::Exposed { path, why, owner: None },
-                (refused, _) => refused,
-            });
-            Ok(Dir::new(opened?, path, None))
-        };
-        match whose.owner() {
-            None if rustix::process::geteuid().is_root() => as_root(),
-            None => Dir::of_user(path, None, make),
-            Some(owner) => match Dir::of_user(path, Some(owner.identity.clone()), make) {
-                Err(refused) if !owner.named && refused.is_for_want_of_rights() => as_root().map_err(|e| match e {
-                    Error::Exposed { owner: Some(_), .. } => e,
-                    _ => refused,
-                }),
-                opened => opened,
-            },
-        }
-    }
-
-    /// With this user's rights nothing can be reached that the user could not change anyway.
-    fn of_user(path: &Path, user: Option<Arc<Identity>>, make: bool) -> Result<Dir, Error> {
-        let _as = assume(user.as_deref(), path)?;
-        if make {
-            make_all(path)?;
-        }
-        let fd = openat(CWD, path, DIRECTORY, Mode::empty()).map_err(Error::io("open", path))?;
-        let owner = fstat(&fd).map_err(Error::io("open", path))?.st_uid;
-        let wanted = uid(user.as_deref());
-        // An ordinary user has no more rights than the owner has; some file systems (vfat, NFS) show another one.
-        if user.is_some() && owner != wanted {
-            let why = format!("it belongs to user {owner}, not to {wanted}: name another directory, or a new one");
-            return Err(Error::Unfit { path: path.into(), why });
-        }
-        Ok(Dir::new(fd, path, user))
-    }
-
-    fn new(fd: OwnedFd, path: &Path, acts_as: Option<Arc<Identity>>) -> Dir {
+    pub(crate) fn new(fd: OwnedFd, path: &Path, acts_as: Option<Arc<Identity>>) -> Dir {
         Dir { fd: Arc::new(fd), path: path.into(), acts_as }
     }
 
-    fn assume(&self, path: &Path) -> Result<Option<Assumed>, Error> {
+    pub(crate) fn assume(&self, path: &Path) -> Result<Option<Assumed>, Error> {
         assume(self.acts_as.as_deref(), path)
     }
 
@@ -312,56 +202,24 @@ impl Dir {
         let stat = statat(&parent, last.as_bytes(), AtFlags::SYMLINK_NOFOLLOW).map_err(Error::io("open", &path))?;
         let is_own = stat.st_uid == 0 || stat.st_uid == uid(self.acts_as.as_deref());
         let is_link = FileType::from_raw_mode(stat.st_mode) == FileType::Symlink;
-        if !is_own {
+        // A terminal may be anybody's.
+        if !is_own && FileType::from_raw_mode(stat.st_mode) != FileType::CharacterDevice {
             return Err(unfit("it belongs to another user"));
         }
         let wait = if wait { OFlags::empty() } else { OFlags::NONBLOCK };
         let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::NOCTTY | OFlags::CLOEXEC | wait;
         let flags = if is_link { flags } else { flags | OFlags::NOFOLLOW };
         let fd = openat(&parent, last.as_bytes(), flags, Mode::empty()).map_err(Error::io("open", &path))?;
-        match FileType::from_raw_mode(fstat(&fd).map_err(Error::io("examine", &path))?.st_mode) {
+        let opened = fstat(&fd).map_err(Error::io("examine", &path))?;
+        if !is_link && (opened.st_dev, opened.st_ino) != (stat.st_dev, stat.st_ino) {
+            return Err(unfit("it was replaced meanwhile"));
+        }
+        match FileType::from_raw_mode(opened.st_mode) {
             FileType::Fifo | FileType::CharacterDevice => Ok(File::from(fd)),
             // `/dev/stdout`, redirected.
             FileType::RegularFile if is_link && stat.st_uid == 0 => Ok(File::from(fd)),
             _ => Err(unfit("it is neither a FIFO nor a terminal")),
         }
-    }
-
-    /// A file that gets its name when it is complete: [`Draft::publish`].
-    ///
-    /// # Errors
-    /// open(2).
-    pub fn draft(&self, name: impl AsRef<Path>) -> Result<Draft, Error> {
-        let (name, path) = self.named(&name);
-        let _as = self.assume(&path)?;
-        let (parent, _) = self.parent(name).map_err(Error::io("create", &path))?;
-        // A name of its own, so that two who write the same file do not meet, and short, so that a long name is no error.
-        for _ in 0..8 {
-            let temporary = [b".", &random()[..], b".new"].concat();
-            let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            match openat(&parent, &temporary[..], flags, FILE_MODE) {
-                Ok(fd) => {
-                    let (dir, name) = (self.clone(), name.to_owned());
-                    return Ok(Draft { dir, parent, file: File::from(fd), temporary, name, published: false });
-                }
-                Err(Errno::EXIST) => {}
-                Err(errno) => return Err(Error::io("create", &path)(errno)),
-            }
-        }
-        Err(Error::io("create", &path)(Errno::EXIST))
-    }
-
-    /// Replaces a file at once: a reader sees the old or the new content, complete. A link of that name is replaced, not followed.
-    /// `sync`: both survive a power cut.
-    ///
-    /// # Errors
-    /// As [`Dir::draft`], write(2), rename(2); the old file is kept.
-    pub fn replace(&self, name: impl AsRef<Path>, content: &[u8], sync: bool) -> Result<(), Error> {
-        let path = self.path.join(&name);
-        let mut draft = self.draft(&name)?;
-        let failed = |source| Error::Io { doing: "write", path: path.clone(), source };
-        draft.file.write_all(content).map_err(failed)?;
-        draft.publish(sync)
     }
 
     /// # Errors
@@ -469,7 +327,7 @@ impl Dir {
         }
     }
 
-    fn named<'a, P: AsRef<Path>>(&self, name: &'a P) -> (&'a Path, PathBuf) {
+    pub(crate) fn named<'a, P: AsRef<Path>>(&self, name: &'a P) -> (&'a Path, PathBuf) {
         (name.as_ref(), self.path.join(name.as_ref()))
     }
 
@@ -478,7 +336,7 @@ impl Dir {
     }
 
     /// The directory that a name lies in, and the name there.
-    fn parent<'a>(&self, path: &'a Path) -> Result<(OwnedFd, &'a OsStr), Errno> {
+    pub(crate) fn parent<'a>(&self, path: &'a Path) -> Result<(OwnedFd, &'a OsStr), Errno> {
         let last = path.file_name().ok_or(Errno::XDEV)?;
         let above = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
         Ok((self.beneath(above, OFlags::PATH | OFlags::DIRECTORY)?, last))
@@ -491,82 +349,7 @@ impl AsFd for Dir {
     }
 }
 
-impl Draft {
-    /// Gives the file its name; what had it before is replaced.
-    ///
-    /// # Errors
-    /// fsync(2), rename(2); the draft is removed.
-    pub fn publish(self, sync: bool) -> Result<(), Error> {
-        self.finish(sync, false)
-    }
-
-    /// As [`Draft::publish`], where nothing has that name yet.
-    ///
-    /// # Errors
-    /// `EEXIST`; as [`Draft::publish`].
-    pub fn publish_new(self, sync: bool) -> Result<(), Error> {
-        self.finish(sync, true)
-    }
-
-    fn finish(mut self, sync: bool, new: bool) -> Result<(), Error> {
-        let path = self.dir.path.join(&self.name);
-        if sync {
-            rustix::fs::fsync(&self.file).map_err(Error::io("sync", &path))?;
-        }
-        let name = self.name.file_name().unwrap_or_default().as_bytes();
-        {
-            let _as = self.dir.assume(&path)?;
-            let temporary = &self.temporary[..];
-            let renamed = || renameat(&self.parent, temporary, &self.parent, name);
-            let is_free = || statat(&self.parent, name, AtFlags::SYMLINK_NOFOLLOW).err() == Some(Errno::NOENT);
-            let done = match new {
-                false => renamed(),
-                true => match renameat_with(&self.parent, temporary, &self.parent, name, RenameFlags::NOREPLACE) {
-                    // A file system without flags (renameat2(2)), or a filter of system calls; asked just before.
-                    Err(Errno::INVAL | Errno::NOSYS | Errno::PERM) if is_free() => renamed(),
-                    Err(Errno::INVAL | Errno::NOSYS) => Err(Errno::EXIST),
-                    done => done,
-                },
-            };
-            done.map_err(Error::io("write", &path))?;
-        }
-        self.published = true;
-        if sync {
-            // The descriptor is O_PATH, which fsync(2) refuses.
-            let parent = openat(&self.parent, c".", DIRECTORY, Mode::empty());
-            parent.and_then(rustix::fs::fsync).map_err(Error::io("sync", &path))?;
-        }
-        Ok(())
-    }
-}
-
-impl Write for Draft {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.file.write(bytes)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        self.file.flush()
-    }
-}
-
-impl Seek for Draft {
-    fn seek(&mut self, to: SeekFrom) -> std::io::Result<u64> {
-        self.file.seek(to)
-    }
-}
-
-impl Drop for Draft {
-    fn drop(&mut self) {
-        if !self.published {
-            // Incomplete and useless; if this fails, the next draft of that name replaces it.
-            let _as = self.dir.assume(&self.dir.path);
-            let _ = unlinkat(&self.parent, &self.temporary[..], AtFlags::empty());
-        }
-    }
-}
-
-fn assume(identity: Option<&Identity>, path: &Path) -> Result<Option<Assumed>, Error> {
+pub(crate) fn assume(identity: Option<&Identity>, path: &Path) -> Result<Option<Assumed>, Error> {
     let failed = |e: punctual_uapi::Error| {
         let source = std::io::Error::new(e.source.kind(), e);
         Error::Io { doing: "become the owner of", path: path.into(), source }
@@ -575,7 +358,7 @@ fn assume(identity: Option<&Identity>, path: &Path) -> Result<Option<Assumed>, E
 }
 
 /// The user to whom belongs what is created as this one.
-fn uid(acts_as: Option<&Identity>) -> u32 {
+pub(crate) fn uid(acts_as: Option<&Identity>) -> u32 {
     acts_as.map_or_else(|| rustix::process::geteuid().as_raw(), |identity| identity.uid)
 }
 
@@ -623,23 +406,4 @@ fn regular(fd: &OwnedFd, path: &Path) -> Result<Stat, Error> {
     } else {
         Err(Error::Unfit { path: path.into(), why: "it is not a regular file".into() })
     }
-}
-
-/// Makes a directory and those above it, with the rights of the calling thread.
-fn make_all(path: &Path) -> Result<(), Error> {
-    let made = |source| Error::Io { doing: "create", path: path.into(), source };
-    std::fs::DirBuilder::new().recursive(true).create(path).map_err(made)
-}
-
-pub(crate) fn random() -> [u8; 16] {
-    let mut bytes = [0; 8];
-    // Without randomness the name is one that was tried, and the caller gives up in the end.
-    let _ = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
-    let mut hex = [0; 16];
-    for (two, byte) in hex.chunks_mut(2).zip(bytes) {
-        for (digit, half) in two.iter_mut().zip([byte >> 4, byte & 15]) {
-            *digit = char::from_digit(half.into(), 16).map_or(b'0', |c| c as u8);
-        }
-    }
-    hex
 }

@@ -11,14 +11,17 @@
 
 mod beneath;
 mod dir;
+mod draft;
 mod error;
+mod opening;
 mod safe;
 mod staging;
 #[cfg(test)]
 mod tests;
 mod whose;
 
-pub use dir::{Dir, Draft, Kind};
+pub use dir::{Dir, Kind};
+pub use draft::Draft;
 pub use error::Error;
 pub use staging::Staging;
 pub use whose::{Whose, set_owner};

@@ -1,6 +1,6 @@
 //! A directory that appears complete or not at all.
 
-use crate::dir::random;
+use crate::draft::random;
 use crate::{Dir, Error, Whose};
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};

@@ -1,0 +1,115 @@
+//! Opens directories: whose they are, and who may have led the path there.
+
+use crate::dir::{DIRECTORY, assume, uid};
+use crate::{Dir, Error, Whose, safe, whose};
+use punctual_uapi::Identity;
+use rustix::fd::OwnedFd;
+use rustix::fs::{CWD, FileType, Mode, fstat, openat};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+impl Dir {
+    /// Opens a directory to read from it, and to write to it with the rights of the caller. Links on the way are followed: the path is
+    /// the caller's.
+    ///
+    /// # Errors
+    /// open(2).
+    pub fn open(path: &Path) -> Result<Dir, Error> {
+        let fd = openat(CWD, path, DIRECTORY, Mode::empty());
+        Ok(Dir::new(fd.map_err(Error::io("open", path))?, path, None))
+    }
+
+    /// A directory that another process opened; as root, what lies beneath is accessed as the user it belongs to.
+    ///
+    /// # Errors
+    /// fstat(2); [`Error::Unfit`] for what is no directory.
+    pub fn inherited(fd: OwnedFd, path: &Path) -> Result<Dir, Error> {
+        let stat = fstat(&fd).map_err(Error::io("examine", path))?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
+            return Err(Error::Unfit { path: path.into(), why: "it is not a directory".into() });
+        }
+        Ok(Dir::new(fd, path, whose::of_owner(stat.st_uid)))
+    }
+
+    /// The directory that a single file is written to, and the file's name. Root writes in another user's directory as that user.
+    ///
+    /// # Errors
+    /// [`Error::Exposed`] for root where a user decides on the way where the path leads to another's directory; [`Error::Unfit`] for
+    /// a path without a file's name; open(2).
+    pub fn of_file(path: &Path) -> Result<(Dir, PathBuf), Error> {
+        let name =
+            path.file_name().ok_or_else(|| Error::Unfit { path: path.into(), why: "it is no file name".into() })?;
+        let above = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        if !rustix::process::geteuid().is_root() {
+            return Ok((Dir::open(above)?, name.into()));
+        }
+        let fd = safe::follow(above)?;
+        let stat = fstat(&fd).map_err(Error::io("open", above))?;
+        let shared = Mode::from_raw_mode(stat.st_mode).contains(Mode::SVTX);
+        let acts_as = whose::of_owner(stat.st_uid)
+            .or_else(|| Whose::Results.owner().filter(|_| shared).map(|owner| owner.identity.clone()));
+        Ok((Dir::new(fd, above, acts_as), name.into()))
+    }
+
+    /// Opens a directory that is written to, and makes it, and what is missing above it, first.
+    ///
+    /// # Errors
+    /// [`Error::Exposed`] for root where another user can change it, or a directory above it; [`Error::Unfit`] where it belongs to
+    /// another user; mkdir(2), open(2).
+    pub fn create(path: &Path, whose: Whose) -> Result<Dir, Error> {
+        Dir::writable(path, whose, true)
+    }
+
+    /// As [`Dir::create`], of a directory that is there.
+    ///
+    /// # Errors
+    /// As [`Dir::create`].
+    pub fn open_to_write(path: &Path, whose: Whose) -> Result<Dir, Error> {
+        Dir::writable(path, whose, false)
+    }
+
+    fn writable(path: &Path, whose: Whose, make: bool) -> Result<Dir, Error> {
+        let as_root = || {
+            let opened = safe::open(path, make).map_err(|refused| match (refused, whose) {
+                // `--owner` is for results.
+                (Error::Exposed { path, why, .. }, Whose::System) => Error::Exposed { path, why, owner: None },
+                (refused, _) => refused,
+            });
+            Ok(Dir::new(opened?, path, None))
+        };
+        match whose.owner() {
+            None if rustix::process::geteuid().is_root() => as_root(),
+            None => Dir::of_user(path, None, make),
+            Some(owner) => match Dir::of_user(path, Some(owner.identity.clone()), make) {
+                Err(refused) if !owner.named && refused.is_for_want_of_rights() => as_root().map_err(|e| match e {
+                    Error::Exposed { owner: Some(_), .. } => e,
+                    _ => refused,
+                }),
+                opened => opened,
+            },
+        }
+    }
+
+    /// With this user's rights nothing can be reached that the user could not change anyway.
+    fn of_user(path: &Path, user: Option<Arc<Identity>>, make: bool) -> Result<Dir, Error> {
+        let _as = assume(user.as_deref(), path)?;
+        if make {
+            make_all(path)?;
+        }
+        let fd = openat(CWD, path, DIRECTORY, Mode::empty()).map_err(Error::io("open", path))?;
+        let owner = fstat(&fd).map_err(Error::io("open", path))?.st_uid;
+        let wanted = uid(user.as_deref());
+        // An ordinary user has no more rights than the owner has; some file systems (vfat, NFS) show another one.
+        if user.is_some() && owner != wanted {
+            let why = format!("it belongs to user {owner}, not to {wanted}: name another directory, or a new one");
+            return Err(Error::Unfit { path: path.into(), why });
+        }
+        Ok(Dir::new(fd, path, user))
+    }
+}
+
+/// Makes a directory and those above it, with the rights of the calling thread.
+fn make_all(path: &Path) -> Result<(), Error> {
+    let made = |source| Error::Io { doing: "create", path: path.into(), source };
+    std::fs::DirBuilder::new().recursive(true).create(path).map_err(made)
+}
