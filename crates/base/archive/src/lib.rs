@@ -11,6 +11,7 @@ mod entry;
 use entry::{Content, Entry};
 use flate2::bufread::MultiGzDecoder;
 use punctual_directory::Dir;
+use std::collections::BTreeSet;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
@@ -95,24 +96,28 @@ fn unpack_plain(archive: impl Read, into: &Dir, limits: Limits) -> Result<(), Er
     let mut archive = tar::Archive::new(archive.take(limits.packed()));
     let mut entries = archive.entries().map_err(Error::Damaged)?.raw(true);
     let (mut found, mut left) = (0, limits.bytes);
-    let mut folder = PathBuf::new();
+    let mut folders = BTreeSet::from([PathBuf::new()]);
     while let Some(entry) = Entry::next(&mut entries, &limits)? {
-        found += 1;
+        let is_folder = entry.content.is_none();
+        let folder = if is_folder { Some(entry.path.as_path()) } else { entry.path.parent() };
+        let ancestors = folder.into_iter().flat_map(Path::ancestors);
+        let new: Vec<PathBuf> = ancestors.filter(|one| !folders.contains(*one)).map(Path::to_owned).collect();
+        // Folders that no entry names count, too.
+        found += 1 + new.iter().filter(|one| !is_folder || **one != entry.path).count() as u64;
         if found > limits.entries {
             return Err(entry.refused(format!("is one of more than {} files", limits.entries)));
         }
+        if let Some(folder) = folder.filter(|_| !new.is_empty()) {
+            into.make_dir(folder).map_err(|e| beneath_a_file(e, &entry.name))?;
+        }
+        folders.extend(new);
         match entry.content {
-            None => drop(into.make_dir(&entry.path)?),
+            None => {}
             Some(ref content) if content.size > left => {
                 return Err(entry.refused(format!("makes it more than {} MiB", limits.bytes >> 20)));
             }
             Some(content) => {
                 left -= content.size;
-                let above = entry.path.parent().unwrap_or(Path::new(""));
-                if above != folder && above != Path::new("") {
-                    into.make_dir(above)?;
-                    above.clone_into(&mut folder);
-                }
                 write(content, into, &entry.path, entry.name)?;
             }
         }
@@ -126,6 +131,16 @@ fn unpack_plain(archive: impl Read, into: &Dir, limits: Limits) -> Result<(), Er
     match rest.limit() {
         0 => Err(Error::Damaged(io::Error::other(format!("it is longer than {} MiB", limits.packed() >> 20)))),
         _ => Ok(()),
+    }
+}
+
+/// What the archive did, where a folder cannot be made because a file has its name.
+fn beneath_a_file(error: punctual_directory::Error, name: &str) -> Error {
+    match error.kind() {
+        Some(io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists) => {
+            Error::Refused { name: name.to_owned(), why: "lies beneath a file of the same archive".into() }
+        }
+        _ => error.into(),
     }
 }
 

@@ -180,6 +180,19 @@ fn limits_hold() {
 }
 
 #[test]
+fn folders_that_no_entry_names_count_and_a_file_is_no_folder() {
+    let each_in_its_own: Vec<u8> = (0..11).flat_map(|n| file(&format!("run/{n}/x"), b"1")).collect();
+    assert!(refusal(&ended(each_in_its_own), FEW).contains("one of more than 20 files"));
+    let beneath = [file("run/a", b"1"), file("run/a/b", b"2")].concat();
+    let why = refusal(&ended(beneath), FEW);
+    assert!(why.contains("run/a/b") && why.contains("beneath a file"), "{why}");
+    let (_folder, dir) = staging();
+    let both = [gzip(&file("run/a", b"1")), gzip(&ended(file("run/b", b"2")))].concat();
+    unpack(&both[..], &dir, FEW).unwrap();
+    assert_eq!(dir.read("run/b", 9).unwrap(), b"2");
+}
+
+#[test]
 fn what_is_damaged_is_refused() {
     let whole = ended(file("a", &[1; 2000]));
     let mut sum = gzip(&whole);

@@ -2,6 +2,7 @@
 
 use crate::Error;
 use rustix::io::Errno;
+use rustix::thread::{CapabilitySet, capabilities};
 
 /// A user as whom files are accessed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,12 +56,18 @@ impl Identity {
             libc::setfsgid(self.gid);
             libc::setfsuid(self.uid);
         }
+        let on = || format!("user {}, group {}", self.uid, self.gid);
         let now = Identity::current()?;
-        if (now.uid, now.gid) == (self.uid, self.gid) {
-            Ok(())
-        } else {
-            Err(Error::from_errno("setfsuid", format!("user {}, group {}", self.uid, self.gid), Errno::PERM))
+        if (now.uid, now.gid) != (self.uid, self.gid) {
+            return Err(Error::from_errno("setfsuid", on(), Errno::PERM));
         }
+        // They stay under SECBIT_NO_SETUID_FIXUP (capabilities(7)), and with them this would be root in another's name.
+        let over_files = CapabilitySet::DAC_OVERRIDE | CapabilitySet::DAC_READ_SEARCH | CapabilitySet::FOWNER;
+        let held = capabilities(None).map_err(|errno| Error::from_errno("capget", "this thread", errno))?.effective;
+        if self.uid != 0 && held.intersects(over_files) {
+            return Err(Error::from_errno("setfsuid", format!("{}: capabilities over files stay", on()), Errno::PERM));
+        }
+        Ok(())
     }
 }
 
