@@ -89,7 +89,7 @@ impl Stage {
             }
             None => Ok(()),
             Some(what) => {
-                let next = "mend that, then `punctual undo boot-trial`";
+                let next = "fix that, then `punctual undo boot-trial`";
                 Err(Refusal::environment(format!("the trial's entry cannot be taken away: {what}; {next}")))
             }
         }

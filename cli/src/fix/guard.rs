@@ -46,7 +46,7 @@ pub fn recover() {
 }
 
 fn tell(undone: &Undone) {
-    say!("a fix was cut off or not confirmed; it is taken back:");
+    say!("a fix was interrupted or not confirmed; it is undone:");
     for taken in &undone.changes {
         let how = match &taken.outcome {
             Outcome::Refused { .. } => "left",

@@ -30,7 +30,7 @@ pub fn baseline(command: &BaselineCommand, db: Option<PathBuf>, output: OutputAr
                 return Err(Refusal::usage(what));
             }
             store.set_baseline(name, &[])?;
-            (BaselineResult::Removed { removed: name.clone() }, format!("{name}: taken back\n"))
+            (BaselineResult::Removed { removed: name.clone() }, format!("{name}: removed\n"))
         }
         BaselineCommand::List => {
             let all = look(db)?.baselines()?;

@@ -1,8 +1,8 @@
 //! Detects formats by content; the file name is only a hint where the content is inconclusive.
 
 use crate::format::Format;
-use crate::mend;
 use crate::raw;
+use crate::repair;
 
 pub(crate) const HEAD: usize = 64 << 10;
 
@@ -11,7 +11,7 @@ pub(crate) fn detect(name: &str, head: &[u8]) -> Option<Format> {
     if head.iter().take(4_096).filter(|&&b| b == 0).count() > 8 {
         return raw::plausible(head).then_some(Format::JitterdebuggerRaw);
     }
-    let text = mend::whole(&String::from_utf8_lossy(head));
+    let text = repair::whole(&String::from_utf8_lossy(head));
     let mut votes: Option<Format> = None;
     for line in text.lines().map(str::trim) {
         if let Some(format) = by_line(line) {

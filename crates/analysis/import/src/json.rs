@@ -6,7 +6,7 @@ mod threads;
 use crate::block::{Block, Found, Loss};
 use crate::cmdline::{self, Command};
 use crate::lines::Counted;
-use crate::{Error, Options, Unit, date, mend};
+use crate::{Error, Options, Unit, date, repair};
 use punctual_model::{LostKind, MachineFacts};
 use serde_json::Value;
 use std::io::Read;
@@ -22,7 +22,7 @@ pub(crate) fn read<R: Read>(name: &str, input: &mut Counted<R>, options: &Option
         return Err(Error::TooLarge { file: name.into(), why });
     };
     let text = String::from_utf8_lossy(&bytes);
-    let (value, mended) = parse(&text).map_err(|e| Error::Form {
+    let (value, repaired) = parse(&text).map_err(|e| Error::Form {
         file: name.into(),
         line: e.line() as u64,
         why: format!("this is no JSON: {e}"),
@@ -33,10 +33,10 @@ pub(crate) fn read<R: Read>(name: &str, input: &mut Counted<R>, options: &Option
     } else {
         rt_tests(&value, options)
     };
-    if mended {
-        found
-            .notes
-            .push("the JSON was not valid as it was and has been mended: rt-tests does not escape its command".into());
+    if repaired {
+        found.notes.push(
+            "the JSON was not valid as it was and has been repaired: rt-tests does not escape its command".into(),
+        );
     }
     Ok(found)
 }
@@ -46,15 +46,15 @@ fn parse(text: &str) -> Result<(Value, bool), serde_json::Error> {
     match serde_json::from_slice(text.as_bytes()) {
         Ok(value) => Ok((value, false)),
         Err(first) => {
-            let mended = mended(text);
-            serde_json::from_slice(mended.as_bytes()).map(|value| (value, true)).map_err(|_| first)
+            let repaired = repaired(text);
+            serde_json::from_slice(repaired.as_bytes()).map(|value| (value, true)).map_err(|_| first)
         }
     }
 }
 
 /// From the first brace to the last, cleaned like pasted text, with the command escaped.
-fn mended(text: &str) -> String {
-    let clean = mend::whole(text);
+fn repaired(text: &str) -> String {
+    let clean = repair::whole(text);
     let start = clean.find('{').unwrap_or(0);
     let end = clean.rfind('}').map_or(clean.len(), |at| at + 1);
     let body = clean.get(start..end).unwrap_or_default();
@@ -154,10 +154,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_unescaped_command_is_mended() {
+    fn an_unescaped_command_is_repaired() {
         let text = "$ cat a\n{\n  \"cmdline:\": \"cyclictest --json=a\"b\\c.json -q\",\n  \"rt_test_version:\": \"2.40\",\n \"avg\": -nan\n}\n$";
-        let (value, mended) = parse(text).unwrap();
-        assert!(mended);
+        let (value, repaired) = parse(text).unwrap();
+        assert!(repaired);
         assert_eq!(value["cmdline:"], "cyclictest --json=a\"b\\c.json -q");
         assert!(parse("{\"a\": ").is_err());
     }

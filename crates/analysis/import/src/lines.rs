@@ -1,6 +1,6 @@
 //! Input as cleaned lines in bounded memory, with size and checksum of all that was read.
 
-use crate::mend;
+use crate::repair;
 use std::io::{self, Read};
 
 /// Longer lines are cut; no tool writes such a line.
@@ -154,7 +154,7 @@ pub(crate) fn next_line<R: Read>(
             return Ok((!line.is_empty()).then_some(line));
         }
         *number += 1;
-        let clean = mend::line(&String::from_utf8_lossy(raw));
+        let clean = repair::line(&String::from_utf8_lossy(raw));
         match clean.strip_suffix('=') {
             Some(soft) if line.len() < LONGEST && raw.last() == Some(&b'=') => line.push_str(soft),
             _ => {

@@ -63,7 +63,7 @@ impl fmt::Display for Broken {
         if let (Some(_), Some(target)) = (&self.place, &self.target) {
             write!(f, " (make gave up {target})")?;
         }
-        write!(f, "; all it said: {}; mended, the same command goes on", self.log.display())
+        write!(f, "; complete output: {}; once it is fixed, the same command continues", self.log.display())
     }
 }
 
