@@ -1,4 +1,4 @@
-//! What lies below a folder: names, content, and what stat(2) says.
+//! What lies below a folder: names, content, and what stat(2) says but for the number of names, since hard links are planted meanwhile.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,7 +21,7 @@ impl Picture {
         let failed = |e: std::io::Error| format!("{}: {e}", path.display());
         let meta = path.symlink_metadata().map_err(failed)?;
         let content = if meta.is_file() { fs::read(path).map_err(failed)? } else { Vec::new() };
-        let facts = (meta.ino(), meta.mode(), meta.uid(), meta.nlink(), meta.mtime(), meta.mtime_nsec(), content);
+        let facts = (meta.ino(), meta.mode(), meta.uid(), meta.mtime(), meta.mtime_nsec(), content);
         self.0.insert(path.display().to_string(), format!("{facts:?}"));
         if meta.is_dir() {
             for entry in fs::read_dir(path).map_err(failed)? {

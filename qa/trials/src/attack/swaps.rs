@@ -50,10 +50,7 @@ fn under(
     one: impl Fn(&Field, u64) -> Result<std::process::Output, String>,
 ) -> Result<(u64, u64, u64), String> {
     let _ = fs::remove_dir_all(field.home().join("deep"));
-    {
-        let _attacker = attacker()?;
-        fs::create_dir_all(field.home().join("deep")).map_err(|e| e.to_string())?;
-    }
+    make(&field.home().join("deep"))?;
     let (stop, count) = (AtomicBool::new(false), AtomicU64::new(0));
     std::thread::scope(|scope| {
         scope.spawn(|| swap(swapped, &field.victim(), &stop, &count));
@@ -61,6 +58,8 @@ fn under(
         while runs < least || count.load(Relaxed) < swaps {
             // The results of the run before, where they are.
             let _ = fs::remove_dir_all(swapped.with_extension("real"));
+            // It may have been the one that is swapped: without it nothing would be swapped any more.
+            make(&field.home().join("deep"))?;
             let tried = one(field, runs).and_then(|output| field.is_untouched("a swapped folder").map(|()| output));
             match tried {
                 Ok(output) => whole += u64::from(output.status.success()),
@@ -74,6 +73,15 @@ fn under(
         stop.store(true, Relaxed);
         Ok((count.load(Relaxed), runs, whole))
     })
+}
+
+/// As the attacker; a link or a folder that is there stays.
+fn make(folder: &Path) -> Result<(), String> {
+    let _attacker = attacker()?;
+    match fs::create_dir(folder) {
+        Err(e) if e.kind() != std::io::ErrorKind::AlreadyExists => Err(e.to_string()),
+        _ => Ok(()),
+    }
 }
 
 fn swap(folder: &Path, victim: &Path, stop: &AtomicBool, count: &AtomicU64) {
