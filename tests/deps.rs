@@ -42,7 +42,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("references", &[]),
     ("remote", &["archive", "clean", "directory", "model"]),
     ("report", &["clean", "units", "model", "stats", "fix", "references"]),
-    ("history", &["units", "model", "stats"]),
+    ("history", &["directory", "units", "model", "stats"]),
     (
         "proof",
         &[
@@ -134,6 +134,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "fuzz",
         &[
+            "archive",
+            "directory",
             "units",
             "model",
             "machine",

@@ -1,5 +1,6 @@
 //! Exit codes: 0 pass, 1 fail, 2 usage, 3 inconclusive, 4 environment, 128+n signal n.
 
+use crate::terminal;
 use clap::error::ContextValue;
 use punctual_model::Outcome;
 use punctual_proof::Done;
@@ -56,7 +57,7 @@ pub fn of_clap(error: &clap::Error) -> ExitCode {
         });
         let values = values.chain(error.source().map(ToString::to_string));
         let text = error.render().to_string();
-        tell!("{}", values.fold(text, |text, value| text.replace(&value, &punctual_clean::line(&value))));
+        terminal::tell_lines(&values.fold(text, |text, value| text.replace(&value, &punctual_clean::line(&value))));
         return ExitCode::from(USAGE);
     }
     // Where even that cannot be printed, the code still tells.

@@ -66,8 +66,9 @@ fn main() -> ExitCode {
 }
 
 fn run(Arguments { owner, command }: Arguments, started: Nanos) -> ExitCode {
-    let sudo = std::env::var("SUDO_UID").ok();
-    if let Err(why) = punctual_directory::set_owner(owner.as_deref(), sudo.as_deref()) {
+    let (uid, gid) = (std::env::var("SUDO_UID").ok(), std::env::var("SUDO_GID").ok());
+    let sudo = uid.as_deref().map(|uid| (uid, gid.as_deref()));
+    if let Err(why) = punctual_directory::set_owner(owner.as_deref(), sudo) {
         return finish("owner", OutputArgs::default(), Err(Refusal::usage(why)));
     }
     if let Some(refusal) = Needs::of(&command).and_then(|needs| needs.confine().err()) {

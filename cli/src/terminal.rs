@@ -35,7 +35,8 @@ macro_rules! say {
     ($($words:tt)*) => { $crate::terminal::say(&format!($($words)*)) };
 }
 
-/// Lines on standard error that say how something goes, as by `format!`; their ends are part of them.
+/// A line on standard error, or a part of one, that says how something goes, as by `format!`; its end is part of it. Ends of lines within
+/// it become visible: [`tell_lines`] is for text of several.
 macro_rules! tell {
     ($($words:tt)*) => { $crate::terminal::tell(&format!($($words)*)) };
 }
@@ -44,7 +45,15 @@ pub fn say(message: &str) {
     write(&format!("punctual: {}\n", indented(&harmless(message))));
 }
 
-pub fn tell(lines: &str) {
+pub fn tell(line: &str) {
+    match line.strip_suffix('\n') {
+        Some(line) => write(&(punctual_clean::line(line) + "\n")),
+        None => write(&punctual_clean::line(line)),
+    }
+}
+
+/// Text of several lines, in which the names of others are clean already.
+pub fn tell_lines(lines: &str) {
     write(&harmless(lines));
 }
 

@@ -129,7 +129,7 @@ impl Observer for Moving {
         self.clear();
         lock(&self.shared).clock.phase_ended(monotonic());
         // Several results of one phase have lines of their own.
-        tell!("{}", std::mem::take(&mut self.starts));
+        crate::terminal::tell_lines(&std::mem::take(&mut self.starts));
         Progress.phase_ended(phase, worst);
         self.step(Step::Writing);
     }

@@ -75,7 +75,8 @@ pub fn with(
 /// What the target printed is printed here; its document is this command's.
 pub fn answer(ended: &Ended, output: OutputArgs) -> Answer {
     if !ended.complaint.trim().is_empty() {
-        tell!("{}\n", ended.complaint.trim_end());
+        // Set off, so that no line of another machine passes for one of ours.
+        ended.complaint.trim_end().lines().for_each(|line| tell!("  {line}\n"));
     }
     let is_shown = !output.quiet || output.json;
     let text = if is_shown { terminal::harmless(&ended.out) } else { String::new() };

@@ -7,6 +7,7 @@ use crate::finish::{Answer, finish};
 use crate::prove;
 use crate::refusal::Refusal;
 use crate::run_directory::{command_line, default_out};
+use crate::terminal;
 use crate::{exit, fix, progress, subject};
 use args::TuneArgs;
 use punctual_audit::{Context, Offers, Rules};
@@ -180,7 +181,7 @@ fn answer(args: &TuneArgs, options: &Options, sought: &Sought) -> Result<Answer,
     match prove(args, &options, &sought.tuned) {
         Ok(done) => Ok(proved(args, &done, &sought.tuned)),
         Err(e) => {
-            tell!("{}", report::tune::stays(&sought.tuned));
+            terminal::tell_lines(&report::tune::stays(&sought.tuned));
             Err(e.into())
         }
     }

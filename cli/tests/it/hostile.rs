@@ -155,6 +155,93 @@ fn trees_of_others() {
     }
 }
 
+/// The words of each command, from its manual pages' names; not those of cyclictest, which reads its options itself.
+fn commands(place: &Path) -> Vec<Vec<String>> {
+    let pages = place.join("pages");
+    assert!(punctual().arg("man").arg(&pages).output().unwrap().status.success());
+    let names = fs::read_dir(&pages).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let words = |name: String| name.trim_end_matches(".1").split('-').skip(1).map(String::from).collect::<Vec<_>>();
+    let mut all: Vec<Vec<String>> = names.map(words).filter(|words| !words.is_empty()).collect();
+    all.sort();
+    all
+}
+
+/// Each value of each option and each argument of each command, in a command line that is wrong at its end, so that nothing begins.
+fn every_command(names: impl Fn(usize) -> Vec<&'static str>) {
+    let place = tempfile::tempdir().unwrap();
+    let mut tried = 0;
+    for words in commands(place.path()) {
+        let (_, help, _) = met(words.iter().map(String::as_str).chain(["--help"]), place.path());
+        let options = help.lines().filter(|line| line.contains('<')).filter_map(|line| {
+            line.split_whitespace()
+                .find(|word| word.starts_with("--"))
+                .map(|word| vec![word.trim_end_matches(',').to_owned()])
+        });
+        for option in options.chain([vec![]]) {
+            for name in names(tried).into_iter().filter(|name| !name.contains('\0')) {
+                // What follows the options of `lab boot` is a command of the guest's: it gets another wrong word.
+                let (before, after): (&[&str], &[&str]) = match words == ["lab", "boot"] {
+                    true => (&["--kernel", "none"], &[]),
+                    false => (&[], &["--no-such-option"]),
+                };
+                let start = words.iter().map(String::as_str).chain(before.iter().copied());
+                let wrong = start.chain(option.iter().map(String::as_str)).chain([name]).chain(after.iter().copied());
+                let (code, _, err) = met(wrong, place.path());
+                // cyclictest ends with 1.
+                assert!(matches!(code, 1 | 2 | 4) && !err.is_empty(), "{words:?} {option:?} {name:?}: {code}");
+            }
+            tried += 1;
+        }
+    }
+    assert!(tried > 250, "only {tried} options and arguments");
+}
+
+#[test]
+fn every_option_of_every_command() {
+    every_command(|n| vec![NAMES[n % NAMES.len()]]);
+}
+
+#[test]
+#[ignore = "takes minutes: 18,000 processes"]
+fn every_option_of_every_command_with_every_name() {
+    every_command(|_| NAMES.to_vec());
+}
+
+/// Every command that takes a file, a name or an identifier as its argument.
+#[test]
+fn arguments_of_others() {
+    let place = tempfile::tempdir().unwrap();
+    let takes: [&[&str]; 22] = [
+        &["bench"],
+        &["compare"],
+        &["completions"],
+        &["cyclictest"],
+        &["events"],
+        &["explain"],
+        &["history", "add"],
+        &["history", "baseline", "remove"],
+        &["history", "baseline", "set", "x"],
+        &["history", "gate"],
+        &["history", "remove"],
+        &["import", "--out", "new"],
+        &["kernel", "build", "--out", "new", "--tree"],
+        &["kernel", "configure", "--out", "new", "--arch", "arm64", "--fragment", "none", "--tree"],
+        &["kernel", "fetch", "--out", "new", "--tree"],
+        &["kernel", "package", "--board", "x", "--out", "new", "--build"],
+        &["kernel", "patch", "--file"],
+        &["lab", "bisect", "--good", "a", "--bad", "b", "--config"],
+        &["lab", "boot", "--kernel"],
+        &["snapshot", "--root", "none"],
+        &["tune"],
+        &["serve", "--bind"],
+    ];
+    for (n, name) in NAMES.iter().enumerate().filter(|(_, name)| !name.contains('\0')) {
+        for words in takes.iter().skip(n % 3).step_by(3) {
+            met(words.iter().chain([name]).copied(), place.path());
+        }
+    }
+}
+
 /// A board is another machine: a program `ssh` in front of the real one answers for it.
 #[test]
 fn boards() {

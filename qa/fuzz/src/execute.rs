@@ -4,7 +4,7 @@ use super::losses::Losses;
 use super::parts::Parts;
 use super::texts::Texts;
 use super::whole::Whole;
-use super::{Reader, boot, folder, import, seeds};
+use super::{Reader, archives, boot, folder, import, seeds};
 use punctual_explain::{Attribution, Explanation, Victims};
 use punctual_trace::{Decoder, Event, Kind, Layout, MAX_NOTES, Options, Pages, Source, TraceInfo, open, open_text};
 use std::io::Cursor;
@@ -47,6 +47,7 @@ impl Executor {
         let options = Options { bodies: input.len().is_multiple_of(2) };
         match self.reader {
             Reader::Boot => boot::execute(input),
+            Reader::Archive => archives::execute(input),
             Reader::Import(format) => import::execute(format, input),
             Reader::Run | Reader::Package => folder::execute(self.reader, input),
             reader if reader.is_text_of_others() => self.texts.run(reader, input),

@@ -9,6 +9,7 @@
 
 #![forbid(unsafe_code)]
 
+mod archives;
 mod boot;
 mod execute;
 mod folder;
@@ -59,6 +60,8 @@ pub enum Reader {
     Boot,
     Import(Format),
     Run,
+    /// A run as a board sends it: tar(5), plain or packed.
+    Archive,
     /// A kernel's package for `punctual deploy`.
     Package,
     Experiment,
@@ -74,7 +77,7 @@ pub enum Reader {
 }
 
 /// With the names for commands, folders and tables.
-pub const READERS: [(&str, Reader); 31] = [
+pub const READERS: [(&str, Reader); 32] = [
     ("dat6", Reader::Dat6),
     ("dat7", Reader::Dat7),
     ("pages", Reader::Pages),
@@ -99,6 +102,7 @@ pub const READERS: [(&str, Reader); 31] = [
     ("import-jitterdebugger", Reader::Import(Format::JitterdebuggerRaw)),
     ("import-nqueens", Reader::Import(Format::NQueens)),
     ("run", Reader::Run),
+    ("archive", Reader::Archive),
     ("package", Reader::Package),
     ("experiment", Reader::Experiment),
     ("rt-app", Reader::RtApp),
@@ -124,6 +128,7 @@ impl Reader {
             Reader::Kernel | Reader::TraceCmd | Reader::Rtla => mutate::TRACE_WORDS,
             Reader::Dat6 | Reader::Dat7 | Reader::Pages | Reader::Perf | Reader::Snapshot => &[],
             Reader::Boot => boot::WORDS,
+            Reader::Archive => archives::WORDS,
             Reader::Import(format) if import::is_text(format) => mutate::TRACE_WORDS,
             Reader::Import(_) => &[],
             Reader::Run | Reader::Package => folder::WORDS,
@@ -143,7 +148,7 @@ impl Reader {
         match self {
             Reader::Profile | Reader::Snapshot | Reader::Boot => 100,
             Reader::Run | Reader::Machine => 20,
-            Reader::Package | Reader::Upload => 100,
+            Reader::Archive | Reader::Package | Reader::Upload => 100,
             _ => 1000,
         }
     }

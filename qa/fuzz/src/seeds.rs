@@ -325,6 +325,7 @@ pub fn of(reader: Reader) -> Vec<Vec<u8>> {
         Reader::Pages => pages(),
         Reader::Boot => super::boot::seeds(),
         Reader::Import(format) => super::import::seeds(format),
+        Reader::Archive => super::archives::seeds(),
         Reader::Run | Reader::Package => super::folder::seeds(reader),
         reader if reader.is_text_of_others() => super::texts::seeds(reader),
         Reader::Perf => vec![perf_pipe(false), perf_pipe(true), perf_file()],

@@ -61,6 +61,11 @@ impl Error {
         move |e| Error::Open { path, why: e.to_string() }
     }
 
+    pub(crate) fn folder(path: &Path) -> impl FnOnce(punctual_directory::Error) -> Error {
+        let path = path.to_owned();
+        move |e| Error::Open { path, why: e.to_string() }
+    }
+
     /// What SQLite's code means here.
     pub(crate) fn sqlite(path: &Path) -> impl Fn(rusqlite::Error) -> Error {
         let path = path.to_owned();

@@ -1,9 +1,9 @@
 use crate::schema::{Access, prepare};
 use crate::{Error, rows};
+use punctual_directory::{Dir, Whose};
 use punctual_model::history::RunSummary;
 use rusqlite::limits::Limit;
-use rusqlite::{Connection, OpenFlags, TransactionBehavior, params};
-use std::fs;
+use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior, params};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -22,8 +22,13 @@ pub enum Added {
 
 /// An open history. Every change is one transaction with SQLite's rollback journal: after kill -9 or a power cut the
 /// file has the state before or after it. Without a journal beside it, the history is this one file.
+///
+/// SQLite opens its files by path. Each access is made as the owner of the directory, so that nobody who can move it or put links there
+/// gets more than was theirs.
 pub struct Store {
     path: PathBuf,
+    /// Where it lies.
+    dir: Dir,
     db: Connection,
 }
 
@@ -33,8 +38,8 @@ impl Store {
     /// # Errors
     /// [`Error`], all but the last three.
     pub fn open(path: &Path) -> Result<Store, Error> {
-        if let Some(folder) = path.parent().filter(|f| !f.as_os_str().is_empty()) {
-            fs::create_dir_all(folder).map_err(Error::open(path))?;
+        if let Some(folder) = path.parent().filter(|f| !f.as_os_str().is_empty() && !f.is_dir()) {
+            Dir::create(folder, Whose::Results).map_err(Error::folder(path))?;
         }
         Store::opened(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE, Access::Write)
     }
@@ -61,13 +66,34 @@ impl Store {
         let failed = Error::sqlite(path);
         // An absolute path is never taken for a URI or for `:memory:`.
         let whole = std::path::absolute(path).map_err(Error::open(path))?;
+        let (dir, _) = Dir::of_file(&whole).map_err(Error::folder(path))?;
+        let acting = dir.as_owner().map_err(Error::folder(path))?;
         let mut db = Connection::open_with_flags(whole, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX).map_err(&failed)?;
         db.busy_timeout(PATIENCE).map_err(&failed)?;
         db.set_limit(Limit::SQLITE_LIMIT_LENGTH, LONGEST).map_err(&failed)?;
         db.execute_batch("PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA foreign_keys = ON;")
             .map_err(&failed)?;
         prepare(&mut db, path, access)?;
-        Ok(Store { path: path.to_owned(), db })
+        drop(acting);
+        Ok(Store { path: path.to_owned(), dir, db })
+    }
+
+    /// Asks or changes the database as the owner of its directory.
+    fn access<T>(&self, what: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, Error> {
+        let _as = self.dir.as_owner().map_err(Error::folder(&self.path))?;
+        what(&self.db).map_err(Error::sqlite(&self.path))
+    }
+
+    /// As [`Store::access`], in one transaction.
+    fn change<T>(&mut self, what: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>) -> Result<T, Error> {
+        let _as = self.dir.as_owner().map_err(Error::folder(&self.path))?;
+        let changed = || {
+            let transaction = self.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let done = what(&transaction)?;
+            transaction.commit()?;
+            Ok(done)
+        };
+        changed().map_err(Error::sqlite(&self.path))
     }
 
     pub fn path(&self) -> &Path {
@@ -80,26 +106,22 @@ impl Store {
     /// # Errors
     /// [`Error::Busy`], [`Error::Write`], [`Error::Damaged`].
     pub fn add(&mut self, run: &RunSummary) -> Result<Added, Error> {
-        self.add_to(run).map_err(Error::sqlite(&self.path))
-    }
-
-    fn add_to(&mut self, run: &RunSummary) -> rusqlite::Result<Added> {
-        let transaction = self.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let known = rows::find(&transaction, &run.id)?;
-        if known.as_ref().is_some_and(|known| worth(known) >= worth(run)) {
-            return Ok(Added::Known);
-        }
-        let baselines: Vec<String> = {
-            let mut named = transaction.prepare("SELECT name FROM baseline WHERE run = ?1")?;
-            named.query_map([&run.id], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?
-        };
-        transaction.execute("DELETE FROM run WHERE id = ?1", [&run.id])?;
-        rows::insert(&transaction, run)?;
-        for name in baselines {
-            transaction.execute("INSERT INTO baseline (name, run) VALUES (?1, ?2)", params![name, run.id])?;
-        }
-        transaction.commit()?;
-        Ok(if known.is_some() { Added::Better } else { Added::New })
+        self.change(|transaction| {
+            let known = rows::find(transaction, &run.id)?;
+            if known.as_ref().is_some_and(|known| worth(known) >= worth(run)) {
+                return Ok(Added::Known);
+            }
+            let baselines: Vec<String> = {
+                let mut named = transaction.prepare("SELECT name FROM baseline WHERE run = ?1")?;
+                named.query_map([&run.id], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?
+            };
+            transaction.execute("DELETE FROM run WHERE id = ?1", [&run.id])?;
+            rows::insert(transaction, run)?;
+            for name in baselines {
+                transaction.execute("INSERT INTO baseline (name, run) VALUES (?1, ?2)", params![name, run.id])?;
+            }
+            Ok(if known.is_some() { Added::Better } else { Added::New })
+        })
     }
 
     /// Removes a run; returns its id.
@@ -108,7 +130,7 @@ impl Store {
     /// [`Error::NoRun`], [`Error::Ambiguous`], and those of [`Store::add`].
     pub fn remove(&mut self, id: &str) -> Result<String, Error> {
         let id = self.find(id)?.id;
-        self.db.execute("DELETE FROM run WHERE id = ?1", [&id]).map_err(Error::sqlite(&self.path))?;
+        self.access(|db| db.execute("DELETE FROM run WHERE id = ?1", [&id]))?;
         Ok(id)
     }
 
@@ -117,13 +139,12 @@ impl Store {
     /// # Errors
     /// [`Error::Damaged`], [`Error::Busy`].
     pub fn runs(&self, wanted: impl Fn(&RunSummary) -> bool) -> Result<Vec<RunSummary>, Error> {
-        let all = || {
-            let mut runs = rows::runs(&self.db)?;
+        self.access(|db| {
+            let mut runs = rows::runs(db)?;
             runs.retain(|run| wanted(run));
-            runs.iter_mut().try_for_each(|run| rows::fill(&self.db, run))?;
+            runs.iter_mut().try_for_each(|run| rows::fill(db, run))?;
             Ok(runs)
-        };
-        all().map_err(Error::sqlite(&self.path))
+        })
     }
 
     /// The run whose id has this prefix.
@@ -149,17 +170,14 @@ impl Store {
             return Err(Error::Name(name.into()));
         }
         let ids = ids.iter().map(|id| Ok(self.find(id)?.id)).collect::<Result<Vec<_>, Error>>()?;
-        self.replace_baseline(name, &ids).map_err(Error::sqlite(&self.path))?;
+        self.change(|transaction| {
+            transaction.execute("DELETE FROM baseline WHERE name = ?1", [name])?;
+            for id in &ids {
+                transaction.execute("INSERT OR IGNORE INTO baseline (name, run) VALUES (?1, ?2)", params![name, id])?;
+            }
+            Ok(())
+        })?;
         Ok(ids)
-    }
-
-    fn replace_baseline(&mut self, name: &str, ids: &[String]) -> rusqlite::Result<()> {
-        let transaction = self.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        transaction.execute("DELETE FROM baseline WHERE name = ?1", [name])?;
-        for id in ids {
-            transaction.execute("INSERT OR IGNORE INTO baseline (name, run) VALUES (?1, ?2)", params![name, id])?;
-        }
-        transaction.commit()
     }
 
     /// All named baselines with the ids of their runs.
@@ -167,12 +185,11 @@ impl Store {
     /// # Errors
     /// [`Error::Damaged`], [`Error::Busy`].
     pub fn baselines(&self) -> Result<Vec<(String, Vec<String>)>, Error> {
-        let all = || {
-            let mut statement = self.db.prepare("SELECT name, run FROM baseline ORDER BY name, run")?;
+        let rows = self.access(|db| {
+            let mut statement = db.prepare("SELECT name, run FROM baseline ORDER BY name, run")?;
             let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
             rows.collect::<rusqlite::Result<Vec<(String, String)>>>()
-        };
-        let rows = all().map_err(Error::sqlite(&self.path))?;
+        })?;
         let groups = rows.chunk_by(|a, b| a.0 == b.0);
         Ok(groups.filter_map(|g| Some((g.first()?.0.clone(), g.iter().map(|row| row.1.clone()).collect()))).collect())
     }

@@ -43,16 +43,26 @@ pub fn lines(text: &str) -> String {
 }
 
 /// LAVA's dispatcher looks for the first anywhere in a line of a console; the runners of Azure, GitHub and TeamCity for the others.
+/// Some of them do not distinguish upper and lower case.
 const COMMANDS: [&str; 4] = ["<LAVA_", "##[", "##vso[", "##teamcity["];
 
-fn without_commands(mut text: String) -> String {
-    for command in COMMANDS {
-        if text.contains(command) {
-            let (first, rest) = command.split_at(1);
-            text = text.replace(command, &format!("\\x{:02x}{rest}", first.as_bytes()[0]));
-        }
+fn without_commands(text: String) -> String {
+    let begins = |at: usize| COMMANDS.iter().any(|command| starts_with(&text[at..], command));
+    let found = text.match_indices(['<', '#']).filter(|(at, _)| begins(*at)).map(|(at, _)| at).collect::<Vec<_>>();
+    let mut out = String::new();
+    let mut rest = 0;
+    for at in &found {
+        out.push_str(&text[rest..*at]);
+        escape(&mut out, char::from(text.as_bytes()[*at]));
+        rest = at + 1;
     }
+    let text = if found.is_empty() { text } else { out + &text[rest..] };
     if text.contains("::") { without_workflow_commands(&text) } else { text }
+}
+
+/// Whatever the case of ASCII letters.
+fn starts_with(text: &str, command: &str) -> bool {
+    text.as_bytes().get(..command.len()).is_some_and(|first| first.eq_ignore_ascii_case(command.as_bytes()))
 }
 
 /// What GitHub's runner obeys as `::name` where a line begins.
@@ -100,9 +110,16 @@ pub fn is_obeyed(c: char) -> bool {
     c.is_control() || hides(c)
 }
 
-/// Line separators, direction marks and overrides, zero-width characters, byte order mark, tags.
+/// Line separators (U+2028, U+2029), marks of annotations (U+FFF9 to U+FFFB), the blank Braille pattern, and what a font shows nothing for
+/// (Default_Ignorable_Code_Point of Unicode 16, DerivedCoreProperties.txt: direction marks and overrides, zero-width characters,
+/// fillers, selectors of variants, the byte order mark, tags).
 fn hides(c: char) -> bool {
-    matches!(u32::from(c), 0x061c | 0x200b..=0x200f | 0x2028..=0x202e | 0x2060..=0x206f | 0xfeff | 0xfff9..=0xfffb | 0xe0000..=0xe007f)
+    matches!(
+        u32::from(c),
+        0xad | 0x34f | 0x61c | 0x115f..=0x1160 | 0x17b4..=0x17b5 | 0x180b..=0x180f | 0x200b..=0x200f | 0x2028..=0x202e
+            | 0x2060..=0x206f | 0x2800 | 0x3164 | 0xfe00..=0xfe0f | 0xfeff | 0xffa0 | 0xfff0..=0xfffb | 0x1bca0..=0x1bca3
+            | 0x1d173..=0x1d17a | 0xe0000..=0xe0fff
+    )
 }
 
 /// [`line`], safe inside an HTML element or a quoted attribute.
@@ -151,6 +168,7 @@ mod tests {
             "x \\x23#[error]y \\x23#vso[task] \\x23#teamcity[z]"
         );
         assert_eq!(line("word::set-env name=x::y"), "word\\x3a:set-env name=x::y");
+        assert_eq!(line("##VSO[task] <lava_signal"), "\\x23#VSO[task] \\x3clava_signal");
         for kept in ["std::io::Error", "[::1]:80", "fe80::1", ": ::", "## [x]"] {
             assert_eq!(line(kept), kept);
         }

@@ -19,6 +19,9 @@ use std::sync::Arc;
 pub(crate) const FILE_MODE: Mode = Mode::from_raw_mode(0o644);
 pub(crate) const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
+/// Directories within each other that are walked.
+const DEEPEST: usize = 128;
+
 /// A directory, held open. A clone is the same directory.
 #[derive(Clone, Debug)]
 pub struct Dir {
@@ -41,6 +44,15 @@ pub enum Kind {
 impl Dir {
     pub(crate) fn new(fd: OwnedFd, path: &Path, acts_as: Option<Arc<Identity>>) -> Dir {
         Dir { fd: Arc::new(fd), path: path.into(), acts_as }
+    }
+
+    /// Makes the calling thread the directory's owner, where that is not the caller, until the guard is dropped: for a library that opens
+    /// its files by path (SQLite). It reaches nothing that the owner could not change anyway.
+    ///
+    /// # Errors
+    /// setfsuid(2), setgroups(2).
+    pub fn as_owner(&self) -> Result<Option<Assumed>, Error> {
+        self.assume(&self.path)
     }
 
     pub(crate) fn assume(&self, path: &Path) -> Result<Option<Assumed>, Error> {
@@ -193,7 +205,8 @@ impl Dir {
     /// is an error. A link is followed if nobody but root or the owner of the directory can have made it.
     ///
     /// # Errors
-    /// [`Error::Unfit`] for a regular file (unless root's link leads to it), a block device, and another user's link; open(2).
+    /// [`Error::Unfit`] for a regular file (unless a link leads to one that standard input, output or error is), a block device, and
+    /// another user's link; open(2).
     pub fn special(&self, name: impl AsRef<Path>, wait: bool) -> Result<File, Error> {
         let (name, path) = self.named(&name);
         let _as = self.assume(&path)?;
@@ -216,8 +229,8 @@ impl Dir {
         }
         match FileType::from_raw_mode(opened.st_mode) {
             FileType::Fifo | FileType::CharacterDevice => Ok(File::from(fd)),
-            // `/dev/stdout`, redirected.
-            FileType::RegularFile if is_link && stat.st_uid == 0 => Ok(File::from(fd)),
+            // `/dev/stdout`, redirected. What is open here already was chosen by whoever started this process.
+            FileType::RegularFile if is_link && is_standard(&opened) => Ok(File::from(fd)),
             _ => Err(unfit("it is neither a FIFO nor a terminal")),
         }
     }
@@ -239,17 +252,21 @@ impl Dir {
     /// Removes a file, or a directory with all beneath it. Links are removed, not followed. A missing entry is no error.
     ///
     /// # Errors
-    /// The first of unlink(2), rmdir(2), getdents(2) that fails.
+    /// The first of unlink(2), rmdir(2), getdents(2) that fails; `ELOOP` more than 128 directories deep.
     pub fn remove_all(&self, name: impl AsRef<Path>) -> Result<(), Error> {
-        let name = name.as_ref();
+        self.remove_beneath(name.as_ref(), DEEPEST)
+    }
+
+    fn remove_beneath(&self, name: &Path, depth: usize) -> Result<(), Error> {
         match self.kind(name)? {
             None => return Ok(()),
             Some(Kind::Directory) => {}
             Some(_) => return self.remove_file(name),
         }
         let dir = self.dir(name)?;
+        let left = depth.checked_sub(1).ok_or(Errno::LOOP).map_err(Error::io("remove", dir.path()))?;
         for (entry, _) in dir.entries()? {
-            dir.remove_all(entry)?;
+            dir.remove_beneath(&entry, left)?;
         }
         self.remove_dir(name)
     }
@@ -299,10 +316,10 @@ impl Dir {
         Ok(listed.into_iter().map(|(name, stat)| (PathBuf::from(name), kind(&stat))).collect())
     }
 
-    /// Bytes of all regular files beneath; what goes away meanwhile, or cannot be read, counts nothing.
+    /// Bytes of all regular files beneath; what goes away meanwhile, cannot be read or lies more than 128 directories deep counts nothing.
     pub fn bytes(&self) -> u64 {
         let _as = self.assume(&self.path);
-        bytes(&*self.fd)
+        bytes(&*self.fd, DEEPEST)
     }
 
     /// Makes names that were created or changed here survive a power cut (fsync(2) of the directory).
@@ -362,6 +379,12 @@ pub(crate) fn uid(acts_as: Option<&Identity>) -> u32 {
     acts_as.map_or_else(|| rustix::process::geteuid().as_raw(), |identity| identity.uid)
 }
 
+/// Whether standard input, output or error is this file.
+fn is_standard(file: &Stat) -> bool {
+    let same = |stat: Stat| (stat.st_dev, stat.st_ino) == (file.st_dev, file.st_ino);
+    [fstat(std::io::stdin()), fstat(std::io::stdout()), fstat(std::io::stderr())].into_iter().flatten().any(same)
+}
+
 fn kind(stat: &Stat) -> Kind {
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile => Kind::File,
@@ -390,10 +413,13 @@ fn list(dir: impl AsFd) -> Result<Vec<(OsString, Stat)>, Errno> {
     Ok(found)
 }
 
-fn bytes(dir: impl AsFd) -> u64 {
+fn bytes(dir: impl AsFd, depth: usize) -> u64 {
     let of = |(name, stat): (OsString, Stat)| match kind(&stat) {
         Kind::File => stat.st_size.unsigned_abs(),
-        Kind::Directory => openat(&dir, name, DIRECTORY | OFlags::NOFOLLOW, Mode::empty()).map_or(0, bytes),
+        Kind::Directory if depth > 0 => {
+            openat(&dir, name, DIRECTORY | OFlags::NOFOLLOW, Mode::empty()).map_or(0, |dir| bytes(dir, depth - 1))
+        }
+        Kind::Directory => 0,
         Kind::Other => 0,
     };
     list(&dir).unwrap_or_default().into_iter().map(of).fold(0, u64::saturating_add)

@@ -3,6 +3,7 @@
 use crate::safe;
 use punctual_uapi::Identity;
 use std::fs;
+use std::process::{Command, Stdio};
 use std::sync::{Arc, OnceLock};
 
 /// Whose files a directory holds.
@@ -26,24 +27,31 @@ pub(crate) struct Owner {
 
 /// Results are written as this user from now on. Only root can write as somebody else. The first call counts.
 ///
-/// `named` is what the user asked for, a name or a number; without it `SUDO_UID`, the user who called sudo(8).
+/// `named` is what the user asked for, a name or a number; without it `sudo`, the numbers of the user who called sudo(8) and of that
+/// user's group (`SUDO_UID`, `SUDO_GID`). A user whom /etc/passwd does not have is asked of getent(1) (nsswitch.conf(5)).
 ///
 /// # Errors
 /// No such user, in words; also a name given by anybody but root.
-pub fn set_owner(named: Option<&str>, sudo_uid: Option<&str>) -> Result<(), String> {
+pub fn set_owner(named: Option<&str>, sudo: Option<(&str, Option<&str>)>) -> Result<(), String> {
     let root = rustix::process::geteuid().is_root();
     if root {
         // A confined process could not read them.
         users();
         safe::is_unmapped(0);
     }
-    let user = match (named, sudo_uid) {
+    let (user, group) = match (named, sudo) {
         (Some(_), _) if !root => return Err("only root can write as another user: leave --owner out".into()),
-        (Some(user), _) | (None, Some(user)) if root => user,
+        (Some(user), _) if root => (user, None),
+        (None, Some((user, group))) if root => (user, group.and_then(|group| group.parse().ok())),
         _ => return Ok(()),
     };
-    let identity = known(user).ok_or_else(|| {
-        format!("there is no user `{user}` (/etc/passwd has none): give a name from there, or a number, with --owner")
+    let (passwd, groups) = users();
+    let asked = || entry(user, passwd).is_none().then(|| entry_elsewhere(user)).flatten();
+    let identity = asked().and_then(|line| identity(user, group, &line, groups));
+    let identity = identity.or_else(|| self::identity(user, group, passwd, groups)).ok_or_else(|| {
+        format!(
+            "there is no user `{user}` (neither /etc/passwd nor `getent passwd` has one): give --owner another name, or a number"
+        )
     })?;
     if identity.uid != 0 {
         let _ = OWNER.set(Owner { identity: Arc::new(identity), named: named.is_some() });
@@ -58,8 +66,15 @@ pub(crate) fn of_owner(uid: u32) -> Option<Arc<Identity>> {
 }
 
 fn known(user: &str) -> Option<Identity> {
-    let (passwd, group) = users();
-    identity(user, passwd, group)
+    let (passwd, groups) = users();
+    identity(user, None, passwd, groups)
+}
+
+/// As the system's other sources of users know it (LDAP, SSSD, systemd-homed).
+fn entry_elsewhere(user: &str) -> Option<String> {
+    let mut getent = Command::new("/usr/bin/getent");
+    let output = getent.args(["passwd", "--", user]).stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
+    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 /// /etc/passwd and /etc/group.
@@ -70,17 +85,22 @@ fn users() -> &'static (String, String) {
     USERS.get_or_init(|| (read("/etc/passwd"), read("/etc/group")))
 }
 
-/// A user by name or number. A number without an entry is a user with the group of the same number, as in containers.
-fn identity(user: &str, passwd: &str, group: &str) -> Option<Identity> {
-    let entry = passwd.lines().map(|line| line.split(':').collect::<Vec<_>>());
-    let entry = entry.filter(|fields| fields.len() >= 4).find(|fields| fields[0] == user || fields[2] == user);
-    let Some(entry) = entry else {
-        // u32::MAX is no user: it means "unchanged" (setfsuid(2)).
-        let uid = user.parse().ok().filter(|uid| *uid != u32::MAX)?;
-        return Some(Identity { uid, gid: uid, groups: Vec::new() });
+/// The line of a user in passwd(5), by name or number.
+fn entry<'a>(user: &str, passwd: &'a str) -> Option<Vec<&'a str>> {
+    let entries = passwd.lines().map(|line| line.split(':').collect::<Vec<_>>()).filter(|fields| fields.len() >= 4);
+    entries.into_iter().find(|fields| fields[0] == user || fields[2] == user)
+}
+
+/// A user by name or number. A number without an entry is a user of this group, else of the one with the same number, as in containers.
+fn identity(user: &str, group: Option<u32>, passwd: &str, groups: &str) -> Option<Identity> {
+    // u32::MAX is no user and no group: it means "unchanged" (setfsuid(2)).
+    let valid = |id: u32| (id != u32::MAX).then_some(id);
+    let Some(entry) = entry(user, passwd) else {
+        let uid = user.parse().ok().and_then(valid)?;
+        return Some(Identity { uid, gid: group.and_then(valid).unwrap_or(uid), groups: Vec::new() });
     };
     let (name, uid, gid) = (entry[0], entry[2].parse().ok()?, entry[3].parse().ok()?);
-    let groups = group.lines().filter_map(|line| {
+    let groups = groups.lines().filter_map(|line| {
         let (head, members) = line.rsplit_once(':')?;
         members.split(',').any(|member| member == name).then(|| head.rsplit(':').next()?.parse().ok()).flatten()
     });
@@ -107,15 +127,18 @@ mod tests {
     #[test]
     fn a_user_is_found_by_name_and_by_number() {
         let ana = Identity { uid: 1000, gid: 1001, groups: vec![29, 46] };
-        assert_eq!(identity("ana", PASSWD, GROUP), Some(ana.clone()));
-        assert_eq!(identity("1000", PASSWD, GROUP), Some(ana));
-        assert_eq!(identity("2000", PASSWD, GROUP), Some(Identity { uid: 2000, gid: 2000, groups: vec![] }));
+        assert_eq!(identity("ana", None, PASSWD, GROUP), Some(ana.clone()));
+        assert_eq!(identity("1000", Some(7), PASSWD, GROUP), Some(ana));
+        let other = |gid| Some(Identity { uid: 2000, gid, groups: vec![] });
+        assert_eq!(identity("2000", None, PASSWD, GROUP), other(2000));
+        assert_eq!(identity("2000", Some(100), PASSWD, GROUP), other(100));
+        assert_eq!(identity("2000", Some(u32::MAX), PASSWD, GROUP), other(2000));
     }
 
     #[test]
     fn what_is_no_user_is_refused() {
         for user in ["bob", "", "-1", "4294967295", "4294967296", "short", "x", "1000 "] {
-            assert_eq!(identity(user, PASSWD, GROUP), None, "{user:?}");
+            assert_eq!(identity(user, None, PASSWD, GROUP), None, "{user:?}");
         }
     }
 }

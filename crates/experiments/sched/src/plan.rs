@@ -183,7 +183,7 @@ pub(crate) mod tests {
     fn every_built_in_experiment_is_predicted_to_end() {
         let limit = Some((Nanos::from_millis(950), Nanos::from_secs(1)));
         for (name, _) in crate::EXPERIMENTS {
-            for online in ["0", "0-1", "0-3"] {
+            for online in ["0", "0-3"] {
                 let plan = plan(name, online, limit);
                 let bodies: Vec<Body> = plan.threads.iter().map(|thread| thread.body.clone()).collect();
                 assert!(plan.predict(&bodies).iter().all(|p| p.ends_ns.is_some()), "{name} on {online}");

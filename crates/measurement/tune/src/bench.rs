@@ -8,6 +8,7 @@ use punctual_fix::{FixOptions, Journal, OnTrial, RulePlan, keep, take_back, try_
 use punctual_model::Outcome;
 use punctual_proof::{self as proof, Done, Quiet, When};
 use punctual_uapi::Sig;
+use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -169,7 +170,8 @@ pub(crate) struct Scratch {
 
 impl Scratch {
     pub fn create(below: &Path) -> Result<Scratch, punctual_directory::Error> {
-        let path = below.join(format!("punctual-tune-{}", std::process::id()));
+        // Nobody can know the name beforehand and take it.
+        let path = below.join(format!("punctual-tune-{:016x}", RandomState::new().hash_one(std::process::id())));
         Ok(Scratch { dir: Dir::create(&path, Whose::Results)? })
     }
 }

@@ -5,8 +5,8 @@ use punctual_compare::{Side, compare, differs};
 use punctual_model::{Comparison, Conclusion, Recording, SampleUnit};
 use punctual_stats::{SplitMix64, effective_n, normal_quantile};
 
-const SPLITS: u64 = 200;
-const AT_MOST: usize = 14;
+const SPLITS: u64 = 100;
+const AT_MOST: usize = 9;
 /// Seconds that stay together: tearing neighbours apart would hide autocorrelation.
 const TOGETHER: usize = 20;
 

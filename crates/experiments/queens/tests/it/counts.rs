@@ -44,10 +44,8 @@ fn every_kernel_counts_boards_of_1_to_16_as_oeis_a000170() {
 }
 
 #[test]
-fn the_fastest_kernel_counts_boards_of_17_and_18_as_oeis_a000170() {
-    for n in [17, 18] {
-        assert_eq!(Some(count(n, Kernel::detect())), known::solutions(n), "{n} queens");
-    }
+fn the_fastest_kernel_counts_a_board_of_17_as_oeis_a000170() {
+    assert_eq!(Some(count(17, Kernel::detect())), known::solutions(17), "17 queens");
 }
 
 #[test]

@@ -3,10 +3,10 @@
 use punctual_stats::{SplitMix64, normal_quantile};
 
 /// Draws per simulation.
-pub const RUNS: usize = 1_000;
+pub const RUNS: usize = 500;
 /// Minimum number of draws that hold at 95 %.
-pub const BAR: usize = 930;
-/// A quarter of the draws suffices to show that an interval for 75 % does not hold in 93 %.
+pub const BAR: usize = 461;
+/// A quarter of the draws suffices to show that an interval for 75 % does not hold in 92 %.
 const SHORT: usize = RUNS / 4;
 /// Maximum number of draws without an interval; more means an undocumented condition.
 const MOST_REFUSED: usize = RUNS / 100;
