@@ -156,7 +156,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
     (
         "trials",
-        &["units", "uapi", "model", "stats", "trace", "explain", "plant", "vm", "kernel", "kbuild", "fuzz", "xtask"],
+        &[
+            "units", "uapi", "model", "stats", "judge", "trace", "explain", "plant", "vm", "kernel", "kbuild", "fuzz",
+            "xtask",
+        ],
     ),
     ("xtask", &["model", "rundir", "audit", "fix", "report", "selftest", "kernel", "kbuild", "deploy", "lab"]),
 ];

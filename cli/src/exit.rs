@@ -18,12 +18,14 @@ pub const INCONCLUSIVE: u8 = 3;
 /// The environment refused.
 pub const ENVIRONMENT: u8 = 4;
 
-/// The code of a measured run: a signal first, then what went wrong meanwhile, then the verdict.
-pub fn of_done(done: &Done) -> u8 {
+/// The code of a measured run: a signal first, then what went wrong meanwhile, then the verdict; with `require_proof` what held only is
+/// inconclusive.
+pub fn of_done(done: &Done, require_proof: bool) -> u8 {
     match (&done.signal, &done.error) {
         (Some(signal), _) => of_signal(*signal),
         (None, Some(_)) => ENVIRONMENT,
         (None, None) if words::is_mere_measurement(&done.verdict) => 0,
+        (None, None) if require_proof && done.verdict.outcome == Outcome::Held => INCONCLUSIVE,
         (None, None) => of_outcome(done.verdict.outcome),
     }
 }
@@ -36,7 +38,7 @@ pub fn of_signal(signal: Sig) -> u8 {
 /// The code of a verdict.
 pub fn of_outcome(outcome: Outcome) -> u8 {
     match outcome {
-        Outcome::Pass => 0,
+        Outcome::Pass | Outcome::Held => 0,
         Outcome::Fail => 1,
         Outcome::Inconclusive => 3,
     }

@@ -42,7 +42,7 @@ const TARGETS: [Target; 3] = [
         processor: "x86_64",
         runner: "qemu-x86_64-static",
         flags: "",
-        largest: 10_500_000,
+        largest: 12_000_000,
     },
     Target {
         name: "arm64",

@@ -98,7 +98,7 @@ fn progress(args: &EventsArgs, result: &SuiteResult) {
 
 fn text(suite: &Suite, outcome: Outcome) -> String {
     let verdict = match outcome {
-        Outcome::Pass => "PASS: every promise was kept in every test\n",
+        Outcome::Pass | Outcome::Held => "PASS: every promise was kept in every test\n",
         Outcome::Fail => "FAIL: a promise was broken\n",
         Outcome::Inconclusive => "INCONCLUSIVE: no promise was broken, but not everything could be shown here\n",
     };

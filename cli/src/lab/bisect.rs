@@ -55,7 +55,7 @@ fn prove(args: &BisectArgs, build: &Path, run: &Path, cache: &Cache) -> Result<(
     };
     let worst = proven.verdict.worst.as_ref().map_or("nothing".into(), |w| Nanos(w.max_ns).to_string());
     let outcome = match proven.verdict.outcome {
-        Outcome::Pass => StepOutcome::Good,
+        Outcome::Pass | Outcome::Held => StepOutcome::Good,
         Outcome::Fail => StepOutcome::Bad,
         Outcome::Inconclusive => {
             let why = words::headline(&proven.recording, &proven.verdict).sentence;

@@ -46,10 +46,13 @@ pub struct RunArgs {
     pub warmup: Option<Nanos>,
     #[arg(short = 'l', long = "load", value_name = "LOADS", help = loads_help())]
     pub loads: Vec<String>,
-    /// Claim to judge: 'max < 100us', 'p99.99 < 50us', 'P(>100us) < 1e-6 @95%', 'missed = 0', hard, firm or soft; may
-    /// be repeated [default for prove: missed = 0]
+    /// Claim to judge: 'max < 100us', 'p99.99 < 50us', 'P(>100us) < 1e-6 @stall 50ms @95%', 'episodes(>100us) < 1 per
+    /// day', 'missed = 0', hard, firm or soft; may be repeated [default for prove: missed = 0]
     #[arg(short = 'c', long = "claim", value_name = "CLAIM")]
     pub claims: Vec<Claim>,
+    /// Exit with 3 in place of 0 if all that can be said of a claim (max, missed, hard, firm, soft) is that it HELD
+    #[arg(long)]
+    pub require_proof: bool,
     /// Claim 'max < TIME' and 'missed = 0'
     #[arg(long, value_name = "TIME")]
     pub deadline: Option<Nanos>,

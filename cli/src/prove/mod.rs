@@ -76,6 +76,9 @@ type Job<'a> = &'a dyn Fn(&Options, &mut dyn Observer) -> Result<Done, ProofErro
 
 fn run(command: &str, args: &MeasureArgs, options: &Options, job: Job) -> Result<Answer, Refusal> {
     punctual_uapi::block(&proof::signals())?;
+    if !args.output.quiet {
+        earliest(options).iter().for_each(|line| say!("{line}"));
+    }
     let done = match args.live {
         // The terminal is given back before the answer is printed.
         true => {
@@ -84,11 +87,39 @@ fn run(command: &str, args: &MeasureArgs, options: &Options, job: Job) -> Result
         }
         false => progress::shown(options, args.output.quiet, |observer| job(options, observer)),
     }?;
-    let answer = Answer::new(args.output, exit::of_done(&done), || json(&done), || summary(&done));
+    let answer =
+        Answer::new(args.output, exit::of_done(&done, args.run.require_proof), || json(&done), || summary(&done));
     let answer = answer.with_notes(done.error.clone());
     #[cfg(feature = "history")]
     let answer = answer.with_notes(args.history.as_ref().and_then(|file| crate::history::after(file.clone(), &done)));
     Ok(answer)
+}
+
+/// For each claim about how often something happens: the shortest time in which it can pass, and whether there is so much.
+fn earliest(options: &Options) -> Vec<String> {
+    let loads = options.loads.len().max(1) as u64;
+    let planned = options.until.unwrap_or(options.duration);
+    let line = |claim: &Claim| {
+        let shortest = punctual_judge::shortest(claim, options.period)?;
+        let all = Nanos(shortest.0.saturating_mul(loads));
+        let under = if loads == 1 { String::new() } else { format!(" under each of {loads} loads, {all} in all") };
+        let enough = match (all <= planned, options.until) {
+            (true, _) => String::new(),
+            (false, None) => {
+                format!("; in {planned} it cannot pass, only fail: --duration {}, or --until-decided", typed(all))
+            }
+            (false, Some(_)) => {
+                format!("; --max {planned} is less, so it cannot pass, only fail: --max {}", typed(all))
+            }
+        };
+        Some(format!("`{claim}` takes {shortest}{under} at least{enough}"))
+    };
+    options.claims.iter().filter_map(line).collect()
+}
+
+/// Whole minutes above, as an option takes them.
+fn typed(time: Nanos) -> String {
+    format!("{}m", time.0.div_ceil(60_000_000_000))
 }
 
 /// A finished run as the result of a document.

@@ -110,7 +110,7 @@ fn progress(args: &SchedArgs, experiment: &Experiment) {
 
 fn text(experiment: &Experiment, outcome: Outcome) -> String {
     let verdict = match outcome {
-        Outcome::Pass => "PASS: all time is accounted for, and every end is explained\n",
+        Outcome::Pass | Outcome::Held => "PASS: all time is accounted for, and every end is explained\n",
         Outcome::Fail => "FAIL: the prediction does not explain an end, or time is missing\n",
         Outcome::Inconclusive => "INCONCLUSIVE: not all that is needed could be measured here\n",
     };

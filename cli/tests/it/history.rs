@@ -31,6 +31,8 @@ fn made(folder: &Path, day: u64, kernel: &str, level: u64) -> PathBuf {
         involuntary_switches: None,
         run_delay_ns: None,
         blur: None,
+        episodes: Vec::new(),
+        blocks: Vec::new(),
     };
     let mut histogram = Histogram::new();
     (0..20_000u64).for_each(|n| histogram.record(level / 4 + level * n / 20_000));

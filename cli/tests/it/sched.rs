@@ -65,7 +65,7 @@ fn a_run_is_recorded_and_every_format_shows_it_again() {
     let run: Value = serde_json::from_slice(&std::fs::read(out.join("run.json")).unwrap()).unwrap();
     assert_eq!(
         (&run["kind"], &run["complete"], &run["schema_version"]),
-        (&"sched".into(), &true.into(), &"1.7".into())
+        (&"sched".into(), &true.into(), &"1.8".into())
     );
     if !result["untraced"].is_null() {
         assert_eq!(code, 3, "what is not traced is never a pass");

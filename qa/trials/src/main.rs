@@ -28,6 +28,7 @@ mod random;
 mod side_by_side;
 mod soak;
 mod tune;
+mod verdict;
 mod watch;
 
 use clap::{Parser, Subcommand};
@@ -50,6 +51,7 @@ enum Trial {
     Misconfigured(misconfigured::Wanted),
     SideBySide(side_by_side::Wanted),
     Tune(tune::Wanted),
+    Verdict(verdict::Wanted),
     Faults(faults::Wanted),
     Kill(kill::Wanted),
     KillFix(kill_fix::Wanted),
@@ -76,6 +78,7 @@ impl Trial {
             Trial::Misconfigured(wanted) => misconfigured::run(&wanted),
             Trial::SideBySide(wanted) => side_by_side::run(&wanted),
             Trial::Tune(wanted) => tune::run(&wanted),
+            Trial::Verdict(wanted) => verdict::run(&wanted),
             Trial::Faults(wanted) => faults::run(&wanted),
             Trial::Kill(wanted) => kill::run(wanted),
             Trial::KillFix(wanted) => kill_fix::run(&wanted),

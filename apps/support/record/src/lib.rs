@@ -159,6 +159,8 @@ impl TaskRun {
                 involuntary_switches: usage.involuntary_switches,
                 run_delay_ns: None,
                 blur: None,
+                episodes: Vec::new(),
+                blocks: Vec::new(),
             }],
             // Idle is not a load and has nothing to prove.
             load_report: self

@@ -156,6 +156,7 @@ fn cell(row: &Row) -> Result<SummaryCell> {
 fn word(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Pass => "pass",
+        Outcome::Held => "held",
         Outcome::Inconclusive => "inconclusive",
         Outcome::Fail => "fail",
     }
@@ -163,7 +164,7 @@ fn word(outcome: Outcome) -> &'static str {
 
 fn outcome(row: &Row, column: usize) -> Result<Outcome> {
     let text: String = row.get(column)?;
-    let all = [Outcome::Pass, Outcome::Inconclusive, Outcome::Fail];
+    let all = [Outcome::Pass, Outcome::Held, Outcome::Inconclusive, Outcome::Fail];
     all.into_iter().find(|o| word(*o) == text).ok_or_else(|| unreadable(column, format!("`{text}` is no outcome")))
 }
 

@@ -57,6 +57,8 @@ pub(crate) fn settle(thread: Thread, cpu: CpuId) -> Settled {
         involuntary_switches: None,
         run_delay_ns: None,
         blur: Some(blur),
+        episodes: Vec::new(),
+        blocks: Vec::new(),
     };
     Settled { result, distribution: Distribution { raw, skipped: Histogram::new() }, lost }
 }

@@ -2,7 +2,7 @@
 
 use crate::doubt::{Doubt, cpus};
 use crate::late::Late;
-use punctual_model::{Blur, Distribution, Phase, Recording, Run, Worst};
+use punctual_model::{Blocks, Blur, Distribution, Episodes, Phase, Recording, Run, Worst};
 use punctual_units::{CpuId, Histogram, bin_index, bin_low};
 use std::collections::BTreeMap;
 
@@ -45,6 +45,10 @@ pub(crate) struct Samples<'a> {
     /// How far samples may deviate from their recorded values.
     pub blur: Blur,
     pub deadline: Option<u64>,
+    /// As recorded by limit.
+    pub episodes: &'a [Episodes],
+    /// Counts by blocks of time, for quantiles.
+    pub blocks: &'a [Blocks],
 }
 
 pub(crate) fn cells<'a>(recording: &'a Recording, doubts: &[Doubt]) -> Vec<Cell<'a>> {
@@ -71,7 +75,7 @@ pub(crate) fn cells<'a>(recording: &'a Recording, doubts: &[Doubt]) -> Vec<Cell<
 
 fn samples<'a>(
     run: &Run,
-    phase: &Phase,
+    phase: &'a Phase,
     cpu: CpuId,
     distribution: &'a Distribution,
     worst: &[&Worst],
@@ -106,6 +110,8 @@ fn samples<'a>(
         uncounted,
         blur,
         deadline: run.settings.deadline_ns.map(|d| d.0),
+        episodes: result.map_or(&[], |r| &r.episodes),
+        blocks: result.map_or(&[], |r| &r.blocks),
     })
 }
 

@@ -1,4 +1,4 @@
-use punctual_model::{Coverage, Phase, Run};
+use punctual_model::{Coverage, PeriodSeen, Phase, Run};
 use punctual_stats::probability_seen;
 use punctual_units::Nanos;
 
@@ -25,8 +25,102 @@ pub(crate) fn coverage(run: &Run) -> Vec<Coverage> {
         .collect()
 }
 
+/// Of an event that comes regularly, at a time of its own: the share of possible times at which it falls into what was measured.
+const SEEN: f64 = 0.95;
+/// Periods are tried in steps of a thousandth.
+const STEP: f64 = 1.001;
+
+/// For each load the longest period up to which every regular event was seen with 95 %. Empty where the times are not known.
+pub(crate) fn periods(run: &Run) -> Vec<PeriodSeen> {
+    let seen = |phase: &Phase| {
+        let period = longest_period(&stretches(phase))?;
+        Some(PeriodSeen { phase: phase.id.clone(), period_ns: Nanos(period) })
+    };
+    run.phases.iter().filter_map(seen).collect()
+}
+
+/// When it was measured: beginnings and ends, ns.
+fn stretches(phase: &Phase) -> Vec<(u64, u64)> {
+    let whole = phase.start_mono_ns.zip(phase.end_mono_ns);
+    let rounds = phase.rounds.iter().filter_map(|round| Some((round.start_mono_ns, round.end_mono_ns?)));
+    let all: Vec<(u64, u64)> = if phase.rounds.is_empty() { whole.into_iter().collect() } else { rounds.collect() };
+    all.into_iter().filter(|(from, to)| from < to).collect()
+}
+
+/// A stretch sees every event whose period is no longer than itself; from there on, until the stretches modulo the period leave more than
+/// a twentieth of it open for the first time.
+fn longest_period(stretches: &[(u64, u64)]) -> Option<u64> {
+    let longest = stretches.iter().map(|(from, to)| to - from).max()?;
+    let all: u64 = stretches.iter().map(|(from, to)| to - from).fold(0, u64::saturating_add);
+    let mut period = longest;
+    loop {
+        let next = (period as f64 * STEP) as u64 + 1;
+        // Even without any overlap they would not cover so much.
+        if all as f64 / (next as f64) < SEEN || (covered(stretches, next) as f64) < SEEN * next as f64 {
+            return Some(period);
+        }
+        period = next;
+    }
+}
+
+/// Length of the union of the stretches modulo a period.
+fn covered(stretches: &[(u64, u64)], period: u64) -> u64 {
+    let mut parts: Vec<(u64, u64)> = Vec::new();
+    for (from, to) in stretches {
+        let (at, length) = (from % period, (to - from).min(period));
+        parts.push((at, (at + length).min(period)));
+        if at + length > period {
+            parts.push((0, at + length - period));
+        }
+    }
+    parts.sort_unstable();
+    let (mut sum, mut end) = (0, 0);
+    for (from, to) in parts {
+        sum += to.saturating_sub(from.max(end));
+        end = end.max(to);
+    }
+    sum
+}
+
 /// The shortest recorded time of a CPU: its periods, not the planned time. 0 if there is none.
 fn recorded_ns(run: &Run, phase: &Phase) -> f64 {
     let released = phase.cpus.iter().map(|c| c.scored()).min().unwrap_or(0);
     released as f64 * run.settings.period_ns.map_or(0, |p| p.0) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    #[test]
+    fn one_stretch_sees_a_period_a_twentieth_longer_than_itself() {
+        let seen = longest_period(&[(7 * SECOND, 67 * SECOND)]).unwrap();
+        assert!((seen as f64 / (60.0 / 0.95 * SECOND as f64) - 1.0).abs() < 0.002, "{seen}");
+        assert_eq!(longest_period(&[]), None);
+    }
+
+    #[test]
+    fn rounds_in_step_with_an_event_never_see_it_and_others_do() {
+        // 20 rounds of 30 s, one a minute: whatever comes each minute is seen in half of the cases.
+        let regular: Vec<(u64, u64)> = (0..20).map(|n| (n * 60 * SECOND, (n * 60 + 30) * SECOND)).collect();
+        assert!(longest_period(&regular).unwrap() < 60 * SECOND);
+        let mut at = 0;
+        let random: Vec<(u64, u64)> = (0..20u64)
+            .map(|n| {
+                let from = at;
+                at += (45 + n * n * 7 % 31) * SECOND;
+                (from, from + 30 * SECOND)
+            })
+            .collect();
+        assert!(longest_period(&random).unwrap() > 60 * SECOND);
+    }
+
+    #[test]
+    fn what_overlaps_counts_once() {
+        assert_eq!(covered(&[(0, 5), (13, 18), (25, 26)], 10), 8);
+        assert_eq!(covered(&[(8, 13)], 10), 5);
+        assert_eq!(covered(&[(3, 40)], 10), 10);
+    }
 }

@@ -1,6 +1,7 @@
 //! The exact worst wakeups of a cell, and the periods skipped because of each.
 
-use punctual_model::Worst;
+use crate::episodes::counted;
+use punctual_model::{EpisodeCounts, Worst};
 use punctual_stats::Gap;
 use punctual_units::{Arrange, Histogram};
 
@@ -64,6 +65,14 @@ impl Late {
     pub fn skipped_above(&self, limit: u64) -> Option<u64> {
         let known = self.knows(limit) && self.period > 0;
         known.then(|| self.above(limit).map(|w| self.skipped_of(w, limit)).fold(0, u64::saturating_add))
+    }
+
+    /// Episodes of all releases later than `limit`, if the list covers them.
+    pub fn episodes_above(&self, limit: u64) -> Option<EpisodeCounts> {
+        let mut runs: Vec<(u64, u64)> =
+            self.above(limit).map(|w| (w.cycle, self.skipped_of(w, limit).saturating_add(1))).collect();
+        runs.sort_unstable();
+        self.knows(limit).then(|| counted(runs))
     }
 
     /// The gaps, in periods, between all releases later than `limit`, and the number of such releases.

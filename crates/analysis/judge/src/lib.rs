@@ -49,8 +49,10 @@ mod cell;
 mod cluster;
 mod coverage;
 mod doubt;
+mod episodes;
 mod late;
 mod needed;
+mod quantile;
 mod rules;
 mod sequential;
 mod tail;
@@ -61,12 +63,14 @@ use doubt::Doubt;
 use punctual_model::{
     CellId, CellJudgement, Claim, ClusterNote, CpuResult, Judged, Outcome, ProblemKind, Quantity, Recording, Verdict,
 };
-use punctual_stats::exceedance_upper;
+use punctual_stats::{expected_upper, ln_e_needed, ln_mean_e};
 use punctual_units::Arrange;
 
 pub use cluster::LEAST_LATE;
 pub use coverage::RARE_EVENTS;
-pub use sequential::{expected_look, is_of_observed, is_refuted_by, looks};
+pub use needed::shortest;
+pub use rules::{block_limits, episode_limits};
+pub use sequential::{decides_at, expected_look, is_of_observed, is_open, is_refuted_by, looks};
 pub use virtual_cpus::{CONTROLS as VIRTUAL_CONTROLS, virtual_control};
 
 /// Judges every claim on every phase and CPU of a run.
@@ -93,9 +97,13 @@ pub fn judge(recording: &Recording, claims: &[Claim]) -> Verdict {
         results.try_fold(0u64, |sum, result| Some(sum.saturating_add(count(result)?)))
     };
     Verdict {
-        outcome: worst_outcome(claims.iter().map(|c| c.outcome), &doubts),
+        outcome: worst_outcome(
+            claims.iter().map(|c| c.outcome),
+            doubts.iter().any(|d| claims.iter().any(|c| counts_for(&c.claim, d))),
+        ),
         claims,
         coverage: coverage::coverage(&recording.run),
+        periods: coverage::periods(&recording.run),
         worst: worst_cell(&cells),
         released: total(|c| c.released),
         ran: total(|c| Some(c.ran)).unwrap_or(0),
@@ -123,14 +131,37 @@ fn invalidate(judged: &mut Judged) {
 }
 
 /// The worst outcome; inconclusive at best if nothing was judged or there are doubts.
-fn worst_outcome(outcomes: impl Iterator<Item = Outcome>, doubts: &[Doubt]) -> Outcome {
+fn worst_outcome(outcomes: impl Iterator<Item = Outcome>, doubtful: bool) -> Outcome {
     let worst = outcomes.max().unwrap_or(Outcome::Inconclusive);
-    if doubts.is_empty() { worst } else { worst.max(Outcome::Inconclusive) }
+    if doubtful { worst.max(Outcome::Inconclusive) } else { worst }
+}
+
+/// Does it matter for this claim? When a phase ended does not, except for a quantile ([`sequential`]).
+fn counts_for(claim: &Claim, doubt: &Doubt) -> bool {
+    doubt.problem.kind != ProblemKind::EndedEarly || matches!(claim.quantity, Quantity::Quantile { .. })
 }
 
 fn judge_claim(claim: &Claim, look: u64, cells: &[Cell], doubts: &[Doubt]) -> Judged {
     let asked = sequential::at_look(claim, look);
-    let mut judged: Vec<CellJudgement> = cells.iter().map(|cell| judge_cell(&asked, cell)).collect();
+    let doubts: Vec<&Doubt> = doubts.iter().filter(|doubt| counts_for(claim, doubt)).collect();
+    let refute = 1.0 - (1.0 - asked.confidence) / cells.len().max(1) as f64;
+    let found: Vec<(CellJudgement, f64)> = cells.iter().map(|cell| judge_cell(&asked, cell, refute, &doubts)).collect();
+    // One claim of many cells is refuted by their mean evidence: what one cell alone would refute, many true ones do now and then.
+    let evidence: Vec<f64> = found.iter().map(|(_, ln_e)| *ln_e).collect();
+    let refuted = ln_mean_e(&evidence) >= ln_e_needed(asked.confidence);
+    let most = evidence.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let mut judged: Vec<CellJudgement> = found
+        .into_iter()
+        .map(|(mut cell, ln_e)| {
+            let is_refuted = refuted && (cell.outcome == Outcome::Fail || ln_e >= most);
+            cell.outcome = match cell.outcome {
+                _ if is_refuted => Outcome::Fail,
+                Outcome::Fail => Outcome::Inconclusive,
+                other => other,
+            };
+            cell
+        })
+        .collect();
     // The deciding cell first. The sort is stable: equally bad cells stay in the order of phases and CPUs.
     judged.arrange_by(|a, b| {
         let max = a.max_ns.unwrap_or(u64::MAX).cmp(&b.max_ns.unwrap_or(u64::MAX));
@@ -142,30 +173,34 @@ fn judge_claim(claim: &Claim, look: u64, cells: &[Cell], doubts: &[Doubt]) -> Ju
         };
         a.outcome.cmp(&b.outcome).then(badness).reverse()
     });
-    let outcome = worst_outcome(judged.iter().map(|c| c.outcome), doubts);
+    let outcome = worst_outcome(judged.iter().map(|c| c.outcome), !doubts.is_empty());
     Judged { claim: *claim, outcome, cells: judged }
 }
 
-fn judge_cell(claim: &Claim, cell: &Cell) -> CellJudgement {
-    let Some(samples) = &cell.samples else { return unjudged(cell) };
+/// With the logarithm of the e-value against the claim.
+fn judge_cell(claim: &Claim, cell: &Cell, refute: f64, doubts: &[&Doubt]) -> (CellJudgement, f64) {
+    let Some(samples) = &cell.samples else { return (unjudged(cell), f64::NEG_INFINITY) };
+    let doubtful = doubts.iter().any(|doubt| doubt.touches(cell.phase, cell.cpu));
     let (clustering, theta) = cluster::clustering(&samples.late, rules::limit(claim.quantity, samples));
-    let finding = rules::find(claim, samples, theta);
+    let finding = rules::find(claim, samples, theta, refute);
     let n = samples.corrected.count() as f64;
-    CellJudgement {
-        outcome: if cell.doubtful { finding.outcome.max(Outcome::Inconclusive) } else { finding.outcome },
+    let judged = CellJudgement {
+        outcome: if doubtful { finding.outcome.max(Outcome::Inconclusive) } else { finding.outcome },
         samples: samples.corrected.count(),
         effective_samples: n * theta,
         clustering,
         max_ns: Some(samples.max),
         beyond: finding.beyond,
+        episodes: finding.episodes,
+        bounds: finding.bounds.clone(),
         estimate: finding.estimate,
         lower: finding.lower,
         upper: finding.upper,
-        p_beyond_max: Some(exceedance_upper(0.0, n, claim.confidence)),
-        p_beyond_max_clustered: Some(exceedance_upper(0.0, n * theta, claim.confidence)),
-        needed: needed::needed(claim, samples, &finding, theta, cell.doubtful),
+        p_beyond_max: Some((expected_upper(0.0, claim.confidence) / n).min(1.0)),
+        needed: needed::needed(claim, samples, &finding, doubtful),
         ..unjudged(cell)
-    }
+    };
+    (judged, finding.ln_e)
 }
 
 fn unjudged(cell: &Cell) -> CellJudgement {
@@ -182,7 +217,8 @@ fn unjudged(cell: &Cell) -> CellJudgement {
         lower: None,
         upper: None,
         p_beyond_max: None,
-        p_beyond_max_clustered: None,
+        episodes: None,
+        bounds: Vec::new(),
         needed: None,
     }
 }

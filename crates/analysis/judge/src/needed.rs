@@ -1,48 +1,77 @@
-//! How much longer to measure to decide an open claim, or to support a stronger statement than a passed one.
+//! How much longer to measure to decide an open claim, or to support a stronger statement than one that passed or held.
 
 use crate::cell::Samples;
+use crate::episodes::releases_of;
+use crate::quantile::{LEAST_BLOCK_NS, LEAST_BLOCKS};
 use crate::rules::Finding;
 use punctual_model::{Claim, Needed, Outcome, Quantity};
-use punctual_stats::{exceedance_upper, samples_required};
+use punctual_stats::expected_upper;
 use punctual_units::Nanos;
 
-/// For a passed claim: the samples that support a statement stronger by this factor.
+/// For a claim that passed or held: the samples that support a statement stronger by this factor.
 const STRONGER: f64 = 10.0;
 
-/// The number of samples, none beyond the limit, that decides an open claim, or that supports a tenth of the
-/// probability bounded by a passed one.
+/// Releases, none of them late, that show a share below `p`.
+fn releases(p: f64, stall: f64, confidence: f64) -> f64 {
+    (expected_upper(0.0, confidence) * stall * (1.0 - p) / p).ceil()
+}
+
+/// The shortest time on each CPU under each load in which a claim can pass; `None` if it cannot, because it is about what is observed.
+pub fn shortest(claim: &Claim, period: Nanos) -> Option<Nanos> {
+    let stall = claim.stall.map_or(1.0, |stall| releases_of(stall, period.0));
+    let periods = |n: f64| Nanos((n * period.0 as f64).ceil() as u64);
+    match claim.quantity {
+        Quantity::Max(_) | Quantity::NoneMissed => None,
+        Quantity::Exceedance { p, .. } | Quantity::MissedShare(p) => {
+            Some(periods(releases(p, stall, claim.confidence)))
+        }
+        Quantity::Quantile { q, .. } => {
+            Some(periods(releases(1.0 - q, stall, claim.confidence)).max(Nanos(LEAST_BLOCKS as u64 * LEAST_BLOCK_NS)))
+        }
+        Quantity::Episodes { per_second, .. } => {
+            Some(Nanos((expected_upper(0.0, claim.confidence) / per_second * 1e9).ceil() as u64))
+        }
+    }
+}
+
+/// The number of samples, none beyond the limit, that decides an open claim, or that supports a tenth of the probability bounded by one
+/// that passed or held.
 ///
 /// The duration saturates at 584 years (64 bits of nanoseconds).
 ///
-/// `None` if time would not help: a refuted claim, a cell in doubt, an observed share no smaller than the claimed one,
-/// or more samples than needed already.
-pub(crate) fn needed(
-    claim: &Claim,
-    samples: &Samples,
-    finding: &Finding,
-    theta: f64,
-    doubtful: bool,
-) -> Option<Needed> {
+/// `None` if time would not help: a refuted claim, a cell in doubt, an observed share no smaller than the claimed one, or more samples than
+/// needed already.
+pub(crate) fn needed(claim: &Claim, samples: &Samples, finding: &Finding, doubtful: bool) -> Option<Needed> {
     let n = samples.corrected.count() as f64;
-    let bounded = exceedance_upper(0.0, n * theta, claim.confidence);
-    let (asked, confidence) = match claim.quantity {
+    let stall = claim.stall.map_or(1.0, |stall| releases_of(stall, samples.period));
+    let bounded = (expected_upper(0.0, claim.confidence) * stall / n).min(1.0);
+    let asked = match claim.quantity {
         // The claim has no probability: the bound achieved is the measure.
-        Quantity::Max(_) | Quantity::NoneMissed => (1.0, claim.confidence),
+        Quantity::Max(_) | Quantity::NoneMissed => 1.0,
         // Rounded to the precision of 1 − q, so that p99.9 asks for 0.001.
-        Quantity::Quantile { q, .. } => (((1.0 - q) * 1e15).round() / 1e15, 1.0 - 0.5 * (1.0 - claim.confidence)),
-        Quantity::Exceedance { p, .. } => (p, claim.confidence),
-        Quantity::MissedShare(share) => (share, claim.confidence),
+        Quantity::Quantile { q, .. } => ((1.0 - q) * 1e15).round() / 1e15,
+        Quantity::Exceedance { p, .. } | Quantity::MissedShare(p) => p,
+        Quantity::Episodes { per_second, .. } => per_second * samples.period as f64 / 1e9,
     };
     let p = match finding.outcome {
-        Outcome::Pass if doubtful => return None,
-        Outcome::Pass if finding.beyond.1 == 0 => asked.min(bounded) / STRONGER,
-        Outcome::Pass => asked / STRONGER,
+        Outcome::Pass | Outcome::Held if doubtful => return None,
+        Outcome::Pass | Outcome::Held if finding.beyond.1 == 0 => asked.min(bounded) / STRONGER,
+        Outcome::Pass | Outcome::Held => asked / STRONGER,
         Outcome::Inconclusive => asked,
         Outcome::Fail => return None,
     };
-    let needed = samples_required(p, confidence)?;
-    let time_helps =
-        samples.period > 0 && samples.uncounted == 0 && needed > n * theta && (finding.beyond.0 as f64 / n) < p;
-    let duration_ns = Nanos((needed / theta * samples.period as f64).ceil() as u64);
+    if !(p > 0.0 && p < 1.0) {
+        return None;
+    }
+    let needed =
+        releases(p, if matches!(claim.quantity, Quantity::Episodes { .. }) { 1.0 } else { stall }, claim.confidence);
+    // Ten blocks of half a minute.
+    let blocks = (LEAST_BLOCKS as f64 * LEAST_BLOCK_NS as f64 / samples.period.max(1) as f64).ceil();
+    let needed = match claim.quantity {
+        Quantity::Quantile { .. } if finding.outcome == Outcome::Inconclusive => needed.max(blocks),
+        _ => needed,
+    };
+    let time_helps = samples.period > 0 && samples.uncounted == 0 && needed > n && (finding.beyond.0 as f64 / n) < p;
+    let duration_ns = Nanos((needed * samples.period as f64).ceil() as u64);
     time_helps.then_some(Needed { p, samples: needed, duration_ns })
 }

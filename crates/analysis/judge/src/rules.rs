@@ -1,57 +1,76 @@
 use crate::cell::Samples;
-use punctual_model::{Claim, Outcome, Quantity};
-use punctual_stats::{exceedance_lower, exceedance_upper, quantile_rank_bounds_clustered};
+use crate::episodes::{self, Exposure, Late, releases_of};
+use crate::quantile::{self, UNORDERED};
+use punctual_model::{Claim, EPISODE_GAP, EpisodeCounts, Outcome, Quantity, StallBound};
+use punctual_stats::{
+    chi_square_sf, expected_lower, expected_upper, ln_e_above, ln_e_below, ln_e_needed, quantile_rank_bounds_clustered,
+};
+use punctual_units::Nanos;
+
+/// The longest stalls for which a share is bounded besides those of one period and of the declared length.
+const STALLS: [Nanos; 2] = [Nanos::from_millis(10), Nanos::from_millis(50)];
+
+/// So many late releases tell their own variance.
+const MANY: u64 = 100;
 
 /// The result from the samples alone, before doubts.
 pub(crate) struct Finding {
     pub outcome: Outcome,
+    /// ln of the e-value against "the claim holds".
+    pub ln_e: f64,
     /// Bounds (least, most) of the samples beyond the limit, or missed.
     pub beyond: (u64, u64),
-    /// A latency in ns or a probability, with its bounds.
+    pub episodes: Option<EpisodeCounts>,
+    pub bounds: Vec<StallBound>,
+    /// A latency in ns, a probability or a rate per second, with its bounds.
     pub estimate: Option<f64>,
     pub lower: Option<f64>,
     pub upper: Option<f64>,
 }
 
 pub(crate) fn limit(quantity: Quantity, samples: &Samples) -> u64 {
+    limit_of(quantity, samples.period, samples.deadline)
+}
+
+/// The limits above which a run needs its late episodes: those of its claims.
+pub fn episode_limits(claims: &[Claim], period: Nanos, deadline: Option<Nanos>) -> Vec<Nanos> {
+    let of_episodes = claims.iter().filter(|claim| !matches!(claim.quantity, Quantity::Quantile { .. }));
+    of_episodes.map(|claim| Nanos(limit_of(claim.quantity, period.0, deadline.map(|d| d.0)))).collect()
+}
+
+/// The limits above which a run needs counts by blocks of time: those of its claims of quantiles.
+pub fn block_limits(claims: &[Claim]) -> Vec<Nanos> {
+    let of_blocks = claims.iter().filter(|claim| matches!(claim.quantity, Quantity::Quantile { .. }));
+    of_blocks.map(|claim| Nanos(limit_of(claim.quantity, 0, None))).collect()
+}
+
+fn limit_of(quantity: Quantity, period: u64, deadline: Option<u64>) -> u64 {
     match quantity {
         // These claim `< limit`, so a sample at the limit is beyond it.
         Quantity::Max(limit) | Quantity::Quantile { limit, .. } => limit.0.saturating_sub(1),
-        Quantity::Exceedance { limit, .. } => limit.0,
+        Quantity::Exceedance { limit, .. } | Quantity::Episodes { limit, .. } => limit.0,
         // A wakeup late by a whole period skips the next release.
-        Quantity::NoneMissed | Quantity::MissedShare(_) => samples.deadline.unwrap_or(samples.period.saturating_sub(1)),
+        Quantity::NoneMissed | Quantity::MissedShare(_) => deadline.unwrap_or(period.saturating_sub(1)),
     }
 }
 
-pub(crate) fn find(claim: &Claim, samples: &Samples, theta: f64) -> Finding {
+/// `refute`: the confidence with which a quantile is refuted, of one cell among several.
+pub(crate) fn find(claim: &Claim, samples: &Samples, theta: f64, refute: f64) -> Finding {
     let limit = limit(claim.quantity, samples);
-    let share = |beyond| probability(beyond, samples, theta, claim.confidence);
     match claim.quantity {
-        Quantity::Max(_) => {
-            let beyond = samples.beyond(limit);
-            Finding { outcome: none_allowed(beyond), ..share(beyond) }
-        }
-        Quantity::NoneMissed => {
-            let missed = missed(samples);
-            Finding { outcome: none_allowed(missed), ..share(missed) }
-        }
-        Quantity::Exceedance { p, .. } => {
-            let found = share(samples.beyond(limit));
-            let passes = found.upper.is_some_and(|upper| upper < p);
-            Finding { outcome: decide(passes, found.lower.is_some_and(|lower| lower > p)), ..found }
-        }
-        // The claim is `<=`: a bound equal to the share passes.
+        Quantity::Max(_) => observed(claim, samples, limit, samples.beyond(limit)),
+        Quantity::NoneMissed => observed(claim, samples, limit, missed(samples)),
+        Quantity::Exceedance { p, .. } => share(claim, samples, limit, samples.beyond(limit), p),
         Quantity::MissedShare(most) => {
-            let found = share(missed(samples));
-            let passes = found.upper.is_some_and(|upper| upper <= most);
-            Finding { outcome: decide(passes, found.lower.is_some_and(|lower| lower > most)), ..found }
+            let found = share(claim, samples, limit, missed(samples), most);
+            let within = found.beyond.1 as f64 <= most * released(samples);
+            match found.outcome {
+                Outcome::Inconclusive if within => Finding { outcome: Outcome::Held, ..found },
+                _ => found,
+            }
         }
-        Quantity::Quantile { q, limit: below } => {
-            let found = quantile(q, samples, theta, claim.confidence);
-            let (passes, fails) = (found.upper.map(|u| u < below.0 as f64), found.lower.map(|l| l > below.0 as f64));
-            let outcome = decide(passes == Some(true), fails == Some(true));
-            Finding { outcome, beyond: samples.beyond(limit), ..found }
-        }
+        Quantity::Episodes { per_second, .. } => rate(claim, samples, limit, per_second),
+        Quantity::Quantile { q, .. } => quantile(claim, samples, limit, q, theta, refute),
     }
 }
 
@@ -61,8 +80,115 @@ fn missed(samples: &Samples) -> (u64, u64) {
     (samples.missed.saturating_add(late.0), most.saturating_add(late.1))
 }
 
-fn none_allowed(beyond: (u64, u64)) -> Outcome {
-    decide(beyond.1 == 0, beyond.0 > 0)
+/// Skipped periods that were not counted are releases too, if they are late.
+fn released(samples: &Samples) -> f64 {
+    samples.corrected.count() as f64 + samples.uncounted as f64
+}
+
+/// Of what was observed: refuted by one that is late, otherwise held.
+fn observed(claim: &Claim, samples: &Samples, limit: u64, beyond: (u64, u64)) -> Finding {
+    let found = share(claim, samples, limit, beyond, 0.5);
+    let (outcome, ln_e) = match beyond {
+        (1.., _) => (Outcome::Fail, f64::INFINITY),
+        (0, 0) => (Outcome::Held, f64::NEG_INFINITY),
+        (0, _) => (Outcome::Inconclusive, f64::NEG_INFINITY),
+    };
+    Finding { outcome, ln_e, ..found }
+}
+
+/// A share of releases. Without a declared stall it is bounded for disturbances that make one release late; where longer ones were seen, or
+/// longer than declared, it is not shown.
+fn share(claim: &Claim, samples: &Samples, limit: u64, beyond: (u64, u64), most: f64) -> Finding {
+    let late = episodes::late(samples, limit, beyond);
+    let all = released(samples);
+    let over = |stall: f64| Exposure { released: all, stall };
+    let declared = claim.stall.map(|stall| releases_of(stall, samples.period));
+    let stall = declared.unwrap_or(1.0);
+    let needed = ln_e_needed(claim.confidence);
+    let as_declared = |seen: EpisodeCounts| match declared {
+        Some(most) => seen.longest as f64 <= most,
+        None => seen.longest <= 1 || is_by_chance(seen, all),
+    };
+    let is_shown = late.ln_e_below(most, over(stall)) >= needed;
+    let to_refute =
+        declared.or_else(|| late.episodes.is_none().then(|| releases_of(episodes::USUAL_STALL, samples.period)));
+    let to_refute = to_refute.filter(|_| late.episodes.is_none_or(as_declared));
+    let ln_e = late.ln_e_above(most, all, to_refute);
+    let outcome = match (is_shown, late.episodes) {
+        _ if ln_e >= needed => Outcome::Fail,
+        (true, Some(seen)) if as_declared(seen) => Outcome::Pass,
+        (true, None) => Outcome::Held,
+        _ => Outcome::Inconclusive,
+    };
+    let known = samples.uncounted == 0;
+    Finding {
+        outcome,
+        ln_e,
+        beyond,
+        episodes: late.episodes,
+        bounds: bounds(claim, samples, &late, all),
+        estimate: known
+            .then(|| (0.5 * (beyond.0 as f64 + beyond.1 as f64) / samples.corrected.count() as f64).min(1.0)),
+        lower: Some(late.lower(all, to_refute, claim.confidence)),
+        upper: Some(late.upper(over(stall), claim.confidence)),
+    }
+}
+
+/// Are the late releases within a few periods of one another no more than independent ones would be (p > 1 %)? Each is within reach of the next
+/// with the probability of a late release in the periods that an episode waits.
+fn is_by_chance(seen: EpisodeCounts, released: f64) -> bool {
+    let more = seen.late.saturating_sub(seen.count) as f64;
+    let expected = seen.late as f64 * (EPISODE_GAP as f64 * seen.late as f64 / released).min(1.0);
+    // P(at least `more` | Poisson) = 1 − Q(more, expected).
+    seen.longest <= 2 * EPISODE_GAP && 1.0 - chi_square_sf(2.0 * expected, 2.0 * more) > 0.01
+}
+
+fn bounds(claim: &Claim, samples: &Samples, late: &Late, released: f64) -> Vec<StallBound> {
+    if samples.period == 0 {
+        return Vec::new();
+    }
+    let bound = |stall: f64| late.upper(Exposure { released, stall }, claim.confidence);
+    let period = Nanos(samples.period);
+    let mut all = vec![StallBound { stall_ns: period, upper: bound(1.0) }];
+    let mut stalls: Vec<Nanos> = STALLS.into_iter().chain(claim.stall).filter(|stall| *stall > period).collect();
+    stalls.sort_unstable();
+    stalls.dedup();
+    all.extend(
+        stalls.into_iter().map(|stall_ns| StallBound { stall_ns, upper: bound(releases_of(stall_ns, samples.period)) }),
+    );
+    all
+}
+
+/// A rate of episodes needs no assumption on their length.
+fn rate(claim: &Claim, samples: &Samples, limit: u64, per_second: f64) -> Finding {
+    let beyond = samples.beyond(limit);
+    let late = episodes::late(samples, limit, beyond);
+    // None late: none in any order.
+    let count = late.episodes.map(|e| e.count).or((beyond.1 == 0).then_some(0));
+    let seconds = (released(samples) - late.releases.1 as f64).max(0.0) * samples.period as f64 / 1e9;
+    let found = Finding {
+        outcome: Outcome::Inconclusive,
+        ln_e: f64::NEG_INFINITY,
+        beyond,
+        episodes: late.episodes,
+        bounds: Vec::new(),
+        estimate: None,
+        lower: None,
+        upper: None,
+    };
+    let Some(count) = count.map(|count| count as f64).filter(|_| seconds > 0.0) else { return found };
+    let needed = ln_e_needed(claim.confidence);
+    let ln_e = ln_e_above(count, per_second * seconds);
+    let passes = ln_e_below(count, per_second * seconds) >= needed;
+    let outcome = if late.episodes.is_none() && passes { Outcome::Held } else { decide(passes, ln_e >= needed) };
+    Finding {
+        outcome,
+        ln_e,
+        estimate: Some(count / seconds),
+        lower: Some(expected_lower(count, claim.confidence) / seconds),
+        upper: Some(expected_upper(count, claim.confidence) / seconds),
+        ..found
+    }
 }
 
 fn decide(passes: bool, fails: bool) -> Outcome {
@@ -73,32 +199,50 @@ fn decide(passes: bool, fails: bool) -> Outcome {
     }
 }
 
-/// Probability of being beyond: the wider of Clopper–Pearson for the samples and for the events they cluster into. The
-/// caller sets the outcome.
-fn probability(beyond: (u64, u64), samples: &Samples, theta: f64, confidence: f64) -> Finding {
-    let n = samples.corrected.count() as f64;
-    let (least, most) = (beyond.0 as f64, beyond.1 as f64);
-    // Uncounted skipped periods are either beyond, and included in `most`, or not, and then the total is larger.
-    let all = n + samples.uncounted as f64;
-    let total = if beyond.1 == 0 { n } else { all };
-    let (few, many) = ((least * theta).floor().max(least.min(1.0)), (most * theta).ceil());
-    let upper = exceedance_upper(most, total, confidence).max(exceedance_upper(many, total * theta, confidence));
-    let lower = exceedance_lower(least, all, confidence).min(exceedance_lower(few, all * theta, confidence));
-    let seen = samples.uncounted == 0;
+/// A quantile by the share beyond its limit in blocks of time. Without blocks (an import, a run of an earlier version) it can hold, and be
+/// refuted by a wide margin.
+fn quantile(claim: &Claim, samples: &Samples, limit: u64, q: f64, theta: f64, refute: f64) -> Finding {
+    let allowed = 1.0 - q;
+    let shares = quantile::share(samples, limit, claim.confidence);
+    let to_refute = quantile::share(samples, limit, refute);
+    let is_recorded = samples.blocks.iter().any(|blocks| blocks.limit_ns.0 == limit);
+    let found = ranks(q, samples, shares.map_or(theta, |share| share.effective), claim.confidence);
+    // A share of few late releases is not to be seen in blocks, whose variance they do not tell.
+    let late = episodes::late(samples, limit, samples.beyond(limit));
+    let rare = late.ln_e_below(allowed, Exposure { released: released(samples), stall: 1.0 });
+    let is_rare = late.releases.0 >= MANY || rare >= ln_e_needed(claim.confidence);
+    let outcome = match shares {
+        Some(share) => decide(share.upper < allowed && is_rare, to_refute.is_some_and(|share| share.lower > allowed)),
+        None if is_recorded => Outcome::Inconclusive,
+        None => {
+            let few = UNORDERED as f64 / samples.corrected.count().max(UNORDERED) as f64;
+            let wide = ranks(q, samples, theta.min(few), refute);
+            match (found.1, wide.0) {
+                (_, Some(lower)) if lower > limit as f64 + 1.0 => Outcome::Fail,
+                (Some(upper), _) if upper <= limit as f64 => Outcome::Held,
+                _ => Outcome::Inconclusive,
+            }
+        }
+    };
+    let high = |rank| samples.edges_at(rank).and_then(|(_, high)| high);
+    let n = samples.corrected.count();
+    let nearest = ((q * n as f64).ceil() as u64).clamp(1, n);
     Finding {
-        outcome: Outcome::Inconclusive,
-        beyond,
-        estimate: seen.then(|| (0.5 * (least + most) / n).min(1.0)),
-        lower: Some(lower),
-        upper: Some(upper),
+        outcome,
+        ln_e: if outcome == Outcome::Fail { f64::INFINITY } else { f64::NEG_INFINITY },
+        beyond: samples.beyond(limit),
+        episodes: None,
+        bounds: Vec::new(),
+        estimate: high(nearest).map(|high| high as f64),
+        lower: found.0,
+        upper: found.1,
     }
 }
 
-/// A quantile with bounds, ns: the lower edge of the bin of the lower rank, the upper edge of that of the upper rank.
+/// Bounds of a quantile, ns: the lower edge of the bin of the lower rank, the upper edge of that of the upper rank.
 /// Uncounted skipped periods are all assumed early for the lower bound and late for the upper.
-fn quantile(q: f64, samples: &Samples, theta: f64, confidence: f64) -> Finding {
+fn ranks(q: f64, samples: &Samples, theta: f64, confidence: f64) -> (Option<f64>, Option<f64>) {
     let n = samples.corrected.count();
-    let nearest = ((q * n as f64).ceil() as u64).clamp(1, n);
     let ranks = |n: u64| quantile_rank_bounds_clustered(n, theta, q, confidence);
     let (lower, upper) = match n.checked_add(samples.uncounted) {
         Some(all) => {
@@ -107,12 +251,6 @@ fn quantile(q: f64, samples: &Samples, theta: f64, confidence: f64) -> Finding {
         }
         None => (None, ranks(n).upper.map(|_| n)),
     };
-    let high = |rank| samples.edges_at(rank).and_then(|(_, high)| high);
-    Finding {
-        outcome: Outcome::Inconclusive,
-        beyond: (0, 0),
-        estimate: high(nearest).map(|high| high as f64),
-        lower: lower.and_then(|rank| samples.edges_at(rank)).map(|(low, _)| low as f64),
-        upper: upper.and_then(high).map(|high| high as f64),
-    }
+    let low = lower.and_then(|rank| samples.edges_at(rank)).map(|(low, _)| low as f64);
+    (low, upper.and_then(|rank| samples.edges_at(rank)).and_then(|(_, high)| high).map(|high| high as f64))
 }

@@ -1,7 +1,7 @@
 //! Runs whose claims are checked while measuring, to end when all are decided.
 
 use punctual_model::{CellJudgement, Claim, EndedBy, Judged, Kind, Outcome, Quantity, Run, Verdict};
-use punctual_stats::{confidence_at_look, exceedance_lower, exceedance_upper, samples_required};
+use punctual_stats::{confidence_at_look, expected_upper, ln_e_above, ln_e_below, ln_e_needed};
 use punctual_units::Nanos;
 
 /// The number of the look that a verdict on this run is; 0 if its length was fixed.
@@ -15,14 +15,35 @@ pub fn looks(run: &Run) -> u64 {
     (run.looks.len() as u64 + u64::from(!ended)).max(1)
 }
 
-/// The claim at the confidence required at this look, so that all looks together keep its own.
+/// May a run that is measured until decided end at this look as far as this claim is concerned? A quantile is looked at only at the 1st, 2nd,
+/// 4th, 8th … look, since each of its looks costs confidence.
+pub fn decides_at(claim: &Claim, look: u64) -> bool {
+    look.is_power_of_two() || !matches!(claim.quantity, Quantity::Quantile { .. })
+}
+
+/// The claim at the confidence required at this look. Evidence about episodes and shares is valid at any time (`evalue` of stats); the blocks
+/// of a quantile are not: its n-th look at 2^(n−1), or the end of the run after that, has its part of the confidence.
 pub(crate) fn at_look(claim: &Claim, look: u64) -> Claim {
-    Claim { confidence: confidence_at_look(claim.confidence, look), ..*claim }
+    let number =
+        look.checked_ilog2().map_or(0, |doublings| u64::from(doublings) + if look.is_power_of_two() { 1 } else { 2 });
+    match claim.quantity {
+        Quantity::Quantile { .. } => Claim { confidence: confidence_at_look(claim.confidence, number), ..*claim },
+        _ => *claim,
+    }
 }
 
 /// The claim is about observations only. It holds until refuted, and measuring longer adds nothing.
 pub fn is_of_observed(claim: &Claim) -> bool {
-    matches!(claim.quantity, Quantity::Max(_) | Quantity::NoneMissed)
+    !claim.is_of_frequency()
+}
+
+/// More time can decide it.
+pub fn is_open(judged: &Judged) -> bool {
+    match judged.outcome {
+        Outcome::Inconclusive => true,
+        Outcome::Held => judged.claim.is_of_frequency(),
+        Outcome::Pass | Outcome::Fail => false,
+    }
 }
 
 /// This wakeup, because of which `skipped` periods were skipped, refutes the claim regardless of further samples.
@@ -30,7 +51,10 @@ pub fn is_refuted_by(claim: &Claim, deadline: Option<Nanos>, latency: Nanos, ski
     match claim.quantity {
         Quantity::Max(limit) => latency >= limit,
         Quantity::NoneMissed => skipped > 0 || deadline.is_some_and(|deadline| latency > deadline),
-        Quantity::Quantile { .. } | Quantity::Exceedance { .. } | Quantity::MissedShare(_) => false,
+        Quantity::Quantile { .. }
+        | Quantity::Exceedance { .. }
+        | Quantity::Episodes { .. }
+        | Quantity::MissedShare(_) => false,
     }
 }
 
@@ -40,7 +64,7 @@ pub fn is_refuted_by(claim: &Claim, deadline: Option<Nanos>, latency: Nanos, ski
 /// `verdict` is that of look `look`; `growth` gives the factor of samples at a later look, `None` after the end of the
 /// run. Returns `None` if that is not before the end.
 pub fn expected_look(verdict: &Verdict, look: u64, growth: impl Fn(u64) -> Option<f64>) -> Option<u64> {
-    let open = || verdict.claims.iter().filter(|judged| judged.outcome == Outcome::Inconclusive);
+    let open = || verdict.claims.iter().filter(|judged| is_open(judged));
     (look + 1..look + 64)
         .map_while(|at| Some((at, growth(at)?)))
         .find_map(|(at, growth)| open().all(|judged| is_decided(judged, at, growth)).then_some(at))
@@ -54,28 +78,42 @@ fn is_decided(judged: &Judged, look: u64, growth: f64) -> bool {
 
 /// The outcome of a cell with `growth` times as many samples of the same kind.
 fn outcome_at(claim: &Claim, cell: &CellJudgement, look: u64, growth: f64) -> Outcome {
-    let sure = confidence_at_look(claim.confidence, look);
+    let sure = at_look(claim, look).confidence;
     let (p, sure) = match claim.quantity {
         Quantity::Max(_) | Quantity::NoneMissed => return cell.outcome,
         // A quantile is below a limit if few enough samples are beyond it, with half of the doubt on either side.
         Quantity::Quantile { q, .. } => (1.0 - q, 1.0 - 0.5 * (1.0 - sure)),
         Quantity::Exceedance { p, .. } => (p, sure),
         Quantity::MissedShare(share) => (share, sure),
+        Quantity::Episodes { per_second, .. } => {
+            let Some(rate) = cell.estimate else { return Outcome::Inconclusive };
+            let count = cell.episodes.map_or(0.0, |e| e.count as f64) * growth;
+            // So long that the recorded count has this rate; without an episode the bound tells the time.
+            let seconds = match cell.upper {
+                _ if rate > 0.0 => count / rate,
+                Some(upper) => expected_upper(0.0, sure) / upper * growth,
+                None => return Outcome::Inconclusive,
+            };
+            return decided((count, per_second * seconds), (count, per_second * seconds), sure);
+        }
     };
-    let samples = cell.samples as f64 * growth;
-    let events = cell.effective_samples * growth;
     if cell.samples == 0 {
         return Outcome::Inconclusive;
     }
-    if cell.beyond.1 == 0 {
-        let enough = samples_required(p, sure).is_some_and(|needed| events >= needed);
-        return if enough { Outcome::Pass } else { Outcome::Inconclusive };
-    }
-    let share = events / samples;
+    // Of the same stall: by the bound on none late of the longest stall that was judged.
+    let stall = cell.upper.filter(|_| cell.beyond.1 == 0).map_or(1.0, |upper| {
+        (upper / (1.0 - upper) * cell.samples as f64 / expected_upper(0.0, claim.confidence)).max(1.0)
+    });
+    let released = cell.samples as f64 * growth;
     let (least, most) = (cell.beyond.0 as f64 * growth, cell.beyond.1 as f64 * growth);
-    let upper = exceedance_upper(most, samples, sure).max(exceedance_upper(most * share, events, sure));
-    let lower = exceedance_lower(least, samples, sure).min(exceedance_lower(least * share, events, sure));
-    match (upper < p, lower > p) {
+    let at = |late: f64| (late / stall, (released - late).max(0.0) * p / (1.0 - p) / stall);
+    decided(at(most), at(least), sure)
+}
+
+/// By the events and the expected ones, to pass and to fail.
+fn decided(pass: (f64, f64), fail: (f64, f64), confidence: f64) -> Outcome {
+    let needed = ln_e_needed(confidence);
+    match (ln_e_below(pass.0, pass.1) >= needed, ln_e_above(fail.0, fail.1) >= needed) {
         (_, true) => Outcome::Fail,
         (true, false) => Outcome::Pass,
         (false, false) => Outcome::Inconclusive,

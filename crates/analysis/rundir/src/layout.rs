@@ -78,7 +78,7 @@ pub(crate) enum Record {
     /// Start of a phase.
     Phase(Box<Phase>),
     /// All results so far of a CPU in the running phase; supersedes earlier ones.
-    Progress(Progress),
+    Progress(Box<Progress>),
     /// Length and checksum of the complete part of `events.jsonl`.
     Events(FileSum),
 }
@@ -97,6 +97,9 @@ pub struct Progress {
     pub skipped: Histogram,
     /// The worst wakeups so far, worst first.
     pub worst: Vec<punctual_model::Worst>,
+    /// Late episodes so far above each limit.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub episodes: Vec<punctual_model::Episodes>,
 }
 
 pub(crate) fn event_line(event: &Event) -> Result<Vec<u8>, serde_json::Error> {

@@ -149,7 +149,7 @@ impl Segments {
             Record::Run(run) => self.run = Some(*run),
             Record::Phase(phase) => self.phase = Some(*phase),
             Record::Progress(p) => {
-                self.progress.insert((p.phase.clone(), p.cpu), p);
+                self.progress.insert((p.phase.clone(), p.cpu), *p);
             }
             Record::Events(mark) => self.events = Some(mark),
         }
@@ -341,6 +341,7 @@ fn fill(result: &mut CpuResult, progress: &Progress) {
     result.min_ns = progress.raw.min();
     result.max_ns = progress.raw.max();
     result.mean_ns = progress.raw.mean();
+    result.episodes = progress.episodes.clone();
 }
 
 /// Asked through a descriptor of its own: a lock belongs to the open file description (flock(2)).

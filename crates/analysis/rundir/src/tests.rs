@@ -44,6 +44,8 @@ fn phase(id: &str, cpus: u32) -> Phase {
         involuntary_switches: None,
         run_delay_ns: None,
         blur: None,
+        episodes: Vec::new(),
+        blocks: Vec::new(),
     };
     Phase {
         id: id.into(),
@@ -87,6 +89,7 @@ fn progress(phase: &str, n: u64) -> Progress {
         raw: histogram(n),
         skipped: Histogram::new(),
         worst: vec![worst(phase, 1_000 + n)],
+        episodes: Vec::new(),
     }
 }
 

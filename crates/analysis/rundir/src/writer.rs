@@ -181,7 +181,7 @@ impl Writer {
     /// Saves the results so far of a CPU. A failed write is kept in [`Writer::failure`]; measuring continues.
     pub fn progress(&mut self, progress: Progress) {
         let cpu = progress.cpu;
-        let result = self.append(&Record::Progress(progress)).map(|line| drop(self.latest.insert(cpu, line)));
+        let result = self.append(&Record::Progress(Box::new(progress))).map(|line| drop(self.latest.insert(cpu, line)));
         self.note(result);
     }
 

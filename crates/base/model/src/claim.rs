@@ -7,13 +7,15 @@ use std::str::FromStr;
 
 /// A statement about a run that can be judged.
 ///
-/// Written `max < 100us`, `p99.99 < 50us`, `P(>100us) < 1e-6 @95%`, `missed = 0`, `missed <= 3 per 1e6`, or by name:
-/// `hard` (none missed), `firm` (at most 3 in 1e6), `soft` (at most 1 in 1000).
+/// Written `max < 100us`, `p99.99 < 50us`, `P(>100us) < 1e-6 @stall 50ms @95%`, `episodes(>100us) < 1 per day`, `missed = 0`, `missed <=
+/// 3 per 1e6`, or by name: `hard` (none missed), `firm` (at most 3 in 1e6), `soft` (at most 1 in 1000).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Claim {
     pub quantity: Quantity,
     /// Confidence required for a pass or fail, 0–1.
     pub confidence: f64,
+    /// The longest that one disturbance makes releases late, as the claimant declares it; it matters for shares of releases.
+    pub stall: Option<Nanos>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -31,6 +33,11 @@ pub enum Quantity {
         limit: Nanos,
         p: f64,
     },
+    /// Late episodes above `limit` are rarer than this many in a second.
+    Episodes {
+        limit: Nanos,
+        per_second: f64,
+    },
     NoneMissed,
     /// At most this share of releases (0–1) is missed.
     MissedShare(f64),
@@ -40,8 +47,8 @@ const USUAL_CONFIDENCE: f64 = 0.95;
 
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error(
-    "`{text}` is not a claim ({why}): write for example `max < 100us`, `p99.99 < 50us`, `P(>100us) < 1e-6 @95%`, \
-     `missed = 0` or `missed <= 3 per 1e6`"
+    "`{text}` is not a claim ({why}): write for example `max < 100us`, `p99.99 < 50us`, `P(>100us) < 1e-6 @stall 50ms @95%`, \
+     `episodes(>100us) < 1 per day`, `missed = 0` or `missed <= 3 per 1e6`"
 )]
 pub struct ClaimError {
     text: String,
@@ -50,11 +57,20 @@ pub struct ClaimError {
 
 impl Claim {
     pub fn none_missed() -> Claim {
-        Claim { quantity: Quantity::NoneMissed, confidence: USUAL_CONFIDENCE }
+        Claim::of(Quantity::NoneMissed)
     }
 
     pub fn max(limit: Nanos) -> Claim {
-        Claim { quantity: Quantity::Max(limit), confidence: USUAL_CONFIDENCE }
+        Claim::of(Quantity::Max(limit))
+    }
+
+    fn of(quantity: Quantity) -> Claim {
+        Claim { quantity, confidence: USUAL_CONFIDENCE, stall: None }
+    }
+
+    /// Does it say how often something may happen, so that a run can show it? Otherwise (`max`, `missed`) it holds until it is refuted.
+    pub fn is_of_frequency(&self) -> bool {
+        !matches!(self.quantity, Quantity::Max(_) | Quantity::NoneMissed)
     }
 }
 
@@ -63,10 +79,20 @@ impl FromStr for Claim {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let fail = |why: String| ClaimError { text: text.trim().into(), why };
-        let (body, confidence) = match text.rsplit_once('@') {
-            Some((body, c)) => (body, confidence(c).map_err(fail)?),
-            None => (text, USUAL_CONFIDENCE),
-        };
+        let mut parts = text.split('@');
+        let body = parts.next().unwrap_or_default();
+        let (mut sure, mut stall) = (None, None);
+        for part in parts.map(str::trim) {
+            let twice = match part.strip_prefix("stall") {
+                Some(time) => {
+                    stall.replace(limit(time.trim()).map_err(|e| fail(format!("the longest stall: {e}")))?).is_some()
+                }
+                None => sure.replace(confidence(part).map_err(fail)?).is_some(),
+            };
+            if twice {
+                return Err(fail(format!("`@{part}`: that is said twice")));
+            }
+        }
         let body: String = body.chars().filter(|c| !c.is_whitespace()).collect();
         let quantity = match body.as_str() {
             "hard" => Quantity::NoneMissed,
@@ -74,12 +100,17 @@ impl FromStr for Claim {
             "soft" => Quantity::MissedShare(1e-3),
             body => quantity(body).map_err(fail)?,
         };
-        Ok(Claim { quantity, confidence })
+        let is_share = matches!(quantity, Quantity::Exceedance { .. } | Quantity::MissedShare(_));
+        if stall.is_some() && !is_share {
+            return Err(fail("a longest stall belongs to a share: `P(>100us) < 1e-6 @stall 50ms`".into()));
+        }
+        Ok(Claim { quantity, confidence: sure.unwrap_or(USUAL_CONFIDENCE), stall })
     }
 }
 
 fn confidence(text: &str) -> Result<f64, String> {
-    let number = text.trim().strip_suffix('%').ok_or("the confidence is written @95%")?;
+    let number =
+        text.trim().strip_suffix('%').ok_or("the confidence is written @95%, the longest stall @stall 50ms")?;
     match number.trim().parse::<f64>() {
         Ok(c) if (50.0..100.0).contains(&c) => Ok(c / 100.0),
         _ => Err("the confidence must be at least 50 % and below 100 %".into()),
@@ -87,7 +118,7 @@ fn confidence(text: &str) -> Result<f64, String> {
 }
 
 fn quantity(body: &str) -> Result<Quantity, String> {
-    let at = body.find(['<', '=', '≤'].as_slice()).filter(|_| !body.starts_with("P(")).or_else(|| {
+    let at = body.find(['<', '=', '≤'].as_slice()).filter(|_| !body.contains('(')).or_else(|| {
         // In `P(>100us)<1e-6` the comparison comes after the parenthesis.
         let close = body.find(')')?;
         body[close..].find(['<', '=', '≤'].as_slice()).map(|i| close + i)
@@ -110,6 +141,10 @@ fn quantity(body: &str) -> Result<Quantity, String> {
         let inner = inner.strip_suffix(')').ok_or("the bracket is not closed")?;
         return Ok(Quantity::Exceedance { limit: limit(inner)?, p: probability(right)? });
     }
+    if let Some(inner) = left.strip_prefix("episodes(>") {
+        let inner = inner.strip_suffix(')').ok_or("the bracket is not closed")?;
+        return Ok(Quantity::Episodes { limit: limit(inner)?, per_second: rate(right)? });
+    }
     if let Some(percent) = left.strip_prefix(['p', 'P']) {
         let percent: f64 = percent.parse().map_err(|_| format!("`{left}` is no quantile"))?;
         if !(percent > 0.0 && percent < 100.0) {
@@ -130,6 +165,18 @@ fn missed(right: &str, equal: bool) -> Result<Quantity, String> {
         (c, p, _) if c > 0.0 && c < p => Ok(Quantity::MissedShare(c / p)),
         _ => Err("the share must lie between 0 and 1".into()),
     }
+}
+
+/// Units of a rate, seconds, the longest first.
+const RATES: [(&str, f64); 5] =
+    [("week", 604_800.0), ("day", 86_400.0), ("hour", 3_600.0), ("minute", 60.0), ("second", 1.0)];
+
+fn rate(text: &str) -> Result<f64, String> {
+    let (count, unit) = text.split_once("per").ok_or("per what? `episodes(>100us) < 1 per day`")?;
+    let count = count.parse::<f64>().ok().filter(|x| x.is_finite() && *x > 0.0).ok_or("how many episodes?")?;
+    let unit = RATES.iter().find(|(name, _)| *name == unit);
+    let (_, seconds) = unit.ok_or("the unit of a rate is second, minute, hour, day or week")?;
+    Ok(count / seconds)
 }
 
 fn limit(text: &str) -> Result<Nanos, String> {
@@ -168,8 +215,18 @@ impl fmt::Display for Claim {
                 write!(f, "p{percent} < {}", exact(limit))?;
             }
             Quantity::Exceedance { limit, p } => write!(f, "P(>{}) < {p:e}", exact(limit))?,
+            Quantity::Episodes { limit, per_second } => {
+                // In the longest unit in which it is a whole number, else by the week.
+                let in_unit = |seconds: f64| round_share(per_second * seconds);
+                let whole =
+                    RATES.iter().rev().find(|(_, seconds)| in_unit(*seconds).fract() == 0.0).unwrap_or(&RATES[0]);
+                write!(f, "episodes(>{}) < {} per {}", exact(limit), in_unit(whole.1), whole.0)?;
+            }
             Quantity::NoneMissed => write!(f, "missed = 0")?,
             Quantity::MissedShare(share) => write!(f, "missed <= {} per 1e6", round_share(share * 1e6))?,
+        }
+        if let Some(stall) = self.stall {
+            write!(f, " @stall {}", exact(stall))?;
         }
         match self.quantity {
             Quantity::Max(_) | Quantity::NoneMissed if self.confidence == USUAL_CONFIDENCE => Ok(()),
@@ -190,7 +247,7 @@ impl schemars::JsonSchema for Claim {
     }
 
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({"type": "string", "description": "What must hold: max < 100us, p99.99 < 50us @95%, P(>100us) < 1e-6 @95%, missed = 0"})
+        schemars::json_schema!({"type": "string", "description": "What must hold: max < 100us, p99.99 < 50us @95%, P(>100us) < 1e-6 @stall 50ms @95%, episodes(>100us) < 1 per day @95%, missed = 0"})
     }
 }
 
@@ -248,6 +305,14 @@ mod tests {
             "p99 < 1us @5",
             "p99 < 1us @100%",
             "max > 3us",
+            "max < 1us @stall 1ms",
+            "P(>1us) < 0.1 @stall",
+            "P(>1us) < 0.1 @stall 1ms @stall 2ms",
+            "P(>1us) < 0.1 @95% @99%",
+            "episodes(>1us) < 1",
+            "episodes(>1us) < 1 per year",
+            "episodes(>1us) < 0 per day",
+            "episodes(>1us < 1 per day",
             "@",
             "P(",
             ")<",
@@ -268,6 +333,11 @@ mod tests {
             "P(>1s) < 1e-12 @99.9%",
             "max < 1500ns",
             "missed <= 1000 per 1e6 @95%",
+            "missed <= 1000 per 1e6 @stall 1500us @95%",
+            "P(>100us) < 1e-6 @stall 50ms @95%",
+            "episodes(>100us) < 1 per day @95%",
+            "episodes(>100us) < 3 per week @99%",
+            "episodes(>1ms) < 7 per hour @95%",
         ] {
             let claim: Claim = text.parse().unwrap();
             assert_eq!(claim.to_string(), text);

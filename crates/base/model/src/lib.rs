@@ -14,6 +14,7 @@ mod change;
 mod claim;
 mod class;
 mod comparison;
+mod episode;
 mod event;
 mod experiment;
 mod explained;
@@ -46,6 +47,7 @@ pub use comparison::{
     Against, CauseShare, Comparison, ComparisonDrawings, ComparisonRow, Conclusion, Covariate, Group, Ratio,
     SampleUnit, Sampled, Scatter, Unlike, UnlikeKind,
 };
+pub use episode::{BlockCount, Blocks, EPISODE_GAP, Episode, Episodes};
 pub use event::{ContextSample, CpuContext, Event, Reading, WindowMax};
 pub use experiment::{
     ACCOUNTED, Doing, EXPERIMENT_SCHEMA, EXPLAINED, Experiment, GanttSpan, Held, OtherTask, PlannedThread, Prediction,
@@ -71,7 +73,10 @@ pub use tail::{ArrivalPattern, Arrivals, Latest, Tail, TailOutcome, TailRefusal,
 pub use tracing::{Capture, LateWakeup, PhaseTrace, Tracing};
 pub use tuned::{Ended, TUNE_SCHEMA, Trial, TrialKind, Tuned};
 pub use until::{BlockMaximum, Look, Round, UntilDecided};
-pub use verdict::{CellId, CellJudgement, ClusterNote, Coverage, Judged, Needed, Outcome, Verdict, VirtualControl};
+pub use verdict::{
+    CellId, CellJudgement, ClusterNote, Coverage, EpisodeCounts, Judged, Needed, Outcome, PeriodSeen, StallBound,
+    Verdict, VirtualControl,
+};
 pub use watch::{
     WATCH_SCHEMA, Watch, WatchBlock, WatchCost, WatchCpu, WatchDisk, WatchLine, WatchMaxima, WatchMaximum,
     WatchSettings, WatchUpsets, Watched,

@@ -1,8 +1,8 @@
 //! A run, its phases, and its settings.
 
 use crate::{
-    BlockMaximum, Blur, Claim, Event, Import, LoadReport, Look, MachineFacts, OwnCost, PhaseTrace, Problem, Round,
-    Tracing, UntilDecided, Worst,
+    BlockMaximum, Blocks, Blur, Claim, Episodes, Event, Import, LoadReport, Look, MachineFacts, OwnCost, PhaseTrace,
+    Problem, Round, Tracing, UntilDecided, Worst,
 };
 use punctual_units::{CpuId, CpuList, Histogram, Nanos, Scheduling, Way};
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// Value of [`Run::schema`]; the number after the slash is the major version.
 pub const RUN_SCHEMA: &str = "punctual.run/1";
 /// Major and minor version. A minor version only adds fields.
-pub const RUN_SCHEMA_VERSION: &str = "1.7";
+pub const RUN_SCHEMA_VERSION: &str = "1.8";
 
 /// `run.json`: everything about a run except its samples.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -306,6 +306,12 @@ pub struct CpuResult {
     /// How far its samples can differ from the recorded values; absent if not at all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blur: Option<Blur>,
+    /// Late episodes above each claimed limit and a fixed grid of limits, ascending; empty: their order was not recorded.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub episodes: Vec<Episodes>,
+    /// Counts by blocks of time above the limit of each claimed quantile; empty: not recorded.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blocks: Vec<Blocks>,
 }
 
 impl CpuResult {

@@ -4,19 +4,22 @@ use crate::{Claim, Problem, Tail};
 use punctual_units::{CpuId, Nanos};
 use serde::{Deserialize, Serialize};
 
-/// Pass, fail, or undecided. Missing data is never a pass.
+/// Pass, held, fail, or undecided. Missing data is never a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
     /// Every claim holds in every phase on every CPU, with the required confidence.
     Pass,
+    /// Every claim holds; of at least one (`max`, `missed`) all that can be said is that it was not refuted, with the bound that it was
+    /// measured to.
+    Held,
     Inconclusive,
     /// At least one claim is refuted.
     Fail,
 }
 
-/// Judgement of all claims. Fail takes precedence over inconclusive, inconclusive over pass.
+/// Judgement of all claims. Fail takes precedence over inconclusive, inconclusive over held, held over pass.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
     /// The worst outcome of the claims.
@@ -27,6 +30,8 @@ pub struct Verdict {
     pub problems: Vec<(Option<String>, Problem)>,
     /// Rare events that a run of this length can have missed.
     pub coverage: Vec<Coverage>,
+    /// For each load the longest period up to which every regular event was seen; empty where the times are not known.
+    pub periods: Vec<PeriodSeen>,
     /// The largest corrected latency of the run, and where; null without samples.
     pub worst: Option<CellId>,
     /// Released periods in total; null if an imported file does not state them.
@@ -116,12 +121,34 @@ pub struct CellJudgement {
     pub lower: Option<f64>,
     /// Upper bound of the estimate at the claim's confidence; null if this run does not bound it.
     pub upper: Option<f64>,
-    /// Upper bound on P(> max) at the claim's confidence if samples are independent.
+    /// Upper bound on P(> max) at the claim's confidence if a disturbance makes one release late.
     pub p_beyond_max: Option<f64>,
-    /// The same with the effective number of samples.
-    pub p_beyond_max_clustered: Option<f64>,
+    /// Late episodes beyond the limit; null if the order of the samples is not known, or for a quantile.
+    pub episodes: Option<EpisodeCounts>,
+    /// Upper bound on the share beyond the limit, by the longest time that one disturbance makes releases late: one period, 10 and 50 ms, and
+    /// what the claim declares. Empty for a quantile, and without a period.
+    pub bounds: Vec<StallBound>,
     /// What would be needed to decide or, if passed, to claim ten times more.
     pub needed: Option<Needed>,
+}
+
+/// Late episodes in figures.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct EpisodeCounts {
+    pub count: u64,
+    /// Late releases in all of them.
+    pub late: u64,
+    /// Length of the longest, in periods, from its first late release to its last.
+    pub longest: u64,
+}
+
+/// An upper bound on a share that holds if no disturbance makes releases late for longer.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct StallBound {
+    pub stall_ns: Nanos,
+    pub upper: f64,
 }
 
 /// How much more measuring a statement needs.
@@ -150,6 +177,15 @@ pub enum ClusterNote {
     },
     /// Too few late samples to estimate it; 1 is assumed, and reported as such.
     TooFew { from: u64 },
+}
+
+/// Events that come regularly, with any period up to this one, fall into what was measured of a load with a probability of 95 % (uniform
+/// over when they come).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PeriodSeen {
+    pub phase: String,
+    pub period_ns: Nanos,
 }
 
 /// How likely a run of this length includes a rare event.

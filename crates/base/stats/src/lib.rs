@@ -29,6 +29,7 @@ mod bootstrap;
 mod change;
 mod covariate;
 mod estimate;
+mod evalue;
 mod exceedance;
 mod extremal;
 mod fit_test;
@@ -64,6 +65,7 @@ pub use bootstrap::{BootstrapRatio, Figure, Resampling, block_length, bootstrap_
 pub use change::{ChangePoint, change_points, pettitt};
 pub use covariate::{AdjustedRatio, Point, Split, Threshold, adjusted_ratio, split_ratio, threshold};
 pub use estimate::{Estimate, Interval};
+pub use evalue::{expected_lower, expected_upper, ln_e_above, ln_e_below, ln_e_needed, ln_mean_e};
 pub use exceedance::{exceedance_interval, exceedance_lower, exceedance_upper, samples_required};
 pub use extremal::{Gap, gaps, intervals_estimator, runs_estimator};
 pub use fit_test::{Distances, binned_fit_p, distances, fit_p};

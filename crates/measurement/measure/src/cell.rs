@@ -4,9 +4,10 @@
 //! not yet in another; after the thread has ended everything agrees.
 
 use crate::bell::Bell;
-use punctual_model::Worst;
+use crate::episodes::{LIMITS, Track};
+use punctual_model::{Episodes, Worst};
 use punctual_rt::Wakeup;
-use punctual_units::{BINS, CpuId, Histogram, bin_index, bins_of_steps};
+use punctual_units::{BINS, CpuId, Histogram, Nanos, bin_index, bins_of_steps};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::fence;
@@ -20,7 +21,8 @@ pub const WORST: usize = 128;
 #[cfg_attr(target_arch = "aarch64", repr(align(65536)))]
 #[cfg_attr(not(target_arch = "aarch64"), repr(align(4096)))]
 pub struct Cell {
-    /// Latencies above this take the slow path: the smaller of the least kept worst and the window's maximum.
+    /// Latencies above this take the slow path: the smallest of the least kept worst, the window's maximum, and the lowest limit above which
+    /// episodes are recorded.
     gate: AtomicU64,
     min: AtomicU64,
     sum: AtomicU64,
@@ -33,6 +35,11 @@ pub struct Cell {
     raw: [AtomicU64; BINS],
     skipped: [AtomicU64; BINS],
     worst: [[AtomicU64; 4]; WORST],
+    /// Odd while the episodes change.
+    episodes_sequence: AtomicU64,
+    /// Ascending limits.
+    tracks: [Track; LIMITS],
+    tracked: AtomicU64,
     /// The next wakeup later than this rings; `u64::MAX`: none does.
     breach: AtomicU64,
     bell: Option<Bell>,
@@ -87,9 +94,27 @@ impl Cell {
             raw: [const { AtomicU64::new(0) }; BINS],
             skipped: [const { AtomicU64::new(0) }; BINS],
             worst: [const { [const { AtomicU64::new(0) }; 4] }; WORST],
+            episodes_sequence: AtomicU64::new(0),
+            tracks: [const { Track::new() }; LIMITS],
+            tracked: AtomicU64::new(0),
             breach: AtomicU64::new(u64::MAX),
             bell: None,
         }
+    }
+
+    /// Records the episodes above each of these limits, of which there may be [`LIMITS`].
+    pub fn with_limits(self, limits: &[Nanos]) -> Cell {
+        let mut limits = limits.to_vec();
+        limits.sort_unstable();
+        limits.dedup();
+        limits.truncate(LIMITS);
+        limits.iter().zip(&self.tracks).for_each(|(limit, track)| track.set(*limit));
+        self.tracked.store(limits.len() as u64, Relaxed);
+        self
+    }
+
+    fn tracks(&self) -> &[Track] {
+        self.tracks.get(..self.tracked.load(Relaxed) as usize).unwrap_or_default()
     }
 
     pub fn with_bell(mut self, bell: Option<Bell>) -> Cell {
@@ -105,7 +130,8 @@ impl Cell {
 
     /// Writes every page, so that a fresh allocation is resident even if memory may not be locked.
     pub fn touch(&self) {
-        for word in self.raw.iter().chain(&self.skipped).chain(self.worst.iter().flatten()) {
+        let episodes = self.tracks.iter().flat_map(Track::words);
+        for word in self.raw.iter().chain(&self.skipped).chain(self.worst.iter().flatten()).chain(episodes) {
             word.store(word.load(Relaxed), Relaxed);
         }
     }
@@ -151,12 +177,39 @@ impl Cell {
             skipped: wakeup.skipped,
         });
         // A wakeup that skips a release is at least a period late, and must always take this path.
-        self.gate.store(least.min(self.window_max.load(Relaxed)).min(period.saturating_sub(1)), Relaxed);
+        let lowest = self.tracks().first().map_or(u64::MAX, Track::limit);
+        let gate = least.min(self.window_max.load(Relaxed)).min(period.saturating_sub(1)).min(lowest);
+        self.gate.store(gate, Relaxed);
+        if latency > lowest {
+            self.record_episodes(wakeup, latency, period);
+        }
         if latency > self.breach.load(Relaxed) {
             self.breach.store(u64::MAX, Relaxed);
             if let Some(bell) = &self.bell {
                 bell.ring();
             }
+        }
+    }
+
+    fn record_episodes(&self, wakeup: &Wakeup, latency: u64, period: u64) {
+        self.episodes_sequence.store(self.episodes_sequence.load(Relaxed) + 1, Relaxed);
+        fence(Release);
+        for track in self.tracks().iter().take_while(|track| latency > track.limit()) {
+            track.record(wakeup, latency, period);
+        }
+        self.episodes_sequence.store(self.episodes_sequence.load(Relaxed) + 1, Release);
+    }
+
+    /// The late episodes above each limit, ascending, after `released` periods. Exact even while the thread runs.
+    pub fn episodes(&self, released: u64) -> Vec<Episodes> {
+        loop {
+            let before = self.episodes_sequence.load(Acquire);
+            let found = self.tracks().iter().map(|track| track.read(released)).collect();
+            fence(Acquire);
+            if before.is_multiple_of(2) && self.episodes_sequence.load(Relaxed) == before {
+                return found;
+            }
+            std::thread::yield_now();
         }
     }
 
@@ -273,7 +326,6 @@ fn add(word: &AtomicU64, n: u64) {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use punctual_units::Nanos;
 
     fn wakeup(cycle: u64, latency: u64, skipped: u64) -> Wakeup {
         Wakeup { cycle, release: Nanos(1_000_000), woke: Nanos(1_000_000 + latency), skipped }

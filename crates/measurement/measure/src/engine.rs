@@ -63,7 +63,7 @@ pub fn start(plan: Plan) -> Result<Running, EngineError> {
 /// # Errors
 /// [`EngineError`].
 pub fn start_polling(plan: Plan) -> Result<Running, EngineError> {
-    start_threads(Plan { alignment: Alignment::Aligned, via: Way::Nanosleep, ..plan }, true)
+    start_threads(Plan { alignment: Alignment::Aligned, via: Way::Nanosleep, limits: Vec::new(), ..plan }, true)
 }
 
 fn start_threads(plan: Plan, polling: bool) -> Result<Running, EngineError> {
@@ -207,11 +207,13 @@ pub fn cut_short(by_user: bool, recorded: Nanos, planned: Nanos) -> Problem {
         true => Problem {
             kind: ProblemKind::EndedEarly,
             text: format!(
-                "{recorded} recorded of {planned}; when to end was not fixed beforehand, so what was seen can refute a claim and not \
-                 prove it"
+                "{recorded} recorded of {planned}; when to end was not fixed beforehand, so a quantile can be refuted and not proven"
             ),
         },
-        false => Problem { kind: ProblemKind::Interrupted, text: "the phase was ended before its time".into() },
+        false => Problem {
+            kind: ProblemKind::EndedEarly,
+            text: format!("the phase was ended before its time: {recorded} recorded of {planned}"),
+        },
     }
 }
 
@@ -234,6 +236,7 @@ mod tests {
             warmup: Nanos::from_millis(5),
             duration: Nanos::from_millis(ms),
             keep: 16,
+            limits: Vec::new(),
             bell: None,
         }
     }
@@ -273,10 +276,12 @@ mod tests {
     }
 
     #[test]
-    fn an_end_by_the_user_is_told_from_an_interruption() {
+    fn an_early_end_says_how_much_was_recorded() {
         let ends = [false, true].map(|by_user| cut_short(by_user, Nanos::from_secs(1), Nanos::from_secs(2)));
-        assert_eq!(ends.each_ref().map(|end| end.kind), [ProblemKind::Interrupted, ProblemKind::EndedEarly]);
-        assert!(ends[1].text.starts_with("1.00 s recorded of 2.00 s; "), "{}", ends[1].text);
+        for end in ends {
+            assert_eq!(end.kind, ProblemKind::EndedEarly);
+            assert!(end.text.contains("1.00 s recorded of 2.00 s"), "{}", end.text);
+        }
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod context;
 mod counters;
 mod cpus;
 mod engine;
+mod episodes;
 mod gaps;
 mod idle;
 mod outcome;
@@ -33,6 +34,7 @@ pub use context::{Beats, Context, ContextCost, ContextPlan, Pace, Recorder, Tick
 pub use counters::{Counters, steal_ticks};
 pub use cpus::{CpuError, Topology};
 pub use engine::{EngineError, Running, cut_short, start, start_polling};
+pub use episodes::{GRID, LIMITS};
 pub use gaps::{GapPlan, GapResult, Gaps, gaps};
 pub use idle::{IdleError, IdleExit, idle_exit};
 pub use outcome::Outcome;

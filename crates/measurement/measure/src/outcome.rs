@@ -53,6 +53,8 @@ impl Outcome {
             involuntary_switches: ended.as_ref().and_then(|e| e.involuntary_switches),
             run_delay_ns: ended.as_ref().and_then(|e| e.run_delay_ns),
             blur: None,
+            episodes: cell.episodes(ended.as_ref().map_or(raw.count() + skipped.count(), |e| e.released)),
+            blocks: Vec::new(),
         });
         self.distributions.push((cpu, Distribution { raw, skipped }));
     }

@@ -23,6 +23,8 @@ pub struct Plan {
     pub warmup: Nanos,
     pub duration: Nanos,
     pub keep: usize,
+    /// Above which late episodes are recorded.
+    pub limits: Vec<Nanos>,
     /// For [`Cell::watch`](crate::Cell::watch).
     pub bell: Option<Bell>,
 }

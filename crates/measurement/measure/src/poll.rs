@@ -70,6 +70,7 @@ mod tests {
             warmup: Nanos::from_millis(5),
             duration: Nanos::from_millis(ms),
             keep: 16,
+            limits: Vec::new(),
             bell: None,
         }
     }

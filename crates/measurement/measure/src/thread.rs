@@ -44,7 +44,9 @@ impl Shared {
     pub fn new(plan: Plan, partners: Vec<Box<Partner>>, polling: bool) -> Shared {
         let n = plan.cpus.len();
         Shared {
-            cells: (0..n).map(|_| Arc::new(Cell::new(plan.keep).with_bell(plan.bell.clone()))).collect(),
+            cells: (0..n)
+                .map(|_| Arc::new(Cell::new(plan.keep).with_limits(&plan.limits).with_bell(plan.bell.clone())))
+                .collect(),
             tids: (0..n).map(|_| AtomicI32::new(0)).collect(),
             sender_tids: partners.iter().map(|_| AtomicI32::new(0)).collect(),
             stop: AtomicBool::new(false),

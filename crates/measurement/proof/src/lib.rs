@@ -24,6 +24,7 @@ mod recorder;
 mod rounds;
 mod scheduling;
 mod setup;
+mod shares;
 mod stream;
 mod subject;
 mod trial;

@@ -157,7 +157,12 @@ impl<'a> Measurement<'a> {
         }
         let load_settings = setup::load_settings(options, &topology, &specs);
         let kept = Recording::new(run);
-        let recorder = Arc::new(Mutex::new(ToDisk::new(writer, options.worst_kept, options.maxima_block)));
+        let recorder = Arc::new(Mutex::new(ToDisk::new(
+            writer,
+            options.worst_kept,
+            options.maxima_block,
+            punctual_judge::block_limits(&options.claims),
+        )));
         let cost = OwnCost { context_cpus: setup::where_context_runs(options, &housekeeping), ..OwnCost::default() };
         Ok(Measurement {
             options,
@@ -171,7 +176,13 @@ impl<'a> Measurement<'a> {
             partitions,
             cost,
             trace: State::new(options, &dir),
-            schedule: Schedule::new(options.duration, options.until, plan_period, load_count),
+            schedule: Schedule::new(
+                options.duration,
+                options.until,
+                plan_period,
+                load_count,
+                measure::clocks().mono_ns,
+            ),
             hopeless: None,
             audit,
             kept,
@@ -222,8 +233,9 @@ impl<'a> Measurement<'a> {
         end: &mut End,
         observer: &mut dyn Observer,
     ) -> Result<(), ProofError> {
-        for (number, (name, spec)) in specs.iter().enumerate() {
-            observer.phase_starts(number + 1, specs.len(), name, self.plan.duration + self.plan.warmup);
+        for (turn, number) in self.schedule.order(specs.len()).into_iter().enumerate() {
+            let Some((name, spec)) = specs.get(number) else { continue };
+            observer.phase_starts(turn + 1, specs.len(), name, self.plan.duration + self.plan.warmup);
             let measured = match self.phase(number, name, spec, signals, observer) {
                 Ok(measured) => measured,
                 Err(e) if self.kept.run.phases.is_empty() => return Err(e),
@@ -304,7 +316,7 @@ impl<'a> Measurement<'a> {
             options: self.options,
             subject: self.subject,
         };
-        surroundings.recorder().earlier = rounds::earlier(&self.kept, &plan.phase);
+        surroundings.recorder().begin(rounds::earlier(&self.kept, &plan.phase));
         if self.options.context && self.is_proving() {
             let events = measure::between_phases(&plan.cpus);
             events.iter().for_each(|event| surroundings.recorder().writer.event(event));
@@ -339,7 +351,8 @@ impl<'a> Measurement<'a> {
         failure
     }
 
-    fn keep_part(&mut self, phase: Phase, part: Part, observer: &mut dyn Observer) -> Option<String> {
+    fn keep_part(&mut self, mut phase: Phase, part: Part, observer: &mut dyn Observer) -> Option<String> {
+        self.recorder.lock().unwrap_or_else(PoisonError::into_inner).shares.give(&mut phase.cpus);
         observer.phase_ended(&phase, part.worst.iter().max_by_key(|w| w.latency_ns));
         let earlier = rounds::earlier(&self.kept, &phase.id);
         let (distributions, worst) = rounds::add_all(part.distributions, part.worst, &earlier, self.plan.keep);

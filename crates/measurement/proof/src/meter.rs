@@ -179,5 +179,7 @@ pub(crate) fn nothing(cpu: CpuId) -> CpuResult {
         involuntary_switches: None,
         run_delay_ns: None,
         blur: None,
+        episodes: Vec::new(),
+        blocks: Vec::new(),
     }
 }

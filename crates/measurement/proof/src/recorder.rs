@@ -2,6 +2,7 @@
 
 use crate::blocks::Blocks;
 use crate::rounds::{self, Earlier};
+use crate::shares::Shares;
 use crate::watching::Seen;
 use punctual_measure::{Cell, Recorder, clocks};
 use punctual_model::{Distribution, Event};
@@ -19,13 +20,20 @@ pub(crate) struct ToDisk {
     /// Worst wakeups kept per phase and CPU.
     keep: usize,
     blocks: Blocks,
+    pub shares: Shares,
 }
 
 impl ToDisk {
-    /// Keeps the `keep` worst wakeups and the maxima of blocks of this length.
-    pub fn new(writer: Writer, keep: usize, block: Nanos) -> ToDisk {
-        let seen = Arc::default();
-        ToDisk { writer, earlier: BTreeMap::new(), seen, keep, blocks: Blocks::new(block) }
+    /// Keeps the `keep` worst wakeups, the maxima of blocks of this length, and counts above the limits of quantiles.
+    pub fn new(writer: Writer, keep: usize, block: Nanos, quantiles: Vec<Nanos>) -> ToDisk {
+        let (seen, shares) = (Arc::default(), Shares::new(quantiles));
+        ToDisk { writer, earlier: BTreeMap::new(), seen, keep, blocks: Blocks::new(block), shares }
+    }
+
+    /// A phase, or another round of it, begins.
+    pub fn begin(&mut self, earlier: BTreeMap<CpuId, Earlier>) {
+        self.earlier = earlier;
+        self.shares.begin();
     }
 
     /// The phase, or this round of it, has ended: closes its last block at its current length.
@@ -48,12 +56,16 @@ impl Recorder for ToDisk {
     fn progress(&mut self, phase: &str, cpu: CpuId, cell: &Cell) {
         let (raw, skipped) = cell.histograms();
         let worst = cell.worst().into_iter().map(|kept| kept.of(phase, cpu)).collect();
+        let mut episodes = cell.episodes(raw.count() + skipped.count());
         let (mut distribution, mut worst) = (Distribution { raw, skipped }, worst);
+        self.shares.add(cpu, &distribution);
         if let Some(earlier) = self.earlier.get(&cpu) {
             rounds::add(&mut distribution, &mut worst, earlier, self.keep);
+            episodes = rounds::episodes(&earlier.episodes, &episodes, earlier.released);
         }
         let Distribution { raw, skipped } = distribution;
-        let progress = Progress { phase: phase.to_owned(), cpu, mono_ns: clocks().mono_ns, raw, skipped, worst };
+        let progress =
+            Progress { phase: phase.to_owned(), cpu, mono_ns: clocks().mono_ns, raw, skipped, worst, episodes };
         self.writer.progress(progress);
     }
 

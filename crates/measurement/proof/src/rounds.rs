@@ -1,6 +1,8 @@
 //! Merges the rounds of a phase.
 
-use punctual_model::{CpuResult, Distribution, LoadReport, Phase, PhaseTrace, Proof, Rate, Recording, Worst};
+use punctual_model::{
+    Blocks, CpuResult, Distribution, Episodes, LoadReport, Phase, PhaseTrace, Proof, Rate, Recording, Worst,
+};
 use punctual_units::{Arrange, CpuId, Nanos};
 use std::collections::BTreeMap;
 
@@ -9,6 +11,7 @@ use std::collections::BTreeMap;
 pub(crate) struct Earlier {
     pub distribution: Distribution,
     pub worst: Vec<Worst>,
+    pub episodes: Vec<Episodes>,
     pub released: u64,
 }
 
@@ -18,7 +21,8 @@ pub(crate) fn earlier(kept: &Recording, phase: &str) -> BTreeMap<CpuId, Earlier>
     let of = |result: &CpuResult| {
         let distribution = kept.distribution(phase, result.cpu)?.clone();
         let worst = kept.worst_of(phase, result.cpu).cloned().collect();
-        Some((result.cpu, Earlier { distribution, worst, released: result.scored() }))
+        let (episodes, released) = (result.episodes.clone(), result.scored());
+        Some((result.cpu, Earlier { distribution, worst, episodes, released }))
     };
     known.cpus.iter().filter_map(of).collect()
 }
@@ -96,8 +100,29 @@ fn merge_cpu(old: &CpuResult, new: CpuResult, raw: &dyn Fn(CpuId) -> Option<Dist
         page_faults: sum(old.page_faults, new.page_faults),
         involuntary_switches: sum(old.involuntary_switches, new.involuntary_switches),
         run_delay_ns: sum(old.run_delay_ns, new.run_delay_ns),
+        episodes: episodes(&old.episodes, &new.episodes, old.scored()),
+        blocks: blocks(old, &new),
         ..new
     }
+}
+
+/// Those of both rounds, `released` periods of the first; none where one has none.
+pub(crate) fn episodes(old: &[Episodes], new: &[Episodes], released: u64) -> Vec<Episodes> {
+    let both = old.iter().filter_map(|before| {
+        let later = new.iter().find(|later| later.limit_ns == before.limit_ns)?;
+        Some(before.clone().and(later, released))
+    });
+    both.collect()
+}
+
+fn blocks(old: &CpuResult, new: &CpuResult) -> Vec<Blocks> {
+    let both = old.blocks.iter().filter_map(|before| {
+        let later = new.blocks.iter().find(|later| later.limit_ns == before.limit_ns)?;
+        let mut all = before.clone();
+        later.counts.iter().for_each(|count| all.push(*count));
+        Some(all)
+    });
+    both.collect()
 }
 
 fn planned(ns: Option<Nanos>) -> u64 {
@@ -179,7 +204,7 @@ mod tests {
         #[test]
         fn rounds_add_up(first in proptest::collection::vec(0u64..2_000, 1..200), second in proptest::collection::vec(0u64..2_000, 1..200), keep in 1usize..12) {
             let (distribution, worst) = results(&first, 0, keep);
-            let earlier = Earlier { distribution, worst, released: first.len() as u64 };
+            let earlier = Earlier { distribution, worst, episodes: Vec::new(), released: first.len() as u64 };
             let (mut distribution, mut worst) = results(&second, 0, keep);
             add(&mut distribution, &mut worst, &earlier, keep);
             let whole = results(&[first, second].concat(), 0, keep);

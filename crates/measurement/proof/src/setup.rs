@@ -3,6 +3,7 @@
 use crate::error::ProofError;
 use crate::options::Options;
 use crate::phase::clock_and_sleep;
+use punctual_judge as judge;
 use punctual_loads::{self as loads, LoadSettings, LoadSpec};
 use punctual_machine::{self as machine, Live};
 use punctual_measure::{self as measure, Plan, Topology};
@@ -68,6 +69,12 @@ pub(crate) fn plan(options: &Options, cpus: &CpuList, phases: usize) -> Result<P
         warmup: options.warmup,
         duration,
         keep: options.worst_kept,
+        // Those of the claims before those of the grid, of which the last give way.
+        limits: judge::episode_limits(&options.claims, options.period, options.deadline)
+            .into_iter()
+            .chain(measure::GRID)
+            .take(measure::LIMITS)
+            .collect(),
         bell: None,
     })
 }

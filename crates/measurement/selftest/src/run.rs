@@ -111,6 +111,7 @@ impl Tested {
             warmup: WARMUP,
             duration,
             keep: punctual_measure::WORST,
+            limits: Vec::new(),
             bell: None,
         }
     }

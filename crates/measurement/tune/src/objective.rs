@@ -44,7 +44,7 @@ impl Objective {
     /// The strictest of the claims; the largest latency without claims.
     pub fn of_claims(claims: &[Claim]) -> Objective {
         let quantile = |claim: &Claim| match claim.quantity {
-            Quantity::Max(_) | Quantity::NoneMissed => 1.0,
+            Quantity::Max(_) | Quantity::NoneMissed | Quantity::Episodes { .. } => 1.0,
             Quantity::Quantile { q, .. } => q,
             Quantity::Exceedance { p, .. } | Quantity::MissedShare(p) => 1.0 - p,
         };

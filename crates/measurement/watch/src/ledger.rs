@@ -300,10 +300,19 @@ impl Recorder for Ledger {
 
     fn progress(&mut self, phase: &str, cpu: CpuId, cell: &Cell) {
         let (raw, skipped) = cell.histograms();
+        let episodes = cell.episodes(raw.count() + skipped.count());
         self.take(cpu, &raw, &skipped, cell);
         let worst = cell.worst().into_iter().map(|kept| kept.of(phase, cpu)).collect();
         if let Some(writer) = self.segment.as_mut().and_then(|open| open.writer.as_mut()) {
-            writer.progress(Progress { phase: phase.to_owned(), cpu, mono_ns: clocks().mono_ns, raw, skipped, worst });
+            writer.progress(Progress {
+                phase: phase.to_owned(),
+                cpu,
+                mono_ns: clocks().mono_ns,
+                raw,
+                skipped,
+                worst,
+                episodes,
+            });
         }
     }
 

@@ -11,7 +11,7 @@ use crate::segment::{Ending, PHASE, WORST};
 use crate::state;
 use crate::tracer::{Tracer, Watched, Yield};
 use punctual_directory::Dir;
-use punctual_measure::{Bell, Context, ContextPlan, EngineError, Pace, Plan, Running, Topology, start};
+use punctual_measure::{Bell, Context, ContextPlan, EngineError, GRID, Pace, Plan, Running, Topology, start};
 use punctual_model::{EndedBy, OwnCost, Tracing, Watch};
 use punctual_proof::{Blocks, Choice, Cutter, When, choose_scheduling, signals};
 use punctual_rt::monotonic;
@@ -200,6 +200,7 @@ impl Watching<'_> {
             // Ended when the segment is long enough and can be written.
             duration: Nanos(366 * 86_400_000_000_000),
             keep: WORST,
+            limits: GRID.to_vec(),
             bell: self.tracer.as_ref().map(|(.., bell)| bell.clone()),
         }
     }

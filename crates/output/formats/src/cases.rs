@@ -85,11 +85,13 @@ pub struct Case {
     pub sentence: String,
 }
 
-/// Only `Pass` counts as passed, in every format.
+/// Only `Pass` and `Held` count as passed; a format without a word for the second keeps it in its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CaseOutcome {
     /// It holds, with the evidence required.
     Pass,
+    /// It was not refuted, which is all that can be said of it.
+    Held,
     /// It does not apply, or this machine lacks it.
     Skip,
     Inconclusive,
@@ -100,6 +102,7 @@ impl CaseOutcome {
     pub fn word(self) -> &'static str {
         match self {
             CaseOutcome::Pass => "pass",
+            CaseOutcome::Held => "held",
             CaseOutcome::Skip => "skip",
             CaseOutcome::Inconclusive => "inconclusive",
             CaseOutcome::Fail => "fail",
@@ -111,6 +114,7 @@ impl From<Outcome> for CaseOutcome {
     fn from(outcome: Outcome) -> CaseOutcome {
         match outcome {
             Outcome::Pass => CaseOutcome::Pass,
+            Outcome::Held => CaseOutcome::Held,
             Outcome::Inconclusive => CaseOutcome::Inconclusive,
             Outcome::Fail => CaseOutcome::Fail,
         }

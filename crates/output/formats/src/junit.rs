@@ -93,6 +93,7 @@ fn testcase(out: &mut String, group: &Group, case: &Case) {
     let (title, said) = (xml(&case.title), xml(&case.sentence));
     let _ = match case.outcome {
         CaseOutcome::Pass => write!(out, "<system-out>{title}: {said}</system-out>"),
+        CaseOutcome::Held => write!(out, "<system-out>HELD: {title}: {said}</system-out>"),
         CaseOutcome::Skip => write!(out, "<skipped message=\"{said}\"/>"),
         CaseOutcome::Inconclusive => write!(out, "<error type=\"inconclusive\" message=\"{said}\">{title}</error>"),
         CaseOutcome::Fail => write!(out, "<failure type=\"failed\" message=\"{said}\">{title}</failure>"),

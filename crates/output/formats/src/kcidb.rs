@@ -81,7 +81,7 @@ struct Writer<'a> {
 impl Writer<'_> {
     fn case(&self, case: &Case) -> Value {
         let status = match case.outcome {
-            CaseOutcome::Pass => "PASS",
+            CaseOutcome::Pass | CaseOutcome::Held => "PASS",
             CaseOutcome::Fail => "FAIL",
             CaseOutcome::Inconclusive => "ERROR",
             CaseOutcome::Skip => "SKIP",
@@ -89,7 +89,8 @@ impl Writer<'_> {
         let mut test = self.test(&case.path, status);
         test.insert("comment".into(), clean::line(&case.title).into());
         // The schema allows 16,384 characters; our lines are cut at 2,000.
-        test.insert("log_excerpt".into(), clean::line(&case.sentence).into());
+        let held = if case.outcome == CaseOutcome::Held { "HELD: " } else { "" };
+        test.insert("log_excerpt".into(), (held.to_owned() + &clean::line(&case.sentence)).into());
         Value::Object(test)
     }
 

@@ -33,7 +33,7 @@ pub fn lava(cases: &Cases) -> String {
 
 fn result(outcome: Option<CaseOutcome>) -> &'static str {
     match outcome {
-        Some(CaseOutcome::Pass) => "pass",
+        Some(CaseOutcome::Pass | CaseOutcome::Held) => "pass",
         Some(CaseOutcome::Fail) => "fail",
         Some(CaseOutcome::Skip) => "skip",
         Some(CaseOutcome::Inconclusive) | None => "unknown",

@@ -178,7 +178,8 @@ fn outcomes(out: &mut String, cases: &Cases, verdict: &Verdict) {
     if verdict.claims.is_empty() {
         return;
     }
-    const STATES: [CaseOutcome; 3] = [CaseOutcome::Pass, CaseOutcome::Inconclusive, CaseOutcome::Fail];
+    const STATES: [CaseOutcome; 4] =
+        [CaseOutcome::Pass, CaseOutcome::Held, CaseOutcome::Inconclusive, CaseOutcome::Fail];
     head(out, "punctual_verdict", "gauge", "1 for how the run came out.");
     for state in STATES {
         let is = u8::from(CaseOutcome::from(verdict.outcome) == state);

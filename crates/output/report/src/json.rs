@@ -4,8 +4,9 @@ use crate::references::PublishedPart;
 use crate::{date, words};
 use punctual_model::{
     Arrivals, BlockMaximum, CellId, ClusterNote, Coverage, CpuResult, EndedBy, Explained, Finding, Import, Judged,
-    Kind, LoadReport, Look, MachineFacts, Outcome, OwnCost, Phase, Problem, ProblemKind, Recording, Round, Settings,
-    Stamp, Tail, TailOutcome, TailSeries, TailThreshold, Tool, Tuned, Verdict, VirtualControl, VirtualTime, Worst,
+    Kind, LoadReport, Look, MachineFacts, Outcome, OwnCost, PeriodSeen, Phase, Problem, ProblemKind, Recording, Round,
+    Settings, Stamp, Tail, TailOutcome, TailSeries, TailThreshold, Tool, Tuned, Verdict, VirtualControl, VirtualTime,
+    Worst,
 };
 use punctual_units::{CpuId, Histogram, Nanos};
 use serde::Serialize;
@@ -61,6 +62,8 @@ struct VerdictPart<'a> {
     problems: Vec<ProblemPart<'a>>,
     /// Rare events that a run of this length can have missed.
     coverage: &'a [Coverage],
+    /// For each load the longest period up to which every regular event was seen.
+    periods: &'a [PeriodSeen],
     /// The largest corrected latency of the run, and where; null without samples.
     worst: &'a Option<CellId>,
     /// Released periods; null if an imported file does not state them.
@@ -331,6 +334,7 @@ impl<'a> VerdictPart<'a> {
             claims: verdict.claims.iter().map(claim).collect(),
             problems: problems(verdict),
             coverage: &verdict.coverage,
+            periods: &verdict.periods,
             worst: &verdict.worst,
             released: verdict.released,
             ran: verdict.ran,

@@ -18,6 +18,28 @@ pub fn count_f(n: f64) -> String {
     if n.is_finite() && n < 1e15 { count(n.max(0.0).round() as u64) } else { format!("{n:.1e}") }
 }
 
+/// An upper bound, two digits, rounded up: `1.7e-6`, `0.42`. What is printed holds, too.
+pub fn at_most(p: f64) -> String {
+    bound(p, |shown| shown < p, 1.0)
+}
+
+/// A lower bound, two digits, rounded down.
+pub fn at_least(p: f64) -> String {
+    bound(p, |shown| shown > p, -1.0)
+}
+
+/// Two digits, one step of the last one further where rounding would flatter.
+fn bound(p: f64, flatters: impl Fn(f64) -> bool, step: f64) -> String {
+    let text = probability(p);
+    match text.parse::<f64>() {
+        Ok(shown) if flatters(shown) => {
+            let last = if p >= 0.01 { 0.01 } else { 10f64.powf(p.log10().floor() - 1.0) };
+            probability((shown + step * last).clamp(0.0, 1.0))
+        }
+        _ => text,
+    }
+}
+
 /// Two digits: `1.7e-6`, `0.42`.
 pub fn probability(p: f64) -> String {
     if p >= 0.01 || p == 0.0 { format!("{p:.2}") } else { plain_exponent(format!("{p:.1e}")) }

@@ -173,6 +173,8 @@ fn result(plan: &RunPlan, cpu: CpuId, d: &Distribution) -> CpuResult {
         involuntary_switches: Some(0),
         run_delay_ns: Some(1_000_000),
         blur: None,
+        episodes: Vec::new(),
+        blocks: Vec::new(),
     }
 }
 

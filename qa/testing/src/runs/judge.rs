@@ -23,6 +23,7 @@ pub fn verdict(recording: &Recording, claims: &[&str]) -> Verdict {
         claims,
         problems,
         coverage: coverage(),
+        periods: Vec::new(),
         worst: worst.max_by_key(|w| w.max_ns),
         released: results().map(|(_, c)| c.released).sum(),
         ran: results().map(|(_, c)| c.ran).sum(),
@@ -58,12 +59,12 @@ fn cell(recording: &Recording, claim: Claim, phase: &Phase, result: &CpuResult) 
     let bound = |n: f64| (n > 0.0).then(|| THREE / n);
     let (outcome, beyond) = match claim.quantity {
         _ if samples == 0 => (Outcome::Inconclusive, 0),
-        Quantity::Max(limit) if max < limit.0 => (Outcome::Pass, 0),
+        Quantity::Max(limit) if max < limit.0 => (Outcome::Held, 0),
         Quantity::Max(limit) => {
             let above = recording.distribution(&phase.id, result.cpu).map_or(0, |d| d.corrected().above(limit.0).0);
             (Outcome::Fail, above)
         }
-        Quantity::NoneMissed if result.skipped == Some(0) => (Outcome::Pass, 0),
+        Quantity::NoneMissed if result.skipped == Some(0) => (Outcome::Held, 0),
         Quantity::NoneMissed => (Outcome::Fail, result.skipped.unwrap_or(0)),
         _ => (Outcome::Inconclusive, 0),
     };
@@ -86,7 +87,8 @@ fn cell(recording: &Recording, claim: Claim, phase: &Phase, result: &CpuResult) 
         lower: None,
         upper: if matches!(claim.quantity, Quantity::Exceedance { .. }) { bound(effective) } else { None },
         p_beyond_max: bound(samples as f64),
-        p_beyond_max_clustered: bound(effective),
+        episodes: None,
+        bounds: Vec::new(),
         needed: Some(needed(claim, effective, phase)),
     }
 }

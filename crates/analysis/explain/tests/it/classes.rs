@@ -95,6 +95,8 @@ fn cpu_result(got: Scheduling) -> CpuResult {
         involuntary_switches: None,
         run_delay_ns: None,
         blur: None,
+        episodes: Vec::new(),
+        blocks: Vec::new(),
     }
 }
 

@@ -41,6 +41,7 @@ pub fn lines(runs: &[RunSummary]) -> Vec<FleetLine> {
 fn word(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Pass => "pass",
+        Outcome::Held => "held",
         Outcome::Fail => "fail",
         Outcome::Inconclusive => "inconclusive",
     }

@@ -4,6 +4,7 @@ mod common;
 mod doubts;
 mod imported;
 mod properties;
+mod rates;
 mod sequential;
 mod tails;
 mod virtual_cpus;

@@ -3,7 +3,7 @@ use crate::common;
 use common::*;
 use proptest::prelude::*;
 use punctual_judge::judge;
-use punctual_model::Outcome::Pass;
+use punctual_model::Outcome::{Held, Pass};
 use punctual_model::{CellJudgement, ClusterNote, ProblemKind, Recording};
 use punctual_units::Nanos;
 
@@ -66,9 +66,9 @@ fn sound(cell: &CellJudgement) -> Result<(), TestCaseError> {
         prop_assert!(cell.lower.is_none_or(|lower| lower <= estimate), "{cell:?}");
         prop_assert!(cell.upper.is_none_or(|upper| upper >= estimate), "{cell:?}");
     }
-    prop_assert!(cell.p_beyond_max <= cell.p_beyond_max_clustered);
+    prop_assert!(cell.bounds.is_sorted_by(|a, b| a.stall_ns < b.stall_ns && a.upper <= b.upper));
     prop_assert!(cell.samples > 0 || cell.outcome != Pass);
-    prop_assert!(cell.needed.is_none_or(|n| n.samples > cell.effective_samples && n.p > 0.0 && n.p < 1.0));
+    prop_assert!(cell.needed.is_none_or(|n| n.samples > 0.0 && n.p > 0.0 && n.p < 1.0));
     Ok(())
 }
 
@@ -92,7 +92,7 @@ proptest! {
         harm(&mut harmed, which);
         let (before, after) = (judge(&run, &claims(&CLAIMS)), judge(&harmed, &claims(&CLAIMS)));
         for (before, after) in before.claims.iter().zip(&after.claims) {
-            prop_assert!(before.outcome == Pass || after.outcome != Pass, "{} {which}", before.claim);
+            prop_assert!(before.outcome <= Held || after.outcome > Held, "{} {which}", before.claim);
         }
         // These may remove an observed failure by removing the samples that showed it.
         if !(8..=10).contains(&which) {

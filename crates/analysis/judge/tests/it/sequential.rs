@@ -13,19 +13,13 @@ fn looked(n: usize, latencies: Vec<u64>) -> Recording {
 }
 
 #[test]
-fn the_third_look_needs_more_than_the_first() {
-    // P < 1e-3 takes 2995 samples at 95 %, 3492 at look 1, 5687 at look 3.
-    let outcomes = |n: usize| {
-        [0, 1, 3].map(|look| {
-            let recording = if look == 0 { one(vec![5_000; n]) } else { looked(look, vec![5_000; n]) };
-            outcome(&recording, "P(>100us) < 1e-3")
-        })
-    };
+fn a_share_is_valid_at_any_look() {
+    let at = |look: usize, n: usize, claim: &str| outcome(&looked(look, vec![5_000; n]), claim);
     use Outcome::{Inconclusive, Pass};
-    assert_eq!(outcomes(2_994), [Inconclusive; 3]);
-    assert_eq!(outcomes(2_996), [Pass, Inconclusive, Inconclusive]);
-    assert_eq!(outcomes(3_600), [Pass, Pass, Inconclusive]);
-    assert_eq!(outcomes(5_700), [Pass; 3]);
+    // 3.38 events are excluded where none was seen, whenever one looks.
+    for look in [1, 3, 30] {
+        assert_eq!((at(look, 3_360, "P(>100us) < 1e-3"), at(look, 3_390, "P(>100us) < 1e-3")), (Inconclusive, Pass));
+    }
 }
 
 #[test]
@@ -59,9 +53,9 @@ fn the_end_is_foreseen() {
     let recording = looked(1, vec![5_000; 1_000]);
     let verdict = judge(&recording, &claims(&["P(>100us) < 1e-3"]));
     let doubling = |look: u64| Some(2f64.powi(look as i32 - 1));
-    // 2000 at look 2, 4000 at look 3 (5687 needed), 8000 at look 4 (6262 needed).
-    assert_eq!(expected_look(&verdict, 1, doubling), Some(4));
-    assert_eq!(expected_look(&verdict, 1, |look| doubling(look).filter(|_| look < 4)), None);
+    // 2000 at look 2, 4000 at look 3; 3380 are needed.
+    assert_eq!(expected_look(&verdict, 1, doubling), Some(3));
+    assert_eq!(expected_look(&verdict, 1, |look| doubling(look).filter(|_| look < 3)), None);
 }
 
 #[test]
@@ -75,15 +69,6 @@ fn no_end_is_foreseen_at_the_very_limit() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
-
-    #[test]
-    fn looking_more_often_decides_less(n in 100usize..6_000, late in 0usize..40, look in 1usize..12) {
-        let mut latencies = vec![5_000u64; n];
-        (0..late.min(n)).for_each(|i| latencies[i * n / late.max(1)] = 150_000 + i as u64);
-        let at = |look| outcome(&looked(look, latencies.clone()), "P(>100us) < 2e-3");
-        let (sooner, later) = (at(look), at(look + 1));
-        prop_assert!(later == sooner || later == Outcome::Inconclusive, "{sooner:?} {later:?}");
-    }
 
     /// The claim is decided at the predicted look, and not at the one before.
     #[test]

@@ -106,6 +106,7 @@ fn measuring(cpus: &CpuList, duration: Nanos) -> Result<(Running, Vec<String>), 
         warmup: Nanos::ZERO,
         duration,
         keep: 1,
+        limits: Vec::new(),
         bell: None,
     };
     let refused = |e: EngineError| BenchError::Refused(e.to_string());

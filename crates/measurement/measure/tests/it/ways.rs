@@ -18,6 +18,7 @@ fn plan(via: Way, ms: u64) -> Plan {
         warmup: Nanos::from_millis(5),
         duration: Nanos::from_millis(ms),
         keep: WORST,
+        limits: Vec::new(),
         bell: None,
     }
 }

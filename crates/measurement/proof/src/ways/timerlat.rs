@@ -372,6 +372,7 @@ mod tests {
             warmup: Nanos::ZERO,
             duration: Nanos::from_secs(1),
             keep: 1,
+            limits: Vec::new(),
             bell: None,
         };
         assert_eq!(changes(home.path(), &plan, true).unwrap().len(), 2);

@@ -34,6 +34,8 @@ fn outcome() -> Outcome {
         involuntary_switches: Some(0),
         run_delay_ns: Some(0),
         blur: None,
+        episodes: Vec::new(),
+        blocks: Vec::new(),
     };
     Outcome {
         start: Nanos(0),

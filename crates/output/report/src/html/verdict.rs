@@ -2,7 +2,7 @@
 
 use super::write::{details, esc, list, prose, table};
 use super::{Page, facts};
-use crate::number::{confidence, count, nanos, percent, plural, probability};
+use crate::number::{at_most, confidence, count, nanos, percent, plural};
 use crate::svg::Table;
 use crate::words;
 use crate::words::evidence::worst_cell;
@@ -13,6 +13,7 @@ use punctual_units::Nanos;
 pub fn class(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Pass => "pass",
+        Outcome::Held => "held",
         Outcome::Fail => "fail",
         Outcome::Inconclusive => "open",
     }
@@ -20,7 +21,7 @@ pub fn class(outcome: Outcome) -> &'static str {
 
 fn symbol(outcome: Outcome) -> &'static str {
     match outcome {
-        Outcome::Pass => {
+        Outcome::Pass | Outcome::Held => {
             "<svg viewBox=\"0 0 48 48\" aria-hidden=\"true\"><circle cx=\"24\" cy=\"24\" r=\"22\"/>\
              <path d=\"M13 25l8 8 15-17\"/></svg>"
         }
@@ -37,7 +38,7 @@ fn symbol(outcome: Outcome) -> &'static str {
 
 pub fn mark(outcome: Outcome) -> &'static str {
     match outcome {
-        Outcome::Pass => "✔",
+        Outcome::Pass | Outcome::Held => "✔",
         Outcome::Fail => "✖",
         Outcome::Inconclusive => "?",
     }
@@ -90,11 +91,9 @@ fn tiles(page: &Page) -> String {
         let missed = verdict.skipped.map_or_else(|| "not known".into(), count);
         tiles.push(tile("Missed", missed, of));
     }
-    if let Some((sure, p, cell)) =
-        worst_cell(verdict).and_then(|(sure, c)| Some((sure, c.p_beyond_max_clustered.or(c.p_beyond_max)?, c)))
-    {
+    if let Some((sure, p, cell)) = worst_cell(verdict).and_then(|(sure, c)| Some((sure, c.p_beyond_max?, c))) {
         let beside = format!("of periods: P(> {}) at {} confidence", nanos(cell.max_ns), confidence(sure));
-        tiles.push(tile("A later one is rarer than", probability(p), beside));
+        tiles.push(tile("A later one is rarer than", at_most(p), beside));
     }
     if tiles.is_empty() {
         return String::new();

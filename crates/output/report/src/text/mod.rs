@@ -42,7 +42,7 @@ pub fn text(recording: &Recording, verdict: &Verdict, style: TextStyle) -> Strin
 
 fn tint(outcome: Outcome) -> Tint {
     match outcome {
-        Outcome::Pass => Tint::Good,
+        Outcome::Pass | Outcome::Held => Tint::Good,
         Outcome::Fail => Tint::Bad,
         Outcome::Inconclusive => Tint::Warn,
     }

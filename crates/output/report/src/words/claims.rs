@@ -1,7 +1,7 @@
 //! Sentences about a claim and the phase and CPU that decide it.
 
 use super::{at_place, place};
-use crate::number::{confidence, count, count_f, nanos, probability};
+use crate::number::{at_least, at_most, confidence, count, count_f, nanos, plural};
 use punctual_model::{CellJudgement, Claim, Judged, Outcome, Quantity, Recording};
 use punctual_units::Nanos;
 
@@ -9,11 +9,11 @@ use punctual_units::Nanos;
 pub fn claim(recording: &Recording, judged: &Judged) -> String {
     let Some(cell) = judged.cells.first() else { return "no phase and CPU to judge it on".into() };
     match judged.outcome {
-        Outcome::Pass if judged.claim.quantity == Quantity::NoneMissed => {
+        Outcome::Held if judged.claim.quantity == Quantity::NoneMissed => {
             let all = judged.cells.iter().fold(0u64, |sum, c| sum.saturating_add(c.samples));
-            format!("none of {} periods missed", count(all))
+            format!("none of {} periods missed{}", count(all), stalls(&judged.claim, cell))
         }
-        Outcome::Pass => shown(recording, &judged.claim, cell),
+        Outcome::Pass | Outcome::Held => shown(recording, &judged.claim, cell),
         Outcome::Fail => refuted(recording, &judged.claim, cell),
         Outcome::Inconclusive => undecided(recording, &judged.claim, cell),
     }
@@ -23,19 +23,66 @@ fn shown(recording: &Recording, claim: &Claim, cell: &CellJudgement) -> String {
     let (samples, at) = (count(cell.samples), at_place(recording, &cell.phase, cell.cpu));
     let sure = confidence(claim.confidence);
     match claim.quantity {
-        Quantity::Max(_) => format!("largest {} of {samples} wakeups {at}", nanos(cell.max_ns)),
+        Quantity::Max(_) => {
+            format!("largest {} of {samples} wakeups {at}{}", nanos(cell.max_ns), stalls(claim, cell))
+        }
         Quantity::Quantile { q, .. } => {
             format!("{} is at most {} {at} ({sure} confidence, {samples} wakeups)", name(q), ns(cell.upper))
         }
         Quantity::Exceedance { limit, .. } => {
-            let p = p(cell.upper);
-            format!("P(> {limit}) is at most {p} {at} ({sure} confidence; {} of {samples} were later)", beyond(cell))
+            format!(
+                "P(> {limit}) is at most {} {at} ({sure} confidence; {} of {samples} were later){}",
+                most(cell.upper),
+                beyond(cell),
+                stalls(claim, cell)
+            )
         }
-        Quantity::NoneMissed => format!("{} of {samples} periods missed {at}", beyond(cell)),
-        Quantity::MissedShare(_) => {
-            format!("{} of {samples} periods missed {at}; at most {} ({sure} confidence)", beyond(cell), p(cell.upper))
+        Quantity::Episodes { limit, .. } => {
+            let upper = cell.upper.map_or_else(|| "–".into(), |rate| often(rate, f64::ceil));
+            format!("{} above {limit} {at}: at most {upper} ({sure} confidence)", episodes(cell))
         }
+        Quantity::NoneMissed => format!("{} of {samples} periods missed {at}{}", beyond(cell), stalls(claim, cell)),
+        Quantity::MissedShare(_) => format!(
+            "{} of {samples} periods missed {at}; at most {} ({sure} confidence){}",
+            beyond(cell),
+            most(cell.upper),
+            stalls(claim, cell)
+        ),
     }
+}
+
+/// For which stalls a bound holds: `; P ≤ 3.8e-6 if a disturbance makes one period late, 4.1e-5 for 10 ms, 1.9e-4 for 50 ms`.
+fn stalls(claim: &Claim, cell: &CellJudgement) -> String {
+    let Some((one, longer)) = cell.bounds.split_first() else { return String::new() };
+    let declared = |stall: Nanos| if claim.stall == Some(stall) { " (declared)" } else { "" };
+    let longer: Vec<String> =
+        longer.iter().map(|b| format!("{} for {}{}", at_most(b.upper), b.stall_ns, declared(b.stall_ns))).collect();
+    let at = match claim.quantity {
+        Quantity::Exceedance { .. } | Quantity::MissedShare(_) => "for stalls of one period".to_owned(),
+        _ => format!("P of more ≤ {} for stalls of one period", at_most(one.upper)),
+    };
+    if longer.is_empty() { format!("; {at}") } else { format!("; {at}, {}", longer.join(", ")) }
+}
+
+fn episodes(cell: &CellJudgement) -> String {
+    match cell.episodes {
+        Some(e) if e.count > 0 => {
+            format!(
+                "{} (longest {})",
+                plural(e.count, "late episode", "late episodes"),
+                plural(e.longest, "period", "periods")
+            )
+        }
+        _ => "no late episode".into(),
+    }
+}
+
+/// A rate per second in the unit that gives a readable number.
+fn often(per_second: f64, round: fn(f64) -> f64) -> String {
+    let units = [("second", 1.0), ("minute", 60.0), ("hour", 3_600.0), ("day", 86_400.0), ("week", 604_800.0)];
+    let fits = |seconds: f64| per_second * seconds >= 1.0;
+    let (name, seconds) = units.into_iter().find(|(_, seconds)| fits(*seconds)).unwrap_or(("year", 31_557_600.0));
+    format!("{} per {name}", round(per_second * seconds * 10.0) / 10.0)
 }
 
 pub(super) fn refuted(recording: &Recording, claim: &Claim, cell: &CellJudgement) -> String {
@@ -48,11 +95,15 @@ pub(super) fn refuted(recording: &Recording, claim: &Claim, cell: &CellJudgement
             format!("{} of {who} is at least {} ({sure} confidence)", name(q), ns(cell.lower))
         }
         Quantity::Exceedance { limit, .. } => {
-            let least = p(cell.lower);
             format!(
-                "P(> {limit}) is at least {least} {at} ({sure} confidence; {} of {samples} were later)",
+                "P(> {limit}) is at least {} {at} ({sure} confidence; {} of {samples} were later)",
+                least(cell.lower),
                 beyond(cell)
             )
+        }
+        Quantity::Episodes { limit, .. } => {
+            let lower = cell.lower.map_or_else(|| "–".into(), |rate| often(rate, f64::floor));
+            format!("{} above {limit} {at}: at least {lower} ({sure} confidence)", episodes(cell))
         }
         Quantity::NoneMissed => {
             format!("{who} missed {} of {samples} periods, its worst wakeup {} late", beyond(cell), nanos(cell.max_ns))
@@ -61,7 +112,7 @@ pub(super) fn refuted(recording: &Recording, claim: &Claim, cell: &CellJudgement
             format!(
                 "{who} missed {} of {samples} periods, at least {} ({sure} confidence)",
                 beyond(cell),
-                p(cell.lower)
+                least(cell.lower)
             )
         }
     }
@@ -80,7 +131,7 @@ pub(super) fn undecided(recording: &Recording, claim: &Claim, cell: &CellJudgeme
     if let Some(why) = why.filter(|_| open_itself) {
         return format!("the file leaves it open {at}: {why}{}", bounds_told(claim, cell));
     }
-    if cell.outcome == Outcome::Pass || matches!(claim.quantity, Quantity::Max(_) | Quantity::NoneMissed) {
+    if cell.outcome <= Outcome::Held || matches!(claim.quantity, Quantity::Max(_) | Quantity::NoneMissed) {
         // The samples alone would have passed.
         return format!("{}; but the run is in doubt, for the reasons given above", shown(recording, claim, cell));
     }
@@ -92,17 +143,42 @@ pub(super) fn undecided(recording: &Recording, claim: &Claim, cell: &CellJudgeme
             (lower, upper) => format!("{} lies between {} and {} ({samples} {at})", name(q), ns(lower), ns(upper)),
         },
         Quantity::Exceedance { limit, .. } => match cell.upper {
-            Some(most) => format!("{samples} {at} bound P(> {limit}) at {}, no lower", probability(most)),
+            Some(most) => {
+                format!("{samples} {at} bound P(> {limit}) at {}, no lower{}", at_most(most), longer(claim, cell))
+            }
             None => format!("P(> {limit}) is not bounded by this run ({samples} {at})"),
         },
-        Quantity::Max(_) | Quantity::NoneMissed | Quantity::MissedShare(_) => match cell.upper {
+        Quantity::Episodes { limit, .. } => match cell.upper {
             Some(most) => {
-                format!("{} of {samples} missed {at}, a share of at most {}", beyond(cell), probability(most))
+                format!("{} above {limit} in {samples} {at}: at most {}", episodes(cell), often(most, f64::ceil))
             }
+            None => format!("the order of the samples is not known, so late episodes are not ({samples} {at})"),
+        },
+        Quantity::Max(_) | Quantity::NoneMissed | Quantity::MissedShare(_) => match cell.upper {
+            Some(most) => format!(
+                "{} of {samples} missed {at}, a share of at most {}{}",
+                beyond(cell),
+                at_most(most),
+                longer(claim, cell)
+            ),
             None => format!("{} of {samples} missed {at}; their share is not bounded by this run", beyond(cell)),
         },
     };
     format!("{found}{}", needed(cell))
+}
+
+/// Stalls were seen that are longer than the claim allows for.
+fn longer(claim: &Claim, cell: &CellJudgement) -> String {
+    let Some(one) = cell.bounds.first().map(|bound| bound.stall_ns) else { return String::new() };
+    let most = claim.stall.map_or(1, |stall| stall.0 / one.0.max(1) + 1);
+    match cell.episodes {
+        Some(seen) if seen.longest > most => {
+            let seen = Nanos(seen.longest.saturating_mul(one.0));
+            let what = claim.stall.map_or_else(|| "one period".into(), |stall| stall.to_string());
+            format!("; a stall of {seen} was seen, and the bound is for {what}: declare the longest with @stall")
+        }
+        _ => String::new(),
+    }
 }
 
 /// What the imported file bounds nevertheless.
@@ -120,7 +196,7 @@ fn bounds_told(claim: &Claim, cell: &CellJudgement) -> String {
 fn needed(cell: &CellJudgement) -> String {
     match cell.needed {
         Some(n) => format!(
-            "; it takes {} independent wakeups, {} on each CPU under each load",
+            "; it takes {} wakeups, none beyond, {} on each CPU under each load",
             count_f(n.samples),
             n.duration_ns
         ),
@@ -141,8 +217,12 @@ fn ns(value: Option<f64>) -> String {
     nanos(value.map(|v| v.max(0.0) as u64))
 }
 
-fn p(value: Option<f64>) -> String {
-    value.map_or_else(|| "–".into(), probability)
+fn most(value: Option<f64>) -> String {
+    value.map_or_else(|| "–".into(), at_most)
+}
+
+fn least(value: Option<f64>) -> String {
+    value.map_or_else(|| "–".into(), at_least)
 }
 
 /// `p99.99` for 0.9999.
@@ -153,7 +233,10 @@ pub(crate) fn name(q: f64) -> String {
 
 pub(crate) fn limit(claim: &Claim) -> Option<Nanos> {
     match claim.quantity {
-        Quantity::Max(limit) | Quantity::Quantile { limit, .. } | Quantity::Exceedance { limit, .. } => Some(limit),
+        Quantity::Max(limit)
+        | Quantity::Quantile { limit, .. }
+        | Quantity::Exceedance { limit, .. }
+        | Quantity::Episodes { limit, .. } => Some(limit),
         Quantity::NoneMissed | Quantity::MissedShare(_) => None,
     }
 }

@@ -1,6 +1,6 @@
 use super::{at_place, under};
 use crate::figures::{Figures, QUANTILES};
-use crate::number::{confidence, count, count_f, percent, plural, probability, round_probability};
+use crate::number::{at_most, confidence, count, count_f, percent, plural, round_probability};
 use punctual_model::{CellJudgement, ClusterNote, Coverage, Needed, Recording, Verdict};
 use punctual_units::Nanos;
 
@@ -30,6 +30,12 @@ pub(crate) fn from_figures(figures: &Figures) -> Vec<String> {
             percent(c.p_one_phase)
         )
     }));
+    sentences.extend(verdict.periods.iter().min_by_key(|seen| seen.period_ns).map(|seen| {
+        format!(
+            "One that comes regularly is seen with 95 % under every load if its period is at most {}.",
+            seen.period_ns
+        )
+    }));
     sentences
 }
 
@@ -43,26 +49,23 @@ pub(crate) fn worst_cell(verdict: &Verdict) -> Option<(f64, &CellJudgement)> {
 fn bound(recording: &Recording, sure: f64, cell: &CellJudgement) -> Option<String> {
     let (max, p) = (Nanos(cell.max_ns?), cell.p_beyond_max?);
     Some(format!(
-        "The worst of {} wakeups {} was {max}: P(> {max}) ≤ {} at {}, if they are independent.",
+        "The worst of {} wakeups {} was {max}: P(> {max}) ≤ {} at {}, if a disturbance makes one period late.",
         count(cell.samples),
         at_place(recording, &cell.phase, cell.cpu),
-        probability(p),
+        at_most(p),
         confidence(sure)
     ))
 }
 
 fn clustering(cell: &CellJudgement) -> Option<String> {
-    let p = cell.p_beyond_max_clustered.map(|p| format!(", P ≤ {}", probability(p))).unwrap_or_default();
     match cell.clustering {
         // An index of 1 means independent wakeups.
         ClusterNote::Estimated { theta, from } if theta >= 0.995 => {
             Some(format!("The {} latest of them do not cluster (θ̂ 1.00).", count(from)))
         }
-        ClusterNote::Estimated { theta, from } => Some(format!(
-            "They cluster (θ̂ {theta:.2}, from the {} latest): effective n {}{p}.",
-            count(from),
-            count_f(cell.effective_samples)
-        )),
+        ClusterNote::Estimated { theta, from } => {
+            Some(format!("They cluster (θ̂ {theta:.2}, from the {} latest).", count(from)))
+        }
         ClusterNote::TooFew { from: 0 } => None,
         ClusterNote::TooFew { from } => {
             Some(format!("Too few late ones ({}) to tell whether they cluster.", count(from)))
@@ -72,7 +75,7 @@ fn clustering(cell: &CellJudgement) -> Option<String> {
 
 fn further(needed: &Needed) -> String {
     format!(
-        "To claim P < {} measure {} on each CPU under each load ({} independent wakeups, none beyond).",
+        "To claim P < {} measure {} on each CPU under each load ({} wakeups, none beyond).",
         round_probability(needed.p),
         needed.duration_ns,
         count_f(needed.samples)

@@ -1,12 +1,12 @@
 use super::{and, claims, phase_name, place};
-use crate::number::{count, plural};
+use crate::number::{at_most, count, plural};
 use punctual_model::{Judged, Outcome, Problem, ProblemKind, Quantity, Recording, Verdict};
 use punctual_units::Nanos;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Headline {
     pub outcome: Outcome,
-    /// `PASS`, `FAIL`, `INCONCLUSIVE`; `MEASURED` without claims.
+    /// `PASS`, `HELD`, `FAIL`, `INCONCLUSIVE`; `MEASURED` without claims.
     pub word: &'static str,
     /// Without a full stop.
     pub sentence: String,
@@ -21,6 +21,7 @@ pub fn headline(recording: &Recording, verdict: &Verdict) -> Headline {
     }
     let sentence = match verdict.outcome {
         Outcome::Pass => passed(recording, verdict),
+        Outcome::Held => format!("{}; {}", passed(recording, verdict), not_refuted(verdict)),
         Outcome::Fail => failed(recording, verdict),
         Outcome::Inconclusive => undecided(recording, verdict),
     };
@@ -41,6 +42,7 @@ pub fn is_mere_measurement(verdict: &Verdict) -> bool {
 pub fn word(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Pass => "PASS",
+        Outcome::Held => "HELD",
         Outcome::Fail => "FAIL",
         Outcome::Inconclusive => "INCONCLUSIVE",
     }
@@ -62,8 +64,21 @@ fn passed(recording: &Recording, verdict: &Verdict) -> String {
         return format!("every {noun} in {all} was on time: {worst}, {missed}");
     }
     let claims: Vec<String> = verdict.claims.iter().map(|c| format!("`{}`", c.claim)).collect();
-    let hold = if claims.len() == 1 { "holds" } else { "hold" };
+    let hold = match (verdict.outcome, claims.len()) {
+        (Outcome::Held, _) => "held",
+        (_, 1) => "holds",
+        _ => "hold",
+    };
     format!("{} {hold} for {all} {noun}s: {worst}, {missed}", and(&claims))
+}
+
+/// What HELD means.
+fn not_refuted(verdict: &Verdict) -> String {
+    let of_worst = super::evidence::worst_cell(verdict);
+    let bound = of_worst.and_then(|(_, cell)| {
+        Some(format!(": P(> {}) ≤ {} for stalls of one period", Nanos(cell.max_ns?), at_most(cell.p_beyond_max?)))
+    });
+    format!("not refuted, which is all that measuring can show{}", bound.unwrap_or_default())
 }
 
 fn failed(recording: &Recording, verdict: &Verdict) -> String {
@@ -137,7 +152,7 @@ fn problem_words(kind: ProblemKind) -> &'static str {
         ProblemKind::Throttled => "the machine was throttled",
         ProblemKind::Suspended => "the machine was suspended",
         ProblemKind::Interrupted => "the measurement was cut short",
-        ProblemKind::EndedEarly => "ended early by the user after its results were seen",
+        ProblemKind::EndedEarly => "ended before its time",
         ProblemKind::PageFaults => "the measuring thread took page faults",
         ProblemKind::VirtualCpus => "the emulator's CPUs disturb each other",
         ProblemKind::NotTold => "the imported file does not tell enough",

@@ -2,7 +2,7 @@ use super::evidence::worst_cell;
 use super::{and, load_name};
 use crate::bounds;
 use crate::figures::{Figures, QUANTILES};
-use crate::number::{count, count_f, percent, probability};
+use crate::number::{at_most, count, count_f, percent};
 use punctual_model::{Event, Recording, Verdict};
 use punctual_units::Way;
 
@@ -44,11 +44,11 @@ fn other_ways(via: Option<&Way>) -> String {
 
 fn rarer(verdict: &Verdict) -> Option<String> {
     let (_, cell) = worst_cell(verdict)?;
-    let p = cell.p_beyond_max_clustered.or(cell.p_beyond_max)?;
+    let p = cell.p_beyond_max?;
     Some(format!(
         "How often a wakeup later than the worst one comes, beyond that it is rarer than {}: the next one may be much \
          later. No worst case follows from a measurement.",
-        probability(p)
+        at_most(p)
     ))
 }
 

@@ -112,6 +112,8 @@ fn result(cpu: CpuId, d: &Distribution) -> CpuResult {
         involuntary_switches: None,
         run_delay_ns: None,
         blur: None,
+        episodes: Vec::new(),
+        blocks: Vec::new(),
     }
 }
 

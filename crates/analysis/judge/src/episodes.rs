@@ -1,0 +1,119 @@
+//! Late episodes of a cell above a limit, and what they say about rates and shares. The crate documentation gives the reasons.
+
+use crate::cell::Samples;
+use punctual_model::{EPISODE_GAP, EpisodeCounts};
+use punctual_stats::{expected_lower, expected_upper, ln_e_above, ln_e_below, ln_mean_e};
+use punctual_units::Nanos;
+
+/// A stall for which a share is bounded where the order of samples is not known and none is declared: RT throttling stops every real-time
+/// thread for 50 ms a second (Documentation/scheduler/sched-rt-group.rst).
+pub(crate) const USUAL_STALL: Nanos = Nanos::from_millis(50);
+
+/// Late episodes above a limit.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Late {
+    /// Bounds (least, most) of the late releases.
+    pub releases: (u64, u64),
+    /// `None`: their order is not known.
+    pub episodes: Option<EpisodeCounts>,
+    /// Late releases of the episode in which recording ended; 0: none.
+    pub open: u64,
+}
+
+/// Released periods, and the longest stall in periods.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Exposure {
+    pub released: f64,
+    pub stall: f64,
+}
+
+/// Most releases that a disturbance of this length makes late.
+pub(crate) fn releases_of(stall: Nanos, period: u64) -> f64 {
+    stall.0.checked_div(period).map_or(1.0, |periods| (periods + 1) as f64)
+}
+
+pub(crate) fn late(samples: &Samples, limit: u64, releases: (u64, u64)) -> Late {
+    let recorded = samples.episodes.iter().find(|e| e.limit_ns.0 == limit);
+    let (counts, open) = match recorded {
+        Some(e) => (Some(EpisodeCounts { count: e.count, late: e.late, longest: e.longest }), e.open),
+        None => (samples.late.episodes_above(limit), 0),
+    };
+    // Counted with the bins, and one by one: what says more counts.
+    let late = counts.map_or(0, |counts| counts.late);
+    Late { releases: (releases.0, releases.1.max(late)), episodes: counts, open }
+}
+
+impl Late {
+    /// ln of the e-value against "the share of late releases is at least `share`", if no disturbance makes more than `stall` releases
+    /// late. Unless it had ended, the last episode counts as one of that size.
+    pub fn ln_e_below(&self, share: f64, over: Exposure) -> f64 {
+        let (events, times) = self.below(over);
+        ln_e_below(events, times * odds(share))
+    }
+
+    /// Upper bound on the share under the same condition.
+    pub fn upper(&self, over: Exposure, confidence: f64) -> f64 {
+        let (events, times) = self.below(over);
+        from_odds(expected_upper(events, confidence) / times)
+    }
+
+    /// Events that weigh at most one, and how many releases stand for one.
+    fn below(&self, over: Exposure) -> (f64, f64) {
+        let late = self.releases.1 as f64;
+        let open = if self.open > 0 { (over.stall - self.open as f64).max(0.0) } else { 0.0 };
+        ((late + open) / over.stall, on_time(late, over.released) / over.stall)
+    }
+
+    /// ln of the e-value against "the share of late releases is at most `share`". Each episode has at least one late release, which needs no
+    /// condition; with a declared stall the mean of that and of the releases by its length.
+    pub fn ln_e_above(&self, share: f64, released: f64, stall: Option<f64>) -> f64 {
+        let times = on_time(self.releases.0 as f64, released) * odds(share);
+        let by_episodes = self.episodes.map(|e| ln_e_above(e.count as f64, times));
+        let by_releases = stall.map(|stall| ln_e_above(self.releases.0 as f64 / stall, times / stall));
+        let both: Vec<f64> = by_episodes.into_iter().chain(by_releases).collect();
+        ln_mean_e(&both)
+    }
+
+    /// Lower bound on the share, as [`Late::ln_e_above`]; that of the releases where there is a declared stall.
+    pub fn lower(&self, released: f64, stall: Option<f64>, confidence: f64) -> f64 {
+        let times = on_time(self.releases.0 as f64, released);
+        let by_episodes = self.episodes.map(|e| expected_lower(e.count as f64, confidence) / times);
+        let by_releases = stall.map(|stall| expected_lower(self.releases.0 as f64 / stall, confidence) * stall / times);
+        from_odds(by_releases.or(by_episodes).unwrap_or(0.0))
+    }
+}
+
+/// Releases at which an episode could begin.
+fn on_time(late: f64, released: f64) -> f64 {
+    (released - late).max(0.0)
+}
+
+/// Late releases for each one in time.
+fn odds(share: f64) -> f64 {
+    share / (1.0 - share)
+}
+
+fn from_odds(odds: f64) -> f64 {
+    if odds.is_finite() { odds / (1.0 + odds) } else { 1.0 }
+}
+
+/// Counts of episodes from the late releases in the order of time: the cycle of each late wakeup, and the late releases that it stands
+/// for, which follow one another.
+pub(crate) fn counted(runs: impl IntoIterator<Item = (u64, u64)>) -> EpisodeCounts {
+    let mut counts = EpisodeCounts::default();
+    let mut current: Option<(u64, u64)> = None;
+    for (cycle, late) in runs {
+        let last = cycle.saturating_add(late.saturating_sub(1));
+        counts.late = counts.late.saturating_add(late);
+        let first = match current {
+            Some((first, before)) if cycle.saturating_sub(before) <= EPISODE_GAP => first,
+            _ => {
+                counts.count += 1;
+                cycle
+            }
+        };
+        counts.longest = counts.longest.max(last.saturating_sub(first).saturating_add(1));
+        current = Some((first, last));
+    }
+    counts
+}

@@ -1,0 +1,155 @@
+//! `cargo trials verdict`: how often a verdict errs where the truth is the limit of the claim, and how long it takes.
+//!
+//! Machines are simulated event by event, at 1 kHz, and what they would record is judged as a run is. A rate meets its
+//! bar if it is at most 5 % and its upper 95 % limit (Clopper and Pearson) at most 6 %.
+
+mod quantiles;
+mod recorded;
+mod shares;
+mod source;
+
+use punctual_model::Outcome;
+use punctual_stats::{SplitMix64, exceedance_upper};
+use std::cell::Cell;
+use std::panic::resume_unwind;
+use std::thread;
+use std::time::Instant;
+
+const SEED: u64 = 20_260_101;
+/// Most errors, and the most that their upper 95 % limit may be.
+const MOST: f64 = 0.05;
+const MOST_UPPER: f64 = 0.06;
+
+/// Measure how often verdicts of simulated machines are wrong, and how long they take (docs/guide/statistics.md)
+///
+/// Needs nothing else; 10,000 runs of every condition take about ten minutes of CPU time.
+#[derive(Debug, clap::Args)]
+pub struct Wanted {
+    /// Simulated runs of each condition
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
+    runs: u32,
+    /// Only conditions whose name contains this
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    only: String,
+    /// Threads
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    threads: u32,
+}
+
+pub fn run(wanted: &Wanted) -> Result<(), String> {
+    let runs = Runs { wanted, condition: Cell::new(0) };
+    println!(
+        "{:52} {:15} {:>5}  {:24} {:24}",
+        "condition", "length", "cells", "false PASS (95 % limit)", "false FAIL (95 % limit)"
+    );
+    let begun = Instant::now();
+    let rows: Vec<Row> = shares::rows(&runs).into_iter().chain(quantiles::rows(&runs)).collect();
+    println!("{} conditions of {} runs in {:.0} s", rows.len(), wanted.runs, begun.elapsed().as_secs_f64());
+    let missed: Vec<&str> = rows.iter().filter(|row| !row.ok).map(|row| row.name.as_str()).collect();
+    match (rows.len(), missed.as_slice()) {
+        (0, _) => Err(format!("no condition's name contains `{}`", wanted.only)),
+        (_, []) => Ok(()),
+        (_, missed) => Err(format!("missed: {}", missed.join("; "))),
+    }
+}
+
+/// A condition that was tried.
+pub struct Row {
+    name: String,
+    ok: bool,
+}
+
+/// A condition whose figures are printed once it is known whether they are good enough.
+pub struct Found {
+    name: String,
+    how: String,
+    figures: String,
+    seconds: f64,
+}
+
+impl Found {
+    fn ok_if(self, ok: bool) -> Row {
+        let Found { name, how, figures, seconds } = self;
+        print(&name, &how, 1, &figures, ok, seconds);
+        Row { name, ok }
+    }
+}
+
+fn print(name: &str, how: &str, cells: u32, figures: &str, ok: bool, seconds: f64) {
+    println!("{name:52} {how:15} {cells:>5}  {figures:49} {:4} {seconds:6.1} s", if ok { "ok" } else { "NOT" });
+}
+
+/// Simulates the runs of each condition. Each has a seed of its own, which does not depend on what else is tried.
+pub struct Runs<'a> {
+    wanted: &'a Wanted,
+    condition: Cell<u64>,
+}
+
+impl Runs<'_> {
+    /// Tries a condition, unless it is not wanted.
+    fn text<T>(&self, name: &str, how: &str, figures: impl FnOnce() -> (T, String)) -> Option<(T, Found)> {
+        self.condition.set(self.condition.get() + 1);
+        if !name.contains(&self.wanted.only) {
+            return None;
+        }
+        let begun = Instant::now();
+        let (value, figures) = figures();
+        let seconds = begun.elapsed().as_secs_f64();
+        Some((value, Found { name: name.into(), how: how.into(), figures, seconds }))
+    }
+
+    fn row(&self, name: &str, how: &str, cells: u32, rates: impl FnOnce() -> Rates) -> Option<Row> {
+        let (rates, found) = self.text(name, how, || (rates(), String::new()))?;
+        let figures = format!("{:24} {:24}", rates.text(rates.passed), rates.text(rates.failed));
+        print(name, how, cells, &figures, rates.ok(), found.seconds);
+        Some(Row { name: format!("{name} ({how})"), ok: rates.ok() })
+    }
+
+    /// The results of the runs of the condition, in their order.
+    fn each<S, T: Send>(&self, state: impl Fn() -> S + Sync, run: impl Fn(&mut S, SplitMix64) -> T + Sync) -> Vec<T> {
+        let (all, seed) = (u64::from(self.wanted.runs), SEED + (self.condition.get() << 32));
+        let threads = u64::from(self.wanted.threads);
+        let part = |part: u64| -> Vec<T> {
+            let mut state = state();
+            let numbers = part * all / threads..(part + 1) * all / threads;
+            numbers.map(|number| run(&mut state, SplitMix64::new(seed + number))).collect()
+        };
+        thread::scope(|scope| {
+            let part = &part;
+            let parts: Vec<_> = (0..threads).map(|number| scope.spawn(move || part(number))).collect();
+            let joined = parts.into_iter().map(|part| part.join().unwrap_or_else(|panic| resume_unwind(panic)));
+            joined.flatten().collect()
+        })
+    }
+}
+
+/// Numbers of runs that passed and failed, of all.
+pub struct Rates {
+    passed: usize,
+    failed: usize,
+    all: usize,
+}
+
+impl Rates {
+    fn of(outcomes: &[Outcome]) -> Rates {
+        let number = |wanted: Outcome| outcomes.iter().filter(|outcome| **outcome == wanted).count();
+        Rates { passed: number(Outcome::Pass), failed: number(Outcome::Fail), all: outcomes.len() }
+    }
+
+    fn share(&self, number: usize) -> (f64, f64) {
+        let (number, all) = (number as f64, self.all as f64);
+        (number / all, exceedance_upper(number, all, 0.95))
+    }
+
+    fn text(&self, number: usize) -> String {
+        let (share, upper) = self.share(number);
+        format!("{:6.2} % ({:.2} %)", 100.0 * share, 100.0 * upper)
+    }
+
+    fn ok(&self) -> bool {
+        [self.passed, self.failed]
+            .into_iter()
+            .map(|number| self.share(number))
+            .all(|(share, upper)| share <= MOST && upper <= MOST_UPPER)
+    }
+}
