@@ -115,7 +115,7 @@ pub enum UnitArg {
 
 /// What the user knows of a file that does not tell it.
 #[derive(Args, Debug, Clone, Copy)]
-pub struct ToldArgs {
+pub struct GivenArgs {
     /// Read the file in this format instead of detecting it
     #[arg(long = "input-format", visible_alias = "from", value_enum, value_name = "FORMAT")]
     pub input_format: Option<ImportFormat>,

@@ -1,6 +1,6 @@
 //! Options of `compare`.
 
-use crate::args::common::{OutputArgs, ToldArgs};
+use crate::args::common::{GivenArgs, OutputArgs};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
@@ -50,7 +50,7 @@ pub struct CompareArgs {
     #[command(flatten)]
     pub output: OutputArgs,
     #[command(flatten, next_help_heading = "With other tools' files")]
-    pub told: ToldArgs,
+    pub told: GivenArgs,
 }
 
 /// What `compare` writes.

@@ -1,7 +1,7 @@
 //! The words after `history`.
 
 use super::date::since;
-use crate::args::common::{OutputArgs, ToldArgs};
+use crate::args::common::{GivenArgs, OutputArgs};
 use clap::{Args, Subcommand};
 use punctual_model::history::Figure;
 use std::path::PathBuf;
@@ -84,7 +84,7 @@ pub struct AddArgs {
     #[command(flatten)]
     pub output: OutputArgs,
     #[command(flatten, next_help_heading = "With another tool's file")]
-    pub told: ToldArgs,
+    pub told: GivenArgs,
 }
 
 /// Options of `history remove`.
@@ -112,7 +112,7 @@ pub struct GateArgs {
     #[command(flatten)]
     pub output: OutputArgs,
     #[command(flatten, next_help_heading = "With another tool's file")]
-    pub told: ToldArgs,
+    pub told: GivenArgs,
 }
 
 /// What may be done with named baselines.

@@ -2,7 +2,7 @@
 
 use super::args::{GateArgs, JudgedArgs, QueryArgs};
 use super::store::{look, summarised};
-use crate::args::common::{OutputArgs, ToldArgs};
+use crate::args::common::{GivenArgs, OutputArgs};
 use crate::finish::Answer;
 use crate::refusal::Refusal;
 use crate::{exit, terminal};
@@ -18,7 +18,7 @@ pub fn gate(args: &GateArgs, db: Option<PathBuf>, output: OutputArgs) -> Result<
 
 /// `punctual history --baseline … RUN`.
 pub fn of_query(args: &QueryArgs, db: Option<PathBuf>) -> Result<Answer, Refusal> {
-    let told = ToldArgs { input_format: None, unit: None, period: None, board: None };
+    let told = GivenArgs { input_format: None, unit: None, period: None, board: None };
     let (run, baseline) = (args.run.clone().unwrap_or_default(), args.baseline.clone().unwrap_or_default());
     Ok(answer(args.output, &judged(&run, &baseline, &args.judged, told, db)?))
 }
@@ -27,7 +27,7 @@ fn judged(
     run: &Path,
     baseline: &[String],
     judged: &JudgedArgs,
-    told: ToldArgs,
+    told: GivenArgs,
     db: Option<PathBuf>,
 ) -> Result<Gate, Refusal> {
     let store = look(db)?;

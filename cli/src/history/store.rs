@@ -1,6 +1,6 @@
 //! The file of the history, and runs on their way into it.
 
-use crate::args::common::ToldArgs;
+use crate::args::common::GivenArgs;
 use crate::import;
 use crate::refusal::Refusal;
 use punctual_history::{Error, Store, summary};
@@ -31,7 +31,7 @@ pub fn look(db: Option<PathBuf>) -> Result<Store, Refusal> {
 }
 
 /// A run directory, or another tool's file, in a few figures.
-pub fn summarised(path: &Path, told: ToldArgs) -> Result<RunSummary, Refusal> {
+pub fn summarised(path: &Path, told: GivenArgs) -> Result<RunSummary, Refusal> {
     let unread = |Refusal { code, message, .. }| {
         say!("{message}");
         Refusal::new(code, format!("{}: not read: the line above says why", path.display()))

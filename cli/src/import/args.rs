@@ -1,6 +1,6 @@
 //! Options of `import`.
 
-use crate::args::common::{ImportFormat, OutputArgs, ToldArgs};
+use crate::args::common::{GivenArgs, ImportFormat, OutputArgs};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ pub struct ImportArgs {
     #[arg(short, long, value_enum, value_name = "FORMAT")]
     pub format: Option<ImportFormat>,
     #[command(flatten)]
-    pub told: ToldArgs,
+    pub told: GivenArgs,
     /// Run directory to create
     #[arg(short, long, value_name = "DIR")]
     pub out: PathBuf,

@@ -3,7 +3,7 @@
 mod archive;
 pub mod args;
 
-use crate::args::common::{ImportFormat, ToldArgs, UnitArg};
+use crate::args::common::{GivenArgs, ImportFormat, UnitArg};
 use crate::finish::{Answer, finish};
 use crate::refusal::Refusal;
 use crate::terminal::harmless;
@@ -54,7 +54,7 @@ fn imported(args: &ImportArgs) -> Result<Answer, Refusal> {
 }
 
 /// Reads files into one run.
-pub fn recording(files: &[PathBuf], format: Option<ImportFormat>, told: ToldArgs) -> Result<Recording, Refusal> {
+pub fn recording(files: &[PathBuf], format: Option<ImportFormat>, told: GivenArgs) -> Result<Recording, Refusal> {
     let unit = told.unit.map(|unit| match unit {
         UnitArg::Us => Unit::Micros,
         UnitArg::Ns => Unit::Nanos,

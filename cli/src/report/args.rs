@@ -1,6 +1,6 @@
 //! Options of `report`.
 
-use crate::args::common::ToldArgs;
+use crate::args::common::GivenArgs;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use punctual_formats::{FORMATS, Format};
@@ -39,7 +39,7 @@ pub struct ReportArgs {
     #[arg(long, value_name = "ORIGIN:ID")]
     pub kcidb_build: Option<String>,
     #[command(flatten, next_help_heading = "With another tool's file")]
-    pub told: ToldArgs,
+    pub told: GivenArgs,
 }
 
 fn format() -> impl TypedValueParser<Value = &'static Format> {

@@ -1,7 +1,7 @@
 //! `tune`: which fixes help here is tried, what helps stays, and a last run proves it.
 
 pub mod args;
-mod told;
+mod trials;
 
 use crate::finish::{Answer, finish};
 use crate::prove;
@@ -51,7 +51,7 @@ fn run(args: &TuneArgs, started: Nanos) -> Result<Answer, Refusal> {
     };
     let chosen = wanted.choose(&findings).map_err(Refusal::usage)?;
     if args.dry_run {
-        let plan = told::plan(&chosen, &options);
+        let plan = trials::plan(&chosen, &options);
         return Ok(Answer::new(args.output, 0, || report::tune::plan_json(&plan), || report::tune::plan(&plan)));
     }
     punctual_uapi::block(&proof::signals())?;
@@ -155,7 +155,7 @@ fn beside(out: &Path) -> Option<PathBuf> {
 }
 
 fn search(args: &TuneArgs, options: &Options, chosen: &Chosen, place: &Place) -> Result<Sought, Refusal> {
-    let mut tried = told::Progress::new(options.max);
+    let mut tried = trials::Progress::new(options.max);
     let mut tell = |told: Update| {
         if !args.output.quiet {
             tried.tell(told);

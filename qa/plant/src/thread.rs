@@ -97,7 +97,7 @@ pub(crate) fn own_burst(class: &str, name: &str, scheduling: Scheduling, cpu: u3
         start_ns: 0,
         end_ns: 0,
         earliest_ns: 0,
-        latest_ns: None,
+        worst_ns: None,
         gaps: Vec::new(),
         exact: true,
     }

@@ -18,7 +18,7 @@ pub struct Burst {
     /// It cannot have begun before.
     pub earliest_ns: u64,
     /// It cannot have ended after; `None`: when the victim ran.
-    pub latest_ns: Option<u64>,
+    pub worst_ns: Option<u64>,
     /// Times inside it in which the thread, or the CPU that watched, could not look at the clock: an interrupt, or the
     /// host of a guest, had the CPU. They are not certain to belong to the burst.
     #[serde(default)]
@@ -40,7 +40,7 @@ pub(crate) struct Seen {
 pub(crate) fn seen(burst: &Burst, asked: u64, first: Seen, last: Seen, gaps: Vec<(u64, u64)>) -> Burst {
     let end_ns = last.not_yet.max(first.seen);
     // The softirq or interrupt continues for a while after its last effect.
-    Burst { start_ns: first.seen, end_ns, earliest_ns: asked, latest_ns: None, gaps, ..burst.clone() }
+    Burst { start_ns: first.seen, end_ns, earliest_ns: asked, worst_ns: None, gaps, ..burst.clone() }
 }
 
 impl Burst {
@@ -54,7 +54,7 @@ impl Burst {
     /// Maximum that it can have taken of it. The time between a thread's clock readings and the switch to and from it
     /// is uncertain: an interrupt, or the host of a guest, may have come in between.
     pub fn most(&self, from: u64, to: u64) -> u64 {
-        self.latest_ns.unwrap_or(to).min(to).saturating_sub(self.earliest_ns.max(from))
+        self.worst_ns.unwrap_or(to).min(to).saturating_sub(self.earliest_ns.max(from))
     }
 }
 
@@ -73,7 +73,7 @@ mod tests {
             start_ns: 100,
             end_ns: 200,
             earliest_ns: 90,
-            latest_ns: None,
+            worst_ns: None,
             gaps: vec![(120, 140), (195, 300)],
             exact: true,
         };
@@ -81,6 +81,6 @@ mod tests {
         assert_eq!(burst.overlap(130, 150), 10);
         assert_eq!(burst.overlap(300, 400), 0);
         assert_eq!(burst.most(0, 1000), 910);
-        assert_eq!(Burst { latest_ns: Some(210), ..burst }.most(95, 1000), 115);
+        assert_eq!(Burst { worst_ns: Some(210), ..burst }.most(95, 1000), 115);
     }
 }

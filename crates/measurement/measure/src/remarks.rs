@@ -43,7 +43,7 @@ impl Outcome {
                 plan.phase,
                 sent.late_sends,
                 sent.messages,
-                Nanos(sent.latest_ns),
+                Nanos(sent.worst_ns),
                 sent.unsent
             ));
         }

@@ -55,7 +55,7 @@ pub fn live(options: &LiveOptions) -> Result<Watched, ProofError> {
             signal = Some(other).filter(|s| *s != Sig::Chld);
         }
         watcher.take(&mut flight).map_err(|e| ProofError::Environment(format!("reading the trace: {e}")))?;
-        let late = watcher.attribution.latest_ns().zip(options.stop_at);
+        let late = watcher.attribution.worst_ns().zip(options.stop_at);
         if late.is_some_and(|(latest, limit)| latest >= limit.0) {
             break;
         }

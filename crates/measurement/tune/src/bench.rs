@@ -4,7 +4,7 @@ use crate::choose::Prepared;
 use crate::options::{Options, Place};
 use crate::search::{Bench, Candidate, Stop};
 use punctual_directory::{Dir, Whose};
-use punctual_fix::{FixOptions, Journal, OnTrial, RulePlan, keep, take_back, try_rule};
+use punctual_fix::{FixOptions, Journal, OnTrial, RulePlan, keep, revert, try_rule};
 use punctual_model::Outcome;
 use punctual_proof::{self as proof, Done, Quiet, When};
 use punctual_uapi::Sig;
@@ -93,7 +93,7 @@ impl Machine<'_> {
         if !done.changes.is_empty() {
             return Ok(Ok(set));
         }
-        take_back(&mut journal, set);
+        revert(&mut journal, set);
         let why = if done.refused.is_empty() { "it is so already".to_owned() } else { done.refused.join("; ") };
         Ok(Err(why))
     }
@@ -103,9 +103,9 @@ impl Machine<'_> {
         found.ok_or_else(|| because(format!("no fix is prepared for `{}`", candidate.rule)))
     }
 
-    pub fn take_back_all(&mut self) -> Result<(), Stop> {
+    pub fn revert_all(&mut self) -> Result<(), Stop> {
         let Some(set) = self.on_trial.take() else { return Ok(()) };
-        let taken = take_back(&mut self.journal()?, set);
+        let taken = revert(&mut self.journal()?, set);
         match taken.iter().find(|taken| !taken.outcome.is_settled()) {
             Some(taken) => Err(because(format!("not everything could be taken back: {}", taken.outcome.sentence()))),
             None => Ok(()),
@@ -137,8 +137,8 @@ impl Bench for Machine<'_> {
         Ok(Ok(()))
     }
 
-    fn take_back(&mut self, _: &Candidate) -> Result<(), Stop> {
-        self.take_back_all()
+    fn revert(&mut self, _: &Candidate) -> Result<(), Stop> {
+        self.revert_all()
     }
 
     fn claims_hold(&mut self) -> Result<Option<bool>, Stop> {

@@ -57,7 +57,7 @@ pub fn seek(options: &Options, chosen: &Chosen, place: &Place, tell: OnUpdate) -
     let rules = Rules::default();
     let mut found = search(candidates, &mut machine, &rules, tell);
     // The search has undone everything; what failed is tried once more.
-    if let Err(Stop::Because(why)) = machine.take_back_all() {
+    if let Err(Stop::Because(why)) = machine.revert_all() {
         found.ended = Ended::Stopped { why };
     }
     let mut not_tried = chosen.not_tried.clone();

@@ -17,7 +17,7 @@ const ROUNDS: usize = 4;
 
 /// Undoes one entry and records that. A record that cannot be written is no failure: the entry stays open, and the next
 /// undo finds everything as before.
-pub(crate) fn put_back(journal: &mut Journal, id: u64) -> Outcome {
+pub(crate) fn restore(journal: &mut Journal, id: u64) -> Outcome {
     let Some(entry) = journal.entries().iter().find(|entry| entry.id == id && entry.is_open()).cloned() else {
         return Outcome::AlreadyBack(format!("change {id} is undone"));
     };
@@ -53,7 +53,7 @@ pub(crate) fn put_back(journal: &mut Journal, id: u64) -> Outcome {
                     let _ = journal.state(id, State::Written, "");
                 }
             }),
-        _ => take_back(sys, &entry),
+        _ => revert(sys, &entry),
     };
     let outcome = outcome.unwrap_or_else(|e| Outcome::Failed(format!("{}: {e}", entry.change.subject())));
     // A command that runs once more at the end is settled only then.
@@ -69,11 +69,11 @@ fn is_inside(entry: &Entry, folder: &Path) -> bool {
     entry.is_open() && path != folder && path.starts_with(folder)
 }
 
-fn take_back(sys: &dyn System, entry: &Entry) -> io::Result<Outcome> {
+fn revert(sys: &dyn System, entry: &Entry) -> io::Result<Outcome> {
     match &entry.change {
         Change::Value { path, old, new, form, beside } => {
             let value = Value { path, old, new, form: *form, beside };
-            value.take_back(sys, entry.state == State::Undoing)
+            value.revert(sys, entry.state == State::Undoing)
         }
         Change::File { path, old, new } => {
             files::remove_aside(sys, path, entry.id)?;
@@ -112,7 +112,7 @@ struct Value<'a> {
 }
 
 impl Value<'_> {
-    fn take_back(&self, sys: &dyn System, is_under_way: bool) -> io::Result<Outcome> {
+    fn revert(&self, sys: &dyn System, is_under_way: bool) -> io::Result<Outcome> {
         let path = self.path.display();
         let now = match text(sys, self.path) {
             Err(e) if is_absent(&e) => return Ok(Outcome::Gone(format!("{path}: no longer there"))),
@@ -188,7 +188,7 @@ fn folder(sys: &dyn System, path: &Path) -> io::Result<Outcome> {
 pub(crate) fn give_up(journal: &mut Journal, id: u64) -> Outcome {
     let entry = journal.entries().iter().find(|entry| entry.id == id).cloned();
     let Some(Entry { change: Change::Command { argv, kept, draft, .. }, .. }) = entry else {
-        return put_back(journal, id);
+        return restore(journal, id);
     };
     if let Some(draft) = &draft
         && let Err(e) = draft::clean(journal.sys, draft)

@@ -91,7 +91,7 @@ pub(crate) fn carry(journal: &mut Journal, place: &Place, doing: &Doing) -> Resu
     }
     journal.state(entry, State::Written, "")?;
     if let Err(why) = took(sys, &change) {
-        let _ = back::put_back(journal, entry);
+        let _ = back::restore(journal, entry);
         return Ok(Carried::Refused(why));
     }
     journal.state(entry, State::Verified, "")?;

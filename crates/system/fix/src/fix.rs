@@ -4,7 +4,7 @@ use crate::carry::{self, Carried, Doing, Place};
 use crate::daemons;
 use crate::journal::{Entry, Journal, JournalError};
 use crate::plan::{Plan, RulePlan};
-use crate::undo::{Taken, put_back, settle_sets};
+use crate::undo::{Taken, restore, settle_sets};
 use crate::watchdog;
 use punctual_model::State;
 use serde::Serialize;
@@ -77,7 +77,7 @@ pub fn fix(journal: &mut Journal, plan: &Plan, options: &FixOptions, asked: &Ask
         match one(journal, set, rule, options, asked) {
             Ok(done) => fixed.rules.push(done),
             Err(error) => {
-                let back = put_back(journal, |entry| entry.set == set && entry.rule == rule.rule);
+                let back = restore(journal, |entry| entry.set == set && entry.rule == rule.rule);
                 fixed.failed = Some(format!("{error}; {}", sentence(&back)));
                 break;
             }
@@ -146,7 +146,7 @@ fn stands(
     // Runtime steps must show in the finding; changes for the next boot cannot.
     let is_better = !rule.is_judged || now.is_some_and(|now| is_better((rule.state, &rule.summary), now));
     if journal.entries().iter().any(|e| is_own(&e)) && (!is_whole || !is_better) {
-        let back = put_back(journal, |entry| entry.set == set && entry.rule == rule.rule);
+        let back = restore(journal, |entry| entry.set == set && entry.rule == rule.rule);
         done.rolled_back = back.iter().map(|taken| taken.outcome.sentence()).collect();
         if is_whole {
             let summary = now.map_or(&rule.summary, |(_, summary)| summary);

@@ -49,6 +49,6 @@ pub use parameters::{BootNotes, How, OneBoot, Parameters, TRIAL_FILE, TRIAL_RULE
 pub use plan::{BOOT_RULE, BootChain, BootWish, Plan, RulePlan, UnknownRule, Wish};
 pub use real::Real;
 pub use system::{Attributes, Kind, Lock, Ran, System};
-pub use trial::{OnTrial, keep, take_back, try_rule};
+pub use trial::{OnTrial, keep, revert, try_rule};
 pub use undo::{Taken, Undone, guard, recover, undo};
 pub use watchdog::{armed, removes_protection};

@@ -3,7 +3,7 @@
 use crate::fix::{FixOptions, RuleDone, one};
 use crate::journal::{Journal, JournalError};
 use crate::plan::RulePlan;
-use crate::undo::{Taken, put_back, settle_sets};
+use crate::undo::{Taken, restore, settle_sets};
 use punctual_model::State;
 
 /// A rule whose steps were made, in a set that is still open: if this process dies, the next start of the program
@@ -30,15 +30,15 @@ pub fn try_rule(
     match one(journal, set, rule, options, &asked) {
         Ok(done) => Ok(OnTrial { set, done }),
         Err(error) => {
-            take_back(journal, set);
+            revert(journal, set);
             Err(error)
         }
     }
 }
 
 /// Undoes a set on trial, the last change first.
-pub fn take_back(journal: &mut Journal, set: u64) -> Vec<Taken> {
-    let taken = put_back(journal, |entry| entry.set == set);
+pub fn revert(journal: &mut Journal, set: u64) -> Vec<Taken> {
+    let taken = restore(journal, |entry| entry.set == set);
     settle_sets(journal);
     taken
 }

@@ -35,17 +35,17 @@ impl Undone {
 /// The journal cannot be used.
 pub fn undo(sys: &dyn System, folder: &Path, rules: &[String]) -> Result<Undone, JournalError> {
     let Some(mut journal) = Journal::existing(sys, folder)? else { return Ok(Undone::default()) };
-    let changes = put_back(&mut journal, |entry| rules.is_empty() || rules.contains(&entry.rule));
+    let changes = restore(&mut journal, |entry| rules.is_empty() || rules.contains(&entry.rule));
     settle_sets(&mut journal);
     Ok(Undone { changes, dropped: journal.dropped().to_vec() })
 }
 
 /// Undoes the chosen entries, the last first; commands that belong after all edits run once more at the end.
-pub(crate) fn put_back(journal: &mut Journal, chosen: impl Fn(&Entry) -> bool) -> Vec<Taken> {
+pub(crate) fn restore(journal: &mut Journal, chosen: impl Fn(&Entry) -> bool) -> Vec<Taken> {
     let open: Vec<Entry> = journal.entries().iter().filter(|e| e.is_open() && chosen(e)).rev().cloned().collect();
     let mut taken: Vec<Taken> = open
         .iter()
-        .map(|entry| Taken { entry: entry.id, rule: entry.rule.clone(), outcome: back::put_back(journal, entry.id) })
+        .map(|entry| Taken { entry: entry.id, rule: entry.rule.clone(), outcome: back::restore(journal, entry.id) })
         .collect();
     let mut done: Vec<Argv> = Vec::new();
     // In the order they ran in.
@@ -109,7 +109,7 @@ pub fn recover(sys: &dyn System, folder: &Path) -> Result<Option<Undone>, Journa
     if stale.is_empty() {
         return Ok(None);
     }
-    let changes = put_back(&mut journal, |entry| stale.contains(&entry.set));
+    let changes = restore(&mut journal, |entry| stale.contains(&entry.set));
     stale.iter().for_each(|set| close(&mut journal, *set, &changes));
     settle_sets(&mut journal);
     Ok((!changes.is_empty()).then(|| Undone { changes, dropped: journal.dropped().to_vec() }))
@@ -167,7 +167,7 @@ fn turn(sys: &dyn System, folder: &Path, set: u64) -> Result<Turn, JournalError>
     }
     // Without it nothing can be undone.
     boot?;
-    let changes = put_back(&mut journal, |entry| entry.set == set);
+    let changes = restore(&mut journal, |entry| entry.set == set);
     close(&mut journal, set, &changes);
     settle_sets(&mut journal);
     Ok(Turn::Over(Some(Undone { changes, dropped: journal.dropped().to_vec() })))

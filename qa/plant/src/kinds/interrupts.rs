@@ -52,7 +52,7 @@ fn burst(config: &Config, start_ns: u64, end_ns: u64) -> Burst {
         start_ns,
         end_ns,
         earliest_ns: start_ns,
-        latest_ns: None,
+        worst_ns: None,
         gaps: Vec::new(),
         exact: false,
     }

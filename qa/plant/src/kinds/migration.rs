@@ -16,7 +16,7 @@ pub(super) fn run(config: &Config) -> Result<Vec<Burst>, PlantError> {
         let (mut bursts, moves) = (joined(hog.join())?, joined(mover.join())?);
         for (burst, (moved, _)) in bursts.iter_mut().zip(&moves) {
             burst.end_ns = burst.end_ns.min(moved.0);
-            burst.latest_ns = Some(moved.1);
+            burst.worst_ns = Some(moved.1);
         }
         bursts.extend(moves.into_iter().map(|(_, burst)| burst));
         Ok(bursts)

@@ -50,7 +50,7 @@ fn blank(config: &Config, class: &str, thread: Option<&KernelThread>) -> Burst {
         start_ns: 0,
         end_ns: 0,
         earliest_ns: 0,
-        latest_ns: None,
+        worst_ns: None,
         gaps: Vec::new(),
         exact: true,
     }

@@ -28,7 +28,7 @@ pub(super) fn run(config: &Config) -> Result<Vec<Burst>, PlantError> {
         start_ns,
         end_ns: now(),
         earliest_ns: start_ns,
-        latest_ns: None,
+        worst_ns: None,
         gaps: Vec::new(),
         exact: false,
     };

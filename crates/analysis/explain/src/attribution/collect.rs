@@ -51,7 +51,7 @@ impl Latest {
         self.top.truncate(most);
     }
 
-    pub fn latest_ns(&self) -> Option<u64> {
+    pub fn worst_ns(&self) -> Option<u64> {
         self.top.first().map(|victim| victim.latency_ns)
     }
 

@@ -85,8 +85,8 @@ impl Attribution {
     }
 
     /// The worst wakeup so far of the chosen threads, ns.
-    pub fn latest_ns(&self) -> Option<u64> {
-        self.ranks.iter().find(|rank| rank.wakeups > 0)?.latest_ns()
+    pub fn worst_ns(&self) -> Option<u64> {
+        self.ranks.iter().find(|rank| rank.wakeups > 0)?.worst_ns()
     }
 
     /// `info`: as known so far (the kernel release decides between fair server and throttling).

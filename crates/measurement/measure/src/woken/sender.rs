@@ -28,7 +28,7 @@ pub struct Sent {
     /// Messages that the kernel refused (a full queue).
     pub refused: u64,
     /// The worst lateness, ns after the release.
-    pub latest_ns: u64,
+    pub worst_ns: u64,
 }
 
 /// A sender on a housekeeping CPU has the policy of the measured thread. Without one it shares the measured CPU and
@@ -86,7 +86,7 @@ impl Sender<'_> {
     /// The loop: one system call to sleep and one to send.
     #[inline(never)]
     fn send<L: Link>(&self, link: &L, periodic: &mut Periodic) -> Sent {
-        let mut sent = Sent { place: self.place, messages: 0, late_sends: 0, unsent: 0, refused: 0, latest_ns: 0 };
+        let mut sent = Sent { place: self.place, messages: 0, late_sends: 0, unsent: 0, refused: 0, worst_ns: 0 };
         while let Some(wakeup) = periodic.wait(self.stop) {
             let now = monotonic();
             let sequence = self.mail.publish(now);
@@ -96,7 +96,7 @@ impl Sender<'_> {
             sent.refused += u64::from(!went);
             sent.late_sends += u64::from(late > self.period.0 / 4);
             sent.unsent += wakeup.skipped;
-            sent.latest_ns = sent.latest_ns.max(late);
+            sent.worst_ns = sent.worst_ns.max(late);
         }
         sent
     }

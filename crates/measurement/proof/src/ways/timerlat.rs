@@ -204,7 +204,7 @@ impl Timerlat {
     }
 
     /// Restores everything; notes what could not be restored.
-    fn put_back(&mut self) {
+    fn restore(&mut self) {
         if let Some(user) = &mut self.user {
             user.end();
         }
@@ -313,7 +313,7 @@ impl Meter for Timerlat {
             self.failed.get_or_insert(why);
         }
         let problems = self.problems();
-        self.put_back();
+        self.restore();
         let kinds = if self.user.is_some() { KINDS } else { KINDS - 1 };
         let parts = LABELS.iter().enumerate().take(kinds).map(|(kind, label)| self.part(kind, label, &problems));
         Collected { parts: parts.collect(), end, cpu_ns: None, notes: std::mem::take(&mut self.notes) }

@@ -49,7 +49,7 @@ pub trait Bench {
     ///
     /// # Errors
     /// [`Stop`] also if undoing failed: later measurements would be meaningless.
-    fn take_back(&mut self, candidate: &Candidate) -> Result<(), Stop>;
+    fn revert(&mut self, candidate: &Candidate) -> Result<(), Stop>;
 
     /// Do the claims hold now, measured for as long as they need? `None`: there are none.
     ///
@@ -260,7 +260,7 @@ impl Search<'_> {
             }
             let with = self.bench.block();
             // Undone also if measuring was stopped.
-            self.bench.take_back(candidate)?;
+            self.bench.revert(candidate)?;
             let without = match early {
                 Some(without) => without,
                 None => self.without()?,

@@ -70,7 +70,7 @@ impl Bench for Simulated {
         self.apply(candidate)
     }
 
-    fn take_back(&mut self, candidate: &Candidate) -> Result<(), Stop> {
+    fn revert(&mut self, candidate: &Candidate) -> Result<(), Stop> {
         assert!(self.on.remove(&candidate.rule), "taken back without being applied");
         Ok(())
     }
