@@ -28,8 +28,10 @@ use std::ffi::OsStr;
 /// Will it be on time, and if not, what is in the way?
 #[derive(Parser, Debug)]
 #[command(name = "punctual", version, about, max_term_width = 100)]
-#[command(after_help = "Exit codes: 0 pass, 1 a claim fails, 2 wrong usage, 3 inconclusive, 4 the environment \
-                        refused, 128+n ended by signal n.")]
+#[command(
+    after_help = "Exit codes: 0 pass or held, 1 a claim fails, 2 wrong usage, 3 inconclusive, 4 the environment \
+                        refused, 128+n ended by signal n."
+)]
 pub struct Arguments {
     /// Write results as this user; only for root [default: the user who called sudo]
     #[arg(long, global = true, value_name = "USER", display_order = 900)]

@@ -35,7 +35,7 @@ pub struct RunArgs {
     #[arg(short = 'D', long, value_name = "TIME")]
     pub duration: Option<Nanos>,
     /// Continue past --duration until every claim is decided; requires a claim. Claims are checked after each round
-    /// over all loads, which lasts as long as all rounds before it
+    /// over all loads, which lasts an eighth of all before it, at least --duration
     #[arg(long, requires = "claimed")]
     pub until_decided: bool,
     /// With --until-decided: maximum measuring time; claims still open are then inconclusive [default: 12h]

@@ -2,7 +2,7 @@
 
 use crate::doubt::{Doubt, cpus};
 use crate::late::Late;
-use punctual_model::{Blocks, Blur, Distribution, Episodes, Phase, Recording, Run, Worst};
+use punctual_model::{Blocks, Blur, Distribution, Episodes, Kind, Phase, Recording, Run, Worst};
 use punctual_units::{CpuId, Histogram, bin_index, bin_low};
 use std::collections::BTreeMap;
 
@@ -45,6 +45,8 @@ pub(crate) struct Samples<'a> {
     /// How far samples may deviate from their recorded values.
     pub blur: Blur,
     pub deadline: Option<u64>,
+    /// The file has no order of its samples: an import.
+    pub is_unordered: bool,
     /// As recorded by limit.
     pub episodes: &'a [Episodes],
     /// Counts by blocks of time, for quantiles.
@@ -110,6 +112,7 @@ fn samples<'a>(
         uncounted,
         blur,
         deadline: run.settings.deadline_ns.map(|d| d.0),
+        is_unordered: run.kind == Kind::Imported,
         episodes: result.map_or(&[], |r| &r.episodes),
         blocks: result.map_or(&[], |r| &r.blocks),
     })

@@ -29,6 +29,7 @@ pub(crate) fn coverage(run: &Run) -> Vec<Coverage> {
 const SEEN: f64 = 0.95;
 /// Periods are tried in steps of a thousandth.
 const STEP: f64 = 1.001;
+const MOST_STRETCHES: usize = 1_000;
 
 /// For each load the longest period up to which every regular event was seen with 95 %. Empty where the times are not known.
 pub(crate) fn periods(run: &Run) -> Vec<PeriodSeen> {
@@ -53,10 +54,15 @@ fn longest_period(stretches: &[(u64, u64)]) -> Option<u64> {
     let longest = stretches.iter().map(|(from, to)| to - from).max()?;
     let all: u64 = stretches.iter().map(|(from, to)| to - from).fold(0, u64::saturating_add);
     let mut period = longest;
+    // More rounds than a run of months has are a damaged file.
+    let stretches = stretches.get(..MOST_STRETCHES).unwrap_or(stretches);
     loop {
-        let next = (period as f64 * STEP) as u64 + 1;
+        let next = ((period as f64 * STEP) as u64).saturating_add(1);
         // Even without any overlap they would not cover so much.
-        if all as f64 / (next as f64) < SEEN || (covered(stretches, next) as f64) < SEEN * next as f64 {
+        if next == u64::MAX
+            || all as f64 / (next as f64) < SEEN
+            || (covered(stretches, next) as f64) < SEEN * next as f64
+        {
             return Some(period);
         }
         period = next;
@@ -68,9 +74,10 @@ fn covered(stretches: &[(u64, u64)], period: u64) -> u64 {
     let mut parts: Vec<(u64, u64)> = Vec::new();
     for (from, to) in stretches {
         let (at, length) = (from % period, (to - from).min(period));
-        parts.push((at, (at + length).min(period)));
-        if at + length > period {
-            parts.push((0, at + length - period));
+        parts.push((at, at.saturating_add(length).min(period)));
+        // Without a sum that could overflow.
+        if length > period - at {
+            parts.push((0, length - (period - at)));
         }
     }
     parts.sort_unstable();

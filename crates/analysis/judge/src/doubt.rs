@@ -2,8 +2,11 @@
 
 use crate::late::Late;
 use crate::virtual_cpus;
-use punctual_model::{CpuResult, EndedBy, Event, Kind, Phase, Problem, ProblemKind, Recording, Run, Worst};
-use punctual_units::{CpuId, CpuList, Histogram, Nanos};
+use punctual_model::{
+    BlockCount, Blocks, CpuResult, Distribution, EndedBy, Episodes, Event, Kind, Phase, Problem, ProblemKind,
+    Recording, Run, Worst,
+};
+use punctual_units::{Bin, CpuId, CpuList, Histogram, Nanos};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) struct Doubt {
@@ -76,14 +79,20 @@ fn incomplete(run: &Run) -> impl Iterator<Item = (ProblemKind, String)> {
     let nothing = (run.phases.is_empty() && !series).then(|| (ProblemKind::Interrupted, "nothing was recorded".into()));
     let load =
         missing.map(|m| (ProblemKind::LoadDidNotRun, format!("nothing was measured under load: {}", m.join(", "))));
-    (!ended).then_some((ProblemKind::Interrupted, how)).into_iter().chain(nothing).chain(load)
+    // What was measured until then is whole.
+    let kind = match run.ended_by {
+        Some(EndedBy::Signal { .. }) => ProblemKind::EndedEarly,
+        _ => ProblemKind::Interrupted,
+    };
+    (!ended).then_some((kind, how)).into_iter().chain(nothing).chain(load)
 }
 
 /// Doubts that a phase does not record itself: no end, no evidence of its load.
 fn phase_doubts(run: &Run, phase: &Phase) -> Vec<Doubt> {
     let said = |kind| phase.problems.iter().any(|p| p.kind == kind);
     let mut doubts = Vec::new();
-    if phase.end_mono_ns.is_none() && run.kind == Kind::Latency && !said(ProblemKind::Interrupted) {
+    let said_early = said(ProblemKind::Interrupted) || said(ProblemKind::EndedEarly);
+    if phase.end_mono_ns.is_none() && run.kind == Kind::Latency && !said_early {
         doubts.push(of_phase(phase, None, ProblemKind::Interrupted, "this phase did not come to its end".into()));
     }
     let unproven = match &phase.load_report {
@@ -103,11 +112,11 @@ fn phase_doubts(run: &Run, phase: &Phase) -> Vec<Doubt> {
 }
 
 /// The user ended the phase after seeing results, and the phase does not record it: an earlier version wrote it, or it
-/// was killed afterwards. Stopping when the figures look good makes any bound hold less often than stated.
+/// was killed afterwards.
 fn ended_by_user(recording: &Recording, phase: &Phase) -> Option<Doubt> {
     let is_this = |event: &Event| matches!(event, Event::EndedEarly { phase: id, .. } if *id == phase.id);
     let said = phase.problems.iter().any(|p| p.kind == ProblemKind::EndedEarly);
-    let text = "when to end was not fixed beforehand, so what was seen can refute a claim and not prove it";
+    let text = "when to end was not fixed beforehand, so a quantile can be refuted and not proven";
     (!said && recording.events.iter().any(is_this)).then(|| of_phase(phase, None, ProblemKind::EndedEarly, text.into()))
 }
 
@@ -123,7 +132,9 @@ fn cpu_doubts(recording: &Recording, phase: &Phase, cpu: CpuId) -> Vec<Doubt> {
             let worst: Vec<&Worst> = recording.worst_of(&phase.id, cpu).collect();
             let listed = worst.iter().map(|w| w.latency_ns).max();
             let unlisted = || torn_list(&recording.run, cpu, &worst, &distribution.raw);
-            texts.extend(mismatch(result, in_files, listed).or_else(unlisted));
+            texts.extend(
+                mismatch(result, in_files, listed).or_else(unlisted).or_else(|| contradiction(result, distribution)),
+            );
         }
     }
     if result.is_some_and(|r| r.scored() == 0) {
@@ -150,6 +161,33 @@ fn mismatch(result: &CpuResult, in_files: (u64, u64, Option<u64>), listed: Optio
     let other = max_ns.filter(|told| Some(*told) != max).or(listed.filter(|&listed| Some(listed) > max))?;
     let in_histogram = max.map_or("no latency at all".to_owned(), |ns| format!("at most {ns} ns"));
     Some(format!("CPU {cpu}: a latency of {other} ns is told of, but the histogram holds {in_histogram}"))
+}
+
+/// Episodes and blocks that cannot be those of the samples.
+fn contradiction(result: &CpuResult, distribution: &Distribution) -> Option<String> {
+    let (cpu, corrected) = (result.cpu, distribution.corrected());
+    let edges = |limit: u64| {
+        let above =
+            |edge: fn(&Bin) -> u64| corrected.bins().rev().take_while(|b| edge(b) > limit).map(|b| b.count).sum();
+        let (least, most): (u64, u64) = (above(|bin| bin.low), above(|bin| bin.high));
+        least..=most
+    };
+    let is_wrong = |e: &&Episodes| {
+        let inside = e.count <= e.late && e.most_late <= e.late && e.open <= e.most_late && e.longest <= e.length;
+        let sizes = e.most_late <= e.longest && e.late <= e.length && (e.count == 0) == (e.late == 0);
+        !(inside && sizes && e.length <= corrected.count() && edges(e.limit_ns.0).contains(&e.late))
+    };
+    if let Some(wrong) = result.episodes.iter().find(is_wrong) {
+        return Some(format!("CPU {cpu}: its late episodes above {} contradict its samples", wrong.limit_ns));
+    }
+    let is_wrong = |blocks: &&Blocks| {
+        let sum = |of: fn(&BlockCount) -> u64| blocks.counts.iter().map(of).fold(0, u64::saturating_add);
+        let (released, least, most) = (sum(|b| b.0), sum(|b| b.1), sum(|b| b.2));
+        let each = blocks.counts.iter().all(|(released, least, most)| least <= most && most <= released);
+        !each || released > corrected.count() || least > *edges(blocks.limit_ns.0).end() || most > corrected.count()
+    };
+    let wrong = result.blocks.iter().find(is_wrong)?;
+    Some(format!("CPU {cpu}: its blocks above {} contradict its samples", wrong.limit_ns))
 }
 
 /// Without the complete worst list nothing is known about clustering. An imported file has no such list, which is

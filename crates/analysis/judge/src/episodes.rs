@@ -1,7 +1,7 @@
 //! Late episodes of a cell above a limit, and what they say about rates and shares. The crate documentation gives the reasons.
 
 use crate::cell::Samples;
-use punctual_model::{EPISODE_GAP, EpisodeCounts};
+use punctual_model::{EPISODE_GAP, EpisodeCounts, Episodes};
 use punctual_stats::{expected_lower, expected_upper, ln_e_above, ln_e_below, ln_mean_e};
 use punctual_units::Nanos;
 
@@ -20,23 +20,29 @@ pub(crate) struct Late {
     pub open: u64,
 }
 
-/// Released periods, and the longest stall in periods.
+/// Released periods, and the most releases that a stall makes late.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Exposure {
     pub released: f64,
     pub stall: f64,
 }
 
-/// Most releases that a disturbance of this length makes late.
-pub(crate) fn releases_of(stall: Nanos, period: u64) -> f64 {
-    stall.0.checked_div(period).map_or(1.0, |periods| (periods + 1) as f64)
+/// Most releases that a disturbance of this length makes late: so many begin within it and are served after it. `None`: the period is not
+/// known.
+pub(crate) fn releases_of(stall: Nanos, period: u64) -> Option<f64> {
+    (period > 0).then(|| stall.0.div_ceil(period).max(1) as f64)
 }
 
 pub(crate) fn late(samples: &Samples, limit: u64, releases: (u64, u64)) -> Late {
     let recorded = samples.episodes.iter().find(|e| e.limit_ns.0 == limit);
     let (counts, open) = match recorded {
-        Some(e) => (Some(EpisodeCounts { count: e.count, late: e.late, longest: e.longest }), e.open),
-        None => (samples.late.episodes_above(limit), 0),
+        Some(&Episodes { count, late, most_late, longest, length, open, .. }) => {
+            (Some(EpisodeCounts { count, late, most_late, longest, length }), open)
+        }
+        None => match samples.late.episodes_above(limit, samples.corrected.count()) {
+            Some((counts, open)) => (Some(counts), open),
+            None => (None, 0),
+        },
     };
     // Counted with the bins, and one by one: what says more counts.
     let late = counts.map_or(0, |counts| counts.late);
@@ -61,31 +67,35 @@ impl Late {
     fn below(&self, over: Exposure) -> (f64, f64) {
         let late = self.releases.1 as f64;
         let open = if self.open > 0 { (over.stall - self.open as f64).max(0.0) } else { 0.0 };
-        ((late + open) / over.stall, on_time(late, over.released) / over.stall)
+        ((late + open) / over.stall, (over.released - late).max(0.0) / over.stall)
     }
 
-    /// ln of the e-value against "the share of late releases is at most `share`". Each episode has at least one late release, which needs no
-    /// condition; with a declared stall the mean of that and of the releases by its length.
+    /// ln of the e-value against "the share of late releases is at most `share`". Each episode has at least one late release, whatever its
+    /// length; with a longest stall the mean of that and of the releases by its length.
     pub fn ln_e_above(&self, share: f64, released: f64, stall: Option<f64>) -> f64 {
-        let times = on_time(self.releases.0 as f64, released) * odds(share);
+        let times = self.before_late(released) * odds(share);
         let by_episodes = self.episodes.map(|e| ln_e_above(e.count as f64, times));
         let by_releases = stall.map(|stall| ln_e_above(self.releases.0 as f64 / stall, times / stall));
         let both: Vec<f64> = by_episodes.into_iter().chain(by_releases).collect();
         ln_mean_e(&both)
     }
 
-    /// Lower bound on the share, as [`Late::ln_e_above`]; that of the releases where there is a declared stall.
+    /// Lower bound on the share, as [`Late::ln_e_above`]: of two bounds the larger, each with half of the doubt.
     pub fn lower(&self, released: f64, stall: Option<f64>, confidence: f64) -> f64 {
-        let times = on_time(self.releases.0 as f64, released);
-        let by_episodes = self.episodes.map(|e| expected_lower(e.count as f64, confidence) / times);
-        let by_releases = stall.map(|stall| expected_lower(self.releases.0 as f64 / stall, confidence) * stall / times);
-        from_odds(by_releases.or(by_episodes).unwrap_or(0.0))
+        let times = self.before_late(released);
+        let both = self.episodes.is_some() && stall.is_some();
+        let confidence = if both { 0.5 + 0.5 * confidence } else { confidence };
+        let by_episodes = self.episodes.map_or(0.0, |e| expected_lower(e.count as f64, confidence) / times);
+        let by_releases =
+            stall.map_or(0.0, |stall| expected_lower(self.releases.0 as f64 / stall, confidence) * stall / times);
+        from_odds(by_episodes.max(by_releases))
     }
-}
 
-/// Releases at which an episode could begin.
-fn on_time(late: f64, released: f64) -> f64 {
-    (released - late).max(0.0)
+    /// Releases in time, and the one that begins the next episode: at the first release of all, one late would otherwise weigh without
+    /// bound.
+    fn before_late(&self, released: f64) -> f64 {
+        (released - self.releases.0 as f64).max(0.0) + 1.0
+    }
 }
 
 /// Late releases for each one in time.
@@ -98,22 +108,28 @@ fn from_odds(odds: f64) -> f64 {
 }
 
 /// Counts of episodes from the late releases in the order of time: the cycle of each late wakeup, and the late releases that it stands
-/// for, which follow one another.
-pub(crate) fn counted(runs: impl IntoIterator<Item = (u64, u64)>) -> EpisodeCounts {
+/// for, which follow one another; and the late releases of an episode that had not ended after `released` periods.
+pub(crate) fn counted(runs: impl IntoIterator<Item = (u64, u64)>, released: u64) -> (EpisodeCounts, u64) {
     let mut counts = EpisodeCounts::default();
-    let mut current: Option<(u64, u64)> = None;
+    // First and last release of the current one, and its late releases.
+    let mut current: Option<(u64, u64, u64)> = None;
     for (cycle, late) in runs {
         let last = cycle.saturating_add(late.saturating_sub(1));
         counts.late = counts.late.saturating_add(late);
-        let first = match current {
-            Some((first, before)) if cycle.saturating_sub(before) <= EPISODE_GAP => first,
+        let (first, before, sum) = match current {
+            Some((first, before, sum)) if cycle.saturating_sub(before) <= EPISODE_GAP => (first, before, sum),
             _ => {
                 counts.count += 1;
-                cycle
+                (cycle, cycle.saturating_sub(1), 0)
             }
         };
+        let sum = sum.saturating_add(late);
+        counts.length =
+            counts.length.saturating_add(last.saturating_sub(before).max(u64::from(cycle == 0 && sum == late)));
+        counts.most_late = counts.most_late.max(sum);
         counts.longest = counts.longest.max(last.saturating_sub(first).saturating_add(1));
-        current = Some((first, last));
+        current = Some((first, last, sum));
     }
-    counts
+    let open = current.filter(|(_, last, _)| released.saturating_sub(last.saturating_add(1)) < EPISODE_GAP);
+    (counts, open.map_or(0, |(.., late)| late))
 }

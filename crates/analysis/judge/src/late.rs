@@ -68,11 +68,12 @@ impl Late {
     }
 
     /// Episodes of all releases later than `limit`, if the list covers them.
-    pub fn episodes_above(&self, limit: u64) -> Option<EpisodeCounts> {
+    /// With the late releases of one that had not ended after `released` periods.
+    pub fn episodes_above(&self, limit: u64, released: u64) -> Option<(EpisodeCounts, u64)> {
         let mut runs: Vec<(u64, u64)> =
             self.above(limit).map(|w| (w.cycle, self.skipped_of(w, limit).saturating_add(1))).collect();
         runs.sort_unstable();
-        self.knows(limit).then(|| counted(runs))
+        self.knows(limit).then(|| counted(runs, released))
     }
 
     /// The gaps, in periods, between all releases later than `limit`, and the number of such releases.

@@ -1,10 +1,10 @@
-//! Judges claims on a recorded run: pass, fail or inconclusive, with the evidence as figures.
+//! Judges claims on a recorded run: pass, held, fail or inconclusive, with the evidence as figures.
 //!
 //! [`judge`] takes a whole run in memory, live, recorded or imported, and all claims. It returns figures; `report`
 //! makes the sentences. Rules:
 //!
 //! - Each claim is judged on each phase and CPU (a *cell*), on the **corrected** distribution, which includes skipped
-//!   periods with their lateness. The worst cell decides: fail over inconclusive over pass.
+//!   periods with their lateness. A pass takes every cell; a failure the mean evidence of all.
 //! - **Missing data is never a pass.** No phase, a phase without CPU, a CPU without samples, inconsistent counts, a
 //!   load without evidence, a damaged file: each is a [`Problem`](punctual_model::Problem) in the verdict, recorded or
 //!   found here, and makes what it affects inconclusive at best. An observed failure stands: a problem may devalue a
@@ -12,33 +12,27 @@
 //! - Data missing from an imported file ([`Blur`](punctual_model::Blur)) is taken at its worst: a value as its
 //!   interval, a sample without a value as anything possible, an uncounted period as late or not. A claim that depends
 //!   on it is inconclusive.
-//! - Bounds are conservative: histogram bins count with their worse edge, narrowed by the exact worst list, and
-//!   clustered samples count for less.
+//! - Bounds are conservative: histogram bins count with their worse edge, narrowed by the exact worst list.
 //!
-//! # How clustered samples count
+//! # Episodes
 //!
-//! One stall makes many releases late; they are one event. With the extremal index θ (see [`ClusterNote`]) n samples
-//! carry as much information as n·θ independent ones, and k late ones among them are k·θ events. The bounds of a
-//! probability are Clopper–Pearson's for ⌈k·θ⌉ (upper) and ⌊k·θ⌋, at least one (lower), in n·θ, but never narrower than
-//! those for k in n. Dividing n alone would count the samples of one stall as events and shift the estimate by 1/θ. The
-//! ranks that bound a quantile are computed for ⌊n·θ⌋ samples and converted by the share of samples above.
+//! One stall makes many releases late; it is one event. Shares and rates are judged by late episodes
+//! ([`Episodes`](punctual_model::Episodes)) and e-processes on them (`evalue` of stats), which are valid whenever one looks: see ADR 30 and
+//! docs/guide/statistics.md, "The mathematics". A share needs the longest stall, which the claim declares; without, one of a
+//! period is assumed, and the bounds for longer ones are in the result. Runs without recorded episodes have those of their worst list,
+//! where it is complete above the limit; without an order stalls of 50 ms are allowed for, and nothing passes.
 //!
-//! θ is the smaller of the intervals estimator (Ferro and Segers 2003) and the runs estimator with run length 1, on the
-//! worst wakeups kept and the periods skipped because of them: the former compares gaps and considers a single long
-//! stall independent, the latter treats consecutive late releases as one event. It is estimated at the lowest threshold
-//! above which the worst list is complete (at most the worst tenth of all wakeups), requires 10 late samples there
-//! (with fewer its standard error exceeds a third), and is estimated again above the claim's own limit; the smaller
-//! value counts.
+//! Quantiles are judged by the share beyond the limit in blocks of time (`quantile`).
+//!
+//! The extremal index θ ([`ClusterNote`]) is the smaller of the intervals estimator (Ferro and Segers 2003) and the runs estimator with run
+//! length 1, on the worst wakeups kept and the periods skipped because of them. It serves the bounds of quantiles in tables, tails and
+//! `compare`; it decides nothing here.
 //!
 //! # Confidence
 //!
 //! A claim's confidence is that of each decision: the upper and lower bound of a probability each hold one-sidedly at
-//! it. Bounds of a quantile are two-sided (lower and upper with α/2 each), so each of its decisions is more certain.
-//!
-//! A run that was checked while it was measured, to end when its claims are decided, needs more: at look k, 1 −
-//! α·6/(π²k²) instead of 1 − α, so that all looks together err with at most α
-//! ([`confidence_at_look`](punctual_stats::confidence_at_look)). Its bounds hold at the claim's confidence whenever it
-//! ended.
+//! it. Bounds of a quantile are two-sided (lower and upper with α/2 each). A quantile that was looked at while it was measured needs more: its
+//! n-th look 1 − α·6/(π²n²) instead of 1 − α ([`confidence_at_look`](punctual_stats::confidence_at_look)).
 //!
 //! Architecture invariant: no input or output, no clock, no text for people except in problems found here.
 
@@ -77,12 +71,12 @@ pub use virtual_cpus::{CONTROLS as VIRTUAL_CONTROLS, virtual_control};
 ///
 /// Without claims the outcome is inconclusive: callers pass [`Claim::none_missed`] if the user claims nothing.
 ///
-/// - `max < L` fails if the largest latency is L or more, otherwise passes; its evidence is the bound supported by none
-///   beyond in n.
-/// - `pQ < L` passes if the quantile's upper bound is below L, fails if its lower bound is above.
+/// - `max < L` fails if the largest latency is L or more, otherwise it is held.
+/// - `pQ < L` passes if the share beyond L is shown to be below 1 − Q, fails if it is shown to be above.
 /// - `P(>L) < p` passes if the probability's upper bound is below p, fails if its lower bound is above.
-/// - `missed = 0` fails if a period was skipped, or ran later than the run's deadline if there is one.
-/// - `missed <= k per m` is judged on the same count as a probability of k/m.
+/// - `episodes(>L) < k per day` likewise, by their rate.
+/// - `missed = 0` fails if a period was skipped, or ran later than the run's deadline if there is one; otherwise it is held.
+/// - `missed <= k per m` is judged on the same count as a probability of k/m; if it is neither shown nor refuted, it is held.
 pub fn judge(recording: &Recording, claims: &[Claim]) -> Verdict {
     let doubts = doubt::doubts(recording);
     let cells = cell::cells(recording, &doubts);
@@ -191,6 +185,7 @@ fn judge_cell(claim: &Claim, cell: &Cell, refute: f64, doubts: &[&Doubt]) -> (Ce
         clustering,
         max_ns: Some(samples.max),
         beyond: finding.beyond,
+        stall_exceeded: finding.exceeded,
         episodes: finding.episodes,
         bounds: finding.bounds.clone(),
         estimate: finding.estimate,
@@ -217,6 +212,7 @@ fn unjudged(cell: &Cell) -> CellJudgement {
         lower: None,
         upper: None,
         p_beyond_max: None,
+        stall_exceeded: false,
         episodes: None,
         bounds: Vec::new(),
         needed: None,

@@ -18,7 +18,7 @@ fn releases(p: f64, stall: f64, confidence: f64) -> f64 {
 
 /// The shortest time on each CPU under each load in which a claim can pass; `None` if it cannot, because it is about what is observed.
 pub fn shortest(claim: &Claim, period: Nanos) -> Option<Nanos> {
-    let stall = claim.stall.map_or(1.0, |stall| releases_of(stall, period.0));
+    let stall = claim.stall.and_then(|stall| releases_of(stall, period.0)).unwrap_or(1.0);
     let periods = |n: f64| Nanos((n * period.0 as f64).ceil() as u64);
     match claim.quantity {
         Quantity::Max(_) | Quantity::NoneMissed => None,
@@ -43,7 +43,7 @@ pub fn shortest(claim: &Claim, period: Nanos) -> Option<Nanos> {
 /// needed already.
 pub(crate) fn needed(claim: &Claim, samples: &Samples, finding: &Finding, doubtful: bool) -> Option<Needed> {
     let n = samples.corrected.count() as f64;
-    let stall = claim.stall.map_or(1.0, |stall| releases_of(stall, samples.period));
+    let stall = claim.stall.and_then(|stall| releases_of(stall, samples.period)).unwrap_or(1.0);
     let bounded = (expected_upper(0.0, claim.confidence) * stall / n).min(1.0);
     let asked = match claim.quantity {
         // The claim has no probability: the bound achieved is the measure.
@@ -71,7 +71,11 @@ pub(crate) fn needed(claim: &Claim, samples: &Samples, finding: &Finding, doubtf
         Quantity::Quantile { .. } if finding.outcome == Outcome::Inconclusive => needed.max(blocks),
         _ => needed,
     };
-    let time_helps = samples.period > 0 && samples.uncounted == 0 && needed > n && (finding.beyond.0 as f64 / n) < p;
+    let time_helps = samples.period > 0
+        && samples.uncounted == 0
+        && !finding.exceeded
+        && needed > n
+        && (finding.beyond.0 as f64 / n) < p;
     let duration_ns = Nanos((needed * samples.period as f64).ceil() as u64);
     time_helps.then_some(Needed { p, samples: needed, duration_ns })
 }

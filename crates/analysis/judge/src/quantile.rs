@@ -28,7 +28,7 @@ pub(crate) struct Share {
 /// t·s/m).
 pub(crate) fn share(samples: &Samples, limit: u64, confidence: f64) -> Option<Share> {
     let counts = &samples.blocks.iter().find(|blocks| blocks.limit_ns.0 == limit)?.counts;
-    let released: u64 = counts.iter().map(|count| count.0).sum();
+    let released: u64 = counts.iter().map(|count| count.0).fold(0, u64::saturating_add);
     let time = released.saturating_mul(samples.period);
     let blocks = usize::try_from(time / LEAST_BLOCK_NS).unwrap_or(usize::MAX).min(2 * LEAST_BLOCKS).min(counts.len());
     if blocks < LEAST_BLOCKS {
@@ -51,12 +51,12 @@ fn together(counts: &[BlockCount], released: u64, blocks: usize) -> (Vec<f64>, V
     let mut shares = (Vec::new(), Vec::new());
     let (mut sum, mut before) = ((0u64, 0u64, 0u64), 0u64);
     for count in counts {
-        sum = (sum.0 + count.0, sum.1 + count.1, sum.2 + count.2);
+        sum = (sum.0.saturating_add(count.0), sum.1.saturating_add(count.1), sum.2.saturating_add(count.2));
         let due = released as f64 * (shares.0.len() + 1) as f64 / blocks as f64;
-        if (before + sum.0) as f64 >= due - 0.5 && sum.0 > 0 {
+        if before.saturating_add(sum.0) as f64 >= due - 0.5 && sum.0 > 0 {
             shares.0.push(sum.1 as f64 / sum.0 as f64);
             shares.1.push(sum.2 as f64 / sum.0 as f64);
-            before += sum.0;
+            before = before.saturating_add(sum.0);
             sum = (0, 0, 0);
         }
     }

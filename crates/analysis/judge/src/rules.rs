@@ -20,6 +20,8 @@ pub(crate) struct Finding {
     pub ln_e: f64,
     /// Bounds (least, most) of the samples beyond the limit, or missed.
     pub beyond: (u64, u64),
+    /// A stall was seen that is longer than the claim allows for.
+    pub exceeded: bool,
     pub episodes: Option<EpisodeCounts>,
     pub bounds: Vec<StallBound>,
     /// A latency in ns, a probability or a rate per second, with its bounds.
@@ -50,7 +52,10 @@ fn limit_of(quantity: Quantity, period: u64, deadline: Option<u64>) -> u64 {
         Quantity::Max(limit) | Quantity::Quantile { limit, .. } => limit.0.saturating_sub(1),
         Quantity::Exceedance { limit, .. } | Quantity::Episodes { limit, .. } => limit.0,
         // A wakeup late by a whole period skips the next release.
-        Quantity::NoneMissed | Quantity::MissedShare(_) => deadline.unwrap_or(period.saturating_sub(1)),
+        Quantity::NoneMissed | Quantity::MissedShare(_) => {
+            let skips = period.saturating_sub(1);
+            deadline.map_or(skips, |deadline| deadline.min(skips))
+        }
     }
 }
 
@@ -63,7 +68,7 @@ pub(crate) fn find(claim: &Claim, samples: &Samples, theta: f64, refute: f64) ->
         Quantity::Exceedance { p, .. } => share(claim, samples, limit, samples.beyond(limit), p),
         Quantity::MissedShare(most) => {
             let found = share(claim, samples, limit, missed(samples), most);
-            let within = found.beyond.1 as f64 <= most * released(samples);
+            let within = found.beyond.1 as f64 <= most * samples.corrected.count() as f64;
             match found.outcome {
                 Outcome::Inconclusive if within => Finding { outcome: Outcome::Held, ..found },
                 _ => found,
@@ -80,11 +85,6 @@ fn missed(samples: &Samples) -> (u64, u64) {
     (samples.missed.saturating_add(late.0), most.saturating_add(late.1))
 }
 
-/// Skipped periods that were not counted are releases too, if they are late.
-fn released(samples: &Samples) -> f64 {
-    samples.corrected.count() as f64 + samples.uncounted as f64
-}
-
 /// Of what was observed: refuted by one that is late, otherwise held.
 fn observed(claim: &Claim, samples: &Samples, limit: u64, beyond: (u64, u64)) -> Finding {
     let found = share(claim, samples, limit, beyond, 0.5);
@@ -97,26 +97,34 @@ fn observed(claim: &Claim, samples: &Samples, limit: u64, beyond: (u64, u64)) ->
 }
 
 /// A share of releases. Without a declared stall it is bounded for disturbances that make one release late; where longer ones were seen, or
-/// longer than declared, it is not shown.
+/// longer than declared, it is not shown. Where the order of the samples is not known, stalls of 50 ms are allowed for.
 fn share(claim: &Claim, samples: &Samples, limit: u64, beyond: (u64, u64), most: f64) -> Finding {
     let late = episodes::late(samples, limit, beyond);
-    let all = released(samples);
-    let over = |stall: f64| Exposure { released: all, stall };
+    // Skipped periods that were not counted are releases, too, if they are late: with none late there may be none.
+    let least = samples.corrected.count() as f64;
+    let all = least + samples.uncounted as f64;
+    let over = |stall: f64| Exposure { released: least, stall };
     let declared = claim.stall.map(|stall| releases_of(stall, samples.period));
-    let stall = declared.unwrap_or(1.0);
-    let needed = ln_e_needed(claim.confidence);
-    let as_declared = |seen: EpisodeCounts| match declared {
-        Some(most) => seen.longest as f64 <= most,
-        None => seen.longest <= 1 || is_by_chance(seen, all),
+    let usual = releases_of(episodes::USUAL_STALL, samples.period);
+    // What a declared stall means in releases is not known without a period.
+    let stall = match (declared, late.episodes) {
+        (Some(declared), _) => declared,
+        (None, None) => Some(usual.unwrap_or(1.0)),
+        (None, Some(_)) => Some(1.0),
     };
-    let is_shown = late.ln_e_below(most, over(stall)) >= needed;
+    let needed = ln_e_needed(claim.confidence);
+    let exceeded = late.episodes.is_some_and(|seen| match declared {
+        Some(most) => most.is_some_and(|most| seen.most_late as f64 > most),
+        None => seen.most_late > 1 && !is_by_chance(seen, least),
+    });
+    let is_shown = stall.is_some_and(|stall| late.ln_e_below(most, over(stall)) >= needed);
     let to_refute =
-        declared.or_else(|| late.episodes.is_none().then(|| releases_of(episodes::USUAL_STALL, samples.period)));
-    let to_refute = to_refute.filter(|_| late.episodes.is_none_or(as_declared));
+        declared.unwrap_or(usual).filter(|_| declared.is_some() || late.episodes.is_none() && samples.is_unordered);
+    let to_refute = to_refute.filter(|_| !exceeded);
     let ln_e = late.ln_e_above(most, all, to_refute);
     let outcome = match (is_shown, late.episodes) {
         _ if ln_e >= needed => Outcome::Fail,
-        (true, Some(seen)) if as_declared(seen) => Outcome::Pass,
+        (true, Some(_)) if !exceeded => Outcome::Pass,
         (true, None) => Outcome::Held,
         _ => Outcome::Inconclusive,
     };
@@ -125,12 +133,12 @@ fn share(claim: &Claim, samples: &Samples, limit: u64, beyond: (u64, u64), most:
         outcome,
         ln_e,
         beyond,
+        exceeded,
         episodes: late.episodes,
-        bounds: bounds(claim, samples, &late, all),
-        estimate: known
-            .then(|| (0.5 * (beyond.0 as f64 + beyond.1 as f64) / samples.corrected.count() as f64).min(1.0)),
+        bounds: bounds(claim, samples, &late, least),
+        estimate: known.then(|| (0.5 * (beyond.0 as f64 + beyond.1 as f64) / least).min(1.0)),
         lower: Some(late.lower(all, to_refute, claim.confidence)),
-        upper: Some(late.upper(over(stall), claim.confidence)),
+        upper: stall.map(|stall| late.upper(over(stall), claim.confidence)),
     }
 }
 
@@ -140,53 +148,59 @@ fn is_by_chance(seen: EpisodeCounts, released: f64) -> bool {
     let more = seen.late.saturating_sub(seen.count) as f64;
     let expected = seen.late as f64 * (EPISODE_GAP as f64 * seen.late as f64 / released).min(1.0);
     // P(at least `more` | Poisson) = 1 − Q(more, expected).
-    seen.longest <= 2 * EPISODE_GAP && 1.0 - chi_square_sf(2.0 * expected, 2.0 * more) > 0.01
+    seen.most_late <= 3 && 1.0 - chi_square_sf(2.0 * expected, 2.0 * more) > 0.01
 }
 
 fn bounds(claim: &Claim, samples: &Samples, late: &Late, released: f64) -> Vec<StallBound> {
-    if samples.period == 0 {
-        return Vec::new();
-    }
     let bound = |stall: f64| late.upper(Exposure { released, stall }, claim.confidence);
     let period = Nanos(samples.period);
     let mut all = vec![StallBound { stall_ns: period, upper: bound(1.0) }];
     let mut stalls: Vec<Nanos> = STALLS.into_iter().chain(claim.stall).filter(|stall| *stall > period).collect();
     stalls.sort_unstable();
     stalls.dedup();
-    all.extend(
-        stalls.into_iter().map(|stall_ns| StallBound { stall_ns, upper: bound(releases_of(stall_ns, samples.period)) }),
-    );
+    let longer = stalls
+        .into_iter()
+        .filter_map(|stall_ns| Some(StallBound { stall_ns, upper: bound(releases_of(stall_ns, samples.period)?) }));
+    all.extend(longer);
     all
 }
 
-/// A rate of episodes needs no assumption on their length.
+/// Longer stretches of lateness are no episodes among releases in time.
+const MOST_LATE_TIME: f64 = 0.05;
+
+/// A rate of episodes, whatever their length. They begin only outside of one another.
 fn rate(claim: &Claim, samples: &Samples, limit: u64, per_second: f64) -> Finding {
     let beyond = samples.beyond(limit);
     let late = episodes::late(samples, limit, beyond);
     // None late: none in any order.
-    let count = late.episodes.map(|e| e.count).or((beyond.1 == 0).then_some(0));
-    let seconds = (released(samples) - late.releases.1 as f64).max(0.0) * samples.period as f64 / 1e9;
+    let seen = late.episodes.or((beyond.1 == 0).then(EpisodeCounts::default));
     let found = Finding {
         outcome: Outcome::Inconclusive,
         ln_e: f64::NEG_INFINITY,
         beyond,
+        exceeded: false,
         episodes: late.episodes,
         bounds: Vec::new(),
         estimate: None,
         lower: None,
         upper: None,
     };
-    let Some(count) = count.map(|count| count as f64).filter(|_| seconds > 0.0) else { return found };
+    let released = samples.corrected.count() as f64;
+    let second = samples.period as f64 / 1e9;
+    let Some(seen) = seen.filter(|_| second > 0.0) else { return found };
+    let (count, free) = (seen.count as f64, (released - seen.length as f64).max(0.0) * second);
     let needed = ln_e_needed(claim.confidence);
-    let ln_e = ln_e_above(count, per_second * seconds);
-    let passes = ln_e_below(count, per_second * seconds) >= needed;
+    let ln_e = ln_e_above(count, per_second * (free + second));
+    let is_free = seen.length as f64 <= MOST_LATE_TIME * released;
+    let passes = is_free && ln_e_below(count, per_second * free) >= needed;
     let outcome = if late.episodes.is_none() && passes { Outcome::Held } else { decide(passes, ln_e >= needed) };
     Finding {
         outcome,
         ln_e,
-        estimate: Some(count / seconds),
-        lower: Some(expected_lower(count, claim.confidence) / seconds),
-        upper: Some(expected_upper(count, claim.confidence) / seconds),
+        exceeded: !is_free,
+        estimate: (free > 0.0).then(|| count / free),
+        lower: Some(expected_lower(count, claim.confidence) / (free + second)),
+        upper: (free > 0.0 && is_free).then(|| expected_upper(count, claim.confidence) / free),
         ..found
     }
 }
@@ -209,7 +223,9 @@ fn quantile(claim: &Claim, samples: &Samples, limit: u64, q: f64, theta: f64, re
     let found = ranks(q, samples, shares.map_or(theta, |share| share.effective), claim.confidence);
     // A share of few late releases is not to be seen in blocks, whose variance they do not tell.
     let late = episodes::late(samples, limit, samples.beyond(limit));
-    let rare = late.ln_e_below(allowed, Exposure { released: released(samples), stall: 1.0 });
+    let stall = claim.stall.map_or(Some(1.0), |stall| releases_of(stall, samples.period));
+    let released = samples.corrected.count() as f64;
+    let rare = stall.map_or(f64::NEG_INFINITY, |stall| late.ln_e_below(allowed, Exposure { released, stall }));
     let is_rare = late.releases.0 >= MANY || rare >= ln_e_needed(claim.confidence);
     let outcome = match shares {
         Some(share) => decide(share.upper < allowed && is_rare, to_refute.is_some_and(|share| share.lower > allowed)),
@@ -231,8 +247,9 @@ fn quantile(claim: &Claim, samples: &Samples, limit: u64, q: f64, theta: f64, re
         outcome,
         ln_e: if outcome == Outcome::Fail { f64::INFINITY } else { f64::NEG_INFINITY },
         beyond: samples.beyond(limit),
+        exceeded: false,
         episodes: None,
-        bounds: Vec::new(),
+        bounds: if late.releases.0 < MANY { bounds(claim, samples, &late, released) } else { Vec::new() },
         estimate: high(nearest).map(|high| high as f64),
         lower: found.0,
         upper: found.1,

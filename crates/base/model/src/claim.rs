@@ -78,6 +78,36 @@ impl FromStr for Claim {
     type Err = ClaimError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let claim = Claim::read(text)?;
+        // Runs carry it as text.
+        match Claim::read(&claim.to_string()) {
+            Ok(again) if again.is_nearly(&claim) => Ok(claim),
+            _ => Err(ClaimError { text: text.trim().into(), why: "its figures are too extreme to be written".into() }),
+        }
+    }
+}
+
+impl Claim {
+    /// But for the twelfth digit of its figures.
+    fn is_nearly(&self, other: &Claim) -> bool {
+        let near = |a: f64, b: f64| (a - b).abs() <= 1e-6 * a.abs().min(b.abs());
+        let quantity = match (self.quantity, other.quantity) {
+            (Quantity::Quantile { q: a, limit }, Quantity::Quantile { q: b, limit: other }) => {
+                limit == other && near(1.0 - a, 1.0 - b) && near(a, b)
+            }
+            (Quantity::Exceedance { p: a, limit }, Quantity::Exceedance { p: b, limit: other }) => {
+                limit == other && near(a, b)
+            }
+            (Quantity::Episodes { per_second: a, limit }, Quantity::Episodes { per_second: b, limit: other }) => {
+                limit == other && near(a, b)
+            }
+            (Quantity::MissedShare(a), Quantity::MissedShare(b)) => near(a, b),
+            (a, b) => a == b,
+        };
+        quantity && near(1.0 - self.confidence, 1.0 - other.confidence) && self.stall == other.stall
+    }
+
+    fn read(text: &str) -> Result<Claim, ClaimError> {
         let fail = |why: String| ClaimError { text: text.trim().into(), why };
         let mut parts = text.split('@');
         let body = parts.next().unwrap_or_default();
@@ -100,9 +130,12 @@ impl FromStr for Claim {
             "soft" => Quantity::MissedShare(1e-3),
             body => quantity(body).map_err(fail)?,
         };
-        let is_share = matches!(quantity, Quantity::Exceedance { .. } | Quantity::MissedShare(_));
-        if stall.is_some() && !is_share {
-            return Err(fail("a longest stall belongs to a share: `P(>100us) < 1e-6 @stall 50ms`".into()));
+        let has_stall =
+            matches!(quantity, Quantity::Exceedance { .. } | Quantity::MissedShare(_) | Quantity::Quantile { .. });
+        if stall.is_some() && !has_stall {
+            return Err(fail(
+                "a longest stall belongs to a share or a quantile: `P(>100us) < 1e-6 @stall 50ms`".into(),
+            ));
         }
         Ok(Claim { quantity, confidence: sure.unwrap_or(USUAL_CONFIDENCE), stall })
     }
@@ -312,6 +345,10 @@ mod tests {
             "episodes(>1us) < 1",
             "episodes(>1us) < 1 per year",
             "episodes(>1us) < 0 per day",
+            "episodes(>1us) < 1e-300 per week",
+            "P(>1us) < 0.1 @99.99999999999%",
+            "p99.999999999999 < 1ms",
+            "p0.00000000001 < 1ms",
             "episodes(>1us < 1 per day",
             "@",
             "P(",
@@ -335,6 +372,7 @@ mod tests {
             "missed <= 1000 per 1e6 @95%",
             "missed <= 1000 per 1e6 @stall 1500us @95%",
             "P(>100us) < 1e-6 @stall 50ms @95%",
+            "p99.99 < 50us @stall 50ms @95%",
             "episodes(>100us) < 1 per day @95%",
             "episodes(>100us) < 3 per week @99%",
             "episodes(>1ms) < 7 per hour @95%",

@@ -23,6 +23,8 @@ pub struct Episodes {
     pub most_late: u64,
     /// Length of the longest, in periods, from its first late release to its last.
     pub longest: u64,
+    /// Sum of the lengths of all, in periods.
+    pub length: u64,
     /// Late releases of the one that had not ended when recording did; 0: none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub open: u64,
@@ -63,6 +65,7 @@ impl Episodes {
         self.area_ns = self.area_ns.saturating_add(later.area_ns);
         self.most_late = self.most_late.max(later.most_late);
         self.longest = self.longest.max(later.longest);
+        self.length = self.length.saturating_add(later.length);
         self.open = later.open;
         self.kept.extend(later.kept.iter().map(|e| Episode { cycle: e.cycle.saturating_add(released), ..*e }));
         self.keep_largest();

@@ -123,6 +123,8 @@ pub struct CellJudgement {
     pub upper: Option<f64>,
     /// Upper bound on P(> max) at the claim's confidence if a disturbance makes one release late.
     pub p_beyond_max: Option<f64>,
+    /// An episode has more late releases than the longest stall that the claim allows for: no longer run shows it.
+    pub stall_exceeded: bool,
     /// Late episodes beyond the limit; null if the order of the samples is not known, or for a quantile.
     pub episodes: Option<EpisodeCounts>,
     /// Upper bound on the share beyond the limit, by the longest time that one disturbance makes releases late: one period, 10 and 50 ms, and
@@ -139,8 +141,12 @@ pub struct EpisodeCounts {
     pub count: u64,
     /// Late releases in all of them.
     pub late: u64,
+    /// Largest number of late releases in one.
+    pub most_late: u64,
     /// Length of the longest, in periods, from its first late release to its last.
     pub longest: u64,
+    /// Sum of the lengths of all, in periods.
+    pub length: u64,
 }
 
 /// An upper bound on a share that holds if no disturbance makes releases late for longer.

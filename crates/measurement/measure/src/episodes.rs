@@ -35,6 +35,7 @@ pub(crate) struct Track {
     area: AtomicU64,
     most_late: AtomicU64,
     longest: AtomicU64,
+    length: AtomicU64,
     /// The last one, which may go on.
     now: [AtomicU64; WORDS],
     /// Those before it with the largest area.
@@ -51,6 +52,7 @@ impl Track {
             area: AtomicU64::new(0),
             most_late: AtomicU64::new(0),
             longest: AtomicU64::new(0),
+            length: AtomicU64::new(0),
             now: [const { AtomicU64::new(0) }; WORDS],
             kept: [const { [const { AtomicU64::new(0) }; WORDS] }; Episodes::KEPT],
             kept_count: AtomicU64::new(0),
@@ -66,10 +68,19 @@ impl Track {
     }
 
     pub fn words(&self) -> impl Iterator<Item = &AtomicU64> {
-        [&self.limit, &self.count, &self.late, &self.area, &self.most_late, &self.longest, &self.kept_count]
-            .into_iter()
-            .chain(&self.now)
-            .chain(self.kept.iter().flatten())
+        [
+            &self.limit,
+            &self.count,
+            &self.late,
+            &self.area,
+            &self.most_late,
+            &self.longest,
+            &self.length,
+            &self.kept_count,
+        ]
+        .into_iter()
+        .chain(&self.now)
+        .chain(self.kept.iter().flatten())
     }
 
     /// A wakeup later than the limit, and what it skipped: the j-th release after it was `latency − j·period` late.
@@ -88,6 +99,9 @@ impl Track {
             late.store(0, Relaxed);
             sum.store(0, Relaxed);
             add(&self.count, 1);
+            add(&self.length, releases);
+        } else {
+            add(&self.length, wakeup.cycle.saturating_add(more) - last.load(Relaxed));
         }
         last.store(wakeup.cycle.saturating_add(more), Relaxed);
         add(late, releases);
@@ -129,6 +143,7 @@ impl Track {
             area_ns: self.area.load(Relaxed),
             most_late: self.most_late.load(Relaxed),
             longest: self.longest.load(Relaxed),
+            length: self.length.load(Relaxed),
             open: if goes_on { late } else { 0 },
             kept: kept.chain((count > 0).then_some(&self.now)).map(episode).collect(),
         };
@@ -216,6 +231,7 @@ mod tests {
             slow.count = all.len() as u64;
             slow.most_late = all.iter().map(|e| e.late).max().unwrap_or(0);
             slow.longest = all.iter().map(|e| e.length).max().unwrap_or(0);
+            slow.length = all.iter().map(|e| e.length).sum();
             slow.open = all.last().filter(|e| released - (e.cycle + e.length) < EPISODE_GAP).map_or(0, |e| e.late);
             let (mut found, found_kept) = (found.clone(), found.kept);
             found.kept.clear();

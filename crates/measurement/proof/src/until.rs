@@ -95,8 +95,13 @@ pub(crate) fn look(kept: &mut Recording, claims: &[Claim], mono_ns: u64) -> Seen
     if let Some(last) = kept.run.looks.last_mut() {
         last.open.clone_from(&look.open);
     }
-    // Nothing in doubt can ever pass.
-    let hopeless = verdict.problems.first().map(|(_, problem)| problem.text.clone());
+    // Nothing in doubt can ever pass, nor a share of stalls that are longer than the claim allows for.
+    let doubt = verdict.problems.first().map(|(_, problem)| problem.text.clone());
+    let exceeded = |judged: &&Judged| judge::is_open(judged) && judged.cells.iter().any(|cell| cell.stall_exceeded);
+    let hopeless = doubt.or_else(|| {
+        let judged = verdict.claims.iter().find(exceeded)?;
+        Some(format!("`{}`: stalls longer than it allows for were seen; declare the longest with @stall", judged.claim))
+    });
     Seen { look, verdict, hopeless }
 }
 

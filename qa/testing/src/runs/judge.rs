@@ -83,6 +83,7 @@ fn cell(recording: &Recording, claim: Claim, phase: &Phase, result: &CpuResult) 
         clustering: ClusterNote::Estimated { theta: 0.4, from: samples / 1_000 },
         max_ns: result.max_ns,
         beyond: (beyond, beyond),
+        stall_exceeded: false,
         estimate: quantile.map(|q| q as f64),
         lower: None,
         upper: if matches!(claim.quantity, Quantity::Exceedance { .. }) { bound(effective) } else { None },

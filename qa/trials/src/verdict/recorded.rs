@@ -88,6 +88,7 @@ fn episodes(counts: &Counts, claim: &Claim) -> Episodes {
         area_ns: counts.late * (LATE - LIMIT.0),
         most_late: counts.late.min(counts.longest),
         longest: counts.longest,
+        length: counts.late.max(counts.longest),
         open: counts.open,
         kept: Vec::new(),
     }

@@ -45,7 +45,7 @@ fn a_stall_is_one_event() {
     assert_eq!(stalled.beyond, (75, 75));
     assert!((theta(&stalled) - 1.0 / 75.0).abs() < 1e-9, "{}", theta(&stalled));
     assert_eq!(stalled.clustering, ClusterNote::Estimated { theta: theta(&stalled), from: 75 });
-    assert_eq!(stalled.episodes, Some(EpisodeCounts { count: 1, late: 75, longest: 75 }));
+    assert_eq!(stalled.episodes, Some(EpisodeCounts { count: 1, late: 75, most_late: 75, longest: 75, length: 75 }));
 }
 
 #[test]

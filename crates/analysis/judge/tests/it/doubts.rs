@@ -233,14 +233,20 @@ fn damage_touches_every_cell() {
     assert_eq!(outcome(&run, "max < 400us"), Fail);
 }
 
-/// Measurements before a signal hold for themselves, but not the whole run.
+/// What was measured before a signal is whole; what was not measured cannot hold, nor can a run that was killed.
 #[test]
-fn an_incomplete_run_cannot_pass() {
+fn a_signal_ends_a_run_at_any_moment_and_a_kill_loses_it() {
     let mut run = good();
     run.run.complete = false;
     run.run.ended_by = Some(EndedBy::Signal { number: 2, name: "SIGINT".into() });
-    assert_eq!(cells(&run), (vec![Held; 4], Inconclusive));
+    assert_eq!(cells(&run), (vec![Held; 4], Held));
     assert!(judge(&run, &[]).problems[0].1.text.contains("SIGINT"));
+    let mut early = run.clone();
+    early.run.settings.loads.push("io".into());
+    assert_eq!(cells(&early), (vec![Held; 4], Inconclusive));
+    let killed =
+        Recording { run: punctual_model::Run { ended_by: Some(EndedBy::Killed), ..run.run.clone() }, ..run.clone() };
+    assert_eq!(cells(&killed), (vec![Held; 4], Inconclusive));
     run.run.phases[1].problems.push(problem(ProblemKind::Interrupted));
     assert_eq!(cells(&run), (vec![Held, Held, Inconclusive, Inconclusive], Inconclusive));
     assert_eq!(outcome(&run, "max < 400us"), Fail);

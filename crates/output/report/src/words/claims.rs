@@ -2,7 +2,7 @@
 
 use super::{at_place, place};
 use crate::number::{at_least, at_most, confidence, count, count_f, nanos, plural};
-use punctual_model::{CellJudgement, Claim, Judged, Outcome, Quantity, Recording};
+use punctual_model::{CellJudgement, Claim, Judged, Outcome, Quantity, Recording, StallBound};
 use punctual_units::Nanos;
 
 /// The outcome of a claim and its figures: ``largest 93.0 µs of 450,000 wakeups, on CPU 1 under `io` ``.
@@ -27,7 +27,8 @@ fn shown(recording: &Recording, claim: &Claim, cell: &CellJudgement) -> String {
             format!("largest {} of {samples} wakeups {at}{}", nanos(cell.max_ns), stalls(claim, cell))
         }
         Quantity::Quantile { q, .. } => {
-            format!("{} is at most {} {at} ({sure} confidence, {samples} wakeups)", name(q), ns(cell.upper))
+            let stalls = stalls(claim, cell);
+            format!("{} is at most {} {at} ({sure} confidence, {samples} wakeups){stalls}", name(q), ns(cell.upper))
         }
         Quantity::Exceedance { limit, .. } => {
             format!(
@@ -51,17 +52,25 @@ fn shown(recording: &Recording, claim: &Claim, cell: &CellJudgement) -> String {
     }
 }
 
-/// For which stalls a bound holds: `; P ≤ 3.8e-6 if a disturbance makes one period late, 4.1e-5 for 10 ms, 1.9e-4 for 50 ms`.
+/// For which stalls a bound holds: `; if a disturbance makes one period late (4.1e-5 for 10 ms, 1.9e-4 for 50 ms)`.
 fn stalls(claim: &Claim, cell: &CellJudgement) -> String {
     let Some((one, longer)) = cell.bounds.split_first() else { return String::new() };
-    let declared = |stall: Nanos| if claim.stall == Some(stall) { " (declared)" } else { "" };
-    let longer: Vec<String> =
-        longer.iter().map(|b| format!("{} for {}{}", at_most(b.upper), b.stall_ns, declared(b.stall_ns))).collect();
+    let of = |b: &StallBound| format!("{} for {}", at_most(b.upper), b.stall_ns);
+    if claim.stall.is_some_and(|stall| stall > one.stall_ns) {
+        let others: Vec<String> = cell.bounds.iter().filter(|b| Some(b.stall_ns) != claim.stall).map(of).collect();
+        return format!("; if no disturbance makes releases late for longer than declared ({})", others.join(", "));
+    }
     let at = match claim.quantity {
-        Quantity::Exceedance { .. } | Quantity::MissedShare(_) => "for stalls of one period".to_owned(),
-        _ => format!("P of more ≤ {} for stalls of one period", at_most(one.upper)),
+        Quantity::Exceedance { .. } | Quantity::MissedShare(_) => "if a disturbance makes one period late".to_owned(),
+        Quantity::Quantile { limit, .. } => {
+            format!("P(≥ {limit}) ≤ {} if a disturbance makes one period late", at_most(one.upper))
+        }
+        _ => {
+            format!("the next one violates it with P ≤ {}, if a disturbance makes one period late", at_most(one.upper))
+        }
     };
-    if longer.is_empty() { format!("; {at}") } else { format!("; {at}, {}", longer.join(", ")) }
+    let longer: Vec<String> = longer.iter().map(of).collect();
+    if longer.is_empty() { format!("; {at}") } else { format!("; {at} ({})", longer.join(", ")) }
 }
 
 fn episodes(cell: &CellJudgement) -> String {
@@ -131,7 +140,7 @@ pub(super) fn undecided(recording: &Recording, claim: &Claim, cell: &CellJudgeme
     if let Some(why) = why.filter(|_| open_itself) {
         return format!("the file leaves it open {at}: {why}{}", bounds_told(claim, cell));
     }
-    if cell.outcome <= Outcome::Held || matches!(claim.quantity, Quantity::Max(_) | Quantity::NoneMissed) {
+    if would_pass(claim, cell) || matches!(claim.quantity, Quantity::Max(_) | Quantity::NoneMissed) {
         // The samples alone would have passed.
         return format!("{}; but the run is in doubt, for the reasons given above", shown(recording, claim, cell));
     }
@@ -167,17 +176,28 @@ pub(super) fn undecided(recording: &Recording, claim: &Claim, cell: &CellJudgeme
     format!("{found}{}", needed(cell))
 }
 
-/// Stalls were seen that are longer than the claim allows for.
+/// An episode was seen that is longer than the claim allows for.
 fn longer(claim: &Claim, cell: &CellJudgement) -> String {
-    let Some(one) = cell.bounds.first().map(|bound| bound.stall_ns) else { return String::new() };
-    let most = claim.stall.map_or(1, |stall| stall.0 / one.0.max(1) + 1);
     match cell.episodes {
-        Some(seen) if seen.longest > most => {
-            let seen = Nanos(seen.longest.saturating_mul(one.0));
-            let what = claim.stall.map_or_else(|| "one period".into(), |stall| stall.to_string());
-            format!("; a stall of {seen} was seen, and the bound is for {what}: declare the longest with @stall")
+        Some(seen) if cell.stall_exceeded => {
+            let what = claim.stall.map_or_else(|| "stalls of one period".into(), |stall| format!("stalls of {stall}"));
+            format!(
+                "; an episode of {} late was seen, and the bound is for {what}: declare the longest with @stall",
+                plural(seen.most_late, "period", "periods")
+            )
         }
         _ => String::new(),
+    }
+}
+
+/// The samples alone show it.
+fn would_pass(claim: &Claim, cell: &CellJudgement) -> bool {
+    let below = |limit: f64| cell.upper.is_some_and(|upper| upper < limit) && !cell.stall_exceeded;
+    match claim.quantity {
+        Quantity::Exceedance { p, .. } => below(p) && cell.episodes.is_some(),
+        Quantity::MissedShare(p) => below(p),
+        Quantity::Episodes { per_second, .. } => below(per_second),
+        Quantity::Quantile { .. } | Quantity::Max(_) | Quantity::NoneMissed => false,
     }
 }
 

@@ -69,16 +69,25 @@ fn passed(recording: &Recording, verdict: &Verdict) -> String {
         (_, 1) => "holds",
         _ => "hold",
     };
-    format!("{} {hold} for {all} {noun}s: {worst}, {missed}", and(&claims))
+    let assumed = match verdict.claims.iter().any(|judged| judged.claim.stall.is_none() && is_share(judged)) {
+        true if verdict.outcome == Outcome::Pass => "; if a disturbance makes one period late",
+        _ => "",
+    };
+    format!("{} {hold} for {all} {noun}s: {worst}, {missed}{assumed}", and(&claims))
 }
 
-/// What HELD means.
+fn is_share(judged: &Judged) -> bool {
+    matches!(judged.claim.quantity, Quantity::Exceedance { .. } | Quantity::MissedShare(_))
+}
+
+/// What HELD means: of the first such claim how likely the next one violates it.
 fn not_refuted(verdict: &Verdict) -> String {
-    let of_worst = super::evidence::worst_cell(verdict);
-    let bound = of_worst.and_then(|(_, cell)| {
-        Some(format!(": P(> {}) ≤ {} for stalls of one period", Nanos(cell.max_ns?), at_most(cell.p_beyond_max?)))
+    let held = verdict.claims.iter().find(|judged| judged.outcome == Outcome::Held);
+    let bound = held.and_then(|judged| judged.cells.first()?.bounds.first());
+    let bound = bound.map(|one| {
+        format!(" (the next one violates it with P ≤ {}, if a disturbance makes one period late)", at_most(one.upper))
     });
-    format!("not refuted, which is all that measuring can show{}", bound.unwrap_or_default())
+    format!("not refuted, which is all that is shown{}", bound.unwrap_or_default())
 }
 
 fn failed(recording: &Recording, verdict: &Verdict) -> String {

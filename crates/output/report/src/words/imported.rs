@@ -118,6 +118,11 @@ pub(super) fn open(recording: &Recording, claim: &Claim, phase: &str, cpu: CpuId
     let result = phase.cpus.iter().find(|c| c.cpu == cpu)?;
     let blur = result.blur.as_ref()?;
     let mut why = Vec::new();
+    let by_order =
+        matches!(claim.quantity, Quantity::Exceedance { .. } | Quantity::MissedShare(_) | Quantity::Episodes { .. });
+    if by_order && result.episodes.is_empty() {
+        why.push("the order of the samples is not in the file, so stalls of 50 ms are allowed for".into());
+    }
     if let Some(unplaced) = blur.unplaced {
         let to = unplaced.to_ns.map(|to| format!(" and at most {}", Nanos(to))).unwrap_or_default();
         let samples = plural(unplaced.count, "sample is", "samples are");
