@@ -34,7 +34,9 @@ pub(crate) fn releases_of(stall: Nanos, period: u64) -> Option<f64> {
 }
 
 pub(crate) fn late(samples: &Samples, limit: u64, releases: (u64, u64)) -> Late {
-    let recorded = samples.episodes.iter().find(|e| e.limit_ns.0 == limit);
+    // Others are damaged, which is a doubt; nothing is refuted by them.
+    let most = samples.beyond(limit).1;
+    let recorded = samples.episodes.iter().find(|e| e.limit_ns.0 == limit && e.late <= most && e.count <= e.late);
     let (counts, open) = match recorded {
         Some(&Episodes { count, late, most_late, longest, length, open, .. }) => {
             (Some(EpisodeCounts { count, late, most_late, longest, length }), open)

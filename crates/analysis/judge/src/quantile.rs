@@ -28,6 +28,11 @@ pub(crate) struct Share {
 /// t·s/m).
 pub(crate) fn share(samples: &Samples, limit: u64, confidence: f64) -> Option<Share> {
     let counts = &samples.blocks.iter().find(|blocks| blocks.limit_ns.0 == limit)?.counts;
+    // Damaged, which is a doubt; nothing is refuted by them.
+    let late = counts.iter().map(|count| count.1).fold(0, u64::saturating_add);
+    if late > samples.beyond(limit).1 {
+        return None;
+    }
     let released: u64 = counts.iter().map(|count| count.0).fold(0, u64::saturating_add);
     let time = released.saturating_mul(samples.period);
     let blocks = usize::try_from(time / LEAST_BLOCK_NS).unwrap_or(usize::MAX).min(2 * LEAST_BLOCKS).min(counts.len());

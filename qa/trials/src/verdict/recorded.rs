@@ -152,7 +152,7 @@ impl Judge {
         };
         let episodes = up(counts.episodes, digits);
         let late = up(counts.late, digits).max(episodes);
-        let declared = self.claim.stall.map_or(1, |stall| stall.0 / PERIOD.0 + 1);
+        let declared = self.claim.stall.map_or(1, |stall| stall.0.div_ceil(PERIOD.0));
         let most = Counts { released, episodes, late, longest: late.min(1), open: 0 };
         [most, Counts { longest: declared + 1, ..most }]
     }
@@ -222,12 +222,12 @@ mod tests {
         assert_eq!((verdict.outcome, verdict.problems.len()), (Outcome::Pass, 0));
         let late = Counts { episodes: 100, late: 100, longest: 1, ..counts };
         assert_eq!(judged(&[late], &claim("P(>100us) < 1e-6")).outcome, Outcome::Fail);
-        assert_eq!(judged(&[late], &claim("P(>100us) < 1e-6 @stall 7ms")).outcome, Outcome::Fail);
+        assert_eq!(judged(&[late], &claim("P(>100us) < 1e-6 @stall 8ms")).outcome, Outcome::Fail);
     }
 
     #[test]
     fn what_is_not_judged_is_not_decided() {
-        let claim = claim("P(>100us) < 1e-4 @stall 7ms");
+        let claim = claim("P(>100us) < 1e-4 @stall 8ms");
         let mut judge = Judge::new(claim);
         for minute in (1..700).step_by(37) {
             let expected = minute as f64 * 0.75;

@@ -49,7 +49,7 @@ fn claim(p: f64, stall: u64) -> Claim {
     Claim {
         quantity: Quantity::Exceedance { limit: LIMIT, p },
         confidence: 0.95,
-        stall: (stall > 1).then(|| Nanos((stall - 1) * PERIOD.0)),
+        stall: (stall > 1).then(|| Nanos(stall * PERIOD.0)),
     }
 }
 

@@ -84,8 +84,8 @@ fn at_the_limit_few_shares_are_decided() {
     let mixed = |random: &mut SplitMix64| if random.uniform() < 0.1 { 71 } else { 1 };
     let found = [
         until_decided("P(>100us) < 1e-4", 1e-4, 1, 1.0, |_| 1),
-        until_decided("P(>100us) < 1e-4 @stall 7ms", 1e-4, 1, 8.0, |_| 8),
-        until_decided("P(>100us) < 1e-4 @stall 70ms", 1e-4, 1, 8.0, mixed),
+        until_decided("P(>100us) < 1e-4 @stall 8ms", 1e-4, 1, 8.0, |_| 8),
+        until_decided("P(>100us) < 1e-4 @stall 71ms", 1e-4, 1, 8.0, mixed),
         until_decided("P(>100us) < 1e-4 @stall 1s", 1e-4, 5, 200.0, |_| 200),
     ];
     assert!(found.iter().all(|&(passed, failed)| passed <= MOST && failed <= MOST), "{found:?}");

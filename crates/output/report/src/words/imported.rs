@@ -121,7 +121,7 @@ pub(super) fn open(recording: &Recording, claim: &Claim, phase: &str, cpu: CpuId
     let by_order =
         matches!(claim.quantity, Quantity::Exceedance { .. } | Quantity::MissedShare(_) | Quantity::Episodes { .. });
     if by_order && result.episodes.is_empty() {
-        why.push("the order of the samples is not in the file, so stalls of 50 ms are allowed for".into());
+        why.push("the order of the samples is not in the file".into());
     }
     if let Some(unplaced) = blur.unplaced {
         let to = unplaced.to_ns.map(|to| format!(" and at most {}", Nanos(to))).unwrap_or_default();
@@ -137,7 +137,7 @@ pub(super) fn open(recording: &Recording, claim: &Claim, phase: &str, cpu: CpuId
             None => why.push("periods that were skipped are not in the file".into()),
         }
     }
-    if blur.above_ns > 0 || blur.below_ns > 0 {
+    if (blur.above_ns > 0 || blur.below_ns > 0) && !by_order {
         let step = blur.above_ns.saturating_add(blur.below_ns).saturating_add(1);
         why.push(format!("values are told in steps of {}", Nanos(step)));
     }
