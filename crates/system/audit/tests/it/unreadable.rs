@@ -107,8 +107,8 @@ fn no_single_loss_turns_into_a_pass() {
             }
         }
         for (path, rules) in &readers {
+            let mut changed = machine.clone();
             for loss in &losses {
-                let mut changed = machine.clone();
                 changed.set(path, loss.clone());
                 for (rule, before) in rules.iter().filter(|(rule, _)| !may_pass_without(rule, path, loss)) {
                     if judge(rule, &changed) == State::Pass {
@@ -195,16 +195,15 @@ fn covers(pattern: &str, path: &str) -> bool {
 
 #[test]
 fn rules_read_only_what_they_say() {
-    for name in MACHINES {
-        let machine = recorded(name);
-        let rules = Rules::embedded();
-        for rule in rules.iter() {
-            let spy = Spy::new(&machine);
-            let file = format!("rules/{}.toml", rule.id);
-            let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(&file)).unwrap();
-            let sources = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/sources.toml")).unwrap();
-            let gates = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/gates.toml")).unwrap();
-            let alone = Rules::parse(&[(&file, &text)], ("sources.toml", &sources), ("gates.toml", &gates)).unwrap();
+    let read = |file: &str| std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap();
+    let (sources, gates) = (read("sources.toml"), read("gates.toml"));
+    let machines = MACHINES.map(|name| (name, recorded(name)));
+    for rule in Rules::embedded().iter() {
+        let file = format!("rules/{}.toml", rule.id);
+        let text = read(&file);
+        let alone = Rules::parse(&[(&file, &text)], ("sources.toml", &sources), ("gates.toml", &gates)).unwrap();
+        for (name, machine) in &machines {
+            let spy = Spy::new(machine);
             alone.audit(&spy, &context(Profile::ControlLoop));
             let paths = alone.paths(rule);
             let outside: Vec<String> = spy
