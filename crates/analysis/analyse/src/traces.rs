@@ -27,6 +27,8 @@ pub(crate) fn explain(dir: &Dir, recording: &mut Recording) -> bool {
 pub struct Known {
     /// The kernel's release.
     pub kernel: Option<String>,
+    /// A hypervisor runs the machine; `None`: not known.
+    pub guest: Option<bool>,
     /// Its CPU lost time to a hypervisor at about that time; `None`: not counted.
     pub steal_rose: Option<bool>,
     /// It was woken by another thread.
@@ -87,6 +89,7 @@ fn facts(capture: &Capture, known: Known) -> Facts {
         kernel: known.kernel,
         fair_server: capture.fair_server,
         throttled: capture.throttled,
+        guest: known.guest,
         steal_rose: known.steal_rose,
         sent: known.sent,
         tracer: capture.tracer.clone(),
@@ -96,6 +99,7 @@ fn facts(capture: &Capture, known: Known) -> Facts {
 fn known(late: &LateWakeup, recording: &Recording) -> Known {
     Known {
         kernel: recording.run.machine.kernel_release.clone(),
+        guest: recording.run.machine.virtualisation.as_deref().map(|kind| kind != "none"),
         steal_rose: steal_rose(late, recording),
         sent: recording.run.settings.via.as_ref().is_some_and(Way::is_woken),
     }

@@ -111,6 +111,7 @@ fn facts(known: &Surroundings) -> Facts {
         kernel: known.release.clone(),
         fair_server: known.fair_server,
         throttled: known.throttled,
+        guest: Some(true),
         steal_rose: known.steal.map(|jiffies| jiffies > 0),
         tracer: known.tracer.clone(),
         sent: false,

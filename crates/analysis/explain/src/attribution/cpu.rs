@@ -100,6 +100,10 @@ pub(super) struct Cpu {
     pub before: Option<i32>,
     pub preempt_off: bool,
     pub irqs_off: bool,
+    /// The last event is the beginning of this handler of an interrupt, in a function trace.
+    pub handler: Option<u16>,
+    /// An interrupt began here, by an event.
+    pub entered: bool,
     /// When events were last lost or inconsistent.
     pub doubtful: Option<u64>,
     /// When a reschedule interrupt was sent here that has not arrived yet.
@@ -212,7 +216,16 @@ impl Cpu {
         }
     }
 
+    /// What is known now of the time since the last event.
+    pub fn rewrite(&mut self, from: u64, doing: Doing, most: usize) {
+        match self.history.back_mut().filter(|segment| segment.t == from) {
+            Some(segment) => segment.doing = doing,
+            None => self.write(from, doing, None, false, most),
+        }
+    }
+
     pub fn enter(&mut self, frame: Frame, t: u64) {
+        self.entered |= matches!(frame, Frame::Hard { .. });
         if self.frames.len() < NESTED {
             self.frames.push(frame);
         } else {
@@ -231,6 +244,8 @@ impl Cpu {
                 }
                 self.frames.truncate(at);
             }
+            // It began before the trace did.
+            None if !self.entered => {}
             None if self.history.len() > 1 => self.doubtful = Some(t),
             None => {}
         }

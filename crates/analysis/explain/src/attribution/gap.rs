@@ -10,6 +10,8 @@ use punctual_model::{Class, Confidence};
 
 /// Leaving idle takes no longer on hardware; in a guest it may.
 const LONGEST_IDLE_EXIT: u64 = 2_000_000;
+/// The way out of the idle loop of a CPU that is awake, ns.
+const BRIEF: u64 = 20_000;
 
 /// A task of lower priority, or none, has the CPU.
 pub(super) fn low(view: &View, piece: &Piece, place: Place, task: Option<Running>) -> Ruling {
@@ -69,7 +71,13 @@ fn charged(view: &View, piece: &Piece, place: Place) -> Option<(u64, u64)> {
 pub(super) fn stolen(view: &View, piece: &Piece, place: Place) -> Option<Label> {
     let (wall, runtime) = charged(view, piece, place)?;
     let short = wall.saturating_sub(runtime) >= (piece.ns() / 2).max(OVERDUE / 2);
-    let sure = if view.facts.steal_rose == Some(true) { High } else { Medium };
+    // On a machine of its own, interrupts are what is not charged (CONFIG_IRQ_TIME_ACCOUNTING).
+    let sure = match (view.facts.guest, view.facts.steal_rose) {
+        (Some(false), _) => return None,
+        (_, Some(true)) => High,
+        (Some(true), _) => Medium,
+        (None, _) => Suspected,
+    };
     short.then(|| Label::new(Class::Steal, sure, Why::RuntimeShort))
 }
 
@@ -84,16 +92,10 @@ fn late(view: &View, piece: &Piece, place: Place, task: Option<Running>) -> Labe
     if task.is_some() && ipis.is_some_and(|ipis| ipis.iter().rev().find(on_its_way).is_some()) {
         return Label::new(Class::Migration, High, Why::Ipi);
     }
+    let Some(task) = task else { return idle(view, piece, place) };
     if let Some(label) = place.passed_over {
-        return match task {
-            Some(task) => label.of(task),
-            None => label,
-        };
+        return label.of(task);
     }
-    let Some(task) = task else {
-        let sure = if piece.ns() <= LONGEST_IDLE_EXIT { Medium } else { Suspected };
-        return Label::new(Class::IdleExit, sure, Why::Idle);
-    };
     if view.sends(task) {
         // It is still in its call; what it does there is part of the wakeup.
         return Label::new(Class::Waker, Medium, Why::Waking).of(task);
@@ -103,6 +105,22 @@ fn late(view: &View, piece: &Piece, place: Place, task: Option<Running>) -> Labe
         Piece { preempt_off: true, .. } => label(High, Why::OffEvents),
         Piece { resched: Some(true), .. } | Piece { resched_after: Some(true), .. } => label(Medium, Why::NeedResched),
         _ => label(Suspected, Why::NoFlags),
+    }
+}
+
+/// The idle task stays current although the thread is runnable. No fair server chooses it; RT throttling does.
+fn idle(view: &View, piece: &Piece, place: Place) -> Label {
+    match (piece.ns(), place.passed_over) {
+        (LONGEST_IDLE_EXIT.., Some(label)) if label.class == Class::RtThrottling => {
+            Label::new(Class::RtThrottling, label.confidence.min(Medium), Why::IdleRunnable)
+        }
+        (LONGEST_IDLE_EXIT.., Some(_)) => Label::new(Class::RtThrottling, Suspected, Why::IdleRunnable),
+        (LONGEST_IDLE_EXIT.., None) => Label::new(Class::IdleExit, Suspected, Why::Idle),
+        // Woken from the CPU itself, it is awake.
+        (BRIEF.., _) if view.window.waking.from_cpu == place.cpu => {
+            Label::new(Class::Unaccounted, Medium, Why::IdleAwake)
+        }
+        _ => Label::new(Class::IdleExit, Medium, Why::Idle),
     }
 }
 

@@ -19,6 +19,8 @@ pub(super) enum Why {
     AllSilent,
     RuntimeShort,
     Idle,
+    IdleAwake,
+    IdleRunnable,
     Moved,
     Ipi,
     Pending,

@@ -4,12 +4,15 @@ use super::cpu::{Cpu, Doing, Frame, Running, in_task};
 use super::ids::IdMap;
 use super::tasks::{MOVES, Tasks, Timers, Waking};
 use super::vectors::{key_of, vector_name};
-use punctual_trace::{Comm, CpuMask, Event, Kind, Task, TaskState, Vector};
+use punctual_trace::{Comm, CpuMask, Event, Kind, Symbol, Task, TaskState, Vector};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Higher CPU numbers are invalid (the kernel's limit is 8192, CONFIG_NR_CPUS).
 const CPUS: usize = 8192;
 const HISTORY: usize = 1 << 18;
 const NAMES: usize = 4096;
+/// Keys of interrupts that only their handler names.
+const HANDLER: u64 = 1 << 62;
 
 #[derive(Clone, Debug)]
 pub(super) struct Window {
@@ -88,6 +91,7 @@ impl Machine {
             }
             _ => {}
         }
+        self.interrupted(event);
         let unseen = self.present(event)?;
         match &event.kind {
             Kind::SchedSwitch { prev, prev_state, next } => {
@@ -109,6 +113,53 @@ impl Machine {
             _ => self.on_cpu(event),
         }
         unseen
+    }
+
+    /// The time since the last event of this CPU was spent in an interrupt that no entry event names: a function trace has its handler, and
+    /// both events were recorded in an interrupt by their flags; or this is its exit, and its entry lies before the trace.
+    fn interrupted(&mut self, event: &Event) {
+        let hard = event.flags.and_then(|flags| flags.context).is_some_and(|context| context.is_hard());
+        let exit = match &event.kind {
+            Kind::IrqExit { irq, .. } => Some((1 << 32 | u64::from(*irq), format!("irq {irq}"))),
+            Kind::VectorExit { vector, .. } => Some((key_of(vector), vector_name(vector))),
+            _ => None,
+        };
+        let handler = match &event.kind {
+            Kind::Function { function: Symbol::Name(name), parent: Some(Symbol::Name(parent)) }
+                if hard && parent.ends_with("handle_irq_event_percpu") =>
+            {
+                Some(self.named(HANDLER | hash(name), || name.to_string()))
+            }
+            _ => None,
+        };
+        let most = self.most();
+        let known = self.cpu(event.cpu).and_then(|cpu| {
+            let since = cpu.last.filter(|last| *last < event.t_ns && cpu.interrupted_since().is_none())?;
+            Some((since, cpu.handler.filter(|_| hard), !cpu.entered))
+        });
+        let of_exit = known.and_then(|(.., is_first)| exit.filter(|_| is_first));
+        let of_exit = of_exit.map(|(key, text)| self.named(key, || text));
+        let Some(cpu) = self.cpu_mut(event.cpu) else { return };
+        cpu.handler = handler;
+        if let Some((since, of_handler, _)) = known
+            && let Some(name) = of_exit.or(of_handler)
+        {
+            cpu.rewrite(since, Doing::Hard(name), most);
+            cpu.turn(event.t_ns, event.flags, false, most);
+        }
+    }
+
+    fn named(&mut self, key: u64, text: impl FnOnce() -> String) -> u16 {
+        let next = self.names.len();
+        match self.name_of.get(&key) {
+            Some(name) => *name,
+            None if next < NAMES => {
+                self.names.push(text());
+                self.name_of.insert(key, next as u16);
+                next as u16
+            }
+            None => u16::MAX,
+        }
     }
 
     fn restart(&mut self) {
@@ -333,16 +384,7 @@ impl Machine {
 
     fn hard(&mut self, event: &Event, key: u64, text: impl FnOnce() -> String) {
         self.seen.interrupts += 1;
-        let next = self.names.len();
-        let name = match self.name_of.get(&key) {
-            Some(name) => *name,
-            None if next < NAMES => {
-                self.names.push(text());
-                self.name_of.insert(key, next as u16);
-                next as u16
-            }
-            None => u16::MAX,
-        };
+        let name = self.named(key, text);
         self.turned(event, |cpu, t| cpu.enter(Frame::Hard { name, key, since: t }, t));
     }
 
@@ -375,4 +417,10 @@ impl Machine {
             cpu.turn(t, event.flags, false, most);
         });
     }
+}
+
+fn hash(name: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    name.hash(&mut hasher);
+    hasher.finish() >> 4
 }

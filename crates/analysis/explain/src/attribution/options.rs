@@ -22,6 +22,8 @@ pub struct Facts {
     pub fair_server: Option<bool>,
     /// The kernel reported that real-time throttling struck.
     pub throttled: Option<bool>,
+    /// A hypervisor runs the machine.
+    pub guest: Option<bool>,
     /// Steal time in /proc/stat rose while the trace was taken.
     pub steal_rose: Option<bool>,
     /// [`ExplainOptions::measured`] are released by another thread's clock reading before it sent what woke them, not

@@ -3,8 +3,14 @@ use super::machine::Machine;
 use punctual_model::{Cause, Class, Confidence, CulpritGroup as Group, Cycle, Scheduled, Victim};
 use punctual_units::Nanos;
 
+/// So long a switch takes on its own, ns.
+const SWITCH: u64 = 10_000;
+
 pub(super) fn verdict(victim: &Victim) -> String {
     let late = format!("CPU{} {} late", victim.cpu, Nanos(victim.latency_ns));
+    if victim.latency_ns <= SWITCH && victim.unaccounted_ns * 2 >= victim.latency_ns {
+        return format!("{late}: no longer than an ordinary switch takes");
+    }
     let main = victim.causes.iter().find(|c| c.class != Class::Unaccounted);
     let Some(cause) = main.filter(|c| c.ns >= victim.unaccounted_ns) else {
         let unknown = format!("{late}: for {} of it the trace shows no cause", Nanos(victim.unaccounted_ns));
@@ -19,6 +25,9 @@ fn happened(cause: &Cause, part: &str) -> String {
     let who = cause.scheduled.thread(cause.comm.as_deref(), cause.tid);
     let what = cause.what.as_deref().unwrap_or("interrupts");
     match (cause.class, cause.tid) {
+        (Class::HigherPriority, _) if cause.confidence == Confidence::Suspected => {
+            format!("{who} ran {part}, by its priority or with preemption off")
+        }
         (Class::HigherPriority, _) => format!("{who} ran {part}"),
         (Class::SamePriority, _) => format!("{who}, of the same priority, ran {part}"),
         (Class::FairServer, Some(_)) => format!("the fair server ran {who} for {part}"),
@@ -37,6 +46,9 @@ fn happened(cause: &Cause, part: &str) -> String {
         (Class::PreemptionDisabled, _) => format!("{who} could not be preempted for {part}"),
         (Class::Steal, _) => format!("the hypervisor ran something else for {part}, no task is to blame"),
         (Class::MachineStall, _) => format!("the whole machine stood still for {part}, no task is to blame"),
+        (Class::IdleExit, _) if cause.confidence == Confidence::Suspected => {
+            format!("the CPU was idle for {part}, or did not run")
+        }
         (Class::IdleExit, _) => format!("leaving idle took {part}"),
         (Class::Migration, _) => format!("moving it to this CPU took {part}"),
         (Class::PriorityInversion, _) => format!("{who} held a lock that a more urgent thread wants, and ran {part}"),
@@ -48,8 +60,24 @@ fn happened(cause: &Cause, part: &str) -> String {
     }
 }
 
+/// The timer of the CPU itself: `local_timer`, Arm's `arch_timer`.
+fn is_timer(what: &str) -> bool {
+    what.ends_with("timer") || what.contains("_timer ")
+}
+
+fn is_ipi(what: &str) -> bool {
+    let names = ["call_function", "reschedule", "irq_work", "Function call", "Rescheduling", "IRQ work", "IPI"];
+    names.iter().any(|name| what.contains(name))
+}
+
 fn advice(cause: &Cause, cpu: u32) -> String {
     match cause.class {
+        Class::HigherPriority if cause.comm.as_deref().is_some_and(|comm| comm.starts_with("migration/")) => {
+            "it is the stopper of its CPU, which runs what others queue (changes of affinity, text patching, hotplug): find who does".into()
+        }
+        Class::HigherPriority if cause.confidence == Confidence::Suspected => {
+            "record sched_switch, which tells its priority; where preemption was off, a stack at the end names the place".into()
+        }
         Class::HigherPriority => "lower its priority or stop it".into(),
         Class::SamePriority => "give one of the two another priority".into(),
         Class::FairServer => format!(
@@ -60,10 +88,19 @@ fn advice(cause: &Cause, cpu: u32) -> String {
             "find the real-time thread that never sleeps, or `sysctl kernel.sched_rt_runtime_us=-1` (rule sched-rt-throttle)"
                 .into()
         }
-        Class::Irq if cause.what.as_deref() == Some("local_timer") => {
+        Class::Irq if cause.what.as_deref().is_some_and(is_timer) => {
             "the timer interrupt stays where it is: have fewer timers on this CPU (isolcpus, nohz_full); in a guest, look at steal".into()
         }
-        Class::Irq => "move that interrupt to another CPU (/proc/irq/*/smp_affinity_list)".into(),
+        Class::Irq if cause.what.as_deref().is_some_and(is_ipi) => {
+            "another CPU sent it: ipi:ipi_send_cpu with its callback tells which and for what".into()
+        }
+        Class::Irq if cause.what.as_deref() == Some("NMI") => {
+            "it cannot be moved: perf, the watchdog (kernel.nmi_watchdog) and firmware raise it".into()
+        }
+        Class::Irq if cause.what.as_deref().is_some_and(|what| what.starts_with("irq ")) || cause.tid.is_some() => {
+            "move that interrupt to another CPU (/proc/irq/*/smp_affinity_list)".into()
+        }
+        Class::Irq => "record irq:* and irq_vectors:* to know which one; a device's can be moved to another CPU".into(),
         Class::Softirq => "move the device or timers that raise it to another CPU".into(),
         Class::IrqsDisabled if cause.tid.is_none() => "`punctual explain --hardware` tells the two apart, and so does sched_stat_runtime if it was not recorded".into(),
         Class::IrqsDisabled => "record irqsoff or the preemptirq events to see where".into(),
@@ -126,6 +163,8 @@ pub(super) fn evidence(why: Why) -> &'static str {
         Why::AllSilent => "all CPUs were silent although timers were due on several",
         Why::RuntimeShort => "sched_stat_runtime charged much less than the time that passed",
         Why::Idle => "the idle task was current",
+        Why::IdleAwake => "the idle task was current on a CPU that was awake: what held it up is not traced",
+        Why::IdleRunnable => "the idle task was current while the thread was runnable; nothing shows why",
         Why::Moved => "sched_migrate_task after the thread was queued",
         Why::Ipi => "the reschedule interrupt was sent and had not arrived",
         Why::Pending => "the timer's softirq was pending",

@@ -2,6 +2,7 @@ mod classes;
 mod common;
 mod hardware;
 mod random;
+mod reported;
 mod rules;
 mod samples;
 mod timeline;

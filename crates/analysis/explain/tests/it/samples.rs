@@ -53,7 +53,8 @@ fn the_rogue_in_kernel_text() {
     assert_eq!((cause.scheduled.policy.as_deref(), cause.scheduled.prio), (Some("RR"), Some(99)));
     assert!(near(cause.share, 96.0), "{}", cause.share);
     assert_eq!(cause.confidence, Confidence::High);
-    assert_eq!(victim.unaccounted_ns, 0);
+    // Idle after the tick that woke it, on a CPU that was awake: the trace does not tell why.
+    assert_eq!(victim.unaccounted_ns, 71_000);
     assert_eq!(
         victim.verdict,
         "CPU1 34.4 ms late: multipathd (RR 99, pid 195) ran 33.2 ms of it (97 %) — lower its priority or stop it"

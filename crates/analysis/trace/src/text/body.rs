@@ -46,10 +46,18 @@ impl Bodies {
             None => name,
         };
         let names = &mut self.names;
-        let known = sched::read(name, rest)
-            .or_else(|| timer::read(name, rest, names))
-            .or_else(|| irq::read(name, rest, names))
-            .or_else(|| noise::read(name, rest, names));
+        let mut read = |rest: &[u8]| {
+            sched::read(name, rest)
+                .or_else(|| timer::read(name, rest, names))
+                .or_else(|| irq::read(name, rest, names))
+                .or_else(|| noise::read(name, rest, names))
+        };
+        // Whoever pasted it may have written a remark behind it.
+        let known = match (read(rest), without_remark(rest)) {
+            (None | Some(None), Some(plain)) => read(plain),
+            (known, _) => known,
+        };
+        let names = &mut self.names;
         match known {
             Some(Some(kind)) => Body::Kind(kind),
             Some(None) => Body::Incomplete(names.get(name)),
@@ -100,6 +108,13 @@ fn event_name(body: &[u8]) -> Option<(&[u8], &[u8])> {
         end += 1 + second;
     }
     Some((body.get(..end)?, body.get(end + 1..)?))
+}
+
+/// What stands before `<===`, `<--`, `//` or `#` with a blank before it.
+fn without_remark(rest: &[u8]) -> Option<&[u8]> {
+    let starts = [&b" <="[..], b" <-", b" //", b" #"];
+    let at = starts.iter().filter_map(|start| find(rest, start)).min()?;
+    rest.get(..at).map(trim)
 }
 
 fn is_print(name: &[u8]) -> bool {
