@@ -41,7 +41,7 @@ use cycle::Cycles;
 use label::Tally;
 use machine::{Machine, Window};
 use punctual_model::Explanation;
-use punctual_trace::{Event, Kind, Source, TraceInfo};
+use punctual_trace::{Comm, Event, Kind, Source, TraceInfo};
 use punctual_units::Arrange;
 use tracers::Tracers;
 use view::View;
@@ -63,6 +63,8 @@ pub struct Attribution {
     work: u64,
     /// Wakeups not walked because the work limit was reached.
     unwalked: u64,
+    /// Of the threads that are not asked for: tid, name and the longest wait.
+    other: Option<(i32, Option<Comm>, u64)>,
 }
 
 impl Attribution {
@@ -76,6 +78,7 @@ impl Attribution {
             pending: measured::Pending::default(),
             work: WORK,
             unwalked: 0,
+            other: None,
         }
     }
 
@@ -108,7 +111,13 @@ impl Attribution {
             self.options.facts.kernel.clone_from(&info.kernel);
         }
         let rank = choose::rank(&self.options.victims, window.tid, window.comm, window.prio);
-        let Some(rank) = rank.filter(|rank| *rank == 0 || self.ranks[0].wakeups == 0) else { return };
+        let Some(rank) = rank.filter(|rank| *rank == 0 || self.ranks[0].wakeups == 0) else {
+            let waited = window.t3 - window.waking.t0;
+            if window.tid != 0 && self.other.as_ref().is_none_or(|(_, _, longest)| waited > *longest) {
+                self.other = Some((window.tid, window.comm, waited));
+            }
+            return;
+        };
         self.woken(&window, rank);
     }
 
@@ -192,7 +201,7 @@ impl Attribution {
         let machine = &self.machine;
         let (mut victims, groups) = latest.finish(self.options.threshold_ns, |what| sentences::busy(machine, what));
         let (analysed, tracers) = self.tracers.finish(info, &self.options.facts);
-        let mut notes = tracers::notes(machine, info, wakeups);
+        let mut notes = tracers::notes(machine, info, wakeups, self.other);
         notes.extend(tracers::left_on(&self.options.facts));
         let mut chosen = tracers::chosen(&self.options.victims, fallback);
         if self.unwalked > 0 {

@@ -3,8 +3,8 @@
 use super::machine::Machine;
 use super::timerlat::Timerlats;
 use super::{Facts, Victims, rtla};
-use punctual_model::Victim;
-use punctual_trace::{Damage, Event, Kind, LatencyHeader, TimeBase, TraceInfo};
+use punctual_model::{Scheduled, Victim};
+use punctual_trace::{Comm, Damage, Event, Kind, LatencyHeader, TimeBase, TraceInfo};
 use punctual_units::Nanos;
 
 /// Lines of the timerlat, osnoise and hwlat tracers, summed up.
@@ -101,7 +101,12 @@ pub(super) fn chosen(victims: &Victims, fallback: bool) -> String {
 }
 
 /// What the trace as a whole cannot say.
-pub(super) fn notes(machine: &Machine, info: &TraceInfo, wakeups: u64) -> Vec<String> {
+pub(super) fn notes(
+    machine: &Machine,
+    info: &TraceInfo,
+    wakeups: u64,
+    other: Option<(i32, Option<Comm>, u64)>,
+) -> Vec<String> {
     let seen = &machine.seen;
     let mut notes = Vec::new();
     if wakeups == 0 && info.rtla.is_empty() {
@@ -111,6 +116,11 @@ pub(super) fn notes(machine: &Machine, info: &TraceInfo, wakeups: u64) -> Vec<St
             _ => "no wakeup of the chosen threads is in the trace from waking to running",
         };
         notes.push(missing.to_owned());
+        if let Some((tid, comm, waited)) = other {
+            let who = Scheduled::default().thread(comm.map(|comm| comm.to_string()).as_deref(), Some(tid));
+            let waited = Nanos(waited);
+            notes.push(format!("the longest wait of another thread is {waited}, of {who}: --task {tid} explains it"));
+        }
     }
     if wakeups > 0 && seen.expiries == 0 {
         notes.push(

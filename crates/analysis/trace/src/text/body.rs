@@ -1,7 +1,7 @@
 //! The body of an event line: dispatches to the parser of the event.
 
 use super::names::Names;
-use super::scan::{find, skip_spaces, split, text, trim};
+use super::scan::{find, number, skip_spaces, split, text, trim};
 use super::{irq, noise, sched, timer};
 use crate::event::Kind;
 use crate::words::Name;
@@ -25,7 +25,7 @@ pub(crate) struct Bodies {
 
 impl Bodies {
     pub(crate) fn read(&mut self, body: &[u8], line: sched::Line) -> Body {
-        let body = trim(body);
+        let body = without_difference(trim(body));
         if let Some((name, rest)) = event_name(body) {
             return self.named(name, skip_spaces(rest));
         }
@@ -108,6 +108,12 @@ fn event_name(body: &[u8]) -> Option<(&[u8], &[u8])> {
         end += 1 + second;
     }
     Some((body.get(..end)?, body.get(end + 1..)?))
+}
+
+/// `trace-cmd report --ts-diff` writes the time since the event before in front: `(+3000)`.
+fn without_difference(body: &[u8]) -> &[u8] {
+    let rest = body.strip_prefix(b"(+").and_then(number).and_then(|(_, rest)| rest.strip_prefix(b")"));
+    rest.map_or(body, skip_spaces)
 }
 
 /// What stands before `<===`, `<--`, `//` or `#` with a blank before it.

@@ -113,10 +113,12 @@ pub(crate) fn field<'a>(body: &'a [u8], key: &[u8]) -> Option<&'a [u8]> {
 }
 
 /// A leading task name that ends at `next` (such as `" pid="`), and the rest after `next`. Names may contain anything,
-/// so the last `next` within the 16 bytes of a name counts.
+/// so the last `next` within the 16 bytes of a name counts. A longer name was written by hand, to hide the real one: the first 16 bytes of it
+/// are kept.
 pub(crate) fn comm_until<'a>(s: &'a [u8], next: &[u8]) -> Option<(Comm, &'a [u8])> {
-    let window = s.get(..s.len().min(16 + next.len()))?;
-    let at = window.windows(next.len()).rposition(|w| w == next)?;
+    const BY_HAND: usize = 64;
+    let within = |most: usize| s.get(..s.len().min(most + next.len())).unwrap_or_default().windows(next.len());
+    let at = within(16).rposition(|w| w == next).or_else(|| within(BY_HAND).position(|w| w == next))?;
     Some((Comm::new(s.get(..at)?), s.get(at + next.len()..)?))
 }
 

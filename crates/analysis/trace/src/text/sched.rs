@@ -42,7 +42,9 @@ fn switch(s: &[u8]) -> Option<Kind> {
     let (prio, s) = signed(s.strip_prefix(b" prev_prio=")?)?;
     let (state, s) = word(s.strip_prefix(b" prev_state=")?);
     let prev = known(comm, tid, prio)?;
-    let s = skip_spaces(skip_spaces(s).strip_prefix(b"==>")?).strip_prefix(b"next_comm=")?;
+    let s = skip_spaces(s);
+    // `trace-cmd report -R` has no arrow, and the state as a number.
+    let s = skip_spaces(s.strip_prefix(b"==>").unwrap_or(s)).strip_prefix(b"next_comm=")?;
     let (comm, s) = comm_until(s, b" next_pid=")?;
     let (tid, s) = signed(s)?;
     let (prio, _) = signed(s.strip_prefix(b" next_prio=")?)?;
@@ -74,9 +76,20 @@ fn known(comm: Comm, tid: i64, prio: i64) -> Option<Task> {
 /// A state as printed: `S`, `R+`, `D|K`; the first letter counts.
 fn state_of(s: &[u8]) -> Option<TaskState> {
     let letter = *s.first()?;
+    if letter.is_ascii_digit() {
+        return whole(s).map(state_of_bits);
+    }
     let known =
         matches!(letter, b'R' | b'S' | b'D' | b'T' | b't' | b'X' | b'Z' | b'P' | b'I' | b'x' | b'K' | b'W' | b'N');
     Some(TaskState { letter: if known { letter } else { b'?' }, preempted: s.contains(&b'+') })
+}
+
+/// The bits of prev_state (include/trace/events/sched.h): none is running, 0x100 preempted.
+fn state_of_bits(bits: u64) -> TaskState {
+    const LETTERS: &[u8; 8] = b"SDTtXZPI";
+    let preempted = bits & 0x100 != 0;
+    let letter = LETTERS.get(bits.trailing_zeros() as usize).filter(|_| !preempted);
+    TaskState { letter: if bits == 0 || preempted { b'R' } else { letter.copied().unwrap_or(b'?') }, preempted }
 }
 
 /// `comm=X pid=N prio=N` and the rest.
