@@ -2,7 +2,7 @@ use super::write::{esc, facts, list, table};
 use crate::number::{bytes, confidence, count, nanos, plural};
 use crate::svg::Table;
 use crate::{bounds, date, words};
-use punctual_model::{Alignment, EndedBy, OwnCost, Recording, VirtualTime};
+use punctual_model::{Alignment, Claim, EndedBy, OwnCost, Quantity, Recording, VirtualTime};
 use punctual_units::{CpuList, Nanos, Way};
 
 pub fn words(recording: &Recording) -> String {
@@ -19,13 +19,16 @@ fn due(via: Option<&Way>) -> &'static str {
     }
 }
 
-const WORDS: &str = "<dt>Period<dd>One release of the thread. Each ran or was skipped.\
+const WORDS: &str = "<dt>HELD<dd>Not refuted: of a maximum or of no missed period a run can show no more.\
+    <dt>Episode<dd>What one disturbance makes late: from the first late release to the last, with fewer than ten in \
+    succession in time between them. With a longest stall, a disturbance makes releases late for no longer than that.\
+    <dt>Period<dd>One release of the thread. Each ran or was skipped.\
     <dt>Missed, skipped<dd>A period that passed while the thread was still late for an earlier one.\
     <dt>Corrected<dd>Every period scored, a skipped one by how late the thread was for it when it came back. Leaving \
     them out would hide the tail (coordinated omission). Claims are judged on these figures.\
     <dt>p99.9<dd>999 of 1,000 periods were not later. Its bounds come from order statistics; with * no sample of this \
     run bounds it.<dt>θ̂<dd>Extremal index: 1 where late wakeups come independently, less where they come in groups. \
-    That many times fewer samples count as independent (effective n).</dl>";
+    For the bounds of these quantiles, that many times fewer samples count as independent.</dl>";
 
 pub fn machine(recording: &Recording) -> String {
     let m = &recording.run.machine;
@@ -76,6 +79,15 @@ pub fn method(recording: &Recording) -> String {
     format!("{settings}{cost}{notes}")
 }
 
+/// The assumption that verdicts valid at any time rest on.
+fn claims_rest_on(recording: &Recording) -> Option<String> {
+    let claims = &recording.run.settings.claims;
+    let is_quantile = |claim: &Claim| matches!(claim.quantity, Quantity::Quantile { .. });
+    let rests = "e-processes on late episodes, valid whenever the run ended; they rest on this: at every moment, given the past, episodes are \
+                 more frequent than the limit for every false claim, and not for a true one";
+    claims.iter().any(|claim| claim.is_of_frequency() && !is_quantile(claim)).then(|| rests.into())
+}
+
 fn settings(recording: &Recording) -> String {
     let (run, s) = (&recording.run, &recording.run.settings);
     let mut got: Vec<String> =
@@ -110,6 +122,7 @@ fn settings(recording: &Recording) -> String {
             "Bounds of quantiles",
             Some(format!("order statistics, {} both sides together", confidence(bounds::CONFIDENCE))),
         ),
+        ("Claims of shares and episodes", claims_rest_on(recording)),
         ("Page faults while recording", page_faults(recording)),
         ("Command", (!run.command.is_empty()).then(|| run.command.join(" "))),
         ("Began", began(recording)),
