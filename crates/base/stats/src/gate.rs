@@ -144,7 +144,7 @@ pub struct Assessment {
 
 /// The level that a sample exceeds with `probability`, if the evidence supports it.
 ///
-/// Uses the fit above the lowest threshold; `seed` determines the samples drawn to test it.
+/// The level is that of the fit above the lowest threshold, its interval the union over all accepted thresholds; `seed` determines the samples drawn to test it.
 ///
 /// # Errors
 /// Every failed condition; never empty.
@@ -191,9 +191,9 @@ fn gated(
     }
     let m = lowest.exceedances as f64 / all / probability;
     refusals.extend((m <= 1.0).then_some(Refusal::InsideData));
-    let interval = data.and_then(|data| level_interval(&data, &lowest.fit, m, theta, confidence));
     let above = |x: f64| lowest.threshold + x;
-    let Some((interval, level)) = interval.map(|i| i.map(above)).zip(lowest.fit.gpd.return_level(m).map(above)) else {
+    let interval = union_of_levels(evidence.bins, thresholds, all * probability, theta, confidence);
+    let Some((interval, level)) = interval.zip(lowest.fit.gpd.return_level(m).map(above)) else {
         refusals.push(Refusal::Unbounded);
         return Err(refusals);
     };
@@ -204,6 +204,25 @@ fn gated(
         }
         _ => Err(refusals),
     }
+}
+
+/// Which of the accepted thresholds is right is not known: the level lies in the union of their intervals. `None` where that of the lowest
+/// has no end.
+fn union_of_levels(
+    bins: &[Bin],
+    thresholds: &[ThresholdFit],
+    wanted: f64,
+    theta: f64,
+    confidence: f64,
+) -> Option<Interval> {
+    let of = |at: &ThresholdFit| {
+        let data = Binned::above(bins, at.threshold)?;
+        let interval = level_interval(&data, &at.fit, at.exceedances as f64 / wanted, theta, confidence)?;
+        Some(interval.map(|x| at.threshold + x))
+    };
+    let first = of(thresholds.first()?)?;
+    let others = thresholds.iter().skip(1).filter(|at| at.exceedances as f64 > wanted).filter_map(of);
+    Some(others.fold(first, |all, one| Interval { low: all.low.min(one.low), high: all.high.max(one.high), ..all }))
 }
 
 fn known_beforehand(evidence: &Evidence) -> Vec<Refusal> {

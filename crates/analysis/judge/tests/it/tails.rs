@@ -139,7 +139,7 @@ fn without_the_spike_there_is_a_level() {
             continue;
         };
         levels += 1;
-        assert!(lower_ns < level_ns && level_ns < upper_ns && upper_ns < Body::Smooth.spike() as f64 / 10.0);
+        assert!(lower_ns < level_ns && level_ns < upper_ns && upper_ns < Body::Smooth.spike() as f64 / 2.0);
         assert!((once_in - 1e7).abs() < 1.0 && decades > 1.0 && decades <= 2.0 + 1e-6, "{once_in} {decades}");
         // 2 µs and 500 ns · ln 1e7.
         assert!((lower_ns..upper_ns).contains(&(2_000.0 + 500.0 * 1e7f64.ln())), "{lower_ns} {upper_ns}");
