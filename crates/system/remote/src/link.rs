@@ -85,9 +85,10 @@ impl Link {
             Failed::Pipe(error) => RemoteError::Link(format!("ssh: {error}")),
             Failed::Out(error) => RemoteError::Here { source: error },
         })?;
-        let complaint = shown(&String::from_utf8_lossy(&done.complaint));
+        let whole = String::from_utf8_lossy(&done.complaint).into_owned();
+        let complaint = shown(&whole);
         match done.status.code() {
-            Some(SSH_FAILED) | None => match self.hopeless(&complaint) {
+            Some(SSH_FAILED) | None => match self.hopeless(&whole, &complaint) {
                 Some(error) => Err(RemoteError::Link(error)),
                 None => Ok(Said::Cut(complaint)),
             },
@@ -95,30 +96,30 @@ impl Link {
         }
     }
 
-    /// Failures that a retry does not fix, with the command to type.
-    fn hopeless(&self, complaint: &str) -> Option<String> {
+    /// Failures that a retry does not fix, with the command to type. What ssh says of a changed key is longer than what is shown.
+    fn hopeless(&self, whole: &str, complaint: &str) -> Option<String> {
         let (target, host) = (&self.target, &self.target.host);
         let port = target.port.map(|port| format!("-p {port} ")).unwrap_or_default();
         let user = target.user.as_ref().map(|user| format!("{user}@")).unwrap_or_default();
-        if complaint.contains("REMOTE HOST IDENTIFICATION HAS CHANGED") {
+        if whole.contains("REMOTE HOST IDENTIFICATION HAS CHANGED") {
             return Some(format!(
                 "{target}: its host key has changed: another machine answers, or it was installed anew. If you know why: ssh-keygen -R {host}, \
                  then ssh {port}{user}{host}"
             ));
         }
-        if complaint.contains("Host key verification failed") || complaint.contains("No matching host key") {
+        if whole.contains("Host key verification failed") || whole.contains("No matching host key") {
             return Some(format!(
                 "{target}: its host key is not known. Connect once and compare the fingerprint with `ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub` \
                  at the machine: ssh {port}{user}{host}"
             ));
         }
-        if complaint.contains("Permission denied") {
+        if whole.contains("Permission denied") {
             return Some(format!(
                 "{target}: no key of yours is accepted there ({complaint}): ssh-copy-id {port}{user}{host}"
             ));
         }
         let is_wrong = ["Could not resolve hostname", "Bad configuration option", "Can't open user config file"];
-        is_wrong.iter().any(|text| complaint.contains(text)).then(|| format!("{target}: {complaint}"))
+        is_wrong.iter().any(|text| whole.contains(text)).then(|| format!("{target}: {complaint}"))
     }
 
     /// The output of a script that has to end with 0, retried if the link is cut.
