@@ -112,7 +112,7 @@ fn reasons(recording: &Recording) -> Vec<TailRefusal> {
 #[test]
 fn a_spike_every_14_minutes_is_in_no_level_of_any_15_minutes() {
     for body in [Body::Smooth, Body::Recorded] {
-        for from in (0..FOURTEEN_MINUTES).step_by(70) {
+        for from in (0..FOURTEEN_MINUTES).step_by(140) {
             let recording = run(body, (from, 15 * 60), true);
             for limit in [body.spike() / 4, body.spike() / 2, body.spike() - 1, body.spike(), 10 * body.spike()] {
                 let claim = format!("P(>{limit}ns) < 1e-8");
