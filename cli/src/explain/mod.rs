@@ -36,7 +36,8 @@ fn answer(args: &ExplainArgs, started: Nanos) -> Result<Answer, Refusal> {
         Some(path) => trace::found(args, path).map_err(Refusal::usage)?,
     };
     export::files(args, &found).map_err(Refusal::environment)?;
-    let none = if found.explanation.victims.is_empty() { exit::INCONCLUSIVE } else { 0 };
+    let answered = !found.explanation.victims.is_empty() || found.explanation.answer.is_some();
+    let none = if answered { 0 } else { exit::INCONCLUSIVE };
     let result = || ExplainResult {
         explanation: &found.explanation,
         trace_format: &found.format,

@@ -16,7 +16,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for (victim, timeline) in explanation.victims.into_iter().zip(found) {
         let line = Explained {
             phase: phase.clone(),
-            cpu: CpuId(victim.cpu),
+            cpu: CpuId(victim.cpu.unwrap_or(0)),
             release_mono_ns: victim.moments.map_or(0, |moments| moments.t0_ns),
             // cyclictest reads the clock about this much later.
             latency_ns: victim.latency_ns + 12_000,

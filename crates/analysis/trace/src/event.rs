@@ -27,7 +27,7 @@ pub enum Kind {
     SchedWaking { task: Task, target_cpu: Option<u32> },
     /// sched_wakeup: `task` is runnable on `target_cpu`. Also the line `0:120:R + [001] 208: 19:R x` of the wakeup
     /// tracers.
-    SchedWakeup { task: Task, target_cpu: Option<u32> },
+    SchedWakeup { task: Task, target_cpu: Option<u32>, by: Option<Task> },
     /// sched_wakeup_new: `task` was just forked.
     SchedWakeupNew { task: Task, target_cpu: Option<u32> },
     /// sched_migrate_task

@@ -30,6 +30,8 @@ pub struct TraceInfo {
     /// What is missing, damaged or doubtful, in the order found; at most [`MAX_NOTES`].
     pub notes: Vec<Note>,
     pub notes_dropped: u64,
+    /// Lines of function_graph without absolute times, which are not read.
+    pub untimed: u64,
     /// Lines or records that could not be read at all.
     pub skipped: u64,
 }
@@ -145,7 +147,8 @@ pub struct LatencyHeader {
 /// Auto-analysis of `rtla timerlat -a` for one CPU that hit the threshold (tools/tracing/rtla/src/timerlat_aa.c).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RtlaAnalysis {
-    pub cpu: u32,
+    /// `None` without the line `## CPU 2 hit stop tracing`.
+    pub cpu: Option<u32>,
     pub irq_handler_delay_us: Option<f64>,
     pub irq_latency_us: Option<f64>,
     pub irq_duration_us: Option<f64>,
@@ -173,6 +176,9 @@ pub enum TraceError {
     /// No line or magic number of a known format in the part that was searched.
     #[error("no trace that this tool knows: neither trace.dat nor kernel, trace-cmd, perf or rtla text")]
     Unrecognised,
+    /// A table of figures, which names no cause.
+    #[error("{what}: a summary without events, which names no cause; {next}")]
+    Summary { what: &'static str, next: &'static str },
     /// The head of the file is damaged beyond use.
     #[error("damaged {format}: {what} at byte {at}")]
     Damaged { format: &'static str, what: &'static str, at: u64 },

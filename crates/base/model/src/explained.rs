@@ -43,6 +43,10 @@ pub struct Cause {
     pub scheduled: Scheduled,
     /// The cause if it is not a thread: `local_timer`, `irq 24 eth0`, `NET_RX`; null otherwise.
     pub what: Option<String>,
+    /// Where in the kernel, of a section with interrupts or preemption off: `in foo_write ← vfs_write`, or `last traced in …`;
+    /// absent if unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
     /// Delay by this cause, ns.
     pub ns: u64,
     /// Share of the whole delay, 0–1.
@@ -78,8 +82,8 @@ pub struct Victim {
     pub comm: Option<String>,
     #[serde(flatten)]
     pub scheduled: Scheduled,
-    /// CPU on which it started to run.
-    pub cpu: u32,
+    /// CPU on which it started to run; null only if a summary does not report it.
+    pub cpu: Option<u32>,
     /// From due to running, ns; the sum of all causes.
     pub latency_ns: u64,
     /// Null if the trace is only a summary.
@@ -94,6 +98,13 @@ pub struct Victim {
     pub verdict: String,
     /// What lowers the confidence, and what would raise it.
     pub doubts: Vec<String>,
+}
+
+impl Victim {
+    /// `CPU 2`, or that it is not known.
+    pub fn place(&self) -> String {
+        self.cpu.map_or_else(|| "a CPU that is not known".to_owned(), |cpu| format!("CPU {cpu}"))
+    }
 }
 
 /// Late wakeups with the same main cause.
@@ -173,6 +184,10 @@ pub struct Explanation {
     pub chosen: String,
     /// What the trace cannot show, and why.
     pub notes: Vec<String>,
+    /// What a tracer found that needs no wakeup: a section of irqsoff or preemptoff, a gap of hwlat, noise of osnoise; absent if
+    /// there are explained wakeups.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<String>,
     /// Results of latency tracers and rtla, if the trace contains their summaries.
     pub tracers: Vec<String>,
 }

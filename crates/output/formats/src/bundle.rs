@@ -189,7 +189,7 @@ fn sched(kind: &Kind) -> Option<(String, String)> {
         Kind::SchedWaking { task: woken, target_cpu } => {
             ("sched_waking", format!("{}{}", task("", woken)?, target(target_cpu)))
         }
-        Kind::SchedWakeup { task: woken, target_cpu } => {
+        Kind::SchedWakeup { task: woken, target_cpu, .. } => {
             ("sched_wakeup", format!("{}{}", task("", woken)?, target(target_cpu)))
         }
         Kind::SchedWakeupNew { task: woken, target_cpu } => {

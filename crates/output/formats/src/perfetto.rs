@@ -83,8 +83,8 @@ impl<'a> Writer<'a> {
     fn new(explanation: &'a Explanation, out: &'a mut dyn Write) -> Writer<'a> {
         let mut verdicts: HashMap<Key, Vec<&Victim>> = HashMap::new();
         for victim in &explanation.victims {
-            if let (Some(tid), Some(moments)) = (victim.tid, victim.moments) {
-                verdicts.entry((tid, victim.cpu, moments.t3_ns)).or_default().push(victim);
+            if let (Some(tid), Some(cpu), Some(moments)) = (victim.tid, victim.cpu, victim.moments) {
+                verdicts.entry((tid, cpu, moments.t3_ns)).or_default().push(victim);
             }
         }
         Writer {

@@ -1,5 +1,6 @@
 //! What one CPU did: its current task, what interrupts it, and as much history as a late wakeup may need.
 
+use super::section::{Section, Traced};
 use punctual_trace::{Comm, Context, Flags, Task};
 use std::collections::VecDeque;
 
@@ -11,6 +12,8 @@ pub(super) struct Running {
     pub comm: Option<Comm>,
     /// Priority inheritance: the priority is a waiter's.
     pub boosted: bool,
+    /// It was current before and after events that are missing; that it was in between is a guess.
+    pub around: bool,
     /// It came with another priority than it left with; when that changed is unknown.
     pub changed: bool,
 }
@@ -102,6 +105,11 @@ pub(super) struct Cpu {
     pub irqs_off: bool,
     /// The last event is the beginning of this handler of an interrupt, in a function trace.
     pub handler: Option<u16>,
+    /// The last function of a function trace.
+    pub traced: Option<Traced>,
+    pub sections: VecDeque<Section>,
+    /// What ran when events were lost, and since when nothing is known.
+    pub lost: Option<(u64, Running)>,
     /// An interrupt began here, by an event.
     pub entered: bool,
     /// When events were last lost or inconsistent.
@@ -271,15 +279,28 @@ impl Cpu {
 
     /// Events were lost: nothing is known until the next one.
     pub fn lose(&mut self, t: u64, most: usize) {
+        self.lost =
+            self.current.filter(|current| current.tid != 0 && self.frames.is_empty()).map(|current| (t, current));
         self.frames.clear();
         self.current = None;
         self.armed.clear();
         self.expiring = None;
         self.charged_until = None;
         self.ipi = None;
+        self.traced = None;
         (self.preempt_off, self.irqs_off) = (false, false);
         self.doubtful = Some(t);
         self.turn(t, None, false, most);
+    }
+}
+
+impl Cpu {
+    /// The first event after a loss is of this thread: if it ran before, it probably did in between.
+    pub fn found_again(&mut self, tid: i32) {
+        let Some((since, running)) = self.lost.take().filter(|(_, running)| running.tid == tid) else { return };
+        if let Some(segment) = self.history.back_mut().filter(|segment| segment.t == since) {
+            segment.doing = Doing::Task(Running { around: true, ..running });
+        }
     }
 }
 
@@ -293,7 +314,7 @@ pub(super) fn in_task(flags: Option<Flags>) -> bool {
     flags.and_then(|f| f.context).is_some_and(|c| c == Context::Task)
 }
 
-fn push<T>(list: &mut VecDeque<T>, item: T) {
+pub(super) fn push<T>(list: &mut VecDeque<T>, item: T) {
     if list.len() >= KEPT {
         list.pop_front();
     }

@@ -6,7 +6,7 @@
 use super::cpu::Doing;
 use super::ids::IdMap;
 use super::label::{Label, Tally, What, Why};
-use super::machine::{Machine, Window};
+use super::machine::{End, Machine, Window};
 use super::piece::pieces;
 use super::tasks::Waking;
 use super::view::View;
@@ -117,7 +117,7 @@ impl Cycles {
             by: None,
             waker: None,
         };
-        let window = Window { tid, comm: open.comm, prio: open.prio, cpu, waking, t3: t, switched: true };
+        let window = Window { tid, comm: open.comm, prio: open.prio, cpu, waking, t3: t, end: End::Switch };
         let mut walk = Walk::new(View { machine, window: &window, facts });
         walk.run();
         let steps = walk.steps;

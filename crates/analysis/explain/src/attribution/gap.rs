@@ -16,11 +16,19 @@ const BRIEF: u64 = 20_000;
 /// A task of lower priority, or none, has the CPU.
 pub(super) fn low(view: &View, piece: &Piece, place: Place, task: Option<Running>) -> Ruling {
     let label = if place.early { early(view, piece, place, task) } else { late(view, piece, place, task) };
+    let label = named(view, piece, place, label);
     match label.class {
         // It has the CPU by the scheduler's choice, for a time by the clock: a stall does not make that longer.
         Class::FairServer | Class::RtThrottling => label.with_stalls(),
         _ => label.without_stalls(),
     }
+}
+
+/// Of a section with interrupts or preemption off: which one.
+fn named(view: &View, piece: &Piece, place: Place, label: Label) -> Label {
+    let off = matches!(label.class, Class::IrqsDisabled | Class::PreemptionDisabled) && label.task.is_some();
+    let section = view.section(piece, place.cpu).filter(|_| off);
+    Label { section: section.map(|section| (place.cpu, section.from)), ..label }
 }
 
 /// Something that ran to its end. If the CPU was silent for long in the middle of it, a hypervisor or firmware may have
@@ -100,8 +108,12 @@ fn late(view: &View, piece: &Piece, place: Place, task: Option<Running>) -> Labe
         // It is still in its call; what it does there is part of the wakeup.
         return Label::new(Class::Waker, Medium, Why::Waking).of(task);
     }
+    if view.section(piece, place.cpu).is_some_and(|section| section.irqs_off) {
+        return Label::new(Class::IrqsDisabled, Medium, Why::OffFlags).of(task);
+    }
     let label = |sure, why| Label::new(Class::PreemptionDisabled, sure, why).of(task);
     match piece {
+        _ if task.around => label(Suspected, Why::Around),
         Piece { preempt_off: true, .. } => label(High, Why::OffEvents),
         Piece { resched: Some(true), .. } | Piece { resched_after: Some(true), .. } => label(Medium, Why::NeedResched),
         _ => label(Suspected, Why::NoFlags),

@@ -6,12 +6,14 @@ use punctual_model::{Class, Confidence};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Why {
     Ran,
+    Around,
     Boosted,
     Nested,
     SilentInside,
     Late,
     LateOthersRan,
     OffEvents,
+    OffFlags,
     NeedResched,
     NoFlags,
     NotPicked,
@@ -48,13 +50,15 @@ pub(super) struct Label {
     pub class: Class,
     pub task: Option<Running>,
     pub what: Option<What>,
+    /// The section it names: its CPU and start.
+    pub section: Option<(u32, u64)>,
     pub confidence: Confidence,
     pub why: Why,
 }
 
 impl Label {
     pub fn new(class: Class, confidence: Confidence, why: Why) -> Label {
-        Label { class, task: None, what: None, confidence, why }
+        Label { class, task: None, what: None, section: None, confidence, why }
     }
 
     pub fn of(self, task: Running) -> Label {

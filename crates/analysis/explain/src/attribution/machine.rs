@@ -2,9 +2,10 @@
 
 use super::cpu::{Cpu, Doing, Frame, Running, in_task};
 use super::ids::IdMap;
+use super::section;
 use super::tasks::{MOVES, Tasks, Timers, Waking};
 use super::vectors::{key_of, vector_name};
-use punctual_trace::{Comm, CpuMask, Event, Kind, Symbol, Task, TaskState, Vector};
+use punctual_trace::{Comm, CpuMask, Event, Kind, LatencyHeader, Symbol, Task, TaskState, Vector};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Higher CPU numbers are invalid (the kernel's limit is 8192, CONFIG_NR_CPUS).
@@ -23,8 +24,18 @@ pub(super) struct Window {
     pub waking: Waking,
     /// sched_switch to it.
     pub t3: u64,
-    /// It is in the trace. If not, `t3` is the thread's first event: the latest possible time.
-    pub switched: bool,
+    pub end: End,
+}
+
+/// How the end of a wakeup is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// sched_switch.
+    Switch,
+    /// The thread's first event without one: the latest possible time.
+    Event,
+    /// The header of a wakeup tracer whose lines end before it.
+    Header,
 }
 
 /// What distinguishes kernels, or makes verdicts doubtful.
@@ -99,9 +110,13 @@ impl Machine {
                 return unseen.or(window);
             }
             Kind::SchedWaking { task, target_cpu } => self.waking(event, task, *target_cpu),
-            Kind::SchedWakeup { task, target_cpu } | Kind::SchedWakeupNew { task, target_cpu } => {
+            Kind::SchedWakeup { task, target_cpu, by } => {
+                if let Some(by) = by {
+                    self.tasks.see(by);
+                }
                 self.wakeup(event, task, *target_cpu);
             }
+            Kind::SchedWakeupNew { task, target_cpu } => self.wakeup(event, task, *target_cpu),
             Kind::SchedMigrate { task, to_cpu, .. } => self.migrate(event.t_ns, task, *to_cpu),
             Kind::PiSetprio { task, new_prio } => self.boost(event, task, *new_prio),
             Kind::Fork { child_tid, child_comm, .. } => {
@@ -147,6 +162,21 @@ impl Machine {
             cpu.rewrite(since, Doing::Hard(name), most);
             cpu.turn(event.t_ns, event.flags, false, most);
         }
+    }
+
+    /// The wakeup of a wakeup tracer's header whose switch was cut off.
+    pub fn cut(&mut self, header: &LatencyHeader) -> Option<Window> {
+        let tid = header.tid.filter(|_| header.tracer.as_deref().is_some_and(|tracer| tracer.starts_with("wakeup")))?;
+        let known = self.tasks.get(tid);
+        let waking = known.waking.as_ref()?;
+        let t3 = waking.t2.checked_add(header.latency_us?.checked_mul(1000)?)?;
+        let cpu = waking.path.last().map_or(waking.from_cpu, |(_, cpu)| *cpu);
+        if t3 < self.now {
+            return None;
+        }
+        let waking = known.waking.take()?;
+        let comm = known.comm.or(header.task);
+        Some(Window { tid, comm, prio: known.prio, cpu, waking: *waking, t3, end: End::Header })
     }
 
     fn named(&mut self, key: u64, text: impl FnOnce() -> String) -> u16 {
@@ -197,6 +227,7 @@ impl Machine {
         let known = event.tid.and_then(|tid| self.tasks.find(tid)).map(|task| (task.prio, task.comm, task.base));
         let cpu = self.cpu_mut(event.cpu)?;
         cpu.alive(event.t_ns);
+        section::function(cpu, event);
         if in_task(event.flags) && cpu.no_hard(event.t_ns) {
             cpu.turn(event.t_ns, event.flags, false, most);
         }
@@ -205,19 +236,26 @@ impl Machine {
         if current == Some(tid) {
             cpu.before = None;
         } else if cpu.before != Some(tid) {
-            if current.is_some() {
-                cpu.doubtful = Some(event.t_ns);
+            match current {
+                Some(_) => cpu.doubtful = Some(event.t_ns),
+                None => cpu.found_again(tid),
             }
             let (prio, comm, base) = known.unwrap_or_default();
-            cpu.current =
-                Some(Running { tid, prio, comm: comm.or(event.comm), boosted: base.is_some(), changed: false });
+            cpu.current = Some(Running {
+                tid,
+                prio,
+                comm: comm.or(event.comm),
+                boosted: base.is_some(),
+                changed: false,
+                around: false,
+            });
             cpu.turn(event.t_ns, event.flags, false, most);
             let known = self.tasks.get(tid);
             known.on_cpu = Some(event.cpu);
             let waking = known.waking.take_if(|_| tid != 0 && current.is_some());
             let (comm, prio) = (known.comm, known.prio);
             let (cpu, t3) = (event.cpu, event.t_ns);
-            let window = |waking: Box<Waking>| Window { tid, comm, prio, cpu, waking: *waking, t3, switched: false };
+            let window = |waking: Box<Waking>| Window { tid, comm, prio, cpu, waking: *waking, t3, end: End::Event };
             return Some(waking.map(window));
         }
         Some(None)
@@ -246,14 +284,30 @@ impl Machine {
         known.on_cpu = Some(event.cpu);
         let soft = known.soft.take();
         let boosted = known.base.is_some_and(|base| known.prio != Some(base));
-        let running = Running { tid: next.tid, prio: known.prio, comm: known.comm, boosted, changed: false };
+        let running =
+            Running { tid: next.tid, prio: known.prio, comm: known.comm, boosted, changed: false, around: false };
         let (waking, comm, prio) = (known.waking.take(), known.comm, known.prio);
         let cpu = self.cpu_mut(event.cpu)?;
         (cpu.current, cpu.before, cpu.charged_until) = (Some(running), Some(prev.tid), Some(t));
         cpu.frames.extend(soft.map(|vec| Frame::Soft { vec }));
         cpu.turn(t, event.flags, true, most);
         let waking = waking.filter(|_| next.tid != 0)?;
-        Some(Window { tid: next.tid, comm, prio, cpu: event.cpu, waking: *waking, t3: t, switched: true })
+        Some(Window { tid: next.tid, comm, prio, cpu: event.cpu, waking: *waking, t3: t, end: End::Switch })
+    }
+
+    /// A thread that has the CPU is woken there by the one before it: that it went to sleep is not in the trace.
+    fn left(&mut self, event: &Event, woken: i32) {
+        let most = self.most();
+        let Some(tid) = event.tid.filter(|tid| *tid != woken) else { return };
+        let known = self.tasks.get(tid);
+        let (prio, comm, boosted) = (known.prio, known.comm.or(event.comm), known.base.is_some());
+        let Some(cpu) = self.cpu_mut(event.cpu) else { return };
+        if cpu.before == Some(tid) && cpu.current.is_some_and(|current| current.tid == woken) {
+            cpu.current = Some(Running { tid, prio, comm, boosted, changed: false, around: false });
+            (cpu.before, cpu.doubtful) = (None, Some(event.t_ns));
+            cpu.turn(event.t_ns, event.flags, false, most);
+            self.tasks.get(woken).on_cpu = None;
+        }
     }
 
     fn runs(&self, tid: i32) -> bool {
@@ -270,6 +324,7 @@ impl Machine {
         let cpu = cpu.filter(|cpu| !hard && cpu.interrupted_since().is_none());
         let waker = cpu.and_then(|cpu| cpu.current).filter(|task| task.tid != 0);
         let by = waker.filter(|_| cpu.is_some_and(|cpu| cpu.frames.is_empty())).map(|task| task.tid);
+        self.left(event, task.tid);
         if self.runs(task.tid) {
             return;
         }
@@ -293,6 +348,7 @@ impl Machine {
 
     fn wakeup(&mut self, event: &Event, task: &Task, target: Option<u32>) {
         let t = event.t_ns;
+        self.left(event, task.tid);
         if self.runs(task.tid) {
             return;
         }

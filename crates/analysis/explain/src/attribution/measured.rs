@@ -4,7 +4,7 @@
 //! counts here too, so that the labels add up to what was measured.
 
 use super::label::Tally;
-use super::machine::{Machine, Window};
+use super::machine::{End, Machine, Window};
 use super::piece::{Place, pieces};
 use super::view::View;
 use super::walk::Walk;
@@ -27,7 +27,7 @@ impl Pending {
     /// A wakeup is complete: if it is a measured one, it is followed to its end.
     pub fn woken(&mut self, options: &ExplainOptions, mut window: Window) {
         let is = |m: &&Measured| {
-            let had_it = if window.switched { window.t3 } else { window.waking.t2 };
+            let had_it = if window.end == End::Switch { window.t3 } else { window.waking.t2 };
             m.tid == window.tid && had_it <= m.woke_ns && window.t3 > m.due_ns && window.waking.t2 >= m.due_ns
         };
         let Some(measured) = options.measured.iter().find(is) else { return };

@@ -19,6 +19,7 @@ mod measured;
 mod options;
 mod piece;
 mod rtla;
+mod section;
 mod sentences;
 mod server;
 mod stall;
@@ -110,6 +111,10 @@ impl Attribution {
         if self.options.facts.kernel.is_none() {
             self.options.facts.kernel.clone_from(&info.kernel);
         }
+        self.woken_if_chosen(&window);
+    }
+
+    fn woken_if_chosen(&mut self, window: &Window) {
         let rank = choose::rank(&self.options.victims, window.tid, window.comm, window.prio);
         let Some(rank) = rank.filter(|rank| *rank == 0 || self.ranks[0].wakeups == 0) else {
             let waited = window.t3 - window.waking.t0;
@@ -118,7 +123,7 @@ impl Attribution {
             }
             return;
         };
-        self.woken(&window, rank);
+        self.woken(window, rank);
     }
 
     fn woken(&mut self, window: &Window, rank: usize) {
@@ -195,13 +200,17 @@ impl Attribution {
     /// `info`: the trace's, after its last event.
     pub fn finish(mut self, info: &TraceInfo) -> Explanation {
         self.measured_until(u64::MAX);
+        if let Some(window) = info.latency.last().and_then(|header| self.machine.cut(header)) {
+            self.woken_if_chosen(&window);
+        }
         let [first, second] = self.ranks;
         let (latest, fallback) = if first.wakeups > 0 { (first, false) } else { (second, true) };
         let wakeups = latest.wakeups;
         let machine = &self.machine;
         let (mut victims, groups) = latest.finish(self.options.threshold_ns, |what| sentences::busy(machine, what));
-        let (analysed, tracers) = self.tracers.finish(info, &self.options.facts);
-        let mut notes = tracers::notes(machine, info, wakeups, self.other);
+        let (analysed, tracers) = self.tracers.finish(info, &self.options.facts, machine);
+        let followed = wakeups > 0 || tracers.answer.is_some();
+        let mut notes = tracers::notes(machine, info, wakeups, followed, self.other);
         notes.extend(tracers::left_on(&self.options.facts));
         let mut chosen = tracers::chosen(&self.options.victims, fallback);
         if self.unwalked > 0 {
@@ -220,7 +229,8 @@ impl Attribution {
             victim::conclude(victim, doubt.as_deref());
         }
         let cycles = self.cycles.finish();
-        Explanation { victims, groups, cycles, wakeups, chosen, notes, tracers }
+        let answer = tracers.answer.filter(|_| victims.is_empty());
+        Explanation { victims, groups, cycles, wakeups, chosen, notes, answer, tracers: tracers.said }
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a CPU did, piece by piece, and where in a wakeup a piece lies.
 
-use super::cpu::{Cpu, Doing};
+use super::cpu::{Cpu, Doing, Segment};
 use super::label::Label;
 
 #[derive(Clone, Copy, Debug)]
@@ -48,7 +48,9 @@ pub(super) fn pieces(cpu: Option<&Cpu>, from: u64, to: u64) -> Vec<Piece> {
                 all.push(Piece::unknown(at, start));
             }
             if end > start {
-                let resched_after = next.filter(|next| !next.switched && next.t <= to).and_then(|next| next.resched);
+                // The flag goes with a switch, even where that has no event.
+                let stays = |next: &&Segment| !next.switched && next.t <= to && same_task(segment.doing, next.doing);
+                let resched_after = next.filter(stays).and_then(|next| next.resched);
                 all.push(Piece {
                     from: start,
                     to: end,
@@ -67,6 +69,15 @@ pub(super) fn pieces(cpu: Option<&Cpu>, from: u64, to: u64) -> Vec<Piece> {
         all.push(Piece::unknown(at, to));
     }
     all
+}
+
+fn same_task(one: Doing, other: Doing) -> bool {
+    let task = |doing| match doing {
+        Doing::Task(task) | Doing::Soft(_, Some(task)) => Some(task.tid),
+        Doing::Idle => Some(0),
+        Doing::Soft(_, None) | Doing::Hard(_) | Doing::Nmi | Doing::Unknown => None,
+    };
+    task(one).zip(task(other)).is_none_or(|(one, other)| one == other)
 }
 
 #[derive(Clone, Copy, Debug)]

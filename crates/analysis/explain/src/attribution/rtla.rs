@@ -3,7 +3,7 @@
 //! timerlat's thread is the victim (tools/tracing/rtla/src/timerlat_aa.c). rtla reports no priorities; what the
 //! blocking thread's stack shows below the interrupt decides whether it could have been preempted.
 
-use super::{Facts, choose, victim};
+use super::{Facts, choose, section, victim};
 use punctual_model::{Cause, Class, Confidence, Scheduled, Victim};
 use punctual_trace::{Comm, RtlaAnalysis};
 use punctual_units::{Arrange, Policy};
@@ -16,7 +16,7 @@ pub(super) fn victim(analysis: &RtlaAnalysis, facts: &Facts) -> Option<Victim> {
 }
 
 /// A victim of timerlat from separately measured causes, the most reliable first.
-pub(super) fn assemble(cpu: u32, latency_ns: u64, measured: Vec<Cause>, doubt: &str) -> Victim {
+pub(super) fn assemble(cpu: Option<u32>, latency_ns: u64, measured: Vec<Cause>, doubt: &str) -> Victim {
     let mut left = latency_ns;
     let mut causes = Vec::new();
     for mut cause in measured {
@@ -32,7 +32,7 @@ pub(super) fn assemble(cpu: u32, latency_ns: u64, measured: Vec<Cause>, doubt: &
     let unaccounted_ns = victim::unaccounted(&causes);
     Victim {
         tid: None,
-        comm: Some(format!("timerlat/{cpu}")),
+        comm: Some(cpu.map_or_else(|| "timerlat".to_owned(), |cpu| format!("timerlat/{cpu}"))),
         scheduled: Scheduled::default(),
         cpu,
         latency_ns,
@@ -74,28 +74,54 @@ fn raw_causes(analysis: &RtlaAnalysis, facts: &Facts) -> Vec<Cause> {
 
 /// A thread that kept the CPU from timerlat's.
 fn blocking(analysis: &RtlaAnalysis, facts: &Facts, comm: Comm, tid: i32, us: f64) -> Cause {
-    use Confidence::{Medium, Suspected};
-    let policy = facts.policies.get(&tid).copied();
-    // The interrupt's frames end at its entry; frames after it are the thread's own, in the kernel.
-    let entry =
-        |f: &String| f.starts_with("asm_") || f.starts_with("el1") || f.starts_with("el0") || f.contains("irq_entry");
-    let in_kernel = analysis.stack.last().is_some_and(|last| !entry(last) && analysis.stack.iter().any(entry));
-    let in_user = analysis.stack.last().is_some_and(entry);
-    let real_time = policy.is_some_and(Policy::has_priority);
-    let (class, sure, evidence) = match (real_time, in_user, in_kernel) {
-        (true, ..) => (Class::HigherPriority, Medium, "rtla: Blocking thread; it is a real-time thread"),
-        (_, true, _) => (
-            Class::HigherPriority,
-            Suspected,
-            "rtla: Blocking thread; it was interrupted in user space, so it could be preempted and has the priority not to be",
-        ),
-        (_, _, true) => {
-            (Class::PreemptionDisabled, Suspected, "rtla: Blocking thread; it was interrupted inside the kernel")
+    if tid == 0 {
+        return cause(Class::IdleExit, ns(us), Confidence::Suspected, "rtla: Blocking thread; it is the idle task");
+    }
+    let blocked = Blocked::by(facts, tid, analysis.stack.iter().map(String::as_str));
+    let evidence = match blocked {
+        Blocked { policy: true, .. } => "rtla: Blocking thread; it is a real-time thread",
+        Blocked { user: true, .. } => {
+            "rtla: Blocking thread; it was interrupted in user space, so it could be preempted and has the priority not to be"
         }
-        _ => (Class::HigherPriority, Suspected, "rtla: Blocking thread; nothing tells its priority"),
+        Blocked { place: Some(_), .. } => "rtla: Blocking thread; it was interrupted inside the kernel",
+        _ => "rtla: Blocking thread; nothing tells its priority",
     };
     let scheduled = scheduled(facts, tid);
-    Cause { tid: Some(tid), comm: Some(comm.to_string()), scheduled, ..cause(class, ns(us), sure, evidence) }
+    let cause = Cause {
+        tid: Some(tid),
+        comm: Some(comm.to_string()),
+        scheduled,
+        ..cause(Class::HigherPriority, ns(us), Confidence::Suspected, evidence)
+    };
+    blocked.applied(cause)
+}
+
+/// What timerlat's stack shows of the thread that ran when its interrupt came: where it was, and so whether it could be preempted.
+pub(super) struct Blocked {
+    /// It is a real-time thread.
+    policy: bool,
+    user: bool,
+    place: Option<String>,
+}
+
+impl Blocked {
+    pub fn by<'s>(facts: &Facts, tid: i32, stack: impl Iterator<Item = &'s str>) -> Blocked {
+        let policy = facts.policies.get(&tid).copied().is_some_and(Policy::has_priority);
+        let frames: Vec<&str> = stack.collect();
+        let user = frames.last().is_some_and(|last| section::is_entry(last));
+        Blocked { policy, user, place: section::interrupted(frames) }
+    }
+
+    /// The cause with what the stack tells.
+    pub fn applied(self, cause: Cause) -> Cause {
+        match self {
+            Blocked { policy: true, .. } => Cause { confidence: Confidence::Medium, ..cause },
+            Blocked { place: Some(place), user: false, .. } => {
+                Cause { class: Class::PreemptionDisabled, place: Some(format!("in {place}")), ..cause }
+            }
+            _ => cause,
+        }
+    }
 }
 
 pub(super) fn scheduled(facts: &Facts, tid: i32) -> Scheduled {
@@ -121,6 +147,7 @@ pub(super) fn cause(class: Class, ns: u64, confidence: Confidence, evidence: &st
         comm: None,
         scheduled: Scheduled::default(),
         what: None,
+        place: None,
         ns,
         share: 0.0,
         confidence,

@@ -7,7 +7,11 @@ use punctual_units::Nanos;
 const SWITCH: u64 = 10_000;
 
 pub(super) fn verdict(victim: &Victim) -> String {
-    let late = format!("CPU{} {} late", victim.cpu, Nanos(victim.latency_ns));
+    let latency = Nanos(victim.latency_ns);
+    let late = match victim.cpu {
+        Some(cpu) => format!("CPU{cpu} {latency} late"),
+        None => format!("{latency} late, CPU not known"),
+    };
     if victim.latency_ns <= SWITCH && victim.unaccounted_ns * 2 >= victim.latency_ns {
         return format!("{late}: no longer than an ordinary switch takes");
     }
@@ -24,8 +28,9 @@ pub(super) fn verdict(victim: &Victim) -> String {
 fn happened(cause: &Cause, part: &str) -> String {
     let who = cause.scheduled.thread(cause.comm.as_deref(), cause.tid);
     let what = cause.what.as_deref().unwrap_or("interrupts");
+    let place = cause.place.as_ref().map(|place| format!(", {place}")).unwrap_or_default();
     match (cause.class, cause.tid) {
-        (Class::HigherPriority, _) if cause.confidence == Confidence::Suspected => {
+        (Class::HigherPriority, _) if cause.scheduled.policy.is_none() => {
             format!("{who} ran {part}, by its priority or with preemption off")
         }
         (Class::HigherPriority, _) => format!("{who} ran {part}"),
@@ -37,17 +42,15 @@ fn happened(cause: &Cause, part: &str) -> String {
         (Class::Irq | Class::Softirq, Some(_)) => format!("{who}, a thread of interrupts, ran {part}"),
         (Class::Irq, None) => format!("interrupt {what} took {part}"),
         (Class::Softirq, None) => format!("softirq {what} took {part}"),
-        (Class::IrqsDisabled, Some(_)) => {
-            format!("the timer interrupt came late by {part}, interrupts off while {who} ran")
-        }
+        (Class::IrqsDisabled, Some(_)) => format!("{who} kept interrupts off for {part}{place}"),
         (Class::IrqsDisabled, None) => {
             format!("the timer interrupt came late by {part}: interrupts off, or the CPU stood still")
         }
-        (Class::PreemptionDisabled, _) => format!("{who} could not be preempted for {part}"),
+        (Class::PreemptionDisabled, _) => format!("{who} could not be preempted for {part}{place}"),
         (Class::Steal, _) => format!("the hypervisor ran something else for {part}, no task is to blame"),
         (Class::MachineStall, _) => format!("the whole machine stood still for {part}, no task is to blame"),
         (Class::IdleExit, _) if cause.confidence == Confidence::Suspected => {
-            format!("the CPU was idle for {part}, or did not run")
+            format!("leaving idle took {part}, or the CPU did not run")
         }
         (Class::IdleExit, _) => format!("leaving idle took {part}"),
         (Class::Migration, _) => format!("moving it to this CPU took {part}"),
@@ -70,19 +73,20 @@ fn is_ipi(what: &str) -> bool {
     names.iter().any(|name| what.contains(name))
 }
 
-fn advice(cause: &Cause, cpu: u32) -> String {
+fn advice(cause: &Cause, cpu: Option<u32>) -> String {
     match cause.class {
         Class::HigherPriority if cause.comm.as_deref().is_some_and(|comm| comm.starts_with("migration/")) => {
             "it is the stopper of its CPU, which runs what others queue (changes of affinity, text patching, hotplug): find who does".into()
         }
-        Class::HigherPriority if cause.confidence == Confidence::Suspected => {
+        Class::HigherPriority if cause.scheduled.policy.is_none() => {
             "record sched_switch, which tells its priority; where preemption was off, a stack at the end names the place".into()
         }
         Class::HigherPriority => "lower its priority or stop it".into(),
         Class::SamePriority => "give one of the two another priority".into(),
         Class::FairServer => format!(
-            "find the real-time thread that starves it, or `echo 0 > /sys/kernel/debug/sched/fair_server/cpu{cpu}/runtime` (rule \
-             sched-fair-server)"
+            "find the real-time thread that starves it, or `echo 0 > /sys/kernel/debug/sched/fair_server/cpu{}/runtime` (rule \
+             sched-fair-server)",
+            cpu.map_or_else(|| "N".to_owned(), |cpu| cpu.to_string())
         ),
         Class::RtThrottling => {
             "find the real-time thread that never sleeps, or `sysctl kernel.sched_rt_runtime_us=-1` (rule sched-rt-throttle)"
@@ -102,6 +106,9 @@ fn advice(cause: &Cause, cpu: u32) -> String {
         }
         Class::Irq => "record irq:* and irq_vectors:* to know which one; a device's can be moved to another CPU".into(),
         Class::Softirq => "move the device or timers that raise it to another CPU".into(),
+        Class::IrqsDisabled | Class::PreemptionDisabled if cause.place.as_deref().is_some_and(|p| p.starts_with("in ")) => {
+            "shorten that section, or keep what calls it off this CPU".into()
+        }
         Class::IrqsDisabled if cause.tid.is_none() => "`punctual explain --hardware` tells the two apart, and so does sched_stat_runtime if it was not recorded".into(),
         Class::IrqsDisabled => "record irqsoff or the preemptirq events to see where".into(),
         Class::PreemptionDisabled => "record preemptoff or the preemptirq events to see where".into(),
@@ -145,6 +152,7 @@ pub(super) fn cycle(cycle: &Cycle) -> String {
 pub(super) fn evidence(why: Why) -> &'static str {
     match why {
         Why::Ran => "it was current, with this priority",
+        Why::Around => "it was current before and after the part of the trace that is missing",
         Why::Changed => "it was current, and left with this priority; it had come with another",
         Why::Boosted => "it was current, with a priority from sched_pi_setprio",
         Why::Nested => "entry and exit events",
@@ -156,6 +164,7 @@ pub(super) fn evidence(why: Why) -> &'static str {
             "the interrupt of a due timer did not come, the task was charged for that time, other CPUs went on"
         }
         Why::OffEvents => "irq_disable or preempt_disable events",
+        Why::OffFlags => "the flags of the functions before and after show interrupts off",
         Why::NeedResched => "a thread of lower priority stayed current with need-resched set",
         Why::NoFlags => "a thread of lower priority stayed current; the trace has no need-resched flag for it",
         Why::NotPicked => "the scheduler ran and chose a thread of lower priority",

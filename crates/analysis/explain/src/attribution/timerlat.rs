@@ -3,9 +3,9 @@
 //! A noise event is recorded when it ends, with its length net of what interrupted it (kernel/trace/trace_osnoise.c).
 //! It has no priorities.
 
-use super::{Facts, rtla, sentences};
+use super::{Facts, rtla, section, sentences};
 use punctual_model::{Cause, Class, Confidence, Victim};
-use punctual_trace::{Event, Kind, NoiseSource, TimerlatContext};
+use punctual_trace::{Event, Kind, NoiseSource, Symbol, TimerlatContext};
 use punctual_units::{Arrange, Nanos};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -32,6 +32,8 @@ struct Worst {
     t0: u64,
     t3: u64,
     noises: Vec<Noise>,
+    /// Of what its interrupt came upon (print_stack).
+    stack: Vec<String>,
 }
 
 #[derive(Debug, Default)]
@@ -60,6 +62,7 @@ impl Timerlats {
                 cpu.irq = Some((*count, *latency_ns, event.tid == Some(0)));
             }
             Kind::Timerlat { count, latency_ns, .. } => self.thread(event, *count, *latency_ns),
+            Kind::Stack { frames } => self.stack(event, frames),
             _ => {}
         }
     }
@@ -73,7 +76,16 @@ impl Timerlats {
         let irq = cpu.irq.filter(|(n, irq, _)| *n == count && *irq <= latency_ns).map(|(_, irq, idle)| (irq, idle));
         let (t0, t3) = (event.t_ns.saturating_sub(latency_ns), event.t_ns);
         let noises = cpu.noises.iter().filter(|noise| noise.1 > t0).cloned().collect();
-        self.worst = Some(Worst { cpu: event.cpu, count, latency_ns, irq, t0, t3, noises });
+        self.worst = Some(Worst { cpu: event.cpu, count, latency_ns, irq, t0, t3, noises, stack: Vec::new() });
+    }
+
+    /// timerlat prints the stack right after its thread's line (kernel/trace/trace_osnoise.c, `timerlat_dump_stack`).
+    fn stack(&mut self, event: &Event, frames: &[Symbol]) {
+        const SOON: u64 = 100_000;
+        let here = |worst: &&mut Worst| worst.cpu == event.cpu && event.t_ns.saturating_sub(worst.t3) <= SOON;
+        if let Some(worst) = self.worst.as_mut().filter(here) {
+            worst.stack = frames.iter().filter_map(section::name).map(str::to_owned).collect();
+        }
     }
 
     pub fn said(&self) -> Option<String> {
@@ -88,12 +100,20 @@ impl Timerlats {
         let mut causes: Vec<Cause> = worst.noises.iter().map(|noise| of(noise, worst, facts)).collect();
         // Threads first: their length is net; the remaining time before the interrupt was its delay.
         causes.arrange_by_key(|cause| (cause.tid.is_none(), std::cmp::Reverse(cause.ns)));
+        // The longest one is what the interrupt came upon and could not preempt.
+        if let Some(longest) = causes.first_mut().filter(|cause| cause.class == Class::HigherPriority)
+            && !worst.stack.is_empty()
+        {
+            let blocked = rtla::Blocked::by(facts, longest.tid.unwrap_or(0), worst.stack.iter().map(String::as_str));
+            *longest = blocked.applied(longest.clone());
+            longest.evidence += "; the stack shows what timerlat's interrupt came upon";
+        }
         if let Some((late, idle)) = worst.irq {
             let class = if idle { Class::IdleExit } else { Class::IrqsDisabled };
             causes.push(rtla::cause(class, late, Confidence::Suspected, "timerlat: its interrupt came late"));
         }
         let doubt = "from timerlat's lines and noise events: the victim's tid and all priorities are unknown";
-        Some(rtla::assemble(worst.cpu, worst.latency_ns, merged(causes), doubt))
+        Some(rtla::assemble(Some(worst.cpu), worst.latency_ns, merged(causes), doubt))
     }
 }
 

@@ -20,7 +20,9 @@ pub(super) struct Tracers {
 impl Tracers {
     pub fn event(&mut self, event: &Event) {
         match &event.kind {
-            Kind::Timerlat { .. } | Kind::Noise { .. } | Kind::Restart => self.timerlat.event(event),
+            Kind::Timerlat { .. } | Kind::Noise { .. } | Kind::Stack { .. } | Kind::Restart => {
+                self.timerlat.event(event)
+            }
             Kind::Hwlat { inner_us, outer_us, nmi_count, .. } => {
                 let (gaps, longest, cpu, nmis) = self.hwlat.unwrap_or_default();
                 let here = (*inner_us).max(*outer_us);
@@ -37,10 +39,11 @@ impl Tracers {
         }
     }
 
-    /// Victims that rtla analysed, and a sentence for each tracer.
-    pub fn finish(self, info: &TraceInfo, facts: &Facts) -> (Vec<Victim>, Vec<String>) {
-        let mut said: Vec<String> = info.latency.iter().filter_map(header).collect();
-        said.extend(self.timerlat.said());
+    /// Victims that rtla and timerlat analysed, and the sentences.
+    pub fn finish(self, info: &TraceInfo, facts: &Facts, machine: &Machine) -> (Vec<Victim>, Said) {
+        let mut said: Vec<String> = info.latency.iter().filter_map(wakeup).collect();
+        let answers = said.len();
+        said.extend(info.latency.iter().filter_map(|header| off(header, machine)));
         if let Some((gaps, longest, cpu, nmis)) = self.hwlat {
             let nmis = if nmis > 0 { format!(", with {nmis} NMIs in them") } else { String::new() };
             let longest = Nanos(longest.saturating_mul(1000));
@@ -56,16 +59,23 @@ impl Tracers {
                  a hypervisor"
             ));
         }
+        let answer = said.get(answers).cloned();
+        said.extend(self.timerlat.said());
         let mut victims: Vec<Victim> = info.rtla.iter().filter_map(|analysis| rtla::victim(analysis, facts)).collect();
         victims.extend(self.timerlat.victim(facts));
-        (victims, said)
+        (victims, Said { said, answer })
     }
 }
 
-fn header(header: &LatencyHeader) -> Option<String> {
-    let tracer = header.tracer.as_deref()?;
-    let latency = Nanos(header.latency_us?.saturating_mul(1000));
-    let cpu = header.cpu.map(|cpu| format!(" on CPU {cpu}")).unwrap_or_default();
+/// The sentences of the tracers, and the first one that answers without a wakeup.
+#[derive(Debug, Default)]
+pub(super) struct Said {
+    pub said: Vec<String>,
+    pub answer: Option<String>,
+}
+
+/// The task of a header: who was late, or had the section.
+fn who(header: &LatencyHeader) -> String {
     let comm = header.task.map_or_else(|| "a task".to_owned(), |comm| comm.to_string());
     let prio = header.rt_prio.filter(|prio| *prio > 0).map(|prio| match header.policy {
         Some(1) => format!("FIFO {prio}, "),
@@ -73,21 +83,48 @@ fn header(header: &LatencyHeader) -> Option<String> {
         _ => format!("RT {prio}, "),
     });
     let tid = header.tid.map(|tid| format!(" ({}pid {tid})", prio.unwrap_or_default())).unwrap_or_default();
-    if tracer.starts_with("wakeup") {
-        return Some(format!(
-            "{tracer}: longest wakeup {latency}, of {comm}{tid}{cpu}. This tracer cannot see a hog that is already running: it \
-             ignores wakeups while the current thread has the same or a higher priority. Record sched_switch, sched_waking, \
-             hrtimer and irq events instead"
-        ));
-    }
-    if tracer.contains("irqsoff") || tracer.contains("preemptoff") {
-        let section = header.started_at.as_deref().zip(header.ended_at.as_deref());
-        let section = section.map(|(from, to)| format!(" from {from} to {to}")).unwrap_or_default();
-        return Some(format!(
-            "{tracer}: longest section {latency}{cpu}, {comm}{tid}{section}; whom it delayed is not recorded"
-        ));
-    }
-    None
+    format!("{comm}{tid}")
+}
+
+/// Latency and CPU of a header.
+fn figure(header: &LatencyHeader) -> Option<(u64, String)> {
+    let cpu = header.cpu.map(|cpu| format!(" on CPU {cpu}")).unwrap_or_default();
+    Some((header.latency_us?.saturating_mul(1000), cpu))
+}
+
+fn wakeup(header: &LatencyHeader) -> Option<String> {
+    let tracer = header.tracer.as_deref().filter(|tracer| tracer.starts_with("wakeup"))?;
+    let (latency, cpu) = figure(header)?;
+    Some(format!(
+        "{tracer}: longest wakeup {}, of {}{cpu}. This tracer cannot see a hog that is already running: it ignores wakeups while the \
+         current thread has the same or a higher priority. Record sched_switch, sched_waking, hrtimer and irq events instead",
+        Nanos(latency),
+        who(header)
+    ))
+}
+
+/// irqsoff, preemptoff and preemptirqsoff: the section, by its ends and by the functions in it.
+fn off(header: &LatencyHeader, machine: &Machine) -> Option<String> {
+    let tracer = header.tracer.as_deref()?;
+    let what = match tracer {
+        "irqsoff" => "interrupts off",
+        "preemptoff" => "preemption off",
+        "preemptirqsoff" => "interrupts or preemption off",
+        _ => return None,
+    };
+    let (latency, cpu) = figure(header)?;
+    let sections =
+        machine.cpus().filter(|(n, _)| header.cpu.is_none_or(|cpu| cpu == *n)).flat_map(|(_, cpu)| &cpu.sections);
+    let longest = sections.max_by_key(|section| section.to - section.from);
+    let place = longest.filter(|section| (section.to - section.from) * 2 > latency);
+    let place = place.map(|section| format!(", most of it {}", section.place)).unwrap_or_default();
+    let ends = header.started_at.as_deref().zip(header.ended_at.as_deref());
+    let ends = ends.map(|(from, to)| format!(", from {from} to {to}")).unwrap_or_default();
+    Some(format!(
+        "{tracer}: {what} for {}{cpu}, by {}{place}{ends}; whom it delayed is not recorded",
+        Nanos(latency),
+        who(header)
+    ))
 }
 
 pub(super) fn chosen(victims: &Victims, fallback: bool) -> String {
@@ -105,12 +142,17 @@ pub(super) fn notes(
     machine: &Machine,
     info: &TraceInfo,
     wakeups: u64,
+    answered: bool,
     other: Option<(i32, Option<Comm>, u64)>,
 ) -> Vec<String> {
     let seen = &machine.seen;
     let mut notes = Vec::new();
-    if wakeups == 0 && info.rtla.is_empty() {
+    if !answered && info.rtla.is_empty() {
         let missing = match (seen.switches, seen.wakings) {
+            (0, 0) if info.untimed > 0 => {
+                "the lines of function_graph have no absolute times, so nothing in it can be put in order with a wakeup: record with \
+                 funcgraph-abstime (echo 1 > /sys/kernel/tracing/options/funcgraph-abstime)"
+            }
             (0, _) => "the trace has no sched_switch events: nobody's delay can be followed",
             (_, 0) => "the trace has no sched_waking or sched_wakeup events: when threads were woken is not known",
             _ => "no wakeup of the chosen threads is in the trace from waking to running",

@@ -1,5 +1,5 @@
 use super::label::{Part, Tally};
-use super::machine::{Machine, Window};
+use super::machine::{End, Machine, Window};
 use super::{Facts, choose, sentences};
 use punctual_model::{Cause, Class, Confidence, Moments, Victim};
 use punctual_units::Arrange;
@@ -25,7 +25,7 @@ pub(super) fn new(machine: &Machine, window: &Window, facts: &Facts, tally: &Tal
         tid: Some(window.tid),
         comm: window.comm.map(|comm| comm.to_string()),
         scheduled: choose::scheduled(facts, window.tid, window.prio),
-        cpu: window.cpu,
+        cpu: Some(window.cpu),
         latency_ns,
         moments: Some(Moments { t4_ns, ..moments(window) }),
         unaccounted_ns: unaccounted(&causes),
@@ -58,6 +58,7 @@ pub(super) fn causes(machine: &Machine, facts: &Facts, tally: &Tally, whole_ns: 
 
 fn cause(machine: &Machine, facts: &Facts, part: &Part, latency_ns: u64) -> Cause {
     let label = part.label;
+    let place = label.section.and_then(|(cpu, from)| machine.cpu(cpu)?.sections.iter().rev().find(|s| s.from == from));
     let prio = |tid: i32| machine.tasks.find(tid).and_then(|known| known.prio);
     Cause {
         class: label.class,
@@ -68,6 +69,7 @@ fn cause(machine: &Machine, facts: &Facts, part: &Part, latency_ns: u64) -> Caus
             .map(|task| choose::scheduled(facts, task.tid, task.prio.or_else(|| prio(task.tid))))
             .unwrap_or_default(),
         what: label.what.map(|what| sentences::busy(machine, what)),
+        place: place.map(|section| section.place.clone()),
         ns: part.ns,
         share: share(part.ns, latency_ns),
         confidence: part.confidence(),
@@ -83,6 +85,9 @@ fn doubts(machine: &Machine, window: &Window) -> Vec<(&'static str, bool)> {
     let spoilt = cpus.filter_map(|cpu| machine.cpu(cpu)?.doubtful).any(|at| at >= waking.t0);
     if spoilt {
         doubts.push(("events were lost or do not fit together on a CPU it depended on", true));
+    }
+    if window.end == End::Header {
+        doubts.push(("the trace ends before it ran: when it did is the tracer's figure in the header", false));
     }
     if waking.due_unknown {
         doubts.push((

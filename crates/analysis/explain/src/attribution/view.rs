@@ -4,6 +4,8 @@ use super::Facts;
 use super::cpu::{Doing, Running};
 use super::label::{Label, Why};
 use super::machine::{Machine, Window};
+use super::piece::Piece;
+use super::section::Section;
 use punctual_model::{Class, Confidence};
 use punctual_trace::Comm;
 
@@ -38,8 +40,20 @@ impl View<'_> {
             None if task.boosted => (Class::PriorityInversion, Why::Boosted),
             None => (class, Why::Ran),
         };
+        if task.around {
+            return Some(
+                Label::new(class, Confidence::Suspected, Why::Around).of(Running { prio: Some(prio), ..task }),
+            );
+        }
         let (sure, why) = if task.changed { (Confidence::Medium, Why::Changed) } else { (High, why) };
         Some(Label::new(class, sure, why).of(Running { prio: Some(prio), ..task }))
+    }
+
+    /// The section that most of a piece lies in.
+    pub fn section(&self, piece: &Piece, cpu: u32) -> Option<&Section> {
+        let sections = self.machine.cpu(cpu)?.sections.iter().rev();
+        let covers = |s: &&Section| s.to.min(piece.to).saturating_sub(s.from.max(piece.from)) * 2 > piece.ns();
+        sections.take_while(|section| section.to > piece.from).find(covers)
     }
 
     /// Raw kernel priority, as last seen in the trace.

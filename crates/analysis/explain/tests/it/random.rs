@@ -22,7 +22,7 @@ fn sched() -> impl Strategy<Value = Kind> {
     prop_oneof![
         4 => (task(), state, task()).prop_map(|(prev, prev_state, next)| Kind::SchedSwitch { prev, prev_state, next }),
         3 => (task(), target()).prop_map(|(task, target_cpu)| Kind::SchedWaking { task, target_cpu }),
-        2 => (task(), target()).prop_map(|(task, target_cpu)| Kind::SchedWakeup { task, target_cpu }),
+        2 => (task(), target()).prop_map(|(task, target_cpu)| Kind::SchedWakeup { task, target_cpu, by: None }),
         1 => (task(), 0..4u32, 0..4u32).prop_map(|(task, from_cpu, to_cpu)| Kind::SchedMigrate { task, from_cpu, to_cpu }),
         1 => (task(), -1..140i32).prop_map(|(task, new_prio)| Kind::PiSetprio { task, new_prio }),
         1 => (0..7i32, any::<u64>()).prop_map(|(tid, runtime_ns)| Kind::StatRuntime { tid, comm: None, runtime_ns }),

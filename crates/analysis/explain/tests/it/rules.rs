@@ -291,7 +291,7 @@ fn moved_to_a_cpu_that_does_not_know_yet() {
         &format!("sched_migrate_task: comm={VICTIM} orig_cpu=1 dest_cpu=0"),
     );
     let victim = trace.switch(0, 8000, YES, "R", CYCLIC).worst();
-    assert_eq!(victim.cpu, 0);
+    assert_eq!(victim.cpu, Some(0));
     blames(&victim.causes[0], Class::Migration, None, Confidence::High);
     assert!(victim.causes.iter().any(|c| c.class == Class::HigherPriority && c.tid == Some(70)));
 }

@@ -36,7 +36,7 @@ const ROWS: &[(&str, &[&str], Make)] = &[
         switch,
     ),
     ("sched_waking", WAKE, |f| f.wake().map(|(task, target_cpu)| Kind::SchedWaking { task, target_cpu })),
-    ("sched_wakeup", WAKE, |f| f.wake().map(|(task, target_cpu)| Kind::SchedWakeup { task, target_cpu })),
+    ("sched_wakeup", WAKE, |f| f.wake().map(|(task, target_cpu)| Kind::SchedWakeup { task, target_cpu, by: None })),
     ("sched_wakeup_new", WAKE, |f| f.wake().map(|(task, target_cpu)| Kind::SchedWakeupNew { task, target_cpu })),
     ("sched_migrate_task", &["comm", "pid", "prio", "orig_cpu", "dest_cpu"], |f| {
         Some(Kind::SchedMigrate { task: f.task()?, from_cpu: f.u32(3)?, to_cpu: f.u32(4)? })
@@ -133,7 +133,9 @@ const ROWS: &[(&str, &[&str], Make)] = &[
         let frames = f.words(0, most as usize);
         Some(Kind::Stack { frames: frames.iter().map(|address| f.symbols.get(*address)).collect() })
     }),
-    ("wakeup", TRACER, |f| f.tracer().map(|(_, _, task, cpu)| Kind::SchedWakeup { task, target_cpu: Some(cpu) })),
+    ("wakeup", TRACER, |f| {
+        f.tracer().map(|(by, _, task, cpu)| Kind::SchedWakeup { task, target_cpu: Some(cpu), by: Some(by) })
+    }),
     ("context_switch", TRACER, |f| {
         f.tracer().map(|(prev, prev_state, next, _)| Kind::SchedSwitch { prev, prev_state, next })
     }),

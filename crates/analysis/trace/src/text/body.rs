@@ -32,9 +32,10 @@ impl Bodies {
         match body.first() {
             Some(b'#') => self.sample(body),
             Some(b'<') if body == b"<stack trace>" || body == b"<user stack trace>" => Body::Stack,
-            Some(b'0'..=b'9' | b'<' | b'-') => match sched::tracer_line(body, line).or_else(|| noise::osnoise(body)) {
-                Some(kind) => Body::Kind(kind),
-                None => self.function(body),
+            Some(b'0'..=b'9' | b'<' | b'-') => match (sched::tracer_line(body, line), noise::osnoise(body)) {
+                (Some(Some(kind)), _) | (_, Some(kind)) => Body::Kind(kind),
+                (Some(None), None) => Body::Incomplete(self.names.get(b"line of a wakeup tracer")),
+                (None, None) => self.function(body),
             },
             _ => self.function(body),
         }

@@ -28,6 +28,11 @@ pub(crate) fn suspicious(line: &[u8]) -> bool {
         || matches!(line.last(), Some(b'=' | b'>'))
 }
 
+/// A line of a header in quoted-printable: `#  =3D> started at: foo`.
+pub(crate) fn encoded_header(line: &[u8]) -> bool {
+    line.first() == Some(&b'#') && memchr::memmem::find(line, b"=3D").is_some()
+}
+
 /// Writes the cleaned line to `out` (cleared first). Returns what was done, if anything.
 pub(crate) fn clean(line: &[u8], out: &mut Vec<u8>) -> Option<&'static str> {
     let (line, quoted) = unquote(line);

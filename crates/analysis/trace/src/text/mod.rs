@@ -3,6 +3,7 @@
 //! Each line is read for what it is; headers only add what lines cannot tell.
 
 mod body;
+mod graph;
 mod header;
 mod irq;
 mod lines;
@@ -60,7 +61,9 @@ impl<R: Read> TextSource<R> {
         }
         match first {
             Some(event) => source.queue.push_front(event),
-            None if source.reader.info.format == Format::Unknown => return Err(TraceError::Unrecognised),
+            None if source.reader.info.format == Format::Unknown => {
+                return Err(summary(head).unwrap_or(TraceError::Unrecognised));
+            }
             None => {}
         }
         Ok(source)
@@ -79,7 +82,7 @@ impl<R: Read> TextSource<R> {
             if searching && searched > SEARCH && self.reader.info.format == Format::Unknown {
                 return None;
             }
-            if !mend::suspicious(line) {
+            if !mend::suspicious(line) && !mend::encoded_header(line) {
                 match self.reader.line(line, &mut self.queue) {
                     Read1::Event(event) => {
                         if let Some(event) = self.reader.emit(event, number, &mut self.queue) {
@@ -181,6 +184,23 @@ impl<R: Read> TextSource<R> {
         self.reader.compare_with_header();
         self.reader.take_stack()
     }
+}
+
+/// Tables of other tools that are taken for traces.
+fn summary(head: &[u8]) -> Option<TraceError> {
+    const LATENCIES: &str = "`punctual import FILE` reads its figures";
+    const RECORD: &str = "`perf script` prints the events that it was made from";
+    const TABLES: [(&[u8], &str, &str); 7] = [
+        (b"RTLA timerlat histogram", "a histogram of rtla timerlat", LATENCIES),
+        (b"Timer Latency", "the table of rtla timerlat top", LATENCIES),
+        (b"RTLA osnoise", "a table of rtla osnoise", LATENCIES),
+        (b"# Histogram", "a histogram of cyclictest", LATENCIES),
+        (b"T: 0 (", "the lines of cyclictest", LATENCIES),
+        (b"sch delay", "perf sched timehist", RECORD),
+        (b"Runtime ms", "perf sched latency", RECORD),
+    ];
+    let (_, what, next) = TABLES.into_iter().find(|(mark, ..)| memchr::memmem::find(head, mark).is_some())?;
+    Some(TraceError::Summary { what, next })
 }
 
 impl<R: Read> Iterator for TextSource<R> {

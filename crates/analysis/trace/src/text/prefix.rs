@@ -160,6 +160,11 @@ fn latency_time(s: &[u8]) -> Option<(&[u8], u64, Option<u32>)> {
     }
 }
 
+/// `comm-pid` of function_graph.
+pub(crate) fn comm_dash_pid(s: &[u8]) -> Option<(Option<Comm>, i32)> {
+    task(s).filter(|(.., perf)| !perf).map(|(comm, tid, _)| (comm, tid))
+}
+
 /// `comm:pid` of trace-cmd's reports. The last colon separates, since names contain colons (`kworker/0:1`).
 pub(crate) fn comm_pid(s: &[u8]) -> Option<(Option<Comm>, i32)> {
     let at = memchr::memrchr(b':', s)?;

@@ -1,6 +1,7 @@
 //! The state kept while reading lines; turns lines into events and puts them in order.
 
 use super::body::{Bodies, Body};
+use super::graph::{self, Graph};
 use super::header::{self, Header};
 use super::names::Names;
 use super::prefix::{Front, Prefix, Style, front};
@@ -117,6 +118,9 @@ impl Reader {
             }
             return Read1::Known;
         }
+        if let Some(found) = graph::line(line) {
+            return self.graph(&found);
+        }
         match header::read(line, &mut self.info) {
             Header::Begins => return self.begin(queue),
             Header::Latency => {
@@ -134,6 +138,22 @@ impl Reader {
             Some((cpu, count)) => Read1::Lost(cpu, count),
             None if self.events > 0 && mend::tells_of_omission(line) => Read1::Omitted,
             None => Read1::Nothing,
+        }
+    }
+
+    fn graph(&mut self, found: &Graph) -> Read1 {
+        if matches!(self.info.format, Format::Unknown | Format::RtlaText) {
+            self.info.format = Format::KernelText;
+        }
+        let Some(time) = found.time else {
+            self.info.untimed += 1;
+            return Read1::Known;
+        };
+        let Some(body) = found.event else { return Read1::Known };
+        let (comm, tid) = found.task.map_or((None, None), |(comm, tid)| (comm, Some(tid)));
+        match self.bodies.read(body, Line { tid: tid.unwrap_or(-1), comm }) {
+            Body::Kind(kind) => Read1::Event(Event { t_ns: time, cpu: found.cpu, tid, comm, flags: None, kind }),
+            Body::Stack | Body::Incomplete(_) => Read1::Known,
         }
     }
 

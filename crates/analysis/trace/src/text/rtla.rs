@@ -30,7 +30,7 @@ impl Rtla {
             return self.begin(rest, sections);
         }
         if !self.open {
-            return line.starts_with(b"rtla timerlat hit stop tracing");
+            return line.starts_with(b"rtla timerlat hit stop tracing") || self.begin_without(line, sections);
         }
         let Some(section) = sections.last_mut() else { return false };
         if line.is_empty() || line.starts_with(b"---") {
@@ -45,9 +45,22 @@ impl Rtla {
         self.open = sections.len() < MOST;
         self.under = Under::Nothing;
         if self.open {
-            sections.push(RtlaAnalysis { cpu, ..RtlaAnalysis::default() });
+            sections.push(RtlaAnalysis { cpu: Some(cpu), ..RtlaAnalysis::default() });
         }
         true
+    }
+
+    /// Its first figure: the line with the CPU is missing.
+    fn begin_without(&mut self, line: &[u8], sections: &mut Vec<RtlaAnalysis>) -> bool {
+        const FIRST: [&[u8]; 3] = [b"IRQ handler delay", b"IRQ latency", b"Timerlat IRQ duration"];
+        if sections.len() >= MOST || !FIRST.iter().any(|first| line.starts_with(first)) || labelled(line).is_none() {
+            return false;
+        }
+        (self.open, self.under) = (true, Under::Nothing);
+        let mut section = RtlaAnalysis::default();
+        let read = self.item(line, &mut section);
+        sections.push(section);
+        read
     }
 
     fn item(&mut self, line: &[u8], section: &mut RtlaAnalysis) -> bool {
@@ -61,12 +74,14 @@ impl Rtla {
             self.under = Under::Stack;
             return true;
         }
-        if find(line, b"from idle").is_some() {
-            section.exit_from_idle = true;
-            return true;
-        }
-        let Some((label, us)) = labelled(line) else { return false };
-        self.figure(label, us, section)
+        let Some((label, us)) = labelled(line) else {
+            section.exit_from_idle |= find(line, b"from idle").is_some();
+            return section.exit_from_idle;
+        };
+        let from_idle = split(label, b"(exit from idle)").map(|(label, _)| trim(label));
+        section.exit_from_idle |= from_idle.is_some();
+        let label = from_idle.unwrap_or(label);
+        self.figure(label.strip_suffix(b":").unwrap_or(label), us, section)
     }
 
     fn figure(&mut self, label: &[u8], us: f64, section: &mut RtlaAnalysis) -> bool {
@@ -117,5 +132,5 @@ fn labelled(line: &[u8]) -> Option<(&[u8], f64)> {
     let start = front.iter().rposition(|b| matches!(b, b' ' | b'\t'))?;
     let (us, []) = micros(front.get(start..)?)? else { return None };
     let label = trim(front.get(..start)?);
-    Some((label.strip_suffix(b":").unwrap_or(label), us))
+    Some((label, us))
 }

@@ -16,7 +16,7 @@ pub(crate) fn read(name: &[u8], s: &[u8]) -> Option<Option<Kind>> {
     Some(match name {
         b"sched_switch" => switch(s),
         b"sched_waking" => wake(s).map(|(task, target_cpu)| Kind::SchedWaking { task, target_cpu }),
-        b"sched_wakeup" => wake(s).map(|(task, target_cpu)| Kind::SchedWakeup { task, target_cpu }),
+        b"sched_wakeup" => wake(s).map(|(task, target_cpu)| Kind::SchedWakeup { task, target_cpu, by: None }),
         b"sched_wakeup_new" => wake(s).map(|(task, target_cpu)| Kind::SchedWakeupNew { task, target_cpu }),
         b"sched_migrate_task" => migrate(s),
         b"sched_pi_setprio" => pi_setprio(s),
@@ -156,10 +156,16 @@ fn rename(s: &[u8]) -> Option<Kind> {
 
 /// A line of the wakeup tracers (trace_output.c, `trace_ctxwake_print`): `0:120:R   + [001]  208: 19:R cyclictest` is a
 /// wakeup, `0:120:R ==> [001]  208: 19:R cyclictest` a switch.
-pub(crate) fn tracer_line(s: &[u8], line: Line) -> Option<Kind> {
+///
+/// `None`: no such line; `Some(None)`: one that is wrapped or cut.
+pub(crate) fn tracer_line(s: &[u8], line: Line) -> Option<Option<Kind>> {
     let (prev_tid, prev_prio, s) = triple(s)?;
     let (state, s) = word(s);
-    let s = skip_spaces(s);
+    let state = state_of(state)?;
+    Some(tracer_rest(skip_spaces(s), Task { tid: prev_tid, comm: None, prio: Some(prev_prio) }, state, line))
+}
+
+fn tracer_rest(s: &[u8], prev: Task, prev_state: TaskState, line: Line) -> Option<Kind> {
     let (wakeup, s) = match s.strip_prefix(b"+") {
         Some(s) => (true, s),
         None => (false, s.strip_prefix(b"==>")?),
@@ -170,12 +176,12 @@ pub(crate) fn tracer_line(s: &[u8], line: Line) -> Option<Kind> {
     let comm = trim(comm);
     let comm = (!comm.is_empty() && comm != b"<...>").then(|| Comm::new(comm));
     let next = Task { tid, comm, prio: Some(prio) };
+    let prev = Task { comm: line.comm.filter(|_| prev.tid == line.tid), ..prev };
     if wakeup {
-        return Some(Kind::SchedWakeup { task: next, target_cpu: Some(u32::try_from(cpu).ok()?) });
+        let target_cpu = Some(u32::try_from(cpu).ok()?);
+        return Some(Kind::SchedWakeup { task: next, target_cpu, by: Some(prev) });
     }
-    let comm = if prev_tid == line.tid { line.comm } else { None };
-    let prev = Task { tid: prev_tid, comm, prio: Some(prev_prio) };
-    Some(Kind::SchedSwitch { prev, prev_state: state_of(state)?, next })
+    Some(Kind::SchedSwitch { prev, prev_state, next })
 }
 
 /// `pid:prio:`, padded with spaces, and the rest, which begins with the state.

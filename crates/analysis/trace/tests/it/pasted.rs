@@ -193,7 +193,7 @@ fn other_clocks_and_old_kernels() {
     assert_eq!((events[0].t_ns, info.time), (1_234_567, TimeBase::Ticks));
     let old = "     Xorg-1036  [001] d..3  6417.000123: sched_wakeup: comm=multipathd pid=331 prio=0 success=1 target_cpu=001\n";
     let (events, _) = read(old.as_bytes());
-    let Kind::SchedWakeup { task, target_cpu } = &events[0].kind else { panic!("{events:?}") };
+    let Kind::SchedWakeup { task, target_cpu, .. } = &events[0].kind else { panic!("{events:?}") };
     assert_eq!((task.tid, task.prio, *target_cpu), (331, Some(0), Some(1)));
     assert_eq!(events[0].flags.unwrap().migrate_disable, None);
 }

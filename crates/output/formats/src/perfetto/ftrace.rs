@@ -23,7 +23,7 @@ pub fn event(event: &Event, t: u64, by: Option<i32>) -> Option<Message> {
 fn body(kind: &Kind) -> Option<(u32, Message)> {
     let known = match kind {
         Kind::SchedSwitch { prev, prev_state, next } => (4, switch(prev, *prev_state, next)),
-        Kind::SchedWakeup { task, target_cpu } => (17, waking(task, *target_cpu)),
+        Kind::SchedWakeup { task, target_cpu, .. } => (17, waking(task, *target_cpu)),
         Kind::SchedWaking { task, target_cpu } => (20, waking(task, *target_cpu)),
         Kind::SchedWakeupNew { task, target_cpu } => (114, waking(task, *target_cpu)),
         Kind::SchedMigrate { task, from_cpu, to_cpu } => {

@@ -12,7 +12,10 @@ use punctual_units::Nanos;
 pub fn explanation_text(explanation: &Explanation, places: &[String], cycles: bool) -> String {
     let mut out = String::new();
     if explanation.victims.is_empty() {
-        out.push_str("No late wakeup can be explained from this trace.\n");
+        match &explanation.answer {
+            Some(answer) => out.push_str(&format!("{}\n", line(answer))),
+            None => out.push_str("No late wakeup can be explained from this trace.\n"),
+        }
     }
     for (n, victim) in explanation.victims.iter().enumerate() {
         let place = places.get(n).map(|place| format!("{}: ", line(place))).unwrap_or_default();
@@ -28,7 +31,8 @@ pub fn explanation_text(explanation: &Explanation, places: &[String], cycles: bo
         let cycles: Vec<&str> = explanation.cycles.iter().map(|c| c.verdict.as_str()).collect();
         list(&mut out, "Longest cycles", &cycles);
     }
-    let tracers: Vec<&str> = explanation.tracers.iter().map(String::as_str).collect();
+    let said = explanation.tracers.iter().filter(|said| Some(*said) != explanation.answer.as_ref());
+    let tracers: Vec<&str> = said.map(String::as_str).collect();
     list(&mut out, "What the tracer says", &tracers);
     let notes: Vec<&str> = explanation.notes.iter().map(String::as_str).collect();
     list(&mut out, "Notes", &notes);

@@ -67,9 +67,9 @@ pub fn picture(id: &str, place: &str, late: &[&Late]) -> String {
     };
     let chart = timeline::chart(id, late.victim, timeline);
     let caption = format!(
-        "The worst wakeup {place}: {} on CPU {}, {} late",
+        "The worst wakeup {place}: {} on {}, {} late",
         causes::victim(late.victim),
-        late.victim.cpu,
+        late.victim.place(),
         Nanos(late.latency_ns)
     );
     format!("<div class=\"timeline\">{}</div>", figure(&chart, &caption, "What ran meanwhile"))

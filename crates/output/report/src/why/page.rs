@@ -28,7 +28,8 @@ pub fn explanation_html(name: &str, explanation: &Explanation, timelines: &[Opti
     ];
     let shown = sections.iter().filter(|(_, _, content)| !content.is_empty());
     let body: String = shown.map(|(id, title, content)| section(id, title, content)).collect();
-    let verdict = all.first().map_or("No late wakeup can be explained from this trace", |late| &late.victim.verdict);
+    let answer = explanation.answer.as_deref().unwrap_or("No late wakeup can be explained from this trace");
+    let verdict = all.first().map_or(answer, |late| &late.victim.verdict);
     let (headline, advice) = verdict.split_once(" — ").unwrap_or((verdict, ""));
     let followed = format!("{} wakeups; followed: {}", crate::number::count(explanation.wakeups), explanation.chosen);
     format!(
@@ -54,7 +55,7 @@ fn late<'a>(victim: &'a Victim, timeline: Option<&'a Timeline>) -> Late<'a> {
 fn bars(all: &[Late]) -> String {
     let bar = |late: &Late| {
         let (parts, _) = shares(std::iter::once(late.victim));
-        let title = format!("CPU {}, {} late", late.victim.cpu, Nanos(late.latency_ns));
+        let title = format!("{}, {} late", late.victim.place(), Nanos(late.latency_ns));
         stack::bar(&prose(&title), &parts)
     };
     all.iter().take(BARS).map(bar).collect()

@@ -43,7 +43,7 @@ pub fn section(page: &mut Page, recording: &Recording) {
 pub fn timeline_text(victim: &Victim, timeline: &Timeline, style: TextStyle) -> String {
     let mut page = Page::new(style);
     let grid = grid::Grid::new(victim, timeline, page.width());
-    let title = format!("{} on CPU {}, {} late", causes::victim(victim), victim.cpu, Nanos(victim.latency_ns));
+    let title = format!("{} on {}, {} late", causes::victim(victim), victim.place(), Nanos(victim.latency_ns));
     page.tagged("", Tint::Strong, &title);
     page.row(Tint::Plain, grid.marks().trim_end());
     for (tint, row) in grid.rows() {

@@ -75,9 +75,9 @@ pub(crate) fn described(victim: &Victim, timeline: &Timeline) -> String {
     let moments = &timeline.moments;
     let after = |t: u64| Nanos(t.saturating_sub(moments.t0_ns));
     let mut text = format!(
-        "{} was due on CPU {} at T0, was woken {} later (T2) and ran {} after T0 (T3).",
+        "{} was due on {} at T0, was woken {} later (T2) and ran {} after T0 (T3).",
         self::victim(victim),
-        victim.cpu,
+        victim.place(),
         after(moments.t2_ns),
         after(moments.t3_ns)
     );

@@ -56,8 +56,8 @@ impl Timelines {
     pub fn new(victims: &[Victim], facts: Facts) -> Timelines {
         let mut wanted: HashMap<_, Vec<(Moments, usize)>> = HashMap::new();
         for (n, victim) in victims.iter().enumerate() {
-            if let (Some(tid), Some(moments)) = (victim.tid, victim.moments) {
-                wanted.entry((tid, victim.cpu, moments.t2_ns)).or_default().push((moments, n));
+            if let (Some(tid), Some(cpu), Some(moments)) = (victim.tid, victim.cpu, victim.moments) {
+                wanted.entry((tid, cpu, moments.t2_ns)).or_default().push((moments, n));
             }
         }
         Timelines {

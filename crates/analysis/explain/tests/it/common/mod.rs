@@ -11,7 +11,7 @@ pub fn check(timeline: &Timeline, victim: &Victim) {
     let margin = ((moments.t3_ns - moments.t0_ns) / 10).clamp(50_000, 1_000_000);
     let over = moments.t4_ns.unwrap_or(moments.t3_ns);
     assert!(moments.t0_ns - start_ns <= margin && end_ns.saturating_sub(over) <= margin);
-    assert!(timeline.lanes.len() <= 8 && timeline.lanes[0].cpu.0 == victim.cpu);
+    assert!(timeline.lanes.len() <= 8 && Some(timeline.lanes[0].cpu.0) == victim.cpu);
     assert!(timeline.lanes.iter().map(|lane| lane.spans.len()).sum::<usize>() <= 620);
     timeline.lanes.iter().for_each(|lane| check_lane(lane, timeline));
     let states = timeline.states.iter().map(|s| (s.start_ns, s.end_ns));

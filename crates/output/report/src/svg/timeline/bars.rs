@@ -55,7 +55,7 @@ impl<'a> Bars<'a> {
                 self.top += THIN + 2.0;
             }
         }
-        self.name(&format!("CPU {}", lane.cpu), self.top, lane.cpu.0 == self.view.victim.cpu);
+        self.name(&format!("CPU {}", lane.cpu), self.top, Some(lane.cpu.0) == self.view.victim.cpu);
         let mut drawn = f64::MIN;
         for span in lane.spans.iter().take(SPANS).filter(|s| !rows.concat().contains(&s.kind)) {
             let (from, to) = (self.view.at(span.start_ns), self.view.at(span.end_ns));

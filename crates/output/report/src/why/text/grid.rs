@@ -56,7 +56,7 @@ impl<'a> Grid<'a> {
         let mut rows = vec![(Tint::Plain, named("thread", &self.states()))];
         for lane in self.timeline.lanes.iter().take(LANES) {
             let name = format!("CPU {}", lane.cpu);
-            let tint = if lane.cpu.0 == self.victim.cpu { Tint::Strong } else { Tint::Plain };
+            let tint = if Some(lane.cpu.0) == self.victim.cpu { Tint::Strong } else { Tint::Plain };
             if let Some(on_top) = self.on_top(lane) {
                 rows.push((Tint::Plain, named("", &on_top)));
             }
