@@ -1,5 +1,6 @@
 //! Options of `explain`.
 
+use super::run::Shown;
 use crate::args::common::OutputArgs;
 use crate::prove::args::RunArgs;
 use clap::Args;
@@ -77,6 +78,10 @@ impl ExplainArgs {
             (None, true) => Victims::AllRealTime,
             (None, false) => Victims::Measuring,
         }
+    }
+
+    pub fn shown(&self) -> Shown {
+        Shown { most: self.most.into(), least_ns: self.threshold.map_or(0, |least| least.0) }
     }
 
     /// What to explain, and how much of it.

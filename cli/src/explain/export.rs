@@ -2,6 +2,7 @@
 
 use super::args::ExplainArgs;
 use super::found::Found;
+use super::run::Shown;
 use super::trace;
 use crate::new_file;
 use punctual_formats::{BundleHead, Written, bundle};
@@ -47,7 +48,7 @@ pub fn files(args: &ExplainArgs, found: &Found) -> Result<(), String> {
 /// # Errors
 /// A sentence: the run cannot be read, or has no trace.
 pub fn perfetto_of_run(root: &Path) -> Result<(Vec<u8>, Written), String> {
-    let found = super::run::found(root)?;
+    let found = super::run::found(root, Shown::ALL)?;
     let why = found.explanation.notes.join("; ");
     let none = || format!("{} has no trace of a late wakeup; measure with --trace always. {why}", root.display());
     let file = found.trace.as_ref().ok_or_else(none)?;

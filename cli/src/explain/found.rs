@@ -8,7 +8,7 @@ pub struct Found {
     pub explanation: Explanation,
     /// Of the victims, in their order; empty where none is wanted.
     pub timelines: Vec<Option<Timeline>>,
-    /// In front of each victim's sentence: the load it was measured under.
+    /// In front of each victim's sentence: the load it was measured under and the time, or its time in the trace.
     pub places: Vec<String>,
     pub format: String,
     /// What it is of, for headings.

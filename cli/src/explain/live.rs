@@ -38,7 +38,7 @@ fn measured(args: &ExplainArgs, started: Nanos) -> Result<Found, Refusal> {
         terminal::print(format!("Run directory: {name}\n"));
     }
     let code = done.signal.map(exit::of_signal);
-    Ok(Found { code, ..run::of_recording(done.recording, done.dir.path(), name) })
+    Ok(Found { code, ..run::of_recording(done.recording, done.dir.path(), name, args.shown()) })
 }
 
 fn watched(args: &ExplainArgs) -> Result<Found, Refusal> {

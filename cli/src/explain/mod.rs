@@ -32,7 +32,7 @@ pub fn explain(args: &ExplainArgs, started: Nanos) -> ExitCode {
 fn answer(args: &ExplainArgs, started: Nanos) -> Result<Answer, Refusal> {
     let found = match &args.file {
         None => live::found(args, started)?,
-        Some(path) if path.is_dir() => run::found(path).map_err(Refusal::usage)?,
+        Some(path) if path.is_dir() => run::found(path, args.shown()).map_err(Refusal::usage)?,
         Some(path) => trace::found(args, path).map_err(Refusal::usage)?,
     };
     export::files(args, &found).map_err(Refusal::environment)?;

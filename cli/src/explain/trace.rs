@@ -3,7 +3,6 @@
 use super::args::ExplainArgs;
 use super::found::Found;
 use punctual_explain::{ExplainOptions, Facts};
-use punctual_model::Capture;
 use punctual_trace::{self as trace, Source};
 use std::fs::File;
 use std::io::Read;
@@ -29,7 +28,14 @@ pub fn found(args: &ExplainArgs, path: &Path) -> Result<Found, String> {
     };
     let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
     let trace = (!stdin).then(|| path.to_owned());
-    Ok(Found { explanation, timelines, places: Vec::new(), format, name, trace, code: None })
+    let places =
+        explanation.victims.iter().map(|victim| victim.moments.map_or_else(String::new, |m| at(m.t0_ns))).collect();
+    Ok(Found { explanation, timelines, places, format, name, trace, code: None })
+}
+
+/// As the trace prints its times, s.
+fn at(t_ns: u64) -> String {
+    format!("{}.{:06}", t_ns / 1_000_000_000, t_ns % 1_000_000_000 / 1000)
 }
 
 /// What is known besides the events of a trace: in the comments of a bundle, or of a run's trace in the file beside it.
@@ -41,16 +47,7 @@ pub fn facts(path: &Path) -> Facts {
     {
         return Facts { policies: head.policies.into_iter().collect(), kernel: head.kernel, ..Facts::default() };
     }
-    let beside = std::fs::read(path.with_extension("json")).ok();
-    let capture = beside.and_then(|text| serde_json::from_slice::<Capture>(&text).ok());
-    let named = |capture: &Capture| Path::new(&capture.file).file_name() == path.file_name();
-    capture.filter(named).map_or_else(Facts::default, |capture| Facts {
-        policies: capture.policies.into_iter().collect(),
-        fair_server: capture.fair_server,
-        throttled: capture.throttled,
-        tracer: capture.tracer,
-        ..Facts::default()
-    })
+    punctual_analyse::facts_beside(path).unwrap_or_default()
 }
 
 /// A trace from its start.

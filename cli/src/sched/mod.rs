@@ -7,7 +7,7 @@ use crate::refusal::Refusal;
 use crate::run_directory::{command_line, numbered};
 use crate::{exit, new_file, signals};
 use args::SchedArgs;
-use punctual_machine::{KernelConfig, Live, Setting};
+use punctual_machine::Live;
 use punctual_model::{Experiment, Outcome};
 use punctual_report as report;
 use punctual_sched::{EXPERIMENTS, Options, Spec};
@@ -68,7 +68,7 @@ fn measure(args: &SchedArgs, named: &str) -> Result<(Experiment, Option<Sig>), R
         repeat: args.repeat,
         out: &out,
         command: command_line(),
-        rt_group_sched: rt_group_sched(),
+        rt_group_sched: punctual_machine::rt_group_sched(&Live::default()),
         stop: &stop,
         signal: &caught,
     };
@@ -77,20 +77,6 @@ fn measure(args: &SchedArgs, named: &str) -> Result<(Experiment, Option<Sig>), R
     let (experiment, edges) = measured.map_err(|e| Refusal::either(e.is_usage(), e))?;
     write_image(args, edges.as_ref().map(|edges| edges.pgm()))?;
     Ok((experiment, caught.get().copied()))
-}
-
-/// By the kernel's configuration, and the parameter that switches it (Documentation/admin-guide/kernel-parameters.txt, since 6.15).
-fn rt_group_sched() -> Option<bool> {
-    let config = KernelConfig::read(&Live::default()).ok()?;
-    let asked = std::fs::read_to_string("/proc/cmdline").ok().and_then(|line| {
-        let value = line.split_ascii_whitespace().rev().find_map(|word| word.strip_prefix("rt_group_sched="))?;
-        matches!(value, "0" | "1").then_some(value == "1")
-    });
-    match config.get("RT_GROUP_SCHED") {
-        Setting::Is(_) => Some(asked.unwrap_or(!config.is_on("RT_GROUP_SCHED_DEFAULT_DISABLED"))),
-        Setting::Off => Some(false),
-        Setting::Unknown => None,
-    }
 }
 
 /// The edges, where somebody wants them: after all that is timed.

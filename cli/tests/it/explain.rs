@@ -19,7 +19,7 @@ fn the_culprit_stands_in_the_first_line() {
     let output = explain(&[&fixture("g612.dat"), "-n", "1"]);
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{text}");
-    assert!(text.starts_with("CPU1 49.8 ms late: multipathd (RT 99, pid 244) ran 29.6 ms of it"), "{text}");
+    assert!(text.contains(" on CPU 1, 49.8 ms late: multipathd (RT 99, pid 244) ran 29.6 ms of it"), "{text}");
     assert!(text.contains("4 times, every ~700 ms"), "{text}");
 }
 
@@ -79,7 +79,7 @@ fn files_are_new_and_whole() {
     let output = explain(&words);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let html = std::fs::read_to_string(&page).unwrap();
-    assert!(html.contains("CPU1 49.8\u{a0}ms late: multipathd") && html.contains("<svg role=\"img\""));
+    assert!(html.contains("49.8\u{a0}ms late: multipathd") && html.contains("<svg role=\"img\""));
     let binary = std::fs::read(&trace).unwrap();
     // Field 1 of `Trace`: a packet.
     assert!(binary.len() > 100_000 && binary[0] == 0x0a);

@@ -5,6 +5,7 @@ use punctual_explain::{ExplainOptions, Facts, Measured};
 use punctual_model::{Capture, Event, Explained, LateWakeup, Recording};
 use punctual_trace::{Kept, Source};
 use punctual_units::{Arrange, Way};
+use std::path::Path;
 
 /// Returns `false` if no trace was saved.
 pub(crate) fn explain(dir: &Dir, recording: &mut Recording) -> bool {
@@ -25,9 +26,8 @@ pub(crate) fn explain(dir: &Dir, recording: &mut Recording) -> bool {
 /// Facts about a late wakeup from outside its trace and its note.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Known {
-    /// The kernel's release.
+    /// The kernel's release, and whether a hypervisor runs the machine, for notes that lack them.
     pub kernel: Option<String>,
-    /// A hypervisor runs the machine; `None`: not known.
     pub guest: Option<bool>,
     /// Its CPU lost time to a hypervisor at about that time; `None`: not counted.
     pub steal_rose: Option<bool>,
@@ -86,10 +86,11 @@ pub fn explain_capture(
 fn facts(capture: &Capture, known: Known) -> Facts {
     Facts {
         policies: capture.policies.iter().map(|(tid, policy)| (*tid, *policy)).collect(),
-        kernel: known.kernel,
+        kernel: capture.kernel.clone().or(known.kernel),
         fair_server: capture.fair_server,
+        rt_group_sched: capture.rt_group_sched,
         throttled: capture.throttled,
-        guest: known.guest,
+        guest: capture.guest.or(known.guest),
         steal_rose: known.steal_rose,
         sent: known.sent,
         tracer: capture.tracer.clone(),
@@ -103,6 +104,19 @@ fn known(late: &LateWakeup, recording: &Recording) -> Known {
         steal_rose: steal_rose(late, recording),
         sent: recording.run.settings.via.as_ref().is_some_and(Way::is_woken),
     }
+}
+
+/// The facts about the trace of a run, from the note beside it and the run that it belongs to; `None`: it has no note.
+pub fn facts_beside(path: &Path) -> Option<Facts> {
+    let text = std::fs::read(path.with_extension("json")).ok()?;
+    let capture: Capture = serde_json::from_slice(&text).ok()?;
+    if Path::new(&capture.file).file_name() != path.file_name() {
+        return None;
+    }
+    let recording = path.parent().and_then(Path::parent).and_then(|root| punctual_rundir::read(root).ok());
+    let worst = capture.late.iter().max_by_key(|late| late.latency_ns);
+    let known = recording.zip(worst).map(|(recording, late)| known(late, &recording)).unwrap_or_default();
+    Some(facts(&capture, known))
 }
 
 /// The CPU lost time to a hypervisor in the second of the wakeup. `None`: not counted.

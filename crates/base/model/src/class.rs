@@ -13,6 +13,8 @@ pub enum Class {
     FairServer,
     /// Real-time throttling (sched_rt_runtime_us) kept real-time tasks off the CPU.
     RtThrottling,
+    /// The thread had used up its own SCHED_DEADLINE budget and waited for the next period.
+    DeadlineBudget,
     /// An interrupt handler ran, or on PREEMPT_RT its thread.
     Irq,
     /// A softirq ran, or on PREEMPT_RT its thread.
@@ -48,6 +50,7 @@ impl Class {
             Class::SamePriority => "same_priority",
             Class::FairServer => "fair_server",
             Class::RtThrottling => "rt_throttling",
+            Class::DeadlineBudget => "deadline_budget",
             Class::Irq => "irq",
             Class::Softirq => "softirq",
             Class::IrqsDisabled => "irqs_disabled",
@@ -99,6 +102,7 @@ mod tests {
             Class::SamePriority,
             Class::FairServer,
             Class::RtThrottling,
+            Class::DeadlineBudget,
             Class::Irq,
             Class::Softirq,
             Class::IrqsDisabled,

@@ -43,8 +43,8 @@ pub struct Cause {
     pub scheduled: Scheduled,
     /// The cause if it is not a thread: `local_timer`, `irq 24 eth0`, `NET_RX`; null otherwise.
     pub what: Option<String>,
-    /// Where in the kernel, of a section with interrupts or preemption off: `in foo_write ← vfs_write`, or `last traced in …`;
-    /// absent if unknown.
+    /// Where in the kernel, of a section with interrupts or preemption off (`in foo_write ← vfs_write`, `last traced in …`), or who is
+    /// behind a thread or interrupt (`sent by rsync (pid 9), CPU 0`, `queued by …`); absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<String>,
     /// Delay by this cause, ns.

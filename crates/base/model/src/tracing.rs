@@ -59,6 +59,15 @@ pub struct Capture {
     pub tracer: Option<String>,
     /// Whether the kernel log reports real-time throttling in this phase; null if the log is not readable.
     pub throttled: Option<bool>,
+    /// The kernel's release.
+    #[serde(default)]
+    pub kernel: Option<String>,
+    /// Whether a hypervisor runs the machine.
+    #[serde(default)]
+    pub guest: Option<bool>,
+    /// Whether the kernel schedules real-time threads by groups; null if its configuration is not readable.
+    #[serde(default)]
+    pub rt_group_sched: Option<bool>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,8 +1,8 @@
 /// `(system, name)`.
 pub type EventSet = [(&'static str, &'static str)];
 
-/// What following a wakeup's delay requires: who ran, who was woken, by which timer, in which interrupts. Five of them
-/// lie between a timer and the thread it wakes.
+/// What following a wakeup's delay requires: who ran, who was woken, by which timer, in which interrupts, from which idle state. Six
+/// of them lie between a timer and the thread it wakes on an idle CPU.
 pub const MINIMAL: &EventSet = &[
     ("sched", "sched_switch"),
     ("sched", "sched_waking"),
@@ -17,11 +17,24 @@ pub const MINIMAL: &EventSet = &[
     ("irq", "softirq_exit"),
     ("irq_vectors", "local_timer_entry"),
     ("irq_vectors", "local_timer_exit"),
+    ("irq_vectors", "reschedule_entry"),
+    ("irq_vectors", "reschedule_exit"),
+    ("irq_vectors", "call_function_entry"),
+    ("irq_vectors", "call_function_exit"),
+    ("irq_vectors", "call_function_single_entry"),
+    ("irq_vectors", "call_function_single_exit"),
+    ("irq_vectors", "irq_work_entry"),
+    ("irq_vectors", "irq_work_exit"),
+    ("ipi", "ipi_entry"),
+    ("ipi", "ipi_exit"),
+    ("ipi", "ipi_raise"),
+    ("ipi", "ipi_send_cpu"),
+    ("ipi", "ipi_send_cpumask"),
     ("nmi", "nmi_handler"),
+    ("power", "cpu_idle"),
 ];
 
-/// [`MINIMAL`], and what distinguishes causes that look alike: idle states, inter-processor interrupts, CPU time
-/// charged.
+/// [`MINIMAL`], and the ends of threads and timers, and frequencies.
 pub const FULL: &EventSet = &[
     ("sched", "sched_switch"),
     ("sched", "sched_waking"),

@@ -126,6 +126,9 @@ mod tests {
                 fair_server: None,
                 tracer: None,
                 throttled: None,
+                kernel: None,
+                guest: None,
+                rt_group_sched: None,
             };
             kept.add("runs/1", &dir, capture);
         }

@@ -77,11 +77,5 @@ fn explained(root: &Path, note: &Path, steal_rose: Option<bool>) -> Result<Vec<E
     let dir = Dir::inherited(input, root).map_err(|e| e.to_string())?;
     let text = dir.read(note, LARGEST).map_err(|e| e.to_string())?;
     let capture: Capture = serde_json::from_slice(&text).map_err(|e| format!("{}: {e}", note.display()))?;
-    let kernel = rustix::system::uname().release().to_str().map(str::to_owned).ok();
-    explain_capture(&dir, &capture, &|_| Known {
-        kernel: kernel.clone(),
-        guest: steal_rose.filter(|rose| *rose),
-        steal_rose,
-        sent: false,
-    })
+    explain_capture(&dir, &capture, &|_| Known { steal_rose, ..Known::default() })
 }

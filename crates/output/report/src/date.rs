@@ -35,6 +35,11 @@ pub fn real_of(recording: &Recording, mono_ns: u64) -> u64 {
     since.saturating_sub(start.mono_ns)
 }
 
+/// CLOCK_MONOTONIC as UTC with milliseconds; `None` for an imported run without a start.
+pub fn utc_of(recording: &Recording, mono_ns: u64) -> Option<String> {
+    recording.run.started.map(|_| utc_millis(real_of(recording, mono_ns)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

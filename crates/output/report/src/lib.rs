@@ -43,7 +43,7 @@ pub use bench::{bench_csv, bench_html, bench_line, bench_text};
 pub use bounds::Quantile;
 pub use comparison::{ComparisonResult, comparison_html, comparison_json, comparison_text};
 pub use csv::csv;
-pub use date::{utc, utc_mail};
+pub use date::{utc, utc_mail, utc_of};
 pub use document::{Document, ResultOrError, json_line, json_text, json_value};
 pub use experiment::{experiment_csv, experiment_html, experiment_text};
 pub use figures::{Cell, Figures, QUANTILES, Row, recorded_ns};

@@ -5,6 +5,8 @@ use punctual_model::{
 use punctual_units::{CpuId, Histogram, Nanos, Scheduling};
 
 pub const SECOND: u64 = 1_000_000_000;
+/// Worst wakeups of a CPU and phase.
+const KEPT: usize = 4;
 pub const START: u64 = 5_000 * SECOND;
 
 /// Knuth's linear congruential generator; upper bits only.
@@ -150,11 +152,13 @@ fn track(plan: &RunPlan, phase: &Plan, cpu: CpuId, rng: &mut Rng) -> Track {
         (1..=lost).for_each(|k| skipped.record(latency - k * plan.period_ns));
         let second = (cycle * plan.period_ns / SECOND) as usize;
         windows[second] = windows[second].max(latency);
-        worst.push((latency, cycle, lost));
+        let at = worst.partition_point(|w: &(u64, u64, u64)| w.0 >= latency);
+        if at < KEPT {
+            worst.insert(at, (latency, cycle, lost));
+            worst.truncate(KEPT);
+        }
         cycle += 1 + lost;
     }
-    worst.sort_by_key(|w| std::cmp::Reverse(w.0));
-    worst.truncate(4);
     Track { distribution: Distribution { raw, skipped }, windows, worst }
 }
 

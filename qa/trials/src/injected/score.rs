@@ -110,6 +110,7 @@ fn facts(known: &Surroundings) -> Facts {
         policies: known.policies.iter().filter_map(|(tid, text)| Some((*tid, policy(text)?))).collect(),
         kernel: known.release.clone(),
         fair_server: known.fair_server,
+        rt_group_sched: None,
         throttled: known.throttled,
         guest: Some(true),
         steal_rose: known.steal.map(|jiffies| jiffies > 0),

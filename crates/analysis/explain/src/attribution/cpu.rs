@@ -1,7 +1,7 @@
 //! What one CPU did: its current task, what interrupts it, and as much history as a late wakeup may need.
 
 use super::section::{Section, Traced};
-use punctual_trace::{Comm, Context, Flags, Task};
+use punctual_trace::{Comm, Context, Flags, Symbol, Task};
 use std::collections::VecDeque;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +39,27 @@ pub(super) struct Segment {
     /// Preemption and interrupts are off, by their own events.
     pub preempt_off: bool,
     pub irqs_off: bool,
+    pub idle: IdleState,
+}
+
+/// By cpu_idle.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum IdleState {
+    /// The trace has no such event of this CPU yet.
+    #[default]
+    Unknown,
+    /// It has left its idle state.
+    Awake,
+    In(u32),
+}
+
+/// An interrupt that another CPU sends: when, which CPU, the thread there, what for.
+#[derive(Clone, Debug)]
+pub(super) struct Sent {
+    pub t: u64,
+    pub cpu: u32,
+    pub by: Option<Running>,
+    pub what: Option<Symbol>,
 }
 
 /// Time without any event of this CPU, ns.
@@ -103,6 +124,7 @@ pub(super) struct Cpu {
     pub before: Option<i32>,
     pub preempt_off: bool,
     pub irqs_off: bool,
+    pub idle: IdleState,
     /// The last event is the beginning of this handler of an interrupt, in a function trace.
     pub handler: Option<u16>,
     /// The last function of a function trace.
@@ -114,10 +136,10 @@ pub(super) struct Cpu {
     pub entered: bool,
     /// When events were last lost or inconsistent.
     pub doubtful: Option<u64>,
-    /// When a reschedule interrupt was sent here that has not arrived yet.
-    pub ipi: Option<u64>,
-    /// Reschedule interrupts that arrived: sent, arrived.
-    pub ipis: VecDeque<(u64, u64)>,
+    /// The first interrupt of another CPU's that has not arrived yet.
+    pub ipi: Option<Sent>,
+    /// Those that arrived, and when.
+    pub ipis: VecDeque<(Sent, u64)>,
 }
 
 impl Cpu {
@@ -155,8 +177,8 @@ impl Cpu {
 
     pub fn write(&mut self, t: u64, doing: Doing, flags: Option<Flags>, switched: bool, most: usize) {
         let resched = flags.and_then(urgent);
-        let (preempt_off, irqs_off) = (self.preempt_off, self.irqs_off);
-        self.history.push_back(Segment { t, doing, resched, switched, preempt_off, irqs_off });
+        let (preempt_off, irqs_off, idle) = (self.preempt_off, self.irqs_off, self.idle);
+        self.history.push_back(Segment { t, doing, resched, switched, preempt_off, irqs_off, idle });
         while self.history.len() > most.max(2) {
             self.history.pop_front();
             self.forgotten = true;
@@ -218,7 +240,7 @@ impl Cpu {
         }
     }
 
-    pub fn reschedule(&mut self, t: u64) {
+    pub fn arrived(&mut self, t: u64) {
         if let Some(sent) = self.ipi.take() {
             push(&mut self.ipis, (sent, t));
         }
@@ -288,7 +310,7 @@ impl Cpu {
         self.charged_until = None;
         self.ipi = None;
         self.traced = None;
-        (self.preempt_off, self.irqs_off) = (false, false);
+        (self.preempt_off, self.irqs_off, self.idle) = (false, false, IdleState::Unknown);
         self.doubtful = Some(t);
         self.turn(t, None, false, most);
     }

@@ -24,6 +24,9 @@ impl Machine {
             }
             Kind::HrtimerExpireEntry { timer, function, now_ns } => {
                 self.recognise(function.as_ref());
+                if matches!(function, Some(Symbol::Name(name)) if name.as_ref() == "dl_task_timer") {
+                    self.replenished = Some(event.t_ns);
+                }
                 self.expire(event, *timer, *now_ns, is_tick(function.as_ref()));
             }
             Kind::HrtimerExpireExit { .. } => self.each(event, |cpu, _| cpu.expiring = None),

@@ -1,6 +1,6 @@
 //! Time in which the victim should have run, or its interrupt should have come, and neither did.
 
-use super::cpu::{Gap, OVERDUE, Running, SILENCE};
+use super::cpu::{Gap, IdleState, OVERDUE, Running, SILENCE, Sent};
 use super::label::{Label, Ruling, Why};
 use super::machine::Machine;
 use super::piece::{Piece, Place};
@@ -12,6 +12,8 @@ use punctual_model::{Class, Confidence};
 const LONGEST_IDLE_EXIT: u64 = 2_000_000;
 /// The way out of the idle loop of a CPU that is awake, ns.
 const BRIEF: u64 = 20_000;
+/// An interrupt between CPUs takes a few µs; with more, the other CPU had interrupts off.
+const SLOW_IPI: u64 = 50_000;
 
 /// A task of lower priority, or none, has the CPU.
 pub(super) fn low(view: &View, piece: &Piece, place: Place, task: Option<Running>) -> Ruling {
@@ -19,7 +21,7 @@ pub(super) fn low(view: &View, piece: &Piece, place: Place, task: Option<Running
     let label = named(view, piece, place, label);
     match label.class {
         // It has the CPU by the scheduler's choice, for a time by the clock: a stall does not make that longer.
-        Class::FairServer | Class::RtThrottling => label.with_stalls(),
+        Class::FairServer | Class::RtThrottling | Class::DeadlineBudget => label.with_stalls(),
         _ => label.without_stalls(),
     }
 }
@@ -28,7 +30,7 @@ pub(super) fn low(view: &View, piece: &Piece, place: Place, task: Option<Running
 fn named(view: &View, piece: &Piece, place: Place, label: Label) -> Label {
     let off = matches!(label.class, Class::IrqsDisabled | Class::PreemptionDisabled) && label.task.is_some();
     let section = view.section(piece, place.cpu).filter(|_| off);
-    Label { section: section.map(|section| (place.cpu, section.from)), ..label }
+    Label { at: section.map(|section| (place.cpu, section.from)), ..label }
 }
 
 /// Something that ran to its end. If the CPU was silent for long in the middle of it, a hypervisor or firmware may have
@@ -50,10 +52,7 @@ fn early(view: &View, piece: &Piece, place: Place, task: Option<Running>) -> Lab
     if view.window.waking.t1.is_some_and(|t1| t1 <= piece.from) {
         return Label::new(Class::Softirq, Medium, Why::Pending);
     }
-    let Some(task) = task else {
-        let sure = if piece.ns() <= LONGEST_IDLE_EXIT { Medium } else { Suspected };
-        return Label::new(Class::IdleExit, sure, Why::Idle);
-    };
+    let Some(task) = task else { return leaving_idle(view, piece, place) };
     if piece.irqs_off {
         return Label::new(Class::IrqsDisabled, High, Why::OffEvents).of(task);
     }
@@ -95,14 +94,16 @@ fn late(view: &View, piece: &Piece, place: Place, task: Option<Running>) -> Labe
     if waking.moved.is_some_and(|moved| moved <= piece.from) {
         return Label::new(Class::Migration, High, Why::Moved);
     }
-    let ipis = view.machine.cpu(place.cpu).map(|c| &c.ipis);
-    let on_its_way = |(sent, arrived): &&(u64, u64)| *sent <= piece.from && *arrived >= piece.to && *sent >= waking.t2;
-    if task.is_some() && ipis.is_some_and(|ipis| ipis.iter().rev().find(on_its_way).is_some()) {
-        return Label::new(Class::Migration, High, Why::Ipi);
-    }
     let Some(task) = task else { return idle(view, piece, place) };
+    if let Some(late) = late_ipi(view, piece, place.cpu) {
+        let sure = if view.facts.guest == Some(true) { Suspected } else { Medium };
+        return match late {
+            SLOW_IPI.. => Label::new(Class::IrqsDisabled, sure, Why::Ipi).of(task),
+            _ => Label::new(Class::Migration, Medium, Why::Ipi),
+        };
+    }
     if let Some(label) = place.passed_over {
-        return label.of(task);
+        return if label.class == Class::DeadlineBudget { label } else { label.of(task) };
     }
     if view.sends(task) {
         // It is still in its call; what it does there is part of the wakeup.
@@ -120,19 +121,43 @@ fn late(view: &View, piece: &Piece, place: Place, task: Option<Running>) -> Labe
     }
 }
 
+/// How long the reschedule interrupt was on its way that most of this piece waited for, ns.
+fn late_ipi(view: &View, piece: &Piece, cpu: u32) -> Option<u64> {
+    let ipis = view.machine.cpu(cpu)?.ipis.iter().rev();
+    let most = |(sent, arrived): &&(Sent, u64)| {
+        let sent = &sent.t;
+        *sent >= view.window.waking.t2
+            && arrived.min(&piece.to).saturating_sub(*sent.max(&piece.from)) * 5 >= piece.ns() * 4
+    };
+    ipis.into_iter().take_while(|(_, arrived)| *arrived > piece.from).find(most).map(|(sent, arrived)| arrived - sent.t)
+}
+
 /// The idle task stays current although the thread is runnable. No fair server chooses it; RT throttling does.
 fn idle(view: &View, piece: &Piece, place: Place) -> Label {
     match (piece.ns(), place.passed_over) {
+        (_, Some(label)) if label.class == Class::DeadlineBudget => label,
         (LONGEST_IDLE_EXIT.., Some(label)) if label.class == Class::RtThrottling => {
             Label::new(Class::RtThrottling, label.confidence.min(Medium), Why::IdleRunnable)
         }
         (LONGEST_IDLE_EXIT.., Some(_)) => Label::new(Class::RtThrottling, Suspected, Why::IdleRunnable),
-        (LONGEST_IDLE_EXIT.., None) => Label::new(Class::IdleExit, Suspected, Why::Idle),
-        // Woken from the CPU itself, it is awake.
-        (BRIEF.., _) if view.window.waking.from_cpu == place.cpu => {
+        _ => leaving_idle(view, piece, place),
+    }
+}
+
+/// The idle task is current: in an idle state, on the way out of its loop, or (without cpu_idle) one of the two.
+fn leaving_idle(view: &View, piece: &Piece, place: Place) -> Label {
+    let long = piece.ns() > LONGEST_IDLE_EXIT;
+    // Woken from the CPU itself, it is awake.
+    let woken_here = !place.early && view.window.waking.from_cpu == place.cpu;
+    match piece.idle {
+        IdleState::In(_) if long => Label::new(Class::IdleExit, Suspected, Why::IdleState),
+        IdleState::In(_) => Label::new(Class::IdleExit, Medium, Why::IdleState),
+        IdleState::Awake if piece.ns() >= BRIEF => Label::new(Class::Unaccounted, Medium, Why::IdleAwake),
+        IdleState::Unknown if woken_here && piece.ns() >= BRIEF => {
             Label::new(Class::Unaccounted, Medium, Why::IdleAwake)
         }
-        _ => Label::new(Class::IdleExit, Medium, Why::Idle),
+        IdleState::Unknown if long => Label::new(Class::IdleExit, Suspected, Why::Idle),
+        IdleState::Awake | IdleState::Unknown => Label::new(Class::IdleExit, Medium, Why::Idle),
     }
 }
 

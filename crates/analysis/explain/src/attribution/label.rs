@@ -12,6 +12,8 @@ pub(super) enum Why {
     SilentInside,
     Late,
     LateOthersRan,
+    Edf,
+    Replenished,
     OffEvents,
     OffFlags,
     NeedResched,
@@ -21,6 +23,7 @@ pub(super) enum Why {
     AllSilent,
     RuntimeShort,
     Idle,
+    IdleState,
     IdleAwake,
     IdleRunnable,
     Moved,
@@ -50,15 +53,15 @@ pub(super) struct Label {
     pub class: Class,
     pub task: Option<Running>,
     pub what: Option<What>,
-    /// The section it names: its CPU and start.
-    pub section: Option<(u32, u64)>,
+    /// What names it more closely: CPU and start of a section, or of an interrupt.
+    pub at: Option<(u32, u64)>,
     pub confidence: Confidence,
     pub why: Why,
 }
 
 impl Label {
     pub fn new(class: Class, confidence: Confidence, why: Why) -> Label {
-        Label { class, task: None, what: None, section: None, confidence, why }
+        Label { class, task: None, what: None, at: None, confidence, why }
     }
 
     pub fn of(self, task: Running) -> Label {

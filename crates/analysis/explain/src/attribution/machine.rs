@@ -1,6 +1,6 @@
 //! The machine's state, event by event: what every CPU does, which timers are armed, which threads are about to run.
 
-use super::cpu::{Cpu, Doing, Frame, Running, in_task};
+use super::cpu::{Cpu, Doing, Frame, IdleState, Running, Sent, in_task};
 use super::ids::IdMap;
 use super::section;
 use super::tasks::{MOVES, Tasks, Timers, Waking};
@@ -66,6 +66,8 @@ pub(super) struct Machine {
     names: Vec<String>,
     name_of: IdMap<u64, u16>,
     pub seen: Seen,
+    /// When a timer of a SCHED_DEADLINE budget last expired (dl_task_timer).
+    pub replenished: Option<u64>,
     /// Events had invalid CPU numbers.
     pub strange_cpus: bool,
     pub now: u64,
@@ -124,7 +126,7 @@ impl Machine {
                 self.tasks.get(*child_tid).comm = *child_comm;
             }
             Kind::Rename { tid, new: Some(new) } => self.tasks.get(*tid).comm = Some(*new),
-            Kind::IpiSend { target: Some(target), .. } => self.ipi(event.t_ns, *target),
+            Kind::IpiSend { target: Some(target), what } => self.ipi(event, *target, what.as_ref()),
             _ => self.on_cpu(event),
         }
         unseen
@@ -251,6 +253,7 @@ impl Machine {
             });
             cpu.turn(event.t_ns, event.flags, false, most);
             let known = self.tasks.get(tid);
+            known.comm = known.comm.or(event.comm);
             known.on_cpu = Some(event.cpu);
             let waking = known.waking.take_if(|_| tid != 0 && current.is_some());
             let (comm, prio) = (known.comm, known.prio);
@@ -329,6 +332,7 @@ impl Machine {
             return;
         }
         let known = self.tasks.see(task);
+        known.woken_by = by;
         // No thread is late before it went to sleep.
         let due = expiring.and_then(|e| e.due).map(|due| due.max(known.last_out.unwrap_or(0)).min(t));
         let path = vec![(t, target.unwrap_or(event.cpu))];
@@ -375,7 +379,9 @@ impl Machine {
     }
 
     fn boost(&mut self, event: &Event, task: &Task, new_prio: i32) {
+        let by = event.tid.filter(|tid| *tid != task.tid);
         let known = self.tasks.see(task);
+        known.boosted_by = by.or(known.boosted_by);
         let base = known.base.or(task.prio);
         known.base = base.filter(|base| new_prio < *base);
         known.prio = Some(new_prio);
@@ -388,10 +394,12 @@ impl Machine {
         }
     }
 
-    fn ipi(&mut self, t: u64, target: CpuMask) {
+    fn ipi(&mut self, event: &Event, target: CpuMask, what: Option<&Symbol>) {
+        let by = self.cpu(event.cpu).and_then(|cpu| cpu.current).filter(|task| Some(task.tid) == event.tid);
+        let sent = Sent { t: event.t_ns, cpu: event.cpu, by, what: what.cloned() };
         let mut send = |cpu: u32| {
             if let Some(cpu) = self.cpus.get_mut(cpu as usize).and_then(|c| c.as_deref_mut()) {
-                cpu.ipi.get_or_insert(t);
+                cpu.ipi.get_or_insert_with(|| sent.clone());
             }
         };
         match target {
@@ -411,8 +419,11 @@ impl Machine {
             Kind::IrqExit { irq, .. } => self.hard_end(event, 1 << 32 | u64::from(*irq)),
             Kind::VectorEntry { vector, .. } => {
                 self.hard(event, key_of(vector), || vector_name(vector));
-                if matches!(vector, Vector::Reschedule | Vector::CallFunctionSingle) {
-                    self.each(event, |cpu, t| cpu.reschedule(t));
+                match vector {
+                    Vector::Reschedule | Vector::CallFunctionSingle | Vector::CallFunction => {
+                        self.each(event, |cpu, t| cpu.arrived(t));
+                    }
+                    _ => {}
                 }
             }
             Kind::VectorExit { vector, .. } => self.hard_end(event, key_of(vector)),
@@ -429,6 +440,9 @@ impl Machine {
             Kind::PreemptEnable { .. } => self.turned(event, |cpu, _| cpu.preempt_off = false),
             Kind::IrqDisable { .. } => self.turned(event, |cpu, _| cpu.irqs_off = true),
             Kind::IrqEnable { .. } => self.turned(event, |cpu, _| cpu.irqs_off = false),
+            Kind::CpuIdle { state, cpu } if *cpu == event.cpu => {
+                self.turned(event, |cpu, _| cpu.idle = state.map_or(IdleState::Awake, IdleState::In));
+            }
             Kind::StatRuntime { tid, runtime_ns, .. } => self.each(event, |cpu, t| {
                 if cpu.current.is_some_and(|c| c.tid == *tid) {
                     cpu.charge(t, *runtime_ns);

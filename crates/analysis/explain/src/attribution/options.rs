@@ -20,6 +20,8 @@ pub struct Facts {
     pub kernel: Option<String>,
     /// The fair server is on (debugfs sched/fair_server), or is known to have run.
     pub fair_server: Option<bool>,
+    /// Real-time threads are scheduled by groups (CONFIG_RT_GROUP_SCHED): throttling outlived 6.12 there.
+    pub rt_group_sched: Option<bool>,
     /// The kernel reported that real-time throttling struck.
     pub throttled: Option<bool>,
     /// A hypervisor runs the machine.

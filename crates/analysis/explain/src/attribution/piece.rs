@@ -1,6 +1,6 @@
 //! What a CPU did, piece by piece, and where in a wakeup a piece lies.
 
-use super::cpu::{Cpu, Doing, Segment};
+use super::cpu::{Cpu, Doing, IdleState, Segment};
 use super::label::Label;
 
 #[derive(Clone, Copy, Debug)]
@@ -14,6 +14,7 @@ pub(super) struct Piece {
     pub resched_after: Option<bool>,
     pub preempt_off: bool,
     pub irqs_off: bool,
+    pub idle: IdleState,
 }
 
 impl Piece {
@@ -27,6 +28,7 @@ impl Piece {
             resched_after: None,
             preempt_off: false,
             irqs_off: false,
+            idle: IdleState::Unknown,
         }
     }
 
@@ -60,6 +62,7 @@ pub(super) fn pieces(cpu: Option<&Cpu>, from: u64, to: u64) -> Vec<Piece> {
                     resched_after,
                     preempt_off: segment.preempt_off,
                     irqs_off: segment.irqs_off,
+                    idle: segment.idle,
                 });
             }
             at = at.max(end);

@@ -33,10 +33,9 @@ pub(super) struct Traced {
 pub(super) fn function(cpu: &mut Cpu, event: &Event) {
     if let Some(before) = cpu.traced.take()
         && event.t_ns.saturating_sub(before.t) >= LEAST
+        && let Some(section) = between(before, event)
     {
-        if let Some(section) = between(before, event) {
-            push(&mut cpu.sections, section);
-        }
+        push(&mut cpu.sections, section);
     }
     if let Kind::Function { function, parent } = &event.kind {
         let (function, parent) = (function.clone(), parent.clone());
@@ -92,10 +91,10 @@ fn chain<'s>(frames: impl Iterator<Item = &'s str>) -> String {
 /// What was interrupted: the frames after the entry of the innermost interrupt, whose own come first.
 pub(super) fn interrupted<'s>(frames: impl IntoIterator<Item = &'s str>) -> Option<String> {
     let names: Vec<&str> = frames.into_iter().collect();
-    let entry = names.iter().position(|frame| is_entry(&bare(frame)))?;
-    let below = names.get(entry + 1..)?;
+    let is_entry = |frame: &&&str| is_entry(&bare(frame));
+    let below = names.iter().skip_while(|frame| !is_entry(frame)).skip_while(is_entry);
     // From user space nothing of the kernel was interrupted.
-    let kernel = below.iter().take_while(|frame| !is_entry(&bare(frame)));
+    let kernel = below.take_while(|frame| !is_entry(frame));
     let named = chain(kernel.copied());
     (!named.is_empty()).then_some(named)
 }

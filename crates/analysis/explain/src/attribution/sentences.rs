@@ -8,9 +8,13 @@ const SWITCH: u64 = 10_000;
 
 pub(super) fn verdict(victim: &Victim) -> String {
     let latency = Nanos(victim.latency_ns);
-    let late = match victim.cpu {
-        Some(cpu) => format!("CPU{cpu} {latency} late"),
-        None => format!("{latency} late, CPU not known"),
+    // Threads of this program, and those of a tracer whose name tells the CPU, need no name.
+    let whose = victim.tid.filter(|_| !victim.comm.as_deref().is_some_and(|comm| comm.starts_with("measure/")));
+    let whose = whose.map(|tid| victim.scheduled.thread(victim.comm.as_deref(), Some(tid)));
+    let late = match (whose, victim.cpu) {
+        (Some(who), Some(cpu)) => format!("{who} on CPU {cpu}, {latency} late"),
+        (None, Some(cpu)) => format!("CPU{cpu} {latency} late"),
+        (_, None) => format!("{latency} late, CPU not known"),
     };
     if victim.latency_ns <= SWITCH && victim.unaccounted_ns * 2 >= victim.latency_ns {
         return format!("{late}: no longer than an ordinary switch takes");
@@ -33,14 +37,20 @@ fn happened(cause: &Cause, part: &str) -> String {
         (Class::HigherPriority, _) if cause.scheduled.policy.is_none() => {
             format!("{who} ran {part}, by its priority or with preemption off")
         }
-        (Class::HigherPriority, _) => format!("{who} ran {part}"),
+        (Class::HigherPriority, _) => format!("{who} ran {part}{place}"),
+        (Class::SamePriority, _) if cause.scheduled.policy.as_deref() == Some("DEADLINE") => {
+            format!("{who}, whose deadline was earlier (EDF), ran {part}")
+        }
         (Class::SamePriority, _) => format!("{who}, of the same priority, ran {part}"),
         (Class::FairServer, Some(_)) => format!("the fair server ran {who} for {part}"),
         (Class::FairServer, None) => format!("the fair server kept the CPU for {part}"),
         (Class::RtThrottling, Some(_)) => format!("real-time throttling let {who} run {part}"),
         (Class::RtThrottling, None) => format!("real-time throttling left the CPU idle for {part}"),
+        (Class::DeadlineBudget, _) => {
+            format!("its own SCHED_DEADLINE budget was used up, and it waited {part} for more")
+        }
         (Class::Irq | Class::Softirq, Some(_)) => format!("{who}, a thread of interrupts, ran {part}"),
-        (Class::Irq, None) => format!("interrupt {what} took {part}"),
+        (Class::Irq, None) => format!("interrupt {what} took {part}{place}"),
         (Class::Softirq, None) => format!("softirq {what} took {part}"),
         (Class::IrqsDisabled, Some(_)) => format!("{who} kept interrupts off for {part}{place}"),
         (Class::IrqsDisabled, None) => {
@@ -54,7 +64,9 @@ fn happened(cause: &Cause, part: &str) -> String {
         }
         (Class::IdleExit, _) => format!("leaving idle took {part}"),
         (Class::Migration, _) => format!("moving it to this CPU took {part}"),
-        (Class::PriorityInversion, _) => format!("{who} held a lock that a more urgent thread wants, and ran {part}"),
+        (Class::PriorityInversion, _) => {
+            format!("{who} held a lock that a more urgent thread wants, and ran {part}{place}")
+        }
         (Class::ReturnToUser, _) => format!("it had the CPU, but was not back in user space for {part}"),
         (Class::Waker, Some(_)) => format!("{who} was on its way to wake it for {part}"),
         (Class::Waker, None) => format!("what wakes it was on its way for {part}"),
@@ -68,20 +80,32 @@ fn is_timer(what: &str) -> bool {
     what.ends_with("timer") || what.contains("_timer ")
 }
 
-fn is_ipi(what: &str) -> bool {
-    let names = ["call_function", "reschedule", "irq_work", "Function call", "Rescheduling", "IRQ work", "IPI"];
+/// The latency format cuts names to 8 characters.
+pub(super) fn is_stopper(comm: &str) -> bool {
+    comm.starts_with("migration/") || comm == "migratio"
+}
+
+/// Sent by other CPUs; irq_work is raised by the CPU itself as well.
+pub(super) fn is_ipi(what: &str) -> bool {
+    let names = ["call_function", "reschedule", "Function call", "Rescheduling", "IPI"];
     names.iter().any(|name| what.contains(name))
 }
 
 fn advice(cause: &Cause, cpu: Option<u32>) -> String {
     match cause.class {
-        Class::HigherPriority if cause.comm.as_deref().is_some_and(|comm| comm.starts_with("migration/")) => {
+        Class::HigherPriority if cause.comm.as_deref().is_some_and(is_stopper) && cause.place.is_some() => {
+            "it is the stopper of its CPU and works for the one that queued it (a change of affinity, text patching, hotplug)".into()
+        }
+        Class::HigherPriority if cause.comm.as_deref().is_some_and(is_stopper) => {
             "it is the stopper of its CPU, which runs what others queue (changes of affinity, text patching, hotplug): find who does".into()
         }
         Class::HigherPriority if cause.scheduled.policy.is_none() => {
             "record sched_switch, which tells its priority; where preemption was off, a stack at the end names the place".into()
         }
         Class::HigherPriority => "lower its priority or stop it".into(),
+        Class::SamePriority if cause.scheduled.policy.as_deref() == Some("DEADLINE") => {
+            "shorten its runtime, give the late thread a shorter relative deadline, or move one of the two to another CPU".into()
+        }
         Class::SamePriority => "give one of the two another priority".into(),
         Class::FairServer => format!(
             "find the real-time thread that starves it, or `echo 0 > /sys/kernel/debug/sched/fair_server/cpu{}/runtime` (rule \
@@ -92,11 +116,20 @@ fn advice(cause: &Cause, cpu: Option<u32>) -> String {
             "find the real-time thread that never sleeps, or `sysctl kernel.sched_rt_runtime_us=-1` (rule sched-rt-throttle)"
                 .into()
         }
+        Class::DeadlineBudget => {
+            "raise its sched_runtime or shorten its work; SCHED_FLAG_DL_OVERRUN sends it SIGXCPU where it overruns".into()
+        }
         Class::Irq if cause.what.as_deref().is_some_and(is_timer) => {
             "the timer interrupt stays where it is: have fewer timers on this CPU (isolcpus, nohz_full); in a guest, look at steal".into()
         }
+        Class::Irq if cause.what.as_deref().is_some_and(is_ipi) && cause.place.is_some() => {
+            "keep what sends it from doing so while this CPU has real-time work (isolcpus, nohz_full; look at what it was sent for)".into()
+        }
         Class::Irq if cause.what.as_deref().is_some_and(is_ipi) => {
             "another CPU sent it: ipi:ipi_send_cpu with its callback tells which and for what".into()
+        }
+        Class::Irq if cause.what.as_deref().is_some_and(|what| what.contains("irq_work") || what.contains("IRQ work")) => {
+            "the kernel queued work for this CPU from where it could not do it (perf, BPF, RCU, printk): find who does".into()
         }
         Class::Irq if cause.what.as_deref() == Some("NMI") => {
             "it cannot be moved: perf, the watchdog (kernel.nmi_watchdog) and firmware raise it".into()
@@ -165,6 +198,8 @@ pub(super) fn evidence(why: Why) -> &'static str {
         }
         Why::OffEvents => "irq_disable or preempt_disable events",
         Why::OffFlags => "the flags of the functions before and after show interrupts off",
+        Why::Edf => "it was current, of SCHED_DEADLINE too; deadlines are not in the trace",
+        Why::Replenished => "its budget's timer (dl_task_timer) expired, and then it ran",
         Why::NeedResched => "a thread of lower priority stayed current with need-resched set",
         Why::NoFlags => "a thread of lower priority stayed current; the trace has no need-resched flag for it",
         Why::NotPicked => "the scheduler ran and chose a thread of lower priority",
@@ -172,10 +207,11 @@ pub(super) fn evidence(why: Why) -> &'static str {
         Why::AllSilent => "all CPUs were silent although timers were due on several",
         Why::RuntimeShort => "sched_stat_runtime charged much less than the time that passed",
         Why::Idle => "the idle task was current",
+        Why::IdleState => "the CPU was in an idle state, by cpu_idle",
         Why::IdleAwake => "the idle task was current on a CPU that was awake: what held it up is not traced",
         Why::IdleRunnable => "the idle task was current while the thread was runnable; nothing shows why",
         Why::Moved => "sched_migrate_task after the thread was queued",
-        Why::Ipi => "the reschedule interrupt was sent and had not arrived",
+        Why::Ipi => "the reschedule interrupt had been sent and did not arrive",
         Why::Pending => "the timer's softirq was pending",
         Why::Itself => "the thread itself was still running",
         Why::Returning => "it was current between sched_switch and its own clock reading",
@@ -214,6 +250,7 @@ pub(super) fn plain(class: Class) -> &'static str {
         Class::SamePriority => "a thread of the same priority",
         Class::FairServer => "the fair server",
         Class::RtThrottling => "real-time throttling",
+        Class::DeadlineBudget => "its own SCHED_DEADLINE budget",
         Class::Irq => "interrupts",
         Class::Softirq => "softirqs",
         Class::IrqsDisabled => "interrupts off",

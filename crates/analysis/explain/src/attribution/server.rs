@@ -1,6 +1,7 @@
 //! Fair server and real-time throttling: the scheduler itself passes over a real-time thread.
 
 use super::Facts;
+use super::cpu::Doing;
 use super::label::{Label, Why};
 use super::machine::Seen;
 use super::piece::Piece;
@@ -36,11 +37,34 @@ pub(super) fn passed_over(view: &View, pieces: &[Piece]) -> Option<Label> {
     let ticking = low().count() >= 2 && total >= LEAST_WITHOUT_FLAGS;
     let (class, known) = which(&view.machine.seen, view.facts);
     match (chosen, flags) {
+        // It had no time to use its budget up.
+        (true, _) if class == Class::RtThrottling && little_used(view, pieces) => None,
         (true, _) if agrees(class, view.facts) => Some(Label::new(class, High, Why::NotPicked)),
         (true, _) => Some(Label::new(class, if known { Medium } else { Suspected }, Why::NotPicked)),
         (false, false) if ticking => Some(Label::new(class, Suspected, Why::TicksOnly)),
         _ => None,
     }
+}
+
+/// Real-time threads ran less than a third of the second before: no throttling leaves them so little (sched_rt_runtime_us).
+/// `false`: they did, or the trace does not go back so far.
+fn little_used(view: &View, pieces: &[Piece]) -> bool {
+    const PERIOD: u64 = 1_000_000_000;
+    let Some((end, cpu)) = pieces.first().map(|piece| piece.from).zip(view.machine.cpu(view.window.cpu)) else {
+        return false;
+    };
+    let Some(start) =
+        end.checked_sub(PERIOD).filter(|start| cpu.history.front().is_some_and(|first| first.t <= *start))
+    else {
+        return false;
+    };
+    let real_time = |doing: Doing| match doing {
+        Doing::Unknown => true,
+        Doing::Task(task) | Doing::Soft(_, Some(task)) => view.prio(task).is_none_or(|prio| prio < 100),
+        Doing::Idle | Doing::Hard(_) | Doing::Soft(_, None) | Doing::Nmi => false,
+    };
+    let ran = super::piece::pieces(Some(cpu), start, end).into_iter().filter(|piece| real_time(piece.doing));
+    ran.map(|piece| piece.ns()).sum::<u64>() < PERIOD / 3
 }
 
 fn agrees(class: Class, facts: &Facts) -> bool {
@@ -50,14 +74,18 @@ fn agrees(class: Class, facts: &Facts) -> bool {
     }
 }
 
-/// Fair server or throttling, and whether that is certain.
+/// Fair server or throttling, and whether that is certain. 6.12 replaced throttling by the fair server, but for kernels with
+/// CONFIG_RT_GROUP_SCHED (5f6bd380c7bd), which may have both.
 fn which(seen: &Seen, facts: &Facts) -> (Class, bool) {
     let release = facts.kernel.as_deref().and_then(version);
+    let struck = facts.throttled == Some(true);
     match release {
-        Some(release) if release >= (6, 12) => (Class::FairServer, true),
-        Some(_) => (Class::RtThrottling, true),
+        Some(release) if release < (6, 12) => (Class::RtThrottling, true),
+        // The kernel's own word.
+        _ if struck && facts.rt_group_sched != Some(false) => (Class::RtThrottling, true),
+        Some(_) => (Class::FairServer, facts.rt_group_sched == Some(false) || facts.fair_server == Some(true)),
         None if facts.fair_server == Some(true) => (Class::FairServer, true),
-        None if seen.rt_period_timer || seen.old_tick || facts.throttled == Some(true) => (Class::RtThrottling, true),
+        None if seen.rt_period_timer || seen.old_tick => (Class::RtThrottling, true),
         None => (Class::FairServer, seen.new_tick || seen.deadline_timer),
     }
 }

@@ -40,6 +40,9 @@ pub(super) struct Known {
     pub on_cpu: Option<u32>,
     pub last_out: Option<u64>,
     pub waking: Option<Box<Waking>>,
+    /// The thread that last woke it, if no interrupt did, and the one that last boosted it.
+    pub woken_by: Option<i32>,
+    pub boosted_by: Option<i32>,
     /// The softirq it was preempted in (RT).
     pub soft: Option<u32>,
 }

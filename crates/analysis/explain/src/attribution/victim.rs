@@ -1,7 +1,8 @@
-use super::label::{Part, Tally};
+use super::label::{Label, Part, Tally, What};
 use super::machine::{End, Machine, Window};
 use super::{Facts, choose, sentences};
-use punctual_model::{Cause, Class, Confidence, Moments, Victim};
+use punctual_model::{Cause, Class, Confidence, Moments, Scheduled, Victim};
+use punctual_trace::{Comm, Symbol};
 use punctual_units::Arrange;
 
 /// The victim of a wakeup, without its verdict. It ends at T3, or where its thread read its clock, if that is known.
@@ -58,7 +59,6 @@ pub(super) fn causes(machine: &Machine, facts: &Facts, tally: &Tally, whole_ns: 
 
 fn cause(machine: &Machine, facts: &Facts, part: &Part, latency_ns: u64) -> Cause {
     let label = part.label;
-    let place = label.section.and_then(|(cpu, from)| machine.cpu(cpu)?.sections.iter().rev().find(|s| s.from == from));
     let prio = |tid: i32| machine.tasks.find(tid).and_then(|known| known.prio);
     Cause {
         class: label.class,
@@ -69,11 +69,48 @@ fn cause(machine: &Machine, facts: &Facts, part: &Part, latency_ns: u64) -> Caus
             .map(|task| choose::scheduled(facts, task.tid, task.prio.or_else(|| prio(task.tid))))
             .unwrap_or_default(),
         what: label.what.map(|what| sentences::busy(machine, what)),
-        place: place.map(|section| section.place.clone()),
+        place: place(machine, label),
         ns: part.ns,
         share: share(part.ns, latency_ns),
         confidence: part.confidence(),
         evidence: sentences::evidence(label.why).to_owned(),
+    }
+}
+
+/// Where in the kernel a section was, or who is behind the thread or interrupt that is blamed.
+fn place(machine: &Machine, label: Label) -> Option<String> {
+    let thread = |tid: i32| {
+        let comm = machine.tasks.find(tid).and_then(|task| task.comm).map(|comm| comm.to_string());
+        Scheduled::default().thread(comm.as_deref(), Some(tid))
+    };
+    let known = label.task.and_then(|task| machine.tasks.find(task.tid));
+    match label.class {
+        Class::IrqsDisabled | Class::PreemptionDisabled => {
+            let (cpu, from) = label.at?;
+            let section = machine.cpu(cpu)?.sections.iter().rev().find(|section| section.from == from)?;
+            Some(section.place.clone())
+        }
+        Class::Irq if label.task.is_none() => {
+            let Some(What::Interrupt(name)) = label.what else { return None };
+            let (cpu, from) = label.at.filter(|_| sentences::is_ipi(machine.name(name)))?;
+            let (sent, _) = machine.cpu(cpu)?.ipis.iter().rev().find(|(_, arrived)| *arrived <= from)?;
+            let by = sent.by.filter(|by| by.tid != 0).map(|by| format!("{}, ", thread(by.tid))).unwrap_or_default();
+            let what = match &sent.what {
+                Some(Symbol::Name(name)) => format!(", for {name}"),
+                _ => String::new(),
+            };
+            Some(format!("sent by {by}CPU {}{what}", sent.cpu))
+        }
+        Class::HigherPriority => {
+            let works = |comm: Comm| {
+                let comm = comm.to_string();
+                sentences::is_stopper(&comm) || comm.starts_with("kworker/")
+            };
+            let by = known.filter(|_| label.task.and_then(|task| task.comm).is_some_and(works))?.woken_by?;
+            Some(format!("queued by {}", thread(by)))
+        }
+        Class::PriorityInversion => Some(format!("{} waits for the lock", thread(known?.boosted_by?))),
+        _ => None,
     }
 }
 

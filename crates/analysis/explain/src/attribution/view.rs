@@ -6,6 +6,7 @@ use super::label::{Label, Why};
 use super::machine::{Machine, Window};
 use super::piece::Piece;
 use super::section::Section;
+use super::sentences;
 use punctual_model::{Class, Confidence};
 use punctual_trace::Comm;
 
@@ -29,6 +30,10 @@ impl View<'_> {
         let Some((prio, own)) = self.prio(task).zip(self.window.prio) else {
             return Some(Label::new(Class::Unaccounted, High, Why::NoPrio));
         };
+        // Above all, SCHED_DEADLINE included, whatever its figure (kernel/sched/stop_task.c).
+        if task.comm.is_some_and(|comm| sentences::is_stopper(&comm.to_string())) {
+            return Some(Label::new(Class::HigherPriority, High, Why::Ran).of(Running { prio: Some(prio), ..task }));
+        }
         let ordinary = prio >= 100 && own >= 100;
         let class = match prio {
             _ if ordinary || prio == own => Class::SamePriority,
@@ -40,6 +45,9 @@ impl View<'_> {
             None if task.boosted => (Class::PriorityInversion, Why::Boosted),
             None => (class, Why::Ran),
         };
+        if class == Class::SamePriority && own < 0 {
+            return Some(Label::new(class, Confidence::Medium, Why::Edf).of(Running { prio: Some(prio), ..task }));
+        }
         if task.around {
             return Some(
                 Label::new(class, Confidence::Suspected, Why::Around).of(Running { prio: Some(prio), ..task }),

@@ -45,9 +45,10 @@ impl<'a> Walk<'a> {
             place.released |= matches!(piece.doing, Doing::Hard(_));
             self.label(piece, place);
         }
+        let budget = self.budget(t2, t3);
         for (from, to, cpu) in self.stays(t2, t3) {
             let late = pieces(machine.cpu(cpu), from, to);
-            let passed_over = server::passed_over(&self.view, &late);
+            let passed_over = server::passed_over(&self.view, &late).or(budget);
             for piece in &late {
                 self.label(piece, Place { cpu, early: false, released: true, wanted: true, passed_over });
             }
@@ -57,6 +58,14 @@ impl<'a> Walk<'a> {
     pub fn give_up(&mut self) {
         let label = Label::new(Class::Unaccounted, Confidence::Suspected, Why::NotTraced);
         self.tally.add(label, self.view.window.t3 - self.view.window.waking.t0);
+    }
+
+    /// A SCHED_DEADLINE thread that runs right after a budget's timer waited for that, where the CPU had nothing more urgent.
+    fn budget(&self, t2: u64, t3: u64) -> Option<Label> {
+        const SOON: u64 = 200_000;
+        let waits = self.view.window.prio.is_some_and(|prio| prio < 0);
+        let at = self.view.machine.replenished.filter(|at| waits && *at > t2 && t3.saturating_sub(*at) <= SOON)?;
+        (at - t2 > t3 - at).then(|| Label::new(Class::DeadlineBudget, Medium, Why::Replenished))
     }
 
     fn stays(&self, t2: u64, t3: u64) -> Vec<(u64, u64, u32)> {
@@ -98,8 +107,10 @@ impl<'a> Walk<'a> {
                 if keeps_stalls {
                     self.tally.add(Label { confidence: Medium, ..label }, ns);
                 } else {
-                    self.draw((place.cpu, piece.doing), (from, to), Class::MachineStall);
-                    self.tally.add(Label::new(Class::MachineStall, Medium, Why::AllSilent), ns);
+                    // In a guest nothing but the host stops all CPUs.
+                    let class = if self.view.facts.guest == Some(true) { Class::Steal } else { Class::MachineStall };
+                    self.draw((place.cpu, piece.doing), (from, to), class);
+                    self.tally.add(Label::new(class, Medium, Why::AllSilent), ns);
                 }
             }
         }
@@ -123,7 +134,8 @@ fn rule(view: &View, piece: &Piece, place: Place) -> Ruling {
     let label = match piece.doing {
         Doing::Unknown => Label::new(Class::Unaccounted, High, Why::NotTraced),
         Doing::Hard(name) => {
-            let label = Label::new(Class::Irq, High, Why::Nested).doing(What::Interrupt(name));
+            let at = Some((place.cpu, piece.from));
+            let label = Label { at, ..Label::new(Class::Irq, High, Why::Nested).doing(What::Interrupt(name)) };
             let brief = view.machine.name(name) == "local_timer";
             gap::whole(view, piece, place, label, brief)
         }

@@ -32,19 +32,54 @@ fn where_no_real_time_thread_was_woken_another_is_named() {
 #[test]
 fn each_is_told_by_what_it_was() {
     for (name, told, never) in [
+        ("r01_omission_same_task.txt", "suspected: alpha (RT 99, pid 600) ran 331 µs", "no cause"),
+        ("r03_waker_prio_unused.txt", "gui (nice 0, pid 300) could not be preempted for 34.2 ms", "throttling"),
+        ("r03_waker_prio_unused.txt", "last traced in delay_tsc ← sclhi", "no cause"),
+        ("r04_wrapped_tracer_line.txt", "server (nice 0, pid 229) could not be preempted for 355 µs", "handle_irq"),
+        ("r05_cut_before_switch.txt", "pid 88) kept interrupts off for 55.1 ms", "no cause"),
+        ("r05_cut_before_switch.txt", "in isolate_lru_folios ← shrink_inactive_list", "no cause"),
+        ("r08_rtla_without_cpu_line.txt", "52.9 µs late, CPU not known: suspected: leaving idle took 48.2 µs", "CPU0"),
         ("r02_hardirq_on_idle.txt", "interrupt nic_interrupt took 146 µs", "leaving idle"),
         ("r06_remark_after_vector.txt", "interrupt local_timer took 101 µs", "leaving idle"),
         ("r07_irq_entry_cut_off.txt", "interrupt local_timer took 108 µs", "leaving idle"),
         ("r09_idle_for_50ms.txt", "suspected: real-time throttling left the CPU idle", "fair server"),
         ("r10_long_names.txt", "suspected: real-time throttling left the CPU idle", "fair server"),
         ("r11_arch_timer_advice.txt", "irq 11 arch_timer took 420 µs", "smp_affinity"),
-        ("r12_timerlat_stack_ignored.txt", "by its priority or with preemption off", "lower its priority"),
+        ("r12_timerlat_stack_ignored.txt", "in delay_tsc ← driver_init_with_preemption_off", "lower its priority"),
         ("r13_raw_sched_switch.txt", "job (nice 0, pid 300)", "no cause"),
         ("r14_ts_diff.txt", "job (nice 0, pid 300)", "no cause"),
-        ("r16_zero_late.txt", "no longer than an ordinary switch takes", "no cause"),
+        ("r16_zero_late.txt", "server (nice 0, pid 229) could not be preempted for 2.00 ms", "no cause"),
         ("r17_normal_switch_called_late.txt", "no longer than an ordinary switch takes", "no cause"),
     ] {
         let verdict = verdict(name);
         assert!(verdict.contains(told) && !verdict.contains(never), "{name}: {verdict}");
     }
+}
+
+#[test]
+fn the_second_of_two_wakeups_is_late_and_the_first_is_not() {
+    let found = explained("r16_zero_late.txt");
+    let late: Vec<u64> = found.victims.iter().map(|victim| victim.latency_ns).collect();
+    assert_eq!(late, [2_000_000, 0]);
+    assert!(found.victims[1].verdict.contains("no longer than an ordinary switch takes"));
+}
+
+#[test]
+fn a_tracer_of_sections_answers_without_a_wakeup() {
+    let found = explained("r15_irqsoff_headline.txt");
+    assert_eq!(
+        found.answer.as_deref(),
+        Some(
+            "irqsoff: interrupts off for 49.0 ms on CPU 1, by kswapd0 (pid 91), most of it in isolate_lru_folios ← \
+             shrink_inactive_list, from _raw_spin_lock_irq to shrink_inactive_list; whom it delayed is not recorded"
+        )
+    );
+    assert_eq!(found.notes, Vec::<String>::new());
+}
+
+#[test]
+fn events_without_times_are_not_called_missing() {
+    let found = explained("r18_function_graph.txt");
+    assert!(found.notes.iter().any(|note| note.contains("funcgraph-abstime")), "{:?}", found.notes);
+    assert!(found.notes.iter().all(|note| !note.contains("no sched_switch")), "{:?}", found.notes);
 }

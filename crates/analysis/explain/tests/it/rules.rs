@@ -388,3 +388,135 @@ fn a_cycle_adds_up_and_names_the_owner_of_a_lock() {
     assert_eq!(cycle.delays[0].ns, 2_000_000);
     assert!(cycle.verdict.contains("blocked 5.00 ms until owner (pid 70) woke it"), "{}", cycle.verdict);
 }
+
+/// Woken by CPU 0, the victim's CPU gets its interrupt 2 ms later.
+#[test]
+fn a_reschedule_interrupt_that_is_late_shows_interrupts_off() {
+    let waker = "rsync-80";
+    let trace = start()
+        .switch(0, 1500, IDLE, "R", ("rsync", 80, 120))
+        .switch(1, 2000, CYCLIC, "S", YES)
+        .line(waker, 0, "d..1.", 3000, &format!("sched_waking: comm={VICTIM} target_cpu=001"))
+        .line(waker, 0, "d..1.", 3002, "ipi_send_cpu: cpu=1 callsite=ttwu_queue_wakelist+0x1/0x2 callback=0x0")
+        .line("yes-60", 1, "d.h..", 5000, "reschedule_entry: vector=253")
+        .line("yes-60", 1, "dNh..", 5002, "reschedule_exit: vector=253");
+    let trace = trace.switch(1, 5005, YES, "R+", CYCLIC);
+    blames(&trace.cause(), Class::IrqsDisabled, Some(60), Confidence::Medium);
+    let guest = trace.explained(Facts { guest: Some(true), ..Facts::default() });
+    blames(&guest.victims[0].causes[0], Class::IrqsDisabled, Some(60), Confidence::Suspected);
+}
+
+#[test]
+fn an_interrupt_of_another_cpu_names_who_sent_it() {
+    let trace = start()
+        .switch(0, 1500, IDLE, "R", ("rsync", 80, 120))
+        .sleep(2000, 3000, YES)
+        .line(
+            "rsync-80",
+            0,
+            "d..1.",
+            2990,
+            "ipi_send_cpu: cpu=1 callsite=smp_call_function_many_cond+0x1/0x2 callback=flush_tlb_func+0x0/0x10",
+        )
+        .line("yes-60", 1, "d.h..", 2995, "call_function_entry: vector=252")
+        .line("yes-60", 1, "d.h..", 3995, "call_function_exit: vector=252");
+    let victim = trace.expire("yes-60", 4000).switch(1, 4035, YES, "R+", CYCLIC).worst();
+    assert!(victim.verdict.contains("interrupt call_function took 995 µs"), "{}", victim.verdict);
+    assert!(victim.verdict.contains("sent by rsync (pid 80), CPU 0"), "{}", victim.verdict);
+}
+
+/// The interrupt comes late although the CPU has left its idle state: no idle state is to blame.
+#[test]
+fn after_the_exit_of_an_idle_state_it_is_no_longer_to_blame() {
+    let asleep = |woke| {
+        start()
+            .sleep(2000, 3000, IDLE)
+            .line("<idle>-0", 1, "d..1.", 2010, "cpu_idle: state=2 cpu_id=1")
+            .line("<idle>-0", 1, "d..1.", woke, "cpu_idle: state=4294967295 cpu_id=1")
+            .expire("<idle>-0", 3300)
+            .switch(1, 3335, IDLE, "R", CYCLIC)
+    };
+    blames(&asleep(3295).cause(), Class::IdleExit, None, Confidence::Medium);
+    let awake = asleep(3005).cause();
+    blames(&awake, Class::Unaccounted, None, Confidence::Medium);
+    assert!(awake.evidence.contains("awake"), "{awake:?}");
+}
+
+const DEADLINE: (&str, i32, i32) = ("cyclicdeadline", 50, -1);
+
+fn of_deadline(until: Trace) -> Trace {
+    until.line("rsync-80", 0, "d..1.", 3000, "sched_waking: comm=cyclicdeadline pid=50 prio=-1 target_cpu=001")
+}
+
+#[test]
+fn a_deadline_thread_waits_for_its_own_budget() {
+    let trace = of_deadline(start().switch(1, 2000, DEADLINE, "S", IDLE))
+        .line("<idle>-0", 1, "d.h..", 8000, "local_timer_entry: vector=236")
+        .line(
+            "<idle>-0",
+            1,
+            "d.h..",
+            8003,
+            "hrtimer_expire_entry: hrtimer=00000000000000bb function=dl_task_timer now=8003000",
+        )
+        .line("<idle>-0", 1, "d.h..", 8010, "local_timer_exit: vector=236");
+    let victim = trace.switch(1, 8020, IDLE, "R", DEADLINE).worst();
+    blames(&victim.causes[0], Class::DeadlineBudget, None, Confidence::Medium);
+    assert!(victim.verdict.contains("its own SCHED_DEADLINE budget was used up"), "{}", victim.verdict);
+    assert!(!victim.verdict.contains("cpu_dma_latency"), "{}", victim.verdict);
+}
+
+#[test]
+fn a_deadline_peer_had_the_earlier_deadline() {
+    let peer = ("peer", 70, -1);
+    let trace = of_deadline(start().switch(1, 2000, DEADLINE, "S", peer));
+    let victim = trace.switch(1, 6000, peer, "S", DEADLINE).worst();
+    blames(&victim.causes[0], Class::SamePriority, Some(70), Confidence::Medium);
+    assert!(victim.verdict.contains("whose deadline was earlier (EDF)"), "{}", victim.verdict);
+    assert!(!victim.verdict.contains("another priority"), "{}", victim.verdict);
+}
+
+#[test]
+fn a_stopper_works_for_the_one_that_queued_it() {
+    let stopper = ("migration/1", 18, 0);
+    let trace = start().sleep(2000, 3000, YES).expire("yes-60", 3010);
+    let trace = trace
+        .line("rsync-80", 0, "d..1.", 3030, "sched_waking: comm=migration/1 pid=18 prio=0 target_cpu=001")
+        .switch(1, 3050, YES, "R+", stopper);
+    let victim = trace.switch(1, 4000, stopper, "S", CYCLIC).worst();
+    assert!(victim.verdict.contains("migration/1 (RT 99, pid 18) ran 950 µs"), "{}", victim.verdict);
+    assert!(victim.verdict.contains("queued by rsync (pid 80)"), "{}", victim.verdict);
+}
+
+/// CONFIG_RT_GROUP_SCHED keeps throttling after 6.12, and the kernel says when it strikes.
+#[test]
+fn throttling_after_6_12_by_the_kernel_s_own_word() {
+    let trace = start().sleep(2000, 3000, YES).expire("yes-60", 3010);
+    let trace = (1..10).fold(trace, |trace, n| trace.tick("yes-60", 1, "d.h..", 4000 * n));
+    let trace = trace.switch(1, 53_000, YES, "R+", CYCLIC);
+    let class =
+        |facts: Facts| trace.explained(Facts { kernel: Some("6.12.0".into()), ..facts }).victims[0].causes[0].class;
+    assert_eq!(
+        class(Facts { rt_group_sched: Some(false), throttled: Some(true), ..Facts::default() }),
+        Class::FairServer
+    );
+    assert_eq!(
+        class(Facts { rt_group_sched: Some(true), throttled: Some(true), ..Facts::default() }),
+        Class::RtThrottling
+    );
+    assert_eq!(class(Facts { throttled: Some(true), ..Facts::default() }), Class::RtThrottling);
+    assert_eq!(class(Facts::default()), Class::FairServer);
+}
+
+#[test]
+fn a_guest_has_one_name_for_its_host() {
+    let trace = start().sleep(2000, 3000, IDLE);
+    let trace = trace.switch(0, 2500, IDLE, "R", YES).tick("yes-60", 0, "d.h..", 2900);
+    let late = trace.tick("yes-60", 0, "d.h..", 60_000).expire("<idle>-0", 60_100).switch(1, 60_135, IDLE, "R", CYCLIC);
+    let guest = late.explained(Facts { guest: Some(true), ..Facts::default() });
+    assert!(
+        guest.victims[0].causes.iter().all(|cause| cause.class != Class::MachineStall),
+        "{:?}",
+        guest.victims[0].causes
+    );
+}

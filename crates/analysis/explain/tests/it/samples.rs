@@ -57,7 +57,7 @@ fn the_rogue_in_kernel_text() {
     assert_eq!(victim.unaccounted_ns, 71_000);
     assert_eq!(
         victim.verdict,
-        "CPU1 34.4 ms late: multipathd (RR 99, pid 195) ran 33.2 ms of it (97 %) — lower its priority or stop it"
+        "cyclictest (FIFO 80, pid 213) on CPU 1, 34.4 ms late: multipathd (RR 99, pid 195) ran 33.2 ms of it (97 %) — lower its priority or stop it"
     );
     assert!(
         found.victims.iter().all(|v| v.tid == Some(213)),

@@ -16,6 +16,7 @@ pub struct Cutter {
     flight: Flight,
     before: Nanos,
     log: Log,
+    machine: facts::OfMachine,
     tracing: Tracing,
 }
 
@@ -41,7 +42,13 @@ impl Cutter {
         };
         // Two periods hold the start of the timer; 5 ms what the CPU did before.
         let before = Nanos((2 * period.0).clamp(5_000_000, 100_000_000));
-        Ok(Cutter { flight: Flight::new(instance)?, before, log: Log::open(), tracing })
+        Ok(Cutter {
+            flight: Flight::new(instance)?,
+            before,
+            log: Log::open(),
+            machine: facts::OfMachine::read(),
+            tracing,
+        })
     }
 
     pub fn tracing(&self) -> &Tracing {
@@ -85,6 +92,9 @@ impl Cutter {
                 fair_server: facts::fair_server(),
                 tracer: self.flight.main_tracer(),
                 throttled: self.log.throttled(),
+                kernel: self.machine.kernel.clone(),
+                guest: self.machine.guest,
+                rt_group_sched: self.machine.rt_group_sched,
             });
         }
         let kept = self.flight.cut(dir, &cuts)?;

@@ -1,6 +1,7 @@
 //! What is known besides the events when a window is kept.
 
 use punctual_directory::Dir;
+use punctual_machine::{self as machine, Live};
 use punctual_trace::Kind;
 use punctual_uapi as uapi;
 use punctual_units::Policy;
@@ -30,6 +31,25 @@ pub(super) fn policies(dir: &Dir, trace: &str) -> BTreeMap<i32, Policy> {
         }
     }
     policies
+}
+
+/// What does not change while a machine is up.
+pub(super) struct OfMachine {
+    pub kernel: Option<String>,
+    pub guest: Option<bool>,
+    pub rt_group_sched: Option<bool>,
+}
+
+impl OfMachine {
+    pub fn read() -> OfMachine {
+        let live = Live::new();
+        let facts = machine::facts(&live);
+        OfMachine {
+            guest: facts.virtualisation.as_deref().map(|kind| kind != "none"),
+            kernel: facts.kernel_release,
+            rt_group_sched: machine::rt_group_sched(&live),
+        }
+    }
 }
 
 /// Does the fair server run ordinary tasks on CPU 0 (Linux 6.12 and later, debugfs)? `None` if unknown.

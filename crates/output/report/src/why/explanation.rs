@@ -8,7 +8,7 @@ use punctual_units::Nanos;
 
 /// What a trace says about late wakeups, for a terminal: the verdicts first, then what the worst is made of.
 ///
-/// `places` are those of the victims, in their order: the load each was measured under; `cycles`: the longest cycles, too.
+/// `places` are those of the victims, in their order: the load each was measured under and when; `cycles`: the longest cycles, too.
 pub fn explanation_text(explanation: &Explanation, places: &[String], cycles: bool) -> String {
     let mut out = String::new();
     if explanation.victims.is_empty() {
@@ -18,7 +18,8 @@ pub fn explanation_text(explanation: &Explanation, places: &[String], cycles: bo
         }
     }
     for (n, victim) in explanation.victims.iter().enumerate() {
-        let place = places.get(n).map(|place| format!("{}: ", line(place))).unwrap_or_default();
+        let place = places.get(n).filter(|place| !place.is_empty());
+        let place = place.map(|place| format!("{}: ", line(place))).unwrap_or_default();
         out.push_str(&format!("{place}{}\n", line(&victim.verdict)));
     }
     if let Some(worst) = explanation.victims.first() {

@@ -7,6 +7,7 @@ pub(crate) fn class(class: Class) -> &'static str {
         Class::SamePriority => "same priority",
         Class::FairServer => "fair server",
         Class::RtThrottling => "real-time throttling",
+        Class::DeadlineBudget => "its own deadline budget",
         Class::Irq => "interrupt",
         Class::Softirq => "softirq",
         Class::IrqsDisabled => "interrupts off",

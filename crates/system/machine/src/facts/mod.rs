@@ -7,7 +7,7 @@ pub use preemption::{is_preempt_rt, preemption_mode};
 pub use virt::{Virtualisation, virtualisation};
 
 use crate::text::field_values;
-use crate::{KernelConfig, Machine, Read, scrub};
+use crate::{KernelConfig, Machine, Read, Setting, scrub};
 use punctual_model::MachineFacts;
 use punctual_units::CpuList;
 
@@ -46,6 +46,21 @@ pub fn facts_with(machine: &dyn Machine, config: Option<&KernelConfig>) -> Machi
         kernel_release: kernel("osrelease"),
         architecture: kernel("arch"),
         kernel_version: version,
+    }
+}
+
+/// Does the kernel schedule real-time threads by groups? By its configuration, and the parameter that switches it
+/// (Documentation/admin-guide/kernel-parameters.txt, since 6.15). `None`: unknown.
+pub fn rt_group_sched(machine: &dyn Machine) -> Option<bool> {
+    let config = KernelConfig::read(machine).ok()?;
+    let asked = text(machine, "/proc/cmdline").and_then(|line| {
+        let value = line.split_ascii_whitespace().rev().find_map(|word| word.strip_prefix("rt_group_sched="))?;
+        matches!(value, "0" | "1").then_some(value == "1")
+    });
+    match config.get("RT_GROUP_SCHED") {
+        Setting::Is(_) => Some(asked.unwrap_or(!config.is_on("RT_GROUP_SCHED_DEFAULT_DISABLED"))),
+        Setting::Off => Some(false),
+        Setting::Unknown => None,
     }
 }
 

@@ -32,6 +32,7 @@ pub fn colour(class: Class) -> &'static str {
         Class::PriorityInversion => "k2",
         Class::FairServer => "k3",
         Class::RtThrottling => "k3 faint",
+        Class::DeadlineBudget => "k3",
         Class::IdleExit => "k4",
         Class::Migration => "k4 faint",
         Class::Irq => "k0",
