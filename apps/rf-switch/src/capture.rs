@@ -112,7 +112,7 @@ fn write_failed(source: std::io::Error) -> Error {
 /// anew at each boot. The thread id is that of the initial PID namespace.
 fn trace(tid: i32) -> Result<(Instance, File), Error> {
     punctual_tracefs::recover().iter().for_each(|line| say(line));
-    let config = Config { events: TRACEPOINT, buffer_kb: Some(BUFFER_KB), tracer: None };
+    let config = Config { events: TRACEPOINT, buffer_kb: Some(BUFFER_KB), tracer: None, stacks: None };
     let instance = Instance::create(&Tracefs::find()?, &Journal::of_user(), &config)?;
     if !instance.missing().is_empty() {
         return Err(Error::NoTracepoint);

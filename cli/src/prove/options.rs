@@ -44,6 +44,7 @@ pub fn options(args: &RunArgs, started: Nanos) -> Options {
         trace: Trace {
             when: args.trace.map_or(When::Never, When::from),
             full: args.trace_events == EventsArg::Full,
+            stacks: true,
             buffer_kb: args.trace_buffer,
         },
         sync: !args.no_sync,

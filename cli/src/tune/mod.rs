@@ -132,7 +132,7 @@ fn options(args: &TuneArgs, started: Nanos) -> Options {
         peer: None,
         scratch: args.scratch.clone().or_else(|| beside(&out)),
         write_cap: args.write_cap.saturating_mul(1 << 20),
-        trace: Trace { when: When::Auto, full: false, buffer_kb: None },
+        trace: Trace { when: When::Auto, full: false, stacks: false, buffer_kb: None },
         sync: true,
         virtual_time: None,
         started_mono: started,

@@ -69,6 +69,7 @@ fn options(args: &WatchArgs, started: Nanos) -> Options {
         trace: Trace {
             when: args.trace.into(),
             full: args.trace_events == EventsArg::Full,
+            stacks: true,
             buffer_kb: args.trace_buffer,
         },
         trace_above: args.trace_above,

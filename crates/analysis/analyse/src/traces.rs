@@ -93,6 +93,7 @@ fn facts(capture: &Capture, known: Known) -> Facts {
         guest: capture.guest.or(known.guest),
         steal_rose: known.steal_rose,
         sent: known.sent,
+        released: capture.released.clone(),
         tracer: capture.tracer.clone(),
     }
 }

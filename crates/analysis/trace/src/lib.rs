@@ -19,13 +19,13 @@ mod words;
 
 use std::io::{Read, Seek, SeekFrom};
 
-pub use dat::{DatFile, DatHead};
+pub use dat::{DatFile, DatHead, symbols};
 pub use event::{CpuMask, Delay, Event, Kind, NoiseSource, OsnoiseSample, TimerlatContext, Vector};
 pub use flags::{Context, Flags};
 pub use info::{Damage, Format, LatencyHeader, MAX_NOTES, Note, Place, RtlaAnalysis, TimeBase, TraceError, TraceInfo};
 pub use kept::Kept;
-pub use raw::{Decoder, EventFormat, FieldFormat, Layout, PageDamage, Pages, Record, Slot, Walk};
-pub use words::{Comm, Name, Symbol, Task, TaskState};
+pub use raw::{Decoder, EventFormat, FieldFormat, Layout, PageDamage, Pages, Record, Slot, Walk, functions_at};
+pub use words::{Comm, Name, Symbol, Task, TaskState, is_interrupt_entry};
 
 /// The events of a trace in order of time, and facts about the trace.
 ///

@@ -73,6 +73,33 @@ impl TaskState {
     }
 }
 
+/// Entries of interrupts, by architecture: arch/x86/entry, arch/arm64/kernel/entry.S, arch/arm/kernel/entry-armv.S,
+/// arch/riscv/kernel/entry.S, arch/powerpc/kernel.
+pub fn is_interrupt_entry(function: &str) -> bool {
+    const EXACT: [&str; 14] = [
+        "apic_timer_interrupt",
+        "ret_from_intr",
+        "common_interrupt",
+        "reschedule_interrupt",
+        "__irq_svc",
+        "__irq_usr",
+        "el1_irq",
+        "el0_irq",
+        "handle_exception",
+        "ret_from_exception",
+        "decrementer_common",
+        "hardware_interrupt_common",
+        "smp_apic_timer_interrupt",
+        "el1_interrupt",
+    ];
+    let entry = |prefix| function.starts_with(prefix);
+    EXACT.contains(&function)
+        || entry("asm_sysvec_")
+        || entry("asm_common_interrupt")
+        || entry("el1h_64_irq")
+        || entry("el0t_64_irq")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

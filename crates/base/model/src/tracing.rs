@@ -68,6 +68,10 @@ pub struct Capture {
     /// Whether the kernel schedules real-time threads by groups; null if its configuration is not readable.
     #[serde(default)]
     pub rt_group_sched: Option<bool>,
+    /// Times (CLOCK_MONOTONIC) of timer interrupts that came upon an address behind an instruction that lets interrupts in: there a
+    /// section with interrupts off had just ended.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub released: Vec<u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

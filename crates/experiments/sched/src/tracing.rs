@@ -20,7 +20,7 @@ impl Tracing {
     pub fn start(tids: &[i32]) -> Result<Tracing, String> {
         let said = |e: punctual_tracefs::TracefsError| e.to_string();
         let tracefs = Tracefs::find().map_err(said)?;
-        let config = Config { events: EVENTS, buffer_kb: Some(BUFFER_KB), tracer: None };
+        let config = Config { events: EVENTS, buffer_kb: Some(BUFFER_KB), tracer: None, stacks: None };
         let instance = Instance::create(&tracefs, &Journal::of_user(), &config).map_err(said)?;
         let any = |fields: &[&str]| {
             let one =

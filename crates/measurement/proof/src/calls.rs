@@ -39,7 +39,7 @@ pub fn watch_calls(pid: u32, window: Nanos) -> Result<Calls, CallsError> {
 
 fn record(pid: u32, window: Nanos) -> Result<(Calls, Option<Sig>), String> {
     let threads = threads(pid)?;
-    let config = Config { events: SYSTEM_CALLS, buffer_kb: None, tracer: None };
+    let config = Config { events: SYSTEM_CALLS, buffer_kb: None, tracer: None, stacks: None };
     let said = |e: TracefsError| e.to_string();
     let instance = Instance::create(&Tracefs::find().map_err(said)?, &Journal::of_user(), &config).map_err(said)?;
     if let Some(missing) = instance.missing().first() {

@@ -1,5 +1,6 @@
 //! Watches threads of this machine by their trace: every event is read, every wakeup followed.
 
+use crate::capture::{OfMachine, fair_server};
 use crate::error::ProofError;
 use crate::options::Trace;
 use crate::stream::Stream;
@@ -41,10 +42,14 @@ pub struct Watched {
 pub fn live(options: &LiveOptions) -> Result<Watched, ProofError> {
     let environment = |e: punctual_tracefs::TracefsError| ProofError::Environment(e.to_string());
     let events = if options.trace.full { FULL } else { MINIMAL };
-    let config = Config { events, buffer_kb: options.trace.buffer_kb, tracer: options.tracer.clone() };
+    let config = Config { events, buffer_kb: options.trace.buffer_kb, tracer: options.tracer.clone(), stacks: None };
     let instance = Instance::create(&Tracefs::find().map_err(environment)?, &Journal::of_user(), &config);
     let flight = Flight::new(instance.map_err(environment)?).map_err(environment)?;
-    let attribution = Attribution::new(options.what.clone());
+    let mut what = options.what.clone();
+    let machine = OfMachine::read();
+    (what.facts.kernel, what.facts.guest) = (machine.kernel, machine.guest);
+    (what.facts.rt_group_sched, what.facts.fair_server) = (machine.rt_group_sched, fair_server());
+    let attribution = Attribution::new(what);
     let mut watcher = Watcher { stream: Stream::new(&flight), attribution, steal: steal() };
     let (begun, signals) = (monotonic(), crate::signals());
     let mut signal = None;

@@ -57,6 +57,8 @@ pub struct Trace {
     pub when: When,
     /// More events than attribution needs: idle states, IPIs, CPU time.
     pub full: bool,
+    /// Also the kernel's stacks that name sections with interrupts or preemption off.
+    pub stacks: bool,
     /// Per CPU, KiB; `None`: by the machine's memory.
     pub buffer_kb: Option<u64>,
 }

@@ -16,6 +16,10 @@ pub struct Config {
     pub buffer_kb: Option<u64>,
     /// An additional tracer, such as `timerlat`.
     pub tracer: Option<String>,
+    /// Also the kernel's stacks where sections with interrupts or preemption off end, if the kernel can (CONFIG_STACKTRACE,
+    /// Documentation/trace/events.rst, "Event triggers"): below each timer interrupt of a busy CPU, and of the threads from which those take
+    /// the CPU that this filter on sched_switch chooses (`next_prio < 100`).
+    pub stacks: Option<String>,
 }
 
 /// A private instance with events enabled. Removed on drop.
@@ -94,6 +98,15 @@ impl Instance {
         let noise = config.tracer.iter().filter(|t| matches!(t.as_str(), "osnoise" | "timerlat")).flat_map(|_| NOISE);
         for &(system, name) in config.events.iter().chain(noise) {
             instance.enable(system, name)?;
+        }
+        if let Some(next) = &config.stacks {
+            let taken = format!("stacktrace if prev_pid != 0 && {next}");
+            let interrupted = "stacktrace if common_pid != 0".to_owned();
+            for (event, trigger) in [("timer/hrtimer_expire_entry", interrupted), ("sched/sched_switch", taken)] {
+                if write(&format!("events/{event}/trigger"), &trigger).is_err() {
+                    instance.missing.push(format!("stacks at {}", event.replace('/', ":")));
+                }
+            }
         }
         if let Some(tracer) = &config.tracer {
             write("current_tracer", tracer)?;
@@ -238,7 +251,7 @@ impl Instance {
         }
         // A tracer's own lines are events of the system ftrace.
         let own = fs::read_dir(events.join("ftrace")).into_iter().flatten().flatten().map(|entry| entry.path());
-        let own = own.filter(|path| self.tracer.is_some() || path.ends_with("print"));
+        let own = own.filter(|path| self.tracer.is_some() || path.ends_with("print") || path.ends_with("kernel_stack"));
         let uname = rustix::system::uname();
         let (release, machine) = (uname.release().to_string_lossy(), uname.machine().to_string_lossy());
         Ok(DatHead {

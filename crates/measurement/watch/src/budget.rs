@@ -129,6 +129,7 @@ mod tests {
                 kernel: None,
                 guest: None,
                 rt_group_sched: None,
+                released: Vec::new(),
             };
             kept.add("runs/1", &dir, capture);
         }

@@ -16,7 +16,7 @@ pub fn options(out: &Path) -> Options {
         segment: Nanos::from_secs(2),
         block: Nanos::from_secs(1),
         keep: Keep::Count(100),
-        trace: Trace { when: When::Never, full: false, buffer_kb: None },
+        trace: Trace { when: When::Never, full: false, stacks: false, buffer_kb: None },
         trace_above: Nanos::from_micros(100),
         textfile: None,
         textfile_every: Nanos::from_secs(60),

@@ -116,6 +116,7 @@ fn facts(known: &Surroundings) -> Facts {
         steal_rose: known.steal.map(|jiffies| jiffies > 0),
         tracer: known.tracer.clone(),
         sent: false,
+        released: Vec::new(),
     }
 }
 

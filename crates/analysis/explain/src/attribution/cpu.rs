@@ -1,6 +1,6 @@
 //! What one CPU did: its current task, what interrupts it, and as much history as a late wakeup may need.
 
-use super::section::{Section, Traced};
+use super::section::{Before, Section, Traced};
 use punctual_trace::{Comm, Context, Flags, Symbol, Task};
 use std::collections::VecDeque;
 
@@ -130,6 +130,7 @@ pub(super) struct Cpu {
     /// The last function of a function trace.
     pub traced: Option<Traced>,
     pub sections: VecDeque<Section>,
+    pub before_stack: Before,
     /// What ran when events were lost, and since when nothing is known.
     pub lost: Option<(u64, Running)>,
     /// An interrupt began here, by an event.

@@ -2,6 +2,7 @@
 
 use super::cpu::Expiring;
 use super::machine::Machine;
+use super::section::Before;
 use punctual_trace::{Event, Kind, Symbol};
 
 /// Clocks that differ by more are different clocks, ns.
@@ -54,6 +55,9 @@ impl Machine {
             false => now.and_then(|now| now.checked_sub(expires)).map(|late| irq.saturating_sub(late.max(0) as u64)),
         });
         let due = due.map(|due| due.max(armed.started).min(t));
+        if let Some(due) = due {
+            cpu.before_stack = Before::Expiry { due, irq };
+        }
         // Wakeups by the tick have no due time.
         cpu.expiring = (!tick).then_some(Expiring { due, irq });
     }

@@ -4,6 +4,7 @@ use super::cpu::{Gap, IdleState, OVERDUE, Running, SILENCE, Sent};
 use super::label::{Label, Ruling, Why};
 use super::machine::Machine;
 use super::piece::{Piece, Place};
+use super::section::Off;
 use super::view::View;
 use Confidence::{High, Medium, Suspected};
 use punctual_model::{Class, Confidence};
@@ -59,6 +60,20 @@ fn early(view: &View, piece: &Piece, place: Place, task: Option<Running>) -> Lab
     if let Some(label) = stolen(view, piece, place) {
         return label;
     }
+    if view.facts.steal_rose != Some(true)
+        && let Some(section) = view.section(piece, place.cpu)
+    {
+        match section.off {
+            Off::Irqs => return Label::new(Class::IrqsDisabled, Medium, Why::OffFlags).of(task),
+            Off::IrqsReleased { .. } => return Label::new(Class::IrqsDisabled, Medium, Why::Released).of(task),
+            // No user code turns them off: the CPU stood still.
+            Off::User if view.facts.guest == Some(false) => {
+                return Label::new(Class::MachineStall, Suspected, Why::UserCode);
+            }
+            Off::User => return Label::new(Class::Steal, Suspected, Why::UserCode),
+            Off::Preemption | Off::Unknown => {}
+        }
+    }
     let ran = charged(view, piece, place).is_some_and(|(wall, runtime)| runtime >= wall / 5 * 4);
     match ran && others_ran(view.machine, place.cpu, piece) {
         true => Label::new(Class::IrqsDisabled, Medium, Why::LateOthersRan).of(task),
@@ -109,10 +124,13 @@ fn late(view: &View, piece: &Piece, place: Place, task: Option<Running>) -> Labe
         // It is still in its call; what it does there is part of the wakeup.
         return Label::new(Class::Waker, Medium, Why::Waking).of(task);
     }
-    if view.section(piece, place.cpu).is_some_and(|section| section.irqs_off) {
+    if view.section(piece, place.cpu).is_some_and(|section| section.off == Off::Irqs) {
         return Label::new(Class::IrqsDisabled, Medium, Why::OffFlags).of(task);
     }
     let label = |sure, why| Label::new(Class::PreemptionDisabled, sure, why).of(task);
+    if view.section(piece, place.cpu).is_some_and(|section| section.off == Off::Preemption) {
+        return label(Medium, Why::Preempted);
+    }
     match piece {
         _ if task.around => label(Suspected, Why::Around),
         Piece { preempt_off: true, .. } => label(High, Why::OffEvents),

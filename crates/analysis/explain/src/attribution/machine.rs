@@ -1,8 +1,8 @@
 //! The machine's state, event by event: what every CPU does, which timers are armed, which threads are about to run.
 
-use super::cpu::{Cpu, Doing, Frame, IdleState, Running, Sent, in_task};
+use super::cpu::{Cpu, Doing, Frame, IdleState, Running, Sent, in_task, push};
 use super::ids::IdMap;
-use super::section;
+use super::section::{self, Before};
 use super::tasks::{MOVES, Tasks, Timers, Waking};
 use super::vectors::{key_of, vector_name};
 use punctual_trace::{Comm, CpuMask, Event, Kind, LatencyHeader, Symbol, Task, TaskState, Vector};
@@ -55,6 +55,7 @@ pub(super) struct Seen {
     pub new_tick: bool,
     /// A timer of SCHED_DEADLINE entities; the fair server is one.
     pub deadline_timer: bool,
+    pub stacks: u64,
 }
 
 #[derive(Debug, Default)]
@@ -104,7 +105,16 @@ impl Machine {
             }
             _ => {}
         }
+        if let Kind::Stack { frames } = &event.kind {
+            self.seen.stacks += 1;
+            let cpu = self.cpu_mut(event.cpu)?;
+            if let Some(section) = section::ended(cpu.before_stack, event.t_ns, frames) {
+                push(&mut cpu.sections, section);
+            }
+            return None;
+        }
         self.interrupted(event);
+        self.cpu_mut(event.cpu)?.before_stack = Before::Other;
         let unseen = self.present(event)?;
         match &event.kind {
             Kind::SchedSwitch { prev, prev_state, next } => {
@@ -295,6 +305,7 @@ impl Machine {
         cpu.frames.extend(soft.map(|vec| Frame::Soft { vec }));
         cpu.turn(t, event.flags, true, most);
         let waking = waking.filter(|_| next.tid != 0)?;
+        cpu.before_stack = Before::Switch { woken: waking.t2 };
         Some(Window { tid: next.tid, comm, prio, cpu: event.cpu, waking: *waking, t3: t, end: End::Switch })
     }
 

@@ -51,6 +51,8 @@ use walk::Walk;
 /// Pieces that may be looked at, initially and per event: bounds the time that a crafted trace can take.
 const WORK: u64 = 50_000_000;
 const WORK_PER_EVENT: u64 = 64;
+/// A stack comes right after its event, ns.
+const STACK: u64 = 200_000;
 
 /// Explains a trace event by event, in bounded memory.
 #[derive(Debug)]
@@ -64,6 +66,8 @@ pub struct Attribution {
     work: u64,
     /// Wakeups not walked because the work limit was reached.
     unwalked: u64,
+    /// Wakeups whose stack may still come.
+    awaited: Vec<Window>,
     /// Of the threads that are not asked for: tid, name and the longest wait.
     other: Option<(i32, Option<Comm>, u64)>,
 }
@@ -79,6 +83,7 @@ impl Attribution {
             pending: measured::Pending::default(),
             work: WORK,
             unwalked: 0,
+            awaited: Vec::new(),
             other: None,
         }
     }
@@ -107,11 +112,26 @@ impl Attribution {
         if !self.options.measured.is_empty() {
             return self.measured(event, window);
         }
+        if !self.awaited.is_empty() {
+            self.awaited(if event.kind == Kind::Restart { u64::MAX } else { event.t_ns });
+        }
         let Some(window) = window else { return };
         if self.options.facts.kernel.is_none() {
             self.options.facts.kernel.clone_from(&info.kernel);
         }
+        // The stack of its switch follows. Cycles are followed in the order of events.
+        match self.machine.seen.stacks > 0 && !self.options.cycles {
+            true => self.awaited.push(window),
+            false => self.woken_if_chosen(&window),
+        }
+    }
+
+    /// Wakeups whose switch lies some events back: a stack would have come.
+    fn awaited(&mut self, now: u64) {
+        let Some(at) = self.awaited.iter().position(|window| now.saturating_sub(window.t3) > STACK) else { return };
+        let window = self.awaited.remove(at);
         self.woken_if_chosen(&window);
+        self.awaited(now);
     }
 
     fn woken_if_chosen(&mut self, window: &Window) {
@@ -200,6 +220,7 @@ impl Attribution {
     /// `info`: the trace's, after its last event.
     pub fn finish(mut self, info: &TraceInfo) -> Explanation {
         self.measured_until(u64::MAX);
+        self.awaited(u64::MAX);
         if let Some(window) = info.latency.last().and_then(|header| self.machine.cut(header)) {
             self.woken_if_chosen(&window);
         }

@@ -31,6 +31,8 @@ pub struct Facts {
     /// [`ExplainOptions::measured`] are released by another thread's clock reading before it sent what woke them, not
     /// by timers.
     pub sent: bool,
+    /// Times of timer interrupts that are known to have come right after a section with interrupts off.
+    pub released: Vec<u64>,
     /// Tracer of the top instance (current_tracer) while the trace was taken; `nop` is none.
     pub tracer: Option<String>,
 }

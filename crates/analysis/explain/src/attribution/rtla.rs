@@ -5,7 +5,7 @@
 
 use super::{Facts, choose, section, victim};
 use punctual_model::{Cause, Class, Confidence, Scheduled, Victim};
-use punctual_trace::{Comm, RtlaAnalysis};
+use punctual_trace::{Comm, RtlaAnalysis, is_interrupt_entry};
 use punctual_units::{Arrange, Policy};
 
 /// `None` without a total.
@@ -108,7 +108,7 @@ impl Blocked {
     pub fn by<'s>(facts: &Facts, tid: i32, stack: impl Iterator<Item = &'s str>) -> Blocked {
         let policy = facts.policies.get(&tid).copied().is_some_and(Policy::has_priority);
         let frames: Vec<&str> = stack.collect();
-        let user = frames.last().is_some_and(|last| section::is_entry(last));
+        let user = frames.last().is_some_and(|last| is_interrupt_entry(last));
         Blocked { policy, user, place: section::interrupted(frames) }
     }
 

@@ -1,7 +1,7 @@
 //! Where a CPU was with interrupts or preemption off: by functions of a function trace, and by stacks.
 
 use super::cpu::{Cpu, push};
-use punctual_trace::{Context, Event, Flags, Kind, Symbol};
+use punctual_trace::{Context, Event, Flags, Kind, Symbol, is_interrupt_entry};
 
 /// Shorter times between two functions name no section, ns.
 const LEAST: u64 = 20_000;
@@ -15,8 +15,24 @@ pub(super) struct Section {
     pub to: u64,
     /// `in isolate_lru_folios ← shrink_inactive_list`, or `last traced in` if the next function is called from elsewhere.
     pub place: String,
-    /// Interrupts were off at its beginning and its end.
-    pub irqs_off: bool,
+    pub off: Off,
+}
+
+/// What was off in a section.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Off {
+    /// Interrupts, by the flags of functions at its beginning and its end.
+    Irqs,
+    /// Interrupts, if the interrupt that was recorded at this time came right after an instruction that lets it in.
+    IrqsReleased {
+        at: u64,
+        sure: bool,
+    },
+    /// Nothing: the interrupt came upon user code.
+    User,
+    /// Preemption: the next thread took the CPU where it came on again.
+    Preemption,
+    Unknown,
 }
 
 /// The last function of a function trace.
@@ -55,12 +71,8 @@ fn between(before: Traced, event: &Event) -> Option<Section> {
         (false, false) => format!("last traced in {named}"),
         (false, true) => return None,
     };
-    (!named.is_empty()).then(|| Section {
-        from: before.t,
-        to: event.t_ns,
-        place,
-        irqs_off: before.irqs_off && off(event.flags),
-    })
+    let off = if before.irqs_off && off(event.flags) { Off::Irqs } else { Off::Unknown };
+    (!named.is_empty()).then_some(Section { from: before.t, to: event.t_ns, place, off })
 }
 
 /// In a thread: an interrupt has its own flags.
@@ -91,7 +103,7 @@ fn chain<'s>(frames: impl Iterator<Item = &'s str>) -> String {
 /// What was interrupted: the frames after the entry of the innermost interrupt, whose own come first.
 pub(super) fn interrupted<'s>(frames: impl IntoIterator<Item = &'s str>) -> Option<String> {
     let names: Vec<&str> = frames.into_iter().collect();
-    let is_entry = |frame: &&&str| is_entry(&bare(frame));
+    let is_entry = |frame: &&&str| is_interrupt_entry(&bare(frame));
     let below = names.iter().skip_while(|frame| !is_entry(frame)).skip_while(is_entry);
     // From user space nothing of the kernel was interrupted.
     let kernel = below.take_while(|frame| !is_entry(frame));
@@ -99,36 +111,96 @@ pub(super) fn interrupted<'s>(frames: impl IntoIterator<Item = &'s str>) -> Opti
     (!named.is_empty()).then_some(named)
 }
 
-/// Entries of interrupts, by architecture: arch/x86/entry, arch/arm64/kernel/entry.S, arch/arm/kernel/entry-armv.S,
-/// arch/riscv/kernel/entry.S, arch/powerpc/kernel.
-pub(super) fn is_entry(frame: &str) -> bool {
-    const EXACT: [&str; 14] = [
-        "apic_timer_interrupt",
-        "ret_from_intr",
-        "common_interrupt",
-        "reschedule_interrupt",
-        "__irq_svc",
-        "__irq_usr",
-        "el1_irq",
-        "el0_irq",
-        "handle_exception",
-        "ret_from_exception",
-        "decrementer_common",
-        "hardware_interrupt_common",
-        "smp_apic_timer_interrupt",
-        "el1_interrupt",
-    ];
-    let entry = |prefix| frame.starts_with(prefix);
-    EXACT.contains(&frame)
-        || entry("asm_sysvec_")
-        || entry("asm_common_interrupt")
-        || entry("el1h_64_irq")
-        || entry("el0t_64_irq")
+/// The event before a stack, which the stack belongs to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Before {
+    #[default]
+    Other,
+    /// A timer expires: when it was due, and when its interrupt began.
+    Expiry { due: u64, irq: u64 },
+    /// A thread that was woken then takes the CPU.
+    Switch { woken: u64 },
+}
+
+/// The section that a stack ends.
+pub(super) fn ended(before: Before, t_ns: u64, frames: &[Symbol]) -> Option<Section> {
+    let names = || frames.iter().filter_map(name);
+    match before {
+        Before::Expiry { due, irq } if irq.saturating_sub(due) >= LEAST => {
+            if names().last().is_some_and(|last| is_interrupt_entry(&bare(last))) {
+                return Some(Section { from: due, to: irq, place: String::new(), off: Off::User });
+            }
+            let place = interrupted(names())?;
+            // Such functions do nothing else than let interrupts in at their end.
+            let first = place.split(" ← ").next().unwrap_or_default();
+            let sure = first.ends_with("_unlock_irq") || first.ends_with("_unlock_irqrestore");
+            Some(Section {
+                from: due,
+                to: irq,
+                place: format!("in {place}"),
+                off: Off::IrqsReleased { at: t_ns, sure },
+            })
+        }
+        Before::Switch { woken } if t_ns.saturating_sub(woken) >= LEAST => {
+            let (place, off) = preempted(names())?;
+            Some(Section { from: woken, to: t_ns, place, off })
+        }
+        _ => None,
+    }
+}
+
+/// Where the thread was that the CPU was taken from: where preemption came on again, or (`preempt=none` and `voluntary`) its next
+/// scheduling point. `None`: at the end of an interrupt, where nothing was off.
+fn preempted<'s>(frames: impl Iterator<Item = &'s str>) -> Option<(String, Off)> {
+    let tracing = |frame: &&str| {
+        let frame = bare(frame);
+        frame.starts_with("__traceiter_")
+            || frame.starts_with("trace_")
+            || frame.starts_with("ftrace_")
+            || frame.ends_with("schedule")
+    };
+    let mut frames = frames.skip_while(tracing).peekable();
+    let first = bare(frames.peek()?);
+    if first.starts_with("preempt_schedule") {
+        if first == "preempt_schedule_irq" {
+            return None;
+        }
+        let named = chain(frames.skip_while(|frame| bare(frame).starts_with("preempt_schedule")));
+        return (!named.is_empty()).then(|| (format!("in {named}"), Off::Preemption));
+    }
+    if first == "__cond_resched" {
+        let named = chain(frames.skip(1));
+        return (!named.is_empty()).then(|| (format!("until a scheduling point in {named}"), Off::Unknown));
+    }
+    let user = first.starts_with("exit_to_user_mode")
+        || first.starts_with("irqentry_exit_to_user_mode")
+        || first == "do_notify_resume";
+    let call = user && frames.any(|frame| bare(frame).starts_with("do_syscall") || bare(frame).starts_with("el0_svc"));
+    call.then(|| ("until the end of a system call".to_owned(), Off::Unknown))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn preemption_came_on_again_where_the_thread_was_switched_out() {
+        let at = |frames: &[&'static str]| preempted(frames.iter().copied());
+        let rt =
+            ["__schedule", "preempt_schedule_common", "preempt_schedule_thunk", "_raw_spin_unlock", "hold [module]"];
+        assert_eq!(at(&rt), Some(("in _raw_spin_unlock ← hold [module]".into(), Off::Preemption)));
+        assert_eq!(
+            at(&["__schedule", "preempt_schedule_irq", "irqentry_exit", "asm_sysvec_apic_timer_interrupt", "f"]),
+            None
+        );
+        let voluntary = ["__schedule", "__cond_resched", "shrink_list", "kswapd"];
+        assert_eq!(at(&voluntary), Some(("until a scheduling point in shrink_list ← kswapd".into(), Off::Unknown)));
+        let call =
+            ["__schedule", "schedule", "exit_to_user_mode_loop", "do_syscall_64", "entry_SYSCALL_64_after_hwframe"];
+        assert_eq!(at(&call), Some(("until the end of a system call".into(), Off::Unknown)));
+        assert_eq!(at(&["__schedule", "schedule", "do_nanosleep"]), None);
+        assert_eq!(at(&[]), None);
+    }
 
     #[test]
     fn what_was_interrupted_lies_behind_the_entry() {

@@ -197,6 +197,9 @@ pub(super) fn evidence(why: Why) -> &'static str {
             "the interrupt of a due timer did not come, the task was charged for that time, other CPUs went on"
         }
         Why::OffEvents => "irq_disable or preempt_disable events",
+        Why::Released => "the timer's interrupt came late, right behind an instruction there that lets interrupts in",
+        Why::UserCode => "the timer's interrupt came late upon user code, which cannot turn interrupts off",
+        Why::Preempted => "the CPU was taken from it where preemption came on again, by the stack at sched_switch",
         Why::OffFlags => "the flags of the functions before and after show interrupts off",
         Why::Edf => "it was current, of SCHED_DEADLINE too; deadlines are not in the trace",
         Why::Replenished => "its budget's timer (dl_task_timer) expired, and then it ran",

@@ -5,7 +5,7 @@ use super::cpu::{Doing, Running};
 use super::label::{Label, Why};
 use super::machine::{Machine, Window};
 use super::piece::Piece;
-use super::section::Section;
+use super::section::{Off, Section};
 use super::sentences;
 use punctual_model::{Class, Confidence};
 use punctual_trace::Comm;
@@ -61,7 +61,15 @@ impl View<'_> {
     pub fn section(&self, piece: &Piece, cpu: u32) -> Option<&Section> {
         let sections = self.machine.cpu(cpu)?.sections.iter().rev();
         let covers = |s: &&Section| s.to.min(piece.to).saturating_sub(s.from.max(piece.from)) * 2 > piece.ns();
-        sections.take_while(|section| section.to > piece.from).find(covers)
+        sections.take_while(|section| section.to > piece.from).find(|section| covers(section) && self.is_known(section))
+    }
+
+    /// A stack always names something: an interrupted function had interrupts off only if it had just let them in.
+    fn is_known(&self, section: &Section) -> bool {
+        match section.off {
+            Off::IrqsReleased { at, sure } => sure || self.facts.released.contains(&at),
+            Off::Irqs | Off::User | Off::Preemption | Off::Unknown => true,
+        }
     }
 
     /// Raw kernel priority, as last seen in the trace.

@@ -520,3 +520,65 @@ fn a_guest_has_one_name_for_its_host() {
         guest.victims[0].causes
     );
 }
+
+/// The victim's timer interrupt from `us` on, late, with the stack that the kernel's trigger takes.
+fn stacked(trace: Trace, us: u64, frames: &[&str]) -> Trace {
+    let mut trace = trace
+        .line("yes-60", 1, "d.h..", us, "local_timer_entry: vector=236")
+        .line(
+            "yes-60",
+            1,
+            "d.h..",
+            us + 5,
+            &format!("hrtimer_expire_entry: hrtimer=00000000000000aa function=hrtimer_wakeup now={us}000"),
+        )
+        .line("yes-60", 1, "d.h..", us + 6, "<stack trace>");
+    for frame in ["__hrtimer_run_queues", "hrtimer_interrupt", "asm_sysvec_apic_timer_interrupt"].iter().chain(frames) {
+        writeln!(trace.0, " => {frame}").unwrap();
+    }
+    trace
+        .line("yes-60", 1, "d.h2.", us + 10, &format!("sched_waking: comm={VICTIM} target_cpu=001"))
+        .line("yes-60", 1, "dNh..", us + 30, "local_timer_exit: vector=236")
+        .switch(1, us + 40, YES, "R+", CYCLIC)
+}
+
+#[test]
+fn a_function_is_named_only_if_it_had_just_let_interrupts_in() {
+    let late = |frames: &[&str]| stacked(start().sleep(2000, 3000, YES), 3500, frames);
+    let known = Facts { guest: Some(false), ..Facts::default() };
+    let unlock = late(&["_raw_spin_unlock_irqrestore", "foo_write [foo]", "vfs_write"]).explained(known.clone());
+    let cause = &unlock.victims[0].causes[0];
+    blames(cause, Class::IrqsDisabled, Some(60), Confidence::Medium);
+    assert_eq!(cause.place.as_deref(), Some("in _raw_spin_unlock_irqrestore ← foo_write ← vfs_write"));
+    // The same with an address whose instruction is known, and not known.
+    let inline = late(&["foo_write [foo]", "vfs_write"]);
+    let released = Facts { released: vec![3_506_000], ..known.clone() };
+    assert_eq!(
+        inline.explained(released).victims[0].causes[0].place.as_deref(),
+        Some("in foo_write ← vfs_write")
+    );
+    let unknown = inline.explained(known.clone());
+    assert!(unknown.victims[0].causes.iter().all(|cause| cause.place.is_none()), "{:?}", unknown.victims[0].causes);
+    let stolen = late(&["_raw_spin_unlock_irqrestore", "foo"]);
+    let stolen = stolen.explained(Facts { steal_rose: Some(true), guest: Some(true), ..Facts::default() });
+    assert!(stolen.victims[0].causes.iter().all(|cause| cause.place.is_none()), "{:?}", stolen.victims[0].causes);
+    let user = late(&[]);
+    blames(&user.explained(known).victims[0].causes[0], Class::MachineStall, None, Confidence::Suspected);
+    let guest = user.explained(Facts { guest: Some(true), ..Facts::default() });
+    blames(&guest.victims[0].causes[0], Class::Steal, None, Confidence::Suspected);
+}
+
+#[test]
+fn preemption_that_came_on_again_names_where() {
+    let mut trace = start().sleep(2000, 3000, YES).expire("yes-60", 3005).switch(1, 3800, YES, "R+", CYCLIC);
+    trace = trace.line("yes-60", 1, "d..2.", 3802, "<stack trace>");
+    for frame in ["__schedule", "preempt_schedule_common", "preempt_schedule_thunk", "hold [module]", "ksys_ioctl"] {
+        writeln!(trace.0, " => {frame}").unwrap();
+    }
+    // Another stack was seen before: this wakeup waits for its own.
+    let mut before = Trace::default().line("yes-60", 1, "d..1.", 900, "<stack trace>");
+    writeln!(before.0, " => schedule").unwrap();
+    let victim = Trace(before.0 + &trace.0).worst();
+    blames(&victim.causes[0], Class::PreemptionDisabled, Some(60), Confidence::Medium);
+    assert_eq!(victim.causes[0].place.as_deref(), Some("in hold ← ksys_ioctl"));
+}

@@ -20,7 +20,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::io::{Cursor, Read, Seek};
 use stream::Stream;
 use unpack::Codec;
-pub use write::{DatFile, DatHead};
+pub use write::{DatFile, DatHead, symbols};
 
 pub(crate) const MAGIC: &[u8] = b"\x17\x08\x44tracing";
 const FORMAT: &str = "trace.dat";

@@ -22,6 +22,33 @@ pub struct DatHead {
 }
 
 impl DatHead {
+    /// Where [`symbols`] lie in a file with this head: a space of this many bytes, which may be written later.
+    pub fn symbols_at(&self) -> u64 {
+        // The space begins behind its size.
+        self.front().0.len() as u64 + 4
+    }
+
+    fn front(&self) -> Bytes {
+        let layout = self.layout();
+        let mut bytes = Bytes::default();
+        bytes.raw(MAGIC);
+        bytes.raw(b"6\0");
+        bytes.raw(&[u8::from(layout.big_endian), layout.long as u8]);
+        bytes.u32(layout.page as u32);
+        bytes.raw(b"header_page\0");
+        bytes.sized(&self.header_page);
+        bytes.raw(b"header_event\0");
+        bytes.sized(&self.header_event);
+        bytes.formats(&self.ftrace);
+        bytes.u32(self.systems.len() as u32);
+        for (system, formats) in &self.systems {
+            bytes.raw(system.as_bytes());
+            bytes.raw(&[0]);
+            bytes.formats(formats);
+        }
+        bytes
+    }
+
     /// Layout of the pages of the running kernel: byte order of this machine, sizes from `header_page`. Those differ
     /// from this program's where it is 32-bit and the kernel 64-bit (32-bit Raspberry Pi OS).
     pub fn layout(&self) -> Layout {
@@ -43,26 +70,12 @@ pub struct DatFile<W> {
 impl<W: Write + Seek> DatFile<W> {
     /// Writes the head for `cpus` CPUs of this machine.
     pub fn create(mut out: W, head: &DatHead, cpus: u32) -> io::Result<DatFile<W>> {
-        let layout = head.layout();
-        let page = layout.page;
-        let mut bytes = Bytes::default();
-        bytes.raw(MAGIC);
-        bytes.raw(b"6\0");
-        bytes.raw(&[u8::from(layout.big_endian), layout.long as u8]);
-        bytes.u32(page as u32);
-        bytes.raw(b"header_page\0");
-        bytes.sized(&head.header_page);
-        bytes.raw(b"header_event\0");
-        bytes.sized(&head.header_event);
-        bytes.formats(&head.ftrace);
-        bytes.u32(head.systems.len() as u32);
-        for (system, formats) in &head.systems {
-            bytes.raw(system.as_bytes());
-            bytes.raw(&[0]);
-            bytes.formats(formats);
-        }
-        // No symbols, printk formats or task names: the recorded events carry their names.
-        bytes.u32(0);
+        let page = head.layout().page;
+        let mut bytes = head.front();
+        let symbols = symbols(&[]);
+        bytes.u32(symbols.len() as u32);
+        bytes.raw(&symbols);
+        // No printk formats or task names: the recorded events carry their names.
         bytes.u32(0);
         bytes.sized(&[]);
         bytes.u32(cpus);
@@ -116,6 +129,27 @@ impl<W: Write + Seek> DatFile<W> {
         self.out.flush()?;
         Ok(self.out)
     }
+}
+
+/// Bytes kept for symbols in each file: some 300 functions.
+const SYMBOLS: usize = 16 << 10;
+
+/// Functions by address in the form of /proc/kallsyms, as many as have room; the rest is filled with lines that name nothing.
+pub fn symbols(functions: &[(u64, String)]) -> Vec<u8> {
+    const FILLER: &str = "0000000000000000 t -\n";
+    let mut text = String::new();
+    for (address, name) in functions {
+        let line = format!("{address:016x} t {name}\n");
+        if text.len() + line.len() + FILLER.len() <= SYMBOLS {
+            text += &line;
+        }
+    }
+    while SYMBOLS - text.len() >= 2 * FILLER.len() {
+        text += FILLER;
+    }
+    let last = SYMBOLS - text.len();
+    text += &format!("0000000000000000 t {}\n", "-".repeat(last - FILLER.len() + 1));
+    text.into_bytes()
 }
 
 #[derive(Default)]
@@ -216,5 +250,29 @@ mod tests {
         let info = source.info();
         assert_eq!((info.clock.as_deref(), info.kernel.as_deref()), (Some("mono"), Some("6.12.1-rt")));
         assert!(info.notes.is_empty(), "{:?}", info.notes);
+    }
+
+    #[test]
+    fn symbols_fill_their_space_exactly() {
+        for n in [0, 1, 50, 400] {
+            let functions: Vec<(u64, String)> = (1..=n).map(|n| (n << 12, format!("function_{n}"))).collect();
+            let text = symbols(&functions);
+            assert_eq!(text.len(), SYMBOLS);
+            let text = String::from_utf8(text).unwrap();
+            assert!(text.ends_with('\n') && text.lines().all(|line| line.split(' ').count() == 3), "{n}");
+            assert_eq!(text.contains("0000000000001000 t function_1\n"), n > 0);
+        }
+    }
+
+    #[test]
+    #[cfg(target_pointer_width = "64")]
+    fn symbols_are_where_they_are_said_to_be() {
+        let systems = vec![("sched".into(), vec![FORMAT.into()])];
+        let head = DatHead { header_page: HEADER.into(), systems, ..DatHead::default() };
+        let mut bytes = DatFile::create(Cursor::new(Vec::new()), &head, 1).unwrap().finish().unwrap().into_inner();
+        let at = head.symbols_at() as usize;
+        assert_eq!(&bytes[at..at + SYMBOLS], symbols(&[]));
+        bytes[at..at + SYMBOLS].copy_from_slice(&symbols(&[(0x1000, "f".into())]));
+        assert!(crate::open(Cursor::new(bytes), Options::default()).is_ok());
     }
 }

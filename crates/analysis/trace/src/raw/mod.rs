@@ -11,3 +11,4 @@ pub use page::{Layout, PageDamage, Record, Walk};
 pub use pages::Pages;
 pub(crate) use pages::undecoded;
 pub(crate) use symbols::Symbols;
+pub use symbols::functions_at;

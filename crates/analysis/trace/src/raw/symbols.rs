@@ -99,6 +99,31 @@ impl Symbols {
     }
 }
 
+/// The function that each of these ascending addresses lies in: its address and name. Reads all of `kallsyms` (/proc/kallsyms) in little
+/// memory; what cannot be read is left out.
+pub fn functions_at(kallsyms: impl Read, addresses: &[u64]) -> Vec<Option<(u64, String)>> {
+    let mut found: Vec<Option<(u64, String)>> = vec![None; addresses.len()];
+    let mut lines = std::io::BufReader::with_capacity(64 << 10, kallsyms.take(TEXT));
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        match std::io::BufRead::read_until(&mut lines, b'\n', &mut line) {
+            Ok(0) | Err(_) => return found,
+            Ok(_) => {}
+        }
+        let Some((start, name)) = function(line.get(..line.len().min(LINE)).unwrap_or_default()) else { continue };
+        let first = addresses.partition_point(|address| *address < start);
+        let behind =
+            addresses.iter().zip(&mut found).skip(first).take_while(|(address, _)| **address - start < FUNCTION);
+        for (_, slot) in behind {
+            // Of several symbols at one address the first is the kernel's own.
+            if slot.as_ref().is_none_or(|(other, _)| *other < start) {
+                *slot = Some((start, String::from_utf8_lossy(name).into_owned()));
+            }
+        }
+    }
+}
+
 /// `ffffffff81000000 T _stext`, followed by a tab and the module if any. Functions only; hidden addresses are all
 /// zeros.
 fn function(line: &[u8]) -> Option<(u64, &[u8])> {
@@ -150,6 +175,15 @@ mod tests {
         assert_eq!(name(&mut symbols, 0xffff_ffff_c000_0004).as_deref(), Some("of_module"));
         assert_eq!(name(&mut symbols, 0xffff_ffff_9000_0000), None);
         assert_eq!(name(&mut symbols, 77), None);
+    }
+
+    #[test]
+    fn the_functions_of_some_addresses() {
+        let at = [77, 0xffff_ffff_8100_0005, 0xffff_ffff_8100_0190, 0xffff_ffff_8100_0200, 0xffff_ffff_9000_0000];
+        let names: Vec<Option<String>> =
+            functions_at(Slow(TEXT.as_bytes()), &at).into_iter().map(|found| found.map(|(_, name)| name)).collect();
+        let expected = [None, Some("_stext"), Some("tick_nohz_handler"), Some("weak"), None];
+        assert_eq!(names, expected.map(|name| name.map(String::from)));
     }
 
     #[test]

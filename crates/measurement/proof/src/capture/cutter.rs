@@ -3,6 +3,7 @@
 use super::choose::{self, Late, Window};
 use super::cost;
 use super::facts::{self, Log};
+use super::stacks;
 use crate::options::Trace;
 use punctual_directory::Dir;
 use punctual_journal::Journal;
@@ -30,7 +31,9 @@ impl Cutter {
     /// [`TracefsError`]: tracing is not possible here; the instance is removed.
     pub fn start(trace: &Trace, period: Nanos) -> Result<Cutter, TracefsError> {
         let events = if trace.full { FULL } else { MINIMAL };
-        let config = Config { events, buffer_kb: trace.buffer_kb, tracer: None };
+        // The names of the measuring threads.
+        let stacks = trace.stacks.then(|| "next_comm ~ \"measure/*\"".to_owned());
+        let config = Config { events, buffer_kb: trace.buffer_kb, tracer: None, stacks };
         let instance = Instance::create(&Tracefs::find()?, &Journal::of_user(), &config)?;
         let tracing = Tracing {
             why_not: None,
@@ -95,6 +98,7 @@ impl Cutter {
                 kernel: self.machine.kernel.clone(),
                 guest: self.machine.guest,
                 rt_group_sched: self.machine.rt_group_sched,
+                released: Vec::new(),
             });
         }
         let kept = self.flight.cut(dir, &cuts)?;
@@ -105,6 +109,17 @@ impl Cutter {
             dir.replace(note(capture), &punctual_rundir::capture_text(capture), false)?;
         }
         Ok(captures)
+    }
+
+    /// Names the functions of the stacks in these windows, in their files. Reads /proc/kallsyms: not while measuring.
+    ///
+    /// # Errors
+    /// A file could not be read or written; it stays as it was.
+    pub fn name(&self, dir: &Dir, captures: &mut [Capture]) -> std::io::Result<()> {
+        stacks::name(dir, self.flight.head(), captures)?;
+        captures.iter().try_for_each(|capture| {
+            dir.replace(note(capture), &punctual_rundir::capture_text(capture), false).map_err(std::io::Error::from)
+        })
     }
 
     /// Removes a window's files. If one stays, a reader finds an extra capture.

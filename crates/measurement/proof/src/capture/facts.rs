@@ -34,7 +34,7 @@ pub(super) fn policies(dir: &Dir, trace: &str) -> BTreeMap<i32, Policy> {
 }
 
 /// What does not change while a machine is up.
-pub(super) struct OfMachine {
+pub(crate) struct OfMachine {
     pub kernel: Option<String>,
     pub guest: Option<bool>,
     pub rt_group_sched: Option<bool>,

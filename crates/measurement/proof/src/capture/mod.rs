@@ -9,12 +9,14 @@ mod choose;
 mod cost;
 mod cutter;
 mod facts;
+mod kernel_text;
+mod stacks;
 mod state;
 
 use crate::options::Options;
 pub(crate) use state::{HIDING, State};
 
-pub(crate) use facts::fair_server;
+pub(crate) use facts::{OfMachine, fair_server};
 
 pub use choose::Window;
 use choose::{Late, MOST};
@@ -131,6 +133,11 @@ impl Watcher {
         self.look();
         self.result.events = self.tracer.cutter.recorded().saturating_sub(self.events_before);
         self.result.captures = self.kept.len() as u64;
+        let mut kept: Vec<Capture> = self.kept.iter().map(|(_, capture)| capture.clone()).collect();
+        match self.tracer.cutter.name(&self.tracer.dir, &mut kept) {
+            Ok(()) => self.kept.iter_mut().zip(kept).for_each(|((_, capture), named)| *capture = named),
+            Err(e) => self.problem(format!("the functions of a window's stacks could not be named: {e}")),
+        }
         self.tracer.kept.insert(self.phase, (self.count, self.kept));
         (self.tracer, self.result)
     }

@@ -34,7 +34,7 @@ fn run_instance(
         said.narrowed.push(text.into());
         return Ok((None, None));
     }
-    let config = Config { events: &[], buffer_kb: Some(64), tracer: None };
+    let config = Config { events: &[], buffer_kb: Some(64), tracer: None, stacks: None };
     let instance = Instance::create(&tracefs, &Journal::of_user(), &config)?;
     instance.limit(cpus.iter().map(|cpu| cpu.0))?;
     instance.tracer("hwlat")?;

@@ -87,7 +87,7 @@ fn trace(options: &HardwareOptions, said: &mut Said) -> Option<(Flight, Stream)>
         return None;
     }
     let made = || -> Result<(Flight, Vec<String>), TracefsError> {
-        let config = Config { events: INTERRUPTIONS, buffer_kb: options.buffer_kb, tracer: None };
+        let config = Config { events: INTERRUPTIONS, buffer_kb: options.buffer_kb, tracer: None, stacks: None };
         let instance = Instance::create(&Tracefs::find()?, &Journal::of_user(), &config)?;
         let missing = instance.missing().to_vec();
         Ok((Flight::new(instance)?, missing))

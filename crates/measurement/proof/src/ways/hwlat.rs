@@ -52,7 +52,7 @@ pub(super) fn start(plan: &Plan) -> Result<Box<dyn Meter>, ProofError> {
         _ => ProofError::Environment(e.to_string()),
     };
     let tracefs = timerlat::find("hwlat")?;
-    let config = Config { events: &[], buffer_kb: Some(64), tracer: None };
+    let config = Config { events: &[], buffer_kb: Some(64), tracer: None, stacks: None };
     let mut instance = Instance::create(&tracefs, &Journal::of_user(), &config).map_err(environment)?;
     instance.limit(plan.cpus.iter().map(|cpu| cpu.0)).map_err(environment)?;
     instance.start_tracer("hwlat").map_err(environment)?;

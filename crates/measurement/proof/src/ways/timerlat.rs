@@ -97,7 +97,7 @@ pub(super) fn start(plan: &Plan) -> Result<Box<dyn Meter>, ProofError> {
     let journal = Journal::of_user();
     // Before the instance: after a kill they are restored in the opposite order.
     let settings = Settings::change(&journal, changes(&osnoise, plan, has_user)?)?;
-    let config = Config { events: &[], buffer_kb: None, tracer: None };
+    let config = Config { events: &[], buffer_kb: None, tracer: None, stacks: None };
     let mut instance = Instance::create(&tracefs, &journal, &config).map_err(environment)?;
     instance.start_tracer("timerlat").map_err(environment)?;
     let flight = Flight::new(instance).map_err(environment)?;

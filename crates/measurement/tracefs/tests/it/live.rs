@@ -10,7 +10,7 @@ use std::time::Duration;
 
 fn instance(journal: &Journal) -> Option<(Tracefs, Instance)> {
     let tracefs = Tracefs::find().inspect_err(|e| eprintln!("not tested: {e}")).ok()?;
-    let config = Config { events: MINIMAL, buffer_kb: Some(512), tracer: None };
+    let config = Config { events: MINIMAL, buffer_kb: Some(512), tracer: None, stacks: None };
     let made = Instance::create(&tracefs, journal, &config).inspect_err(|e| eprintln!("not tested: {e}")).ok()?;
     Some((tracefs, made))
 }
@@ -100,7 +100,7 @@ fn two_instances_do_not_disturb_each_other() {
 #[test]
 fn a_missing_tracefs_is_told_with_what_to_do() {
     let home = tempfile::tempdir().unwrap();
-    let config = Config { events: MINIMAL, buffer_kb: None, tracer: None };
+    let config = Config { events: MINIMAL, buffer_kb: None, tracer: None, stacks: None };
     let error = Instance::create(&Tracefs::at(home.path()), &Journal::at(home.path().join("j")), &config).unwrap_err();
     assert!(error.to_string().contains("instances"), "{error}");
     assert_eq!(fs::read_dir(home.path().join("j")).unwrap().count(), 0);

@@ -10,7 +10,7 @@ fn an_instance_is_made_in_it_and_written_down_by_its_name_and_no_mount_table_cha
     let root = tracefs::own().unwrap();
     assert_eq!(tracefs::own().unwrap(), root);
     let home = tempfile::tempdir().unwrap();
-    let config = Config { events: MINIMAL, buffer_kb: Some(512), tracer: None };
+    let config = Config { events: MINIMAL, buffer_kb: Some(512), tracer: None, stacks: None };
     let made = Instance::create(&Tracefs::at(root), &Journal::at(home.path().join("j")), &config).unwrap();
     let folder = made.folder().to_owned();
     assert!(folder.starts_with(root) && folder.join("trace_clock").exists());
