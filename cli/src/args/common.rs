@@ -83,8 +83,10 @@ impl From<WhenArg> for When {
 pub enum EventsArg {
     /// What is needed to follow a delay
     Minimal,
-    /// Also idle states, interrupts between CPUs, and CPU time
+    /// Also the ends of threads and timers, and frequencies
     Full,
+    /// Also the kernel's stacks, which name the functions that had interrupts or preemption off; costs each latency about 4 µs
+    Stacks,
 }
 
 /// What a file of another tool is read as.

@@ -28,6 +28,7 @@ fn measured(args: &ExplainArgs, started: Nanos) -> Result<Found, Refusal> {
     }
     let mut options = prove::options(&args.run, started);
     options.trace.when = When::Always;
+    options.trace.stacks = true;
     options.duration = args.run.duration.unwrap_or(DURATION);
     let done = progress::shown(&options, args.output.quiet, |observer| proof::measure(&options, observer))?;
     if let Some(what) = &done.error {

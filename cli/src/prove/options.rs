@@ -43,8 +43,8 @@ pub fn options(args: &RunArgs, started: Nanos) -> Options {
         write_cap: args.write_cap.saturating_mul(1 << 20),
         trace: Trace {
             when: args.trace.map_or(When::Never, When::from),
-            full: args.trace_events == EventsArg::Full,
-            stacks: true,
+            full: args.trace_events != EventsArg::Minimal,
+            stacks: args.trace_events == EventsArg::Stacks,
             buffer_kb: args.trace_buffer,
         },
         sync: !args.no_sync,

@@ -68,8 +68,8 @@ fn options(args: &WatchArgs, started: Nanos) -> Options {
         keep: args.keep,
         trace: Trace {
             when: args.trace.into(),
-            full: args.trace_events == EventsArg::Full,
-            stacks: true,
+            full: args.trace_events != EventsArg::Minimal,
+            stacks: args.trace_events == EventsArg::Stacks,
             buffer_kb: args.trace_buffer,
         },
         trace_above: args.trace_above,

@@ -79,8 +79,10 @@ fn kill_9_and_a_restart_lose_no_command_while_the_fifo_is_held() {
     assert_eq!(std::fs::read_to_string(place.pending()).unwrap(), "d21\nd20\na11\n");
     place.write("1b10");
     let mut daemon = place.daemon(&[]);
-    let phase = daemon.until(|phase| count(phase, "sent") == 5);
-    assert_eq!((count(&phase, "restored"), count(&phase, "accepted"), count(&phase, "bad")), (3, 2, 0));
+    let phase = daemon.until(|phase| count(phase, "sent") >= 5);
+    // Killed after it kept the three and before it took them from the FIFO, it finds them in both.
+    assert_eq!((count(&phase, "restored"), count(&phase, "bad")), (3, 0));
+    assert!(matches!(count(&phase, "accepted"), 2 | 5), "{phase}");
     let (status, report) = daemon.end();
     assert_eq!((status.code(), report["waiting"].as_u64()), (Some(0), Some(0)));
     drop(held);

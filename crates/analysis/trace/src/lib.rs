@@ -25,7 +25,7 @@ pub use flags::{Context, Flags};
 pub use info::{Damage, Format, LatencyHeader, MAX_NOTES, Note, Place, RtlaAnalysis, TimeBase, TraceError, TraceInfo};
 pub use kept::Kept;
 pub use raw::{Decoder, EventFormat, FieldFormat, Layout, PageDamage, Pages, Record, Slot, Walk, functions_at};
-pub use words::{Comm, Name, Symbol, Task, TaskState, is_interrupt_entry};
+pub use words::{Comm, Name, Symbol, Task, TaskState, interrupted, is_interrupt_entry};
 
 /// The events of a trace in order of time, and facts about the trace.
 ///

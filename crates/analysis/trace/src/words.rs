@@ -73,6 +73,36 @@ impl TaskState {
     }
 }
 
+/// The index of what the innermost interrupt came upon, in a stack of function names, innermost first. An interrupt on another one's way
+/// out came upon what that one had interrupted. `None`: no interrupt, or it came upon user code.
+pub fn interrupted(frames: &[Option<&str>]) -> Option<usize> {
+    let is_entry = |frame: &Option<&str>| frame.is_some_and(is_interrupt_entry);
+    let mut from = 0;
+    loop {
+        from += frames.get(from..)?.iter().position(is_entry)?;
+        from += frames.get(from..)?.iter().take_while(|frame| is_entry(frame)).count();
+        match frames.get(from)? {
+            Some(name) if is_way_out(name) => {}
+            _ => return Some(from),
+        }
+    }
+}
+
+/// Lets interrupts in after an interrupt, or runs softirqs (kernel/entry/common.c, kernel/softirq.c, `preempt_schedule_irq`).
+fn is_way_out(function: &str) -> bool {
+    const EXACT: [&str; 8] = [
+        "preempt_schedule_irq",
+        "raw_irqentry_exit_cond_resched",
+        "irqentry_exit",
+        "irq_exit_rcu",
+        "__irq_exit_rcu",
+        "irq_exit",
+        "handle_softirqs",
+        "__do_softirq",
+    ];
+    EXACT.contains(&function) || function.starts_with("sysvec_") || function.starts_with("__sysvec_")
+}
+
 /// Entries of interrupts, by architecture: arch/x86/entry, arch/arm64/kernel/entry.S, arch/arm/kernel/entry-armv.S,
 /// arch/riscv/kernel/entry.S, arch/powerpc/kernel.
 pub fn is_interrupt_entry(function: &str) -> bool {

@@ -65,7 +65,11 @@ fn early(view: &View, piece: &Piece, place: Place, task: Option<Running>) -> Lab
     {
         match section.off {
             Off::Irqs => return Label::new(Class::IrqsDisabled, Medium, Why::OffFlags).of(task),
-            Off::IrqsReleased { .. } => return Label::new(Class::IrqsDisabled, Medium, Why::Released).of(task),
+            // A host that stops a guest's CPU while interrupts are off there for a moment looks the same.
+            Off::IrqsReleased { .. } => {
+                let sure = if view.facts.guest == Some(false) { Medium } else { Suspected };
+                return Label::new(Class::IrqsDisabled, sure, Why::Released).of(task);
+            }
             // No user code turns them off: the CPU stood still.
             Off::User if view.facts.guest == Some(false) => {
                 return Label::new(Class::MachineStall, Suspected, Why::UserCode);

@@ -100,14 +100,13 @@ fn chain<'s>(frames: impl Iterator<Item = &'s str>) -> String {
     frames.take(FRAMES).map(bare).collect::<Vec<_>>().join(" ← ")
 }
 
-/// What was interrupted: the frames after the entry of the innermost interrupt, whose own come first.
+/// What was interrupted, by name.
 pub(super) fn interrupted<'s>(frames: impl IntoIterator<Item = &'s str>) -> Option<String> {
-    let names: Vec<&str> = frames.into_iter().collect();
-    let is_entry = |frame: &&&str| is_interrupt_entry(&bare(frame));
-    let below = names.iter().skip_while(|frame| !is_entry(frame)).skip_while(is_entry);
+    let names: Vec<String> = frames.into_iter().map(bare).collect();
+    let first = punctual_trace::interrupted(&names.iter().map(|name| Some(name.as_str())).collect::<Vec<_>>())?;
     // From user space nothing of the kernel was interrupted.
-    let kernel = below.take_while(|frame| !is_entry(frame));
-    let named = chain(kernel.copied());
+    let kernel = names.iter().skip(first).take_while(|name| !is_interrupt_entry(name));
+    let named = chain(kernel.map(String::as_str));
     (!named.is_empty()).then_some(named)
 }
 
@@ -127,7 +126,7 @@ pub(super) fn ended(before: Before, t_ns: u64, frames: &[Symbol]) -> Option<Sect
     let names = || frames.iter().filter_map(name);
     match before {
         Before::Expiry { due, irq } if irq.saturating_sub(due) >= LEAST => {
-            if names().last().is_some_and(|last| is_interrupt_entry(&bare(last))) {
+            if names().next_back().is_some_and(|last| is_interrupt_entry(&bare(last))) {
                 return Some(Section { from: due, to: irq, place: String::new(), off: Off::User });
             }
             let place = interrupted(names())?;
@@ -223,5 +222,15 @@ mod tests {
         assert_eq!(interrupted(arm).as_deref(), Some("foo [module] ← el0_svc"));
         assert_eq!(interrupted(["timerlat_irq", "asm_sysvec_apic_timer_interrupt"]), None);
         assert_eq!(interrupted(["schedule", "do_nanosleep"]), None);
+        let on_the_way_out = [
+            "hrtimer_interrupt",
+            "asm_sysvec_apic_timer_interrupt",
+            "preempt_schedule_irq",
+            "irqentry_exit",
+            "asm_sysvec_reschedule_ipi",
+            "hold",
+            "vfs_write",
+        ];
+        assert_eq!(interrupted(on_the_way_out).as_deref(), Some("hold ← vfs_write"));
     }
 }

@@ -143,8 +143,9 @@ fn advice(cause: &Cause, cpu: Option<u32>) -> String {
             "shorten that section, or keep what calls it off this CPU".into()
         }
         Class::IrqsDisabled if cause.tid.is_none() => "`punctual explain --hardware` tells the two apart, and so does sched_stat_runtime if it was not recorded".into(),
-        Class::IrqsDisabled => "record irqsoff or the preemptirq events to see where".into(),
-        Class::PreemptionDisabled => "record preemptoff or the preemptirq events to see where".into(),
+        Class::IrqsDisabled | Class::PreemptionDisabled => {
+            "`punctual explain --live` or `--trace-events stacks` names the function, where the kernel can (docs/sections.md)".into()
+        }
         Class::Steal => "give the guest CPUs of its own (rule virt-guest)".into(),
         Class::MachineStall => "firmware (SMI) or the host of a guest: run the hwlat tracer, look at the host".into(),
         Class::IdleExit if cause.confidence == Confidence::Suspected => {

@@ -24,6 +24,8 @@ pub(super) struct Drawn {
     pub class: Class,
     /// An interrupt or softirq on top of what the CPU did, not the thread below.
     pub nested: bool,
+    /// All CPUs stood still, whatever each had been doing.
+    pub stall: bool,
 }
 
 impl<'a> Walk<'a> {
@@ -99,7 +101,7 @@ impl<'a> Walk<'a> {
 
     fn add(&mut self, piece: &Piece, place: Place, Ruling { label, keeps_stalls }: Ruling) {
         let mut rest = piece.ns();
-        self.draw((place.cpu, piece.doing), (piece.from, piece.to), label.class);
+        self.draw((place.cpu, piece.doing), (piece.from, piece.to), label.class, false);
         if rest >= OVERDUE && (!keeps_stalls || label.confidence > Medium) {
             for (from, to) in stall::stalls(self.view.machine, place, piece.from, piece.to, &mut self.steps) {
                 let ns = (to - from).min(rest);
@@ -109,7 +111,7 @@ impl<'a> Walk<'a> {
                 } else {
                     // In a guest nothing but the host stops all CPUs.
                     let class = if self.view.facts.guest == Some(true) { Class::Steal } else { Class::MachineStall };
-                    self.draw((place.cpu, piece.doing), (from, to), class);
+                    self.draw((place.cpu, piece.doing), (from, to), class, true);
                     self.tally.add(Label::new(class, Medium, Why::AllSilent), ns);
                 }
             }
@@ -117,11 +119,11 @@ impl<'a> Walk<'a> {
         self.tally.add(label, rest);
     }
 
-    fn draw(&mut self, (cpu, doing): (u32, Doing), (from, to): (u64, u64), class: Class) {
+    fn draw(&mut self, (cpu, doing): (u32, Doing), (from, to): (u64, u64), class: Class, stall: bool) {
         if let Some(drawn) = &mut self.drawn {
             // The softirq of a thread is part of that thread's span.
             let nested = matches!(doing, Doing::Hard(_) | Doing::Nmi | Doing::Soft(_, None));
-            drawn.push(Drawn { cpu, from, to, class, nested });
+            drawn.push(Drawn { cpu, from, to, class, nested, stall });
         }
     }
 }

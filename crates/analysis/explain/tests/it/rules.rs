@@ -553,10 +553,7 @@ fn a_function_is_named_only_if_it_had_just_let_interrupts_in() {
     // The same with an address whose instruction is known, and not known.
     let inline = late(&["foo_write [foo]", "vfs_write"]);
     let released = Facts { released: vec![3_506_000], ..known.clone() };
-    assert_eq!(
-        inline.explained(released).victims[0].causes[0].place.as_deref(),
-        Some("in foo_write ← vfs_write")
-    );
+    assert_eq!(inline.explained(released).victims[0].causes[0].place.as_deref(), Some("in foo_write ← vfs_write"));
     let unknown = inline.explained(known.clone());
     assert!(unknown.victims[0].causes.iter().all(|cause| cause.place.is_none()), "{:?}", unknown.victims[0].causes);
     let stolen = late(&["_raw_spin_unlock_irqrestore", "foo"]);

@@ -3,7 +3,7 @@
 use super::kernel_text::KernelText;
 use punctual_directory::Dir;
 use punctual_model::Capture;
-use punctual_trace::{DatHead, Kind, Symbol, functions_at, is_interrupt_entry};
+use punctual_trace::{DatHead, Kind, Symbol, functions_at};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io;
@@ -83,8 +83,8 @@ fn address(symbol: &Symbol) -> Option<u64> {
     }
 }
 
-/// The address that the innermost interrupt returns to.
+/// The address that the interrupt returns to.
 fn interrupted(frames: &[u64], functions: &BTreeMap<u64, (u64, String)>) -> Option<u64> {
-    let entry = |at: &&u64| functions.get(at).is_some_and(|(_, name)| is_interrupt_entry(name));
-    frames.iter().skip_while(|at| !entry(at)).find(|at| !entry(at)).copied()
+    let names: Vec<Option<&str>> = frames.iter().map(|at| functions.get(at).map(|(_, name)| name.as_str())).collect();
+    frames.get(punctual_trace::interrupted(&names)?).copied()
 }

@@ -66,9 +66,9 @@ impl Labels {
             list
         };
         Labels {
-            on_top: of(|d| d.nested && d.class != Class::MachineStall),
-            below: of(|d| !d.nested && d.class != Class::MachineStall),
-            stalls: of(|d| d.class == Class::MachineStall),
+            on_top: of(|d| d.nested && !d.stall),
+            below: of(|d| !d.nested && !d.stall),
+            stalls: of(|d| d.stall),
             delay: (pending.window.waking.t0, pending.window.t3),
         }
     }

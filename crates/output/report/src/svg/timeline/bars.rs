@@ -2,7 +2,7 @@ use super::super::canvas::{Anchor, Canvas};
 use super::{CHARACTER, LEFT, SPANS, View, colour};
 use crate::clean;
 use crate::words::causes;
-use punctual_model::{Lane, Span, SpanKind, ThreadState};
+use punctual_model::{Class, Lane, Span, SpanKind, ThreadState};
 use punctual_units::Nanos;
 
 const BAR: f64 = 26.0;
@@ -87,6 +87,10 @@ impl<'a> Bars<'a> {
         let own = span.tid.is_some() && span.tid == self.view.victim.tid;
         let main = self.view.is_main(span);
         let class = match (span.cause, span.kind) {
+            // While it stands still nobody runs, the late thread neither.
+            (Some(class @ (Class::Steal | Class::MachineStall)), _) => {
+                format!("{} cause{}", colour(class), if main { " main" } else { "" })
+            }
             _ if own => "own".to_owned(),
             (Some(class), _) => format!("{} cause{}", colour(class), if main { " main" } else { "" }),
             (None, SpanKind::Idle) => "asleep".to_owned(),

@@ -3,6 +3,7 @@
 
 mod bars;
 mod marks;
+mod strip;
 mod table;
 
 use super::axis::{Scale, Unit, plain};
@@ -107,11 +108,16 @@ fn drawing(id: &str, view: &View) -> String {
     let (bottom, drawn) = bars.finish();
     let title = format!("Timeline of a wakeup of {}", causes::victim(view.victim));
     let described = causes::described(view.victim, view.timeline);
-    let mut canvas = Canvas::new(id, (view.right + MARGIN, bottom + 46.0), &title, &described);
+    let magnified = strip::Strip::new(view);
+    let height = bottom + 46.0 + magnified.as_ref().map_or(0.0, |_| strip::HEIGHT);
+    let mut canvas = Canvas::new(id, (view.right + MARGIN, height), &title, &described);
     marks.shade(&mut canvas, bottom);
     time_axis(&mut canvas, view, bottom);
     canvas.add(&drawn);
     marks.draw(&mut canvas, bottom);
+    if let Some(strip) = magnified {
+        strip.draw(&mut canvas, view, bottom + 46.0);
+    }
     canvas.finish()
 }
 

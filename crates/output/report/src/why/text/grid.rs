@@ -2,7 +2,7 @@ use crate::clean;
 use crate::svg::axis::{Scale, Unit, plain};
 use crate::text::page::Tint;
 use crate::words::causes;
-use punctual_model::{Lane, Span, SpanKind, ThreadState, Timeline, Victim};
+use punctual_model::{Class, Lane, Span, SpanKind, ThreadState, Timeline, Victim};
 use punctual_units::{Arrange, Nanos};
 
 const NAMES: usize = 9;
@@ -12,6 +12,7 @@ const SPANS: usize = 1_000;
 /// Letters for the first threads; all others share one.
 const LETTERS: &str = "ABCDEFGH";
 const OTHER: char = 'o';
+const STILL: char = '%';
 
 pub struct Grid<'a> {
     victim: &'a Victim,
@@ -97,6 +98,9 @@ impl<'a> Grid<'a> {
             n => keys.push((OTHER, format!("{n} other threads, too short for letters"))),
         }
         keys.push(('*', "the late thread; above: - due, = runnable, # running".to_owned()));
+        if shown.contains(STILL) {
+            keys.push((STILL, "the CPU stood still (hypervisor or firmware)".to_owned()));
+        }
         keys.push(('.', "idle; ? not traced; on top ! interrupt, ~ softirq".to_owned()));
         keys
     }
@@ -125,6 +129,7 @@ impl<'a> Grid<'a> {
     fn below(&self, lane: &Lane) -> String {
         let spans = lane.spans.iter().take(SPANS).filter_map(|span| {
             let cell = match span.kind {
+                _ if matches!(span.cause, Some(Class::Steal | Class::MachineStall)) => STILL,
                 SpanKind::Task => self.letter(span),
                 SpanKind::Idle => '.',
                 SpanKind::Unknown => '?',
