@@ -131,3 +131,53 @@ fn steal_rose(late: &LateWakeup, recording: &Recording) -> Option<bool> {
         _ => None,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    /// A run directory with one capture, of `note`, in which each fact that can be wrong is set.
+    fn run_with(note: &str) -> tempfile::TempDir {
+        let place = tempfile::tempdir().unwrap();
+        let (mut recording, _) = punctual_testing::runs::hostile("x");
+        recording.run.machine.kernel_release = Some("6.1.0-rt".into());
+        recording.run.machine.virtualisation = Some("kvm".into());
+        fs::create_dir_all(place.path().join("segments")).unwrap();
+        fs::create_dir_all(place.path().join("traces")).unwrap();
+        fs::write(place.path().join("run.json"), serde_json::to_vec(&recording.run).unwrap()).unwrap();
+        fs::write(place.path().join("traces/1-cpu-1.dat"), b"").unwrap();
+        fs::write(place.path().join("traces/1-cpu-1.json"), note).unwrap();
+        place
+    }
+
+    #[test]
+    fn the_facts_of_a_run_and_of_its_file_are_the_same() {
+        let late = r#""late":[{"cpu":1,"tid":7,"release_mono_ns":8000000000,"latency_ns":2000000}],"overwritten":[],"policies":{}"#;
+        let old = format!(
+            r#"{{"phase":"1-cpu","file":"traces/1-cpu-1.dat","from_mono_ns":1,"to_mono_ns":2,{late},"fair_server":true,"throttled":null}}"#
+        );
+        let new = old.replace(
+            r#""throttled":null"#,
+            r#""throttled":true,"tracer":"nop","kernel":"6.12.1","guest":false,"rt_group_sched":true,"released":[5]"#,
+        );
+        for note in [&old, &new] {
+            let place = run_with(note);
+            let recording = punctual_rundir::read(place.path()).unwrap();
+            let capture = recording.captures.first().unwrap_or_else(|| panic!("{:?}", recording.damage));
+            let of_run = facts(capture, known(&capture.late[0], &recording));
+            assert_eq!(facts_beside(&place.path().join("traces/1-cpu-1.dat")), Some(of_run.clone()));
+            let is_new = note == &new;
+            assert_eq!(of_run.kernel.as_deref(), Some(if is_new { "6.12.1" } else { "6.1.0-rt" }));
+            assert_eq!(of_run.guest, Some(!is_new));
+            assert_eq!((of_run.rt_group_sched, of_run.released.len()), (is_new.then_some(true), usize::from(is_new)));
+        }
+    }
+
+    #[test]
+    fn a_note_of_another_file_says_nothing() {
+        let place = run_with("{}");
+        assert_eq!(facts_beside(&place.path().join("traces/1-cpu-1.dat")), None);
+        assert_eq!(facts_beside(&place.path().join("traces/absent.dat")), None);
+    }
+}
