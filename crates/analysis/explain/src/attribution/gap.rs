@@ -75,7 +75,7 @@ fn early(view: &View, piece: &Piece, place: Place, task: Option<Running>) -> Lab
                 return Label::new(Class::MachineStall, Suspected, Why::UserCode);
             }
             Off::User => return Label::new(Class::Steal, Suspected, Why::UserCode),
-            Off::Preemption | Off::Unknown => {}
+            Off::Preemption | Off::Woken { .. } | Off::Unknown => {}
         }
     }
     let ran = charged(view, piece, place).is_some_and(|(wall, runtime)| runtime >= wall / 5 * 4);

@@ -108,7 +108,7 @@ impl Machine {
         if let Kind::Stack { frames } = &event.kind {
             self.seen.stacks += 1;
             let cpu = self.cpu_mut(event.cpu)?;
-            if let Some(section) = section::ended(cpu.before_stack, event.t_ns, frames) {
+            if let Some(section) = section::ended(cpu.before_stack, event, frames) {
                 push(&mut cpu.sections, section);
             }
             return None;

@@ -8,6 +8,8 @@ const LEAST: u64 = 20_000;
 /// Frames named, the innermost first.
 const FRAMES: usize = 3;
 
+pub(super) const CALL_ENDED: &str = "until the end of a system call";
+
 /// A stretch of time of one CPU, and the functions that were active in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Section {
@@ -30,6 +32,10 @@ pub(super) enum Off {
     },
     /// Nothing: the interrupt came upon user code.
     User,
+    /// Not known: this thread was there when the interrupt came in time, and stayed.
+    Woken {
+        tid: i32,
+    },
     /// Preemption: the next thread took the CPU where it came on again.
     Preemption,
     Unknown,
@@ -122,7 +128,8 @@ pub(super) enum Before {
 }
 
 /// The section that a stack ends.
-pub(super) fn ended(before: Before, t_ns: u64, frames: &[Symbol]) -> Option<Section> {
+pub(super) fn ended(before: Before, event: &Event, frames: &[Symbol]) -> Option<Section> {
+    let t_ns = event.t_ns;
     let names = || frames.iter().filter_map(name);
     match before {
         Before::Expiry { due, irq } if irq.saturating_sub(due) >= LEAST => {
@@ -139,6 +146,11 @@ pub(super) fn ended(before: Before, t_ns: u64, frames: &[Symbol]) -> Option<Sect
                 place: format!("in {place}"),
                 off: Off::IrqsReleased { at: t_ns, sure },
             })
+        }
+        Before::Expiry { irq, .. } => {
+            let place = interrupted(names())?;
+            let off = Off::Woken { tid: event.tid? };
+            Some(Section { from: irq, to: u64::MAX, place: format!("when it was woken in {place}"), off })
         }
         Before::Switch { woken } if t_ns.saturating_sub(woken) >= LEAST => {
             let (place, off) = preempted(names())?;
@@ -172,10 +184,11 @@ fn preempted<'s>(frames: impl Iterator<Item = &'s str>) -> Option<(String, Off)>
         return (!named.is_empty()).then(|| (format!("until a scheduling point in {named}"), Off::Unknown));
     }
     let user = first.starts_with("exit_to_user_mode")
+        || first.starts_with("syscall_exit_to_user_mode")
         || first.starts_with("irqentry_exit_to_user_mode")
         || first == "do_notify_resume";
     let call = user && frames.any(|frame| bare(frame).starts_with("do_syscall") || bare(frame).starts_with("el0_svc"));
-    call.then(|| ("until the end of a system call".to_owned(), Off::Unknown))
+    call.then(|| (CALL_ENDED.to_owned(), Off::Unknown))
 }
 
 #[cfg(test)]

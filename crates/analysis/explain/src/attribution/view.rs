@@ -5,7 +5,7 @@ use super::cpu::{Doing, Running};
 use super::label::{Label, Why};
 use super::machine::{Machine, Window};
 use super::piece::Piece;
-use super::section::{Off, Section};
+use super::section::{self, Off, Section};
 use super::sentences;
 use punctual_model::{Class, Confidence};
 use punctual_trace::Comm;
@@ -61,13 +61,22 @@ impl View<'_> {
     pub fn section(&self, piece: &Piece, cpu: u32) -> Option<&Section> {
         let sections = self.machine.cpu(cpu)?.sections.iter().rev();
         let covers = |s: &&Section| s.to.min(piece.to).saturating_sub(s.from.max(piece.from)) * 2 > piece.ns();
-        sections.take_while(|section| section.to > piece.from).find(|section| covers(section) && self.is_known(section))
+        let mut known = sections
+            .take_while(|section| section.to > piece.from)
+            .filter(|section| covers(section) && self.is_known(section, piece));
+        // The latest, but where a system call ended tells less than where it was.
+        let first = known.next()?;
+        Some(if first.place == section::CALL_ENDED { known.next().unwrap_or(first) } else { first })
     }
 
     /// A stack always names something: an interrupted function had interrupts off only if it had just let them in.
-    fn is_known(&self, section: &Section) -> bool {
+    fn is_known(&self, section: &Section, piece: &Piece) -> bool {
         match section.off {
             Off::IrqsReleased { at, sure } => sure || self.facts.released.contains(&at),
+            Off::Woken { tid } => {
+                let same = matches!(piece.doing, Doing::Task(task) if task.tid == tid);
+                same && section.from >= self.window.waking.t0 && section.from <= self.window.waking.t2
+            }
             Off::Irqs | Off::User | Off::Preemption | Off::Unknown => true,
         }
     }

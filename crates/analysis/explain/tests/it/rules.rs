@@ -579,3 +579,15 @@ fn preemption_that_came_on_again_names_where() {
     blames(&victim.causes[0], Class::PreemptionDisabled, Some(60), Confidence::Medium);
     assert_eq!(victim.causes[0].place.as_deref(), Some("in hold ← ksys_ioctl"));
 }
+
+/// Without full preemption a thread goes on through a timely interrupt: what that came upon is where it was.
+#[test]
+fn where_a_thread_was_that_was_not_preempted() {
+    let trace = stacked(start().sleep(2000, 3000, YES), 3005, &["hold", "vfs_write"]);
+    // The switch comes much later than `stacked` has it.
+    let (text, _) = trace.0.rsplit_once('\n').and_then(|(rest, _)| rest.rsplit_once('\n')).unwrap();
+    let late = Trace(format!("{text}\n")).switch(1, 4200, YES, "R+", CYCLIC);
+    let cause = late.cause();
+    assert_eq!((cause.class, cause.tid), (Class::PreemptionDisabled, Some(60)), "{cause:?}");
+    assert_eq!(cause.place.as_deref(), Some("when it was woken in hold ← vfs_write"));
+}
