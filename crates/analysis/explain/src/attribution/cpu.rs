@@ -35,6 +35,8 @@ pub(super) struct Segment {
     pub doing: Doing,
     /// An urgent reschedule was wanted at `t`, by the flags recorded there.
     pub resched: Option<bool>,
+    /// It was wanted at some time before the next segment.
+    pub wanted: bool,
     pub switched: bool,
     /// Preemption and interrupts are off, by their own events.
     pub preempt_off: bool,
@@ -125,6 +127,8 @@ pub(super) struct Cpu {
     pub preempt_off: bool,
     pub irqs_off: bool,
     pub idle: IdleState,
+    /// Of the last event.
+    pub context: Option<Context>,
     /// The last event is the beginning of this handler of an interrupt, in a function trace.
     pub handler: Option<u16>,
     /// The last function of a function trace.
@@ -179,10 +183,28 @@ impl Cpu {
     pub fn write(&mut self, t: u64, doing: Doing, flags: Option<Flags>, switched: bool, most: usize) {
         let resched = flags.and_then(urgent);
         let (preempt_off, irqs_off, idle) = (self.preempt_off, self.irqs_off, self.idle);
-        self.history.push_back(Segment { t, doing, resched, switched, preempt_off, irqs_off, idle });
+        self.history.push_back(Segment {
+            t,
+            doing,
+            resched,
+            wanted: resched == Some(true),
+            switched,
+            preempt_off,
+            irqs_off,
+            idle,
+        });
         while self.history.len() > most.max(2) {
             self.history.pop_front();
             self.forgotten = true;
+        }
+    }
+
+    /// An event of the current task, with its flags.
+    pub fn wanted(&mut self, flags: Option<Flags>) {
+        if flags.and_then(urgent) == Some(true)
+            && let Some(segment) = self.history.back_mut()
+        {
+            segment.wanted = true;
         }
     }
 

@@ -57,9 +57,6 @@ fn early(view: &View, piece: &Piece, place: Place, task: Option<Running>) -> Lab
     if piece.irqs_off {
         return Label::new(Class::IrqsDisabled, High, Why::OffEvents).of(task);
     }
-    if let Some(label) = stolen(view, piece, place) {
-        return label;
-    }
     if view.facts.steal_rose != Some(true)
         && let Some(section) = view.section(piece, place.cpu)
     {
@@ -77,6 +74,9 @@ fn early(view: &View, piece: &Piece, place: Place, task: Option<Running>) -> Lab
             Off::User => return Label::new(Class::Steal, Suspected, Why::UserCode),
             Off::Preemption | Off::Woken { .. } | Off::Unknown => {}
         }
+    }
+    if let Some(label) = stolen(view, piece, place) {
+        return label;
     }
     let ran = charged(view, piece, place).is_some_and(|(wall, runtime)| runtime >= wall / 5 * 4);
     match ran && others_ran(view.machine, place.cpu, piece) {
@@ -138,7 +138,7 @@ fn late(view: &View, piece: &Piece, place: Place, task: Option<Running>) -> Labe
     match piece {
         _ if task.around => label(Suspected, Why::Around),
         Piece { preempt_off: true, .. } => label(High, Why::OffEvents),
-        Piece { resched: Some(true), .. } | Piece { resched_after: Some(true), .. } => label(Medium, Why::NeedResched),
+        Piece { wanted: true, .. } | Piece { resched_after: Some(true), .. } => label(Medium, Why::NeedResched),
         _ => label(Suspected, Why::NoFlags),
     }
 }

@@ -3,15 +3,17 @@
 use super::cpu::{Cpu, Doing, Frame, IdleState, Running, Sent, in_task, push};
 use super::ids::IdMap;
 use super::section::{self, Before};
-use super::tasks::{MOVES, Tasks, Timers, Waking};
+use super::tasks::{Known, MOVES, Tasks, Timers, Waking};
 use super::vectors::{key_of, vector_name};
-use punctual_trace::{Comm, CpuMask, Event, Kind, LatencyHeader, Symbol, Task, TaskState, Vector};
+use punctual_trace::{Comm, Context, CpuMask, Event, Kind, LatencyHeader, Symbol, Task, TaskState, Vector};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Higher CPU numbers are invalid (the kernel's limit is 8192, CONFIG_NR_CPUS).
 const CPUS: usize = 8192;
 const HISTORY: usize = 1 << 18;
 const NAMES: usize = 4096;
+/// A softirq that only flags show.
+pub(super) const SOFTIRQ: u32 = u32::MAX;
 /// Keys of interrupts that only their handler names.
 const HANDLER: u64 = 1 << 62;
 
@@ -160,6 +162,7 @@ impl Machine {
             _ => None,
         };
         let most = self.most();
+        self.context(event);
         let known = self.cpu(event.cpu).and_then(|cpu| {
             let since = cpu.last.filter(|last| *last < event.t_ns && cpu.interrupted_since().is_none())?;
             Some((since, cpu.handler.filter(|_| hard), !cpu.entered))
@@ -176,6 +179,14 @@ impl Machine {
         }
     }
 
+    /// Of the threads that were woken and did not run yet, the one that waits longest: tid, name, since when at least, ns.
+    pub fn waits(&self, wanted: impl Fn(i32, &Known) -> bool) -> Option<(i32, Option<Comm>, u64)> {
+        let waiting = self.tasks.iter().filter(|(tid, known)| wanted(*tid, known));
+        let waiting = waiting
+            .filter_map(|(tid, known)| Some((tid, known.comm, self.now.checked_sub(known.waking.as_ref()?.t2)?)));
+        waiting.max_by_key(|(tid, _, waited)| (*waited, *tid))
+    }
+
     /// The wakeup of a wakeup tracer's header whose switch was cut off.
     pub fn cut(&mut self, header: &LatencyHeader) -> Option<Window> {
         let tid = header.tid.filter(|_| header.tracer.as_deref().is_some_and(|tracer| tracer.starts_with("wakeup")))?;
@@ -189,6 +200,22 @@ impl Machine {
         let waking = known.waking.take()?;
         let comm = known.comm.or(header.task);
         Some(Window { tid, comm, prio: known.prio, cpu, waking: *waking, t3, end: End::Header })
+    }
+
+    /// Two events in a row of an NMI or a softirq, by their flags: what is not recorded otherwise lies between them.
+    fn context(&mut self, event: &Event) {
+        let most = self.most();
+        let context = event.flags.and_then(|flags| flags.context);
+        let Some(cpu) = self.cpu_mut(event.cpu) else { return };
+        let before = std::mem::replace(&mut cpu.context, context);
+        let Some(since) = cpu.last.filter(|last| *last < event.t_ns && cpu.frames.is_empty()) else { return };
+        let doing = match (before, context) {
+            (Some(Context::Nmi | Context::NmiInHardirq), Some(Context::Nmi | Context::NmiInHardirq)) => Doing::Nmi,
+            (Some(Context::Softirq), Some(Context::Softirq)) => Doing::Soft(SOFTIRQ, cpu.current),
+            _ => return,
+        };
+        cpu.rewrite(since, doing, most);
+        cpu.turn(event.t_ns, event.flags, false, most);
     }
 
     fn named(&mut self, key: u64, text: impl FnOnce() -> String) -> u16 {
@@ -246,6 +273,7 @@ impl Machine {
         let Some(tid) = event.tid else { return Some(None) };
         let current = cpu.current.map(|c| c.tid);
         if current == Some(tid) {
+            cpu.wanted(event.flags);
             cpu.before = None;
         } else if cpu.before != Some(tid) {
             match current {

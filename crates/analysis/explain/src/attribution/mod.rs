@@ -51,6 +51,7 @@ use walk::Walk;
 /// Pieces that may be looked at, initially and per event: bounds the time that a crafted trace can take.
 const WORK: u64 = 50_000_000;
 const WORK_PER_EVENT: u64 = 64;
+const NO_MORE_THAN_A_SWITCH: u64 = 10_000;
 /// A stack comes right after its event, ns.
 const STACK: u64 = 200_000;
 
@@ -68,6 +69,8 @@ pub struct Attribution {
     unwalked: u64,
     /// Wakeups whose stack may still come.
     awaited: Vec<Window>,
+    /// Woken and not seen to run before a trace ended: tid, name, how long at least.
+    waits: Option<(i32, Option<Comm>, u64)>,
     /// Of the threads that are not asked for: tid, name and the longest wait.
     other: Option<(i32, Option<Comm>, u64)>,
 }
@@ -84,6 +87,7 @@ impl Attribution {
             work: WORK,
             unwalked: 0,
             awaited: Vec::new(),
+            waits: None,
             other: None,
         }
     }
@@ -105,6 +109,14 @@ impl Attribution {
         if event.t_ns < self.machine.now {
             self.cycles.forget();
         }
+        if event.kind == Kind::Restart || event.t_ns < self.machine.now {
+            self.conclude(info);
+        }
+        if let Kind::Print { text } = &event.kind
+            && text.contains("RT throttling activated")
+        {
+            self.options.facts.throttled = Some(true);
+        }
         let window = self.machine.apply(event);
         if self.options.cycles {
             self.cycle(event, window.is_some());
@@ -113,7 +125,7 @@ impl Attribution {
             return self.measured(event, window);
         }
         if !self.awaited.is_empty() {
-            self.awaited(if event.kind == Kind::Restart { u64::MAX } else { event.t_ns });
+            self.awaited(event.t_ns);
         }
         let Some(window) = window else { return };
         if self.options.facts.kernel.is_none() {
@@ -124,6 +136,18 @@ impl Attribution {
             true => self.awaited.push(window),
             false => self.woken_if_chosen(&window),
         }
+    }
+
+    /// A trace ends: what waits for more of it gets what there is.
+    fn conclude(&mut self, info: &TraceInfo) {
+        self.awaited(u64::MAX);
+        let window = info.latency.iter().rev().find_map(|header| self.machine.cut(header));
+        if let Some(window) = window {
+            self.woken_if_chosen(&window);
+        }
+        let waits =
+            self.machine.waits(|tid, known| choose::rank(&self.options.victims, tid, known.comm, known.prio).is_some());
+        self.waits = self.waits.take().into_iter().chain(waits).max_by_key(|(_, _, waited)| *waited);
     }
 
     /// Wakeups whose switch lies some events back: a stack would have come.
@@ -220,10 +244,7 @@ impl Attribution {
     /// `info`: the trace's, after its last event.
     pub fn finish(mut self, info: &TraceInfo) -> Explanation {
         self.measured_until(u64::MAX);
-        self.awaited(u64::MAX);
-        if let Some(window) = info.latency.last().and_then(|header| self.machine.cut(header)) {
-            self.woken_if_chosen(&window);
-        }
+        self.conclude(info);
         let [first, second] = self.ranks;
         let (latest, fallback) = if first.wakeups > 0 { (first, false) } else { (second, true) };
         let wakeups = latest.wakeups;
@@ -232,6 +253,8 @@ impl Attribution {
         let (analysed, tracers) = self.tracers.finish(info, &self.options.facts, machine);
         let followed = wakeups > 0 || tracers.answer.is_some();
         let mut notes = tracers::notes(machine, info, wakeups, followed, self.other);
+        let worst = victims.first().map_or(0, |victim| victim.latency_ns);
+        notes.extend(self.waits.filter(|(.., waited)| *waited > worst.max(NO_MORE_THAN_A_SWITCH)).map(tracers::waits));
         notes.extend(tracers::left_on(&self.options.facts));
         let mut chosen = tracers::chosen(&self.options.victims, fallback);
         if self.unwalked > 0 {

@@ -12,6 +12,8 @@ pub(super) struct Piece {
     /// Was a reschedule wanted at its beginning, and at its end if an interrupt ended it?
     pub resched: Option<bool>,
     pub resched_after: Option<bool>,
+    /// Was one wanted at any time in it, by the flags of any event?
+    pub wanted: bool,
     pub preempt_off: bool,
     pub irqs_off: bool,
     pub idle: IdleState,
@@ -26,6 +28,7 @@ impl Piece {
             switched: false,
             resched: None,
             resched_after: None,
+            wanted: false,
             preempt_off: false,
             irqs_off: false,
             idle: IdleState::Unknown,
@@ -60,6 +63,7 @@ pub(super) fn pieces(cpu: Option<&Cpu>, from: u64, to: u64) -> Vec<Piece> {
                     switched: segment.switched && segment.t >= from,
                     resched: segment.resched,
                     resched_after,
+                    wanted: segment.wanted,
                     preempt_off: segment.preempt_off,
                     irqs_off: segment.irqs_off,
                     idle: segment.idle,

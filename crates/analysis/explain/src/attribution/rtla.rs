@@ -10,7 +10,8 @@ use punctual_units::{Arrange, Policy};
 
 /// `None` without a total.
 pub(super) fn victim(analysis: &RtlaAnalysis, facts: &Facts) -> Option<Victim> {
-    let latency_ns = ns(analysis.total_us?);
+    // Stopped by the interrupt's threshold, it has no thread latency.
+    let latency_ns = ns(analysis.total_us.or(analysis.irq_latency_us)?);
     let doubt = "from rtla's summary: the victim's tid and all priorities are unknown";
     Some(assemble(analysis.cpu, latency_ns, raw_causes(analysis, facts), doubt))
 }
@@ -47,6 +48,25 @@ pub(super) fn assemble(cpu: Option<u32>, latency_ns: u64, measured: Vec<Cause>, 
 
 fn raw_causes(analysis: &RtlaAnalysis, facts: &Facts) -> Vec<Cause> {
     use Confidence::{High, Medium, Suspected};
+    if let (None, Some(late), Some((comm, tid, _))) =
+        (analysis.total_us, analysis.irq_latency_us, analysis.blocking.first())
+    {
+        // Stopped in the interrupt: what that came upon had kept it off, or the CPU stood still.
+        let place = section::interrupted(analysis.stack.iter().map(String::as_str)).map(|place| format!("in {place}"));
+        let who = Cause {
+            tid: Some(*tid),
+            comm: Some(comm.to_string()),
+            scheduled: scheduled(facts, *tid),
+            place,
+            ..cause(
+                Class::IrqsDisabled,
+                ns(late),
+                Suspected,
+                "rtla: IRQ latency, and the thread that its interrupt came upon",
+            )
+        };
+        return vec![who];
+    }
     let mut causes: Vec<Cause> =
         analysis.blocking.iter().map(|(c, tid, us)| blocking(analysis, facts, *c, *tid, *us)).collect();
     if let Some(us) = analysis.irq_handler_delay_us {

@@ -6,7 +6,7 @@ use punctual_trace::{Context, Event, Flags, Kind, Symbol, is_interrupt_entry};
 /// Shorter times between two functions name no section, ns.
 const LEAST: u64 = 20_000;
 /// Frames named, the innermost first.
-const FRAMES: usize = 3;
+const FRAMES: usize = 4;
 
 pub(super) const CALL_ENDED: &str = "until the end of a system call";
 
@@ -164,11 +164,9 @@ pub(super) fn ended(before: Before, event: &Event, frames: &[Symbol]) -> Option<
 /// scheduling point. `None`: at the end of an interrupt, where nothing was off.
 fn preempted<'s>(frames: impl Iterator<Item = &'s str>) -> Option<(String, Off)> {
     let tracing = |frame: &&str| {
+        const PREFIXES: [&str; 6] = ["__traceiter_", "trace_", "ftrace_", "__ftrace_", "__trace_", "probe_wakeup_"];
         let frame = bare(frame);
-        frame.starts_with("__traceiter_")
-            || frame.starts_with("trace_")
-            || frame.starts_with("ftrace_")
-            || frame.ends_with("schedule")
+        PREFIXES.iter().any(|prefix| frame.starts_with(prefix)) || matches!(&*frame, "__schedule" | "schedule")
     };
     let mut frames = frames.skip_while(tracing).peekable();
     let first = bare(frames.peek()?);

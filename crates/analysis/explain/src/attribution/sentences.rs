@@ -6,6 +6,9 @@ use punctual_units::Nanos;
 /// So long a switch takes on its own, ns.
 const SWITCH: u64 = 10_000;
 
+/// A softirq that only flags show.
+const UNNAMED: &str = "not named";
+
 pub(super) fn verdict(victim: &Victim) -> String {
     let latency = Nanos(victim.latency_ns);
     // Threads of this program, and those of a tracer whose name tells the CPU, need no name.
@@ -16,7 +19,8 @@ pub(super) fn verdict(victim: &Victim) -> String {
         (None, Some(cpu)) => format!("CPU{cpu} {latency} late"),
         (_, None) => format!("{latency} late, CPU not known"),
     };
-    if victim.latency_ns <= SWITCH && victim.unaccounted_ns * 2 >= victim.latency_ns {
+    let ordinary = [Class::PreemptionDisabled, Class::IdleExit, Class::Unaccounted];
+    if victim.latency_ns <= SWITCH && victim.causes.first().is_none_or(|cause| ordinary.contains(&cause.class)) {
         return format!("{late}: no longer than an ordinary switch takes");
     }
     let main = victim.causes.iter().find(|c| c.class != Class::Unaccounted);
@@ -42,6 +46,9 @@ fn happened(cause: &Cause, part: &str) -> String {
             format!("{who}, whose deadline was earlier (EDF), ran {part}")
         }
         (Class::SamePriority, _) => format!("{who}, of the same priority, ran {part}"),
+        (Class::FairServer, Some(_)) if cause.confidence == Confidence::Suspected => {
+            format!("the fair server (before 6.12, or with RT groups, real-time throttling) ran {who} for {part}")
+        }
         (Class::FairServer, Some(_)) => format!("the fair server ran {who} for {part}"),
         (Class::FairServer, None) => format!("the fair server kept the CPU for {part}"),
         (Class::RtThrottling, Some(_)) => format!("real-time throttling let {who} run {part}"),
@@ -51,6 +58,7 @@ fn happened(cause: &Cause, part: &str) -> String {
         }
         (Class::Irq | Class::Softirq, Some(_)) => format!("{who}, a thread of interrupts, ran {part}"),
         (Class::Irq, None) => format!("interrupt {what} took {part}{place}"),
+        (Class::Softirq, None) if what == UNNAMED => format!("a softirq took {part}"),
         (Class::Softirq, None) => format!("softirq {what} took {part}"),
         (Class::IrqsDisabled, Some(_)) => format!("{who} kept interrupts off for {part}{place}"),
         (Class::IrqsDisabled, None) => {
@@ -107,6 +115,9 @@ fn advice(cause: &Cause, cpu: Option<u32>) -> String {
             "shorten its runtime, give the late thread a shorter relative deadline, or move one of the two to another CPU".into()
         }
         Class::SamePriority => "give one of the two another priority".into(),
+        Class::FairServer if cause.confidence == Confidence::Suspected && cause.tid.is_some() => {
+            "find the real-time thread that never sleeps (rules sched-rt-throttle, sched-fair-server)".into()
+        }
         Class::FairServer => format!(
             "find the real-time thread that starves it, or `echo 0 > /sys/kernel/debug/sched/fair_server/cpu{}/runtime` (rule \
              sched-fair-server)",
@@ -138,6 +149,7 @@ fn advice(cause: &Cause, cpu: Option<u32>) -> String {
             "move that interrupt to another CPU (/proc/irq/*/smp_affinity_list)".into()
         }
         Class::Irq => "record irq:* and irq_vectors:* to know which one; a device's can be moved to another CPU".into(),
+        Class::Softirq if cause.what.as_deref() == Some(UNNAMED) => "record irq:softirq_entry and softirq_exit to know which one".into(),
         Class::Softirq => "move the device or timers that raise it to another CPU".into(),
         Class::IrqsDisabled | Class::PreemptionDisabled if cause.place.as_deref().is_some_and(|p| p.starts_with("in ")) => {
             "shorten that section, or keep what calls it off this CPU".into()
@@ -222,7 +234,7 @@ pub(super) fn evidence(why: Why) -> &'static str {
         Why::Waking => "it was current, in the call that woke the thread",
         Why::OnItsWay => "released, and sched_waking had not come; nothing shows what held it up",
         Why::BeforeWaker => "it was current, and the thread that did the waking has a lower priority",
-        Why::NoPrio => "the current thread's priority is not in the trace",
+        Why::NoPrio => "the current thread's priority is not known there",
         Why::NotTraced => "the trace does not show what the CPU did",
     }
 }
@@ -283,5 +295,8 @@ pub(super) fn busy(machine: &Machine, what: What) -> String {
 pub(super) fn softirq(vec: u32) -> String {
     const NAMES: [&str; 10] =
         ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
+    if vec == super::machine::SOFTIRQ {
+        return UNNAMED.to_owned();
+    }
     NAMES.get(vec as usize).map_or_else(|| format!("softirq {vec}"), |name| (*name).to_owned())
 }

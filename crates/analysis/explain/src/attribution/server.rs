@@ -30,7 +30,8 @@ pub(super) fn passed_over(view: &View, pieces: &[Piece]) -> Option<Label> {
         return None;
     }
     let chosen = low().any(|piece| {
-        let settled = piece.from >= queued && piece.ns() >= LEAST / 10;
+        let around = matches!(piece.doing, Doing::Task(task) if task.around);
+        let settled = piece.from >= queued && piece.ns() >= LEAST / 10 && !around;
         settled && (piece.resched_after == Some(false) || piece.switched)
     });
     let flags = low().any(|piece| piece.resched.is_some() || piece.resched_after.is_some());
@@ -83,7 +84,10 @@ fn which(seen: &Seen, facts: &Facts) -> (Class, bool) {
         Some(release) if release < (6, 12) => (Class::RtThrottling, true),
         // The kernel's own word.
         _ if struck && facts.rt_group_sched != Some(false) => (Class::RtThrottling, true),
-        Some(_) => (Class::FairServer, facts.rt_group_sched == Some(false) || facts.fair_server == Some(true)),
+        Some(_) => (
+            Class::FairServer,
+            facts.rt_group_sched == Some(false) || facts.fair_server == Some(true) || seen.deadline_timer,
+        ),
         None if facts.fair_server == Some(true) => (Class::FairServer, true),
         None if seen.rt_period_timer || seen.old_tick => (Class::RtThrottling, true),
         None => (Class::FairServer, seen.new_tick || seen.deadline_timer),

@@ -76,6 +76,10 @@ impl Tasks {
         self.0.get(&tid)
     }
 
+    pub fn iter(&self) -> impl Iterator<Item = (i32, &Known)> {
+        self.0.iter().map(|(tid, known)| (*tid, known))
+    }
+
     /// The tid may be reused from here on.
     pub fn forget(&mut self, tid: i32) {
         self.0.remove(&tid);

@@ -5,7 +5,7 @@ use super::timerlat::Timerlats;
 use super::{Facts, Victims, rtla};
 use punctual_model::{Scheduled, Victim};
 use punctual_trace::{Comm, Damage, Event, Kind, LatencyHeader, TimeBase, TraceInfo};
-use punctual_units::Nanos;
+use punctual_units::{Arrange, Nanos};
 
 /// Lines of the timerlat, osnoise and hwlat tracers, summed up.
 #[derive(Debug, Default)]
@@ -42,8 +42,19 @@ impl Tracers {
     /// Victims that rtla and timerlat analysed, and the sentences.
     pub fn finish(self, info: &TraceInfo, facts: &Facts, machine: &Machine) -> (Vec<Victim>, Said) {
         let mut said: Vec<String> = info.latency.iter().filter_map(wakeup).collect();
+        let mut sections: Vec<(u64, String)> = info
+            .latency
+            .iter()
+            .rev()
+            .enumerate()
+            .filter_map(|(n, header)| {
+                // The functions are those of the last trace.
+                off(header, (n == 0).then_some(machine))
+            })
+            .collect();
+        sections.arrange_by_key(|(latency, _)| std::cmp::Reverse(*latency));
         let answers = said.len();
-        said.extend(info.latency.iter().filter_map(|header| off(header, machine)));
+        said.extend(sections.into_iter().map(|(_, text)| text));
         if let Some((gaps, longest, cpu, nmis)) = self.hwlat {
             let nmis = if nmis > 0 { format!(", with {nmis} NMIs in them") } else { String::new() };
             let longest = Nanos(longest.saturating_mul(1000));
@@ -104,27 +115,31 @@ fn wakeup(header: &LatencyHeader) -> Option<String> {
 }
 
 /// irqsoff, preemptoff and preemptirqsoff: the section, by its ends and by the functions in it.
-fn off(header: &LatencyHeader, machine: &Machine) -> Option<String> {
+fn off(header: &LatencyHeader, machine: Option<&Machine>) -> Option<(u64, String)> {
     let tracer = header.tracer.as_deref()?;
     let what = match tracer {
-        "irqsoff" => "interrupts off",
-        "preemptoff" => "preemption off",
-        "preemptirqsoff" => "interrupts or preemption off",
+        "irqsoff" => "interrupts off for",
+        "preemptoff" => "preemption off for",
+        "preemptirqsoff" => "interrupts or preemption off for",
+        // Up to 2.6.22 of the -rt patches and in v1.0.3 all tracers have this name.
+        "preemption" if header.started_at.is_some() => "interrupts or preemption off for",
+        "preemption" => "a latency of",
         _ => return None,
     };
     let (latency, cpu) = figure(header)?;
-    let sections =
-        machine.cpus().filter(|(n, _)| header.cpu.is_none_or(|cpu| cpu == *n)).flat_map(|(_, cpu)| &cpu.sections);
+    let cpus = machine.into_iter().flat_map(Machine::cpus).filter(|(n, _)| header.cpu.is_none_or(|cpu| cpu == *n));
+    let sections = cpus.flat_map(|(_, cpu)| &cpu.sections);
     let longest = sections.max_by_key(|section| section.to - section.from);
     let place = longest.filter(|section| (section.to - section.from) * 2 > latency);
     let place = place.map(|section| format!(", most of it {}", section.place)).unwrap_or_default();
     let ends = header.started_at.as_deref().zip(header.ended_at.as_deref());
     let ends = ends.map(|(from, to)| format!(", from {from} to {to}")).unwrap_or_default();
-    Some(format!(
-        "{tracer}: {what} for {}{cpu}, by {}{place}{ends}; whom it delayed is not recorded",
+    let text = format!(
+        "{tracer}: {what} {}{cpu}, while {} was current{place}{ends}; whom it delayed is not recorded",
         Nanos(latency),
         who(header)
-    ))
+    );
+    Some((latency, text))
 }
 
 pub(super) fn chosen(victims: &Victims, fallback: bool) -> String {
@@ -177,6 +192,12 @@ pub(super) fn notes(
         notes.push("events of CPUs with impossible numbers were left out".into());
     }
     notes
+}
+
+/// A thread that was woken and did not run before the trace ended.
+pub(super) fn waits((tid, comm, waited): (i32, Option<Comm>, u64)) -> String {
+    let who = Scheduled::default().thread(comm.map(|comm| comm.to_string()).as_deref(), Some(tid));
+    format!("{who} was woken and did not run before the trace ends, for {} at least", Nanos(waited))
 }
 
 /// A tracer that was on besides this trace.

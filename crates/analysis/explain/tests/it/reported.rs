@@ -70,7 +70,7 @@ fn a_tracer_of_sections_answers_without_a_wakeup() {
     assert_eq!(
         found.answer.as_deref(),
         Some(
-            "irqsoff: interrupts off for 49.0 ms on CPU 1, by kswapd0 (pid 91), most of it in isolate_lru_folios ← \
+            "irqsoff: interrupts off for 49.0 ms on CPU 1, while kswapd0 (pid 91) was current, most of it in isolate_lru_folios ← \
              shrink_inactive_list, from _raw_spin_lock_irq to shrink_inactive_list; whom it delayed is not recorded"
         )
     );

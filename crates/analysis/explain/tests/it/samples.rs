@@ -129,7 +129,13 @@ fn the_fair_server_is_named() {
     let cause = &victim.causes[0];
     assert_eq!((cause.class, cause.tid, cause.comm.as_deref()), (Class::FairServer, Some(188), Some("yes")));
     assert!(near(cause.share, 93.0));
-    assert!(victim.verdict.contains("the fair server ran yes (nice 0, pid 188)"), "{}", victim.verdict);
+    assert!(
+        victim.verdict.contains(
+            "the fair server (before 6.12, or with RT groups, real-time throttling) ran yes (nice 0, pid 188)"
+        ),
+        "{}",
+        victim.verdict
+    );
     // The file is a piece of a longer trace.
     assert_eq!(cause.confidence, Confidence::Suspected);
     assert!(victim.doubts.iter().any(|d| d.contains("476115")), "{:?}", victim.doubts);

@@ -125,7 +125,7 @@ fn without_remark(rest: &[u8]) -> Option<&[u8]> {
 }
 
 fn is_print(name: &[u8]) -> bool {
-    matches!(name, b"tracing_mark_write" | b"print" | b"bprint" | b"bputs" | b"tracing_mark_raw_write")
+    matches!(name, b"console" | b"tracing_mark_write" | b"print" | b"bprint" | b"bputs" | b"tracing_mark_raw_write")
 }
 
 /// trace-cmd prints the writing function before the text.

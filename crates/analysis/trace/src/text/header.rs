@@ -29,7 +29,8 @@ pub(crate) fn read(line: &[u8], info: &mut TraceInfo) -> Header {
         push(info, LatencyHeader { tracer: Some(text(trim(tracer), 64)), ..LatencyHeader::default() });
         return Header::Latency;
     }
-    if let Some(rest) = line.strip_prefix(b"latency: ") {
+    let glued = split(line, b"# latency: ").filter(|(rule, _)| rule.iter().all(|b| *b == b'-')).map(|(_, rest)| rest);
+    if let Some(rest) = line.strip_prefix(b"latency: ").or(glued) {
         latency(rest, info);
         return Header::Latency;
     }

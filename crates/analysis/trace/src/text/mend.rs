@@ -28,9 +28,13 @@ pub(crate) fn suspicious(line: &[u8]) -> bool {
         || matches!(line.last(), Some(b'=' | b'>'))
 }
 
-/// A line of a header in quoted-printable: `#  =3D> started at: foo`.
+/// A line of a header in quoted-printable (`#  =3D> started at: foo`), or one that begins with a blank that does not break.
 pub(crate) fn encoded_header(line: &[u8]) -> bool {
-    line.first() == Some(&b'#') && memchr::memmem::find(line, b"=3D").is_some()
+    match line.first() {
+        Some(b'#') => memchr::memmem::find(line, b"=3D").is_some(),
+        Some(b'=') => line.starts_with(b"=C2=A0"),
+        _ => false,
+    }
 }
 
 /// Writes the cleaned line to `out` (cleared first). Returns what was done, if anything.
@@ -60,6 +64,9 @@ pub(crate) fn clean(line: &[u8], out: &mut Vec<u8>) -> Option<&'static str> {
         rest = rest.get(skip..).unwrap_or_default();
     }
     if printable {
+        while let Some(at) = memchr::memmem::find(out, b"\xc2\xa0") {
+            out.splice(at..at + 2, *b" ");
+        }
         return Some("quoted-printable");
     }
     if escaped {
@@ -87,7 +94,7 @@ pub(crate) fn unquote(line: &[u8]) -> (&[u8], bool) {
 
 /// Every `=` is followed by two hexadecimal digits (or ends the line), and `=3D`, the escape of `=`, occurs.
 fn is_quoted_printable(line: &[u8]) -> bool {
-    memchr::memmem::find(line, b"=3D").is_some()
+    [&b"=3D"[..], b"=C2=A0"].iter().any(|escape| memchr::memmem::find(line, escape).is_some())
         && memchr::memchr_iter(b'=', line).all(|at| {
             let after = line.get(at + 1..).unwrap_or_default();
             after.is_empty() || hex_pair(after).is_some()

@@ -27,6 +27,9 @@ pub(super) struct Reader {
     stack: Option<(Event, Vec<Symbol>)>,
     cpus: BTreeSet<u32>,
     mended: BTreeSet<&'static str>,
+    /// Layout of the line that is read, and of the last event's.
+    style: Option<Style>,
+    last_style: Option<Style>,
     events: u64,
     compared: bool,
     pub(super) event_line: u64,
@@ -53,6 +56,8 @@ impl Reader {
             stack: None,
             cpus: BTreeSet::new(),
             mended: BTreeSet::new(),
+            style: None,
+            last_style: None,
             events: 0,
             compared: false,
             event_line: 0,
@@ -69,6 +74,7 @@ impl Reader {
 
     fn event(&mut self, prefix: &Prefix, body: &[u8]) -> Read1 {
         self.learn(prefix);
+        self.style = Some(prefix.style);
         let Prefix { comm, tid, cpu, flags, .. } = *prefix;
         let event = |kind| Event { t_ns: prefix.time, cpu, tid: Some(tid), comm, flags, kind };
         match self.bodies.read(body, Line { tid, comm }) {
@@ -183,6 +189,15 @@ impl Reader {
         self.events += 1;
         self.event_line = number;
         queue.extend(self.take_stack());
+        // Times since a trace's beginning and times since boot: two traces.
+        let before = std::mem::replace(&mut self.last_style, self.style);
+        if before != self.style
+            && [before, self.style].contains(&Some(Style::Latency))
+            && let Some(last) = self.last.take()
+        {
+            queue.push_back(restart(last));
+            self.cpus.clear();
+        }
         if let Some(last) = self.last
             && event.t_ns < last
         {

@@ -75,6 +75,9 @@ impl Rtla {
             return true;
         }
         let Some((label, us)) = labelled(line) else {
+            if self.under == Under::Blocking && self.source(line, 0.0, section) {
+                return true;
+            }
             section.exit_from_idle |= find(line, b"from idle").is_some();
             return section.exit_from_idle;
         };
