@@ -6,7 +6,8 @@ use std::fs;
 use std::path::Path;
 
 fn explained(name: &str) -> Explanation {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/reported").join(name);
+    let folder = if name.starts_with('r') && name.as_bytes()[1].is_ascii_digit() { "reported" } else { "hostile" };
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(folder).join(name);
     let text = fs::read(path).unwrap();
     let mut source = open_text(text.as_slice(), Options::default()).unwrap();
     let mut attribution = Attribution::new(ExplainOptions::default());
@@ -82,4 +83,27 @@ fn events_without_times_are_not_called_missing() {
     let found = explained("r18_function_graph.txt");
     assert!(found.notes.iter().any(|note| note.contains("funcgraph-abstime")), "{:?}", found.notes);
     assert!(found.notes.iter().all(|note| !note.contains("no sched_switch")), "{:?}", found.notes);
+}
+
+#[test]
+fn what_a_hostile_reader_found() {
+    for (name, told, never) in [
+        ("nmi_by_flags.txt", "interrupt NMI took 585 µs", "could not be preempted"),
+        ("softirq_by_flags.txt", "a softirq took 586 µs", "could not be preempted"),
+        ("lost_between.txt", "suspected: hog (nice 0, pid 410) could not be preempted for 9.01 ms", "fair server"),
+        ("throttled_by_console.txt", "real-time throttling let make (nice 0, pid 950) run 50.0 ms", "fair server"),
+        ("woken_where_it_runs.txt", "no longer than an ordinary switch takes", "cpu_dma_latency"),
+        ("resched_in_between.txt", "late: hog (nice 0, pid 410) could not be preempted for 9.01 ms", "suspected"),
+        ("two_traces_with_stacks.txt", "hog (nice 0, pid 700) could not be preempted for 1.80 ms", "no cause"),
+        ("two_traces_with_stacks.txt", "in migrate_enable ← rt_spin_unlock ← walk_pages", "no cause"),
+        ("cut_and_then_events.txt", "ctl (RT 99, pid 500) on CPU 4, 52.0 ms late", "irqsoff"),
+        ("cut_and_then_events.txt", "in scan_pages ← shrink_pages", "no cause"),
+        ("rtla_stopped_in_the_interrupt.txt", "suspected: ip (pid 3567) kept interrupts off for 709 µs", "no cause"),
+        ("rtla_stopped_in_the_interrupt.txt", "in nic_update_list ← do_syscall_64", "no cause"),
+    ] {
+        let verdict = verdict(name);
+        assert!(verdict.contains(told) && !verdict.contains(never), "{name}: {verdict}");
+    }
+    let waits = "ctl (pid 77) was woken and did not run before the trace ends, for 54.9 ms at least";
+    assert!(explained("never_ran.txt").notes.iter().any(|note| note == waits));
 }

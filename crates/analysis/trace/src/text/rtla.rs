@@ -75,6 +75,11 @@ impl Rtla {
             return true;
         }
         let Some((label, us)) = labelled(line) else {
+            // Stopped in the interrupt, neither has a figure.
+            if line.starts_with(b"Blocking thread") {
+                self.under = Under::Blocking;
+                return true;
+            }
             if self.under == Under::Blocking && self.source(line, 0.0, section) {
                 return true;
             }
