@@ -79,7 +79,9 @@ fn early(view: &View, piece: &Piece, place: Place, task: Option<Running>) -> Lab
         return label;
     }
     let ran = charged(view, piece, place).is_some_and(|(wall, runtime)| runtime >= wall / 5 * 4);
-    match ran && others_ran(view.machine, place.cpu, piece) {
+    // The host of a guest may have run something else without a trace of it.
+    let alone = view.facts.guest != Some(true);
+    match ran && alone && others_ran(view.machine, place.cpu, piece) {
         true => Label::new(Class::IrqsDisabled, Medium, Why::LateOthersRan).of(task),
         // The host of a guest, or firmware, looks the same: the task that happened to be current is not blamed.
         false => Label::new(Class::IrqsDisabled, Suspected, Why::Late),
