@@ -25,6 +25,7 @@ mod lab;
 mod misconfigured;
 mod pi;
 mod random;
+mod sections;
 mod side_by_side;
 mod soak;
 mod tune;
@@ -49,6 +50,7 @@ enum Trial {
     Attack(attack::Wanted),
     Injected(injected::Wanted),
     Misconfigured(misconfigured::Wanted),
+    Sections(sections::Wanted),
     SideBySide(side_by_side::Wanted),
     Tune(tune::Wanted),
     Verdict(verdict::Wanted),
@@ -75,6 +77,7 @@ impl Trial {
         match self {
             Trial::Attack(wanted) => attack::run(&wanted),
             Trial::Injected(wanted) => injected::run(&wanted),
+            Trial::Sections(wanted) => sections::run(&wanted),
             Trial::Misconfigured(wanted) => misconfigured::run(&wanted),
             Trial::SideBySide(wanted) => side_by_side::run(&wanted),
             Trial::Tune(wanted) => tune::run(&wanted),
