@@ -84,6 +84,16 @@ fn of(text: &str) -> Vec<(String, Vec<String>)> {
     marks
 }
 
+/// The compiler's first errors; with `--message-format json` they are in cargo's messages only.
+fn errors(messages: &str) -> String {
+    let rendered = |line: &str| {
+        let message = serde_json::from_str::<Value>(line).ok()?;
+        let text = message["message"]["rendered"].as_str()?;
+        (message["message"]["level"] == "error").then(|| text.to_owned())
+    };
+    messages.lines().filter_map(rendered).take(5).collect()
+}
+
 /// Builds all test programs and asks each for its ignored tests.
 pub fn tests(marked: &[Marked]) -> Result<Vec<Live>, String> {
     let words =
@@ -91,7 +101,7 @@ pub fn tests(marked: &[Marked]) -> Result<Vec<Live>, String> {
     let built = Command::new(env!("CARGO")).args(words).stderr(std::process::Stdio::inherit()).output();
     let built = built.map_err(|e| format!("cargo: {e}"))?;
     if !built.status.success() {
-        return Err("the tests do not build".into());
+        return Err(format!("the tests do not build:\n{}", errors(&String::from_utf8_lossy(&built.stdout))));
     }
     let mut found = Vec::new();
     for line in String::from_utf8_lossy(&built.stdout).lines() {
@@ -130,6 +140,14 @@ pub fn tests(marked: &[Marked]) -> Result<Vec<Live>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn errors_of_the_compiler_are_shown() {
+        let messages = r#"{"reason":"compiler-message","message":{"level":"warning","rendered":"w"}}
+{"reason":"compiler-message","message":{"level":"error","rendered":"error: no\n"}}
+no JSON"#;
+        assert_eq!(errors(messages), "error: no\n");
+    }
 
     #[test]
     fn a_mark_has_its_name_and_needs() {
