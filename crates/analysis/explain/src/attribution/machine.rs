@@ -3,9 +3,9 @@
 use super::cpu::{Cpu, Doing, Frame, IdleState, Running, Sent, in_task, push};
 use super::ids::IdMap;
 use super::section::{self, Before};
-use super::tasks::{Known, MOVES, Tasks, Timers, Waking};
+use super::tasks::{Tasks, Timers, Waking};
 use super::vectors::{key_of, vector_name};
-use punctual_trace::{Comm, Context, CpuMask, Event, Kind, LatencyHeader, Symbol, Task, TaskState, Vector};
+use punctual_trace::{Comm, Context, CpuMask, Event, Kind, Symbol, Task, TaskState, Vector};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Higher CPU numbers are invalid (the kernel's limit is 8192, CONFIG_NR_CPUS).
@@ -179,29 +179,6 @@ impl Machine {
         }
     }
 
-    /// Of the threads that were woken and did not run yet, the one that waits longest: tid, name, since when at least, ns.
-    pub fn waits(&self, wanted: impl Fn(i32, &Known) -> bool) -> Option<(i32, Option<Comm>, u64)> {
-        let waiting = self.tasks.iter().filter(|(tid, known)| wanted(*tid, known));
-        let waiting = waiting
-            .filter_map(|(tid, known)| Some((tid, known.comm, self.now.checked_sub(known.waking.as_ref()?.t2)?)));
-        waiting.max_by_key(|(tid, _, waited)| (*waited, *tid))
-    }
-
-    /// The wakeup of a wakeup tracer's header whose switch was cut off.
-    pub fn cut(&mut self, header: &LatencyHeader) -> Option<Window> {
-        let tid = header.tid.filter(|_| header.tracer.as_deref().is_some_and(|tracer| tracer.starts_with("wakeup")))?;
-        let known = self.tasks.get(tid);
-        let waking = known.waking.as_ref()?;
-        let t3 = waking.t2.checked_add(header.latency_us?.checked_mul(1000)?)?;
-        let cpu = waking.path.last().map_or(waking.from_cpu, |(_, cpu)| *cpu);
-        if t3 < self.now {
-            return None;
-        }
-        let waking = known.waking.take()?;
-        let comm = known.comm.or(header.task);
-        Some(Window { tid, comm, prio: known.prio, cpu, waking: *waking, t3, end: End::Header })
-    }
-
     /// Two events in a row of an NMI or a softirq, by their flags: what is not recorded otherwise lies between them.
     fn context(&mut self, event: &Event) {
         let most = self.most();
@@ -237,7 +214,7 @@ impl Machine {
         self.timers.restart();
     }
 
-    fn most(&self) -> usize {
+    pub(super) fn most(&self) -> usize {
         HISTORY / self.known_cpus.max(1)
     }
 
@@ -335,102 +312,6 @@ impl Machine {
         let waking = waking.filter(|_| next.tid != 0)?;
         cpu.before_stack = Before::Switch { woken: waking.t2 };
         Some(Window { tid: next.tid, comm, prio, cpu: event.cpu, waking: *waking, t3: t, end: End::Switch })
-    }
-
-    /// A thread that has the CPU is woken there by the one before it: that it went to sleep is not in the trace.
-    fn left(&mut self, event: &Event, woken: i32) {
-        let most = self.most();
-        let Some(tid) = event.tid.filter(|tid| *tid != woken) else { return };
-        let known = self.tasks.get(tid);
-        let (prio, comm, boosted) = (known.prio, known.comm.or(event.comm), known.base.is_some());
-        let Some(cpu) = self.cpu_mut(event.cpu) else { return };
-        if cpu.before == Some(tid) && cpu.current.is_some_and(|current| current.tid == woken) {
-            cpu.current = Some(Running { tid, prio, comm, boosted, changed: false, around: false });
-            (cpu.before, cpu.doubtful) = (None, Some(event.t_ns));
-            cpu.turn(event.t_ns, event.flags, false, most);
-            self.tasks.get(woken).on_cpu = None;
-        }
-    }
-
-    fn runs(&self, tid: i32) -> bool {
-        let cpu = self.tasks.find(tid).and_then(|task| task.on_cpu).and_then(|cpu| self.cpu(cpu));
-        cpu.and_then(|cpu| cpu.current).is_some_and(|current| current.tid == tid)
-    }
-
-    fn waking(&mut self, event: &Event, task: &Task, target: Option<u32>) {
-        self.seen.wakings += 1;
-        let t = event.t_ns;
-        let cpu = self.cpu(event.cpu);
-        let expiring = cpu.and_then(|cpu| cpu.expiring);
-        let hard = event.flags.and_then(|f| f.context).is_some_and(|context| context.is_hard());
-        let cpu = cpu.filter(|cpu| !hard && cpu.interrupted_since().is_none());
-        let waker = cpu.and_then(|cpu| cpu.current).filter(|task| task.tid != 0);
-        let by = waker.filter(|_| cpu.is_some_and(|cpu| cpu.frames.is_empty())).map(|task| task.tid);
-        self.left(event, task.tid);
-        if self.runs(task.tid) {
-            return;
-        }
-        let known = self.tasks.see(task);
-        known.woken_by = by;
-        // No thread is late before it went to sleep.
-        let due = expiring.and_then(|e| e.due).map(|due| due.max(known.last_out.unwrap_or(0)).min(t));
-        let path = vec![(t, target.unwrap_or(event.cpu))];
-        known.waking = Some(Box::new(Waking {
-            t0: due.unwrap_or(t),
-            t1: expiring.filter(|e| e.due.is_some()).map(|e| e.irq.max(due.unwrap_or(0)).min(t)),
-            t2: t,
-            queued: None,
-            from_cpu: event.cpu,
-            path,
-            moved: None,
-            by,
-            waker,
-            due_unknown: expiring.is_some_and(|e| e.due.is_none()),
-        }));
-    }
-
-    fn wakeup(&mut self, event: &Event, task: &Task, target: Option<u32>) {
-        let t = event.t_ns;
-        self.left(event, task.tid);
-        if self.runs(task.tid) {
-            return;
-        }
-        let target = target.unwrap_or(event.cpu);
-        if self.tasks.see(task).waking.is_none() {
-            self.waking(event, task, Some(target));
-        }
-        let Some(waking) = self.tasks.get(task.tid).waking.as_mut() else { return };
-        waking.queued.get_or_insert(t);
-        if waking.path.last().is_some_and(|(_, cpu)| *cpu != target) && waking.path.len() < MOVES {
-            waking.path.push((t, target));
-        }
-    }
-
-    fn migrate(&mut self, t: u64, task: &Task, to: u32) {
-        let Some(waking) = self.tasks.see(task).waking.as_mut() else { return };
-        if waking.path.last().is_some_and(|(_, cpu)| *cpu != to) && waking.path.len() < MOVES {
-            waking.path.push((t, to));
-            // The CPU that try_to_wake_up() chooses is no move.
-            if waking.queued.is_some() {
-                waking.moved = Some(t);
-            }
-        }
-    }
-
-    fn boost(&mut self, event: &Event, task: &Task, new_prio: i32) {
-        let by = event.tid.filter(|tid| *tid != task.tid);
-        let known = self.tasks.see(task);
-        known.boosted_by = by.or(known.boosted_by);
-        let base = known.base.or(task.prio);
-        known.base = base.filter(|base| new_prio < *base);
-        known.prio = Some(new_prio);
-        let (boosted, on_cpu) = (known.base.is_some(), known.on_cpu);
-        let most = self.most();
-        let Some(cpu) = on_cpu.and_then(|cpu| self.cpu_mut(cpu)) else { return };
-        if let Some(current) = cpu.current.as_mut().filter(|c| c.tid == task.tid) {
-            (current.prio, current.boosted) = (Some(new_prio), boosted);
-            cpu.turn(event.t_ns, None, false, most);
-        }
     }
 
     fn ipi(&mut self, event: &Event, target: CpuMask, what: Option<&Symbol>) {

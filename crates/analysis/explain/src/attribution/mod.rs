@@ -30,6 +30,7 @@ mod tracers;
 mod vectors;
 mod victim;
 mod view;
+mod wakeups;
 mod walk;
 
 pub use activity::Activity;

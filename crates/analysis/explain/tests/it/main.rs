@@ -5,5 +5,6 @@ mod random;
 mod reported;
 mod rules;
 mod samples;
+mod sections;
 mod timeline;
 mod ways;

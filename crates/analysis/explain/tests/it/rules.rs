@@ -7,18 +7,18 @@ use std::io::Cursor;
 
 /// Lines of a trace as the kernel prints them.
 #[derive(Default)]
-struct Trace(String);
+pub struct Trace(pub String);
 
-const VICTIM: &str = "cyclictest pid=50 prio=19";
+pub const VICTIM: &str = "cyclictest pid=50 prio=19";
 
 impl Trace {
-    fn line(mut self, who: &str, cpu: u32, flags: &str, us: u64, body: &str) -> Self {
+    pub fn line(mut self, who: &str, cpu: u32, flags: &str, us: u64, body: &str) -> Self {
         let (s, us) = (us / 1_000_000, us % 1_000_000);
         writeln!(self.0, "{who:>20}     [{cpu:03}] {flags}    {s}.{us:06}: {body}").unwrap();
         self
     }
 
-    fn switch(self, cpu: u32, us: u64, from: (&str, i32, i32), state: &str, to: (&str, i32, i32)) -> Self {
+    pub fn switch(self, cpu: u32, us: u64, from: (&str, i32, i32), state: &str, to: (&str, i32, i32)) -> Self {
         let (p, n) = (from, to);
         let body = format!(
             "sched_switch: prev_comm={} prev_pid={} prev_prio={} prev_state={state} ==> next_comm={} next_pid={} next_prio={}",
@@ -28,7 +28,7 @@ impl Trace {
     }
 
     /// The victim starts its timer and sleeps at `us`; `to` runs.
-    fn sleep(self, us: u64, due: u64, to: (&str, i32, i32)) -> Self {
+    pub fn sleep(self, us: u64, due: u64, to: (&str, i32, i32)) -> Self {
         let body = format!(
             "hrtimer_start: hrtimer=00000000000000aa function=hrtimer_wakeup expires={due}000 softexpires={due}000 mode=ABS|HARD was_armed=0"
         );
@@ -36,7 +36,7 @@ impl Trace {
     }
 
     /// The victim's timer interrupt from `us` on, 30 µs, on top of `who`.
-    fn expire(self, who: &str, us: u64) -> Self {
+    pub fn expire(self, who: &str, us: u64) -> Self {
         self.line(who, 1, "d.h..", us, "local_timer_entry: vector=236")
             .line(
                 who,
@@ -52,7 +52,7 @@ impl Trace {
     }
 
     /// A tick on top of `who`, 20 µs.
-    fn tick(self, who: &str, cpu: u32, flags: &str, us: u64) -> Self {
+    pub fn tick(self, who: &str, cpu: u32, flags: &str, us: u64) -> Self {
         self.line(who, cpu, flags, us, "local_timer_entry: vector=236").line(
             who,
             cpu,
@@ -62,31 +62,31 @@ impl Trace {
         )
     }
 
-    fn explained(&self, facts: Facts) -> Explanation {
+    pub fn explained(&self, facts: Facts) -> Explanation {
         let mut source = open(Cursor::new(self.0.as_bytes()), punctual_trace::Options::default()).unwrap();
         explain(source.as_mut(), ExplainOptions { facts, ..ExplainOptions::default() })
     }
 
-    fn worst(&self) -> Victim {
+    pub fn worst(&self) -> Victim {
         let victim = self.explained(Facts::default()).victims.remove(0);
         assert_eq!(victim.causes.iter().map(|c| c.ns).sum::<u64>(), victim.latency_ns);
         victim
     }
 
-    fn cause(&self) -> Cause {
+    pub fn cause(&self) -> Cause {
         self.worst().causes.remove(0)
     }
 }
 
-const CYCLIC: (&str, i32, i32) = ("cyclictest", 50, 19);
-const YES: (&str, i32, i32) = ("yes", 60, 120);
-const IDLE: (&str, i32, i32) = ("swapper/1", 0, 120);
+pub const CYCLIC: (&str, i32, i32) = ("cyclictest", 50, 19);
+pub const YES: (&str, i32, i32) = ("yes", 60, 120);
+pub const IDLE: (&str, i32, i32) = ("swapper/1", 0, 120);
 
-fn start() -> Trace {
+pub fn start() -> Trace {
     Trace::default().switch(1, 1000, YES, "R", CYCLIC)
 }
 
-fn blames(cause: &Cause, class: Class, tid: Option<i32>, confidence: Confidence) {
+pub fn blames(cause: &Cause, class: Class, tid: Option<i32>, confidence: Confidence) {
     assert_eq!((cause.class, cause.tid, cause.confidence), (class, tid, confidence), "{cause:?}");
 }
 
@@ -387,207 +387,4 @@ fn a_cycle_adds_up_and_names_the_owner_of_a_lock() {
     blames(&cycle.delays[0], Class::HigherPriority, Some(71), Confidence::High);
     assert_eq!(cycle.delays[0].ns, 2_000_000);
     assert!(cycle.verdict.contains("blocked 5.00 ms until owner (pid 70) woke it"), "{}", cycle.verdict);
-}
-
-/// Woken by CPU 0, the victim's CPU gets its interrupt 2 ms later.
-#[test]
-fn a_reschedule_interrupt_that_is_late_shows_interrupts_off() {
-    let waker = "rsync-80";
-    let trace = start()
-        .switch(0, 1500, IDLE, "R", ("rsync", 80, 120))
-        .switch(1, 2000, CYCLIC, "S", YES)
-        .line(waker, 0, "d..1.", 3000, &format!("sched_waking: comm={VICTIM} target_cpu=001"))
-        .line(waker, 0, "d..1.", 3002, "ipi_send_cpu: cpu=1 callsite=ttwu_queue_wakelist+0x1/0x2 callback=0x0")
-        .line("yes-60", 1, "d.h..", 5000, "reschedule_entry: vector=253")
-        .line("yes-60", 1, "dNh..", 5002, "reschedule_exit: vector=253");
-    let trace = trace.switch(1, 5005, YES, "R+", CYCLIC);
-    blames(&trace.cause(), Class::IrqsDisabled, Some(60), Confidence::Medium);
-    let guest = trace.explained(Facts { guest: Some(true), ..Facts::default() });
-    blames(&guest.victims[0].causes[0], Class::IrqsDisabled, Some(60), Confidence::Suspected);
-}
-
-#[test]
-fn an_interrupt_of_another_cpu_names_who_sent_it() {
-    let trace = start()
-        .switch(0, 1500, IDLE, "R", ("rsync", 80, 120))
-        .sleep(2000, 3000, YES)
-        .line(
-            "rsync-80",
-            0,
-            "d..1.",
-            2990,
-            "ipi_send_cpu: cpu=1 callsite=smp_call_function_many_cond+0x1/0x2 callback=flush_tlb_func+0x0/0x10",
-        )
-        .line("yes-60", 1, "d.h..", 2995, "call_function_entry: vector=252")
-        .line("yes-60", 1, "d.h..", 3995, "call_function_exit: vector=252");
-    let victim = trace.expire("yes-60", 4000).switch(1, 4035, YES, "R+", CYCLIC).worst();
-    assert!(victim.verdict.contains("interrupt call_function took 995 µs"), "{}", victim.verdict);
-    assert!(victim.verdict.contains("sent by rsync (pid 80), CPU 0"), "{}", victim.verdict);
-}
-
-/// The interrupt comes late although the CPU has left its idle state: no idle state is to blame.
-#[test]
-fn after_the_exit_of_an_idle_state_it_is_no_longer_to_blame() {
-    let asleep = |woke| {
-        start()
-            .sleep(2000, 3000, IDLE)
-            .line("<idle>-0", 1, "d..1.", 2010, "cpu_idle: state=2 cpu_id=1")
-            .line("<idle>-0", 1, "d..1.", woke, "cpu_idle: state=4294967295 cpu_id=1")
-            .expire("<idle>-0", 3300)
-            .switch(1, 3335, IDLE, "R", CYCLIC)
-    };
-    blames(&asleep(3295).cause(), Class::IdleExit, None, Confidence::Medium);
-    let awake = asleep(3005).cause();
-    blames(&awake, Class::Unaccounted, None, Confidence::Medium);
-    assert!(awake.evidence.contains("awake"), "{awake:?}");
-}
-
-const DEADLINE: (&str, i32, i32) = ("cyclicdeadline", 50, -1);
-
-fn of_deadline(until: Trace) -> Trace {
-    until.line("rsync-80", 0, "d..1.", 3000, "sched_waking: comm=cyclicdeadline pid=50 prio=-1 target_cpu=001")
-}
-
-#[test]
-fn a_deadline_thread_waits_for_its_own_budget() {
-    let trace = of_deadline(start().switch(1, 2000, DEADLINE, "S", IDLE))
-        .line("<idle>-0", 1, "d.h..", 8000, "local_timer_entry: vector=236")
-        .line(
-            "<idle>-0",
-            1,
-            "d.h..",
-            8003,
-            "hrtimer_expire_entry: hrtimer=00000000000000bb function=dl_task_timer now=8003000",
-        )
-        .line("<idle>-0", 1, "d.h..", 8010, "local_timer_exit: vector=236");
-    let victim = trace.switch(1, 8020, IDLE, "R", DEADLINE).worst();
-    blames(&victim.causes[0], Class::DeadlineBudget, None, Confidence::Medium);
-    assert!(victim.verdict.contains("its own SCHED_DEADLINE budget was used up"), "{}", victim.verdict);
-    assert!(!victim.verdict.contains("cpu_dma_latency"), "{}", victim.verdict);
-}
-
-#[test]
-fn a_deadline_peer_had_the_earlier_deadline() {
-    let peer = ("peer", 70, -1);
-    let trace = of_deadline(start().switch(1, 2000, DEADLINE, "S", peer));
-    let victim = trace.switch(1, 6000, peer, "S", DEADLINE).worst();
-    blames(&victim.causes[0], Class::SamePriority, Some(70), Confidence::Medium);
-    assert!(victim.verdict.contains("whose deadline was earlier (EDF)"), "{}", victim.verdict);
-    assert!(!victim.verdict.contains("another priority"), "{}", victim.verdict);
-}
-
-#[test]
-fn a_stopper_works_for_the_one_that_queued_it() {
-    let stopper = ("migration/1", 18, 0);
-    let trace = start().sleep(2000, 3000, YES).expire("yes-60", 3010);
-    let trace = trace
-        .line("rsync-80", 0, "d..1.", 3030, "sched_waking: comm=migration/1 pid=18 prio=0 target_cpu=001")
-        .switch(1, 3050, YES, "R+", stopper);
-    let victim = trace.switch(1, 4000, stopper, "S", CYCLIC).worst();
-    assert!(victim.verdict.contains("migration/1 (RT 99, pid 18) ran 950 µs"), "{}", victim.verdict);
-    assert!(victim.verdict.contains("queued by rsync (pid 80)"), "{}", victim.verdict);
-}
-
-/// CONFIG_RT_GROUP_SCHED keeps throttling after 6.12, and the kernel says when it strikes.
-#[test]
-fn throttling_after_6_12_by_the_kernel_s_own_word() {
-    let trace = start().sleep(2000, 3000, YES).expire("yes-60", 3010);
-    let trace = (1..10).fold(trace, |trace, n| trace.tick("yes-60", 1, "d.h..", 4000 * n));
-    let trace = trace.switch(1, 53_000, YES, "R+", CYCLIC);
-    let class =
-        |facts: Facts| trace.explained(Facts { kernel: Some("6.12.0".into()), ..facts }).victims[0].causes[0].class;
-    assert_eq!(
-        class(Facts { rt_group_sched: Some(false), throttled: Some(true), ..Facts::default() }),
-        Class::FairServer
-    );
-    assert_eq!(
-        class(Facts { rt_group_sched: Some(true), throttled: Some(true), ..Facts::default() }),
-        Class::RtThrottling
-    );
-    assert_eq!(class(Facts { throttled: Some(true), ..Facts::default() }), Class::RtThrottling);
-    assert_eq!(class(Facts::default()), Class::FairServer);
-}
-
-#[test]
-fn a_guest_has_one_name_for_its_host() {
-    let trace = start().sleep(2000, 3000, IDLE);
-    let trace = trace.switch(0, 2500, IDLE, "R", YES).tick("yes-60", 0, "d.h..", 2900);
-    let late = trace.tick("yes-60", 0, "d.h..", 60_000).expire("<idle>-0", 60_100).switch(1, 60_135, IDLE, "R", CYCLIC);
-    let guest = late.explained(Facts { guest: Some(true), ..Facts::default() });
-    assert!(
-        guest.victims[0].causes.iter().all(|cause| cause.class != Class::MachineStall),
-        "{:?}",
-        guest.victims[0].causes
-    );
-}
-
-/// The victim's timer interrupt from `us` on, late, with the stack that the kernel's trigger takes.
-fn stacked(trace: Trace, us: u64, frames: &[&str]) -> Trace {
-    let mut trace = trace
-        .line("yes-60", 1, "d.h..", us, "local_timer_entry: vector=236")
-        .line(
-            "yes-60",
-            1,
-            "d.h..",
-            us + 5,
-            &format!("hrtimer_expire_entry: hrtimer=00000000000000aa function=hrtimer_wakeup now={us}000"),
-        )
-        .line("yes-60", 1, "d.h..", us + 6, "<stack trace>");
-    for frame in ["__hrtimer_run_queues", "hrtimer_interrupt", "asm_sysvec_apic_timer_interrupt"].iter().chain(frames) {
-        writeln!(trace.0, " => {frame}").unwrap();
-    }
-    trace
-        .line("yes-60", 1, "d.h2.", us + 10, &format!("sched_waking: comm={VICTIM} target_cpu=001"))
-        .line("yes-60", 1, "dNh..", us + 30, "local_timer_exit: vector=236")
-        .switch(1, us + 40, YES, "R+", CYCLIC)
-}
-
-#[test]
-fn a_function_is_named_only_if_it_had_just_let_interrupts_in() {
-    let late = |frames: &[&str]| stacked(start().sleep(2000, 3000, YES), 3500, frames);
-    let known = Facts { guest: Some(false), ..Facts::default() };
-    let unlock = late(&["_raw_spin_unlock_irqrestore", "foo_write [foo]", "vfs_write"]).explained(known.clone());
-    let cause = &unlock.victims[0].causes[0];
-    blames(cause, Class::IrqsDisabled, Some(60), Confidence::Medium);
-    assert_eq!(cause.place.as_deref(), Some("in _raw_spin_unlock_irqrestore ← foo_write ← vfs_write"));
-    // The same with an address whose instruction is known, and not known.
-    let inline = late(&["foo_write [foo]", "vfs_write"]);
-    let released = Facts { released: vec![3_506_000], ..known.clone() };
-    assert_eq!(inline.explained(released).victims[0].causes[0].place.as_deref(), Some("in foo_write ← vfs_write"));
-    let unknown = inline.explained(known.clone());
-    assert!(unknown.victims[0].causes.iter().all(|cause| cause.place.is_none()), "{:?}", unknown.victims[0].causes);
-    let stolen = late(&["_raw_spin_unlock_irqrestore", "foo"]);
-    let stolen = stolen.explained(Facts { steal_rose: Some(true), guest: Some(true), ..Facts::default() });
-    assert!(stolen.victims[0].causes.iter().all(|cause| cause.place.is_none()), "{:?}", stolen.victims[0].causes);
-    let user = late(&[]);
-    blames(&user.explained(known).victims[0].causes[0], Class::MachineStall, None, Confidence::Suspected);
-    let guest = user.explained(Facts { guest: Some(true), ..Facts::default() });
-    blames(&guest.victims[0].causes[0], Class::Steal, None, Confidence::Suspected);
-}
-
-#[test]
-fn preemption_that_came_on_again_names_where() {
-    let mut trace = start().sleep(2000, 3000, YES).expire("yes-60", 3005).switch(1, 3800, YES, "R+", CYCLIC);
-    trace = trace.line("yes-60", 1, "d..2.", 3802, "<stack trace>");
-    for frame in ["__schedule", "preempt_schedule_common", "preempt_schedule_thunk", "hold [module]", "ksys_ioctl"] {
-        writeln!(trace.0, " => {frame}").unwrap();
-    }
-    // Another stack was seen before: this wakeup waits for its own.
-    let mut before = Trace::default().line("yes-60", 1, "d..1.", 900, "<stack trace>");
-    writeln!(before.0, " => schedule").unwrap();
-    let victim = Trace(before.0 + &trace.0).worst();
-    blames(&victim.causes[0], Class::PreemptionDisabled, Some(60), Confidence::Medium);
-    assert_eq!(victim.causes[0].place.as_deref(), Some("in hold ← ksys_ioctl"));
-}
-
-/// Without full preemption a thread goes on through a timely interrupt: what that came upon is where it was.
-#[test]
-fn where_a_thread_was_that_was_not_preempted() {
-    let trace = stacked(start().sleep(2000, 3000, YES), 3005, &["hold", "vfs_write"]);
-    // The switch comes much later than `stacked` has it.
-    let (text, _) = trace.0.rsplit_once('\n').and_then(|(rest, _)| rest.rsplit_once('\n')).unwrap();
-    let late = Trace(format!("{text}\n")).switch(1, 4200, YES, "R+", CYCLIC);
-    let cause = late.cause();
-    assert_eq!((cause.class, cause.tid), (Class::PreemptionDisabled, Some(60)), "{cause:?}");
-    assert_eq!(cause.place.as_deref(), Some("when it was woken in hold ← vfs_write"));
 }
