@@ -60,6 +60,8 @@ const STACK: u64 = 200_000;
 #[derive(Debug)]
 pub struct Attribution {
     options: ExplainOptions,
+    /// [`Facts::throttled`] as given: a line of one trace says nothing about the next.
+    throttled: Option<bool>,
     machine: Machine,
     ranks: [Latest; 2],
     tracers: Tracers,
@@ -79,6 +81,7 @@ pub struct Attribution {
 impl Attribution {
     pub fn new(options: ExplainOptions) -> Attribution {
         Attribution {
+            throttled: options.facts.throttled,
             options,
             machine: Machine::default(),
             ranks: Default::default(),
@@ -112,6 +115,7 @@ impl Attribution {
         }
         if event.kind == Kind::Restart || event.t_ns < self.machine.now {
             self.conclude(info);
+            self.options.facts.throttled = self.throttled;
         }
         if let Kind::Print { text } = &event.kind
             && text.contains("RT throttling activated")

@@ -107,3 +107,23 @@ fn what_a_hostile_reader_found() {
     let waits = "ctl (pid 77) was woken and did not run before the trace ends, for 54.9 ms at least";
     assert!(explained("never_ran.txt").notes.iter().any(|note| note == waits));
 }
+
+/// "RT throttling activated" in one trace says nothing about another one behind it.
+#[test]
+fn throttling_is_told_for_its_own_trace_only() {
+    let read = |name: &str| {
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/hostile").join(name)).unwrap()
+    };
+    let throttled = read("throttled_by_console.txt");
+    let silent: String =
+        throttled.lines().filter(|line| !line.contains("console")).map(|line| format!("{line}\n")).collect();
+    let both = format!("# tracer: nop\n#\n{throttled}# tracer: nop\n#\n{silent}");
+    let mut source = open_text(both.as_bytes(), Options::default()).unwrap();
+    let mut attribution = Attribution::new(ExplainOptions::default());
+    while let Some(event) = source.next() {
+        attribution.event(&event, source.info());
+    }
+    let found = attribution.finish(source.info());
+    let told = found.victims.iter().filter(|victim| victim.verdict.contains("late: real-time throttling let"));
+    assert_eq!((found.victims.len(), told.count()), (2, 1), "{:?}", found.victims);
+}
