@@ -28,6 +28,10 @@ pub(crate) struct Found {
 pub(crate) struct Block {
     /// What was measured, such as `wakeup latency`.
     pub label: String,
+    /// Number of the line that it begins with, from 1; 0 where lines have no meaning.
+    pub line: u64,
+    /// The last text before it that is no figures: names it where a text has several.
+    pub before: Option<String>,
     pub threads: Vec<Thread>,
     pub lost: Vec<Loss>,
 }

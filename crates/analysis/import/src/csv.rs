@@ -142,7 +142,7 @@ impl Lines for Reader {
         let width_ns = width.saturating_mul(unit_ns);
         let end = self.edges.last.map_or(0, |last| last.saturating_add(width));
         let from_ns = number::scaled(end, unit_ns).unwrap_or(number::LARGEST_NS);
-        let mut block = Block { label: "latency".into(), threads: Vec::new(), lost: self.faults() };
+        let mut block = Block { label: "latency".into(), lost: self.faults(), ..Block::default() };
         for (number, bins) in self.columns.iter().enumerate() {
             let mut thread = Thread::new(number as u32, Samples::Bins(bins.clone()), width_ns);
             thread.beyond = Beyond::Unknown { from_ns };

@@ -39,6 +39,7 @@ mod repair;
 mod rtla;
 mod settle;
 mod text;
+mod tools;
 
 pub use assemble::recording;
 pub use error::Error;

@@ -219,7 +219,7 @@ impl One {
             0 => self.summary.get(Key::Min as usize).map_or(0, Vec::len),
             n => n - usize::from(sum),
         };
-        let mut block = Block { label: "wakeup latency".into(), threads: Vec::new(), lost: self.faults(sum) };
+        let mut block = Block { label: "wakeup latency".into(), lost: self.faults(sum), ..Block::default() };
         for number in 0..threads.min(MOST_THREADS as usize) {
             let thread = self.thread(number, unit_ns, single, facts);
             block.threads.push(thread);

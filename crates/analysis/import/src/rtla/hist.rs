@@ -160,7 +160,7 @@ impl Hist {
         let block = |kind: Kind| {
             let columns = self.columns.iter().filter(|c| c.kind == kind);
             let threads = columns.map(|column| self.thread(column, unit_ns, options)).collect();
-            Block { label: kind.label().into(), threads, lost: self.faults() }
+            Block { label: kind.label().into(), threads, lost: self.faults(), ..Block::default() }
         };
         kinds.into_iter().map(block).filter(|b| !b.threads.is_empty()).collect()
     }

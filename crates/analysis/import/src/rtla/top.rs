@@ -72,7 +72,7 @@ impl Timerlat {
         let kinds = [Kind::Irq, Kind::Thread, Kind::User];
         let block = |(at, kind): (usize, Kind)| {
             let threads = self.rows.iter().filter_map(|row| self.thread(row, at, options)).collect();
-            Block { label: kind.label().into(), threads, lost: Vec::new() }
+            Block { label: kind.label().into(), threads, ..Block::default() }
         };
         kinds.into_iter().enumerate().map(block).filter(|b| !b.threads.is_empty()).collect()
     }

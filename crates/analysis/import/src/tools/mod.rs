@@ -1,0 +1,56 @@
+#![allow(dead_code)]
+//! Readers of the text of one tool each. All readers of a text are offered each line that nobody took yet; so a text may hold
+//! results of several tools, with anything between them.
+
+use crate::Options;
+use crate::block::Found;
+use serde_json::Value;
+
+/// A cleaned line: without escapes, quoting, markup and prefixes of logs; leading white space is kept, trailing is not.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Line<'a> {
+    pub text: &'a str,
+    /// From 1.
+    pub number: u64,
+    /// The last text before it that no reader took: what names a run.
+    pub before: Option<&'a str>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Taken {
+    /// None of this reader's lines.
+    No,
+    /// A header, a comment or figures of this reader's tool.
+    Yes,
+    /// This reader's, and its figures cannot be read: a problem, which the reader keeps and reports in `finish`.
+    Unreadable,
+}
+
+/// Reads one tool's text in bounded memory.
+///
+/// A line is taken only on evidence: its shape together with what came before. A run begins anew where the program
+/// started anew (its header again, counters that fall, another thread); each run is a [`crate::block::Block`] with its
+/// line and the text before it.
+pub(crate) trait Reader {
+    fn line(&mut self, line: &Line) -> Taken;
+
+    /// `None`: no figures.
+    fn finish(self: Box<Self>, options: &Options) -> Option<Found>;
+}
+
+/// Reads a document of JSON; `None`: another tool's.
+pub(crate) type JsonReader = fn(&Value, &Options) -> Option<Found>;
+
+/// Reads a text with one reader alone.
+#[cfg(test)]
+pub(crate) fn alone(mut reader: Box<dyn Reader>, text: &str) -> Option<Found> {
+    let mut before = None;
+    for (number, line) in (1..).zip(text.lines()) {
+        let text = line.trim_end();
+        match reader.line(&Line { text, number, before }) {
+            Taken::No if !text.trim().is_empty() => before = Some(text.trim()),
+            _ => {}
+        }
+    }
+    reader.finish(&Options::default())
+}
