@@ -32,7 +32,8 @@ impl Machine {
             }
             Kind::HrtimerExpireExit { .. } => self.each(event, |cpu, _| cpu.expiring = None),
             Kind::HrtimerCancel { timer } => {
-                if let Some(cpu) = self.timers.cancel(*timer).and_then(|home| self.cpu_mut(home)) {
+                if let Some(cpu) = self.timers.cancel(*timer, event.cpu, event.t_ns).and_then(|home| self.cpu_mut(home))
+                {
                     cpu.disarm(*timer);
                 }
             }
@@ -42,7 +43,7 @@ impl Machine {
 
     fn expire(&mut self, event: &Event, timer: u64, now: Option<i64>, tick: bool) {
         let t = event.t_ns;
-        let armed = self.timers.expire(timer, event.cpu);
+        let armed = self.timers.expire(timer, event.cpu, t);
         self.seen.expiries += 1;
         let same = now.is_some_and(|now| u64::try_from(now).is_ok_and(|now| t.abs_diff(now) < SAME_CLOCK));
         self.seen.same_clock += u64::from(same);

@@ -39,6 +39,7 @@ pub(super) enum Why {
     OnItsWay,
     BeforeWaker,
     NoPrio,
+    Learned,
     NotTraced,
 }
 

@@ -275,6 +275,7 @@ impl Attribution {
         victims.truncate(self.options.most);
         let doubt = tracers::doubt(machine, info);
         for victim in &mut victims {
+            victim::learned(victim, machine, &self.options.facts);
             victim::conclude(victim, doubt.as_deref());
         }
         let cycles = self.cycles.finish();

@@ -10,9 +10,15 @@ use punctual_units::{Arrange, Policy};
 
 /// `None` without a total.
 pub(super) fn victim(analysis: &RtlaAnalysis, facts: &Facts) -> Option<Victim> {
+    let parts = [analysis.irq_latency_us, analysis.irq_duration_us, analysis.blocking_thread_us];
+    let cut = analysis.total_us.is_none() && analysis.blocking_thread_us.is_some();
+    let whole = if cut { parts.into_iter().flatten().reduce(|sum, us| sum + us) } else { analysis.total_us };
     // Stopped by the interrupt's threshold, it has no thread latency.
-    let latency_ns = ns(analysis.total_us.or(analysis.irq_latency_us)?);
-    let doubt = "from rtla's summary: the victim's tid and all priorities are unknown";
+    let latency_ns = ns(whole.or(analysis.irq_latency_us)?);
+    let doubt = match cut {
+        true => "from rtla's summary, which ends before its thread latency: the whole is the sum of what is there",
+        false => "from rtla's summary: the victim's tid and all priorities are unknown",
+    };
     Some(assemble(analysis.cpu, latency_ns, raw_causes(analysis, facts), doubt))
 }
 
@@ -49,7 +55,7 @@ pub(super) fn assemble(cpu: Option<u32>, latency_ns: u64, measured: Vec<Cause>, 
 fn raw_causes(analysis: &RtlaAnalysis, facts: &Facts) -> Vec<Cause> {
     use Confidence::{High, Medium, Suspected};
     if let (None, Some(late), Some((comm, tid, _))) =
-        (analysis.total_us, analysis.irq_latency_us, analysis.blocking.first())
+        (analysis.total_us.or(analysis.blocking_thread_us), analysis.irq_latency_us, analysis.blocking.first())
     {
         // Stopped in the interrupt: what that came upon had kept it off, or the CPU stood still.
         let place = section::interrupted(analysis.stack.iter().map(String::as_str)).map(|place| format!("in {place}"));

@@ -25,6 +25,19 @@ pub(super) fn verdict(victim: &Victim) -> String {
     }
     let main = victim.causes.iter().find(|c| c.class != Class::Unaccounted);
     let Some(cause) = main.filter(|c| c.ns >= victim.unaccounted_ns) else {
+        let current = victim.causes.first().filter(|cause| cause.class == Class::Unaccounted && cause.tid.is_some());
+        if let Some(cause) = current {
+            let who = cause.scheduled.thread(cause.comm.as_deref(), cause.tid);
+            let ns = Nanos(cause.ns);
+            return match cause.scheduled.policy {
+                None => format!(
+                    "{late}: {who} was current for {ns} of it, with what priority is not known — record sched_switch from before it"
+                ),
+                Some(_) => format!(
+                    "{late}: {who} was current for {ns} of it, why is not known — record sched_switch from before it"
+                ),
+            };
+        }
         let unknown = format!("{late}: for {} of it the trace shows no cause", Nanos(victim.unaccounted_ns));
         return format!("{unknown} — record sched_switch, sched_waking, hrtimer and irq events of all CPUs");
     };
@@ -234,7 +247,8 @@ pub(super) fn evidence(why: Why) -> &'static str {
         Why::Waking => "it was current, in the call that woke the thread",
         Why::OnItsWay => "released, and sched_waking had not come; nothing shows what held it up",
         Why::BeforeWaker => "it was current, and the thread that did the waking has a lower priority",
-        Why::NoPrio => "the current thread's priority is not known there",
+        Why::NoPrio => "it was current, and its priority is not known there",
+        Why::Learned => "it was current; its priority is known from a later event",
         Why::NotTraced => "the trace does not show what the CPU did",
     }
 }

@@ -94,6 +94,8 @@ impl Tasks {
 pub(super) struct Timer {
     /// On the timer's own clock.
     pub expires: Option<i64>,
+    /// Since when it is not queued: by a cancel, or because it expires (`__run_hrtimer` says hrtimer_cancel first).
+    pub dequeued: Option<(u64, u32)>,
     /// On the trace's clock.
     pub started: u64,
     /// CPU it last expired on.
@@ -107,22 +109,28 @@ impl Timers {
     /// Started or restarted; returns the CPU it is known to expire on.
     pub fn start(&mut self, timer: u64, expires: i64, now: u64) -> Option<u32> {
         let home = self.entry(timer).home;
-        self.0.insert(timer, Timer { expires: Some(expires), started: now, home });
+        self.0.insert(timer, Timer { expires: Some(expires), started: now, home, dequeued: None });
         home
     }
 
     /// Its callback begins on `cpu`.
-    pub fn expire(&mut self, timer: u64, cpu: u32) -> Timer {
+    pub fn expire(&mut self, timer: u64, cpu: u32, now: u64) -> Timer {
+        /// From hrtimer_cancel to hrtimer_expire_entry of one expiry, ns.
+        const AT_ONCE: u64 = 50_000;
         let entry = self.entry(timer);
-        let was = *entry;
-        (entry.home, entry.expires) = (Some(cpu), None);
+        let mut was = *entry;
+        let cancelled = was.dequeued.is_some_and(|(t, by)| by != cpu || now.saturating_sub(t) > AT_ONCE);
+        if cancelled {
+            was.expires = None;
+        }
+        (entry.home, entry.expires, entry.dequeued) = (Some(cpu), None, None);
         was
     }
 
-    /// Cancelled; returns the CPU it would have expired on.
-    pub fn cancel(&mut self, timer: u64) -> Option<u32> {
+    /// It left its queue on `by`; returns the CPU it would have expired on.
+    pub fn cancel(&mut self, timer: u64, by: u32, now: u64) -> Option<u32> {
         let entry = self.entry(timer);
-        entry.expires = None;
+        entry.dequeued = Some((now, by));
         entry.home
     }
 
@@ -134,6 +142,6 @@ impl Timers {
         if self.0.len() >= MOST && !self.0.contains_key(&timer) {
             self.0.clear();
         }
-        self.0.entry(timer).or_insert(Timer { expires: None, started: 0, home: None })
+        self.0.entry(timer).or_insert(Timer { expires: None, started: 0, home: None, dequeued: None })
     }
 }

@@ -17,8 +17,8 @@ type Noise = (u64, u64, u64, NoiseSource);
 
 #[derive(Debug, Default)]
 struct Timerlat {
-    /// Number and latency of the last interrupt's line, and whether it left idle.
-    irq: Option<(u64, u64, bool)>,
+    /// Of the last interrupt's line: number, latency, whether it left idle, and its own time.
+    irq: Option<(u64, u64, bool, u64)>,
     noises: VecDeque<Noise>,
 }
 
@@ -27,13 +27,20 @@ struct Worst {
     cpu: u32,
     count: u64,
     latency_ns: u64,
-    /// How late its interrupt was, and whether it left idle.
-    irq: Option<(u64, bool)>,
+    irq: Option<Late>,
     t0: u64,
     t3: u64,
     noises: Vec<Noise>,
     /// Of what its interrupt came upon (print_stack).
     stack: Vec<String>,
+}
+
+/// timerlat's own interrupt: how late, whether it left idle, and when it wrote its line.
+#[derive(Clone, Copy, Debug)]
+struct Late {
+    late: u64,
+    idle: bool,
+    t: u64,
 }
 
 #[derive(Debug, Default)]
@@ -59,7 +66,7 @@ impl Timerlats {
                 cpu.noises.push_back((*start_ns, event.t_ns, *duration_ns, source.clone()));
             }
             Kind::Timerlat { count, context: TimerlatContext::Irq, latency_ns } => {
-                cpu.irq = Some((*count, *latency_ns, event.tid == Some(0)));
+                cpu.irq = Some((*count, *latency_ns, event.tid == Some(0), event.t_ns));
             }
             Kind::Timerlat { count, latency_ns, .. } => self.thread(event, *count, *latency_ns),
             Kind::Stack { frames } => self.stack(event, frames),
@@ -73,7 +80,8 @@ impl Timerlats {
         if self.worst.as_ref().is_some_and(|worst| worst.latency_ns >= latency_ns) {
             return;
         }
-        let irq = cpu.irq.filter(|(n, irq, _)| *n == count && *irq <= latency_ns).map(|(_, irq, idle)| (irq, idle));
+        let irq = cpu.irq.filter(|(n, irq, ..)| *n == count && *irq <= latency_ns);
+        let irq = irq.map(|(_, late, idle, t)| Late { late, idle, t });
         let (t0, t3) = (event.t_ns.saturating_sub(latency_ns), event.t_ns);
         let noises = cpu.noises.iter().filter(|noise| noise.1 > t0).cloned().collect();
         self.worst = Some(Worst { cpu: event.cpu, count, latency_ns, irq, t0, t3, noises, stack: Vec::new() });
@@ -90,7 +98,7 @@ impl Timerlats {
 
     pub fn said(&self) -> Option<String> {
         let Worst { cpu, count, latency_ns, irq, .. } = self.worst.as_ref()?;
-        let irq = irq.map(|(irq, _)| format!(", of which its interrupt came {} late", Nanos(irq))).unwrap_or_default();
+        let irq = irq.map(|irq| format!(", of which its interrupt came {} late", Nanos(irq.late))).unwrap_or_default();
         Some(format!("timerlat: worst thread latency {} on CPU {cpu} (#{count}){irq}", Nanos(*latency_ns)))
     }
 
@@ -108,7 +116,7 @@ impl Timerlats {
             *longest = blocked.applied(longest.clone());
             longest.evidence += "; the stack shows what timerlat's interrupt came upon";
         }
-        if let Some((late, idle)) = worst.irq {
+        if let Some(Late { late, idle, .. }) = worst.irq {
             let class = if idle { Class::IdleExit } else { Class::IrqsDisabled };
             causes.push(rtla::cause(class, late, Confidence::Suspected, "timerlat: its interrupt came late"));
         }
@@ -124,6 +132,15 @@ fn of((start, end, net, source): &Noise, worst: &Worst, facts: &Facts) -> Cause 
     let plain =
         |class, what: String| Cause { what: Some(what), ..rtla::cause(class, ns, Medium, "osnoise: noise event") };
     match source {
+        NoiseSource::Irq { .. } if worst.irq.is_some_and(|irq| (*start..=*end).contains(&irq.t)) => {
+            // Its latency is counted from its line on: the rest of it is its handler.
+            let ns = ns.min(end.saturating_sub(worst.irq.map_or(0, |irq| irq.t)));
+            Cause {
+                ns,
+                evidence: "osnoise: the interrupt that wrote timerlat's line".to_owned(),
+                ..plain(Class::Irq, "timerlat's own timer".to_owned())
+            }
+        }
         NoiseSource::Irq { vector, name } => {
             plain(Class::Irq, name.as_deref().map_or_else(|| format!("vector {vector}"), str::to_owned))
         }

@@ -1,4 +1,4 @@
-use super::label::{Label, Part, Tally, What};
+use super::label::{Label, Part, Tally, What, Why};
 use super::machine::{End, Machine, Window};
 use super::{Facts, choose, sentences};
 use punctual_model::{Cause, Class, Confidence, Moments, Scheduled, Victim};
@@ -136,6 +136,26 @@ fn doubts(machine: &Machine, window: &Window) -> Vec<(&'static str, bool)> {
         doubts.push(("it ran on another CPU than it was woken for, and the trace does not show the move", true));
     }
     doubts
+}
+
+/// Threads whose priority the trace tells only later: they had it before, unless something changed it in between.
+pub(super) fn learned(victim: &mut Victim, machine: &Machine, facts: &Facts) {
+    let prio = |tid: i32| machine.tasks.find(tid).and_then(|known| known.prio);
+    let Some(own) = victim.tid.and_then(prio) else { return };
+    for cause in victim.causes.iter_mut().filter(|cause| cause.class == Class::Unaccounted) {
+        let Some((tid, prio)) = cause.tid.and_then(|tid| Some((tid, prio(tid)?))) else { continue };
+        cause.scheduled = choose::scheduled(facts, tid, Some(prio));
+        sentences::evidence(Why::Learned).clone_into(&mut cause.evidence);
+        let class = match prio {
+            _ if prio == own || (prio >= 100 && own >= 100) => Class::SamePriority,
+            _ if prio < own => Class::HigherPriority,
+            // Whether it could be preempted is what is not known.
+            _ => continue,
+        };
+        (cause.class, cause.confidence) = (class, cause.confidence.min(Confidence::Medium));
+    }
+    victim.unaccounted_ns = unaccounted(&victim.causes);
+    victim.coverage = 1.0 - share(victim.unaccounted_ns, victim.latency_ns);
 }
 
 /// Applies the doubts about the whole trace and writes the verdict.

@@ -28,7 +28,7 @@ impl View<'_> {
             return None;
         }
         let Some((prio, own)) = self.prio(task).zip(self.window.prio) else {
-            return Some(Label::new(Class::Unaccounted, High, Why::NoPrio));
+            return Some(Label::new(Class::Unaccounted, High, Why::NoPrio).of(task));
         };
         // Above all, SCHED_DEADLINE included, whatever its figure (kernel/sched/stop_task.c).
         if task.comm.is_some_and(|comm| sentences::is_stopper(&comm.to_string())) {

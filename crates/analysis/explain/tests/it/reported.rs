@@ -127,3 +127,36 @@ fn throttling_is_told_for_its_own_trace_only() {
     let told = found.victims.iter().filter(|victim| victim.verdict.contains("late: real-time throttling let"));
     assert_eq!((found.victims.len(), told.count()), (2, 1), "{:?}", found.victims);
 }
+
+/// `__run_hrtimer` says hrtimer_cancel of a timer that expires.
+#[test]
+fn a_timer_that_expires_is_not_cancelled() {
+    let found = explained("cancelled_at_expiry.txt");
+    let victim = &found.victims[0];
+    // 300 µs by the timer's own clock, from its interrupt on by that of the trace.
+    assert_eq!(victim.latency_ns, 307_000);
+    assert!(!victim.doubts.iter().any(|doubt| doubt.contains("start of the timer")), "{:?}", victim.doubts);
+}
+
+#[test]
+fn a_priority_that_only_a_later_event_tells_counts_for_less() {
+    let victim = &explained("priority_learned.txt").victims[0];
+    assert!(victim.verdict.contains("burner (RT 94, pid 900) ran 4.00 ms"), "{}", victim.verdict);
+    assert_eq!(victim.causes[0].confidence, punctual_model::Confidence::Medium);
+}
+
+#[test]
+fn rtla_of_before_6_4_has_two_figures_in_a_line() {
+    let victim = &explained("rtla_without_new_line.txt").victims[0];
+    assert_eq!(victim.latency_ns, 268_000);
+    assert!(victim.verdict.contains("cruncher"), "{}", victim.verdict);
+    assert!(victim.doubts[0].contains("ends before its thread latency"), "{:?}", victim.doubts);
+}
+
+#[test]
+fn the_interrupt_that_wrote_timerlats_line_is_its_own() {
+    let victim = &explained("timerlat_own_interrupt.txt").victims[0];
+    let own = victim.causes.iter().find(|cause| cause.what.as_deref() == Some("timerlat's own timer")).unwrap();
+    assert_eq!(own.ns, 70_000);
+    assert!(!victim.causes.iter().any(|cause| cause.what.as_deref() == Some("timer")), "{:?}", victim.causes);
+}

@@ -74,7 +74,7 @@ impl Rtla {
             self.under = Under::Stack;
             return true;
         }
-        let Some((label, us)) = labelled(line) else {
+        let Some((label, us, rest)) = labelled(line) else {
             // Stopped in the interrupt, neither has a figure.
             if line.starts_with(b"Blocking thread") {
                 self.under = Under::Blocking;
@@ -89,7 +89,9 @@ impl Rtla {
         let from_idle = split(label, b"(exit from idle)").map(|(label, _)| trim(label));
         section.exit_from_idle |= from_idle.is_some();
         let label = from_idle.unwrap_or(label);
-        self.figure(label.strip_suffix(b":").unwrap_or(label), us, section)
+        // Before Linux 6.4 no new line follows "Previous IRQ interference: up to 2.22 us".
+        let read = self.figure(label.strip_suffix(b":").unwrap_or(label), us, section);
+        if labelled(rest).is_some() { self.item(rest, section) } else { read }
     }
 
     fn figure(&mut self, label: &[u8], us: f64, section: &mut RtlaAnalysis) -> bool {
@@ -105,6 +107,7 @@ impl Rtla {
                 section.total_us = Some(us);
                 self.open = false;
             }
+            _ if label.starts_with(b"Previous IRQ interference") => {}
             _ if label.ends_with(b"interference") || label.starts_with(b"Hardware") => {
                 self.under = Under::Interference;
                 keep(&mut section.interference, (text(label, 64), us));
@@ -134,11 +137,11 @@ fn keep<T>(list: &mut Vec<T>, item: T) {
     }
 }
 
-/// `LABEL:   12.34 us (5.6 %)`; some labels lack the colon.
-fn labelled(line: &[u8]) -> Option<(&[u8], f64)> {
-    let (front, _) = split(line, b" us")?;
+/// `LABEL:   12.34 us (5.6 %)`; some labels lack the colon. And what follows it on its line.
+fn labelled(line: &[u8]) -> Option<(&[u8], f64, &[u8])> {
+    let (front, rest) = split(line, b" us")?;
     let start = front.iter().rposition(|b| matches!(b, b' ' | b'\t'))?;
     let (us, []) = micros(front.get(start..)?)? else { return None };
     let label = trim(front.get(..start)?);
-    Some((label, us))
+    Some((label, us, trim(rest)))
 }
