@@ -94,9 +94,9 @@ pub enum EventsArg {
 pub enum ImportFormat {
     /// Text of cyclictest, or live rows of cyclicdeadline or jitterdebugger
     Cyclictest,
-    /// JSON of cyclictest, cyclicdeadline, oslat or jitterdebugger
+    /// JSON of rt-tests or jitterdebugger
     Json,
-    /// A histogram as CSV, one bin per row
+    /// Columns of numbers: a histogram, a latency a row, extremes over time
     Csv,
     /// Text of rtla timerlat, osnoise or hwnoise
     Rtla,
@@ -104,6 +104,8 @@ pub enum ImportFormat {
     JitterdebuggerRaw,
     /// The N-queens benchmark's CSV
     Nqueens,
+    /// Text of another tool that is known
+    Text,
 }
 
 /// Units that a file may leave out.
@@ -116,7 +118,7 @@ pub enum UnitArg {
 }
 
 /// What the user knows of a file that does not tell it.
-#[derive(Args, Debug, Clone, Copy)]
+#[derive(Args, Debug, Clone, Default)]
 pub struct GivenArgs {
     /// Read the file in this format instead of detecting it
     #[arg(long = "input-format", visible_alias = "from", value_enum, value_name = "FORMAT")]
@@ -124,6 +126,10 @@ pub struct GivenArgs {
     /// Unit of its values [default: as the file says, else us, which is reported]
     #[arg(long, value_enum)]
     pub unit: Option<UnitArg>,
+    /// What the columns of a table are: bin, count, sample, min, mean, max, cpu, skip, each with :ns, :us, :ms or :s where
+    /// needed; … repeats the last one. For example bin:us,count… or skip,sample:us
+    #[arg(long, value_name = "COLUMNS")]
+    pub columns: Option<punctual_import::Columns>,
     /// Period of its threads, if the file does not say: bounds the number of skipped periods
     #[arg(long, value_name = "TIME")]
     pub period: Option<Nanos>,

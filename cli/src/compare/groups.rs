@@ -65,7 +65,7 @@ fn group(list: &[PathBuf], args: &CompareArgs) -> Result<Runs, String> {
         match path.is_dir() {
             true => runs.extend(folder(path)?),
             false => {
-                let read = import::recording(std::slice::from_ref(path), None, args.told).map_err(|refusal| {
+                let read = import::recording(std::slice::from_ref(path), None, &args.told).map_err(|refusal| {
                     say!("{}", refusal.message);
                     format!("{} cannot be compared", path.display())
                 })?;

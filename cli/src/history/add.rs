@@ -42,7 +42,7 @@ pub fn add(args: &AddArgs, db: Option<PathBuf>, output: OutputArgs) -> Result<An
 
 /// A run that cannot be read is no reason not to add the next; a history that cannot be written is.
 fn one(store: &mut Store, outcome: &mut Outcome, path: PathBuf, args: &AddArgs) -> Result<(), Refusal> {
-    match summarised(&path, args.told) {
+    match summarised(&path, &args.told) {
         Ok(run) => {
             let added = store.add(&run)?;
             outcome.runs.push((run.id, path, added));

@@ -13,21 +13,21 @@ use std::path::{Path, PathBuf};
 
 /// `punctual history gate RUN`.
 pub fn gate(args: &GateArgs, db: Option<PathBuf>, output: OutputArgs) -> Result<Answer, Refusal> {
-    Ok(answer(output, &judged(&args.run, &args.baseline, &args.judged, args.told, db)?))
+    Ok(answer(output, &judged(&args.run, &args.baseline, &args.judged, &args.told, db)?))
 }
 
 /// `punctual history --baseline … RUN`.
 pub fn of_query(args: &QueryArgs, db: Option<PathBuf>) -> Result<Answer, Refusal> {
-    let told = GivenArgs { input_format: None, unit: None, period: None, board: None };
+    let told = GivenArgs::default();
     let (run, baseline) = (args.run.clone().unwrap_or_default(), args.baseline.clone().unwrap_or_default());
-    Ok(answer(args.output, &judged(&run, &baseline, &args.judged, told, db)?))
+    Ok(answer(args.output, &judged(&run, &baseline, &args.judged, &told, db)?))
 }
 
 fn judged(
     run: &Path,
     baseline: &[String],
     judged: &JudgedArgs,
-    told: GivenArgs,
+    told: &GivenArgs,
     db: Option<PathBuf>,
 ) -> Result<Gate, Refusal> {
     let store = look(db)?;

@@ -31,7 +31,7 @@ pub fn look(db: Option<PathBuf>) -> Result<Store, Refusal> {
 }
 
 /// A run directory, or another tool's file, in a few figures.
-pub fn summarised(path: &Path, told: GivenArgs) -> Result<RunSummary, Refusal> {
+pub fn summarised(path: &Path, told: &GivenArgs) -> Result<RunSummary, Refusal> {
     let unread = |Refusal { code, message, .. }| {
         say!("{message}");
         Refusal::new(code, format!("{}: not read: the line above says why", path.display()))

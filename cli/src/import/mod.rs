@@ -26,6 +26,7 @@ impl From<ImportFormat> for Format {
             ImportFormat::Rtla => Format::Rtla,
             ImportFormat::JitterdebuggerRaw => Format::JitterdebuggerRaw,
             ImportFormat::Nqueens => Format::NQueens,
+            ImportFormat::Text => Format::Text,
         }
     }
 }
@@ -42,7 +43,7 @@ fn imported(args: &ImportArgs) -> Result<Answer, Refusal> {
     let recording = match archive {
         Some(archive) => archive::import(archive, &args.out)?,
         None => {
-            let recording = recording(&args.files, args.format, args.told)?;
+            let recording = recording(&args.files, args.format, &args.told)?;
             write(&args.out, &recording)?;
             recording
         }
@@ -54,13 +55,13 @@ fn imported(args: &ImportArgs) -> Result<Answer, Refusal> {
 }
 
 /// Reads files into one run.
-pub fn recording(files: &[PathBuf], format: Option<ImportFormat>, told: GivenArgs) -> Result<Recording, Refusal> {
+pub fn recording(files: &[PathBuf], format: Option<ImportFormat>, told: &GivenArgs) -> Result<Recording, Refusal> {
     let unit = told.unit.map(|unit| match unit {
         UnitArg::Us => Unit::Micros,
         UnitArg::Ns => Unit::Nanos,
     });
     let format = format.or(told.input_format).map(Format::from);
-    let options = Options { format, unit, period: told.period };
+    let options = Options { format, unit, period: told.period, columns: told.columns.clone() };
     let read = files.iter().map(|path| one(path, &options)).collect::<Result<Vec<_>, _>>()?;
     let mut recording = punctual_import::recording(read);
     let board = &mut recording.run.machine.board;

@@ -44,7 +44,7 @@ fn summaries(args: &ReportArgs, unread: &mut Vec<(String, String)>) -> Vec<RunSu
     }
     let mut runs: Vec<RunSummary> = Vec::new();
     for path in paths {
-        match summarised(&path, args.told) {
+        match summarised(&path, &args.told) {
             // The same run twice would count twice.
             Ok(run) if runs.iter().any(|known| known.id == run.id) => {
                 say!("{}: the same run as another; left out", path.display());

@@ -45,9 +45,9 @@ fn reported(args: &ReportArgs) -> Result<Answer, Refusal> {
 
 /// A run directory, or a run of other tools' files.
 fn read(args: &ReportArgs) -> Result<Recording, Refusal> {
-    let [only] = args.run.as_slice() else { return import::recording(&args.run, None, args.told) };
+    let [only] = args.run.as_slice() else { return import::recording(&args.run, None, &args.told) };
     if !only.is_dir() {
-        return import::recording(&args.run, None, args.told);
+        return import::recording(&args.run, None, &args.told);
     }
     let recording = punctual_rundir::read(only).map_err(Refusal::usage)?;
     for damage in &recording.damage {

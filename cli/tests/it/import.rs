@@ -61,7 +61,7 @@ fn bad_files_leave_nothing() {
     std::fs::write(&bad, "nothing to see\n").unwrap();
     let name = |p: &Path| p.to_string_lossy().into_owned();
     for (file, word) in
-        [(name(&bad), "--format"), (name(&folder.path().join("none")), "cannot read"), (name(folder.path()), "folder")]
+        [(name(&bad), "whole output"), (name(&folder.path().join("none")), "cannot read"), (name(folder.path()), "folder")]
     {
         let (code, text, err) =
             run(&["import", &sample("ct-2.4.json").to_string_lossy(), &file, "--out", &name(&out), "--json"]);

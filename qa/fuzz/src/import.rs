@@ -70,6 +70,7 @@ pub fn seeds(format: Format) -> Vec<Vec<u8>> {
         Format::Rtla => pieces("rtla-7.2-vm2.log", 26),
         Format::JitterdebuggerRaw => vec![sample("jd-samples-cut.raw").into_iter().take(28 * 70).collect()],
         Format::NQueens => many(&["rt_kernel_4B_multithread_output.csv"]),
+        Format::Text => many(&["ct-hist-stdout.txt"]),
     }
 }
 

@@ -5,7 +5,7 @@ use punctual_model::{
     CpuResult, Import, Kind, Lost, LostKind, Phase, Problem, ProblemKind, Recording, Run, Series, Tool,
 };
 use punctual_units::{Arrange, CpuId, Nanos};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The first version of the run format that has imports.
 const SCHEMA_VERSION: &str = "1.3";
@@ -24,15 +24,19 @@ pub fn recording(files: Vec<Imported>) -> Recording {
         }
         let name = stem(&file.name);
         import.files.push(file);
-        facts.add(&found);
-        for loss in &found.lost {
-            lose(&mut recording.run.problems, &mut import.lost, loss, None);
-        }
-        recording.run.notes.extend(found.notes);
-        import.series.extend(found.series.into_iter().map(|s| of_file(s, several.then_some(&name))));
-        for block in found.blocks {
-            let label = if several { format!("{name}: {}", block.label) } else { block.label.clone() };
-            add_phase(&mut recording, &mut import, block, label);
+        let mut names = Names::of(&found);
+        for found in found {
+            facts.add(&found);
+            for loss in &found.lost {
+                lose(&mut recording.run.problems, &mut import.lost, loss, None);
+            }
+            recording.run.notes.extend(found.notes);
+            import.series.extend(found.series.into_iter().map(|s| of_file(s, several.then_some(&name))));
+            for block in found.blocks {
+                let label = names.label(&block);
+                let label = if several { format!("{name}: {label}") } else { label };
+                add_phase(&mut recording, &mut import, block, label);
+            }
         }
     }
     facts.into_run(&mut recording.run, &mut import);
@@ -40,6 +44,41 @@ pub fn recording(files: Vec<Imported>) -> Recording {
     recording.run.complete = !import.lost.iter().any(|l| l.kind == LostKind::Truncated);
     recording.run.import = Some(import);
     recording
+}
+
+/// How the results of one text are told apart.
+struct Names {
+    /// How often each label is there.
+    labels: BTreeMap<String, usize>,
+    /// How many of them were named.
+    named: BTreeMap<String, usize>,
+}
+
+impl Names {
+    fn of(found: &[Found]) -> Names {
+        let mut labels: BTreeMap<String, usize> = BTreeMap::new();
+        for block in found.iter().flat_map(|found| &found.blocks) {
+            *labels.entry(block.label.clone()).or_default() += 1;
+        }
+        Names { labels, named: BTreeMap::new() }
+    }
+
+    /// Where a text has several of a kind, each is named by its number, its line, and what stands before it.
+    fn label(&mut self, block: &Block) -> String {
+        let number = self.named.entry(block.label.clone()).or_default();
+        *number += 1;
+        let mut parts = Vec::new();
+        if self.labels.get(&block.label).is_some_and(|n| *n > 1) {
+            let line = if block.line > 0 { format!(", line {}", block.line) } else { String::new() };
+            let before = block.before.as_deref().map(|text| text.trim_matches(['=', '-', '*', '#', ':', ' ']));
+            let before = before.filter(|text| !text.is_empty()).map(|text| text.chars().take(40).collect::<String>());
+            let before = before.map_or_else(String::new, |text| format!(" ({text})"));
+            parts.push(format!("run {number}{line}{before}"));
+        }
+        parts.splice(0..0, block.source.clone());
+        parts.push(block.label.clone());
+        parts.join(": ")
+    }
 }
 
 fn stem(name: &str) -> String {

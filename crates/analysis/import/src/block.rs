@@ -23,6 +23,12 @@ pub(crate) struct Found {
     pub notes: Vec<String>,
 }
 
+impl Found {
+    pub fn has_figures(&self) -> bool {
+        self.blocks.iter().any(|block| !block.threads.is_empty()) || !self.series.is_empty()
+    }
+}
+
 /// A table of figures; one result per thread.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Block {
@@ -32,6 +38,8 @@ pub(crate) struct Block {
     pub line: u64,
     /// The last text before it that is no figures: names it where a text has several.
     pub before: Option<String>,
+    /// What the prefix of a log names: `VM 1`.
+    pub source: Option<String>,
     pub threads: Vec<Thread>,
     pub lost: Vec<Loss>,
 }

@@ -1,21 +1,31 @@
+/// Whose output a file is. Detection needs none of them; one that is given keeps all other readers away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// Text of cyclictest, cyclicdeadline or jitterdebugger: histogram, live rows, `-v`.
     Cyclictest,
-    /// JSON of rt-tests (cyclictest, cyclicdeadline, oslat) or of jitterdebugger.
+    /// JSON of rt-tests, jitterdebugger, performance_test; XML of rteval.
     Json,
-    /// A histogram as CSV: a row per bin, a column per CPU.
+    /// Columns of numbers: a histogram, a sample a row, or extremes over time.
     Csv,
     /// Text of rtla timerlat, osnoise and hwnoise.
     Rtla,
     JitterdebuggerRaw,
     /// Times and temperatures of the N-queens benchmark as CSV.
     NQueens,
+    /// Text of any other tool that is known.
+    Text,
 }
 
 impl Format {
-    pub const ALL: [Format; 6] =
-        [Format::Cyclictest, Format::Json, Format::Csv, Format::Rtla, Format::JitterdebuggerRaw, Format::NQueens];
+    pub const ALL: [Format; 7] = [
+        Format::Cyclictest,
+        Format::Json,
+        Format::Csv,
+        Format::Rtla,
+        Format::JitterdebuggerRaw,
+        Format::NQueens,
+        Format::Text,
+    ];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -25,10 +35,7 @@ impl Format {
             Format::Rtla => "rtla",
             Format::JitterdebuggerRaw => "jitterdebugger-raw",
             Format::NQueens => "nqueens",
+            Format::Text => "text",
         }
-    }
-
-    pub(crate) fn names() -> String {
-        Format::ALL.map(Format::name).join(", ")
     }
 }

@@ -5,40 +5,148 @@ mod threads;
 
 use crate::block::{Block, Found, Loss};
 use crate::cmdline::{self, Command};
-use crate::lines::Counted;
-use crate::{Error, Options, Unit, date, repair};
+use crate::tools::{self, Line, Taken};
+use crate::{Options, Unit, date, repair};
 use punctual_model::{LostKind, MachineFacts};
 use serde_json::Value;
-use std::io::Read;
 
-/// A larger file is no result of these tools.
+/// A larger document is no result of these tools.
 const MOST_BYTES: usize = 32 << 20;
 
-pub(crate) fn read<R: Read>(name: &str, input: &mut Counted<R>, options: &Options) -> Result<Found, Error> {
-    let all = input.all(MOST_BYTES).map_err(|e| Error::io(name, e))?;
-    let Some(bytes) = all else {
-        let why =
-            format!("more than {} MiB of JSON are not read: import the tool's histogram instead", MOST_BYTES >> 20);
-        return Err(Error::TooLarge { file: name.into(), why });
-    };
-    let text = String::from_utf8_lossy(&bytes);
-    let (value, repaired) = parse(&text).map_err(|e| Error::Form {
-        file: name.into(),
-        line: e.line() as u64,
-        why: format!("this is no JSON: {e}"),
-        next: "give the whole file, from { to }",
-    })?;
-    let mut found = if value.get("cpu").is_some() && value.get("thread").is_none() {
-        jitterdebugger(&value, options)
-    } else {
-        rt_tests(&value, options)
+/// Documents in a text: from a line that begins with a brace to the one that closes it, or a whole text.
+pub(crate) struct Reader {
+    open: Option<Open>,
+    found: Vec<Found>,
+    /// Documents that are no JSON, or cut; what the first one lacks.
+    broken: u64,
+    why: Option<String>,
+    options: Options,
+}
+
+struct Open {
+    text: String,
+    line: u64,
+    before: Option<String>,
+    /// Braces open, and whether a string is.
+    depth: i64,
+    too_long: bool,
+}
+
+impl Reader {
+    pub fn new(options: &Options) -> Reader {
+        Reader { open: None, found: Vec::new(), broken: 0, why: None, options: options.clone() }
+    }
+
+    fn close(&mut self) {
+        let Some(open) = self.open.take() else { return };
+        match document(&open.text, &self.options) {
+            _ if open.too_long => {
+                self.broken += 1;
+                self.why = Some(format!("a document has more than {} MiB", MOST_BYTES >> 20));
+            }
+            Ok(Some(mut found)) => {
+                for block in &mut found.blocks {
+                    (block.line, block.before) = (open.line, open.before.clone());
+                }
+                self.found.push(found);
+            }
+            Ok(None) => {}
+            Err(why) => {
+                self.broken += 1;
+                self.why.get_or_insert(why.to_string());
+            }
+        }
+    }
+}
+
+impl tools::Reader for Reader {
+    fn line(&mut self, line: &Line) -> Taken {
+        let text = line.text.trim();
+        if self.open.is_none() {
+            // LAVA's messages are JSON too: `- {"dt": …}` does not begin with its brace.
+            if !text.starts_with('{') || self.found.len() >= MOST_DOCUMENTS {
+                return Taken::No;
+            }
+            let before = line.before.map(str::to_owned);
+            self.open = Some(Open { text: String::new(), line: line.number, before, depth: 0, too_long: false });
+        }
+        let Some(open) = &mut self.open else { return Taken::No };
+        open.depth += depth(text);
+        open.too_long |= open.text.len() > MOST_BYTES;
+        if !open.too_long {
+            open.text.push_str(line.text);
+            open.text.push('\n');
+        }
+        // The last brace of what rt-tests and jitterdebugger print stands alone.
+        if open.depth <= 0 {
+            self.close();
+        }
+        Taken::Yes
+    }
+
+    fn finish(mut self: Box<Self>, _: &Options) -> Option<Found> {
+        let torn = self.open.is_some();
+        self.close();
+        let mut found = self.found.into_iter();
+        let mut first = match found.next() {
+            Some(first) => first,
+            None if self.broken > 0 => Found { format: "json".into(), ..Found::default() },
+            None => return None,
+        };
+        for other in found {
+            first.tool = first.tool.filter(|tool| other.tool.as_ref() == Some(tool));
+            first.blocks.extend(other.blocks);
+            first.lost.extend(other.lost);
+            first.notes.extend(other.notes);
+        }
+        if self.broken > 0 {
+            let why = self.why.unwrap_or_default();
+            let (kind, text) = match torn {
+                true => (LostKind::Truncated, format!("the JSON ends too early: {why}")),
+                false => (LostKind::Unreadable, format!("documents of JSON could not be read: {why}")),
+            };
+            first.lost.push(Loss::problem(kind, Some(self.broken), text));
+        }
+        Some(first)
+    }
+}
+
+/// Documents in one text.
+const MOST_DOCUMENTS: usize = 64;
+
+/// How many braces more are opened than closed, but for those in strings.
+fn depth(line: &str) -> i64 {
+    let (mut depth, mut string, mut escaped) = (0, false, false);
+    for byte in line.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if string => escaped = true,
+            b'"' => string = !string,
+            b'{' if !string => depth += 1,
+            b'}' if !string => depth -= 1,
+            _ => {}
+        }
+    }
+    // A quote that rt-tests did not escape leaves a string open: its line ends it.
+    depth
+}
+
+/// The result in a document; `None`: it is nobody's that is known.
+fn document(text: &str, options: &Options) -> Result<Option<Found>, serde_json::Error> {
+    let (value, repaired) = parse(text)?;
+    let jitter = value.get("cpu").is_some_and(Value::is_object) && value.get("thread").is_none();
+    let mut found = match tools::JSON.iter().find_map(|reader| reader(&value, options)) {
+        Some(found) => found,
+        None if jitter => jitterdebugger(&value, options),
+        None if value.get("thread").is_some_and(Value::is_object) => rt_tests(&value, options),
+        None => return Ok(None),
     };
     if repaired {
         found.notes.push(
             "the JSON was not valid as it was and has been repaired: rt-tests does not escape its command".into(),
         );
     }
-    Ok(found)
+    Ok(Some(found))
 }
 
 /// Parses the text as it is, otherwise repaired. `true`: repaired.
@@ -87,7 +195,9 @@ fn rt_tests(value: &Value, options: &Options) -> Found {
         "oslat" | "cyclicdeadline" | "cyclictest" => program.as_str(),
         // The command may have been renamed; only oslat has a frequency.
         _ if threads::of(value, "thread").iter().any(|(_, t)| t.get("freq").is_some()) => "oslat",
-        _ => "cyclictest",
+        // Only these two tell their resolution.
+        _ if value.get("resolution_in_ns").is_some() || program.is_empty() => "cyclictest",
+        other => other,
     };
     (found.tool, found.format) = (Some(tool.into()), format!("{tool}-json"));
     let label = if tool == "oslat" { "gap of a busy loop" } else { "wakeup latency" };

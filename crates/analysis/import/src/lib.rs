@@ -24,16 +24,18 @@ mod assemble;
 mod bins;
 mod block;
 mod cmdline;
-mod csv;
+mod columns;
 mod cyclictest;
 mod date;
 mod detect;
 mod error;
 mod format;
+mod input;
 mod json;
 mod lines;
 mod nqueens;
 mod number;
+mod peel;
 mod raw;
 mod repair;
 mod rtla;
@@ -42,23 +44,27 @@ mod text;
 mod tools;
 
 pub use assemble::recording;
+pub use columns::{Columns, Role};
 pub use error::Error;
 pub use format::Format;
 
 use block::Found;
-use lines::Counted;
+use input::Opened;
+use lines::Lines;
 use punctual_model::ImportedFile;
 use punctual_units::Nanos;
 use std::io::Read;
 
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {
-    /// Overrides detection.
+    /// Keeps the readers of other formats away.
     pub format: Option<Format>,
     /// Unit of the values; default: as in the file, otherwise microseconds, which is reported.
     pub unit: Option<Unit>,
     /// Period of the threads if the file lacks it.
     pub period: Option<Nanos>,
+    /// What the columns of a table are.
+    pub columns: Option<Columns>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,37 +86,61 @@ impl Unit {
 #[derive(Clone, Debug)]
 pub struct Imported {
     pub(crate) file: ImportedFile,
-    pub(crate) found: Found,
+    /// What each tool's reader found.
+    pub(crate) found: Vec<Found>,
 }
 
 impl Imported {
     pub fn figures(&self) -> usize {
-        self.found.blocks.iter().map(|b| b.threads.len()).sum::<usize>() + self.found.series.len()
+        let of = |found: &Found| found.blocks.iter().map(|b| b.threads.len()).sum::<usize>() + found.series.len();
+        self.found.iter().map(of).sum()
     }
 }
 
-/// Reads one file. `name` appears in messages and is a hint for detection.
+/// Reads one file, compressed or not. `name` appears in messages.
 pub fn read(name: &str, input: impl Read, options: &Options) -> Result<Imported, Error> {
     let name = lines::clean_name(name);
-    let mut input = Counted::new(input);
-    let head = input.head(detect::HEAD).map_err(|e| Error::io(&name, e))?;
-    let format = match options.format {
-        Some(format) => format,
-        None => detect::detect(&name, head).ok_or_else(|| Error::unknown(&name, head))?,
-    };
-    let found = match format {
-        Format::Cyclictest => text::read(&name, &mut input, options, cyclictest::Reader::new(options)),
-        Format::Rtla => text::read(&name, &mut input, options, rtla::Reader::new(options)),
-        Format::Csv => text::read(&name, &mut input, options, csv::Reader::new(options)),
-        Format::NQueens => text::read(&name, &mut input, options, nqueens::Reader::default()),
-        Format::Json => json::read(&name, &mut input, options),
-        Format::JitterdebuggerRaw => raw::read(&name, &mut input, options),
-    }?;
-    // The rest of the file counts for its size and checksum.
-    let (bytes, crc32) = input.finish().map_err(|e| Error::io(&name, e))?;
-    if found.blocks.iter().all(|b| b.threads.is_empty()) && found.series.is_empty() {
-        return Err(Error::Nothing { file: name, format: format.name() });
+    let mut opened = Opened::new(input).map_err(|e| Error::io(&name, e))?;
+    let bytes = std::mem::replace(&mut opened.bytes, Box::new(std::io::empty()));
+    let mut lines = Lines::new(bytes);
+    let head = lines.head(detect::HEAD).map_err(|e| Error::io(&name, e))?;
+    let raw = options.format.map_or_else(|| detect::is_raw(head), |format| format == Format::JitterdebuggerRaw);
+    if head.iter().all(u8::is_ascii_whitespace) {
+        return Err(match lines.failed.take() {
+            Some(e) => Error::io(&name, e),
+            None => Error::Empty { file: name },
+        });
     }
-    let file = ImportedFile { name, format: found.format.clone(), bytes, crc32 };
+    let mut found = match raw {
+        true => vec![raw::read(&name, &mut lines, options)?],
+        false => of_text(&name, &mut lines, options)?,
+    };
+    if let Some(first) = found.first_mut() {
+        first.notes.extend(opened.peeled.iter().map(|what| format!("the file was {what} and was unpacked")));
+    }
+    drop(lines);
+    // The rest of the file counts for its size and checksum.
+    let (bytes, crc32) = opened.finish().map_err(|e| Error::io(&name, e))?;
+    let format = found.iter().map(|found| found.format.as_str()).find(|format| !format.is_empty()).unwrap_or_default();
+    let file = ImportedFile { name, format: format.into(), bytes, crc32 };
     Ok(Imported { file, found })
+}
+
+/// What the readers of texts found; an error if that is no figure.
+fn of_text(name: &str, lines: &mut Lines, options: &Options) -> Result<Vec<Found>, Error> {
+    let text = text::read(name, lines, options)?;
+    if text.found.iter().any(Found::has_figures) {
+        return Ok(text.found);
+    }
+    let file = name.to_owned();
+    let torn = text
+        .found
+        .iter()
+        .flat_map(|found| &found.lost)
+        .chain(text.found.iter().flat_map(|f| f.blocks.iter().flat_map(|b| &b.lost)));
+    Err(match (text.refused, torn.into_iter().next()) {
+        (Some(seen), _) => Error::Unlike { file, seen },
+        (None, Some(loss)) => Error::Broken { file, why: loss.text.clone() },
+        (None, None) => Error::Unknown { file, begins: text.begins.unwrap_or_default(), likely: text.likely },
+    })
 }

@@ -1,11 +1,10 @@
-//! Input as cleaned lines in bounded memory, with size and checksum of all that was read.
+//! Input as lines in bounded memory.
 
-use crate::repair;
 use std::io::{self, Read};
 
 /// Longer lines are cut; no tool writes such a line.
 pub(crate) const LONGEST: usize = 256 << 10;
-const CHUNK: usize = 16 << 10;
+const CHUNK: usize = 64 << 10;
 
 /// A file name fit for display: without directories and control characters.
 pub(crate) fn clean_name(name: &str) -> String {
@@ -14,28 +13,22 @@ pub(crate) fn clean_name(name: &str) -> String {
     if clean.is_empty() { "input".into() } else { clean }
 }
 
-pub(crate) struct Counted<R> {
-    input: R,
+pub(crate) struct Lines<'a> {
+    input: Box<dyn Read + 'a>,
     buffer: Vec<u8>,
     at: usize,
     end: bool,
     /// The last line ended with a carriage return; a newline right after it belongs to it.
     after_return: bool,
-    bytes: u64,
-    sum: crc32fast::Hasher,
+    /// Why the input could not be read to its end.
+    pub failed: Option<io::Error>,
+    /// Lines that were cut.
+    pub cut: u64,
 }
 
-impl<R: Read> Counted<R> {
-    pub fn new(input: R) -> Counted<R> {
-        Counted {
-            input,
-            buffer: Vec::new(),
-            at: 0,
-            end: false,
-            after_return: false,
-            bytes: 0,
-            sum: crc32fast::Hasher::new(),
-        }
+impl<'a> Lines<'a> {
+    pub fn new(input: Box<dyn Read + 'a>) -> Lines<'a> {
+        Lines { input, buffer: Vec::new(), at: 0, end: false, after_return: false, failed: None, cut: 0 }
     }
 
     /// Up to `most` first bytes, without consuming them.
@@ -54,6 +47,7 @@ impl<R: Read> Counted<R> {
         Ok(self.buffer.get(self.at..).unwrap_or_default())
     }
 
+    /// An error after some bytes is the end of what can be read.
     fn fill(&mut self) -> io::Result<bool> {
         if self.end {
             return Ok(false);
@@ -68,26 +62,9 @@ impl<R: Read> Counted<R> {
         };
         let n = read.as_ref().map_or(0, |n| (*n).min(CHUNK));
         self.buffer.truncate(had + n);
-        self.sum.update(self.buffer.get(had..).unwrap_or_default());
-        self.bytes += n as u64;
         self.end = n == 0;
-        read.map(|n| n > 0)
-    }
-
-    /// All of the input; `None` if it exceeds `most` bytes.
-    pub fn all(&mut self, most: usize) -> io::Result<Option<Vec<u8>>> {
-        let mut all = Vec::new();
-        loop {
-            let rest = self.rest()?;
-            if rest.is_empty() {
-                return Ok(Some(all));
-            }
-            all.extend_from_slice(rest);
-            self.at = self.buffer.len();
-            if all.len() > most {
-                return Ok(None);
-            }
-        }
+        self.failed = read.err();
+        Ok(n > 0)
     }
 
     /// `n` bytes, or what is left.
@@ -120,46 +97,17 @@ impl<R: Read> Counted<R> {
                 continue;
             }
             any = true;
-            let end = rest.iter().position(|&b| b == b'\n' || b == b'\r');
+            let end = memchr::memchr2(b'\n', b'\r', rest);
             let piece = rest.get(..end.unwrap_or(rest.len())).unwrap_or_default();
             let room = LONGEST.saturating_sub(out.len()).min(piece.len());
             out.extend_from_slice(piece.get(..room).unwrap_or_default());
+            let cut = room < piece.len();
             let by_return = end.is_some_and(|end| rest.get(end) == Some(&b'\r'));
             self.at += end.map_or(rest.len(), |end| end + 1);
             self.after_return = by_return;
+            self.cut += u64::from(cut && end.is_some());
             if end.is_some() {
                 return Ok(true);
-            }
-        }
-    }
-
-    /// Reads the rest. Returns size and CRC-32 of the whole input.
-    pub fn finish(mut self) -> io::Result<(u64, u32)> {
-        while !self.rest()?.is_empty() {
-            self.at = self.buffer.len();
-        }
-        Ok((self.bytes, self.sum.finalize()))
-    }
-}
-
-/// The next cleaned line, with soft line breaks of mail (`=` at the end) joined.
-pub(crate) fn next_line<R: Read>(
-    input: &mut Counted<R>,
-    raw: &mut Vec<u8>,
-    number: &mut u64,
-) -> io::Result<Option<String>> {
-    let mut line = String::new();
-    loop {
-        if !input.line(raw)? {
-            return Ok((!line.is_empty()).then_some(line));
-        }
-        *number += 1;
-        let clean = repair::line(&String::from_utf8_lossy(raw));
-        match clean.strip_suffix('=') {
-            Some(soft) if line.len() < LONGEST && raw.last() == Some(&b'=') => line.push_str(soft),
-            _ => {
-                line.push_str(&clean);
-                return Ok(Some(line));
             }
         }
     }

@@ -4,7 +4,7 @@
 use crate::Options;
 use crate::block::{Found, Loss};
 use crate::number;
-use crate::text::Lines;
+use crate::tools::{self, Line, Taken};
 use punctual_model::{LostKind, Series};
 use std::collections::BTreeMap;
 
@@ -66,18 +66,29 @@ impl Reader {
     }
 }
 
-impl Lines for Reader {
-    fn line(&mut self, line: &str) -> Result<(), (String, &'static str)> {
-        let fields: Vec<&str> = line.split([',', ';']).map(str::trim).collect();
+impl tools::Reader for Reader {
+    fn line(&mut self, line: &Line) -> Taken {
+        if self.columns.is_empty() && !line.text.contains("queen") {
+            return Taken::No;
+        }
+        let fields: Vec<&str> = line.text.split([',', ';']).map(str::trim).collect();
         if fields.contains(&"queen") && fields.contains(&"seconds") {
             self.columns = fields.iter().take(64).enumerate().map(|(at, name)| ((*name).to_owned(), at)).collect();
-        } else if !self.columns.is_empty() && fields.len() >= 2 && self.row(&fields).is_none() {
-            self.unreadable += 1;
+            return Taken::Yes;
         }
-        Ok(())
+        if self.columns.is_empty() || fields.len() < 2 {
+            return Taken::No;
+        }
+        match self.row(&fields) {
+            Some(()) => Taken::Yes,
+            None => {
+                self.unreadable += 1;
+                Taken::Unreadable
+            }
+        }
     }
 
-    fn finish(self, _: &Options) -> Found {
+    fn finish(self: Box<Self>, _: &Options) -> Option<Found> {
         let mut found = Found { format: "nqueens".into(), tool: Some("rPI-Tests".into()), ..Found::default() };
         let ns = |s: Option<u64>| s.and_then(|s| s.checked_mul(1_000_000_000));
         // Timestamps are taken at the end of a batch.
@@ -94,6 +105,6 @@ impl Lines for Reader {
             let text = "rows tell another number of solutions than the first";
             found.lost.push(Loss::told(LostKind::Disagreement, Some(self.other_solutions), text));
         }
-        found
+        found.has_figures().then_some(found)
     }
 }

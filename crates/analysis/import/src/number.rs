@@ -35,3 +35,18 @@ pub(crate) fn signed(text: &str) -> Option<f64> {
         None => decimal(text),
     }
 }
+
+/// A whole number in JSON, also as `2134.0`.
+pub(crate) fn json(value: &serde_json::Value) -> Option<u64> {
+    let exact = |v: &f64| v.fract() == 0.0 && (0.0..=9e15).contains(v);
+    value.as_u64().or_else(|| value.as_f64().filter(exact).map(|v| v as u64))
+}
+
+/// A whole number, possibly negative.
+pub(crate) fn integer(text: &str) -> Option<i64> {
+    let text = text.trim();
+    match text.strip_prefix('-') {
+        Some(rest) => whole(rest).and_then(|n| i64::try_from(n).ok()).map(|n| -n),
+        None => whole(text).and_then(|n| i64::try_from(n).ok()),
+    }
+}

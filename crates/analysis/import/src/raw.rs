@@ -2,13 +2,12 @@
 //! bits): 28 bytes, or 20 from 32-bit machines (jitterdebugger.h, `struct latency_sample`).
 
 use crate::block::{Beyond, Block, Found, Loss, MOST_THREADS, Samples, Skips, Thread};
-use crate::lines::Counted;
+use crate::lines::Lines;
 use crate::number;
 use crate::{Error, Options, Unit};
 use punctual_model::LostKind;
 use punctual_units::Histogram;
 use std::collections::BTreeMap;
-use std::io::Read;
 
 const NANOS: u64 = 1_000_000_000;
 const LOOKED_AT: usize = 64;
@@ -148,7 +147,7 @@ impl Raw {
     }
 }
 
-pub(crate) fn read<R: Read>(name: &str, input: &mut Counted<R>, options: &Options) -> Result<Found, Error> {
+pub(crate) fn read(name: &str, input: &mut Lines, options: &Options) -> Result<Found, Error> {
     let head = input.head(LOOKED_AT * 28).map_err(|e| Error::io(name, e))?;
     let Some(layout) = layout(head) else {
         let why = "these are no records of jitterdebugger".to_owned();

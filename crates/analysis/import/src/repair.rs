@@ -1,5 +1,7 @@
 //! Undoes what terminals, mail clients and web pages do to a line: escapes, colours, quoting, HTML, quoted-printable.
 
+use std::borrow::Cow;
+
 const MARKUP: &[(&str, &str)] = &[
     ("&lt;", "<"),
     ("&gt;", ">"),
@@ -25,7 +27,12 @@ const MARKUP: &[(&str, &str)] = &[
 ];
 
 /// A cleaned line. Carriage returns must have been treated as line ends already.
-pub(crate) fn line(line: &str) -> String {
+pub(crate) fn line(line: &str) -> Cow<'_, str> {
+    // Figures begin with none of these, and have none of these characters.
+    let suspicious = |b: &u8| matches!(b, 0x1b | 0x08 | 0 | b'&' | b'<' | b'>' | b'|' | 0xc2 | 0xef);
+    if !line.as_bytes().iter().any(suspicious) {
+        return Cow::Borrowed(line.trim_end());
+    }
     let mut text =
         if line.contains(['\u{1b}', '\u{9b}', '\u{8}', '\0']) { without_escapes(line) } else { line.to_owned() };
     if text.contains(['&', '<', '\u{a0}', '\u{feff}']) {
@@ -35,10 +42,61 @@ pub(crate) fn line(line: &str) -> String {
             }
         }
     }
-    if text.contains("=09") || text.contains("=3D") || text.contains("=20") {
-        text = text.replace("=09", "\t").replace("=20", " ").replace("=3D", "=");
+    Cow::Owned(unquoted(&text).trim_end().to_owned())
+}
+
+/// Is the text quoted-printable (RFC 2045, 6.7)? By its header, or because every `=` begins an escape or ends its line, and
+/// at least one is the escape of a tab, of a space at a line's end, or of `=` itself.
+pub(crate) fn is_quoted_printable(head: &str) -> bool {
+    let header = "content-transfer-encoding: quoted-printable";
+    if head.lines().take(400).any(|line| line.trim().eq_ignore_ascii_case(header)) {
+        return true;
     }
-    unquoted(&text).trim_end().to_owned()
+    // The last line may be cut.
+    let whole = head.rsplit_once('\n').map_or(head, |(whole, _)| whole);
+    let mut telling = 0;
+    for line in whole.lines().map(str::trim_end) {
+        for (at, _) in line.match_indices('=') {
+            let rest = line.get(at + 1..).unwrap_or_default();
+            match escape(rest) {
+                _ if rest.is_empty() => {}
+                Some(b'\t' | b'=') => telling += 1,
+                Some(b' ') if rest.len() == 2 => telling += 1,
+                Some(_) => {}
+                None => return false,
+            }
+        }
+    }
+    telling > 0
+}
+
+/// The byte of `3D`.
+fn escape(text: &str) -> Option<u8> {
+    let hex = text.get(..2)?;
+    let upper = hex.bytes().all(|b| b.is_ascii_digit() || (b'A'..=b'F').contains(&b));
+    u8::from_str_radix(hex, 16).ok().filter(|_| upper)
+}
+
+/// Appends a line of quoted-printable. Returns `true` if the next one continues it.
+pub(crate) fn printable(line: &str, out: &mut Vec<u8>) -> bool {
+    let line = line.trim_end();
+    let (line, soft) = line.strip_suffix('=').map_or((line, false), |line| (line, true));
+    let mut rest = line;
+    while let Some((before, after)) = rest.split_once('=') {
+        out.extend_from_slice(before.as_bytes());
+        match escape(after) {
+            Some(byte) => {
+                out.push(byte);
+                rest = after.get(2..).unwrap_or_default();
+            }
+            None => {
+                out.push(b'=');
+                rest = after;
+            }
+        }
+    }
+    out.extend_from_slice(rest.as_bytes());
+    soft
 }
 
 /// Cleans every line of a text; carriage returns end lines too.
@@ -101,12 +159,28 @@ mod tests {
             ("> > T: 0", "T: 0"),
             ("\u{1b}[2A\u{1b}[31mT: 0\u{1b}[K ", "T: 0"),
             ("000011 000000&#9;000001<br>", "000011 000000\t000001"),
-            ("000011 000000=09000001", "000011 000000\t000001"),
             ("\u{1b}]0;title\u{7}T: 1", "T: 1"),
             ("| 0:  1:  2", "0:  1:  2"),
             ("", ""),
         ] {
             assert_eq!(line(dirty), clean);
         }
+    }
+
+    #[test]
+    fn quoted_printable_is_known_by_its_escapes() {
+        for yes in [
+            "000011 000000=09000001\n",
+            "a =3D b\nlong=\nline\n",
+            "Content-Transfer-Encoding: Quoted-Printable\n\n=== a ===\n",
+        ] {
+            assert!(is_quoted_printable(yes), "{yes}");
+        }
+        for no in ["=== load ===\n", "cyclictest --interval=20 -q\n", "--priority=3D=\nx=y\n", "==\n"] {
+            assert!(!is_quoted_printable(no), "{no}");
+        }
+        let mut out = Vec::new();
+        assert!(printable("000011 000000=09=", &mut out) && !printable("000001=C2=B5", &mut out));
+        assert_eq!(String::from_utf8(out).unwrap(), "000011 000000\t000001µ");
     }
 }

@@ -4,8 +4,8 @@
 mod hist;
 mod top;
 
-use crate::block::{Found, Loss};
-use crate::text::Lines;
+use crate::block::{Block, Found, Loss};
+use crate::tools::{self, Line, Taken};
 use crate::{Options, Unit};
 use hist::Hist;
 use punctual_model::LostKind;
@@ -25,16 +25,33 @@ enum Now {
 pub(crate) struct Reader {
     unit: Option<Unit>,
     now: Now,
-    hists: Vec<Hist>,
-    timerlats: Vec<Timerlat>,
-    noises: Vec<Noise>,
+    hists: Vec<(Hist, Place)>,
+    timerlats: Vec<(Timerlat, Place)>,
+    noises: Vec<(Noise, Place)>,
+    /// Of the table being read.
+    line: u64,
+    before: Option<String>,
     unreadable: u64,
+    full: bool,
+    beyond: u64,
 }
 
 impl Reader {
     pub fn new(options: &Options) -> Reader {
         let (hists, timerlats, noises) = Default::default();
-        Reader { unit: options.unit, now: Now::Nothing, hists, timerlats, noises, unreadable: 0 }
+        let (line, before, unreadable, full, beyond) = Default::default();
+        Reader {
+            unit: options.unit,
+            now: Now::Nothing,
+            hists,
+            timerlats,
+            noises,
+            line,
+            before,
+            unreadable,
+            full,
+            beyond,
+        }
     }
 
     fn header(line: &str) -> Option<Now> {
@@ -50,85 +67,112 @@ impl Reader {
     }
 
     fn put_away(&mut self) {
-        match std::mem::take(&mut self.now) {
-            Now::Hist(hist) if self.hists.len() < MOST => self.hists.push(hist),
+        let place = Place { line: self.line, before: self.before.take() };
+        self.beyond += match std::mem::take(&mut self.now) {
+            Now::Hist(hist) => put(&mut self.hists, hist, place, |_, _| false),
             // A redrawn screen shows the same run at a later time.
-            Now::Timerlat(top) => put(&mut self.timerlats, top, Timerlat::continues),
-            Now::Noise(noise) => put(&mut self.noises, noise, Noise::continues),
-            _ => {}
-        }
+            Now::Timerlat(top) => put(&mut self.timerlats, top, place, Timerlat::continues),
+            Now::Noise(noise) => put(&mut self.noises, noise, place, Noise::continues),
+            Now::Nothing => 0,
+        };
     }
 }
 
-impl Lines for Reader {
-    fn line(&mut self, line: &str) -> Result<(), (String, &'static str)> {
-        let trimmed = line.trim();
+impl tools::Reader for Reader {
+    fn line(&mut self, line: &Line) -> Taken {
+        let trimmed = line.text.trim();
         if let Some(next) = Reader::header(trimmed) {
             self.put_away();
             self.now = next;
-            return Ok(());
+            (self.line, self.before) = (line.number, line.before.map(str::to_owned));
+            return Taken::Yes;
         }
         let read = match &mut self.now {
-            Now::Nothing => {
-                // Text pasted without its comments still has the row of column names.
-                if trimmed.starts_with("Index") {
-                    let mut hist = Hist::new(trimmed.contains("CPU-"));
-                    let read = hist.line(trimmed);
-                    self.now = Now::Hist(hist);
-                    read
-                } else {
-                    Some(())
-                }
+            // Text pasted without its comments still has the row of column names.
+            Now::Nothing if hist::is_header(trimmed) => {
+                let mut hist = Hist::new(trimmed.contains("CPU-"));
+                let read = hist.line(trimmed);
+                self.now = Now::Hist(hist);
+                (self.line, self.before) = (line.number, line.before.map(str::to_owned));
+                read
+            }
+            Now::Nothing => return Taken::No,
+            Now::Hist(hist) if hist.is_full() => {
+                self.full = true;
+                return Taken::Unreadable;
             }
             Now::Hist(hist) => hist.line(trimmed),
             Now::Timerlat(top) => top.line(trimmed),
             Now::Noise(noise) => noise.line(trimmed),
         };
-        self.unreadable += u64::from(read.is_none());
-        match &self.now {
-            Now::Hist(hist) if hist.is_full() => {
-                Err((format!("more than {} filled bins", crate::bins::MOST_BINS), "use a larger --bucket-size"))
+        match read {
+            Some(taken) => taken,
+            None => {
+                self.unreadable += 1;
+                Taken::Unreadable
             }
-            _ => Ok(()),
         }
     }
 
-    fn finish(mut self, options: &Options) -> Found {
+    fn finish(mut self: Box<Self>, options: &Options) -> Option<Found> {
         self.put_away();
         let mut found = Found { tool: Some("rtla".into()), ..Found::default() };
-        let untold = self.unit.is_none() && self.hists.iter().any(Hist::without_unit);
-        for hist in self.hists {
-            found.format = if found.format.is_empty() { hist.format().into() } else { found.format };
-            found.blocks.extend(hist.blocks(self.unit, options));
+        let untold = self.unit.is_none() && self.hists.iter().any(|(hist, _)| hist.without_unit());
+        let mut name = |format: &str| {
+            if found.format.is_empty() {
+                found.format = format.into();
+            }
+        };
+        self.hists.iter().for_each(|(hist, _)| name(hist.format()));
+        self.timerlats.iter().for_each(|_| name("rtla-timerlat-top"));
+        self.noises.iter().for_each(|_| name("rtla-noise-top"));
+        for (hist, place) in self.hists {
+            found.blocks.extend(hist.blocks(self.unit, options).into_iter().map(|block| place.of(block)));
         }
-        for top in self.timerlats {
-            found.format = if found.format.is_empty() { "rtla-timerlat-top".into() } else { found.format };
-            found.blocks.extend(top.blocks(options));
+        for (top, place) in self.timerlats {
+            found.blocks.extend(top.blocks(options).into_iter().map(|block| place.of(block)));
         }
-        for noise in self.noises {
-            found.format = if found.format.is_empty() { "rtla-noise-top".into() } else { found.format };
+        for (noise, _) in self.noises {
             found.series.extend(noise.series());
         }
         if untold {
             let text = "the text does not tell its unit: microseconds are assumed (else say --unit ns)";
             found.lost.push(Loss::told(LostKind::Unit, None, text));
         }
-        if self.unreadable > 0 {
-            let text = "rows that look like figures could not be read";
-            found.lost.push(Loss::problem(LostKind::Unreadable, Some(self.unreadable), text));
+        let full = format!("a table has more than {} filled bins: use a larger --bucket-size", crate::bins::MOST_BINS);
+        let problems = [
+            (self.unreadable, "rows that look like figures could not be read"),
+            (u64::from(self.full), full.as_str()),
+            (self.beyond, "the text has more tables than are read"),
+        ];
+        for (n, text) in problems.into_iter().filter(|(n, _)| *n > 0) {
+            found.lost.push(Loss::problem(LostKind::Unreadable, Some(n), text));
         }
-        found
+        found.has_figures().then_some(found)
+    }
+}
+
+/// Where a table begins.
+#[derive(Clone, Default)]
+struct Place {
+    line: u64,
+    before: Option<String>,
+}
+
+impl Place {
+    fn of(&self, block: Block) -> Block {
+        Block { line: self.line, before: self.before.clone(), ..block }
     }
 }
 
 /// Replaces the last element if `one` continues it, otherwise appends.
-fn put<T>(all: &mut Vec<T>, one: T, continues: fn(&T, &T) -> bool) {
-    if all.last().is_some_and(|last| continues(&one, last)) {
-        all.pop();
+fn put<T>(all: &mut Vec<(T, Place)>, one: T, place: Place, continues: fn(&T, &T) -> bool) -> u64 {
+    let earlier = all.pop_if(|(last, _)| continues(&one, last));
+    if all.len() >= MOST {
+        return 1;
     }
-    if all.len() < MOST {
-        all.push(one);
-    }
+    all.push((one, earlier.map_or(place, |(_, place)| place)));
+    0
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -18,6 +18,8 @@ pub(crate) fn settle(thread: Thread, cpu: CpuId) -> Settled {
     let blur_width = width.saturating_sub(1);
     let beyond = beyond(&thread, raw.count(), &mut lost);
     lost.extend(contradictions(&thread, &raw, beyond.0));
+    let beyond = with_missing(&thread, raw.count(), beyond);
+    extremes_alone(&mut raw, &thread);
     let unplaced = add_beyond(&mut raw, &thread, beyond, &mut lost);
     let (below_ns, above_ns) = if thread.upper_edges { (width, 0) } else { (0, blur_width) };
     let hidden_from_ns = match thread.beyond {
@@ -76,14 +78,20 @@ fn placed(thread: &Thread) -> (Histogram, u64) {
             for &(edge, samples) in &bins.filled {
                 let floor = thread.min_ns.filter(|&min| !thread.upper_edges && edge == lowest && in_bin(min, edge));
                 let at = floor.unwrap_or(edge);
-                // The maximum is known exactly: in the last bin one sample is placed there.
+                // The maximum is known exactly: in the last bin one sample is placed there. A stated one beyond it, which
+                // contradicts the bins, is kept as well.
+                let all = thread.beyond == Beyond::None && thread.count.is_none_or(|count| count <= bins.count);
                 let top = thread.max_ns.filter(|&max| {
-                    !thread.upper_edges && edge == highest && width > 1 && in_bin(max, edge) && max > at
+                    let inside = width > 1 && in_bin(max, edge) && max > at;
+                    let outside = all && max >= edge.saturating_add(width) && max <= LARGEST_NS;
+                    !thread.upper_edges && edge == highest && (inside || outside)
                 });
-                histogram.record_n(at, samples - u64::from(top.is_some() && samples > 0));
-                if let Some(top) = top {
-                    histogram.record(top);
-                }
+                let bottom = thread
+                    .min_ns
+                    .filter(|&min| edge == lowest && all && min < edge && samples > 1 && !thread.upper_edges);
+                let taken = u64::from(top.is_some()) + u64::from(bottom.is_some());
+                histogram.record_n(at, samples.saturating_sub(taken));
+                bottom.into_iter().chain(top).for_each(|ns| histogram.record(ns));
             }
             (histogram, width)
         }
@@ -102,6 +110,25 @@ fn beyond(thread: &Thread, placed: u64, lost: &mut Vec<Loss>) -> (u64, u64) {
             (0, from_ns)
         }
         Beyond::Rest { from_ns } => (thread.count.unwrap_or(placed).saturating_sub(placed).min(MOST_SAMPLES), from_ns),
+    }
+}
+
+/// Samples that are stated and stand in no bin: each is one of those the file has lost.
+fn with_missing(thread: &Thread, placed: u64, (count, from_ns): (u64, u64)) -> (u64, u64) {
+    let whole = !matches!(thread.samples, Samples::Summary) && !is_unknown(thread.beyond);
+    let stated = thread.count.filter(|&n| whole && n <= MOST_SAMPLES).unwrap_or(0);
+    match stated.saturating_sub(placed.saturating_add(count)) {
+        0 => (count, from_ns),
+        missing => (count + missing, thread.min_ns.unwrap_or(0)),
+    }
+}
+
+/// Of a summary without a count its extremes are all that is known.
+fn extremes_alone(raw: &mut Histogram, thread: &Thread) {
+    let (min, max) = (thread.min_ns, thread.max_ns.filter(|&ns| ns <= LARGEST_NS));
+    if raw.is_empty() && is_unknown(thread.beyond) && matches!(thread.samples, Samples::Summary) {
+        let apart = min.zip(max).filter(|(min, max)| min < max).map(|(min, _)| min);
+        max.into_iter().chain(apart).for_each(|ns| raw.record(ns));
     }
 }
 
@@ -157,20 +184,13 @@ fn contradictions(thread: &Thread, raw: &Histogram, beyond: u64) -> Vec<Loss> {
     if let Some(told) = thread.count.filter(|&told| has_values && told != samples && !is_unknown(thread.beyond)) {
         texts.push(format!("{told} samples are told, {samples} are in the bins and beyond them"));
     }
-    let slack = if thread.upper_edges { thread.width_ns } else { 0 };
-    let far = |a: u64, b: u64| a.abs_diff(b) > slack;
-    if let (Some(told), Some(found)) = (thread.min_ns, raw.min())
-        && samples > 0
-        && far(told, found)
-    {
-        texts.push(format!("the smallest latency is told as {}, the lowest bin is {}", Nanos(told), Nanos(found)));
-    }
-    if let (Some(told), Some(found), 0) = (thread.max_ns, raw.max(), beyond)
-        && has_values
-        && far(told, found)
-        && !is_unknown(thread.beyond)
-    {
-        texts.push(format!("the largest latency is told as {}, the highest bin is {}", Nanos(told), Nanos(found)));
+    let range = match &thread.samples {
+        Samples::Bins(bins) => bins.range(),
+        Samples::Each(histogram) => histogram.min().zip(histogram.max()),
+        Samples::Summary => None,
+    };
+    if let Some((lowest, highest)) = range {
+        texts.extend(outside(thread, (lowest, highest), beyond));
     }
     if let (Some(max), Beyond::Counted { from_ns, .. } | Beyond::Rest { from_ns }) = (thread.max_ns, thread.beyond)
         && beyond > 0
@@ -179,6 +199,23 @@ fn contradictions(thread: &Thread, raw: &Histogram, beyond: u64) -> Vec<Loss> {
         texts.push(format!("samples lie beyond {}, but the largest is told as {}", Nanos(from_ns), Nanos(max)));
     }
     texts.into_iter().map(|text| Loss::problem(LostKind::Disagreement, None, text)).collect()
+}
+
+/// Stated extremes that are in none of the outermost bins.
+fn outside(thread: &Thread, (lowest, highest): (u64, u64), beyond: u64) -> Vec<String> {
+    let mut texts = Vec::new();
+    let width = thread.width_ns.max(1);
+    // A bin holds what is at its edge and up to its width beyond; those named by their upper edge, what is below.
+    let (below, above) = if thread.upper_edges { (width, width) } else { (0, width - 1) };
+    let of_bin = |value: u64, edge: u64| value.saturating_add(below) >= edge && value <= edge.saturating_add(above);
+    if let Some(told) = thread.min_ns.filter(|&told| !of_bin(told, lowest)) {
+        texts.push(format!("the smallest latency is told as {}, the lowest bin is {}", Nanos(told), Nanos(lowest)));
+    }
+    let known = beyond == 0 && !is_unknown(thread.beyond);
+    if let Some(told) = thread.max_ns.filter(|&told| known && !of_bin(told, highest)) {
+        texts.push(format!("the largest latency is told as {}, the highest bin is {}", Nanos(told), Nanos(highest)));
+    }
+    texts
 }
 
 fn is_unknown(beyond: Beyond) -> bool {

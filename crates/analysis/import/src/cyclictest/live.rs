@@ -1,13 +1,14 @@
 //! Live rows: `T: 0 (22445) P:95 I:200 C:   9878 Min:     10 Act:   52 Avg:   35 Max:    4952`; a log has many per
 //! thread.
 
-use super::verbose::Verbose;
+use super::run::Facts;
 use crate::block::{Beyond, Block, Loss, MOST_THREADS, Samples, Skips, Thread};
-use crate::cmdline::Command;
 use crate::number;
 use punctual_model::{LostKind, Series};
-use punctual_units::Priority;
 use std::collections::BTreeMap;
+
+/// A longer row is no row that a mail client wrapped.
+pub(super) const LONGEST: usize = 400;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tool {
@@ -18,52 +19,176 @@ pub(super) enum Tool {
     Jitterdebugger,
 }
 
+impl Tool {
+    pub fn name(self) -> &'static str {
+        match self {
+            Tool::Cyclictest => "cyclictest",
+            Tool::Cyclicdeadline => "cyclicdeadline",
+            Tool::Jitterdebugger => "jitterdebugger",
+        }
+    }
+
+    pub fn format(self) -> &'static str {
+        match self {
+            Tool::Cyclictest => "cyclictest-live",
+            Tool::Cyclicdeadline => "cyclicdeadline-live",
+            Tool::Jitterdebugger => "jitterdebugger-live",
+        }
+    }
+}
+
+/// Latencies in units of the text.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Row {
+    pub thread: u32,
+    pub tid: Option<i32>,
+    pub priority: Option<u8>,
+    pub interval_us: Option<u64>,
+    pub cpu: Option<u32>,
+    pub cycles: u64,
+    pub min: Option<i64>,
+    pub act: Option<i64>,
+    pub max: Option<i64>,
+    pub avg: Option<f64>,
+}
+
+pub(super) enum Parsed {
+    Row(Row),
+    /// Thread and latency.
+    Spike(u32, u64),
+    /// It has no end: a mail client may have wrapped it.
+    Open,
+    Unreadable,
+    /// Another program's.
+    Other,
+}
+
+/// The rows in a line; empty if it begins with anything else than a row or cyclictest's line of the load.
+pub(super) fn rows(text: &str) -> Vec<&str> {
+    let starts: Vec<usize> = text.match_indices("T:").map(|(at, _)| at).filter(|&at| is_start(text, at)).collect();
+    let Some(&first) = starts.first() else { return Vec::new() };
+    if first > 0 && !text.contains("loadavg:") {
+        return Vec::new();
+    }
+    let ends = starts.iter().skip(1).copied().chain([text.len()]);
+    starts.iter().zip(ends).filter_map(|(&from, to)| Some(text.get(from..to)?.trim_end())).collect()
+}
+
+/// `T: 0 (` or `T: 0 Spike:`, at the beginning or behind a space.
+fn is_start(text: &str, at: usize) -> bool {
+    let before = text.get(..at).and_then(|before| before.chars().next_back());
+    let after = text.get(at + 2..).unwrap_or_default().trim_start_matches([' ', '\t']);
+    let rest = after.trim_start_matches(|c: char| c.is_ascii_digit());
+    before.is_none_or(char::is_whitespace) && rest.len() < after.len() && {
+        let rest = rest.trim_start();
+        rest.is_empty() || rest.starts_with('(') || rest.starts_with("Spike:")
+    }
+}
+
+/// Is `line` the rest of a row that was wrapped?
+pub(super) fn continues(open: &str, line: &str) -> bool {
+    const KEYS: [&str; 9] = ["P:", "I:", "C:", "A:", "Min:", "Act:", "Avg:", "Max:", "TS:"];
+    let numbers = || !line.is_empty() && line.split_ascii_whitespace().all(|w| number::signed(w).is_some());
+    open.len() < LONGEST / 2 && (numbers() || KEYS.iter().any(|key| line.starts_with(key)))
+}
+
+pub(super) fn parse(text: &str) -> Parsed {
+    if text.contains("Spike:") {
+        return spike(text);
+    }
+    let Some(fields) = fields(text) else { return Parsed::Unreadable };
+    if !fields.contains_key("Max") {
+        return Parsed::Open;
+    }
+    // signaltest's rows have no interval.
+    if !fields.contains_key("I") && !fields.contains_key("A") {
+        return Parsed::Other;
+    }
+    read(&fields).map_or(Parsed::Unreadable, Parsed::Row)
+}
+
+fn read(fields: &BTreeMap<&str, &str>) -> Option<Row> {
+    let get = |key: &str| fields.get(key).copied();
+    let thread = get("T").and_then(number::whole).filter(|&n| n < u64::from(MOST_THREADS))? as u32;
+    let cycles = get("C").and_then(number::samples)?;
+    let latency = |key: &str| match get(key).filter(|_| cycles > 0) {
+        Some(text) => Some(Some(number::integer(text)?)),
+        None => Some(None),
+    };
+    Some(Row {
+        thread,
+        tid: get("tid").and_then(|v| v.parse().ok()).filter(|&tid: &i32| tid > 0),
+        priority: get("P").and_then(|v| v.parse().ok()),
+        interval_us: get("I").and_then(number::whole).filter(|&us| us > 0),
+        cpu: get("A").and_then(|v| v.parse().ok()).filter(|&cpu: &u32| cpu < 8_192),
+        cycles,
+        min: latency("Min")?,
+        act: latency("Act")?,
+        max: latency("Max")?,
+        avg: get("Avg").and_then(number::signed).filter(|_| cycles > 0),
+    })
+}
+
+/// `T: 0 Spike:      32: TS:   1249672310`
+fn spike(text: &str) -> Parsed {
+    let mut parts = text.split(':').map(str::trim);
+    let thread = parts.nth(1).and_then(|p| p.split_ascii_whitespace().next()).and_then(number::whole);
+    let value = parts.next().and_then(number::whole);
+    let (Some(thread), Some(value)) = (thread.filter(|&n| n < u64::from(MOST_THREADS)), value) else {
+        return Parsed::Unreadable;
+    };
+    // The last line may be cut within its timestamp; its latency is still complete.
+    if text.contains("TS") { Parsed::Spike(thread as u32, value) } else { Parsed::Unreadable }
+}
+
+fn fields(line: &str) -> Option<BTreeMap<&str, &str>> {
+    let mut found = BTreeMap::new();
+    let (head, rest) = match line.split_once('(') {
+        Some((head, rest)) => (head, rest),
+        None => return thread_of(line).map(|_| BTreeMap::new()),
+    };
+    found.insert("T", thread_of(head)?);
+    let Some((tid, mut rest)) = rest.split_once(')') else { return Some(BTreeMap::new()) };
+    found.insert("tid", tid.trim());
+    while let Some((key, after)) = rest.split_once(':') {
+        let after = after.trim_start();
+        let end = after.find(|c: char| c.is_ascii_whitespace()).unwrap_or(after.len());
+        let (value, next) = after.split_at_checked(end)?;
+        if !value.is_empty() {
+            found.insert(key.trim(), value);
+        }
+        rest = next;
+    }
+    Some(found)
+}
+
+fn thread_of(head: &str) -> Option<&str> {
+    Some(head.strip_prefix("T:")?.trim()).filter(|n| number::whole(n).is_some())
+}
+
+impl Row {
+    /// Is it a later row of the same thread of the same run?
+    pub fn goes_on_from(&self, before: &Row) -> bool {
+        let same_tid = self.tid.zip(before.tid).is_none_or(|(tid, other)| tid == other);
+        let max = before.max.zip(self.max).is_none_or(|(before, now)| now >= before);
+        let min = before.min.zip(self.min).is_none_or(|(before, now)| now <= before);
+        same_tid && max && min && self.cycles >= before.cycles
+    }
+
+    /// Figures that cannot be of one thread.
+    fn contradicts(&self) -> bool {
+        let (Some(min), Some(max)) = (self.min, self.max) else { return false };
+        let outside = |v: f64| v < min as f64 - 1.0 || v > max as f64 + 1.0;
+        min > max || self.act.is_some_and(|act| outside(act as f64)) || self.avg.is_some_and(outside)
+    }
+}
+
 #[derive(Default)]
 pub(super) struct Live {
     rows: BTreeMap<u32, Row>,
-    /// A row that a mail client wrapped.
-    open: Option<String>,
     spikes: BTreeMap<u32, Series>,
-    /// Rows with fewer cycles than an earlier row of the thread: another run.
-    restarts: u64,
-}
-
-#[derive(Clone, Debug, Default)]
-struct Row {
-    tid: Option<i32>,
-    priority: Option<u8>,
-    interval_us: Option<u64>,
-    cpu: Option<u32>,
-    cycles: u64,
-    min_ns: Option<u64>,
-    max_ns: Option<u64>,
-    mean_ns: Option<f64>,
-}
-
-pub(super) struct Facts<'a> {
-    pub command: Option<&'a Command>,
-    pub live: &'a Live,
-    pub verbose: &'a Verbose,
-    pub period: Option<u64>,
-}
-
-impl Facts<'_> {
-    /// Adds the facts to a thread. `single`: the live rows are of the same run.
-    pub fn add_to(&self, thread: &mut Thread, single: bool) {
-        let row = self.live.rows.get(&thread.number).filter(|_| single);
-        let number = thread.number;
-        thread.tid = thread.tid.or(row.and_then(|r| r.tid));
-        let told = row.and_then(|r| r.interval_us).or_else(|| self.verbose.interval_us(number));
-        thread.period_ns = self
-            .period
-            .or_else(|| told.and_then(|us| us.checked_mul(1_000)))
-            .or_else(|| self.command.and_then(|c| c.period_ns(number)))
-            .filter(|&p| p > 0);
-        // A row shows the priority without the policy; 0 is not real-time.
-        let asked = self.command.and_then(Command::scheduling);
-        thread.got = asked.filter(|asked| row.is_none_or(|r| r.priority == asked.priority().map(Priority::get)));
-        thread.cpu = thread.cpu.or(row.and_then(|r| r.cpu)).or_else(|| self.command.and_then(|c| c.cpu(number)));
-    }
+    /// Rows whose figures contradict one another.
+    contradictions: u64,
 }
 
 impl Live {
@@ -71,81 +196,25 @@ impl Live {
         self.rows.is_empty() && self.spikes.is_empty()
     }
 
-    pub fn wants(&self, line: &str) -> bool {
-        let rest = |open: &String| {
-            open.len() < 200 && !line.is_empty() && line.split_ascii_whitespace().all(|w| number::whole(w).is_some())
-                || open.len() < 200 && KEYS.iter().any(|key| line.starts_with(key))
-        };
-        line.starts_with("T:") || self.open.as_ref().is_some_and(rest)
+    pub fn add(&mut self, row: Row) {
+        self.contradictions += u64::from(row.contradicts());
+        self.rows.insert(row.thread, row);
     }
 
-    /// Returns `false` if the row cannot be read.
-    pub fn row(&mut self, line: &str, unit_ns: u64) -> bool {
-        if !line.starts_with("T:") {
-            let Some(open) = self.open.take() else { return false };
-            return self.whole_or_open(format!("{open} {line}"), unit_ns);
-        }
-        // The preceding row never ended.
-        let torn = self.open.take().is_some();
-        self.whole_or_open(line.to_owned(), unit_ns) && !torn
-    }
-
-    fn whole_or_open(&mut self, line: String, unit_ns: u64) -> bool {
-        if line.contains("Spike:") {
-            return self.spike(&line, unit_ns);
-        }
-        match fields(&line) {
-            Some(fields) if fields.contains_key("Max") => self.take(&fields, unit_ns),
-            Some(_) if line.len() < 400 => {
-                self.open = Some(line);
-                true
-            }
-            _ => false,
-        }
-    }
-
-    fn take(&mut self, fields: &BTreeMap<&str, &str>, unit_ns: u64) -> bool {
-        let get = |key: &str| fields.get(key).copied();
-        let Some(number) = get("T").and_then(number::whole).filter(|&n| n < u64::from(MOST_THREADS)) else {
-            return false;
-        };
-        let Some(cycles) = get("C").and_then(number::samples) else { return false };
-        let latency = |key: &str| get(key).and_then(|v| number::latency(v, unit_ns));
-        let row = Row {
-            tid: get("tid").and_then(|v| v.parse().ok()).filter(|&tid: &i32| tid > 0),
-            priority: get("P").and_then(|v| v.parse().ok()),
-            interval_us: get("I").and_then(number::whole).filter(|&us| us > 0),
-            cpu: get("A").and_then(|v| v.parse().ok()).filter(|&cpu: &u32| cpu < 8_192),
-            cycles,
-            min_ns: latency("Min").filter(|_| cycles > 0),
-            max_ns: latency("Max").filter(|_| cycles > 0),
-            mean_ns: get("Avg").and_then(number::decimal).map(|v| v * unit_ns as f64).filter(|_| cycles > 0),
-        };
-        let readable = cycles == 0 || row.max_ns.is_some();
-        if let Some(before) = self.rows.insert(number as u32, row)
-            && before.cycles > cycles
-        {
-            self.restarts += 1;
-        }
-        readable
-    }
-
-    /// `T: 0 Spike:      32: TS:   1249672310`
-    fn spike(&mut self, line: &str, unit_ns: u64) -> bool {
-        let mut parts = line.split(':').map(str::trim);
-        let number = parts.nth(1).and_then(|p| p.split_ascii_whitespace().next()).and_then(number::whole);
-        let value = parts.next().and_then(|v| number::latency(v, unit_ns));
-        let (Some(number), Some(ns)) = (number.filter(|&n| n < u64::from(MOST_THREADS)), value) else { return false };
-        // The last line may be cut within its timestamp; its latency is still complete.
-        if !parts.any(|p| p == "TS") && !line.contains("TS") {
-            return false;
-        }
+    pub fn spike(&mut self, thread: u32, value: u64) {
         let series = self
             .spikes
-            .entry(number as u32)
-            .or_insert_with(|| Series::new("spikes beyond the trigger", format!("thread {number}"), "µs"));
-        series.push(ns as f64 / 1_000.0);
-        true
+            .entry(thread)
+            .or_insert_with(|| Series::new("spikes beyond the trigger", format!("thread {thread}"), "µs"));
+        series.push(value as f64);
+    }
+
+    pub fn row(&self, thread: u32) -> Option<&Row> {
+        self.rows.get(&thread)
+    }
+
+    pub fn rows(&self) -> impl Iterator<Item = &Row> {
+        self.rows.values()
     }
 
     pub fn spikes(&self) -> Vec<Series> {
@@ -164,75 +233,77 @@ impl Live {
     pub fn block(&self, unit_ns: u64, facts: &Facts) -> Block {
         let tool = self.tool();
         let mut block = Block { label: "wakeup latency".into(), ..Block::default() };
-        if self.restarts > 0 {
-            let text = "threads start over: the text holds several runs, of which the last is taken";
-            block.lost.push(Loss::told(LostKind::Other, Some(self.restarts), text));
+        if self.contradictions > 0 {
+            let text = "rows contradict themselves: a smallest, last or mean latency beyond the largest";
+            block.lost.push(Loss::problem(LostKind::Disagreement, Some(self.contradictions), text));
         }
-        if self.open.is_some() {
-            let text = "the last row has no end";
-            block.lost.push(Loss::problem(LostKind::Truncated, None, text));
-        }
-        for (&number, row) in &self.rows {
-            let mut thread = Thread::new(number, Samples::Summary, unit_ns);
-            thread.beyond = Beyond::Counted { count: row.cycles, from_ns: 0 };
-            (thread.min_ns, thread.max_ns, thread.mean_ns) = (row.min_ns, row.max_ns, row.mean_ns);
-            thread.count = Some(row.cycles);
-            facts.add_to(&mut thread, true);
-            match tool {
-                Tool::Cyclictest => {}
-                Tool::Jitterdebugger => thread.skips = Skips::Never,
-                // Its interval is the deadline, and how it skips missed ones is undocumented.
-                Tool::Cyclicdeadline => thread.period_ns = facts.period,
-            }
-            block.threads.push(thread);
-        }
+        block.threads = self.rows.values().map(|row| row.thread(tool, unit_ns, facts)).collect();
         block
     }
 }
 
-const KEYS: [&str; 9] = ["T:", "P:", "I:", "C:", "A:", "Min:", "Act:", "Avg:", "Max:"];
-
-fn fields(line: &str) -> Option<BTreeMap<&str, &str>> {
-    let mut found = BTreeMap::new();
-    let (head, rest) = match line.split_once('(') {
-        Some((head, rest)) => (head, rest),
-        None => return found_thread(line).map(|_| BTreeMap::new()),
-    };
-    found.insert("T", found_thread(head)?);
-    let (tid, mut rest) = rest.split_once(')')?;
-    found.insert("tid", tid.trim());
-    while let Some((key, after)) = rest.split_once(':') {
-        let after = after.trim_start();
-        let end = after.find(|c: char| c.is_ascii_whitespace()).unwrap_or(after.len());
-        let (value, next) = after.split_at_checked(end)?;
-        if !value.is_empty() {
-            found.insert(key.trim(), value);
+impl Row {
+    fn thread(&self, tool: Tool, unit_ns: u64, facts: &Facts) -> Thread {
+        let mut thread = Thread::new(self.thread, Samples::Summary, unit_ns);
+        let scaled = |value: Option<i64>| number::scaled(u64::try_from(value?).ok()?, unit_ns);
+        thread.beyond = Beyond::Counted { count: self.cycles, from_ns: 0 };
+        (thread.min_ns, thread.max_ns) = (scaled(self.min), scaled(self.max));
+        thread.mean_ns = self.avg.filter(|avg| *avg >= 0.0).map(|avg| avg * unit_ns as f64);
+        thread.count = Some(self.cycles);
+        if let Some(min) = self.min.filter(|min| *min < 0) {
+            let text =
+                format!("the smallest latency is stated as {min}: a clock went back, or the thread woke too early");
+            thread.lost.push(Loss::problem(LostKind::Disagreement, None, text));
         }
-        rest = next;
+        if self.cycles > 0 && thread.max_ns.is_none() {
+            let text = "the largest latency cannot be read";
+            thread.lost.push(Loss::problem(LostKind::Unreadable, None, text));
+        }
+        facts.add_to(&mut thread);
+        match tool {
+            Tool::Cyclictest => {}
+            Tool::Jitterdebugger => thread.skips = Skips::Never,
+            // Its interval is the deadline, and how it skips missed ones is undocumented.
+            Tool::Cyclicdeadline => thread.period_ns = facts.period,
+        }
+        thread
     }
-    Some(found)
-}
-
-fn found_thread(head: &str) -> Option<&str> {
-    Some(head.strip_prefix("T:")?.trim()).filter(|n| number::whole(n).is_some())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn row(text: &str) -> Row {
+        match parse(text) {
+            Parsed::Row(row) => row,
+            _ => panic!("{text}"),
+        }
+    }
+
     #[test]
     fn rows_of_three_tools_and_a_wrapped_one() {
+        let open = "T: 0 (22445) P:95 I:200 C:   9878 Min:     10 Act:   52 Avg:   35 Max:";
+        assert!(matches!(parse(open), Parsed::Open) && continues(open, "4952"));
+        let first = row(&format!("{open} 4952"));
+        assert_eq!((first.cycles, first.min, first.max, first.tid), (9_878, Some(10), Some(4_952), Some(22_445)));
+        let none = row("T: 1 (22446) P:95 I:700 C:      0 Min:1000000 Act:    0 Avg:    0 Max:       0");
+        assert_eq!((none.min, none.max), (None, None));
         let mut live = Live::default();
-        assert!(live.row("T: 0 (22445) P:95 I:200 C:   9878 Min:     10 Act:   52 Avg:   35 Max:", 1_000));
-        assert!(live.wants("4952") && live.row("4952", 1_000));
-        assert!(live.row("T: 1 (22446) P:95 I:700 C:      0 Min:1000000 Act:    0 Avg:    0 Max:       0", 1_000));
-        let row = &live.rows[&0];
-        assert_eq!((row.cycles, row.min_ns, row.max_ns, row.tid), (9_878, Some(10_000), Some(4_952_000), Some(22_445)));
-        assert_eq!((live.rows[&1].min_ns, live.tool()), (None, Tool::Cyclictest));
+        live.add(first);
+        assert_eq!(live.tool(), Tool::Cyclictest);
         let mut other = Live::default();
-        assert!(other.row("T: 0 (24833) A: 0 C:      1927 Min:        16 Avg:  249.82 Max:     11683", 1_000));
+        other.add(row("T: 0 (24833) A: 0 C:      1927 Min:        16 Avg:  249.82 Max:     11683"));
         assert_eq!(other.tool(), Tool::Jitterdebugger);
-        assert!(!other.row("T: x (1) C: 1 Max: 1", 1_000));
+        assert!(matches!(parse("T: x (1) C: 1 Max: 1"), Parsed::Unreadable));
+        assert!(matches!(parse("T: 0 ( 12) P:80 C: 1521 Min: 12 Act: 20 Avg: 23 Max: 741"), Parsed::Other));
+    }
+
+    #[test]
+    fn rows_in_one_line() {
+        let one = "T: 0 (1) P:9 I:1 C: 1 Min: 1 Act: 1 Avg: 1 Max: 3";
+        assert_eq!(rows(&format!("{one} {one}")), [one, one]);
+        assert_eq!(rows(&format!("policy: fifo: loadavg: 0.1 0.2 0.3 1/22 33 {one}")), [one]);
+        assert!(rows(&format!("2024-03-05T10:11:12Z {one}")).is_empty() && rows("LAT: 0 (1)").is_empty());
     }
 }

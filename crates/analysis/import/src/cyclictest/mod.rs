@@ -1,163 +1,276 @@
 //! Text output of cyclictest: histograms, live rows, `-v` rows, spikes, break values. Also the similar live rows of
 //! cyclicdeadline and jitterdebugger.
 //!
-//! Formats (rt-tests 2.4 and 2.10, cyclictest.c `print_hist` and `print_stat`): see docs/import.md.
+//! Formats (rt-tests 0.4 to 2.10, cyclictest.c `print_hist` and `print_stat`): see docs/import.md.
 
-mod histogram;
 mod live;
+mod run;
+mod table;
 mod verbose;
 
+use crate::Options;
 use crate::block::{Found, Loss};
 use crate::cmdline::{self, Command};
-use crate::text::Lines;
-use crate::{Options, Unit, detect};
-use histogram::Histograms;
-use live::{Live, Tool};
+use crate::tools::{self, Line, Taken};
+use live::Tool;
 use punctual_model::LostKind;
-use verbose::Verbose;
+use run::Run;
+
+/// More runs in one text are not told apart.
+const MOST_RUNS: usize = 256;
 
 pub(crate) struct Reader {
-    unit_given: bool,
-    unit: Unit,
+    options: Options,
+    /// The last one is being read.
+    runs: Vec<Run>,
+    /// Of the run that comes next: what starts it was read, its figures were not.
+    next: Option<Next>,
+    /// A live row that a mail client wrapped, and the number of its last line.
+    open: Option<(String, u64)>,
+    /// Filled bins of all tables.
+    filled: usize,
+    /// Runs that were not kept.
+    beyond: u64,
+}
+
+/// What precedes a run.
+#[derive(Default)]
+struct Next {
+    line: u64,
+    before: Option<String>,
     command: Option<Command>,
-    histograms: Histograms,
-    live: Live,
-    verbose: Verbose,
     dma_latency_us: Option<i32>,
-    break_value: Option<String>,
-    break_thread: Option<String>,
-    unreadable: u64,
-    first_unreadable: Option<String>,
 }
 
 impl Reader {
     pub fn new(options: &Options) -> Reader {
-        Reader {
-            unit_given: options.unit.is_some(),
-            unit: options.unit.unwrap_or(Unit::Micros),
-            command: None,
-            histograms: Histograms::default(),
-            live: Live::default(),
-            verbose: Verbose::default(),
-            dma_latency_us: None,
-            break_value: None,
-            break_thread: None,
-            unreadable: 0,
-            first_unreadable: None,
+        Reader { options: options.clone(), runs: Vec::new(), next: None, open: None, filled: 0, beyond: 0 }
+    }
+
+    /// Begins a run at this line.
+    fn begin(&mut self, line: &Line) -> &mut Run {
+        let next = self.next.take().unwrap_or_else(|| Next::at(line));
+        if self.runs.len() >= MOST_RUNS {
+            self.beyond += 1;
+            self.runs.pop();
+        }
+        self.runs.push(Run::new(next, self.options.unit));
+        let last = self.runs.len() - 1;
+        &mut self.runs[last]
+    }
+
+    /// The run being read; begins one where something announced it, or there is none.
+    fn now(&mut self, line: &Line) -> &mut Run {
+        match self.runs.len() {
+            n if n > 0 && self.next.is_none() => &mut self.runs[n - 1],
+            _ => self.begin(line),
         }
     }
 
-    fn prompt(&mut self, line: &str) -> bool {
-        let Some(words) = cmdline::in_prompt(line, "cyclictest") else { return false };
-        let command = Command::parse(words);
-        // Only a command before the first figure is known to have produced the figures.
-        if self.histograms.is_empty() && self.live.is_empty() && self.verbose.is_empty() {
-            if !self.unit_given {
-                self.unit = command.unit();
-            }
-            self.command = Some(command);
-        }
-        true
+    fn announced(&mut self, line: &Line) -> &mut Next {
+        self.next.get_or_insert_with(|| Next::at(line))
     }
 
-    fn comment(&mut self, line: &str) -> bool {
-        if let Some(us) = line.strip_prefix("# /dev/cpu_dma_latency set to ") {
-            self.dma_latency_us = us.strip_suffix("us").and_then(|us| us.trim().parse().ok());
+    fn prompt(&mut self, line: &Line) -> Taken {
+        let Some(words) = cmdline::in_prompt(line.text, "cyclictest") else { return Taken::No };
+        self.announced(line).command = Some(Command::parse(words));
+        // It is text as well: it may be what names the run.
+        Taken::No
+    }
+
+    fn comment(&mut self, line: &Line) -> bool {
+        let text = line.text.trim_start();
+        if let Some(us) = text.strip_prefix("# /dev/cpu_dma_latency set to ") {
+            let us = us.strip_suffix("us").and_then(|us| us.trim().parse().ok());
+            self.announced(line).dma_latency_us = us;
             return true;
         }
         let short = |text: &str| Some(text.trim().chars().take(20).collect::<String>());
-        if let Some(value) = line.strip_prefix("# Break value:") {
-            self.break_value = short(value);
+        let Some(run) = self.runs.last_mut() else { return false };
+        if let Some(value) = text.strip_prefix("# Break value:") {
+            run.break_value = short(value);
             return true;
         }
-        if let Some(thread) = line.strip_prefix("# Break thread:") {
-            self.break_thread = short(thread);
+        if let Some(thread) = text.strip_prefix("# Break thread:") {
+            run.break_thread = short(thread);
             return true;
         }
-        false
+        // `policy: fifo: loadavg: 0.23 0.24 0.11 1/220 1636`, drawn again with the rows.
+        text.starts_with("policy: ") && text.contains("loadavg:") && live::rows(text).is_empty()
     }
 
-    fn unread(&mut self, line: &str) {
-        self.unreadable += 1;
-        self.first_unreadable.get_or_insert_with(|| line.chars().filter(|c| !c.is_control()).take(60).collect());
-    }
-}
-
-impl Lines for Reader {
-    fn line(&mut self, line: &str) -> Result<(), (String, &'static str)> {
-        let trimmed = line.trim_start();
-        let unit = self.unit.ns();
-        if self.live.wants(trimmed) {
-            if !self.live.row(trimmed, unit) {
-                self.unread(trimmed);
+    /// Live rows: several may stand in one line.
+    fn live(&mut self, line: &Line) -> Taken {
+        let text = line.text.trim_start();
+        if let Some((open, at)) = self.open.take() {
+            if at + 1 == line.number && live::continues(&open, text) {
+                return self.live_row(format!("{open} {text}"), line);
             }
-            return Ok(());
+            // It never ended.
+            self.now(line).unread(&open);
         }
-        if self.verbose.interval(trimmed) || self.comment(trimmed) {
-            return Ok(());
-        }
-        if trimmed.starts_with(|c: char| c.is_ascii_digit()) && detect::is_raw_row(trimmed) {
-            if !self.verbose.row(trimmed, unit) {
-                self.unread(trimmed);
-            }
-            return Ok(());
-        }
-        match self.histograms.line(line, unit) {
-            histogram::Taken::Yes => Ok(()),
-            histogram::Taken::Unreadable => {
-                self.unread(trimmed);
-                Ok(())
-            }
-            histogram::Taken::TooMany => Err((
-                format!("more than {} filled bins", crate::bins::MOST_BINS),
-                "import fewer threads, or a histogram with fewer bins",
-            )),
-            histogram::Taken::No => {
-                self.prompt(line);
-                Ok(())
-            }
-        }
-    }
-
-    fn finish(self, options: &Options) -> Found {
-        let mut found = Found { tool: Some("cyclictest".into()), ..Found::default() };
-        let period = options.period.map(|p| p.0);
-        let unreadable = self.unreadable;
-        let Reader { unit, command, histograms, live, verbose, .. } = self;
-        let facts = live::Facts { command: command.as_ref(), live: &live, verbose: &verbose, period };
-        found.blocks = histograms.finish(unit.ns(), &facts);
-        found.format = "cyclictest-histogram".into();
-        if found.blocks.is_empty() && !verbose.is_empty() {
-            found.format = "cyclictest-verbose".into();
-            found.blocks = vec![verbose.block(unit.ns(), &facts)];
-        } else if found.blocks.is_empty() && !live.is_empty() {
-            let (format, tool) = match live.tool() {
-                Tool::Cyclictest => ("cyclictest-live", "cyclictest"),
-                Tool::Cyclicdeadline => ("cyclicdeadline-live", "cyclicdeadline"),
-                Tool::Jitterdebugger => ("jitterdebugger-live", "jitterdebugger"),
+        let rows = live::rows(text);
+        let mut taken = Taken::No;
+        for row in rows {
+            taken = match (self.live_row(row.to_owned(), line), taken) {
+                (Taken::No, _) | (_, Taken::Unreadable) => taken,
+                (new, _) => new,
             };
-            (found.format, found.tool) = (format.into(), Some(tool.into()));
-            found.blocks = vec![live.block(unit.ns(), &facts)];
         }
-        found.series = live.spikes();
-        found.lost.extend(lost_unit(self.unit_given, command.is_some(), found.blocks.is_empty()));
-        if unreadable > 0 {
-            let first = self.first_unreadable.unwrap_or_default();
-            let text = format!("lines that look like figures could not be read; the first: `{first}`");
-            found.lost.push(Loss::problem(LostKind::Unreadable, Some(unreadable), text));
+        taken
+    }
+
+    fn live_row(&mut self, text: String, line: &Line) -> Taken {
+        match live::parse(&text) {
+            live::Parsed::Row(row) => {
+                if !self.continues_run(&row) {
+                    self.begin(line);
+                }
+                self.now(line).live.add(row);
+                Taken::Yes
+            }
+            live::Parsed::Spike(thread, us) => {
+                self.now(line).live.spike(thread, us);
+                Taken::Yes
+            }
+            live::Parsed::Open if text.len() < live::LONGEST => {
+                self.open = Some((text, line.number));
+                Taken::Yes
+            }
+            live::Parsed::Open | live::Parsed::Unreadable => {
+                self.now(line).unread(&text);
+                Taken::Unreadable
+            }
+            live::Parsed::Other => Taken::No,
         }
-        if let Some(value) = self.break_value {
-            let thread = self.break_thread.unwrap_or_else(|| "unknown".into());
-            found.notes.push(format!("cyclictest stopped at its break value: thread {thread}, {value}"));
+    }
+
+    /// Does the row go on with the run being read? A run ends where its histogram did, a thread is another one, or counts
+    /// or extremes go back. Rows of two programs in turn find their run among the last.
+    fn continues_run(&mut self, row: &live::Row) -> bool {
+        let Some(now) = self.runs.last() else { return true };
+        if self.next.is_some() || now.goes_on_with(row) {
+            return true;
         }
-        found.dma_latency_us = self.dma_latency_us;
-        found.command = command.map(|c| c.words).unwrap_or_default();
-        found
+        let recent = self.runs.len().saturating_sub(8);
+        let known =
+            self.runs.iter().enumerate().skip(recent).rev().find(|(_, run)| run.has(row) && run.goes_on_with(row));
+        let Some((at, _)) = known else { return false };
+        let run = self.runs.remove(at);
+        self.runs.push(run);
+        true
+    }
+
+    fn verbose(&mut self, line: &Line) -> Taken {
+        let text = line.text.trim_start();
+        if let Some((thread, us)) = verbose::interval(text) {
+            let started = self.runs.last().is_some_and(|run| !run.is_empty());
+            if started && self.next.is_none() {
+                self.begin(line);
+            }
+            self.now(line).verbose.interval(thread, us);
+            return Taken::Yes;
+        }
+        let Some(row) = verbose::row(line.text) else { return Taken::No };
+        if self.next.is_none() && self.runs.last().is_some_and(|run| run.ended() || run.verbose.restarts(&row)) {
+            self.begin(line);
+        }
+        let run = self.now(line);
+        let unit = run.unit().ns();
+        run.verbose.add(&row, unit);
+        Taken::Yes
+    }
+
+    fn table(&mut self, line: &Line) -> Taken {
+        let Some(part) = table::part(line.text) else {
+            if let Some(run) = self.runs.last_mut() {
+                run.interrupted();
+            }
+            return Taken::No;
+        };
+        let begins = match self.runs.last() {
+            None => true,
+            Some(_) if self.next.is_some() => true,
+            Some(run) => run.ends_before(&part, line),
+        };
+        let belongs = self.runs.last().is_some_and(|run| run.table.is_some() && !begins) || part.begins();
+        if !belongs {
+            return Taken::No;
+        }
+        if begins {
+            self.begin(line);
+        }
+        if self.filled > crate::bins::MOST_BINS {
+            self.now(line).too_many = true;
+            return Taken::Unreadable;
+        }
+        let mut filled = self.filled;
+        let run = self.now(line);
+        let unit = run.unit().ns();
+        let taken = run.table.get_or_insert_default().add(part, line, unit, &mut filled);
+        if taken == Taken::Unreadable {
+            run.unread(line.text.trim());
+        }
+        self.filled = filled;
+        taken
     }
 }
 
-fn lost_unit(given: bool, command: bool, nothing: bool) -> Option<Loss> {
-    let text =
-        "the text does not tell its unit: microseconds are assumed; with -N they are nanoseconds (say --unit ns)";
-    (!given && !command && !nothing).then(|| Loss::told(LostKind::Unit, None, text))
+impl Next {
+    fn at(line: &Line) -> Next {
+        Next { line: line.number, before: line.before.map(str::to_owned), ..Next::default() }
+    }
+}
+
+impl tools::Reader for Reader {
+    fn line(&mut self, line: &Line) -> Taken {
+        if self.comment(line) {
+            return Taken::Yes;
+        }
+        let ways = [Reader::live, Reader::verbose, Reader::table, Reader::prompt];
+        for way in ways {
+            match way(self, line) {
+                Taken::No => {}
+                taken => return taken,
+            }
+        }
+        Taken::No
+    }
+
+    fn finish(mut self: Box<Self>, options: &Options) -> Option<Found> {
+        if let Some((open, _)) = self.open.take()
+            && let Some(run) = self.runs.last_mut()
+        {
+            run.torn = Some(open);
+        }
+        let mut found = Found { tool: Some("cyclictest".into()), ..Found::default() };
+        let mut names: Vec<(&'static str, Tool)> = Vec::new();
+        let single = self.runs.iter().filter(|run| !run.is_empty()).count() == 1;
+        let mut told = true;
+        for mut run in self.runs {
+            run.filled_in(&mut self.filled);
+            told &= run.command.is_some();
+            let (blocks, kinds) = run.blocks(options);
+            names.extend(kinds);
+            found.blocks.extend(blocks);
+            found.series.extend(run.live.spikes());
+            found.notes.extend(run.broke());
+            if single {
+                found.dma_latency_us = run.dma_latency_us;
+                found.command = run.command.map(|c| c.words).unwrap_or_default();
+            }
+        }
+        let (format, tool) = names.first().copied()?;
+        found.format = format.into();
+        found.tool = Some(tool.name().into());
+        if self.beyond > 0 {
+            let text = format!("the text has more than {MOST_RUNS} runs: the others are left out");
+            found.lost.push(Loss::problem(LostKind::Unreadable, Some(self.beyond), text));
+        }
+        if options.unit.is_none() && !told && !found.blocks.is_empty() {
+            let text = "the text does not state its unit: microseconds are assumed; with -N they are nanoseconds (say --unit ns)";
+            found.lost.push(Loss::told(LostKind::Unit, None, text));
+        }
+        (!found.blocks.is_empty() || !found.series.is_empty()).then_some(found)
+    }
 }

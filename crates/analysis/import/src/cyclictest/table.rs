@@ -1,21 +1,17 @@
-use super::live::Facts;
-use crate::bins::{Bins, MOST_BINS};
+//! Histograms: `# Histogram`, a row a bin (`"%06d "`, then `"%06lu\t"` a thread), then the summary.
+//!
+//! rt-tests before 2.5 print every bin, later ones only those that hold samples. Overflows are counted, not placed; `-H`
+//! adds a column with the sum. OSADL's mklatencyplot keeps the rows alone, with a tab behind the bin.
+
+use super::run::Facts;
+use crate::bins::Bins;
 use crate::block::{Beyond, Block, Loss, MOST_THREADS, Samples, Thread};
 use crate::number;
+use crate::tools::{Line, Taken};
 use punctual_model::LostKind;
 
-const MOST_BLOCKS: usize = 64;
-
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Taken {
-    No,
-    Yes,
-    Unreadable,
-    TooMany,
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Key {
+pub(super) enum Key {
     Total,
     Min,
     Avg,
@@ -31,123 +27,149 @@ const KEYS: [(&str, Key); 5] = [
     ("# Histogram Overflows:", Key::Overflow),
 ];
 
-#[derive(Default)]
-pub(super) struct Histograms {
-    done: Vec<One>,
-    now: Option<One>,
-    filled: usize,
-}
-
-#[derive(Default)]
-struct One {
-    columns: Vec<Bins>,
-    row: Option<(u64, Vec<u64>)>,
-    wide: usize,
-    ragged: u64,
-    last_bin: Option<u64>,
-    back: u64,
-    summary: [Vec<Option<u64>>; 5],
-    key: Option<Key>,
-    /// The summary has begun: no more rows.
-    summed: bool,
+/// A line of a table.
+#[derive(Debug)]
+pub(super) enum Part<'a> {
+    Header,
+    Summary(Key, &'a str),
     /// Cycle numbers of overflows follow, which look like rows.
-    cycles: bool,
+    Cycles,
+    /// Whole numbers: a row, or the rest of a line that a mail client wrapped.
+    Numbers(&'a str),
 }
 
-impl Histograms {
-    pub fn is_empty(&self) -> bool {
-        self.done.is_empty() && self.now.is_none()
+/// `None`: no line of a table.
+pub(super) fn part(line: &str) -> Option<Part<'_>> {
+    let trimmed = line.trim();
+    if trimmed.eq_ignore_ascii_case("# Histogram") {
+        return Some(Part::Header);
     }
-
-    pub fn line(&mut self, line: &str, unit_ns: u64) -> Taken {
-        let trimmed = line.trim();
-        if trimmed.eq_ignore_ascii_case("# Histogram") {
-            return self.begin();
-        }
-        if let Some((text, key)) = KEYS.iter().find_map(|(t, k)| Some((trimmed.strip_prefix(t)?, *k))) {
-            let one = self.now.get_or_insert_default();
-            one.end_row(unit_ns, &mut self.filled);
-            (one.key, one.summed) = (Some(key), true);
-            return one.summary_words(key, text);
-        }
-        if trimmed.starts_with("# Histogram Overflow at") || trimmed.starts_with("# Thread ") {
-            if let Some(one) = &mut self.now {
-                (one.key, one.cycles) = (None, true);
-            }
-            return if self.now.is_some() { Taken::Yes } else { Taken::No };
-        }
-        self.numbers(line, trimmed, unit_ns)
+    if let Some((text, key)) = KEYS.iter().find_map(|(t, k)| Some((trimmed.strip_prefix(t)?, *k))) {
+        return Some(Part::Summary(key, text));
     }
-
-    fn begin(&mut self) -> Taken {
-        if let Some(one) = self.now.replace(One::default())
-            && self.done.len() < MOST_BLOCKS
-        {
-            self.done.push(one);
-        }
-        Taken::Yes
+    if trimmed.starts_with("# Histogram Overflow at") || trimmed.starts_with("# Thread ") {
+        return Some(Part::Cycles);
     }
+    let digits = |w: &str| w.bytes().all(|b| b.is_ascii_digit());
+    (!trimmed.is_empty() && trimmed.split_ascii_whitespace().all(digits)).then_some(Part::Numbers(line))
+}
 
-    /// A line of numbers: a row, or the rest of one that a mail client wrapped.
-    fn numbers(&mut self, line: &str, trimmed: &str, unit_ns: u64) -> Taken {
-        let digits = |w: &str| w.bytes().all(|b| b.is_ascii_digit());
-        if trimmed.is_empty() || !trimmed.split_ascii_whitespace().all(digits) {
-            // Other text ends whatever was to be continued.
-            if let Some(one) = &mut self.now {
-                one.key = None;
-            }
-            return Taken::No;
+impl Part<'_> {
+    /// Does a table begin with it?
+    pub fn begins(&self) -> bool {
+        match self {
+            Part::Header | Part::Summary(..) => true,
+            Part::Cycles => false,
+            Part::Numbers(line) => is_row(line),
         }
-        if self.filled > MOST_BINS {
-            return Taken::TooMany;
-        }
-        let filled = &mut self.filled;
-        match &mut self.now {
-            Some(one) if one.cycles => Taken::Yes,
-            Some(One { key: Some(key), .. }) => {
-                let key = *key;
-                self.now.as_mut().map_or(Taken::No, |one| one.summary_words(key, trimmed))
-            }
-            Some(one) if one.summed => Taken::No,
-            Some(one) if one.continues(line) => one.more(trimmed),
-            _ if !is_row(trimmed) => Taken::No,
-            now => now.get_or_insert_default().row(trimmed, unit_ns, filled),
-        }
-    }
-
-    pub fn finish(mut self, unit_ns: u64, facts: &Facts) -> Vec<Block> {
-        let last = self.now.take().map(|mut one| {
-            one.end_row(unit_ns, &mut self.filled);
-            one
-        });
-        let all: Vec<One> = self.done.into_iter().chain(last).collect();
-        let single = all.len() == 1;
-        all.into_iter().map(|one| one.block(unit_ns, facts, single)).filter(|b| !b.threads.is_empty()).collect()
     }
 }
 
 /// At least six digits, then at least one count.
 fn is_row(line: &str) -> bool {
     let mut words = line.split_ascii_whitespace();
-    words.next().is_some_and(|w| w.len() >= 6) && words.next().is_some()
+    words.next().is_some_and(|w| w.len() >= 6) && words.next().is_some_and(|w| w.len() >= 6)
 }
 
-impl One {
+#[derive(Debug, Default)]
+pub(super) struct Table {
+    columns: Vec<Bins>,
+    row: Option<(u64, Vec<u64>)>,
+    wide: usize,
+    ragged: u64,
+    last_bin: Option<u64>,
+    /// Rows so far, those without samples, and steps of more than one bin between rows.
+    rows: u64,
+    empty: u64,
+    jumps: u64,
+    back: u64,
+    /// A tab follows the bin.
+    tabs: bool,
+    summary: [Vec<Option<u64>>; 5],
+    /// Figures of the summary with fewer digits than are printed.
+    short: u64,
+    key: Option<Key>,
+    cycles: bool,
+    /// Of the last line taken.
+    at: u64,
+}
+
+impl Table {
+    /// Its summary has begun: no more rows.
+    pub fn is_summed(&self) -> bool {
+        self.summary.iter().any(|row| !row.is_empty())
+    }
+
+    /// Is the line the first one of another table?
+    pub fn ends_before(&self, part: &Part, line: &Line) -> bool {
+        let begun = self.rows > 0 || self.row.is_some() || self.is_summed();
+        match part {
+            Part::Header => begun,
+            Part::Cycles => false,
+            // A second total: the table's own came already.
+            Part::Summary(Key::Total, _) => {
+                self.cycles && self.summary.first().is_some_and(|row| !row.is_empty()) && self.at + 1 < line.number
+            }
+            Part::Summary(key, _) => {
+                self.cycles
+                    && self.at + 1 < line.number
+                    && self.summary.get(*key as usize).is_some_and(|row| !row.is_empty())
+            }
+            Part::Numbers(text) => {
+                self.is_summed() && is_row(text) && !(self.continues_summary(line) || self.continues_cycles(line))
+            }
+        }
+    }
+
+    fn continues_summary(&self, line: &Line) -> bool {
+        self.key.is_some() && self.at + 1 == line.number
+    }
+
+    fn continues_cycles(&self, line: &Line) -> bool {
+        self.cycles && self.at + 1 == line.number
+    }
+
+    /// Other text ends whatever was to be continued.
+    pub fn interrupted(&mut self) {
+        (self.key, self.at) = (None, 0);
+    }
+
+    pub fn add(&mut self, part: Part, line: &Line, unit_ns: u64, filled: &mut usize) -> Taken {
+        let (summary, cycles) = (self.continues_summary(line), self.continues_cycles(line));
+        let follows = self.at + 1 == line.number;
+        self.at = line.number;
+        match part {
+            Part::Header => Taken::Yes,
+            Part::Summary(key, text) => {
+                self.end_row(unit_ns, filled);
+                (self.key, self.cycles) = (Some(key), false);
+                self.summary_words(key, text)
+            }
+            Part::Cycles => {
+                self.end_row(unit_ns, filled);
+                (self.key, self.cycles) = (None, true);
+                Taken::Yes
+            }
+            Part::Numbers(_) if cycles => Taken::Yes,
+            Part::Numbers(text) if summary => self.key.map_or(Taken::No, |key| self.summary_words(key, text)),
+            Part::Numbers(_) if self.is_summed() => Taken::No,
+            Part::Numbers(text) if follows && self.continues(text) => self.more(text),
+            Part::Numbers(text) if is_row(text) => self.row(text, unit_ns, filled),
+            Part::Numbers(_) => Taken::No,
+        }
+    }
+
     /// The line continues the preceding row. A row begins with its bin and a space; its columns are separated by tabs,
     /// so a continuation begins with a tab, is a single number, or has as many columns as the row lacks.
     fn continues(&self, line: &str) -> bool {
         let Some((bin, columns)) = &self.row else { return false };
-        if self.wide > 0 && columns.len() >= self.wide {
+        if self.tabs || (self.wide > 0 && columns.len() >= self.wide) {
             return false;
         }
         let mut words = line.split_ascii_whitespace();
         let first = words.next().and_then(number::whole);
         let single = words.next().is_none();
-        let by_tab = line
-            .trim_start_matches(' ')
-            .find(char::is_whitespace)
-            .is_some_and(|at| line.trim_start_matches(' ').as_bytes().get(at) == Some(&b'\t'));
-        line.starts_with('\t') || single || by_tab || first.is_some_and(|first| self.wide > 0 && first <= *bin)
+        line.starts_with('\t') || single || by_tab(line) || first.is_some_and(|first| self.wide > 0 && first <= *bin)
     }
 
     fn more(&mut self, line: &str) -> Taken {
@@ -157,7 +179,12 @@ impl One {
 
     fn row(&mut self, line: &str, unit_ns: u64, filled: &mut usize) -> Taken {
         self.end_row(unit_ns, filled);
-        let Some((bin, rest)) = line.split_once(|c: char| c.is_ascii_whitespace()) else { return Taken::Unreadable };
+        if self.rows == 0 {
+            self.tabs = by_tab(line);
+        }
+        let Some((bin, rest)) = line.trim().split_once(|c: char| c.is_ascii_whitespace()) else {
+            return Taken::Unreadable;
+        };
         let Some(bin) = number::whole(bin).filter(|&b| number::scaled(b, unit_ns).is_some()) else {
             return Taken::Unreadable;
         };
@@ -167,7 +194,7 @@ impl One {
         taken
     }
 
-    fn end_row(&mut self, unit_ns: u64, filled: &mut usize) {
+    pub fn end_row(&mut self, unit_ns: u64, filled: &mut usize) {
         let Some((bin, columns)) = self.row.take() else { return };
         if self.wide == 0 {
             self.wide = columns.len();
@@ -179,6 +206,9 @@ impl One {
             self.back += 1;
             return;
         }
+        self.rows += 1;
+        self.empty += u64::from(columns.iter().all(|&n| n == 0));
+        self.jumps += u64::from(self.last_bin.map_or(bin > 0, |last| bin > last + 1));
         self.last_bin = Some(bin);
         let Some(edge) = number::scaled(bin, unit_ns) else { return };
         for (samples, bins) in columns.into_iter().zip(&mut self.columns) {
@@ -188,11 +218,14 @@ impl One {
     }
 
     fn summary_words(&mut self, key: Key, text: &str) -> Taken {
+        // "%05lu", "%09lu" for the total.
+        const DIGITS: usize = 5;
         let Some(row) = self.summary.get_mut(key as usize) else { return Taken::No };
         for word in text.split_ascii_whitespace() {
             if row.len() > MOST_THREADS as usize {
                 return Taken::Unreadable;
             }
+            self.short += u64::from(word.len() < DIGITS);
             row.push(number::whole(word));
         }
         Taken::Yes
@@ -202,76 +235,109 @@ impl One {
         self.summary.get(key as usize)?.get(column).copied().flatten()
     }
 
-    /// The last column is the sum of the others (`-H`).
-    fn has_sum(&self) -> bool {
-        let rows = |key: Key| self.summary.get(key as usize).map_or(0, Vec::len);
-        if rows(Key::Min) > 0 {
-            // The minimum has no sum.
-            return self.columns.len() > rows(Key::Min) && rows(Key::Min) > 1;
-        }
-        let Some((last, others)) = self.columns.split_last() else { return false };
-        others.len() >= 2 && last.count > 0 && last.count == others.iter().map(|b| b.count).fold(0, u64::saturating_add)
+    fn figures(&self, key: Key) -> usize {
+        self.summary.get(key as usize).map_or(0, Vec::len)
     }
 
-    fn block(self, unit_ns: u64, facts: &Facts, single: bool) -> Block {
+    /// The last column is the sum of the others (`-H`).
+    fn has_sum(&self) -> bool {
+        let Some((last, others)) = self.columns.split_last() else { return false };
+        let adds_up = last.count == others.iter().map(|b| b.count).fold(0, u64::saturating_add);
+        match self.figures(Key::Min) {
+            0 => others.len() >= 2 && last.count > 0 && adds_up,
+            1 => others.len() == 1 && adds_up,
+            // The minimum has no sum.
+            n => self.columns.len() > n,
+        }
+    }
+
+    pub fn block(&self, unit_ns: u64, facts: &Facts) -> Block {
         let sum = self.has_sum();
         let threads = match self.columns.len() {
-            0 => self.summary.get(Key::Min as usize).map_or(0, Vec::len),
+            0 => self.figures(Key::Min),
             n => n - usize::from(sum),
         };
-        let mut block = Block { label: "wakeup latency".into(), lost: self.faults(sum), ..Block::default() };
-        for number in 0..threads.min(MOST_THREADS as usize) {
-            let thread = self.thread(number, unit_ns, single, facts);
-            block.threads.push(thread);
-        }
+        let mut block = Block { label: "wakeup latency".into(), lost: self.faults(sum, threads), ..Block::default() };
+        block.threads = (0..threads.min(MOST_THREADS as usize)).map(|n| self.thread(n, unit_ns, facts)).collect();
         block
     }
 
-    fn thread(&self, number: usize, unit_ns: u64, single: bool, facts: &Facts) -> Thread {
+    fn thread(&self, number: usize, unit_ns: u64, facts: &Facts) -> Thread {
         let bins = self.columns.get(number).cloned().unwrap_or_default();
         let in_bins = bins.count;
         let mut thread = Thread::new(number as u32, Samples::Bins(bins), unit_ns);
-        let scaled = |n: Option<u64>| n.and_then(|n| crate::number::scaled(n, unit_ns));
+        let scaled = |n: Option<u64>| n.and_then(|n| number::scaled(n, unit_ns));
+        let (total, over) = (self.told(Key::Total, number), self.told(Key::Overflow, number));
         // Newer versions omit empty rows; the command gives the end of the bins.
         let asked = facts.command.and_then(|c| c.bins()).unwrap_or(0);
         let edge = self.last_bin.map_or(0, |bin| bin.saturating_add(1)).max(asked);
         let from_ns = scaled(Some(edge)).unwrap_or(0);
-        thread.beyond = match self.told(Key::Overflow, number) {
+        thread.beyond = match over {
             Some(0) => Beyond::None,
             Some(count) => Beyond::Counted { count, from_ns },
             None => Beyond::Unknown { from_ns },
         };
-        let samples = in_bins.saturating_add(self.told(Key::Overflow, number).unwrap_or(0));
-        if samples > 0 {
+        thread.count = total.zip(over).map(|(total, over)| total.saturating_add(over));
+        if in_bins.max(total.unwrap_or(0)).saturating_add(over.unwrap_or(0)) > 0 {
             thread.min_ns = scaled(self.told(Key::Min, number));
             thread.max_ns = scaled(self.told(Key::Max, number));
             // Truncated to whole units: used only if the bins give no better mean.
             let mean = scaled(self.told(Key::Avg, number)).map(|ns| ns as f64);
-            thread.mean_ns = mean.filter(|_| thread.beyond != Beyond::None);
+            thread.mean_ns = mean.filter(|_| thread.beyond != Beyond::None || self.columns.is_empty());
         }
-        if let Some(told) = self.told(Key::Total, number).filter(|&told| told != in_bins) {
-            let text = format!("`# Total` tells {told} samples, the bins hold {in_bins}");
-            thread.lost.push(Loss::problem(LostKind::Disagreement, None, text));
+        if self.columns.is_empty() && total.is_some() {
+            // Only the summary was kept.
+            thread.samples = Samples::Summary;
+            thread.beyond = match thread.count {
+                Some(count) => Beyond::Counted { count, from_ns: 0 },
+                None => Beyond::Unknown { from_ns: 0 },
+            };
         }
-        facts.add_to(&mut thread, single);
+        thread.lost.extend(self.other_mean(number, &thread));
+        facts.add_to(&mut thread);
         thread
     }
 
-    fn faults(&self, sum: bool) -> Vec<Loss> {
+    /// Where all samples are in bins, their mean is the stated one, truncated: the only sum of versions without a total.
+    fn other_mean(&self, number: usize, thread: &Thread) -> Option<Loss> {
+        let Samples::Bins(bins) = &thread.samples else { return None };
+        let stated = number::scaled(self.told(Key::Avg, number)?, thread.width_ns)?;
+        let complete = bins.count > 0 && thread.beyond == Beyond::None;
+        let sum = bins.filled.iter().fold(0u128, |sum, (edge, n)| sum + u128::from(*edge) * u128::from(*n));
+        let mean = sum.checked_div(u128::from(bins.count))?;
+        let far = mean.abs_diff(u128::from(stated)) > u128::from(thread.width_ns);
+        let text = "the mean latency that is stated is not that of the bins";
+        (complete && far).then(|| Loss::problem(LostKind::Disagreement, None, text))
+    }
+
+    fn faults(&self, sum: bool, threads: usize) -> Vec<Loss> {
         let mut lost = Vec::new();
-        if self.ragged > 0 {
-            let text = "rows of the histogram have another number of columns than the first, or counts that cannot be";
-            lost.push(Loss::problem(LostKind::Unreadable, Some(self.ragged), text));
+        let mut rows = |n: u64, text: &str| {
+            if n > 0 {
+                lost.push(Loss::problem(LostKind::Unreadable, Some(n), text));
+            }
+        };
+        rows(
+            self.ragged,
+            "rows of the histogram have another number of columns than the first, or counts that cannot be",
+        );
+        rows(self.back, "rows of the histogram repeat or go back; they were left out");
+        rows(self.short, "figures of the histogram's summary are cut: they have fewer digits than are printed");
+        // Where empty bins have rows and nearly all rows are one apart, every bin has a row.
+        let missing = if self.empty > 0 && self.jumps * 10 <= self.rows { self.jumps } else { 0 };
+        if self.figures(Key::Total) == 0 {
+            rows(missing, "rows of the histogram are missing");
         }
-        if self.back > 0 {
-            let text = "rows of the histogram repeat or go back; they were left out";
-            lost.push(Loss::problem(LostKind::Unreadable, Some(self.back), text));
-        }
-        let rows = |key: Key| self.summary.get(key as usize).map_or(0, Vec::len);
-        if rows(Key::Overflow) == 0 || rows(Key::Max) == 0 || rows(Key::Min) == 0 {
+        if !self.is_summed() && self.tabs {
+            let text = "the file has the histogram's rows alone (as mklatencyplot keeps them): smallest and largest latency and the \
+                        samples beyond the last bin are not stated";
+            lost.push(Loss::told(LostKind::Other, None, text));
+        } else if [Key::Overflow, Key::Max, Key::Min].iter().any(|key| self.figures(*key) == 0) {
             let text = "the text ends before the histogram's summary: smallest and largest latency and the samples beyond the \
                         last bin are not told";
             lost.push(Loss::problem(LostKind::Truncated, None, text));
+        } else {
+            lost.extend(self.uneven(threads));
         }
         if let Some((last, others)) = self.columns.split_last().filter(|_| sum) {
             let added = others.iter().map(|b| b.count).fold(0, u64::saturating_add);
@@ -282,6 +348,24 @@ impl One {
         }
         lost
     }
+
+    /// Rows of the summary have a figure a thread, and those with sums one more.
+    fn uneven(&self, threads: usize) -> Option<Loss> {
+        let odd = |key: Key| {
+            let n = self.figures(key);
+            let absent = n == 0 && matches!(key, Key::Total | Key::Avg);
+            n != threads && n != threads + 1 && !absent
+        };
+        let any = KEYS.iter().any(|(_, key)| odd(*key));
+        let text = "rows of the histogram's summary have another number of figures than there are threads";
+        any.then(|| Loss::problem(LostKind::Disagreement, None, text))
+    }
+}
+
+/// A tab follows the first word.
+fn by_tab(line: &str) -> bool {
+    let line = line.trim_start_matches(' ');
+    line.find(char::is_whitespace).is_some_and(|at| line.as_bytes().get(at) == Some(&b'\t'))
 }
 
 fn push_all(columns: &mut Vec<u64>, text: &str) -> Taken {

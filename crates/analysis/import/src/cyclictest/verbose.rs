@@ -1,6 +1,6 @@
-//! `-v`: a row per wakeup, `       0:       0:      49` (thread, cycle, latency); may be gigabytes.
+//! `-v`: a row per wakeup, `       0:       0:      49` (thread, cycle, latency; "%8d:%8lu:%8ld"); may be gigabytes.
 
-use super::live::Facts;
+use super::run::Facts;
 use crate::block::{Beyond, Block, Loss, MOST_THREADS, Samples, Thread};
 use crate::number;
 use punctual_model::LostKind;
@@ -19,8 +19,46 @@ struct Raw {
     next: u64,
     /// Cycles missing from the log.
     missing: u64,
-    /// Rows with a repeated or earlier cycle.
+    /// Rows with a repeated cycle.
     back: u64,
+    /// Negative latencies.
+    negative: u64,
+    /// Latencies that no histogram holds.
+    unreadable: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Row {
+    thread: u32,
+    cycle: u64,
+    latency: i64,
+}
+
+/// `Thread 0 Interval: 1500`
+pub(super) fn interval(line: &str) -> Option<(u32, u64)> {
+    let (number, us) = line.strip_prefix("Thread ")?.split_once(" Interval:")?;
+    let thread = number::whole(number).filter(|&n| n < u64::from(MOST_THREADS))?;
+    Some((thread as u32, number::whole(us)?))
+}
+
+/// Three numbers with colons, each padded to eight characters, so behind a space where it is shorter: `12:31:01` is no
+/// row. With --smi a count follows.
+pub(super) fn row(line: &str) -> Option<Row> {
+    let line = line.trim_start();
+    if !line.as_bytes().first()?.is_ascii_digit() {
+        return None;
+    }
+    let (thread, rest) = line.split_once(':')?;
+    let (cycle, rest) = rest.split_once(':')?;
+    let padded = |text: &str| text.starts_with(' ') || text.len() >= 8;
+    if !padded(cycle) || !padded(rest) {
+        return None;
+    }
+    let mut words = rest.split_ascii_whitespace();
+    let latency = number::integer(words.next()?)?;
+    let rest = words.next().is_none_or(|smi| number::whole(smi).is_some()) && words.next().is_none();
+    let thread = number::whole(thread).filter(|&n| rest && n < u64::from(MOST_THREADS))? as u32;
+    Some(Row { thread, cycle: number::samples(cycle)?, latency })
 }
 
 impl Verbose {
@@ -28,41 +66,37 @@ impl Verbose {
         self.threads.is_empty()
     }
 
-    /// `Thread 0 Interval: 1500`
-    pub fn interval(&mut self, line: &str) -> bool {
-        let Some(rest) = line.strip_prefix("Thread ") else { return false };
-        let Some((number, us)) = rest.split_once(" Interval:") else { return false };
-        let (number, us) = (number::whole(number), number::whole(us));
-        if let (Some(number), Some(us)) = (number.filter(|&n| n < u64::from(MOST_THREADS)), us.filter(|&us| us > 0)) {
-            self.intervals_us.insert(number as u32, us);
+    pub fn interval(&mut self, thread: u32, us: u64) {
+        if us > 0 {
+            self.intervals_us.insert(thread, us);
         }
-        true
     }
 
     pub fn interval_us(&self, thread: u32) -> Option<u64> {
         self.intervals_us.get(&thread).copied()
     }
 
-    /// Returns `false` if the row cannot be read.
-    pub fn row(&mut self, line: &str, unit_ns: u64) -> bool {
-        let mut parts = line.split(':');
-        let mut next = || parts.next().unwrap_or_default();
-        let (number, cycle, rest) = (number::whole(next()), number::samples(next()), next());
-        // With --smi a count follows the latency.
-        let latency = rest.split_ascii_whitespace().next().and_then(|ns| number::latency(ns, unit_ns));
-        let Some(((number, cycle), ns)) = number.filter(|&n| n < u64::from(MOST_THREADS)).zip(cycle).zip(latency)
-        else {
-            return false;
-        };
-        let raw = self.threads.entry(number as u32).or_default();
-        if cycle < raw.next {
+    /// Another run: its count goes back, further than to a row printed twice.
+    pub fn restarts(&self, row: &Row) -> bool {
+        self.threads.get(&row.thread).is_some_and(|raw| row.cycle.saturating_add(1) < raw.next)
+    }
+
+    pub fn add(&mut self, row: &Row, unit_ns: u64) {
+        let raw = self.threads.entry(row.thread).or_default();
+        if row.cycle < raw.next {
             raw.back += 1;
-            return true;
+            return;
         }
-        raw.missing = raw.missing.saturating_add(cycle - raw.next);
-        raw.next = cycle.saturating_add(1);
-        raw.samples.record(ns);
-        true
+        raw.missing = raw.missing.saturating_add(row.cycle - raw.next);
+        raw.next = row.cycle.saturating_add(1);
+        match u64::try_from(row.latency).ok().map(|us| number::scaled(us, unit_ns)) {
+            Some(Some(ns)) => raw.samples.record(ns),
+            Some(None) => raw.unreadable += 1,
+            None => {
+                raw.negative += 1;
+                raw.samples.record(0);
+            }
+        }
     }
 
     pub fn block(&self, unit_ns: u64, facts: &Facts) -> Block {
@@ -70,18 +104,39 @@ impl Verbose {
         for (&number, raw) in &self.threads {
             let mut thread = Thread::new(number, Samples::Each(raw.samples.clone()), unit_ns);
             if raw.missing > 0 {
-                let text = "cycles are not in the log: cyclictest overwrote them before it printed them";
+                let text =
+                    "cycles are not in the log: lines are missing, or cyclictest overwrote them before it printed them";
                 thread.lost.push(Loss::told(LostKind::Gap, Some(raw.missing), text));
                 // Any of the missing samples may have been the largest.
                 thread.beyond = Beyond::Unknown { from_ns: 0 };
             }
-            if raw.back > 0 {
-                let text = "rows repeat a cycle or go back, and were left out";
-                thread.lost.push(Loss::problem(LostKind::Unreadable, Some(raw.back), text));
+            let faults = [
+                (raw.back, "rows repeat a cycle, and were left out"),
+                (raw.negative, "latencies are negative: a clock went back, or the thread woke too early"),
+                (raw.unreadable, "latencies are larger than can be"),
+            ];
+            for (n, text) in faults.into_iter().filter(|(n, _)| *n > 0) {
+                thread.lost.push(Loss::problem(LostKind::Unreadable, Some(n), text));
             }
-            facts.add_to(&mut thread, true);
+            facts.add_to(&mut thread);
             block.threads.push(thread);
         }
         block
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_is_no_time_of_day() {
+        let read = |text| row(text).map(|r| (r.thread, r.cycle, r.latency));
+        assert_eq!(read("       0:       0:      49"), Some((0, 0, 49)));
+        assert_eq!(read("0:12345678:      49 2"), Some((0, 12_345_678, 49)));
+        assert_eq!(read("       1:       7:     -12"), Some((1, 7, -12)));
+        for text in ["12:31:01", "12:31:01 start", "03:21:59 up  1 day", "1: 2: 3: 4", "1: 2: 3 4 5"] {
+            assert_eq!(read(text), None, "{text}");
+        }
     }
 }

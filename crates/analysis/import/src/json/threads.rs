@@ -43,8 +43,13 @@ fn unreadable(thread: &mut Thread, bad: u64) {
 }
 
 fn told(thread: &mut Thread, one: &Value, count: &str, unit_ns: u64) {
-    let whole = |key: &str| one.get(key).and_then(Value::as_u64);
+    let whole = |key: &str| one.get(key).and_then(number::json);
     thread.count = whole(count).filter(|&n| n <= number::MOST_SAMPLES);
+    let missing = [count, "min", "max"].into_iter().filter(|key| whole(key).is_none());
+    for key in missing.filter(|_| one.get("freq").is_none()) {
+        let text = format!("`{key}` is missing or no number");
+        thread.lost.push(Loss::problem(LostKind::Unreadable, None, text));
+    }
     if thread.count == Some(0) {
         return;
     }

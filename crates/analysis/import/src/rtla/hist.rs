@@ -2,6 +2,7 @@ use super::Kind;
 use crate::bins::{Bins, MOST_BINS};
 use crate::block::{Beyond, Block, Loss, MOST_THREADS, Samples, Skips, Thread};
 use crate::number;
+use crate::tools::Taken;
 use crate::{Options, Unit};
 use punctual_model::LostKind;
 
@@ -29,6 +30,18 @@ struct Column {
     min: Option<u64>,
     max: Option<u64>,
     avg: Option<f64>,
+}
+
+/// `Index   IRQ-000   Thr-000`
+pub(super) fn is_header(line: &str) -> bool {
+    let mut words = line.split_ascii_whitespace();
+    let column = |word: &str| ["IRQ-", "Thr-", "Usr-", "CPU-"].iter().any(|kind| word.starts_with(kind));
+    words.next() == Some("Index") && words.next().is_some_and(column)
+}
+
+/// Whole numbers alone.
+fn is_row(line: &str) -> bool {
+    !line.is_empty() && line.split_ascii_whitespace().all(|word| number::whole(word).is_some())
 }
 
 const SUMMARY: [&str; 5] = ["over:", "count:", "min:", "avg:", "max:"];
@@ -61,27 +74,31 @@ impl Hist {
     }
 
     /// `None`: the line looks like figures but cannot be read.
-    pub fn line(&mut self, line: &str) -> Option<()> {
+    pub fn line(&mut self, line: &str) -> Option<Taken> {
         if let Some(unit) = line.strip_prefix("# Time unit is ") {
             self.unit = if unit.contains("nano") { Some(Unit::Nanos) } else { Some(Unit::Micros) };
-            return Some(());
+            return Some(Taken::Yes);
         }
-        if line.starts_with("Index") && self.columns.is_empty() {
-            return self.header(line);
+        if is_header(line) && self.columns.is_empty() {
+            return self.header(line).map(|()| Taken::Yes);
         }
         if line.starts_with("ALL:") {
             self.over = true;
         }
+        let summary = SUMMARY.iter().enumerate().find_map(|(at, key)| Some((at, line.strip_prefix(key)?)));
         if self.over || self.columns.is_empty() {
-            return Some(());
+            let own = line.starts_with("# ")
+                || line.starts_with("ALL:")
+                || (self.over && (summary.is_some() || is_row(line)));
+            return Some(if own { Taken::Yes } else { Taken::No });
         }
-        if let Some((at, rest)) = SUMMARY.iter().enumerate().find_map(|(at, key)| Some((at, line.strip_prefix(key)?))) {
-            return self.summary(at, rest);
+        if let Some((at, rest)) = summary {
+            return self.summary(at, rest).map(|()| Taken::Yes);
         }
-        if !line.starts_with(|c: char| c.is_ascii_digit()) || self.summary > 0 {
-            return Some(());
+        match is_row(line) && self.summary == 0 {
+            true => self.row(line).map(|()| Taken::Yes),
+            false => Some(Taken::No),
         }
-        self.row(line)
     }
 
     fn header(&mut self, line: &str) -> Option<()> {

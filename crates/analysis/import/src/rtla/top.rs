@@ -4,6 +4,7 @@ use super::Kind;
 use crate::Options;
 use crate::block::{Beyond, Block, Loss, MOST_THREADS, Samples, Thread};
 use crate::number;
+use crate::tools::Taken;
 use punctual_model::{LostKind, Series};
 
 #[derive(Default)]
@@ -39,7 +40,12 @@ impl Timerlat {
     }
 
     /// `None`: the line looks like figures but cannot be read.
-    pub fn line(&mut self, line: &str) -> Option<()> {
+    pub fn line(&mut self, line: &str) -> Option<Taken> {
+        let own = line.contains('|')
+            || line.starts_with("---")
+            || line.starts_with("ALL")
+            || line.starts_with("timerlat hit");
+        let other = if own { Taken::Yes } else { Taken::No };
         if line.starts_with("ALL")
             || line.starts_with("timerlat hit")
             || line.starts_with("---") && !self.rows.is_empty()
@@ -47,15 +53,15 @@ impl Timerlat {
             self.done = true;
         }
         if self.done {
-            return Some(());
+            return Some(other);
         }
         if line.contains("IRQ Timer Latency") {
             self.seconds = line.split_once('|').and_then(|(d, _)| seconds(d)).unwrap_or(0);
             self.unit_ns = Some(if line.contains("(ns)") { 1 } else { 1_000 });
-            return Some(());
+            return Some(Taken::Yes);
         }
         if !line.starts_with(|c: char| c.is_ascii_digit()) || !line.contains('|') {
-            return Some(());
+            return Some(other);
         }
         let mut parts = line.split('|');
         let mut head = parts.next()?.split(['#', ' ']).filter(|w| !w.is_empty());
@@ -65,7 +71,7 @@ impl Timerlat {
         if self.rows.len() < MOST_THREADS as usize && !self.rows.iter().any(|r| r.cpu == cpu) {
             self.rows.push(row);
         }
-        Some(())
+        Some(Taken::Yes)
     }
 
     pub fn blocks(&self, options: &Options) -> Vec<Block> {
@@ -138,10 +144,10 @@ impl Noise {
     }
 
     /// `None`: the line looks like figures but cannot be read.
-    pub fn line(&mut self, line: &str) -> Option<()> {
+    pub fn line(&mut self, line: &str) -> Option<Taken> {
         if let Some(rest) = line.strip_prefix("duration:") {
             self.seconds = rest.split_once('|').and_then(|(d, _)| seconds(d)).unwrap_or(0);
-            return Some(());
+            return Some(Taken::Yes);
         }
         if line.starts_with("CPU Period") {
             // In the order of the header; threads come last.
@@ -150,12 +156,12 @@ impl Noise {
             if line.contains("Thread") {
                 self.columns.push(("threads", ""));
             }
-            return Some(());
+            return Some(Taken::Yes);
         }
         let is_row = line.starts_with(|c: char| c.is_ascii_digit()) && line.contains('#');
         if self.columns.is_empty() || self.done || !is_row {
             self.done |= !self.rows.is_empty();
-            return Some(());
+            return Some(Taken::No);
         }
         let mut words = line.split_ascii_whitespace();
         let cpu = number::whole(words.next()?).filter(|&cpu| cpu < 8_192)? as u32;
@@ -165,7 +171,7 @@ impl Noise {
             return None;
         }
         self.rows.push((cpu, figures));
-        Some(())
+        Some(Taken::Yes)
     }
 
     pub fn series(&self) -> Vec<Series> {

@@ -1,9 +1,8 @@
-#![allow(dead_code)]
 //! Readers of the text of one tool each. All readers of a text are offered each line that nobody took yet; so a text may hold
 //! results of several tools, with anything between them.
 
-use crate::Options;
 use crate::block::Found;
+use crate::{Format, Options, cyclictest, json, nqueens, rtla};
 use serde_json::Value;
 
 /// A cleaned line: without escapes, quoting, markup and prefixes of logs; leading white space is kept, trailing is not.
@@ -40,6 +39,28 @@ pub(crate) trait Reader {
 
 /// Reads a document of JSON; `None`: another tool's.
 pub(crate) type JsonReader = fn(&Value, &Options) -> Option<Found>;
+
+/// Readers of JSON, each of one tool's documents; those of rt-tests and jitterdebugger come after them ([`crate::json`]).
+pub(crate) const JSON: &[JsonReader] = &[];
+
+/// The readers that a format leaves, in the order in which a line is offered to them.
+pub(crate) fn all(options: &Options) -> Vec<Box<dyn Reader>> {
+    let wants = |format: Format| options.format.is_none_or(|wanted| wanted == format);
+    let mut all: Vec<Box<dyn Reader>> = Vec::new();
+    if wants(Format::Cyclictest) {
+        all.push(Box::new(cyclictest::Reader::new(options)));
+    }
+    if wants(Format::Json) {
+        all.push(Box::new(json::Reader::new(options)));
+    }
+    if wants(Format::NQueens) {
+        all.push(Box::new(nqueens::Reader::default()));
+    }
+    if wants(Format::Rtla) {
+        all.push(Box::new(rtla::Reader::new(options)));
+    }
+    all
+}
 
 /// Reads a text with one reader alone.
 #[cfg(test)]

@@ -1,3 +1,5 @@
 mod common;
+mod damage;
 mod pasted;
+mod reported;
 mod samples;

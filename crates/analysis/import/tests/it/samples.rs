@@ -145,7 +145,12 @@ fn rtla_with_five_outputs_in_one_log() {
     let run = import("rtla-7.2-vm2.log");
     let labels: Vec<_> = run.run.phases.iter().filter_map(|p| p.label.as_deref()).collect();
     let three = ["IRQ latency", "thread latency", "return-to-user latency"];
-    assert_eq!(labels, [three, three, three].concat());
+    let runs = [(1, 12), (2, 38), (3, 49)].map(|(n, line)| format!("run {n}, line {line} ("));
+    let named = labels.iter().zip(runs.iter().flat_map(|run| three.map(|label| (run, label))));
+    assert!(
+        labels.len() == 9 && named.into_iter().all(|(l, (run, label))| l.starts_with(run) && l.ends_with(label)),
+        "{labels:?}"
+    );
     let irq = phase(&run, 0);
     assert_eq!((irq.cpus[0].ran, irq.cpus[1].ran), (295, 293));
     assert_eq!((irq.cpus[0].min_ns, irq.cpus[0].max_ns), (Some(38_000), Some(16_828_000)));
@@ -188,8 +193,8 @@ fn what_the_user_knows_counts() {
 #[test]
 fn errors_say_what_to_do() {
     let fail = |bytes: &[u8], options: &Options| punctual_import::read("dir/x.txt", bytes, options).unwrap_err();
-    assert!(fail(b"hello\n", &Options::default()).to_string().contains("--format"));
-    assert!(matches!(fail(b"", &Options::default()), Error::Unknown { .. }));
+    assert!(fail(b"hello\n", &Options::default()).to_string().contains("--columns"));
+    assert!(matches!(fail(b"", &Options::default()), Error::Empty { .. }));
     let forced = |format| Options { format: Some(format), ..Options::default() };
     for format in Format::ALL {
         let error = fail(b"nothing of it\n", &forced(format)).to_string();
@@ -197,5 +202,5 @@ fn errors_say_what_to_do() {
     }
     let torn = std::fs::read(common::path("ct-2.4.json")).unwrap();
     let error = fail(&torn[..1_000], &Options::default()).to_string();
-    assert!(error.contains("line ") && error.contains("whole file"), "{error}");
+    assert!(error.contains("ends too early") && error.contains("whole output"), "{error}");
 }

@@ -1,0 +1,142 @@
+//! Columns of numbers: histograms (a row a bin), a latency a row, extremes over time; separated by commas, semicolons,
+//! tabs or spaces.
+//!
+//! What the columns are is known from their names, from `--columns`, or, without names, from the shape of a histogram.
+//! Otherwise the table is refused with what was seen: seconds of a transfer are no latency.
+
+mod roles;
+mod table;
+
+pub use roles::{Columns, Role};
+
+use crate::block::{Found, Loss};
+use crate::tools::{Line, Taken};
+use crate::{Options, number};
+use punctual_model::LostKind;
+use table::Table;
+
+/// Tables in one text.
+const MOST_TABLES: usize = 64;
+/// Columns of a table.
+const WIDEST: usize = crate::block::MOST_THREADS as usize + 8;
+
+pub(crate) struct Reader {
+    options: Options,
+    tables: Vec<Table>,
+    /// Names of columns, if the last line has them, and its number.
+    header: Option<(Vec<String>, u64)>,
+    rows: u64,
+    first: u64,
+    /// Rows of tables that were not kept.
+    beyond: u64,
+}
+
+/// The cells of a line, by what separates them.
+fn cells(line: &str) -> impl Iterator<Item = &str> {
+    let separator = [',', ';', '\t'].into_iter().find(|separator| line.contains(*separator));
+    let by_mark = separator.into_iter().flat_map(move |separator| line.split(separator));
+    let by_space = line.split_ascii_whitespace().filter(move |_| separator.is_none());
+    by_mark.chain(by_space).map(|cell| cell.trim().trim_matches(['"', '\'']).trim())
+}
+
+impl Reader {
+    pub fn new(options: &Options) -> Reader {
+        Reader { options: options.clone(), tables: Vec::new(), header: None, rows: 0, first: 0, beyond: 0 }
+    }
+
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// The line of the first row.
+    pub fn first(&self) -> u64 {
+        self.first
+    }
+
+    pub fn line(&mut self, line: &Line) -> Taken {
+        let text = line.text.trim();
+        let numeric = text.starts_with(|c: char| c.is_ascii_digit() || c == '-' || c == '"' || c == '.');
+        match numeric && cells(text).take(WIDEST).all(|cell| number::signed(cell).is_some() || cell.is_empty()) {
+            true => self.row(text, line),
+            false if self.is_torn(text) => self.row(text, line),
+            false => {
+                self.header = header(text).map(|names| (names, line.number));
+                Taken::No
+            }
+        }
+    }
+
+    /// A line right behind a row with as many cells, not all of which are numbers.
+    fn is_torn(&self, text: &str) -> bool {
+        let Some(table) = self.tables.last() else { return false };
+        let numbers = cells(text).filter(|cell| number::signed(cell).is_some()).count();
+        numbers > 0 && table.wide() > 1 && cells(text).take(WIDEST).count() == table.wide()
+    }
+
+    fn row(&mut self, text: &str, line: &Line) -> Taken {
+        let row: Vec<Option<f64>> = cells(text).take(WIDEST).map(number::signed).collect();
+        if self.rows == 0 {
+            self.first = line.number;
+        }
+        self.rows += 1;
+        let header = self.header.take().filter(|(names, at)| at + 1 == line.number && names.len() == row.len());
+        let begins = header.is_some() || self.tables.last().is_none_or(|table| table.ends_before(&row));
+        if begins && self.tables.len() >= MOST_TABLES {
+            self.beyond += 1;
+            return Taken::Yes;
+        }
+        if begins {
+            let names = header
+                .map(|(names, _)| names)
+                .or_else(|| self.tables.last().map(|t| t.names.clone()).filter(|n| n.len() == row.len()));
+            self.tables.push(Table::new(names.unwrap_or_default(), row.len(), line, &self.options));
+        }
+        if let Some(table) = self.tables.last_mut() {
+            table.add(&row);
+        }
+        Taken::Yes
+    }
+
+    /// The tables that are latencies. The error says why none is, and what to type.
+    pub fn finish(self, options: &Options) -> Result<Option<Found>, String> {
+        let mut found = Found { format: "csv".into(), ..Found::default() };
+        let (mut refused, mut skipped) = (None, 0);
+        for mut table in self.tables {
+            table.settle();
+            match table.block(options) {
+                Ok((block, format)) => {
+                    if found.blocks.is_empty() {
+                        found.format = format.into();
+                    }
+                    found.lost.extend(table.unit_lost());
+                    found.notes.extend(table.note());
+                    found.blocks.push(block);
+                }
+                Err(why) => {
+                    skipped += 1;
+                    refused.get_or_insert(why);
+                }
+            }
+        }
+        if found.blocks.is_empty() {
+            return refused.map_or(Ok(None), Err);
+        }
+        if let Some(why) = refused {
+            found.lost.push(Loss::problem(LostKind::Unreadable, Some(skipped), format!("tables were not read: {why}")));
+        }
+        if self.beyond > 0 {
+            let text = format!("rows of more than {MOST_TABLES} tables were left out");
+            found.lost.push(Loss::problem(LostKind::Unreadable, Some(self.beyond), text));
+        }
+        Ok(Some(found))
+    }
+}
+
+/// Names of columns: words, at least one with a letter, at the beginning of a comment or not.
+fn header(text: &str) -> Option<Vec<String>> {
+    let text = text.trim_start_matches(['#', '%', '!']).trim();
+    let names: Vec<String> =
+        cells(text).take(WIDEST).map(|name| name.chars().filter(|c| !c.is_control()).take(40).collect()).collect();
+    let lettered = |name: &String| name.chars().any(char::is_alphabetic);
+    (!names.is_empty() && names.iter().any(lettered)).then_some(names)
+}

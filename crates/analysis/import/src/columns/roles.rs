@@ -1,0 +1,226 @@
+//! What the columns of a table are: from their names, or as the user says.
+
+/// A column of a table.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Role {
+    /// The lower edge of a bin.
+    Bin,
+    /// Samples in the row's bin, of one thread.
+    Count,
+    /// A latency each.
+    Sample,
+    Min,
+    Mean,
+    Max,
+    /// The CPU that the row is of.
+    Cpu,
+    /// Of no interest: a running number, a time.
+    Skip,
+}
+
+/// A role, and the length of its unit in ns where the name says it.
+pub(super) type Column = (Role, Option<f64>);
+
+/// Columns as given by `--columns`: `bin:us,count…`, `skip,sample:ns`. `…` or `...` repeats the last one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Columns {
+    columns: Vec<Column>,
+    repeats: bool,
+}
+
+impl std::str::FromStr for Columns {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Columns, String> {
+        let (list, repeats) = match text.strip_suffix('…').or_else(|| text.strip_suffix("...")) {
+            Some(list) => (list, true),
+            None => (text, false),
+        };
+        let columns = list.split(',').map(|one| given(one.trim())).collect::<Result<Vec<_>, _>>()?;
+        let any = |wanted: &[Role]| columns.iter().any(|(role, _)| wanted.contains(role));
+        if any(&[Role::Bin]) != any(&[Role::Count]) {
+            return Err("a histogram has a column `bin` and columns `count`: for example bin:us,count…".into());
+        }
+        if !any(&[Role::Bin, Role::Sample, Role::Max]) {
+            return Err("no column is bin, sample or max: for example skip,sample:us".into());
+        }
+        Ok(Columns { columns, repeats })
+    }
+}
+
+fn given(text: &str) -> Result<Column, String> {
+    let (name, unit) = text.split_once(':').map_or((text, None), |(name, unit)| (name, Some(unit)));
+    let role = match name {
+        "bin" => Role::Bin,
+        "count" => Role::Count,
+        "sample" | "latency" => Role::Sample,
+        "min" => Role::Min,
+        "mean" | "avg" => Role::Mean,
+        "max" => Role::Max,
+        "cpu" => Role::Cpu,
+        "skip" | "-" | "" => Role::Skip,
+        _ => return Err(format!("`{name}` is none of bin, count, sample, min, mean, max, cpu, skip")),
+    };
+    let unit =
+        unit.map(|unit| unit_of(unit).ok_or_else(|| format!("`{unit}` is none of ns, us, ms, s"))).transpose()?;
+    Ok((role, unit))
+}
+
+impl Columns {
+    /// For a table this wide; `None`: it has another number of columns.
+    pub(super) fn roles(&self, wide: usize) -> Option<Vec<Column>> {
+        let mut roles = self.columns.clone();
+        let last = roles.last().copied()?;
+        while self.repeats && roles.len() < wide {
+            roles.push(last);
+        }
+        (roles.len() == wide).then_some(roles)
+    }
+}
+
+/// ns of a unit's name.
+fn unit_of(word: &str) -> Option<f64> {
+    Some(match word {
+        "ns" | "nsec" | "nsecs" | "nanosecond" | "nanoseconds" | "nanos" => 1.0,
+        "us" | "usec" | "usecs" | "µs" | "μs" | "microsecond" | "microseconds" | "micros" => 1e3,
+        "ms" | "msec" | "msecs" | "millisecond" | "milliseconds" | "millis" => 1e6,
+        "s" | "sec" | "secs" | "second" | "seconds" => 1e9,
+        _ => return None,
+    })
+}
+
+/// Words of a name: `latency_us`, `Bins (us)`, `wakeupLatency[ns]`.
+fn words(name: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let mut small = false;
+    for c in name.chars() {
+        if !c.is_alphanumeric() {
+            words.push(String::new());
+        } else if c.is_uppercase() && small {
+            words.push(c.to_lowercase().collect());
+        } else if let Some(word) = words.last_mut() {
+            word.extend(c.to_lowercase());
+        } else {
+            words.push(c.to_lowercase().collect());
+        }
+        small = c.is_lowercase();
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+/// `core1`, `cpu 0`, `t3`: a CPU's or a thread's column.
+fn is_numbered(words: &[String]) -> bool {
+    let joined = words.concat();
+    let rest = ["cpu", "core", "thread", "thr", "t", "c"].iter().find_map(|name| joined.strip_prefix(name));
+    rest.is_some_and(|rest| !rest.is_empty() && rest.len() <= 4 && rest.bytes().all(|b| b.is_ascii_digit()))
+}
+
+/// What a name says; `None`: nothing known.
+fn named(name: &str) -> Option<Column> {
+    let words = words(name);
+    let has = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
+    let unit = words.iter().rev().find_map(|word| unit_of(word));
+    let role = match () {
+        () if has(&["bin", "bins", "bucket", "edge"]) => Role::Bin,
+        () if has(&["count", "counts", "samples", "occurrences", "frequency", "freq", "hits"])
+            || is_numbered(&words) =>
+        {
+            Role::Count
+        }
+        () if has(&["min", "minimum", "smallest"]) => Role::Min,
+        () if has(&["avg", "mean", "average"]) => Role::Mean,
+        () if has(&["max", "maximum", "worst", "largest"]) => Role::Max,
+        () if has(&["latency", "latencies", "jitter", "lat", "delay", "wakeup", "lateness", "overshoot"]) => {
+            Role::Sample
+        }
+        () if has(&["cpu", "core"]) => Role::Cpu,
+        () if has(&[
+            "seq",
+            "index",
+            "idx",
+            "i",
+            "no",
+            "nr",
+            "iteration",
+            "cycle",
+            "id",
+            "sample",
+            "timestamp",
+            "time",
+            "ts",
+            "date",
+            "t",
+            "loop",
+        ]) =>
+        {
+            Role::Skip
+        }
+        () => return None,
+    };
+    Some((role, unit))
+}
+
+/// Roles of columns with these names; `None`: the names do not tell them.
+pub(super) fn of_names(names: &[String]) -> Option<Vec<Column>> {
+    let columns: Vec<Option<Column>> = names.iter().map(|name| named(name)).collect();
+    let is = |at: usize, wanted: Role| columns.get(at).copied().flatten().is_some_and(|(role, _)| role == wanted);
+    let (_, rest) = columns.split_first()?;
+    // Columns of counts: the first is the bin, also as `time`, `latency (ms)`, `us`.
+    let first = words(names.first()?);
+    let unit = first.iter().find_map(|word| unit_of(word));
+    let bin = is(0, Role::Bin) || is(0, Role::Sample) || unit.is_some() || first.iter().any(|word| word == "time");
+    if bin && !rest.is_empty() && (1..columns.len()).all(|at| is(at, Role::Count)) {
+        return Some([(Role::Bin, unit)].into_iter().chain(rest.iter().map(|_| (Role::Count, None))).collect());
+    }
+    let any = |wanted: &[Role]| columns.iter().flatten().any(|(role, _)| wanted.contains(role));
+    // A bin without counts, or counts without a bin, is no histogram, and nothing else either.
+    if any(&[Role::Bin, Role::Count]) || !any(&[Role::Sample, Role::Max]) {
+        return None;
+    }
+    let of_extremes = any(&[Role::Max]);
+    Some(
+        columns
+            .into_iter()
+            .map(|column| match column {
+                // Beside minimum and maximum, a plain latency is the last one.
+                Some((Role::Sample, _)) if of_extremes => (Role::Skip, None),
+                Some(column) => column,
+                None => (Role::Skip, None),
+            })
+            .collect(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(header: &str) -> Option<Vec<Column>> {
+        of_names(&header.split(',').map(str::to_owned).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn names_tell_roles_and_units() {
+        let histogram = |unit| Some(vec![(Role::Bin, unit), (Role::Count, None), (Role::Count, None)]);
+        assert_eq!(of("Bins (us),cpu0,cpu1"), histogram(Some(1e3)));
+        assert_eq!(of("time,core1,core2"), histogram(None));
+        assert_eq!(of("latency (ms),count"), Some(vec![(Role::Bin, Some(1e6)), (Role::Count, None)]));
+        assert_eq!(of("seq,latency_us"), Some(vec![(Role::Skip, None), (Role::Sample, Some(1e3))]));
+        assert_eq!(of("wakeupLatency[ns]"), Some(vec![(Role::Sample, Some(1.0))]));
+        assert_eq!(of("t,min_us,avg_us,max_us").map(|c| c.len()), Some(4));
+        for unlike in ["time,iteration,size,seconds,microseconds", "bin,size", "a,b", "name,count", "seq,count"] {
+            assert_eq!(of(unlike), None, "{unlike}");
+        }
+    }
+
+    #[test]
+    fn columns_as_given() {
+        let columns: Columns = "bin:us,count…".parse().unwrap();
+        assert_eq!(columns.roles(3), Some(vec![(Role::Bin, Some(1e3)), (Role::Count, None), (Role::Count, None)]));
+        assert_eq!("skip,sample:ns".parse::<Columns>().unwrap().roles(3), None);
+        for bad in ["", "bin:us", "count", "bin:fortnight,count", "size"] {
+            assert!(bad.parse::<Columns>().is_err(), "{bad}");
+        }
+    }
+}

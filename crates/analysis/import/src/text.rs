@@ -1,0 +1,246 @@
+//! Lines of a text to the readers of all tools.
+//!
+//! A line goes to the reader that took the last one, then to the others, first as it is, then without the prefix of a log.
+//! Each source that a prefix names has readers of its own. What no reader takes is text, which names the run that
+//! follows it.
+
+use crate::block::{Found, Loss};
+use crate::columns;
+use crate::lines::Lines;
+use crate::tools::{Line, Reader, Taken};
+use crate::{Error, Options, peel, repair, tools};
+use punctual_model::LostKind;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+/// Sources that prefixes tell apart.
+const MOST_SOURCES: usize = 64;
+/// Characters of the text before a run that are kept.
+const KEPT: usize = 80;
+
+pub(crate) struct Text {
+    pub found: Vec<Found>,
+    /// Why a table of numbers was not read, and what to type.
+    pub refused: Option<String>,
+    /// The first line that is not empty, and what the text seems to be of.
+    pub begins: Option<String>,
+    pub likely: Option<&'static str>,
+}
+
+/// The readers of one source.
+struct Stream {
+    readers: Vec<Box<dyn Reader>>,
+    /// The reader that took the last line.
+    last: usize,
+    /// Lists of numbers that no tool is known by.
+    columns: columns::Reader,
+    before: String,
+}
+
+impl Stream {
+    fn new(options: &Options) -> Stream {
+        Stream { readers: tools::all(options), last: 0, columns: columns::Reader::new(options), before: String::new() }
+    }
+
+    fn offer(&mut self, text: &str, number: u64) -> bool {
+        let before = Some(self.before.as_str()).filter(|text| !text.is_empty());
+        let line = Line { text, number, before };
+        if let Some(reader) = self.readers.get_mut(self.last)
+            && reader.line(&line) != Taken::No
+        {
+            return true;
+        }
+        let last = self.last;
+        let others = self.readers.iter_mut().enumerate().filter(|(at, _)| *at != last);
+        let took = others.into_iter().find_map(|(at, reader)| (reader.line(&line) != Taken::No).then_some(at));
+        self.last = took.unwrap_or(last);
+        took.is_some()
+    }
+
+    fn offer_columns(&mut self, text: &str, number: u64) -> bool {
+        let before = Some(self.before.as_str()).filter(|text| !text.is_empty());
+        self.columns.line(&Line { text, number, before }) != Taken::No
+    }
+
+    fn passes(&mut self, text: &str) {
+        let text = text.trim();
+        if text.chars().any(char::is_alphanumeric) {
+            self.before = text.chars().filter(|c| !c.is_control()).take(KEPT).collect();
+        }
+    }
+
+    fn finish(self, options: &Options) -> (Vec<Found>, columns::Reader) {
+        (self.readers.into_iter().filter_map(|reader| reader.finish(options)).collect(), self.columns)
+    }
+}
+
+struct Driver<'o> {
+    options: &'o Options,
+    streams: BTreeMap<String, Stream>,
+    /// Of a source that is not known yet.
+    spare: Option<Stream>,
+    /// The last line taken had a prefix.
+    prefixed: bool,
+    peeled: BTreeMap<&'static str, u64>,
+    /// Lines of sources beyond the limit.
+    beyond: u64,
+    begins: Option<String>,
+    likely: Option<&'static str>,
+}
+
+pub(crate) fn read(name: &str, input: &mut Lines, options: &Options) -> Result<Text, Error> {
+    let mut driver = Driver {
+        options,
+        streams: BTreeMap::from([(String::new(), Stream::new(options))]),
+        spare: None,
+        prefixed: false,
+        peeled: BTreeMap::new(),
+        beyond: 0,
+        begins: None,
+        likely: None,
+    };
+    let head = input.head(crate::detect::HEAD).map_err(|e| Error::io(name, e))?;
+    let printable = repair::is_quoted_printable(&String::from_utf8_lossy(head));
+    let (mut raw, mut joined, mut number) = (Vec::new(), Vec::new(), 0);
+    while input.line(&mut raw).map_err(|e| Error::io(name, e))? {
+        number += 1;
+        if printable {
+            let soft = repair::printable(&String::from_utf8_lossy(&raw), &mut joined);
+            if soft && joined.len() < crate::lines::LONGEST {
+                continue;
+            }
+            std::mem::swap(&mut raw, &mut joined);
+            joined.clear();
+        }
+        driver.line(&repair::line(&String::from_utf8_lossy(&raw)), number);
+    }
+    if !joined.is_empty() {
+        driver.line(&repair::line(&String::from_utf8_lossy(&joined)), number);
+    }
+    Ok(driver.finish(printable, input))
+}
+
+impl Driver<'_> {
+    fn line(&mut self, text: &str, number: u64) {
+        if self.begins.is_none() && !text.trim().is_empty() {
+            self.begins = Some(text.trim().chars().filter(|c| !c.is_control()).take(60).collect());
+        }
+        let taken = match self.prefixed {
+            true => self.without_prefix(text, number) || self.as_it_is(text, number),
+            false => self.as_it_is(text, number) || self.without_prefix(text, number),
+        };
+        if !taken && !self.columns(text, number) {
+            self.passes(text);
+        }
+    }
+
+    fn as_it_is(&mut self, text: &str, number: u64) -> bool {
+        let taken = self.streams.get_mut("").is_some_and(|stream| stream.offer(text, number));
+        self.prefixed &= !taken;
+        taken
+    }
+
+    fn without_prefix(&mut self, text: &str, number: u64) -> bool {
+        let Some(peeled) = peel::peel(text) else { return false };
+        let source = peeled.source.as_deref().unwrap_or_default();
+        let taken = match self.streams.get_mut(source) {
+            Some(stream) => stream.offer(&peeled.rest, number),
+            None => self.new_source(source, &peeled.rest, number),
+        };
+        if taken {
+            self.prefixed = true;
+            *self.peeled.entry(peeled.what).or_default() += 1;
+        }
+        taken
+    }
+
+    /// A source begins with the first line that a reader knows.
+    fn new_source(&mut self, source: &str, text: &str, number: u64) -> bool {
+        let options = self.options;
+        let mut stream = self.spare.take().unwrap_or_else(|| Stream::new(options));
+        let taken = stream.offer(text, number);
+        match taken {
+            true if self.streams.len() >= MOST_SOURCES => self.beyond += 1,
+            true => {
+                self.streams.insert(source.to_owned(), stream);
+            }
+            false => self.spare = Some(stream),
+        }
+        taken
+    }
+
+    /// Numbers that are no tool's, as they are or behind a time stamp.
+    fn columns(&mut self, text: &str, number: u64) -> bool {
+        let Some(stream) = self.streams.get_mut("") else { return false };
+        if stream.offer_columns(text, number) {
+            return true;
+        }
+        let peeled = peel::peel(text).filter(|peeled| peeled.source.is_none());
+        peeled.is_some_and(|peeled| stream.offer_columns(&peeled.rest, number))
+    }
+
+    /// Text: it names what follows it.
+    fn passes(&mut self, text: &str) {
+        self.likely = self.likely.or_else(|| crate::detect::likely(text));
+        let peeled = peel::peel(text);
+        let (rest, source) = match &peeled {
+            Some(peeled) => (peeled.rest.clone(), peeled.source.as_deref().unwrap_or_default()),
+            None => (Cow::Borrowed(text), ""),
+        };
+        if let Some(stream) = self.streams.get_mut(source) {
+            stream.passes(&rest);
+        }
+        if let Some(stream) = self.streams.get_mut("").filter(|_| !source.is_empty()) {
+            stream.passes(text);
+        }
+    }
+
+    fn finish(self, printable: bool, input: &mut Lines) -> Text {
+        let options = self.options;
+        let (mut all, mut tables) = (Vec::new(), None);
+        for (source, stream) in self.streams {
+            let (found, columns) = stream.finish(options);
+            tables = tables.or(Some(columns).filter(|_| source.is_empty()));
+            for mut found in found {
+                if !source.is_empty() {
+                    found.blocks.iter_mut().for_each(|block| block.source = Some(source.clone()));
+                    found.series.iter_mut().for_each(|series| series.of = format!("{source}: {}", series.of));
+                }
+                all.push(found);
+            }
+        }
+        let mut refused = None;
+        match (all.iter_mut().find(|found: &&mut Found| found.has_figures()), tables) {
+            (None, Some(tables)) => match tables.finish(options) {
+                Ok(found) => all.extend(found),
+                Err(why) => refused = Some(why),
+            },
+            // A few numbers between a tool's lines are a list of CPUs or the like.
+            (Some(first), Some(tables)) if tables.rows() >= 3 => {
+                let text =
+                    format!("a table of numbers from line {} on is no known tool's and was not read", tables.first());
+                first.lost.push(Loss::problem(LostKind::Unreadable, Some(tables.rows()), text));
+            }
+            _ => {}
+        }
+        if let Some(first) = all.first_mut() {
+            let lines = |(what, n): (&'static str, u64)| format!("{n} lines had a prefix ({what}), which was removed");
+            first.notes.extend(self.peeled.into_iter().map(lines));
+            if printable {
+                first.notes.push("the text was quoted-printable and was decoded".into());
+            }
+            let mut problem = |n: u64, text: &str| {
+                if n > 0 {
+                    first.lost.push(Loss::problem(LostKind::Unreadable, Some(n), text));
+                }
+            };
+            problem(self.beyond, "lines have more sources in their prefixes than are told apart");
+            problem(input.cut, "lines are longer than is read, and were cut");
+            if let Some(e) = input.failed.take() {
+                let text = format!("the file could not be read to its end: {e}");
+                first.lost.push(Loss::problem(LostKind::Truncated, None, text));
+            }
+        }
+        Text { found: all, refused, begins: self.begins, likely: self.likely }
+    }
+}
