@@ -60,9 +60,11 @@ fn bad_files_leave_nothing() {
     let (bad, out) = (folder.path().join("notes.txt"), folder.path().join("run"));
     std::fs::write(&bad, "nothing to see\n").unwrap();
     let name = |p: &Path| p.to_string_lossy().into_owned();
-    for (file, word) in
-        [(name(&bad), "whole output"), (name(&folder.path().join("none")), "cannot read"), (name(folder.path()), "folder")]
-    {
+    for (file, word) in [
+        (name(&bad), "whole output"),
+        (name(&folder.path().join("none")), "cannot read"),
+        (name(folder.path()), "folder"),
+    ] {
         let (code, text, err) =
             run(&["import", &sample("ct-2.4.json").to_string_lossy(), &file, "--out", &name(&out), "--json"]);
         assert!(code == 2 && err.contains(word) && text.contains("\"error\""), "{code} {err}{text}");

@@ -51,8 +51,10 @@ pub(super) struct Timerlats {
 
 impl Timerlats {
     pub fn event(&mut self, event: &Event) {
-        if event.kind == Kind::Restart {
-            return self.cpus.clear();
+        match event.kind {
+            Kind::Restart => return self.cpus.clear(),
+            Kind::Noise { .. } | Kind::Timerlat { .. } | Kind::Stack { .. } => {}
+            _ => return,
         }
         if self.cpus.len() >= CPUS && !self.cpus.contains_key(&event.cpu) {
             return;

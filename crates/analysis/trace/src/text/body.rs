@@ -47,11 +47,14 @@ impl Bodies {
             None => name,
         };
         let names = &mut self.names;
-        let mut read = |rest: &[u8]| {
-            sched::read(name, rest)
+        let mut read = |rest: &[u8]| match name {
+            // Most events, before the names of all others are compared.
+            [b's', b'c', b'h', b'e', b'd', b'_', ..] => sched::read(name, rest),
+            [b'h', b'r', b't', b'i', b'm', b'e', b'r', ..] => timer::read(name, rest, names),
+            _ => sched::read(name, rest)
                 .or_else(|| timer::read(name, rest, names))
                 .or_else(|| irq::read(name, rest, names))
-                .or_else(|| noise::read(name, rest, names))
+                .or_else(|| noise::read(name, rest, names)),
         };
         // Whoever pasted it may have written a remark behind it.
         let known = match (read(rest), without_remark(rest)) {

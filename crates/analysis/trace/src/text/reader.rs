@@ -26,6 +26,8 @@ pub(super) struct Reader {
     last: Option<u64>,
     stack: Option<(Event, Vec<Symbol>)>,
     cpus: BTreeSet<u32>,
+    /// Of the last event; among `cpus`, where there is room.
+    last_cpu: Option<u32>,
     mended: BTreeSet<&'static str>,
     /// Layout of the line that is read, and of the last event's.
     style: Option<Style>,
@@ -55,6 +57,7 @@ impl Reader {
             last: None,
             stack: None,
             cpus: BTreeSet::new(),
+            last_cpu: None,
             mended: BTreeSet::new(),
             style: None,
             last_style: None,
@@ -172,7 +175,7 @@ impl Reader {
         if let Some(t_ns) = self.last.take() {
             queue.extend(self.take_stack());
             queue.push_back(restart(t_ns));
-            self.cpus.clear();
+            self.forget_cpus();
         }
         Read1::Known
     }
@@ -196,7 +199,7 @@ impl Reader {
             && let Some(last) = self.last.take()
         {
             queue.push_back(restart(last));
-            self.cpus.clear();
+            self.forget_cpus();
         }
         if let Some(last) = self.last
             && event.t_ns < last
@@ -206,11 +209,11 @@ impl Reader {
                 event.t_ns = last;
             } else {
                 queue.push_back(restart(last));
-                self.cpus.clear();
+                self.forget_cpus();
             }
         }
         self.last = Some(event.t_ns);
-        if self.cpus.len() < CPUS {
+        if self.last_cpu.replace(event.cpu) != Some(event.cpu) && self.cpus.len() < CPUS {
             self.cpus.insert(event.cpu);
         }
         if matches!(event.kind, Kind::Stack { .. }) {
@@ -222,6 +225,11 @@ impl Reader {
         }
         queue.push_back(event);
         queue.pop_front()
+    }
+
+    fn forget_cpus(&mut self) {
+        self.cpus.clear();
+        self.last_cpu = None;
     }
 
     /// There are fewer events than the only header says: the trace was cut.
