@@ -76,4 +76,5 @@ pub(crate) fn alone(mut reader: Box<dyn Reader>, text: &str) -> Option<Found> {
     reader.finish(&Options::default())
 }
 
+pub(crate) mod hwlatdetect;
 pub(crate) mod oslat;

@@ -1,0 +1,510 @@
+//! hwlatdetect of rt-tests (src/hwlatdetect/hwlatdetect.py): gaps in which the hardware or firmware stopped a CPU, of
+//! more than a threshold.
+
+use super::{Line, Taken};
+use crate::Options;
+use crate::block::{Beyond, Block, Found, Loss, MOST_THREADS, Samples, Skips, Thread};
+use crate::number;
+use punctual_model::LostKind;
+use punctual_units::{Histogram, Nanos};
+use std::collections::BTreeMap;
+
+const MOST_RUNS: usize = 256;
+const MOST_CPU: u64 = 8_192;
+
+#[derive(Default)]
+pub(crate) struct Reader {
+    run: Option<Run>,
+    done: Vec<Run>,
+    dropped: u64,
+}
+
+#[derive(Default)]
+struct Run {
+    line: u64,
+    before: Option<String>,
+    seconds: Option<u64>,
+    threshold_us: Option<u64>,
+    window_us: Option<u64>,
+    width_us: Option<u64>,
+    /// `Output File:` other than `None`.
+    to_file: bool,
+    /// `Max Latency`; 0: below the threshold.
+    max_us: Option<u64>,
+    recorded: Option<u64>,
+    exceeding: Option<u64>,
+    smis: Option<u64>,
+    /// A line of the summary is there twice.
+    twice: u64,
+    /// The preceding sample, as text.
+    last: Option<String>,
+    repeated: u64,
+    /// By CPU; `None` if not told.
+    samples: BTreeMap<Option<u32>, Histogram>,
+    listed: u64,
+    largest_us: Option<u64>,
+    /// `count:` of all samples.
+    hits: u64,
+    unreadable: u64,
+    interrupted: bool,
+}
+
+struct Sample {
+    us: u64,
+    cpu: Option<u32>,
+    count: u64,
+}
+
+impl Reader {
+    pub(crate) fn new(_: &Options) -> Reader {
+        Reader::default()
+    }
+
+    fn put_away(&mut self) {
+        let Some(run) = self.run.take() else { return };
+        if self.done.len() < MOST_RUNS {
+            self.done.push(run);
+        } else {
+            self.dropped = self.dropped.saturating_add(1);
+        }
+    }
+}
+
+impl super::Reader for Reader {
+    fn line(&mut self, line: &Line) -> Taken {
+        let text = line.text.trim();
+        if let Some(seconds) = text.strip_prefix("hwlatdetect:").and_then(|t| t.trim().strip_prefix("test duration ")) {
+            let Some(seconds) = seconds.strip_suffix(" seconds").and_then(number::whole) else { return Taken::No };
+            self.put_away();
+            let before = line.before.map(str::to_owned);
+            self.run = Some(Run { line: line.number, before, seconds: Some(seconds), ..Run::default() });
+            return Taken::Yes;
+        }
+        match &mut self.run {
+            Some(run) => run.line(text),
+            None if text.starts_with("Max Latency:") => {
+                // Pasted without its parameters.
+                let mut run = Run { line: line.number, before: line.before.map(str::to_owned), ..Run::default() };
+                let taken = run.line(text);
+                if taken == Taken::Yes {
+                    self.run = Some(run);
+                }
+                taken
+            }
+            None => Taken::No,
+        }
+    }
+
+    fn finish(mut self: Box<Self>, _: &Options) -> Option<Found> {
+        self.put_away();
+        // Parameters or the maximum alone may be of anything else.
+        let all = std::mem::take(&mut self.done);
+        let has_figures = |r: &Run| r.recorded.is_some() || r.listed > 0 || r.max_us.is_some() && r.seconds.is_some();
+        let (done, torn): (Vec<Run>, Vec<Run>) = all.into_iter().partition(has_figures);
+        if done.is_empty() {
+            return None;
+        }
+        let mut found = Found { format: "hwlatdetect".into(), tool: Some("hwlatdetect".into()), ..Found::default() };
+        if let Some(first) = torn.first() {
+            let text = format!("a run of hwlatdetect begins at line {} and has no results", first.line);
+            found.lost.push(Loss::problem(LostKind::Truncated, Some(torn.len() as u64), text));
+        }
+        if self.dropped > 0 {
+            let text = format!("more than {MOST_RUNS} runs: the others were left out");
+            found.lost.push(Loss::problem(LostKind::Truncated, Some(self.dropped), text));
+        }
+        for run in done {
+            if let Some(smis) = run.smis {
+                found.notes.push(format!("hwlatdetect counted {smis} system management interrupts (SMIs)"));
+            }
+            found.blocks.push(run.block());
+        }
+        Some(found)
+    }
+}
+
+/// `10us`
+fn us(text: &str) -> Option<u64> {
+    number::whole(text.trim().strip_suffix("us")?).filter(|&us| number::scaled(us, 1_000).is_some())
+}
+
+/// `ts: 1700000000.123456789, inner:13, outer:0, cpu:2`, with `delta:` and `count:` in newer versions.
+fn tracer_sample(text: &str) -> Option<Sample> {
+    let mut sample = Sample { us: 0, cpu: None, count: 1 };
+    let (mut inner, mut outer) = (false, false);
+    // The time may be formatted with commas.
+    for part in text.strip_prefix("ts: ")?.split(", ").skip(1).take(64) {
+        let Some((key, value)) = part.split_once(':') else { continue };
+        match key.trim() {
+            "inner" | "outer" => {
+                let us = number::whole(value).filter(|&us| number::scaled(us, 1_000).is_some())?;
+                sample.us = sample.us.max(us);
+                let seen = if key.trim() == "inner" { &mut inner } else { &mut outer };
+                if std::mem::replace(seen, true) {
+                    return None;
+                }
+            }
+            "cpu" => sample.cpu = Some(number::whole(value).filter(|&cpu| cpu < MOST_CPU)? as u32),
+            "count" => sample.count = number::samples(value).filter(|&n| n > 0)?,
+            _ => {}
+        }
+    }
+    (inner && outer).then_some(sample)
+}
+
+/// The kernel module's `0001234567.0000000890\t15`, with the outer gap in newer versions.
+fn module_sample(text: &str) -> Option<Sample> {
+    let mut words = text.split('\t');
+    let (seconds, part) = words.next()?.trim().split_once('.')?;
+    let digits = |text: &str| text.len() >= 9 && text.len() <= 20 && text.bytes().all(|b| b.is_ascii_digit());
+    if !digits(seconds) || !digits(part) {
+        return None;
+    }
+    let values: Vec<u64> = words.take(3).map(number::whole).collect::<Option<_>>()?;
+    if values.is_empty() || values.len() > 2 {
+        return None;
+    }
+    let us = values.into_iter().max().filter(|&us| number::scaled(us, 1_000).is_some())?;
+    Some(Sample { us, cpu: None, count: 1 })
+}
+
+impl Run {
+    fn line(&mut self, text: &str) -> Taken {
+        if let Some(taken) = self.parameter(text).or_else(|| self.result(text)) {
+            return taken;
+        }
+        if text.starts_with("ts: ") && (text.contains("inner:") || text.contains("outer:")) {
+            return match tracer_sample(text) {
+                Some(sample) => self.add(text, sample),
+                None => {
+                    self.unreadable = self.unreadable.saturating_add(1);
+                    Taken::Unreadable
+                }
+            };
+        }
+        match module_sample(text) {
+            Some(sample) => self.add(text, sample),
+            None => Taken::No,
+        }
+    }
+
+    fn parameter(&mut self, text: &str) -> Option<Taken> {
+        if ["parameters:", "Starting test", "test finished"].contains(&text) || text.starts_with("detector:") {
+            return Some(Taken::Yes);
+        }
+        if text == "interrupted" {
+            self.interrupted = true;
+            return Some(Taken::Yes);
+        }
+        if let Some(file) = text.strip_prefix("Output File:") {
+            self.to_file = file.trim() != "None";
+            return Some(Taken::Yes);
+        }
+        if text.starts_with("CPU list:") && self.threshold_us.is_none() {
+            return Some(Taken::Yes);
+        }
+        let keys = ["Latency threshold:", "Sample window:", "Sample width:", "Non-sampling period:"];
+        let (at, value) = keys.iter().enumerate().find_map(|(at, key)| Some((at, text.strip_prefix(key)?)))?;
+        let value = Some(us(value)?);
+        match at {
+            0 => self.threshold_us = value,
+            1 => self.window_us = value,
+            2 => self.width_us = value,
+            _ => {}
+        }
+        Some(Taken::Yes)
+    }
+
+    fn result(&mut self, text: &str) -> Option<Taken> {
+        let whole = |value: &str| number::samples(value);
+        let (slot, value) = if let Some(value) = text.strip_prefix("Max Latency:") {
+            let below = value.trim() == "Below threshold";
+            (&mut self.max_us, if below { Some(0) } else { Some(us(value)?) })
+        } else if let Some(value) = text.strip_prefix("Samples recorded:") {
+            (&mut self.recorded, Some(whole(value)?))
+        } else if let Some(value) = text.strip_prefix("Samples exceeding threshold:") {
+            (&mut self.exceeding, Some(whole(value)?))
+        } else if let Some(value) = text.strip_prefix("SMIs during run:") {
+            (&mut self.smis, Some(whole(value)?))
+        } else {
+            let mtbf = text.strip_prefix("MTBF:").and_then(|t| t.trim().strip_suffix(" seconds"));
+            let smis = text.split_once(" SMIs occured on cpu ").and_then(|(n, _)| number::whole(n));
+            let saved = text.starts_with("report saved to ") || text.starts_with("sample data ");
+            let saved = saved && (text.ends_with(" samples)") || text.contains(" written to "));
+            self.to_file |= saved;
+            return (saved || smis.is_some() || mtbf.is_some_and(|t| number::decimal(t).is_some()))
+                .then_some(Taken::Yes);
+        };
+        self.twice = self.twice.saturating_add(u64::from(slot.is_some()));
+        *slot = slot.or(value);
+        Some(Taken::Yes)
+    }
+
+    fn add(&mut self, text: &str, sample: Sample) -> Taken {
+        let known = self.samples.contains_key(&sample.cpu);
+        if !known && self.samples.len() >= MOST_THREADS as usize {
+            self.unreadable = self.unreadable.saturating_add(1);
+            return Taken::Unreadable;
+        }
+        // Each has its own time.
+        self.repeated = self.repeated.saturating_add(u64::from(self.last.as_deref() == Some(text)));
+        self.last = Some(text.chars().take(200).collect());
+        let ns = number::scaled(sample.us, 1_000).unwrap_or(number::LARGEST_NS);
+        self.samples.entry(sample.cpu).or_default().record(ns);
+        self.listed = self.listed.saturating_add(1);
+        self.hits = self.hits.saturating_add(sample.count);
+        self.largest_us = self.largest_us.max(Some(sample.us));
+        Taken::Yes
+    }
+
+    fn block(self) -> Block {
+        let (mut lost, unlisted) = self.faults();
+        let threshold_ns = self.threshold_us.and_then(|us| number::scaled(us, 1_000));
+        let above = threshold_ns.map(|ns| format!(" of more than {}", Nanos(ns))).unwrap_or_default();
+        let found = format!("only gaps{above} are recorded");
+        let text = match (self.seconds, self.width_us, self.window_us) {
+            (Some(s), Some(width), Some(window)) => {
+                let (width, window) = (width.saturating_mul(1_000), window.saturating_mul(1_000));
+                format!("{found}, in {s} s, of which {} in each {} were watched", Nanos(width), Nanos(window))
+            }
+            (Some(s), ..) => format!("{found}, in {s} s"),
+            _ => found,
+        };
+        lost.push(Loss::told(LostKind::Gap, None, text));
+        let mut threads = Vec::new();
+        let beyond = match unlisted {
+            0 => Beyond::None,
+            count => Beyond::Counted { count, from_ns: threshold_ns.unwrap_or(0) },
+        };
+        let max_ns = self.max_us.filter(|&us| us > 0).and_then(|us| number::scaled(us, 1_000));
+        if self.samples.is_empty() {
+            let mut thread = Thread::new(0, Samples::Summary, 1_000);
+            (thread.beyond, thread.max_ns, thread.count) = (beyond, max_ns, self.exceeding.max(self.recorded));
+            threads.push(thread);
+        } else {
+            // Gaps that no line shows can be on any CPU: then there is one result for all.
+            let all = self.samples.keys().all(Option::is_some) && unlisted == 0;
+            let mut together = Histogram::new();
+            for (cpu, histogram) in self.samples {
+                match cpu.filter(|_| all) {
+                    Some(cpu) => {
+                        let mut thread = Thread::new(cpu, Samples::Each(histogram), 1_000);
+                        thread.cpu = Some(cpu);
+                        threads.push(thread);
+                    }
+                    None => together.merge(&histogram),
+                }
+            }
+            if !all {
+                let mut thread = Thread::new(0, Samples::Each(together), 1_000);
+                (thread.beyond, thread.max_ns) = (beyond, max_ns);
+                threads.push(thread);
+            }
+        }
+        for thread in &mut threads {
+            thread.skips = Skips::NoPeriods;
+        }
+        Block { label: format!("hardware latency{above}"), line: self.line, before: self.before, threads, lost }
+    }
+
+    /// Losses, and the number of gaps that are counted but not listed.
+    fn faults(&self) -> (Vec<Loss>, u64) {
+        let mut lost = Vec::new();
+        let (Some(max), Some(recorded), Some(exceeding)) = (self.max_us, self.recorded, self.exceeding) else {
+            let text = "the text lacks lines of its summary, or ends before it";
+            lost.push(Loss::problem(LostKind::Truncated, None, text));
+            return (lost, self.recorded.or(self.exceeding).unwrap_or(0).saturating_sub(self.listed));
+        };
+        let mut problem = |kind, count, text: String| lost.push(Loss::problem(kind, count, text));
+        if self.unreadable > 0 {
+            problem(LostKind::Unreadable, Some(self.unreadable), "samples cannot be read".into());
+        }
+        if self.twice > 0 {
+            problem(LostKind::Disagreement, Some(self.twice), "lines of the summary are there twice".into());
+        }
+        if self.repeated > 0 {
+            problem(LostKind::Disagreement, Some(self.repeated), "samples are there twice".into());
+        }
+        if self.listed != recorded && (self.listed > 0 || !self.to_file) {
+            let text = format!("{recorded} samples are told, {} are listed", self.listed);
+            let kind = if self.listed < recorded { LostKind::Truncated } else { LostKind::Disagreement };
+            problem(kind, None, text);
+        }
+        if exceeding < recorded || (max == 0) != (exceeding == 0) || recorded == 0 && exceeding == 0 && self.listed > 0
+        {
+            problem(LostKind::Disagreement, None, "number and largest of the samples contradict each other".into());
+        }
+        if self.hits > self.listed && self.hits != exceeding {
+            let text = format!("{exceeding} gaps are told, the samples count {}", self.hits);
+            problem(LostKind::Disagreement, None, text);
+        }
+        // Beyond the samples the module counts those that it could not keep.
+        let lossless = exceeding == recorded || self.hits == exceeding;
+        if let Some(largest) = self.largest_us
+            && (largest > max || largest < max && lossless)
+        {
+            problem(
+                LostKind::Disagreement,
+                None,
+                format!("the largest gap is told as {max} µs, the largest listed is {largest} µs"),
+            );
+        }
+        if max > 0 && self.threshold_us.is_some_and(|threshold| max < threshold) {
+            problem(LostKind::Disagreement, None, "the largest gap is told as less than the threshold".into());
+        }
+        if self.interrupted {
+            lost.push(Loss::told(LostKind::Other, None, "hwlatdetect was interrupted before its time"));
+        }
+        (lost, exceeding.max(recorded).saturating_sub(self.listed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::alone;
+    use super::*;
+    use proptest::prelude::*;
+
+    const TRACER: &str = include_str!("../../tests/fixtures/tools/hwlatdetect-2.4.txt");
+    const NONE: &str = include_str!("../../tests/fixtures/tools/hwlatdetect-none.txt");
+    const COUNTS: &str = include_str!("../../tests/fixtures/tools/hwlatdetect-2.9-counts.txt");
+    const MODULE: &str = include_str!("../../tests/fixtures/tools/hwlatdetect-0.84.txt");
+
+    fn read(text: &str) -> Option<Found> {
+        alone(Box::new(Reader::new(&Options::default())), text)
+    }
+
+    fn problems(found: &Found) -> Vec<String> {
+        let settled = |t: &Thread| crate::settle::settle(t.clone(), punctual_units::CpuId(0)).lost;
+        let threads = found.blocks.iter().flat_map(|b| &b.threads).flat_map(settled);
+        let all = found.lost.iter().cloned().chain(found.blocks.iter().flat_map(|b| b.lost.clone())).chain(threads);
+        all.filter(|l| l.problem).map(|l| l.text).collect()
+    }
+
+    fn each(thread: &Thread) -> (u64, Option<u64>, Option<u64>) {
+        match &thread.samples {
+            Samples::Each(h) => (h.count(), h.min(), h.max()),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn gaps_of_each_cpu() {
+        let found = read(TRACER).unwrap();
+        assert_eq!((found.format.as_str(), problems(&found)), ("hwlatdetect", vec![]));
+        let [block] = found.blocks.as_slice() else { panic!() };
+        assert_eq!((block.label.as_str(), block.line), ("hardware latency of more than 10.0 µs", 1));
+        let [a, b] = block.threads.as_slice() else { panic!() };
+        assert_eq!((a.cpu, b.cpu), (Some(0), Some(3)));
+        assert_eq!((each(a), each(b)), ((2, Some(13_000), Some(17_000)), (2, Some(11_000), Some(46_000))));
+        assert_eq!((a.width_ns, a.beyond, a.skips), (1_000, Beyond::None, Skips::NoPeriods));
+        assert_eq!(found.notes, ["hwlatdetect counted 3 system management interrupts (SMIs)"]);
+        assert!(block.lost.iter().any(|l| l.text.contains("60 s, of which 500 ms in each 1.00 s")), "{:?}", block.lost);
+    }
+
+    #[test]
+    fn no_gap_at_all() {
+        let found = read(NONE).unwrap();
+        assert_eq!(problems(&found), [""; 0]);
+        let [thread] = found.blocks[0].threads.as_slice() else { panic!() };
+        assert_eq!((thread.count, thread.min_ns, thread.max_ns, thread.beyond), (Some(0), None, None, Beyond::None));
+    }
+
+    #[test]
+    fn gaps_that_are_counted_but_not_listed() {
+        let found = read(COUNTS).unwrap();
+        assert_eq!(problems(&found), [""; 0]);
+        let [thread] = found.blocks[0].threads.as_slice() else { panic!() };
+        assert_eq!((thread.cpu, each(thread)), (None, (3, Some(6_000), Some(29_000))));
+        assert_eq!(thread.beyond, Beyond::Counted { count: 4, from_ns: 5_000 });
+        // The samples went to a file.
+        let found = read(MODULE).unwrap();
+        assert_eq!(problems(&found), [""; 0]);
+        let [thread] = found.blocks[0].threads.as_slice() else { panic!() };
+        assert_eq!((thread.count, thread.max_ns), (Some(57), Some(23_000)));
+        assert_eq!(thread.beyond, Beyond::Counted { count: 57, from_ns: 10_000 });
+        // Listed by the kernel module.
+        let text = "hwlatdetect:  test duration 9 seconds\nMax Latency: 15us\nSamples recorded: 2\nSamples exceeding threshold: 2\n\
+                    0001234567.0012345678\t15\n0001234568.0012345678\t11\t12\n";
+        let found = read(text).unwrap();
+        assert_eq!((problems(&found), each(&found.blocks[0].threads[0])), (vec![], (2, Some(12_000), Some(15_000))));
+    }
+
+    #[test]
+    fn every_cut_doubled_or_missing_line_of_results_is_a_problem() {
+        for text in [TRACER, COUNTS] {
+            let lines: Vec<&str> = text.lines().collect();
+            let results = |l: &str| ["Max Lat", "Samples ", "ts: "].iter().any(|p| l.starts_with(p));
+            for at in (0..lines.len()).filter(|&at| results(lines[at])) {
+                let mut fewer = lines.clone();
+                fewer.remove(at);
+                assert!(!problems(&read(&fewer.join("\n")).unwrap()).is_empty(), "without {}", lines[at]);
+                let mut more = lines.clone();
+                more.insert(at, lines[at]);
+                assert!(!problems(&read(&more.join("\n")).unwrap()).is_empty(), "twice {}", lines[at]);
+                if let Some(found) = read(&lines[..at].join("\n")) {
+                    assert!(!problems(&found).is_empty(), "cut before {}", lines[at]);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn contradictions_are_problems() {
+        for (from, to) in [
+            ("Max Latency: 46us", "Max Latency: 45us"),
+            ("Max Latency: 46us", "Max Latency: Below threshold"),
+            ("Max Latency: 46us", "Max Latency: 460us"),
+            ("recorded: 4", "recorded: 5"),
+            ("threshold: 4", "threshold: 3"),
+            ("inner:46", "inner:4x"),
+        ] {
+            assert!(TRACER.contains(from), "{from}");
+            assert!(!problems(&read(&TRACER.replace(from, to)).unwrap()).is_empty(), "{to}");
+        }
+    }
+
+    #[test]
+    fn several_runs_and_text_around() {
+        let found = read(&format!("Hello,\nwithout load:\n{NONE}\nwith load:\n{TRACER}\nSo far.\n")).unwrap();
+        assert_eq!((found.blocks.len(), problems(&found)), (2, vec![]));
+        assert_eq!(found.blocks[0].before.as_deref(), Some("without load:"));
+        assert_eq!(found.blocks[1].before.as_deref(), Some("with load:"));
+        let cut = TRACER.find("Starting").unwrap();
+        assert!(read(&TRACER[..cut]).is_none());
+        assert_eq!(problems(&read(&format!("{NONE}{}", &TRACER[..cut])).unwrap()).len(), 1);
+        let found = read(&TRACER[TRACER.find("Max Lat").unwrap()..]).unwrap();
+        assert_eq!((found.blocks[0].threads.len(), problems(&found)), (2, vec![]));
+    }
+
+    #[test]
+    fn other_text_is_not_taken() {
+        for text in ["ts: 12.3, inner:12, outer:0", "Samples recorded: 12", "Max Latency: 12us", "Max Latency: 5 ms"] {
+            assert!(read(text).is_none(), "{text}");
+        }
+        let mut reader = Reader::default();
+        for text in [
+            "#1 inner/outer(us): 12/13 ts:12.5",
+            "Max Latency: 17.5 ms",
+            "Sample width: 12",
+            "0001234567.0012345678\t15",
+        ] {
+            let line = Line { text, number: 1, before: None };
+            assert_eq!(super::super::Reader::line(&mut reader, &line), Taken::No, "{text}");
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
+
+        #[test]
+        fn anything_is_read_or_refused(at in 0usize..1_400, with in "[ 0-9a-z.:,()\t\n-]{0,40}", cut in 0usize..40) {
+            let mut text = format!("{TRACER}{COUNTS}");
+            let (at, end) = (at.min(text.len()), (at + cut).min(text.len()));
+            text.replace_range(at..end, &with);
+            if let Some(found) = read(&text) {
+                problems(&found);
+            }
+        }
+    }
+}
