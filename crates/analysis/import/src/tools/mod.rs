@@ -78,3 +78,5 @@ pub(crate) fn alone(mut reader: Box<dyn Reader>, text: &str) -> Option<Found> {
 
 pub(crate) mod hwlatdetect;
 pub(crate) mod oslat;
+mod signed;
+pub(crate) mod xenomai;
