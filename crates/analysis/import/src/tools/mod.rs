@@ -78,5 +78,6 @@ pub(crate) fn alone(mut reader: Box<dyn Reader>, text: &str) -> Option<Found> {
 
 pub(crate) mod hwlatdetect;
 pub(crate) mod oslat;
+pub(crate) mod rtai;
 mod signed;
 pub(crate) mod xenomai;
