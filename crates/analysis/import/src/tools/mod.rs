@@ -80,4 +80,5 @@ pub(crate) mod hwlatdetect;
 pub(crate) mod oslat;
 pub(crate) mod rtai;
 mod signed;
+pub(crate) mod stress_ng;
 pub(crate) mod xenomai;
