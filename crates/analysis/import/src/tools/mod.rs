@@ -82,3 +82,5 @@ pub(crate) mod rtai;
 mod signed;
 pub(crate) mod stress_ng;
 pub(crate) mod xenomai;
+pub(crate) mod extremes;
+pub(crate) mod rttests_json;
