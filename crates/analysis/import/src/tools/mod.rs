@@ -84,3 +84,5 @@ pub(crate) mod stress_ng;
 pub(crate) mod xenomai;
 pub(crate) mod extremes;
 pub(crate) mod rttests_json;
+pub(crate) mod pairs;
+pub(crate) mod scan;
