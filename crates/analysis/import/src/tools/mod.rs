@@ -86,3 +86,4 @@ pub(crate) mod extremes;
 pub(crate) mod rttests_json;
 pub(crate) mod pairs;
 pub(crate) mod scan;
+pub(crate) mod signaltest;
