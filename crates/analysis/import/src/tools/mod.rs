@@ -87,3 +87,4 @@ pub(crate) mod rttests_json;
 pub(crate) mod pairs;
 pub(crate) mod scan;
 pub(crate) mod signaltest;
+pub(crate) mod perf_sched;
