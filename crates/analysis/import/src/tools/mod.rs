@@ -88,3 +88,4 @@ pub(crate) mod pairs;
 pub(crate) mod scan;
 pub(crate) mod signaltest;
 pub(crate) mod perf_sched;
+pub(crate) mod sysjitter;
