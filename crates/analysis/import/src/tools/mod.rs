@@ -89,3 +89,4 @@ pub(crate) mod scan;
 pub(crate) mod signaltest;
 pub(crate) mod perf_sched;
 pub(crate) mod sysjitter;
+pub(crate) mod performance_test;
