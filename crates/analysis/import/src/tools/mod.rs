@@ -90,3 +90,4 @@ pub(crate) mod signaltest;
 pub(crate) mod perf_sched;
 pub(crate) mod sysjitter;
 pub(crate) mod performance_test;
+pub(crate) mod rteval;

@@ -298,7 +298,7 @@ fn pair(text: &str) -> Option<(u32, Pair)> {
 }
 
 fn of_pair(sender: u64, receiver: u64) -> Option<u32> {
-    let fits = receiver % 2 == 0 && receiver.checked_add(1) == Some(sender);
+    let fits = receiver.is_multiple_of(2) && receiver.checked_add(1) == Some(sender);
     u32::try_from(receiver / 2).ok().filter(|&n| fits && n < MOST_THREADS)
 }
 

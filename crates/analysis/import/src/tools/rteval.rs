@@ -1,0 +1,255 @@
+//! Reports of rteval: XML (`summary.xml`) and text.
+//!
+//! Formats: `RunData.MakeReport` (v2, v3) and `genxml` (v1) of cyclictest.py, timerlat.py (v3), rteval_text.xsl. The
+//! system is told, then each core; only the cores are threads, the system must be their sum. Values have their unit.
+//!
+//! rteval counts the buckets of cyclictest's histogram: larger latencies are neither counted nor shown, until version
+//! 3.11 at the latest, which then has no figures.
+
+pub(crate) mod report;
+mod xml;
+
+use super::extremes::clean;
+use crate::bins::Bins;
+use crate::block::{Beyond, Block, Found, Loss, Samples, Skips, Thread};
+use crate::cmdline::{self, Command};
+use crate::{Options, number};
+use punctual_model::LostKind;
+use std::collections::BTreeMap;
+
+const DEEPEST: usize = 64;
+/// Longer texts of an element are cut.
+const LONGEST: usize = 2_000;
+const MOST_BLOCKS: usize = 64;
+/// As far as is known, the first version that tells of latencies beyond the buckets.
+const COMPLETE: (u64, u64) = (3, 11);
+
+/// Reads the report as XML; `None` for another document. No entities are expanded and no other files are read.
+pub(crate) fn xml(text: &str, options: &Options) -> Option<Found> {
+    xml::read(text, options)
+}
+
+/// Figures of the system or of a core.
+#[derive(Clone, Debug, Default)]
+struct Figures {
+    /// `None`: the system.
+    core: Option<u32>,
+    priority: Option<u64>,
+    /// Key and value as told, in ns except for the number of samples.
+    told: BTreeMap<&'static str, f64>,
+    doubled: u64,
+    unreadable: u64,
+    bins: Option<Bins>,
+    /// Of the histogram, empty ones too.
+    buckets: Option<u64>,
+    filled: u64,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Table {
+    tool: String,
+    line: u64,
+    before: Option<String>,
+    command: String,
+    all: Vec<Figures>,
+    dropped: u64,
+    aborted: Option<String>,
+}
+
+fn unit(text: &str) -> Option<f64> {
+    match text {
+        "ns" => Some(1.0),
+        "us" => Some(1e3),
+        "ms" => Some(1e6),
+        _ => None,
+    }
+}
+
+/// Name in XML, name in text, always told where there are samples.
+const KEYS: [(&str, &str, bool); 10] = [
+    ("samples", "Samples:", true),
+    ("mean", "Mean:", true),
+    ("median", "Median:", true),
+    ("mode", "Mode:", true),
+    ("range", "Range:", true),
+    ("minimum", "Min:", true),
+    ("maximum", "Max:", true),
+    ("mean_absolute_deviation", "Mean Absolute Dev:", true),
+    ("standard_deviation", "Std.dev:", true),
+    ("variance", "Variance:", false),
+];
+
+impl Figures {
+    fn tell(&mut self, key: &str, text: &str, unit_ns: f64) {
+        let Some((key, ..)) = KEYS.iter().find(|(name, ..)| *name == key) else { return };
+        let value = number::decimal(text).or_else(|| text.parse().ok().filter(|v: &f64| v.is_finite() && *v >= 0.0));
+        match value {
+            Some(value) => {
+                let value = if *key == "samples" { value } else { value * unit_ns };
+                self.doubled = self.doubled.saturating_add(u64::from(self.told.insert(key, value).is_some()));
+            }
+            None => self.unreadable = self.unreadable.saturating_add(1),
+        }
+    }
+
+    fn bucket(&mut self, index: Option<u64>, value: Option<u64>) {
+        let edge = index.and_then(|us| number::scaled(us, 1_000));
+        let bins = self.bins.get_or_insert_default();
+        let apart = bins.filled.last().is_none_or(|(last, _)| edge.is_none_or(|edge| edge > *last));
+        self.filled = self.filled.saturating_add(1);
+        let added = edge.zip(value).filter(|_| apart).is_some_and(|(edge, n)| bins.add(edge, n));
+        self.unreadable = self.unreadable.saturating_add(u64::from(!added));
+    }
+
+    fn count(&self) -> Option<u64> {
+        let samples = self.told.get("samples").filter(|v| v.fract() == 0.0 && **v <= number::MOST_SAMPLES as f64)?;
+        Some(*samples as u64)
+    }
+
+    fn ns(&self, key: &str) -> Option<u64> {
+        self.told.get(key).filter(|v| **v <= number::LARGEST_NS as f64).map(|v| v.round() as u64)
+    }
+
+    /// What contradicts itself or is missing.
+    fn problems(&self) -> Vec<Loss> {
+        let mut lost = Vec::new();
+        let mut lose = |kind, n: u64, text: &str| {
+            if n > 0 {
+                lost.push(Loss::problem(kind, Some(n), text));
+            }
+        };
+        lose(LostKind::Unreadable, self.unreadable, "figures or buckets cannot be read");
+        lose(LostKind::Disagreement, self.doubled, "figures are told twice");
+        let some = self.count().is_none_or(|n| n > 0);
+        let missing = KEYS
+            .iter()
+            .filter(|(key, _, always)| *always && (some || *key == "samples") && !self.told.contains_key(key));
+        lose(LostKind::Truncated, missing.count() as u64, "figures are missing");
+        let of = |key: &str| self.told.get(key).copied();
+        let range = of("maximum").zip(of("minimum")).zip(of("range")).filter(|_| some);
+        let ranged = range.is_none_or(|((max, min), range)| {
+            // A largest value beyond the buckets widens no range.
+            max >= min && (max - min - range).abs() < 1.0 || max - min > range && self.bins.is_some()
+        });
+        lose(LostKind::Disagreement, u64::from(!ranged), "range, smallest and largest contradict each other");
+        let mean = of("mean").zip(of("minimum")).zip(of("maximum")).filter(|_| some);
+        let outside = mean.is_some_and(|((mean, min), max)| mean + 1_000.0 < min || mean > max + 1_000.0);
+        lose(LostKind::Disagreement, u64::from(outside), "the mean lies outside the smallest and the largest");
+        if let Some(bins) = &self.bins {
+            let unequal =
+                self.count().is_some_and(|n| n != bins.count) || self.buckets.is_some_and(|n| n < self.filled);
+            lose(LostKind::Disagreement, u64::from(unequal), "samples and buckets contradict each other");
+            let (low, high) = bins.range().unzip();
+            let min = self.ns("minimum").filter(|_| some && low.is_some() && self.ns("minimum") != low);
+            let max = self.ns("maximum").filter(|_| some && high.is_some() && self.ns("maximum") < high);
+            let n = u64::from(min.is_some()) + u64::from(max.is_some());
+            lose(LostKind::Disagreement, n, "extremes and buckets contradict each other");
+        }
+        lost
+    }
+
+    fn thread(self, number: u32, complete: bool, bins_end: Option<u64>) -> Thread {
+        let lost = self.problems();
+        let (count, priority) = (self.count(), self.priority);
+        let (min, max) = (self.ns("minimum"), self.ns("maximum"));
+        let mean = self.told.get("mean").copied();
+        let core = self.core;
+        let has_bins = self.bins.is_some();
+        let samples = self.bins.map_or(Samples::Summary, Samples::Bins);
+        let end = match &samples {
+            Samples::Bins(bins) => bins.range().map_or(0, |(_, last)| last.saturating_add(1_000)),
+            _ => 0,
+        };
+        let mut thread = Thread::new(number, samples, 1_000);
+        thread.lost = lost;
+        (thread.cpu, thread.count) = (core, count);
+        if count != Some(0) {
+            (thread.min_ns, thread.max_ns, thread.mean_ns) = (min, max, mean);
+        }
+        thread.got = priority.and_then(super::rttests_json::fifo);
+        // Whether larger latencies are told at all.
+        let from_ns = bins_end.unwrap_or(end).max(end);
+        thread.beyond = match count {
+            _ if !complete && has_bins => Beyond::Unknown { from_ns },
+            Some(count) if !has_bins => Beyond::Counted { count, from_ns: 0 },
+            Some(_) => Beyond::Rest { from_ns },
+            None => Beyond::Unknown { from_ns },
+        };
+        if !complete && !has_bins {
+            let text = "latencies beyond the histogram of the program are neither counted nor shown";
+            let from = bins_end.map(|ns| format!("{text}: those of {} µs and more", ns / 1_000));
+            thread.lost.push(Loss::problem(LostKind::OverflowUnknown, None, from.unwrap_or_else(|| text.into())));
+        }
+        thread
+    }
+}
+
+/// Blocks of the tables. The version decides whether larger latencies than the buckets' can be missing.
+fn finish(found: &mut Found, tables: Vec<Table>, version: Option<&str>, options: &Options) {
+    found.version = version.filter(|v| !v.is_empty()).map(|v| clean(v, 80));
+    let numbers = version.and_then(|v| v.split_once('.')).and_then(|(major, minor)| {
+        let digits = minor.split(|c: char| !c.is_ascii_digit()).next()?;
+        Some((number::whole(major)?, number::whole(digits)?))
+    });
+    for table in tables {
+        let command = Command::parse(cmdline::words(&table.command));
+        if found.command.is_empty() {
+            found.command.clone_from(&command.words);
+        }
+        if let Some(reason) = &table.aborted {
+            found.notes.push(format!("rteval: {} was aborted: {}", clean(&table.tool, 20), clean(reason, 80)));
+        }
+        if table.all.is_empty() {
+            let why = "rteval tells no figures of it, as where a latency lies beyond its histogram";
+            found.notes.push(format!("{}: {why}", clean(&table.tool, 20)));
+            continue;
+        }
+        let cyclictest = table.tool == "cyclictest";
+        let entries = command.words.iter().find_map(|w| w.strip_prefix("-E")).and_then(number::whole);
+        let bins = if cyclictest { command.bins() } else { entries };
+        let bins_end = bins.and_then(|n| number::scaled(n, 1_000));
+        let complete = cyclictest && numbers >= Some(COMPLETE);
+        let period = options.period.map(|p| p.0);
+        let period = period.or_else(|| command.period_ns(0).filter(|_| cyclictest && !command.words.is_empty()));
+        let block = table.block(complete, bins_end, period);
+        if !block.threads.is_empty() {
+            found.blocks.push(block);
+        }
+    }
+}
+
+impl Table {
+    fn block(self, complete: bool, bins_end: Option<u64>, period_ns: Option<u64>) -> Block {
+        let cyclictest = self.tool == "cyclictest";
+        let label = if cyclictest { "wakeup latency" } else { "IRQ, thread and user latency together" };
+        let mut block = Block { label: label.into(), line: self.line, before: self.before.clone(), ..Block::default() };
+        if self.dropped > 0 {
+            let text = "cores cannot be read";
+            block.lost.push(Loss::problem(LostKind::Unreadable, Some(self.dropped), text));
+        }
+        let (cores, system): (Vec<Figures>, Vec<Figures>) = self.all.into_iter().partition(|f| f.core.is_some());
+        if !sum_agrees(&cores, &system) {
+            let text =
+                "the figures of the system are not those of all cores together: cores are missing, doubled or changed";
+            block.lost.push(Loss::problem(LostKind::Disagreement, None, text));
+        }
+        block.lost.extend(system.iter().flat_map(Figures::problems));
+        for (number, figures) in cores.into_iter().enumerate() {
+            let mut thread = figures.thread(number as u32, complete, bins_end);
+            thread.period_ns = period_ns.filter(|&ns| ns > 0);
+            if !cyclictest {
+                thread.skips = Skips::Uncounted;
+            }
+            block.threads.push(thread);
+        }
+        block
+    }
+}
+
+fn sum_agrees(cores: &[Figures], system: &[Figures]) -> bool {
+    let [system] = system else { return false };
+    let sum = cores.iter().try_fold(0_u64, |sum, core| sum.checked_add(core.count()?));
+    let some = || cores.iter().filter(|core| core.count() != Some(0));
+    let (min, max) = (some().filter_map(|c| c.ns("minimum")).min(), some().filter_map(|c| c.ns("maximum")).max());
+    sum == system.count() && (sum == Some(0) || min == system.ns("minimum") && max == system.ns("maximum"))
+}
