@@ -21,6 +21,8 @@ pub(crate) struct Reader {
     further: u64,
     rows: usize,
     unreadable: u64,
+    /// What stands above the rule that a table begins with.
+    above: Option<String>,
 }
 
 #[derive(Default)]
@@ -52,7 +54,8 @@ impl Reader {
             self.further = self.further.saturating_add(1);
             return;
         }
-        let before = line.before.map(|b| clean(b, 200));
+        let above = self.above.take();
+        let before = if line.before.is_some_and(is_rule) { above } else { line.before.map(|b| clean(b, 200)) };
         self.tables.push(Table { line: line.number, before, header, ..Table::default() });
     }
 
@@ -89,8 +92,14 @@ impl super::Reader for Reader {
             self.unreadable = self.unreadable.saturating_add(1);
             return Taken::Unreadable;
         }
-        if text.len() > 20 && text.bytes().all(|b| b == b'-') && !self.tables.is_empty() {
-            return Taken::Yes;
+        if is_rule(text) {
+            if self.open().is_some() {
+                return Taken::Yes;
+            }
+            if !line.before.is_some_and(is_rule) {
+                self.above = line.before.map(|b| clean(b, 200));
+            }
+            return Taken::No;
         }
         if let Some(rest) = text.strip_prefix("TOTAL:") {
             let Some(table) = self.open() else { return Taken::No };
@@ -193,6 +202,10 @@ impl Table {
     }
 }
 
+fn is_rule(text: &str) -> bool {
+    text.len() > 20 && text.bytes().all(|b| b == b'-')
+}
+
 fn is_header(text: &str) -> bool {
     let mut fields = text.split('|').map(str::trim);
     fields.next() == Some("Task")
@@ -284,7 +297,9 @@ mod tests {
         let old = found(OLD);
         assert_eq!(old.blocks[0].threads[0].max_ns, Some(10_234_000));
         assert_eq!(problems(&old), ["perf lost events: delays can be missing or wrong"]);
-        assert_eq!(found(&format!("{NEW}\nafter tuning\n{OLD}")).blocks.len(), 2);
+        let two = found(&format!("{NEW}\nafter tuning\n{OLD}"));
+        let before: Vec<_> = two.blocks.iter().map(|b| b.before.as_deref()).collect();
+        assert_eq!(before, [Some("root@bench:~# perf sched latency -s max"), Some("after tuning")]);
     }
 
     #[test]

@@ -25,6 +25,8 @@ pub(crate) struct Reader {
     further: u64,
     command: Vec<String>,
     unreadable: u64,
+    /// What stands above the load average that a screen begins with.
+    above: Option<String>,
 }
 
 #[derive(Default)]
@@ -66,7 +68,11 @@ impl Reader {
             }
             self.runs.push(Run {
                 line: line.number,
-                before: line.before.map(|b| clean(b, 200)),
+                before: if line.before.is_some_and(is_load) {
+                    self.above.take()
+                } else {
+                    line.before.map(|b| clean(b, 200))
+                },
                 command: std::mem::take(&mut self.command),
                 ..Run::default()
             });
@@ -80,6 +86,15 @@ impl Reader {
 impl super::Reader for Reader {
     fn line(&mut self, line: &Line) -> Taken {
         let text = line.text.trim_start();
+        if is_load(text.trim_end()) {
+            if !self.runs.is_empty() {
+                return Taken::Yes;
+            }
+            if !line.before.is_some_and(is_load) {
+                self.above = line.before.map(|b| clean(b, 200));
+            }
+            return Taken::No;
+        }
         if !text.starts_with("T:") {
             if let Some(words) = cmdline::in_prompt(text, "signaltest") {
                 self.command = words;
@@ -191,6 +206,15 @@ impl Row {
     }
 }
 
+/// `0.31 0.12 0.04 2/118 2312` of /proc/loadavg.
+fn is_load(text: &str) -> bool {
+    let words: Vec<&str> = text.split_ascii_whitespace().take(6).collect();
+    let [a, b, c, tasks, last] = words.as_slice() else { return false };
+    let load = |text: &str| text.contains('.') && number::decimal(text).is_some();
+    let whole = |text: &str| number::whole(text).is_some();
+    load(a) && load(b) && load(c) && whole(last) && tasks.split_once('/').is_some_and(|(a, b)| whole(a) && whole(b))
+}
+
 /// `T: 0 ( 1234) P:80 C:`
 fn begin(scan: &mut Scan) -> Option<(u32, Row)> {
     scan.skip("T:")?;
@@ -246,6 +270,7 @@ mod tests {
         let found = found(LOG);
         let [block] = found.blocks.as_slice() else { panic!() };
         assert_eq!((block.label.as_str(), block.line), ("signal round trip", 4));
+        assert_eq!(block.before.as_deref(), Some("$ signaltest -t 2 -p 75 -D 20"));
         let [a, b] = block.threads.as_slice() else { panic!() };
         assert_eq!((a.count, a.min_ns, a.max_ns, a.tid), (Some(1_744), Some(11_000), Some(702_000), Some(2_311)));
         assert_eq!((b.count, b.min_ns, b.max_ns, b.got), (Some(1_743), Some(12_000), Some(10_733_000), fifo(75)));

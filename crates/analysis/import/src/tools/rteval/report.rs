@@ -14,10 +14,13 @@ pub(crate) struct Reader {
     reports: Vec<Report>,
     further: u64,
     unreadable: u64,
+    /// What stands above the rule that a report begins with.
+    above: Option<String>,
 }
 
 #[derive(Default)]
 struct Report {
+    before: Option<String>,
     version: Option<String>,
     /// Cores of `System:`, for each table.
     told: Vec<Option<u64>>,
@@ -110,11 +113,18 @@ impl tools::Reader for Reader {
                 self.further = self.further.saturating_add(1);
                 return Taken::Yes;
             }
-            self.reports.push(Report { version: Some(clean(version, 80)), ..Report::default() });
+            let above = self.above.take();
+            let before = if line.before.is_some_and(is_rule) { above } else { line.before.map(|b| clean(b, 200)) };
+            self.reports.push(Report { before, version: Some(clean(version, 80)), ..Report::default() });
             return Taken::Yes;
         }
-        let Some(report) = self.report() else { return Taken::No };
-        if text.len() > 20 && text.bytes().all(|b| b == b'=') {
+        let Some(report) = self.report() else {
+            if is_rule(text) && !line.before.is_some_and(is_rule) {
+                self.above = line.before.map(|b| clean(b, 200));
+            }
+            return Taken::No;
+        };
+        if is_rule(text) {
             // One follows the measurements; those before them frame the heading.
             report.ended = !report.tables.is_empty();
             return Taken::Yes;
@@ -124,7 +134,7 @@ impl tools::Reader for Reader {
                 self.further = self.further.saturating_add(1);
                 return Taken::Yes;
             }
-            let before = line.before.map(|b| clean(b, 200));
+            let before = report.before.clone();
             report.told.push(None);
             report.tables.push(Table { line: line.number, before, tool: "cyclictest".into(), ..Table::default() });
             return Taken::Yes;
@@ -163,6 +173,10 @@ impl tools::Reader for Reader {
     }
 }
 
+fn is_rule(text: &str) -> bool {
+    text.len() > 20 && text.bytes().all(|b| b == b'=')
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::xml::tests::problems;
@@ -188,7 +202,8 @@ mod tests {
         assert!(matches!(a.beyond, Beyond::Counted { count: 1_000, from_ns: 0 }));
         assert!(problems(&all).is_empty(), "{all:?}");
         assert_eq!(problems(&found(&TEXT.replace("(v3.11)", "(v3.7)"))).len(), 2);
-        assert_eq!(found(&format!("{TEXT}\nagain\n{TEXT}")).blocks.len(), 2);
+        let two = found(&format!("{TEXT}\nagain\n{TEXT}"));
+        assert_eq!(two.blocks.iter().map(|b| b.before.as_deref()).collect::<Vec<_>>(), [None, Some("again")]);
     }
 
     #[test]
