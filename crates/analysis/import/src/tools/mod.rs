@@ -83,6 +83,8 @@ mod signed;
 pub(crate) mod stress_ng;
 pub(crate) mod xenomai;
 pub(crate) mod extremes;
+#[cfg(test)]
+mod foreign;
 pub(crate) mod pairs;
 pub(crate) mod perf_sched;
 pub(crate) mod performance_test;
