@@ -35,7 +35,7 @@ pub(crate) fn line(line: &str) -> Cow<'_, str> {
     }
     let mut text =
         if line.contains(['\u{1b}', '\u{9b}', '\u{8}', '\0']) { without_escapes(line) } else { line.to_owned() };
-    if text.contains(['&', '<', '\u{a0}', '\u{feff}']) {
+    if text.contains(['&', '<', '\u{a0}', '\u{feff}']) && !is_element(&text) {
         for (from, to) in MARKUP {
             if text.contains(from) {
                 text = text.replace(from, to);
@@ -43,6 +43,13 @@ pub(crate) fn line(line: &str) -> Cow<'_, str> {
         }
     }
     Cow::Owned(unquoted(&text).trim_end().to_owned())
+}
+
+/// An element of XML with attributes, whose escapes belong to it; not one of a web page.
+fn is_element(text: &str) -> bool {
+    const OF_PAGES: [&str; 9] = ["<span", "<td", "<tr", "<p ", "<pre", "<code", "<div", "<font", "<a "];
+    let text = text.trim_start();
+    text.starts_with('<') && text.contains("=\"") && !OF_PAGES.iter().any(|tag| text.starts_with(tag))
 }
 
 /// Is the text quoted-printable (RFC 2045, 6.7)? By its header, or because every `=` begins an escape or ends its line, and

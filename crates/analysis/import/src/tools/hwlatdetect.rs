@@ -304,7 +304,14 @@ impl Run {
         for thread in &mut threads {
             thread.skips = Skips::NoPeriods;
         }
-        Block { label: format!("hardware latency{above}"), line: self.line, before: self.before, threads, lost }
+        Block {
+            label: format!("hardware latency{above}"),
+            line: self.line,
+            before: self.before,
+            threads,
+            lost,
+            ..Block::default()
+        }
     }
 
     /// Losses, and the number of gaps that are counted but not listed.

@@ -1,6 +1,24 @@
 //! Readers of the text of one tool each. All readers of a text are offered each line that nobody took yet; so a text may hold
 //! results of several tools, with anything between them.
 
+mod extremes;
+#[cfg(test)]
+mod foreign;
+mod hwlatdetect;
+mod oslat;
+mod pairs;
+mod perf_sched;
+mod performance_test;
+mod rtai;
+mod rteval;
+mod rttests_json;
+mod scan;
+mod signaltest;
+mod signed;
+mod stress_ng;
+mod sysjitter;
+mod xenomai;
+
 use crate::block::Found;
 use crate::{Format, Options, cyclictest, json, nqueens, rtla};
 use serde_json::Value;
@@ -41,7 +59,7 @@ pub(crate) trait Reader {
 pub(crate) type JsonReader = fn(&Value, &Options) -> Option<Found>;
 
 /// Readers of JSON, each of one tool's documents; those of rt-tests and jitterdebugger come after them ([`crate::json`]).
-pub(crate) const JSON: &[JsonReader] = &[];
+pub(crate) const JSON: &[JsonReader] = &[rttests_json::read, performance_test::json];
 
 /// The readers that a format leaves, in the order in which a line is offered to them.
 pub(crate) fn all(options: &Options) -> Vec<Box<dyn Reader>> {
@@ -59,6 +77,23 @@ pub(crate) fn all(options: &Options) -> Vec<Box<dyn Reader>> {
     if wants(Format::Rtla) {
         all.push(Box::new(rtla::Reader::new(options)));
     }
+    if wants(Format::Text) {
+        let others: [Box<dyn Reader>; 12] = [
+            Box::new(oslat::Reader::new(options)),
+            Box::new(hwlatdetect::Reader::new(options)),
+            Box::new(xenomai::Reader::new(options)),
+            Box::new(rtai::Reader::new(options)),
+            Box::new(stress_ng::Reader::new(options)),
+            Box::new(pairs::Reader::new(options)),
+            Box::new(signaltest::Reader::new(options)),
+            Box::new(performance_test::Reader::new(options)),
+            Box::new(perf_sched::Reader::new(options)),
+            Box::new(sysjitter::Reader::new(options)),
+            Box::new(rteval::report::Reader::new(options)),
+            Box::new(rteval::Reader::new(options)),
+        ];
+        all.extend(others);
+    }
     all
 }
 
@@ -75,21 +110,3 @@ pub(crate) fn alone(mut reader: Box<dyn Reader>, text: &str) -> Option<Found> {
     }
     reader.finish(&Options::default())
 }
-
-pub(crate) mod hwlatdetect;
-pub(crate) mod oslat;
-pub(crate) mod rtai;
-mod signed;
-pub(crate) mod stress_ng;
-pub(crate) mod xenomai;
-pub(crate) mod extremes;
-#[cfg(test)]
-mod foreign;
-pub(crate) mod pairs;
-pub(crate) mod perf_sched;
-pub(crate) mod performance_test;
-pub(crate) mod rteval;
-pub(crate) mod rttests_json;
-pub(crate) mod scan;
-pub(crate) mod signaltest;
-pub(crate) mod sysjitter;

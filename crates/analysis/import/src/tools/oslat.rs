@@ -354,6 +354,7 @@ impl Table {
             before: self.head.before.clone(),
             threads: Vec::new(),
             lost: self.faults(),
+            ..Block::default()
         };
         if layout == Layout::Unknown {
             let text = "this version of oslat names buckets one step above the latencies that it prints: each stands at the \
@@ -375,6 +376,10 @@ impl Table {
             bins.add(edge.saturating_sub(shift), samples);
         }
         let mut thread = Thread::new(cpu, Samples::Summary, width);
+        if layout == Layout::Unknown {
+            // Rounded up or down, depending on the version.
+            thread.width_ns = width.saturating_add(unit);
+        }
         let (min, max) = (self.told_ns(0, column), self.told_ns(2, column));
         let max = if layout == Layout::Unknown { max.map(|max| max.saturating_add(unit)) } else { max };
         let over = self.overflow.as_ref().and_then(|o| o.get(column)).copied();
@@ -384,7 +389,7 @@ impl Table {
                 let edge = edge.saturating_sub(shift);
                 // The last bucket holds everything beyond it, unless the largest latency lies in it.
                 if max.is_none_or(|max| max > edge) || !bins.add(edge, count) {
-                    thread.beyond = Beyond::Counted { count, from_ns: edge.saturating_sub(width) };
+                    thread.beyond = Beyond::Counted { count, from_ns: edge.saturating_sub(thread.width_ns) };
                 }
             }
             (_, last) => thread.beyond = Beyond::Unknown { from_ns: last.unwrap_or(0) },
@@ -393,10 +398,6 @@ impl Table {
             (thread.min_ns, thread.max_ns) = (min, max);
         }
         thread.mean_ns = self.mean(column).map(|ns| (ns - shift as f64).max(0.0));
-        if layout == Layout::Unknown {
-            // Rounded up or down, depending on the version.
-            thread.width_ns = width.saturating_add(unit);
-        }
         thread.samples = Samples::Bins(bins);
         (thread.cpu, thread.upper_edges, thread.skips) = (Some(cpu), true, Skips::NoPeriods);
         thread.got = self.head.priority.map(|priority| Scheduling::Fifo { priority });

@@ -304,6 +304,7 @@ impl Run {
             before: self.about.before.clone(),
             threads: vec![thread],
             lost: self.faults(overruns),
+            ..Block::default()
         }
     }
 

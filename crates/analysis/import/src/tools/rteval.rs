@@ -10,6 +10,7 @@ pub(crate) mod report;
 mod xml;
 
 use super::extremes::clean;
+use super::{Line, Taken};
 use crate::bins::Bins;
 use crate::block::{Beyond, Block, Found, Loss, Samples, Skips, Thread};
 use crate::cmdline::{self, Command};
@@ -24,9 +25,72 @@ const MOST_BLOCKS: usize = 64;
 /// As far as is known, the first version that tells of latencies beyond the buckets.
 const COMPLETE: (u64, u64) = (3, 11);
 
-/// Reads the report as XML; `None` for another document. No entities are expanded and no other files are read.
-pub(crate) fn xml(text: &str, options: &Options) -> Option<Found> {
-    xml::read(text, options)
+/// Larger documents are not read.
+const MOST_BYTES: usize = 32 << 20;
+
+/// Documents of XML in a text. No entities are expanded and no other files are read.
+pub(crate) struct Reader {
+    open: Option<(String, u64, Option<String>)>,
+    found: Option<Found>,
+    options: Options,
+    /// Documents that are cut or too long.
+    broken: u64,
+}
+
+impl Reader {
+    pub fn new(options: &Options) -> Reader {
+        Reader { open: None, found: None, options: options.clone(), broken: 0 }
+    }
+
+    fn close(&mut self, whole: bool) {
+        let Some((text, line, before)) = self.open.take() else { return };
+        self.broken += u64::from(!whole);
+        let Some(mut found) = xml::read(&text, &self.options) else { return };
+        for block in &mut found.blocks {
+            (block.line, block.before) = (line, before.clone());
+        }
+        match &mut self.found {
+            None => self.found = Some(found),
+            Some(first) => {
+                first.blocks.extend(found.blocks);
+                first.lost.extend(found.lost);
+            }
+        }
+    }
+}
+
+impl super::Reader for Reader {
+    fn line(&mut self, line: &Line) -> Taken {
+        let trimmed = line.text.trim_start();
+        if self.open.is_none() {
+            if !trimmed.starts_with("<rteval") && !trimmed.starts_with("<?xml") {
+                return Taken::No;
+            }
+            self.open = Some((String::new(), line.number, line.before.map(str::to_owned)));
+        }
+        let Some((text, ..)) = &mut self.open else { return Taken::No };
+        if text.len() > MOST_BYTES {
+            self.open = None;
+            self.broken += 1;
+            return Taken::Unreadable;
+        }
+        text.push_str(line.text);
+        text.push('\n');
+        if line.text.contains("</rteval>") {
+            self.close(true);
+        }
+        Taken::Yes
+    }
+
+    fn finish(mut self: Box<Self>, _: &Options) -> Option<Found> {
+        self.close(false);
+        let mut found = self.found?;
+        if self.broken > 0 {
+            let text = "a document of XML is cut or too long";
+            found.lost.push(Loss::problem(LostKind::Truncated, Some(self.broken), text));
+        }
+        Some(found)
+    }
 }
 
 /// Figures of the system or of a core.

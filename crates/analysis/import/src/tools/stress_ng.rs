@@ -220,7 +220,7 @@ impl Run {
         }
         let lost = self.faults();
         let label = format!("wakeup latency ({})", self.policy);
-        Block { label, line: self.line, before: self.before, threads: vec![thread], lost }
+        Block { label, line: self.line, before: self.before, threads: vec![thread], lost, ..Block::default() }
     }
 
     fn series(&self, several: bool) -> Option<Series> {

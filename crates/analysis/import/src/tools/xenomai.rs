@@ -592,6 +592,7 @@ impl Run {
             before: self.before,
             threads: vec![thread],
             lost,
+            ..Block::default()
         }
     }
 

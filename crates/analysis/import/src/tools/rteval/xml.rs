@@ -192,14 +192,13 @@ impl Xml {
 pub(super) mod tests {
     use super::*;
     use crate::block::{Beyond, Samples};
-    use crate::tools::rteval::xml;
     use proptest::prelude::*;
 
     const XML: &str = include_str!("../../../tests/fixtures/tools/rteval-3.xml");
     const OLD: &str = include_str!("../../../tests/fixtures/tools/rteval-1.xml");
 
     fn found(text: &str) -> Found {
-        xml(text, &Options::default()).unwrap()
+        super::read(text, &Options::default()).unwrap()
     }
 
     pub(crate) fn problems(found: &Found) -> Vec<&str> {
@@ -261,9 +260,9 @@ pub(super) mod tests {
 
     #[test]
     fn other_documents_and_bombs() {
-        assert!(xml("<html><rteval/></html>", &Options::default()).is_none());
-        assert!(xml("T: 0 ( 12) P:80", &Options::default()).is_none());
-        assert!(xml("", &Options::default()).is_none());
+        assert!(super::read("<html><rteval/></html>", &Options::default()).is_none());
+        assert!(super::read("T: 0 ( 12) P:80", &Options::default()).is_none());
+        assert!(super::read("", &Options::default()).is_none());
         let bomb = format!("<!DOCTYPE r [<!ENTITY a \"{}\">]><rteval>{}", "x".repeat(90), "<a>&a;".repeat(5_000));
         assert_eq!(problems(&found(&bomb)), ["the XML is nested too deeply"]);
     }
@@ -273,7 +272,7 @@ pub(super) mod tests {
         fn mangled_text_is_survived(at in 0_usize..4000, n in 0_usize..80, with in "[0-9<>/=\"&; a-e-]{0,9}") {
             let at = at.min(XML.len());
             let end = (at + n).min(XML.len());
-            xml(&format!("{}{with}{}", &XML[..at], &XML[end..]), &Options::default());
+            super::read(&format!("{}{with}{}", &XML[..at], &XML[end..]), &Options::default());
         }
     }
 }
