@@ -57,9 +57,9 @@ impl Bodies {
                 .or_else(|| noise::read(name, rest, names)),
         };
         // Whoever pasted it may have written a remark behind it.
-        let known = match (read(rest), without_remark(rest)) {
-            (None | Some(None), Some(plain)) => read(plain),
-            (known, _) => known,
+        let known = match read(rest) {
+            Some(Some(kind)) => Some(Some(kind)),
+            other => without_remark(rest).map_or(other, read),
         };
         let names = &mut self.names;
         match known {
