@@ -67,6 +67,16 @@ impl<'a> Lines<'a> {
         Ok(n > 0)
     }
 
+    /// What is buffered, if a line begins there.
+    pub fn ahead(&self) -> &[u8] {
+        if self.after_return { &[] } else { self.buffer.get(self.at..).unwrap_or_default() }
+    }
+
+    /// Passes over bytes that were ahead.
+    pub fn skip(&mut self, n: usize) {
+        self.at = self.at.saturating_add(n).min(self.buffer.len());
+    }
+
     /// `n` bytes, or what is left.
     pub fn exact(&mut self, out: &mut Vec<u8>, n: usize) -> io::Result<()> {
         out.clear();

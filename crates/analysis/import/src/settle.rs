@@ -51,7 +51,10 @@ pub(crate) fn settle(thread: Thread, cpu: CpuId) -> Settled {
         released: skipped.map(|_| raw.count()),
         ran: raw.count(),
         skipped,
-        min_ns: raw.min(),
+        // Of samples without a value the least is known only where it is stated.
+        min_ns: raw
+            .min()
+            .filter(|_| thread.min_ns.is_some() || unplaced.is_none_or(|unplaced| raw.min() < Some(unplaced.from_ns))),
         max_ns: raw.max(),
         // The file's mean beats one of whole bins; a mean of single values is exact.
         mean_ns: thread.mean_ns.or_else(|| raw.mean().filter(|_| complete && width <= 1_000 && !thread.upper_edges)),

@@ -112,7 +112,11 @@ pub(crate) fn read(name: &str, input: &mut Lines, options: &Options) -> Result<T
             std::mem::swap(&mut raw, &mut joined);
             joined.clear();
         }
-        driver.line(&repair::line(&String::from_utf8_lossy(&raw)), number);
+        if driver.line(&repair::line(&String::from_utf8_lossy(&raw)), number) && !printable {
+            let (bytes, lines) = driver.many(input.ahead());
+            input.skip(bytes);
+            number += lines;
+        }
     }
     if !joined.is_empty() {
         driver.line(&repair::line(&String::from_utf8_lossy(&joined)), number);
@@ -121,7 +125,8 @@ pub(crate) fn read(name: &str, input: &mut Lines, options: &Options) -> Result<T
 }
 
 impl Driver<'_> {
-    fn line(&mut self, text: &str, number: u64) {
+    /// Returns `true` if a reader took the line as it is.
+    fn line(&mut self, text: &str, number: u64) -> bool {
         if self.begins.is_none() && !text.trim().is_empty() {
             self.begins = Some(text.trim().chars().filter(|c| !c.is_control()).take(60).collect());
         }
@@ -132,6 +137,13 @@ impl Driver<'_> {
         if !taken && !self.columns(text, number) {
             self.passes(text);
         }
+        taken && !self.prefixed
+    }
+
+    /// Lines that the reader which took the last one knows at once.
+    fn many(&mut self, bytes: &[u8]) -> (usize, u64) {
+        let stream = self.streams.get_mut("");
+        stream.and_then(|stream| stream.readers.get_mut(stream.last)).map_or((0, 0), |reader| reader.many(bytes))
     }
 
     fn as_it_is(&mut self, text: &str, number: u64) -> bool {

@@ -222,12 +222,18 @@ impl Next {
     }
 }
 
+type Way = fn(&mut Reader, &Line) -> Taken;
+
 impl tools::Reader for Reader {
     fn line(&mut self, line: &Line) -> Taken {
-        if self.comment(line) {
+        let digits = line.text.trim_start().starts_with(|c: char| c.is_ascii_digit());
+        if !digits && self.comment(line) {
             return Taken::Yes;
         }
-        let ways = [Reader::live, Reader::verbose, Reader::table, Reader::prompt];
+        let ways: &[Way] = match digits && self.open.is_none() {
+            true => &[Reader::verbose, Reader::table, Reader::prompt],
+            false => &[Reader::live, Reader::verbose, Reader::table, Reader::prompt],
+        };
         for way in ways {
             match way(self, line) {
                 Taken::No => {}
@@ -235,6 +241,12 @@ impl tools::Reader for Reader {
             }
         }
         Taken::No
+    }
+
+    fn many(&mut self, bytes: &[u8]) -> (usize, u64) {
+        let Some(run) = self.runs.last_mut().filter(|run| self.next.is_none() && !run.ended()) else { return (0, 0) };
+        let unit = run.unit().ns();
+        run.verbose.many(bytes, unit)
     }
 
     fn finish(mut self: Box<Self>, options: &Options) -> Option<Found> {

@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 
 #[derive(Default)]
 pub(super) struct Verbose {
-    threads: BTreeMap<u32, Raw>,
+    /// By number.
+    threads: Vec<Option<Raw>>,
     intervals_us: BTreeMap<u32, u64>,
 }
 
@@ -61,6 +62,36 @@ pub(super) fn row(line: &str) -> Option<Row> {
     Some(Row { thread, cycle: number::samples(cycle)?, latency })
 }
 
+/// A row and the length of its line, if it is three padded numbers and a newline, none of them negative.
+fn plain(bytes: &[u8]) -> Option<(Row, usize)> {
+    let mut at = 0;
+    let thread = field(bytes, &mut at, b':', 0)?;
+    let cycle = field(bytes, &mut at, b':', 8)?;
+    let latency = field(bytes, &mut at, b'\n', 8)?;
+    let thread = u32::try_from(thread).ok()?;
+    Some((Row { thread, cycle, latency: i64::try_from(latency).ok()? }, at))
+}
+
+/// Spaces, a number of at most 15 digits, and its end; at least `wide` bytes before that.
+fn field(bytes: &[u8], at: &mut usize, end: u8, wide: usize) -> Option<u64> {
+    let start = *at;
+    while bytes.get(*at) == Some(&b' ') {
+        *at += 1;
+    }
+    let first = *at;
+    let mut value = 0;
+    while let Some(digit) = bytes.get(*at).map(|b| b.wrapping_sub(b'0')).filter(|digit| *digit < 10) {
+        value = value * 10 + u64::from(digit);
+        *at += 1;
+        if *at - first > 15 {
+            return None;
+        }
+    }
+    let whole = *at > first && *at - start >= wide && bytes.get(*at) == Some(&end);
+    *at += 1;
+    whole.then_some(value)
+}
+
 impl Verbose {
     pub fn is_empty(&self) -> bool {
         self.threads.is_empty()
@@ -78,11 +109,34 @@ impl Verbose {
 
     /// Another run: its count goes back, further than to a row printed twice.
     pub fn restarts(&self, row: &Row) -> bool {
-        self.threads.get(&row.thread).is_some_and(|raw| row.cycle.saturating_add(1) < raw.next)
+        self.raw(row.thread).is_some_and(|raw| row.cycle.saturating_add(1) < raw.next)
+    }
+
+    fn raw(&self, thread: u32) -> Option<&Raw> {
+        self.threads.get(thread as usize)?.as_ref()
+    }
+
+    /// Rows as the program prints them, one after the other, until one is anything else or another run's.
+    pub fn many(&mut self, bytes: &[u8], unit_ns: u64) -> (usize, u64) {
+        let (mut at, mut lines) = (0, 0);
+        while let Some((row, length)) = bytes.get(at..).and_then(plain) {
+            let raw = self.threads.get_mut(row.thread as usize).and_then(Option::as_mut);
+            let Some(raw) = raw.filter(|raw| raw.next == row.cycle) else { break };
+            let Some(ns) = number::scaled(row.latency as u64, unit_ns) else { break };
+            raw.next += 1;
+            raw.samples.record(ns);
+            at += length;
+            lines += 1;
+        }
+        (at, lines)
     }
 
     pub fn add(&mut self, row: &Row, unit_ns: u64) {
-        let raw = self.threads.entry(row.thread).or_default();
+        let at = row.thread as usize;
+        if at >= self.threads.len() {
+            self.threads.resize_with(at + 1, || None);
+        }
+        let Some(raw) = self.threads.get_mut(at).map(Option::get_or_insert_default) else { return };
         if row.cycle < raw.next {
             raw.back += 1;
             return;
@@ -101,8 +155,9 @@ impl Verbose {
 
     pub fn block(&self, unit_ns: u64, facts: &Facts) -> Block {
         let mut block = Block { label: "wakeup latency".into(), ..Block::default() };
-        for (&number, raw) in &self.threads {
-            let mut thread = Thread::new(number, Samples::Each(raw.samples.clone()), unit_ns);
+        for (number, raw) in self.threads.iter().enumerate() {
+            let Some(raw) = raw else { continue };
+            let mut thread = Thread::new(number as u32, Samples::Each(raw.samples.clone()), unit_ns);
             if raw.missing > 0 {
                 let text =
                     "cycles are not in the log: lines are missing, or cyclictest overwrote them before it printed them";
@@ -128,6 +183,24 @@ impl Verbose {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn many_rows_are_the_rows_one_by_one() {
+        let text = "       0:       1:      49\n       1:       1:       7\n       0:       2:123456789\n       0:       4:       1\n";
+        let mut many = Verbose::default();
+        for thread in 0..2 {
+            many.add(&Row { thread, cycle: 0, latency: 5 }, 1_000);
+        }
+        // The last one leaves a cycle out.
+        let until = text.len() - 27;
+        assert_eq!(many.many(text.as_bytes(), 1_000), (until, 3));
+        assert_eq!(
+            many.raw(0).map(|raw| (raw.next, raw.samples.count(), raw.samples.max())),
+            Some((3, 3, Some(123_456_789_000)))
+        );
+        assert_eq!(many.many(b"       1:       2:      49", 1_000), (0, 0));
+        assert_eq!(many.many(b"1:2:3\n", 1_000), (0, 0));
+    }
 
     #[test]
     fn a_row_is_no_time_of_day() {

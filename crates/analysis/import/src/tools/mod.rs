@@ -51,6 +51,12 @@ pub(crate) enum Taken {
 pub(crate) trait Reader {
     fn line(&mut self, line: &Line) -> Taken;
 
+    /// Takes whole lines at the beginning of `bytes` whose form is beyond doubt, without looking at each as a text: logs of
+    /// gigabytes. Returns how many bytes and lines.
+    fn many(&mut self, _bytes: &[u8]) -> (usize, u64) {
+        (0, 0)
+    }
+
     /// `None`: no figures.
     fn finish(self: Box<Self>, options: &Options) -> Option<Found>;
 }
