@@ -54,7 +54,16 @@ const OTHERS: &[(&[u8], &str, &str)] = &[
 ///
 /// [`TraceError::Unrecognised`] if the format is unknown, [`TraceError::Damaged`] if the head cannot be read,
 /// [`TraceError::Unsupported`], [`TraceError::Io`].
-pub fn open<'a, R: Read + Seek + 'a>(mut input: R, options: Options) -> Result<Box<dyn Source + 'a>, TraceError> {
+pub fn open<'a>(input: impl Read + Seek + 'a, options: Options) -> Result<Box<dyn Source + 'a>, TraceError> {
+    open_boxed(Box::new(input), options)
+}
+
+trait ReadSeek: Read + Seek {}
+
+impl<T: Read + Seek> ReadSeek for T {}
+
+/// Not generic: the readers are compiled here, with the optimisation of this crate.
+fn open_boxed<'a>(mut input: Box<dyn ReadSeek + 'a>, options: Options) -> Result<Box<dyn Source + 'a>, TraceError> {
     let mut head = Vec::new();
     input.by_ref().take(dat::MAGIC.len() as u64).read_to_end(&mut head)?;
     if head == dat::MAGIC {
@@ -76,6 +85,10 @@ pub fn open<'a, R: Read + Seek + 'a>(mut input: R, options: Options) -> Result<B
 /// # Errors
 ///
 /// [`TraceError::Unrecognised`] if the first 16 MiB hold no line of a known trace; [`TraceError::Io`].
-pub fn open_text<'a, R: Read + 'a>(input: R, options: Options) -> Result<Box<dyn Source + 'a>, TraceError> {
+pub fn open_text<'a>(input: impl Read + 'a, options: Options) -> Result<Box<dyn Source + 'a>, TraceError> {
+    text_boxed(Box::new(input), options)
+}
+
+fn text_boxed<'a>(input: Box<dyn Read + 'a>, options: Options) -> Result<Box<dyn Source + 'a>, TraceError> {
     Ok(Box::new(text::TextSource::new(&[], input, options)?))
 }

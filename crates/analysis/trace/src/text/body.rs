@@ -51,6 +51,9 @@ impl Bodies {
             // Most events, before the names of all others are compared.
             [b's', b'c', b'h', b'e', b'd', b'_', ..] => sched::read(name, rest),
             [b'h', b'r', b't', b'i', b'm', b'e', b'r', ..] => timer::read(name, rest, names),
+            [b'l', ..] | [b'i', b'r', b'q', ..] => {
+                irq::read(name, rest, names).or_else(|| noise::read(name, rest, names))
+            }
             _ => sched::read(name, rest)
                 .or_else(|| timer::read(name, rest, names))
                 .or_else(|| irq::read(name, rest, names))

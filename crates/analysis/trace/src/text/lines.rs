@@ -25,6 +25,8 @@ pub(crate) struct Lines<R> {
     pub(crate) error: Option<std::io::Error>,
     /// The last line lacks a newline: the file may be truncated.
     pub(crate) unfinished: bool,
+    /// No unread byte is one that markup or a non-ASCII space begins with: so no line has to be searched for them.
+    pub(crate) plain: bool,
 }
 
 impl<R: Read> Lines<R> {
@@ -42,6 +44,7 @@ impl<R: Read> Lines<R> {
             cut: false,
             error: None,
             unfinished: false,
+            plain: is_plain(head),
         }
     }
 
@@ -108,7 +111,12 @@ impl<R: Read> Lines<R> {
             Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
             Err(e) => (self.eof, self.error) = (true, Some(e)),
         }
+        self.plain = is_plain(self.buffer.get(..self.end).unwrap_or_default());
     }
+}
+
+fn is_plain(bytes: &[u8]) -> bool {
+    memchr::memchr2(b'&', 0xc2, bytes).is_none()
 }
 
 #[cfg(test)]

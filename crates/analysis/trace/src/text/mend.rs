@@ -21,10 +21,10 @@ const ESCAPES: &[(&[u8], &[u8])] = &[
     (b"\xc2\xa0", b" "),
 ];
 
-/// A cheap check, made for every line, whether [`clean`] may be needed.
-pub(crate) fn suspicious(line: &[u8]) -> bool {
+/// A cheap check, made for every line, whether [`clean`] may be needed. `plain`: no markup can be in it.
+pub(crate) fn suspicious(line: &[u8], plain: bool) -> bool {
     matches!(line.first(), Some(b'>' | b'|'))
-        || memchr::memchr2(b'&', 0xc2, line).is_some()
+        || (!plain && memchr::memchr2(b'&', 0xc2, line).is_some())
         || matches!(line.last(), Some(b'=' | b'>'))
 }
 

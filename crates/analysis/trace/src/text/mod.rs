@@ -82,7 +82,7 @@ impl<R: Read> TextSource<R> {
             if searching && searched > SEARCH && self.reader.info.format == Format::Unknown {
                 return None;
             }
-            if !mend::suspicious(line) && !mend::encoded_header(line) {
+            if !mend::suspicious(line, self.lines.plain) && !mend::encoded_header(line) {
                 match self.reader.line(line, &mut self.queue) {
                     Read1::Event(event) => {
                         if let Some(event) = self.reader.emit(event, number, &mut self.queue) {
