@@ -70,7 +70,24 @@ pub fn seeds(format: Format) -> Vec<Vec<u8>> {
         Format::Rtla => pieces("rtla-7.2-vm2.log", 26),
         Format::JitterdebuggerRaw => vec![sample("jd-samples-cut.raw").into_iter().take(28 * 70).collect()],
         Format::NQueens => many(&["rt_kernel_4B_multithread_output.csv"]),
-        Format::Text => many(&["ct-hist-stdout.txt"]),
+        Format::Text => many(&[
+            "tools/oslat-2.4.txt",
+            "tools/hwlatdetect-2.4.txt",
+            "tools/xenomai-3-histogram.txt",
+            "tools/latmus-plot.txt",
+            "tools/rtai-kernel.txt",
+            "tools/stress-ng-dist.txt",
+            "tools/pmqtest.txt",
+            "tools/signaltest.txt",
+            "tools/performance_test.csv",
+            "tools/perf-sched-latency.txt",
+            "tools/sysjitter.txt",
+            "tools/rteval-3.txt",
+            "tools/rteval-3.xml",
+            "reported/samples.csv",
+            "reported/osadl-histogram.tsv",
+            "reported/ci-prefix.txt",
+        ]),
     }
 }
 

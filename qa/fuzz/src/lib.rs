@@ -77,7 +77,7 @@ pub enum Reader {
 }
 
 /// With the names for commands, folders and tables.
-pub const READERS: [(&str, Reader); 32] = [
+pub const READERS: [(&str, Reader); 33] = [
     ("dat6", Reader::Dat6),
     ("dat7", Reader::Dat7),
     ("pages", Reader::Pages),
@@ -101,6 +101,7 @@ pub const READERS: [(&str, Reader); 32] = [
     ("import-rtla", Reader::Import(Format::Rtla)),
     ("import-jitterdebugger", Reader::Import(Format::JitterdebuggerRaw)),
     ("import-nqueens", Reader::Import(Format::NQueens)),
+    ("import-text", Reader::Import(Format::Text)),
     ("run", Reader::Run),
     ("archive", Reader::Archive),
     ("package", Reader::Package),
