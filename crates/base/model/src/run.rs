@@ -393,6 +393,15 @@ impl Recording {
         self.distributions.get(&(phase.to_owned(), cpu))
     }
 
+    /// Why the figures may be wrong: faults of the files, and what contradicts itself or is torn in another tool's file.
+    pub fn damaged(&self) -> Vec<&str> {
+        let imported = self.run.import.iter().flat_map(|_| {
+            let of_phases = self.run.phases.iter().flat_map(|phase| &phase.problems);
+            self.run.problems.iter().chain(of_phases).map(|problem| problem.text.as_str())
+        });
+        self.damage.iter().map(String::as_str).chain(imported).collect()
+    }
+
     /// The explanation of one of the worst wakeups, if a trace explains it.
     pub fn explained_of(&self, worst: &Worst) -> Option<&crate::Explained> {
         let same = |e: &&crate::Explained| e.cpu == worst.cpu && e.release_mono_ns == worst.release_mono_ns;
