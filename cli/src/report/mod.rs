@@ -80,7 +80,19 @@ fn latency(args: &ReportArgs, recording: &mut Recording) -> Result<Vec<u8>, Stri
     shown(args, recording, &verdict)
 }
 
+/// On standard error, what a format for programs leaves out because the file does not tell it.
+fn say_not_known(writer: Writer, recording: &Recording) {
+    if matches!(writer, Writer::Html | Writer::Text | Writer::Json | Writer::Sarif | Writer::Perfetto) {
+        return;
+    }
+    let was_said = |sentence: &String| recording.damage.iter().any(|damage| sentence.contains(damage.as_str()));
+    for sentence in report::words::not_known(recording).iter().filter(|sentence| !was_said(sentence)) {
+        say!("not known: {sentence}");
+    }
+}
+
 fn shown(args: &ReportArgs, recording: &Recording, verdict: &Verdict) -> Result<Vec<u8>, String> {
+    say_not_known(writer(args), recording);
     let text = match writer(args) {
         Writer::Html => report::html(recording, verdict),
         Writer::Csv => report::csv(recording),

@@ -61,6 +61,19 @@ fn another_tools_file_is_written_where_it_tells_enough() {
 }
 
 #[test]
+fn what_a_file_does_not_tell_is_left_out_and_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a.txt");
+    let text = "T: 0 ( 1201) P:99 I:1000 C: 100000 Min:      5 Act:   10 Avg:   40 Max:     900\n";
+    std::fs::write(&file, text).unwrap();
+    for format in ["csv", "lava", "squad-metrics", "bencher", "prometheus", "cyclictest", "cyclictest-json", "junit"] {
+        let (code, text, err) = report(&file, format, &[]);
+        assert!(code == 0 && !text.contains("p99") && !text.contains("Overflow"), "{format}: {code} {text}");
+        assert!(err.contains("not known: of 100,000 samples the file has only number, smallest"), "{format}: {err}");
+    }
+}
+
+#[test]
 fn a_collectors_file_is_replaced_and_every_other_is_not() {
     let folder = tempfile::tempdir().unwrap();
     let file = sample("ct-2.4.json");

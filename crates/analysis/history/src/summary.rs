@@ -1,9 +1,10 @@
 use crate::identity::identity;
 use punctual_model::history::{ClaimOutcome, KernelId, MachineId, RunSettings, RunSummary, SummaryCell};
 use punctual_model::{
-    Alignment, CpuResult, Distribution, Event, Phase, ProblemKind, Recording, Run, Verdict, VirtualTime,
+    Alignment, Blur, CpuResult, Distribution, Event, Known, Phase, ProblemKind, Recording, Run, Verdict, VirtualTime,
 };
-use punctual_units::{CpuList, Histogram};
+use punctual_units::CpuList;
+use std::borrow::Cow;
 use std::path::Path;
 
 /// Temperatures beyond these, m°C, are of missing sensors.
@@ -90,7 +91,8 @@ fn cell(recording: &Recording, verdict: &Verdict, phase: &Phase, result: &CpuRes
     // Counts whose sum overflows are invalid.
     let kept = kept.filter(|d| d.raw.count().checked_add(d.skipped.count()).is_some());
     let corrected = kept.map(Distribution::corrected).filter(|h| !h.is_empty());
-    let quantile = |q: f64| corrected.as_ref().and_then(|h| quantile(h, q, result));
+    let known = corrected.map(|all| Known::new(Cow::Owned(all), Blur::of(result)));
+    let quantile = |q: f64| known.as_ref().and_then(|known| quantile(known, q));
     SummaryCell {
         phase: phase.id.clone(),
         load: load(phase),
@@ -101,21 +103,20 @@ fn cell(recording: &Recording, verdict: &Verdict, phase: &Phase, result: &CpuRes
         p99_ns: quantile(0.99),
         p999_ns: quantile(0.999),
         p9999_ns: quantile(0.9999),
-        max_ns: corrected.as_ref().and_then(Histogram::max).or(result.max_ns),
+        // What a file does not count, or counts without a value, may have been later.
+        max_ns: known.as_ref().map_or(result.max_ns, Known::max),
         temperature_max_mc: of_phase(recording, phase),
         cause: cause(recording, phase, result),
-        doubt: doubt(verdict, phase),
+        doubt: doubt(recording, verdict, phase),
     }
 }
 
 /// Nearest rank. `None` if no sample lies above it, or if an imported file only counts the samples around it.
-fn quantile(histogram: &Histogram, q: f64, result: &CpuResult) -> Option<u64> {
-    let n = histogram.count();
+fn quantile(known: &Known, q: f64) -> Option<u64> {
+    let n = known.all().count();
     let rank = (q * n as f64).ceil() as u64;
-    let ns = histogram.value_at_rank(rank).filter(|_| rank < n)?;
-    let blur = result.blur.as_ref();
-    let told = |from: Option<u64>| from.is_none_or(|from| ns < from);
-    (told(blur.and_then(|b| Some(b.unplaced?.from_ns))) && told(blur.and_then(|b| b.hidden_from_ns))).then_some(ns)
+    let ns = known.at_rank(rank).filter(|_| rank < n)?;
+    known.blur().hidden_from_ns.is_none_or(|from| ns < from).then_some(ns)
 }
 
 /// The main cause of the worst wakeup: kind and name.
@@ -128,12 +129,13 @@ fn cause(recording: &Recording, phase: &Phase, result: &CpuResult) -> Option<Str
 
 /// Why a phase's figures say nothing about the machine. Reasons that only keep a claim from passing do not count: an
 /// ordinary thread's latencies are compared with those of other ordinary threads; and results that could not be stored
-/// are missing anyway.
-fn doubt(verdict: &Verdict, phase: &Phase) -> Option<String> {
+/// are missing anyway. A file of another tool that is damaged tells nothing reliable.
+fn doubt(recording: &Recording, verdict: &Verdict, phase: &Phase) -> Option<String> {
+    let is_imported = recording.run.import.is_some();
     let spoils = |kind: ProblemKind| {
         use ProblemKind::{CpuLost, EndedEarly, Interrupted, LoadDidNotRun, NotAsAsked, Suspended, VirtualCpus};
         let spoiling = [LoadDidNotRun, NotAsAsked, CpuLost, Suspended, Interrupted, EndedEarly, VirtualCpus];
-        spoiling.contains(&kind)
+        spoiling.contains(&kind) || (is_imported && kind == ProblemKind::Storage)
     };
     let of_it = verdict.problems.iter().filter(|(id, _)| id.as_ref().is_none_or(|id| *id == phase.id));
     let mut of_it = of_it.map(|(_, problem)| problem);

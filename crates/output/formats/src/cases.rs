@@ -12,6 +12,8 @@ use std::collections::BTreeSet;
 pub struct Cases {
     pub about: About,
     pub groups: Vec<Group>,
+    /// Sentences on what an imported file does not tell, and is left out; untrusted, not escaped.
+    pub not_known: Vec<String>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -3,13 +3,17 @@
 //! cyclictest measures wakeups in whole microseconds, rounded down, with one thread per CPU; it knows neither loads nor
 //! skipped periods. So this writes the raw wakeups of all loads together or of one. A bin wider than a microsecond
 //! (from 131 µs on) counts at its end, but not above the maximum.
+//!
+//! What another tool's file does not tell is left out: a row of the text needs it of every thread. Samples beyond the
+//! last bin are overflows. A reader finds as much as is known, and no more.
 
 use punctual_clean as clean;
-use punctual_model::{CpuResult, Import, Recording, Run};
-use punctual_report::utc_mail;
-use punctual_units::{CpuId, Histogram};
+use punctual_model::{Blur, CpuResult, Import, Known, Recording, Run};
+use punctual_report::{utc_mail, words};
+use punctual_units::{Bin, CpuId, Histogram};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -21,14 +25,29 @@ pub enum CyclictestError {
     NoHistogram(CpuId),
 }
 
+/// What is known of the wakeups of a CPU.
 struct Thread {
     cpu: CpuId,
-    bins: BTreeMap<u64, u64>,
-    cycles: u64,
-    min_us: u64,
-    max_us: u64,
-    mean_us: f64,
+    /// `None`: only number and extremes are known.
+    bins: Option<BTreeMap<u64, u64>>,
+    /// Counted samples that are in no bin.
+    overflows: Option<u64>,
+    cycles: Option<u64>,
+    min_us: Option<u64>,
+    max_us: Option<u64>,
+    mean_us: Option<f64>,
     skipped: Option<u64>,
+}
+
+/// A CPU's result of a phase, and its wakeups.
+type Part<'a> = (&'a CpuResult, &'a Histogram);
+
+impl Thread {
+    /// As cyclictest's `Total`: the samples in the bins, without the overflows.
+    fn total(&self) -> Option<u64> {
+        let beyond = if self.bins.is_some() { self.overflows? } else { 0 };
+        Some(self.cycles? - beyond)
+    }
 }
 
 /// The output of `cyclictest -q -h`.
@@ -42,26 +61,39 @@ pub fn cyclictest_text(recording: &Recording, load: Option<&str>) -> Result<Stri
         let _ = writeln!(out, "# /dev/cpu_dma_latency set to {us}us");
     }
     out.push_str("# Histogram\n");
-    let mut all: Vec<u64> = threads.iter().flat_map(|t| t.bins.keys().copied()).collect();
-    all.sort_unstable();
-    all.dedup();
-    for us in all {
-        let cells: Vec<String> = threads.iter().map(|t| format!("{:06}", t.bins.get(&us).unwrap_or(&0))).collect();
-        let _ = writeln!(out, "{us:06} {}", cells.join("\t"));
+    bins(&mut out, &threads);
+    row(&mut out, "Total", 9, &threads, Thread::total);
+    row(&mut out, "Min Latencies", 5, &threads, |t| t.min_us);
+    row(&mut out, "Avg Latencies", 5, &threads, |t| t.mean_us.map(|us| us as u64));
+    row(&mut out, "Max Latencies", 5, &threads, |t| t.max_us);
+    if threads.iter().all(|t| t.bins.is_some() && t.overflows.is_some()) {
+        row(&mut out, "Histogram Overflows", 5, &threads, |t| t.overflows);
+        out.push_str("# Histogram Overflow at cycle number:\n");
+        (0..threads.len()).for_each(|n| out.push_str(&format!("# Thread {n}:\n")));
     }
-    let mut row = |name: &str, width: usize, of: &dyn Fn(&Thread) -> u64| {
-        let values: String = threads.iter().map(|t| format!(" {:0width$}", of(t))).collect();
-        let _ = writeln!(out, "# {name}:{values}");
-    };
-    row("Total", 9, &|t| t.cycles);
-    row("Min Latencies", 5, &|t| t.min_us);
-    row("Avg Latencies", 5, &|t| t.mean_us as u64);
-    row("Max Latencies", 5, &|t| t.max_us);
-    row("Histogram Overflows", 5, &|_| 0);
-    out.push_str("# Histogram Overflow at cycle number:\n");
-    (0..threads.len()).for_each(|n| out.push_str(&format!("# Thread {n}:\n")));
+    for sentence in words::not_known(recording) {
+        let _ = writeln!(out, "# not known: {}", clean::line(&sentence));
+    }
     out.push('\n');
     Ok(out)
+}
+
+/// The rows of the histogram, if every thread has one, up to where the first ends.
+fn bins(out: &mut String, threads: &[Thread]) {
+    let Some(all) = threads.iter().map(|t| t.bins.as_ref()).collect::<Option<Vec<_>>>() else { return };
+    let rows: BTreeSet<u64> = all.iter().flat_map(|bins| bins.keys().copied()).collect();
+    for us in rows {
+        let cells: Vec<String> = all.iter().map(|bins| format!("{:06}", bins.get(&us).unwrap_or(&0))).collect();
+        let _ = writeln!(out, "{us:06} {}", cells.join("\t"));
+    }
+}
+
+/// A row of the summary; left out if it is not known of every thread.
+fn row(out: &mut String, name: &str, width: usize, threads: &[Thread], of: impl Fn(&Thread) -> Option<u64>) {
+    if let Some(values) = threads.iter().map(of).collect::<Option<Vec<u64>>>() {
+        let values: String = values.iter().map(|value| format!(" {value:0width$}")).collect();
+        let _ = writeln!(out, "# {name}:{values}");
+    }
 }
 
 /// The document of `cyclictest --json`, with its keys (two of which end in a colon) and `skipped` in each thread.
@@ -85,8 +117,14 @@ pub fn cyclictest_json(recording: &Recording, load: Option<&str>) -> Result<Stri
             let _ = writeln!(out, "  \"{key}\": {},", quoted(&value));
         }
     }
-    // As a finished cyclictest; an incomplete run has failed.
-    let _ = writeln!(out, "  \"return_code\": {},\n  \"sysinfo\": {{", u8::from(!run.complete));
+    let not_known = words::not_known(recording);
+    if !not_known.is_empty() {
+        let sentences: Vec<String> = not_known.iter().map(|text| quoted(text)).collect();
+        let _ = writeln!(out, "  \"not_known\": [{}],", sentences.join(", "));
+    }
+    // As a finished cyclictest; an incomplete run and one of a damaged file have failed.
+    let has_failed = !run.complete || !recording.damaged().is_empty();
+    let _ = writeln!(out, "  \"return_code\": {},\n  \"sysinfo\": {{", u8::from(has_failed));
     out.push_str(&system(run).join(",\n"));
     let _ =
         writeln!(out, "\n  }},\n  \"num_threads\": {},\n  \"resolution_in_ns\": 0,\n  \"thread\": {{", threads.len());
@@ -116,14 +154,24 @@ fn system(run: &Run) -> Vec<String> {
 }
 
 fn thread_json(n: usize, thread: &Thread) -> String {
-    let bins: Vec<String> = thread.bins.iter().map(|(us, count)| format!("\n        \"{us}\": {count}")).collect();
-    let skipped = thread.skipped.map(|n| format!("      \"skipped\": {n},\n")).unwrap_or_default();
-    let Thread { cpu, cycles, min_us, max_us, mean_us, .. } = thread;
-    format!(
-        "    \"{n}\": {{\n      \"histogram\": {{{}\n      }},\n      \"cycles\": {cycles},\n      \"min\": {min_us},\n      \
-         \"max\": {max_us},\n      \"avg\": {mean_us:.2},\n{skipped}      \"cpu\": {cpu},\n      \"node\": -1\n    }}",
-        bins.join(",")
-    )
+    let histogram = thread.bins.as_ref().map(|bins| {
+        let bins: Vec<String> = bins.iter().map(|(us, count)| format!("\n        \"{us}\": {count}")).collect();
+        format!("{{{}\n      }}", bins.join(","))
+    });
+    let number = |value: Option<u64>| value.map(|n| n.to_string());
+    let fields = [
+        ("histogram", histogram),
+        ("cycles", number(thread.cycles)),
+        ("min", number(thread.min_us)),
+        ("max", number(thread.max_us)),
+        ("avg", thread.mean_us.map(|us| format!("{us:.2}"))),
+        ("skipped", number(thread.skipped)),
+        ("cpu", Some(thread.cpu.to_string())),
+        ("node", Some("-1".into())),
+    ];
+    let known: Vec<String> =
+        fields.into_iter().filter_map(|(key, value)| Some(format!("      \"{key}\": {}", value?))).collect();
+    format!("    \"{n}\": {{\n{}\n    }}", known.join(",\n"))
 }
 
 /// A JSON string made harmless, with `<` escaped as in all our documents.
@@ -133,7 +181,7 @@ fn quoted(text: &str) -> String {
 
 /// One thread per CPU in ascending order, from all phases or those whose load, label or id is `load`.
 fn threads(recording: &Recording, load: Option<&str>) -> Result<Vec<Thread>, CyclictestError> {
-    let mut by_cpu: BTreeMap<CpuId, (Histogram, Vec<&CpuResult>)> = BTreeMap::new();
+    let mut by_cpu: BTreeMap<CpuId, (Known, Vec<Part>)> = BTreeMap::new();
     for phase in &recording.run.phases {
         let names = [Some(phase.id.as_str()), Some(phase.load.as_str()), phase.label.as_deref()];
         if load.is_some_and(|load| !names.contains(&Some(load))) {
@@ -142,31 +190,49 @@ fn threads(recording: &Recording, load: Option<&str>) -> Result<Vec<Thread>, Cyc
         for result in phase.cpus.iter().filter(|result| result.ran > 0) {
             let kept = recording.distribution(&phase.id, result.cpu).filter(|d| !d.raw.is_empty());
             let kept = kept.ok_or(CyclictestError::NoHistogram(result.cpu))?;
-            let (histogram, results) = by_cpu.entry(result.cpu).or_default();
-            histogram.merge(&kept.raw);
-            results.push(result);
+            let (known, results) = by_cpu.entry(result.cpu).or_default();
+            known.add(&Known::new(Cow::Borrowed(&kept.raw), Blur::of(result)));
+            results.push((result, &kept.raw));
         }
     }
     if by_cpu.is_empty() {
         return Err(CyclictestError::Nothing { phase: load.map(clean::line) });
     }
-    Ok(by_cpu.into_iter().map(|(cpu, (histogram, results))| thread(cpu, &histogram, &results)).collect())
+    let end_us = by_cpu.values().filter_map(|(known, _)| known.blur().unplaced).map(|u| u.from_ns / 1_000).min();
+    Ok(by_cpu.into_iter().map(|(cpu, (known, results))| thread(cpu, &known, &results, end_us)).collect())
 }
 
-fn thread(cpu: CpuId, histogram: &Histogram, results: &[&CpuResult]) -> Thread {
-    let max = histogram.max().unwrap_or(0);
+/// `end_us`: where the bins of the first thread end; all end there, since a row has a column of each.
+fn thread(cpu: CpuId, known: &Known, results: &[Part], end_us: Option<u64>) -> Thread {
+    let values = known.values();
     let mut bins: BTreeMap<u64, u64> = BTreeMap::new();
-    for bin in histogram.bins() {
-        let at = bins.entry(bin.high.min(max) / 1_000).or_default();
+    let us = |bin: &Bin| known.blur().most_of(bin, values.max()).saturating_sub(known.blur().above_ns) / 1_000;
+    for bin in values.bins().filter(|bin| end_us.is_none_or(|end| us(bin) < end)) {
+        let at = bins.entry(us(&bin)).or_default();
         *at = at.saturating_add(bin.count);
     }
+    let binned = bins.values().fold(0u64, |sum, n| sum.saturating_add(*n));
+    // A reader takes the row after the last one as the first that the overflows can have been in.
+    end_us.and_then(|end| end.checked_sub(1)).map(|last| bins.entry(last).or_default());
     Thread {
         cpu,
-        bins,
-        cycles: histogram.count(),
-        min_us: histogram.min().unwrap_or(0) / 1_000,
-        max_us: max / 1_000,
-        mean_us: histogram.mean().unwrap_or(0.0) / 1_000.0,
-        skipped: results.iter().try_fold(0u64, |sum, r| Some(sum.saturating_add(r.skipped?))),
+        bins: (!known.is_summary()).then_some(bins),
+        overflows: known.count().map(|all| all - binned),
+        cycles: known.count(),
+        min_us: known.min().map(|ns| ns / 1_000),
+        max_us: known.max().map(|ns| ns / 1_000),
+        mean_us: mean_ns(results).map(|ns| ns / 1_000.0),
+        skipped: results.iter().try_fold(0u64, |sum, (r, _)| Some(sum.saturating_add(r.skipped?))),
     }
+}
+
+/// Of an imported file the mean that it tells.
+fn mean_ns(results: &[Part]) -> Option<f64> {
+    let mean = |result: &CpuResult, raw: &Histogram| if result.blur.is_some() { result.mean_ns } else { raw.mean() };
+    let mut sum = 0.0;
+    for (result, raw) in results {
+        sum += mean(result, raw)? * raw.count() as f64;
+    }
+    let count: u64 = results.iter().map(|(_, raw)| raw.count()).sum();
+    (count > 0).then(|| sum / count as f64)
 }

@@ -49,6 +49,9 @@ fn suite(out: &mut String, cases: &Cases, group: &Group) {
     }
     out.push_str(">\n    <properties>\n");
     properties(out, cases, group);
+    let not_known =
+        cases.not_known.iter().filter(|_| cases.groups.first().is_some_and(|first| first.name == group.name));
+    not_known.for_each(|sentence| property(out, "not_known", &xml(&clean::line(sentence))));
     out.push_str("    </properties>\n");
     own.iter().for_each(|case| testcase(out, group, case));
     out.push_str("  </testsuite>\n");

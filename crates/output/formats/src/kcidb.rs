@@ -123,7 +123,12 @@ impl Writer<'_> {
         }
         let comment: Vec<String> = [&about.host, &about.board].into_iter().flatten().map(|t| clean::line(t)).collect();
         let clock = if about.is_virtual { "virtual" } else { "real" };
-        let misc = json!({"clock": clock, "tool": clean::line(&about.tool)});
+        let mut misc = json!({"clock": clock, "tool": clean::line(&about.tool)});
+        let is_of_run = self.cases.groups.first().is_some_and(|group| Some(&group.name) == path.first());
+        if is_of_run && !self.cases.not_known.is_empty() {
+            let sentences: Vec<String> = self.cases.not_known.iter().map(|text| clean::line(text)).collect();
+            misc["not_known"] = sentences.into();
+        }
         test.insert("environment".into(), json!({"comment": comment.join(", "), "misc": misc}));
         test
     }

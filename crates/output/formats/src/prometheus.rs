@@ -5,9 +5,8 @@
 
 use crate::cases::{About, Case, CaseOutcome, Cases, Group};
 use punctual_clean as clean;
-use punctual_model::{CpuResult, Recording, Verdict};
+use punctual_model::{Blur, CpuResult, Known, Recording, Verdict};
 use punctual_report::{Cell, Figures};
-use punctual_units::Histogram;
 use std::fmt::Write;
 
 /// Upper bounds of the buckets in seconds and in nanoseconds. With `+Inf` there are 20 per CPU: enough for a heat map,
@@ -34,7 +33,8 @@ pub const BUCKETS_S: [(&str, u64); 19] = [
     ("1", 1_000_000_000),
 ];
 
-/// A run's distributions (corrected: every released period counts), largest latencies, skipped periods and verdict.
+/// A run's distributions (corrected: every released period counts), extremes and means, skipped periods, problems and
+/// verdict. What an imported file does not tell is left out, and said in comments.
 ///
 /// A bucket counts what certainly does not exceed its bound: bins of the recording (at most 0.78 % wide) that cross the
 /// bound count in the next bucket. Unknown values have no sample.
@@ -42,12 +42,16 @@ pub fn prometheus(recording: &Recording, verdict: &Verdict) -> String {
     let figures = Figures::new(recording, verdict);
     let mut out = String::new();
     about(&mut out, recording);
+    problems(&mut out, recording, verdict);
     let cases = Cases::of_run(recording, verdict);
     let places = places(recording, &figures, &cases);
     latencies(&mut out, &places);
-    largest(&mut out, &places);
+    summaries(&mut out, &places);
     periods(&mut out, &places);
     outcomes(&mut out, &cases, verdict);
+    for sentence in &cases.not_known {
+        let _ = writeln!(out, "# not known: {}", clean::line(sentence));
+    }
     out
 }
 
@@ -114,43 +118,74 @@ pub(crate) fn seconds(ns: u64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
+/// Problems keep claims from passing; a file that is damaged has at least one.
+fn problems(out: &mut String, recording: &Recording, verdict: &Verdict) {
+    head(out, "punctual_run_problems", "gauge", "Problems that put figures of the run in doubt.");
+    let found = verdict.problems.len().max(recording.damaged().len());
+    let _ = writeln!(out, "punctual_run_problems {found}");
+}
+
+/// The histograms of which every sample is counted, as far as their bins reach.
 fn latencies(out: &mut String, places: &[Place]) {
     const NAME: &str = "punctual_wakeup_latency_seconds";
-    let known: Vec<_> = places.iter().filter_map(|p| Some((p, p.cell.corrected.as_ref()?))).collect();
+    let is_known = |known: &&Known| known.count().is_some() && !known.is_summary();
+    let known: Vec<_> = places.iter().filter_map(|p| Some((p, p.cell.known.as_ref().filter(is_known)?))).collect();
     if known.is_empty() {
         return;
     }
     head(out, NAME, "histogram", "Wakeup latency of every released period.");
-    for (Place { labels, .. }, histogram) in known {
-        buckets(out, NAME, labels, histogram);
+    for (Place { labels, cell }, known) in known {
+        buckets(out, NAME, labels, known, cell.mean());
     }
 }
 
-/// A bucket counts the samples that certainly do not exceed its bound.
-pub(crate) fn buckets(out: &mut String, name: &str, labels: &str, histogram: &Histogram) {
+/// A bucket counts the samples that certainly do not exceed its bound. There is none beyond the last bin of a file, but
+/// `+Inf`.
+pub(crate) fn buckets(out: &mut String, name: &str, labels: &str, known: &Known, mean_ns: Option<f64>) {
+    let (histogram, blur) = (known.values(), known.blur());
     let mut bins = histogram.bins().peekable();
     let mut below = 0u64;
-    for (bound, ns) in BUCKETS_S {
+    let end = blur.unplaced.map_or(u64::MAX, |unplaced| unplaced.from_ns);
+    for (bound, ns) in BUCKETS_S.into_iter().filter(|(_, ns)| *ns <= end) {
         // The maximum is exact: the last bin does not reach beyond it.
-        while let Some(bin) = bins.next_if(|bin| histogram.max().map_or(bin.high, |max| bin.high.min(max)) <= ns) {
+        while let Some(bin) = bins.next_if(|bin| blur.most_of(bin, histogram.max()) <= ns) {
             below = below.saturating_add(bin.count);
         }
         let _ = writeln!(out, "{name}_bucket{{{labels},le=\"{bound}\"}} {below}");
     }
-    let _ = writeln!(out, "{name}_bucket{{{labels},le=\"+Inf\"}} {}", histogram.count());
-    let _ = writeln!(out, "{name}_sum{{{labels}}} {}", histogram.sum() as f64 / 1e9);
-    let _ = writeln!(out, "{name}_count{{{labels}}} {}", histogram.count());
+    let count = known.all().count();
+    let _ = writeln!(out, "{name}_bucket{{{labels},le=\"+Inf\"}} {count}");
+    let sum_ns =
+        if *blur == Blur::EXACT { Some(known.all().sum() as f64) } else { mean_ns.map(|mean| mean * count as f64) };
+    if let Some(sum_ns) = sum_ns {
+        let _ = writeln!(out, "{name}_sum{{{labels}}} {}", sum_ns / 1e9);
+    }
+    let _ = writeln!(out, "{name}_count{{{labels}}} {count}");
 }
 
-fn largest(out: &mut String, places: &[Place]) {
-    const NAME: &str = "punctual_wakeup_latency_max_seconds";
-    let known: Vec<_> = places.iter().filter_map(|p| Some((p, p.cell.max()?))).collect();
-    if known.is_empty() {
-        return;
-    }
-    head(out, NAME, "gauge", "Largest wakeup latency.");
-    for (Place { labels, .. }, max) in known {
-        let _ = writeln!(out, "{NAME}{{{labels}}} {}", seconds(max));
+/// What is known without the histogram, too.
+fn summaries(out: &mut String, places: &[Place]) {
+    type Value = fn(&Cell) -> Option<String>;
+    let all: [(&str, &str, Value); 4] = [
+        ("punctual_wakeup_latency_max_seconds", "Largest wakeup latency.", |cell| cell.known_max().map(seconds)),
+        ("punctual_wakeup_latency_min_seconds", "Smallest wakeup latency.", |cell| {
+            cell.known.as_ref()?.min().map(seconds)
+        }),
+        ("punctual_wakeup_latency_mean_seconds", "Mean wakeup latency.", |cell| {
+            cell.mean().filter(|ns| ns.is_finite()).map(|ns| (ns / 1e9).to_string())
+        }),
+        ("punctual_wakeup_latency_samples", "Number of latencies.", |cell| {
+            cell.known.as_ref()?.count().filter(|n| *n > 0).map(|n| n.to_string())
+        }),
+    ];
+    for (name, help, value) in all {
+        let known: Vec<_> = places.iter().filter_map(|p| Some((&p.labels, value(p.cell)?))).collect();
+        if !known.is_empty() {
+            head(out, name, "gauge", help);
+        }
+        for (labels, value) in known {
+            let _ = writeln!(out, "{name}{{{labels}}} {value}");
+        }
     }
 }
 

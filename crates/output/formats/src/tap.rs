@@ -20,6 +20,9 @@ pub fn tap(cases: &Cases) -> String {
         point(&mut out, n + 1, case);
     }
     cases.figures().for_each(|figure| comment(&mut out, figure));
+    for sentence in &cases.not_known {
+        let _ = writeln!(out, "# not known: {}", clean::line(sentence));
+    }
     out
 }
 

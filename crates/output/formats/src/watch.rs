@@ -1,8 +1,9 @@
 //! Prometheus metrics of `watch`, for the textfile collector of the node exporter.
 
 use crate::prometheus::{buckets, head, label, seconds};
-use punctual_model::{Watch, WatchCpu, WatchMaxima};
+use punctual_model::{Blur, Known, Watch, WatchCpu, WatchMaxima};
 use punctual_units::{CpuId, Histogram};
+use std::borrow::Cow;
 use std::fmt::Write;
 
 /// Latencies since the process began (every released period counts), largest latencies, what became of new maxima, and
@@ -15,7 +16,8 @@ pub fn watch_prometheus(watch: &Watch, histograms: &[(CpuId, Histogram)]) -> Str
         head(&mut out, LATENCY, "histogram", "Wakeup latency of every period released since the watch began.");
     }
     for (cpu, histogram) in histograms.iter().filter(|(_, histogram)| !histogram.is_empty()) {
-        buckets(&mut out, LATENCY, &format!("cpu=\"{cpu}\""), histogram);
+        let known = Known::new(Cow::Borrowed(histogram), Blur::EXACT);
+        buckets(&mut out, LATENCY, &format!("cpu=\"{cpu}\""), &known, None);
     }
     largest(&mut out, watch);
     periods(&mut out, watch);

@@ -1,8 +1,7 @@
 //! Quantiles with bounds by order statistics.
 
-use punctual_model::Blur;
+use punctual_model::Known;
 use punctual_stats::{RankBounds, quantile_rank_bounds_clustered};
-use punctual_units::Histogram;
 use std::collections::BTreeMap;
 
 pub const CONFIDENCE: f64 = 0.95;
@@ -22,44 +21,17 @@ pub struct Finder {
 }
 
 impl Finder {
-    /// The `q` quantile of samples that cluster with extremal index `theta` (1: independent).
-    pub fn quantile(&mut self, histogram: &Histogram, theta: f64, q: f64) -> Quantile {
-        let n = histogram.count();
+    /// The `q` quantile of samples that cluster with extremal index `theta` (1: independent), as far as it is known.
+    pub fn quantile(&mut self, known: &Known, theta: f64, q: f64) -> Quantile {
+        let n = known.all().count();
         let key = (n, theta.to_bits(), q.to_bits());
         let ranks = *self.ranks.entry(key).or_insert_with(|| quantile_rank_bounds_clustered(n, theta, q, CONFIDENCE));
         Quantile {
-            ns: histogram.quantile(q),
-            lower: ranks.lower.and_then(|rank| low_at_rank(histogram, rank)),
-            upper: ranks.upper.and_then(|rank| histogram.value_at_rank(rank)),
+            ns: known.quantile(q),
+            lower: ranks.lower.and_then(|rank| known.at_least(rank)),
+            upper: ranks.upper.and_then(|rank| known.at_most(rank)),
         }
     }
-}
-
-/// Widens a quantile by the blur of its samples. Among samples without a value only the bounds are known; uncounted
-/// skipped periods and samples beyond the last bin leave it open above.
-pub fn blurred(quantile: Quantile, blur: Option<&Blur>) -> Quantile {
-    let Some(blur) = blur else { return quantile };
-    let placed = |ns: u64| blur.unplaced.is_none_or(|u| ns < u.from_ns);
-    let high = |ns: u64| match blur.unplaced {
-        Some(unplaced) if !placed(ns) => unplaced.to_ns,
-        _ => Some(ns),
-    };
-    let closed = blur.hidden_from_ns.is_none() && blur.skipped_at_most == Some(0);
-    Quantile {
-        ns: quantile.ns.filter(|ns| placed(*ns)),
-        lower: quantile.lower.filter(|_| blur.skipped_at_most == Some(0)).map(|ns| ns.saturating_sub(blur.below_ns)),
-        upper: quantile.upper.filter(|_| closed).and_then(high).map(|ns| ns.saturating_add(blur.above_ns)),
-    }
-}
-
-/// The least value of the sample with this rank: the lower edge of its bin, but not below the exact minimum.
-fn low_at_rank(histogram: &Histogram, rank: u64) -> Option<u64> {
-    let mut seen = 0u64;
-    let bin = histogram.bins().find(|bin| {
-        seen += bin.count;
-        seen >= rank
-    })?;
-    Some(bin.low.max(histogram.min()?))
 }
 
 /// Independent samples needed to bound the `q` quantile: qⁿ ≤ α/2, since with fewer not even the largest sample is an
@@ -71,6 +43,13 @@ pub fn samples_needed(q: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use punctual_model::Blur;
+    use punctual_units::Histogram;
+    use std::borrow::Cow;
+
+    fn exact(histogram: &Histogram) -> Known<'_> {
+        Known::new(Cow::Borrowed(histogram), Blur::EXACT)
+    }
 
     #[test]
     fn as_many_samples_as_the_order_statistics_ask_for() {
@@ -78,17 +57,17 @@ mod tests {
         let mut histogram = Histogram::new();
         histogram.record_n(5_000, 3_687);
         let mut finder = Finder::default();
-        assert_eq!(finder.quantile(&histogram, 1.0, 0.999).upper, None);
+        assert_eq!(finder.quantile(&exact(&histogram), 1.0, 0.999).upper, None);
         histogram.record(9_000);
-        assert_eq!(finder.quantile(&histogram, 1.0, 0.999).upper, Some(9_000));
+        assert_eq!(finder.quantile(&exact(&histogram), 1.0, 0.999).upper, Some(9_000));
     }
 
     #[test]
     fn bounds_enclose_the_quantile() {
         let mut histogram = Histogram::new();
         (1..=10_000).for_each(|n| histogram.record(n * 100));
-        let independent = Finder::default().quantile(&histogram, 1.0, 0.9);
-        let clustered = Finder::default().quantile(&histogram, 0.1, 0.9);
+        let independent = Finder::default().quantile(&exact(&histogram), 1.0, 0.9);
+        let clustered = Finder::default().quantile(&exact(&histogram), 0.1, 0.9);
         for q in [independent, clustered] {
             assert!(q.lower < q.ns && q.ns < q.upper, "{q:?}");
         }

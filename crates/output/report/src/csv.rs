@@ -1,13 +1,16 @@
 use crate::clean;
-use punctual_model::Recording;
+use punctual_model::{Blur, Known, Recording};
 use punctual_units::Histogram;
+use std::borrow::Cow;
 use std::fmt::Write;
 
 /// All histograms, one row per non-empty bin: `clock,phase,load,cpu,kind,low_ns,width_ns,count`.
 ///
 /// `clock` is `real`, or `virtual` if it counted an emulator's instructions. `kind` is `raw` (one sample per wakeup) or
-/// `skipped` (one per skipped period: how late the thread was for it); their sum is the corrected distribution. Lines
-/// end in a newline, as RFC 4180 allows; fields with commas or quotes are quoted.
+/// `skipped` (one per skipped period: how late the thread was for it); their sum is the corrected distribution. Of an
+/// imported file, `unplaced` are samples that it counts without their values: each lay somewhere from `low_ns` on, within
+/// `width_ns` if that is known, else the field is empty. Lines end in a newline, as RFC 4180 allows; fields with commas
+/// or quotes are quoted.
 pub fn csv(recording: &Recording) -> String {
     let mut out = String::from("clock,phase,load,cpu,kind,low_ns,width_ns,count\n");
     let clock = if recording.run.virtual_time.is_some() { "virtual" } else { "real" };
@@ -15,7 +18,9 @@ pub fn csv(recording: &Recording) -> String {
         for result in &phase.cpus {
             let Some(distribution) = recording.distribution(&phase.id, result.cpu) else { continue };
             let place = format!("{clock},{},{},{}", field(&phase.id), field(&phase.load), result.cpu);
-            rows(&mut out, &format!("{place},raw"), &distribution.raw);
+            let known = Known::new(Cow::Borrowed(&distribution.raw), Blur::of(result));
+            rows(&mut out, &format!("{place},raw"), known.values());
+            unplaced(&mut out, &format!("{place},unplaced"), &known);
             rows(&mut out, &format!("{place},skipped"), &distribution.skipped);
         }
     }
@@ -27,6 +32,12 @@ fn rows(out: &mut String, start: &str, histogram: &Histogram) {
         let width = (bin.high - bin.low).saturating_add(1);
         let _ = writeln!(out, "{start},{},{width},{}", bin.low, bin.count);
     }
+}
+
+fn unplaced(out: &mut String, start: &str, known: &Known) {
+    let Some(unplaced) = known.blur().unplaced.filter(|_| known.beyond() > 0) else { return };
+    let width = unplaced.to_ns.map(|to| to.saturating_sub(unplaced.from_ns).saturating_add(1).to_string());
+    let _ = writeln!(out, "{start},{},{},{}", unplaced.from_ns, width.unwrap_or_default(), known.beyond());
 }
 
 /// Untrusted text as a field: harmless, and quoted if needed. Spreadsheets take text that begins with `=`, `+`, `-` or

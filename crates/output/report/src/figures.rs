@@ -1,5 +1,5 @@
-use crate::bounds::{self, Finder, Quantile};
-use punctual_model::{CellJudgement, CpuResult, Phase, Recording, Verdict};
+use crate::bounds::{Finder, Quantile};
+use punctual_model::{Blur, CellJudgement, CpuResult, Known, Phase, Recording, Verdict};
 use punctual_units::{Arrange, CpuId, Histogram};
 use std::borrow::Cow;
 
@@ -24,8 +24,8 @@ pub struct Cell<'a> {
     pub phase: &'a Phase,
     pub result: &'a CpuResult,
     pub raw: Option<&'a Histogram>,
-    /// Every released period, including skipped ones.
-    pub corrected: Option<Cow<'a, Histogram>>,
+    /// Every released period, including skipped ones, and what is known of them.
+    pub known: Option<Known<'a>>,
     pub judged: Option<&'a CellJudgement>,
     /// Corrected quantiles in the order of [`QUANTILES`].
     pub quantiles: Vec<Quantile>,
@@ -38,27 +38,60 @@ impl<'a> Cell<'a> {
         // Counts whose sum overflows are invalid.
         let distribution = recording.distribution(&phase.id, result.cpu);
         let distribution = distribution.filter(|d| d.raw.count().checked_add(d.skipped.count()).is_some());
-        let corrected = distribution.map(|d| match d.skipped.is_empty() {
-            true => Cow::Borrowed(&d.raw),
-            false => Cow::Owned(d.corrected()),
+        let blur = Blur::of(result);
+        let known = distribution.map(|d| match d.skipped.is_empty() {
+            true => Known::new(Cow::Borrowed(&d.raw), blur),
+            false => Known::new(Cow::Owned(d.corrected()), blur),
         });
         // Claims may estimate the clustering at different limits; the strongest counts.
         let judged = verdict.claims.iter().flat_map(|claim| &claim.cells);
         let judged = judged.filter(|c| c.phase == phase.id && c.cpu == result.cpu);
         let judged = judged.min_by(|a, b| a.effective_samples.total_cmp(&b.effective_samples));
         let raw = distribution.map(|d| &d.raw);
-        let mut cell = Cell { phase, result, raw, corrected, judged, quantiles: Vec::new(), raw_quantiles: None };
+        let mut cell = Cell { phase, result, raw, known, judged, quantiles: Vec::new(), raw_quantiles: None };
         let theta = cell.theta();
-        let blur = result.blur.as_ref();
-        let mut all = |h: &Histogram| {
-            QUANTILES.iter().map(|(q, _)| bounds::blurred(finder.quantile(h, theta, *q), blur)).collect()
-        };
-        cell.quantiles = match &cell.corrected {
-            Some(corrected) => all(corrected),
+        let mut all = |h: &Known| QUANTILES.iter().map(|(q, _)| finder.quantile(h, theta, *q)).collect();
+        cell.quantiles = match &cell.known {
+            Some(known) => all(known),
             None => vec![Quantile::default(); QUANTILES.len()],
         };
-        cell.raw_quantiles = raw.filter(|_| cell.was_corrected()).map(all);
+        let raw = raw.filter(|_| cell.was_corrected());
+        cell.raw_quantiles = raw.map(|raw| all(&Known::new(Cow::Borrowed(raw), blur)));
         cell
+    }
+
+    /// All counted periods; those without a value are at the least that they can have been.
+    pub fn corrected(&self) -> Option<&Histogram> {
+        self.known.as_ref().map(Known::all)
+    }
+
+    /// The periods with a value: what may be shown bin by bin.
+    pub fn values(&self) -> Option<&Histogram> {
+        self.known.as_ref().map(Known::values)
+    }
+
+    /// The largest latency, if no other can have been larger.
+    pub fn known_max(&self) -> Option<u64> {
+        self.known.as_ref().map_or(self.result.max_ns, Known::max)
+    }
+
+    /// Periods with a latency; `None` if the file does not count some.
+    pub fn known_periods(&self) -> Option<u64> {
+        let is_counted = self.known.as_ref().is_none_or(|known| known.count().is_some());
+        is_counted.then(|| self.result.scored())
+    }
+
+    /// The mean over every period; of an imported file the one that it tells.
+    pub fn mean(&self) -> Option<f64> {
+        match self.result.blur {
+            Some(_) => self.result.mean_ns,
+            None => self.corrected()?.mean(),
+        }
+    }
+
+    /// All latencies are whole microseconds.
+    pub fn is_whole_micros(&self) -> bool {
+        self.known.as_ref().is_some_and(|known| known.blur().is_whole_micros())
     }
 
     pub fn cpu(&self) -> CpuId {
@@ -66,11 +99,11 @@ impl<'a> Cell<'a> {
     }
 
     pub fn max(&self) -> Option<u64> {
-        self.corrected.as_ref().and_then(|h| h.max()).or(self.result.max_ns)
+        self.corrected().and_then(Histogram::max).or(self.result.max_ns)
     }
 
     pub fn was_corrected(&self) -> bool {
-        self.raw.zip(self.corrected.as_ref()).is_some_and(|(raw, corrected)| raw.count() != corrected.count())
+        self.raw.zip(self.corrected()).is_some_and(|(raw, corrected)| raw.count() != corrected.count())
     }
 
     /// The effective number of independent samples according to the verdict; without one, all samples.
@@ -101,6 +134,8 @@ pub struct Row<'a> {
     pub skipped: Option<u64>,
     /// Corrected quantiles in the order of [`QUANTILES`].
     pub quantiles: Vec<Quantile>,
+    /// All latencies are whole microseconds.
+    pub whole_micros: bool,
     pub max: Option<u64>,
     /// The CPU with the largest latency, in a row of many CPUs.
     pub max_cpu: Option<CpuId>,
@@ -148,6 +183,7 @@ impl<'a> Figures<'a> {
             released: c.result.scored(),
             skipped: c.result.skipped,
             quantiles: c.quantiles.clone(),
+            whole_micros: c.is_whole_micros(),
             max: c.max(),
             max_cpu: None,
         };
@@ -166,7 +202,10 @@ fn worst_of<'a>((phase, cells): (&'a Phase, Vec<&Cell<'a>>)) -> Row<'a> {
         let all = || cells.iter().map(|c| c.quantiles[q]);
         // If the quantile of one CPU is unbounded, so is the maximum.
         let upper = all().map(|x| x.upper).collect::<Option<Vec<_>>>().and_then(|u| u.into_iter().max());
-        Quantile { ns: all().filter_map(|x| x.ns).max(), lower: all().filter_map(|x| x.lower).max(), upper }
+        // Nor is it known where that of one CPU is not.
+        let is_open = cells.iter().any(|c| c.corrected().is_some_and(|h| !h.is_empty()) && c.quantiles[q].ns.is_none());
+        let ns = all().filter_map(|x| x.ns).max().filter(|_| !is_open);
+        Quantile { ns, lower: all().filter_map(|x| x.lower).max(), upper }
     };
     let worst = cells.iter().max_by_key(|c| (c.max(), std::cmp::Reverse(c.cpu())));
     let released = cells.iter().fold(0u64, |s, c| s.saturating_add(c.result.scored()));
@@ -177,6 +216,7 @@ fn worst_of<'a>((phase, cells): (&'a Phase, Vec<&Cell<'a>>)) -> Row<'a> {
         released,
         skipped,
         quantiles: (0..QUANTILES.len()).map(largest).collect(),
+        whole_micros: cells.iter().all(|c| c.is_whole_micros()),
         max: worst.and_then(|c| c.max()),
         max_cpu: worst.map(|c| c.cpu()),
     }

@@ -394,17 +394,19 @@ impl<'a> PhasePart<'a> {
 impl<'a> CellPart<'a> {
     fn new(cell: &Cell<'a>) -> CellPart<'a> {
         let raw_quantiles = cell.raw_quantiles.as_ref().unwrap_or(&cell.quantiles);
+        let raw_mean =
+            if cell.result.blur.is_some() { cell.result.mean_ns } else { cell.raw.and_then(Histogram::mean) };
         CellPart {
             result: cell.result,
             effective_samples: cell.effective(),
-            raw: cell.raw.map(|h| DistributionPart::new(h, raw_quantiles)),
-            corrected: cell.corrected.as_ref().map(|h| DistributionPart::new(h, &cell.quantiles)),
+            raw: cell.raw.map(|h| DistributionPart::new((h, raw_mean), raw_quantiles)),
+            corrected: cell.corrected().map(|h| DistributionPart::new((h, cell.mean()), &cell.quantiles)),
         }
     }
 }
 
 impl DistributionPart {
-    fn new(histogram: &Histogram, quantiles: &[Quantile]) -> DistributionPart {
+    fn new((histogram, mean_ns): (&Histogram, Option<f64>), quantiles: &[Quantile]) -> DistributionPart {
         let quantile = |((q, name), at): (&(f64, &'static str), &Quantile)| QuantilePart {
             name,
             q: *q,
@@ -415,7 +417,7 @@ impl DistributionPart {
         DistributionPart {
             count: histogram.count(),
             min_ns: histogram.min(),
-            mean_ns: histogram.mean(),
+            mean_ns,
             max_ns: histogram.max(),
             quantiles: QUANTILES.iter().zip(quantiles).map(quantile).collect(),
         }

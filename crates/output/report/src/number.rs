@@ -75,6 +75,15 @@ pub fn nanos(ns: Option<u64>) -> String {
     ns.map_or_else(|| "–".into(), |n| Nanos(n).to_string())
 }
 
+/// As [`nanos`]; a whole number of microseconds where the latencies are told so: `93 µs`.
+pub fn latency(ns: Option<u64>, whole_micros: bool) -> String {
+    match ns {
+        // An upper bound ends just below the next microsecond.
+        Some(n @ 1_000..999_000) if whole_micros => format!("{} µs", n.div_ceil(1_000)),
+        _ => nanos(ns),
+    }
+}
+
 /// With binary units: `2.1 MiB`.
 pub fn bytes(n: u64) -> String {
     match n {

@@ -34,6 +34,7 @@ impl Cases {
             }
         }
         Cases {
+            not_known: Vec::new(),
             about: About::of(run),
             groups: vec![Group { name, title: "benchmark".into(), seconds: None, places: Vec::new(), cases, figures }],
         }

@@ -24,7 +24,7 @@ impl Cases {
             let path = names.path(vec![group.name.clone(), slug(&finding.id)]);
             group.cases.push(case(path, finding));
         }
-        Cases { about, groups }
+        Cases { about, groups, not_known: Vec::new() }
     }
 }
 

@@ -2,7 +2,7 @@
 //! doubt.
 
 use super::{About, Case, CaseOutcome, Cases, Figure, FigureUnit, Group, Names, slug};
-use punctual_model::{Judged, Outcome, Phase, Recording, Verdict};
+use punctual_model::{Judged, Known, Outcome, Phase, Recording, Verdict};
 use punctual_report::{Cell, Figures, QUANTILES, recorded_ns, words};
 
 impl Cases {
@@ -17,7 +17,7 @@ impl Cases {
             let name = names.name(slug(told));
             groups.push(Builder { figures: &figures, names: &mut names, phase, group: name }.group(told));
         }
-        Cases { about: About::of(&recording.run), groups }
+        Cases { about: About::of(&recording.run), groups, not_known: words::not_known(recording) }
     }
 }
 
@@ -105,7 +105,7 @@ impl<'a> Builder<'a> {
     }
 
     fn of_cell(&mut self, place: &[String], cell: &Cell) -> Vec<Figure> {
-        let all = cell.corrected.as_ref();
+        let known = cell.known.as_ref();
         let mut figures = Vec::new();
         let mut add = |name: &str, value: Option<f64>, bounds: (Option<u64>, Option<u64>), unit: FigureUnit| {
             let Some(value) = value.filter(|v| v.is_finite()) else { return };
@@ -113,14 +113,16 @@ impl<'a> Builder<'a> {
             figures.push(Figure { path: self.names.path([place, &[name.to_owned()]].concat()), value, bounds, unit });
         };
         let none = (None, None);
-        add("min", all.and_then(|h| h.min()).map(|ns| ns as f64), none, FigureUnit::Nanoseconds);
-        add("mean", all.and_then(|h| h.mean()), none, FigureUnit::Nanoseconds);
+        add("min", known.and_then(Known::min).map(|ns| ns as f64), none, FigureUnit::Nanoseconds);
+        add("mean", cell.mean(), none, FigureUnit::Nanoseconds);
         for ((_, name), quantile) in QUANTILES.iter().zip(&cell.quantiles) {
+            // Of samples that are not all counted, no rank is known.
+            let ns = quantile.ns.filter(|_| known.is_some_and(|k| k.count().is_some()));
             let bounds = (quantile.lower, quantile.upper);
-            add(&slug(name), quantile.ns.map(|ns| ns as f64), bounds, FigureUnit::Nanoseconds);
+            add(&slug(name), ns.map(|ns| ns as f64), bounds, FigureUnit::Nanoseconds);
         }
-        add("max", cell.max().map(|ns| ns as f64), none, FigureUnit::Nanoseconds);
-        add("periods", Some(cell.result.scored() as f64), none, FigureUnit::Count);
+        add("max", cell.known_max().map(|ns| ns as f64), none, FigureUnit::Nanoseconds);
+        add("periods", cell.known_periods().map(|n| n as f64), none, FigureUnit::Count);
         add("skipped", cell.result.skipped.map(|n| n as f64), none, FigureUnit::Count);
         figures
     }

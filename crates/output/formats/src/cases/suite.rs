@@ -16,6 +16,7 @@ impl Cases {
         }
         let title = format!("event suite, backend {}", suite.backend);
         Cases {
+            not_known: Vec::new(),
             about: About::of(run),
             groups: vec![Group { name, title, seconds: None, places: Vec::new(), cases, figures }],
         }

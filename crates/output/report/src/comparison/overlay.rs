@@ -105,7 +105,7 @@ fn steps(frame: &Frame, edges: &[f64], shares: &[f64]) -> String {
 }
 
 fn falling(frame: &Frame, histogram: &Histogram) -> String {
-    let corners = exceedance(histogram);
+    let corners = exceedance(histogram, histogram.count());
     let start = frame.x.at(corners.first().map_or(1.0, |c| c.0));
     let mut d = format!("M{} {}", px(start), px(frame.y.at(1.0)));
     let (mut x, mut y) = (start, frame.y.at(1.0));

@@ -1,8 +1,9 @@
 use super::Page;
 use super::write::{esc, figure, prose};
+use crate::figures::Cell;
 use crate::svg::{ccdf, histogram, time};
 use crate::words;
-use punctual_model::Phase;
+use punctual_model::{Known, Phase};
 
 /// Histogram and exceedance of every load, all on the same axes.
 pub fn distributions(page: &Page) -> String {
@@ -25,13 +26,13 @@ fn of_phase(page: &Page, span: &crate::svg::series::Span, n: usize, phase: &Phas
     let cells = page.figures.of_phase(phase);
     let heading = format!("<h3>{}</h3>", esc(&name));
     let problems: String = phase.problems.iter().map(|p| format!("<p class=\"open\">? {}", prose(&p.text))).collect();
-    if cells.iter().all(|c| c.corrected.as_ref().is_none_or(|h| h.is_empty())) {
-        return format!("<div class=\"phase\">{heading}{problems}<p>No histogram was recorded.</div>");
+    if cells.iter().all(|c| c.values().is_none_or(|h| h.is_empty())) {
+        return format!("<div class=\"phase\">{heading}{problems}<p>{}</div>", without(&cells));
     }
     let bars = histogram::chart(&format!("h{n}"), &name, &cells, &page.picked, span);
     let tail = ccdf::chart(&format!("c{n}"), &name, &cells, &page.picked, span, &page.claims);
     let lost: Vec<String> =
-        cells.iter().filter(|c| c.corrected.is_none()).map(|c| format!("CPU {}", c.cpu())).collect();
+        cells.iter().filter(|c| c.values().is_none_or(|h| h.is_empty())).map(|c| format!("CPU {}", c.cpu())).collect();
     let lost = match lost.is_empty() {
         true => String::new(),
         false => format!("<p class=\"note\">No histogram was recorded of {}.", words::and(&lost)),
@@ -41,6 +42,13 @@ fn of_phase(page: &Page, span: &crate::svg::series::Span, n: usize, phase: &Phas
         figure(&bars, "Histogram", "Histogram as a table"),
         figure(&tail, "How rarely a wakeup is later than x", "Quantiles as a table")
     )
+}
+
+fn without(cells: &[&Cell]) -> &'static str {
+    match cells.iter().any(|c| c.known.as_ref().is_some_and(Known::is_summary)) {
+        true => "No histogram: only number, smallest, mean and largest latency are known.",
+        false => "No histogram was recorded.",
+    }
 }
 
 /// Worst wakeups and state of the machine over time; for a long run also the maxima of its blocks.

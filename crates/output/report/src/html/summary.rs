@@ -5,7 +5,7 @@ use super::verdict::{class, mark};
 use super::write::{details, esc, figure};
 use crate::bounds::Quantile;
 use crate::figures::{QUANTILES, Row};
-use crate::number::{count, nanos};
+use crate::number::{count, latency};
 use crate::{svg, words};
 use punctual_model::Outcome;
 
@@ -75,8 +75,9 @@ fn cells(page: &Page, row: &Row, most: u64) -> String {
     for (n, q) in SHOWN.into_iter().enumerate() {
         let quantile = &row.quantiles[q];
         let star = if is_open(quantile) { "*" } else { "" };
-        let (class, bounds) = (optional(n), bounds(quantile));
-        out.push_str(&format!("<td{class} title=\"{bounds}\">{}{star}", nanos(quantile.ns)));
+        let (class, bounds) = (optional(n), bounds(quantile, row.whole_micros));
+        let at = latency(quantile.ns, row.whole_micros);
+        out.push_str(&format!("<td{class} title=\"{bounds}\">{at}{star}"));
     }
     let outcome = outcome(page, row);
     let cpu = row.max_cpu.map(|c| format!("<small> CPU {c}</small>")).unwrap_or_default();
@@ -84,7 +85,7 @@ fn cells(page: &Page, row: &Row, most: u64) -> String {
     out.push_str(&format!(
         "<td class=\"strong {}\">{}{cpu}<td class=\"bar\"><i style=\"width:{share:.0}%\"></i><td class=\"{}\">{}",
         outcome.map_or("", class),
-        nanos(row.max),
+        latency(row.max, row.whole_micros),
         if row.skipped.is_some_and(|n| n > 0) { "strong" } else { "" },
         row.skipped.map_or_else(|| "?".into(), count)
     ));
@@ -104,10 +105,10 @@ fn optional(n: usize) -> &'static str {
     if n + 1 < SHOWN.len() { " class=\"o\"" } else { "" }
 }
 
-fn bounds(quantile: &Quantile) -> String {
+fn bounds(quantile: &Quantile, whole: bool) -> String {
     match (quantile.lower, quantile.upper) {
         (_, None) => "not bounded by this run".into(),
-        (lower, upper) => format!("between {} and {} at 95 %", nanos(lower), nanos(upper)),
+        (lower, upper) => format!("between {} and {} at 95 %", latency(lower, whole), latency(upper, whole)),
     }
 }
 

@@ -7,7 +7,6 @@ use crate::svg::Table;
 use crate::words;
 use crate::words::evidence::worst_cell;
 use punctual_model::{Outcome, Recording};
-use punctual_units::Nanos;
 
 /// Outcomes are shown by word, symbol and colour, each of which suffices.
 pub fn class(outcome: Outcome) -> &'static str {
@@ -82,7 +81,7 @@ fn tiles(page: &Page) -> String {
         let place = words::place(recording, &worst.phase, worst.cpu);
         tiles.push(tile(
             if words::noun(recording) == "wakeup" { "Worst wakeup" } else { "Worst sample" },
-            Nanos(worst.max_ns).to_string(),
+            words::latency(recording, Some(worst.max_ns)),
             place,
         ));
     }

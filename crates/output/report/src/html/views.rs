@@ -4,7 +4,9 @@ use super::Page;
 use super::write::{details, figure};
 use crate::figures::Cell;
 use crate::svg::{osadl, signed};
-use punctual_units::{CpuId, Histogram};
+use punctual_model::{Blur, Known};
+use punctual_units::CpuId;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 pub fn views(page: &Page) -> String {
@@ -22,18 +24,18 @@ pub fn views(page: &Page) -> String {
 }
 
 /// Raw wakeups of each CPU under all loads, as cyclictest and latency-histogram count them; no other kinds of latency.
-fn wakeups(page: &Page) -> BTreeMap<CpuId, Histogram> {
-    let mut all: BTreeMap<CpuId, Histogram> = BTreeMap::new();
+fn wakeups(page: &Page) -> BTreeMap<CpuId, Known<'static>> {
+    let mut all: BTreeMap<CpuId, Known> = BTreeMap::new();
     let is_wakeups = |cell: &&Cell| page.figures.recording.run.import.is_some() || cell.phase.label.is_none();
     for cell in page.figures.cells.iter().filter(is_wakeups) {
         if let Some(raw) = cell.raw.filter(|raw| !raw.is_empty()) {
             let sum = all.entry(cell.cpu()).or_default();
             // Counts whose sum overflows are invalid.
-            if sum.count().checked_add(raw.count()).is_some() {
-                sum.merge(raw);
+            if sum.all().count().checked_add(raw.count()).is_some() {
+                sum.add(&Known::new(Cow::Borrowed(raw), Blur::of(cell.result)));
             }
         }
     }
-    all.retain(|_, histogram| !histogram.is_empty());
+    all.retain(|_, known| !known.values().is_empty());
     all
 }

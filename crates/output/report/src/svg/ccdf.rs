@@ -5,16 +5,17 @@ use super::canvas::{Anchor, Canvas, px};
 use super::frame::{AREA, Frame, SIZE};
 use super::series::{Span, colour_of, exceedance};
 use super::{Chart, Key, Table, colour};
+use crate::bounds::Quantile;
 use crate::figures::{Cell, QUANTILES};
-use crate::number::{count, nanos, round_probability};
+use crate::number::{count, latency, nanos, round_probability};
 use crate::words::claims;
-use punctual_model::{Claim, Quantity};
+use punctual_model::{Claim, Known, Quantity};
 use punctual_units::{CpuId, Histogram, Nanos};
 
 pub fn chart(id: &str, name: &str, cells: &[&Cell], picked: &[CpuId], span: &Span, claims: &[Claim]) -> Chart {
-    let with: Vec<(&Cell, &Histogram)> =
-        cells.iter().filter_map(|c| Some((*c, c.corrected.as_deref().filter(|h| !h.is_empty())?))).collect();
-    let most = with.iter().map(|(_, h)| h.count()).max().unwrap_or(1).max(10) as f64;
+    let with: Vec<(&Cell, &Known)> =
+        cells.iter().filter_map(|c| Some((*c, c.known.as_ref().filter(|k| !k.values().is_empty())?))).collect();
+    let most = with.iter().map(|(_, k)| k.all().count()).max().unwrap_or(1).max(10) as f64;
     let frame = frame(span, most);
     let description = format!(
         "Share of periods later than a given latency under load {name}, both axes logarithmic, one falling line per \
@@ -26,15 +27,15 @@ pub fn chart(id: &str, name: &str, cells: &[&Cell], picked: &[CpuId], span: &Spa
     canvas.rect("beyond", (AREA.left, beyond), (AREA.right - AREA.left, AREA.bottom - beyond));
     frame.grid(&mut canvas, short_latency, |p| if p >= 1.0 { "1".into() } else { round_probability(p) });
     rest(&mut canvas, &frame, &with, picked);
-    for (cell, corrected) in &with {
+    for (cell, known) in &with {
         let Some(n) = colour_of(picked, cell.cpu()) else { continue };
         let class = colour(n);
         if let Some(raw) = cell.raw.filter(|raw| cell.was_corrected() && !raw.is_empty()) {
-            canvas.path(&format!("{class} raw"), &falling(&frame, &exceedance(raw)));
+            canvas.path(&format!("{class} raw"), &falling(&frame, &exceedance(raw, raw.count())));
         }
-        canvas.path(&format!("{class} line"), &falling(&frame, &exceedance(corrected)));
+        canvas.path(&format!("{class} line"), &falling(&frame, &exceedance(known.values(), known.all().count())));
         if let Some(max) = cell.max() {
-            let at = (frame.x.at(max as f64), frame.y.at(1.0 / corrected.count() as f64));
+            let at = (frame.x.at(max as f64), frame.y.at(1.0 / known.all().count() as f64));
             canvas.dot(&format!("{class} end"), at, 3.0, &format!("CPU {}: max {}", cell.cpu(), Nanos(max)));
         }
     }
@@ -76,7 +77,7 @@ fn falling(frame: &Frame, corners: &[(f64, f64)]) -> String {
 }
 
 /// The CPUs that are not drawn individually, as the area between the best and the worst of them.
-fn rest(canvas: &mut Canvas, frame: &Frame, with: &[(&Cell, &Histogram)], picked: &[CpuId]) {
+fn rest(canvas: &mut Canvas, frame: &Frame, with: &[(&Cell, &Known)], picked: &[CpuId]) {
     const COLUMNS: usize = 120;
     let rest: Vec<_> = with.iter().filter(|(c, _)| colour_of(picked, c.cpu()).is_none()).collect();
     if rest.is_empty() {
@@ -84,7 +85,7 @@ fn rest(canvas: &mut Canvas, frame: &Frame, with: &[(&Cell, &Histogram)], picked
     }
     let (from, to) = frame.x.ends();
     let at = |i: usize| from * (to / from).powf(i as f64 / COLUMNS as f64);
-    let lines: Vec<Vec<(f64, f64)>> = rest.iter().map(|(_, h)| exceedance(h)).collect();
+    let lines: Vec<Vec<(f64, f64)>> = rest.iter().map(|(_, k)| exceedance(k.values(), k.all().count())).collect();
     let share = |line: &[(f64, f64)], x: f64| match line.partition_point(|c| c.0 <= x) {
         0 => 1.0,
         n => line[n - 1].1,
@@ -124,23 +125,24 @@ fn table(cells: &[&Cell]) -> Table {
     let mut rows = Vec::new();
     for cell in cells {
         if let (Some(raw), Some(quantiles)) = (cell.raw, &cell.raw_quantiles) {
-            rows.push(row(cell, "wakeups alone", raw, quantiles));
+            rows.push(row(cell, ("wakeups alone", raw, raw.mean()), quantiles));
         }
-        if let Some(corrected) = &cell.corrected {
-            rows.push(row(cell, "every period", corrected, &cell.quantiles));
+        if let Some(corrected) = cell.corrected() {
+            rows.push(row(cell, ("every period", corrected, cell.mean()), &cell.quantiles));
         }
     }
     Table { head, rows }
 }
 
-fn row(cell: &Cell, scored: &str, h: &Histogram, quantiles: &[crate::bounds::Quantile]) -> Vec<String> {
-    let mean = h.mean().map(|m| m.round() as u64);
-    let mut row = vec![cell.cpu().to_string(), scored.to_owned(), count(h.count()), nanos(h.min()), nanos(mean)];
+fn row(cell: &Cell, (scored, h, mean): (&str, &Histogram, Option<f64>), quantiles: &[Quantile]) -> Vec<String> {
+    let shown = |ns: Option<u64>| latency(ns, cell.is_whole_micros());
+    let mean = nanos(mean.map(|m| m.round() as u64));
+    let mut row = vec![cell.cpu().to_string(), scored.to_owned(), count(h.count()), shown(h.min()), mean];
     row.extend(quantiles.iter().map(|q| match (q.ns, q.upper) {
         (None, _) => "–".into(),
-        (at, None) => format!("{}*", nanos(at)),
-        (at, upper) => format!("{} [{} – {}]", nanos(at), nanos(q.lower), nanos(upper)),
+        (at, None) => format!("{}*", shown(at)),
+        (at, upper) => format!("{} [{} – {}]", shown(at), shown(q.lower), shown(upper)),
     }));
-    row.push(nanos(h.max()));
+    row.push(shown(h.max()));
     row
 }

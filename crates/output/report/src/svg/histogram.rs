@@ -47,9 +47,9 @@ pub fn chart(id: &str, name: &str, cells: &[&Cell], picked: &[CpuId], span: &Spa
 }
 
 fn bars<'a>(cell: &'a Cell<'a>, span: &Span) -> Option<Bars<'a>> {
-    let corrected = cell.corrected.as_ref()?;
+    let values = cell.values()?;
     let raw = cell.raw.filter(|_| cell.was_corrected()).map(|raw| counts(raw, &span.edges));
-    Some(Bars { cell, all: counts(corrected, &span.edges), raw })
+    Some(Bars { cell, all: counts(values, &span.edges), raw })
 }
 
 pub fn x_scale(span: &Span) -> Scale {

@@ -11,7 +11,8 @@ use super::histogram::steps;
 use super::series::{colour_of, counts};
 use super::{Chart, Key, Table, colour};
 use crate::number::{count, nanos, plural};
-use punctual_units::{CpuId, Histogram, Nanos};
+use punctual_model::Known;
+use punctual_units::{CpuId, Nanos};
 use std::collections::BTreeMap;
 
 const MOST_STEPS: u64 = 400;
@@ -19,13 +20,13 @@ const STEP_NS: u64 = 1_000;
 const WIDE: (f64, f64) = (1120.0, 336.0);
 
 /// `None` without wakeups. With many CPUs, those that all charts pick.
-pub fn chart(id: &str, all: &BTreeMap<CpuId, Histogram>, picked: &[CpuId], limits: &[f64]) -> Option<Chart> {
-    let most = all.values().filter_map(Histogram::max).max()?;
+pub fn chart(id: &str, all: &BTreeMap<CpuId, Known>, picked: &[CpuId], limits: &[f64]) -> Option<Chart> {
+    let most = all.values().filter_map(|known| known.all().max()).max()?;
     let steps_shown = (most / STEP_NS + 1).clamp(10, MOST_STEPS);
     let edges: Vec<f64> = (0..=steps_shown).map(|n| (n * STEP_NS) as f64).collect();
-    let drawn: Vec<(usize, CpuId, &Histogram, Vec<u64>)> = all
+    let drawn: Vec<(usize, CpuId, &Known, Vec<u64>)> = all
         .iter()
-        .filter_map(|(cpu, histogram)| Some((colour_of(picked, *cpu)?, *cpu, histogram, counts(histogram, &edges))))
+        .filter_map(|(cpu, known)| Some((colour_of(picked, *cpu)?, *cpu, known, counts(known.values(), &edges))))
         .collect();
     let highest = drawn.iter().flat_map(|(.., counts)| counts).copied().max().unwrap_or(1).max(10) as f64;
     let frame = Frame {
@@ -47,18 +48,22 @@ pub fn chart(id: &str, all: &BTreeMap<CpuId, Histogram>, picked: &[CpuId], limit
     }
     frame.mark(&mut canvas, "max", most as f64, 0, &format!("max {}", Nanos(most)));
     frame.axes(&mut canvas, "wakeup latency, µs", "wakeups per step of 1 µs");
-    let legend = drawn.iter().map(|(n, cpu, histogram, _)| Key {
+    let legend = drawn.iter().map(|(n, cpu, known, _)| Key {
         class: colour(*n),
-        text: format!("CPU {cpu}: {} wakeups, max {}", count(histogram.count()), nanos(histogram.max())),
+        text: format!("CPU {cpu}: {} wakeups, max {}", count(known.all().count()), nanos(known.all().max())),
     });
     let note = note(all, drawn.len(), steps_shown * STEP_NS);
     Some(Chart { svg: canvas.finish(), legend: legend.collect(), table: Table::default(), note })
 }
 
-fn note(all: &BTreeMap<CpuId, Histogram>, drawn: usize, end_ns: u64) -> Option<String> {
-    let beyond = all.values().fold(0u64, |sum, histogram| sum.saturating_add(histogram.above(end_ns).1));
-    let beyond = (beyond > 0)
-        .then(|| format!("{} later than {} and not drawn.", plural(beyond, "wakeup is", "wakeups are"), Nanos(end_ns)));
+fn note(all: &BTreeMap<CpuId, Known>, drawn: usize, end_ns: u64) -> Option<String> {
+    let later = |known: &Known| known.values().above(end_ns).1.saturating_add(known.beyond());
+    let beyond = all.values().fold(0u64, |sum, known| sum.saturating_add(later(known)));
+    let from_ns =
+        all.values().filter_map(|k| k.blur().unplaced).map(|u| u.from_ns).chain([end_ns]).min().unwrap_or(end_ns);
+    let beyond = (beyond > 0).then(|| {
+        format!("{} later than {} and not drawn.", plural(beyond, "wakeup is", "wakeups are"), Nanos(from_ns))
+    });
     let others = all.len().saturating_sub(drawn);
     let others = (others > 0)
         .then(|| format!("{} not drawn, with smaller maxima.", plural(others as u64, "CPU is", "CPUs are")));

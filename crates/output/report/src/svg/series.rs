@@ -20,7 +20,7 @@ pub const STEPS_A_DECADE: f64 = 20.0;
 
 impl Span {
     pub fn of(figures: &Figures) -> Option<Span> {
-        let all = || figures.cells.iter().filter_map(|c| c.corrected.as_ref());
+        let all = || figures.cells.iter().filter_map(|c| c.corrected());
         let least = all().filter_map(|h| h.min()).min()?.max(1) as f64;
         let most = figures.cells.iter().filter_map(Cell::max).max()?.max(1) as f64;
         let body = all().filter_map(|h| h.quantile(0.5)).min()?.max(1) as f64;
@@ -72,14 +72,15 @@ pub fn counts(histogram: &Histogram, edges: &[f64]) -> Vec<u64> {
     sums.windows(2).map(|w| w[1].saturating_sub(w[0])).collect()
 }
 
-/// P(latency > x) as the corners of its falling steps, from the smallest latency on.
-pub fn exceedance(histogram: &Histogram) -> Vec<(f64, f64)> {
-    let n = histogram.count() as f64;
+/// P(latency > x) as the corners of its falling steps, from the smallest latency on. `of` is the number of all samples;
+/// those that are not in the histogram are later than the ones in it.
+pub fn exceedance(histogram: &Histogram, of: u64) -> Vec<(f64, f64)> {
+    let n = of.max(1) as f64;
     let max = histogram.max().unwrap_or(0);
-    let mut above = histogram.count();
+    let mut above = of;
     let mut corners = Vec::new();
     for bin in histogram.bins() {
-        above -= bin.count;
+        above = above.saturating_sub(bin.count);
         corners.push((bin.high.min(max) as f64, above as f64 / n));
     }
     corners
@@ -179,7 +180,7 @@ mod tests {
         let mut histogram = Histogram::new();
         histogram.record_n(5_000, 9);
         histogram.record(77_777);
-        let corners = exceedance(&histogram);
+        let corners = exceedance(&histogram, histogram.count());
         assert_eq!(corners.last(), Some(&(77_777.0, 0.0)));
         assert_eq!(corners[0].1, 0.1);
     }

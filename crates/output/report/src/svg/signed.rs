@@ -13,6 +13,7 @@ use super::histogram::steps;
 use super::series::counts;
 use super::{Chart, Key, Table, colour};
 use crate::number::count;
+use punctual_model::Known;
 use punctual_units::{CpuId, Histogram, Nanos};
 use std::collections::BTreeMap;
 
@@ -43,8 +44,9 @@ fn deviations(histogram: &Histogram, edges: &[f64]) -> Option<Deviations> {
     Some(Deviations { median, within, early: rest - late, late })
 }
 
-pub fn chart(id: &str, all: &BTreeMap<CpuId, Histogram>) -> Option<Chart> {
-    let (cpu, histogram) = all.iter().max_by_key(|(cpu, h)| (h.max(), std::cmp::Reverse(**cpu)))?;
+pub fn chart(id: &str, all: &BTreeMap<CpuId, Known>) -> Option<Chart> {
+    let with_values = all.iter().filter(|(_, known)| known.beyond() == 0).map(|(cpu, known)| (cpu, known.all()));
+    let (cpu, histogram) = with_values.max_by_key(|(cpu, h)| (h.max(), std::cmp::Reverse(**cpu)))?;
     let edges: Vec<f64> = (-BINS_EACH_WAY..=BINS_EACH_WAY).map(|n| n as f64 * BIN_NS).collect();
     let found = deviations(histogram, &edges)?;
     let highest = found.within.iter().copied().chain([found.early, found.late]).max().unwrap_or(1).max(10) as f64;
@@ -111,7 +113,8 @@ mod tests {
         let edges: Vec<f64> = (-BINS_EACH_WAY..=BINS_EACH_WAY).map(|n| n as f64 * BIN_NS).collect();
         let found = deviations(&histogram, &edges).unwrap();
         assert_eq!((found.early, found.late), (3, 5));
-        let one = BTreeMap::from([(CpuId(3), histogram)]);
+        let known = Known::new(std::borrow::Cow::Owned(histogram), punctual_model::Blur::EXACT);
+        let one = BTreeMap::from([(CpuId(3), known)]);
         let svg = chart("x", &one).unwrap().svg;
         assert!(svg.contains("3 earlier than the chart") && svg.contains("5 later than the chart"));
         assert!(chart("x", &BTreeMap::new()).is_none());

@@ -1,7 +1,7 @@
 use super::page::{Page, Tint};
 use crate::clean;
 use crate::figures::{Figures, QUANTILES, Row};
-use crate::number::{count, nanos};
+use crate::number::{count, latency};
 use crate::words;
 
 /// With more rows, which do not fit a screen, each phase has one.
@@ -48,9 +48,11 @@ fn head(shown: &[usize]) -> String {
 fn line(name: &str, row: &Row, shown: &[usize]) -> String {
     let name = clean::clip(&clean::line(name), 10);
     let star = |q: usize| if is_open(row, q) { "*" } else { " " };
-    let quantiles: String =
-        shown.iter().map(|&q| format!("{:>10}", format!("{}{}", nanos(row.quantiles[q].ns), star(q)))).collect();
-    let max = format!("{} ", nanos(row.max));
+    let quantiles: String = shown
+        .iter()
+        .map(|&q| format!("{:>10}", format!("{}{}", latency(row.quantiles[q].ns, row.whole_micros), star(q))))
+        .collect();
+    let max = format!("{} ", latency(row.max, row.whole_micros));
     let (periods, missed) = (count(row.released), row.skipped.map_or_else(|| "?".into(), count));
     format!("{name:<10} {:>7} {periods:>12}{quantiles}{max:>10} {missed:>8}", row.cpu)
 }

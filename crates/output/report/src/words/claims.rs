@@ -1,6 +1,6 @@
 //! Sentences about a claim and the phase and CPU that decide it.
 
-use super::{at_place, place};
+use super::{at_place, latency, place};
 use crate::number::{at_least, at_most, confidence, count, count_f, nanos, plural};
 use punctual_model::{CellJudgement, Claim, Judged, Outcome, Quantity, Recording, StallBound};
 use punctual_units::Nanos;
@@ -24,7 +24,7 @@ fn shown(recording: &Recording, claim: &Claim, cell: &CellJudgement) -> String {
     let sure = confidence(claim.confidence);
     match claim.quantity {
         Quantity::Max(_) => {
-            format!("largest {} of {samples} wakeups {at}{}", nanos(cell.max_ns), stalls(claim, cell))
+            format!("largest {} of {samples} wakeups {at}{}", latency(recording, cell.max_ns), stalls(claim, cell))
         }
         Quantity::Quantile { q, .. } => {
             let stalls = stalls(claim, cell);
@@ -99,7 +99,7 @@ pub(super) fn refuted(recording: &Recording, claim: &Claim, cell: &CellJudgement
     let who = place(recording, &cell.phase, cell.cpu);
     let sure = confidence(claim.confidence);
     match claim.quantity {
-        Quantity::Max(_) => format!("{who} woke {} late", nanos(cell.max_ns)),
+        Quantity::Max(_) => format!("{who} woke {} late", latency(recording, cell.max_ns)),
         Quantity::Quantile { q, .. } => {
             format!("{} of {who} is at least {} ({sure} confidence)", name(q), ns(cell.lower))
         }
@@ -115,7 +115,11 @@ pub(super) fn refuted(recording: &Recording, claim: &Claim, cell: &CellJudgement
             format!("{} above {limit} {at}: at least {lower} ({sure} confidence)", episodes(cell))
         }
         Quantity::NoneMissed => {
-            format!("{who} missed {} of {samples} periods, its worst wakeup {} late", beyond(cell), nanos(cell.max_ns))
+            format!(
+                "{who} missed {} of {samples} periods, its worst wakeup {} late",
+                beyond(cell),
+                latency(recording, cell.max_ns)
+            )
         }
         Quantity::MissedShare(_) => {
             format!(

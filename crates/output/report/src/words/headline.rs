@@ -1,7 +1,6 @@
-use super::{and, claims, phase_name, place};
+use super::{and, claims, latency, phase_name, place};
 use crate::number::{at_most, count, plural};
 use punctual_model::{Judged, Outcome, Problem, ProblemKind, Quantity, Recording, Verdict};
-use punctual_units::Nanos;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Headline {
@@ -52,7 +51,7 @@ fn passed(recording: &Recording, verdict: &Verdict) -> String {
     let all = count(verdict.scored());
     let noun = super::noun(recording);
     let worst = match &verdict.worst {
-        Some(w) => format!("worst {} ({})", Nanos(w.max_ns), place(recording, &w.phase, w.cpu)),
+        Some(w) => format!("worst {} ({})", latency(recording, Some(w.max_ns)), place(recording, &w.phase, w.cpu)),
         None => "worst not known".into(),
     };
     let missed = format!("missed {}", verdict.skipped.map_or_else(|| "not known".into(), count));

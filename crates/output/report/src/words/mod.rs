@@ -10,6 +10,7 @@ mod headline;
 pub(crate) mod imported;
 pub(crate) mod limits;
 pub(crate) mod maxima;
+mod not_known;
 pub(crate) mod tails;
 mod tracing;
 mod tuned;
@@ -21,6 +22,7 @@ pub use headline::{Headline, headline, is_mere_measurement, word};
 pub use imported::lost;
 pub use limits::cannot_say;
 pub use maxima::maxima;
+pub use not_known::not_known;
 pub use tails::tails;
 pub use tracing::notes;
 pub use tuned::tuned;
@@ -31,6 +33,12 @@ use crate::figures::recorded_ns;
 use crate::number::plural;
 use punctual_model::{Phase, Recording, Verdict};
 use punctual_units::{CpuId, Nanos};
+
+/// A latency of this run, in whole microseconds if its file tells it so.
+pub(crate) fn latency(recording: &Recording, ns: Option<u64>) -> String {
+    let is_whole = recording.run.import.as_ref().is_some_and(|import| import.resolution_ns == Some(1_000));
+    crate::number::latency(ns, is_whole)
+}
 
 /// How many wakeups of what kind were measured, for how long, under which loads.
 pub fn measured(recording: &Recording, verdict: &Verdict) -> String {
