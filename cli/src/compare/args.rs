@@ -10,8 +10,8 @@ use std::path::PathBuf;
     after_help = "Each argument is a group: a run directory, a directory of several (the boots of one kernel), or a file that \
                         `import` reads. With --vs there are two groups, of several arguments each. Every group is \
                         compared with the first.\n\n\
-                        Exit codes: 0 compared, 1 worse (with --fail-if-worse), 2 not comparable or wrong usage, 3 compared, \
-                        with problems that put the result in doubt."
+                        Exit codes: 0 compared, 1 worse (with --fail-if-worse), 2 not comparable or wrong usage, 3 \
+                        problems put the result in doubt, or no figure is known of both."
 )]
 pub struct CompareArgs {
     /// Groups; with --vs the runs of the first group; with --experiment two kernels

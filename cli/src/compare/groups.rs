@@ -65,10 +65,11 @@ fn group(list: &[PathBuf], args: &CompareArgs) -> Result<Runs, String> {
         match path.is_dir() {
             true => runs.extend(folder(path)?),
             false => {
-                let read = import::recording(std::slice::from_ref(path), None, &args.told).map_err(|refusal| {
+                let mut read = import::recording(std::slice::from_ref(path), None, &args.told).map_err(|refusal| {
                     say!("{}", refusal.message);
                     format!("{} cannot be compared", path.display())
                 })?;
+                punctual_compare::without_files(&mut read);
                 runs.push((path.clone(), read));
             }
         }
@@ -108,8 +109,9 @@ fn is_run(path: &Path) -> bool {
 }
 
 fn run(path: &Path) -> Result<Recording, String> {
-    let recording = punctual_rundir::read_brief(path).map_err(|e| e.to_string())?;
+    let mut recording = punctual_rundir::read_brief(path).map_err(|e| e.to_string())?;
     recording.damage.iter().for_each(|damage| say!("{}: {damage}", path.display()));
+    punctual_compare::without_files(&mut recording);
     Ok(recording)
 }
 

@@ -7,7 +7,7 @@ use crate::finish::{Answer, finish};
 use crate::refusal::Refusal;
 use crate::{exit, new_file, terminal};
 use punctual_compare::Refused;
-use punctual_model::{Comparison, ComparisonDrawings, Conclusion};
+use punctual_model::{Comparison, ComparisonDrawings};
 use punctual_report as report;
 use std::path::Path;
 use std::process::ExitCode;
@@ -72,13 +72,9 @@ fn refused(refused: &Refused) -> String {
 }
 
 fn code_of(args: &CompareArgs, comparison: &Comparison) -> u8 {
-    let worse = |row: &punctual_model::ComparisonRow| {
-        let bad = if row.more_is_better { Conclusion::Less } else { Conclusion::More };
-        row.against.iter().any(|a| a.told == bad && !a.covariate.is_some_and(|c| c.is_most))
-    };
-    match (args.fail_if_worse && comparison.rows.iter().any(worse), comparison.problems.is_empty()) {
-        (true, _) => exit::FAILED,
-        (false, true) => 0,
-        (false, false) => exit::INCONCLUSIVE,
+    match args.fail_if_worse && punctual_compare::is_worse(comparison) {
+        _ if punctual_compare::is_inconclusive(comparison) => exit::INCONCLUSIVE,
+        true => exit::FAILED,
+        false => 0,
     }
 }

@@ -52,8 +52,8 @@ fn the_published_files_say_by_themselves_that_it_is_heat() {
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let said = text(&output);
     for sentence in [
-        "The worst wakeup is 93.0 µs with RT and 301 µs with standard, 3.24 times earlier; there is one run of each",
-        "is 24.27 s with RT and 21.79 s with standard, 1.11 times longer",
+        "The worst wakeup is 69 % lower with RT than with standard (93 µs instead of 301 µs); there is one run of each",
+        "is 11 % higher with RT than with standard (24.27 s instead of 21.79 s)",
         "The difference is mostly thermal (87 % of it): from 78 °C on",
         "the ratio of RT (9 of 100) to standard (13 of 100) is 1.016 [1.000, 1.026 at 95 %]",
     ] {
@@ -85,6 +85,27 @@ fn what_is_worse_fails_and_heat_is_not_worse() {
     let [standard, rt] = pi();
     let multi = punctual(&["compare", &standard[1], &rt[1], "--fail-if-worse", "-q"]);
     assert_eq!(multi.status.code(), Some(0), "{multi:?}");
+}
+
+/// Of each file only number, smallest, mean and largest are known.
+#[test]
+fn files_without_quantiles_are_not_worse_and_copies_are_no_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, figures: &str| {
+        let path = folder.path().join(name);
+        fs::write(&path, format!("T: 0 ( 1201) P:99 I:1000 C: 100000 {figures}\n")).unwrap();
+        path.display().to_string()
+    };
+    let a = file("a.txt", "Min:      5 Act:   10 Avg:   40 Max:     900");
+    let b = file("b.txt", "Min:     20 Act:   21 Avg:   22 Max:      60");
+    let one = punctual(&["compare", &a, &b, "--fail-if-worse"]);
+    let said = text(&one);
+    assert_eq!(one.status.code(), Some(0), "{said}");
+    assert!(said.contains("(60 µs instead of 900 µs)") && !said.contains("p99"), "{said}");
+    assert!(said.contains("only number, smallest, mean and largest, so no quantiles"), "{said}");
+    let copies = punctual(&["compare", &b, &b, &b, &b, "--vs", &a, &a, &a, &a, "--fail-if-worse"]);
+    assert_eq!(copies.status.code(), Some(3), "{copies:?}");
+    assert!(text(&copies).contains("a copy is no run of its own"), "{copies:?}");
 }
 
 #[test]

@@ -1,15 +1,14 @@
 use crate::figures::{ALL, common_loads, merged};
 use crate::{Side, series};
-use punctual_model::{Comparison, ComparisonDrawings};
-use punctual_units::Histogram;
+use punctual_model::{Comparison, ComparisonDrawings, Known};
 
 /// Latencies of every group over all loads and for each load, and values over temperature.
 pub fn drawings(sides: &[Side], comparison: &Comparison) -> ComparisonDrawings {
     let common = common_loads(sides);
-    let of = |loads: &[String]| -> Vec<Histogram> {
+    let of = |loads: &[String]| -> Vec<Known<'static>> {
         let one = |side: &Side| {
-            let mut all = Histogram::new();
-            side.runs.iter().for_each(|(_, r)| all.merge(&merged(r, loads)));
+            let mut all = Known::default();
+            side.runs.iter().for_each(|(_, r)| all.add(&merged(r, loads)));
             all
         };
         sides.iter().map(one).collect()

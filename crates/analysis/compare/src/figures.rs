@@ -1,7 +1,7 @@
 use crate::rows::{Wanted, row_of_runs};
 use crate::{SEED, Side};
-use punctual_model::{ComparisonRow, Phase, Recording};
-use punctual_units::Histogram;
+use punctual_model::{Blur, ComparisonRow, CpuResult, Known, Phase, Recording};
+use std::borrow::Cow;
 
 pub(crate) const ALL: &str = "all loads";
 
@@ -50,26 +50,52 @@ pub(crate) fn phases<'a>(recording: &'a Recording, load: Option<&'a str>) -> imp
     recording.run.phases.iter().filter(move |p| load.is_none_or(|l| l == load_of(p)))
 }
 
-pub(crate) fn merged(recording: &Recording, loads: &[String]) -> Histogram {
-    let mut all = Histogram::new();
-    for phase in loads.iter().flat_map(|load| phases(recording, Some(load))) {
-        for distribution in phase.cpus.iter().filter_map(|c| recording.distribution(&phase.id, c.cpu)) {
-            all.merge(&distribution.raw);
-            all.merge(&distribution.skipped);
+pub(crate) fn merged(recording: &Recording, loads: &[String]) -> Known<'static> {
+    let mut all = Known::default();
+    for (phase, result) in results(recording, loads) {
+        if let Some(distribution) = recording.distribution(&phase.id, result.cpu) {
+            all.add(&Known::new(Cow::Borrowed(&distribution.raw), Blur::of(result)));
+            all.add(&Known::new(Cow::Borrowed(&distribution.skipped), Blur::EXACT));
         }
     }
     all
 }
 
+fn results<'a>(recording: &'a Recording, loads: &'a [String]) -> impl Iterator<Item = (&'a Phase, &'a CpuResult)> {
+    let of_loads = loads.iter().flat_map(|load| phases(recording, Some(load)));
+    of_loads.flat_map(|phase| phase.cpus.iter().map(move |result| (phase, result)))
+}
+
+/// The mean that is told of every thread, over all samples, ns.
+pub(crate) fn mean(recording: &Recording, loads: &[String]) -> Option<f64> {
+    let (mut sum, mut count) = (0.0, 0u64);
+    for (_, result) in results(recording, loads).filter(|(_, result)| result.ran > 0) {
+        sum += result.mean_ns? * result.ran as f64;
+        count = count.saturating_add(result.ran);
+    }
+    (count > 0).then(|| sum / count as f64)
+}
+
+/// The smallest latency of wakeups, ns.
+pub(crate) fn least(recording: &Recording, loads: &[String]) -> Option<f64> {
+    results(recording, loads).filter_map(|(_, result)| result.min_ns).min().map(|ns| ns as f64)
+}
+
+/// Whether no latency under these loads can be larger than the largest in the data.
+pub(crate) fn is_worst_known(recording: &Recording, loads: &[String]) -> bool {
+    results(recording, loads).all(|(_, result)| {
+        let blur = Blur::of(result);
+        blur.is_counted() && blur.unplaced.is_none_or(|unplaced| unplaced.to_ns.is_some())
+    })
+}
+
 /// The largest latency under these loads, ns; exact if recorded.
 pub(crate) fn worst(recording: &Recording, loads: &[String]) -> Option<f64> {
-    let results =
-        loads.iter().flat_map(|load| phases(recording, Some(load))).flat_map(|p| p.cpus.iter().map(move |c| (p, c)));
-    let one = |(phase, cpu): (&Phase, &punctual_model::CpuResult)| {
+    let one = |(phase, cpu): (&Phase, &CpuResult)| {
         let skipped = recording.distribution(&phase.id, cpu.cpu).and_then(|d| d.skipped.max());
         cpu.max_ns.max(skipped)
     };
-    results.filter_map(one).max().map(|ns| ns as f64)
+    results(recording, loads).filter_map(one).max().map(|ns| ns as f64)
 }
 
 /// Share of released periods that were skipped; `None` if a CPU did not record it.

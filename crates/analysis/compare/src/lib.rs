@@ -21,15 +21,18 @@ mod drawings;
 pub mod experiment;
 mod figures;
 mod heat;
+mod known;
 mod latency;
+mod names;
 mod rows;
 mod seconds;
 mod series;
 mod unlike;
 
 pub use drawings::drawings;
+pub use names::without_files;
 
-use punctual_model::{Comparison, Conclusion, Group, Outcome, ProblemKind, Recording, SampleUnit};
+use punctual_model::{Comparison, ComparisonRow, Conclusion, Group, Outcome, ProblemKind, Recording, SampleUnit};
 use std::collections::BTreeSet;
 
 /// Confidence of all intervals; 1 − this is the level of all tests.
@@ -61,7 +64,8 @@ pub fn compare(sides: &[Side]) -> Result<Comparison, Refused> {
     rows.extend(seconds::rows(sides, &common));
     rows.extend(series::rows(sides));
     rows.extend(figures::rates(sides, &common));
-    if rows.is_empty() {
+    let not_known = known::not_known(sides);
+    if rows.is_empty() && (common.is_empty() || not_known.is_empty()) {
         return Err(Refused::NothingInCommon);
     }
     rows::correct(&mut rows);
@@ -75,12 +79,29 @@ pub fn compare(sides: &[Side]) -> Result<Comparison, Refused> {
         causes: causes::causes(sides),
         left_out: figures::left_out(sides, &common),
         problems: sides.iter().flat_map(problems).collect(),
+        not_known,
     })
 }
 
 pub fn differs(comparison: &Comparison) -> bool {
     let told = |t: Conclusion| matches!(t, Conclusion::More | Conclusion::Less);
     comparison.rows.iter().any(|row| row.against.iter().any(|a| told(a.told)))
+}
+
+/// Whether a figure of a later group is significantly worse than that of the first. A smallest wakeup that is later is no
+/// fault, and a benchmark that was only warmer is not worse.
+pub fn is_worse(comparison: &Comparison) -> bool {
+    let worse = |row: &ComparisonRow| {
+        let bad = if row.more_is_better { Conclusion::Less } else { Conclusion::More };
+        row.figure != "min" && row.against.iter().any(|a| a.told == bad && !a.covariate.is_some_and(|c| c.is_most))
+    };
+    comparison.rows.iter().any(worse)
+}
+
+/// Nothing follows from the comparison: no figure is known of both sides, or problems put the figures in doubt.
+pub fn is_inconclusive(comparison: &Comparison) -> bool {
+    let is_compared = |row: &ComparisonRow| row.against.iter().any(|a| a.told != Conclusion::Missing);
+    !comparison.problems.is_empty() || !comparison.rows.iter().any(is_compared)
 }
 
 /// The number of runs per group that would suffice; `None` if there are enough, or more would not help.
@@ -126,20 +147,24 @@ fn is_booted_each(side: &Side) -> bool {
     side.runs.len() > 1 && !instants.contains(&None) && instants.len() == side.runs.len() && apart
 }
 
-/// Problems that invalidate figures: virtual CPUs, loads that did not run, priorities not granted.
+/// Problems that invalidate figures: virtual CPUs, loads that did not run, priorities not granted, damaged data, a file
+/// given as several runs.
 fn problems(side: &Side) -> Vec<String> {
     const MOST: usize = 8;
     let grave = |kind| matches!(kind, ProblemKind::VirtualCpus | ProblemKind::LoadDidNotRun | ProblemKind::NoRealTime);
-    let mut texts = Vec::new();
+    let mut texts = known::copies(side);
     for (name, recording) in &side.runs {
+        texts.extend(recording.damaged().into_iter().map(|text| format!("{}: {text}", known::place(side, name))));
         let verdict = punctual_judge::judge(recording, &[]);
         if verdict.outcome != Outcome::Inconclusive {
             continue;
         }
         for (_, problem) in verdict.problems.iter().filter(|(_, p)| grave(p.kind)) {
-            texts.push(format!("{}, {name}: {}", side.name, problem.text));
+            texts.push(format!("{}: {}", known::place(side, name), problem.text));
         }
     }
+    let mut seen = BTreeSet::new();
+    texts.retain(|text| seen.insert(text.clone()));
     texts.truncate(MOST);
     texts
 }

@@ -48,6 +48,18 @@ pub(crate) fn row_of_values(
     Some(wanted.row(sample, groups, against))
 }
 
+/// As [`row_of_values`] of runs; a group of `None` has no value that is known, and is not compared. `None` if no group has.
+pub(crate) fn row_of_known(wanted: &Wanted, values: Vec<Option<Vec<f64>>>) -> Option<ComparisonRow> {
+    let some = |group: &Option<Vec<f64>>| group.as_ref().is_some_and(|values| !values.is_empty());
+    if !values.iter().any(some) {
+        return None;
+    }
+    let groups: Vec<Sampled> = values.into_iter().map(|group| sampled(group.unwrap_or_default())).collect();
+    let first = groups.first()?.values.clone();
+    let against = groups.iter().skip(1).map(|group| against(&first, &group.values)).collect();
+    Some(wanted.row(SampleUnit::Run, groups, against))
+}
+
 pub(crate) fn sampled(values: Vec<f64>) -> Sampled {
     let n = values.len() as u64;
     let mean = (n > 0).then(|| values.iter().sum::<f64>() / n as f64);

@@ -40,7 +40,7 @@ pub(crate) fn doubt(recording: &Recording) -> Option<Problem> {
     let text = match virtual_control(recording) {
         Some(control) if control.passed() => return None,
         Some(control) => format!(
-            "spinners (`{}`) on the {} virtual CPUs made the worst idle wakeup of CPU {} {:.1} times later ({} instead of {}), \
+            "spinners (`{}`) on the {} virtual CPUs made the worst idle wakeup of CPU {} {:.1} times as long ({} instead of {}), \
              which no kernel does: the figures are invalid; measure with one virtual CPU",
             control.control,
             model.cpus,

@@ -22,6 +22,9 @@ pub struct Comparison {
     pub left_out: Vec<String>,
     /// Reasons not to draw conclusions from the comparison.
     pub problems: Vec<String>,
+    /// What the files of other tools do not tell, so that it is not compared; empty if all is known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_known: Vec<String>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -215,8 +218,8 @@ pub struct CauseShare {
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ComparisonDrawings {
-    /// Load, and the corrected latencies of each group.
-    pub histograms: Vec<(String, Vec<punctual_units::Histogram>)>,
+    /// Load, and the corrected latencies of each group as far as they are known.
+    pub histograms: Vec<(String, Vec<crate::Known<'static>>)>,
     pub scatters: Vec<Scatter>,
 }
 

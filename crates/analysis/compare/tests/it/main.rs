@@ -1,4 +1,5 @@
 mod common;
+mod not_known;
 mod published;
 mod splits;
 mod unlike;

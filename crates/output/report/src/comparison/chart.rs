@@ -2,7 +2,7 @@
 
 use super::finding::figure_name;
 use super::letter;
-use super::value::shown;
+use super::value::of_row;
 use crate::clean;
 use crate::svg::axis::{Scale, nice_above, nice_below, short_latency};
 use crate::svg::canvas::{Anchor, Canvas};
@@ -55,7 +55,7 @@ fn draw(canvas: &mut Canvas, scale: &Scale, comparison: &Comparison, row: &Compa
     for (n, (sampled, group)) in row.groups.iter().zip(&comparison.groups).enumerate() {
         let y = top + height * (n as f64 + 0.5) / groups;
         for (value, run) in sampled.values.iter().zip(&group.runs) {
-            let tip = format!("{}, {run}: {}", group.name, shown(*value, &row.unit));
+            let tip = format!("{}, {run}: {}", group.name, of_row(*value, row));
             canvas.dot(&format!("{} end", colour(n)), (scale.at(*value), y), 4.5, &tip);
         }
     }

@@ -120,6 +120,9 @@ pub fn cannot_say(comparison: &Comparison) -> Vec<String> {
             plural(runs, sample, &format!("{sample}s"))
         ));
     }
+    all.extend(
+        comparison.not_known.iter().map(|text| format!("What the data do not tell: {}.", clean::clip(text, 300))),
+    );
     all.extend(more_runs(comparison));
     if has(SampleUnit::Second) {
         all.push("How much boots differ: seconds of one run share its memory layout and what ran meanwhile.".into());

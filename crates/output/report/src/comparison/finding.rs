@@ -1,8 +1,8 @@
-use super::value::{oriented, shown, three};
+use super::value::{Changed, changed, of_row, oriented, three};
 use super::{letter, middle};
 use crate::clean;
 use crate::number::{count, plural, round_probability};
-use punctual_model::{Against, Comparison, ComparisonRow, Conclusion, Covariate, SampleUnit, Sampled};
+use punctual_model::{Against, Comparison, ComparisonRow, Conclusion, Covariate, Ratio, SampleUnit, Sampled};
 use punctual_units::Arrange;
 
 pub fn headline(comparison: &Comparison) -> String {
@@ -17,18 +17,24 @@ pub fn headline(comparison: &Comparison) -> String {
 /// The other sentences: differences, then inconclusive rows, then rows without a difference.
 pub fn findings(comparison: &Comparison) -> Vec<String> {
     let mut ranked: Vec<(u8, String)> = Vec::new();
-    let mut open = Vec::new();
+    let (mut open, mut missing) = (Vec::new(), Vec::new());
     for (n, row) in comparison.rows.iter().enumerate() {
         for (k, (sentence, against)) in sentences(comparison, row).into_iter().zip(&row.against).enumerate() {
             match (n, k) {
                 (0, 0) => {}
                 _ if row.sample != SampleUnit::Batch && against.told == Conclusion::TooFew => open.push(row),
+                _ if middle(row, 0).and(middle(row, k + 1)).is_none() => missing.push((k + 1, row)),
                 _ => ranked.push((rank(against), crate::words::capital(&sentence))),
             }
         }
     }
     ranked.arrange_by_key(|(rank, _)| *rank);
-    ranked.into_iter().map(|(_, sentence)| sentence).chain(too_few_runs(&open)).collect()
+    ranked
+        .into_iter()
+        .map(|(_, sentence)| sentence)
+        .chain(unknown(comparison, &missing))
+        .chain(too_few_runs(&open))
+        .collect()
 }
 
 fn too_few_runs(rows: &[&ComparisonRow]) -> Option<String> {
@@ -77,16 +83,14 @@ fn sentence(comparison: &Comparison, row: &ComparisonRow, group: usize) -> Strin
     let (a, b) = (name(comparison, 0), name(comparison, group));
     let against = group.checked_sub(1).and_then(|k| row.against.get(k));
     let (Some(against), Some(of_a), Some(of_b)) = (against, middle(row, 0), middle(row, group)) else {
-        return format!("{what} was not measured in both.");
+        return format!("{what} is not known of {}, and not compared.", lacking(comparison, row, group));
     };
     let kind = if row.sample == SampleUnit::Batch { "mean" } else { "median" };
-    let beside = format!("{} instead of {}", shown(of_b, &row.unit), shown(of_a, &row.unit));
+    let beside = format!("{} instead of {}", of_row(of_b, row), of_row(of_a, row));
     let said = match (against.told, &against.ratio) {
-        (Conclusion::More, Some(ratio)) => {
-            format!("{what} is {} times {} with {b} than with {a}: {kind} {beside}", oriented(ratio, false), more(row))
-        }
-        (Conclusion::Less, Some(ratio)) => {
-            format!("{what} is {} times {} with {b} than with {a}: {kind} {beside}", oriented(ratio, true), less(row))
+        (Conclusion::More | Conclusion::Less, Some(ratio)) => {
+            let Changed { text, than } = changed(ratio, times(row));
+            format!("{what} is {text} with {b} {than} with {a} ({kind} {beside})")
         }
         (Conclusion::More | Conclusion::Less, None) => format!("{what} differs between {b} and {a}: {kind} {beside}"),
         (Conclusion::Alike, ratio) => {
@@ -111,15 +115,19 @@ fn scope(row: &ComparisonRow, against: &Against) -> &'static str {
 /// Too few values: both figures, and why no more can be said.
 fn too_few(row: &ComparisonRow, against: &Against, group: usize, what: &str, names: [&str; 2], of: [f64; 2]) -> String {
     let [a, b] = names;
-    let ratio = match against.ratio.map(|r| r.value) {
-        Some(r) if r > 1.0 => format!(", {} times {}", three(r), more(row)),
-        Some(r) if r < 1.0 => format!(", {} times {}", three(1.0 / r), less(row)),
-        _ => String::new(),
+    let values = [of[1], of[0]].map(|value| of_row(value, row));
+    let both = match against.ratio.filter(|ratio| ratio.value != 1.0) {
+        Some(ratio) => {
+            let Changed { text, than } = changed(&ratio, times(row));
+            format!("{what} is {text} with {b} {than} with {a} ({} instead of {})", values[0], values[1])
+        }
+        None => format!("{what} is {} with {b} and {} with {a}", values[0], values[1]),
     };
-    let both =
-        format!("{what} is {} with {b} and {} with {a}{ratio}", shown(of[1], &row.unit), shown(of[0], &row.unit));
     let Some((first, second)) = row.groups.first().zip(row.groups.get(group)) else { return both };
     match row.sample {
+        SampleUnit::Run if against.told == Conclusion::Missing => {
+            format!("{both}; whether a later one was not counted is not known, so nothing follows")
+        }
         SampleUnit::Run => {
             let fewest = first.n.min(second.n);
             format!("{both}; there {}, too few to tell a difference from chance", of_each(fewest))
@@ -142,7 +150,8 @@ fn worth(a: &Sampled, b: &Sampled, one: &str, many: &str) -> String {
 
 fn heat(row: &ComparisonRow, heat: &Covariate, group: usize, [a, b]: [&str; 2]) -> String {
     let is_more = heat.all.value >= 1.0;
-    let step = format!("from {} °C on values are {} times {} with either", heat.at, three(heat.step), more(row));
+    let step = Ratio { value: heat.step, interval: None, ..heat.all };
+    let step = format!("from {} °C on values are {} with either", heat.at, changed(&step, times(row)).text);
     let numbers =
         |of: Option<&Sampled>, below: u64| of.map_or_else(String::new, |s| format!(" ({below} of {})", count(s.n)));
     let of_a = format!("{a}{}", numbers(row.groups.first(), heat.n_below.0));
@@ -177,6 +186,8 @@ fn what(comparison: &Comparison, row: &ComparisonRow) -> String {
         (SampleUnit::Second, _) => format!("the worst wakeup of a second{place}"),
         (_, "max") => format!("the worst wakeup{place}"),
         (_, "p50") => format!("the median wakeup{place}"),
+        (_, "mean") => format!("the mean wakeup{place}"),
+        (_, "min") => format!("the earliest wakeup{place}"),
         (_, "skipped") => format!("the share of periods skipped{place}"),
         (_, figure) if row.more_is_better => format!("`{}`{place}", clean::clip(figure, 48)),
         (_, figure) => format!("the {figure}{place}"),
@@ -187,25 +198,41 @@ pub fn figure_name(figure: &str) -> &str {
     match figure {
         "max" => "worst wakeup",
         "p50" => "median wakeup",
+        "mean" => "mean wakeup",
+        "min" => "earliest wakeup",
         "skipped" => "periods skipped",
         other => other,
     }
 }
 
-fn more(row: &ComparisonRow) -> &'static str {
+/// Of what a value is a multiple: `3.2 times as long`.
+fn times(row: &ComparisonRow) -> &'static str {
     match (row.unit.as_str(), row.more_is_better) {
-        ("ns", _) => "later",
-        ("s", _) => "longer",
-        (_, true) => "faster",
-        _ => "more",
+        ("ns" | "s", _) => "long",
+        (_, true) => "fast",
+        _ => "much",
     }
 }
 
-fn less(row: &ComparisonRow) -> &'static str {
-    match (row.unit.as_str(), row.more_is_better) {
-        ("ns", _) => "earlier",
-        ("s", _) => "shorter",
-        (_, true) => "slower",
-        _ => "less",
+/// The groups that do not have a figure.
+fn lacking(comparison: &Comparison, row: &ComparisonRow, group: usize) -> String {
+    let lacks = |n: &usize| row.groups.get(*n).is_none_or(|sampled| sampled.n == 0);
+    let names: Vec<String> = [0, group].into_iter().filter(lacks).map(|n| name(comparison, n)).collect();
+    crate::words::and(&names)
+}
+
+/// Figures that the same groups do not have are in one sentence.
+fn unknown(comparison: &Comparison, rows: &[(usize, &ComparisonRow)]) -> Vec<String> {
+    let mut by_groups: Vec<(String, Vec<String>)> = Vec::new();
+    for (group, row) in rows {
+        let (groups, what) = (lacking(comparison, row, *group), what(comparison, row));
+        match by_groups.iter_mut().find(|(same, _)| *same == groups) {
+            Some((_, figures)) => figures.push(what),
+            None => by_groups.push((groups, vec![what])),
+        }
     }
+    let said = |(groups, figures): (String, Vec<String>)| {
+        format!("Not known of {groups}, and not compared: {}.", crate::words::and(&figures))
+    };
+    by_groups.into_iter().map(said).collect()
 }

@@ -1,12 +1,12 @@
 use super::chart::dots;
 use super::finding::{figure_name, findings, headline, name};
-use super::value::{cell, ratio, shown};
+use super::value::{cell, of_row, ratio};
 use super::{context, letter, middle, overlay, scatter};
 use crate::html::head;
 use crate::html::write::{details, esc, figure, list, prose, section, table};
 use crate::number::count;
 use crate::svg::{Table, colour};
-use punctual_model::{Against, Comparison, ComparisonDrawings, ComparisonRow, SampleUnit};
+use punctual_model::{Against, Comparison, ComparisonDrawings, ComparisonRow, Known, SampleUnit};
 
 /// A comparison as a self-contained HTML file without script: headline, charts, figures, sentences, limits.
 pub fn comparison_html(comparison: &Comparison, drawings: &ComparisonDrawings) -> String {
@@ -56,7 +56,7 @@ fn overlays(comparison: &Comparison, drawings: &ComparisonDrawings) -> String {
     let Some(span) = overlay::span(drawings.histograms.iter().flat_map(|(_, groups)| groups)) else {
         return String::new();
     };
-    let one = |(n, (load, groups)): (usize, &(String, Vec<punctual_units::Histogram>))| {
+    let one = |(n, (load, groups)): (usize, &(String, Vec<Known<'static>>))| {
         let bars = overlay::histogram(comparison, &format!("h{n}"), load, groups, span);
         let tail = overlay::ccdf(comparison, &format!("c{n}"), load, groups, span);
         format!(
@@ -123,7 +123,7 @@ fn all_values(comparison: &Comparison) -> String {
         for (n, (sampled, group)) in row.groups.iter().zip(&comparison.groups).enumerate() {
             for (value, run) in sampled.values.iter().zip(&group.runs) {
                 let figure = figure_name(&row.figure).to_owned();
-                rows.push(vec![row.load.clone(), figure, letter(n), run.clone(), shown(*value, &row.unit)]);
+                rows.push(vec![row.load.clone(), figure, letter(n), run.clone(), of_row(*value, row)]);
             }
         }
     }

@@ -7,23 +7,24 @@ use crate::svg::canvas::{Canvas, px};
 use crate::svg::frame::{AREA, Frame, SIZE};
 use crate::svg::series::{counts, exceedance, log_edges};
 use crate::svg::{Chart, Key, Table, colour};
-use punctual_model::Comparison;
-use punctual_units::{Histogram, Nanos};
+use punctual_model::{Comparison, Known};
+use punctual_units::Nanos;
 
 const QUANTILES: [(&str, f64); 6] =
     [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999), ("p99.99", 0.9999), ("p99.999", 0.99999)];
 
 /// Smallest and largest latency of all histograms, ns, so that loads are drawn on the same scale.
-pub fn span<'a>(histograms: impl Iterator<Item = &'a Histogram>) -> Option<(f64, f64)> {
-    let ends = histograms.filter_map(|h| h.min().zip(h.max()));
+pub fn span<'a>(groups: impl Iterator<Item = &'a Known<'static>>) -> Option<(f64, f64)> {
+    let ends = groups.filter(|k| !k.values().is_empty()).filter_map(|k| k.all().min().zip(k.all().max()));
     ends.map(|(low, high)| (low.max(1) as f64, high.max(1) as f64)).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
 }
 
 /// Shares of periods by latency; shares, because lengths of runs may differ.
-pub fn histogram(comparison: &Comparison, id: &str, load: &str, groups: &[Histogram], span: (f64, f64)) -> Chart {
+pub fn histogram(comparison: &Comparison, id: &str, load: &str, groups: &[Known], span: (f64, f64)) -> Chart {
     let edges = log_edges(span.0, span.1 * 1.02);
-    let shares: Vec<Vec<f64>> = groups.iter().map(|h| shares(h, &edges)).collect();
-    let least = groups.iter().filter(|h| !h.is_empty()).map(|h| 1.0 / h.count() as f64).fold(1.0, f64::min);
+    let shares: Vec<Vec<f64>> = groups.iter().map(|k| shares(k, &edges)).collect();
+    let counted = groups.iter().map(|k| k.all().count()).filter(|n| *n > 0);
+    let least = counted.map(|n| 1.0 / n as f64).fold(1.0, f64::min);
     let (first, last) = (edges.first().copied().unwrap_or(1.0), edges.last().copied().unwrap_or(10.0));
     let frame = Frame {
         area: AREA,
@@ -48,8 +49,9 @@ pub fn histogram(comparison: &Comparison, id: &str, load: &str, groups: &[Histog
 }
 
 /// Exceedance: the probability of a wakeup later than x.
-pub fn ccdf(comparison: &Comparison, id: &str, load: &str, groups: &[Histogram], span: (f64, f64)) -> Chart {
-    let least = groups.iter().filter(|h| !h.is_empty()).map(|h| 1.0 / h.count() as f64).fold(0.1, f64::min);
+pub fn ccdf(comparison: &Comparison, id: &str, load: &str, groups: &[Known], span: (f64, f64)) -> Chart {
+    let counted = groups.iter().map(|k| k.all().count()).filter(|n| *n > 0);
+    let least = counted.map(|n| 1.0 / n as f64).fold(0.1, f64::min);
     let frame = Frame {
         area: AREA,
         x: Scale::log(nice_below(span.0), nice_above(span.1 * 1.02), (AREA.left, AREA.right)),
@@ -60,10 +62,10 @@ pub fn ccdf(comparison: &Comparison, id: &str, load: &str, groups: &[Histogram],
          largest latency.";
     let mut canvas = Canvas::new(id, SIZE, &title, description);
     frame.grid(&mut canvas, short_latency, probability);
-    for (n, histogram) in groups.iter().enumerate().filter(|(_, h)| !h.is_empty()) {
-        canvas.path(&format!("{} line", colour(n)), &falling(&frame, histogram));
-        if let Some(max) = histogram.max() {
-            let at = (frame.x.at(max as f64), frame.y.at(1.0 / histogram.count() as f64));
+    for (n, known) in groups.iter().enumerate().filter(|(_, k)| !k.values().is_empty()) {
+        canvas.path(&format!("{} line", colour(n)), &falling(&frame, known));
+        if let Some(max) = known.all().max() {
+            let at = (frame.x.at(max as f64), frame.y.at(1.0 / known.all().count() as f64));
             canvas.dot(&format!("{} end", colour(n)), at, 3.0, &format!("{}: max {}", name(comparison, n), Nanos(max)));
         }
     }
@@ -75,9 +77,9 @@ fn probability(p: f64) -> String {
     if p >= 1.0 { "1".into() } else { round_probability(p) }
 }
 
-fn shares(histogram: &Histogram, edges: &[f64]) -> Vec<f64> {
-    let n = histogram.count().max(1) as f64;
-    counts(histogram, edges).into_iter().map(|c| c as f64 / n).collect()
+fn shares(known: &Known, edges: &[f64]) -> Vec<f64> {
+    let n = known.all().count().max(1) as f64;
+    counts(known.values(), edges).into_iter().map(|c| c as f64 / n).collect()
 }
 
 /// A line along the tops of the bars, down to the ground where there are none.
@@ -104,8 +106,8 @@ fn steps(frame: &Frame, edges: &[f64], shares: &[f64]) -> String {
     d
 }
 
-fn falling(frame: &Frame, histogram: &Histogram) -> String {
-    let corners = exceedance(histogram, histogram.count());
+fn falling(frame: &Frame, known: &Known) -> String {
+    let corners = exceedance(known.values(), known.all().count());
     let start = frame.x.at(corners.first().map_or(1.0, |c| c.0));
     let mut d = format!("M{} {}", px(start), px(frame.y.at(1.0)));
     let (mut x, mut y) = (start, frame.y.at(1.0));
@@ -120,23 +122,23 @@ fn falling(frame: &Frame, histogram: &Histogram) -> String {
     d
 }
 
-fn tips(canvas: &mut Canvas, frame: &Frame, groups: &[Histogram]) {
-    for (n, max) in groups.iter().enumerate().filter_map(|(n, h)| Some((n, h.max()?))) {
+fn tips(canvas: &mut Canvas, frame: &Frame, groups: &[Known]) {
+    for (n, max) in groups.iter().enumerate().filter_map(|(n, k)| Some((n, k.all().max()?))) {
         let x = frame.x.at(max as f64);
         canvas.line(&format!("{} tip", colour(n)), (x, AREA.bottom), (x, AREA.bottom - 9.0));
     }
 }
 
-fn legend(comparison: &Comparison, groups: &[Histogram]) -> Vec<Key> {
-    let key = |(n, h): (usize, &Histogram)| Key {
+fn legend(comparison: &Comparison, groups: &[Known]) -> Vec<Key> {
+    let key = |(n, k): (usize, &Known)| Key {
         class: colour(n),
-        text: format!("{}: max {}", name(comparison, n), crate::number::nanos(h.max())),
+        text: format!("{}: max {}", name(comparison, n), nanos(k, k.all().max())),
     };
     groups.iter().enumerate().map(key).collect()
 }
 
-fn bins(comparison: &Comparison, edges: &[f64], groups: &[Histogram]) -> Table {
-    let all: Vec<Vec<u64>> = groups.iter().map(|h| counts(h, edges)).collect();
+fn bins(comparison: &Comparison, edges: &[f64], groups: &[Known]) -> Table {
+    let all: Vec<Vec<u64>> = groups.iter().map(|k| counts(k.values(), edges)).collect();
     let edge = |ns: f64| Nanos(ns.round() as u64).to_string();
     let row = |(n, pair): (usize, &[f64])| {
         let figures: Vec<u64> = all.iter().map(|g| g.get(n).copied().unwrap_or(0)).collect();
@@ -149,12 +151,16 @@ fn bins(comparison: &Comparison, edges: &[f64], groups: &[Histogram]) -> Table {
     Table { head, rows: edges.windows(2).enumerate().filter_map(row).collect() }
 }
 
-fn quantiles(comparison: &Comparison, groups: &[Histogram]) -> Table {
+fn nanos(known: &Known, ns: Option<u64>) -> String {
+    crate::number::latency(ns, known.blur().is_whole_micros())
+}
+
+fn quantiles(comparison: &Comparison, groups: &[Known]) -> Table {
     let head = ["group", "periods"].iter().chain(QUANTILES.iter().map(|(name, _)| name)).chain(["max"].iter());
-    let row = |(n, h): (usize, &Histogram)| {
-        let quantiles = QUANTILES.iter().map(|(_, q)| crate::number::nanos(h.quantile(*q)));
-        let first = [name(comparison, n), count(h.count())];
-        first.into_iter().chain(quantiles).chain([crate::number::nanos(h.max())]).collect()
+    let row = |(n, k): (usize, &Known)| {
+        let quantiles = QUANTILES.iter().map(|(_, q)| nanos(k, k.quantile(*q)));
+        let first = [name(comparison, n), count(k.all().count())];
+        first.into_iter().chain(quantiles).chain([nanos(k, k.all().max())]).collect()
     };
     Table { head: head.map(|s| (*s).to_owned()).collect(), rows: groups.iter().enumerate().map(row).collect() }
 }

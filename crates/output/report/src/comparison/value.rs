@@ -1,10 +1,9 @@
 use crate::number;
 use punctual_model::{ComparisonRow, Ratio};
-use punctual_units::Nanos;
 
 pub fn shown(value: f64, unit: &str) -> String {
     match unit {
-        "ns" => nanos(value),
+        "ns" => nanos(value, false),
         "share" => share(value),
         "1/s" => format!("{}/s", number::rate(value)),
         _ => format!("{} {unit}", four(value)),
@@ -12,11 +11,21 @@ pub fn shown(value: f64, unit: &str) -> String {
 }
 
 pub fn cell(value: Option<f64>, row: &ComparisonRow) -> String {
-    value.map_or_else(|| "–".into(), |v| shown(v, &row.unit))
+    value.map_or_else(|| "–".into(), |v| of_row(v, row))
 }
 
-fn nanos(ns: f64) -> String {
-    Nanos(ns.round().max(0.0) as u64).to_string()
+/// A value of this row; in whole microseconds if all of them are.
+pub fn of_row(value: f64, row: &ComparisonRow) -> String {
+    let is_whole = |value: &f64| value % 1_000.0 == 0.0;
+    let values = || row.groups.iter().flat_map(|group| group.values.iter().chain(&group.median));
+    match row.unit.as_str() {
+        "ns" => nanos(value, values().all(is_whole) && values().next().is_some()),
+        unit => shown(value, unit),
+    }
+}
+
+fn nanos(ns: f64, whole_micros: bool) -> String {
+    number::latency(Some(ns.round().max(0.0) as u64), whole_micros)
 }
 
 fn share(value: f64) -> String {
@@ -46,6 +55,43 @@ pub fn oriented(ratio: &Ratio, inverse: bool) -> String {
     let Some((low, high)) = ratio.interval else { return three(flip(ratio.value)) };
     let (low, high) = if inverse { (flip(high), flip(low)) } else { (low, high) };
     format!("{} [{}, {} at {}]", three(flip(ratio.value)), three(low), three(high), sure(ratio.confidence))
+}
+
+/// How a value with this ratio stands to the first: `25 % lower`, `3.2 times as long`, with the interval.
+pub fn changed(ratio: &Ratio, times: &str) -> Changed {
+    let ends = ratio.interval.map(|(low, high)| (low, high, sure(ratio.confidence)));
+    if ratio.value >= 2.0 {
+        let within = ends.map(|(low, high, sure)| format!(" [{}, {} at {sure}]", three(low), three(high)));
+        let text = format!("{} times as {times}{}", three(ratio.value), within.unwrap_or_default());
+        return Changed { text, than: "as" };
+    }
+    let (word, part): (_, fn(f64) -> f64) = match ratio.value >= 1.0 {
+        true => ("higher", |r| r - 1.0),
+        false => ("lower", |r| 1.0 - r),
+    };
+    // The interval in the same direction, the smaller end first.
+    let within = ends.map(|(low, high, sure)| {
+        let (a, b) = (part(low) * 100.0, part(high) * 100.0);
+        format!(" [{}, {} at {sure}]", hundredths(a.min(b)), hundredths(a.max(b)))
+    });
+    let text = format!("{} {word}{}", hundredths(part(ratio.value) * 100.0), within.unwrap_or_default());
+    Changed { text, than: "than" }
+}
+
+/// `25 % lower`, and the word before what it is compared with.
+pub struct Changed {
+    pub text: String,
+    pub than: &'static str,
+}
+
+/// `25 %`, with decimals where they matter.
+fn hundredths(percent: f64) -> String {
+    match percent.abs() {
+        p if (99.5..100.0).contains(&p) => format!("{percent:.2} %"),
+        p if p >= 9.95 => format!("{percent:.0} %"),
+        p if p >= 0.95 => format!("{percent:.1} %"),
+        _ => format!("{percent:.2} %"),
+    }
 }
 
 /// In percent, rounded down to avoid overstating it.

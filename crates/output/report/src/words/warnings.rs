@@ -60,7 +60,7 @@ fn virtual_time(recording: &Recording) -> Option<String> {
 fn control(verdict: &Verdict) -> Option<String> {
     let control = verdict.virtual_control.as_ref().filter(|c| c.passed())?;
     Some(format!(
-        "The control passed: spinners (`{}`) made the worst idle wakeup of CPU {} {:.2} times later ({} instead of {}); from {} \
+        "The control passed: spinners (`{}`) made the worst idle wakeup of CPU {} {:.2} times as long ({} instead of {}); from {} \
          times on these figures would be invalid.",
         control.control,
         control.cpu,

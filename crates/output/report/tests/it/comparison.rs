@@ -1,12 +1,13 @@
 //! Comparisons of groups that differ, that do not, and that are too small; golden files of all formats.
 
 use punctual_model::{
-    Against, CauseShare, Class, Comparison, ComparisonDrawings, ComparisonRow, Conclusion, Covariate, Group, Ratio,
-    SampleUnit, Sampled, Scatter, Unlike, UnlikeKind, VirtualTime,
+    Against, Blur, CauseShare, Class, Comparison, ComparisonDrawings, ComparisonRow, Conclusion, Covariate, Group,
+    Known, Ratio, SampleUnit, Sampled, Scatter, Unlike, UnlikeKind, VirtualTime,
 };
 use punctual_report::{TextStyle, comparison_html, comparison_json, comparison_text, json_text};
 use punctual_testing::golden;
 use punctual_units::Histogram;
+use std::borrow::Cow;
 
 fn sampled(values: &[f64]) -> Sampled {
     let mean = (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64);
@@ -133,6 +134,7 @@ fn comparison() -> Comparison {
         causes: vec![vec![cause(Class::HigherPriority, Some("multipathd")), cause(Class::IdleExit, None)], Vec::new()],
         left_out: vec!["network".into()],
         problems: vec!["out/b/boot-1: the `io` load did not run".into()],
+        not_known: Vec::new(),
     }
 }
 
@@ -140,7 +142,7 @@ fn drawings() -> ComparisonDrawings {
     let histogram = |values: &[u64]| {
         let mut all = Histogram::new();
         values.iter().for_each(|ns| all.record(*ns));
-        all
+        Known::new(Cow::Owned(all), Blur::EXACT)
     };
     ComparisonDrawings {
         histograms: vec![("all loads".into(), vec![histogram(&[5_000, 7_000, 7_100]), histogram(&[6_000, 614_000])])],
@@ -168,23 +170,23 @@ fn sentences_say_which_way_and_how_sure() {
     let all = value["sentences"].as_array().unwrap();
     let said = |i: usize| all[i].as_str().unwrap();
     let headline = value["headline"].as_str().unwrap();
-    let starts = "In virtual time, the worst wakeup over all loads is 62.4 [28.0, 87.0 at 95 %] times later";
+    let starts = "In virtual time, the worst wakeup over all loads is 62.4 times as long [28.0, 87.0 at 95 %]";
     assert!(headline.starts_with(starts), "{headline}");
     let any = |text: &str| all.iter().any(|s| s.as_str().unwrap().contains(text));
     for text in [
         "does not tell",
-        "62.4 [28.0, 87.0 at 95 %] times earlier",
+        "98 % lower [96 %, 99 % at 95 %] with 6.12 <stock> than with 6.12-rt (median 7.10 µs instead of 443 µs)",
         "Of one more figure in the table there is one run of each",
-        "was not measured in both",
+        "Not known of 6.12-rt and 6.12 <stock>, and not compared: the worst wakeup under `timers`",
         "say no more than 5 and 6 independent ones would",
-        "The difference is mostly thermal (87 % of it): from 78 °C on values are 1.29 times longer with either",
+        "The difference is mostly thermal (87 % of it): from 78 °C on values are 29 % higher with either",
         "the ratio of 6.12 <stock> (13 of 100) to 6.12-rt (9 of 100) is 1.016 [1.000, 1.026 at 95 %]",
         "in these two runs; other boots may differ more",
-        "1.25 [1.10, 1.40 at 95 %] times faster",
+        "25 % higher [10 %, 40 % at 95 %]",
     ] {
         assert!(any(text), "{text} is not in {all:#?}");
     }
-    assert!(said(0).contains("earlier") && all.last().unwrap().as_str().unwrap().contains("one run of each"));
+    assert!(said(0).contains("% lower") && all.last().unwrap().as_str().unwrap().contains("one run of each"));
     assert_eq!(value["clock"], "virtual");
 }
 

@@ -1,0 +1,43 @@
+//! Names of imported series and phases without the files that they come from.
+
+use punctual_model::{Recording, Series};
+use std::collections::BTreeMap;
+
+/// Takes the file's name away from the series and labels of a run that was imported from several files
+/// (`rt_kernel: N-queens` becomes `N-queens`), so that they have the names of those of another run. A name that would then
+/// be there twice stays.
+pub fn without_files(recording: &mut Recording) {
+    let Some(import) = recording.run.import.as_mut().filter(|import| import.files.len() > 1) else { return };
+    let files: Vec<String> = import.files.iter().map(|file| file.name.clone()).collect();
+    let key = |series: &Series, of: &str| (of.to_owned(), series.name.clone(), series.unit.clone());
+    let counted = count(import.series.iter().map(|series| key(series, plain(&files, &series.of))));
+    // A temperature goes with its time: a subject keeps its file in all of its series, or in none.
+    let twice = |series: &&Series| counted.get(&key(series, plain(&files, &series.of))) != Some(&1);
+    let kept: Vec<String> = import.series.iter().filter(twice).map(|series| series.of.clone()).collect();
+    for series in import.series.iter_mut().filter(|series| !kept.contains(&series.of)) {
+        series.of = plain(&files, &series.of).to_owned();
+    }
+    let labels =
+        count(recording.run.phases.iter().filter_map(|phase| Some(plain(&files, phase.label.as_ref()?).to_owned())));
+    for label in recording.run.phases.iter_mut().filter_map(|phase| phase.label.as_mut()) {
+        let short = plain(&files, label).to_owned();
+        if labels.get(&short) == Some(&1) {
+            *label = short;
+        }
+    }
+}
+
+fn count<K: Ord>(all: impl Iterator<Item = K>) -> BTreeMap<K, usize> {
+    let mut counted = BTreeMap::new();
+    all.for_each(|key| *counted.entry(key).or_default() += 1);
+    counted
+}
+
+/// The name behind `FILE: `, where FILE is the begin of a file's name.
+fn plain<'a>(files: &[String], name: &'a str) -> &'a str {
+    let is_file = |stem: &str| !stem.is_empty() && files.iter().any(|file| file.starts_with(stem));
+    match name.split_once(": ") {
+        Some((stem, rest)) if is_file(stem) && !rest.is_empty() => rest,
+        _ => name,
+    }
+}
