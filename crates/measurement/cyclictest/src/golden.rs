@@ -224,7 +224,7 @@ fn rows(sample: &str, words: &str, theirs: u32, ours: u32) {
     for line in sample.lines().filter(|line| line.starts_with("       0:")) {
         stat.record(line.rsplit(':').next().unwrap().trim().parse().unwrap());
     }
-    let mut written = text::cpus(2, 2) + &text::latency_held(0) + &text::interval(0, &plan.threads[0]);
+    let mut written = text::cpus(2, 2) + &text::latency_held(0) + &text::intervals(&options, &plan.threads);
     text::values(&mut written, 0, &stat, 0, options.oscope);
     let theirs = format!("Thread 0 Interval: {theirs}\n");
     assert!(sample.ends_with(&written.replace(&format!("Thread 0 Interval: {ours}\n"), &theirs)), "{written}");
@@ -232,6 +232,7 @@ fn rows(sample: &str, words: &str, theirs: u32, ours: u32) {
 
 fn verbose(sample: &str) {
     rows(sample, "-v -l 5 -i 10000 -p 95", 10500, 10000);
+    rows(sample, "-q -v -l 5 -i 10000 -p 95", 10500, 10000);
     assert!(sample.starts_with("Max CPUs"));
 }
 

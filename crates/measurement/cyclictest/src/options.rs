@@ -1,5 +1,6 @@
 //! The command line, as cyclictest reads it by getopt_long(3).
 
+mod gone;
 mod reading;
 mod values;
 
@@ -51,7 +52,7 @@ pub struct Options {
     /// `-l`: cycles of the first thread to reach them.
     pub loops: Option<u64>,
     /// `--mainaffinity`.
-    pub main_affinity: Option<CpuList>,
+    pub main_affinity: Option<Affinity>,
     /// `-m`.
     pub mlockall: bool,
     /// `-M`.
@@ -105,6 +106,19 @@ pub enum Affinity {
     All,
     /// In turn on these.
     These(CpuList),
+    /// In turn on those that this names among the CPUs of the machine.
+    Named(CpuExpression),
+}
+
+/// A list of CPUs as numa_parse_cpustring(3) reads it, with `!`, `+` or `all`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CpuExpression {
+    /// `!`: all but these.
+    pub is_inverted: bool,
+    /// `+`: 0 is the first CPU that this process may use.
+    pub is_relative: bool,
+    /// `None`: `all`.
+    pub list: Option<CpuList>,
 }
 
 /// The versions differ in the histogram.

@@ -1,4 +1,4 @@
-use crate::options::{Affinity, Options, UsageError};
+use crate::options::{Affinity, CpuExpression, Options, UsageError};
 use punctual_units::{CpuId, CpuList, Nanos, Policy, Priority, Scheduling};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,7 +49,10 @@ pub(crate) fn plan(
     if !taken.is_empty() && matches!(options.affinity, Affinity::All | Affinity::None) {
         warnings.push(format!("CPU {taken} is isolated and measured, too; name CPUs with -a to leave some out"));
     }
-    let main = options.main_affinity.clone().unwrap_or_else(|| online.minus(&measured));
+    let main = match &options.main_affinity {
+        Some(of) => main_cpus(of, online, &usable)?,
+        None => online.minus(&measured),
+    };
     Ok(Plan { threads, main, warnings })
 }
 
@@ -68,20 +71,51 @@ fn cpus(
     warnings: &mut Vec<String>,
 ) -> Result<Vec<CpuId>, UsageError> {
     match &options.affinity {
-        Affinity::These(_) if options.smp => {
+        Affinity::These(_) | Affinity::Named(_) if options.smp => {
             warnings.push("-a is ignored because of -S".into());
             Ok(usable.iter().collect())
         }
-        Affinity::These(list) => {
-            let missing = list.minus(online);
-            if missing.is_empty() {
-                return Ok(list.iter().collect());
-            }
-            Err(UsageError(format!("-a: CPU {missing} is not online; these are: {online}")))
-        }
+        Affinity::These(list) => these("-a", list, online).map(|list| list.iter().collect()),
+        Affinity::Named(expression) => named("-a", expression, online, usable).map(|list| list.iter().collect()),
         Affinity::All => Ok(usable.iter().collect()),
         Affinity::None if options.smp => Ok(usable.iter().collect()),
         Affinity::None => Ok(Vec::new()),
+    }
+}
+
+fn these(option: &str, list: &CpuList, online: &CpuList) -> Result<CpuList, UsageError> {
+    let missing = list.minus(online);
+    match missing.is_empty() {
+        true => Ok(list.clone()),
+        false => Err(UsageError(format!("{option}: CPU {missing} is not online; these are: {online}"))),
+    }
+}
+
+/// The CPUs of an expression, within those that may be used, as parse_cpumask of rt-tests (src/lib/rt-numa.c).
+fn named(option: &str, of: &CpuExpression, online: &CpuList, usable: &CpuList) -> Result<CpuList, UsageError> {
+    let listed = match &of.list {
+        None => usable.clone(),
+        Some(list) if of.is_relative => {
+            let nth = |n: CpuId| {
+                let cpu = usable.iter().nth(n.0 as usize);
+                cpu.ok_or_else(|| UsageError(format!("{option}: there is no +{n}; {} CPUs may be used", usable.len())))
+            };
+            list.iter().map(nth).collect::<Result<CpuList, _>>()?
+        }
+        Some(list) => these(option, list, online)?,
+    };
+    let found = if of.is_inverted { usable.minus(&listed) } else { usable.and(&listed) };
+    match found.is_empty() {
+        true => Err(UsageError(format!("{option}: no CPU is left of {usable}, which may be used"))),
+        false => Ok(found),
+    }
+}
+
+fn main_cpus(of: &Affinity, online: &CpuList, usable: &CpuList) -> Result<CpuList, UsageError> {
+    match of {
+        Affinity::Named(expression) => named("--mainaffinity", expression, online, usable),
+        Affinity::These(list) => Ok(list.clone()),
+        _ => Ok(usable.clone()),
     }
 }
 
@@ -147,6 +181,33 @@ mod tests {
         assert_eq!(cpus(&planned("-t 2 -p 1").unwrap()), [None, None]);
         assert_eq!(cpus(&planned("-t -a 0-1 -p 1").unwrap()), [Some(0), Some(1)]);
         assert!(planned("-a 7 -p 1").unwrap_err().to_string().contains("CPU 7 is not online"));
+    }
+
+    #[test]
+    fn expressions_are_those_of_libnuma() {
+        // CPU 3 is isolated and meant as well; the process may use the others.
+        for (words, wanted) in [
+            ("-a !0 -t -p 1", vec![1, 2, 3]),
+            ("-a!0-1 -t -p 1", vec![2, 3]),
+            ("--affinity=!3 -t -p 1", vec![0, 1, 2]),
+            ("-a +1 -p 1", vec![1]),
+            ("-a +0,2 -t -p 1", vec![0, 2]),
+            ("-a !+0 -t -p 1", vec![1, 2, 3]),
+            ("-a all -t -p 1", vec![0, 1, 2, 3]),
+        ] {
+            let plan = planned(words).unwrap();
+            assert_eq!(cpus(&plan), wanted.into_iter().map(Some).collect::<Vec<_>>(), "{words}");
+        }
+        assert_eq!(planned("-a 1 -p 1 --mainaffinity=!1").unwrap().main.to_string(), "0,2-3");
+        for (words, part) in
+            [("-a !0-3 -p 1", "no CPU is left"), ("-a +9 -p 1", "no +9"), ("-a !9 -p 1", "CPU 9 is not")]
+        {
+            let error = planned(words).unwrap_err().to_string();
+            assert!(error.contains(part), "{words}: {error}");
+        }
+        let words: Vec<_> = ["-a", "+0", "-p", "1"].map(Into::into).into();
+        let Asked::Run(options) = parse(&words).unwrap() else { panic!("help") };
+        assert_eq!(cpus(&on(&options, "2").unwrap()), [Some(2)], "the first that may be used");
     }
 
     #[test]

@@ -45,6 +45,12 @@ pub(crate) fn interval(index: usize, plan: &ThreadPlan) -> String {
     format!("Thread {index} Interval: {}\n", plan.interval.0 / 1000)
 }
 
+/// Those lines, if `-v` asks for them; also with `-q`, as rt-tests prints them.
+pub(crate) fn intervals(options: &Options, threads: &[ThreadPlan]) -> String {
+    let asked = threads.iter().enumerate().filter(|_| options.verbose);
+    asked.map(|(index, thread)| interval(index, thread)).collect()
+}
+
 /// The end of `-b`.
 pub(crate) fn broken(stats: &[Stat], (tid, value): (i64, u64)) -> String {
     let tids: String = stats.iter().map(|stat| format!(" {:05}", stat.tid.load(Relaxed))).collect();

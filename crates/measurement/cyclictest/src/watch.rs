@@ -58,10 +58,7 @@ impl<'a> Watch<'a> {
         };
         let end = self.options.duration.map(|duration| monotonic() + Nanos(lead) + duration);
         let is_silent = self.options.quiet && self.fifo.is_none();
-        if self.options.verbose && !self.options.quiet {
-            let intervals = self.plan.threads.iter().enumerate();
-            intervals.for_each(|(n, thread)| print(&text::interval(n, thread)));
-        }
+        print(&text::intervals(self.options, &self.plan.threads));
         loop {
             self.show(shared);
             let now = monotonic();

@@ -1,6 +1,7 @@
 use super::values::{bins, cpus, duration, format_version, micros, number, policy, priority};
-use super::{Affinity, Asked, Options, UsageError, defaults};
+use super::{Affinity, Asked, Options, UsageError, defaults, gone};
 use lexopt::{Arg, Parser};
+use punctual_units::Nanos;
 use std::ffi::OsString;
 
 const SHORT: &[(&str, char)] = &[
@@ -51,7 +52,7 @@ const LONG: &[&str] = &[
     "tracemark",
 ];
 
-const OPTIONAL: [char; 2] = ['a', 't'];
+const OPTIONAL: [char; 3] = ['a', 'A', 't'];
 
 /// # Errors
 /// [`UsageError`], with what to write instead.
@@ -86,12 +87,20 @@ fn long(name: &str) -> Result<Named, UsageError> {
     let known = match fitting.as_slice() {
         _ if fitting.contains(&name) => fitting.iter().find(|known| **known == name).copied(),
         [one] => Some(*one),
-        [] => return Err(UsageError(format!("there is no option --{name}: see punctual cyclictest --help"))),
+        [] if "nanosleep".starts_with(name) && name.len() > 2 => return Ok(Named::Letter('n')),
+        [] => return Err(unknown(&format!("--{name}"), gone::name(name))),
         several => return Err(UsageError(format!("--{name} may be --{}", several.join(", --")))),
     };
     let known = known.unwrap_or_default();
     let letter = SHORT.iter().find(|(name, _)| *name == known).map(|(_, letter)| *letter);
     Ok(letter.map_or(Named::Long(known), Named::Letter))
+}
+
+fn unknown(option: &str, instead: Option<&str>) -> UsageError {
+    UsageError(match instead {
+        Some(advice) => format!("there is no option {option} since cyclictest 2.0: {advice}"),
+        None => format!("there is no option {option}: see punctual cyclictest --help"),
+    })
 }
 
 /// cyclictest ignores unknown words; what it measures is then not what was meant.
@@ -121,17 +130,17 @@ impl Reading {
             return Ok(());
         }
         if !SHORT.iter().any(|(_, known)| *known == letter) {
-            return Err(UsageError(format!("there is no option -{letter}: see punctual cyclictest --help")));
+            return Err(unknown(&format!("-{letter}"), gone::letter(letter)));
         }
-        let value = if OPTIONAL.contains(&letter) { self.optional()? } else { Some(self.value(letter)?) };
+        let value = if OPTIONAL.contains(&letter) { self.optional(letter == 'a')? } else { Some(self.value(letter)?) };
         let bundle = self.options.bundle();
         let options = &mut self.options;
         match (letter, value) {
             ('a', None) => options.affinity = Affinity::All,
-            ('a', Some(list)) => options.affinity = Affinity::These(cpus("-a", &list)?),
+            ('a', Some(list)) => options.affinity = cpus("-a", &list)?,
             ('t', None) => options.threads = Some(0),
             ('t', Some(n)) => options.threads = Some(number("-t", &n, 1, 10_000)?),
-            ('A', Some(n)) => options.aligned = Some(micros("-A", &n)?),
+            ('A', offset) => options.aligned = Some(offset.map_or(Ok(Nanos::ZERO), |n| micros("-A", &n))?),
             ('b', Some(n)) => options.breaktrace = Some(micros("-b", &n)?),
             ('c', Some(n)) => options.realtime_clock = number::<u8>("-c", &n, 0, 1)? == 1,
             ('d', Some(n)) => options.distance = micros("-d", &n)?,
@@ -180,7 +189,7 @@ impl Reading {
             "smi" => self.options.smi = true,
             "tracemark" => self.options.tracemark = true,
             "secaligned" => {
-                let offset = self.optional()?.map(|n| micros(&shown, &n)).transpose()?;
+                let offset = self.optional(false)?.map(|n| micros(&shown, &n)).transpose()?;
                 self.options.secaligned = Some(offset.unwrap_or_default());
             }
             _ => {
@@ -222,14 +231,15 @@ impl Reading {
     }
 
     /// A value attached to the option, or a next word that does not look like an option.
-    fn optional(&mut self) -> Result<Option<String>, UsageError> {
+    fn optional(&mut self, is_of_cpus: bool) -> Result<Option<String>, UsageError> {
         if let Some(value) = self.parser.optional_value() {
             return Ok(Some(value.to_string_lossy().into_owned()));
         }
         let Some(mut rest) = self.parser.try_raw_args() else { return Ok(None) };
         let next = rest.peek().map(|word| word.to_string_lossy().into_owned());
         let is_value = next.as_ref().is_some_and(|word| {
-            !word.starts_with('-') && word.starts_with(|c: char| c.is_ascii_digit() || c == '!' || c == '+')
+            let is_expression = word.starts_with(['!', '+']) || word == "all";
+            word.starts_with(|c: char| c.is_ascii_digit()) || (is_of_cpus && is_expression)
         });
         if is_value {
             rest.next();

@@ -69,6 +69,63 @@ fn every_trap_is_an_error_or_a_warning() {
 }
 
 #[test]
+fn aligned_needs_no_value() {
+    for (line, offset) in
+        [("-A -p 1", 0), ("-A 50 -p 1", 50), ("-A50 -p 1", 50), ("--aligned -p 1", 0), ("--aligned=50 -p1", 50)]
+    {
+        assert_eq!(read(line).unwrap().aligned, Some(Nanos::from_micros(offset)), "{line}");
+    }
+    assert_eq!(read("-p 1").unwrap().aligned, None);
+    assert!(read("-A x -p 1").is_err() && read("-A !0 -p 1").is_err());
+}
+
+#[test]
+fn lists_of_cpus_may_be_inverted_relative_or_all() {
+    let list = |text: &str| Some(text.parse().unwrap());
+    let named = |is_inverted, is_relative, list| Affinity::Named(CpuExpression { is_inverted, is_relative, list });
+    for (line, wanted) in [
+        ("-a !0 -p 1", named(true, false, list("0"))),
+        ("-a!0,2 -p 1", named(true, false, list("0,2"))),
+        ("-a +0-1 -p 1", named(false, true, list("0-1"))),
+        ("-a !+0 -p 1", named(true, true, list("0"))),
+        ("-a all -p 1", named(false, false, None)),
+        ("-a 0 -p 1", Affinity::These("0".parse().unwrap())),
+    ] {
+        assert_eq!(read(line).unwrap().affinity, wanted, "{line}");
+    }
+    assert_eq!(read("-p 1 --mainaffinity=!0").unwrap().main_affinity, Some(named(true, false, list("0"))));
+    for line in ["-a ! -p 1", "-a + -p 1", "-a !! -p 1", "-a !x -p 1"] {
+        assert!(read(line).unwrap_err().contains("-a wants a list"), "{line}");
+    }
+}
+
+#[test]
+fn options_that_are_gone_say_what_to_write() {
+    for letter in super::gone::LETTERS.chars() {
+        let error = read(&format!("-{letter} -p 1")).unwrap_err();
+        assert!(error.contains("since cyclictest 2.0: "), "-{letter}: {error}");
+    }
+    for (line, part) in [
+        ("-f -p 1", "punctual explain --live"),
+        ("-T wakeup -p 1", "trace-cmd"),
+        ("--tracer=nop -p 1", "trace-cmd"),
+        ("--irqsoff -p 1", "--tracemark"),
+        ("--preempti -p 1", "--tracemark"),
+        ("--notrace -p 1", "leave it out"),
+        ("-y rr -p 1", "--policy=NAME"),
+        ("-e 5 -p 1", "--latency=USEC"),
+        ("--numa -p 1", "-S"),
+        ("-Q -p 1", "--priospread"),
+    ] {
+        let error = read(line).unwrap_err();
+        assert!(error.contains(part), "{line}: {error}");
+    }
+    for line in ["-n -p 1", "--nanosleep -p 1"] {
+        assert!(read(line).unwrap().warnings[0].contains("clock_nanosleep is the default"), "{line}");
+    }
+}
+
+#[test]
 fn every_option_of_the_help_is_known() {
     let help = crate::HELP;
     let words = help.split(|c: char| c.is_whitespace() || c == '=' || c == '[');

@@ -1,4 +1,4 @@
-use super::{FormatVersion, HIST_MAX, UsageError};
+use super::{Affinity, CpuExpression, FormatVersion, HIST_MAX, UsageError};
 use punctual_units::{CpuList, Nanos, Policy};
 
 pub(super) fn number<T>(option: &str, text: &str, low: T, high: T) -> Result<T, UsageError>
@@ -25,9 +25,19 @@ pub(super) fn bins(option: &str, text: &str) -> Result<usize, UsageError> {
     Ok(usize::try_from(wanted).unwrap_or(HIST_MAX).min(HIST_MAX))
 }
 
-pub(super) fn cpus(option: &str, text: &str) -> Result<CpuList, UsageError> {
-    let list = text.parse::<CpuList>().ok().filter(|list| !list.is_empty());
-    list.ok_or_else(|| UsageError(format!("{option} wants a list of CPUs such as 3-5,0, not `{text}`")))
+/// As numa_parse_cpustring(3): `3-5,0`, all others `!0`, the first that may be used `+0-1`, `all`.
+pub(super) fn cpus(option: &str, text: &str) -> Result<Affinity, UsageError> {
+    let wrong = || UsageError(format!("{option} wants a list of CPUs such as 3-5,0, !0, +0-1 or all, not `{text}`"));
+    let (is_inverted, rest) = text.strip_prefix('!').map_or((false, text), |rest| (true, rest));
+    let (is_relative, rest) = rest.strip_prefix('+').map_or((false, rest), |rest| (true, rest));
+    let list = match rest {
+        "all" => None,
+        rest => Some(rest.parse::<CpuList>().ok().filter(|list| !list.is_empty()).ok_or_else(wrong)?),
+    };
+    Ok(match list {
+        Some(list) if !is_inverted && !is_relative => Affinity::These(list),
+        list => Affinity::Named(CpuExpression { is_inverted, is_relative, list }),
+    })
 }
 
 /// `90`, `10m`, `2h`, `1d`: cyclictest takes any other letter for seconds.
