@@ -31,12 +31,28 @@ pub(crate) struct Reader {
     beyond: u64,
 }
 
-/// The cells of a line, by what separates them.
+/// The cells of a line, by what separates them; also those of a table in Markdown.
 fn cells(line: &str) -> impl Iterator<Item = &str> {
-    let separator = [',', ';', '\t'].into_iter().find(|separator| line.contains(*separator));
+    let separator = ['|', ';', '\t', ','].into_iter().find(|separator| line.contains(*separator));
+    let line = if separator == Some('|') { line.trim().trim_matches('|') } else { line };
     let by_mark = separator.into_iter().flat_map(move |separator| line.split(separator));
     let by_space = line.split_ascii_whitespace().filter(move |_| separator.is_none());
-    by_mark.chain(by_space).map(|cell| cell.trim().trim_matches(['"', '\'']).trim())
+    by_mark.chain(by_space).map(|cell| cell.trim().trim_matches(['"', '\'', '`', '*']).trim())
+}
+
+/// A number, also as `1.2e-05` and, where commas separate nothing, `12,5`.
+fn value(cell: &str) -> Option<f64> {
+    number::signed(cell).or_else(|| {
+        let plain = cell.len() <= 40 && cell.bytes().all(|b| b.is_ascii_digit() || b",.eE+-".contains(&b));
+        let starts = cell.starts_with(|c: char| c.is_ascii_digit() || c == '-');
+        let text = cell.replace(',', ".");
+        text.parse::<f64>().ok().filter(|value| plain && starts && value.is_finite())
+    })
+}
+
+/// `|---|:---:|`, `-----`: between the names of columns and the rows.
+fn is_rule(text: &str) -> bool {
+    text.contains("--") && text.chars().all(|c| "-|:+= ".contains(c))
 }
 
 impl Reader {
@@ -55,10 +71,22 @@ impl Reader {
 
     pub fn line(&mut self, line: &Line) -> Taken {
         let text = line.text.trim();
-        let numeric = text.starts_with(|c: char| c.is_ascii_digit() || c == '-' || c == '"' || c == '.');
-        match numeric && cells(text).take(WIDEST).all(|cell| number::signed(cell).is_some() || cell.is_empty()) {
+        let numeric = text.starts_with(|c: char| c.is_ascii_digit() || "-\".|,;`*".contains(c));
+        let mut known = 0;
+        let numbers = numeric
+            && cells(text).take(WIDEST).all(|cell| {
+                known += u64::from(value(cell).is_some());
+                value(cell).is_some() || cell.is_empty()
+            });
+        match numbers && known > 0 {
             true => self.row(text, line),
             false if self.is_torn(text) => self.row(text, line),
+            false if is_rule(text) => {
+                if let Some((_, at)) = self.header.as_mut().filter(|(_, at)| *at + 1 == line.number) {
+                    *at = line.number;
+                }
+                Taken::No
+            }
             false => {
                 self.header = header(text).map(|names| (names, line.number));
                 Taken::No
@@ -69,12 +97,12 @@ impl Reader {
     /// A line right behind a row with as many cells, not all of which are numbers.
     fn is_torn(&self, text: &str) -> bool {
         let Some(table) = self.tables.last() else { return false };
-        let numbers = cells(text).filter(|cell| number::signed(cell).is_some()).count();
+        let numbers = cells(text).filter(|cell| value(cell).is_some()).count();
         numbers > 0 && table.wide() > 1 && cells(text).take(WIDEST).count() == table.wide()
     }
 
     fn row(&mut self, text: &str, line: &Line) -> Taken {
-        let row: Vec<Option<f64>> = cells(text).take(WIDEST).map(number::signed).collect();
+        let row: Vec<Option<f64>> = cells(text).take(WIDEST).map(value).collect();
         if self.rows == 0 {
             self.first = line.number;
         }

@@ -101,3 +101,20 @@ fn a_table_of_something_else_is_refused_with_what_was_seen() {
     let given = Options { columns: Some("skip,sample:us".parse().unwrap()), ..Options::default() };
     assert_eq!(read("x.csv", numbers.as_bytes(), &given).unwrap().figures(), 1);
 }
+
+#[test]
+fn columns_as_people_write_them() {
+    for (text, samples, largest) in [
+        ("time;latency (us)\n0,001;12,5\n0,002;13,7\n0,003;980,1\n", 3, 980_100),
+        ("seq,latency_s\n0,1.2e-05\n1,1.5e-05\n2,9.0e-04\n", 3, 900_000),
+        (",latency_ns\n0,12000\n1,15000\n2,900000\n", 3, 900_000),
+        ("| bin (us) | cpu0 |\n|---:|-----|\n| 1 | 10 |\n| 2 | 3 |\n", 13, 2_000),
+        ("# bin count\n0 0\n1 5\n2 900\n3 4\n4 0\n5 0\n6 1\n", 910, 6_000),
+        ("latency_us\n5\n6\n7\n900\n", 4, 900_000),
+    ] {
+        let run = common::from_text(text);
+        assert_eq!((total(&run), max_ns(&run)), (samples, largest), "{text}");
+    }
+    let extremes = common::from_text("| CPU | min (us) | max (us) |\n|---|---|---|\n| 0 | 3 | 120 |\n| 1 | 4 | 90 |\n");
+    assert_eq!((max_ns(&extremes), extremes.run.phases[0].cpus.len()), (120_000, 2));
+}
