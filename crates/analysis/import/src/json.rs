@@ -67,6 +67,10 @@ impl tools::Reader for Reader {
             if !text.starts_with('{') || self.found.len() >= MOST_DOCUMENTS {
                 return Taken::No;
             }
+            // A line of a container's log: what it says is text.
+            if crate::peel::message(text).is_some() {
+                return Taken::No;
+            }
             let before = line.before.map(str::to_owned);
             self.open = Some(Open { text: String::new(), line: line.number, before, depth: 0, too_long: false });
         }

@@ -23,6 +23,7 @@
 mod assemble;
 mod bins;
 mod block;
+mod clues;
 mod cmdline;
 mod columns;
 mod cyclictest;
@@ -141,6 +142,10 @@ fn of_text(name: &str, lines: &mut Lines, options: &Options) -> Result<Vec<Found
     Err(match (text.refused, torn.into_iter().next()) {
         (Some(seen), _) => Error::Unlike { file, seen },
         (None, Some(loss)) => Error::Broken { file, why: loss.text.clone() },
+        (None, None) if text.unread.is_some() => {
+            let line = text.unread.unwrap_or_default();
+            Error::Broken { file, why: format!("lines look like figures and could not be read; the first: `{line}`") }
+        }
         (None, None) => Error::Unknown { file, begins: text.begins.unwrap_or_default(), likely: text.likely },
     })
 }

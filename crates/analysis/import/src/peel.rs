@@ -18,6 +18,9 @@ pub(crate) fn peel(line: &str) -> Option<Peeled<'_>> {
     if let Some(rest) = lava(line) {
         return Some(Peeled { rest: rest.into(), source: None, what: "LAVA" });
     }
+    if let Some(rest) = message(line) {
+        return Some(Peeled { rest: rest.into(), source: None, what: "log in JSON" });
+    }
     let mut rest = line;
     let mut found: Option<&'static str> = None;
     let mut source = None;
@@ -239,6 +242,17 @@ fn lava(line: &str) -> Option<String> {
     let (_, message) = body.split_once("msg: ")?;
     let inner = message.strip_prefix('\'').and_then(|m| m.strip_suffix('\''));
     Some(inner.map_or_else(|| message.trim_matches('"').to_owned(), |inner| inner.replace("''", "'")))
+}
+
+/// `{"log":"T: 0 …\n","stream":"stdout",…}`: one line of a container's log, or of a structured one.
+pub(crate) fn message(line: &str) -> Option<String> {
+    let text = line.trim();
+    if !text.starts_with('{') || !text.ends_with('}') {
+        return None;
+    }
+    let value: serde_json::Value = serde_json::from_str(text).ok()?;
+    let message = ["log", "message", "msg", "MESSAGE"].iter().find_map(|key| value.get(key)?.as_str())?;
+    Some(message.trim_end().to_owned())
 }
 
 /// `"T: 0 …",`: a line of a list in JSON, such as Ansible's stdout_lines.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-const MARKUP: &[(&str, &str)] = &[
+const ESCAPES: &[(&str, &str)] = &[
     ("&lt;", "<"),
     ("&gt;", ">"),
     ("&quot;", "\""),
@@ -13,43 +13,95 @@ const MARKUP: &[(&str, &str)] = &[
     ("&#35;", "#"),
     ("&#58;", ":"),
     ("&amp;", "&"),
-    ("\u{a0}", " "),
-    ("\u{feff}", ""),
-    ("<br>", ""),
-    ("<br/>", ""),
-    ("<br />", ""),
-    ("<pre>", ""),
-    ("</pre>", ""),
-    ("<code>", ""),
-    ("</code>", ""),
-    ("<p>", ""),
-    ("</p>", ""),
 ];
+
+/// Elements of web pages that begin a line, and others.
+const BLOCKS: [&str; 20] = [
+    "br",
+    "p",
+    "div",
+    "li",
+    "ul",
+    "ol",
+    "tr",
+    "table",
+    "pre",
+    "blockquote",
+    "h1",
+    "h2",
+    "h3",
+    "h4",
+    "hr",
+    "tbody",
+    "thead",
+    "dd",
+    "dt",
+    "section",
+];
+const INLINE: [&str; 16] =
+    ["span", "code", "tt", "b", "i", "em", "strong", "a", "font", "samp", "kbd", "td", "th", "u", "small", "sup"];
+
+/// Without the tags of a web page; those of blocks break the line.
+fn without_tags(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('<') {
+        out.push_str(before);
+        let name: String = after.trim_start_matches('/').chars().take_while(char::is_ascii_alphanumeric).collect();
+        let known = |list: &[&str]| list.iter().any(|tag| name.eq_ignore_ascii_case(tag));
+        match after.split_once('>').filter(|(tag, _)| tag.len() < 300 && (known(&BLOCKS) || known(&INLINE))) {
+            Some((_, next)) => {
+                out.push_str(if known(&BLOCKS) {
+                    "\n"
+                } else if name == "td" || name == "th" {
+                    "\t"
+                } else {
+                    ""
+                });
+                rest = next;
+            }
+            None => {
+                out.push('<');
+                rest = after;
+            }
+        }
+    }
+    out.push_str(rest);
+    out
+}
 
 /// A cleaned line. Carriage returns must have been treated as line ends already.
 pub(crate) fn line(line: &str) -> Cow<'_, str> {
     // Figures begin with none of these, and have none of these characters.
-    let suspicious = |b: &u8| matches!(b, 0x1b | 0x08 | 0 | b'&' | b'<' | b'>' | b'|' | 0xc2 | 0xef);
+    let suspicious =
+        |b: &u8| matches!(b, 0x1b | 0x08 | 0 | b'&' | b'<' | b'>' | b'|' | b'^' | b'\\' | 0xc2 | 0xe2 | 0xef);
     if !line.as_bytes().iter().any(suspicious) {
         return Cow::Borrowed(line.trim_end());
     }
     let mut text =
         if line.contains(['\u{1b}', '\u{9b}', '\u{8}', '\0']) { without_escapes(line) } else { line.to_owned() };
-    if text.contains(['&', '<', '\u{a0}', '\u{feff}']) && !is_element(&text) {
-        for (from, to) in MARKUP {
-            if text.contains(from) {
-                text = text.replace(from, to);
-            }
+    if text.contains(['&', '<', '\u{a0}', '\u{feff}', '\u{202f}', '\u{200b}']) && !is_element(&text) {
+        text = without_tags(&text).replace(['\u{a0}', '\u{202f}'], " ").replace(['\u{feff}', '\u{200b}'], "");
+        for (from, to) in ESCAPES.iter().filter(|_| text.contains('&')).copied().collect::<Vec<_>>() {
+            text = text.replace(from, to);
         }
+    }
+    // What a terminal shows of an interrupt key.
+    while let Some(rest) = text.trim_start().strip_prefix("^C") {
+        text = rest.to_owned();
+    }
+    if text.contains("\\nT:") || text.contains("\\n0") || text.contains("\\n#") {
+        text = text.replace("\\n", "\n").replace("\\t", "\t");
     }
     Cow::Owned(unquoted(&text).trim_end().to_owned())
 }
 
 /// An element of XML with attributes, whose escapes belong to it; not one of a web page.
 fn is_element(text: &str) -> bool {
-    const OF_PAGES: [&str; 9] = ["<span", "<td", "<tr", "<p ", "<pre", "<code", "<div", "<font", "<a "];
-    let text = text.trim_start();
-    text.starts_with('<') && text.contains("=\"") && !OF_PAGES.iter().any(|tag| text.starts_with(tag))
+    let Some(after) = text.trim_start().strip_prefix('<') else { return false };
+    let name: String = after.chars().take_while(char::is_ascii_alphanumeric).collect();
+    let page = BLOCKS.iter().chain(&INLINE).any(|tag| name.eq_ignore_ascii_case(tag));
+    after.contains("=\"") && !page
 }
 
 /// Is the text quoted-printable (RFC 2045, 6.7)? By its header, or because every `=` begins an escape or ends its line, and
@@ -166,6 +218,9 @@ mod tests {
             ("> > T: 0", "T: 0"),
             ("\u{1b}[2A\u{1b}[31mT: 0\u{1b}[K ", "T: 0"),
             ("000011 000000&#9;000001<br>", "000011 000000\t000001"),
+            ("<p>Results:</p><pre class=\"x\">T: 0", "\nResults:\n\nT: 0"),
+            ("^CT: 0", "T: 0"),
+            ("a <idle> b < 3", "a <idle> b < 3"),
             ("\u{1b}]0;title\u{7}T: 1", "T: 1"),
             ("| 0:  1:  2", "0:  1:  2"),
             ("", ""),

@@ -34,6 +34,8 @@ pub(crate) struct Reader {
     unreadable: u64,
     full: bool,
     beyond: u64,
+    /// The largest thread latency of an auto-analysis.
+    analysed_us: Option<f64>,
 }
 
 impl Reader {
@@ -51,6 +53,7 @@ impl Reader {
             unreadable,
             full,
             beyond,
+            analysed_us: None,
         }
     }
 
@@ -85,6 +88,10 @@ impl tools::Reader for Reader {
             self.put_away();
             self.now = next;
             (self.line, self.before) = (line.number, line.before.map(str::to_owned));
+            return Taken::Yes;
+        }
+        if let Some(us) = trimmed.strip_prefix("Thread latency:").and_then(micros) {
+            self.analysed_us = Some(self.analysed_us.unwrap_or(0.0).max(us));
             return Taken::Yes;
         }
         let read = match &mut self.now {
@@ -148,8 +155,20 @@ impl tools::Reader for Reader {
         for (n, text) in problems.into_iter().filter(|(n, _)| *n > 0) {
             found.lost.push(Loss::problem(LostKind::Unreadable, Some(n), text));
         }
-        found.has_figures().then_some(found)
+        let largest = found.blocks.iter().flat_map(|b| &b.threads).filter_map(|t| t.max_ns).max().unwrap_or(0);
+        if let Some(us) = self.analysed_us.filter(|us| (us.floor() * 1_000.0) as u64 > largest) {
+            let text = format!("the auto-analysis has a thread latency of {us} µs, and no table has it");
+            found.lost.push(Loss::problem(LostKind::Disagreement, None, text));
+        }
+        (found.has_figures() || self.analysed_us.is_some()).then_some(found)
     }
+}
+
+/// `  243.04 us (100%)`
+fn micros(text: &str) -> Option<f64> {
+    let mut words = text.split_ascii_whitespace();
+    let us = crate::number::decimal(words.next()?)?;
+    (words.next() == Some("us")).then_some(us)
 }
 
 /// Where a table begins.
@@ -167,7 +186,8 @@ impl Place {
 
 /// Replaces the last element if `one` continues it, otherwise appends.
 fn put<T>(all: &mut Vec<(T, Place)>, one: T, place: Place, continues: fn(&T, &T) -> bool) -> u64 {
-    let earlier = all.pop_if(|(last, _)| continues(&one, last));
+    // Text between two tables names another run.
+    let earlier = all.pop_if(|(last, before)| before.before == place.before && continues(&one, last));
     if all.len() >= MOST {
         return 1;
     }

@@ -126,8 +126,13 @@ fn with_missing(thread: &Thread, placed: u64, (count, from_ns): (u64, u64)) -> (
     }
 }
 
-/// Of a summary without a count its extremes are all that is known.
+/// Of a summary without a count its extremes are all that is known; a stated largest latency beyond the bins is a sample that
+/// was not counted in them.
 fn extremes_alone(raw: &mut Histogram, thread: &Thread) {
+    let beyond = |max: u64| raw.max().is_some_and(|highest| max > highest.saturating_add(thread.width_ns));
+    if let Some(max) = thread.max_ns.filter(|&max| is_unknown(thread.beyond) && beyond(max) && max <= LARGEST_NS) {
+        return raw.record(max);
+    }
     let (min, max) = (thread.min_ns, thread.max_ns.filter(|&ns| ns <= LARGEST_NS));
     if raw.is_empty() && is_unknown(thread.beyond) && matches!(thread.samples, Samples::Summary) {
         let apart = min.zip(max).filter(|(min, max)| min < max).map(|(min, _)| min);

@@ -8,7 +8,7 @@ use crate::block::{Found, Loss};
 use crate::columns;
 use crate::lines::Lines;
 use crate::tools::{Line, Reader, Taken};
-use crate::{Error, Options, peel, repair, tools};
+use crate::{Error, Options, clues, peel, repair, tools};
 use punctual_model::LostKind;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -25,6 +25,8 @@ pub(crate) struct Text {
     /// The first line that is not empty, and what the text seems to be of.
     pub begins: Option<String>,
     pub likely: Option<&'static str>,
+    /// The first line that looks like figures and that no reader took.
+    pub unread: Option<String>,
 }
 
 /// The readers of one source.
@@ -86,6 +88,9 @@ struct Driver<'o> {
     beyond: u64,
     begins: Option<String>,
     likely: Option<&'static str>,
+    /// Lines with a tool's figures that no reader took.
+    unread: u64,
+    first_unread: Option<String>,
 }
 
 pub(crate) fn read(name: &str, input: &mut Lines, options: &Options) -> Result<Text, Error> {
@@ -98,6 +103,8 @@ pub(crate) fn read(name: &str, input: &mut Lines, options: &Options) -> Result<T
         beyond: 0,
         begins: None,
         likely: None,
+        unread: 0,
+        first_unread: None,
     };
     let head = input.head(crate::detect::HEAD).map_err(|e| Error::io(name, e))?;
     let printable = repair::is_quoted_printable(&String::from_utf8_lossy(head));
@@ -112,19 +119,29 @@ pub(crate) fn read(name: &str, input: &mut Lines, options: &Options) -> Result<T
             std::mem::swap(&mut raw, &mut joined);
             joined.clear();
         }
-        if driver.line(&repair::line(&String::from_utf8_lossy(&raw)), number) && !printable {
+        let clean = String::from_utf8_lossy(&raw);
+        if driver.lines(&repair::line(&clean), number) && !printable {
             let (bytes, lines) = driver.many(input.ahead());
             input.skip(bytes);
             number += lines;
         }
     }
     if !joined.is_empty() {
-        driver.line(&repair::line(&String::from_utf8_lossy(&joined)), number);
+        driver.lines(&repair::line(&String::from_utf8_lossy(&joined)), number);
     }
     Ok(driver.finish(printable, input))
 }
 
 impl Driver<'_> {
+    /// A line of the file, in which markup may break several.
+    fn lines(&mut self, text: &str, number: u64) -> bool {
+        let mut taken = false;
+        for line in text.split('\n') {
+            taken = self.line(line, number);
+        }
+        taken
+    }
+
     /// Returns `true` if a reader took the line as it is.
     fn line(&mut self, text: &str, number: u64) -> bool {
         if self.begins.is_none() && !text.trim().is_empty() {
@@ -134,7 +151,12 @@ impl Driver<'_> {
             true => self.without_prefix(text, number) || self.as_it_is(text, number),
             false => self.as_it_is(text, number) || self.without_prefix(text, number),
         };
-        if !taken && !self.columns(text, number) {
+        if !taken && !self.inside(text, number) && !self.columns(text, number) {
+            if clues::figures(text) {
+                self.unread += 1;
+                self.first_unread
+                    .get_or_insert_with(|| text.trim().chars().filter(|c| !c.is_control()).take(60).collect());
+            }
             self.passes(text);
         }
         taken && !self.prefixed
@@ -162,6 +184,20 @@ impl Driver<'_> {
         if taken {
             self.prefixed = true;
             *self.peeled.entry(peeled.what).or_default() += 1;
+        }
+        taken
+    }
+
+    /// A row behind text that is no known prefix: `With load: T: 0 (…`.
+    fn inside(&mut self, text: &str, number: u64) -> bool {
+        let Some(at) = clues::inside(text) else { return false };
+        let (before, row) = text.split_at_checked(at).unwrap_or((text, ""));
+        let Some(stream) = self.streams.get_mut("") else { return false };
+        let kept = stream.before.clone();
+        stream.passes(before);
+        let taken = stream.offer(row, number);
+        if !taken {
+            stream.before = kept;
         }
         taken
     }
@@ -228,10 +264,10 @@ impl Driver<'_> {
                 Err(why) => refused = Some(why),
             },
             // A few numbers between a tool's lines are a list of CPUs or the like.
-            (Some(first), Some(tables)) if tables.rows() >= 3 => {
+            (Some(first), Some(tables)) if tables.weigh() > 0 => {
                 let text =
                     format!("a table of numbers from line {} on is no known tool's and was not read", tables.first());
-                first.lost.push(Loss::problem(LostKind::Unreadable, Some(tables.rows()), text));
+                first.lost.push(Loss::problem(LostKind::Unreadable, Some(tables.weigh()), text));
             }
             _ => {}
         }
@@ -240,6 +276,10 @@ impl Driver<'_> {
             first.notes.extend(self.peeled.into_iter().map(lines));
             if printable {
                 first.notes.push("the text was quoted-printable and was decoded".into());
+            }
+            if let Some(line) = &self.first_unread {
+                let text = format!("lines look like figures and could not be read; the first: `{line}`");
+                first.lost.push(Loss::problem(LostKind::Unreadable, Some(self.unread), text));
             }
             let mut problem = |n: u64, text: &str| {
                 if n > 0 {
@@ -253,6 +293,6 @@ impl Driver<'_> {
                 first.lost.push(Loss::problem(LostKind::Truncated, None, text));
             }
         }
-        Text { found: all, refused, begins: self.begins, likely: self.likely }
+        Text { found: all, refused, begins: self.begins, likely: self.likely, unread: self.first_unread }
     }
 }

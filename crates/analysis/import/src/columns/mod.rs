@@ -27,6 +27,11 @@ pub(crate) struct Reader {
     header: Option<(Vec<String>, u64)>,
     rows: u64,
     first: u64,
+    /// The line of the last row, and how many lines of text follow it.
+    last: u64,
+    between: u64,
+    /// A table has names or several columns.
+    telling: bool,
     /// Rows of tables that were not kept.
     beyond: u64,
 }
@@ -38,6 +43,17 @@ fn cells(line: &str) -> impl Iterator<Item = &str> {
     let by_mark = separator.into_iter().flat_map(move |separator| line.split(separator));
     let by_space = line.split_ascii_whitespace().filter(move |_| separator.is_none());
     by_mark.chain(by_space).map(|cell| cell.trim().trim_matches(['"', '\'', '`', '*']).trim())
+}
+
+/// `None` for an empty cell, not a number for words.
+fn read(cell: &str) -> Option<f64> {
+    let nothing = cell.is_empty() || ["-", "–", "None", "NaN", "nan", "null", "NA", "n/a"].contains(&cell);
+    (!nothing).then(|| value(cell).unwrap_or(f64::NAN))
+}
+
+/// As many cells as its table has, of which some are numbers.
+fn is_torn(table: &Table, row: &[Option<f64>]) -> bool {
+    row.len() == table.wide() && row.iter().flatten().any(|value| !value.is_nan())
 }
 
 /// A number, also as `1.2e-05` and, where commas separate nothing, `12,5`.
@@ -57,11 +73,17 @@ fn is_rule(text: &str) -> bool {
 
 impl Reader {
     pub fn new(options: &Options) -> Reader {
-        Reader { options: options.clone(), tables: Vec::new(), header: None, rows: 0, first: 0, beyond: 0 }
-    }
-
-    pub fn rows(&self) -> u64 {
-        self.rows
+        Reader {
+            options: options.clone(),
+            tables: Vec::new(),
+            header: None,
+            rows: 0,
+            first: 0,
+            last: 0,
+            between: 0,
+            telling: false,
+            beyond: 0,
+        }
     }
 
     /// The line of the first row.
@@ -71,42 +93,46 @@ impl Reader {
 
     pub fn line(&mut self, line: &Line) -> Taken {
         let text = line.text.trim();
-        let numeric = text.starts_with(|c: char| c.is_ascii_digit() || "-\".|,;`*".contains(c));
-        let mut known = 0;
-        let numbers = numeric
-            && cells(text).take(WIDEST).all(|cell| {
-                known += u64::from(value(cell).is_some());
-                value(cell).is_some() || cell.is_empty()
-            });
-        match numbers && known > 0 {
-            true => self.row(text, line),
-            false if self.is_torn(text) => self.row(text, line),
-            false if is_rule(text) => {
-                if let Some((_, at)) = self.header.as_mut().filter(|(_, at)| *at + 1 == line.number) {
-                    *at = line.number;
-                }
-                Taken::No
+        if is_rule(text) {
+            if let Some((_, at)) = self.header.as_mut().filter(|(_, at)| *at + 1 == line.number) {
+                *at = line.number;
             }
-            false => {
-                self.header = header(text).map(|names| (names, line.number));
-                Taken::No
+            return Taken::No;
+        }
+        let row: Vec<Option<f64>> = cells(text).take(WIDEST).map(read).collect();
+        let numbers = row.iter().any(Option::is_some) && !row.iter().flatten().any(|value| value.is_nan());
+        if numbers || self.is_row(&row, line) {
+            return self.row(row, line);
+        }
+        if self.last + 1 + self.between == line.number && !text.is_empty() && !text.starts_with('#') {
+            self.between += 1;
+        }
+        self.header = header(text).map(|names| (names, line.number));
+        Taken::No
+    }
+
+    /// A row with words in it: of the table that is being read, or the first one below the names of its columns.
+    fn is_row(&self, row: &[Option<f64>], line: &Line) -> bool {
+        let below = self.header.as_ref().filter(|(names, at)| at + 1 == line.number && names.len() == row.len());
+        match below {
+            Some((names, _)) => Table::new(names.clone(), row.len(), line, &self.options).takes(row),
+            None => {
+                self.last + 1 == line.number
+                    && self
+                        .tables
+                        .last()
+                        .is_some_and(|table| table.wide() > 1 && (table.takes(row) || is_torn(table, row)))
             }
         }
     }
 
-    /// A line right behind a row with as many cells, not all of which are numbers.
-    fn is_torn(&self, text: &str) -> bool {
-        let Some(table) = self.tables.last() else { return false };
-        let numbers = cells(text).filter(|cell| value(cell).is_some()).count();
-        numbers > 0 && table.wide() > 1 && cells(text).take(WIDEST).count() == table.wide()
-    }
-
-    fn row(&mut self, text: &str, line: &Line) -> Taken {
-        let row: Vec<Option<f64>> = cells(text).take(WIDEST).map(value).collect();
+    fn row(&mut self, row: Vec<Option<f64>>, line: &Line) -> Taken {
         if self.rows == 0 {
             self.first = line.number;
         }
         self.rows += 1;
+        let between = std::mem::take(&mut self.between);
+        self.last = line.number;
         let header = self.header.take().filter(|(names, at)| at + 1 == line.number && names.len() == row.len());
         let begins = header.is_some() || self.tables.last().is_none_or(|table| table.ends_before(&row));
         if begins && self.tables.len() >= MOST_TABLES {
@@ -114,15 +140,28 @@ impl Reader {
             return Taken::Yes;
         }
         if begins {
-            let names = header
-                .map(|(names, _)| names)
-                .or_else(|| self.tables.last().map(|t| t.names.clone()).filter(|n| n.len() == row.len()));
-            self.tables.push(Table::new(names.unwrap_or_default(), row.len(), line, &self.options));
+            let last = self.tables.last().map(|table| table.names.clone()).filter(|names| names.len() == row.len());
+            let names = header.map(|(names, _)| names).or(last).unwrap_or_default();
+            self.telling |= !names.is_empty() || row.len() > 1;
+            self.tables.push(Table::new(names, row.len(), line, &self.options));
         }
         if let Some(table) = self.tables.last_mut() {
+            if !begins {
+                table.torn(between);
+            }
             table.add(&row);
         }
         Taken::Yes
+    }
+
+    /// Rows that may be a result beside those of a tool: not a CPU list, nor a few numbers one below the other.
+    pub fn weigh(&self) -> u64 {
+        let named = self.tables.iter().any(|table| !table.names.is_empty());
+        match (self.telling, self.rows) {
+            (true, 2..) | (false, 20..) => self.rows,
+            (true, 1) if named => 1,
+            _ => 0,
+        }
     }
 
     /// The tables that are latencies. The error says why none is, and what to type.

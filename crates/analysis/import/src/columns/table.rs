@@ -24,6 +24,8 @@ pub(super) struct Table {
     misfit: bool,
     unit: Option<Unit>,
     waiting: Vec<Vec<Option<f64>>>,
+    /// The shape of the rows tells nothing.
+    shapeless: bool,
     first: Option<f64>,
     edges: Edges,
     bins: Vec<Bins>,
@@ -89,6 +91,7 @@ impl Table {
             roles,
             unit: options.unit,
             waiting: Vec::new(),
+            shapeless: false,
             first: None,
             edges: Edges::default(),
             bins: Vec::new(),
@@ -104,6 +107,19 @@ impl Table {
 
     pub fn wide(&self) -> usize {
         self.wide
+    }
+
+    /// What the columns are is known, and these cells have what they need: other cells may be words.
+    pub fn takes(&self, row: &Row) -> bool {
+        let needed = |(role, _): &Column| matches!(role, Role::Bin | Role::Sample | Role::Max);
+        let roles = self.roles.as_deref().unwrap_or_default();
+        let number = |cell: &Option<f64>| cell.is_some_and(|value| !value.is_nan());
+        row.len() == self.wide && roles.iter().zip(row).any(|(column, cell)| needed(column) && number(cell))
+    }
+
+    /// Text between two rows.
+    pub fn torn(&mut self, lines: u64) {
+        self.unreadable += lines;
     }
 
     /// Does the row begin another table: a histogram begins again, or the rows are of another kind?
@@ -132,10 +148,11 @@ impl Table {
                 self.take(&roles, row);
                 self.roles = Some(roles);
             }
+            None if self.shapeless => self.unreadable += 1,
             None if self.waiting.len() < SHAPE => self.waiting.push(row.to_vec()),
             None => {
+                self.waiting.push(row.to_vec());
                 self.settle();
-                self.unreadable += u64::from(self.roles.is_none());
             }
         }
     }
@@ -144,6 +161,7 @@ impl Table {
     pub fn settle(&mut self) {
         if self.roles.is_none() && self.names.is_empty() && !self.misfit {
             self.roles = shape(&self.waiting, self.wide);
+            self.shapeless = self.roles.is_none();
         }
         if let Some(roles) = self.roles.take() {
             for row in std::mem::take(&mut self.waiting) {
@@ -162,9 +180,9 @@ impl Table {
         let cpu = cell(at(Role::Cpu)).filter(|cpu| (0.0..8_192.0).contains(cpu)).map(|cpu| cpu as u32);
         let columns = roles.iter().enumerate().filter(|(_, (role, _))| *role == Role::Sample);
         for (n, (column, (_, unit))) in columns.enumerate() {
-            // An empty cell is no sample.
+            // An empty cell is no sample; one that is no number is not a number.
             let Some(value) = row.get(column).copied().flatten() else { continue };
-            match self.ns(value, *unit) {
+            match self.ns(value, *unit).filter(|_| !value.is_nan()) {
                 Some(ns) if self.samples.len() < MOST_THREADS as usize => {
                     self.negative += u64::from(value < 0.0);
                     self.samples.entry(cpu.unwrap_or(n as u32)).or_default().record(ns);
@@ -174,7 +192,7 @@ impl Table {
         }
         if let Some(max) = at(Role::Max) {
             let scale = roles.get(max).and_then(|(_, unit)| *unit);
-            let (Some(most), least) = (cell(Some(max)), cell(at(Role::Min))) else {
+            let (Some(most), least) = (cell(Some(max)).filter(|v| !v.is_nan()), cell(at(Role::Min))) else {
                 self.unreadable += 1;
                 return;
             };

@@ -74,12 +74,12 @@ pub(super) fn rows(text: &str) -> Vec<&str> {
     starts.iter().zip(ends).filter_map(|(&from, to)| Some(text.get(from..to)?.trim_end())).collect()
 }
 
-/// `T: 0 (` or `T: 0 Spike:`, at the beginning or behind a space.
+/// `T: 0 (` or `T: 0 Spike:`; also where the line break before it was lost, but not in a word.
 fn is_start(text: &str, at: usize) -> bool {
     let before = text.get(..at).and_then(|before| before.chars().next_back());
     let after = text.get(at + 2..).unwrap_or_default().trim_start_matches([' ', '\t']);
     let rest = after.trim_start_matches(|c: char| c.is_ascii_digit());
-    before.is_none_or(char::is_whitespace) && rest.len() < after.len() && {
+    before.is_none_or(|c| !c.is_alphabetic()) && rest.len() < after.len() && {
         let rest = rest.trim_start();
         rest.is_empty() || rest.starts_with('(') || rest.starts_with("Spike:")
     }
@@ -236,6 +236,11 @@ impl Live {
         if self.contradictions > 0 {
             let text = "rows contradict themselves: a smallest, last or mean latency beyond the largest";
             block.lost.push(Loss::problem(LostKind::Disagreement, Some(self.contradictions), text));
+        }
+        let numbers = self.rows.keys().copied();
+        if let Some((missing, _)) = (0..).zip(numbers).find(|(n, number)| n != number) {
+            let text = format!("the row of thread {missing} is missing");
+            block.lost.push(Loss::problem(LostKind::Gap, None, text));
         }
         block.threads = self.rows.values().map(|row| row.thread(tool, unit_ns, facts)).collect();
         block

@@ -131,8 +131,17 @@ impl Run {
         for block in &mut blocks {
             (block.line, block.before) = (self.line, self.before.clone());
         }
+        let largest = blocks.iter().flat_map(|b| &b.threads).filter_map(|thread| thread.max_ns).max();
+        let broke =
+            self.break_value.as_deref().and_then(crate::number::whole).and_then(|v| crate::number::scaled(v, unit));
         match blocks.last_mut() {
-            Some(last) => last.lost.extend(self.faults()),
+            Some(last) => {
+                last.lost.extend(self.faults());
+                if broke.zip(largest).is_some_and(|(broke, largest)| broke > largest) {
+                    let text = "the break value is larger than the largest latency";
+                    last.lost.push(Loss::problem(LostKind::Disagreement, None, text));
+                }
+            }
             // Nothing but lines that could not be read.
             None if self.unreadable > 0 || self.torn.is_some() => {
                 kinds.push(("cyclictest-live", Tool::Cyclictest));

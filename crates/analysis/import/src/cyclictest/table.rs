@@ -94,6 +94,8 @@ pub(super) struct Table {
     short: u64,
     key: Option<Key>,
     cycles: bool,
+    /// Overflows whose cycle is listed, by thread.
+    listed: Vec<u64>,
     /// Of the last line taken.
     at: u64,
 }
@@ -152,14 +154,32 @@ impl Table {
             Part::Cycles => {
                 self.end_row(unit_ns, filled);
                 (self.key, self.cycles) = (None, true);
+                self.list(line.text);
                 Taken::Yes
             }
-            Part::Numbers(_) if cycles => Taken::Yes,
+            Part::Numbers(text) if cycles => {
+                if let Some(listed) = self.listed.last_mut() {
+                    *listed += text.split_ascii_whitespace().count() as u64;
+                }
+                Taken::Yes
+            }
             Part::Numbers(text) if summary => self.key.map_or(Taken::No, |key| self.summary_words(key, text)),
             Part::Numbers(_) if self.is_summed() => Taken::No,
             Part::Numbers(text) if follows && self.continues(text) => self.more(text),
             Part::Numbers(text) if is_row(text) => self.row(text, unit_ns, filled),
             Part::Numbers(_) => Taken::No,
+        }
+    }
+
+    /// `# Thread 0: 00050 00061 # 00002 others`
+    fn list(&mut self, line: &str) {
+        let Some((number, rest)) = line.trim().strip_prefix("# Thread ").and_then(|rest| rest.split_once(':')) else {
+            return;
+        };
+        if number::whole(number) == Some(self.listed.len() as u64) && self.listed.len() < MOST_THREADS as usize {
+            let cycles = rest.split('#').next().unwrap_or_default().split_ascii_whitespace();
+            // 2.7 and later print a zero for none.
+            self.listed.push(cycles.filter(|cycle| cycle.bytes().any(|b| b != b'0')).count() as u64);
         }
     }
 
@@ -258,7 +278,8 @@ impl Table {
     pub fn block(&self, unit_ns: u64, facts: &Facts) -> Block {
         let sum = self.has_sum();
         let threads = match self.columns.len() {
-            0 => self.figures(Key::Min),
+            // Only the summary was kept, or some of it.
+            0 => [Key::Min, Key::Avg, Key::Max].into_iter().map(|key| self.figures(key)).find(|n| *n > 0).unwrap_or(0),
             n => n - usize::from(sum),
         };
         let mut block = Block { label: "wakeup latency".into(), lost: self.faults(sum, threads), ..Block::default() };
@@ -282,15 +303,16 @@ impl Table {
             None => Beyond::Unknown { from_ns },
         };
         thread.count = total.zip(over).map(|(total, over)| total.saturating_add(over));
-        if in_bins.max(total.unwrap_or(0)).saturating_add(over.unwrap_or(0)) > 0 {
+        let some = in_bins.max(total.unwrap_or(0)).saturating_add(over.unwrap_or(0)) > 0;
+        if some || self.columns.is_empty() {
             thread.min_ns = scaled(self.told(Key::Min, number));
             thread.max_ns = scaled(self.told(Key::Max, number));
             // Truncated to whole units: used only if the bins give no better mean.
             let mean = scaled(self.told(Key::Avg, number)).map(|ns| ns as f64);
             thread.mean_ns = mean.filter(|_| thread.beyond != Beyond::None || self.columns.is_empty());
         }
-        if self.columns.is_empty() && total.is_some() {
-            // Only the summary was kept.
+        // Rows that a mail client wrapped beyond repair are no bins.
+        if self.columns.is_empty() || (self.ragged > 0 && self.is_summed()) {
             thread.samples = Samples::Summary;
             thread.beyond = match thread.count {
                 Some(count) => Beyond::Counted { count, from_ns: 0 },
@@ -342,6 +364,7 @@ impl Table {
             lost.push(Loss::problem(LostKind::Truncated, None, text));
         } else {
             lost.extend(self.uneven(threads));
+            lost.extend(self.other_sums(threads));
         }
         if let Some((last, others)) = self.columns.split_last().filter(|_| sum) {
             let added = others.iter().map(|b| b.count).fold(0, u64::saturating_add);
@@ -351,6 +374,20 @@ impl Table {
             }
         }
         lost
+    }
+
+    /// The figures of all threads (`-H`) and the listed cycles of overflows against those of each thread.
+    fn other_sums(&self, threads: usize) -> Option<Loss> {
+        let of = |key: Key| (0..threads).map(move |n| self.told(key, n).unwrap_or(0));
+        let sum = |key: Key| of(key).fold(0, u64::saturating_add);
+        let differs = |key: Key, figure: u64| self.told(key, threads).is_some_and(|all| all != figure);
+        let sums = differs(Key::Max, of(Key::Max).max().unwrap_or(0))
+            || differs(Key::Overflow, sum(Key::Overflow))
+            || differs(Key::Total, sum(Key::Total));
+        let listed = self.listed.iter().zip(of(Key::Overflow)).any(|(listed, over)| *listed > over);
+        let text =
+            "the summary contradicts itself: figures of all threads, or listed cycles, are not those of the threads";
+        (sums || listed).then(|| Loss::problem(LostKind::Disagreement, None, text))
     }
 
     /// Rows of the summary have a figure a thread, and those with sums one more.

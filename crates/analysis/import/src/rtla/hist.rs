@@ -73,6 +73,13 @@ impl Hist {
         self.filled > MOST_BINS
     }
 
+    /// The lines of the block over all CPUs: an index and a figure or two of each kind.
+    fn of_all(&self, line: &str) -> bool {
+        let kinds = self.columns.iter().map(|column| column.kind).collect::<std::collections::BTreeSet<_>>().len();
+        let words = line.split_ascii_whitespace();
+        is_header(line) || (is_row(line) && words.count() <= kinds + 1 && !line.starts_with("00000"))
+    }
+
     /// `None`: the line looks like figures but cannot be read.
     pub fn line(&mut self, line: &str) -> Option<Taken> {
         if let Some(unit) = line.strip_prefix("# Time unit is ") {
@@ -87,9 +94,10 @@ impl Hist {
         }
         let summary = SUMMARY.iter().enumerate().find_map(|(at, key)| Some((at, line.strip_prefix(key)?)));
         if self.over || self.columns.is_empty() {
-            let own = line.starts_with("# ")
-                || line.starts_with("ALL:")
-                || (self.over && (summary.is_some() || is_row(line)));
+            let about = ["# RTLA", "# Time unit", "# Duration", "# Saving", "# Options"];
+            let own = about.iter().any(|start| line.starts_with(start))
+                || (self.over && (line.starts_with("ALL:") || summary.is_some()))
+                || (self.over && self.of_all(line));
             return Some(if own { Taken::Yes } else { Taken::No });
         }
         if let Some((at, rest)) = summary {

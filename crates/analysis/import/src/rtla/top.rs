@@ -13,6 +13,10 @@ pub(super) struct Timerlat {
     rows: Vec<Row>,
     done: bool,
     unit_ns: Option<u64>,
+    /// Kinds of latency that the header announces.
+    kinds: usize,
+    /// The row over all CPUs.
+    all: Option<Row>,
 }
 
 struct Row {
@@ -33,10 +37,18 @@ fn seconds(text: &str) -> Option<u64> {
 }
 
 impl Timerlat {
-    /// The screen shows the same run as `before`, later.
+    /// The screen shows the same run as `before`, later: the same CPUs, whose counts and extremes do not go back.
     pub fn continues(&self, before: &Timerlat) -> bool {
-        let count = |cpu: u32| before.rows.iter().find(|r| r.cpu == cpu).map_or(0, |r| r.count);
-        self.seconds >= before.seconds && self.rows.iter().all(|r| r.count >= count(r.cpu))
+        let goes_on = |old: &Row| {
+            let new = self.rows.iter().find(|row| row.cpu == old.cpu);
+            new.is_some_and(|new| {
+                new.count >= old.count && new.parts.iter().zip(&old.parts).all(|(new, old)| wider(*new, *old))
+            })
+        };
+        let known = |row: &Row| before.rows.iter().any(|old| old.cpu == row.cpu);
+        self.seconds >= before.seconds
+            && before.rows.iter().all(goes_on)
+            && (before.rows.is_empty() || self.rows.iter().all(known))
     }
 
     /// `None`: the line looks like figures but cannot be read.
@@ -46,6 +58,9 @@ impl Timerlat {
             || line.starts_with("ALL")
             || line.starts_with("timerlat hit");
         let other = if own { Taken::Yes } else { Taken::No };
+        if let Some(row) = line.strip_prefix("ALL").and_then(|rest| self.all_row(rest)) {
+            self.all = Some(row);
+        }
         if line.starts_with("ALL")
             || line.starts_with("timerlat hit")
             || line.starts_with("---") && !self.rows.is_empty()
@@ -60,8 +75,14 @@ impl Timerlat {
             self.unit_ns = Some(if line.contains("(ns)") { 1 } else { 1_000 });
             return Some(Taken::Yes);
         }
+        if line.starts_with("CPU") && line.contains('|') {
+            self.kinds = line.matches('|').count().min(3);
+        }
         if !line.starts_with(|c: char| c.is_ascii_digit()) || !line.contains('|') {
             return Some(other);
+        }
+        if line.matches('|').count() < self.kinds {
+            return None;
         }
         let mut parts = line.split('|');
         let mut head = parts.next()?.split(['#', ' ']).filter(|w| !w.is_empty());
@@ -74,11 +95,37 @@ impl Timerlat {
         Some(Taken::Yes)
     }
 
+    /// ` #240010 | …`, behind `ALL`; some versions print the letter `e` for an unknown count.
+    fn all_row(&self, rest: &str) -> Option<Row> {
+        let mut parts = rest.split('|');
+        let count = parts.next()?.split(['#', ' ']).find_map(number::samples)?;
+        let figures = |text: &str| {
+            let words: Vec<&str> = text.split_ascii_whitespace().collect();
+            let [.., min, avg, max] = words.as_slice() else { return None };
+            Some([number::whole(min)?, number::whole(avg)?, number::whole(max)?])
+        };
+        Some(Row { cpu: 0, count, parts: parts.take(3).map(figures).collect() })
+    }
+
+    /// The row over all CPUs counts more, or is later, than the rows.
+    fn contradicts(&self, at: usize) -> bool {
+        let Some(all) = &self.all else { return false };
+        let counted = self.rows.iter().fold(0u64, |sum, row| sum.saturating_add(row.count));
+        let of = |row: &Row| row.parts.get(at).copied().flatten();
+        let most = self.rows.iter().filter_map(of).map(|[_, _, max]| max).max();
+        counted != all.count || of(all).map(|[_, _, max]| max).is_some_and(|max| most.is_none_or(|most| most != max))
+    }
+
     pub fn blocks(&self, options: &Options) -> Vec<Block> {
         let kinds = [Kind::Irq, Kind::Thread, Kind::User];
         let block = |(at, kind): (usize, Kind)| {
             let threads = self.rows.iter().filter_map(|row| self.thread(row, at, options)).collect();
-            Block { label: kind.label().into(), threads, ..Block::default() }
+            let mut block = Block { label: kind.label().into(), threads, ..Block::default() };
+            if self.contradicts(at) {
+                let text = "the row over all CPUs is not that of the rows: a row is missing, or doubled";
+                block.lost.push(Loss::problem(LostKind::Disagreement, None, text));
+            }
+            block
         };
         kinds.into_iter().enumerate().map(block).filter(|b| !b.threads.is_empty()).collect()
     }
@@ -98,6 +145,14 @@ impl Timerlat {
             thread.lost.push(Loss::told(LostKind::Other, None, text));
         }
         Some(thread)
+    }
+}
+
+/// Minimum and maximum do not go back.
+fn wider(new: Option<[u64; 3]>, old: Option<[u64; 3]>) -> bool {
+    match (new, old) {
+        (Some([min, _, max]), Some([old_min, _, old_max])) => min <= old_min && max >= old_max,
+        (new, old) => old.is_none() || new.is_some(),
     }
 }
 
@@ -138,9 +193,19 @@ impl Noise {
         Noise { of, seconds: 0, columns: Vec::new(), rows: Vec::new(), done: false }
     }
 
-    /// The screen shows the same run as `before`, later.
+    /// The screen shows the same run as `before`, later: of the same CPUs, in as much time or more.
     pub fn continues(&self, before: &Noise) -> bool {
-        self.of == before.of && self.seconds >= before.seconds && self.columns == before.columns
+        let figure = |row: &(u32, Vec<f64>), name: &str| {
+            let at = self.columns.iter().position(|(_, column)| column == &name);
+            at.and_then(|at| row.1.get(at).copied())
+        };
+        let grows = |old: &(u32, Vec<f64>)| {
+            let new = self.rows.iter().find(|row| row.0 == old.0);
+            let longest = "longest single noise";
+            new.is_some_and(|new| figure(new, longest).zip(figure(old, longest)).is_none_or(|(new, old)| new >= old))
+        };
+        let same = self.of == before.of && self.columns == before.columns && self.rows.len() == before.rows.len();
+        same && self.seconds >= before.seconds && before.rows.iter().all(grows)
     }
 
     /// `None`: the line looks like figures but cannot be read.

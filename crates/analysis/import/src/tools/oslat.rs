@@ -421,6 +421,13 @@ impl Table {
         {
             problem("`Max-Min` is not the difference of `Maximum` and `Minimum`".into());
         }
+        let over = self.overflow.as_ref().and_then(|over| over.get(column)).copied().unwrap_or(0);
+        if let (Some(max), Some(last)) = (self.told_ns(2, column), self.last)
+            && over > 0
+            && max.saturating_add(1_000) < last
+        {
+            problem("the last bucket holds samples, and `Maximum` is below it".into());
+        }
         if let (Some(told), Some(bins), Some(over), Some(last)) =
             (self.mean(column), self.columns.get(column), &self.overflow, self.last)
         {

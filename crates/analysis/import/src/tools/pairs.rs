@@ -8,7 +8,7 @@
 //!
 //! Format: `main` or `print_stat` of each program, rt-tests 0.70 to 2.10; only pmqtest has `TO`. Microseconds.
 
-use super::extremes::{Told, clean};
+use super::extremes::Told;
 use super::rttests_json::{OF_SECONDS, OF_SENDER, fifo, pair_label};
 use super::scan::Scan;
 use super::{Line, Taken};
@@ -80,7 +80,7 @@ impl Reader {
             let told = PROGRAMS.iter().find(|p| line.before.is_some_and(|b| b.contains(**p))).copied();
             let run = Run {
                 line: line.number,
-                before: line.before.map(|b| clean(b, 200)),
+                before: line.before.map(str::to_owned),
                 program: self.program.take().or(told),
                 command: std::mem::take(&mut self.command),
                 ..Run::default()
@@ -114,7 +114,9 @@ impl super::Reader for Reader {
         if looks_like_pair(text) {
             let Some((number, pair)) = pair(text) else { return self.unread() };
             let before = self.runs.last().and_then(|run| run.rows.get(&number)).and_then(|row| row.pair);
-            let fresh = before.is_some_and(|b| b.ids != pair.ids || b.cycles > pair.cycles);
+            // Text between two screens, or the same count again after other figures, is another run.
+            let named = self.runs.last().is_some_and(|run| run.before.as_deref() != line.before);
+            let fresh = before.is_some_and(|b| b.ids != pair.ids || b.cycles > pair.cycles || named);
             if let Some(run) = self.run(line, fresh) {
                 run.pair(number, pair);
             }

@@ -33,6 +33,8 @@ pub(crate) struct Reader {
 struct Run {
     line: u64,
     before: Option<String>,
+    /// The text before its last row.
+    after: Option<String>,
     command: Vec<String>,
     rows: BTreeMap<u32, Row>,
     /// Rows of a screen, once it is complete.
@@ -60,7 +62,9 @@ impl Reader {
 
     fn take(&mut self, line: &Line, number: u32, row: Row) {
         let before = self.runs.last().and_then(|run| run.rows.get(&number));
-        let fresh = before.is_some_and(|b| b.tid != row.tid || b.cycles > row.cycles);
+        let named = number == 0 && self.runs.last().is_some_and(|run| run.after != line.before.map(str::to_owned));
+        let back = |b: &Row| b.max > row.max || (b.min < row.min && b.cycles > 0);
+        let fresh = before.is_some_and(|b| b.tid != row.tid || b.cycles > row.cycles || (named && back(b)));
         if fresh || self.runs.is_empty() {
             if self.runs.len() >= MOST_RUNS {
                 self.further = self.further.saturating_add(1);
@@ -78,6 +82,7 @@ impl Reader {
             });
         }
         if let Some(run) = self.runs.last_mut().filter(|_| self.further == 0) {
+            run.after = line.before.map(str::to_owned);
             run.row(number, row);
         }
     }

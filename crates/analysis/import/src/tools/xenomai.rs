@@ -727,7 +727,7 @@ impl Run {
         let missed = self.overruns().unwrap_or(0).saturating_mul(period_us) / 1_000_000;
         let of_rows = self.rows.saturating_add(missed);
         let slack = 3_u64.saturating_add(seconds / 50);
-        if of_rows.saturating_add(slack) < seconds || self.rows > seconds.saturating_add(1) {
+        if of_rows.saturating_add(slack) < seconds || self.rows > seconds {
             let text = format!("the run took {seconds} s, but {} rows of a second each are there", self.rows);
             lost.push(Loss::problem(LostKind::Gap, None, text));
         }

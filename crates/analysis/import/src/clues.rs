@@ -1,0 +1,110 @@
+//! What in a line that no reader took shows figures of a tool: they are read behind any text where that is safe, and else are
+//! a problem, since a worse latency may be among them.
+
+/// Where a row of cyclictest or signaltest begins behind other text.
+pub(crate) fn inside(text: &str) -> Option<usize> {
+    let at = text.match_indices("T:").map(|(at, _)| at).find(|&at| is_row(text.get(at..).unwrap_or_default()))?;
+    (at > 0).then_some(at)
+}
+
+/// `T: 0 (22445) …`
+fn is_row(text: &str) -> bool {
+    let after = text.get(2..).unwrap_or_default().trim_start();
+    let rest = after.trim_start_matches(|c: char| c.is_ascii_digit());
+    let Some(tid) = rest.trim_start().strip_prefix('(').filter(|_| rest.len() < after.len()) else { return false };
+    let tid = tid.trim_start();
+    tid.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start().starts_with(')')
+        && tid.starts_with(|c: char| c.is_ascii_digit())
+}
+
+/// Marks of tools' figures, wherever they stand.
+const MARKS: [&str; 17] = [
+    "# histogram",
+    "latencies:",
+    "latencys:",
+    "# total:",
+    "histogram overflow",
+    "rtd|",
+    "rth|",
+    "rts|",
+    "cyclic: sched",
+    "max latency:",
+    "irq timer latency",
+    "thread latency:",
+    "# break value",
+    "spike:",
+    "oslat v",
+    "t_experiment",
+    "core_i:",
+];
+
+/// Does the line look like a tool's figures?
+pub(crate) fn figures(text: &str) -> bool {
+    let lower = text.to_ascii_lowercase();
+    let mark = MARKS.iter().any(|mark| lower.contains(mark)) && lower.bytes().any(|b| b.is_ascii_digit());
+    mark || live(&lower) || bins(&lower) || top(&lower) || verbose(&lower)
+}
+
+/// Thread, cycles, extremes of a row, in any case.
+fn live(lower: &str) -> bool {
+    let number_after = |key: &str| {
+        let mut found = lower.match_indices(key).filter_map(|(at, _)| lower.get(at + key.len()..));
+        found.any(|rest| rest.trim_start_matches([':', ' ']).starts_with(|c: char| c.is_ascii_digit()))
+    };
+    lower.contains('(') && number_after("min") && number_after("max") && number_after("avg") && number_after("t")
+}
+
+/// `000011 000000`, each of six digits or more.
+fn bins(lower: &str) -> bool {
+    let padded = |word: &str| word.len() == 6 && word.starts_with('0') && word.bytes().all(|b| b.is_ascii_digit());
+    let words: Vec<&str> =
+        lower.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).take(64).collect();
+    words.windows(2).any(|pair| pair.iter().all(|word| padded(word)))
+}
+
+/// `1 #120004 |`: a CPU of rtla top.
+fn top(lower: &str) -> bool {
+    let count =
+        |word: &str| word.strip_prefix('#').is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
+    lower.contains('|') && lower.split_ascii_whitespace().any(count)
+}
+
+/// `       0:       0:      49`
+fn verbose(lower: &str) -> bool {
+    let mut parts = lower.rsplit(':');
+    let padded = |part: &str| {
+        part.starts_with("   ") && part.trim().bytes().all(|b| b.is_ascii_digit()) && !part.trim().is_empty()
+    };
+    parts.next().is_some_and(padded) && parts.next().is_some_and(padded) && parts.next().is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_known_anywhere_and_prose_is_none() {
+        for yes in [
+            "(000011 000000 000001)",
+            "* RTD|  1.2|  2.3|  149.8",
+            "host-a 1 #120004 | 1 2 3 4",
+            "t: 0 (12) p:95 i:1000 c: 60000 min: 9 act: 18 avg: 15 max: 3400",
+            "worst # Max Latencies: 00534",
+            "x       0:       0:      49",
+        ] {
+            assert!(figures(yes), "{yes}");
+        }
+        for no in [
+            "at 12:31:01 we saw 3 errors",
+            "min, avg and max were fine (see below)",
+            "CPU 2,3 of 4",
+            "| a | b |",
+            "issue 12 | closed",
+        ] {
+            assert!(!figures(no), "{no}");
+        }
+        assert_eq!(inside("With load: T: 0 ( 12) P:95"), Some(11));
+        assert_eq!(inside("T: 0 ( 12) P:95"), None);
+        assert_eq!(inside("LAT: 0 of 5"), None);
+    }
+}
