@@ -148,9 +148,24 @@ pub(crate) fn in_prompt(line: &str, program: &str) -> Option<Vec<String>> {
     if !before.is_none_or(|c| c.is_whitespace() || "/$#>`".contains(c)) {
         return None;
     }
-    let words: Vec<String> = line.get(at..)?.split_ascii_whitespace().take(LONGEST).map(clean).collect();
+    let ends = |word: &&str| !matches!(word.chars().next(), Some(';' | '&' | '|' | '#' | '<' | '>' | '(' | ')'));
+    let mut words: Vec<String> = Vec::new();
+    for word in line.get(at..)?.split_ascii_whitespace().take(LONGEST).take_while(ends) {
+        // `-q;` and `-q|tee` end it as well.
+        let end = word.find([';', '|', '&', '`']);
+        words.push(clean(word.get(..end.unwrap_or(word.len()))?));
+        if end.is_some() {
+            break;
+        }
+    }
+    words.retain(|word| !word.is_empty());
     let whole = words.first().is_some_and(|w| w == program);
-    (whole && words.get(1).is_some_and(|w| w.starts_with('-') && w.len() > 1)).then_some(words)
+    let options = words.get(1).is_some_and(|w| w.starts_with('-') && w.len() > 1);
+    // An option has one argument: words of their own are prose.
+    let plain = |word: &String| !word.starts_with('-');
+    let spoken = |word: &String| word.starts_with('-') && word.ends_with([':', ',', '.']);
+    let prose = words.iter().any(spoken) || words.windows(2).skip(1).any(|pair| pair.iter().all(plain));
+    (whole && options && !prose).then_some(words)
 }
 
 fn clean(word: &str) -> String {
@@ -191,5 +206,16 @@ mod tests {
         assert!(in_prompt("$ sudo /usr/bin/cyclictest -S", "cyclictest").is_some());
         assert!(in_prompt("I ran cyclictest all night", "cyclictest").is_none());
         assert!(in_prompt("mycyclictest -S", "cyclictest").is_none());
+        let nanos =
+            |line: &str| Command::parse(in_prompt(line, "cyclictest").unwrap_or_default()).unit() == Unit::Nanos;
+        for others in [
+            "cyclictest -p99 -q # add -N for ns",
+            "cyclictest -p99; netstat -N",
+            "cyclictest -q|head -N",
+            "cyclictest -N option, not used",
+        ] {
+            assert!(!nanos(others), "{others}");
+        }
+        assert!(nanos("$ sudo cyclictest -p 99 -N -q"));
     }
 }

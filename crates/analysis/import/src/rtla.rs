@@ -34,7 +34,7 @@ pub(crate) struct Reader {
     unreadable: u64,
     full: bool,
     beyond: u64,
-    /// The largest thread latency of an auto-analysis.
+    /// The largest latency of an auto-analysis.
     analysed_us: Option<f64>,
 }
 
@@ -90,7 +90,8 @@ impl tools::Reader for Reader {
             (self.line, self.before) = (line.number, line.before.map(str::to_owned));
             return Taken::Yes;
         }
-        if let Some(us) = trimmed.strip_prefix("Thread latency:").and_then(micros) {
+        let analysed = ["Thread latency:", "IRQ latency:"].iter().find_map(|label| trimmed.strip_prefix(label));
+        if let Some(us) = analysed.and_then(micros) {
             self.analysed_us = Some(self.analysed_us.unwrap_or(0.0).max(us));
             return Taken::Yes;
         }
@@ -157,7 +158,7 @@ impl tools::Reader for Reader {
         }
         let largest = found.blocks.iter().flat_map(|b| &b.threads).filter_map(|t| t.max_ns).max().unwrap_or(0);
         if let Some(us) = self.analysed_us.filter(|us| (us.floor() * 1_000.0) as u64 > largest) {
-            let text = format!("the auto-analysis has a thread latency of {us} µs, and no table has it");
+            let text = format!("the auto-analysis has a latency of {us} µs, and no table has it");
             found.lost.push(Loss::problem(LostKind::Disagreement, None, text));
         }
         (found.has_figures() || self.analysed_us.is_some()).then_some(found)

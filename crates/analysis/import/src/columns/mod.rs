@@ -104,7 +104,8 @@ impl Reader {
         if numbers || self.is_row(&row, line) {
             return self.row(row, line);
         }
-        if self.last + 1 + self.between == line.number && !text.is_empty() && !text.starts_with('#') {
+        let figure = text.bytes().any(|b| b.is_ascii_digit()) && !text.starts_with(['#', '%', '/']);
+        if self.last > 0 && self.last + 1 + self.between == line.number && figure {
             self.between += 1;
         }
         self.header = header(text).map(|names| (names, line.number));
@@ -168,7 +169,11 @@ impl Reader {
     pub fn finish(self, options: &Options) -> Result<Option<Found>, String> {
         let mut found = Found { format: "csv".into(), ..Found::default() };
         let (mut refused, mut skipped) = (None, 0);
-        for mut table in self.tables {
+        let mut tables = self.tables;
+        if let Some(last) = tables.last_mut() {
+            last.torn(self.between);
+        }
+        for mut table in tables {
             table.settle();
             match table.block(options) {
                 Ok((block, format)) => {

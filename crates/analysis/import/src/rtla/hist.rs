@@ -16,6 +16,8 @@ pub(super) struct Hist {
     filled: usize,
     /// The block over all CPUs follows, or the end.
     over: bool,
+    /// The largest figure of the block over all CPUs.
+    all_max: Option<u64>,
     summary: u8,
     back: u64,
 }
@@ -56,6 +58,7 @@ impl Hist {
             last: None,
             filled: 0,
             over: false,
+            all_max: None,
             summary: 0,
             back: 0,
         }
@@ -93,6 +96,11 @@ impl Hist {
             self.over = true;
         }
         let summary = SUMMARY.iter().enumerate().find_map(|(at, key)| Some((at, line.strip_prefix(key)?)));
+        if self.over
+            && let Some(figures) = line.strip_prefix("max:")
+        {
+            self.all_max = figures.split_ascii_whitespace().filter_map(number::whole).max();
+        }
         if self.over || self.columns.is_empty() {
             let about = ["# RTLA", "# Time unit", "# Duration", "# Saving", "# Options"];
             let own = about.iter().any(|start| line.starts_with(start))
@@ -229,6 +237,11 @@ impl Hist {
         if self.back > 0 {
             let text = "rows of the histogram repeat or go back; they were left out";
             lost.push(Loss::problem(LostKind::Unreadable, Some(self.back), text));
+        }
+        let most = self.columns.iter().filter_map(|column| column.max).max();
+        if self.all_max.is_some_and(|all| Some(all) != most) {
+            let text = "the largest latency of all CPUs is not that of the columns";
+            lost.push(Loss::problem(LostKind::Disagreement, None, text));
         }
         if self.summary < 5 {
             let text = "the text ends before the histogram's summary, or it was not printed (--no-summary)";

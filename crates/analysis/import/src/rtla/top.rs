@@ -53,8 +53,8 @@ impl Timerlat {
 
     /// `None`: the line looks like figures but cannot be read.
     pub fn line(&mut self, line: &str) -> Option<Taken> {
-        let own = line.contains('|')
-            || line.starts_with("---")
+        let own = line.starts_with("---------------|")
+            || (line.starts_with("CPU") && line.contains('|'))
             || line.starts_with("ALL")
             || line.starts_with("timerlat hit");
         let other = if own { Taken::Yes } else { Taken::No };

@@ -424,7 +424,8 @@ impl Table {
         let over = self.overflow.as_ref().and_then(|over| over.get(column)).copied().unwrap_or(0);
         if let (Some(max), Some(last)) = (self.told_ns(2, column), self.last)
             && over > 0
-            && max.saturating_add(1_000) < last
+            && self.layout() == Layout::Named
+            && max < last
         {
             problem("the last bucket holds samples, and `Maximum` is below it".into());
         }

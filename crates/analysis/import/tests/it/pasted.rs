@@ -201,5 +201,10 @@ fn printed(threads: &[Vec<u64>], bins: u64, sum: bool) -> String {
         with(of(|t, _| *t.iter().max().unwrap()).into_iter().max().unwrap()),
     );
     out += &line("Histogram Overflows", over.clone(), with(over.iter().sum()));
-    out + "# Histogram Overflow at cycle number:\n# Thread 0: 00001 00002 # 00003 others\n# Thread 1: 00000\n\n"
+    out += "# Histogram Overflow at cycle number:\n";
+    for (thread, over) in over.iter().enumerate() {
+        let cycles: String = (1..=(*over).min(2)).map(|cycle| format!(" {cycle:05}")).collect();
+        writeln!(out, "# Thread {thread}:{cycles} # 00003 others").unwrap();
+    }
+    out + "\n"
 }
