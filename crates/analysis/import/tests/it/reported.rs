@@ -118,3 +118,97 @@ fn columns_as_people_write_them() {
     let extremes = common::from_text("| CPU | min (us) | max (us) |\n|---|---|---|\n| 0 | 3 | 120 |\n| 1 | 4 | 90 |\n");
     assert_eq!((max_ns(&extremes), extremes.run.phases[0].cpus.len()), (120_000, 2));
 }
+
+const GOOD: &str = "T: 0 ( 1334) P:99 I:1000 C:  10000 Min:      5 Act:   12 Avg:   15 Max:      34\n";
+const LATE: &str = "T: 0 ( 1401) P:99 I:1000 C:  10000 Min:      5 Act:   12 Avg:   15 Max:     534\n";
+const TOP: &str = "                 Timer Latency\n  0 00:01:00   |  IRQ Timer Latency (us)  |  Thread Timer Latency (us)\nCPU COUNT      |  cur  min  avg  max |  cur  min  avg  max\n";
+
+/// Is the largest latency in it 534 µs, or is there a problem?
+fn is_known(text: &str) -> bool {
+    let Ok(read) = read("x.txt", text.as_bytes(), &Options::default()) else { return true };
+    let run = punctual_import::recording(vec![read]);
+    max_ns(&run) >= 534_000 || !problems(&run).is_empty()
+}
+
+#[test]
+fn a_worse_row_behind_any_text_is_read_or_a_problem() {
+    let prefixes = [
+        "^C",
+        "* ",
+        "<li>",
+        "With load: ",
+        "(",
+        "`",
+        "//",
+        "#",
+        "+",
+        "1: ",
+        "[12.3] foo[1]: ",
+        "ok 1 - ",
+        "root@pi:~# ",
+        "```",
+        "<div><pre><code>",
+        "message repeated 2 times: [ ",
+        "{\"log\":\"",
+        "Max was below, \\n",
+    ];
+    for prefix in prefixes {
+        assert!(is_known(&format!("{GOOD}\n{prefix}{LATE}")), "{prefix}");
+    }
+    let row = LATE.trim_end();
+    for text in [
+        format!("{}{row}<br/>{row}", GOOD.trim_end()),
+        format!("{GOOD}{}", LATE.to_lowercase()),
+        format!("{GOOD}* RTD|  4.1|  5.9|  534.8|  0|  0|  4.1|  534.8\n"),
+        format!("{GOOD}host-a 1 #120004 | 1 2 3 4 | 5 6 7 534\n"),
+        format!("{GOOD}# Max Latencies: 00534 00012\n"),
+        format!("{GOOD}# Break value: 534\n"),
+        format!("{GOOD}kernel,max_us\nstock,534\n"),
+        format!("{GOOD}| load | max |\n|---|---|\n| 1 | 534 |\n| 2 | 30 |\n"),
+    ] {
+        assert!(is_known(&text), "{text}");
+    }
+}
+
+#[test]
+fn a_second_table_of_rtla_top_is_a_run_of_its_own() {
+    let late = format!("{TOP}  0 #10003     |  13  19  50  41 |  34  35  40  534\n");
+    let good = format!("{TOP}  0 #20003     |  13  19  50  41 |  34  35  40  45\n");
+    for text in [
+        format!("## Before\n{late}## After\n{good}"),
+        format!("{late}{}", good.replace("  0 #", "  5 #")),
+        format!("{late}$ rtla timerlat top -d 20s\n{good}"),
+        format!("{good}ALL #20003  e0 |  19  50  41 |  35  40  534\n"),
+        format!("{good}    Thread latency:     534.04 us (100%)\n"),
+    ] {
+        assert!(is_known(&text), "{text}");
+    }
+}
+
+#[test]
+fn a_cell_that_is_no_number_is_a_problem() {
+    let rows = (0..50).map(|n| format!("{n},1{}\n", n % 10)).collect::<String>();
+    for cell in ["1200us", "~534", ">534", "1'534", "1_534", "534*", "0x4b0", "inf", "1.5e3"] {
+        let text = format!("time,latency_us\n{rows}51,{cell}\n{}", rows.replace("0,10\n", "60,10\n"));
+        assert!(is_known(&text), "{cell}");
+    }
+    for end in ["max,534\n", "Total: 50 rows, max 534\n"] {
+        assert!(is_known(&format!("latency_us\n12\n13\n14\n{end}")), "{end}");
+    }
+}
+
+#[test]
+fn a_summary_that_contradicts_itself_is_a_problem() {
+    let table = "# Histogram\n000003 000010\t000010\t000020\n000004 000001\t000001\t000002\n# Total: 000000011 000000011 000000022\n# Min Latencies: 00003 00003\n# Avg Latencies: 00003 00003\n# Max Latencies: 00004 00004 00004\n# Histogram Overflows: 00000 00000 00000\n# Histogram Overflow at cycle number:\n# Thread 0:\n# Thread 1:\n";
+    assert!(problems(&common::from_text(table)).is_empty());
+    for (from, to) in [
+        ("00004 00004 00004", "00004 00004 00534"),
+        ("00000 00000 00000", "00000 00000 00003"),
+        ("# Thread 0:", "# Thread 0: 00050 00061"),
+    ] {
+        assert!(is_known(&table.replace(from, to)), "{to}");
+    }
+    // Only what grep(1) left.
+    let run = common::from_text("# Min Latencies: 00003 00003\n# Max Latencies: 00086 00534\n");
+    assert_eq!((max_ns(&run), problems(&run).is_empty()), (534_000, false));
+}
