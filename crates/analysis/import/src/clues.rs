@@ -40,6 +40,11 @@ const MARKS: [&str; 17] = [
 
 /// Does the line look like a tool's figures?
 pub(crate) fn figures(text: &str) -> bool {
+    // Each has a colon, a bar, a hash or zeros before a number.
+    let telling = |b: u8| matches!(b, b':' | b'|' | b'#');
+    if !text.bytes().any(telling) && !text.contains("000") && !text.contains("max") && !text.contains("MAX") {
+        return false;
+    }
     let lower = text.to_ascii_lowercase();
     let mark = MARKS.iter().any(|mark| lower.contains(mark)) && lower.bytes().any(|b| b.is_ascii_digit());
     mark || live(&lower) || bins(&lower) || top(&lower) || verbose(&lower)
@@ -57,9 +62,12 @@ fn live(lower: &str) -> bool {
 /// `000011 000000`, each of six digits or more.
 fn bins(lower: &str) -> bool {
     let padded = |word: &str| word.len() == 6 && word.starts_with('0') && word.bytes().all(|b| b.is_ascii_digit());
-    let words: Vec<&str> =
-        lower.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).take(64).collect();
-    words.windows(2).any(|pair| pair.iter().all(|word| padded(word)))
+    let mut before = false;
+    lower.contains("000")
+        && lower.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).any(|word| {
+            let now = padded(word);
+            std::mem::replace(&mut before, now) && now
+        })
 }
 
 /// `1 #120004 |`: a CPU of rtla top.
