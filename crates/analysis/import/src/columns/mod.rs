@@ -100,6 +100,13 @@ impl Reader {
             return Taken::No;
         }
         let row: Vec<Option<f64>> = cells(text).take(WIDEST).map(read).collect();
+        // `latency (us)` names one column.
+        if let Some((names, at)) = &mut self.header
+            && row.len() == 1
+            && *at + 1 == line.number
+        {
+            *names = vec![names.join(" ")];
+        }
         let numbers = row.iter().any(Option::is_some) && !row.iter().flatten().any(|value| value.is_nan());
         if numbers || self.is_row(&row, line) {
             return self.row(row, line);

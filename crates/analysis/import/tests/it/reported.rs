@@ -111,6 +111,7 @@ fn columns_as_people_write_them() {
         ("| bin (us) | cpu0 |\n|---:|-----|\n| 1 | 10 |\n| 2 | 3 |\n", 13, 2_000),
         ("# bin count\n0 0\n1 5\n2 900\n3 4\n4 0\n5 0\n6 1\n", 910, 6_000),
         ("latency_us\n5\n6\n7\n900\n", 4, 900_000),
+        ("wakeup latency (µs)\n5\n900\n", 2, 900_000),
     ] {
         let run = common::from_text(text);
         assert_eq!((total(&run), max_ns(&run)), (samples, largest), "{text}");
