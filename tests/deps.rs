@@ -120,7 +120,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &["units", "uapi", "directory", "rt", "model", "rundir", "measure", "trace", "tracefs", "journal", "workloads"],
     ),
     ("vm", &["directory"]),
-    ("kernel", &["model", "machine"]),
+    ("kernel", &["model", "machine", "boot"]),
     ("kbuild", &["directory", "kernel", "vm"]),
     ("deploy", &["model", "machine", "boot", "fix", "kernel"]),
     ("lab", &["units", "directory", "model", "rundir", "judge", "compare", "report", "vm"]),

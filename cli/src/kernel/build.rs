@@ -75,6 +75,7 @@ pub fn usual_cross(arch: Arch) -> &'static str {
         Arch::Arm => "arm-linux-gnueabihf-",
         Arch::Arm64 => "aarch64-linux-gnu-",
         Arch::X86 => "x86_64-linux-gnu-",
+        Arch::I386 => "i686-linux-gnu-",
         Arch::Riscv => "riscv64-linux-gnu-",
     }
 }

@@ -1,7 +1,7 @@
 //! `kernel configure`.
 
 use super::args::ConfigureArgs;
-use super::inputs::{source, text_file};
+use super::inputs::{config_file, source, text_file};
 use crate::exit;
 use crate::finish::Answer;
 use crate::refusal::Refusal;
@@ -9,7 +9,8 @@ use crate::subject;
 use crate::terminal::harmless;
 use punctual_audit::{Context, Profile, audit};
 use punctual_kernel::ConfigureResult;
-use punctual_kernel::config::make::{ConfigureError, Configured, Job, configure};
+use punctual_kernel::config::make::{Base, ConfigureError, Configured, Job, configure};
+use punctual_kernel::config::of_config;
 use punctual_machine::{Given, Kind};
 use punctual_model::{Finding, State};
 use punctual_units::{Priority, Scheduling};
@@ -39,7 +40,7 @@ pub fn run(args: &ConfigureArgs) -> Result<Answer, Refusal> {
         out: args.out.clone(),
         arch: args.arch,
         cross: args.cross.clone(),
-        defconfig: args.defconfig.clone(),
+        base: base(args)?,
         fragments,
         menu: args.menuconfig,
     };
@@ -54,6 +55,18 @@ pub fn run(args: &ConfigureArgs) -> Result<Answer, Refusal> {
         findings: &findings,
     };
     Ok(Answer::new(args.output, code, result, || harmless(&text(&done, &findings))))
+}
+
+/// Larger than any distribution's configuration, 300 kB.
+const LARGEST_CONFIG: usize = 4 << 20;
+
+fn base(args: &ConfigureArgs) -> Result<Base, Refusal> {
+    let Some(path) = &args.config else { return Ok(Base::Target(args.defconfig.clone())) };
+    let text = config_file(path, LARGEST_CONFIG)?;
+    match of_config(&text).is_empty() {
+        true => Err(Refusal::usage(format!("{} has no line such as CONFIG_HZ=250 (--config)", path.display()))),
+        false => Ok(Base::Config(text)),
+    }
 }
 
 impl From<ConfigureError> for Refusal {

@@ -4,7 +4,7 @@ use crate::args::common::OutputArgs;
 use crate::exit;
 use crate::refusal::Refusal;
 use punctual_kbuild::KbuildError;
-use punctual_machine::Live;
+use punctual_machine::{Live, config_text};
 use std::path::{Path, PathBuf};
 
 /// The machine to look at: this one, or one whose files lie below a folder.
@@ -55,4 +55,17 @@ pub fn text_file(path: &Path, limit: usize) -> Result<String, Refusal> {
         return Err(named(format!("it has more than {limit} bytes: this is another file")));
     }
     String::from_utf8(bytes).map_err(|_| named("it is no UTF-8 text".to_owned()))
+}
+
+/// A kernel's configuration, also as the gzip file /proc/config.gz.
+pub fn config_file(path: &Path, limit: usize) -> Result<String, Refusal> {
+    use std::io::Read as _;
+    let named = |what: String| Refusal::usage(format!("cannot read {}: {what}", path.display()));
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path).map_err(|e| named(e.to_string()))?;
+    file.take(limit as u64 + 1).read_to_end(&mut bytes).map_err(|e| named(e.to_string()))?;
+    match bytes.len() > limit {
+        true => Err(named(format!("it has more than {limit} bytes: this is another file"))),
+        false => config_text(&bytes).ok_or_else(|| named("it is no text, nor a whole gzip file of one".to_owned())),
+    }
 }

@@ -73,7 +73,7 @@ fn busybox(args: &PackageArgs, board: &Board) -> Result<PathBuf, Refusal> {
     let arch = match board.arch {
         Arch::Arm64 => punctual_vm::Arch::Arm64,
         Arch::X86 => punctual_vm::Arch::Amd64,
-        Arch::Arm | Arch::Riscv => {
+        Arch::Arm | Arch::I386 | Arch::Riscv => {
             return Err(Refusal::usage(
                 "for this architecture name a static BusyBox: --busybox FILE (Debian: busybox-static)",
             ));

@@ -1,7 +1,7 @@
 //! `kernel preflight`.
 
 use super::args::PreflightArgs;
-use super::inputs::{machine, text_file};
+use super::inputs::{config_file, machine};
 use crate::exit;
 use crate::finish::Answer;
 use crate::refusal::Refusal;
@@ -55,7 +55,7 @@ fn boot_folder(root: Option<&Path>, found: Option<&str>) -> PathBuf {
 
 fn configuration(args: &PreflightArgs) -> Result<Option<Options>, Refusal> {
     let Some(path) = &args.config else { return Ok(None) };
-    let options = of_config(&text_file(path, LARGEST_CONFIG)?);
+    let options = of_config(&config_file(path, LARGEST_CONFIG)?);
     match options.is_empty() {
         true => Err(Refusal::usage(format!(
             "{} has no line such as CONFIG_HZ=250: give a kernel's .config (--config)",

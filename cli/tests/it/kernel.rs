@@ -202,6 +202,29 @@ fn a_dropped_option_fails_and_names_what_it_depends_on() {
     assert!(code == 2 && !tree.path().join("other").exists(), "{errors}");
 }
 
+#[test]
+#[ignore = "live: make"]
+fn a_configuration_is_what_the_options_are_added_to() {
+    if !has(&["make"]) {
+        return;
+    }
+    let tree = small_tree();
+    let path = |name: &str| tree.path().join(name).display().to_string();
+    std::fs::write(path("rt.config"), "CONFIG_SPI=y\n").unwrap();
+    std::fs::write(path("running"), "CONFIG_BLK_DEV_NVME=m\nCONFIG_SPI=m").unwrap();
+    let run = |config: &str, out: &str| {
+        let words = ["configure", "--tree", &path(""), "--out", &path(out), "--arch", "x86_64"];
+        ran(&[&words[..], &["--config", &path(config), "--fragment", &path("rt.config")]].concat())
+    };
+    let (code, text, errors) = run("running", "out");
+    assert!(text.contains("options asked for are in it"), "{code} {text}{errors}");
+    let made = std::fs::read_to_string(path("out/.config")).unwrap();
+    assert!(made.starts_with("CONFIG_BLK_DEV_NVME=m\nCONFIG_SPI=m\n") && made.contains("\nCONFIG_SPI=y\n"), "{made}");
+    let (code, _, errors) = run("Makefile", "other");
+    assert!(code == 2 && errors.contains("has no line such as CONFIG_HZ=250"), "{errors}");
+    assert!(!tree.path().join("other").exists());
+}
+
 /// Read only: of this machine, where hardly anything is deployed; where it may not be read, that is told.
 #[test]
 fn where_a_deployment_stands_is_a_document_too() {

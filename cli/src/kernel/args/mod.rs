@@ -119,7 +119,7 @@ pub struct ConfigureArgs {
     /// Directory for .config, as for make's O=
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
-    /// ARCH of the kernel: arm, arm64, x86_64, riscv
+    /// ARCH of the kernel: arm, arm64, x86_64, i386, riscv
     #[arg(long, value_name = "ARCH", value_parser = arch)]
     pub arch: Arch,
     /// Prefix of the cross compiler, for example aarch64-linux-gnu-
@@ -128,6 +128,9 @@ pub struct ConfigureArgs {
     /// make target to start with: defconfig, tinyconfig, bcm2711_defconfig
     #[arg(long, value_name = "TARGET", default_value = "defconfig")]
     pub defconfig: String,
+    /// Configuration to start with instead: the running kernel's, /boot/config-RELEASE or /proc/config.gz
+    #[arg(long, value_name = "FILE", conflicts_with = "defconfig")]
+    pub config: Option<PathBuf>,
     /// File with options; may be repeated
     #[arg(long = "fragment", value_name = "FILE", required = true)]
     pub fragments: Vec<PathBuf>,
@@ -139,7 +142,7 @@ pub struct ConfigureArgs {
 }
 
 fn arch(text: &str) -> Result<Arch, String> {
-    let known = [Arch::Arm, Arch::Arm64, Arch::X86, Arch::Riscv];
+    let known = [Arch::Arm, Arch::Arm64, Arch::X86, Arch::I386, Arch::Riscv];
     let found = known.into_iter().find(|arch| arch.name() == text);
     found.ok_or_else(|| format!("use one of {}", known.map(Arch::name).join(", ")))
 }

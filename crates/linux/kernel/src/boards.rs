@@ -19,6 +19,8 @@ const FILES: &[(&str, &str)] = files![
     "raspberry-pi-4-64",
     "raspberry-pi-5",
     "pc-amd64",
+    "pc-i386",
+    "arm-board",
     "arm64-board",
     "riscv64-board",
 ];
@@ -42,6 +44,8 @@ pub enum Arch {
     Arm64,
     #[serde(rename = "x86_64")]
     X86,
+    /// 32-bit x86.
+    I386,
     Riscv,
 }
 
@@ -51,13 +55,14 @@ impl Arch {
             Arch::Arm => "arm",
             Arch::Arm64 => "arm64",
             Arch::X86 => "x86_64",
+            Arch::I386 => "i386",
             Arch::Riscv => "riscv",
         }
     }
 
     /// The folder below `arch/` (scripts/subarch.include and the Makefile's SRCARCH).
     pub fn folder(self) -> &'static str {
-        if self == Arch::X86 { "x86" } else { self.name() }
+        if matches!(self, Arch::X86 | Arch::I386) { "x86" } else { self.name() }
     }
 
     /// By a compiler's `-dumpmachine`.
@@ -66,6 +71,7 @@ impl Arch {
         match cpu {
             "aarch64" => Some(Arch::Arm64),
             "x86_64" => Some(Arch::X86),
+            "i386" | "i486" | "i586" | "i686" => Some(Arch::I386),
             "riscv64" => Some(Arch::Riscv),
             cpu if cpu.starts_with("arm") && !cpu.starts_with("armeb") => Some(Arch::Arm),
             _ => None,
@@ -158,7 +164,15 @@ pub enum BoardError {
         "the machine does not tell its architecture (/proc/sys/kernel/arch, since Linux 6.1): name the board, --board {0}"
     )]
     NoArchitecture(String),
-    #[error("no board is known for {model}, {machine}: name the nearest with --board, one of {known}")]
+    /// A kernel of another architecture is no help, so only boards of this one are named.
+    #[error(
+        "no board is known for {model}, {machine}: {}",
+        if known.is_empty() {
+            "none of its architecture is, so no plan can be made".to_owned()
+        } else {
+            format!("if it takes the kernel of another of its architecture, name that with --board: {known}")
+        }
+    )]
     NotListed { model: String, machine: String, known: String },
 }
 
@@ -206,7 +220,7 @@ pub fn detect(model: Option<&str>, machine: Option<&str>) -> Result<&'static Boa
     any.ok_or_else(|| BoardError::NotListed {
         model: model.unwrap_or("a machine that does not name itself").to_owned(),
         machine: machine.to_owned(),
-        known: keys(boards().iter()),
+        known: keys(boards().iter().filter(runs)),
     })
 }
 
@@ -245,6 +259,8 @@ mod tests {
         assert_eq!(key("Raspberry Pi Compute Module 4S Rev 1.0", "armv7l"), Ok("raspberry-pi-4-32"));
         assert_eq!(key("Raspberry Pi Compute Module Rev 1.0", "armv6l"), Ok("raspberry-pi-1"));
         assert_eq!(key("Radxa ROCK 5B", "aarch64"), Ok("arm64-board"));
+        assert_eq!(key("TI AM335x BeagleBone Black", "armv7l"), Ok("arm-board"));
+        assert_eq!(detect(None, Some("i686")).unwrap().key, "pc-i386");
         assert_eq!(detect(None, Some("x86_64")).unwrap().key, "pc-amd64");
     }
 
@@ -252,7 +268,9 @@ mod tests {
     fn what_is_not_known_is_no_board() {
         let said = |model, machine| detect(model, machine).unwrap_err().to_string();
         assert!(said(Some("Raspberry Pi 7 Model B"), Some("aarch64")).contains("no board is known for Raspberry Pi 7"));
-        assert!(said(None, Some("s390x")).contains("one of raspberry-pi-1, "));
+        assert!(said(None, Some("s390x")).contains("none of its architecture is"));
+        let other = said(Some("Raspberry Pi 7 Model B"), Some("armv7l"));
+        assert!(other.ends_with("raspberry-pi-2, raspberry-pi-3-32, raspberry-pi-4-32, arm-board"), "{other}");
         let either = said(Some("Raspberry Pi 4 Model B Rev 1.4"), None);
         assert!(either.ends_with("--board raspberry-pi-4-32 or raspberry-pi-4-64"), "{either}");
         assert!(board("pi").unwrap_err().to_string().contains("raspberry-pi-5"));
@@ -262,6 +280,7 @@ mod tests {
     fn compilers_name_their_architecture() {
         assert_eq!(Arch::of_compiler("arm-linux-gnueabihf"), Some(Arch::Arm));
         assert_eq!(Arch::of_compiler("aarch64-linux-gnu"), Some(Arch::Arm64));
+        assert_eq!(Arch::of_compiler("i686-linux-gnu"), Some(Arch::I386));
         assert_eq!((Arch::of_compiler("armeb-linux-gnueabi"), Arch::of_compiler("")), (None, None));
     }
 }

@@ -37,13 +37,16 @@ pub struct SeriesEntry {
 pub struct Package {
     /// ID of os-release(5); `raspberry-pi-os` for Raspberry Pi OS, which calls itself debian.
     pub os: String,
-    /// VERSION_ID, or its first number.
+    /// VERSION_ID, or its first number; empty: every one.
     pub version: String,
-    pub archs: Vec<Arch>,
+    /// Endings of `uname -r` of the distribution's kernels in whose place it can be put; empty: any kernel.
+    #[serde(default)]
+    pub beside: Vec<String>,
     pub package: BTreeMap<Arch, String>,
-    /// A command; `{package}` stands for the package's name.
-    pub install: String,
-    pub series: Series,
+    /// Commands; `{package}` stands for the package's name.
+    pub install: Vec<String>,
+    /// `None`: changes with the distribution.
+    pub series: Option<Series>,
     /// CONFIG_HZ.
     pub hz: Option<u32>,
     pub tracers: Option<Vec<crate::Tracer>>,
@@ -65,9 +68,34 @@ pub struct SourcePackage {
     pub source: String,
 }
 
+/// What is known of an operating system besides its packages.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SystemEntry {
+    /// See [`Package::os`]; also in ID_LIKE of a system that is not listed.
+    pub os: Vec<String>,
+    /// The boot loader that its installer sets up.
+    #[serde(default)]
+    pub loader: BTreeMap<Arch, UsualLoader>,
+    /// What a package's installation leaves to do; `{package}` stands for its name.
+    pub after: Option<String>,
+    /// Why it has no package.
+    pub none: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum UsualLoader {
+    Grub,
+    GrubBls,
+    Extlinux,
+    Armbian,
+}
+
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Data {
+    system: Vec<SystemEntry>,
     series: Vec<SeriesEntry>,
     package: Vec<Package>,
     source_package: Vec<SourcePackage>,
@@ -82,6 +110,10 @@ pub fn series() -> &'static [SeriesEntry] {
 
 pub fn packages() -> &'static [Package] {
     &ALL.package
+}
+
+pub fn systems() -> &'static [SystemEntry] {
+    &ALL.system
 }
 
 pub fn source_packages() -> &'static [SourcePackage] {
@@ -101,7 +133,7 @@ mod tests {
             assert!(entry.newest_rt.is_none_or(|p| p.release.series == entry.name), "{}", entry.name);
         }
         for package in &data.package {
-            assert!(package.archs.iter().all(|arch| package.package.contains_key(arch)), "{}", package.os);
+            assert!(!package.package.is_empty() && !package.install.is_empty(), "{}", package.os);
             assert!(!package.source.is_empty());
         }
     }

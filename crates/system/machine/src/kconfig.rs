@@ -148,6 +148,12 @@ fn version(text: &str) -> Option<String> {
     version.starts_with(|c: char| c.is_ascii_digit()).then(|| version.to_owned())
 }
 
+/// The text of a configuration, also of a gzipped one; `None`: neither text nor a whole gzip file of at most
+/// [`READ_LIMIT`] bytes.
+pub fn config_text(bytes: &[u8]) -> Option<String> {
+    text_of(bytes).ok()
+}
+
 /// Inflates a gzipped file. `Err(true)` if it is larger than [`READ_LIMIT`], `Err(false)` if it is not text.
 pub(crate) fn text_of(bytes: &[u8]) -> Result<String, bool> {
     let bytes = if bytes.starts_with(&[0x1f, 0x8b]) { inflate(bytes)? } else { bytes.to_vec() };

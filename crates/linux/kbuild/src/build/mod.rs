@@ -63,7 +63,7 @@ pub fn usual_target(arch: Arch) -> &'static str {
     match arch {
         Arch::Arm => "zImage",
         Arch::Arm64 | Arch::Riscv => "Image.gz",
-        Arch::X86 => "bzImage",
+        Arch::X86 | Arch::I386 => "bzImage",
     }
 }
 
@@ -191,7 +191,7 @@ pub(crate) fn has_modules(job: &Job) -> bool {
 /// Has the architecture device trees in its source?
 pub(crate) fn has_dtbs(job: &Job) -> bool {
     let options = fs::read_to_string(job.out.join(".config")).map(|text| of_config(&text)).unwrap_or_default();
-    job.arch != Arch::X86 && options.get("OF").is_some_and(|value| value.text() == "y")
+    !matches!(job.arch, Arch::X86 | Arch::I386) && options.get("OF").is_some_and(|value| value.text() == "y")
 }
 
 fn release(out: &Path) -> Result<String, KbuildError> {

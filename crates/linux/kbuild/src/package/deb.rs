@@ -44,6 +44,7 @@ fn architecture(arch: Arch) -> &'static str {
         Arch::Arm => "armhf",
         Arch::Arm64 => "arm64",
         Arch::X86 => "amd64",
+        Arch::I386 => "i386",
         Arch::Riscv => "riscv64",
     }
 }

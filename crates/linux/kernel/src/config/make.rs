@@ -16,12 +16,20 @@ pub struct Job {
     pub arch: Arch,
     /// Prefix of a cross compiler up to `gcc`: some options depend on the compiler.
     pub cross: Option<String>,
-    /// `make` target: `defconfig`, `tinyconfig`, `bcm2711_defconfig`.
-    pub defconfig: String,
+    pub base: Base,
     /// Name and text; later ones override earlier ones.
     pub fragments: Vec<(String, String)>,
     /// Run `make menuconfig` on this terminal before the result is compared.
     pub menu: bool,
+}
+
+/// What the options are added to.
+#[derive(Clone, Debug)]
+pub enum Base {
+    /// `make` target: `defconfig`, `tinyconfig`, `bcm2711_defconfig`.
+    Target(String),
+    /// Text of a configuration, such as that of a running kernel.
+    Config(String),
 }
 
 /// The requested options, saved beside the configuration: the package is compared with them again.
@@ -81,9 +89,12 @@ pub fn merged(fragments: &[(String, String)]) -> Result<Options, ConfigureError>
 pub fn configure(job: &Job) -> Result<Configured, ConfigureError> {
     let mut wanted = merged(&job.fragments)?;
     ours(&mut wanted);
-    let is_target = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
-    if !job.defconfig.ends_with("config") || !job.defconfig.chars().all(is_target) || job.defconfig.starts_with('-') {
-        return Err(ConfigureError::Target(job.defconfig.clone()));
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+    let is_target = |name: &str| name.ends_with("config") && name.chars().all(is_part) && !name.starts_with('-');
+    if let Base::Target(name) = &job.base
+        && !is_target(name)
+    {
+        return Err(ConfigureError::Target(name.clone()));
     }
     let out = std::path::absolute(&job.out).map_err(ProgramError::file("find", &job.out))?;
     let path = out.join(".config");
@@ -117,8 +128,13 @@ fn ours(wanted: &mut Options) {
 }
 
 fn made(job: &Job, out: &Path, path: &Path, wanted: &Options) -> Result<String, ConfigureError> {
-    make(job, out, &job.defconfig)?;
-    let mut text = fs::read_to_string(path).map_err(ProgramError::file("read", path))?;
+    let mut text = match &job.base {
+        Base::Target(name) => {
+            make(job, out, name)?;
+            fs::read_to_string(path).map_err(ProgramError::file("read", path))?
+        }
+        Base::Config(text) => format!("{}\n", text.trim_end()),
+    };
     // kconfig takes the last value of an option (scripts/kconfig/confdata.c).
     text += &super::fragment(wanted);
     fs::write(path, text).map_err(ProgramError::file("write", path))?;

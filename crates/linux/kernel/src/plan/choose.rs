@@ -1,7 +1,8 @@
 //! Chooses the source of a kernel: the cheapest that satisfies the wish.
 
-use super::{PassedOver, PlanError, Situation, Tracer, Wish};
-use crate::{Arch, Package, Patched, RtBy, Series, SeriesEntry, Verified, packages, series, source_packages};
+use super::package::{of_version, package};
+use super::{PassedOver, PlanError, Situation, Wish};
+use crate::{Arch, Patched, RtBy, Series, SeriesEntry, Verified, series, source_packages};
 use serde::Serialize;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -12,7 +13,8 @@ pub enum Source {
     Running,
     Package {
         package: String,
-        install: String,
+        /// Commands.
+        install: Vec<String>,
     },
     DistributionSource {
         package: String,
@@ -179,57 +181,13 @@ fn running(at: &Situation, wish: &Wish, _: &SeriesEntry) -> Result<(Source, Stri
     Ok((Source::Running, format!("{release} is PREEMPT_RT already: nothing has to be installed")))
 }
 
-fn of_system<'p, P>(at: &Situation, all: &'p [P], names: fn(&P) -> (&str, &str)) -> Result<&'p P, String> {
-    let Some(system) = &at.system else { return Err("the operating system is not known".to_owned()) };
-    let version = system.version.as_deref().unwrap_or_default();
-    let is_of =
-        |wanted: &str| version == wanted || version.strip_prefix(wanted).is_some_and(|rest| rest.starts_with('.'));
-    let found = all.iter().find(|entry| names(entry).0 == system.id && is_of(names(entry).1));
-    found.ok_or_else(|| format!("none is known of {system}"))
-}
-
-fn package(at: &Situation, wish: &Wish, _: &SeriesEntry) -> Result<(Source, String), String> {
-    let found = of_system(at, packages(), |p| (&p.os, &p.version))?;
-    let arch = at.board.arch;
-    let Some(name) = found.package.get(&arch) else {
-        return Err(format!("{} {} has none for {}", found.os, found.version, arch.name()));
-    };
-    lacks(found, wish).map_or(Ok(()), |what| Err(format!("{name} {what}")))?;
-    let install = found.install.replace("{package}", name);
-    let note = found.note.as_ref().map(|note| format!("; it {note}")).unwrap_or_default();
-    let why = format!(
-        "{name} ({}) is built, signed and updated by the distribution, and has all that is wished{note}",
-        found.series
-    );
-    Ok((Source::Package { package: name.clone(), install }, why))
-}
-
-/// What of the wish a package lacks or may lack.
-fn lacks(package: &Package, wish: &Wish) -> Option<String> {
-    if let Some(series) = wish.series.filter(|series| *series != package.series) {
-        return Some(format!("is {}, wished is {series}", package.series));
-    }
-    match (wish.hz, package.hz) {
-        (Some(wished), Some(hz)) if wished != hz => return Some(format!("has CONFIG_HZ={hz}, wished is {wished}")),
-        (Some(_), None) => return Some("has a CONFIG_HZ that is not known".to_owned()),
-        _ => {}
-    }
-    if !wish.fragments.is_empty() {
-        return Some("is built already, and options are wished".to_owned());
-    }
-    let missing = match &package.tracers {
-        _ if wish.tracers.is_empty() => return None,
-        None => return Some("has tracers that are not known".to_owned()),
-        Some(has) => wish.tracers.iter().filter(|t| !has.contains(t)).map(|t| Tracer::name(*t)).collect::<Vec<_>>(),
-    };
-    (!missing.is_empty()).then(|| format!("has no {}", missing.join(", ")))
-}
-
 fn distribution_source(at: &Situation, _: &Wish, entry: &SeriesEntry) -> Result<(Source, String), String> {
     if at.board.pi.is_some() {
         return Err("it lacks the Raspberry Pi's overlays and drivers".to_owned());
     }
-    let found = of_system(at, source_packages(), |p| (&p.os, &p.version))?;
+    let Some(system) = &at.system else { return Err("the operating system is not known".to_owned()) };
+    let found = source_packages().iter().find(|p| p.os == system.id && of_version(system, &p.version));
+    let found = found.ok_or_else(|| format!("none is known of {system}"))?;
     if found.series != entry.name {
         return Err(format!("{} is {}, and {} is to be built", found.package, found.series, entry.name));
     }

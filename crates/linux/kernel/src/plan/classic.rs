@@ -1,7 +1,7 @@
 //! Kernels before 6.12 on Raspberry Pis, where PREEMPT_RT is a patch: known problems of building them.
 
 use super::{Situation, Source, Wish};
-use crate::{Arch, Series};
+use crate::{Arch, Board, Series};
 
 const NINETEEN: Series = Series { major: 4, minor: 19 };
 const FIVE_FOUR: Series = Series { major: 5, minor: 4 };
@@ -31,6 +31,25 @@ pub fn warnings(at: &Situation, wish: &Wish, source: &Source) -> Vec<String> {
     all
 }
 
+/// What is known to fail on a board with a series that is not too old for it otherwise.
+pub fn trouble(board: &Board, series: Series) -> Option<String> {
+    board.pi.as_ref()?;
+    if !board.usb_dwc_otg {
+        return (series == NINETEEN).then(|| {
+            "4.19 does not drive the USB of later revisions of this board: mouse and keyboard are dead (readers of \
+             https://lemariva.com/blog/2019/09/raspberry-pi-4b-preempt-rt-kernel-419y-performance-test)"
+                .to_owned()
+        });
+    }
+    (series == NINETEEN || series == FIVE_FOUR).then(|| {
+        format!(
+            "{series} with the published patch alone has not booted on the Raspberry Pi 2 and 3 \
+             (https://github.com/raspberrypi/linux/issues/3172, https://github.com/kdoren/linux/issues/1): rpi-{series}.y then needs \
+             patches of dwc_otg"
+        )
+    })
+}
+
 fn of_board(at: &Situation, series: Series) -> Vec<String> {
     let mut all = Vec::new();
     if at.board.usb_dwc_otg {
@@ -39,24 +58,11 @@ fn of_board(at: &Situation, series: Series) -> Vec<String> {
              deploy line, and the driver then costs CPU time, 8000 interrupts a second"
                 .to_owned(),
         );
-        if series == NINETEEN || series == FIVE_FOUR {
-            let branch = format!("rpi-{series}.y");
-            all.push(format!(
-                "{series} with the published patch alone has not booted on the Raspberry Pi 2 and 3 \
-                 (https://github.com/raspberrypi/linux/issues/3172, https://github.com/kdoren/linux/issues/1): {branch} then needs \
-                 patches of dwc_otg"
-            ));
-        }
-        if series == NINETEEN {
-            all.push(
-                "a branch that is patched already, with these: --branch rpi-4.19.y-rt in place of the branch and of --patch (4.19.71-rt24)"
-                    .to_owned(),
-            );
-        }
-    } else if series == NINETEEN {
+    }
+    all.extend(trouble(at.board, series));
+    if at.board.usb_dwc_otg && series == NINETEEN {
         all.push(
-            "4.19 does not drive the USB of later revisions of this board: mouse and keyboard are dead (readers of \
-             https://lemariva.com/blog/2019/09/raspberry-pi-4b-preempt-rt-kernel-419y-performance-test)"
+            "a branch that is patched already, with these: --branch rpi-4.19.y-rt in place of the branch and of --patch (4.19.71-rt24)"
                 .to_owned(),
         );
     }

@@ -2,13 +2,19 @@
 
 mod choose;
 mod classic;
+mod loader;
+mod package;
 mod situation;
 mod steps;
+mod system;
 mod text;
 mod wish;
 
 pub use choose::Source;
-pub use situation::{Situation, System};
+pub(crate) use classic::trouble;
+pub use loader::Loader;
+pub use situation::Situation;
+pub use system::System;
 pub use wish::{Tracer, UnknownTracer, Wish};
 
 use crate::{Arch, BoardError, Series, Verified};
@@ -68,6 +74,8 @@ pub struct Plan {
     pub board_verified_by: String,
     pub arch: Arch,
     pub os: Option<String>,
+    /// The boot loader, and why it is taken for that; `None`: the machine was not looked at.
+    pub loader: Option<String>,
     /// `uname -r` of the machine.
     pub running: Option<String>,
     pub running_rt: Option<bool>,
@@ -92,12 +100,14 @@ pub fn plan(situation: &Situation, wish: &Wish) -> Result<Plan, PlanError> {
     warnings.extend(classic::warnings(situation, wish, &chosen.source));
     warnings.extend(board.traps.iter().cloned());
     let fragment = chosen.source.built().map(|series| wish.fragment(board.arch, series));
+    let fragment = fragment.map(|text| text + steps::without_debug_info(&chosen.source).unwrap_or_default());
     Ok(Plan {
         board: board.key.clone(),
         board_verified: board.verified,
         board_verified_by: board.verified_by.clone(),
         arch: board.arch,
         os: situation.system.as_ref().map(System::to_string),
+        loader: situation.loader.said(),
         running: situation.release.clone(),
         running_rt: situation.is_rt,
         steps: steps::steps(situation, wish, &chosen.source),

@@ -2,6 +2,7 @@
 //! placeholders.
 
 mod build;
+mod owned;
 mod trial;
 
 use super::{Estimate, Situation, Source, Step, Wish};
@@ -10,15 +11,15 @@ pub(super) fn steps(at: &Situation, wish: &Wish, source: &Source) -> Vec<Step> {
     match source {
         Source::Running => vec![trial::verify(at)],
         Source::Package { package, install } => {
-            let mut all = vec![installed(package, install)];
-            all.extend(trial::of_package(at));
+            let mut all = vec![installed(at, package, install)];
+            all.extend(owned::of_package(at));
             all
         }
         built => {
             let mut all = vec![build::preflight(at, built)];
             all.extend(build::fetch(built));
             all.push(build::configure(at, wish, built));
-            all.push(build::compile(at));
+            all.push(build::compile(at, built));
             all.push(build::package(at));
             all.extend(trial::of_built(at, built));
             all
@@ -26,16 +27,17 @@ pub(super) fn steps(at: &Situation, wish: &Wish, source: &Source) -> Vec<Step> {
     }
 }
 
-fn installed(package: &str, install: &str) -> Step {
-    let update = if install.contains("apt-get") { vec!["sudo apt-get update".to_owned()] } else { Vec::new() };
+fn installed(at: &Situation, package: &str, install: &[String]) -> Step {
+    let after = at.system.as_ref().and_then(|system| system.own_entry()?.after.clone());
+    let after = after.map(|text| format!("; {}", text.replace("{package}", package))).unwrap_or_default();
     Step {
         title: format!("install {package}"),
-        commands: update.into_iter().chain([install.to_owned()]).collect(),
-        why: "the package manager checks the signature and puts it beside the running kernel".to_owned(),
+        commands: owned::before(at).into_iter().chain(install.iter().cloned()).collect(),
+        why: format!("the package manager checks the signature and puts it beside the running kernel{after}"),
         time: None,
         disk_mb: None,
-        risk: "the boot loader may take the new kernel as its default at once: the old one stays installed and can be chosen \
-               in its menu; a full boot partition breaks the installation (df -h /boot)"
+        risk: "the boot loader may take the new kernel as its default at once: the old one stays installed; a full boot partition \
+               breaks the installation (df -h /boot)"
             .to_owned(),
     }
 }
@@ -45,6 +47,18 @@ fn small(title: &str, commands: Vec<String>, why: &str, risk: &str) -> Step {
     let (title, why, risk) = (title.to_owned(), why.to_owned(), risk.to_owned());
     let time = Some(Estimate { minutes_min: 0, minutes_max: 1, basis: "it copies or writes little" });
     Step { title, commands, why, time, disk_mb: Some(0), risk }
+}
+
+/// Lines for rt.config where a distribution's configuration is the base: its debug information makes a build many times as
+/// large (lib/Kconfig.debug: DEBUG_INFO_NONE since 5.18, commit f9b3cd245784).
+pub(super) fn without_debug_info(source: &Source) -> Option<&'static str> {
+    let series = source.built().filter(|_| !build::has_own_defconfig(source))?;
+    let is_choice = series >= crate::Series { major: 5, minor: 18 };
+    Some(if is_choice {
+        "# Debug information makes the build many times as large.\nCONFIG_DEBUG_INFO_NONE=y\n"
+    } else {
+        "# Debug information makes the build many times as large.\n# CONFIG_DEBUG_INFO is not set\n"
+    })
 }
 
 fn line(text: impl Into<String>) -> String {

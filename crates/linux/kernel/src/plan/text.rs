@@ -11,6 +11,9 @@ impl fmt::Display for Plan {
         };
         writeln!(f, "board      {} ({}), {tried}: {}", self.board, self.arch.name(), self.board_verified_by)?;
         writeln!(f, "system     {}", self.os.as_deref().unwrap_or("not known"))?;
+        if let Some(loader) = &self.loader {
+            writeln!(f, "loader     {loader}")?;
+        }
         let rt = match self.running_rt {
             Some(true) => "PREEMPT_RT",
             Some(false) => "not PREEMPT_RT",

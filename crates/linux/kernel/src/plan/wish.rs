@@ -103,7 +103,7 @@ impl Wish {
         let asked = Tracer::ALL.iter().filter(|(tracer, ..)| self.tracers.contains(tracer));
         asked.for_each(|(.., symbol)| put(symbol));
         text.push_str("# A name of its own: modules of another kernel are never mixed in.\nCONFIG_LOCALVERSION=\"-punctual-rt\"\n");
-        if arch == Arch::X86 {
+        if matches!(arch, Arch::X86 | Arch::I386) {
             text.push_str(
                 "# Distributions name a certificate that is not in the source.\nCONFIG_SYSTEM_TRUSTED_KEYS=\"\"\n",
             );

@@ -116,6 +116,10 @@ fn age(given: &Given) -> Check {
     match given.series.or(given.tree.map(|tree| tree.series)) {
         None => check(id, why, Outcome::Unknown, "no series is named", "name it: --series X.Y, or --tree DIR"),
         Some(series) if series >= since => {
+            if let Some(known) = crate::plan::trouble(given.board, series) {
+                let fix = format!("punctual kernel plan --board {}", given.board.key);
+                return check(id, why, Outcome::Warn, known, &fix);
+            }
             check(id, why, Outcome::Pass, format!("{series}, the board is planned for since {since}"), "")
         }
         Some(series) => {

@@ -90,6 +90,8 @@ fn series_patch_and_board_have_to_go_together() {
     assert!(arm.iter().any(|(id, outcome, _)| (*id, *outcome) == ("series-arch", Outcome::Fail)), "{arm:?}");
     let old = not_good(|g| (g.board, g.series) = (crate::board("raspberry-pi-5").unwrap(), series("4.19")));
     assert!(old.iter().any(|(id, outcome, _)| (*id, *outcome) == ("board-age", Outcome::Fail)), "{old:?}");
+    let dead = not_good(|g| (g.board, g.series) = (crate::board("raspberry-pi-4-32").unwrap(), series("4.19")));
+    assert!(dead.iter().any(|(id, outcome, _)| (*id, *outcome) == ("board-age", Outcome::Warn)), "{dead:?}");
     assert_eq!(ids(|g| g.out = Some(Path::new("build"))), [("out-absolute", Outcome::Warn)]);
     assert_eq!(ids(|g| g.boot_free_bytes = Some(1 << 20)), [("boot-room", Outcome::Fail)]);
 }

@@ -1,7 +1,7 @@
 //! Plans for the recorded machines, as golden files.
 
 use punctual_kernel::{PlanError, Situation, Tracer, Wish, plan};
-use punctual_machine::Recorded;
+use punctual_machine::{Live, Recorded};
 use punctual_testing::golden;
 use std::path::PathBuf;
 
@@ -29,6 +29,38 @@ fn every_recorded_machine_has_its_plan() {
         .map(|(name, machine)| format!("===== {name}\n{}\n", said(Situation::of(&machine, None), &Wish::default())))
         .collect();
     compare("machines.txt", &text);
+}
+
+/// Machines of `tests/roots.txt` as directory trees.
+fn roots() -> Vec<(String, tempfile::TempDir)> {
+    let text = include_str!("../roots.txt");
+    let write = |section: &str| {
+        let (name, files) = section.split_once('\n').unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        for line in files.lines().filter(|line| !line.is_empty()) {
+            let (path, content) = line.split_once(' ').unwrap_or((line, ""));
+            let path = folder.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, content.replace("\\n", "\n")).unwrap();
+        }
+        (name.to_owned(), folder)
+    };
+    text.split("===== ")
+        .skip(1)
+        .filter(|section| section.contains('\n'))
+        .filter(|s| !s.starts_with("NAME`"))
+        .map(write)
+        .collect()
+}
+
+#[test]
+fn every_distribution_and_loader_has_its_plan() {
+    let mut text = String::new();
+    for (name, folder) in roots() {
+        let said = said(Situation::of(&Live::under(folder.path()), None), &Wish::default());
+        text += &format!("===== {name}\n{said}\n");
+    }
+    compare("distributions.txt", &text);
 }
 
 #[test]

@@ -6,8 +6,8 @@ use crate::{Patched, Series};
 
 const MEASURED: &str = "on 2 CPUs of a PC, Debian's linux-source-6.12";
 /// Folders, in order of creation.
-const SOURCE: &str = "source";
-const BUILD: &str = "build";
+pub const SOURCE: &str = "source";
+pub const BUILD: &str = "build";
 const PACKAGES: &str = "packages";
 const PI_TREE: &str = "https://github.com/raspberrypi/linux";
 /// Signers of kernel.org's tarballs and lists of sums.
@@ -157,26 +157,58 @@ fn cross(at: &Situation) -> String {
     if is_native(at) { String::new() } else { format!(" --cross {}", at.board.cross) }
 }
 
+/// Is the kernel configured as the Raspberry Pi's tree has it for the board, rather than like the running one?
+pub fn has_own_defconfig(source: &Source) -> bool {
+    matches!(source, Source::PiTree { .. } | Source::PiTreePatched { .. })
+}
+
+/// Where the configuration of the machine's kernel is, if it is the machine that builds.
+fn running_config(at: &Situation) -> Option<&str> {
+    at.config.as_deref().filter(|_| is_native(at))
+}
+
 pub fn configure(at: &Situation, wish: &Wish, source: &Source) -> Step {
-    let is_pi = matches!(source, Source::PiTree { .. } | Source::PiTreePatched { .. });
-    let pi = at.board.pi.as_ref().filter(|_| is_pi).map(|pi| &pi.defconfig);
-    let defconfig = pi.or(at.board.mainline.as_ref().map(|m| &m.defconfig)).map_or("defconfig", String::as_str);
+    let pi = at.board.pi.as_ref().filter(|_| has_own_defconfig(source)).map(|pi| &pi.defconfig);
+    let mut commands = Vec::new();
+    let base = match (pi, running_config(at)) {
+        (Some(defconfig), _) => format!("--defconfig {defconfig}"),
+        (None, Some(path)) => format!("--config {}", quoted(path)),
+        (None, None) => {
+            let release = at.release.as_deref().unwrap_or("$(uname -r)");
+            commands.push(format!(
+                "# running.config: from the machine that will run it, cp /boot/config-{release} running.config, else zcat /proc/config.gz > \
+                 running.config"
+            ));
+            "--config running.config".to_owned()
+        }
+    };
+    commands.push(line("# put the lines below into rt.config"));
     let more: String = wish.fragments.iter().map(|name| format!(" --fragment {}", quoted(name))).collect();
-    let command = format!(
-        "punctual kernel configure --tree {SOURCE} --out {BUILD} --arch {}{} --defconfig {defconfig} --fragment rt.config{more}",
+    commands.push(format!(
+        "punctual kernel configure --tree {SOURCE} --out {BUILD} --arch {}{} {base} --fragment rt.config{more}",
         at.board.arch.name(),
         cross(at)
-    );
-    let mut step = small(
-        "configure",
-        vec![line("# put the lines below into rt.config"), command],
-        "kconfig drops options whose dependencies are not met, PREEMPT_RT among them, with exit code 0: each is looked for in \
-         the result",
-        "",
-    );
+    ));
+    let why = match pi {
+        Some(_) => KCONFIG.to_owned(),
+        None => format!(
+            "the running kernel's configuration has the drivers of this machine's root disk, network card and console, which a \
+             defconfig need not have; {KCONFIG}"
+        ),
+    };
+    let risk = match pi {
+        Some(_) => "",
+        None => {
+            "drivers that the running kernel has from outside its source (a vendor's tree, dkms, ZFS) are not in this one: preflight \
+             --config compares with what the machine uses, on the machine or with --root"
+        }
+    };
+    let mut step = small("configure", commands, &why, risk);
     step.disk_mb = Some(10);
     step
 }
+
+const KCONFIG: &str = "kconfig drops options whose dependencies are not met, PREEMPT_RT among them, with exit code 0: each is looked for in the result";
 
 fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,@%".contains(c);
@@ -186,9 +218,12 @@ fn quoted(word: &str) -> String {
     }
 }
 
-pub fn compile(at: &Situation) -> Step {
+pub fn compile(at: &Situation, source: &Source) -> Step {
+    let is_small = has_own_defconfig(source);
     let time = match at.board.arch {
-        crate::Arch::Arm64 if !is_native(at) => Some(Estimate { minutes_min: 12, minutes_max: 50, basis: MEASURED }),
+        crate::Arch::Arm64 if is_small && !is_native(at) => {
+            Some(Estimate { minutes_min: 12, minutes_max: 50, basis: MEASURED })
+        }
         _ => None,
     };
     let heat = if is_native(at) && at.board.pi.is_some() {
@@ -202,7 +237,7 @@ pub fn compile(at: &Situation) -> Step {
         commands: vec![format!("punctual kernel build --tree {SOURCE} --out {BUILD}{} --target {target}", cross(at))],
         why: "image, modules and device trees of one build belong together".to_owned(),
         time,
-        disk_mb: Some(4000),
+        disk_mb: is_small.then_some(4000),
         risk: heat.to_owned(),
     }
 }

@@ -1,22 +1,58 @@
 //! A trial boot, a check, and the decision.
 
-use super::{build, line, small};
-use crate::plan::{Estimate, Situation, Source, Step};
-
-/// After installing a distribution's package. The package manager owns its files and updates them, so this program does
-/// not place, keep or remove them: the boot loader's own commands do.
-pub fn of_package(at: &Situation) -> Vec<Step> {
-    let image = at.board.pi.as_ref().and_then(|pi| pi.rt_image.clone());
-    match image {
-        Some(image) => pi(at, &format!("kernel={image}")),
-        None => firmware(at),
-    }
-}
-
-const OF_THE_LOADER: &str = "the package manager owns this kernel, so it is chosen by the boot loader's own commands; kernel deploy is for packages of ours";
+use super::{build, line, owned, small};
+use crate::plan::{Estimate, Loader, Situation, Source, Step};
+use punctual_boot::Kind;
 
 pub fn of_built(at: &Situation, source: &Source) -> Vec<Step> {
-    vec![deploy(at, source), tried(at), kept(at)]
+    // A machine that was not looked at may have one of these.
+    let is_known = match at.loader.kind() {
+        Some(Kind::GrubDebian) => !owned::is_suse(at),
+        Some(Kind::RaspberryPi | Kind::Extlinux) => true,
+        _ => at.loader == Loader::NotLooked,
+    };
+    if is_known { vec![deploy(at, source), tried(at), kept(at)] } else { by_hand(at) }
+}
+
+/// For loaders that `kernel deploy` does not know: it refuses them.
+fn by_hand(at: &Situation) -> Vec<Step> {
+    let loader = at.loader.said().unwrap_or_default();
+    let is_installable = matches!(at.loader.kind(), Some(Kind::GrubBls | Kind::SystemdBoot));
+    if !is_installable || !build::is_native(at) {
+        let why =
+            format!("kernel deploy does not know how this machine boots ({loader}): it refuses, and so does this plan");
+        let risk = match at.loader.is_image() {
+            true => "the kernel belongs to the system's image: one of your own is a part of a new image",
+            false => {
+                "the package has the kernel, its modules and device trees (tar -t): where they belong, the documentation of the \
+                      system and its loader says; keep the running kernel's files"
+            }
+        };
+        let mut step = small("put it beside the running kernel, by hand", Vec::new(), &why, risk);
+        step.time = None;
+        step.disk_mb = None;
+        return vec![step, verify(at)];
+    }
+    let folder = build::BUILD;
+    let commands = vec![
+        format!("sudo make -C {} O=\"$PWD/{folder}\" INSTALL_MOD_STRIP=1 modules_install", build::SOURCE),
+        format!(
+            "sudo kernel-install add \"$(cat {folder}/include/config/kernel.release)\" \"$PWD/{folder}/$(make -s -C {} O=\"$PWD/{folder}\" image_name)\"",
+            build::SOURCE
+        ),
+    ];
+    let why = format!(
+        "kernel deploy does not know {loader}; kernel-install(8) makes the initramfs and the entry, as for the system's own kernels"
+    );
+    let mut step = small(
+        "put it beside the running kernel",
+        commands,
+        &why,
+        "it may become the default at once: the next step looks",
+    );
+    step.time = None;
+    step.disk_mb = None;
+    std::iter::once(step).chain(owned::of_loader(at)).collect()
 }
 
 /// `punctual kernel WORD …` on the machine that will run the kernel: this one, or over ssh if it was built elsewhere.
@@ -34,7 +70,17 @@ fn deploy(at: &Situation, source: &Source) -> Step {
         false => "",
     };
     let mut words = format!("deploy {}{fiq}", build::packaged(at));
+    let is_extlinux = at.loader.kind() == Some(Kind::Extlinux);
+    if is_extlinux {
+        words += " --manual-recovery";
+    }
     let (why, risk) = match at.board.pi.is_some() {
+        _ if is_extlinux => (
+            "into folders of its own, and a label of its own in extlinux.conf; U-Boot takes no label for one boot, so the trial is chosen \
+             in its menu on the console: --manual-recovery says that somebody is there",
+            "refused where u-boot-update writes extlinux.conf (the package u-boot-menu): there the .deb of kernel package is installed, \
+             and u-boot-update finds it",
+        ),
         true => (
             "into folders of its own, with its device trees and overlays; tryboot.txt is read once: any reset returns to config.txt",
             "refused where it could not return by itself; early 4B boards need a writable EEPROM; with autoboot.txt tryboot chooses \
@@ -82,53 +128,6 @@ fn kept(at: &Situation) -> Step {
         "only what passed verify is kept; until then every reset brings the old kernel back",
         "the old kernel and its entry stay, also after a commit",
     )
-}
-
-fn pi(at: &Situation, setting: &str) -> Vec<Step> {
-    let folder = at.boot_folder.unwrap_or("/boot/firmware");
-    let trial = small(
-        "one trial boot",
-        vec![
-            format!("sudo cp {folder}/config.txt {folder}/tryboot.txt"),
-            format!("printf '\\n[all]\\n{setting}\\n' | sudo tee -a {folder}/tryboot.txt"),
-            line("sudo reboot '0 tryboot'"),
-        ],
-        &format!("tryboot.txt is read once: any reset returns to config.txt; {OF_THE_LOADER}"),
-        "a hang needs the watchdog or the plug (kernel_watchdog_timeout in tryboot.txt); early 4B boards need a writable EEPROM; \
-         with autoboot.txt tryboot chooses a partition instead",
-    );
-    let commit = small(
-        "keep it",
-        vec![
-            format!("printf '\\n[all]\\n{setting}\\n' | sudo tee -a {folder}/config.txt"),
-            format!("sudo rm {folder}/tryboot.txt"),
-        ],
-        "only after the look: until then every reset brings the old kernel back",
-        "taken back by deleting these lines, also with the card in another computer",
-    );
-    vec![trial, verify(at), commit]
-}
-
-fn firmware(at: &Situation) -> Vec<Step> {
-    let trial = small(
-        "one trial boot",
-        vec![
-            line("grep -E \"menuentry '\" /boot/grub/grub.cfg   # GRUB; other loaders have a menu of their own"),
-            line("sudo grub-reboot 'ENTRY' && sudo reboot"),
-        ],
-        &format!(
-            "grub-reboot chooses an entry for one boot; with panic=10 on its line a panic returns by itself; {OF_THE_LOADER}"
-        ),
-        "a kernel that hangs needs a watchdog or the power switch; on LVM, RAID or ZFS GRUB cannot write its environment and \
-         boots the entry again",
-    );
-    let commit = small(
-        "keep it",
-        vec![line("sudo grub-set-default 'ENTRY'   # needs GRUB_DEFAULT=saved in /etc/default/grub")],
-        "only after the look",
-        "taken back with the old entry's name",
-    );
-    vec![trial, verify(at), commit]
 }
 
 /// For a kernel that was not deployed by this program: `kernel verify` has nothing to compare with.

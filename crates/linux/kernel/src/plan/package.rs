@@ -1,0 +1,117 @@
+//! The distribution's real-time package: of this system, in the place of the kernel that runs.
+
+use super::{Situation, Source, System, Tracer, Wish};
+use crate::{Arch, Package, SeriesEntry, packages};
+use std::collections::BTreeSet;
+
+/// Is the system's version this one, or a part of it? Every one is part of "".
+pub(super) fn of_version(system: &System, wanted: &str) -> bool {
+    let version = system.version.as_deref().unwrap_or_default();
+    wanted.is_empty() || version == wanted || version.strip_prefix(wanted).is_some_and(|rest| rest.starts_with('.'))
+}
+
+pub(super) fn package(at: &Situation, wish: &Wish, _: &SeriesEntry) -> Result<(Source, String), String> {
+    let Some(system) = &at.system else { return Err(unknown_system(at)) };
+    let arch = at.board.arch;
+    if at.loader.is_image() {
+        let loader = at.loader.said().unwrap_or_default();
+        return Err(format!(
+            "the kernel is part of the system's image ({loader}); how another is put in is not known here"
+        ));
+    }
+    let of_it: Vec<&Package> =
+        packages().iter().filter(|p| p.os == system.id && of_version(system, &p.version)).collect();
+    if of_it.is_empty() {
+        let why = system.own_entry().and_then(|entry| entry.none.clone());
+        return Err(why.unwrap_or_else(|| format!("none is known of {system}")));
+    }
+    let of_arch: Vec<&Package> = of_it.into_iter().filter(|p| p.package.contains_key(&arch)).collect();
+    if of_arch.is_empty() {
+        return Err(format!("{system} has none for {}, as far as known", arch.name()));
+    }
+    let (found, doubt) = fitting(at, system, &of_arch)?;
+    let name = found.package.get(&arch).map(String::as_str).unwrap_or_default();
+    lacks(found, wish).map_or(Ok(()), |what| Err(format!("{name} {what}")))?;
+    let install = found.install.iter().map(|line| line.replace("{package}", name)).collect();
+    let more: String = found.note.iter().map(|note| format!("; it {note}")).chain(doubt).collect();
+    let series = found.series.map_or_else(|| "of a series that changes".to_owned(), |series| series.to_string());
+    let why =
+        format!("{name} ({series}) is built, signed and updated by the distribution, and has all that is wished{more}");
+    Ok((Source::Package { package: name.to_owned(), install }, why))
+}
+
+/// The package in whose place of the running kernel is. A PC's devices are found by probing, so there another kernel of
+/// the distribution is a doubt only; on boards the device tree, and drivers that only a vendor has, decide.
+fn fitting<'p>(at: &Situation, system: &System, all: &[&'p Package]) -> Result<(&'p Package, Option<String>), String> {
+    let release = at.release.as_deref().unwrap_or_default();
+    let fits = |p: &&&Package| p.beside.is_empty() || p.beside.iter().any(|end| release.ends_with(end.as_str()));
+    if let Some(found) = all.iter().find(fits) {
+        return Ok((found, None));
+    }
+    let foreign = match at.release.as_deref() {
+        None => "the running kernel is not known".to_owned(),
+        Some(release) => {
+            let ends: BTreeSet<&str> = all.iter().flat_map(|p| &p.beside).map(String::as_str).collect();
+            let ends = ends.into_iter().collect::<Vec<_>>().join(", ");
+            format!("{release} is none of the kernels of {} that one is for ({ends})", system.id)
+        }
+    };
+    match all.first().filter(|_| matches!(at.board.arch, Arch::X86 | Arch::I386)) {
+        Some(found) => {
+            Ok((found, Some(format!("; {foreign}: what that one drives (a ZFS root, a new device) it may not"))))
+        }
+        None => {
+            let name = all.first().and_then(|p| p.package.get(&at.board.arch)).map(String::as_str).unwrap_or_default();
+            let look = if system.is_like("debian") || system.is_like("ubuntu") {
+                "; the board's vendor may have one: apt-cache search --names-only '^linux-image.*rt'"
+            } else {
+                ""
+            };
+            Err(format!("{foreign}: whether {name} drives this board is not known{look}"))
+        }
+    }
+}
+
+/// Those of the systems that run on the board.
+fn unknown_system(at: &Situation) -> String {
+    let mut all: Vec<String> = Vec::new();
+    let is_pi = at.board.pi.is_some();
+    let runs =
+        |p: &&Package| is_pi == matches!(p.os.as_str(), "raspberry-pi-os") || p.beside.iter().any(|e| e == "-raspi");
+    for found in packages().iter().filter(|p| p.os != "jetson-linux").filter(runs) {
+        let Some(name) =
+            found.package.get(&at.board.arch).filter(|_| is_pi || !found.beside.iter().any(|e| e == "-raspi"))
+        else {
+            continue;
+        };
+        let version = if found.version.is_empty() { String::new() } else { format!(" {}", found.version) };
+        all.push(format!("{}{version} {name}", found.os));
+    }
+    match all.is_empty() {
+        true => "the operating system is not known; no system with one for this board is known either".to_owned(),
+        false => format!("the operating system is not known; these have one: {}", all.join(", ")),
+    }
+}
+
+/// What of the wish a package lacks or may lack.
+fn lacks(package: &Package, wish: &Wish) -> Option<String> {
+    match (wish.series, package.series) {
+        (Some(wished), Some(series)) if wished != series => return Some(format!("is {series}, wished is {wished}")),
+        (Some(wished), None) => return Some(format!("is of a series that changes, wished is {wished}")),
+        _ => {}
+    }
+    match (wish.hz, package.hz) {
+        (Some(wished), Some(hz)) if wished != hz => return Some(format!("has CONFIG_HZ={hz}, wished is {wished}")),
+        (Some(_), None) => return Some("has a CONFIG_HZ that is not known".to_owned()),
+        _ => {}
+    }
+    if !wish.fragments.is_empty() {
+        return Some("is built already, and options are wished".to_owned());
+    }
+    let missing = match &package.tracers {
+        _ if wish.tracers.is_empty() => return None,
+        None => return Some("has tracers that are not known".to_owned()),
+        Some(has) => wish.tracers.iter().filter(|t| !has.contains(t)).map(|t| Tracer::name(*t)).collect::<Vec<_>>(),
+    };
+    (!missing.is_empty()).then(|| format!("has no {}", missing.join(", ")))
+}

@@ -1,0 +1,120 @@
+//! The operating system, by os-release(5), the marks of derived systems, and the name of the running kernel.
+
+use crate::{Arch, SystemEntry, UsualLoader, systems};
+use punctual_machine::{Machine, Read};
+use std::fmt;
+
+/// From os-release(5) and the running kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct System {
+    /// `debian`, `raspberry-pi-os`, `armbian`, `jetson-linux`, …
+    pub id: String,
+    /// ID_LIKE: the systems it is derived from, the nearest first.
+    pub like: Vec<String>,
+    /// VERSION_ID; that of Jetson Linux, not of its Ubuntu.
+    pub version: Option<String>,
+}
+
+impl System {
+    fn of(id: &str, version: Option<String>) -> System {
+        System { id: id.to_owned(), like: Vec::new(), version }
+    }
+
+    /// What is known of it, else of the system it is derived from.
+    fn entry(&self) -> Option<&'static SystemEntry> {
+        let of = |id: &String| systems().iter().find(|entry| entry.os.contains(id));
+        of(&self.id).or_else(|| self.like.iter().find_map(of))
+    }
+
+    pub(super) fn own_entry(&self) -> Option<&'static SystemEntry> {
+        systems().iter().find(|entry| entry.os.contains(&self.id))
+    }
+
+    pub(super) fn usual_loader(&self, arch: Arch) -> Option<UsualLoader> {
+        self.entry()?.loader.get(&arch).copied()
+    }
+
+    pub(super) fn is_like(&self, id: &str) -> bool {
+        self.id == id || self.like.iter().any(|like| like == id)
+    }
+}
+
+impl fmt::Display for System {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.version {
+            Some(version) => write!(f, "{} {version}", self.id),
+            None if self.is_rolling() => f.write_str(&self.id),
+            None => write!(f, "{} (version not known)", self.id),
+        }
+    }
+}
+
+impl System {
+    /// Arch Linux has no VERSION_ID (os-release(5)).
+    fn is_rolling(&self) -> bool {
+        self.is_like("arch")
+    }
+}
+
+/// os-release(5): /usr/lib is read only if /etc has no such file.
+pub(super) fn system(view: &dyn Machine, release: Option<&str>) -> Option<System> {
+    let read = match view.read("/etc/os-release") {
+        Read::Absent => view.read("/usr/lib/os-release"),
+        other => other,
+    };
+    let text = read.text()?;
+    let field = |name: &str| {
+        let value = text.lines().find_map(|line| line.trim().strip_prefix(name)?.strip_prefix('='))?;
+        Some(value.trim().trim_matches(['"', '\'']).to_owned()).filter(|value| !value.is_empty())
+    };
+    let pretty = field("PRETTY_NAME");
+    // Recordings may have the pretty name only: `Debian GNU/Linux 12 (bookworm)`.
+    let id = field("ID").or_else(|| pretty_id(pretty.as_deref()?))?;
+    let version = field("VERSION_ID").or_else(|| numbers(pretty.as_deref()?));
+    if let Some(derived) = derived(view, release.unwrap_or_default(), &id, version.as_ref()) {
+        return Some(derived);
+    }
+    let like = field("ID_LIKE").map(|all| all.split_whitespace().map(str::to_owned).collect()).unwrap_or_default();
+    Some(System { id, like, version })
+}
+
+/// Systems whose os-release is that of the one they are derived from.
+fn derived(view: &dyn Machine, release: &str, id: &str, version: Option<&String>) -> Option<System> {
+    let has = |path: &str| !matches!(view.read(path), Read::Absent | Read::NotGiven);
+    if release.contains("-tegra") || has("/etc/nv_tegra_release") {
+        return Some(System::of("jetson-linux", jetson(view, release)));
+    }
+    if has("/etc/armbian-release") {
+        return Some(System::of("armbian", version.cloned()));
+    }
+    // KERNEL_VERSION_EXTENSION of linux-yocto: 6.6.50-yocto-standard.
+    if release.contains("-yocto-") {
+        return Some(System::of("poky", version.cloned()));
+    }
+    // Raspberry Pi OS calls itself debian (64-bit) or raspbian; its kernels are called …+rpt-rpi-….
+    let is_pi_os = id == "raspbian" || id == "debian" && (has("/etc/rpi-issue") || release.contains("+rpt"));
+    is_pi_os.then(|| System::of("raspberry-pi-os", version.cloned()))
+}
+
+/// `# R36 (release), REVISION: 4.3, …`; without it by the series of NVIDIA's kernel (Jetson Linux Developer Guide,
+/// Kernel: release 35 has 5.10, 36 has 5.15, 38 has 6.8).
+fn jetson(view: &dyn Machine, release: &str) -> Option<String> {
+    let of_file = || {
+        let read = view.read("/etc/nv_tegra_release");
+        let (major, rest) = read.text()?.strip_prefix("# R")?.split_once(' ')?;
+        let minor = rest.split_once("REVISION: ")?.1.split(',').next()?.trim();
+        Some(format!("{major}.{minor}"))
+    };
+    let series = [("4.9.", "32"), ("5.10.", "35"), ("5.15.", "36"), ("6.8.", "38")];
+    of_file().or_else(|| series.iter().find(|(start, _)| release.starts_with(start)).map(|(_, v)| (*v).to_owned()))
+}
+
+fn pretty_id(pretty: &str) -> Option<String> {
+    let known = [("Debian", "debian"), ("Ubuntu", "ubuntu"), ("Red Hat Enterprise Linux", "rhel")];
+    known.iter().find(|(start, _)| pretty.starts_with(start)).map(|(_, id)| (*id).to_owned())
+}
+
+fn numbers(pretty: &str) -> Option<String> {
+    let word = pretty.split_whitespace().find(|word| word.starts_with(|c: char| c.is_ascii_digit()))?;
+    Some(word.to_owned())
+}
