@@ -27,7 +27,9 @@ mod view;
 mod within;
 
 pub use cmdline::{parameter, parameters, scrub};
-pub use facts::{Virtualisation, facts, facts_with, is_preempt_rt, preemption_mode, rt_group_sched, virtualisation};
+pub use facts::{
+    Virtualisation, co_kernel, facts, facts_with, is_preempt_rt, preemption_mode, rt_group_sched, virtualisation,
+};
 pub use given::{Given, GivenError, Kind};
 pub use kconfig::{ConfigError, KernelConfig, Setting, config_text};
 pub use kernel_types::{KERNEL_TYPES, TypeName, kernel_type_name};

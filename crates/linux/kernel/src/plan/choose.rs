@@ -11,6 +11,11 @@ use serde::Serialize;
 pub enum Source {
     /// The running kernel is good enough.
     Running,
+    /// The running kernel has a real-time core beside Linux, which any other kernel lacks.
+    CoKernel {
+        /// `Xenomai`, `EVL`, …
+        core: String,
+    },
     Package {
         package: String,
         /// Commands.
@@ -49,7 +54,7 @@ impl Source {
 
     pub fn built(&self) -> Option<Series> {
         match self {
-            Source::Running | Source::Package { .. } => None,
+            Source::Running | Source::CoKernel { .. } | Source::Package { .. } => None,
             Source::DistributionSource { series, .. }
             | Source::PiTree { series, .. }
             | Source::PiTreePatched { series, .. }
@@ -69,6 +74,9 @@ pub(super) struct Chosen {
 /// Without a wished series tries the maintained ones: those with PREEMPT_RT in mainline first, of these the best
 /// tested, then the newest.
 pub(super) fn choose(at: &Situation, wish: &Wish) -> Result<Chosen, PlanError> {
+    if let Some(chosen) = own_core(at, wish) {
+        return Ok(chosen);
+    }
     let mut first = None;
     for entry in entries(at.board.arch, wish)? {
         match of_series(at, wish, entry) {
@@ -78,6 +86,27 @@ pub(super) fn choose(at: &Situation, wish: &Wish) -> Result<Chosen, PlanError> {
     }
     let reasons = vec!["no maintained series has PREEMPT_RT on its architecture".to_owned()];
     Err(first.unwrap_or_else(|| PlanError::NoSource { board: at.board.name.clone(), reasons }))
+}
+
+/// A core beside Linux is kept, unless a series is asked for: PREEMPT_RT would replace it, and what is written for it
+/// does not run there.
+fn own_core(at: &Situation, wish: &Wish) -> Option<Chosen> {
+    let core = at.core.filter(|_| wish.series.is_none() && at.is_rt != Some(true))?;
+    let why = format!(
+        "{} has {core}, a real-time core beside Linux: real-time threads are that core's, measured by its own tests and newer with its own \
+         releases; a kernel with PREEMPT_RT would replace it, and applications of {core} do not run there",
+        at.release.as_deref().unwrap_or("the running kernel")
+    );
+    let way = PassedOver {
+        way: "PREEMPT_RT in its place".to_owned(),
+        why: "only where the applications are moved to Linux's own threads: name a series (--series 6.12)".to_owned(),
+    };
+    Some(Chosen {
+        source: Source::CoKernel { core: core.to_owned() },
+        why,
+        passed_over: vec![way],
+        warnings: Vec::new(),
+    })
 }
 
 fn of_series(at: &Situation, wish: &Wish, entry: &SeriesEntry) -> Result<Chosen, PlanError> {
@@ -92,7 +121,12 @@ fn of_series(at: &Situation, wish: &Wish, entry: &SeriesEntry) -> Result<Chosen,
     for (way, look) in ways {
         match look(at, wish, entry) {
             Ok((source, why)) => {
-                let warnings = if source.is_built() { warnings(entry) } else { Vec::new() };
+                let mut warnings = if source.is_built() { warnings(entry) } else { Vec::new() };
+                if let Some(core) = at.core.filter(|_| source != Source::Running) {
+                    warnings.push(format!(
+                        "the running kernel's {core} is not in it: applications of {core} do not run there"
+                    ));
+                }
                 passed_over.extend(own_series(at, wish, entry));
                 return Ok(Chosen { source, why, passed_over, warnings });
             }

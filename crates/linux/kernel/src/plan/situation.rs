@@ -3,7 +3,7 @@
 use super::system::{self, System};
 use super::{Loader, PlanError};
 use crate::{Board, boards};
-use punctual_machine::{KernelConfig, Machine, Read, Setting, facts};
+use punctual_machine::{KernelConfig, Machine, Read, Setting, co_kernel, facts};
 
 #[derive(Clone, Debug)]
 pub struct Situation {
@@ -13,6 +13,8 @@ pub struct Situation {
     /// `uname -r`.
     pub release: Option<String>,
     pub is_rt: Option<bool>,
+    /// The real-time core beside Linux in the running kernel: `Xenomai`, `EVL`, …
+    pub core: Option<&'static str>,
     /// CONFIG_HZ of the running kernel.
     pub hz: Option<u32>,
     /// Where the running kernel's configuration is, on the machine; `None`: not found.
@@ -59,8 +61,9 @@ impl Situation {
             board,
             loader: Loader::of(view, board, system.as_ref()),
             system,
-            config: config.map(|config| config.path().to_owned()),
+            config: config.as_ref().map(|config| config.path().to_owned()),
             is_rt: facts.preempt_rt,
+            core: co_kernel(view, config.as_ref()),
             release: facts.kernel_release,
             hz,
             boot_folder: ["/boot/firmware", "/boot"].iter().find(there).copied(),
@@ -79,6 +82,7 @@ impl Situation {
             system: None,
             release: None,
             is_rt: None,
+            core: None,
             hz: None,
             config: None,
             loader: Loader::NotLooked,

@@ -10,6 +10,7 @@ use super::{Estimate, Situation, Source, Step, Wish};
 pub(super) fn steps(at: &Situation, wish: &Wish, source: &Source) -> Vec<Step> {
     match source {
         Source::Running => vec![trial::verify(at)],
+        Source::CoKernel { core } => vec![core_tests(core)],
         Source::Package { package, install } => {
             let mut all = vec![installed(at, package, install)];
             all.extend(owned::of_package(at));
@@ -24,6 +25,25 @@ pub(super) fn steps(at: &Situation, wish: &Wish, source: &Source) -> Vec<Step> {
             all.extend(trial::of_built(at, built));
             all
         }
+    }
+}
+
+/// `latency` is in Xenomai's and RTAI's test suites, `latmus` in libevl's.
+fn core_tests(core: &str) -> Step {
+    let command = match core {
+        "EVL" => "sudo evl test   # and: sudo latmus -m",
+        "Xenomai" => "sudo latency -T 60   # /usr/xenomai/bin, Xenomai's test suite",
+        "RTAI" => "cd /usr/realtime/testsuite/kern/latency && sudo ./run",
+        _ => "cat /proc/ipipe/version; ls /proc/xenomai /proc/rtai /sys/class/evl   # which core uses it",
+    };
+    Step {
+        title: format!("look, with {core}'s own tests"),
+        commands: vec![line(command)],
+        why: "punctual's measurements are of Linux's threads, and say nothing of the core's; punctual import reads the results of these tests"
+            .to_owned(),
+        time: None,
+        disk_mb: Some(0),
+        risk: String::new(),
     }
 }
 

@@ -1,7 +1,7 @@
 use super::{CONFIG_READS, Probe, With};
 use crate::reading::{Cause, Gap, Many, Reading, Value};
 use crate::sight::{Notes, Sight, config_gap};
-use punctual_machine::preemption_mode;
+use punctual_machine::{co_kernel, preemption_mode};
 
 const RELEASE: &str = "/proc/sys/kernel/osrelease";
 const VERSION: &str = "/proc/sys/kernel/version";
@@ -20,6 +20,13 @@ pub(super) const PROBES: &[Probe] = &[
         with: &[],
         reads: &[&[PREEMPT, VERSION, "/proc/cmdline", "/sys/kernel/realtime"], CONFIG_READS],
         run: preemption,
+    },
+    // The real-time core beside Linux: `Xenomai`, `EVL`, `RTAI`, `I-pipe`, `Dovetail`; empty where no trace of one is.
+    Probe {
+        name: "co-kernel",
+        with: &[],
+        reads: &[&[RELEASE, "/proc/xenomai", "/proc/rtai", "/sys/class/evl", "/proc/ipipe"], CONFIG_READS],
+        run: real_time_core,
     },
     // The distinct capacities of the CPUs; `1024` if all are equal or unknown.
     Probe {
@@ -76,6 +83,15 @@ fn preemption(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
         _ => Gap::new(PREEMPT, Cause::Missing),
     };
     Reading::gap(gap)
+}
+
+fn real_time_core(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    let mut many = Many::default();
+    if let Some(name) = co_kernel(sight.machine, sight.config().as_ref().ok()) {
+        notes.add("real-time core", name);
+        many.push("", Ok(Value::Text(name.to_owned())));
+    }
+    Reading::Many(many)
 }
 
 /// Only architectures with heterogeneous CPUs have the file.

@@ -1,8 +1,10 @@
 mod board;
+mod co_kernel;
 mod cpu;
 mod preemption;
 mod virt;
 
+pub use co_kernel::co_kernel;
 pub use preemption::{is_preempt_rt, preemption_mode};
 pub use virt::{Virtualisation, virtualisation};
 

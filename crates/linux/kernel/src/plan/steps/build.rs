@@ -31,7 +31,7 @@ pub fn preflight(at: &Situation, source: &Source) -> Step {
 
 pub fn fetch(source: &Source) -> Vec<Step> {
     match source {
-        Source::Running | Source::Package { .. } => Vec::new(),
+        Source::Running | Source::CoKernel { .. } | Source::Package { .. } => Vec::new(),
         Source::DistributionSource { package, series } => vec![package_source(package, *series)],
         Source::PiTree { branch, .. } => vec![pi_tree(branch)],
         Source::PiTreePatched { branch, series, .. } => vec![keys(&[PATCH_KEY]), pi_tree_patched(branch, *series)],
