@@ -89,7 +89,7 @@ fn a_preflight_shows_each_check_and_its_fix() {
     }
     let (_, json) = document(&words);
     let checks = json["result"]["checks"].as_array().unwrap();
-    assert_eq!(checks.len(), 17);
+    assert_eq!(checks.len(), 20);
     // Another board than this machine is not looked at.
     let usb = checks.iter().find(|c| c["id"] == "dwc-otg-fiq").unwrap();
     assert_eq!(usb["outcome"], "unknown");

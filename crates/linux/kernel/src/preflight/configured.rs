@@ -88,12 +88,11 @@ fn framebuffer(given: &Given) -> Check {
 fn console(given: &Given) -> Check {
     let why = "without these the kernel starts and shows nothing: no /dev, no console";
     with(given, "console", why, |options| {
-        let consoles = ["SERIAL_8250_CONSOLE", "SERIAL_AMBA_PL011_CONSOLE", "VT_CONSOLE"];
-        let has_console = consoles.iter().any(|name| of(options, name) == "y");
+        let has_console = super::drivers::console_options().any(|name| of(options, name) == "y");
         let mut missing: Vec<&str> =
             ["DEVTMPFS", "DEVTMPFS_MOUNT"].into_iter().filter(|name| of(options, name) != "y").collect();
         if !has_console {
-            missing.push("a console (SERIAL_8250_CONSOLE, SERIAL_AMBA_PL011_CONSOLE or VT_CONSOLE)");
+            missing.push("a console (VT_CONSOLE, SERIAL_8250_CONSOLE or that of the board's serial line)");
         }
         match missing.as_slice() {
             [] => (Outcome::Pass, "built in".to_owned(), ""),

@@ -2,6 +2,7 @@
 
 mod building;
 mod configured;
+mod drivers;
 mod target;
 
 use crate::config::Options;
@@ -55,6 +56,7 @@ pub struct Given<'g> {
 pub fn preflight(given: &Given) -> Vec<Check> {
     let mut all = building::checks(given);
     all.extend(configured::checks(given));
+    all.extend(drivers::checks(given));
     all.extend(target::checks(given));
     all
 }

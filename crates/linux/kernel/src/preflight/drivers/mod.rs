@@ -1,0 +1,169 @@
+//! Does a configuration keep the drivers of the machine's root disk, network cards and consoles?
+
+mod disk;
+mod table;
+
+use super::{Check, Given, Outcome, check};
+use crate::config::Options;
+use punctual_machine::{Listing, Machine, parameters};
+use table::{CONSOLES, NETWORK, option_of};
+
+/// One driver that the machine uses.
+pub(super) struct Needed {
+    /// As the machine names it.
+    pub name: String,
+    /// Options of which one is enough; `None`: which one is not known here.
+    pub any: Option<Vec<&'static str>>,
+}
+
+impl Needed {
+    fn new(name: impl Into<String>, any: &[&'static str]) -> Needed {
+        Needed { name: name.into(), any: Some(any.to_vec()) }
+    }
+}
+
+const GIVE: &str = "configure first, then on the machine, or with its files (--root DIR): --config build/.config";
+
+pub fn checks(given: &Given) -> Vec<Check> {
+    vec![
+        judged(
+            given,
+            "root-disk",
+            "a kernel without the driver of its root disk stops before init",
+            disk::needed,
+            true,
+        ),
+        judged(
+            given,
+            "network-card",
+            "a kernel without the network card's driver is not reached over ssh",
+            cards,
+            true,
+        ),
+        judged(
+            given,
+            "machine-console",
+            "a console without its driver built in shows nothing of a boot that fails",
+            consoles,
+            false,
+        ),
+    ]
+}
+
+fn judged(
+    given: &Given,
+    id: &'static str,
+    why: &'static str,
+    look: fn(&dyn Machine) -> Result<Vec<Needed>, String>,
+    may_be_module: bool,
+) -> Check {
+    let (Some(options), Some(target)) = (given.config, given.target) else {
+        return check(id, why, Outcome::Unknown, "configuration or machine is not given", GIVE);
+    };
+    let needed = match look(target) {
+        Err(error) => return check(id, why, Outcome::Unknown, error, "compare by hand: lsmod on the machine"),
+        Ok(needed) if needed.is_empty() => return check(id, why, Outcome::Skip, "the machine has none", ""),
+        Ok(needed) => needed,
+    };
+    let of = |value: &str| named(&needed, options, value);
+    let (off, modules, unknown) = (of("n"), of("m"), named_unknown(&needed));
+    if !off.is_empty() {
+        let fix = format!("punctual kernel configure --config RUNNING, or set them in a fragment: {}", off.join(", "));
+        return check(id, why, Outcome::Fail, format!("off, and the machine uses them: {}", off.join(", ")), &fix);
+    }
+    if !unknown.is_empty() {
+        let found = format!("which option is the driver {} is not known here", unknown.join(", "));
+        return check(
+            id,
+            why,
+            Outcome::Unknown,
+            found,
+            "look for it: grep -r 'MODULE_ALIAS\\|\\.name' drivers, or modinfo on the machine",
+        );
+    }
+    if !modules.is_empty() && !may_be_module {
+        return check(id, why, Outcome::Warn, format!("modules: {}", modules.join(", ")), "set them =y, not =m");
+    }
+    if id == "root-disk" && !modules.is_empty() && given.board.pi.is_some() {
+        let found = format!("modules: {}", modules.join(", "));
+        return check(id, why, Outcome::Warn, found, "set them =y, or start the kernel with an initramfs of its own");
+    }
+    let names: Vec<&str> = needed.iter().map(|n| n.name.as_str()).collect();
+    check(id, why, Outcome::Pass, format!("in it: {}", names.join(", ")), "")
+}
+
+fn best<'n>(needed: &'n Needed, options: &Options) -> Option<(&'n str, &'n [&'static str], &'static str)> {
+    let any = needed.any.as_deref()?;
+    let value = |name: &&str| options.get(*name).map_or("n", |value| value.text());
+    let has = |wanted: &str| any.iter().any(|name| value(name) == wanted);
+    let found = if has("y") {
+        "y"
+    } else if has("m") {
+        "m"
+    } else {
+        "n"
+    };
+    Some((&needed.name, any, found))
+}
+
+/// Those with this value, by option and driver.
+fn named(needed: &[Needed], options: &Options, value: &str) -> Vec<String> {
+    let all = needed.iter().filter_map(|n| best(n, options)).filter(|(.., found)| *found == value);
+    all.map(|(name, any, _)| format!("CONFIG_{} ({name})", any.join(" or CONFIG_"))).collect()
+}
+
+fn named_unknown(needed: &[Needed]) -> Vec<String> {
+    needed.iter().filter(|n| n.any.is_none()).map(|n| n.name.clone()).collect()
+}
+
+/// DRIVER of the device's uevent (drivers/base/core.c, dev_uevent).
+fn driver(view: &dyn Machine, device: &str) -> Option<String> {
+    let read = view.read(&format!("{device}/uevent"));
+    read.text()?.lines().find_map(|line| line.strip_prefix("DRIVER=")).map(str::to_owned)
+}
+
+/// Interfaces with a device, by their drivers.
+fn cards(view: &dyn Machine) -> Result<Vec<Needed>, String> {
+    const NETS: &str = "/sys/class/net";
+    let names = match view.list(NETS) {
+        Listing::Known(names) => names,
+        other => return Err(format!("{NETS} cannot be listed: {other:?}")),
+    };
+    let mut all: Vec<Needed> = Vec::new();
+    for name in names {
+        let device = format!("{NETS}/{name}/device");
+        let Some(driver) = driver(view, &device) else { continue };
+        if !all.iter().any(|n| n.name == driver) {
+            all.push(Needed { any: option_of(NETWORK, &driver), name: driver });
+        }
+    }
+    Ok(all)
+}
+
+/// The consoles in use (/proc/consoles), else those of the command line.
+fn consoles(view: &dyn Machine) -> Result<Vec<Needed>, String> {
+    let registered = view.read("/proc/consoles");
+    let names: Vec<String> = match registered.text() {
+        Some(text) => text.lines().filter_map(|line| Some(line.split_whitespace().next()?.to_owned())).collect(),
+        None => {
+            let line = view.read("/proc/cmdline");
+            let line = line.text().ok_or("neither /proc/consoles nor /proc/cmdline can be read")?;
+            let words = parameters(line);
+            let values = words.iter().filter_map(|word| word.strip_prefix("console="));
+            values.filter_map(|value| Some(value.split(',').next()?.to_owned())).collect()
+        }
+    };
+    let needed = |name: String| {
+        let kind = name.trim_end_matches(|c: char| c.is_ascii_digit());
+        Needed { any: CONSOLES.iter().find(|(start, _)| *start == kind).map(|(_, any)| any.to_vec()), name }
+    };
+    Ok(names.into_iter().filter(|name| !matches!(name.as_str(), "null" | "ttynull")).map(needed).collect())
+}
+
+/// One of these is a console.
+pub(super) fn console_options() -> impl Iterator<Item = &'static str> {
+    CONSOLES.iter().flat_map(|(_, any)| any.iter().copied())
+}
+
+#[cfg(test)]
+mod tests;
