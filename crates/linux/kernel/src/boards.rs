@@ -44,7 +44,6 @@ pub enum Arch {
     Arm64,
     #[serde(rename = "x86_64")]
     X86,
-    /// 32-bit x86.
     I386,
     Riscv,
 }

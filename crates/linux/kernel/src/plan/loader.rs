@@ -3,7 +3,7 @@
 use super::System;
 use crate::{Board, BootWay, UsualLoader};
 use punctual_boot::{BootError, Kind, detect};
-use punctual_machine::Machine;
+use punctual_machine::{Listing, Machine, Read};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Loader {
@@ -23,6 +23,7 @@ impl Loader {
             Ok(chain) => Loader::Seen(chain.kind),
             Err(error @ BootError::Unknown { .. }) => match usual(board, system) {
                 Some(kind) => Loader::Usual(kind),
+                None if has_tree(view) => Loader::Unknown(U_BOOT.to_owned()),
                 None => Loader::Unknown(error.to_string()),
             },
             Err(error) => Loader::Unknown(error.to_string()),
@@ -50,6 +51,14 @@ impl Loader {
     pub(super) fn is_image(&self) -> bool {
         matches!(self.kind(), Some(Kind::Ostree | Kind::UbuntuCore))
     }
+}
+
+const U_BOOT: &str = "probably U-Boot, as the firmware gave a device tree and is no EFI; none of the files by which its kernel is named \
+                      is known here (extlinux.conf, armbianEnv.txt): look for uEnv.txt, boot.scr, fw_printenv";
+
+fn has_tree(view: &dyn Machine) -> bool {
+    matches!(view.read("/proc/device-tree/model"), Read::Known(_))
+        && !matches!(view.list("/sys/firmware/efi"), Listing::Known(_))
 }
 
 fn usual(board: &Board, system: Option<&System>) -> Option<Kind> {

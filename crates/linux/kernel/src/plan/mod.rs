@@ -98,7 +98,11 @@ pub fn plan(situation: &Situation, wish: &Wish) -> Result<Plan, PlanError> {
     let board = situation.board;
     let mut warnings = chosen.warnings;
     warnings.extend(classic::warnings(situation, wish, &chosen.source));
-    warnings.extend(board.traps.iter().cloned());
+    // They are of kernels built for the board, and of Raspberry Pi OS's.
+    let is_pi_os = situation.system.as_ref().is_some_and(|system| system.id == "raspberry-pi-os");
+    if chosen.source.is_built() || is_pi_os {
+        warnings.extend(board.traps.iter().cloned());
+    }
     let fragment = chosen.source.built().map(|series| wish.fragment(board.arch, series));
     let fragment = fragment.map(|text| text + steps::without_debug_info(&chosen.source).unwrap_or_default());
     Ok(Plan {

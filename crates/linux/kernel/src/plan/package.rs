@@ -19,6 +19,10 @@ pub(super) fn package(at: &Situation, wish: &Wish, _: &SeriesEntry) -> Result<(S
             "the kernel is part of the system's image ({loader}); how another is put in is not known here"
         ));
     }
+    if at.release.as_deref().is_some_and(|release| release.contains("-WSL")) {
+        return Err("Windows brings the kernel (WSL): a package's is not booted, kernel= in .wslconfig names another"
+            .to_owned());
+    }
     let of_it: Vec<&Package> =
         packages().iter().filter(|p| p.os == system.id && of_version(system, &p.version)).collect();
     if of_it.is_empty() {
@@ -30,6 +34,7 @@ pub(super) fn package(at: &Situation, wish: &Wish, _: &SeriesEntry) -> Result<(S
         return Err(format!("{system} has none for {}, as far as known", arch.name()));
     }
     let (found, doubt) = fitting(at, system, &of_arch)?;
+    let doubt = doubt.into_iter().chain(older(at, found));
     let name = found.package.get(&arch).map(String::as_str).unwrap_or_default();
     lacks(found, wish).map_or(Ok(()), |what| Err(format!("{name} {what}")))?;
     let install = found.install.iter().map(|line| line.replace("{package}", name)).collect();
@@ -70,6 +75,13 @@ fn fitting<'p>(at: &Situation, system: &System, all: &[&'p Package]) -> Result<(
             Err(format!("{foreign}: whether {name} drives this board is not known{look}"))
         }
     }
+}
+
+/// A newer kernel may have been chosen for a device (backports, hardware enablement).
+fn older(at: &Situation, package: &Package) -> Option<String> {
+    let running = crate::Release::of_uname(at.release.as_deref()?)?.series;
+    let series = package.series.filter(|series| *series < running)?;
+    Some(format!("; {running} runs: a device that {series} does not know yet has no driver in it"))
 }
 
 /// Those of the systems that run on the board.

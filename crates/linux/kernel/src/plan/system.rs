@@ -91,8 +91,9 @@ fn derived(view: &dyn Machine, release: &str, id: &str, version: Option<&String>
     if release.contains("-yocto-") {
         return Some(System::of("poky", version.cloned()));
     }
-    // Raspberry Pi OS calls itself debian (64-bit) or raspbian; its kernels are called …+rpt-rpi-….
-    let is_pi_os = id == "raspbian" || id == "debian" && (has("/etc/rpi-issue") || release.contains("+rpt"));
+    // Raspberry Pi OS calls itself debian (64-bit) or raspbian; its kernels are called …+rpt-rpi-…, before Debian 12 …-v8+.
+    let is_its_kernel = release.contains("+rpt") || ["-v7+", "-v7l+", "-v8+"].iter().any(|end| release.ends_with(end));
+    let is_pi_os = id == "raspbian" || id == "debian" && (has("/etc/rpi-issue") || is_its_kernel);
     is_pi_os.then(|| System::of("raspberry-pi-os", version.cloned()))
 }
 

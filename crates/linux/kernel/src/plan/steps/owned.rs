@@ -56,8 +56,8 @@ fn keep(commands: Vec<String>, risk: &str) -> Step {
 
 /// SUSE's programs and folder are called grub2.
 pub fn is_suse(at: &Situation) -> bool {
-    let is = |id: &&str| at.system.as_ref().is_some_and(|system| system.is_like(id));
-    ["suse", "opensuse", "sles", "sled"].iter().any(|id| is(id))
+    let is = |id: &str| at.system.as_ref().is_some_and(|system| system.is_like(id));
+    ["suse", "opensuse", "sles", "sled"].into_iter().any(is)
 }
 
 fn grub(at: &Situation) -> (Step, Step) {
@@ -162,7 +162,7 @@ fn unknown(at: &Situation) -> (Step, Step) {
         "one trial boot",
         vec![line("sudo reboot   # and choose the new kernel in the boot loader's menu")],
         &format!(
-            "the boot loader is {loader}; how it is told to start a kernel once is not known here; boards mostly have U-Boot, which has no such command; {OF_THE_LOADER}"
+            "the boot loader is {loader}; how it is told to start a kernel once is not known here; {OF_THE_LOADER}"
         ),
         &format!(
             "{HANG}; whether the old kernel is still the default is for the loader's configuration to say: look before the reboot"
@@ -237,8 +237,7 @@ fn flash_kernel(at: &Situation) -> Vec<Step> {
             format!("ls -l {folder}/vmlinuz* {folder}/*/vmlinuz*   # what the installation has written"),
             line("sudo reboot"),
         ],
-        "flash-kernel has put the new kernel in the place of the old one in the firmware's folder: there is no trial for one boot, \
-         and Raspberry Pi OS's names (kernel8_rt.img) mean nothing here",
+        "flash-kernel has put the new kernel in the place of the old one in the firmware's folder: there is no trial for one boot",
         "a kernel that does not start: the files of /boot/firmware.before go back, with the card or disk in another computer",
     );
     let kept = small(
