@@ -12,19 +12,22 @@ struct Outcome {
     state: State,
     summary: String,
     is_case: bool,
+    /// Does the rule's fix help?
+    helps: bool,
 }
 
 /// SKIP if the severity switches the rule off.
 pub(crate) fn judge(rule: &Rule, severity: Severity, sight: &Sight) -> Finding {
     let profile = sight.context.profile;
     let mut bench = Bench { rule, sight, readings: BTreeMap::new(), notes: Notes::default() };
-    let skip = |summary: String| Outcome { state: State::Skip, summary, is_case: false };
+    let skip = |summary: String| Outcome { state: State::Skip, summary, is_case: false, helps: false };
     let outcome = match (severity, rule.needs.iter().find(|need| !sight.offers(**need))) {
         (Severity::Off, _) => skip(format!("switched off for {profile}")),
         (_, Some(need)) => skip(Need::missing(*need).to_owned()),
         _ => bench.decide(),
     };
-    let calls_for_fix = matches!(outcome.state, State::Fail | State::Warn | State::Unknown) && outcome.is_case;
+    let calls_for_fix =
+        matches!(outcome.state, State::Fail | State::Warn | State::Unknown) && outcome.is_case && outcome.helps;
     Finding {
         id: rule.id.clone(),
         group: rule.group.title().to_owned(),
@@ -48,6 +51,7 @@ struct Bench<'a> {
 struct Step<'a> {
     state: State,
     say: &'a str,
+    helps: bool,
 }
 
 impl<'a> Bench<'a> {
@@ -57,11 +61,17 @@ impl<'a> Bench<'a> {
         let mut gaps: Vec<Gap> = Vec::new();
         let mut open: Vec<State> = Vec::new();
         let rule = self.rule;
-        let commons = rule.only_if.iter().map(|name| (Step { state: State::Skip, say: "" }, Condition::Common(name)));
-        let gates =
-            rule.applies.iter().map(|gate| (Step { state: State::Skip, say: &gate.otherwise }, Condition::Not(gate)));
+        let commons = rule
+            .only_if
+            .iter()
+            .map(|name| (Step { state: State::Skip, say: "", helps: false }, Condition::Common(name)));
+        let gates = rule
+            .applies
+            .iter()
+            .map(|gate| (Step { state: State::Skip, say: &gate.otherwise, helps: false }, Condition::Not(gate)));
         let cases = rule.cases_for(self.sight.context.profile);
-        let cases = cases.map(|case| (Step { state: case.state, say: &case.say }, Condition::Case(case)));
+        let cases =
+            cases.map(|case| (Step { state: case.state, say: &case.say, helps: case.fix }, Condition::Case(case)));
         for (mut step, condition) in commons.chain(gates).chain(cases) {
             match self.holds(&condition, &mut step) {
                 Truth::No => {}
@@ -70,7 +80,12 @@ impl<'a> Bench<'a> {
                     open.push(step.state);
                 }
                 Truth::Yes if open.iter().all(|state| *state == step.state) && !is_undecided(step.state, &gaps) => {
-                    return Outcome { state: step.state, summary: self.sentence(step.say), is_case: true };
+                    return Outcome {
+                        state: step.state,
+                        summary: self.sentence(step.say),
+                        is_case: true,
+                        helps: step.helps,
+                    };
                 }
                 Truth::Yes => break,
             }
@@ -138,12 +153,12 @@ fn undecided(gaps: &[Gap]) -> Outcome {
     let not_given: Vec<String> = gaps.iter().filter(|gap| gap.is_not_given()).map(|gap| gap.source.clone()).collect();
     if !not_given.is_empty() {
         let summary = format!("not in the files given: {}", first_of(not_given, ", "));
-        return Outcome { state: State::Skip, summary, is_case: false };
+        return Outcome { state: State::Skip, summary, is_case: false, helps: false };
     }
     let state = if gaps.iter().any(Gap::is_blocked) { State::Blocked } else { State::Unknown };
     let reasons = first_of(gaps.iter().map(Gap::describe), "; ");
     let reasons = if reasons.is_empty() { "no case of the rule fits".to_owned() } else { reasons };
-    Outcome { state, summary: format!("not judged: {reasons}"), is_case: false }
+    Outcome { state, summary: format!("not judged: {reasons}"), is_case: false, helps: false }
 }
 
 fn first_of(texts: impl IntoIterator<Item = String>, between: &str) -> String {

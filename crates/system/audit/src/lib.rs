@@ -27,6 +27,7 @@
 #![forbid(unsafe_code)]
 
 mod calls;
+mod cmdline;
 mod context;
 mod document;
 mod explain;

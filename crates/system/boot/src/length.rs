@@ -1,19 +1,7 @@
 use crate::plan::Refusal;
 use crate::read::{hint, seen};
 use crate::words::is_same;
-use punctual_machine::Machine;
-
-/// COMMAND_LINE_SIZE less the closing NUL, by `uname -m`: arch/*/include/uapi/asm/setup.h and asm/setup.h. 32-bit Arm
-/// 1024, RISC-V 1024, s390 4096, x86 and arm64 2048.
-fn most(arch: &str) -> Option<usize> {
-    Some(match arch {
-        "x86_64" | "i686" | "i586" | "i386" | "aarch64" | "ppc64le" | "ppc64" => 2047,
-        "riscv64" | "riscv32" => 1023,
-        "s390x" => 4095,
-        arch if arch.starts_with("arm") => 1023,
-        _ => return None,
-    })
-}
+use punctual_machine::{Machine, longest_cmdline};
 
 fn length<'w>(words: impl Iterator<Item = &'w String>) -> usize {
     words.map(|word| word.len() + 1).sum()
@@ -36,7 +24,7 @@ pub(crate) fn check(view: &dyn Machine, before: &[String], after: &[String]) -> 
     let added = added(view, before)?;
     let will = length(after.iter()) + added.unwrap_or(0);
     let arch = hint(view, "/proc/sys/kernel/arch");
-    let most = arch.as_deref().and_then(most);
+    let most = arch.as_deref().and_then(longest_cmdline);
     let limit = most.unwrap_or(1023);
     let said = match added {
         Some(_) => format!("the command line would have {will} bytes with what firmware and loader add"),

@@ -7,29 +7,6 @@
 use crate::Change;
 use std::ops::Range;
 
-/// Parameters of which all values count. Of any other one value is kept: most handlers take the last, and `isolcpus=`
-/// the first (kernel/sched/isolation.c).
-const CUMULATIVE: &[&str] = &[
-    "acpi_osi",
-    "blacklist",
-    "clearcpuid",
-    "console",
-    "crashkernel",
-    "dyndbg",
-    "earlycon",
-    "efi",
-    "initcall_blacklist",
-    "initrd",
-    "memmap",
-    "modprobe.blacklist",
-    "pci",
-    "systemd.mask",
-    "systemd.setenv",
-    "systemd.set_credential",
-    "systemd.wants",
-    "video",
-];
-
 /// Their order matters: a page size applies to the counts after it (mm/hugetlb.c).
 const PAGES: &[&str] = &["hugepages", "hugepagesz", "default_hugepagesz"];
 
@@ -85,9 +62,10 @@ pub(crate) fn means(pattern: &str, word: &str) -> bool {
     if pattern.contains('=') { is_same(pattern, word) } else { key(pattern) == key(word) }
 }
 
+/// All values count. Of any other parameter one value is kept: most handlers take the last, and `isolcpus=` the first
+/// (kernel/sched/isolation.c).
 pub(crate) fn is_cumulative(word: &str) -> bool {
-    let key = key(word);
-    CUMULATIVE.contains(&key.as_str()) || key.starts_with("rd.")
+    punctual_machine::may_repeat(word) && !is_pages(word)
 }
 
 pub(crate) fn is_pages(word: &str) -> bool {

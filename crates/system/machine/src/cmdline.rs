@@ -14,6 +14,72 @@ pub fn parameter(cmdline: &str, name: &str) -> Option<String> {
     })
 }
 
+/// As [`parameter`], of the first one.
+pub fn first_parameter(cmdline: &str, name: &str) -> Option<String> {
+    parameters(cmdline).iter().find_map(|word| parameter(&format!("\"{word}\""), name))
+}
+
+/// Parameters whose values all count: their handlers add to what an earlier one set (tsc_setup of arch/x86/kernel/tsc.c,
+/// hugepages_setup of mm/hugetlb.c, pci_setup of drivers/pci/pci.c, …), or user space reads them all (systemd, dracut).
+const REPEATED: &[&str] = &[
+    "acpi",
+    "acpi_osi",
+    "amd_iommu",
+    "blacklist",
+    "bond",
+    "bridge",
+    "cgroup_disable",
+    "cgroup_enable",
+    "clearcpuid",
+    "console",
+    "crashkernel",
+    "dyndbg",
+    "earlycon",
+    "efi",
+    "fbcon",
+    "hugepages",
+    "hugepagesz",
+    "ifname",
+    "initcall_blacklist",
+    "initrd",
+    "intel_iommu",
+    "iommu",
+    "ip",
+    "kprobe_event",
+    "mce",
+    "mem",
+    "memmap",
+    "modprobe.blacklist",
+    "nameserver",
+    "pci",
+    "reserve",
+    "systemd.mask",
+    "systemd.setenv",
+    "systemd.set_credential",
+    "systemd.wants",
+    "trace_event",
+    "tsc",
+    "video",
+    "vlan",
+];
+
+pub fn may_repeat(word: &str) -> bool {
+    let key = word.split('=').next().unwrap_or_default().replace('-', "_");
+    REPEATED.contains(&key.as_str()) || key.starts_with("rd.") || key.ends_with(".dyndbg")
+}
+
+/// COMMAND_LINE_SIZE less the closing NUL, by `uname -m`: arch/*/include/uapi/asm/setup.h and asm/setup.h. `None` for
+/// others.
+pub fn longest_cmdline(arch: &str) -> Option<usize> {
+    Some(match arch {
+        "x86_64" | "i686" | "i586" | "i386" | "aarch64" | "ppc64le" | "ppc64" => 2047,
+        "riscv64" | "riscv32" => 1023,
+        "s390x" | "mips" | "mips64" => 4095,
+        arch if arch.starts_with("arm") => 1023,
+        _ => return None,
+    })
+}
+
 fn split(cmdline: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut quoted = false;
@@ -184,6 +250,12 @@ mod tests {
         assert_eq!(parameter(line, "x").as_deref(), Some("1 2"));
         assert_eq!(parameter(line, "y"), None);
         assert_eq!(parameter("quiet", "quiet").as_deref(), Some(""));
+    }
+
+    #[test]
+    fn the_first_value_is_found() {
+        assert_eq!(first_parameter("a isolcpus=\"2 3\" isolcpus=4", "isolcpus").as_deref(), Some("2 3"));
+        assert_eq!(first_parameter("a", "isolcpus"), None);
     }
 
     #[test]

@@ -131,12 +131,16 @@ impl KernelConfig {
 
 /// Kconfig omits options whose dependencies are off, so "not mentioned" means off in a complete file and nothing in a
 /// truncated one. It begins every file with the same comment. Since Linux 5.4 it also ends each menu with a comment,
-/// and "Kernel hacking" is the last menu of every architecture (a few options of io_uring may follow it).
+/// and "Kernel hacking" is the last menu of every architecture (a few options of io_uring may follow it). Before, the
+/// beginnings of menus are told: "Library routines" is the last up to 4.19, "Kernel hacking" since 4.20
+/// (commit 06ec64b84c35).
 fn is_whole(text: &str) -> bool {
     let head = text.lines().take(4).any(|l| l.contains("Automatically generated file; DO NOT EDIT."));
     let closes_menus = contains(text.as_bytes(), b"\n# end of ");
     let tail = contains(text.as_bytes(), b"\n# end of Kernel hacking\n");
-    head && text.ends_with('\n') && (tail || !closes_menus)
+    let begins = |menu: &str| contains(text.as_bytes(), format!("\n# {menu}\n").as_bytes());
+    let is_old = !closes_menus && begins("Library routines") && begins("Kernel hacking");
+    head && text.ends_with('\n') && (tail || is_old)
 }
 
 /// From `# Linux/x86 6.12.9 Kernel Configuration` (scripts/kconfig/confdata.c: the main menu's title). Before 4.19 the
@@ -193,6 +197,14 @@ mod tests {
         let cut = WHOLE.replace("# end of Kernel hacking\n", "# end of Power management\nCONFIG_A=y\n");
         assert_eq!(config(&cut).get("RT_GROUP_SCHED"), Setting::Unknown);
         assert_eq!(config("CONFIG_A=y\n").get("B"), Setting::Unknown);
+    }
+
+    #[test]
+    fn menus_before_5_4_have_no_end() {
+        let head = "#\n# Automatically generated file; DO NOT EDIT.\n# Linux/x86 4.19.0 Kernel Configuration\n#\nCONFIG_NET=y\n";
+        assert_eq!(config(head).get("PROVE_LOCKING"), Setting::Unknown);
+        let whole = format!("{head}#\n# Kernel hacking\n#\nCONFIG_A=y\n#\n# Library routines\n#\nCONFIG_B=y\n");
+        assert_eq!(config(&whole).get("PROVE_LOCKING"), Setting::Off);
     }
 
     #[test]

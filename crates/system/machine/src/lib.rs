@@ -26,7 +26,7 @@ mod text;
 mod view;
 mod within;
 
-pub use cmdline::{parameter, parameters, scrub};
+pub use cmdline::{first_parameter, longest_cmdline, may_repeat, parameter, parameters, scrub};
 pub use facts::{
     Virtualisation, co_kernel, facts, facts_with, is_preempt_rt, preemption_mode, rt_group_sched, virtualisation,
 };

@@ -1,7 +1,7 @@
 //! Does the boot loader's configuration still match the running kernel's command line?
 
-use super::cmdline::is_tuning;
 use super::{Probe, With};
+use crate::cmdline::names::is_tuning;
 use crate::reading::{Cause, Gap, Many, Reading, Value};
 use crate::sight::{Notes, Sight};
 use punctual_machine::{parameters, scrub};

@@ -1,237 +1,223 @@
-use super::{CPU_SET_READS, Probe, With};
-use crate::reading::{Cause, Gap, Many, Reading, Value};
-use crate::rule::Set;
+use super::kernel::release;
+use super::{CONFIG_READS, Probe, With};
+use crate::cmdline::list::has_typographic_quote;
+use crate::cmdline::names;
+use crate::reading::{Cause, Gap, Known, Many, Reading, Value};
 use crate::sight::{Notes, Sight};
-use punctual_machine::{parameters, scrub};
-use punctual_units::{CpuId, CpuList};
+use punctual_machine::{may_repeat, parameters, scrub};
 use std::collections::BTreeMap;
 
-const POSSIBLE: &str = "/sys/devices/system/cpu/possible";
-const CMDLINE: &[&str] = &["/proc/cmdline"];
+const CMDLINE: &str = "/proc/cmdline";
+const LOG: &str = "/dev/kmsg";
 
 pub(super) const PROBES: &[Probe] = &[
-    // Parameters from real-time guides that this kernel does not know.
-    Probe { name: "unknown-parameters", with: &[], reads: &[&["/dev/kmsg"]], run: unknown },
-    // Sentences about CPU lists that contradict each other or the machine.
-    Probe { name: "cpu-list-conflicts", with: &[], reads: &[CMDLINE, &[POSSIBLE], CPU_SET_READS], run: conflicts },
+    // Parameters from real-time guides, and near misses of parameters, that the kernel's log calls unknown.
+    Probe { name: "unknown-parameters", with: &[], reads: &[&[LOG]], run: unknown },
+    // Sentences about words that are no parameter, by their look.
+    Probe { name: "near-misses", with: &[], reads: &[&[CMDLINE, LOG], CONFIG_READS], run: near_misses },
+    // Sentences about parameters that later or patched kernels know.
+    Probe { name: "parameters-of-others", with: &[], reads: &[&[CMDLINE, LOG], CONFIG_READS], run: of_others },
+    // Does the kernel's log tell unknown parameters? `yes` or `no`.
+    Probe { name: "unknown-parameters-told", with: &[], reads: &[&[LOG], CONFIG_READS], run: told },
     // Bytes.
-    Probe { name: "command-line-length", with: &[], reads: &[CMDLINE], run: length },
+    Probe { name: "command-line-length", with: &[], reads: &[&[CMDLINE]], run: length },
+    // The most bytes of a command line, by the architecture.
+    Probe { name: "command-line-limit", with: &[], reads: &[&["/proc/sys/kernel/arch"], CONFIG_READS], run: limit },
     // Parameters with several different values.
-    Probe { name: "repeated-parameters", with: &[], reads: &[CMDLINE], run: repeated },
+    Probe { name: "repeated-parameters", with: &[], reads: &[&[CMDLINE]], run: repeated },
+    // Debugging that is switched on, not off.
+    Probe { name: "debug-parameters", with: &[], reads: &[&[CMDLINE]], run: debugging },
+    // Accounting that is switched on.
+    Probe { name: "accounting-parameters", with: &[], reads: &[&[CMDLINE]], run: accounting },
 ];
 
-/// Parameters of the core kernel that tune latency. The kernel never reports module parameters, which have a dot, as
-/// unknown.
-pub(super) const TUNING: &[&str] = &[
-    "isolcpus",
-    "nohz_full",
-    "nohz",
-    "rcu_nocbs",
-    "rcu_nocb_poll",
-    "irqaffinity",
-    "kthread_cpus",
-    "threadirqs",
-    "skew_tick",
-    "preempt",
-    "idle",
-    "tsc",
-    "clocksource",
-    "mce",
-    "nosmt",
-    "mitigations",
-    "nosoftlockup",
-    "nowatchdog",
-    "nmi_watchdog",
-    "watchdog",
-    "audit",
-    "efi",
-    "highres",
-    "intel_pstate",
-    "amd_pstate",
-    "transparent_hugepage",
-    "hugepages",
-    "rt_group_sched",
-    "cpufreq.default_governor",
-    "processor.max_cstate",
-    "intel_idle.max_cstate",
-    "cpuidle.off",
-    "pcie_aspm.policy",
-    "pcie_aspm",
-    "workqueue.unbound_cpus",
-    "rcutree.kthread_prio",
-    "dwc_otg.fiq_enable",
-    "dwc_otg.fiq_fsm_enable",
-    "systemd.cpu_affinity",
-    "kfence.sample_interval",
-];
-
-pub(super) fn key(word: &str) -> &str {
-    word.split_once('=').map_or(word, |(key, _)| key)
+fn words(sight: &Sight, notes: &mut Notes) -> Result<Vec<String>, Gap> {
+    let line = sight.cmdline().inspect_err(|gap| notes.add(&gap.source, gap.cause.describe()))?;
+    Ok(parameters(&line))
 }
 
-pub(super) fn is_tuning(word: &str) -> bool {
-    TUNING.contains(&key(word))
+fn listed(found: Result<Vec<String>, Gap>) -> Reading {
+    let mut many = Many::default();
+    match found {
+        Ok(texts) => texts.into_iter().for_each(|text| many.push("", Ok(Value::Text(text)))),
+        Err(gap) => many.missing = Some(gap),
+    }
+    Reading::Many(many)
 }
 
-/// `Unknown kernel command line parameters "a b", will be passed to user space.` (init/main.c,
-/// print_unknown_bootoptions)
+/// print_unknown_bootoptions(), init/main.c: commits 86d1919232fb (5.14) and 8bc2b3dca729 (5.16).
+const UNKNOWN: [&str; 2] = ["Unknown kernel command line parameters \"", "Unknown command line parameters:"];
+
+/// The words that the log calls unknown; `None` where it has no such line.
+fn logged(sight: &Sight) -> Option<Vec<String>> {
+    let lines = &sight.log().lines;
+    let rest = UNKNOWN.iter().find_map(|start| lines.iter().find_map(|line| line.strip_prefix(start)))?;
+    let listed = rest.rsplit_once('"').map_or(rest, |(listed, _)| listed);
+    Some(parameters(listed))
+}
+
 fn unknown(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
-    const LINE: &str = "Unknown kernel command line parameters \"";
-    let log = sight.log();
-    let mut many = Many { items: Vec::new(), missing: log.missing.clone() };
-    let line = log.lines.iter().find_map(|line| line.split_once(LINE)).map(|(_, rest)| rest);
-    let listed = line.and_then(|rest| rest.rsplit_once('"')).map_or("", |(listed, _)| listed);
-    for word in parameters(listed).iter().filter(|word| is_tuning(word)) {
+    let mut many = Many { items: Vec::new(), missing: sight.log().missing.clone() };
+    let listed = logged(sight).unwrap_or_default();
+    for word in listed.iter().filter(|word| names::is_tuning(word) || names::meant(word).is_some()) {
         many.push("", Ok(Value::Text(scrub(word))));
     }
     notes.add("/dev/kmsg: unknown parameters", Reading::Many(many.clone()).show());
     Reading::Many(many)
 }
 
+/// Since 5.14, or where a distributor has added it.
+fn tells(sight: &Sight) -> Result<bool, Gap> {
+    if logged(sight).is_some() {
+        return Ok(true);
+    }
+    release(sight, &mut Notes::default()).map(|(major, minor, _)| (major, minor) >= (5, 14))
+}
+
+fn told(sight: &Sight, _: &With, _: &mut Notes) -> Reading {
+    tells(sight).map_or_else(Reading::gap, |tells| Reading::word(if tells { "yes" } else { "no" }))
+}
+
+/// A whole log that tells unknown words and does not name this one.
+fn is_known(sight: &Sight, word: &str) -> bool {
+    let log = sight.log();
+    let is_whole = log.missing.is_none() && log.lines.iter().any(|line| line.starts_with("Kernel command line:"));
+    let is_listed = || logged(sight).is_some_and(|listed| listed.iter().any(|other| other == word));
+    is_whole && !word.contains('.') && tells(sight).unwrap_or(false) && !is_listed()
+}
+
+fn near_misses(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    let found = words(sight, notes).map(|words| {
+        let said = words.iter().filter_map(|word| {
+            let shown = scrub(word);
+            if has_typographic_quote(word) {
+                return Some(format!("`{shown}` has a typographic quote, which is a letter to the kernel"));
+            }
+            let meant = names::meant(word)?;
+            (!is_known(sight, word)).then(|| format!("`{shown}` is no parameter of Linux ({meant} is)"))
+        });
+        said.collect()
+    });
+    let reading = listed(found);
+    notes.add("/proc/cmdline: no parameters", reading.show());
+    reading
+}
+
+fn of_others(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    let release = match release(sight, &mut Notes::default()) {
+        Ok((major, minor, _)) => (major, minor),
+        Err(gap) => return Reading::Many(Many::unknown(gap)),
+    };
+    let found = words(sight, notes).map(|words| {
+        let new = words.iter().filter(|word| !is_known(sight, word)).filter_map(|word| names::too_new(word, release));
+        new.collect()
+    });
+    listed(found)
+}
+
 fn length(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     match sight.cmdline() {
         Ok(line) => {
             let length = line.trim_end().len();
-            notes.add("/proc/cmdline", format!("{length} bytes"));
-            Reading::One(Ok(Value::Number(i64::try_from(length).unwrap_or(i64::MAX))))
+            notes.add(CMDLINE, format!("{length} bytes"));
+            Reading::One(Ok(number(length)))
         }
-        Err(gap) => refused(gap, notes),
+        Err(gap) => {
+            notes.add(&gap.source, gap.cause.describe());
+            Reading::gap(gap)
+        }
     }
 }
 
-fn refused(gap: Gap, notes: &mut Notes) -> Reading {
-    notes.add(&gap.source, gap.cause.describe());
-    Reading::gap(gap)
+fn number(length: usize) -> Value {
+    Value::Number(i64::try_from(length).unwrap_or(i64::MAX))
 }
 
-const SEVERAL: &[&str] =
-    &["console", "earlycon", "root", "module_blacklist", "initcall_blacklist", "earlyprintk", "video"];
+fn limit(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    const ARCH: &str = "/proc/sys/kernel/arch";
+    let known: Known = sight.text(ARCH, notes).map_err(Gap::expected).and_then(|arch| {
+        let limit = punctual_machine::longest_cmdline(&arch);
+        limit.map(number).ok_or_else(|| Gap::new(ARCH, Cause::Garbled("architecture whose limit is known")))
+    });
+    Reading::One(known)
+}
 
 fn repeated(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
-    let words = match sight.cmdline() {
-        Ok(line) => parameters(&line),
-        Err(gap) => {
-            notes.add(&gap.source, gap.cause.describe());
-            return Reading::Many(Many::unknown(gap));
-        }
-    };
-    let mut many = Many::default();
-    let mut of_key: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    let mut order = Vec::new();
-    for word in words.iter().filter(|word| !SEVERAL.contains(&key(word)) && !key(word).contains("rd.")) {
-        let same = of_key.entry(key(word)).or_default();
-        if same.is_empty() {
-            order.push(key(word));
-        }
-        same.push(word);
-    }
-    for key in order {
-        let all = &of_key[key];
-        if all.iter().any(|word| *word != all[0]) {
-            let all: Vec<String> = all.iter().map(|word| scrub(word)).collect();
-            many.push("", Ok(Value::Text(all.join(" "))));
-        }
-    }
-    notes.add("/proc/cmdline", format!("given with several values: {}", Reading::Many(many.clone()).show()));
-    Reading::Many(many)
-}
-
-/// A CPU list of the command line: flags before it, `N` for the last CPU, `all`.
-fn cpus(value: &str, possible: &CpuList) -> Option<CpuList> {
-    let is_flag = |part: &str| part.starts_with(|c: char| c.is_ascii_lowercase()) && part != "all";
-    let list: Vec<&str> = value.split(',').skip_while(|part| is_flag(part)).collect();
-    let last = possible.iter().last().map_or(0, |CpuId(n)| n).to_string();
-    let list = list.join(",").replace('N', &last);
-    if list == "all" { Some(possible.clone()) } else { list.parse().ok() }
-}
-
-fn conflicts(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
-    match find_conflicts(sight, notes) {
-        Ok(found) => {
-            let mut many = Many::default();
-            found.into_iter().for_each(|text| many.push("", Ok(Value::Text(text))));
-            notes.add("CPU lists", Reading::Many(many.clone()).show());
-            Reading::Many(many)
-        }
-        Err(gap) => {
-            notes.add(&gap.source, gap.cause.describe());
-            Reading::Many(Many::unknown(gap))
-        }
-    }
-}
-
-fn find_conflicts(sight: &Sight, notes: &mut Notes) -> Result<Vec<String>, Gap> {
-    let line = sight.cmdline()?;
-    let possible = sight.cpu_list(POSSIBLE, notes).map_err(Gap::expected)?;
-    if possible.is_empty() {
-        return Err(Gap::new(POSSIBLE, Cause::Garbled("CPU")));
-    }
-    let mut found = Vec::new();
-    let mut list = |name: &str| -> Option<CpuList> {
-        let value = punctual_machine::parameter(&line, name).filter(|value| !value.is_empty())?;
-        match cpus(&value, &possible) {
-            Some(cpus) if cpus.minus(&possible).is_empty() => Some(cpus),
-            Some(cpus) => {
-                found.push(format!("{name} names CPU {}, and the machine has only {possible}", cpus.minus(&possible)));
-                None
+    let found = words(sight, notes).map(|words| {
+        let mut of_key: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+        let mut order = Vec::new();
+        for word in words.iter().filter(|word| !may_repeat(word)) {
+            let same = of_key.entry(names::key(word)).or_default();
+            if same.is_empty() {
+                order.push(names::key(word));
             }
-            None => {
-                found.push(format!("{name}={} is no CPU list", scrub(&value)));
-                None
-            }
+            same.push(word);
         }
+        let value = |word: &str| word.split_once('=').map(|(_, value)| value.to_owned());
+        let several =
+            |all: &&Vec<&str>| all.iter().any(|word| all.first().map(|first| value(first)) != Some(value(word)));
+        let all = order.iter().filter_map(|key| of_key.get(key)).filter(several);
+        all.map(|all| all.iter().map(|word| scrub(word)).collect::<Vec<_>>().join(" ")).collect()
+    });
+    let reading = listed(found);
+    notes.add(CMDLINE, format!("given with several values: {}", reading.show()));
+    reading
+}
+
+/// A name that ends in a dot is a prefix.
+const DEBUGGING: &[&str] = &[
+    "debug",
+    "ignore_loglevel",
+    "initcall_debug",
+    "keep_bootcon",
+    "ftrace",
+    "ftrace_filter",
+    "trace_event",
+    "trace_options",
+    "tp_printk",
+    "stacktrace",
+    "slab_debug",
+    "slub_debug",
+    "page_owner",
+    "page_poison",
+    "debug_objects",
+    "kasan",
+    "kasan.",
+    "sched_verbose",
+    "kgdboc",
+    "kgdbwait",
+    "delayacct",
+    "profile",
+    "lockdep.",
+    "memtest",
+];
+
+const ACCOUNTING: &[&str] = &["kmemleak", "schedstats", "psi"];
+
+fn switched_on(sight: &Sight, names: &[&str], notes: &mut Notes) -> Reading {
+    let is_one = |key: &str| {
+        let fits = |name: &&str| if name.ends_with('.') { key.starts_with(name) } else { key == *name };
+        names.iter().any(fits)
     };
-    let lists =
-        ["isolcpus", "nohz_full", "irqaffinity", "kthread_cpus", "systemd.cpu_affinity", "workqueue.unbound_cpus"]
-            .map(|name| (name, list(name)));
-    // Read only for its mistakes.
-    drop(list("rcu_nocbs"));
-    let isolated = sight.set(Set::Isolated, notes)?;
-    found.extend(contradictions(&lists, &isolated, &possible));
-    Ok(found)
+    let found = words(sight, notes).map(|words| {
+        let on = words.iter().filter(|word| is_one(&names::key(word)) && !is_off(word));
+        on.map(|word| scrub(word)).collect()
+    });
+    let reading = listed(found);
+    notes.add(CMDLINE, format!("of {}: {}", names.join(" "), reading.show()));
+    reading
 }
 
-fn contradictions(lists: &[(&str, Option<CpuList>)], isolated: &CpuList, possible: &CpuList) -> Vec<String> {
-    let of = |name: &str| lists.iter().find(|(n, _)| *n == name).and_then(|(_, list)| list.as_ref());
-    let mut found = Vec::new();
-    let asked = of("isolcpus").cloned().unwrap_or_default();
-    let isolated: CpuList = asked.iter().chain(isolated.iter()).collect();
-    if !isolated.is_empty() && possible.minus(&isolated).is_empty() {
-        found.push("every CPU is isolated: none is left for the rest of the system".to_owned());
-    }
-    if isolated.contains(CpuId(0)) {
-        found.push("CPU 0 is isolated, which keeps time and boots the others".to_owned());
-    }
-    if let Some(tickless) = of("nohz_full").filter(|list| !list.minus(&isolated).is_empty()) {
-        found.push(format!("nohz_full has CPU {}, which isolcpus leaves out", tickless.minus(&isolated)));
-    }
-    for name in ["irqaffinity", "kthread_cpus", "systemd.cpu_affinity", "workqueue.unbound_cpus"] {
-        if let Some(list) = of(name).filter(|list| !list.and(&isolated).is_empty()) {
-            found.push(format!("{name} has CPU {}, which is isolated", list.and(&isolated)));
-        }
-    }
-    found
+/// `slub_debug=-` switches off what the configuration switches on (Documentation/mm/slab.rst).
+fn is_off(word: &str) -> bool {
+    let value = word.split_once('=').map(|(_, value)| value);
+    value.is_some_and(|value| matches!(value, "0" | "n" | "N" | "no" | "off" | "-" | "none" | "disable" | "false"))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
+fn debugging(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    switched_on(sight, DEBUGGING, notes)
+}
 
-    #[test]
-    fn flags_and_the_last_cpu_are_understood() {
-        let possible: CpuList = "0-7".parse().unwrap();
-        let read = |text| cpus(text, &possible).map(|list| list.to_string());
-        assert_eq!(read("domain,managed_irq,2-3,5").as_deref(), Some("2-3,5"));
-        assert_eq!(read("4-N").as_deref(), Some("4-7"));
-        assert_eq!(read("all").as_deref(), Some("0-7"));
-        assert_eq!(read("0..3"), None);
-    }
-
-    proptest! {
-        #[test]
-        fn any_list_is_answered(text in "[a-zN0-9,:/. -]{0,40}") {
-            let _ = cpus(&text, &"0-3".parse().unwrap());
-        }
-    }
+fn accounting(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    switched_on(sight, ACCOUNTING, notes)
 }

@@ -14,6 +14,8 @@ pub(super) const PROBES: &[Probe] = &[
     Probe { name: "kernel-series", with: &[], reads: &[&[RELEASE], CONFIG_READS], run: series },
     // `9` of 6.12.9-rt1, 0 without a third number.
     Probe { name: "kernel-patch", with: &[], reads: &[&[RELEASE], CONFIG_READS], run: patch },
+    // `6012` of 6.12.9-rt1, for comparisons.
+    Probe { name: "kernel-order", with: &[], reads: &[&[RELEASE], CONFIG_READS], run: order },
     // `rt`, `full`, `lazy`, `voluntary` or `none`.
     Probe {
         name: "preemption",
@@ -39,7 +41,7 @@ pub(super) const PROBES: &[Probe] = &[
     Probe { name: "foreign-modules", with: &[], reads: &[&[MODULES]], run: foreign_modules },
 ];
 
-fn release(sight: &Sight, notes: &mut Notes) -> Result<(u32, u32, u32), Gap> {
+pub(super) fn release(sight: &Sight, notes: &mut Notes) -> Result<(u32, u32, u32), Gap> {
     let text = match sight.text(RELEASE, notes) {
         Err(gap) if gap.is_not_given() => heading(sight, notes).ok_or(gap)?,
         read => read.map_err(Gap::expected)?,
@@ -66,6 +68,12 @@ fn series(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
 
 fn patch(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     release(sight, notes).map_or_else(Reading::gap, |(_, _, patch)| Reading::One(Ok(Value::Number(patch.into()))))
+}
+
+fn order(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    release(sight, notes).map_or_else(Reading::gap, |(major, minor, _)| {
+        Reading::One(Ok(Value::Number(i64::from(major) * 1000 + i64::from(minor))))
+    })
 }
 
 fn preemption(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {

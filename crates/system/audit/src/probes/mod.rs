@@ -3,6 +3,8 @@
 mod application;
 mod boot;
 mod cmdline;
+mod console;
+mod cpu_lists;
 mod cpuidle;
 mod debug;
 mod fair_server;
@@ -70,6 +72,8 @@ const PROBES: &[&[Probe]] = &[
     application::PROBES,
     boot::PROBES,
     cmdline::PROBES,
+    console::PROBES,
+    cpu_lists::PROBES,
     cpuidle::PROBES,
     debug::PROBES,
     fair_server::PROBES,

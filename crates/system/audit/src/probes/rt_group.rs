@@ -9,12 +9,15 @@ const MOUNTS: &str = "/proc/self/mounts";
 
 pub(super) const PROBES: &[Probe] = &[
     // `given`: real-time tasks may run in this group; `zero`: sched_setscheduler(2) fails with EPERM; `off`: the kernel
-    // does not group real-time tasks.
+    // does not group real-time tasks; `not given`: there is no machine, only files of one.
     Probe { name: "rt-group-budget", with: &[], reads: &[&[GROUPS, MOUNTS, "/sys/fs/cgroup/**"]], run: budget },
 ];
 
 fn budget(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
-    find(sight, notes).map_or_else(Reading::gap, Reading::word)
+    match find(sight, notes) {
+        Err(gap) if gap.is_not_given() => Reading::word("not given"),
+        found => found.map_or_else(Reading::gap, Reading::word),
+    }
 }
 
 fn find(sight: &Sight, notes: &mut Notes) -> Result<&'static str, Gap> {

@@ -56,6 +56,8 @@ use std::collections::BTreeMap;
 /// state = "FAIL"
 /// say = "the clocksource is {current}"
 ///
+/// fix = false                          # optional: the fix below does not help in this case
+///
 /// [fix]                                # or: none = "why there is none"
 /// now = [{ write = { file = "/sys/…/current_clocksource", value = "tsc" } }]
 /// persist = [{ boot = { add = "clocksource=tsc" } }]
@@ -206,6 +208,13 @@ pub(crate) struct Case {
     pub profiles: Vec<Profile>,
     pub state: State,
     pub say: String,
+    /// `false`: the rule's fix does not help here.
+    #[serde(default = "helps")]
+    pub fix: bool,
+}
+
+fn helps() -> bool {
+    true
 }
 
 impl Case {

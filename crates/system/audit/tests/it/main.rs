@@ -1,4 +1,5 @@
 mod cases;
+mod cmdlines;
 mod docs;
 mod given;
 mod machines;

@@ -135,6 +135,10 @@ impl Wish<'_> {
             plan.manual.push(format!("nothing to mend: it is {state}"));
             return Some(plan);
         }
+        if matches!(finding.state, State::Fail | State::Warn) && finding.fix.is_none() && rule.fix.none.is_none() {
+            plan.manual.push("no change of this system mends it".to_owned());
+            return Some(plan);
+        }
         if let Some(why) = &rule.fix.none {
             plan.manual.push(why.clone());
         }

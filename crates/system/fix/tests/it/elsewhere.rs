@@ -115,7 +115,10 @@ fn not_all_cpus_are_isolated_where_all_are_not_known() {
         boot: Some(&boot),
     };
     let mut findings: Vec<_> = findings.into_iter().filter(|finding| finding.id == "iso-present").collect();
-    findings.iter_mut().for_each(|finding| finding.state = punctual_model::State::Fail);
+    for finding in &mut findings {
+        finding.state = punctual_model::State::Fail;
+        finding.fix = Some("isolate".to_owned());
+    }
     let plan = wish.plan(&findings).unwrap();
     assert_eq!(steps(&plan), Vec::<String>::new());
     assert_eq!(plan.rules.len(), 1, "no kernel parameter either: {plan:#?}");

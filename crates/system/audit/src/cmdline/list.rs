@@ -1,0 +1,190 @@
+//! CPU lists as the kernel parses them: bitmap_parselist(), lib/bitmap-str.c (before Linux 6.5 lib/bitmap.c).
+
+use punctual_units::{CpuId, CpuList};
+
+/// Major and minor number.
+pub(crate) type Release = (u32, u32);
+
+/// Linux has at most 8192 CPUs (CONFIG_NR_CPUS of arch/x86/Kconfig).
+const MOST: u32 = 8192;
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scope {
+    /// What `N` stands for.
+    pub last: u32,
+    /// `None`: a recent one.
+    pub release: Option<Release>,
+}
+
+impl Scope {
+    fn is_before(self, release: Release) -> bool {
+        self.release.is_some_and(|this| this < release)
+    }
+}
+
+/// # Errors
+/// Why the kernel refuses the list, as the end of a sentence about it.
+pub(crate) fn parse(text: &str, scope: Scope) -> Result<CpuList, String> {
+    let mut cpus = CpuList::new();
+    for part in text.split(|c: char| c == ',' || c.is_ascii_whitespace()).filter(|part| !part.is_empty()) {
+        let region = region(part, scope).map_err(|why| format!("`{}` {why}", shown(part)))?;
+        region.for_each(|cpu| cpus.insert(CpuId(cpu)));
+    }
+    Ok(cpus)
+}
+
+/// systemd's: numbers and ranges between white space or commas (systemd-system.conf(5), CPUAffinity=).
+///
+/// # Errors
+/// As [`parse`].
+pub(crate) fn parse_systemd(text: &str) -> Result<CpuList, String> {
+    match text.split([',', ' ']).find(|part| part.contains(|c: char| !c.is_ascii_digit() && c != '-')) {
+        Some(part) => Err(format!("`{}` is no CPU number or range", shown(part))),
+        None => parse(text, Scope { last: 0, release: None }),
+    }
+}
+
+fn shown(part: &str) -> String {
+    punctual_machine::scrub(part).chars().take(40).collect()
+}
+
+/// `9-38:4/10`: of each group of 10 the first 4.
+fn region(part: &str, scope: Scope) -> Result<impl Iterator<Item = u32>, String> {
+    let (range, pattern) = match part.split_once(':') {
+        Some((range, pattern)) => (range, Some(pattern)),
+        None => (part, None),
+    };
+    let (first, last) = if range.eq_ignore_ascii_case("all") {
+        // Commit b18def121f07.
+        if scope.is_before((5, 14)) {
+            return Err("is known since Linux 5.14".to_owned());
+        }
+        (0, scope.last)
+    } else {
+        match range.split_once('-') {
+            Some((first, last)) => (number(first, part, scope)?, number(last, part, scope)?),
+            None if pattern.is_some() => return Err("has a stride and no range".to_owned()),
+            None => number(range, part, scope).map(|cpu| (cpu, cpu))?,
+        }
+    };
+    let (used, group) = match pattern.map(|pattern| pattern.split_once('/')) {
+        None => (1, 1),
+        Some(None) => return Err("has a stride without `/`".to_owned()),
+        Some(Some((used, group))) => (number(used, part, scope)?, number(group, part, scope)?),
+    };
+    if first > last {
+        return Err("runs backwards".to_owned());
+    }
+    if group == 0 || used > group {
+        return Err("takes more of a group than the group has".to_owned());
+    }
+    if last >= MOST {
+        return Err("names a CPU that no kernel has".to_owned());
+    }
+    Ok((first..=last).filter(move |cpu| (cpu - first) % group < used))
+}
+
+fn number(text: &str, part: &str, scope: Scope) -> Result<u32, String> {
+    if text == "N" {
+        // Merged for 5.13: "Bitmap support for N as alias for last bit".
+        return if scope.is_before((5, 13)) {
+            Err("has `N`, known since Linux 5.13".to_owned())
+        } else {
+            Ok(scope.last)
+        };
+    }
+    if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) {
+        return text.parse().map_err(|_| "has too large a number".to_owned());
+    }
+    Err(mistake(part))
+}
+
+fn mistake(part: &str) -> String {
+    let mask = part.strip_prefix("0x").or_else(|| part.strip_prefix("0X")).and_then(crate::sight::mask);
+    match mask {
+        Some(cpus) => format!("is a hexadecimal mask, not a list: {cpus} is meant"),
+        None if has_typographic_quote(part) => "has a typographic quote".to_owned(),
+        None if part.starts_with(|c: char| c.is_ascii_lowercase()) => {
+            "is no CPU: flags stand before the list".to_owned()
+        }
+        None => "is no CPU number or range".to_owned(),
+    }
+}
+
+pub(crate) fn has_typographic_quote(text: &str) -> bool {
+    text.contains(['\u{201c}', '\u{201d}', '\u{201e}', '\u{2018}', '\u{2019}'])
+}
+
+/// The largest CPU number in a list's text, whether or not the list is right.
+pub(crate) fn largest(text: &str) -> u32 {
+    let numbers = text.split(|c: char| !c.is_ascii_digit()).filter_map(|digits| digits.parse::<u32>().ok());
+    numbers.filter(|number| *number < MOST).max().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn read(text: &str) -> Result<String, String> {
+        parse(text, Scope { last: 7, release: None }).map(|cpus| cpus.to_string())
+    }
+
+    #[test]
+    fn lists_are_those_of_the_kernel() {
+        for (text, cpus) in [
+            ("2,3", "2-3"),
+            ("4-N", "4-7"),
+            ("N", "7"),
+            ("all", "0-7"),
+            ("ALL:1/2", "0,2,4,6"),
+            ("2-7:1/2", "2,4,6"),
+            ("0-7:2/4", "0-1,4-5"),
+            ("", ""),
+            (",,1, 3", "1,3"),
+        ] {
+            assert_eq!(read(text).as_deref(), Ok(cpus), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_the_kernel_refuses_has_a_reason() {
+        for (text, why) in [
+            ("0xc", "mask, not a list: 2-3"),
+            ("3-2", "backwards"),
+            ("2-3,domain", "flags stand before"),
+            ("2,3\u{201d}", "typographic"),
+            ("0..3", "no CPU number"),
+            ("1-", "no CPU number"),
+            ("1:1/2", "no range"),
+            ("0-7:2", "without `/`"),
+            ("0-7:1/0", "group"),
+            ("0-7:3/2", "group"),
+            ("0-8192", "no kernel has"),
+            ("99999999999", "too large"),
+            ("n", "flags"),
+        ] {
+            let said = read(text).unwrap_err();
+            assert!(said.contains(why), "{text}: {said}");
+        }
+    }
+
+    #[test]
+    fn words_count_from_their_release() {
+        let old = |text| parse(text, Scope { last: 3, release: Some((5, 10)) });
+        assert!(old("2-N").is_err() && old("all").is_err() && old("0-3:1/2").is_ok());
+    }
+
+    #[test]
+    fn systemd_has_lists_of_its_own() {
+        assert_eq!(parse_systemd("0 1,3-4").map(|cpus| cpus.to_string()).as_deref(), Ok("0-1,3-4"));
+        assert!(parse_systemd("all").is_err() && parse_systemd("0x3").is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn any_list_is_answered(text in "[a-zN0-9,:/. -]{0,40}") {
+            let _ = (read(&text), parse_systemd(&text), largest(&text));
+        }
+    }
+}

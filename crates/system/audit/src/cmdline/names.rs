@@ -1,0 +1,206 @@
+//! Names of kernel parameters: what is one, and what looks like one.
+
+use super::list::Release;
+
+/// Of Linux 6.12: __setup(), early_param() and core_param() of its sources, and
+/// Documentation/admin-guide/kernel-parameters.txt.
+const PARAMETERS: &str = include_str!("parameters.txt");
+
+/// Of user space (dracut, plymouth, cloud images), of patched kernels, and of earlier kernels.
+const OTHERS: &str = include_str!("others.txt");
+
+/// Parameters that tune latency. The kernel never reports module parameters, which have a dot, as unknown.
+pub(crate) const TUNING: &[&str] = &[
+    "isolcpus",
+    "nohz_full",
+    "nohz",
+    "rcu_nocbs",
+    "rcu_nocb_poll",
+    "irqaffinity",
+    "kthread_cpus",
+    "threadirqs",
+    "skew_tick",
+    "preempt",
+    "idle",
+    "tsc",
+    "clocksource",
+    "mce",
+    "nosmt",
+    "mitigations",
+    "nosoftlockup",
+    "nowatchdog",
+    "nmi_watchdog",
+    "watchdog",
+    "audit",
+    "efi",
+    "highres",
+    "intel_pstate",
+    "amd_pstate",
+    "transparent_hugepage",
+    "hugepages",
+    "rt_group_sched",
+    "cpufreq.default_governor",
+    "processor.max_cstate",
+    "intel_idle.max_cstate",
+    "cpuidle.off",
+    "pcie_aspm.policy",
+    "pcie_aspm",
+    "workqueue.unbound_cpus",
+    "rcutree.kthread_prio",
+    "dwc_otg.fiq_enable",
+    "dwc_otg.fiq_fsm_enable",
+    "systemd.cpu_affinity",
+    "kfence.sample_interval",
+];
+
+/// The first release with a parameter: commits 826bfeb37bb4, 8412b4563e59, ace3c5499e61; kernel-parameters.txt of 6.16.
+const SINCE: &[(&str, Release)] = &[
+    ("preempt", (5, 12)),
+    ("cpufreq.default_governor", (5, 9)),
+    ("workqueue.unbound_cpus", (6, 6)),
+    ("rt_group_sched", (6, 16)),
+];
+
+/// In names `-` and `_` are equal (kernel/params.c, parameq).
+pub(crate) fn key(word: &str) -> String {
+    word.split_once('=').map_or(word, |(key, _)| key).replace('-', "_")
+}
+
+pub(crate) fn is_tuning(word: &str) -> bool {
+    TUNING.contains(&key(word).as_str())
+}
+
+/// Why a kernel of this release does not know a parameter that real-time guides name.
+pub(crate) fn too_new(word: &str, release: Release) -> Option<String> {
+    let key = key(word);
+    if key == "kthread_cpus" {
+        return Some("kthread_cpus is not in mainline Linux: only kernels with a patch for it know it".to_owned());
+    }
+    let (_, since) = SINCE.iter().find(|(name, since)| *name == key && release < *since)?;
+    Some(format!("{key}= is known since Linux {}.{}, and this is {}.{}", since.0, since.1, release.0, release.1))
+}
+
+/// The parameter that was probably meant by a name that is none.
+pub(crate) fn meant(word: &str) -> Option<&'static str> {
+    let key = key(word);
+    if PARAMETERS.lines().chain(OTHERS.lines()).any(|name| name == key) || TUNING.contains(&key.as_str()) {
+        return None;
+    }
+    let reach = match key.len() {
+        0..=4 => return None,
+        5..=7 => 1,
+        _ => 2,
+    };
+    let tuning = TUNING.iter().copied().filter(|name| name.contains('.') == key.contains('.'));
+    let near = tuning.map(|name| (distance(&key, name), name)).filter(|(far, _)| *far <= reach).min();
+    let same_end = || TUNING.iter().copied().find(|name| differs_in_module(&key, name));
+    let any = || PARAMETERS.lines().find(|name| name.len() >= 6 && distance(&key, name) <= 1);
+    near.map(|(_, name)| name).or_else(|| if key.contains('.') { same_end() } else { any() })
+}
+
+/// `intel.max_cstate` for `intel_idle.max_cstate`.
+fn differs_in_module(key: &str, name: &str) -> bool {
+    let (Some((module, end)), Some((other, wanted))) = (key.split_once('.'), name.split_once('.')) else {
+        return false;
+    };
+    end == wanted && module.len() >= 5 && (other.starts_with(module) || module.starts_with(other))
+}
+
+/// Characters inserted, left out, replaced or exchanged with their neighbour (optimal string alignment), without regard
+/// to case; more than 2 may be given as 3.
+fn distance(one: &str, other: &str) -> usize {
+    let (a, b) = (one.to_ascii_lowercase().into_bytes(), other.as_bytes());
+    if a.len().abs_diff(b.len()) > 2 {
+        return 3;
+    }
+    let mut rows: [Vec<usize>; 2] = [Vec::new(), (0..=b.len()).collect()];
+    for (i, x) in a.iter().enumerate() {
+        let mut row = vec![i + 1];
+        for (j, y) in b.iter().enumerate() {
+            let at = |row: &[usize], at: usize| row.get(at).copied().unwrap_or(3);
+            let [before, above] = &rows;
+            let mut least = (at(above, j) + usize::from(x != y)).min(at(above, j + 1) + 1).min(at(&row, j) + 1);
+            let swapped = i > 0 && j > 0 && a.get(i - 1) == Some(y) && b.get(j - 1) == Some(x);
+            if swapped {
+                least = least.min(at(before, j - 1) + 1);
+            }
+            row.push(least);
+        }
+        rows.swap(0, 1);
+        rows[1] = row;
+    }
+    let [_, last] = rows;
+    // A name that differs in case only is another name, too.
+    last.last().copied().unwrap_or(3).max(usize::from(one != other))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn near_misses_are_found() {
+        for (word, name) in [
+            ("isocpus=2,3", "isolcpus"),
+            ("isolcpu=3", "isolcpus"),
+            ("ISOLCPUS=3", "isolcpus"),
+            ("rcu_nocb=2,3", "rcu_nocbs"),
+            ("rcu_nocs=3", "rcu_nocbs"),
+            ("irq_affinity=0,1", "irqaffinity"),
+            ("nohzfull=3", "nohz_full"),
+            ("thredirqs", "threadirqs"),
+            ("skewtick=1", "skew_tick"),
+            ("pcie_asmp=off", "pcie_aspm"),
+            ("intel_idle.max_cstates=0", "intel_idle.max_cstate"),
+            ("processor.max_cstates=1", "processor.max_cstate"),
+            ("intel.max_cstate=0", "intel_idle.max_cstate"),
+            ("processor_idle.max_cstate=0", "processor.max_cstate"),
+            ("dis_ucode_dlr", "dis_ucode_ldr"),
+        ] {
+            assert_eq!(meant(word), Some(name), "{word}");
+        }
+    }
+
+    #[test]
+    fn names_of_their_own_are_none() {
+        for word in [
+            "nohz-full=2",
+            "splash",
+            "rhgb",
+            "rtc_cmos",
+            "noht",
+            "nohalt",
+            "overlay=yes",
+            "i915.enable_guc=7",
+            "quiet",
+            "igb.blacklist=no",
+            "rcupdate.rcu_expedited=1",
+            "no-steal-acc",
+            "vt.handoff=1",
+            "lpj=1",
+            "BOOT_IMAGE=/x",
+            "xenomai.smi=detect",
+            "kernel.sched_pelt_multiplier=4",
+            "usbcore.autosuspend=-1",
+            "nohlt",
+            "hpet=disable",
+        ] {
+            assert_eq!(meant(word), None, "{word}");
+        }
+    }
+
+    #[test]
+    fn releases_are_compared() {
+        assert!(too_new("preempt=full", (5, 10)).is_some_and(|text| text.contains("5.12")));
+        assert_eq!(too_new("preempt=full", (6, 12)), None);
+        assert!(too_new("kthread_cpus=0", (6, 12)).is_some());
+    }
+
+    proptest! {
+        #[test]
+        fn any_word_is_answered(word in ".{0,30}") {
+            let _ = (meant(&word), too_new(&word, (5, 10)));
+        }
+    }
+}

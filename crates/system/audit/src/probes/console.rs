@@ -1,0 +1,120 @@
+//! Consoles that print slowly, and how much is printed to them.
+
+use super::{Probe, With};
+use crate::reading::{Cause, Gap, Many, Reading, Value};
+use crate::sight::{Notes, Sight};
+use punctual_machine::parameters;
+
+const CONSOLES: &str = "/proc/consoles";
+const CMDLINE: &str = "/proc/cmdline";
+const PRINTK: &str = "/proc/sys/kernel/printk";
+const ARCH: &str = "/proc/sys/kernel/arch";
+
+pub(super) const PROBES: &[Probe] = &[
+    // Every console but virtual terminals and those that print nowhere: UARTs of any driver, hypervisors' (hvc).
+    Probe { name: "serial-consoles", with: &[], reads: &[&[CONSOLES, CMDLINE, ARCH]], run: serial },
+    // Messages of a lower level are printed.
+    Probe { name: "console-level", with: &[], reads: &[&[PRINTK, CMDLINE]], run: level },
+];
+
+/// tty, tty0, tty1 are virtual terminals (Documentation/admin-guide/serial-console.rst); an empty name, `null` and
+/// ttynull print nowhere; netcon sends packets.
+fn is_serial(name: &str) -> bool {
+    let is_virtual = name.strip_prefix("tty").is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit()));
+    !is_virtual && !matches!(name, "" | "null" | "ttynull") && !name.starts_with("netcon")
+}
+
+fn serial(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    let mut many = Many::default();
+    let mut add = |name: &str| {
+        if is_serial(name) {
+            many.push("", Ok(Value::Text(name.to_owned())));
+        }
+    };
+    let consoles = sight.text(CONSOLES, &mut Notes::default()).ok();
+    // A kernel without any console is none that is known here.
+    if let Some(text) = consoles.filter(|text| !text.is_empty()) {
+        // `ttyS0                -W- (EC p a)    4:64` (Documentation/filesystems/proc.rst).
+        text.lines().filter_map(|line| line.split_whitespace().next()).for_each(&mut add);
+        notes.add(CONSOLES, &text);
+        return Reading::Many(many);
+    }
+    match sight.cmdline() {
+        Ok(line) => {
+            let words = parameters(&line);
+            let asked: Vec<&str> = words.iter().filter_map(|word| word.strip_prefix("console=")).collect();
+            asked.iter().map(|value| value.split(',').next().unwrap_or_default()).for_each(&mut add);
+            let asked = if asked.is_empty() { "no console=".to_owned() } else { asked.join(" ") };
+            if asked == "no console=" {
+                many.missing = unnamed(sight);
+            }
+            notes.add(format!("{CMDLINE} console"), asked);
+        }
+        Err(gap) => {
+            notes.add(&gap.source, gap.cause.describe());
+            many.missing = Some(gap);
+        }
+    }
+    Reading::Many(many)
+}
+
+/// Where no console is named, a device tree's stdout-path or ACPI's SPCR chooses one, except on x86.
+fn unnamed(sight: &Sight) -> Option<Gap> {
+    match sight.text(ARCH, &mut Notes::default()) {
+        Ok(arch) if arch == "x86_64" || arch.ends_with("86") => None,
+        Ok(_) => Some(Gap::new(CONSOLES, Cause::Missing)),
+        Err(gap) => Some(gap.expected()),
+    }
+}
+
+fn level(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    let printk = sight.text(PRINTK, notes).map_err(Gap::expected);
+    let line = sight.cmdline();
+    let words = line.as_ref().map(|line| parameters(line)).unwrap_or_default();
+    let number = |level| Reading::One(Ok(Value::Number(level)));
+    // kernel/printk/printk.c, suppress_message_printing.
+    if words.iter().any(|word| word == "ignore_loglevel") {
+        return number(8);
+    }
+    let gap = match printk {
+        Ok(text) => {
+            let first = text.split_whitespace().next().and_then(|word| word.parse().ok());
+            return first.map_or_else(|| Reading::gap(Gap::new(PRINTK, Cause::Garbled("number"))), number);
+        }
+        Err(gap) => gap,
+    };
+    match words.iter().rev().find_map(|word| asked_level(word)) {
+        Some(level) if gap.is_not_given() => {
+            notes.add(format!("{CMDLINE}: level"), level.to_string());
+            number(level)
+        }
+        _ => Reading::gap(gap),
+    }
+}
+
+/// init/main.c: `quiet` is CONSOLE_LOGLEVEL_QUIET, 4 unless built otherwise, `debug` 10.
+fn asked_level(word: &str) -> Option<i64> {
+    match word {
+        "quiet" => Some(4),
+        "debug" => Some(10),
+        _ => word.strip_prefix("loglevel=")?.parse().ok(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn serial_consoles_of_any_driver_are_told_from_terminals() {
+        for name in [
+            "ttyS0", "ttyAMA0", "ttymxc0", "ttyPS0", "ttySC0", "ttyTCU0", "ttyO0", "ttyLP0", "ttyMSM0", "ttySTM0",
+            "ttySIF0", "ttyGS0", "ttyUSB0", "hvc0", "serial0", "serial1", "uart8250", "uart", "ttyUL0", "ttyAML0",
+        ] {
+            assert!(is_serial(name), "{name}");
+        }
+        for name in ["tty", "tty0", "tty1", "ttynull", "null", "", "netcon0"] {
+            assert!(!is_serial(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Command lines as people use them: what the line alone decides, without a machine.
+
+use punctual_audit::{Context, Profile, Rules};
+use punctual_machine::{Given, Kind, Recorded};
+use punctual_model::{Finding, State};
+use punctual_units::{Priority, Scheduling};
+use std::path::Path;
+
+const CONFIG: &str = include_str!("../configs/stock.config");
+const LINES: &str = include_str!("../configs/cmdlines.txt");
+
+fn context() -> Context {
+    let scheduling = Scheduling::Fifo { priority: Priority::try_from(90).unwrap() };
+    Context { scheduling, cpus: "".parse().unwrap(), profile: Profile::ControlLoop }
+}
+
+fn audit(line: &str) -> Vec<Finding> {
+    let mut given = Given::new();
+    given.add("config", format!("{CONFIG}CONFIG_X86_64=y\n").as_bytes(), None).unwrap();
+    given.add("line", line.as_bytes(), Some(Kind::Cmdline)).unwrap();
+    Rules::embedded().audit(&given, &context())
+}
+
+fn of<'f>(findings: &'f [Finding], id: &str) -> &'f Finding {
+    findings.iter().find(|finding| finding.id == id).unwrap()
+}
+
+#[track_caller]
+fn expect(line: &str, wanted: &[(&str, State, &str)]) {
+    let findings = audit(line);
+    for (id, state, part) in wanted {
+        let found = of(&findings, id);
+        assert!(
+            found.state == *state && found.summary.contains(part),
+            "{line}\n{id}: {:?} {}",
+            found.state,
+            found.summary
+        );
+    }
+}
+
+fn named(name: &str) -> &'static str {
+    let found = LINES.lines().filter_map(|line| line.split_once('|')).find(|(other, _)| *other == name);
+    found.unwrap_or_else(|| panic!("{name}")).1
+}
+
+const FLAGS: &str = "cmdline-isolcpus-flags";
+const LISTS: &str = "cmdline-cpulist-consistency";
+const NAMES: &str = "cmdline-unknown-params";
+const TWICE: &str = "cmdline-duplicates";
+
+#[test]
+fn lists_that_the_kernel_refuses_do_not_pass() {
+    for (line, part) in [
+        ("ro isolcpus=2,3\u{201d}", "typographic"),
+        ("ro isolcpus= 2,3", "names no CPU"),
+        ("ro isolcpus=0xc", "mask"),
+        ("ro isolcpus=domain,managed_irq", "names no CPU"),
+        ("ro isolcpus=2-3,domain", "flags stand before"),
+    ] {
+        expect(line, &[(FLAGS, State::Fail, part), (LISTS, State::Fail, part)]);
+    }
+    for name in ["curly", "typo3", "mask", "order", "onlyflags", "rev", "flagtypo"] {
+        expect(named(name), &[(FLAGS, State::Fail, "")]);
+    }
+}
+
+#[test]
+fn lists_that_disagree_need_no_machine() {
+    for (name, part) in [
+        ("seapath", "irqaffinity has CPU 4-15"),
+        ("ttime", "CPU 0 is isolated"),
+        ("pi2", "nohz_full has CPU 1"),
+        ("mismatch", "rcu_nocbs has CPU 1 and not 3"),
+        ("mask", "irqaffinity=0x3"),
+    ] {
+        expect(named(name), &[(LISTS, State::Fail, part)]);
+    }
+    expect(
+        "ro isolcpus=2,3 nohz_full=2,3 rcu_nocbs=1,2 irqaffinity=0-3",
+        &[(LISTS, State::Fail, "irqaffinity has CPU 2-3")],
+    );
+    // Whether the machine has these CPUs is not known.
+    for name in ["huge", "stride", "franka", "igc", "jetson", "systemd", "qcom"] {
+        expect(named(name), &[(LISTS, State::Skip, "")]);
+    }
+}
+
+#[test]
+fn near_misses_are_told_from_the_line() {
+    for (name, part) in [
+        ("typo1", "isocpus=2,3"),
+        ("typo1", "rcu_nocb=2,3"),
+        ("typo1", "irq_affinity=0,1"),
+        ("typo2", "thredirqs"),
+        ("typo2", "intel_idle.max_cstates"),
+        ("ecireal", "pcie_asmp=off"),
+        ("ecireal", "intel.max_cstate"),
+        ("ttime", "dis_ucode_dlr"),
+        ("curly0", "typographic"),
+    ] {
+        expect(named(name), &[(NAMES, State::Fail, part)]);
+    }
+    let wrong = ["typo1", "typo2", "typo3", "curly", "curly0", "ecireal", "ttime"];
+    for (name, line) in LINES.lines().filter_map(|line| line.split_once('|')).filter(|(name, _)| !wrong.contains(name))
+    {
+        let found = audit(line);
+        let found = of(&found, NAMES);
+        assert_ne!(found.state, State::Fail, "{name}: {}", found.summary);
+    }
+}
+
+#[test]
+fn what_may_repeat_is_no_duplicate() {
+    for name in ["oran", "suse", "pik3s", "tsctwice", "systemd", "acpiosi", "jetson", "pi1", "oai"] {
+        expect(named(name), &[(TWICE, State::Pass, "")]);
+    }
+    expect("ro isolcpus=2 isolcpus=3", &[(TWICE, State::Warn, "isolcpus=2 isolcpus=3")]);
+}
+
+#[test]
+fn words_that_switch_off_are_no_leftovers() {
+    expect("ro kasan=off slub_debug=- page_poison=0", &[("cmdline-debug-leftovers", State::Pass, "")]);
+    expect(named("qcom"), &[("cmdline-debug-leftovers", State::Pass, "")]);
+}
+
+#[test]
+fn a_level_on_the_line_decides_about_its_console() {
+    let id = "cmdline-quiet-console";
+    for console in ["ttymxc0,115200", "serial0,115200", "ttyTCU0", "hvc0"] {
+        let line = format!("console={console} root=/dev/mmcblk0p2 rootwait loglevel=8");
+        expect(&line, &[(id, State::Warn, console.split(',').next().unwrap())]);
+    }
+    expect("console=ttyPS0 quiet", &[(id, State::Pass, "ttyPS0")]);
+    expect("console=ttyPS0 ro", &[(id, State::Skip, "")]);
+}
+
+#[test]
+fn the_line_decides_about_clocks_and_idle() {
+    expect(named("hz"), &[("clk-source", State::Fail, "clocksource=hpet")]);
+    expect(named("ocp"), &[("cpu-idle-poll", State::Warn, "idle=poll")]);
+}
+
+#[test]
+fn an_old_log_tells_nothing() {
+    let base = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/logs");
+    let look = |name: &str| {
+        let machine = Recorded::open(&base.join(name)).unwrap();
+        let findings = Rules::embedded().audit(&machine, &context());
+        let found = of(&findings, NAMES);
+        (found.state, found.summary.clone())
+    };
+    let (state, said) = look("unknown-5.10");
+    assert!(state == State::Warn && said.contains("kthread_cpus") && said.contains("5.12"), "{state:?} {said}");
+    let (state, said) = look("typo-root");
+    assert!(state == State::Fail && said.contains("isolcpus=2,3"), "{state:?} {said}");
+}
+
+/// Small configurations, each with what its rules come to.
+#[test]
+fn configurations_of_other_releases_are_judged_as_theirs() {
+    for (text, line, id, state, part) in [
+        (include_str!("../configs/cut-4.19.config"), "ro", "kconfig-lockdep", State::Unknown, ""),
+        (
+            include_str!("../configs/lockup-before-4.13.config"),
+            "ro",
+            "kconfig-lockup-detector",
+            State::Warn,
+            "LOCKUP_DETECTOR",
+        ),
+        (include_str!("../configs/old-voluntary-rtgroup.config"), "ro", "kconfig-rt-group-sched", State::Unknown, ""),
+        (include_str!("../configs/spinlock-debug.config"), "ro", "kconfig-lockdep", State::Fail, "DEBUG_SPINLOCK"),
+    ] {
+        let mut given = Given::new();
+        given.add("config", text.as_bytes(), None).unwrap();
+        given.add("line", line.as_bytes(), Some(Kind::Cmdline)).unwrap();
+        let findings = Rules::embedded().audit(&given, &context());
+        let found = of(&findings, id);
+        assert!(found.state == state && found.summary.contains(part), "{id}: {:?} {}", found.state, found.summary);
+    }
+}
