@@ -28,6 +28,7 @@
 
 mod calls;
 mod cmdline;
+mod config_txt;
 mod context;
 mod document;
 mod explain;

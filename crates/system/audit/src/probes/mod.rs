@@ -3,6 +3,7 @@
 mod application;
 mod boot;
 mod cmdline;
+mod config_txt;
 mod console;
 mod cpu_lists;
 mod cpuidle;
@@ -72,6 +73,7 @@ const PROBES: &[&[Probe]] = &[
     application::PROBES,
     boot::PROBES,
     cmdline::PROBES,
+    config_txt::PROBES,
     console::PROBES,
     cpu_lists::PROBES,
     cpuidle::PROBES,

@@ -1,5 +1,6 @@
 mod cases;
 mod cmdlines;
+mod config_txt;
 mod docs;
 mod given;
 mod machines;

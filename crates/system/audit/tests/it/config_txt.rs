@@ -1,0 +1,73 @@
+//! Files config.txt as people have them.
+
+use punctual_audit::{Context, Profile, Rules};
+use punctual_machine::{Given, Kind, Read, Recorded};
+use punctual_model::State;
+use punctual_units::{Priority, Scheduling};
+
+const PI_4: &str = "Raspberry Pi 4 Model B Rev 1.4\0";
+const ZERO_2: &str = "Raspberry Pi Zero 2 W Rev 1.0\0";
+
+fn context() -> Context {
+    let scheduling = Scheduling::Fifo { priority: Priority::try_from(90).unwrap() };
+    Context { scheduling, cpus: "".parse().unwrap(), profile: Profile::ControlLoop }
+}
+
+#[track_caller]
+fn expect(text: &str, model: Option<&str>, id: &str, state: State, part: &str) {
+    let mut given = Given::new();
+    given.add("config.txt", text.as_bytes(), None).unwrap();
+    if let Some(model) = model {
+        given.add("model", model.as_bytes(), Some(Kind::Model)).unwrap();
+    }
+    let findings = Rules::embedded().audit(&given, &context());
+    let found = findings.iter().find(|finding| finding.id == id).unwrap();
+    assert!(found.state == state && found.summary.contains(part), "{id}: {:?} {}", found.state, found.summary);
+}
+
+#[test]
+fn the_last_value_counts() {
+    expect("force_turbo=1\nforce_turbo=0\n", None, "rpi-force-turbo", State::Warn, "");
+    expect("force_turbo=0\nforce_turbo=1\n", None, "rpi-force-turbo", State::Pass, "");
+}
+
+#[test]
+fn filters_that_cannot_be_told_leave_it_open() {
+    let text = "[gpio4=1]\n[pi4]\nforce_turbo=1\n";
+    expect(text, Some(PI_4), "rpi-force-turbo", State::Skip, "[gpio4=1]");
+    expect(text, Some(ZERO_2), "rpi-force-turbo", State::Warn, "");
+    expect("[pi3]\nforce_turbo=1\n", Some(ZERO_2), "rpi-force-turbo", State::Warn, "");
+    expect("[pi02]\nforce_turbo=1\n", Some(ZERO_2), "rpi-force-turbo", State::Pass, "");
+    // What matters to no setting of the rule leaves nothing open.
+    expect("force_turbo=1\n[EDID=x]\nhdmi_group=2\n", Some(PI_4), "rpi-force-turbo", State::Pass, "");
+}
+
+#[test]
+fn an_included_file_is_read_or_asked_for() {
+    let text = "include usercfg.txt\n";
+    expect(text, None, "rpi-force-turbo", State::Skip, "usercfg.txt");
+    let mut machine = Recorded::default();
+    let known = |text: &str| Read::Known(text.as_bytes().to_vec());
+    machine.set("/proc/device-tree/model", known(PI_4));
+    machine.set("/boot/firmware/config.txt", known(text));
+    machine.set("/boot/firmware/usercfg.txt", known("force_turbo=1\n"));
+    let findings = Rules::embedded().audit(&machine, &context());
+    let found = findings.iter().find(|finding| finding.id == "rpi-force-turbo").unwrap();
+    assert_eq!(found.state, State::Pass, "{}", found.summary);
+}
+
+#[test]
+fn kernel_parameters_stand_elsewhere() {
+    let text = "isolcpus=3\ndwc_otg.fiq_enable=0\n";
+    expect(text, None, "rpi-boot-files", State::Fail, "isolcpus=3");
+}
+
+#[test]
+fn what_is_no_overclocking_is_none() {
+    expect("hdmi_pixel_freq_limit=400000000\narm_freq_min=1400\n", None, "rpi-overclock", State::Pass, "");
+    expect("force_turbo=1\nover_voltage=0\n", None, "rpi-overclock", State::Pass, "");
+    expect("over_voltage=-2\n", None, "rpi-overclock", State::Pass, "");
+    expect("force_turbo=1\nover_voltage=0\n", None, "rpi-force-turbo", State::Pass, "");
+    expect("force_turbo=1\nover_voltage=2\n", None, "rpi-force-turbo", State::Fail, "");
+    expect("arm_freq=2000\n", None, "rpi-overclock", State::Info, "arm_freq=2000");
+}
