@@ -52,8 +52,7 @@ pub enum GivenError {
     Twice(&'static str, String, String),
 }
 
-const EXPECTED: &str =
-    "a kernel's .config (also gzipped), a saved /proc/cmdline or cmdline.txt, or a Raspberry Pi's config.txt";
+const EXPECTED: &str = "a kernel's .config (also gzipped), a saved /proc/cmdline or a boot loader's file that has it, or a Raspberry Pi's config.txt";
 
 impl Given {
     /// The board's model where config.txt is given and the model is not.
@@ -81,8 +80,9 @@ impl Given {
             }
             Kind::Cmdline => {
                 // The firmware and boot loaders pass only the first line to the kernel.
-                let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-                self.put(CMDLINE, first.as_bytes(), name.to_owned());
+                let first = || text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().to_owned();
+                let line = crate::boot_file_cmdline(&text).unwrap_or_else(first);
+                self.put(CMDLINE, line.as_bytes(), name.to_owned());
                 if kind::file_name(name) == "cmdline.txt" {
                     self.put(CMDLINE_TXT, bytes, name.to_owned());
                 }

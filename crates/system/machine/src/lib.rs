@@ -13,6 +13,7 @@
 
 #![forbid(unsafe_code)]
 
+mod boot_file;
 mod cmdline;
 mod facts;
 mod given;
@@ -26,6 +27,7 @@ mod text;
 mod view;
 mod within;
 
+pub use boot_file::{BootFile, boot_file, boot_file_cmdline};
 pub use cmdline::{first_parameter, longest_cmdline, may_repeat, parameter, parameters, scrub};
 pub use facts::{
     Virtualisation, co_kernel, facts, facts_with, is_preempt_rt, preemption_mode, rt_group_sched, virtualisation,

@@ -4,11 +4,18 @@ use super::{Probe, With};
 use crate::cmdline::names::is_tuning;
 use crate::reading::{Cause, Gap, Many, Reading, Value};
 use crate::sight::{Notes, Sight};
-use punctual_machine::{parameters, scrub};
+use punctual_machine::{BootFile, boot_file, boot_file_cmdline, parameters, scrub};
 use std::collections::BTreeSet;
 
-/// Files that are one command line: of the Raspberry Pi's firmware and of systemd's kernel-install.
-const LINES: &[&str] = &["/boot/firmware/cmdline.txt", "/boot/cmdline.txt", "/etc/kernel/cmdline"];
+/// Files that are or have one command line: of the Raspberry Pi's firmware, of systemd's kernel-install, of U-Boot.
+const LINES: &[&str] = &[
+    "/boot/firmware/cmdline.txt",
+    "/boot/cmdline.txt",
+    "/etc/kernel/cmdline",
+    "/boot/extlinux/extlinux.conf",
+    "/boot/armbianEnv.txt",
+    "/boot/uEnv.txt",
+];
 const GRUB: &str = "/etc/default/grub";
 const GRUB_PARTS: &str = "/etc/default/grub.d";
 const ENTRIES: &str = "/boot/loader/entries";
@@ -34,11 +41,28 @@ pub(super) const PROBES: &[Probe] = &[
     },
 ];
 
-type Persisted = (String, BTreeSet<String>);
+struct Persisted {
+    file: String,
+    words: BTreeSet<String>,
+    /// A boot script adds words of its own.
+    is_part: bool,
+}
+
+impl Persisted {
+    fn new(file: &str, text: &str, line: Option<String>) -> Persisted {
+        let words = parameters(&line.unwrap_or_default()).into_iter().collect();
+        Persisted { file: file.to_owned(), words, is_part: boot_file(text) == Some(BootFile::Environment) }
+    }
+}
+
+/// A file that is a command line, or has one.
+fn line_of(text: &str) -> Option<String> {
+    if boot_file(text).is_some() { boot_file_cmdline(text) } else { Some(text.to_owned()) }
+}
 
 fn drift(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     let found = persisted(sight, notes).and_then(|there| there.ok_or_else(|| Gap::new("boot loader", Cause::Absent)));
-    let (file, next) = match found {
+    let Persisted { file, words: next, is_part } = match found {
         Ok(found) => found,
         Err(gap) => return Reading::Many(Many::unknown(gap)),
     };
@@ -53,7 +77,7 @@ fn drift(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     for word in next.difference(&running).filter(|word| is_tuning(word)) {
         many.push("", Ok(Value::Text(format!("`{}` is in {file} and not running: reboot", scrub(word)))));
     }
-    for word in running.difference(&next).filter(|word| is_tuning(word)) {
+    for word in running.difference(&next).filter(|word| is_tuning(word) && !is_part) {
         let word = scrub(word);
         many.push("", Ok(Value::Text(format!("`{word}` is running and not in {file}: gone at the next boot"))));
     }
@@ -66,7 +90,7 @@ fn persisted(sight: &Sight, notes: &mut Notes) -> Result<Option<Persisted>, Gap>
     let mut unnoted = Notes::default();
     for path in LINES {
         match sight.text(path, &mut unnoted) {
-            Ok(line) => return Ok(Some(((*path).to_owned(), parameters(&line).into_iter().collect()))),
+            Ok(text) => return Ok(Some(Persisted::new(path, &text, line_of(&text)))),
             Err(gap) if gap.cause == Cause::Absent => {}
             Err(gap) => return Err(told(gap, notes)),
         }
@@ -92,10 +116,9 @@ fn entries(sight: &Sight) -> Result<Option<Persisted>, Gap> {
     let release = sight.text("/proc/sys/kernel/osrelease", &mut Notes::default()).map_err(Gap::expected)?;
     for name in names.iter().filter(|name| name.contains(&release) && name.ends_with(".conf")) {
         let text = sight.text(&format!("{ENTRIES}/{name}"), &mut Notes::default())?;
-        let words: BTreeSet<String> =
-            text.lines().filter_map(|line| line.strip_prefix("options")).flat_map(parameters).collect();
-        if !words.iter().any(|word| word.starts_with('$')) {
-            return Ok(Some((ENTRIES.to_owned(), words)));
+        let found = Persisted::new(ENTRIES, &text, boot_file_cmdline(&text));
+        if !found.words.iter().any(|word| word.starts_with('$')) {
+            return Ok(Some(found));
         }
     }
     Ok(None)
@@ -115,26 +138,5 @@ fn grub(sight: &Sight) -> Result<Option<Persisted>, Gap> {
         text.push('\n');
         text.push_str(&sight.text(&format!("{GRUB_PARTS}/{part}"), &mut unnoted)?);
     }
-    Ok(Some((GRUB.to_owned(), text.lines().filter_map(grub_value).flat_map(|value| parameters(&value)).collect())))
-}
-
-/// The value of an assignment to one of the two variables, without quotes.
-fn grub_value(line: &str) -> Option<String> {
-    let (name, value) = line.trim().trim_start_matches("export ").split_once('=')?;
-    let name = name.trim_end_matches('+');
-    let is_one = matches!(name, "GRUB_CMDLINE_LINUX" | "GRUB_CMDLINE_LINUX_DEFAULT");
-    is_one.then(|| value.trim().trim_matches(['"', '\'']).replace('"', ""))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn grub_variables_are_read() {
-        assert_eq!(grub_value("GRUB_CMDLINE_LINUX_DEFAULT=\"quiet isolcpus=2\"").as_deref(), Some("quiet isolcpus=2"));
-        assert_eq!(grub_value("GRUB_CMDLINE_LINUX+=\" a\"").as_deref(), Some(" a"));
-        assert_eq!(grub_value("#GRUB_CMDLINE_LINUX=a"), None);
-        assert_eq!(grub_value("GRUB_TIMEOUT=5"), None);
-    }
+    Ok(Some(Persisted::new(GRUB, &text, boot_file_cmdline(&text))))
 }

@@ -1,12 +1,14 @@
 use super::GivenError;
 use crate::READ_LIMIT;
+use crate::boot_file::{boot_file, boot_file_cmdline};
 use crate::kconfig::{KernelConfig, text_of};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// A kernel's `.config`, possibly gzipped.
     Kconfig,
-    /// A saved /proc/cmdline, or a Raspberry Pi's cmdline.txt.
+    /// A saved /proc/cmdline, a Raspberry Pi's cmdline.txt, or another file that has a command line:
+    /// [`crate::BootFile`].
     Cmdline,
     ConfigTxt,
     /// A saved /proc/device-tree/model.
@@ -34,7 +36,7 @@ impl Kind {
     fn wanted(self) -> &'static str {
         match self {
             Kind::Kconfig => "it has no line such as CONFIG_HZ=250, or is damaged",
-            Kind::Cmdline => "a command line is one line of parameters",
+            Kind::Cmdline => "a command line is one line of parameters, or in a boot loader's file or a log",
             Kind::ConfigTxt => "it has lines such as dtparam=audio=on and sections such as [pi4], and nothing else",
             Kind::Model => "a model begins with the maker's name and is one line",
         }
@@ -84,6 +86,7 @@ pub(super) fn tell(name: &str, bytes: &[u8], said: Option<Kind>) -> Result<(Kind
 fn fits(kind: Kind, text: &str, bytes: &[u8]) -> bool {
     match kind {
         Kind::Kconfig => KernelConfig::from_bytes("", bytes).is_some(),
+        Kind::Cmdline if boot_file(text).is_some() => boot_file_cmdline(text).is_some() && !has_options(text),
         Kind::Cmdline => !has_options(text) && !text.contains('[') && !lines(text).any(|line| line.starts_with('#')),
         Kind::ConfigTxt => !has_options(text) && text.lines().all(is_config_txt_line),
         Kind::Model => lines(text).count() == 1 && !text.contains('=') && text.trim().len() <= LONGEST_MODEL,
@@ -155,6 +158,7 @@ fn guess(name: &str, text: &str, bytes: &[u8]) -> Result<Kind, &'static str> {
     let may_be = |kind: Kind| fits(kind, text, bytes);
     match named.filter(|kind| may_be(*kind)) {
         Some(kind) => Ok(kind),
+        None if boot_file(text).is_some() && may_be(Kind::Cmdline) => Ok(Kind::Cmdline),
         None if may_be(Kind::ConfigTxt) && lines(text).any(is_firmware_line) => Ok(Kind::ConfigTxt),
         None if may_be(Kind::Cmdline) && lines(text).count() == 1 && text.split_whitespace().any(is_boot_parameter) => {
             Ok(Kind::Cmdline)

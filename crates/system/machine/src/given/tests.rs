@@ -20,7 +20,11 @@ fn kinds_are_told_by_content() {
         ("# CONFIG_PREEMPT_RT is not set\n", Kind::Kconfig),
         ("BOOT_IMAGE=/vmlinuz root=/dev/sda1 ro quiet isolcpus=2-3\n", Kind::Cmdline),
         ("console=serial0,115200 console=tty1 rootwait", Kind::Cmdline),
+        ("# defaults\nGRUB_CMDLINE_LINUX_DEFAULT=\"quiet isolcpus=2\"\n", Kind::Cmdline),
+        ("title x\nlinux /y\noptions ro isolcpus=2\n", Kind::Cmdline),
+        ("[ 0.0] Kernel command line: ro isolcpus=2\n", Kind::Cmdline),
         ("# about\ndtparam=audio=on\n[pi4]\narm_boost=1\n", Kind::ConfigTxt),
+        ("kernel=vmlinuz\ncmdline=cmdline.txt\n", Kind::ConfigTxt),
         ("initramfs initrd.img followkernel\narm_64bit=1\n", Kind::ConfigTxt),
         ("Raspberry Pi 4 Model B Rev 1.4\0", Kind::Model),
     ] {
@@ -35,6 +39,17 @@ fn names_decide_where_content_fits_several() {
     // Content decides before the name.
     assert_eq!(kind("cmdline.txt", CONFIG_TEXT), Ok(Kind::Kconfig));
     assert!(kind("x", "a=1\n").is_err());
+}
+
+#[test]
+fn the_line_of_a_boot_file_is_read() {
+    for said in [None, Some(Kind::Cmdline)] {
+        let mut given = Given::new();
+        given.add("/etc/default/grub", b"# a\nGRUB_TIMEOUT=5\nGRUB_CMDLINE_LINUX=\"isolcpus=2\"\n", said).unwrap();
+        assert_eq!(given.read(CMDLINE).text(), Some("isolcpus=2"));
+    }
+    // Without a word of its own it is no command line.
+    assert!(Given::new().add("uEnv.txt", b"#uname_r=x\n", Some(Kind::Cmdline)).is_err());
 }
 
 #[test]

@@ -1,0 +1,204 @@
+//! Kernel command lines in files of boot loaders and in logs.
+
+/// A file with a kernel command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BootFile {
+    /// /etc/default/grub and its drop-ins.
+    Grub,
+    /// An entry of the Boot Loader Specification, systemd-boot's too.
+    Entry,
+    /// extlinux.conf or syslinux.cfg.
+    Extlinux,
+    /// uEnv.txt, armbianEnv.txt: a boot script adds words of its own.
+    Environment,
+    /// A kernel's log that has its command line.
+    Log,
+}
+
+/// Which of these a file is, by its content.
+pub fn boot_file(text: &str) -> Option<BootFile> {
+    let any = |is: &dyn Fn(&str) -> bool| text.lines().map(str::trim).any(is);
+    if any(&|line| LOGGED.iter().any(|start| line.contains(start))) {
+        Some(BootFile::Log)
+    } else if any(&|line| grub_assignment(line).is_some()) {
+        Some(BootFile::Grub)
+    } else if any(&|line| keyword(line, "append").is_some()) && any(&|line| keyword(line, "label").is_some()) {
+        Some(BootFile::Extlinux)
+    } else if any(&|line| keyword(line, "options").is_some())
+        && any(&|line| ["linux", "title", "efi", "version"].iter().any(|word| keyword(line, word).is_some()))
+    {
+        Some(BootFile::Entry)
+    } else if any(&|line| environment(line).is_some()) {
+        Some(BootFile::Environment)
+    } else {
+        None
+    }
+}
+
+/// The command line that a file gives, as far as it gives one; what loader and boot script add is not in it.
+pub fn boot_file_cmdline(text: &str) -> Option<String> {
+    let line = match boot_file(text)? {
+        BootFile::Log => logged(text),
+        BootFile::Grub => grub(text),
+        BootFile::Entry => joined(text.lines().filter_map(|line| keyword(line, "options"))),
+        BootFile::Extlinux => extlinux(text),
+        BootFile::Environment => joined(text.lines().filter_map(environment)),
+    };
+    let line = line.trim();
+    (!line.is_empty()).then(|| line.to_owned())
+}
+
+fn joined<'l>(parts: impl Iterator<Item = &'l str>) -> String {
+    parts.map(str::trim).collect::<Vec<_>>().join(" ")
+}
+
+/// `word rest`, the word in any case (syslinux and U-Boot do not tell cases apart).
+fn keyword<'l>(line: &'l str, word: &str) -> Option<&'l str> {
+    let (first, rest) = line.trim().split_once([' ', '\t'])?;
+    first.eq_ignore_ascii_case(word).then_some(rest.trim())
+}
+
+/// init/main.c, start_kernel; arch/x86/kernel/setup.c prints `Command line:` before.
+const LOGGED: &[&str] = &["Kernel command line: ", "] Command line: ", "kernel: Command line: "];
+
+/// Of the last boot that the log has.
+fn logged(text: &str) -> String {
+    let of = |start: &str| text.lines().rev().find_map(|line| line.split_once(start).map(|(_, rest)| rest.to_owned()));
+    LOGGED.iter().find_map(|start| of(start)).unwrap_or_default()
+}
+
+const GRUB: [&str; 2] = ["GRUB_CMDLINE_LINUX", "GRUB_CMDLINE_LINUX_DEFAULT"];
+
+/// The variable, whether it is appended to, and its value without quotes.
+fn grub_assignment(line: &str) -> Option<(usize, bool, String)> {
+    let line = line.trim();
+    let (name, value) = line.strip_prefix("export ").unwrap_or(line).split_once('=')?;
+    let name = name.trim_start();
+    let appends = name.ends_with('+');
+    let at = GRUB.iter().position(|known| *known == name.trim_end_matches('+'))?;
+    Some((at, appends, unquoted(value.trim())))
+}
+
+/// A shell's word: quotes go, a comment behind it, too.
+fn unquoted(value: &str) -> String {
+    let (mut text, mut quote, mut escaped) = (String::new(), None, false);
+    for c in value.chars() {
+        match (quote, c) {
+            _ if escaped => {
+                text.push(c);
+                escaped = false;
+            }
+            (Some('"') | None, '\\') => escaped = true,
+            (None, '"' | '\'') => quote = Some(c),
+            (Some(open), c) if c == open => quote = None,
+            (None, '#') if text.ends_with(char::is_whitespace) => break,
+            (_, c) => text.push(c),
+        }
+    }
+    text.trim_end().to_owned()
+}
+
+/// grub-mkconfig's order. Of several assignments the last counts; a value may repeat the variables.
+fn grub(text: &str) -> String {
+    let mut values = [String::new(), String::new()];
+    for (at, appends, value) in text.lines().filter_map(grub_assignment) {
+        // The longer name first: the shorter one begins it.
+        let filled = GRUB.iter().zip(values.iter()).rev().fold(value, |value, (name, before)| {
+            value.replace(&format!("${{{name}}}"), before).replace(&format!("${name}"), before)
+        });
+        if let Some(known) = values.get_mut(at) {
+            *known = if appends { format!("{known}{filled}") } else { filled };
+        }
+    }
+    values.join(" ")
+}
+
+/// APPEND of the default label, or of the first.
+fn extlinux(text: &str) -> String {
+    let default = text.lines().find_map(|line| keyword(line, "default"));
+    let mut label = None;
+    let mut found: Vec<(&str, &str)> = Vec::new();
+    for line in text.lines() {
+        label = keyword(line, "label").or(label);
+        if let (Some(label), Some(append)) = (label, keyword(line, "append")) {
+            found.push((label, append));
+        }
+    }
+    let chosen = found.iter().find(|(label, _)| Some(*label) == default).or(found.first());
+    chosen.map_or_else(String::new, |(_, append)| (*append).to_owned())
+}
+
+/// Variables that boot scripts of BeagleBone, Armbian and others pass to the kernel.
+fn environment(line: &str) -> Option<&str> {
+    let (name, value) = line.trim().split_once('=')?;
+    let is_one = matches!(name, "cmdline" | "optargs" | "bootargs" | "extraargs" | "extraboardargs");
+    // In a Raspberry Pi's config.txt, `cmdline=` names the file.
+    (is_one && !value.ends_with(".txt")).then_some(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn each_file_gives_its_line() {
+        for (text, kind, line) in [
+            (
+                "# a\nGRUB_TIMEOUT=5\nGRUB_CMDLINE_LINUX_DEFAULT=\"quiet isolcpus=2\" # note\nGRUB_CMDLINE_LINUX='nohz_full=2'\n",
+                BootFile::Grub,
+                "nohz_full=2 quiet isolcpus=2",
+            ),
+            (
+                "GRUB_CMDLINE_LINUX_DEFAULT=\"quiet\"\nGRUB_CMDLINE_LINUX_DEFAULT=\"$GRUB_CMDLINE_LINUX_DEFAULT isolcpus=3\"\nGRUB_CMDLINE_LINUX+=\" a\"\n",
+                BootFile::Grub,
+                "a quiet isolcpus=3",
+            ),
+            (
+                "title Debian\nlinux /vmlinuz\noptions root=/dev/sda1 ro\noptions isolcpus=2\n",
+                BootFile::Entry,
+                "root=/dev/sda1 ro isolcpus=2",
+            ),
+            (
+                "DEFAULT b\nLABEL a\n  APPEND ro\nLABEL b\n  LINUX /x\n  append root=/dev/mmcblk0p1 isolcpus=3\n",
+                BootFile::Extlinux,
+                "root=/dev/mmcblk0p1 isolcpus=3",
+            ),
+            (
+                "uname_r=5.10\ncmdline=coherent_pool=1M isolcpus=1\noptargs=quiet\n",
+                BootFile::Environment,
+                "coherent_pool=1M isolcpus=1 quiet",
+            ),
+            ("verbosity=1\nextraargs=isolcpus=3\n", BootFile::Environment, "isolcpus=3"),
+            (
+                "[    0.0] Linux\n[    0.1] Kernel command line: ro isolcpus=2\n[ 0.2] x\n",
+                BootFile::Log,
+                "ro isolcpus=2",
+            ),
+            ("5,1,10,-;Kernel command line: ro isolcpus=2\n", BootFile::Log, "ro isolcpus=2"),
+        ] {
+            assert_eq!((boot_file(text), boot_file_cmdline(text).as_deref()), (Some(kind), Some(line)), "{text}");
+        }
+    }
+
+    #[test]
+    fn other_files_are_none() {
+        for text in [
+            "root=/dev/sda1 ro quiet",
+            "dtparam=audio=on\n[pi4]\ncmdline=cmdline.txt\n",
+            "CONFIG_HZ=250\n",
+            "#GRUB_CMDLINE_LINUX=a\n",
+            "",
+        ] {
+            assert_eq!(boot_file(text), None, "{text}");
+        }
+        assert_eq!(boot_file_cmdline("GRUB_CMDLINE_LINUX=\"\"\n"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_answered(text in "(?s)(GRUB_CMDLINE_LINUX(_DEFAULT)?\\+?=|append |label |options |extraargs=|.{0,10}|\n){0,20}") {
+            let _ = boot_file_cmdline(&text);
+        }
+    }
+}
