@@ -28,8 +28,6 @@ pub struct Subject {
 /// Opens what the options name, and adds the rules of a user's own profile.
 pub fn look(args: &SubjectArgs, rules: &mut Rules) -> Result<Subject, Refusal> {
     let given = config::given(&args.config)?;
-    let (profile, notes) = profile(&args.profile, rules)?;
-    notes.iter().for_each(|note| say!("not checked: {note}"));
     let (machine, name): (Box<dyn Machine>, String) = match (&args.root, &args.snapshot) {
         _ if let Some(given) = &given => (Box::new(given.clone()), config::names(given)),
         (Some(root), _) if root.is_dir() => (Box::new(Live::under(root)), root.display().to_string()),
@@ -37,6 +35,8 @@ pub fn look(args: &SubjectArgs, rules: &mut Rules) -> Result<Subject, Refusal> {
         (_, Some(file)) => (Box::new(open(file)?), file.display().to_string()),
         _ => (Box::new(Live::new()), "this machine".to_owned()),
     };
+    let (profile, notes) = profile(&args.profile, rules, machine.as_ref())?;
+    notes.iter().for_each(|note| say!("not checked: {note}"));
     let context = Context {
         scheduling: Scheduling::Fifo { priority: args.priority },
         cpus: args.cpus.clone().unwrap_or_else(|| cpus(machine.as_ref())),

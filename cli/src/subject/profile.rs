@@ -2,6 +2,7 @@
 
 use crate::refusal::Refusal;
 use punctual_audit::{Profile, Reference, Referred, Rules, Today};
+use punctual_machine::Machine;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -12,24 +13,30 @@ const LARGEST: u64 = (1 << 20) + 1;
 const FOLDERS: &[&str] = &["/etc/tuned/profiles", "/etc/tuned", "/usr/lib/tuned/profiles", "/usr/lib/tuned"];
 
 /// A built-in profile by its name, or a file; and what of a file is not checked.
-pub fn profile(wanted: &str, rules: &mut Rules) -> Result<(Profile, Vec<String>), Refusal> {
+pub fn profile(wanted: &str, rules: &mut Rules, machine: &dyn Machine) -> Result<(Profile, Vec<String>), Refusal> {
     let path = Path::new(wanted);
     match wanted.parse::<Profile>() {
         Ok(profile) => Ok((profile, Vec::new())),
         Err(_) if path.is_dir() && path.join("tuned.conf").is_file() => {
-            adopt(&path.join("tuned.conf").display().to_string(), rules)
+            adopt(&path.join("tuned.conf").display().to_string(), rules, machine)
         }
         Err(unknown) if !path.is_file() => Err(Refusal::usage(format!(
             "{unknown}, or a file: a profile of your own, TuneD's tuned.conf or rt-conf's YAML"
         ))),
-        Err(_) => adopt(wanted, rules),
+        Err(_) => adopt(wanted, rules, machine),
     }
 }
 
-fn adopt(file: &str, rules: &mut Rules) -> Result<(Profile, Vec<String>), Refusal> {
+fn adopt(file: &str, rules: &mut Rules, machine: &dyn Machine) -> Result<(Profile, Vec<String>), Refusal> {
     let text = read(Path::new(file)).map_err(|e| Refusal::usage(format!("cannot read {file}: {e}")))?;
     let today = today().ok_or_else(|| Refusal::environment("the clock shows no day"))?;
-    let lookup = |reference: Reference| find(Path::new(file), reference);
+    let lookup = |reference: Reference| match reference {
+        Reference::OnlineCpus => {
+            let online = machine.read("/sys/devices/system/cpu/online").text()?.to_owned();
+            Some(Referred { name: "online CPUs".to_owned(), text: online })
+        }
+        _ => find(Path::new(file), reference),
+    };
     rules.adopt(file, &text, today, &lookup).map_err(Refusal::usage)
 }
 
@@ -48,7 +55,7 @@ fn find(profile: &Path, reference: Reference) -> Option<Referred> {
             let folders = [beside, around.as_path()].into_iter().chain(FOLDERS.iter().map(Path::new));
             folders.map(|folder| folder.join(name).join("tuned.conf")).collect()
         }
-        Reference::Profile(_) => Vec::new(),
+        Reference::Profile(_) | Reference::OnlineCpus => Vec::new(),
         Reference::File(path) => {
             let path = Path::new(path);
             vec![path.to_owned(), beside.join(path.file_name()?)]

@@ -32,7 +32,7 @@ fn run(args: &TuneArgs, started: Nanos) -> Result<Answer, Refusal> {
     let options = options(args, started);
     check(&options)?;
     let mut rules = Rules::embedded().clone();
-    let (profile, notes) = subject::profile(&args.profile, &mut rules)?;
+    let (profile, notes) = subject::profile(&args.profile, &mut rules, &Live::new())?;
     notes.iter().for_each(|note| say!("not checked: {note}"));
     let machine = Live::new();
     let cpus = args.cpus.clone().unwrap_or_else(|| subject::cpus(&machine));

@@ -18,6 +18,8 @@ use wish::Wish;
 pub enum Reference<'a> {
     Profile(&'a str),
     File(&'a str),
+    /// The list of online CPUs of the machine that is audited.
+    OnlineCpus,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -93,6 +93,27 @@ fn a_tuned_profile_becomes_rules() {
 }
 
 #[test]
+fn dropped_options_are_no_wishes() {
+    let base = "[sysctl]\nkernel.numa_balancing=0\nnet.core.busy_read=50\n";
+    let lookup = |reference: Reference| match reference {
+        Reference::Profile("base") => Some(Referred { name: "base/tuned.conf".to_owned(), text: base.to_owned() }),
+        Reference::OnlineCpus => Some(Referred { name: "online".to_owned(), text: "0-3\n".to_owned() }),
+        _ => None,
+    };
+    let text = "[main]\ninclude=base\n[sysctl]\ndrop=net.core.busy_read\n[cpu]\nenergy_perf_bias=performance\n\
+        [bootloader]\ncmdline_a=irqaffinity=${f:cpulist_invert:2-3}\n";
+    let mut rules = Rules::embedded().clone();
+    let (_, notes) = rules.adopt("rt/tuned.conf", text, today(), &lookup).unwrap();
+    let ids: Vec<&str> = rules.iter().map(|rule| rule.id.as_str()).filter(|id| id.starts_with("tuned-")).collect();
+    assert!(ids.contains(&"tuned-sysctl-kernel.numa_balancing"), "{ids:?}");
+    assert!(!ids.iter().any(|id| id.contains("drop") || id.contains("busy_read")), "{ids:?}");
+    assert!(notes.is_empty(), "{notes:?}");
+    expect(&rules, "tuned-cmdline-irqaffinity", "/proc/cmdline", "ro irqaffinity=0-1", State::Pass);
+    let there = "/sys/devices/system/cpu/cpu0/online";
+    expect(&rules, "tuned-cpu-energy_perf_bias", there, "1\n", State::Skip);
+}
+
+#[test]
 fn wishes_are_checked_on_the_machine() {
     let (rules, ..) = adopt("realtime/tuned.conf", REALTIME);
     let (id, path) = ("tuned-sysctl-kernel.sched_rt_runtime_us", "/proc/sys/kernel/sched_rt_runtime_us");

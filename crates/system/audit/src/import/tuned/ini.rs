@@ -17,6 +17,16 @@ pub(crate) struct Section {
     pub entries: Vec<Entry>,
 }
 
+impl Section {
+    /// Takes out `drop`: the options of included profiles that do not count (tuned/profiles/merger.py).
+    pub fn dropped(&mut self) -> Vec<String> {
+        let (drops, rest): (Vec<Entry>, Vec<Entry>) = self.entries.drain(..).partition(|entry| entry.key == "drop");
+        self.entries = rest;
+        let names = drops.iter().flat_map(|entry| entry.value.split([',', ';', ' ', '\t']));
+        names.filter(|name| !name.is_empty()).map(str::to_owned).collect()
+    }
+}
+
 const MOST: usize = 10_000;
 
 /// Options before the first section go to a section without name, as in files of variables.

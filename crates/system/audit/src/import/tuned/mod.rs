@@ -65,7 +65,8 @@ struct Found {
 }
 
 pub(super) fn import(file: &str, text: &str, lookup: &Lookup) -> Result<Imported, ProfileFileError> {
-    let mut found = Found::default();
+    let online = lookup(Reference::OnlineCpus).and_then(|list| list.text.trim().parse().ok());
+    let mut found = Found { variables: Variables::on(online), ..Found::default() };
     found.load(file, text, lookup)?;
     found.fill_variables(lookup)?;
     let units: Vec<Unit> = std::mem::take(&mut found.units).into_iter().filter_map(unit).collect();
@@ -127,9 +128,12 @@ impl Found {
             .entries
             .iter()
             .any(|entry| entry.key == "replace" && matches!(entry.value.as_str(), "1" | "true" | "True"));
+        let mut section = section;
+        let dropped = section.dropped();
         match self.units.iter_mut().find(|unit| unit.name == section.name) {
             Some(unit) if replaces => *unit = section,
             Some(unit) => {
+                unit.entries.retain(|entry| !dropped.contains(&entry.key));
                 for entry in section.entries {
                     match unit.entries.iter_mut().find(|other| other.key == entry.key && entry.key != "include") {
                         Some(other) => *other = entry,

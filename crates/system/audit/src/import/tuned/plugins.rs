@@ -124,6 +124,20 @@ impl Context<'_> {
     }
 
     fn path(&self, path: &str, id: String, group: &'static str, want: Want) -> Result<Wish, &'static str> {
+        let (key, value) = (&self.entry.key, &self.value);
+        let absent = format!("the profile wishes {key} = {value}, and this machine has no {path}");
+        self.path_or(path, id, group, want, ("WARN", absent))
+    }
+
+    /// `absent`: state and sentence where the file is not there.
+    fn path_or(
+        &self,
+        path: &str,
+        id: String,
+        group: &'static str,
+        want: Want,
+        absent: (&str, String),
+    ) -> Result<Wish, &'static str> {
         let stars_end_parts =
             path.split('/').all(|part| !part.trim_end_matches('*').contains('*') && !part.ends_with("**"));
         if path.contains(['?', '[']) || !stars_end_parts {
@@ -136,7 +150,6 @@ impl Context<'_> {
             want = Want::is(if cpus.is_empty() { "none".to_owned() } else { cpus.to_string() });
         }
         let origin = self.origin(id, group);
-        let absent = ("WARN", format!("the profile wishes {}, and this machine has no {path}", origin.what));
         let form = match want {
             _ if is_mask => "mask",
             Want::OneOf(_) => "word",
@@ -155,7 +168,11 @@ impl Context<'_> {
         const CPUS: &str = "/sys/devices/system/cpu";
         let policy = |file: &str| format!("{CPUS}/cpufreq/policy*/{file}");
         let key = self.entry.key.as_str();
-        let of = |path: String, want: Want| self.path(&path, format!("cpu-{key}"), "cpu", want);
+        // TuneD sets what the processor and its driver have, and no more (plugin_cpu.py).
+        let of = |path: String, want: Want| {
+            let absent = format!("there is no {path} here, and TuneD then leaves it alone");
+            self.path_or(&path, format!("cpu-{key}"), "cpu", want, ("SKIP", absent))
+        };
         match key {
             "governor" => {
                 let wish = self.path(&policy("scaling_governor"), "governor".to_owned(), "cpu", choices())?;

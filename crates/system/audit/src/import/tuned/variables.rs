@@ -12,16 +12,24 @@ const LONGEST: usize = 1 << 14;
 const DEEPEST: usize = 8;
 
 #[derive(Debug, Default)]
-pub(crate) struct Variables(BTreeMap<String, String>);
+pub(crate) struct Variables {
+    values: BTreeMap<String, String>,
+    /// Of the machine that is audited, if it is known.
+    online: Option<CpuList>,
+}
 
 impl Variables {
+    pub fn on(online: Option<CpuList>) -> Variables {
+        Variables { online, ..Variables::default() }
+    }
+
     pub fn set(&mut self, name: &str, value: &str) {
         let value = self.expand(value);
-        self.0.insert(name.to_owned(), value);
+        self.values.insert(name.to_owned(), value);
     }
 
     pub fn get(&self, name: &str) -> Option<&str> {
-        self.0.get(name).map(String::as_str)
+        self.values.get(name).map(String::as_str)
     }
 
     pub fn expand(&self, text: &str) -> String {
@@ -54,7 +62,7 @@ impl Variables {
 
     fn value(&self, inside: &str, depth: usize) -> Option<String> {
         match inside.strip_prefix("f:") {
-            Some(call) => function(&self.fill(call, depth + 1)),
+            Some(call) => function(&self.fill(call, depth + 1), self.online.as_ref()),
             None => self.get(inside).map(str::to_owned),
         }
     }
@@ -79,7 +87,7 @@ fn closing(text: &str) -> Option<usize> {
 }
 
 /// Evaluates `name:argument:argument`; `\:` is a colon within an argument.
-fn function(call: &str) -> Option<String> {
+fn function(call: &str, online: Option<&CpuList>) -> Option<String> {
     let mut parts: Vec<String> = vec![String::new()];
     let mut chars = call.chars().peekable();
     while let Some(c) = chars.next() {
@@ -94,10 +102,15 @@ fn function(call: &str) -> Option<String> {
         return None;
     }
     let list = || arguments.join(",").parse::<CpuList>().ok();
+    let numbers = |cpus: &CpuList| cpus.iter().map(|cpu| cpu.to_string()).collect::<Vec<_>>().join(",");
     match (name.as_str(), arguments) {
         ("strip", _) => Some(arguments.concat().trim().to_owned()),
-        ("cpulist_unpack", _) => Some(list()?.iter().map(|cpu| cpu.to_string()).collect::<Vec<_>>().join(",")),
+        ("cpulist_unpack", _) => Some(numbers(&list()?)),
         ("cpulist_pack", _) => Some(list()?.to_string()),
+        // The complement is that of the online CPUs (functions/function_cpulist_invert.py).
+        ("cpulist_invert", _) => Some(numbers(&online?.minus(&list()?))),
+        ("cpulist2hex_invert", _) => Some(mask(&online?.minus(&list()?))),
+        ("cpulist_online", _) => Some(numbers(&online?.and(&list()?))),
         ("cpulist2hex", _) => Some(mask(&list()?)),
         ("regex_search_ternary", [text, pattern, found, other]) => {
             Some(if expression(pattern).ok()?.is_match(text) { found } else { other }.clone())
@@ -141,6 +154,14 @@ mod tests {
         ] {
             assert_eq!(v.expand(text), wanted, "{text}");
         }
+    }
+
+    #[test]
+    fn complements_are_those_of_the_machine() {
+        let v = Variables::on("0-3".parse().ok());
+        assert_eq!(v.expand("irqaffinity=${f:cpulist_invert:2-3}"), "irqaffinity=0,1");
+        assert_eq!(v.expand("${f:cpulist2hex_invert:2-3}"), "00000003");
+        assert_eq!(v.expand("${f:cpulist_online:2-9}"), "2,3");
     }
 
     #[test]
