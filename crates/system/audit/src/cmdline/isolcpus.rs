@@ -21,7 +21,10 @@ impl Isolcpus {
         let mut found = Isolcpus::default();
         let mut rest = value;
         let is_before = |release: Release| scope.release.is_some_and(|this| this < release);
-        while rest.starts_with(|c: char| c.is_ascii_alphabetic()) && !is_before((4, 15)) {
+        if is_before((4, 15)) && rest.starts_with(|c: char| c.is_ascii_alphabetic()) {
+            return found.ignored(value, "flags are known since Linux 4.15");
+        }
+        while rest.starts_with(|c: char| c.is_ascii_alphabetic()) {
             let (flag, after) = rest.split_once(',').unwrap_or((rest, ""));
             // A flag without a comma behind it is none.
             let is_flag = rest.len() > flag.len();

@@ -18,6 +18,7 @@ const LINES: &[&str] = &[
 ];
 const GRUB: &str = "/etc/default/grub";
 const GRUB_PARTS: &str = "/etc/default/grub.d";
+const GRUB_ENV: &[&str] = &["/boot/grub2/grubenv", "/boot/grub/grubenv"];
 const ENTRIES: &str = "/boot/loader/entries";
 
 pub(super) const PROBES: &[Probe] = &[
@@ -27,6 +28,7 @@ pub(super) const PROBES: &[Probe] = &[
         with: &[],
         reads: &[
             LINES,
+            GRUB_ENV,
             &[
                 "/proc/cmdline",
                 GRUB,
@@ -113,15 +115,30 @@ fn entries(sight: &Sight) -> Result<Option<Persisted>, Gap> {
         Err(gap) if gap.cause == Cause::Absent => return Ok(None),
         Err(gap) => return Err(gap),
     };
+    if !names.iter().any(|name| name.ends_with(".conf")) {
+        return Ok(None);
+    }
     let release = sight.text("/proc/sys/kernel/osrelease", &mut Notes::default()).map_err(Gap::expected)?;
     for name in names.iter().filter(|name| name.contains(&release) && name.ends_with(".conf")) {
         let text = sight.text(&format!("{ENTRIES}/{name}"), &mut Notes::default())?;
-        let found = Persisted::new(ENTRIES, &text, boot_file_cmdline(&text));
+        let found = Persisted::new(ENTRIES, &text, boot_file_cmdline(&text).map(|line| filled(sight, &line)));
         if !found.words.iter().any(|word| word.starts_with('$')) {
             return Ok(Some(found));
         }
     }
-    Ok(None)
+    Err(Gap::new(ENTRIES, Cause::Garbled("entry of the running kernel that is understood")))
+}
+
+/// With the variables of GRUB's environment block, `name=value` a line; others stay.
+fn filled(sight: &Sight, line: &str) -> String {
+    let blocks = GRUB_ENV.iter().find_map(|path| sight.text(path, &mut Notes::default()).ok());
+    let block = blocks.unwrap_or_default();
+    let value = |word: &str| {
+        let name = word.strip_prefix('$')?.trim_matches(['{', '}']);
+        block.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='))
+    };
+    let words: Vec<&str> = line.split_whitespace().map(|word| value(word).unwrap_or(word)).collect();
+    words.join(" ")
 }
 
 /// GRUB_CMDLINE_LINUX and GRUB_CMDLINE_LINUX_DEFAULT of /etc/default/grub and its drop-ins.

@@ -96,11 +96,18 @@ fn near_misses(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
             let meant = names::meant(word)?;
             (!is_known(sight, word)).then(|| format!("`{shown}` is no parameter of Linux ({meant} is)"))
         });
-        said.collect()
+        let line = sight.cmdline().unwrap_or_default();
+        said.chain(behind_dashes(&line)).collect()
     });
     let reading = listed(found);
     notes.add("/proc/cmdline: no parameters", reading.show());
     reading
+}
+
+/// What follows `--` goes to init (init/main.c, start_kernel).
+fn behind_dashes(line: &str) -> Vec<String> {
+    let behind = line.split_whitespace().skip_while(|word| *word != "--").filter(|word| names::is_tuning(word));
+    behind.map(|word| format!("`{}` stands behind `--` and goes to init", scrub(word))).collect()
 }
 
 fn of_others(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {

@@ -62,7 +62,7 @@ fn serial(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
 fn unnamed(sight: &Sight) -> Option<Gap> {
     match sight.text(ARCH, &mut Notes::default()) {
         Ok(arch) if arch == "x86_64" || arch.ends_with("86") => None,
-        Ok(_) => Some(Gap::new(CONSOLES, Cause::Missing)),
+        Ok(_) => sight.text(CONSOLES, &mut Notes::default()).err().map(Gap::expected),
         Err(gap) => Some(gap.expected()),
     }
 }

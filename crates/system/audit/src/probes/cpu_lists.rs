@@ -61,6 +61,10 @@ impl Lists<'_> {
             }
             // Without a value: "no CPU yet" (kernel/rcu/tree_nocb.h).
             "rcu_nocbs" if value.is_empty() => None,
+            // RCU took this word itself before bitmap_parselist() did (kernel/rcu/tree_plugin.h of 5.10).
+            "rcu_nocbs" if value.eq_ignore_ascii_case("all") => {
+                list::parse(&value, Scope { release: None, ..self.scope }).ok()
+            }
             _ => {
                 let is_systemd = name == SYSTEMD;
                 let list = if is_systemd { list::parse_systemd(&value) } else { list::parse(&value, self.scope) };
@@ -129,7 +133,7 @@ fn conflicts(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     let mut lists = Lists { line: &line, scope: scope(sight, &line, there), possible: there, found: Vec::new() };
     lists.found.extend(parameters(&line).iter().filter_map(|word| stray(word)));
     let of: Vec<(&str, Option<CpuList>)> = NAMES.iter().map(|name| (*name, lists.get(name))).collect();
-    let contradictions = contradictions(&of, isolated.as_ref().ok(), there);
+    let contradictions = contradictions(&line, &of, isolated.as_ref().ok(), there);
     let mut many = Many { items: Vec::new(), missing: possible.as_ref().err().or(isolated.as_ref().err()).cloned() };
     lists.found.into_iter().chain(contradictions).for_each(|text| many.push("", Ok(Value::Text(text))));
     notes.add("CPU lists", Reading::Many(many.clone()).show());
@@ -138,6 +142,7 @@ fn conflicts(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
 
 /// `known`: the CPUs that the machine says are isolated.
 fn contradictions(
+    line: &str,
     lists: &[(&str, Option<CpuList>)],
     known: Option<&CpuList>,
     possible: Option<&CpuList>,
@@ -158,11 +163,24 @@ fn contradictions(
     if let Some(tickless) = of("nohz_full").filter(|list| is_known && !list.minus(&isolated).is_empty()) {
         found.push(format!("nohz_full has CPU {}, which isolcpus leaves out", tickless.minus(&isolated)));
     }
+    found.extend(without_effect(line));
     found.extend(asked.and_then(|asked| offloaded(asked, of("rcu_nocbs")?, of("nohz_full"))));
     for name in ["irqaffinity", "kthread_cpus", SYSTEMD, "workqueue.unbound_cpus"] {
         if let Some(list) = of(name).filter(|list| !list.and(&isolated).is_empty()) {
             found.push(format!("{name} has CPU {}, which is isolated", list.and(&isolated)));
         }
+    }
+    found
+}
+
+/// What another word of the line makes inert: without nohz the tick is never stopped (kernel/time/tick-sched.c,
+/// tick_nohz_full_update_tick), without offloaded CPUs no thread polls.
+fn without_effect(line: &str) -> Vec<String> {
+    let given = |name: &str| parameter(line, name).is_some();
+    let is_off = parameter(line, "nohz").is_some_and(|value| matches!(value.as_str(), "off" | "0" | "n" | "N"));
+    let mut found = Vec::new();
+    if is_off && given("nohz_full") {
+        found.push("nohz=off leaves nohz_full without effect".to_owned());
     }
     found
 }
