@@ -80,6 +80,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "judge",
             "machine",
             "audit",
+            "boot",
             "loads",
             "explain",
             "analyse",

@@ -11,9 +11,13 @@ pub use profile::profile;
 use crate::refusal::Refusal;
 use args::SubjectArgs;
 use punctual_audit::{Context, Rules};
-use punctual_machine::{Given, Live, Machine, Recorded, Snapshot};
+use punctual_machine::{Given, Live, Machine, Overlay, Read, Recorded, Snapshot, boot_file_cmdline};
 use punctual_units::{CpuList, Scheduling};
 use std::path::Path;
+
+const CMDLINE: &str = "/proc/cmdline";
+/// Read by U-Boot's scripts of BeagleBoards.
+const UENV: &str = "/boot/uEnv.txt";
 
 /// A machine to audit.
 pub struct Subject {
@@ -30,7 +34,7 @@ pub fn look(args: &SubjectArgs, rules: &mut Rules) -> Result<Subject, Refusal> {
     let given = config::given(&args.config)?;
     let (machine, name): (Box<dyn Machine>, String) = match (&args.root, &args.snapshot) {
         _ if let Some(given) = &given => (Box::new(given.clone()), config::names(given)),
-        (Some(root), _) if root.is_dir() => (Box::new(Live::under(root)), root.display().to_string()),
+        (Some(root), _) if root.is_dir() => (tree(root), root.display().to_string()),
         (Some(root), _) => return Err(Refusal::usage(format!("{} is no folder", root.display()))),
         (_, Some(file)) => (Box::new(open(file)?), file.display().to_string()),
         _ => (Box::new(Live::new()), "this machine".to_owned()),
@@ -45,6 +49,27 @@ pub fn look(args: &SubjectArgs, rules: &mut Rules) -> Result<Subject, Refusal> {
     Ok(Subject { machine, name, context, given })
 }
 
+/// A tree of files. Where no kernel runs in it, its command line is the one that is configured.
+fn tree(root: &Path) -> Box<dyn Machine> {
+    let machine = Live::under(root);
+    let Some((line, sources)) = configured(&machine) else { return Box::new(machine) };
+    say!("no kernel runs there: the command line is the one of {}", sources.join(", "));
+    let line = Read::Known(line.into_bytes());
+    Box::new(Overlay::new([(CMDLINE.to_owned(), line)].into()).above(machine))
+}
+
+/// The command line of the next boot as far as the boot loader's files tell, and these.
+fn configured(machine: &dyn Machine) -> Option<(String, Vec<String>)> {
+    if machine.read(CMDLINE) != Read::Absent {
+        return None;
+    }
+    let chain = punctual_boot::detect(machine).ok();
+    let found = chain.and_then(|chain| punctual_boot::current(machine, &chain).ok());
+    let found = found.map(|found| (found.next.unwrap_or(found.configured).join(" "), found.sources));
+    let script = || Some((boot_file_cmdline(machine.read(UENV).text()?)?, vec![UENV.to_owned()]));
+    found.filter(|(line, _)| !line.is_empty()).or_else(script)
+}
+
 fn open(file: &Path) -> Result<Recorded, Refusal> {
     let shown = file.display();
     let opened = std::fs::File::open(file).map_err(|e| Refusal::usage(format!("cannot read {shown}: {e}")))?;
@@ -56,4 +81,29 @@ pub fn cpus(machine: &dyn Machine) -> CpuList {
     let list = |path: &str| machine.read(path).text().and_then(|text| text.parse::<CpuList>().ok()).unwrap_or_default();
     let isolated = list("/sys/devices/system/cpu/isolated");
     if isolated.is_empty() { list("/sys/devices/system/cpu/online") } else { isolated }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(files: &[(&str, &str)]) -> Option<String> {
+        let mut machine = Recorded::default();
+        files.iter().for_each(|(path, text)| machine.set(path, Read::Known(text.as_bytes().to_vec())));
+        configured(&machine).map(|(line, _)| line)
+    }
+
+    #[test]
+    fn where_no_kernel_runs_the_configured_line_counts() {
+        let grub = ("/etc/default/grub", "GRUB_CMDLINE_LINUX_DEFAULT=\"quiet isolcpus=2\"\n");
+        let generated = ("/boot/grub/grub.cfg", "x\n");
+        assert!(line(&[grub, generated]).is_some_and(|line| line.contains("isolcpus=2")));
+        assert_eq!(line(&[grub, generated, (CMDLINE, "ro\n")]), None);
+        assert_eq!(line(&[(UENV, "cmdline=isolcpus=1\n")]).as_deref(), Some("isolcpus=1"));
+        let armbian = [("/boot/armbianEnv.txt", "extraargs=isolcpus=3\n"), ("/etc/armbian-release", "BOARD=x\n")];
+        assert_eq!(line(&armbian).as_deref(), Some("isolcpus=3"));
+        let menu = "default l\nlabel l\n  linux /x\n  append ro isolcpus=3\n";
+        assert_eq!(line(&[("/boot/extlinux/extlinux.conf", menu)]).as_deref(), Some("ro isolcpus=3"));
+        assert_eq!(line(&[]), None);
+    }
 }

@@ -15,6 +15,30 @@ impl Overlay {
     pub fn over<'a>(&'a self, below: &'a dyn Machine) -> impl Machine + 'a {
         Over { files: &self.files, below }
     }
+
+    /// As [`Overlay::over`], with the machine below inside.
+    pub fn above<M: Machine>(self, below: M) -> impl Machine {
+        Above { overlay: self, below }
+    }
+}
+
+struct Above<M> {
+    overlay: Overlay,
+    below: M,
+}
+
+impl<M: Machine> Machine for Above<M> {
+    fn read(&self, path: &str) -> Read {
+        self.overlay.over(&self.below).read(path)
+    }
+
+    fn list(&self, folder: &str) -> Listing {
+        self.below.list(folder)
+    }
+
+    fn read_part(&self, path: &str, offset: u64, length: usize) -> Read {
+        self.overlay.over(&self.below).read_part(path, offset, length)
+    }
 }
 
 struct Over<'a> {
@@ -58,6 +82,9 @@ mod tests {
         assert_eq!(machine.read("/proc/self/limits").text(), Some("over"));
         assert_eq!(machine.read("/proc/cmdline").text(), Some("quiet"));
         assert_eq!(machine.read_part("/proc/self/limits", 2, 9), Read::Known(b"er".to_vec()));
+        let machine = overlay.clone().above(below.clone());
+        assert_eq!(machine.read("/proc/self/limits").text(), Some("over"));
+        assert_eq!(machine.read("/proc/cmdline").text(), Some("quiet"));
         assert_eq!(machine.read_part("/proc/self/limits", 9, 9), Read::Known(Vec::new()));
     }
 }
