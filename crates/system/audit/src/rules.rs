@@ -81,8 +81,8 @@ impl Rules {
             });
             texts.flatten().collect::<Vec<_>>()
         };
-        let unknown = "Unknown kernel command line parameters".to_owned();
-        self.rules.iter().flat_map(of).chain([unknown]).collect()
+        let unknown = crate::cmdline::UNKNOWN.map(str::to_owned);
+        self.rules.iter().flat_map(of).chain(unknown).collect()
     }
 
     /// What to read at the beginning of a window: every path of rules with `change`, and what their probes need.

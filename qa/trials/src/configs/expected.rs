@@ -35,7 +35,18 @@ pub const RULES: &[&str] = &[
     "fw-microcode-late",
 ];
 
-const LOCKDEP: &[&str] = &["PROVE_LOCKING", "LOCKDEP", "DEBUG_LOCK_ALLOC", "LOCK_STAT", "DEBUG_LOCKDEP"];
+const LOCKDEP: &[&str] = &[
+    "PROVE_LOCKING",
+    "LOCKDEP",
+    "DEBUG_LOCK_ALLOC",
+    "LOCK_STAT",
+    "DEBUG_LOCKDEP",
+    "DEBUG_SPINLOCK",
+    "DEBUG_MUTEXES",
+    "DEBUG_RT_MUTEXES",
+    "DEBUG_RWSEMS",
+    "DEBUG_WW_MUTEX_SLOWPATH",
+];
 
 const HEAVY: &[&str] = &[
     "DEBUG_PREEMPT",
@@ -77,7 +88,7 @@ pub fn expected(id: &str, with: With, c: &Grep) -> Option<&'static str> {
         "kconfig-tracers-present" | "fw-hwlat" => "INFO",
         "kconfig-rt-group-sched" if !c.is("RT_GROUP_SCHED") => "PASS",
         "kconfig-rt-group-sched" if c.is("RT_GROUP_SCHED_DEFAULT_DISABLED") => if_line("PASS"),
-        "kconfig-rt-group-sched" => "SKIP",
+        "kconfig-rt-group-sched" => "WARN",
         _ => return more(id, with, c),
     };
     Some(state)
@@ -103,7 +114,9 @@ fn more(id: &str, with: With, c: &Grep) -> Option<&'static str> {
         "kconfig-nohz-inert" => fail_if(!c.is("NO_HZ_FULL") || !c.is("RCU_NOCB_CPU")),
         "kconfig-high-res-timers" if !c.is("HIGH_RES_TIMERS") => "FAIL",
         "kconfig-high-res-timers" => if_line("PASS"),
-        "kconfig-lockup-detector" if c.any(&["SOFTLOCKUP_DETECTOR", "HARDLOCKUP_DETECTOR"]) => "WARN",
+        "kconfig-lockup-detector" if c.any(&["LOCKUP_DETECTOR", "SOFTLOCKUP_DETECTOR", "HARDLOCKUP_DETECTOR"]) => {
+            "WARN"
+        }
         "kconfig-lockup-detector" => "PASS",
         "cmdline-audit" if !c.is("AUDITSYSCALL") => "PASS",
         "cmdline-audit" => if_line("INFO"),

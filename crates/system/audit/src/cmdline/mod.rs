@@ -3,3 +3,7 @@
 pub(crate) mod isolcpus;
 pub(crate) mod list;
 pub(crate) mod names;
+
+/// Beginnings of the log's line: print_unknown_bootoptions(), init/main.c, since commits 8bc2b3dca729 (5.16) and
+/// 86d1919232fb (5.14).
+pub(crate) const UNKNOWN: [&str; 2] = ["Unknown kernel command line parameters \"", "Unknown command line parameters:"];

@@ -1,5 +1,6 @@
 use super::kernel::release;
 use super::{CONFIG_READS, Probe, With};
+use crate::cmdline::UNKNOWN;
 use crate::cmdline::list::has_typographic_quote;
 use crate::cmdline::names;
 use crate::reading::{Cause, Gap, Known, Many, Reading, Value};
@@ -44,9 +45,6 @@ fn listed(found: Result<Vec<String>, Gap>) -> Reading {
     }
     Reading::Many(many)
 }
-
-/// print_unknown_bootoptions(), init/main.c: commits 86d1919232fb (5.14) and 8bc2b3dca729 (5.16).
-const UNKNOWN: [&str; 2] = ["Unknown kernel command line parameters \"", "Unknown command line parameters:"];
 
 /// The words that the log calls unknown; `None` where it has no such line.
 fn logged(sight: &Sight) -> Option<Vec<String>> {

@@ -11,7 +11,7 @@ const MODEL: &str = "/proc/device-tree/model";
 /// The firmware reads the first since Raspberry Pi OS 12 and on Ubuntu, the second before.
 const CONFIGS: &[&str] = &["/boot/firmware/config.txt", "/boot/config.txt"];
 /// Files that config.txt includes lie beside it.
-const READS: &[&[&str]] = &[CONFIGS, &[MODEL, "/boot/firmware/*", "/boot/*"]];
+const READS: &[&[&str]] = &[CONFIGS, &[MODEL, "/boot/firmware/*.txt", "/boot/*.txt"]];
 
 pub(super) const PROBES: &[Probe] = &[
     // The lines of config.txt that apply to this board.
@@ -35,7 +35,7 @@ pub(super) const PROBES: &[Probe] = &[
     Probe {
         name: "pi-kernel-missing",
         with: &[],
-        reads: &[CONFIGS, &[MODEL, "/boot/firmware/*", "/boot/*", "/boot/firmware", "/boot"]],
+        reads: &[CONFIGS, &[MODEL, "/boot/firmware/*.txt", "/boot/*.txt", "/boot/firmware", "/boot"]],
         run: missing,
     },
 ];
@@ -72,8 +72,8 @@ fn read(sight: &Sight, notes: &mut Notes) -> Result<Found, Gap> {
 
 fn included(sight: &Sight, folder: &str, name: &str) -> Result<String, Gap> {
     let path = format!("{folder}/{name}");
-    if name.is_empty() || name.contains('/') || name.starts_with('.') {
-        return Err(Gap::new(path, Cause::Garbled("name of a file beside config.txt")));
+    if name.contains('/') || name.starts_with('.') || !name.ends_with(".txt") {
+        return Err(Gap::new(path, Cause::Garbled("name of a text file beside config.txt")));
     }
     sight.text(&path, &mut Notes::default())
 }
