@@ -103,7 +103,7 @@ fn mistake(part: &str) -> String {
     let mask = part.strip_prefix("0x").or_else(|| part.strip_prefix("0X")).and_then(crate::sight::mask);
     match mask {
         Some(cpus) => format!("is a hexadecimal mask, not a list: {cpus} is meant"),
-        None if has_typographic_quote(part) => "has a typographic quote".to_owned(),
+        None if let Some(what) = typographic(part) => format!("has a typographic {what}"),
         None if part.starts_with(|c: char| c.is_ascii_lowercase()) => {
             "is no CPU: flags stand before the list".to_owned()
         }
@@ -111,8 +111,15 @@ fn mistake(part: &str) -> String {
     }
 }
 
-pub(crate) fn has_typographic_quote(text: &str) -> bool {
-    text.contains(['\u{201c}', '\u{201d}', '\u{201e}', '\u{2018}', '\u{2019}'])
+/// What word processors and web pages make of `"`, `'` and `-`.
+pub(crate) fn typographic(text: &str) -> Option<&'static str> {
+    if text.contains(['\u{201c}', '\u{201d}', '\u{201e}', '\u{2018}', '\u{2019}']) {
+        Some("quote")
+    } else if text.contains(['\u{2010}', '\u{2011}', '\u{2012}', '\u{2013}', '\u{2014}', '\u{2212}']) {
+        Some("dash")
+    } else {
+        None
+    }
 }
 
 /// The largest CPU number in a list's text, whether or not the list is right.
@@ -154,6 +161,7 @@ mod tests {
             ("3-2", "backwards"),
             ("2-3,domain", "flags stand before"),
             ("2,3\u{201d}", "typographic"),
+            ("2\u{2013}3", "typographic dash"),
             ("0..3", "no CPU number"),
             ("1-", "no CPU number"),
             ("1:1/2", "no range"),

@@ -80,6 +80,24 @@ pub(crate) fn too_new(word: &str, release: Release) -> Option<String> {
     Some(format!("{key}= is known since Linux {}.{}, and this is {}.{}", since.0, since.1, release.0, release.1))
 }
 
+/// Values of parameters that take a few words, and refuse or ignore others: sched_dynamic_mode() of
+/// kernel/sched/core.c, idle_setup() of arch/x86/kernel/process.c, tsc_setup() of arch/x86/kernel/tsc.c,
+/// pcie_aspm_disable() of drivers/pci/pcie/aspm.c, setup_transparent_hugepage() of mm/huge_memory.c.
+const VALUES: &[(&str, &[&str])] = &[
+    ("preempt", &["none", "voluntary", "full", "lazy"]),
+    ("idle", &["poll", "halt", "nomwait"]),
+    ("tsc", &["reliable", "noirqtime", "unstable", "nowatchdog", "recalibrate", "watchdog"]),
+    ("pcie_aspm", &["off", "force"]),
+    ("transparent_hugepage", &["always", "madvise", "never"]),
+];
+
+/// What a parameter may have, where it has something else.
+pub(crate) fn values_instead(word: &str) -> Option<String> {
+    let (_, value) = word.split_once('=')?;
+    let (_, values) = VALUES.iter().find(|(name, _)| *name == key(word))?;
+    (!values.contains(&value)).then(|| values.join(", "))
+}
+
 /// The parameter that was probably meant by a name that is none.
 pub(crate) fn meant(word: &str) -> Option<&'static str> {
     let key = key(word);
@@ -187,6 +205,16 @@ mod tests {
             "hpet=disable",
         ] {
             assert_eq!(meant(word), None, "{word}");
+        }
+    }
+
+    #[test]
+    fn values_are_those_of_the_handlers() {
+        for word in ["preempt=rt", "idle=pool", "tsc=reliabel", "transparent_hugepage=off"] {
+            assert!(values_instead(word).is_some(), "{word}");
+        }
+        for word in ["preempt=full", "idle=poll", "tsc=nowatchdog", "pcie_aspm=off", "quiet", "loglevel=3"] {
+            assert_eq!(values_instead(word), None, "{word}");
         }
     }
 

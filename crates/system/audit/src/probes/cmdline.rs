@@ -1,7 +1,7 @@
 use super::kernel::release;
 use super::{CONFIG_READS, Probe, With};
 use crate::cmdline::UNKNOWN;
-use crate::cmdline::list::has_typographic_quote;
+use crate::cmdline::list::typographic;
 use crate::cmdline::names;
 use crate::reading::{Cause, Gap, Known, Many, Reading, Value};
 use crate::sight::{Notes, Sight};
@@ -88,18 +88,28 @@ fn near_misses(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     let found = words(sight, notes).map(|words| {
         let said = words.iter().filter_map(|word| {
             let shown = scrub(word);
-            if has_typographic_quote(word) {
-                return Some(format!("`{shown}` has a typographic quote, which is a letter to the kernel"));
+            if let Some(what) = typographic(word) {
+                return Some(format!("`{shown}` has a typographic {what}, which is a letter to the kernel"));
+            }
+            if let Some(values) = names::values_instead(word) {
+                return Some(format!("`{shown}` has none of the values that the kernel knows: {values}"));
             }
             let meant = names::meant(word)?;
             (!is_known(sight, word)).then(|| format!("`{shown}` is no parameter of Linux ({meant} is)"))
         });
         let line = sight.cmdline().unwrap_or_default();
-        said.chain(behind_dashes(&line)).collect()
+        said.chain(behind_dashes(&line)).chain(no_break_space(&line)).collect()
     });
     let reading = listed(found);
     notes.add("/proc/cmdline: no parameters", reading.show());
     reading
+}
+
+/// The second byte of U+00A0 in UTF-8 is white space to the kernel, the first is not (lib/ctype.c).
+fn no_break_space(line: &str) -> Option<String> {
+    let (before, _) = line.split_once('\u{a0}')?;
+    let word = before.split_whitespace().next_back().unwrap_or_default();
+    Some(format!("a no-break space follows `{}`: the kernel takes half of it for a letter", scrub(word)))
 }
 
 /// What follows `--` goes to init (init/main.c, start_kernel).

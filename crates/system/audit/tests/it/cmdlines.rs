@@ -100,16 +100,26 @@ fn near_misses_are_told_from_the_line() {
         ("ttime", "dis_ucode_dlr"),
         ("curly0", "typographic"),
         ("dash", "goes to init"),
+        ("preempt", "`preempt=rt` has none"),
     ] {
         expect(named(name), &[(NAMES, State::Fail, part)]);
     }
-    let wrong = ["dash", "typo1", "typo2", "typo3", "curly", "curly0", "ecireal", "ttime"];
+    let wrong = ["preempt", "dash", "typo1", "typo2", "typo3", "curly", "curly0", "ecireal", "ttime"];
     for (name, line) in LINES.lines().filter_map(|line| line.split_once('|')).filter(|(name, _)| !wrong.contains(name))
     {
         let found = audit(line);
         let found = of(&found, NAMES);
         assert_ne!(found.state, State::Fail, "{name}: {}", found.summary);
     }
+}
+
+#[test]
+fn characters_of_web_pages_are_told() {
+    expect(
+        "ro isolcpus=2\u{2013}3",
+        &[(NAMES, State::Fail, "typographic dash"), (FLAGS, State::Fail, "typographic dash")],
+    );
+    expect("ro isolcpus=2\u{a0}quiet", &[(NAMES, State::Fail, "no-break space follows `isolcpus=2`")]);
 }
 
 #[test]
