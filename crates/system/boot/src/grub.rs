@@ -8,7 +8,7 @@ use crate::generated::Generated;
 use crate::plan::{Plan, Refusal, Run, Stop, Trial};
 use crate::read::{BootError, exists, hint, listed, mounted, running, text};
 use crate::shell::Shell;
-use crate::{Change, grub_menu, grubenv};
+use crate::{Change, grub_menu, grubenv, tuned};
 use punctual_machine::Machine;
 use punctual_model::{Argv, Back, Draft, Edit};
 
@@ -101,6 +101,12 @@ pub(crate) fn change(view: &dyn Machine, change: &Change) -> Result<Plan, Stop> 
         return Err(Refusal::by_hand(format!("grub-mkconfig here reads no {PARTS}"), hand).into());
     }
     let read = read(view)?;
+    let uses_tuned = read.words(&read.shell(read.own.as_ref())?).iter().any(|word| word == tuned::VARIABLE);
+    let theirs = hint(view, MENU).filter(|_| uses_tuned).and_then(|menu| tuned::of_menu(&menu));
+    let change = &match theirs {
+        Some(value) => tuned::besides(change, &value, MENU)?,
+        None => change.clone(),
+    };
     let mut plan = read.change(view, change)?;
     if plan.edits.is_empty() {
         return Ok(plan);

@@ -7,7 +7,7 @@ use crate::plan::{Plan, Refusal, Run, Stop, Trial};
 use crate::read::{BootError, hint, required, running, text};
 use crate::trial::as_trial;
 use crate::words::{rewrite, words};
-use crate::{Change, grub, grubenv, kernel_cmdline, length};
+use crate::{Change, grub, grubenv, kernel_cmdline, length, tuned};
 use punctual_machine::Machine;
 use punctual_model::{Argv, Back, Edit};
 
@@ -22,6 +22,8 @@ struct Boot {
     default: usize,
     is_sure: bool,
     kernelopts: Option<String>,
+    /// Where an entry uses it.
+    tuned: Option<String>,
 }
 
 fn read(view: &dyn Machine) -> Result<Boot, BootError> {
@@ -39,21 +41,24 @@ fn read(view: &dyn Machine) -> Result<Boot, BootError> {
         release.and_then(|release| entries.iter().rposition(|entry| entry.field("version") == Some(&release)));
     let newest = entries.iter().rposition(|entry| !entry.is_spare());
     let default = by_saved.or(by_release).or(newest).unwrap_or_default();
-    let uses = entries.iter().any(|entry| entry.words().iter().any(|word| word == VARIABLE));
+    let uses = |variable: &str| entries.iter().any(|entry| entry.words().iter().any(|word| word == variable));
+    // TuneD leaves the variable out where it has no words, and GRUB takes an unset one for empty.
+    let tuned = env.as_deref().and_then(|env| grubenv::value(env, tuned::NAME)).filter(|_| uses(tuned::VARIABLE));
     let kernelopts =
-        match uses {
+        match uses(VARIABLE) {
             true => Some(env.as_deref().and_then(|env| grubenv::value(env, "kernelopts")).ok_or_else(|| {
                 crate::read::unclear(ENV, "has no kernelopts, which entries use: grub.cfg fills it in")
             })?),
             false => None,
         };
-    Ok(Boot { entries, default, is_sure: by_saved.is_some(), kernelopts })
+    Ok(Boot { entries, default, is_sure: by_saved.is_some(), kernelopts, tuned })
 }
 
 impl Boot {
     fn line(&self, entry: &Entry) -> String {
-        let filled = |word: &str| match &self.kernelopts {
-            Some(value) if word == VARIABLE => value.trim().to_owned(),
+        let filled = |word: &str| match (&self.kernelopts, &self.tuned) {
+            (Some(value), _) if word == VARIABLE => value.trim().to_owned(),
+            (_, Some(value)) if word == tuned::VARIABLE => value.trim().to_owned(),
             _ => word.to_owned(),
         };
         let options = entry.options();
@@ -76,7 +81,7 @@ pub(crate) fn current(view: &dyn Machine) -> Result<Configured, BootError> {
     }
     let differ = boot.entries.iter().filter(|other| !other.is_spare() && words(&boot.line(other)) != configured);
     notes.extend(differ.map(|other| format!("{} has other parameters", other.path)));
-    let env = boot.kernelopts.iter().map(|_| ENV.to_owned());
+    let env = boot.kernelopts.as_ref().or(boot.tuned.as_ref()).map(|_| ENV.to_owned());
     let sources = std::iter::once(entry.path.clone()).chain(env).collect();
     Ok(Configured {
         next: boot.is_sure.then(|| configured.clone()),
@@ -100,6 +105,10 @@ pub(crate) fn change(view: &dyn Machine, change: &Change) -> Result<Plan, Stop> 
     if let Some(parted) = boot.entries.iter().find(|entry| entry.is_parted()) {
         return Err(Refusal::new(format!("{}: a line `options` before the last has `--`", parted.path)).into());
     }
+    let change = &match &boot.tuned {
+        Some(value) => tuned::besides(change, value, ENV)?,
+        None => change.clone(),
+    };
     let line = boot.line(entry);
     let mut plan = Plan::words(words(&line), words(&rewrite(&line, change)?));
     entries(&mut plan, &boot, change)?;

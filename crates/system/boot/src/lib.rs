@@ -34,6 +34,7 @@ mod read;
 mod shell;
 mod systemd_boot;
 mod trial;
+mod tuned;
 mod ubuntu_core;
 mod words;
 
@@ -83,8 +84,27 @@ pub fn change(view: &dyn Machine, chain: &Chain, change: &Change) -> Plan {
         Kind::UbuntuCore => ubuntu_core::change(view, change),
     };
     let mut plan = plan.unwrap_or_else(|stop| Plan::refuse(stop.0));
-    if plan.refused.is_empty() && plan.is_done() {
-        plan.notes.clear();
+    if plan.refused.is_empty() {
+        if plan.is_done() {
+            plan.notes.clear();
+        }
+        plan.notes.extend(unseen(view, change, &plan.before));
     }
     plan
+}
+
+/// Words to remove that the running kernel has and the files do not: a removal that no edit here makes.
+fn unseen(view: &dyn Machine, change: &Change, before: &[String]) -> Option<String> {
+    let is_removed = |word: &&String| change.remove.iter().any(|pattern| words::means(pattern, word));
+    let is_seen = |word: &&String| before.iter().any(|other| words::key(other) == words::key(word));
+    let running = read::running(view)?;
+    let foreign: Vec<String> =
+        running.iter().filter(is_removed).filter(|word| !is_seen(word)).map(|word| format!("`{word}`")).collect();
+    (!foreign.is_empty()).then(|| {
+        format!(
+            "not removed: {}: the running kernel has it and the files read here do not: it was taken out since this \
+             boot, or something else adds it",
+            foreign.join(", ")
+        )
+    })
 }

@@ -88,8 +88,11 @@ impl<'a> Parameters<'a> {
             return Err(plan.refused.iter().map(why).collect::<Vec<_>>().join("; "));
         }
         if plan.is_done() {
-            let note = "configured already: it is in force after the next boot, where it is not now";
-            self.told.borrow_mut().notes.push(note.to_owned());
+            // Where nothing has to be done, a note says what these files do not decide.
+            if plan.notes.is_empty() {
+                let note = "configured already: it is in force after the next boot, where it is not now";
+                self.told.borrow_mut().notes.push(note.to_owned());
+            }
             return Ok(Vec::new());
         }
         match (self.how, &plan.trial) {

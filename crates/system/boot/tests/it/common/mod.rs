@@ -165,7 +165,9 @@ impl Tree {
                 let newest =
                     self.0.keys().rfind(|p| p.ends_with(".conf") && p.contains("/entries/") && !p.contains("rescue"));
                 let kernelopts = variable("/boot/grub2/grubenv", "kernelopts=");
-                options_of(&self.text(newest.unwrap())).join(" ").replace("$kernelopts", &kernelopts)
+                let tuned = variable("/boot/grub2/grubenv", "tuned_params=");
+                let line = options_of(&self.text(newest.unwrap())).join(" ");
+                line.replace("$kernelopts", &kernelopts).replace("$tuned_params", &tuned)
             }
         }
     }
@@ -246,7 +248,7 @@ pub fn sorted(words: &[String]) -> Vec<String> {
 
 /// Roots whose parameters can be changed.
 pub fn changeable() -> Vec<String> {
-    let refused = ["bootc-no-rpm-ostree", "grub-and-systemd-boot", "ubuntu-core-22-signed"];
+    let refused = ["bootc-no-rpm-ostree", "grub-and-systemd-boot", "rhel-9-tuned", "ubuntu-core-22-signed"];
     names().into_iter().filter(|name| !refused.contains(&name.as_str())).collect()
 }
 
