@@ -7,7 +7,7 @@ use crate::sources::Source;
 use crate::sources::interrupts::Table;
 use crate::sources::system::{Stat, vmstat};
 use crate::sources::tasks::{OwnCounters, OwnThread, RtTasks};
-use crate::sources::thermal::{Thermal, ThermalReadings};
+use crate::sources::thermal::{Thermal, ThermalReadings, When};
 use punctual_model::{ContextSample, CpuContext, Event, Problem, ProblemKind, Reading, Stamp, WindowMax};
 use punctual_uapi as uapi;
 use punctual_units::{CpuId, CpuList, Nanos};
@@ -78,6 +78,8 @@ pub struct ContextCost {
     pub cpu_ns: u64,
     /// What makes the phase inconclusive.
     pub problems: Vec<Problem>,
+    /// What decides nothing.
+    pub notes: Vec<String>,
 }
 
 /// A wakeup this late triggers a search for new real-time tasks, ns.
@@ -93,7 +95,7 @@ impl Context {
         let stop = Arc::new((Mutex::new(false), Condvar::new()));
         let theirs = Arc::clone(&stop);
         let mut sampler = Sampler::new(plan, recorder);
-        let first = sampler.counters();
+        let first = sampler.counters(When::Measuring);
         let builder = std::thread::Builder::new().name("context".into()).stack_size(256 * 1024);
         let thread = builder.spawn(move || {
             if !sampler.plan.housekeeping.is_empty() {
@@ -153,7 +155,7 @@ impl Sampler {
             softirqs: Source::open("/proc/softirqs"),
             online: Source::open("/sys/devices/system/cpu/online"),
             transitions: transition_counters(),
-            thermal: Thermal::open(Path::new("/")),
+            thermal: Thermal::open(Path::new("/"), &plan.cells.iter().map(|(cpu, _)| *cpu).collect()),
             own: plan.tids.iter().map(|&(cpu, tid)| OwnThread::open(cpu, tid)).collect(),
             tick_ns: 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1),
             problems: Vec::new(),
@@ -174,7 +176,8 @@ impl Sampler {
             next += Duration::from(self.plan.pace.interval);
             let last = self.sleep(stop, next);
             wakeups += 1;
-            let now = self.counters();
+            // The measuring threads have ended before the last sample.
+            let now = self.counters(if last { When::Between } else { When::Measuring });
             let due = last || handed_on.elapsed() + play >= results;
             if due {
                 handed_on = Instant::now();
@@ -184,7 +187,8 @@ impl Sampler {
             if last {
                 let used = clock_gettime(ClockId::ThreadCPUTime);
                 let cpu_ns = used.tv_sec as u64 * 1_000_000_000 + used.tv_nsec as u64;
-                return ContextCost { wakeups, cpu_ns, problems: self.problems };
+                let notes = left_out(&self.thermal.left_out()).into_iter().collect();
+                return ContextCost { wakeups, cpu_ns, problems: self.problems, notes };
             }
             if let Some(tick) = &self.plan.tick {
                 tick();
@@ -207,7 +211,7 @@ impl Sampler {
         true
     }
 
-    fn counters(&mut self) -> Counters {
+    fn counters(&mut self, when: When) -> Counters {
         let cpus = &self.cpus;
         let table = |source: &mut Option<Source>| source.as_mut()?.read().map(|text| Table::parse(text, cpus));
         let (interrupts, softirqs) = (table(&mut self.interrupts), table(&mut self.softirqs));
@@ -221,7 +225,7 @@ impl Sampler {
             interrupts,
             softirqs,
             transitions: (!transitions.is_empty()).then(|| transitions.iter().sum()),
-            thermal: self.thermal.read(),
+            thermal: self.thermal.read(when),
             own: self.own.iter_mut().map(|t| (t.cpu, t.read())).collect(),
         }
     }
@@ -337,6 +341,16 @@ impl Sampler {
             }
         }
     }
+}
+
+/// What is said of sensors that are read between phases only.
+fn left_out(sensors: &[String]) -> Option<String> {
+    (!sensors.is_empty()).then(|| {
+        format!(
+            "not read while CPUs are measured, since a read disturbs one of them or may: {}; read at the end of each phase",
+            sensors.join(", ")
+        )
+    })
 }
 
 fn rise(before: Option<u64>, now: Option<u64>) -> Option<u64> {

@@ -3,7 +3,7 @@
 use crate::sources::between::smi_counts;
 use crate::sources::interrupts::Table;
 use crate::sources::system::Stat;
-use crate::sources::thermal::{Thermal, ThermalReadings};
+use crate::sources::thermal::{Thermal, ThermalReadings, When};
 use punctual_model::Reading;
 use punctual_units::{CpuId, CpuList};
 use std::path::Path;
@@ -26,7 +26,7 @@ impl Counters {
             cpus: cpus.clone(),
             steal_ticks: steal_ticks(),
             smi: smi_counts(cpus),
-            thermal: Thermal::open(Path::new("/")).read(),
+            thermal: Thermal::open(Path::new("/"), &CpuList::new()).read(When::Between),
             interrupts: interrupts.map(|text| Table::parse(&text, &list)),
         }
     }

@@ -114,7 +114,8 @@ impl Surroundings<'_> {
         if let (Some(traced), Ok(Some(text))) = (&mut phase.traced, &disturbed) {
             traced.problems.push(text.clone());
         }
-        let Collected { parts, end: ended, cpu_ns, notes } = meter.collect();
+        let Collected { parts, end: ended, cpu_ns, mut notes } = meter.collect();
+        notes.extend(cost.iter().flat_map(|cost| cost.notes.clone()));
         disturbed?;
         phase.load_report = load.map(Load::stop);
         phase.end_mono_ns = Some(ended.0);

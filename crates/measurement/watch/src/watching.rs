@@ -11,7 +11,9 @@ use crate::segment::{Ending, PHASE, WORST};
 use crate::state;
 use crate::tracer::{Tracer, Watched, Yield};
 use punctual_directory::Dir;
-use punctual_measure::{Bell, Context, ContextPlan, EngineError, GRID, Pace, Plan, Running, Topology, start};
+use punctual_measure::{
+    Bell, Context, ContextCost, ContextPlan, EngineError, GRID, Pace, Plan, Running, Topology, start,
+};
 use punctual_model::{EndedBy, OwnCost, Tracing, Watch};
 use punctual_proof::{Blocks, Choice, Cutter, When, choose_scheduling, signals};
 use punctual_rt::monotonic;
@@ -221,7 +223,7 @@ impl Watching<'_> {
         Self::stop(&running);
         let yielded = self.tracer.as_ref().map(|(tracer, ..)| tracer.end_segment());
         let cost = context.finish();
-        let failed = self.end_segment(running, signal, cost.cpu_ns, cost.wakeups, yielded);
+        let failed = self.end_segment(running, signal, cost, yielded);
         Ok((signal, failed))
     }
 
@@ -281,11 +283,11 @@ impl Watching<'_> {
         &mut self,
         running: Running,
         signal: Option<Sig>,
-        context_ns: u64,
-        context_wakeups: u64,
+        context: ContextCost,
         yielded: Option<Yield>,
     ) -> Option<String> {
-        let outcome = running.collect();
+        let mut outcome = running.collect();
+        outcome.notes.extend(context.notes);
         let ended_by = match signal {
             Some(s) => EndedBy::Signal { number: s.number(), name: s.name().into() },
             None => EndedBy::Duration,
@@ -296,8 +298,8 @@ impl Watching<'_> {
             } else {
                 format!("housekeeping CPU {}", self.housekeeping)
             },
-            context_cpu_ns: Some(context_ns),
-            context_wakeups,
+            context_cpu_ns: Some(context.cpu_ns),
+            context_wakeups: context.wakeups,
             measuring_cpu_ns: Some(outcome.cpu_ns),
             ..OwnCost::default()
         };

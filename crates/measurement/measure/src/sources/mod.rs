@@ -1,5 +1,5 @@
-//! What is read from the kernel while measuring, one file per kind. Nothing here disturbs another CPU; what does is in
-//! [`between`] and read between phases only.
+//! What is read from the kernel while measuring, one file per kind. Nothing read meanwhile disturbs a measured CPU; what
+//! does is in [`between`], or left out by [`thermal`], and read between phases only.
 
 pub(crate) mod between;
 pub(crate) mod interrupts;

@@ -1,19 +1,41 @@
 //! Temperatures and throttling: thermal zones, x86 throttle counters, the Raspberry Pi's firmware.
+//!
+//! Some sensors are read by interrupting a CPU, or by a message to firmware that an interrupt answers. Such a sensor is
+//! read while a CPU is measured only where that is known to be another CPU.
 
 use super::{Source, read_trimmed};
 use punctual_model::Reading;
 use punctual_uapi as uapi;
+use punctual_units::{CpuId, CpuList};
 use std::fs::{self, File};
 use std::path::Path;
 
 /// All readable sensors, kept open.
 #[derive(Debug, Default)]
 pub(crate) struct Thermal {
-    zones: Vec<(String, Source)>,
+    zones: Vec<Zone>,
     counters: Vec<(String, Source)>,
     firmware: Option<Source>,
     undervoltage: Option<Source>,
     vcio: Option<File>,
+    /// May the Raspberry Pi's firmware be asked while the CPUs are measured?
+    is_mailbox_quiet: bool,
+}
+
+#[derive(Debug)]
+struct Zone {
+    name: String,
+    source: Source,
+    /// Is no measured CPU disturbed by a read?
+    is_quiet: bool,
+}
+
+/// When a read is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum When {
+    /// CPUs are measured: only what disturbs none of them.
+    Measuring,
+    Between,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -29,15 +51,9 @@ const PI_BITS: [(u32, &str); 4] =
     [(0, "under-voltage"), (1, "frequency capped"), (2, "throttled"), (3, "soft temperature limit")];
 
 impl Thermal {
-    /// Finds the sensors below `root` (`/` except in tests).
-    pub fn open(root: &Path) -> Thermal {
-        let mut thermal = Thermal::default();
-        for (folder, dir) in folders(&root.join("sys/class/thermal"), "thermal_zone") {
-            let kind = read_trimmed(dir.join("type")).unwrap_or_default();
-            if let Some(source) = Source::open(dir.join("temp")) {
-                thermal.zones.push((format!("{folder} {kind}").trim_end().to_owned(), source));
-            }
-        }
+    /// Finds the sensors below `root` (`/` except in tests); `measured`: the CPUs that are not to be disturbed.
+    pub fn open(root: &Path, measured: &CpuList) -> Thermal {
+        let mut thermal = Thermal { zones: zones(root, measured), ..Thermal::default() };
         for (folder, dir) in folders(&root.join("sys/devices/system/cpu"), "cpu") {
             for counter in ["core_throttle_count", "package_throttle_count"] {
                 if let Some(source) = Source::open(dir.join("thermal_throttle").join(counter)) {
@@ -51,30 +67,98 @@ impl Thermal {
             .filter(|(_, dir)| read_trimmed(dir.join("name")).as_deref() == Some("rpi_volt"))
             .find_map(|(_, dir)| Source::open(dir.join("in0_lcrit_alarm")));
         thermal.vcio = File::open(root.join("dev/vcio")).ok();
+        thermal.is_mailbox_quiet = is_mailbox_quiet(root, measured);
         thermal
     }
 
-    /// Reads them all; failures are left out.
-    pub fn read(&mut self) -> ThermalReadings {
+    /// Reads them; failures are left out, and what may disturb a measured CPU is while it is measured.
+    pub fn read(&mut self, when: When) -> ThermalReadings {
         let mut now = ThermalReadings::default();
         let reading = |name: &str, value| Reading { name: name.to_owned(), value };
-        for (name, source) in &mut self.zones {
-            now.temperatures.extend(source.number().map(|m| reading(name, m)));
-        }
-        if let Some(Ok(m)) = self.vcio.as_ref().map(uapi::gpu_temperature) {
-            now.temperatures.push(reading("GPU (firmware)", m));
+        let all = when == When::Between;
+        for zone in self.zones.iter_mut().filter(|zone| all || zone.is_quiet) {
+            now.temperatures.extend(zone.source.number().map(|m| reading(&zone.name, m)));
         }
         for (name, source) in &mut self.counters {
             now.throttling.extend(source.number().map(|n| reading(name, n)));
         }
-        if let Some(bits) = self.firmware.as_mut().and_then(|s| parse_hex(s.read()?)) {
-            now.throttling.extend(PI_BITS.iter().map(|(bit, name)| reading(name, i64::from(bits >> bit & 1))));
+        if all || self.is_mailbox_quiet {
+            self.ask_firmware(&mut now);
         }
         if let Some(alarm) = self.undervoltage.as_mut().and_then(Source::number) {
             now.throttling.push(reading("under-voltage alarm", alarm));
         }
         now
     }
+
+    /// Two messages of the firmware's mailbox (drivers/firmware/raspberrypi.c).
+    fn ask_firmware(&mut self, now: &mut ThermalReadings) {
+        let reading = |name: &str, value| Reading { name: name.to_owned(), value };
+        if let Some(Ok(m)) = self.vcio.as_ref().map(uapi::gpu_temperature) {
+            now.temperatures.push(reading("GPU (firmware)", m));
+        }
+        if let Some(bits) = self.firmware.as_mut().and_then(|s| parse_hex(s.read()?)) {
+            now.throttling.extend(PI_BITS.iter().map(|(bit, name)| reading(name, i64::from(bits >> bit & 1))));
+        }
+    }
+
+    /// The sensors that are not read while CPUs are measured, since a read disturbs one, or may.
+    pub fn left_out(&self) -> Vec<String> {
+        let zones = self.zones.iter().filter(|zone| !zone.is_quiet).map(|zone| zone.name.clone());
+        let asks = self.firmware.is_some() || self.vcio.is_some();
+        let firmware =
+            (asks && !self.is_mailbox_quiet).then(|| "the Raspberry Pi's firmware (throttling, GPU)".to_owned());
+        zones.chain(firmware).collect()
+    }
+}
+
+fn zones(root: &Path, measured: &CpuList) -> Vec<Zone> {
+    let is_pi = read_trimmed(root.join("proc/device-tree/model")).is_some_and(|model| model.contains("Raspberry Pi"));
+    let all = folders(&root.join("sys/class/thermal"), "thermal_zone").into_iter();
+    let all: Vec<(String, String, Source)> = all
+        .filter_map(|(folder, dir)| {
+            let kind = read_trimmed(dir.join("type")).unwrap_or_default();
+            Some((folder, kind, Source::open(dir.join("temp"))?))
+        })
+        .collect();
+    let packages = all.iter().filter(|(_, kind, _)| kind == PACKAGE).count();
+    let zone = |(folder, kind, source): (String, String, Source)| {
+        let is_quiet = measured.is_empty() || is_quiet(&kind, is_pi, packages, measured);
+        Zone { name: format!("{folder} {kind}").trim_end().to_owned(), source, is_quiet }
+    };
+    all.into_iter().map(zone).collect()
+}
+
+const PACKAGE: &str = "x86_pkg_temp";
+
+/// Is a read of this type of zone known to disturb no measured CPU?
+///
+/// drivers/thermal/intel/x86_pkg_temp_thermal.c reads a register on the first CPU of the package, by an interrupt to it;
+/// which one is known of the package of CPU 0 alone. Registers in memory: bcm2835_thermal.c and bcm2711_thermal.c under
+/// drivers/thermal/broadcom (Raspberry Pi), intel_pch_thermal.c. Not quiet: processor_thermal_device.c (TCPU: an interrupt
+/// to every CPU), ACPI's zones (firmware code, which may enter the management mode); not known: the others.
+fn is_quiet(kind: &str, is_pi: bool, packages: usize, measured: &CpuList) -> bool {
+    match kind {
+        PACKAGE => packages == 1 && !measured.contains(CpuId(0)),
+        "cpu-thermal" => is_pi,
+        _ => kind.starts_with("pch_"),
+    }
+}
+
+/// Does the interrupt of the mailbox go to CPUs that are not measured, as far as is known?
+fn is_mailbox_quiet(root: &Path, measured: &CpuList) -> bool {
+    if measured.is_empty() {
+        return true;
+    }
+    let irqs = fs::read_dir(root.join("sys/kernel/irq")).into_iter().flatten().flatten();
+    let of_mailbox = irqs.filter(|irq| read_trimmed(irq.path().join("actions")).is_some_and(|a| a.contains("mailbox")));
+    let cpus = of_mailbox.map(|irq| {
+        let folder = root.join("proc/irq").join(irq.file_name());
+        let list = |name: &str| read_trimmed(folder.join(name)).filter(|text| !text.is_empty());
+        list("effective_affinity_list").or_else(|| list("smp_affinity_list"))?.parse::<CpuList>().ok()
+    });
+    let cpus: Vec<Option<CpuList>> = cpus.collect();
+    !cpus.is_empty() && cpus.iter().all(|cpus| cpus.as_ref().is_some_and(|cpus| cpus.and(measured).is_empty()))
 }
 
 impl ThermalReadings {
@@ -129,12 +213,12 @@ mod tests {
         write(root, "sys/devices/platform/soc/soc:firmware/get_throttled", "0\n");
         write(root, "sys/class/hwmon/hwmon1/name", "rpi_volt\n");
         write(root, "sys/class/hwmon/hwmon1/in0_lcrit_alarm", "0\n");
-        let mut thermal = Thermal::open(root);
-        let before = thermal.read();
+        let mut thermal = Thermal::open(root, &CpuList::new());
+        let before = thermal.read(When::Between);
         assert_eq!(before.temperatures[0], Reading { name: "thermal_zone0 cpu-thermal".into(), value: 81790 });
         assert!(before.throttled_since(&before).iter().all(|r| r.value == 0));
         write(root, "sys/devices/platform/soc/soc:firmware/get_throttled", "50005\n");
-        let events = thermal.read().throttled_since(&before);
+        let events = thermal.read(When::Between).throttled_since(&before);
         let up: Vec<&str> = events.iter().filter(|r| r.value > 0).map(|r| r.name.as_str()).collect();
         assert_eq!(up, ["under-voltage", "throttled"]);
     }
@@ -144,10 +228,60 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let path = "sys/devices/system/cpu/cpu1/thermal_throttle/core_throttle_count";
         write(root.path(), path, "7\n");
-        let mut thermal = Thermal::open(root.path());
-        let before = thermal.read();
+        let mut thermal = Thermal::open(root.path(), &CpuList::new());
+        let before = thermal.read(When::Between);
         write(root.path(), path, "9\n");
-        let events = thermal.read().throttled_since(&before);
+        let events = thermal.read(When::Between).throttled_since(&before);
         assert_eq!(events, [Reading { name: "cpu1 core_throttle_count".into(), value: 2 }]);
+    }
+
+    fn names(readings: &[Reading]) -> Vec<&str> {
+        readings.iter().map(|reading| reading.name.as_str()).collect()
+    }
+
+    #[test]
+    fn no_measured_cpu_is_interrupted_for_a_temperature() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path();
+        for (zone, kind) in ["acpitz", "x86_pkg_temp", "TCPU", "pch_cannonlake"].iter().enumerate() {
+            write(root, &format!("sys/class/thermal/thermal_zone{zone}/type"), kind);
+            write(root, &format!("sys/class/thermal/thermal_zone{zone}/temp"), "40000\n");
+        }
+        let read = |cpus: &str, when| {
+            let mut thermal = Thermal::open(root, &cpus.parse().unwrap());
+            let readings = thermal.read(when).temperatures;
+            (names(&readings).into_iter().map(str::to_owned).collect::<Vec<_>>(), thermal.left_out())
+        };
+        let (quiet, left_out) = read("2-3", When::Measuring);
+        assert_eq!(quiet, ["thermal_zone1 x86_pkg_temp", "thermal_zone3 pch_cannonlake"]);
+        assert_eq!(left_out, ["thermal_zone0 acpitz", "thermal_zone2 TCPU"]);
+        assert_eq!(read("0-3", When::Measuring).0, ["thermal_zone3 pch_cannonlake"]);
+        assert_eq!(read("0-3", When::Between).0.len(), 4);
+        // Of a second package the asked CPU is not known.
+        write(root, "sys/class/thermal/thermal_zone4/type", "x86_pkg_temp");
+        write(root, "sys/class/thermal/thermal_zone4/temp", "40000");
+        assert_eq!(read("2-3", When::Measuring).0, ["thermal_zone3 pch_cannonlake"]);
+    }
+
+    #[test]
+    fn the_firmware_is_asked_where_its_answer_interrupts_no_measured_cpu() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path();
+        write(root, "proc/device-tree/model", "Raspberry Pi 4 Model B Rev 1.4\0");
+        write(root, "sys/class/thermal/thermal_zone0/type", "cpu-thermal\n");
+        write(root, "sys/class/thermal/thermal_zone0/temp", "50000\n");
+        write(root, "sys/devices/platform/soc/soc:firmware/get_throttled", "0\n");
+        let read = |when| {
+            let mut thermal = Thermal::open(root, &"2-3".parse().unwrap());
+            let readings = thermal.read(when);
+            (readings.temperatures.len(), readings.throttling.len(), thermal.left_out().len())
+        };
+        assert_eq!(read(When::Measuring), (1, 0, 1), "which CPU the mailbox interrupts is not known");
+        assert_eq!(read(When::Between), (1, 4, 1));
+        write(root, "sys/kernel/irq/33/actions", "fe00b880.mailbox\n");
+        write(root, "proc/irq/33/effective_affinity_list", "0\n");
+        assert_eq!(read(When::Measuring), (1, 4, 0));
+        write(root, "proc/irq/33/effective_affinity_list", "3\n");
+        assert_eq!(read(When::Measuring), (1, 0, 1));
     }
 }
