@@ -44,12 +44,21 @@ pub(crate) fn where_needed(
     if scheduling.policy() != Policy::Deadline || asked.is_none() {
         return Ok(None);
     }
-    let made = mounted().and_then(|root| Partitions::make(&root, &Journal::of_user(), cpus));
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").ok();
+    let made = keeps_affinities(release.as_deref())
+        .and_then(|()| mounted())
+        .and_then(|root| Partitions::make(&root, &Journal::of_user(), cpus));
     made.map(Some).map_err(|why| {
         ProofError::Environment(format!(
-            "SCHED_DEADLINE cannot be pinned to CPU {cpus}: {why}. Leave out --cpus: then the threads are not pinned"
+            "SCHED_DEADLINE cannot be pinned to CPU {cpus}: {why}. Leave out --cpus: then the threads are not pinned; or \
+             measure SCHED_FIFO (--policy fifo), which needs no partition"
         ))
     })
+}
+
+/// A measurement leaves other processes as they are.
+fn keeps_affinities(release: Option<&str>) -> Result<(), String> {
+    punctual_machine::partition_unpins(release).map_or(Ok(()), Err)
 }
 
 /// Mount point of the cgroup v2 hierarchy.
@@ -232,6 +241,14 @@ mod tests {
         let file = "/sys/fs/cgroup/user.slice/user-0.slice/session-1.scope/cgroup.procs";
         assert_eq!(home(root, own), Some(file.into()));
         assert_eq!((home(root, "0::/\n"), home(root, "")), (None, None));
+    }
+
+    #[test]
+    fn no_process_is_unpinned() {
+        let why = keeps_affinities(Some("6.1.0-28-amd64\n")).unwrap_err();
+        assert!(why.contains("unpins every other process") && why.contains("Linux 6.1"), "{why}");
+        assert!(keeps_affinities(None).is_err());
+        assert_eq!(keeps_affinities(Some("6.12.9-rt1\n")), Ok(()));
     }
 
     #[test]

@@ -56,7 +56,7 @@ pub use document::{AuditResult, SnapshotResult};
 pub use fixes::RtThread;
 pub use import::{Lookup, Reference, Referred};
 pub use offers::{Offers, Trial};
-pub use plan::{BootParameter, CpuPlan, IrqPlan, Movable, PlanError, PlanWish};
+pub use plan::{BootParameter, CpuPlan, IrqPlan, Misfit, Movable, PlanError, PlanWish, proposes};
 pub use profile::{ProfileFileError, Today};
 pub use rule::{Action, Fix, Group, Rule, RuleError};
 pub use rules::Rules;

@@ -13,6 +13,7 @@
 
 #![forbid(unsafe_code)]
 
+mod affinity;
 mod boot_file;
 mod cmdline;
 mod facts;
@@ -27,6 +28,7 @@ mod text;
 mod view;
 mod within;
 
+pub use affinity::partition_unpins;
 pub use boot_file::{BootFile, boot_file, boot_file_cmdline};
 pub use cmdline::{first_parameter, longest_cmdline, may_repeat, parameter, parameters, scrub};
 pub use facts::{

@@ -3,11 +3,13 @@
 mod choose;
 mod interrupts;
 mod steps;
+mod takes;
 mod topology;
 
 pub(crate) use interrupts::on as irqs_on;
 pub use interrupts::{IrqPlan, Movable};
-pub use steps::BootParameter;
+pub use steps::{BootParameter, proposes};
+pub use takes::Misfit;
 
 use crate::{Context, Offers, Rules};
 use choose::Choice;
@@ -95,9 +97,9 @@ impl Rules {
             parameters: Vec::new(),
             commands: Vec::new(),
         };
-        if !steps::has_partitions(&sight) && plan.isolated.minus(&plan.isolated_now) == plan.isolated {
-            let why = "other tasks stay there until the next boot: no isolated cpuset partition can be made (Linux 6.1, cgroup v2)";
-            plan.doubts.push(why.to_owned());
+        let no_partition = steps::no_partition(&sight);
+        if let Some(why) = no_partition.filter(|_| plan.isolated.minus(&plan.isolated_now) == plan.isolated) {
+            plan.doubts.push(format!("other tasks stay there until the next boot: {why}"));
         }
         plan.parameters = steps::parameters(&sight, &plan);
         plan.commands = steps::commands(&sight, &plan);

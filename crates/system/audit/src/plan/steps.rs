@@ -1,6 +1,7 @@
+use super::takes::{misfit, running};
 use super::{CpuPlan, Movable};
 use crate::Profile;
-use crate::sight::{Notes, Sight, config_gap};
+use crate::sight::{Notes, Sight};
 use punctual_units::{CpuId, CpuList};
 use serde::Serialize;
 
@@ -18,38 +19,33 @@ pub(super) fn parameters(sight: &Sight, plan: &CpuPlan) -> Vec<BootParameter> {
     let (isolated, housekeeping) = (&plan.isolated, &plan.housekeeping);
     let taken: CpuList = isolated.iter().chain(plan.siblings_off.iter()).collect();
     let flags = if is_since(sight, (5, 6)) { "managed_irq,domain," } else { "" };
-    let plain = |text: String| BootParameter { text, doubt: None };
-    let needs = |text: String, option: &str| BootParameter { text, doubt: doubt(sight, option) };
-    let isolcpus = format!("isolcpus={flags}{taken}");
-    // Before 4.15 CPU_ISOLATION was not optional.
-    let mut all = vec![if is_since(sight, (4, 15)) { needs(isolcpus, "CPU_ISOLATION") } else { plain(isolcpus) }];
-    // Without the tick every kernel entry costs more, which pays only where a thread has a CPU to itself.
-    if matches!(sight.context.profile, Profile::DedicatedCore | Profile::BusyPoll | Profile::KvmHost) {
-        all.push(needs(format!("nohz_full={taken}"), "NO_HZ_FULL"));
+    let parameter = |text: String| BootParameter { doubt: misfit(sight, &text).map(|misfit| misfit.why), text };
+    let mut all = vec![parameter(format!("isolcpus={flags}{taken}"))];
+    if is_tickless(sight.context.profile) {
+        all.push(parameter(format!("nohz_full={taken}")));
     }
-    all.push(needs(format!("rcu_nocbs={taken}"), "RCU_NOCB_CPU"));
-    all.push(plain(format!("irqaffinity={housekeeping}")));
+    all.push(parameter(format!("rcu_nocbs={taken}")));
+    all.push(parameter(format!("irqaffinity={housekeeping}")));
     all
 }
 
-fn doubt(sight: &Sight, option: &str) -> Option<String> {
-    match sight.config() {
-        Ok(config) if config.is_on(option) => None,
-        Ok(_) => Some(format!("no effect: this kernel is built without CONFIG_{option}")),
-        Err(error) => {
-            Some(format!("not known to have an effect (needs CONFIG_{option}): {}", config_gap(error).describe()))
-        }
+/// Without the tick every kernel entry costs more, which pays only where a thread has a CPU to itself.
+fn is_tickless(profile: Profile) -> bool {
+    matches!(profile, Profile::DedicatedCore | Profile::BusyPoll | Profile::KvmHost)
+}
+
+/// Does a plan for this profile propose a kernel parameter of that name?
+pub fn proposes(profile: Profile, name: &str) -> bool {
+    match name {
+        "isolcpus" | "rcu_nocbs" | "irqaffinity" => true,
+        "nohz_full" => is_tickless(profile),
+        _ => false,
     }
 }
 
 /// Assumes a recent kernel if the release is unknown.
 fn is_since(sight: &Sight, wanted: (u32, u32)) -> bool {
-    let Ok(release) = sight.text("/proc/sys/kernel/osrelease", &mut Notes::default()) else { return true };
-    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse::<u32>().ok());
-    match (numbers.next().flatten(), numbers.next().flatten()) {
-        (Some(major), Some(minor)) => (major, minor) >= wanted,
-        _ => true,
-    }
+    running(sight).is_none_or(|release| release >= wanted)
 }
 
 pub(super) fn commands(sight: &Sight, plan: &CpuPlan) -> Vec<String> {
@@ -58,7 +54,7 @@ pub(super) fn commands(sight: &Sight, plan: &CpuPlan) -> Vec<String> {
     for cpu in plan.siblings_off.iter() {
         commands.push(format!("echo 0 > /sys/devices/system/cpu/cpu{cpu}/online"));
     }
-    if has_partitions(sight) && isolated.minus(&plan.isolated_now) == *isolated {
+    if no_partition(sight).is_none() && isolated.minus(&plan.isolated_now) == *isolated {
         commands.push("echo +cpuset > /sys/fs/cgroup/cgroup.subtree_control".to_owned());
         commands.push("mkdir -p /sys/fs/cgroup/punctual-rt".to_owned());
         commands.push(format!("echo {isolated} > /sys/fs/cgroup/punctual-rt/cpuset.cpus"));
@@ -73,10 +69,15 @@ pub(super) fn commands(sight: &Sight, plan: &CpuPlan) -> Vec<String> {
     commands
 }
 
-/// Isolated cpuset partitions of cgroup v2 keep tasks off without a reboot, since Linux 6.1 (commit f28e22441f35).
-pub(super) fn has_partitions(sight: &Sight) -> bool {
+/// Why no isolated cpuset partition of cgroup v2 keeps other tasks off without a reboot (isolated since Linux 6.1,
+/// commit f28e22441f35).
+pub(super) fn no_partition(sight: &Sight) -> Option<String> {
     let controllers = sight.text("/sys/fs/cgroup/cgroup.controllers", &mut Notes::default()).unwrap_or_default();
-    controllers.split_whitespace().any(|name| name == "cpuset") && is_since(sight, (6, 1))
+    if !controllers.split_whitespace().any(|name| name == "cpuset") {
+        return Some("no isolated cpuset partition can be made without the controller cpuset of cgroup v2".to_owned());
+    }
+    let release = sight.text("/proc/sys/kernel/osrelease", &mut Notes::default());
+    punctual_machine::partition_unpins(release.ok().as_deref())
 }
 
 /// Groups of 32 bits, highest first, as the kernel parses masks (lib/bitmap-str.c, bitmap_parse).

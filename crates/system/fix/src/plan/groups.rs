@@ -11,7 +11,7 @@ const AT_BOOT: &str = "isolate CPUs at boot (isolcpus=), which `--persist` sets"
 pub(super) fn hindrance(sys: &dyn System) -> Option<String> {
     const CONTROLLERS: &str = "/sys/fs/cgroup/cgroup.controllers";
     match sys.read(Path::new(CONTROLLERS)) {
-        Ok(names) if String::from_utf8_lossy(&names).split_whitespace().any(|name| name == "cpuset") => None,
+        Ok(names) if String::from_utf8_lossy(&names).split_whitespace().any(|name| name == "cpuset") => unpins(sys),
         Ok(_) => match version_1(sys) {
             Some(where_) => Some(by_version_1(&where_)),
             None => Some(format!(
@@ -26,6 +26,12 @@ pub(super) fn hindrance(sys: &dyn System) -> Option<String> {
         },
         Err(e) => Some(format!("whether cgroup v2 has the controller cpuset is not known: {CONTROLLERS}: {e}")),
     }
+}
+
+fn unpins(sys: &dyn System) -> Option<String> {
+    let release = sys.read(Path::new("/proc/sys/kernel/osrelease")).ok();
+    let release = release.map(|text| String::from_utf8_lossy(&text).trim().to_owned());
+    punctual_machine::partition_unpins(release.as_deref()).map(|why| format!("{why}: {AT_BOOT}"))
 }
 
 fn by_version_1(where_: &str) -> String {

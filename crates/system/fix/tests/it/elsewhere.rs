@@ -75,6 +75,13 @@ fn cgroup_v1_is_named() {
         ),
         (vec![("/sys/fs/cgroup/cgroup.controllers", "cpu io memory\n")], "cgroup v2 has no controller cpuset"),
         (vec![("/proc/self/cgroup", "0::/\n")], "cgroup v2 is not mounted"),
+        (
+            vec![
+                ("/sys/fs/cgroup/cgroup.controllers", "cpuset cpu io\n"),
+                ("/proc/sys/kernel/osrelease", "6.1.0-28-amd64\n"),
+            ],
+            "unpins every other process: each gets all CPUs of its cgroup",
+        ),
     ] {
         let world = World::new(&files);
         let before = tree(world.root.path());

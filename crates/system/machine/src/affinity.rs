@@ -1,0 +1,42 @@
+//! What cpuset partitions do to processes that were pinned before.
+
+/// Why making a cpuset partition would unpin other processes; `None` if it does not.
+///
+/// Enabling the controller cpuset in the root cgroup, and each change of a cpuset's CPUs, gives every process the CPUs
+/// of its cgroup (cpuset_attach(), update_tasks_cpumask() in kernel/cgroup/cpuset.c). Since Linux 6.2 the kernel keeps
+/// what sched_setaffinity(2) asked for and applies both (commits 8f9ea86fdf99, da019032819a); before, it is forgotten.
+/// `release` is that of uname(2).
+pub fn partition_unpins(release: Option<&str>) -> Option<String> {
+    let mut numbers =
+        release.unwrap_or_default().split(|c: char| !c.is_ascii_digit()).map(|part| part.parse::<u32>().ok());
+    match (numbers.next().flatten(), numbers.next().flatten()) {
+        (Some(major), Some(minor)) if (major, minor) >= (6, 2) => None,
+        (Some(major), Some(minor)) => Some(format!("{WHY}; this is Linux {major}.{minor}")),
+        _ => Some(unknown()),
+    }
+}
+
+const WHY: &str = "before Linux 6.2 a cpuset partition unpins every other process: each gets all CPUs of its cgroup, and \
+                   its own affinity is forgotten";
+
+fn unknown() -> String {
+    format!("{WHY}; which Linux this is cannot be read")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_kernels_known_to_keep_affinities_are_taken() {
+        for release in ["6.2.0", "6.12.48+deb13-rt-amd64", "7.0-rc1", "10.1"] {
+            assert_eq!(partition_unpins(Some(release)), None, "{release}");
+        }
+        for release in ["6.1.0-28-amd64", "5.14.0-427.13.1.el9_4.x86_64+rt", "4.19"] {
+            assert!(partition_unpins(Some(release)).unwrap().contains("this is Linux"), "{release}");
+        }
+        for release in [None, Some(""), Some("x"), Some("6")] {
+            assert!(partition_unpins(release).unwrap().contains("cannot be read"), "{release:?}");
+        }
+    }
+}
