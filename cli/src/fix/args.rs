@@ -8,7 +8,7 @@ use punctual_units::Nanos;
 /// What `audit` may do besides telling.
 #[derive(Args, Debug)]
 pub struct FixArgs {
-    /// Apply the fixes of these rules, or of every FAIL and WARN whose fix interrupts nothing; each change is
+    /// Apply the fixes of these rules, or of every FAIL and WARN whose fix interrupts nothing and takes nothing away; each change is
     /// journalled first, read back, audited again, and rolled back if it did not help
     #[arg(long, value_name = "ID", num_args = 0.., conflicts_with_all = ["root", "snapshot", "config", "plan_cpus", "explain"])]
     pub fix: Option<Vec<String>>,

@@ -1,5 +1,5 @@
 use crate::reading::{Gap, Reading};
-use crate::rule::{Case, Gate, Need, Rule, When};
+use crate::rule::{Case, Fix, Gate, Need, Rule, When};
 use crate::say;
 use crate::sight::{Notes, Sight};
 use crate::truth::Truth;
@@ -12,22 +12,22 @@ struct Outcome {
     state: State,
     summary: String,
     is_case: bool,
-    /// Does the rule's fix help?
-    helps: bool,
+    /// Of the case that decides, where it has its own.
+    fix: Option<Fix>,
 }
 
 /// SKIP if the severity switches the rule off.
 pub(crate) fn judge(rule: &Rule, severity: Severity, sight: &Sight) -> Finding {
     let profile = sight.context.profile;
     let mut bench = Bench { rule, sight, readings: BTreeMap::new(), notes: Notes::default() };
-    let skip = |summary: String| Outcome { state: State::Skip, summary, is_case: false, helps: false };
+    let skip = |summary: String| Outcome { state: State::Skip, summary, is_case: false, fix: None };
     let outcome = match (severity, rule.needs.iter().find(|need| !sight.offers(**need))) {
         (Severity::Off, _) => skip(format!("switched off for {profile}")),
         (_, Some(need)) => skip(Need::missing(*need).to_owned()),
         _ => bench.decide(),
     };
     let calls_for_fix =
-        matches!(outcome.state, State::Fail | State::Warn | State::Unknown) && outcome.is_case && outcome.helps;
+        matches!(outcome.state, State::Fail | State::Warn | State::Unknown) && outcome.is_case;
     Finding {
         id: rule.id.clone(),
         group: rule.group.title().to_owned(),
@@ -36,7 +36,7 @@ pub(crate) fn judge(rule: &Rule, severity: Severity, sight: &Sight) -> Finding {
         summary: outcome.summary,
         evidence: bench.notes.into_evidence(),
         why: rule.reason(sight.sources, profile),
-        fix: calls_for_fix.then(|| rule.fix.line()).flatten(),
+        fix: calls_for_fix.then(|| outcome.fix.as_ref().unwrap_or(&rule.fix).line()).flatten(),
     }
 }
 
@@ -51,7 +51,6 @@ struct Bench<'a> {
 struct Step<'a> {
     state: State,
     say: &'a str,
-    helps: bool,
 }
 
 impl<'a> Bench<'a> {
@@ -64,14 +63,14 @@ impl<'a> Bench<'a> {
         let commons = rule
             .only_if
             .iter()
-            .map(|name| (Step { state: State::Skip, say: "", helps: false }, Condition::Common(name)));
+            .map(|name| (Step { state: State::Skip, say: "" }, Condition::Common(name)));
         let gates = rule
             .applies
             .iter()
-            .map(|gate| (Step { state: State::Skip, say: &gate.otherwise, helps: false }, Condition::Not(gate)));
+            .map(|gate| (Step { state: State::Skip, say: &gate.otherwise }, Condition::Not(gate)));
         let cases = rule.cases_for(self.sight.context.profile);
         let cases =
-            cases.map(|case| (Step { state: case.state, say: &case.say, helps: case.fix }, Condition::Case(case)));
+            cases.map(|case| (Step { state: case.state, say: &case.say }, Condition::Case(case)));
         for (mut step, condition) in commons.chain(gates).chain(cases) {
             match self.holds(&condition, &mut step) {
                 Truth::No => {}
@@ -84,7 +83,7 @@ impl<'a> Bench<'a> {
                         state: step.state,
                         summary: self.sentence(step.say),
                         is_case: true,
-                        helps: step.helps,
+                        fix: condition.fix().cloned(),
                     };
                 }
                 Truth::Yes => break,
@@ -144,6 +143,15 @@ enum Condition<'a> {
     Case(&'a Case),
 }
 
+impl Condition<'_> {
+    fn fix(&self) -> Option<&Fix> {
+        match self {
+            Condition::Case(case) => case.fix.as_ref(),
+            _ => None,
+        }
+    }
+}
+
 /// A case says UNKNOWN because of gaps; a file that was not given is no reason to.
 fn is_undecided(state: State, gaps: &[Gap]) -> bool {
     state == State::Unknown && gaps.iter().any(Gap::is_not_given)
@@ -153,12 +161,12 @@ fn undecided(gaps: &[Gap]) -> Outcome {
     let not_given: Vec<String> = gaps.iter().filter(|gap| gap.is_not_given()).map(|gap| gap.source.clone()).collect();
     if !not_given.is_empty() {
         let summary = format!("not in the files given: {}", first_of(not_given, ", "));
-        return Outcome { state: State::Skip, summary, is_case: false, helps: false };
+        return Outcome { state: State::Skip, summary, is_case: false, fix: None };
     }
     let state = if gaps.iter().any(Gap::is_blocked) { State::Blocked } else { State::Unknown };
     let reasons = first_of(gaps.iter().map(Gap::describe), "; ");
     let reasons = if reasons.is_empty() { "no case of the rule fits".to_owned() } else { reasons };
-    Outcome { state, summary: format!("not judged: {reasons}"), is_case: false, helps: false }
+    Outcome { state, summary: format!("not judged: {reasons}"), is_case: false, fix: None }
 }
 
 fn first_of(texts: impl IntoIterator<Item = String>, between: &str) -> String {

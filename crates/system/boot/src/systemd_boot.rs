@@ -120,6 +120,10 @@ pub(crate) fn change(view: &dyn Machine, change: &Change) -> Result<Plan, Stop> 
     if !boot.images.is_empty() {
         plan = images(view, &boot, plan, has_source)?;
     }
+    if change.add.iter().any(|word| word == "efi=noruntime") {
+        let note = "without EFI runtime services bootctl sets no boot entry, so no later trial can be prepared";
+        plan.notes.push(note.to_owned());
+    }
     match trial(view, &boot, change) {
         Ok(trial) => plan.trial = Some(trial),
         Err(why) => plan = plan.note(format!("no trial boot: {why}")),

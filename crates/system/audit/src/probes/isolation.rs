@@ -12,6 +12,8 @@ const STATUS: &[&str] = &["/proc/*/task/*/status"];
 pub(super) const PROBES: &[Probe] = &[
     // Measured CPUs that are not isolated, `none` if all are.
     Probe { name: "measured-not-isolated", with: &[], reads: &[CPU_SET_READS], run: not_isolated },
+    // Measured CPUs that are not tickless, `none` if all are.
+    Probe { name: "measured-not-tickless", with: &[], reads: &[CPU_SET_READS], run: not_tickless },
     // Movable tasks that may run on an isolated CPU, except those confined to isolated CPUs on purpose.
     Probe { name: "foreign-tasks", with: &[], reads: &[TASKS, STATUS, CPU_SET_READS], run: foreign },
     // Threads of offloaded RCU callbacks that may run on an isolated CPU.
@@ -21,12 +23,20 @@ pub(super) const PROBES: &[Probe] = &[
 ];
 
 fn not_isolated(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
-    match sight.set(Set::Isolated, notes) {
+    measured_outside(sight, Set::Isolated, notes)
+}
+
+fn not_tickless(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    measured_outside(sight, Set::Tickless, notes)
+}
+
+fn measured_outside(sight: &Sight, set: Set, notes: &mut Notes) -> Reading {
+    match sight.set(set, notes) {
         Ok(_) if sight.context.cpus.is_empty() => {
             Reading::gap(Gap::new("the list of measured CPUs", Cause::Garbled("CPU")))
         }
-        Ok(isolated) => {
-            let rest = sight.context.cpus.minus(&isolated);
+        Ok(set) => {
+            let rest = sight.context.cpus.minus(&set);
             Reading::word(if rest.is_empty() { "none".to_owned() } else { rest.to_string() })
         }
         Err(gap) => Reading::gap(gap),

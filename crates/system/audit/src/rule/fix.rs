@@ -30,7 +30,7 @@ impl Fix {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Action {
-    /// Write to a file, or to every file that a path with `*` names.
+    /// Write to a file, or to every file that a path with `*` names; `@` stands for the number of each measured CPU.
     Write {
         file: String,
         value: String,
@@ -60,7 +60,10 @@ impl Action {
     /// A command to type, or a sentence where there is no command.
     pub fn line(&self) -> String {
         match self {
-            Action::Write { file, value } => format!("echo {value} | sudo tee {file}"),
+            Action::Write { file, value } => match file.contains('@') {
+                true => format!("for each measured CPU N: echo {value} | sudo tee {}", file.replace('@', "N")),
+                false => format!("echo {value} | sudo tee {file}"),
+            },
             Action::Sysctl { key, value } => format!("sudo sysctl -w {key}={value}"),
             Action::Boot { add, remove } => {
                 let parts = [("add", add), ("remove", remove)];

@@ -1,4 +1,4 @@
-use super::{Case, Commons, Rule};
+use super::{Case, Commons, Fix, Rule};
 use crate::{Profile, say};
 use punctual_model::{Severity, State};
 use std::collections::BTreeMap;
@@ -168,7 +168,14 @@ fn check_sentences(rule: &Rule) -> Result<(), Mistake> {
 }
 
 fn check_fix(rule: &Rule) -> Result<(), Mistake> {
-    let fix = &rule.fix;
+    let lines: Vec<Option<String>> = rule.fixes().map(Fix::line).collect();
+    if lines.iter().enumerate().any(|(at, line)| lines.iter().skip(at + 1).any(|other| other == line)) {
+        return mistake("fix =", "two fixes of a rule read alike");
+    }
+    rule.fixes().try_for_each(check_one_fix)
+}
+
+fn check_one_fix(fix: &Fix) -> Result<(), Mistake> {
     let does = !fix.now.is_empty() || !fix.persist.is_empty();
     if does == fix.none.is_some() {
         return mistake("[fix]", "a fix says what to do, or in `none` why there is nothing");

@@ -17,7 +17,7 @@ pub(crate) use source::{As, Form, Part, Read, Set, Source};
 pub(crate) use test::Test;
 
 use crate::Profile;
-use punctual_model::{Severity, State};
+use punctual_model::{Finding, Severity, State};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use std::collections::BTreeMap;
@@ -55,8 +55,7 @@ use std::collections::BTreeMap;
 /// profiles = ["busy-poll"]             # optional: only these profiles have this case
 /// state = "FAIL"
 /// say = "the clocksource is {current}"
-///
-/// fix = false                          # optional: the fix below does not help in this case
+/// fix = { persist = […], undo = "…" }  # optional: what mends this case, in place of [fix]
 ///
 /// [fix]                                # or: none = "why there is none"
 /// now = [{ write = { file = "/sys/…/current_clocksource", value = "tsc" } }]
@@ -171,6 +170,17 @@ impl Rule {
         reason
     }
 
+    /// What mends a finding of this rule: the fix of its case, else the rule's. Cases whose fixes read alike are alike.
+    pub fn fix_of(&self, finding: &Finding) -> &Fix {
+        let own = self.cases.iter().filter(|case| case.state == finding.state).filter_map(|case| case.fix.as_ref());
+        let mut fitting = own.filter(|fix| finding.fix.is_some() && fix.line() == finding.fix);
+        fitting.next().unwrap_or(&self.fix)
+    }
+
+    pub(crate) fn fixes(&self) -> impl Iterator<Item = &Fix> {
+        std::iter::once(&self.fix).chain(self.cases.iter().filter_map(|case| case.fix.as_ref()))
+    }
+
     pub fn severity_for(&self, profile: Profile) -> Severity {
         self.severity_for.get(&profile).copied().unwrap_or(self.severity)
     }
@@ -208,13 +218,8 @@ pub(crate) struct Case {
     pub profiles: Vec<Profile>,
     pub state: State,
     pub say: String,
-    /// `false`: the rule's fix does not help here.
-    #[serde(default = "helps")]
-    pub fix: bool,
-}
-
-fn helps() -> bool {
-    true
+    /// In place of the rule's.
+    pub fix: Option<Fix>,
 }
 
 impl Case {

@@ -47,6 +47,10 @@ pub(super) fn write(wish: &Wish, places: &Places, file: &str, value: &str) -> Re
             .into_iter()
             .filter(|path| path.parent().is_some_and(|folder| wish.sys.look(&folder.join("device")).is_ok()))
             .collect(),
+        false if file.contains('@') => {
+            let of_cpu = |cpu: punctual_units::CpuId| glob::expand(wish.sys, &file.replace('@', &cpu.to_string()));
+            places.measured()?.iter().flat_map(of_cpu).collect()
+        }
         false => glob::expand(wish.sys, &places.fill(file)?),
     };
     if paths.is_empty() {

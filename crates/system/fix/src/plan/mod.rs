@@ -1,6 +1,7 @@
 //! The audit's advice as concrete steps on this machine. Reads, writes nothing.
 
 mod actions;
+mod boot_words;
 mod commands;
 mod groups;
 mod init;
@@ -119,6 +120,7 @@ impl Wish<'_> {
 
     fn one(&self, finding: &Finding, places: &Places, boot: &mut ForBoot) -> Option<RulePlan> {
         let rule = self.rules.get(&finding.id)?;
+        let fix = rule.fix_of(finding);
         let mut plan = RulePlan {
             rule: finding.id.clone(),
             severity: finding.severity,
@@ -127,7 +129,7 @@ impl Wish<'_> {
             steps: Vec::new(),
             manual: Vec::new(),
             interrupts: special::interrupts(&finding.id).map(str::to_owned),
-            risk: rule.fix.risk.clone(),
+            risk: fix.risk.clone(),
             is_judged: false,
         };
         if !matches!(finding.state, State::Fail | State::Warn | State::Info) {
@@ -135,23 +137,19 @@ impl Wish<'_> {
             plan.manual.push(format!("nothing to mend: it is {state}"));
             return Some(plan);
         }
-        if matches!(finding.state, State::Fail | State::Warn) && finding.fix.is_none() && rule.fix.none.is_none() {
-            plan.manual.push("no change of this system mends it".to_owned());
-            return Some(plan);
-        }
-        if let Some(why) = &rule.fix.none {
+        if let Some(why) = &fix.none {
             plan.manual.push(why.clone());
         }
-        if rule.fix.disruptive && plan.interrupts.is_none() {
+        if fix.disruptive && plan.interrupts.is_none() {
             plan.interrupts = Some("it disturbs what runs".to_owned());
         }
         if !special::plan(self, places, &mut plan) {
-            rule.fix.now.iter().for_each(|action| actions::add(self, places, action, &mut plan));
+            fix.now.iter().for_each(|action| actions::add(self, places, action, &mut plan));
         }
         plan.is_judged = !plan.steps.is_empty() && !special::shows_later(&plan.rule);
         let mut wish = BootWish::default();
         if self.persist {
-            persist::add(self, places, &rule.fix, &mut plan, &mut wish);
+            persist::add(self, places, fix, &mut plan, &mut wish);
         }
         self.hold_back(&mut plan, &mut wish);
         boot.add(&plan, &wish);

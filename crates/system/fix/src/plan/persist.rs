@@ -3,7 +3,7 @@
 use super::actions::sysctl_path;
 use super::init::Init;
 use super::places::Places;
-use super::{BootWish, RulePlan, Wish, commands};
+use super::{BootWish, RulePlan, Wish, boot_words, commands};
 use crate::carry::Doing;
 use crate::system::{System, is_absent};
 use punctual_audit::{Action, Fix};
@@ -23,7 +23,9 @@ pub(super) fn add(wish: &Wish, places: &Places, fix: &Fix, plan: &mut RulePlan, 
                 .fill(content)
                 .and_then(|content| read_by_nobody(wish, path, content))
                 .map(|content| file(wish, plan, &ours(path, &plan.rule), &content)),
-            Action::Boot { add, remove } => places.fill(add).map(|add| boot.merge(&wish_of(&add, remove))),
+            Action::Boot { add, remove } => {
+                boot_words::wanted(wish, places, plan, (add, remove)).map(|words| boot.merge(&words))
+            }
             Action::Run(line) => commands::steps(wish, places, &plan.rule, line).map(|steps| {
                 plan.steps.extend(steps.into_iter().filter(|step| !plan.steps.contains(step)).collect::<Vec<_>>());
             }),
@@ -46,11 +48,6 @@ pub(super) fn add(wish: &Wish, places: &Places, fix: &Fix, plan: &mut RulePlan, 
 fn read_by_nobody(wish: &Wish, path: &str, content: String) -> Result<String, String> {
     let other = Init::of(wish.sys).without_systemd().filter(|_| path.starts_with("/etc/systemd/"));
     other.map_or(Ok(content), Err)
-}
-
-fn wish_of(add: &str, remove: &str) -> BootWish {
-    let words = |text: &str| text.split_whitespace().map(str::to_owned).collect();
-    BootWish { add: words(add), remove: words(remove) }
 }
 
 fn ours(path: &str, rule: &str) -> PathBuf {

@@ -41,6 +41,15 @@ impl Places {
     }
 
     /// # Errors
+    /// They are not known.
+    pub fn measured(&self) -> Result<&CpuList, String> {
+        match self.cpus.is_empty() {
+            true => Err("the application's CPUs are not known: --cpus".to_owned()),
+            false => Ok(&self.cpus),
+        }
+    }
+
+    /// # Errors
     /// Why one of the words is unknown.
     pub fn fill(&self, text: &str) -> Result<String, String> {
         let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$';
@@ -64,7 +73,7 @@ impl Places {
             "HOUSEKEEPING" => {
                 housekeeping().ok_or_else(|| "no CPU is isolated, so none is set apart for everything else".to_owned())
             }
-            "CPUS" if self.cpus.is_empty() => Err("the application's CPUs are not known: --cpus".to_owned()),
+            "CPUS" if self.cpus.is_empty() => self.measured().map(CpuList::to_string),
             "CPUS" => match self.is_everywhere {
                 Some(false) => Ok(self.cpus.to_string()),
                 Some(true) => Err("which CPUs has to be decided: --cpus".to_owned()),

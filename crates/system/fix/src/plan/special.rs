@@ -50,8 +50,24 @@ const INTERRUPTS: &[(&str, &str)] = &[
     ("trace-events-on", "somebody may be tracing"),
 ];
 
-/// Rules whose fix takes something from a program that may be the very one it is for.
+/// Rules whose fix takes something away that somebody may need: from a program, from who looks after the machine.
 const ASKED_ONLY: &[(&str, &str)] = &[
+    ("cmdline-audit", "the records may be required of this machine"),
+    ("cmdline-isolcpus-flags", "other programs lose CPUs"),
+    ("cmdline-tsc-reliable", "a clocksource that fails is then found by nobody"),
+    ("cpu-idle-poll", "CPUs that do not poll leave idle states, which takes longer"),
+    ("cpu-freq-fixed", "it keeps the processor at its highest frequency, with the heat of it"),
+    ("irq-managed", "other programs lose CPUs"),
+    ("kconfig-efi-runtime", "boot entries and firmware can then not be changed: efibootmgr, bootctl, fwupd"),
+    ("kconfig-lockup-detector", "a CPU that hangs is then found by nobody"),
+    ("kconfig-nohz-choice", "every entry into the kernel gets longer, or a computation is interrupted: measure both"),
+    ("kconfig-nohz-inert", "another kernel of this machine may be built for it"),
+    ("rpi-nohz-rcu-inert", "another kernel of this machine may be built for it"),
+    ("sched-kthread-prio-for-hogs", "these threads then run before the loop"),
+    ("virt-idle-poll-guest", "CPUs that do not poll leave idle states, which takes longer"),
+    ("watchdog-nmi", "a CPU that hangs is then found by nobody"),
+    ("watchdog-soft", "a task that hangs in the kernel is then found by nobody"),
+    ("pm-iommu-strict", "it weakens the protection against devices"),
     ("rogue-rt-task", "one of those threads may be your own application"),
     ("daemon-package-timers", "security updates no longer come by themselves"),
     ("watchdog-panic-policy", "a machine that hangs is then not restarted"),

@@ -1,5 +1,6 @@
 mod back;
 mod chains;
+mod defaults;
 mod elsewhere;
 mod interrupt_threads;
 mod three;

@@ -1,0 +1,111 @@
+//! Kernel parameters of one rule, as far as they can work here.
+
+use super::init::Init;
+use super::places::Places;
+use super::{BootWish, RulePlan, Wish};
+use punctual_audit::proposes;
+use punctual_machine::{Machine, parameters};
+use punctual_units::CpuList;
+
+/// Parameters whose value names CPUs that somebody chose: new ones join them.
+const CPU_SETS: &[&str] = &["isolcpus", "nohz_full", "rcu_nocbs"];
+
+/// # Errors
+/// One of them cannot work on this machine, or contradicts another part of the advice; and why.
+pub(super) fn wanted(
+    wish: &Wish,
+    places: &Places,
+    plan: &mut RulePlan,
+    (add, remove): (&str, &str),
+) -> Result<BootWish, String> {
+    let mut wanted = BootWish::default();
+    for word in places.fill(add)?.split_whitespace() {
+        let word = joined(wish.machine, word)?;
+        if word.starts_with("systemd.")
+            && let Some(why) = Init::of(wish.sys).without_systemd()
+        {
+            return Err(why);
+        }
+        match wish.rules.misfit(wish.machine, wish.context, &word) {
+            Some(misfit) if misfit.is_certain => return Err(misfit.why),
+            Some(misfit) => plan.manual.push(format!("{word}: {}", misfit.why)),
+            None => {}
+        }
+        wanted.add.push(word);
+    }
+    let profile = wish.context.profile;
+    let running = running(wish.machine);
+    for name in remove.split_whitespace() {
+        if proposes(profile, name) {
+            return Err(format!("{name} stays: the plan of CPUs for {profile} proposes it (--plan-cpus)"));
+        }
+        let is_there = |words: &Vec<String>| words.iter().any(|word| word.split('=').next() == Some(name));
+        // In rules several names may stand for one cause.
+        if running.as_ref().is_none_or(is_there) {
+            wanted.remove.push(name.to_owned());
+        }
+    }
+    match wanted.is_empty() {
+        true => Err("not on the running kernel's command line: the cause is another".to_owned()),
+        false => Ok(wanted),
+    }
+}
+
+/// `None` if it cannot be read.
+fn running(machine: &dyn Machine) -> Option<Vec<String>> {
+    machine.read("/proc/cmdline").bytes().map(|bytes| parameters(&String::from_utf8_lossy(bytes)))
+}
+
+/// A word with the CPUs, and the flags, that the running kernel's has besides.
+fn joined(machine: &dyn Machine, word: &str) -> Result<String, String> {
+    let Some((name, value)) = word.split_once('=').filter(|(name, _)| CPU_SETS.contains(name)) else {
+        return Ok(word.to_owned());
+    };
+    let there = running(machine).unwrap_or_default();
+    let Some(old) = there.iter().rev().find_map(|word| word.strip_prefix(name)?.strip_prefix('=')) else {
+        return Ok(word.to_owned());
+    };
+    let ((mut flags, new_cpus), (old_flags, old_cpus)) = (parted(value), parted(old));
+    let list = |text: &str| text.parse::<CpuList>();
+    let (Ok(new_cpus), Ok(old_cpus)) = (list(&new_cpus), list(&old_cpus)) else {
+        return Err(format!("{name}={old} is there already: what to make of it has to be decided"));
+    };
+    flags.extend(old_flags.into_iter().filter(|flag| !flags.contains(flag)).collect::<Vec<_>>());
+    let cpus: CpuList = new_cpus.iter().chain(old_cpus.iter()).collect();
+    let flags: String = flags.iter().map(|flag| format!("{flag},")).collect();
+    Ok(format!("{name}={flags}{cpus}"))
+}
+
+/// `domain,managed_irq,2-3`: flags begin with a letter (kernel/sched/isolation.c, housekeeping_isolcpus_setup).
+fn parted(value: &str) -> (Vec<String>, String) {
+    let is_flag = |part: &&str| part.starts_with(|c: char| c.is_ascii_alphabetic());
+    let parts: Vec<&str> = value.split(',').collect();
+    let flags = parts.iter().take_while(|part| is_flag(part)).map(|part| (*part).to_owned()).collect::<Vec<_>>();
+    let cpus = parts.get(flags.len()..).unwrap_or_default().join(",");
+    (flags, cpus)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use punctual_machine::Live;
+
+    fn on(cmdline: &str, word: &str) -> Result<String, String> {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::create_dir(root.path().join("proc")).unwrap();
+        std::fs::write(root.path().join("proc/cmdline"), cmdline).unwrap();
+        joined(&Live::under(root.path()), word)
+    }
+
+    #[test]
+    fn no_cpu_is_taken_out_of_a_list() {
+        assert_eq!(on("quiet nohz_full=1", "nohz_full=3").unwrap(), "nohz_full=1,3");
+        assert_eq!(
+            on("isolcpus=nohz,domain,2-3", "isolcpus=domain,managed_irq,3").unwrap(),
+            "isolcpus=domain,managed_irq,nohz,2-3"
+        );
+        assert_eq!(on("quiet", "isolcpus=domain,3").unwrap(), "isolcpus=domain,3");
+        assert_eq!(on("rcu_nocbs=1 skew_tick=0", "skew_tick=1").unwrap(), "skew_tick=1");
+        assert!(on("nohz_full=2-N", "nohz_full=3").unwrap_err().contains("nohz_full=2-N is there already"));
+    }
+}
