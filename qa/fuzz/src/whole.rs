@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Rules whose severity the seeds of profiles change: all 225 would take milliseconds to set up.
+/// Rules whose severity the seeds of profiles change: all would take milliseconds to set up.
 const FEW: [&str; 5] = ["cpu-smt", "mem-swap", "virt-wsl", "cmdline-debug-leftovers", "clk-tsc-invariant"];
 
 pub struct Whole {

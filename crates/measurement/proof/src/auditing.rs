@@ -1,4 +1,4 @@
-//! The audit as a separate process: 225 rules and what they read take megabytes and tens of milliseconds, which the
+//! The audit as a separate process: more than 200 rules and what they read take megabytes and tens of milliseconds, which the
 //! measuring process must not spend. It runs while the first phase warms up.
 
 use punctual_audit as audit;

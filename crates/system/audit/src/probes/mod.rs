@@ -6,16 +6,19 @@ mod cmdline;
 mod config_txt;
 mod console;
 mod cpu_lists;
+mod consoles;
 mod cpuidle;
 mod debug;
 mod fair_server;
 mod governor;
+mod idle_injection;
 mod irq;
 mod isolation;
 mod kernel;
 mod limits;
 mod memory;
 mod network;
+mod partitions;
 mod ranges;
 mod raspberry;
 mod rt_group;
@@ -76,16 +79,19 @@ const PROBES: &[&[Probe]] = &[
     config_txt::PROBES,
     console::PROBES,
     cpu_lists::PROBES,
+    consoles::PROBES,
     cpuidle::PROBES,
     debug::PROBES,
     fair_server::PROBES,
     governor::PROBES,
+    idle_injection::PROBES,
     irq::PROBES,
     isolation::PROBES,
     kernel::PROBES,
     limits::PROBES,
     memory::PROBES,
     network::PROBES,
+    partitions::PROBES,
     ranges::PROBES,
     raspberry::PROBES,
     rt_group::PROBES,
