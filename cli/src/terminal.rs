@@ -13,9 +13,14 @@ pub fn width() -> usize {
     }
 }
 
+/// Does somebody look at standard output?
+pub fn is_shown() -> bool {
+    std::io::stdout().is_terminal()
+}
+
 /// May standard output be coloured? (<https://no-color.org>)
 pub fn colour() -> bool {
-    std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
+    is_shown() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
 }
 
 /// Writes to standard output; `false` where nobody reads it.

@@ -2,8 +2,8 @@
 
 use super::audited::Audited;
 use crate::terminal;
-use punctual_model::{Finding, State};
-use punctual_units::Arrange;
+use punctual_model::State;
+use punctual_report::{TextStyle, audit_list};
 
 /// The order of states.
 const ORDER: [State; 7] =
@@ -11,41 +11,10 @@ const ORDER: [State; 7] =
 
 /// Findings by state, each by severity; `all` shows what is in order, too.
 pub fn text(audited: &Audited, all: bool) -> String {
-    let shown = if all { &ORDER[..] } else { &ORDER[..2] };
-    let mut out = String::new();
-    for state in shown {
-        let mut findings: Vec<&Finding> = audited.findings.iter().filter(|f| f.state == *state).collect();
-        findings.arrange_by_key(|finding| std::cmp::Reverse(finding.severity));
-        findings.iter().for_each(|finding| out.push_str(&line(finding)));
-    }
-    if !all {
-        out.push_str(&unread(&audited.findings));
-    }
-    out.push_str(&format!("\n{}\n", summary(audited)));
-    terminal::harmless(&out)
-}
-
-fn line(finding: &Finding) -> String {
-    let state = format!("{:?}", finding.state).to_uppercase();
-    let severity = format!("{:?}", finding.severity).to_lowercase();
-    let mut line = format!("{state:<7} {severity:<6} {}: {}\n", finding.id, finding.summary);
-    if let Some(fix) = &finding.fix {
-        line.push_str(&format!("               fix: {fix}\n"));
-    }
-    line
-}
-
-/// One line of what could not be judged.
-fn unread(findings: &[Finding]) -> String {
-    let of = |state: State| findings.iter().filter(|f| f.state == state).map(|f| f.id.as_str()).collect::<Vec<_>>();
-    let mut out = String::new();
-    for (state, why) in [(State::Blocked, "BLOCKED (permission or lockdown)"), (State::Unknown, "UNKNOWN")] {
-        let ids = of(state);
-        if !ids.is_empty() {
-            out.push_str(&format!("{why}: {}\n", ids.join(", ")));
-        }
-    }
-    out
+    // Not wrapped where another program reads it: a finding is one line for grep(1).
+    let width = if terminal::is_shown() { terminal::width() } else { usize::MAX };
+    let style = TextStyle { color: terminal::colour(), width };
+    format!("{}\n{}\n", audit_list(&audited.findings, all, style), terminal::harmless(&summary(audited)))
 }
 
 /// How many came out how.

@@ -12,7 +12,7 @@ pub struct Finding {
     pub group: String,
     pub severity: Severity,
     pub state: State,
-    /// The result in one sentence.
+    /// The subject, and the result in one sentence: `Clocksource: it is tsc`.
     pub summary: String,
     pub evidence: Vec<Evidence>,
     /// Why it matters, with a figure if one is known.

@@ -33,7 +33,7 @@ pub(crate) fn judge(rule: &Rule, severity: Severity, sight: &Sight) -> Finding {
         group: rule.group.title().to_owned(),
         severity,
         state: outcome.state,
-        summary: outcome.summary,
+        summary: format!("{}: {}", rule.title.trim(), outcome.summary),
         evidence: bench.notes.into_evidence(),
         why: rule.reason(sight.sources, profile),
         fix: calls_for_fix.then(|| outcome.fix.as_ref().unwrap_or(&rule.fix).line()).flatten(),

@@ -1,16 +1,16 @@
+mod audit;
 pub(crate) mod page;
 mod table;
 
 use crate::figures::Figures;
-use crate::number::count;
 use crate::{date, words};
+pub use audit::list as audit_list;
 pub use page::TextStyle;
 use page::{Page, Tint};
-use punctual_model::{Finding, Judged, Outcome, Recording, Severity, State, Verdict, Worst};
-use punctual_units::{Arrange, Nanos};
+use punctual_model::{Judged, Outcome, Recording, Verdict, Worst};
+use punctual_units::Nanos;
 
 const WORST_SHOWN: usize = 3;
-const FINDINGS_SHOWN: usize = 5;
 
 /// The report for a terminal: verdict first, then its evidence. Ends in a newline.
 pub fn text(recording: &Recording, verdict: &Verdict, style: TextStyle) -> String {
@@ -33,7 +33,7 @@ pub fn text(recording: &Recording, verdict: &Verdict, style: TextStyle) -> Strin
     crate::why::text_section(&mut page, recording);
     worst(&mut page, recording);
     section(&mut page, "Over time", &words::maxima(recording).into_iter().collect::<Vec<_>>());
-    audit(&mut page, &recording.findings);
+    audit::section(&mut page, &recording.findings);
     section(&mut page, "What each change bought", &recording.tuned.as_ref().map(words::tuned).unwrap_or_default());
     section(&mut page, "Published for this board", &crate::references::sentences(&figures));
     section(&mut page, "Notes", &words::notes(recording));
@@ -116,37 +116,4 @@ fn worst_line(recording: &Recording, worst: &Worst) -> String {
         words::at_place(recording, &worst.phase, worst.cpu),
         date::utc_millis(date::real_of(recording, worst.release_mono_ns)),
     )
-}
-
-fn audit(page: &mut Page, findings: &[Finding]) {
-    if findings.is_empty() {
-        return;
-    }
-    let mut grave: Vec<_> =
-        findings.iter().filter(|f| f.state == State::Fail && f.severity >= Severity::High).collect();
-    grave.arrange_by_key(|f| std::cmp::Reverse(f.severity));
-    let of = |state: State| findings.iter().filter(|f| f.state == state).count() as u64;
-    page.heading("Audit");
-    page.tagged(
-        "  ",
-        Tint::Plain,
-        &format!(
-            "{} rules: {} pass, {} fail, {} warn, {} not read.",
-            count(findings.len() as u64),
-            of(State::Pass),
-            of(State::Fail),
-            of(State::Warn),
-            of(State::Blocked) + of(State::Unknown)
-        ),
-    );
-    for finding in grave.iter().take(FINDINGS_SHOWN) {
-        let tag = if finding.severity == Severity::Fatal { "  FAIL fatal  " } else { "  FAIL high   " };
-        page.tagged(tag, Tint::Bad, &format!("{}: {}", finding.id, words::stopped(&finding.summary)));
-        if let Some(fix) = &finding.fix {
-            page.tagged("              ", Tint::Plain, &format!("fix: {fix}"));
-        }
-    }
-    if grave.len() > FINDINGS_SHOWN {
-        page.tagged("  ", Tint::Plain, &format!("{} more of these.", grave.len() - FINDINGS_SHOWN));
-    }
 }

@@ -14,7 +14,7 @@ pub(crate) use gate::Commons;
 pub(crate) use irqs::{IrqFilter, expression};
 pub(crate) use load::{Mistake, Sources, check, parse, parse_commons, parse_sources};
 pub(crate) use source::{As, Form, Part, Read, Set, Source};
-pub(crate) use test::Test;
+pub(crate) use test::{Test, Word};
 
 use crate::Profile;
 use punctual_model::{Finding, Severity, State};

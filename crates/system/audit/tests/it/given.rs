@@ -81,7 +81,7 @@ fn a_configuration_decides_its_rules_and_no_other() {
     );
     assert!(findings.iter().all(|f| !matches!(f.state, State::Unknown | State::Blocked)));
     let skipped = findings.iter().find(|finding| finding.id == "mem-swap").unwrap();
-    assert!(skipped.summary.starts_with("not in the files given: /proc/swaps"), "{}", skipped.summary);
+    assert!(skipped.summary.contains("not in the files given: /proc/swaps"), "{}", skipped.summary);
     let stock = audit(&[("stock.config", STOCK)]);
     expect(
         &stock,

@@ -234,7 +234,7 @@ fn rogue_rt_task() {
     let failed = with(&user(90, 1), State::Fail);
     assert_eq!(
         failed.summary,
-        "these run before or with FIFO 90: jackd (FIFO 90, pid 700; package jackd2: the sound server)"
+        "Other real-time tasks: these run before or with FIFO 90: jackd (FIFO 90, pid 700; package jackd2: the sound server)"
     );
     with(&user(89, 2), State::Pass);
     with(&user(0, 6), State::Fail);

@@ -1,3 +1,5 @@
+mod condition;
+
 use crate::Rules;
 use crate::rule::{Action, Rule};
 
@@ -36,6 +38,9 @@ impl Rules {
         paths.sort_unstable();
         paths.dedup();
         out.push_str(&format!("- reads: {}\n", paths.iter().map(|p| format!("`{p}`")).collect::<Vec<_>>().join(", ")));
+        for (name, read) in &rule.reads {
+            out.push_str(&format!("  - {name}: {}\n", condition::source(&read.source)));
+        }
         let shared = rule.only_if.iter().filter_map(|name| self.commons.get(name)).map(|common| &common.otherwise);
         let own = rule.applies.iter().map(|gate| &gate.otherwise);
         let needs = rule.needs.iter().map(|need| need.missing().to_owned());
@@ -49,7 +54,15 @@ impl Rules {
         for case in &rule.cases {
             let profiles: Vec<String> = case.profiles.iter().map(ToString::to_string).collect();
             let only = if profiles.is_empty() { String::new() } else { format!(" (for {})", profiles.join(", ")) };
-            out.push_str(&format!("- {}{only}: {}\n", format!("{:?}", case.state).to_uppercase(), case.say));
+            let state = format!("{:?}", case.state).to_uppercase();
+            let when = match case.when.is_empty() {
+                true => "otherwise".to_owned(),
+                false => format!("if {}", condition::text(&case.when)),
+            };
+            out.push_str(&format!("- {state}{only} {when}: {}\n", case.say));
+            if let Some(line) = case.fix.as_ref().and_then(crate::Fix::line) {
+                out.push_str(&format!("  - fix: {line}\n"));
+            }
         }
     }
 }
