@@ -107,3 +107,53 @@ fn rest(page: &mut Page, fail: usize, warn: usize) {
         page.tagged("  ", Tint::Plain, &text);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn finding(state: State, severity: Severity) -> Finding {
+        Finding {
+            id: "watchdog-soft".into(),
+            group: "Watchdogs".into(),
+            severity,
+            state,
+            summary: "Soft lockup detector: on, on the measured CPUs 0-1 too".into(),
+            evidence: Vec::new(),
+            why: "A timer every few seconds. Authorities differ: off (A); on (B)".into(),
+            fix: Some("sudo sysctl -w kernel.soft_watchdog=0".into()),
+        }
+    }
+
+    #[test]
+    fn a_finding_has_subject_state_why_and_fix() {
+        let findings = [finding(State::Fail, Severity::Medium), finding(State::Pass, Severity::Medium)];
+        let one_line = list(&findings, false, TextStyle { color: false, width: usize::MAX });
+        assert_eq!(
+            one_line,
+            "FAIL    medium watchdog-soft: Soft lockup detector: on, on the measured CPUs 0-1 too\n               why: A \
+             timer every few seconds.\n               fix: sudo sysctl -w kernel.soft_watchdog=0\n"
+        );
+        let narrow = list(&findings, false, TextStyle { color: true, width: 60 });
+        assert!(narrow.starts_with("\u{1b}[1;31mFAIL"), "{narrow:?}");
+        let shown = |line: &str| line.replace("\u{1b}[1;31m", "").replace("\u{1b}[0m", "").chars().count();
+        assert!(narrow.lines().all(|line| shown(line) <= 60), "{narrow}");
+    }
+
+    #[test]
+    fn counts_add_up_and_point_to_the_rest() {
+        let mut findings: Vec<Finding> = (0..6).map(|_| finding(State::Fail, Severity::Low)).collect();
+        findings.extend(
+            [State::Warn, State::Pass, State::Info, State::Skip, State::Unknown].map(|s| finding(s, Severity::Low)),
+        );
+        findings.push(finding(State::Fail, Severity::High));
+        let mut page = Page::new(TextStyle { color: false, width: 200 });
+        section(&mut page, &findings);
+        let text = page.finish();
+        assert!(
+            text.contains("12 rules: 1 pass, 7 fail, 1 warn, 1 not read, 1 for information, 1 do not apply."),
+            "{text}"
+        );
+        assert!(text.contains("Not listed here: 6 more FAIL, 1 WARN;"), "{text}");
+    }
+}
