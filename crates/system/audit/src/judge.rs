@@ -26,8 +26,7 @@ pub(crate) fn judge(rule: &Rule, severity: Severity, sight: &Sight) -> Finding {
         (_, Some(need)) => skip(Need::missing(*need).to_owned()),
         _ => bench.decide(),
     };
-    let calls_for_fix =
-        matches!(outcome.state, State::Fail | State::Warn | State::Unknown) && outcome.is_case;
+    let calls_for_fix = matches!(outcome.state, State::Fail | State::Warn | State::Unknown) && outcome.is_case;
     Finding {
         id: rule.id.clone(),
         group: rule.group.title().to_owned(),
@@ -60,17 +59,11 @@ impl<'a> Bench<'a> {
         let mut gaps: Vec<Gap> = Vec::new();
         let mut open: Vec<State> = Vec::new();
         let rule = self.rule;
-        let commons = rule
-            .only_if
-            .iter()
-            .map(|name| (Step { state: State::Skip, say: "" }, Condition::Common(name)));
-        let gates = rule
-            .applies
-            .iter()
-            .map(|gate| (Step { state: State::Skip, say: &gate.otherwise }, Condition::Not(gate)));
+        let commons = rule.only_if.iter().map(|name| (Step { state: State::Skip, say: "" }, Condition::Common(name)));
+        let gates =
+            rule.applies.iter().map(|gate| (Step { state: State::Skip, say: &gate.otherwise }, Condition::Not(gate)));
         let cases = rule.cases_for(self.sight.context.profile);
-        let cases =
-            cases.map(|case| (Step { state: case.state, say: &case.say }, Condition::Case(case)));
+        let cases = cases.map(|case| (Step { state: case.state, say: &case.say }, Condition::Case(case)));
         for (mut step, condition) in commons.chain(gates).chain(cases) {
             match self.holds(&condition, &mut step) {
                 Truth::No => {}

@@ -168,8 +168,9 @@ fn check_sentences(rule: &Rule) -> Result<(), Mistake> {
 }
 
 fn check_fix(rule: &Rule) -> Result<(), Mistake> {
-    let lines: Vec<Option<String>> = rule.fixes().map(Fix::line).collect();
-    if lines.iter().enumerate().any(|(at, line)| lines.iter().skip(at + 1).any(|other| other == line)) {
+    let fixes: Vec<&Fix> = rule.fixes().collect();
+    let alike = |one: &Fix, other: &&Fix| one.line() == other.line() && one != *other;
+    if fixes.iter().enumerate().any(|(at, one)| fixes.iter().skip(at + 1).any(|other| alike(one, other))) {
         return mistake("fix =", "two fixes of a rule read alike");
     }
     rule.fixes().try_for_each(check_one_fix)
