@@ -67,12 +67,23 @@ impl tools::Reader for Reader {
             if !text.starts_with('{') || self.found.len() >= MOST_DOCUMENTS {
                 return Taken::No;
             }
-            // A line of a container's log: what it says is text.
-            if crate::peel::message(text).is_some() {
+            // A line of a container's log: what it says is text. So is a block of a program.
+            let key =
+                text.get(1..).map(str::trim_start).is_none_or(|rest| rest.is_empty() || rest.starts_with(['"', '}']));
+            if !key || crate::peel::message(text).is_some() {
                 return Taken::No;
             }
             let before = line.before.map(str::to_owned);
             self.open = Some(Open { text: String::new(), line: line.number, before, depth: 0, too_long: false });
+        }
+        // It ended without its last brace.
+        if !text.is_empty() && !text.starts_with(|c: char| "\"{}[],-tfn".contains(c) || c.is_ascii_digit()) {
+            let begun = self.open.as_ref().is_some_and(|open| open.text.contains('"'));
+            match begun {
+                true => self.close(),
+                false => self.open = None,
+            }
+            return Taken::No;
         }
         let Some(open) = &mut self.open else { return Taken::No };
         open.depth += depth(text);

@@ -152,6 +152,9 @@ fn a_worse_row_behind_any_text_is_read_or_a_problem() {
         "message repeated 2 times: [ ",
         "{\"log\":\"",
         "Max was below, \\n",
+        "{\n",
+        "{\n  \"a\": 1,\n",
+        "struct { int a;\n",
     ];
     for prefix in prefixes {
         assert!(is_known(&format!("{GOOD}\n{prefix}{LATE}")), "{prefix}");
