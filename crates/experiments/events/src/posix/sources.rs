@@ -16,6 +16,7 @@ use std::fs::File;
 use std::net::UdpSocket;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicI32;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
@@ -192,7 +193,10 @@ fn raw_pty() -> Result<(OwnedFd, File), NotRun> {
     grantpt(&master).and_then(|()| unlockpt(&master)).map_err(failed("unlockpt"))?;
     let name = ptsname(&master, Vec::new()).map_err(failed("ptsname"))?;
     let path = std::path::Path::new(std::ffi::OsStr::from_bytes(name.as_bytes()));
-    let slave = File::options().read(true).write(true).open(path).map_err(failed("the slave of a pty"))?;
+    // The leader of a session without a terminal would make it its own, and closing it would raise SIGHUP (open(2)).
+    let mut options = File::options();
+    options.read(true).write(true).custom_flags(OFlags::NOCTTY.bits() as i32);
+    let slave = options.open(path).map_err(failed("the slave of a pty"))?;
     let mut settings = tcgetattr(&slave).map_err(failed("tcgetattr"))?;
     settings.make_raw();
     tcsetattr(&slave, OptionalActions::Now, &settings).map_err(failed("tcsetattr"))?;
