@@ -164,7 +164,11 @@ fn contradictions(
         found.push(format!("nohz_full has CPU {}, which isolcpus leaves out", tickless.minus(&isolated)));
     }
     found.extend(without_effect(line));
-    found.extend(asked.and_then(|asked| offloaded(asked, of("rcu_nocbs")?, of("nohz_full"))));
+    // isolcpus=nohz makes its CPUs tickless as nohz_full= does (kernel/sched/isolation.c, housekeeping_setup).
+    let by_flag = parameter(line, "isolcpus").is_some_and(|value| value.split(',').any(|flag| flag == "nohz"));
+    let tickless = of("nohz_full").into_iter().chain(asked.filter(|_| by_flag));
+    let tickless: CpuList = tickless.flat_map(|list| list.iter()).collect();
+    found.extend(asked.and_then(|asked| offloaded(asked, of("rcu_nocbs")?, &tickless)));
     for name in ["irqaffinity", "kthread_cpus", SYSTEMD, "workqueue.unbound_cpus"] {
         if let Some(list) = of(name).filter(|list| !list.and(&isolated).is_empty()) {
             found.push(format!("{name} has CPU {}, which is isolated", list.and(&isolated)));
@@ -186,14 +190,14 @@ fn without_effect(line: &str) -> Vec<String> {
 }
 
 /// CPUs of nohz_full= are offloaded, too (kernel/rcu/tree_nocb.h, rcu_init_nohz).
-fn offloaded(asked: &CpuList, nocbs: &CpuList, tickless: Option<&CpuList>) -> Option<String> {
+fn offloaded(asked: &CpuList, nocbs: &CpuList, tickless: &CpuList) -> Option<String> {
     let (lacks, more) = (asked.minus(nocbs), nocbs.minus(asked));
-    let left = lacks.minus(tickless.unwrap_or(&CpuList::new()));
+    let left = lacks.minus(tickless);
     match (left.is_empty(), lacks.is_empty() || more.is_empty()) {
         (false, _) => {
             Some(format!("rcu_nocbs leaves out CPU {left}, which isolcpus isolates: its callbacks run there"))
         }
-        (true, false) => Some(format!("rcu_nocbs has CPU {more} and not {lacks}, unlike isolcpus")),
+        (true, false) => Some(format!("rcu_nocbs has CPU {more}, which isolcpus does not isolate")),
         (true, true) => None,
     }
 }

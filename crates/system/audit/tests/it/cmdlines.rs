@@ -71,7 +71,7 @@ fn lists_that_disagree_need_no_machine() {
         ("seapath", "irqaffinity has CPU 4-15"),
         ("ttime", "CPU 0 is isolated"),
         ("pi2", "nohz_full has CPU 1"),
-        ("mismatch", "rcu_nocbs has CPU 1 and not 3"),
+        ("mismatch", "rcu_nocbs has CPU 1, which isolcpus does not isolate"),
         ("mask", "irqaffinity=0x3"),
     ] {
         expect(named(name), &[(LISTS, State::Fail, part)]);

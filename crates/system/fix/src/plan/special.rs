@@ -55,6 +55,10 @@ const ASKED_ONLY: &[(&str, &str)] = &[
     ("cmdline-audit", "the records may be required of this machine"),
     ("cmdline-isolcpus-flags", "other programs lose CPUs"),
     ("cmdline-tsc-reliable", "a clocksource that fails is then found by nobody"),
+    (
+        "cpu-idle-latency",
+        "no CPU then leaves for deep idle states, in suspend to idle neither: heat, and an empty battery",
+    ),
     ("cpu-idle-poll", "CPUs that do not poll leave idle states, which takes longer"),
     ("cpu-freq-fixed", "it keeps the processor at its highest frequency, with the heat of it"),
     ("irq-managed", "other programs lose CPUs"),

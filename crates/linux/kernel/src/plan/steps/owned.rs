@@ -63,30 +63,26 @@ pub fn is_suse(at: &Situation) -> bool {
 fn grub(at: &Situation) -> (Step, Step) {
     let is_suse = is_suse(at);
     let name = if is_suse { "grub2" } else { "grub" };
+    let regenerate =
+        if is_suse { "grub2-mkconfig -o /boot/grub2/grub.cfg" } else { "grub-mkconfig -o /boot/grub/grub.cfg" };
     let trial = small(
         "one trial boot",
         vec![
             format!(
-                "sudo grep -E \"^\\s*(menuentry|submenu) '\" /boot/{name}/grub.cfg   # the new kernel's title, and the submenu above it"
+                "sudo grep -E \"^\\s*(menuentry|submenu) '\" /boot/{name}/grub.cfg   # titles of both kernels, and the submenu above them"
             ),
+            line("grep GRUB_DEFAULT /etc/default/grub   # has to be saved: else set it"),
+            format!("sudo {regenerate} && sudo {name}-set-default 'SUBMENU>ENTRY OF THE RUNNING KERNEL'"),
             format!("sudo {name}-reboot 'SUBMENU>ENTRY' && sudo reboot"),
         ],
         &format!(
             "{name}-reboot chooses an entry for one boot; one inside a submenu (Advanced options …) is named with it, SUBMENU>ENTRY, \
-             else GRUB takes its first entry; with panic=10 on its line a panic returns by itself; {OF_THE_LOADER}"
+             else GRUB takes its first entry; a new kernel may sort first and be the default since its installation, so the running one \
+             is made the default before; with panic=10 on its line a panic returns by itself; {OF_THE_LOADER}"
         ),
         &format!("{HANG}; on LVM, RAID, btrfs or ZFS GRUB cannot write its environment and boots the entry again"),
     );
-    let regenerate =
-        if is_suse { "grub2-mkconfig -o /boot/grub2/grub.cfg" } else { "grub-mkconfig -o /boot/grub/grub.cfg" };
-    let kept = keep(
-        vec![
-            line("grep GRUB_DEFAULT /etc/default/grub   # has to be saved: else set it, and the next line"),
-            format!("sudo {regenerate}"),
-            format!("sudo {name}-set-default 'SUBMENU>ENTRY'"),
-        ],
-        "taken back with the old entry's name",
-    );
+    let kept = keep(vec![format!("sudo {name}-set-default 'SUBMENU>ENTRY'")], "taken back with the old entry's name");
     (trial, kept)
 }
 
@@ -201,31 +197,31 @@ fn pi_os(at: &Situation, setting: &str) -> Vec<Step> {
 /// /etc/kernel/postinst.d/z50-raspi-firmware).
 fn raspi_firmware(at: &Situation) -> Vec<Step> {
     let folder = at.boot_folder.unwrap_or("/boot/firmware");
-    let trial = small(
-        "one trial boot",
+    let boot = small(
+        "the first boot",
         vec![
             format!(
                 "grep -E '^(kernel|initramfs)' {folder}/config.txt {folder}/config.txt.before; ls {folder}/vmlinuz-*"
             ),
-            format!(
-                "sudo mv {folder}/config.txt {folder}/tryboot.txt && sudo mv {folder}/config.txt.before {folder}/config.txt"
-            ),
-            line("sudo reboot '0 tryboot'"),
+            line("sudo reboot"),
         ],
         &format!(
-            "Debian's raspi-firmware copies a new kernel to {folder} and names it in config.txt: that file becomes tryboot.txt, which is read \
-             once, and the old one config.txt again; both kernels have to be in {folder}, else stop; {OF_THE_LOADER}"
+            "Debian's raspi-firmware copies a new kernel to {folder} and names it in config.txt; its kernels do not pass `0 tryboot` on to the \
+             firmware, as those of Raspberry Pi OS do: there is no trial for one boot; both kernels have to be in {folder}, else stop"
         ),
-        "a hang needs the watchdog or the plug; early 4B boards need a writable EEPROM; with autoboot.txt tryboot chooses a partition \
-         instead",
+        &format!(
+            "a kernel that does not start: {folder}/config.txt.before goes back as config.txt, with the card or disk in another computer"
+        ),
     );
     let kept = small(
-        "keep it",
-        vec![format!("sudo mv {folder}/tryboot.txt {folder}/config.txt")],
-        "only after the look: until then every reset brings the old kernel back",
+        "keep it, or take it away",
+        vec![format!(
+            "sudo cp {folder}/config.txt.before {folder}/config.txt   # the old kernel again, at the next boot"
+        )],
+        "only after the look",
         "later kernels are named by raspi-firmware in their turn (KERNEL in /etc/default/raspi-firmware)",
     );
-    vec![trial, verify(at), kept]
+    vec![boot, verify(at), kept]
 }
 
 /// Ubuntu's flash-kernel copies the newest kernel over the one that the firmware starts.
