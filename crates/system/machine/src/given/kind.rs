@@ -37,7 +37,7 @@ impl Kind {
         match self {
             Kind::Kconfig => "it has no line such as CONFIG_HZ=250, or is damaged",
             Kind::Cmdline => "a command line is one line of parameters, or in a boot loader's file or a log",
-            Kind::ConfigTxt => "it has lines such as dtparam=audio=on and sections such as [pi4], and nothing else",
+            Kind::ConfigTxt => "it has lines such as dtparam=audio=on and sections such as [pi4]",
             Kind::Model => "a model begins with the maker's name and is one line",
         }
     }
@@ -74,6 +74,10 @@ pub(super) fn tell(name: &str, bytes: &[u8], said: Option<Kind>) -> Result<(Kind
         return Err(GivenError::Empty(own()));
     }
     let kind = match said {
+        // Lines that the firmware passes over are what somebody may ask about.
+        Some(Kind::ConfigTxt) if !is_gzip && !has_options(text) && lines(text).any(is_config_txt_line) => {
+            Kind::ConfigTxt
+        }
         Some(kind) if fits(kind, text, bytes) && (kind == Kind::Kconfig || !is_gzip) => kind,
         Some(kind) => return Err(GivenError::Unlike(own(), kind.describe(), kind.wanted())),
         None if is_gzip && fits(Kind::Kconfig, text, bytes) => Kind::Kconfig,
