@@ -295,14 +295,18 @@ fn deadline(_: &Path) -> Result<String, String> {
                   $(awk '{print $41}' $t/stat); done; wait $P || exit 1; look; \
                   punctual measure --policy deadline -a 1 -D 60s -q -o /tmp/k & sleep 3; kill -9 $!; sleep 1; \
                   punctual measure -D 1s -q -o /tmp/l; sleep 1; look; [ $(cat /cg/cpuset.cpus.effective) = 0-2 ]";
-    for kernel in ["rt@6.1", "rt@6.12"] {
-        let said = expect(&["boot", "-k", kernel, "--cpus", "3", "--timeout", "120s", "--", script], 0, "put back")?;
-        for thread in ["measure/1 on Cpus_allowed_list: 1 policy 6", "measure/2 on Cpus_allowed_list: 2 policy 6"] {
-            if !said.contains(thread) {
-                return Err(format!("{kernel}: no `{thread}` in:\n{said}"));
-            }
+    let in_guest = |kernel, script, code, says| {
+        expect(&["boot", "-k", kernel, "--cpus", "3", "--timeout", "120s", "--", script], code, says)
+    };
+    let said = in_guest("rt@6.12", script, 0, "put back")?;
+    for thread in ["measure/1 on Cpus_allowed_list: 1 policy 6", "measure/2 on Cpus_allowed_list: 2 policy 6"] {
+        if !said.contains(thread) {
+            return Err(format!("no `{thread}` in:\n{said}"));
         }
     }
+    // There a partition would unpin every other process.
+    let script = "mkdir /cg; mount -t cgroup2 none /cg; punctual measure --policy deadline -a 1,2 -D 1s -q -o /tmp/r";
+    in_guest("rt@6.1", script, 4, "before Linux 6.2")?;
     Ok(String::new())
 }
 
