@@ -56,8 +56,12 @@ fn is_torn(table: &Table, row: &[Option<f64>]) -> bool {
     row.len() == table.wide() && row.iter().flatten().any(|value| !value.is_nan())
 }
 
-/// A number, also as `1.2e-05` and, where commas separate nothing, `12,5`.
+/// A number, also as `1.2e-05` and, where commas separate nothing, `12,5`; `1,200` may be either of two.
 fn value(cell: &str) -> Option<f64> {
+    let thousands = |(whole, rest): (&str, &str)| rest.len() == 3 && !whole.starts_with('0');
+    if cell.split_once(',').is_some_and(thousands) {
+        return None;
+    }
     number::signed(cell).or_else(|| {
         let plain = cell.len() <= 40 && cell.bytes().all(|b| b.is_ascii_digit() || b",.eE+-".contains(&b));
         let starts = cell.starts_with(|c: char| c.is_ascii_digit() || c == '-');

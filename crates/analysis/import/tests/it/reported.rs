@@ -196,6 +196,7 @@ fn a_cell_that_is_no_number_is_a_problem() {
         let text = format!("time,latency_us\n{rows}51,{cell}\n{}", rows.replace("0,10\n", "60,10\n"));
         assert!(is_known(&text), "{cell}");
     }
+    assert!(is_known("cpu;latency_us\n0;12,5\n1;1,200\n2;13\n"));
     for end in ["max,534\n", "Total: 50 rows, max 534\n"] {
         assert!(is_known(&format!("latency_us\n12\n13\n14\n{end}")), "{end}");
     }
