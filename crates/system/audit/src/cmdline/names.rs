@@ -82,13 +82,20 @@ pub(crate) fn too_new(word: &str, release: Release) -> Option<String> {
 
 /// Values of parameters that take a few words, and refuse or ignore others: sched_dynamic_mode() of
 /// kernel/sched/core.c, idle_setup() of arch/x86/kernel/process.c, tsc_setup() of arch/x86/kernel/tsc.c,
-/// pcie_aspm_disable() of drivers/pci/pcie/aspm.c, setup_transparent_hugepage() of mm/huge_memory.c.
+/// pcie_aspm_disable() of drivers/pci/pcie/aspm.c, setup_transparent_hugepage() of mm/huge_memory.c, intel_pstate_setup() of
+/// drivers/cpufreq/intel_pstate.c, audit_enable() of kernel/audit.c (which takes anything else for `on`).
 const VALUES: &[(&str, &[&str])] = &[
     ("preempt", &["none", "voluntary", "full", "lazy"]),
     ("idle", &["poll", "halt", "nomwait"]),
     ("tsc", &["reliable", "noirqtime", "unstable", "nowatchdog", "recalibrate", "watchdog"]),
     ("pcie_aspm", &["off", "force"]),
     ("transparent_hugepage", &["always", "madvise", "never"]),
+    (
+        "intel_pstate",
+        &["disable", "active", "passive", "force", "no_hwp", "hwp_only", "support_acpi_ppc", "per_cpu_perf_limits"],
+    ),
+    ("audit", &["0", "off", "1", "on"]),
+    ("cpufreq.default_governor", &["performance", "powersave", "ondemand", "conservative", "schedutil", "userspace"]),
 ];
 
 /// What a parameter may have, where it has something else.
@@ -110,6 +117,10 @@ pub(crate) fn meant(word: &str) -> Option<&'static str> {
         _ => 2,
     };
     let tuning = TUNING.iter().copied().filter(|name| name.contains('.') == key.contains('.'));
+    // `intel_idle_max_cstate`
+    if let Some(dotted) = TUNING.iter().copied().find(|name| name.contains('.') && name.replace('.', "_") == key) {
+        return Some(dotted);
+    }
     let near = tuning.map(|name| (distance(&key, name), name)).filter(|(far, _)| *far <= reach).min();
     let same_end = || TUNING.iter().copied().find(|name| differs_in_module(&key, name));
     let any = || PARAMETERS.lines().find(|name| name.len() >= 6 && distance(&key, name) <= 1);
@@ -230,5 +241,14 @@ mod tests {
         fn any_word_is_answered(word in ".{0,30}") {
             let _ = (meant(&word), too_new(&word, (5, 10)));
         }
+    }
+
+    #[test]
+    fn a_dot_for_an_underscore_and_values_that_are_none() {
+        assert_eq!(meant("intel_idle_max_cstate=0"), Some("intel_idle.max_cstate"));
+        for wrong in ["intel_pstate=off", "audit=no", "cpufreq.default_governor=preformance"] {
+            assert!(values_instead(wrong).is_some(), "{wrong}");
+        }
+        assert!(values_instead("intel_pstate=disable").is_none() && values_instead("audit=0").is_none());
     }
 }

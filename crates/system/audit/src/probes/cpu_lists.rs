@@ -103,6 +103,16 @@ fn stray(word: &str) -> Option<String> {
     Some(format!("`{}` has `:` where {name}= is meant", scrub(word)))
 }
 
+/// A list that a blank ends too early: `isolcpus=2, 3`, `isolcpus=4 ,5`.
+fn torn(list: &str, word: &str) -> Option<String> {
+    let number = word.trim_start_matches(',');
+    // Others stand alone anywhere.
+    let alone = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
+    let of_list = list.split_once('=').is_some_and(|(name, _)| NAMES.contains(&name));
+    (of_list && alone && (list.ends_with(',') || word.starts_with(',')))
+        .then(|| format!("`{}` stands alone behind `{}`: a blank ends a parameter", scrub(word), scrub(list)))
+}
+
 /// What `N` stands for where the machine is not known: one more than any number in the lists.
 fn assumed_last(line: &str) -> u32 {
     NAMES.iter().filter_map(|name| parameter(line, name)).map(|value| list::largest(&value)).max().unwrap_or(0) + 1
@@ -131,7 +141,9 @@ fn conflicts(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     let isolated = sight.set(Set::Isolated, notes);
     let there = possible.as_ref().ok();
     let mut lists = Lists { line: &line, scope: scope(sight, &line, there), possible: there, found: Vec::new() };
-    lists.found.extend(parameters(&line).iter().filter_map(|word| stray(word)));
+    let words = parameters(&line);
+    lists.found.extend(words.iter().filter_map(|word| stray(word)));
+    lists.found.extend(words.windows(2).filter_map(|pair| torn(pair.first()?, pair.last()?)));
     let of: Vec<(&str, Option<CpuList>)> = NAMES.iter().map(|name| (*name, lists.get(name))).collect();
     let contradictions = contradictions(&line, &of, isolated.as_ref().ok(), there);
     let mut many = Many { items: Vec::new(), missing: possible.as_ref().err().or(isolated.as_ref().err()).cloned() };
