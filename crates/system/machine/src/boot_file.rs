@@ -76,11 +76,11 @@ fn grub_assignment(line: &str) -> Option<(usize, bool, String)> {
     let name = name.trim_start();
     let appends = name.ends_with('+');
     let at = GRUB.iter().position(|known| *known == name.trim_end_matches('+'))?;
-    Some((at, appends, unquoted(value.trim())))
+    Some((at, appends, unquoted(value)?))
 }
 
-/// A shell's word: quotes go, a comment behind it, too.
-fn unquoted(value: &str) -> String {
+/// A shell's word: quotes go, a blank outside them ends it; `None` where a quote is not closed.
+fn unquoted(value: &str) -> Option<String> {
     let (mut text, mut quote, mut escaped) = (String::new(), None, false);
     for c in value.chars() {
         match (quote, c) {
@@ -91,11 +91,11 @@ fn unquoted(value: &str) -> String {
             (Some('"') | None, '\\') => escaped = true,
             (None, '"' | '\'') => quote = Some(c),
             (Some(open), c) if c == open => quote = None,
-            (None, '#') if text.ends_with(char::is_whitespace) => break,
+            (None, c) if c.is_whitespace() => break,
             (_, c) => text.push(c),
         }
     }
-    text.trim_end().to_owned()
+    quote.is_none().then(|| text.trim_end().to_owned())
 }
 
 /// grub-mkconfig's order. Of several assignments the last counts; a value may repeat the variables.
@@ -140,6 +140,19 @@ fn environment(line: &str) -> Option<&str> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn words_are_a_shells() {
+        for (value, word) in [
+            ("'a'b\"c d\"", Some("abc d")),
+            ("a b", Some("a")),
+            ("a'b", None),
+            ("\"a # b\" # c", Some("a # b")),
+            ("a\\ b", Some("a b")),
+        ] {
+            assert_eq!(unquoted(value).as_deref(), word, "{value}");
+        }
+    }
 
     #[test]
     fn each_file_gives_its_line() {
