@@ -98,7 +98,8 @@ fn errors(messages: &str) -> String {
 pub fn tests(marked: &[Marked]) -> Result<Vec<Live>, String> {
     let words =
         ["test", "--workspace", "--features", super::FEATURES, "--no-run", "--quiet", "--message-format", "json"];
-    let built = Command::new(env!("CARGO")).args(words).stderr(std::process::Stdio::inherit()).output();
+    // By its name: run directly, rustup's own cargo would let a dependency's rust-toolchain file choose another compiler.
+    let built = Command::new("cargo").args(words).stderr(std::process::Stdio::inherit()).output();
     let built = built.map_err(|e| format!("cargo: {e}"))?;
     if !built.status.success() {
         return Err(format!("the tests do not build:\n{}", errors(&String::from_utf8_lossy(&built.stdout))));
