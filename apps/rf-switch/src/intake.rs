@@ -145,6 +145,8 @@ impl Intake {
         if !jobs.is_empty() || self.decoder.rest() != rest {
             self.keep(jobs.len() as u64, at);
         }
+        // Counted once they are in the file: a command that a figure calls accepted survives kill -9.
+        self.board.figures().commands.accepted += jobs.len() as u64;
         Ok((whole, jobs))
     }
 
@@ -164,7 +166,6 @@ impl Intake {
                     self.teller.tell(at, &format!("{code} is dropped: {most} commands wait already, see --queue"));
                 }
                 Ok(command) => {
-                    count.commands.accepted += 1;
                     // A stamp in the future is invalid.
                     let written = command.stamp.filter(|stamp| *stamp <= at).map(Origin::Written);
                     let alone = self.waiting.is_empty();
