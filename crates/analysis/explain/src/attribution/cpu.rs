@@ -1,5 +1,6 @@
 //! What one CPU did: its current task, what interrupts it, and as much history as a late wakeup may need.
 
+use super::expiry::Offset;
 use super::section::{Before, Section, Traced};
 use punctual_trace::{Comm, Context, Flags, Symbol, Task};
 use std::collections::VecDeque;
@@ -121,6 +122,7 @@ pub(super) struct Cpu {
     pub charges: VecDeque<Charge>,
     pub charged_until: Option<u64>,
     pub armed: Vec<(u64, u64)>,
+    pub timers: Offset,
     pub expiring: Option<Expiring>,
     /// The task that the last sched_switch took the CPU from, until an event confirms the next.
     pub before: Option<i32>,

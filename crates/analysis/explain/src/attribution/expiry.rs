@@ -5,8 +5,38 @@ use super::machine::Machine;
 use super::section::Before;
 use punctual_trace::{Event, Kind, Symbol};
 
-/// Clocks that differ by more are different clocks, ns.
-const SAME_CLOCK: u64 = 1_000_000_000;
+/// Clocks that differ by more are not compared: one may be CLOCK_REALTIME, ns.
+const NEAR: u64 = 1_000_000_000;
+/// From reading the timers' clock to the event, at most, ns. A trace in whole microseconds may be before it.
+const SAME: std::ops::Range<i64> = -10_000..100_000;
+
+/// The trace's clock less the timers' clock at the last expiries of a CPU. `hrtimer_interrupt()` reads the timers' clock
+/// shortly before the event, so the smallest is the offset of the two: trace_clock=local, the default, is
+/// sched_clock(), which may be milliseconds from CLOCK_MONOTONIC.
+#[derive(Debug, Default)]
+pub(super) struct Offset {
+    last: [Option<i64>; 8],
+    next: usize,
+}
+
+impl Offset {
+    fn add(&mut self, t: u64, now: i64) {
+        if u64::try_from(now).is_ok_and(|now| t.abs_diff(now) < NEAR) {
+            self.last[self.next] = Some(t.wrapping_sub(now as u64) as i64);
+            self.next = (self.next + 1) % self.last.len();
+        }
+    }
+
+    fn get(&self) -> Option<i64> {
+        self.last.iter().flatten().min().copied()
+    }
+
+    /// A time of the timers' clock on the trace's clock.
+    fn convert(&self, due: i64) -> Option<u64> {
+        let offset = self.get()?;
+        u64::try_from(if SAME.contains(&offset) { due } else { due.checked_add(offset)? }).ok()
+    }
+}
 
 impl Machine {
     /// Handles a timer's event; ignores others.
@@ -16,9 +46,8 @@ impl Machine {
                 self.recognise(function.as_ref());
                 let due = softexpires_ns.unwrap_or(*expires_ns);
                 let home = self.timers.start(*timer, due, event.t_ns);
-                let comparable = self.seen.same_clock > 0;
-                if let (Some(home), Ok(due), true) = (home, u64::try_from(due), comparable)
-                    && let Some(cpu) = self.cpu_mut(home)
+                if let Some(cpu) = home.and_then(|home| self.cpu_mut(home))
+                    && let Some(due) = cpu.timers.convert(due)
                 {
                     cpu.arm(*timer, due);
                 }
@@ -45,9 +74,12 @@ impl Machine {
         let t = event.t_ns;
         let armed = self.timers.expire(timer, event.cpu, t);
         self.seen.expiries += 1;
-        let same = now.is_some_and(|now| u64::try_from(now).is_ok_and(|now| t.abs_diff(now) < SAME_CLOCK));
-        self.seen.same_clock += u64::from(same);
         let Some(cpu) = self.cpu_mut(event.cpu) else { return };
+        if let Some(now) = now {
+            cpu.timers.add(t, now);
+        }
+        let near = now.is_some_and(|now| u64::try_from(now).is_ok_and(|now| t.abs_diff(now) < NEAR));
+        let same = near && cpu.timers.get().is_some_and(|offset| SAME.contains(&offset));
         cpu.disarm(timer);
         let irq = cpu.interrupted_since().unwrap_or(t);
         let due = armed.expires.and_then(|expires| match same {
@@ -61,6 +93,7 @@ impl Machine {
         }
         // Wakeups by the tick have no due time.
         cpu.expiring = (!tick).then_some(Expiring { due, irq });
+        self.seen.same_clock += u64::from(same);
     }
 
     fn recognise(&mut self, function: Option<&Symbol>) {

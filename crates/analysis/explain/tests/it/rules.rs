@@ -350,14 +350,17 @@ fn lost_events_and_broken_pairs_leave_suspicion_only() {
 #[test]
 fn another_clock_leaves_suspicion_only_but_the_right_delay() {
     let hog = ("hog", 70, 9);
-    let trace = start().sleep(2000, 3_600_000_000, hog);
-    // The timers' clock is an hour ahead.
-    let mut text = trace.expire("hog-70", 3010).switch(1, 8000, hog, "S", CYCLIC).0;
-    text = text.replace("now=3010000", "now=3600000012000");
-    let victim = Trace(text).worst();
-    assert_eq!(victim.latency_ns, 8_000_000 - (3_010_000 - 12_000));
-    blames(&victim.causes[0], Class::HigherPriority, Some(70), Confidence::Suspected);
-    assert!(victim.doubts.iter().any(|d| d.contains("clock")), "{:?}", victim.doubts);
+    // How far the timers' clock is ahead, µs: trace_clock=local is some milliseconds from it.
+    for ahead in [3_600_000_000i64, 32_000, 500, -500, -32_000] {
+        let at = |us: u64| us.checked_add_signed(ahead).unwrap();
+        let trace = Trace::default().switch(1, 41_000, YES, "R", CYCLIC).sleep(42_000, at(43_000), hog);
+        let mut text = trace.expire("hog-70", 43_010).switch(1, 48_000, hog, "S", CYCLIC).0;
+        text = text.replace("now=43010000", &format!("now={}000", at(43_012)));
+        let victim = Trace(text).worst();
+        assert_eq!(victim.latency_ns, 48_000_000 - (43_010_000 - 12_000), "{ahead}");
+        blames(&victim.causes[0], Class::HigherPriority, Some(70), Confidence::Suspected);
+        assert!(victim.doubts.iter().any(|d| d.contains("clock")), "{:?}", victim.doubts);
+    }
 }
 
 /// Woken in time, then it waits for a lock whose owner is delayed, and is preempted once.
