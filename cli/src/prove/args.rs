@@ -25,6 +25,9 @@ pub struct MeasureArgs {
     pub on: TargetArgs,
     #[command(flatten)]
     pub output: OutputArgs,
+    /// Print every section of the result instead of a summary for a terminal of 80×24
+    #[arg(long, conflicts_with_all = ["json", "quiet"])]
+    pub full: bool,
 }
 
 /// What is measured, and how.

@@ -87,8 +87,12 @@ fn run(command: &str, args: &MeasureArgs, options: &Options, job: Job) -> Result
         }
         false => progress::shown(options, args.output.quiet, |observer| job(options, observer)),
     }?;
-    let answer =
-        Answer::new(args.output, exit::of_done(&done, args.run.require_proof), || json(&done), || summary(&done));
+    let answer = Answer::new(
+        args.output,
+        exit::of_done(&done, args.run.require_proof),
+        || json(&done),
+        || summary(&done, args.full),
+    );
     let answer = answer.with_notes(done.error.clone());
     #[cfg(feature = "history")]
     let answer = answer.with_notes(args.history.as_ref().and_then(|file| crate::history::after(file.clone(), &done)));
@@ -130,11 +134,17 @@ pub fn json(done: &Done) -> report::RunResult<'_> {
     result
 }
 
-/// A finished run for a terminal.
-pub fn summary(done: &Done) -> String {
+/// A finished run for a terminal: in `full`, or on one screen.
+pub fn summary(done: &Done, full: bool) -> String {
     let style = report::TextStyle { color: terminal::colour(), width: terminal::width() };
+    let root = done.root().display().to_string();
+    if !full {
+        let page = done.report.as_ref().map(|page| page.display().to_string());
+        let place = report::Place { run: &root, page: page.as_deref() };
+        return report::summary(&done.recording, &done.verdict, place, style);
+    }
     let mut text = report::text(&done.recording, &done.verdict, style);
-    text.push_str(&format!("\nRun directory: {}\n", done.root().display()));
+    text.push_str(&format!("\nRun directory: {root}\n"));
     if let Some(path) = &done.report {
         text.push_str(&format!("Report:        {}\n", path.display()));
     }

@@ -23,6 +23,9 @@ pub struct ReportArgs {
     /// Write to this new file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+    /// With the text format: every section, instead of a summary for a terminal of 80×24. A file (--out) has them all
+    #[arg(long, conflicts_with_all = ["json", "linuxcnc"])]
+    pub full: bool,
     /// Same as --format json
     #[arg(long)]
     pub json: bool,

@@ -101,8 +101,12 @@ fn shown(args: &ReportArgs, recording: &Recording, verdict: &Verdict) -> Result<
             let to_file = args.out.is_some();
             let width = if to_file { 80 } else { terminal::width() };
             let style = report::TextStyle { color: !to_file && terminal::colour(), width };
-            let write = if args.linuxcnc { report::linuxcnc } else { report::text };
-            write(recording, verdict, style)
+            let run = args.run.first().map(|run| run.display().to_string()).unwrap_or_default();
+            match (args.linuxcnc, args.full || to_file) {
+                (true, _) => report::linuxcnc(recording, verdict, style),
+                (false, true) => report::text(recording, verdict, style),
+                (false, false) => report::summary(recording, verdict, report::Place { run: &run, page: None }, style),
+            }
         }
         _ => return foreign::of_run(args, recording, verdict),
     };

@@ -192,7 +192,7 @@ fn prove(args: &TuneArgs, options: &Options, tuned: &Tuned) -> Result<Done, Proo
 }
 
 fn proved(args: &TuneArgs, done: &Done, tuned: &Tuned) -> Answer {
-    let text = || prove::summary(done) + &report::tune::stays(tuned);
+    let text = || prove::summary(done, false) + &report::tune::stays(tuned);
     let result = || TuneResult::Proved(Box::new(prove::json(done)));
     Answer::new(args.output, exit::of_done(done, false), result, text).with_notes(done.error.clone())
 }

@@ -48,7 +48,7 @@ fn a_signal_ends_a_run_with_its_results() {
         send(&child, signal);
         let (code, text, err) = answer(child.wait_with_output().unwrap());
         assert_eq!(code, 128 + number, "{text}{err}");
-        assert!(text.contains("Run directory"), "{text}");
+        assert!(text.contains("punctual report "), "{text}");
         let document = shown(&out);
         let phases = document["result"]["phases"].as_array().unwrap();
         assert!(phases[0]["cpus"][0]["ran"].as_u64().unwrap() > 100, "{document}");

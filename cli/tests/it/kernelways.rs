@@ -28,7 +28,7 @@ fn the_gaps_of_a_busy_poll_add_up_to_the_time() {
     let _alone = alone();
     let place = tempfile::tempdir().unwrap();
     let out = place.path().join("run");
-    let more = ["-D", "1s", "--policy", "other", "--cpus", "0", "--claim", "max < 1h"];
+    let more = ["-D", "1s", "--policy", "other", "--cpus", "0", "--full", "--claim", "max < 1h"];
     let (code, text, err) = measure("busy-poll", &out, &more);
     assert_eq!(code, 0, "{text}{err}");
     assert!(text.contains("busy-poll gap") && text.contains("read without a pause"), "{text}");

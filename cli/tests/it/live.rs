@@ -157,7 +157,7 @@ fn a_claim_on_a_load_that_its_user_ended_does_not_hold() {
     for (claim, code) in [("max < 1000s", 3), ("max < 1ns", 1)] {
         let place = tempfile::tempdir().unwrap();
         let out = place.path().join("run");
-        let words = ["prove", "--live", "-D", "120s", "-l", "idle", "--policy", "other", "--claim", claim];
+        let words = ["prove", "--live", "-D", "120s", "-l", "idle", "--policy", "other", "--full", "--claim", claim];
         let shown_run = Shown::start(&out, &words);
         shown_run.sees("median");
         std::thread::sleep(Duration::from_millis(1200));

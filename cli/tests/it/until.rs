@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::path::Path;
 
 fn until(out: &Path, args: &[&str]) -> (i32, String, String) {
-    let common = ["measure", "--until-decided", "--no-sync", "--out", out.to_str().unwrap()];
+    let common = ["measure", "--until-decided", "--full", "--no-sync", "--out", out.to_str().unwrap()];
     let (code, text, err) = run(&[&common[..], args].concat());
     // Wherever lines are broken.
     (code, text.split_whitespace().collect::<Vec<_>>().join(" "), err)
@@ -110,7 +110,7 @@ fn maxima_of_blocks_are_kept_and_shown() {
     let place = tempfile::tempdir().unwrap();
     let out = place.path().join("run");
     let out = out.to_str().unwrap();
-    let (_, text, err) = run(&["measure", "-D", "5s", "--no-sync", "--maxima-block", "1s", "--out", out]);
+    let (_, text, err) = run(&["measure", "-D", "5s", "--full", "--no-sync", "--maxima-block", "1s", "--out", out]);
     assert!(text.contains("blocks of 1.00 s"), "{text}{err}");
     let result = &shown(Path::new(out))["result"];
     let blocks = list(&result["maxima"], "blocks");

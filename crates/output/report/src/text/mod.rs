@@ -1,5 +1,6 @@
 mod audit;
 pub(crate) mod page;
+mod summary;
 mod table;
 
 use crate::figures::Figures;
@@ -9,6 +10,7 @@ pub use page::TextStyle;
 use page::{Page, Tint};
 use punctual_model::{Judged, Outcome, Recording, Verdict, Worst};
 use punctual_units::Nanos;
+pub use summary::{Place, SUMMARY_LINES, summary};
 
 const WORST_SHOWN: usize = 3;
 

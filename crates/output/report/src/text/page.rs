@@ -86,6 +86,10 @@ impl Page {
         self.out
     }
 
+    pub fn lines(self) -> Vec<String> {
+        self.out.lines().map(str::to_owned).collect()
+    }
+
     fn tinted(&mut self, tint: Tint, text: &str) {
         match tint.sgr().filter(|_| self.style.color) {
             Some(sgr) => self.out.push_str(&format!("\x1b[{sgr}m{text}\x1b[0m")),

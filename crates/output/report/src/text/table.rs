@@ -6,6 +6,7 @@ use crate::words;
 
 /// With more rows, which do not fit a screen, each phase has one.
 const MOST_ROWS: usize = 40;
+const OPEN: &str = "  * what was seen; not bounded by this run";
 
 /// A row per phase and CPU, or per phase if there are many CPUs.
 pub fn summary(page: &mut Page, figures: &Figures) {
@@ -14,21 +15,58 @@ pub fn summary(page: &mut Page, figures: &Figures) {
     }
     let grouped = figures.is_crowded() || figures.cells.len() > MOST_ROWS;
     let rows = if grouped { figures.rows_by_phase() } else { figures.rows() };
-    let shown: &[usize] = match page.width() {
-        ..58 => &[3],
-        58..68 => &[2, 3],
-        _ => &[0, 2, 3],
-    };
+    let shown = quantiles(page);
     page.gap();
-    page.row(Tint::Strong, &head(shown));
+    page.row(Tint::Strong, &head("load           CPU", shown));
     let mut last = "";
     for row in &rows {
         let name =
             if row.phase.id == last { String::new() } else { words::phase_name(figures.recording, &row.phase.id) };
+        let name = format!("{:<10} {:>7}", clean::clip(&clean::line(&name), 10), row.cpu);
         page.row(Tint::Plain, &line(&name, row, shown));
         last = &row.phase.id;
     }
     notes(page, grouped, &rows, shown);
+}
+
+/// The quantiles that fit beside the other columns.
+fn quantiles(page: &Page) -> &'static [usize] {
+    match page.width() {
+        ..58 => &[3],
+        58..68 => &[2, 3],
+        _ => &[0, 2, 3],
+    }
+}
+
+/// A row per load, at most `most` lines: where they are more, the loads with the largest latencies, in the order of the
+/// run.
+pub fn loads(page: &mut Page, figures: &Figures, most: usize) {
+    let rows = figures.rows_by_phase();
+    if rows.is_empty() {
+        return;
+    }
+    let shown = quantiles(page);
+    page.row(Tint::Strong, &head(&format!("{:<18}", "load"), shown));
+    let open = rows.iter().any(|row| shown.iter().any(|&q| is_open(row, q)));
+    let most = most.saturating_sub(usize::from(open));
+    let room = if rows.len() < most { rows.len() } else { most.saturating_sub(2) };
+    let mut by_max: Vec<usize> = (0..rows.len()).collect();
+    by_max.sort_by_key(|n| std::cmp::Reverse(rows[*n].max));
+    let (mut kept, left) = by_max.split_at(room);
+    let mut order = kept.to_vec();
+    order.sort_unstable();
+    kept = &order;
+    for row in kept.iter().map(|n| &rows[*n]) {
+        let name = clean::clip(&clean::line(&words::phase_name(figures.recording, &row.phase.id)), 18);
+        page.row(Tint::Plain, &line(&format!("{name:<18}"), row, shown));
+    }
+    if let Some(next) = left.first().map(|n| &rows[*n]) {
+        let others = crate::number::plural(left.len() as u64, "more load", "more loads");
+        page.row(Tint::Plain, &format!("{others}, at most {}", latency(next.max, next.whole_micros)));
+    }
+    if open {
+        page.row(Tint::Plain, OPEN);
+    }
 }
 
 fn notes(page: &mut Page, grouped: bool, rows: &[Row], shown: &[usize]) {
@@ -36,17 +74,16 @@ fn notes(page: &mut Page, grouped: bool, rows: &[Row], shown: &[usize]) {
         page.tagged("  ", Tint::Plain, "Latencies: the largest of the phase's CPUs; periods and missed: their sums.");
     }
     if rows.iter().any(|r| shown.iter().any(|&q| is_open(r, q))) {
-        page.tagged("  * ", Tint::Plain, "what was seen; not bounded by this run");
+        page.row(Tint::Plain, OPEN);
     }
 }
 
-fn head(shown: &[usize]) -> String {
+fn head(name: &str, shown: &[usize]) -> String {
     let names: String = shown.iter().map(|&q| format!("{:>10}", QUANTILES[q].1)).collect();
-    format!("{:<10} {:>7} {:>12}{names}{:>10} {:>8}", "load", "CPU", "periods", "max", "missed")
+    format!("{name} {:>12}{names}{:>10} {:>8}", "periods", "max", "missed")
 }
 
 fn line(name: &str, row: &Row, shown: &[usize]) -> String {
-    let name = clean::clip(&clean::line(name), 10);
     let star = |q: usize| if is_open(row, q) { "*" } else { " " };
     let quantiles: String = shown
         .iter()
@@ -54,7 +91,7 @@ fn line(name: &str, row: &Row, shown: &[usize]) -> String {
         .collect();
     let max = format!("{} ", latency(row.max, row.whole_micros));
     let (periods, missed) = (count(row.released), row.skipped.map_or_else(|| "?".into(), count));
-    format!("{name:<10} {:>7} {periods:>12}{quantiles}{max:>10} {missed:>8}", row.cpu)
+    format!("{name} {periods:>12}{quantiles}{max:>10} {missed:>8}")
 }
 
 fn is_open(row: &Row, q: usize) -> bool {

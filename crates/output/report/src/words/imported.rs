@@ -8,7 +8,7 @@ use punctual_units::{CpuId, Nanos};
 const NAMED: usize = 4;
 
 /// ``Imported from `a.txt`, measured by cyclictest 2.40.``
-pub(super) fn whence(recording: &Recording) -> Option<String> {
+pub(crate) fn whence(recording: &Recording) -> Option<String> {
     let import = recording.run.import.as_ref()?;
     let tool = &recording.run.tool;
     let version = tool.version.as_ref().map(|v| format!(" {v}")).unwrap_or_default();

@@ -2,7 +2,8 @@
 
 use punctual_model::{Experiment, Explained, Recording, Verdict};
 use punctual_report::{
-    TextStyle, csv, experiment_csv, experiment_html, experiment_text, html, json, json_text, text, timeline_text,
+    Place, TextStyle, csv, experiment_csv, experiment_html, experiment_text, html, json, json_text, summary, text,
+    timeline_text,
 };
 use punctual_testing::{golden, runs};
 use std::path::PathBuf;
@@ -13,6 +14,10 @@ fn compare(name: &str, got: &str) {
 
 fn all_text(name: &str, (recording, verdict): &(Recording, Verdict)) {
     compare(&format!("{name}.txt"), &text(recording, verdict, TextStyle::default()));
+    compare(
+        &format!("{name}.summary.txt"),
+        &summary(recording, verdict, Place { run: "run", page: None }, TextStyle::default()),
+    );
 }
 
 #[test]

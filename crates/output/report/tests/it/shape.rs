@@ -1,8 +1,8 @@
 //! Properties of every report: bounded, self-contained, deterministic, complete.
 
 use proptest::prelude::*;
-use punctual_model::{BlockMaximum, Distribution, Event, Recording, WindowMax};
-use punctual_report::{TextStyle, html, text, words};
+use punctual_model::{BlockMaximum, Distribution, Event, Recording, Verdict, WindowMax};
+use punctual_report::{Place, SUMMARY_LINES, TextStyle, html, summary, text, words};
 use punctual_testing::runs;
 use punctual_units::{CpuId, Histogram, Nanos};
 
@@ -144,6 +144,32 @@ fn everything_fits_eighty_columns() {
     }
 }
 
+/// From 80 columns on: the verdict first and last, and every line within the width.
+fn assert_one_screen(recording: &Recording, verdict: &Verdict) {
+    let place = Place { run: "runs/2026-11-26", page: Some("runs/2026-11-26/report.html") };
+    for width in [80, 100, 200] {
+        let summary = summary(recording, verdict, place, TextStyle { color: false, width });
+        let lines: Vec<&str> = summary.lines().collect();
+        assert!(lines.len() <= SUMMARY_LINES, "{} lines:\n{summary}", lines.len());
+        assert!(lines.iter().all(|line| line.chars().count() <= width), "{summary}");
+        let word = words::headline(recording, verdict).word;
+        assert!(lines[0].starts_with(word) && lines[lines.len() - 1].starts_with(word), "{summary}");
+    }
+}
+
+#[test]
+fn a_summary_is_one_screen_of_any_run() {
+    let mut all = vec![runs::good(), runs::failing(), runs::inconclusive(), runs::empty(), runs::damaged()];
+    all.extend([
+        runs::crowd(),
+        runs::explained(),
+        runs::hostile(runs::HOSTILE),
+        runs::hostile_explained(runs::HOSTILE),
+    ]);
+    all.extend(["", "x", &"long ".repeat(400), &"unbroken".repeat(200)].map(runs::hostile));
+    all.iter().for_each(|(recording, verdict)| assert_one_screen(recording, verdict));
+}
+
 /// A number of any size, edge cases often.
 fn figure() -> impl Strategy<Value = u64> {
     prop_oneof![Just(0), Just(1), Just(u64::MAX), 0u64..1_000, 1_000u64..10_000_000, any::<u64>()]
@@ -201,6 +227,7 @@ proptest! {
         let page = html(&recording, &verdict);
         prop_assert!(page.len() < 1_000_000 && !page.contains("=\"NaN") && !page.contains("=\"inf"));
         text(&recording, &verdict, TextStyle::default());
+        assert_one_screen(&recording, &verdict);
         punctual_report::json_text(&punctual_report::json(&recording, &verdict));
         punctual_report::csv(&recording);
     }

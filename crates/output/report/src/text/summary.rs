@@ -1,0 +1,242 @@
+//! The answer on one screen: verdict, cause, a row a load, bounds, what to do next, and the verdict again.
+
+use super::page::{Page, TextStyle, Tint};
+use super::{table, tint};
+use crate::figures::Figures;
+use crate::number::{at_most, confidence, percent, plural};
+use crate::why;
+use crate::words;
+use punctual_model::{Class, Finding, Outcome, Recording, Severity, State, TailOutcome, Verdict};
+use punctual_units::Nanos;
+
+/// What fits a terminal of 24 lines with the prompt.
+pub const SUMMARY_LINES: usize = 22;
+
+/// Which part is shortened first, and to how many lines, until all fits.
+const SHORTEST: [(Part, usize); 6] =
+    [(Part::Table, 6), (Part::Measured, 1), (Part::Cause, 4), (Part::Warnings, 2), (Part::Table, 4), (Part::Cause, 2)];
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Verdict,
+    Measured,
+    Warnings,
+    Cause,
+    Table,
+    Facts,
+    Next,
+}
+
+/// Where a run is, as a user types it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Place<'a> {
+    /// Its directory, or the file it is from.
+    pub run: &'a str,
+    /// Its report as a page, if written.
+    pub page: Option<&'a str>,
+}
+
+/// A run for a terminal of 80×24: at most [`SUMMARY_LINES`] lines from 80 columns on; [`super::text`] has everything,
+/// and is what is returned of a file without latencies. Ends in a newline.
+pub fn summary(recording: &Recording, verdict: &Verdict, place: Place, style: TextStyle) -> String {
+    let figures = Figures::new(recording, verdict);
+    if figures.cells.is_empty() && recording.run.import.is_some() {
+        return super::text(recording, verdict, style);
+    }
+    let mut parts: Vec<(Part, Vec<String>)> = [
+        (Part::Verdict, headline(recording, verdict, style)),
+        (Part::Measured, tagged(style, "", Tint::Plain, &words::measured(recording, verdict))),
+        (Part::Warnings, warnings(recording, verdict, style)),
+        (Part::Cause, cause(recording, verdict.outcome, style)),
+        (Part::Table, loads(&figures, usize::MAX, style)),
+        (Part::Facts, facts(recording, verdict, style)),
+        (Part::Next, next(recording, verdict, place, style)),
+    ]
+    .into();
+    let ending = ending(verdict, style);
+    let length = |parts: &[(Part, Vec<String>)]| parts.iter().map(|(_, lines)| lines.len()).sum::<usize>() + 1;
+    for (part, least) in SHORTEST {
+        let over = length(&parts).saturating_sub(SUMMARY_LINES);
+        let Some((_, lines)) = parts.iter_mut().find(|(other, _)| *other == part) else { continue };
+        let most = lines.len().saturating_sub(over).max(least);
+        if over > 0 && lines.len() > most {
+            *lines = if part == Part::Table { loads(&figures, most, style) } else { cut(lines, most) };
+        }
+    }
+    // Blank lines where there is room.
+    let mut room = SUMMARY_LINES.saturating_sub(length(&parts));
+    let mut out = String::new();
+    for (part, lines) in &parts {
+        let apart = matches!(part, Part::Table | Part::Next | Part::Cause) && !lines.is_empty();
+        if apart && room > 0 {
+            room -= 1;
+            out.push('\n');
+        }
+        lines.iter().for_each(|line| out.extend([line.as_str(), "\n"]));
+    }
+    out + &ending + "\n"
+}
+
+fn tagged(style: TextStyle, tag: &str, tint: Tint, text: &str) -> Vec<String> {
+    let mut page = Page::new(style);
+    page.tagged(tag, tint, text);
+    page.lines()
+}
+
+/// The first lines, with an ellipsis where some are left out.
+fn cut(lines: &[String], most: usize) -> Vec<String> {
+    let mut kept: Vec<String> = lines.iter().take(most).cloned().collect();
+    if let Some(last) = kept.last_mut().filter(|_| lines.len() > most) {
+        let end = last.rfind(' ').filter(|at| *at > 0).unwrap_or(last.len());
+        last.replace_range(end.., " …");
+    }
+    kept
+}
+
+fn headline(recording: &Recording, verdict: &Verdict, style: TextStyle) -> Vec<String> {
+    let headline = words::headline(recording, verdict);
+    cut(&tagged(style, &format!("{}  ", headline.word), tint(headline.outcome), &headline.sentence), 4)
+}
+
+/// What must be known before any figure, a line or two each; how many others there are.
+fn warnings(recording: &Recording, verdict: &Verdict, style: TextStyle) -> Vec<String> {
+    const SHOWN: usize = 2;
+    let mut all = words::warnings(recording, verdict);
+    all.retain(|one| Some(one) != words::imported::whence(recording).as_ref());
+    all.extend(words::lost(recording));
+    let mut lines = Vec::new();
+    let shown = if all.len() == SHOWN + 1 { all.len() } else { SHOWN };
+    all.iter().take(shown).for_each(|one| lines.extend(cut(&tagged(style, "! ", Tint::Warn, one), 2)));
+    if all.len() > shown {
+        let more = plural((all.len() - shown) as u64, "more warning", "more warnings");
+        lines.extend(tagged(style, "! ", Tint::Warn, &format!("{more}: --full")));
+    }
+    lines
+}
+
+/// What the explained wakeups waited for most, with the sentence of the worst of them.
+fn cause(recording: &Recording, outcome: Outcome, style: TextStyle) -> Vec<String> {
+    let late = why::of_run(recording);
+    let Some(worst) = late.first() else {
+        return if matches!(outcome, Outcome::Pass | Outcome::Held) { Vec::new() } else { suspicion(recording, style) };
+    };
+    let (shares, _) = why::shares(late.iter().map(|late| late.victim));
+    let groups = why::by_culprit(&late);
+    let most = shares.iter().find(|share| share.class != Class::Unaccounted);
+    let of = |share: &why::Share| groups.iter().find(|g| g.class == share.class && g.name == share.name);
+    let sentence = most.and_then(of).and_then(|group| group.late.first()).unwrap_or(&worst).sentence.as_str();
+    let mut lines = cut(&tagged(style, "Cause  ", Tint::Strong, sentence), 5);
+    // Without policy and pid, which the full text has.
+    let short = |name: &str| name.split(" (").next().unwrap_or_default().to_owned();
+    let named: Vec<String> =
+        shares.iter().take(4).map(|share| format!("{} {}", short(&share.name), percent(share.share))).collect();
+    if shares.len() > 1 {
+        let all = plural(late.len() as u64, "explained wakeup", "explained wakeups");
+        lines.extend(cut(&tagged(style, "       ", Tint::Plain, &format!("{all}: {}.", named.join(", "))), 1));
+    }
+    lines
+}
+
+/// Without a trace: what counters say of the worst wakeup, if anything.
+fn suspicion(recording: &Recording, style: TextStyle) -> Vec<String> {
+    let Some(first) = recording.worst.first().and_then(|worst| worst.suspicions.first()) else { return Vec::new() };
+    let text = format!("suspected, for the worst wakeup: {}", words::stopped(&first.text));
+    cut(&tagged(style, "Cause  ", Tint::Strong, &text), 4)
+}
+
+fn loads(figures: &Figures, most: usize, style: TextStyle) -> Vec<String> {
+    let mut page = Page::new(style);
+    table::loads(&mut page, figures, most);
+    page.lines()
+}
+
+/// Bounds and the audit, a line each.
+fn facts(recording: &Recording, verdict: &Verdict, style: TextStyle) -> Vec<String> {
+    let mut lines = Vec::new();
+    let bound = words::evidence::worst_cell(verdict).and_then(|(sure, cell)| {
+        let (max, p) = (Nanos(cell.max_ns?), cell.p_beyond_max?);
+        let at = words::place(recording, &cell.phase, cell.cpu);
+        Some(format!("P(> {max}) ≤ {} at {} ({at})", at_most(p), confidence(sure)))
+    });
+    let refused = verdict.tails.iter().filter(|tail| matches!(tail.outcome, TailOutcome::Refused { .. })).count();
+    let beyond = match (refused, verdict.tails.len()) {
+        (0, _) => None,
+        (refused, all) if refused == all => Some("none beyond the data".to_owned()),
+        (refused, all) => Some(format!("none beyond the data for {refused} of {all} loads")),
+    };
+    let bounds: Vec<String> = bound.into_iter().chain(beyond).collect();
+    if !bounds.is_empty() {
+        lines.extend(cut(&tagged(style, "Bounds ", Tint::Strong, &bounds.join("; ")), 1));
+    }
+    lines.extend(audit(&recording.findings, style));
+    lines
+}
+
+fn audit(findings: &[Finding], style: TextStyle) -> Option<String> {
+    let of = |state: State| findings.iter().filter(move |finding| finding.state == state);
+    let mut failed: Vec<&Finding> = of(State::Fail).collect();
+    if findings.is_empty() {
+        return None;
+    }
+    failed.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    let names: Vec<&str> = failed.iter().map(|finding| finding.id.as_str()).collect();
+    let names = if names.is_empty() { String::new() } else { format!(": {}", names.join(", ")) };
+    let text = format!("{} FAIL, {} WARN of {} rules{names}", failed.len(), of(State::Warn).count(), findings.len());
+    cut(&tagged(style, "Audit  ", Tint::Strong, &text), 1).pop()
+}
+
+/// Numbered steps with the command to type.
+fn next(recording: &Recording, verdict: &Verdict, place: Place, style: TextStyle) -> Vec<String> {
+    let mut steps: Vec<(String, &str)> = Vec::new();
+    let grave = |finding: &&Finding| finding.state == State::Fail && finding.severity >= Severity::High;
+    let run = place.run;
+    if !recording.explained.is_empty() && verdict.outcome != Outcome::Pass {
+        steps.push((format!("punctual explain {run}"), "every explained wakeup"));
+    } else if verdict.outcome == Outcome::Fail && recording.run.import.is_none() {
+        steps.push(("sudo punctual explain --live".to_owned(), "what delays wakeups now"));
+    }
+    if recording.findings.iter().any(|finding| grave(&finding)) && verdict.outcome != Outcome::Pass {
+        steps.push(("sudo punctual audit --dry-run".to_owned(), "the fixes, before any is applied"));
+    }
+    let page = if place.page.is_some() { "all of it" } else { "all of it; --format html: a page" };
+    steps.push((format!("punctual report {run} --full"), page));
+    steps.extend(place.page.map(|page| (format!("xdg-open {page}"), "the report, as a page")));
+    if verdict.outcome == Outcome::Pass && recording.run.import.is_none() {
+        steps.push(("punctual watch".to_owned(), "keep measuring, for weeks"));
+    }
+    let wide = steps.iter().map(|(command, _)| command.chars().count()).max().unwrap_or(0);
+    let mut page = Page::new(style);
+    for (n, (command, what)) in steps.iter().enumerate() {
+        let head = if n == 0 { "Next   " } else { "       " };
+        let step = format!("{head}{}. {command}", n + 1);
+        let described = format!("{head}{}. {command:<wide$}  {what}", n + 1);
+        let fits = described.chars().count() <= page.width();
+        page.row(Tint::Plain, if fits { &described } else { &step });
+    }
+    page.lines()
+}
+
+/// The outcome and each claim's, in one line.
+fn ending(verdict: &Verdict, style: TextStyle) -> String {
+    let claims: Vec<String> = verdict
+        .claims
+        .iter()
+        .filter(|judged| judged.outcome == verdict.outcome)
+        .map(|judged| format!("`{}`", judged.claim))
+        .collect();
+    let word = if words::is_mere_measurement(verdict) { "MEASURED" } else { words::word(verdict.outcome) };
+    cut(&tagged(style, &format!("{word}  "), tint(verdict.outcome), &claims.join(", ")), 1).concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_cut_says_so() {
+        let lines = ["one two".to_owned(), "three four".to_owned()];
+        assert_eq!(cut(&lines, 2), lines);
+        assert_eq!(cut(&lines, 1), ["one …"]);
+        assert_eq!(cut(&["word".to_owned(), "x".to_owned()], 1), ["word …"]);
+    }
+}
