@@ -71,6 +71,10 @@ fn run(Arguments { owner, command }: Arguments, started: Nanos) -> ExitCode {
     if let Err(why) = punctual_directory::set_owner(owner.as_deref(), sudo) {
         return finish("owner", OutputArgs::default(), Err(Refusal::usage(why)));
     }
+    let command = match command.with_newest() {
+        Ok(command) => command,
+        Err(refusal) => return finish("report", OutputArgs::default(), Err(refusal)),
+    };
     if let Some(refusal) = Needs::of(&command).and_then(|needs| needs.confine().err()) {
         return finish("confine", OutputArgs::default(), Err(refusal));
     }

@@ -1,6 +1,10 @@
 //! Names of new run directories.
 
+use crate::refusal::Refusal;
 use std::path::PathBuf;
+
+/// Where runs go by default, in the current directory.
+const RUNS: &str = "punctual-runs";
 
 /// `./punctual-runs/20261121T110905Z-hostname`, with a number behind it where that is taken.
 pub fn default_out() -> PathBuf {
@@ -13,10 +17,22 @@ pub fn numbered(name: &str) -> PathBuf {
     let time: String =
         punctual_report::utc(now.as_nanos() as u64).chars().filter(|c| !matches!(c, '-' | ':')).collect();
     let host: String = name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect();
-    let base = PathBuf::from("punctual-runs").join(format!("{time}-{host}"));
+    let base = PathBuf::from(RUNS).join(format!("{time}-{host}"));
     let taken = |path: &PathBuf| path.symlink_metadata().is_ok();
     let numbered = (2..).map(|n| PathBuf::from(format!("{}-{n}", base.display())));
     std::iter::once(base.clone()).chain(numbered).find(|path| !taken(path)).unwrap_or(base)
+}
+
+/// The newest run directory of `./punctual-runs`, by name: names begin with the time.
+///
+/// # Errors
+/// There is none, or the folder cannot be read.
+pub fn newest() -> Result<PathBuf, Refusal> {
+    let make = "name a RUN or FILE, or make a run: punctual prove";
+    let folder = std::fs::read_dir(RUNS)
+        .map_err(|why| Refusal::usage(format!("no run is named, and ./{RUNS} cannot be read: {why}; {make}")))?;
+    let runs = folder.flatten().map(|entry| entry.path()).filter(|path| path.join("run.json").is_file());
+    runs.max().ok_or_else(|| Refusal::usage(format!("no run is named, and there is none in ./{RUNS}; {make}")))
 }
 
 /// The words of this process, as run directories record them.

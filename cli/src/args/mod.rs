@@ -1,6 +1,7 @@
 //! The command line: every command, with its options from `<command>/args.rs`.
 
 pub mod common;
+mod help;
 
 use crate::audit::args::{AuditArgs, SnapshotArgs};
 use crate::bench::args::BenchCommand;
@@ -16,7 +17,9 @@ use crate::kernel::args::KernelCommand;
 use crate::lab::args::LabCommand;
 use crate::manual::args::{CompletionsArgs, ManArgs};
 use crate::prove::args::MeasureArgs;
+use crate::refusal::Refusal;
 use crate::report::args::ReportArgs;
+use crate::run_directory::newest;
 use crate::sched::args::SchedArgs;
 use crate::selftest::args::SelftestArgs;
 use crate::serve::args::ServeArgs;
@@ -29,6 +32,7 @@ use std::ffi::OsStr;
 #[derive(Parser, Debug)]
 #[command(name = "punctual", version, about, max_term_width = 100)]
 #[command(
+    help_template = help::template(),
     after_help = "Exit codes: 0 pass or held, 1 a claim fails, 2 wrong usage, 3 inconclusive, 4 the environment \
                         refused, 128+n ended by signal n."
 )]
@@ -45,57 +49,97 @@ pub struct Arguments {
 #[derive(Subcommand, Debug)]
 pub enum Command {
     /// Audit the machine, measure it idle and under each load, judge the claims, write a report
+    #[command(after_help = help::PROVE)]
     Prove(MeasureArgs),
     /// Check this machine, a tree of files or a snapshot for everything that causes latency
+    #[command(after_help = help::AUDIT)]
     Audit(AuditArgs),
     /// Try the audit's fixes, measure this machine with and without each, and keep those that help
+    #[command(after_help = help::TUNE)]
     Tune(TuneArgs),
     /// Undo what `audit --fix` and `tune` changed, byte for byte: everything, or the changes for some rules
+    #[command(after_help = help::UNDO)]
     Undo(UndoArgs),
     /// Save what an audit reads to a file, without data that identifies the machine
+    #[command(after_help = help::SNAPSHOT)]
     Snapshot(SnapshotArgs),
     /// Measure wakeup latency under named loads and write a run directory
+    #[command(after_help = help::MEASURE)]
     Measure(MeasureArgs),
     /// Watch a machine for weeks at less than 1 % of its CPU time: six-hour run directories, 5-minute maxima, every new
     /// maximum explained
+    #[command(after_help = help::WATCH)]
     Watch(WatchArgs),
     /// Run as cyclictest, with its options and its output; `punctual cyclictest --help` lists them
-    #[command(disable_help_flag = true)]
+    #[command(disable_help_flag = true, after_help = help::CYCLICTEST)]
     Cyclictest(CyclictestArgs),
     /// Inject known delays beside the measuring engine and check that it finds each (2 s, as root)
+    #[command(after_help = help::SELFTEST)]
     Selftest(SelftestArgs),
     /// Run the portable event suite: periodic and interrupt-driven events, their timing, and whether any is lost
+    #[command(after_help = help::EVENTS)]
     Events(EventsArgs),
     /// Run scheduling experiments: threads with policies, priorities and CPUs; when each ends, predicted and measured
+    #[command(after_help = help::SCHED)]
     Sched(SchedArgs),
     /// Benchmark a kernel: N-queens, network, memory, disk, context switches; repeated, with temperature and frequency,
     /// for `compare`
     #[command(subcommand)]
+    #[command(after_help = help::BENCH)]
     Bench(BenchCommand),
     /// Import other tools' results into a run directory: cyclictest, rtla, jitterdebugger, oslat, CSV
+    #[command(after_help = help::IMPORT)]
     Import(ImportArgs),
     /// Show a run directory or another tool's file: as text, HTML, JSON, CSV, or in a format of CI systems and
     /// dashboards
+    #[command(after_help = help::REPORT)]
     Report(ReportArgs),
     /// Explain the worst wakeups in a trace (trace.dat, the kernel's own text, pasted lines)
+    #[command(after_help = help::EXPLAIN)]
     Explain(ExplainArgs),
     /// Compare two or more runs, kernels or other tools' files: what differs, and with what confidence
     Compare(CompareArgs),
     /// Track runs by machine, kernel and settings: trends, shifts, and whether a run is worse than its baseline
     #[cfg(feature = "history")]
+    #[command(after_help = help::HISTORY)]
     History(HistoryArgs),
     /// Answer the network load of another machine
+    #[command(after_help = help::SERVE)]
     Serve(ServeArgs),
     /// Boot kernels in QEMU: run scripts in them, measure and compare them in virtual time, without a board
     #[command(subcommand)]
+    #[command(after_help = help::LAB)]
     Lab(LabCommand),
     /// Choose, check, build and deploy a real-time kernel for a board
     #[command(subcommand)]
+    #[command(after_help = help::KERNEL)]
     Kernel(KernelCommand),
     /// Print shell completions
+    #[command(hide = true)]
     Completions(CompletionsArgs),
     /// Write the manual pages into a directory, one for each command
+    #[command(hide = true)]
     Man(ManArgs),
+}
+
+impl Command {
+    /// Where `report` and `explain` name no run, the newest.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn with_newest(self) -> Result<Command, Refusal> {
+        Ok(match self {
+            Command::Report(mut args) if args.run.is_empty() => {
+                args.run.push(newest()?);
+                Command::Report(args)
+            }
+            Command::Explain(mut args) if args.file.is_none() && !args.live && !args.hardware => {
+                args.file = Some(newest()?);
+                Command::Explain(args)
+            }
+            other => other,
+        })
+    }
 }
 
 /// The measuring commands alone: building the whole tree of commands would delay the first sample.

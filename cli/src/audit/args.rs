@@ -13,6 +13,9 @@ pub struct AuditArgs {
     /// Show every rule, not only those that fail or are unknown
     #[arg(long)]
     pub all: bool,
+    /// Show why each finding matters and its fix, instead of a line each
+    #[arg(long, conflicts_with_all = ["json", "quiet"])]
+    pub full: bool,
     #[command(flatten)]
     pub subject: SubjectArgs,
     /// Sample twice, this far apart, to find rising counters: 10s

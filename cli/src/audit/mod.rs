@@ -118,7 +118,7 @@ fn code(findings: &[Finding]) -> u8 {
 fn show(args: &AuditArgs, audited: &Audited) -> String {
     let format = if args.output.json { AuditFormat::Json } else { args.format };
     match format {
-        AuditFormat::Text => text::text(audited, args.all),
+        AuditFormat::Text => text::text(audited, args),
         AuditFormat::Json => {
             let result = AuditResult::findings(&audited.machine, &audited.context, &audited.findings);
             Document::new("audit", code(&audited.findings), result).text()

@@ -25,7 +25,7 @@ fn add(text: &mut String, command: &Command, depth: usize) {
     let name = command.get_bin_name().unwrap_or(command.get_name());
     let help = match command.get_name() {
         "cyclictest" => punctual_cyclictest::HELP.to_owned(),
-        _ => command.clone().render_help().to_string(),
+        _ => command.clone().term_width(100).render_help().to_string(),
     };
     let lines: Vec<&str> = help.lines().map(str::trim_end).collect();
     *text += &format!("\n{} `{name}`\n\n```text\n{}\n```\n", "#".repeat(depth), lines.join("\n").trim());

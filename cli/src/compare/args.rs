@@ -11,7 +11,7 @@ use std::path::PathBuf;
                         `import` reads. With --vs there are two groups, of several arguments each. Every group is \
                         compared with the first.\n\n\
                         Exit codes: 0 compared, 1 worse (with --fail-if-worse), 2 not comparable or wrong usage, 3 \
-                        problems put the result in doubt, or no figure is known of both."
+                        problems put the result in doubt, or no figure is known of both.\n\nExamples:\n  punctual compare before after\n  punctual compare stock-kernel/ rt-kernel/ --fail-if-worse"
 )]
 pub struct CompareArgs {
     /// Groups; with --vs the runs of the first group; with --experiment two kernels

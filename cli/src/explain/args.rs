@@ -12,8 +12,8 @@ use std::path::PathBuf;
 #[derive(Args, Debug)]
 pub struct ExplainArgs {
     /// A run directory, or a trace: trace.dat, perf.data, the text of /sys/kernel/tracing/trace, of `trace-cmd report`
-    /// or of a mail; - reads text from standard input
-    #[arg(value_name = "RUN|FILE", required_unless_present_any = ["live", "hardware"], conflicts_with_all = ["live", "hardware"])]
+    /// or of a mail; - reads text from standard input [default: the newest run of ./punctual-runs]
+    #[arg(value_name = "RUN|FILE", conflicts_with_all = ["live", "hardware"])]
     pub file: Option<PathBuf>,
     /// Trace this machine: measure as `measure` does and explain the worst wakeups; with --task or --all-rt, watch
     /// those threads
@@ -42,9 +42,13 @@ pub struct ExplainArgs {
     /// Explain wakeups of all real-time threads
     #[arg(long, conflicts_with = "task")]
     pub all_rt: bool,
-    /// Number of wakeups, worst first
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1000))]
-    pub most: u16,
+    /// Number of wakeups, worst first; implies --full [default: 10]
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub most: Option<u16>,
+    /// Print the verdict of every wakeup and all that is known of the worst, instead of a summary for a terminal of
+    /// 80×24
+    #[arg(long, conflicts_with_all = ["json", "quiet", "hardware"])]
+    pub full: bool,
     /// Ignore wakeups and gaps below this
     #[arg(long, value_name = "TIME")]
     pub threshold: Option<Nanos>,
@@ -71,6 +75,16 @@ pub struct ExplainArgs {
 }
 
 impl ExplainArgs {
+    /// Number of wakeups.
+    pub fn most(&self) -> u16 {
+        self.most.unwrap_or(10)
+    }
+
+    /// Whether every verdict is printed.
+    pub fn is_full(&self) -> bool {
+        self.full || self.cycle || self.most.is_some()
+    }
+
     /// Whose wakeups.
     pub fn victims(&self) -> Victims {
         match (&self.task, self.all_rt) {
@@ -81,14 +95,14 @@ impl ExplainArgs {
     }
 
     pub fn shown(&self) -> Shown {
-        Shown { most: self.most.into(), least_ns: self.threshold.map_or(0, |least| least.0) }
+        Shown { most: self.most().into(), least_ns: self.threshold.map_or(0, |least| least.0) }
     }
 
     /// What to explain, and how much of it.
     pub fn options(&self) -> ExplainOptions {
         ExplainOptions {
             victims: self.victims(),
-            most: self.most.into(),
+            most: self.most().into(),
             threshold_ns: self.threshold.map(|t| t.0),
             cycles: self.cycle,
             ..ExplainOptions::default()

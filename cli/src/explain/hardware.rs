@@ -18,7 +18,7 @@ pub fn explain(args: &ExplainArgs) -> Result<Answer, Refusal> {
     let Looked { hardware, signal } = looked(args)?;
     let enough = if hardware.narrowed.is_empty() { 0 } else { exit::INCONCLUSIVE };
     let code = signal.map_or(enough, exit::of_signal);
-    Ok(Answer::new(args.output, code, || &hardware, || report::hardware_text(&hardware, args.most.into())))
+    Ok(Answer::new(args.output, code, || &hardware, || report::hardware_text(&hardware, args.most().into())))
 }
 
 fn looked(args: &ExplainArgs) -> Result<Looked, Refusal> {

@@ -44,9 +44,13 @@ fn answer(args: &ExplainArgs, started: Nanos) -> Result<Answer, Refusal> {
         timelines: args.timeline.then_some(found.timelines.as_slice()),
     };
     let text = || {
-        let mut text = report::explanation_text(&found.explanation, &found.places, args.cycle);
+        let style = TextStyle { color: terminal::colour(), width: terminal::width() };
+        let source = args.file.as_ref().map_or("--live".to_owned(), |file| file.display().to_string());
+        let mut text = match args.is_full() {
+            true => report::explanation_text(&found.explanation, &found.places, args.cycle),
+            false => report::explanation_summary(&found.explanation, &found.places, &source, style),
+        };
         if args.timeline {
-            let style = TextStyle { color: terminal::colour(), width: terminal::width() };
             text += &report::worst_timeline_text(&found.explanation, &found.timelines, style);
         }
         text

@@ -87,7 +87,7 @@ mod tests {
     fn every_command_has_a_page_that_names_its_parent() {
         let pages = pages().unwrap();
         let names: Vec<&str> = pages.iter().map(|(name, _)| name.as_str()).collect();
-        for wanted in ["punctual.1", "punctual-prove.1", "punctual-bench-nqueens.1", "punctual-man.1"] {
+        for wanted in ["punctual.1", "punctual-prove.1", "punctual-bench-nqueens.1", "punctual-serve.1"] {
             assert_eq!(names.iter().filter(|name| **name == wanted).count(), 1, "{wanted} in {names:?}");
         }
         let (_, nested) = pages.iter().find(|(name, _)| name == "punctual-bench-nqueens.1").unwrap();

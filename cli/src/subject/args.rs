@@ -33,3 +33,9 @@ pub struct SubjectArgs {
     #[arg(help_heading = "Purpose", short = 'p', long, value_name = "N", default_value = "90")]
     pub priority: Priority,
 }
+
+impl SubjectArgs {
+    pub fn is_this_machine(&self) -> bool {
+        self.root.is_none() && self.snapshot.is_none() && self.config.is_empty()
+    }
+}

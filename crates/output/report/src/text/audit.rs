@@ -26,26 +26,62 @@ fn tint(state: State) -> Tint {
     }
 }
 
-/// Findings by state, each by severity; `all` shows what is in order, too. Ends in a newline.
-pub fn list(findings: &[Finding], all: bool, style: TextStyle) -> String {
+/// How much of the findings is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Listing {
+    /// FAIL and WARN, a line each: at most this many.
+    Brief(usize),
+    /// FAIL and WARN with why and fix.
+    Full,
+    /// What is in order, too.
+    All,
+}
+
+/// Findings by state, each by severity. Ends in a newline.
+pub fn list(findings: &[Finding], listing: Listing, style: TextStyle) -> String {
     let mut page = Page::new(style);
-    let shown = if all { &ORDER[..] } else { &ORDER[..2] };
+    let shown = if listing == Listing::All { &ORDER[..] } else { &ORDER[..2] };
+    let mut sorted: Vec<&Finding> = Vec::new();
     for state in shown {
-        let mut findings: Vec<&Finding> = of(findings, *state).collect();
-        findings.arrange_by_key(|finding| std::cmp::Reverse(finding.severity));
-        findings.iter().for_each(|finding| one(&mut page, finding));
+        let from = sorted.len();
+        sorted.extend(of(findings, *state));
+        sorted[from..].arrange_by_key(|finding| std::cmp::Reverse(finding.severity));
     }
-    if !all {
-        unread(&mut page, findings);
+    match listing {
+        Listing::Brief(most) => {
+            sorted.iter().take(most).for_each(|f| page.beside(&tag(f), tint(f.state), &subject(f)));
+            rest(&mut page, &sorted[most.min(sorted.len())..]);
+        }
+        Listing::Full | Listing::All => sorted.iter().for_each(|finding| one(&mut page, finding)),
+    }
+    if listing != Listing::All {
+        unread(&mut page, findings, listing != Listing::Full);
     }
     page.finish()
 }
 
-fn one(page: &mut Page, finding: &Finding) {
+fn tag(finding: &Finding) -> String {
     let state = format!("{:?}", finding.state).to_uppercase();
     let severity = format!("{:?}", finding.severity).to_lowercase();
-    let tag = format!("{state:<7} {severity:<6} ");
-    page.tagged(&tag, tint(finding.state), &format!("{}: {}", finding.id, finding.summary));
+    format!("{state:<7} {severity:<6} ")
+}
+
+fn subject(finding: &Finding) -> String {
+    format!("{}: {}", finding.id, finding.summary)
+}
+
+/// How many findings are not listed.
+fn rest(page: &mut Page, findings: &[&Finding]) {
+    let number = |state: State| findings.iter().filter(|finding| finding.state == state).count();
+    let parts = [(number(State::Fail), "FAIL"), (number(State::Warn), "WARN")];
+    let parts: Vec<String> = parts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} more {what}")).collect();
+    if !parts.is_empty() {
+        page.row(Tint::Plain, &format!("and {}", parts.join(", ")));
+    }
+}
+
+fn one(page: &mut Page, finding: &Finding) {
+    page.tagged(&tag(finding), tint(finding.state), &subject(finding));
     let is_open = matches!(finding.state, State::Fail | State::Warn);
     // Who disagrees is told by --explain.
     let why = finding.why.split(" Authorities differ: ").next().unwrap_or_default();
@@ -57,12 +93,14 @@ fn one(page: &mut Page, finding: &Finding) {
     }
 }
 
-/// One line of what could not be judged.
-fn unread(page: &mut Page, findings: &[Finding]) {
+/// What could not be judged: of each state a line, or if `brief` what fits in one.
+fn unread(page: &mut Page, findings: &[Finding], brief: bool) {
     for (state, why) in [(State::Blocked, "BLOCKED (permission or lockdown)"), (State::Unknown, "UNKNOWN")] {
         let ids: Vec<&str> = of(findings, state).map(|finding| finding.id.as_str()).collect();
-        if !ids.is_empty() {
-            page.tagged(&format!("{why}: "), tint(state), &ids.join(", "));
+        match (ids.is_empty(), brief) {
+            (true, _) => {}
+            (false, true) => page.row(tint(state), &format!("{} {why}: {}", ids.len(), ids.join(", "))),
+            (false, false) => page.tagged(&format!("{why}: "), tint(state), &ids.join(", ")),
         }
     }
 }
@@ -95,11 +133,11 @@ pub(super) fn section(page: &mut Page, findings: &[Finding]) {
             page.tagged("              fix: ", Tint::Plain, fix);
         }
     }
-    rest(page, fail - grave.len(), warn);
+    counted(page, fail - grave.len(), warn);
 }
 
 /// Where the findings are that are counted and not listed.
-fn rest(page: &mut Page, fail: usize, warn: usize) {
+fn counted(page: &mut Page, fail: usize, warn: usize) {
     let parts = [(fail, "more FAIL"), (warn, "WARN")];
     let parts: Vec<String> = parts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
     if !parts.is_empty() {
@@ -128,16 +166,30 @@ mod tests {
     #[test]
     fn a_finding_has_subject_state_why_and_fix() {
         let findings = [finding(State::Fail, Severity::Medium), finding(State::Pass, Severity::Medium)];
-        let one_line = list(&findings, false, TextStyle { color: false, width: usize::MAX });
+        let one_line = list(&findings, Listing::Full, TextStyle { color: false, width: usize::MAX });
         assert_eq!(
             one_line,
             "FAIL    medium watchdog-soft: Soft lockup detector: on, on the measured CPUs 0-1 too\n               why: A \
              timer every few seconds.\n               fix: sudo sysctl -w kernel.soft_watchdog=0\n"
         );
-        let narrow = list(&findings, false, TextStyle { color: true, width: 60 });
+        let narrow = list(&findings, Listing::Full, TextStyle { color: true, width: 60 });
         assert!(narrow.starts_with("\u{1b}[1;31mFAIL"), "{narrow:?}");
         let shown = |line: &str| line.replace("\u{1b}[1;31m", "").replace("\u{1b}[0m", "").chars().count();
         assert!(narrow.lines().all(|line| shown(line) <= 60), "{narrow}");
+    }
+
+    #[test]
+    fn a_brief_list_has_a_line_each_and_counts_the_rest() {
+        let mut findings: Vec<Finding> = (0..6).map(|_| finding(State::Fail, Severity::Low)).collect();
+        findings.extend([State::Warn, State::Warn, State::Pass, State::Unknown].map(|s| finding(s, Severity::High)));
+        let brief = list(&findings, Listing::Brief(7), TextStyle { color: false, width: 60 });
+        let lines: Vec<&str> = brief.lines().collect();
+        assert_eq!(lines.len(), 9, "{brief}");
+        assert!(
+            lines[6].starts_with("WARN    high   watchdog-soft: Soft lockup") && lines[6].ends_with('…'),
+            "{brief}"
+        );
+        assert_eq!(lines[7..], ["and 1 more WARN", "1 UNKNOWN: watchdog-soft"]);
     }
 
     #[test]

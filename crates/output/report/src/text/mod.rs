@@ -5,7 +5,7 @@ mod table;
 
 use crate::figures::Figures;
 use crate::{date, words};
-pub use audit::list as audit_list;
+pub use audit::{Listing, list as audit_list};
 pub use page::TextStyle;
 use page::{Page, Tint};
 use punctual_model::{Judged, Outcome, Recording, Verdict, Worst};

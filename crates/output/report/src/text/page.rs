@@ -72,6 +72,14 @@ impl Page {
         }
     }
 
+    /// A tag, and as much of a text as fits beside it.
+    pub fn beside(&mut self, tag: &str, tint: Tint, text: &str) {
+        self.tinted(tint, tag);
+        let room = self.style.width.saturating_sub(tag.chars().count());
+        self.out.push_str(&clean::clip(&clean::line(text), room));
+        self.end_line();
+    }
+
     pub fn row(&mut self, tint: Tint, text: &str) {
         let text = clean::clip(&clean::line(text), self.style.width);
         self.tinted(tint, text.trim_end());
@@ -90,6 +98,11 @@ impl Page {
         self.out.lines().map(str::to_owned).collect()
     }
 
+    /// Its first lines, with an ellipsis where some are left out.
+    pub fn first(self, most: usize) -> String {
+        cut(&self.lines(), most).join("\n") + "\n"
+    }
+
     fn tinted(&mut self, tint: Tint, text: &str) {
         match tint.sgr().filter(|_| self.style.color) {
             Some(sgr) => self.out.push_str(&format!("\x1b[{sgr}m{text}\x1b[0m")),
@@ -102,6 +115,16 @@ impl Page {
         self.out.truncate(kept);
         self.out.push('\n');
     }
+}
+
+/// The first lines, with an ellipsis where some are left out.
+pub fn cut(lines: &[String], most: usize) -> Vec<String> {
+    let mut kept: Vec<String> = lines.iter().take(most).cloned().collect();
+    if let Some(last) = kept.last_mut().filter(|_| lines.len() > most) {
+        let end = last.rfind(' ').filter(|at| *at > 0).unwrap_or(last.len());
+        last.replace_range(end.., " …");
+    }
+    kept
 }
 
 /// Breaks at spaces, and within words longer than a line. Keeps numbers and their units together.
@@ -146,5 +169,13 @@ mod tests {
         assert_eq!(wrap("abcdefghijkl mn", 5), ["abcde", "fghij", "kl mn"]);
         assert_eq!(wrap("so P(> 9 µs) ≤ 4e-5 at", 18), ["so", "P(> 9 µs) ≤ 4e-5", "at"]);
         assert_eq!(wrap("", 5), [""]);
+    }
+
+    #[test]
+    fn what_is_cut_says_so() {
+        let lines = ["one two".to_owned(), "three four".to_owned()];
+        assert_eq!(cut(&lines, 2), lines);
+        assert_eq!(cut(&lines, 1), ["one …"]);
+        assert_eq!(cut(&["word".to_owned(), "x".to_owned()], 1), ["word …"]);
     }
 }

@@ -1,6 +1,6 @@
 //! The answer on one screen: verdict, cause, a row a load, bounds, what to do next, and the verdict again.
 
-use super::page::{Page, TextStyle, Tint};
+use super::page::{Page, TextStyle, Tint, cut};
 use super::{table, tint};
 use crate::figures::Figures;
 use crate::number::{at_most, confidence, percent, plural};
@@ -81,16 +81,6 @@ fn tagged(style: TextStyle, tag: &str, tint: Tint, text: &str) -> Vec<String> {
     let mut page = Page::new(style);
     page.tagged(tag, tint, text);
     page.lines()
-}
-
-/// The first lines, with an ellipsis where some are left out.
-fn cut(lines: &[String], most: usize) -> Vec<String> {
-    let mut kept: Vec<String> = lines.iter().take(most).cloned().collect();
-    if let Some(last) = kept.last_mut().filter(|_| lines.len() > most) {
-        let end = last.rfind(' ').filter(|at| *at > 0).unwrap_or(last.len());
-        last.replace_range(end.., " …");
-    }
-    kept
 }
 
 fn headline(recording: &Recording, verdict: &Verdict, style: TextStyle) -> Vec<String> {
@@ -226,17 +216,4 @@ fn ending(verdict: &Verdict, style: TextStyle) -> String {
         .collect();
     let word = if words::is_mere_measurement(verdict) { "MEASURED" } else { words::word(verdict.outcome) };
     cut(&tagged(style, &format!("{word}  "), tint(verdict.outcome), &claims.join(", ")), 1).concat()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_cut_says_so() {
-        let lines = ["one two".to_owned(), "three four".to_owned()];
-        assert_eq!(cut(&lines, 2), lines);
-        assert_eq!(cut(&lines, 1), ["one …"]);
-        assert_eq!(cut(&["word".to_owned(), "x".to_owned()], 1), ["word …"]);
-    }
 }

@@ -2,7 +2,9 @@
 
 use super::text::timeline_text;
 use crate::clean::line;
-use crate::text::TextStyle;
+use crate::number::plural;
+use crate::text::page::{Page, Tint};
+use crate::text::{SUMMARY_LINES, TextStyle};
 use punctual_model::{Cause, Explanation, Timeline, Victim};
 use punctual_units::Nanos;
 
@@ -37,24 +39,77 @@ pub fn explanation_text(explanation: &Explanation, places: &[String], cycles: bo
     list(&mut out, "What the tracer says", &tracers);
     let notes: Vec<&str> = explanation.notes.iter().map(String::as_str).collect();
     list(&mut out, "Notes", &notes);
-    out.push_str(&format!("\n{} wakeups; followed: {}\n", explanation.wakeups, line(&explanation.chosen)));
-    out
+    out + "\n" + &chosen(explanation)
+}
+
+/// The same on one screen of 80×24, [`SUMMARY_LINES`] lines at most: the worst wakeup and what it is made of, the
+/// culprits, what is in doubt, and where the rest is. `source` is what was explained, as a user types it.
+pub fn explanation_summary(explanation: &Explanation, places: &[String], source: &str, style: TextStyle) -> String {
+    const VERDICT: usize = 5;
+    const CAUSES: usize = 4;
+    const GROUPS: usize = 4;
+    let mut page = Page::new(style);
+    let Some(worst) = explanation.victims.first() else {
+        let none = "No late wakeup can be explained from this trace.";
+        page.tagged("", Tint::Plain, explanation.answer.as_deref().unwrap_or(none));
+        let notes = explanation.notes.iter().chain(&explanation.tracers);
+        notes
+            .filter(|note| Some(*note) != explanation.answer.as_ref())
+            .take(4)
+            .for_each(|note| page.row(Tint::Plain, note));
+        return page.first(SUMMARY_LINES - 1) + &chosen(explanation);
+    };
+    let place = places.first().filter(|place| !place.is_empty()).map(|place| format!("{place}: ")).unwrap_or_default();
+    page.tagged("", Tint::Strong, &format!("{place}{}", worst.verdict));
+    let mut out = page.first(VERDICT);
+    let mut page = Page::new(style);
+    page.heading(&format!("The worst, {} of which:", Nanos(worst.latency_ns)));
+    worst.causes.iter().take(CAUSES).for_each(|cause| page.row(Tint::Plain, &row(cause)));
+    if let Some(doubt) = worst.doubts.first() {
+        page.row(Tint::Warn, &format!("  doubt: {doubt}"));
+    }
+    page.heading("By culprit");
+    explanation.groups.iter().take(GROUPS).for_each(|group| page.row(Tint::Plain, &format!("  - {}", group.sentence)));
+    let left = [
+        (explanation.groups.len().saturating_sub(GROUPS), "more culprit"),
+        (explanation.victims.len() - 1, "more wakeup"),
+        (explanation.notes.len(), "note"),
+        (explanation.tracers.len(), "line of the tracer"),
+    ];
+    let left: Vec<String> =
+        left.iter().filter(|(n, _)| *n > 0).map(|(n, what)| plural(*n as u64, what, &plural_of(what))).collect();
+    page.gap();
+    page.row(Tint::Plain, &format!("Next   1. punctual explain {source} --full  {}", left.join(", ")));
+    out += &page.finish();
+    out + &chosen(explanation)
+}
+
+fn plural_of(what: &str) -> String {
+    match what.split_once(" of ") {
+        Some((noun, of)) => format!("{noun}s of {of}"),
+        None => format!("{what}s"),
+    }
+}
+
+fn chosen(explanation: &Explanation) -> String {
+    format!("{} wakeups; followed: {}\n", explanation.wakeups, line(&explanation.chosen))
 }
 
 /// What each cause took.
 fn causes(victim: &Victim) -> String {
-    let row = |cause: &Cause| {
-        let who = match (&cause.comm, cause.tid, &cause.what) {
-            (Some(comm), Some(tid), _) => format!("{comm} ({tid})"),
-            (_, _, Some(what)) => what.clone(),
-            _ => String::new(),
-        };
-        let class = cause.class.name().replace('_', " ");
-        let sure = cause.confidence.name();
-        let (ns, share) = (Nanos(cause.ns).to_string(), cause.share * 100.0);
-        format!("  {ns:>9} {share:5.1} %  {class:<20} {:<24} {sure}: {}\n", line(&who), line(&cause.evidence))
+    victim.causes.iter().map(|cause| row(cause) + "\n").collect()
+}
+
+fn row(cause: &Cause) -> String {
+    let who = match (&cause.comm, cause.tid, &cause.what) {
+        (Some(comm), Some(tid), _) => format!("{comm} ({tid})"),
+        (_, _, Some(what)) => what.clone(),
+        _ => String::new(),
     };
-    victim.causes.iter().map(row).collect()
+    let class = cause.class.name().replace('_', " ");
+    let sure = cause.confidence.name();
+    let (ns, share) = (Nanos(cause.ns).to_string(), cause.share * 100.0);
+    format!("  {ns:>9} {share:5.1} %  {class:<20} {:<24} {sure}: {}", line(&who), line(&cause.evidence))
 }
 
 fn list(out: &mut String, title: &str, lines: &[&str]) {

@@ -6,7 +6,7 @@ mod page;
 mod stack;
 mod text;
 
-pub use explanation::{explanation_text, worst_timeline_text};
+pub use explanation::{explanation_summary, explanation_text, worst_timeline_text};
 pub(crate) use html::section;
 pub use page::explanation_html;
 pub(crate) use text::section as text_section;

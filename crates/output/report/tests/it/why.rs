@@ -1,6 +1,8 @@
 use proptest::prelude::*;
 use punctual_model::{Class, Explained, Explanation, Lane};
-use punctual_report::{TextStyle, explanation_html, html, json, text, timeline_text};
+use punctual_report::{
+    SUMMARY_LINES, TextStyle, explanation_html, explanation_summary, html, json, text, timeline_text,
+};
 use punctual_testing::runs;
 
 #[test]
@@ -64,6 +66,22 @@ fn the_rogue_fills_its_row_from_t0_to_t3() {
 pub fn explanation_page() -> String {
     let timelines: Vec<_> = runs::lines().into_iter().map(|line| line.timeline).collect();
     explanation_html("g612.dat", &runs::explanation(), &timelines)
+}
+
+#[test]
+fn a_summary_of_an_explanation_is_one_screen() {
+    let mut explanation = runs::explanation();
+    for _ in 0..3 {
+        let style = TextStyle { color: false, width: 80 };
+        let summary = explanation_summary(&explanation, &[], "trace.dat", style);
+        assert!(summary.lines().count() <= SUMMARY_LINES, "{summary}");
+        assert!(summary.lines().rev().skip(1).all(|line| line.chars().count() <= 80), "{summary}");
+        let groups = explanation.groups.clone();
+        explanation.groups.extend(groups);
+        explanation.victims.iter_mut().for_each(|victim| victim.verdict = victim.verdict.repeat(8));
+    }
+    explanation.victims.clear();
+    assert!(explanation_summary(&explanation, &[], "-", TextStyle::default()).lines().count() <= SUMMARY_LINES);
 }
 
 #[test]

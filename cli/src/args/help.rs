@@ -1,0 +1,185 @@
+//! The list of commands by task, and the examples below each command's help.
+
+/// `punctual --help`: the commands by task. A test holds it against the commands there are.
+const COMMANDS: &str = "\
+Start:
+  prove       Audit this machine, measure it idle and under load, explain the worst, judge, report
+  audit       Check everything that causes latency; --fix applies what is safe, --dry-run shows it
+  report      Show a run, or another tool's file: text, HTML, JSON, CSV, formats of CI systems
+  explain     Name what delayed the worst wakeups of a run, of a trace, or of this machine now
+
+Improve:
+  tune        Try the audit's fixes, measure with and without each, keep those that help
+  undo        Undo what `audit --fix` and `tune` changed, byte for byte
+  kernel      Choose, check, build, deploy and roll back a real-time kernel for a board
+
+Keep:
+  watch       Watch a machine for weeks at less than 1 % of its CPU time
+  history     Track runs by machine, kernel and settings; gate a CI job on them
+  compare     Compare runs, kernels or files: what differs, and how sure that is
+
+Measure and experiment:
+  measure     Measure wakeup latency, or another latency, under chosen loads
+  bench       Benchmark a kernel: N-queens, network, memory, disk, context switches
+  sched       Run scheduling experiments: when each thread ends, predicted and measured
+  events      Run the event suite: periodic and interrupt-driven events, and whether any is lost
+  lab         Boot kernels in QEMU, measure and compare them in virtual time, without a board
+  selftest    Inject known delays beside the measuring engine and check that it finds each
+
+Interoperate:
+  cyclictest  Run as cyclictest, with its options and its output
+  import      Import other tools' results into a run directory
+  snapshot    Save what an audit reads to a file, without data that identifies the machine
+  serve       Answer the network load of another machine
+";
+
+/// The layout of `punctual --help`, for clap.
+pub fn template() -> String {
+    format!("{{about}}\n\n{{usage-heading}} {{usage}}\n\n{COMMANDS}\nOptions:\n{{options}}{{after-help}}")
+}
+
+/// Two or more commands for each command, below its help.
+macro_rules! examples {
+    ($($line:literal)+) => { concat!("Examples:" $(, "\n  ", $line)+) };
+}
+
+pub const PROVE: &str = examples! {
+    "sudo punctual prove --duration 10m"
+    "sudo punctual prove --cpus 2-3 --claim 'max < 100us' --claim 'missed = 0'"
+    "punctual prove --target ssh://pi@raspberrypi --binary dist/punctual-0.1.0-arm64"
+};
+pub const AUDIT: &str = examples! {
+    "punctual audit --for audio-desktop --full"
+    "sudo punctual audit --dry-run"
+    "sudo punctual audit --fix --persist"
+    "punctual audit --config cmdline.txt --config config.txt"
+};
+pub const TUNE: &str = examples! {
+    "sudo punctual tune --dry-run"
+    "sudo punctual tune --load cpu,io --max 20m"
+};
+pub const UNDO: &str = examples! {
+    "sudo punctual undo --list"
+    "sudo punctual undo"
+};
+pub const SNAPSHOT: &str = examples! {
+    "punctual snapshot machine.snapshot"
+    "punctual audit --snapshot machine.snapshot --full"
+};
+pub const MEASURE: &str = examples! {
+    "sudo punctual measure --load cpu --interval 200us --duration 5m"
+    "sudo punctual measure --live --cpus 2"
+};
+pub const WATCH: &str = examples! {
+    "sudo punctual watch --out /var/lib/punctual/watch"
+    "punctual watch --status /var/lib/punctual/watch"
+};
+pub const CYCLICTEST: &str = examples! {
+    "sudo punctual cyclictest -m -S -p90 -i200 -D10m -h400 -q"
+    "sudo punctual cyclictest -t1 -p80 -i1000 -l100000"
+};
+pub const SELFTEST: &str = examples! {
+    "sudo punctual selftest"
+    "sudo punctual selftest --json"
+};
+pub const EVENTS: &str = examples! {
+    "sudo punctual events"
+    "sudo punctual events pty udp --duration 10s"
+};
+pub const SCHED: &str = examples! {
+    "sudo punctual sched --list"
+    "sudo punctual sched 2"
+};
+pub const BENCH: &str = examples! {
+    "punctual bench nqueens"
+    "punctual bench network"
+};
+pub const IMPORT: &str = examples! {
+    "punctual import cyclictest.txt --out run"
+    "punctual import a.json b.json --board raspberry-pi-4b --out run"
+};
+pub const REPORT: &str = examples! {
+    "punctual report"
+    "punctual report run --full"
+    "punctual report run --format html --out run.html"
+    "punctual report cyclictest.txt --claim 'max < 100us'"
+};
+pub const EXPLAIN: &str = examples! {
+    "punctual explain"
+    "punctual explain trace.dat --timeline"
+    "sudo punctual explain --live --duration 1m"
+    "sudo punctual explain --live --task jackd"
+};
+pub const HISTORY: &str = examples! {
+    "punctual history add run"
+    "punctual history"
+};
+pub const SERVE: &str = examples! {
+    "punctual serve"
+    "punctual serve --port 7375"
+};
+pub const LAB: &str = examples! {
+    "punctual lab prove --kernel rt@6.12"
+    "punctual lab compare rt@6.12 stock@6.12"
+};
+pub const KERNEL: &str = examples! {
+    "punctual kernel plan"
+    "punctual kernel preflight"
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::Arguments;
+    use clap::{CommandFactory, Parser};
+    use std::collections::BTreeSet;
+
+    fn commands() -> impl Iterator<Item = clap::Command> {
+        let all: Vec<clap::Command> = Arguments::command().get_subcommands().cloned().collect();
+        all.into_iter().filter(|command| !command.is_hide_set() && command.get_name() != "help")
+    }
+
+    #[test]
+    fn the_list_names_every_command_once() {
+        let listed: Vec<&str> =
+            COMMANDS.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next()).collect();
+        let names: BTreeSet<String> = commands().map(|command| command.get_name().to_owned()).collect();
+        let missing: Vec<&String> = names.iter().filter(|name| !listed.contains(&name.as_str())).collect();
+        assert!(missing.is_empty(), "{missing:?}");
+        let known = |name: &&str| names.contains(*name) || cfg!(not(feature = "history"));
+        assert!(listed.iter().all(known) && listed.len() >= names.len(), "{listed:?}");
+    }
+
+    #[test]
+    fn every_command_has_two_examples_that_can_be_typed() {
+        for command in commands() {
+            let below = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let lines: Vec<&str> = below.lines().filter(|line| line.contains("punctual ")).collect();
+            let typed = lines.iter().filter(|line| {
+                let words = line.trim().trim_start_matches("sudo ").replace('\'', "\u{1}");
+                let quoted: Vec<String> = words
+                    .split('\u{1}')
+                    .enumerate()
+                    .flat_map(|(n, part)| match n % 2 {
+                        0 => part.split_whitespace().map(str::to_owned).collect(),
+                        _ => vec![part.to_owned()],
+                    })
+                    .collect();
+                match Arguments::try_parse_from(&quoted) {
+                    Ok(_) => true,
+                    Err(error) => panic!("{line}: {error}"),
+                }
+            });
+            assert!(typed.count() >= 2, "{}: {below}", command.get_name());
+        }
+    }
+
+    #[test]
+    fn no_help_is_wider_than_a_terminal() {
+        for command in commands() {
+            let help = command.clone().term_width(100).render_long_help().to_string();
+            let wide: Vec<&str> = help.lines().filter(|line| line.chars().count() > 100).collect();
+            assert!(wide.is_empty(), "{}: {wide:?}", command.get_name());
+        }
+    }
+}
