@@ -23,6 +23,7 @@ metronome: toggles a GPIO line at a fixed period and tells how late it is, idle 
   --cpu N               stay on this CPU
   --loads LIST          idle, cpu, network, loopback, ...: one measurement each      [idle,cpu,loopback; with --peer network]
   --peer HOST[:PORT]    the other machine of the load network: run `punctual serve` there
+  --secret-file FILE    with the secret that it asks for
   --load-cpus LIST      CPUs that the loads use                                                 [all]
   --scratch DIR         for loads that write                                                    [/var/tmp]
   -D, --duration TIME   of each measurement, 100ms or more                                      [30s]
@@ -45,6 +46,7 @@ pub struct Options {
     pub cpu: Option<CpuId>,
     pub loads: Vec<LoadSpec>,
     pub peer: Option<String>,
+    pub secret_file: Option<PathBuf>,
     pub load_cpus: Option<CpuList>,
     pub scratch: PathBuf,
     pub duration: Nanos,
@@ -105,6 +107,7 @@ fn defaults(words: Vec<String>) -> Options {
         cpu: None,
         loads: Vec::new(),
         peer: None,
+        secret_file: None,
         load_cpus: None,
         scratch: "/var/tmp".into(),
         duration: Nanos::from_secs(30),
@@ -134,6 +137,7 @@ fn option(reading: &mut Reading, name: &str, parser: &mut Parser) -> Result<(), 
             }
         }
         "peer" => options.peer = Some(word(parser)?),
+        "secret-file" => options.secret_file = Some(word(parser)?.into()),
         "load-cpus" => options.load_cpus = Some(value(parser)?),
         "scratch" => options.scratch = word(parser)?.into(),
         "duration" => options.duration = duration(value(parser)?)?,

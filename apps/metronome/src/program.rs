@@ -112,6 +112,7 @@ fn load_settings(options: &Options) -> Result<LoadSettings, Error> {
     };
     let mut settings = LoadSettings::new(cpus, options.scratch.clone());
     settings.peer.clone_from(&options.peer);
+    settings.secret_file.clone_from(&options.secret_file);
     settings.phase = Nanos(options.duration.0.saturating_add(options.settle.0));
     Ok(settings)
 }

@@ -97,12 +97,15 @@ pub enum BesideArg {
 #[derive(Args, Debug)]
 #[command(after_help = "Default: 10 repetitions. Without --to, client and server both run here, over loopback.\n\n\
     Between two machines, measuring the one that sends:\n  \
-    there:  punctual serve --store /mnt/usb\n  \
-    here:   punctual bench network --to THERE --beside nqueens")]
+    there:  punctual serve --bind THERE --secret-file SECRET --store /mnt/usb\n  \
+    here:   punctual bench network --to THERE --secret-file SECRET --beside nqueens")]
 pub struct NetworkArgs {
     /// HOST[:PORT] of a `punctual serve --store DIR`
     #[arg(long, value_name = "HOST", conflicts_with_all = ["store", "resume"])]
     pub to: Option<String>,
+    /// File with the secret that it asks for: a copy of the one there
+    #[arg(long, value_name = "FILE", requires = "to", conflicts_with = "resume")]
+    pub secret_file: Option<PathBuf>,
     /// Directory in which the server here stores images; they are removed at the end
     #[arg(long, value_name = "DIR", default_value = ".", conflicts_with = "resume")]
     pub store: PathBuf,

@@ -79,7 +79,7 @@ fn network(args: &NetworkArgs) -> NetworkSettings {
     };
     let folder = args.to.is_none().then(|| args.store.clone());
     let (bytes, duration_ns) = (args.size.saturating_mul(1024), args.duration);
-    NetworkSettings { to: args.to.clone(), folder, bytes, duration_ns, beside }
+    NetworkSettings { to: args.to.clone(), secret_file: args.secret_file.clone(), folder, bytes, duration_ns, beside }
 }
 
 type Measured = (Bench, PathBuf, Option<Sig>);

@@ -91,6 +91,9 @@ pub struct RunArgs {
     /// Machine that answers the network load (runs `punctual serve`)
     #[arg(long, value_name = "HOST[:PORT]")]
     pub peer: Option<String>,
+    /// File with the secret that the peer asks for: a copy of the one there
+    #[arg(long, value_name = "FILE", requires = "peer")]
+    pub secret_file: Option<PathBuf>,
     /// Directory on a real disk for the files of the io load [default: the run directory]
     #[arg(long, value_name = "DIR")]
     pub scratch: Option<PathBuf>,

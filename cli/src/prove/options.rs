@@ -39,6 +39,7 @@ pub fn options(args: &RunArgs, started: Nanos) -> Options {
         deadline: args.deadline,
         claims,
         peer: args.peer.clone(),
+        secret_file: args.secret_file.clone(),
         scratch: args.scratch.clone(),
         write_cap: args.write_cap.saturating_mul(1 << 20),
         trace: Trace {

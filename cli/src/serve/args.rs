@@ -7,14 +7,16 @@ use std::path::PathBuf;
 /// Options of `serve`.
 #[derive(Args, Debug)]
 pub struct ServeArgs {
-    /// Address to listen on
-    #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0")]
+    /// Address to listen on; one that other machines reach needs --secret-file
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     pub bind: IpAddr,
+    /// File with a secret of at least 16 bytes: only who has the same file is answered
+    #[arg(long, value_name = "FILE")]
+    pub secret_file: Option<PathBuf>,
     /// Port, TCP and UDP
     #[arg(long, default_value_t = punctual_loads::DEFAULT_PORT)]
     pub port: u16,
-    /// Also store images of `bench network` in this directory, under generated names: anyone who reaches the port can
-    /// send them
+    /// Also store images of `bench network` in this directory, under generated names
     #[arg(long, value_name = "DIR")]
     pub store: Option<PathBuf>,
     /// Maximum size of one image, MiB

@@ -6,7 +6,7 @@ use crate::args::common::OutputArgs;
 use crate::finish::{Answer, finish};
 use crate::refusal::Refusal;
 use args::ServeArgs;
-use punctual_loads::{ServeEvent, Server, Store, StoreLimits};
+use punctual_loads::{Secret, ServeEvent, Server, Store, StoreLimits};
 use punctual_uapi::{self as uapi, Sig, SignalSet, Waited};
 use std::net::SocketAddr;
 use std::process::ExitCode;
@@ -20,7 +20,18 @@ pub fn serve(args: &ServeArgs) -> ExitCode {
 fn answer(args: &ServeArgs, address: SocketAddr) -> Result<(), Refusal> {
     let signals = SignalSet::new(&[Sig::Hup, Sig::Int, Sig::Quit, Sig::Term]);
     uapi::block(&signals)?;
+    let secret = args.secret_file.as_deref().map(Secret::read).transpose().map_err(Refusal::environment)?;
+    if secret.is_none() && !address.ip().to_canonical().is_loopback() {
+        let ip = address.ip();
+        return Err(Refusal::usage(format!(
+            "--bind {ip} is reached by other machines, and nothing asks who they are: add --secret-file FILE, and name a copy of the file \
+             with --secret-file on the machine that measures; make one with: (umask 077; head -c 32 /dev/urandom | base64 > FILE)"
+        )));
+    }
     let mut server = Server::bind(address).map_err(Refusal::environment)?;
+    if let Some(secret) = secret {
+        server = server.asking(secret);
+    }
     if let Some(folder) = &args.store {
         let limits = StoreLimits { largest: args.largest << 20, kept: args.keep << 20 };
         let store = Store::open(folder, limits)

@@ -2,7 +2,7 @@
 
 use super::Reader;
 use punctual_kernel::patch::{index, makefile_release, patch_of_name};
-use punctual_loads::{Store, StoreLimits};
+use punctual_loads::{Connection, Store, StoreLimits};
 use punctual_rf_switch::code::Addresses;
 use punctual_rf_switch::{command, ook};
 use punctual_sched::{EXPERIMENTS, MOST_THREADS, Spec};
@@ -10,6 +10,7 @@ use std::cell::Cell;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use tempfile::TempDir;
 
 pub const WORDS: &[&str] = &[
@@ -104,6 +105,10 @@ impl Read for Client<'_> {
         self.left = left;
         Ok(length)
     }
+}
+
+impl Connection for Client<'_> {
+    fn limit(&mut self, _: Duration) {}
 }
 
 impl Write for Client<'_> {

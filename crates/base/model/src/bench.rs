@@ -102,6 +102,9 @@ pub enum NqueensMode {
 pub struct NetworkSettings {
     /// HOST:PORT of a `punctual serve --store`; null for a server in this process, over loopback.
     pub to: Option<String>,
+    /// The file of the secret that it asks for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret_file: Option<PathBuf>,
     /// Where the server in this process stores the images; null if it does not store here.
     pub folder: Option<PathBuf>,
     pub bytes: u64,

@@ -1,26 +1,28 @@
 //! The other end of network traffic: `punctual serve`, and the far side of the loopback load.
 
-use crate::wire::{self, TOKEN, Token};
-use crate::{LoadError, Store};
+use crate::wire::{self, Connection, TOKEN, Token};
+use crate::{LoadError, Secret, Store};
 use rustix::event::{PollFd, PollFlags, poll};
 use std::collections::HashMap;
-use std::io::{self, Write};
-use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The default of `punctual serve` and `--peer HOST`.
 pub const DEFAULT_PORT: u16 = 7375;
 
 /// Clients at once; one thread each.
 const MOST_CLIENTS: usize = 64;
-/// Time from connecting to the hello.
+/// Of them, those of one other address (an IPv6 network of 64 bits): nobody keeps everybody out.
+const MOST_OF_ONE: usize = 8;
+/// Time from connecting to the end of the handshake.
 const HANDSHAKE: Duration = Duration::from_secs(3);
-/// A client that is silent for this long is gone.
+/// A client that takes longer than this for a frame, or between two requests, is gone.
 const SILENCE: Duration = Duration::from_secs(30);
 /// Datagrams answered before polling again.
 const DATAGRAMS: usize = 64;
@@ -51,21 +53,22 @@ pub struct Server {
     clients: AtomicU64,
     tcp_bytes: AtomicU64,
     store: Option<Store>,
+    secret: Option<Secret>,
 }
 
 #[derive(Default)]
 struct Open {
     next: u64,
     stopping: bool,
-    streams: HashMap<u64, TcpStream>,
+    streams: HashMap<u64, (IpAddr, TcpStream)>,
     sessions: HashMap<Token, IpAddr>,
 }
 
 /// Serves on `bind` until `stop` becomes readable or is hung up (a pipe, an eventfd, a signalfd); events are passed to
 /// `told`, from any thread.
 ///
-/// It answers whoever can reach it: bind it to the address of the test network. At most 64 clients at once, at most 1
-/// MiB per frame, datagrams only for clients that hold a TCP connection.
+/// Without [`Server::asking`] it answers whoever can reach it. At most 64 clients at once, 8 of one address, at most 1 MiB per
+/// frame, datagrams only for clients that hold a TCP connection.
 ///
 /// # Errors
 /// If the address is in use or not of this machine, or poll(2) fails.
@@ -86,7 +89,13 @@ impl Server {
         tcp.set_nonblocking(true).map_err(failed("fcntl"))?;
         udp.set_nonblocking(true).map_err(failed("fcntl"))?;
         let open = Mutex::default();
-        Ok(Server { tcp, udp, address, open, clients: AtomicU64::new(0), tcp_bytes: AtomicU64::new(0), store: None })
+        let (clients, tcp_bytes) = (AtomicU64::new(0), AtomicU64::new(0));
+        Ok(Server { tcp, udp, address, open, clients, tcp_bytes, store: None, secret: None })
+    }
+
+    /// Answers only clients that prove that they have the secret.
+    pub fn asking(self, secret: Secret) -> Server {
+        Server { secret: Some(secret), ..self }
     }
 
     /// Also accepts images by HTTP POST and keeps them in `store`; otherwise such requests are refused.
@@ -155,7 +164,10 @@ impl Server {
             let _ = stream.write_all(wire::BUSY.as_bytes());
             told(ServeEvent::Refused(from, why.into()));
         };
-        let Some(number) = self.remember(&stream) else { return refuse(&stream, "too many clients") };
+        let number = match self.remember(&stream, from.ip()) {
+            Ok(number) => number,
+            Err(why) => return refuse(&stream, why),
+        };
         let spare = stream.try_clone();
         let spawned = thread::Builder::new()
             .name("punctual-serve".into())
@@ -169,20 +181,24 @@ impl Server {
         }
     }
 
-    /// Keeps a handle for hanging up; `None` if there are too many.
-    fn remember(&self, stream: &TcpStream) -> Option<u64> {
+    /// Keeps a handle for hanging up, or says why the client is not served.
+    fn remember(&self, stream: &TcpStream, from: IpAddr) -> Result<u64, &'static str> {
         let mut open = self.open();
-        if open.stopping || open.streams.len() >= MOST_CLIENTS {
-            return None;
+        let others: Vec<IpAddr> = open.streams.values().map(|(ip, _)| *ip).collect();
+        if open.stopping {
+            return Err("the server ends");
         }
+        admitted(&others, from)?;
+        let spare = stream.try_clone().map_err(|_| "no more descriptors: see `ulimit -n`")?;
         open.next += 1;
         let number = open.next;
-        open.streams.insert(number, stream.try_clone().ok()?);
-        Some(number)
+        open.streams.insert(number, (from, spare));
+        Ok(number)
     }
 
-    fn client(&self, mut stream: TcpStream, from: SocketAddr, number: u64, told: &(dyn Fn(ServeEvent) + Sync)) {
+    fn client(&self, stream: TcpStream, from: SocketAddr, number: u64, told: &(dyn Fn(ServeEvent) + Sync)) {
         let mut bytes = 0;
+        let mut stream = Timed { stream, end: Instant::now() + HANDSHAKE };
         match self.greet(&mut stream, from.ip()) {
             Ok(Greeting::Post(store, begun)) => {
                 self.clients.fetch_add(1, Relaxed);
@@ -197,7 +213,7 @@ impl Server {
             Ok(Greeting::Load(token)) => {
                 self.clients.fetch_add(1, Relaxed);
                 told(ServeEvent::Began(from));
-                let _ = wire::serve_frames(&mut stream, |n| bytes += n);
+                let _ = wire::serve_frames(&mut stream, SILENCE, |n| bytes += n);
                 self.open().sessions.remove(&token);
                 self.tcp_bytes.fetch_add(bytes, Relaxed);
                 told(ServeEvent::Ended(from, bytes));
@@ -207,23 +223,32 @@ impl Server {
         self.open().streams.remove(&number);
     }
 
-    fn greet(&self, stream: &mut TcpStream, from: IpAddr) -> io::Result<Greeting<'_>> {
-        stream.set_nonblocking(false)?;
-        stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(HANDSHAKE))?;
-        stream.set_write_timeout(Some(SILENCE))?;
+    fn greet(&self, stream: &mut Timed, from: IpAddr) -> io::Result<Greeting<'_>> {
+        stream.stream.set_nonblocking(false)?;
+        stream.stream.set_nodelay(true)?;
         let line = wire::read_line(stream)?;
-        if let Some(store) = self.store.as_ref().filter(|_| line.starts_with("POST ")) {
-            stream.set_read_timeout(Some(SILENCE))?;
+        let store = self.store.as_ref();
+        if let Some(store) = store.filter(|_| line.starts_with("POST ")) {
+            if self.secret.is_some() {
+                stream.write_all(b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")?;
+                return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it does not know the secret"));
+            }
             return Ok(Greeting::Post(store, line));
         }
-        if line != wire::HELLO {
+        let store = store.filter(|_| line == wire::STORE);
+        if store.is_none() && line != wire::HELLO {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "it does not speak PUNCTUAL-LOAD/1"));
         }
+        if let Some(secret) = &self.secret {
+            wire::ask(stream, secret)?;
+        }
         let token = wire::new_token()?;
+        if let Some(store) = store {
+            stream.write_all(wire::ok_line(&token).as_bytes())?;
+            return Ok(Greeting::Post(store, String::new()));
+        }
         self.open().sessions.insert(token, from);
-        let answered = stream.write_all(wire::ok_line(&token).as_bytes());
-        if let Err(error) = answered.and_then(|()| stream.set_read_timeout(Some(SILENCE))) {
+        if let Err(error) = stream.write_all(wire::ok_line(&token).as_bytes()) {
             self.open().sessions.remove(&token);
             return Err(error);
         }
@@ -248,13 +273,70 @@ impl Server {
     fn hang_up(&self) {
         let mut open = self.open();
         open.stopping = true;
-        for stream in open.streams.values() {
+        for (_, stream) in open.streams.values() {
             let _ = stream.shutdown(Shutdown::Both);
         }
     }
 
     fn open(&self) -> MutexGuard<'_, Open> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Is there room for a client of this address beside those that are there?
+fn admitted(others: &[IpAddr], from: IpAddr) -> Result<(), &'static str> {
+    let of_it = others.iter().filter(|other| network(**other) == network(from)).count();
+    match others.len() {
+        MOST_CLIENTS.. => Err("too many clients"),
+        // Who is on this machine can do worse.
+        _ if of_it >= MOST_OF_ONE && !from.to_canonical().is_loopback() => Err("too many clients of this address"),
+        _ => Ok(()),
+    }
+}
+
+/// An IPv4 address, or the network of 64 bits that one host may have to itself (RFC 4291).
+fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() >> 64 << 64).into(),
+        v4 => v4,
+    }
+}
+
+/// A connection with one limit for many reads and writes, in place of one for each.
+struct Timed {
+    stream: TcpStream,
+    end: Instant,
+}
+
+impl Timed {
+    /// What is left of the time.
+    fn left(&self) -> io::Result<Option<Duration>> {
+        let left = self.end.saturating_duration_since(Instant::now());
+        if left.is_zero() { Err(io::Error::new(io::ErrorKind::TimedOut, "it took too long")) } else { Ok(Some(left)) }
+    }
+}
+
+impl Connection for Timed {
+    fn limit(&mut self, most: Duration) {
+        self.end = Instant::now() + most;
+    }
+}
+
+impl Read for Timed {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.stream.set_read_timeout(self.left()?)?;
+        self.stream.read(into)
+    }
+}
+
+impl Write for Timed {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.stream.set_write_timeout(self.left()?)?;
+        self.stream.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stream.flush()
     }
 }
 
@@ -280,7 +362,10 @@ mod tests {
 
     /// Runs `test` against a server, and then checks that the server stops.
     fn with_server(test: impl FnOnce(SocketAddr)) -> (Served, Vec<ServeEvent>) {
-        let server = Server::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        with(Server::bind("127.0.0.1:0".parse().unwrap()).unwrap(), test)
+    }
+
+    fn with(server: Server, test: impl FnOnce(SocketAddr)) -> (Served, Vec<ServeEvent>) {
         let (stop, keep) = io::pipe().unwrap();
         let events = Mutex::new(Vec::new());
         let told = |event| events.lock().unwrap().push(event);
@@ -296,10 +381,10 @@ mod tests {
     #[test]
     fn echo_sink_and_datagrams() {
         let (served, events) = with_server(|address| {
-            let mut session = Session::open(address, "peer").unwrap();
+            let mut session = Session::open(address, "peer", None).unwrap();
             session.echo(&[7; 100]).unwrap();
             session.echo(&[7; wire::LONGEST]).unwrap_err();
-            let mut session = Session::open(address, "peer").unwrap();
+            let mut session = Session::open(address, "peer", None).unwrap();
             session.sink(300_000).unwrap();
             // Each waits 100 ms for its answer, which a busy machine may exceed.
             for bytes in [200, 1400] {
@@ -313,7 +398,7 @@ mod tests {
     #[test]
     fn it_stops_with_clients_connected() {
         let mut kept = None;
-        with_server(|address| kept = Some(Session::open(address, "peer").unwrap()));
+        with_server(|address| kept = Some(Session::open(address, "peer", None).unwrap()));
         assert!(kept.unwrap().echo(&[1]).is_err());
     }
 
@@ -342,11 +427,75 @@ mod tests {
     #[test]
     fn more_than_it_can_serve_are_told_so() {
         with_server(|address| {
-            let sessions: Vec<_> = (0..MOST_CLIENTS).map(|_| Session::open(address, "peer").unwrap()).collect();
-            let error = Session::open(address, "peer").err().unwrap().to_string();
+            let sessions: Vec<_> = (0..MOST_CLIENTS).map(|_| Session::open(address, "peer", None).unwrap()).collect();
+            let error = Session::open(address, "peer", None).err().unwrap().to_string();
             assert!(error.contains("as many peers as it can"), "{error}");
             drop(sessions);
         });
+    }
+
+    #[test]
+    fn who_does_not_know_the_secret_is_not_served() {
+        let place = tempfile::tempdir().unwrap();
+        let secret = |name: &str| {
+            let path = place.path().join(name);
+            std::fs::write(&path, format!("{name} 0123456789abcdef")).unwrap();
+            Secret::read(&path).unwrap()
+        };
+        let store = Store::open(place.path(), crate::StoreLimits::default()).unwrap();
+        let server = Server::bind("127.0.0.1:0".parse().unwrap()).unwrap().storing(store).asking(secret("ours"));
+        let (served, _) = with(server, |address| {
+            for (given, word) in [(None, "asks for a secret"), (Some(secret("theirs")), "another secret")] {
+                let why = Session::open(address, "peer", given.as_ref()).err().unwrap().to_string();
+                assert!(why.contains(word) && why.contains("--secret-file"), "{why}");
+            }
+            let mut stream = TcpStream::connect(address).unwrap();
+            stream.write_all(b"POST / HTTP/1.1\r\nContent-Length: 0\r\n\r\n").unwrap();
+            assert!(wire::read_line(&mut stream).unwrap().starts_with("HTTP/1.1 401"));
+
+            Session::open(address, "peer", Some(&secret("ours"))).unwrap().echo(&[7; 100]).unwrap();
+            let mut stream = TcpStream::connect(address).unwrap();
+            wire::introduce(&mut stream, wire::Purpose::Store, Some(&secret("ours")), "peer").unwrap();
+            stream.write_all(b"POST / HTTP/1.1\r\nContent-Length: 1\r\n\r\nx").unwrap();
+            assert!(wire::read_line(&mut stream).unwrap().starts_with("HTTP/1.1 201"));
+        });
+        assert_eq!(served.clients, 2);
+    }
+
+    #[test]
+    fn one_address_does_not_take_every_place() {
+        let ip = |text: &str| text.parse::<IpAddr>().unwrap();
+        for (one, same, other) in [
+            ("192.0.2.1", "::ffff:192.0.2.1", "192.0.2.2"),
+            ("2001:db8::1", "2001:db8::ffff:ffff:ffff:ffff", "2001:db8:0:1::1"),
+        ] {
+            let many = vec![ip(one); MOST_OF_ONE];
+            assert_eq!(admitted(&many[1..], ip(one)), Ok(()));
+            assert!(admitted(&many, ip(same)).unwrap_err().contains("this address"));
+            assert_eq!(admitted(&many, ip(other)), Ok(()));
+        }
+        assert_eq!(admitted(&[ip("127.0.0.1"); MOST_CLIENTS - 1], ip("127.0.0.1")), Ok(()));
+        assert!(admitted(&[ip("127.0.0.1"); MOST_CLIENTS], ip("192.0.2.1")).is_err());
+    }
+
+    #[test]
+    fn a_byte_now_and_then_gains_no_time() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let mut far = Timed { stream: listener.accept().unwrap().0, end: Instant::now() };
+        far.limit(Duration::from_millis(50));
+        let (mut read, mut byte) = (0, [0]);
+        let error = loop {
+            // One byte is there whenever it reads.
+            near.write_all(b"x").unwrap();
+            match far.read(&mut byte) {
+                Ok(n) => read += n,
+                Err(e) => break e,
+            }
+        };
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        far.limit(Duration::from_secs(60));
+        assert!(far.read(&mut byte).unwrap() == 1 && read > 0);
     }
 
     #[test]

@@ -20,6 +20,8 @@ pub struct LoadSettings {
     pub write_cap_bytes: u64,
     /// `HOST[:PORT]` of a `punctual serve`, for the network load.
     pub peer: Option<String>,
+    /// The file of the secret that the peer asks for.
+    pub secret_file: Option<PathBuf>,
     /// Limit of the network load, both directions together.
     pub network_cap_bytes_per_s: u64,
     /// Limit of a load's buffers; `None`: an eighth of what is available, cgroup limits included.
@@ -42,6 +44,7 @@ impl LoadSettings {
             scratch_folder,
             write_cap_bytes: 1 << 30,
             peer: None,
+            secret_file: None,
             network_cap_bytes_per_s: 100_000_000,
             memory_limit_bytes: None,
             self_exe: "/proc/self/exe".into(),
@@ -62,6 +65,7 @@ pub(crate) struct ChildConfig {
     pub scratch_folder: PathBuf,
     pub write_cap_bytes: u64,
     pub peer: Option<String>,
+    pub secret_file: Option<PathBuf>,
     pub network_cap_bytes_per_s: u64,
     pub memory_limit_bytes: Option<u64>,
     pub phase_ns: Nanos,
@@ -83,6 +87,7 @@ impl ChildConfig {
             scratch_folder: settings.scratch_folder.clone(),
             write_cap_bytes: settings.write_cap_bytes,
             peer: settings.peer.clone(),
+            secret_file: settings.secret_file.clone(),
             network_cap_bytes_per_s: settings.network_cap_bytes_per_s,
             memory_limit_bytes: settings.memory_limit_bytes,
             phase_ns: settings.phase,

@@ -4,7 +4,7 @@
 //! links: a client decides a file's content and nothing else. An image is complete or absent; the oldest are removed
 //! when there are too many.
 
-use crate::wire::CHUNK;
+use crate::wire::{CHUNK, Connection};
 use crate::{LoadError, wire};
 use rustix::fs::{AtFlags, Mode, OFlags};
 use std::collections::VecDeque;
@@ -13,11 +13,17 @@ use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 const MIB: u64 = 1 << 20;
 /// Longest head of a request, bytes.
 const LONGEST_HEAD: usize = 8 << 10;
 const MOST_FIELDS: usize = 32;
+/// Time for the head of a request, from the end of the one before.
+const HEAD_WITHIN: Duration = Duration::from_secs(30);
+/// Time for a whole request with its answer, and more for each MiB of it.
+const WITHIN: Duration = Duration::from_secs(30);
+const WITHIN_EACH_MIB: Duration = Duration::from_secs(1);
 /// Space of the file system that stays free in any case.
 const LEFT_FREE: u64 = 64 * MIB;
 
@@ -88,7 +94,7 @@ impl Store {
     ///
     /// # Errors
     /// If the connection broke, or a request was refused, after the client was told why.
-    pub fn serve(&self, stream: &mut (impl Read + Write), begun: &[u8], mut told: impl FnMut(u64)) -> io::Result<()> {
+    pub fn serve(&self, stream: &mut impl Connection, begun: &[u8], mut told: impl FnMut(u64)) -> io::Result<()> {
         let mut buffer = begun.to_vec();
         loop {
             let answer = match self.request(stream, &mut buffer) {
@@ -109,7 +115,8 @@ impl Store {
     }
 
     /// Stores one image; returns its size, or `None` if the client has hung up between requests.
-    fn request(&self, stream: &mut (impl Read + Write), buffer: &mut Vec<u8>) -> Result<Option<u64>, Refused> {
+    fn request(&self, stream: &mut impl Connection, buffer: &mut Vec<u8>) -> Result<Option<u64>, Refused> {
+        stream.limit(HEAD_WITHIN);
         let head = loop {
             if let Some(head) = head(buffer)? {
                 break head;
@@ -127,19 +134,16 @@ impl Store {
         if head.bytes > self.limits.largest {
             return Err(Refused::Status(413, "Content Too Large"));
         }
+        stream.limit(WITHIN + WITHIN_EACH_MIB * u32::try_from(head.bytes / MIB).unwrap_or(u32::MAX));
         if head.waits {
             stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n")?;
         }
-        self.make_room(head.bytes)?;
         buffer.drain(..head.length);
-        if let Err(e) = self.image(stream, buffer, head.bytes) {
-            self.files().bytes -= head.bytes;
-            return Err(e.into());
-        }
+        self.image(stream, buffer, head.bytes)?;
         Ok(Some(head.bytes))
     }
 
-    /// Removes the oldest images and reserves the space; the file system keeps some.
+    /// Removes the oldest images and reserves the space for bytes that are here; the file system keeps some.
     fn make_room(&self, bytes: u64) -> Result<(), Refused> {
         let mut files = self.files();
         while files.bytes.saturating_add(bytes) > self.limits.kept
@@ -160,7 +164,7 @@ impl Store {
     }
 
     /// Reads the body into a new file, which is removed if the body is incomplete.
-    fn image(&self, stream: &mut impl Read, buffer: &mut Vec<u8>, bytes: u64) -> io::Result<()> {
+    fn image(&self, stream: &mut impl Read, buffer: &mut Vec<u8>, bytes: u64) -> Result<(), Refused> {
         let number = {
             let mut files = self.files();
             files.next += 1;
@@ -168,9 +172,17 @@ impl Store {
         };
         let name = format!("punctual-{}-{number:08}.img", self.token);
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let mut file = File::from(rustix::fs::openat(&self.folder, &name, flags, Mode::RUSR | Mode::WUSR)?);
-        if let Err(e) = body(stream, buffer, bytes, &mut file) {
+        let file = rustix::fs::openat(&self.folder, &name, flags, Mode::RUSR | Mode::WUSR).map_err(io::Error::from)?;
+        let (mut file, mut here) = (File::from(file), 0);
+        // A head that announces much takes no room: only what has arrived does.
+        let kept = body(stream, buffer, bytes, |part| {
+            self.make_room(part.len() as u64)?;
+            here += part.len() as u64;
+            Ok(file.write_all(part)?)
+        });
+        if let Err(e) = kept {
             self.remove(&name);
+            self.files().bytes -= here;
             return Err(e);
         }
         self.files().kept.push_back((name, bytes));
@@ -231,19 +243,24 @@ fn digits(text: &str) -> Option<u64> {
     text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok()).flatten()
 }
 
-/// Copies the body: first what has been read already; leaves what belongs to the next request.
-fn body(stream: &mut impl Read, buffer: &mut Vec<u8>, bytes: u64, file: &mut impl Write) -> io::Result<()> {
+/// Hands on the body: first what has been read already; leaves what belongs to the next request.
+fn body(
+    stream: &mut impl Read,
+    buffer: &mut Vec<u8>,
+    bytes: u64,
+    mut keep: impl FnMut(&[u8]) -> Result<(), Refused>,
+) -> Result<(), Refused> {
     let here = usize::try_from(bytes).unwrap_or(usize::MAX).min(buffer.len());
-    file.write_all(buffer.get(..here).unwrap_or_default())?;
+    keep(buffer.get(..here).unwrap_or_default())?;
     buffer.drain(..here);
     let mut left = bytes - here as u64;
     let mut piece = vec![0; CHUNK];
     while left > 0 {
         let most = usize::try_from(left).unwrap_or(usize::MAX).min(CHUNK);
         match stream.read(piece.get_mut(..most).unwrap_or_default())? {
-            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            0 => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
             n => {
-                file.write_all(piece.get(..n).unwrap_or_default())?;
+                keep(piece.get(..n).unwrap_or_default())?;
                 left -= n as u64;
             }
         }

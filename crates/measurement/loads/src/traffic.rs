@@ -1,10 +1,10 @@
 //! The near end of network traffic: round trips, bulk and datagrams to a [`Server`](crate::Server).
 
-use crate::LoadError;
 use crate::beat::Beat;
 use crate::board::now;
 use crate::message::Unit;
-use crate::wire::{self, CHUNK, ECHO, HEADER, SINK, TOKEN, Token};
+use crate::wire::{self, CHUNK, ECHO, HEADER, Purpose, SINK, TOKEN, Token};
+use crate::{LoadError, Secret};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::time::Duration;
@@ -36,8 +36,8 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Connects and sends the hello; `peer` is for messages.
-    pub fn open(address: SocketAddr, peer: &str) -> Result<Session, LoadError> {
+    /// Connects and says hello; `peer` is for messages.
+    pub fn open(address: SocketAddr, peer: &str, secret: Option<&Secret>) -> Result<Session, LoadError> {
         let unreachable = |e: std::io::Error| {
             LoadError::Refused(format!(
                 "{peer} does not answer ({address}: {e}): run `punctual serve` there, and let TCP and UDP port {} through \
@@ -50,10 +50,7 @@ impl Session {
         tcp.set_nodelay(true).map_err(failed("setsockopt"))?;
         tcp.set_read_timeout(Some(ANSWER)).map_err(failed("setsockopt"))?;
         tcp.set_write_timeout(Some(ANSWER)).map_err(failed("setsockopt"))?;
-        // A peer that hangs up on our hello may have answered before: the answer says more than the error.
-        let greeted = tcp.write_all(wire::HELLO.as_bytes());
-        let answer = greeted.and_then(|()| wire::read_line(&mut tcp)).map_err(unreachable)?;
-        let token = wire::parse_answer(&answer, peer)?;
+        let token = wire::greet(&mut tcp, Purpose::Load, secret, peer)?;
         let local = tcp.local_addr().map_err(failed("getsockname"))?;
         let udp = UdpSocket::bind(SocketAddr::new(local.ip(), 0)).map_err(failed("bind"))?;
         udp.connect(address).map_err(failed("connect"))?;
@@ -216,7 +213,7 @@ mod tests {
     #[test]
     fn a_port_nobody_listens_on() {
         let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        let error = Session::open(address, "thing:1").err().unwrap().to_string();
+        let error = Session::open(address, "thing:1", None).err().unwrap().to_string();
         assert!(error.contains("thing:1 does not answer") && error.contains("punctual serve"), "{error}");
     }
 
@@ -229,7 +226,7 @@ mod tests {
             stream.write_all(b"220 mail ready\r\n").unwrap();
             let _ = stream.read(&mut [0; 100]);
         });
-        let error = Session::open(address, "mail:25").err().unwrap().to_string();
+        let error = Session::open(address, "mail:25", None).err().unwrap().to_string();
         assert!(error.contains("not `punctual serve`"), "{error}");
         server.join().unwrap();
     }
@@ -237,7 +234,7 @@ mod tests {
     #[test]
     fn one_that_accepts_and_says_nothing() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let error = Session::open(listener.local_addr().unwrap(), "mute:1").err().unwrap().to_string();
+        let error = Session::open(listener.local_addr().unwrap(), "mute:1", None).err().unwrap().to_string();
         assert!(error.contains("mute:1 does not answer"), "{error}");
     }
 }

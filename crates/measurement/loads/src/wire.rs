@@ -1,20 +1,26 @@
 //! The protocol of network traffic.
 //!
-//! Over TCP, the client sends the line `PUNCTUAL-LOAD/1 hello`, the server answers `PUNCTUAL-LOAD/1 ok TOKEN` or
-//! `PUNCTUAL-LOAD/1 busy`. Then the client sends frames, each a header of eight bytes (operation, three zeros, length
+//! Over TCP, the client sends the line `PUNCTUAL-LOAD/1 hello` (or `store`, to post images), the server answers
+//! `PUNCTUAL-LOAD/1 ok TOKEN` or `PUNCTUAL-LOAD/1 busy`. A server with a secret asks `PUNCTUAL-LOAD/1 challenge NONCE` first and is
+//! answered `PUNCTUAL-LOAD/1 response HMAC`, or says `PUNCTUAL-LOAD/1 refused`. Then the client sends requests of HTTP, or frames, each a header of eight bytes (operation, three zeros, length
 //! as 32 bits big-endian) and that many bytes: [`ECHO`] frames are returned unchanged, of [`SINK`] frames only the
 //! header is.
 //!
 //! Over UDP (same port number), datagrams that begin with the token of an open session are returned to its address
 //! unchanged; all others are dropped, so that the server answers no stranger and amplifies nothing.
 
-use crate::LoadError;
+use crate::{LoadError, Secret};
 use std::io::{self, Read, Write};
-use std::net::TcpStream;
+use std::time::Duration;
 
 pub(crate) const HELLO: &str = "PUNCTUAL-LOAD/1 hello\n";
+/// To post images.
+pub(crate) const STORE: &str = "PUNCTUAL-LOAD/1 store\n";
+pub(crate) const REFUSED: &str = "PUNCTUAL-LOAD/1 refused\n";
 pub(crate) const BUSY: &str = "PUNCTUAL-LOAD/1 busy\n";
 const OK: &str = "PUNCTUAL-LOAD/1 ok ";
+const CHALLENGE: &str = "PUNCTUAL-LOAD/1 challenge ";
+const RESPONSE: &str = "PUNCTUAL-LOAD/1 response ";
 const PROTOCOL: &str = "PUNCTUAL-LOAD/";
 
 const LINE: usize = 128;
@@ -52,9 +58,90 @@ pub(crate) fn new_token() -> io::Result<Token> {
     Ok(token)
 }
 
+/// What a connection is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// Traffic.
+    Load,
+    /// Images posted and stored.
+    Store,
+}
+
+/// A stream whose reads and writes end.
+pub trait Connection: Read + Write {
+    /// All that is read and written from now on is over within `most`, or fails with `TimedOut`.
+    fn limit(&mut self, most: Duration);
+}
+
+/// Says hello and proves the secret, if the server asks for it; `peer` is for messages.
+///
+/// # Errors
+/// The connection broke, or the server does not take the client: what to do.
+pub fn introduce(
+    stream: &mut (impl Read + Write),
+    purpose: Purpose,
+    secret: Option<&Secret>,
+    peer: &str,
+) -> Result<(), LoadError> {
+    greet(stream, purpose, secret, peer).map(drop)
+}
+
+pub(crate) fn greet(
+    stream: &mut (impl Read + Write),
+    purpose: Purpose,
+    secret: Option<&Secret>,
+    peer: &str,
+) -> Result<Token, LoadError> {
+    let silent = |e: io::Error| {
+        LoadError::Refused(format!(
+            "{peer} does not answer ({e}): run `punctual serve` there, and let its TCP and UDP port through its firewall"
+        ))
+    };
+    let hello = if purpose == Purpose::Load { HELLO } else { STORE };
+    // A peer that hangs up on our hello may have answered before: the answer says more than the error.
+    let greeted = stream.write_all(hello.as_bytes());
+    let mut answer = greeted.and_then(|()| read_line(stream)).map_err(silent)?;
+    if let Some(challenge) = token_after(CHALLENGE, &answer) {
+        let Some(secret) = secret else {
+            return Err(LoadError::Refused(format!("{peer} asks for a secret: name its file with --secret-file FILE")));
+        };
+        let response = format!("{RESPONSE}{}\n", secret.answer(&challenge));
+        answer = stream.write_all(response.as_bytes()).and_then(|()| read_line(stream)).map_err(silent)?;
+    }
+    parse_answer(&answer, peer)
+}
+
+/// Lets the client prove that it has the secret.
+pub(crate) fn ask(stream: &mut (impl Read + Write), secret: &Secret) -> io::Result<()> {
+    let challenge = new_token()?;
+    stream.write_all(line(CHALLENGE, &challenge).as_bytes())?;
+    let answer = read_line(stream)?;
+    let given = answer.strip_prefix(RESPONSE).and_then(|rest| bytes_of(rest.strip_suffix('\n')?));
+    if given.is_some_and(|given| secret.is_answer(&challenge, &given)) {
+        return Ok(());
+    }
+    let _ = stream.write_all(REFUSED.as_bytes());
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, "it does not know the secret"))
+}
+
 pub(crate) fn ok_line(token: &Token) -> String {
+    line(OK, token)
+}
+
+fn line(prefix: &str, token: &Token) -> String {
     let hex: String = token.iter().map(|b| format!("{b:02x}")).collect();
-    format!("{OK}{hex}\n")
+    format!("{prefix}{hex}\n")
+}
+
+/// The bytes that hexadecimal digits stand for.
+pub(crate) fn bytes_of(hex: &str) -> Option<Vec<u8>> {
+    let digits = hex.bytes().all(|b| b.is_ascii_hexdigit()) && hex.len().is_multiple_of(2);
+    let two = |two: &[u8]| u8::from_str_radix(std::str::from_utf8(two).ok()?, 16).ok();
+    digits.then(|| hex.as_bytes().chunks(2).map(two).collect()).flatten()
+}
+
+fn token_after(prefix: &str, line: &str) -> Option<Token> {
+    bytes_of(line.strip_prefix(prefix)?.strip_suffix('\n')?)?.try_into().ok()
 }
 
 pub(crate) fn parse_answer(line: &str, peer: &str) -> Result<Token, LoadError> {
@@ -62,15 +149,18 @@ pub(crate) fn parse_answer(line: &str, peer: &str) -> Result<Token, LoadError> {
     if line == BUSY {
         return refuse(format!("{peer} serves as many peers as it can: wait, or use another one"));
     }
-    let Some(hex) = line.strip_prefix(OK).and_then(|rest| rest.strip_suffix('\n')) else {
+    if line == REFUSED {
+        return refuse(format!(
+            "{peer} has another secret: copy its file to this machine, and name it with --secret-file"
+        ));
+    }
+    if !(line.starts_with(OK) && line.ends_with('\n')) {
         return match line.starts_with(PROTOCOL) {
             true => refuse(format!("{peer} runs another version of punctual: use the same on both machines")),
             false => refuse(format!("{peer} answers, but is not `punctual serve`: start that there, or name its port")),
         };
-    };
-    let bytes = hex.as_bytes().chunks(2).map(|two| u8::from_str_radix(std::str::from_utf8(two).ok()?, 16).ok());
-    let bytes: Option<Vec<u8>> = bytes.collect();
-    match bytes.and_then(|b| b.try_into().ok()) {
+    }
+    match token_after(OK, line) {
         Some(token) => Ok(token),
         None => refuse(format!("{peer} answers with a defective token: use the same punctual on both machines")),
     }
@@ -89,10 +179,11 @@ pub(crate) fn read_line(stream: &mut impl Read) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&line).into_owned())
 }
 
-/// Serves one client until it hangs up or is silent for too long (the stream's own time-outs).
-pub(crate) fn serve_frames(stream: &mut TcpStream, mut told: impl FnMut(u64)) -> io::Result<()> {
+/// Serves one client until it hangs up or takes longer than `most` for a frame.
+pub(crate) fn serve_frames(stream: &mut impl Connection, most: Duration, mut told: impl FnMut(u64)) -> io::Result<()> {
     let mut buffer = vec![0u8; CHUNK];
     loop {
+        stream.limit(most);
         let mut head = [0; HEADER];
         stream.read_exact(&mut head)?;
         let (operation, length) = parse_header(head).ok_or(io::ErrorKind::InvalidData)?;
@@ -130,6 +221,7 @@ mod tests {
             ("SSH-2.0-OpenSSH\n", "not `punctual serve`"),
             ("", "not `punctual serve`"),
             ("PUNCTUAL-LOAD/1 ok 0011\n", "defective"),
+            (REFUSED, "another secret"),
         ] {
             let text = parse_answer(line, "h:1").unwrap_err().to_string();
             assert!(text.contains(word) && text.contains("h:1"), "{text}");

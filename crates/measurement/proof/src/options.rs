@@ -39,6 +39,8 @@ pub struct Options {
     pub claims: Vec<Claim>,
     /// Host that answers the network load.
     pub peer: Option<String>,
+    /// The file of the secret that it asks for.
+    pub secret_file: Option<PathBuf>,
     /// Where the io load writes; `None`: the folder of the run.
     pub scratch: Option<PathBuf>,
     /// Bytes the io load may write in all.

@@ -169,6 +169,7 @@ pub(crate) fn load_settings(options: &Options, topology: &Topology, specs: &[(St
     LoadSettings {
         write_cap_bytes: options.write_cap / writing as u64,
         peer: options.peer.clone(),
+        secret_file: options.secret_file.clone(),
         phase: Nanos(options.duration.0 / specs.len().max(1) as u64) + options.warmup,
         ..LoadSettings::new(topology.allowed.and(&topology.online), scratch)
     }

@@ -142,6 +142,7 @@ fn run_options(options: &Options) -> proof::Options {
         deadline: None,
         claims: Vec::new(),
         peer: None,
+        secret_file: None,
         scratch: None,
         write_cap: 0,
         trace: options.trace,

@@ -197,12 +197,29 @@ no 'reading /home' cat /home/secret
 no '/dev/ttyS0' ls /dev/ttyS0
 no 'FIFO' chrt -f 1 true
 PROBE
+# As shipped: without a secret it does not start, with one it asks for it.
+systemctl start $serve 2>/dev/null && fail "$serve starts without a secret"
+systemctl stop $serve
+install -d -m 700 /etc/punctual
+(umask 077; head -c 32 /dev/urandom | base64 >/etc/punctual/serve.secret)
+systemctl reset-failed $serve
+systemctl start $serve || fail "systemctl start $serve: code $?"
+within 60 "journal $serve | grep -q 'answering on 0.0.0.0'"
+exec 3<>/dev/tcp/127.0.0.1/7375 || fail "$serve takes no connection"
+printf 'PUNCTUAL-LOAD/1 hello\n' >&3
+read -r -t 30 -u 3 version answer token
+[ "$version $answer" = 'PUNCTUAL-LOAD/1 challenge' ] || fail "$serve answers: $version $answer"
+exec 3>&-
+stopped $serve success
+# Its protocol is spoken below without a secret, on the loopback interface.
 drop_in $serve <<CONF
 [Service]
+ExecStart=
+ExecStart=/usr/bin/punctual serve
 ExecStartPre=/bin/bash /usr/local/bin/probe-serve.sh
 CONF
 systemctl enable --quiet --now $serve || fail "systemctl enable --now $serve: code $?"
-within 60 "journal $serve | grep -q 'answering on'"
+within 60 "journal $serve | grep -q 'answering on 127.0.0.1'"
 refused=$(journal $serve | grep -c '^refused: ')
 [ "$refused" = 5 ] || fail "$serve: $refused refusals of 5"
 caps=$(awk '/^CapEff/ {print $2}' "/proc/$(show $serve MainPID)/status")
@@ -227,7 +244,7 @@ kill -KILL "$(show $serve MainPID)"
 within 60 "[ \$(show $serve NRestarts) -gt 0 ] && systemctl is-active -q $serve"
 stopped $serve success
 is $serve ExecMainStatus 0
-say "serve: 5 of 5 refused, no capability, TCP and UDP echoed, a stranger not answered, restarted after kill -9, stopped in $took ms (0)"
+say "serve: no start without a secret, which it then asks for; 5 of 5 refused, no capability, TCP and UDP echoed, a stranger not answered, restarted after kill -9, stopped in $took ms (0)"
 
 # prove by its timer, three times, of two loads: a claim that holds, one that does not, one that cannot be told.
 next=$(systemctl start $timer && systemctl list-timers --no-pager $timer | sed -n 2p)

@@ -2,6 +2,7 @@
 
 use crate::clock::now;
 use crate::error::BenchError;
+use punctual_loads::{Purpose, Secret, introduce};
 use punctual_units::{Histogram, Nanos};
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -27,11 +28,14 @@ pub(super) struct Sent {
 }
 
 impl Client {
-    pub fn connect(to: SocketAddr, name: &str) -> Result<Client, BenchError> {
+    pub fn connect(to: SocketAddr, name: &str, secret: Option<&Secret>) -> Result<Client, BenchError> {
         let failed = |e| BenchError::io("connect to", name, super::SERVER)(e);
-        let stream = TcpStream::connect_timeout(&to, PATIENCE).map_err(failed)?;
+        let mut stream = TcpStream::connect_timeout(&to, PATIENCE).map_err(failed)?;
         let set = stream.set_nodelay(true).and_then(|()| stream.set_read_timeout(Some(PATIENCE)));
         set.and_then(|()| stream.set_write_timeout(Some(PATIENCE))).map_err(failed)?;
+        if secret.is_some() {
+            introduce(&mut stream, Purpose::Store, secret, name).map_err(|e| BenchError::Refused(e.to_string()))?;
+        }
         Ok(Client { stream, name: name.to_owned() })
     }
 
@@ -81,6 +85,7 @@ fn status(head: &[u8]) -> Option<u16> {
 
 fn advice(status: u16) -> &'static str {
     match status {
+        401 => "it asks for a secret: name a copy of its file with --secret-file",
         413 => "its limit is smaller; send smaller images with --size, or raise --largest there",
         507 => "its disk is full; free some space there, or name another folder with --store",
         405 | 404 | 501 => "it is no `punctual serve --store DIR`",

@@ -10,7 +10,7 @@ use crate::error::BenchError;
 use beside::Company;
 use client::{Client, Sent};
 use kernel::Counters;
-use punctual_loads::{DEFAULT_PORT, Server, Store, StoreLimits};
+use punctual_loads::{DEFAULT_PORT, LoadError, Secret, Server, Store, StoreLimits};
 use punctual_model::{BenchPlan, BenchSettings, Beside, NetworkSettings};
 use punctual_units::Nanos;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
@@ -54,6 +54,7 @@ pub fn plan(settings: NetworkSettings, repetitions: u64) -> Result<BenchPlan, Be
 
 pub(crate) struct Network {
     settings: NetworkSettings,
+    secret: Option<Secret>,
     image: Vec<u8>,
     company: Company,
 }
@@ -78,19 +79,20 @@ impl Network {
                 ));
             }
         }
+        let secret = settings.secret_file.as_deref().map(Secret::read).transpose().map_err(refused)?;
         let company = Company::new(&settings.beside)?;
-        Ok(Network { settings: settings.clone(), image: image(bytes), company })
+        Ok(Network { settings: settings.clone(), secret, image: image(bytes), company })
     }
 
     /// Sends one image to the other machine, to find errors before a run begins.
     fn probe(&mut self) -> Result<(), BenchError> {
         let Some(to) = &self.settings.to else { return Ok(()) };
-        Client::connect(resolve(to)?, to)?.post(&self.image)
+        Client::connect(resolve(to)?, to, self.secret.as_ref())?.post(&self.image)
     }
 
     /// Sends images until the time is over, with `company` beside.
     fn repeat(&self, to: SocketAddr, name: &str, stop: &AtomicBool, measured: &mut Measured) -> Result<(), BenchError> {
-        let mut client = Client::connect(to, name)?;
+        let mut client = Client::connect(to, name, self.secret.as_ref())?;
         let over = AtomicBool::new(false);
         let before = Counters::read();
         let (sent, beside) = thread::scope(|scope| {
@@ -158,7 +160,6 @@ fn store(folder: &Path) -> Result<Store, BenchError> {
 
 /// Serves on a free port of the loopback interface while `work` runs, then removes the stored images.
 fn with_server(folder: &Path, work: impl FnOnce(SocketAddr) -> Result<(), BenchError>) -> Result<(), BenchError> {
-    let refused = |e: punctual_loads::LoadError| BenchError::Refused(e.to_string());
     let server = Server::bind(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0)).map_err(refused)?;
     let server = server.storing(store(folder)?);
     let (stop, keep) = std::io::pipe().map_err(BenchError::io("make", "a pipe", "raise RLIMIT_NOFILE (ulimit -n)"))?;
@@ -172,6 +173,10 @@ fn with_server(folder: &Path, work: impl FnOnce(SocketAddr) -> Result<(), BenchE
     });
     server.store().into_iter().for_each(Store::clear);
     done
+}
+
+fn refused(error: LoadError) -> BenchError {
+    BenchError::Refused(error.to_string())
 }
 
 /// HOST, HOST:PORT or [ADDRESS]:PORT.

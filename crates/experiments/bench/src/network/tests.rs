@@ -3,7 +3,7 @@ use punctual_model::BenchParts;
 
 fn settings(folder: &Path, beside: Beside) -> NetworkSettings {
     let (to, folder) = (None, Some(folder.to_owned()));
-    NetworkSettings { to, folder, bytes: 10_000, duration_ns: Nanos::from_millis(50), beside }
+    NetworkSettings { to, secret_file: None, folder, bytes: 10_000, duration_ns: Nanos::from_millis(50), beside }
 }
 
 fn repeat(settings: &NetworkSettings) -> Measured {

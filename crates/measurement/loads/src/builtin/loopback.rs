@@ -36,7 +36,7 @@ fn prepare(config: &ChildConfig) -> Result<Plan, LoadError> {
         // Not bound, so packets also cross CPUs.
         plan.helper(None, move || serve(server));
         plan.worker(cpu, move |beat| {
-            let session = Session::open(address, &address.to_string())?;
+            let session = Session::open(address, &address.to_string(), None)?;
             drive(session, beat, bulk, Pace::new(bytes_per_s))
         });
     }

@@ -1,20 +1,21 @@
 //! `network`: TCP and UDP to a `punctual serve` on another machine, through a network card whose interrupts must rise.
 
 use super::{Builtin, Plan, RunsAs};
-use crate::LoadError;
 use crate::counter::{Counter, Source};
 use crate::nic;
 use crate::route;
 use crate::serve::DEFAULT_PORT;
 use crate::settings::ChildConfig;
 use crate::traffic::{DATAGRAMS, Pace, ROUND_TRIPS, Session, drive, units};
+use crate::{LoadError, Secret};
 use std::net::{SocketAddr, ToSocketAddrs};
 
 pub(super) const LOAD: Builtin = Builtin {
     name: "network",
     about: "TCP and UDP to another machine that runs `punctual serve` (--peer HOST)",
     comm: "load-network",
-    runs_as: RunsAs::Nobody,
+    // Only the caller may read the secret.
+    runs_as: RunsAs::NobodyOncePrepared,
     in_all: true,
     prepare,
 };
@@ -27,6 +28,7 @@ const BULK: usize = 64 << 10;
 fn prepare(config: &ChildConfig) -> Result<Plan, LoadError> {
     let peer = config.peer.as_deref().ok_or(LoadError::NoPeer)?;
     let address = resolve(peer)?;
+    let secret = config.secret_file.as_deref().map(Secret::read).transpose()?;
     let interface = route::interface_to(address.ip())?;
     if interface == "lo" {
         return Err(LoadError::Refused(format!(
@@ -37,7 +39,8 @@ fn prepare(config: &ChildConfig) -> Result<Plan, LoadError> {
     let workers = config.workers().min(MOST_WORKERS);
     let mut plan = Plan::new(units(), Vec::new());
     add_counters(&mut plan, &interface);
-    let sessions: Result<Vec<Session>, LoadError> = (0..workers).map(|_| Session::open(address, peer)).collect();
+    let sessions: Result<Vec<Session>, LoadError> =
+        (0..workers).map(|_| Session::open(address, peer, secret.as_ref())).collect();
     for (worker, session) in sessions?.into_iter().enumerate() {
         let pace = Pace::new(config.network_cap_bytes_per_s / workers as u64);
         plan.worker(config.cpu_of(worker), move |beat| drive(session, beat, BULK, pace));

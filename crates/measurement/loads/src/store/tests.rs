@@ -16,6 +16,12 @@ impl Read for Client {
     }
 }
 
+impl Connection for Client {
+    fn limit(&mut self, most: Duration) {
+        assert!(most >= WITHIN);
+    }
+}
+
 impl Write for Client {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.answers.write(bytes)
@@ -98,6 +104,21 @@ fn the_oldest_go_when_there_are_too_many() {
     let (answers, files) = post(&sent);
     assert_eq!(answers.matches("201 Created").count(), 9);
     assert_eq!(files.iter().map(|(_, c)| c[0]).collect::<Vec<_>>(), [7, 8]);
+}
+
+#[test]
+fn a_head_alone_takes_no_room_and_removes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path(), LIMITS).unwrap();
+    let mut client = |sent: Vec<u8>| {
+        let mut client = Client { sent: Cursor::new(sent), answers: Vec::new() };
+        let _ = store.serve(&mut client, b"", |_| {});
+        store.files().bytes
+    };
+    assert_eq!(client([request("/", &[1; 100]), request("/", &[2; 100])].concat()), 200);
+    let head = b"POST / HTTP/1.1\r\nContent-Length: 100\r\n\r\n".to_vec();
+    assert_eq!(client([head, vec![3; 50]].concat()), 200);
+    assert_eq!(store.files().kept.len(), 2);
 }
 
 #[test]

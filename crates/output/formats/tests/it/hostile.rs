@@ -91,6 +91,7 @@ fn of_suite_and_bench(run: &punctual_model::Run, name: &str) {
     of_cases(&Cases::of_suite(run, &suite));
     let settings = BenchSettings::Network(punctual_model::NetworkSettings {
         to: None,
+        secret_file: None,
         folder: None,
         bytes: 64,
         duration_ns: deadline_ns,

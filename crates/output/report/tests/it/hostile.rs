@@ -30,6 +30,7 @@ fn assert_plain(text: &str) {
 fn assert_bench_harmless(name: &str) {
     let network = NetworkSettings {
         to: Some(name.into()),
+        secret_file: Some(name.into()),
         folder: None,
         bytes: 64,
         duration_ns: punctual_units::Nanos(1),
