@@ -2,7 +2,7 @@
 //! board runs there.
 //!
 //! `-C target-feature=+crt-static` in the workspace would do the same, but cargo then refuses to build procedural
-//! macros unless a target is named, and the binary would not be at target/release/punctual. So: `-static`, and
+//! macros unless a target is named, and the binary would not be at target/release/punctual. So: `-static-pie`, and
 //! linker scripts that answer `-lc` and its kin, which rustc asks for dynamically, with the archives.
 //!
 //! A release is also linked small: without what unwinding needs, since panics abort and stripped frames have no names, and with
@@ -49,8 +49,12 @@ fn link_static(out: &str) -> bool {
         }
     }
     println!("cargo:rustc-link-arg-bins=-L{out}");
-    println!("cargo:rustc-link-arg-bins=-static");
-    println!("cargo:rustc-link-arg-bins=-no-pie");
+    // At another address in each process: an exploited parser does not know where anything is.
+    println!("cargo:rustc-link-arg-bins=-static-pie");
+    // 130,000 relocations of 24 bytes otherwise, all of which are read at each start.
+    if unpacks_relocations() {
+        println!("cargo:rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");
+    }
     true
 }
 
@@ -93,11 +97,24 @@ fn lld() -> Option<String> {
     Path::new(&folder).join("ld.lld").exists().then_some(folder)
 }
 
-/// Does the C compiler find every archive? It prints the bare name where it does not.
 fn archives_exist() -> bool {
-    LIBRARIES.iter().all(|(_, archive)| {
-        let file = format!("lib{archive}.a");
-        let found = Command::new("cc").arg(format!("-print-file-name={file}")).output();
-        found.is_ok_and(|o| o.status.success() && String::from_utf8_lossy(&o.stdout).trim() != file)
-    })
+    LIBRARIES.iter().all(|(_, archive)| path_of(archive).is_some())
+}
+
+/// Where the C compiler finds an archive. It prints the bare name where it does not.
+fn path_of(archive: &str) -> Option<String> {
+    let file = format!("lib{archive}.a");
+    let found = Command::new("cc").arg(format!("-print-file-name={file}")).output().ok()?;
+    let path = String::from_utf8(found.stdout).ok()?.trim().to_owned();
+    (found.status.success() && path != file).then_some(path)
+}
+
+/// glibc 2.36 and later apply packed relocations (DT_RELR) to a program that nothing else loads; an earlier one would let it crash.
+fn unpacks_relocations() -> bool {
+    let Some(archive) = path_of("c").and_then(|path| fs::read(path).ok()) else { return false };
+    let said = b"stable release version 2.";
+    let at = archive.windows(said.len()).position(|window| window == said);
+    let minor = at.and_then(|at| archive.get(at + said.len()..)).unwrap_or_default();
+    let digits: String = minor.iter().take_while(|b| b.is_ascii_digit()).map(|b| char::from(*b)).collect();
+    digits.parse::<u32>().is_ok_and(|minor| minor >= 36)
 }

@@ -27,6 +27,7 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("setpriv", "util-linux"),
     ("ssh", "openssh-client"),
     ("sshd", "openssh-server"),
+    ("systemd-analyze", "systemd"),
     ("xz", "xz-utils"),
     ("zsh", "zsh"),
 ];
