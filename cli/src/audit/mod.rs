@@ -46,7 +46,7 @@ fn explain(id: &str) -> Result<String, Refusal> {
 }
 
 fn plan_cpus(args: &AuditArgs) -> Result<String, Refusal> {
-    let mut rules = Rules::embedded().clone();
+    let mut rules = Rules::load();
     let Subject { machine, name, context, .. } = subject::look(&args.subject, &mut rules)?;
     let wish = PlanWish { count: args.plan_cpus.unwrap_or(1), near: args.near.clone() };
     let plan = rules
@@ -59,7 +59,7 @@ fn plan_cpus(args: &AuditArgs) -> Result<String, Refusal> {
 }
 
 fn run(args: &AuditArgs) -> Result<Audited, Refusal> {
-    let mut rules = Rules::embedded().clone();
+    let mut rules = Rules::load();
     let Subject { machine, name, context, given } = subject::look(&args.subject, &mut rules)?;
     let before = args.window.map(|_| Snapshot::take(machine.as_ref(), &rules.window_paths()));
     let calls = args.window.map_or(Ok(None), |window| pass(window, args.subject.pid))?;

@@ -28,7 +28,7 @@ use std::process::ExitCode;
 /// `audit --dry-run` and `audit --fix`, as text or a document: 0 where all was done, 1 where something was refused, rolled back or
 /// changed back by another program.
 pub fn fix(subject: &SubjectArgs, args: &FixArgs, json: bool) -> Result<(u8, String), Refusal> {
-    let mut rules = Rules::embedded().clone();
+    let mut rules = Rules::load();
     let Subject { machine, name, context, .. } = subject::look(subject, &mut rules)?;
     let sys = subject.root.as_ref().map_or_else(Real::new, Real::under);
     let stage = boot::stage(&sys, args.persist, args.trial)?;

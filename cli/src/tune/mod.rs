@@ -31,7 +31,7 @@ pub fn tune(args: &TuneArgs, started: Nanos) -> ExitCode {
 fn run(args: &TuneArgs, started: Nanos) -> Result<Answer, Refusal> {
     let options = options(args, started);
     check(&options)?;
-    let mut rules = Rules::embedded().clone();
+    let mut rules = Rules::load();
     let (profile, notes) = subject::profile(&args.profile, &mut rules, &Live::new())?;
     notes.iter().for_each(|note| say!("not checked: {note}"));
     let machine = Live::new();

@@ -162,7 +162,7 @@ mod tests {
     }
 
     fn error(text: &str) -> String {
-        Rules::embedded().clone().extend("my.toml", text, today()).unwrap_err().to_string()
+        Rules::load().extend("my.toml", text, today()).unwrap_err().to_string()
     }
 
     #[test]
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn severities_and_suppressions_hold() {
-        let mut rules = Rules::embedded().clone();
+        let mut rules = Rules::load();
         let text = "extends = \"busy-poll\"\nat_most = \"medium\"\n[severity]\ncpu-smt = \"off\"\n[[suppress]]\nrule = \
                     \"mem-swap\"\nreason = \"locked\"\nuntil = \"2026-11-21\"\n";
         assert_eq!(rules.extend("my.toml", text, today()), Ok(Profile::BusyPoll));

@@ -30,15 +30,18 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// The built-in rules. The first call takes some milliseconds.
+    /// The built-in rules, for all who do not change them.
     pub fn embedded() -> &'static Rules {
-        static RULES: LazyLock<Rules> = LazyLock::new(|| {
-            // A test reads the same bytes, so this cannot fail.
-            let json = miniz_oxide::inflate::decompress_to_vec_with_limit(EMBEDDED, MOST);
-            let json = json.expect("the embedded rules are checked by tests");
-            serde_json::from_slice(&json).expect("the embedded rules are checked by tests")
-        });
+        static RULES: LazyLock<Rules> = LazyLock::new(Rules::load);
         &RULES
+    }
+
+    /// The built-in rules, to be extended. Takes some milliseconds.
+    pub fn load() -> Rules {
+        // A test reads the same bytes, so this cannot fail.
+        let json = miniz_oxide::inflate::decompress_to_vec_with_limit(EMBEDDED, MOST);
+        let json = json.expect("the embedded rules are checked by tests");
+        serde_json::from_slice(&json).expect("the embedded rules are checked by tests")
     }
 
     /// Reads rules from name and text of each file, and of sources.toml and gates.toml.

@@ -1,7 +1,6 @@
 use crate::text::contains;
 use crate::{Machine, READ_LIMIT, Read};
 use flate2::read::GzDecoder;
-use std::collections::HashMap;
 use std::io::Read as _;
 
 /// A kernel's `.config`, and where it was found.
@@ -10,7 +9,9 @@ use std::io::Read as _;
 #[derive(Clone, Debug)]
 pub struct KernelConfig {
     path: String,
-    values: HashMap<String, String>,
+    text: String,
+    /// Where lines that set an option begin, by its name: a configuration has some ten thousand.
+    lines: Vec<usize>,
     whole: bool,
     version: Option<String>,
 }
@@ -89,19 +90,24 @@ impl KernelConfig {
     /// or without any option.
     pub(crate) fn from_bytes(path: &str, bytes: &[u8]) -> Option<KernelConfig> {
         let text = text_of(bytes).ok()?;
-        let text = text.as_str();
-        let mut values = HashMap::new();
-        // A last line without line end may be truncated: `CONFIG_HZ=2` of 250.
-        for line in text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n')) {
-            let line = line.strip_suffix('\r').unwrap_or(line);
-            if let Some((name, value)) = line.strip_prefix("CONFIG_").and_then(|l| l.split_once('=')) {
-                values.insert(name.to_owned(), value.trim_matches('"').to_owned());
-            } else if let Some(name) = line.strip_prefix("# CONFIG_").and_then(|l| l.strip_suffix(" is not set")) {
-                values.insert(name.to_owned(), "n".to_owned());
-            }
+        let mut named: Vec<(&str, usize)> = Vec::new();
+        let mut at = 0;
+        for line in text.split_inclusive('\n') {
+            named.extend(assignment(line).map(|(name, _)| (name, at)));
+            at += line.len();
         }
-        let (path, whole, version) = (path.to_owned(), is_whole(text), version(text));
-        (!values.is_empty()).then_some(KernelConfig { path, values, whole, version })
+        named.sort_unstable();
+        let lines: Vec<usize> = named.into_iter().map(|(_, at)| at).collect();
+        let (path, whole, version) = (path.to_owned(), is_whole(&text), version(&text));
+        (!lines.is_empty()).then_some(KernelConfig { path, text, lines, whole, version })
+    }
+
+    /// Of several lines with one option the last counts.
+    fn value(&self, option: &str) -> Option<&str> {
+        let set = |at: usize| assignment(self.text.get(at..)?.split_inclusive('\n').next()?);
+        let after = self.lines.partition_point(|at| set(*at).is_some_and(|(name, _)| name <= option));
+        let (name, value) = set(*self.lines.get(after.checked_sub(1)?)?)?;
+        (name == option).then_some(value)
     }
 
     /// The version in the header, `6.12.9`: the release without suffixes of the builder.
@@ -115,7 +121,7 @@ impl KernelConfig {
 
     /// `option` is without `CONFIG_`.
     pub fn get(&self, option: &str) -> Setting {
-        match self.values.get(option).map(String::as_str) {
+        match self.value(option) {
             Some("n") => Setting::Off,
             Some(value) => Setting::Is(value.to_owned()),
             None if self.whole => Setting::Off,
@@ -125,7 +131,18 @@ impl KernelConfig {
 
     /// `y`, not `m`.
     pub fn is_on(&self, option: &str) -> bool {
-        self.values.get(option).is_some_and(|v| v == "y")
+        self.value(option) == Some("y")
+    }
+}
+
+/// Option and value of a line, `n` of `# CONFIG_X is not set`. A last line without line end may be truncated:
+/// `CONFIG_HZ=2` of 250.
+fn assignment(line: &str) -> Option<(&str, &str)> {
+    let line = line.strip_suffix('\n')?;
+    let line = line.strip_suffix('\r').unwrap_or(line);
+    match line.strip_prefix("# CONFIG_") {
+        Some(rest) => Some((rest.strip_suffix(" is not set")?, "n")),
+        None => line.strip_prefix("CONFIG_")?.split_once('=').map(|(name, value)| (name, value.trim_matches('"'))),
     }
 }
 
@@ -190,6 +207,13 @@ mod tests {
         assert_eq!(c.get("RT_GROUP_SCHED"), Setting::Off);
         assert_eq!(c.version(), Some("6.12.0"));
         assert_eq!(config("CONFIG_A=y\n").version(), None);
+    }
+
+    #[test]
+    fn the_last_of_several_lines_counts() {
+        let c = config("CONFIG_A=y\nCONFIG_AB=m\n# CONFIG_A is not set\r\nCONFIG_A=3\nCONFIG_B=y\nCONFIG_=1\n");
+        assert_eq!((c.get("A"), c.get("AB")), (Setting::Is("3".into()), Setting::Is("m".into())));
+        assert!(c.is_on("B") && !c.is_on("AB") && !c.is_on("C"));
     }
 
     #[test]

@@ -38,7 +38,7 @@ impl Rules {
         paths.sort_unstable();
         paths.dedup();
         out.push_str(&format!("- reads: {}\n", paths.iter().map(|p| format!("`{p}`")).collect::<Vec<_>>().join(", ")));
-        for (name, read) in &rule.reads {
+        for (name, read) in rule.reads.iter() {
             out.push_str(&format!("  - {name}: {}\n", condition::source(&read.source)));
         }
         let shared = rule.only_if.iter().filter_map(|name| self.commons.get(name)).map(|common| &common.otherwise);

@@ -24,13 +24,13 @@ fn nearby(reference: Reference) -> Option<Referred> {
 }
 
 fn adopt(name: &str, text: &str) -> (Rules, Profile, Vec<String>) {
-    let mut rules = Rules::embedded().clone();
+    let mut rules = Rules::load();
     let (profile, notes) = rules.adopt(name, text, today(), &nearby).unwrap();
     (rules, profile, notes)
 }
 
 fn error(name: &str, text: &str) -> String {
-    Rules::embedded().clone().adopt(name, text, today(), &nearby).unwrap_err().to_string()
+    Rules::load().adopt(name, text, today(), &nearby).unwrap_err().to_string()
 }
 
 const REALTIME: &str = include_str!("../../tests/profiles/realtime.conf");
@@ -102,7 +102,7 @@ fn dropped_options_are_no_wishes() {
     };
     let text = "[main]\ninclude=base\n[sysctl]\ndrop=net.core.busy_read\n[cpu]\nenergy_perf_bias=performance\n\
         [bootloader]\ncmdline_a=irqaffinity=${f:cpulist_invert:2-3}\n";
-    let mut rules = Rules::embedded().clone();
+    let mut rules = Rules::load();
     let (_, notes) = rules.adopt("rt/tuned.conf", text, today(), &lookup).unwrap();
     let ids: Vec<&str> = rules.iter().map(|rule| rule.id.as_str()).filter(|id| id.starts_with("tuned-")).collect();
     assert!(ids.contains(&"tuned-sysctl-kernel.numa_balancing"), "{ids:?}");
@@ -248,7 +248,7 @@ proptest! {
         name in "(t.conf|c.yaml|x)",
         text in "(\\[main\\]\n|\\[sysctl\\]\n|\\[cpu\\]\n|\\[bootloader\\]\n|irq-tuning:\n|[ a-z./=:${}\"-]{0,20}\n|cmdline_x=.{0,20}\n){0,8}",
     ) {
-        let mut rules = Rules::embedded().clone();
+        let mut rules = Rules::load();
         if let Ok((profile, _)) = rules.adopt(&name, &text, today(), &nearby) {
             let scheduling = Scheduling::Fifo { priority: Priority::try_from(90).unwrap() };
             let context = Context { scheduling, cpus: "0".parse().unwrap(), profile };

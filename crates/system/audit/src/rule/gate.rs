@@ -1,13 +1,13 @@
 //! Named conditions that many rules share: `gates.toml`.
 
-use super::{Read, When};
+use super::{Named, Read, When};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Common {
-    pub reads: BTreeMap<String, Read>,
+    pub reads: Named<Read>,
     pub when: When,
     pub otherwise: String,
 }

@@ -100,7 +100,7 @@ fn check_sources(rule: &Rule, sources: &Sources) -> Result<(), Mistake> {
 
 fn check_conditions(rule: &Rule) -> Result<(), Mistake> {
     let conditions = rule.applies.iter().map(|gate| &gate.when).chain(rule.cases.iter().map(|case| &case.when));
-    match conditions.flat_map(|when| when.keys()).find(|name| !rule.reads.contains_key(*name)) {
+    match conditions.flat_map(|when| when.keys()).find(|name| !rule.reads.contains(name)) {
         Some(name) => mistake(&format!("{name} ="), format!("`{name}` is not among the rule's reads")),
         None => Ok(()),
     }
@@ -108,7 +108,7 @@ fn check_conditions(rule: &Rule) -> Result<(), Mistake> {
 
 fn check_gates(rule: &Rule) -> Result<(), Mistake> {
     let mut names = rule.applies.iter().flat_map(|gate| gate.when.keys());
-    match names.find(|name| rule.reads.get(*name).is_some_and(|read| read.optional)) {
+    match names.find(|name| rule.reads.get(name).is_some_and(|read| read.optional)) {
         Some(name) => {
             mistake(&format!("{name} ="), format!("`{name}` is optional: without it nothing is known to apply"))
         }
@@ -146,7 +146,7 @@ fn check_sentences(rule: &Rule) -> Result<(), Mistake> {
         .chain(rule.cases.iter().map(|case| case.say.as_str()))
         .collect();
     for sentence in &sentences {
-        let unknown = |name: &&str| !rule.reads.contains_key(*name) && !say::CONTEXT.contains(name);
+        let unknown = |name: &&str| !rule.reads.contains(name) && !say::CONTEXT.contains(name);
         match say::names(sentence) {
             None => return mistake(sentence, "a brace is not closed"),
             Some(names) => {
@@ -159,7 +159,7 @@ fn check_sentences(rule: &Rule) -> Result<(), Mistake> {
     let used = |name: &str| {
         let in_condition = rule.applies.iter().map(|g| &g.when).chain(rule.cases.iter().map(|c| &c.when));
         let in_sentence = sentences.iter().any(|s| say::names(s).is_some_and(|names| names.contains(&name)));
-        in_sentence || in_condition.into_iter().any(|when| when.contains_key(name))
+        in_sentence || in_condition.into_iter().any(|when| when.contains(name))
     };
     match rule.reads.keys().find(|name| !used(name)) {
         Some(name) => mistake(&format!("{name} ="), format!("`{name}` is read and never used")),

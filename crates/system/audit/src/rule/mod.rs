@@ -3,6 +3,7 @@ mod gate;
 mod group;
 mod irqs;
 mod load;
+mod named;
 mod source;
 mod test;
 
@@ -13,6 +14,7 @@ pub use load::RuleError;
 pub(crate) use gate::Commons;
 pub(crate) use irqs::{IrqFilter, expression};
 pub(crate) use load::{Mistake, Sources, check, parse, parse_commons, parse_sources};
+pub(crate) use named::Named;
 pub(crate) use source::{As, Form, Part, Read, Set, Source};
 pub(crate) use test::{Test, Word};
 
@@ -124,11 +126,11 @@ pub struct Rule {
     #[serde(default)]
     pub(crate) only_if: Vec<String>,
     #[serde(default)]
-    pub(crate) reads: BTreeMap<String, Read>,
+    pub(crate) reads: Named<Read>,
     #[serde(default)]
     pub(crate) applies: Vec<Gate>,
     #[serde(rename = "case")]
-    pub(crate) cases: Vec<Case>,
+    pub(crate) cases: Box<[Case]>,
     pub fix: Fix,
     /// Read by tests only.
     #[serde(default, rename = "test")]
@@ -198,7 +200,7 @@ pub(crate) struct Opinion {
 }
 
 /// All tests must hold.
-pub(crate) type When = BTreeMap<String, Test>;
+pub(crate) type When = Named<Test>;
 
 /// The rule is SKIP unless this holds.
 #[derive(Clone, Debug, Deserialize)]
