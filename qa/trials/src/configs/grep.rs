@@ -15,6 +15,13 @@ impl<'t> Grep<'t> {
         self.lines.iter().find_map(|line| line.strip_prefix(begin.as_str())).map(|value| value.trim_matches('"'))
     }
 
+    /// Of `# Linux/x86 6.12.9 Kernel Configuration`.
+    pub fn version(&self) -> Option<(u32, u32)> {
+        let title = self.lines.iter().find(|line| line.starts_with("# Linux/") && line.ends_with(" Configuration"))?;
+        let mut numbers = title.split(' ').nth(2)?.split(['.', '-']);
+        Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+    }
+
     /// `^CONFIG_X=y$`
     pub fn is(&self, option: &str) -> bool {
         let wanted = format!("CONFIG_{option}=y");
@@ -59,6 +66,8 @@ mod tests {
         let grep = Grep::new("CONFIG_HZ=250\n# CONFIG_B is not set\nCONFIG_C=m\nCONFIG_S=\"x\"\n");
         assert_eq!((grep.value("HZ"), grep.value("B"), grep.value("S")), (Some("250"), None, Some("x")));
         assert!(grep.any(&["B", "C"]) && !grep.is("C"));
+        assert_eq!(grep.version(), None);
+        assert_eq!(Grep::new("#\n# Linux/x86 6.12.9 Kernel Configuration\n").version(), Some((6, 12)));
         assert_eq!(grep.contradictions("f CONFIG_HZ", "250"), (1, vec![]));
         assert_eq!(grep.contradictions("f CONFIG_B", "y").1.len(), 1);
         assert_eq!(grep.contradictions("f", "on of B C: C"), (2, vec![]));
