@@ -57,7 +57,7 @@ pub struct Options {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trace {
     pub when: When,
-    /// More events than attribution needs: idle states, IPIs, CPU time.
+    /// More events than attribution needs: ends of threads and timers, frequencies.
     pub full: bool,
     /// Also the kernel's stacks that name sections with interrupts or preemption off.
     pub stacks: bool,
