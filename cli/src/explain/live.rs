@@ -7,7 +7,7 @@ use crate::args::common::WhenArg;
 use crate::refusal::Refusal;
 use crate::{exit, progress, prove, terminal};
 use punctual_explain::Victims;
-use punctual_proof::{self as proof, LiveOptions, When};
+use punctual_proof::{self as proof, LiveOptions, Trace, When};
 use punctual_units::Nanos;
 
 /// How long is measured or watched without `--duration`.
@@ -48,12 +48,13 @@ fn watched(args: &ExplainArgs) -> Result<Found, Refusal> {
                     record with trace-cmd and explain that file";
         return Err(Refusal::usage(what));
     }
+    let trace = Trace { stacks: true, ..prove::options(&args.run, Nanos::ZERO).trace };
     let options = LiveOptions {
         what: args.options(),
         duration: args.run.duration.unwrap_or(DURATION),
         stop_at: args.threshold.filter(|_| args.stop),
         tracer: args.tracer.clone(),
-        trace: prove::options(&args.run, Nanos::ZERO).trace,
+        trace,
     };
     let seen = proof::live(&options)?;
     let mut explanation = seen.explanation;

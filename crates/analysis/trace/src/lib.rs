@@ -24,7 +24,9 @@ pub use event::{CpuMask, Delay, Event, Kind, NoiseSource, OsnoiseSample, Timerla
 pub use flags::{Context, Flags};
 pub use info::{Damage, Format, LatencyHeader, MAX_NOTES, Note, Place, RtlaAnalysis, TimeBase, TraceError, TraceInfo};
 pub use kept::Kept;
-pub use raw::{Decoder, EventFormat, FieldFormat, Layout, PageDamage, Pages, Record, Slot, Walk, functions_at};
+pub use raw::{
+    Decoder, EventFormat, FieldFormat, Layout, PageDamage, Pages, Record, Slot, Symbols, Walk, functions_at,
+};
 pub use words::{Comm, Name, Symbol, Task, TaskState, interrupted, is_interrupt_entry};
 
 /// The events of a trace in order of time, and facts about the trace.

@@ -1,10 +1,10 @@
 //! Watches threads of this machine by their trace: every event is read, every wakeup followed.
 
-use crate::capture::{OfMachine, fair_server};
+use crate::capture::{Namer, OfMachine, fair_server};
 use crate::error::ProofError;
 use crate::options::Trace;
 use crate::stream::Stream;
-use punctual_explain::{Attribution, ExplainOptions, Explanation};
+use punctual_explain::{Attribution, ExplainOptions, Explanation, Victims};
 use punctual_journal::Journal;
 use punctual_rt::monotonic;
 use punctual_trace::Event;
@@ -14,6 +14,8 @@ use punctual_units::Nanos;
 
 /// How often the buffers are emptied: they hold more than this of anything but a storm, and losses are reported.
 const EVERY: Nanos = Nanos::from_millis(200);
+/// Stacks are needed until their wakeups are explained.
+const RELEASED: usize = 4096;
 
 #[derive(Clone, Debug)]
 pub struct LiveOptions {
@@ -42,7 +44,10 @@ pub struct Watched {
 pub fn live(options: &LiveOptions) -> Result<Watched, ProofError> {
     let environment = |e: punctual_tracefs::TracefsError| ProofError::Environment(e.to_string());
     let events = if options.trace.full { FULL } else { MINIMAL };
-    let config = Config { events, buffer_kb: options.trace.buffer_kb, tracer: options.tracer.clone(), stacks: None };
+    // Without the names of functions a stack tells nothing.
+    let namer = options.trace.stacks.then(Namer::open).and_then(Result::ok);
+    let stacks = namer.is_some().then(|| taking(&options.what.victims));
+    let config = Config { events, buffer_kb: options.trace.buffer_kb, tracer: options.tracer.clone(), stacks };
     let instance = Instance::create(&Tracefs::find().map_err(environment)?, &Journal::of_user(), &config);
     let flight = Flight::new(instance.map_err(environment)?).map_err(environment)?;
     let mut what = options.what.clone();
@@ -50,7 +55,7 @@ pub fn live(options: &LiveOptions) -> Result<Watched, ProofError> {
     (what.facts.kernel, what.facts.guest) = (machine.kernel, machine.guest);
     (what.facts.rt_group_sched, what.facts.fair_server) = (machine.rt_group_sched, fair_server());
     let attribution = Attribution::new(what);
-    let mut watcher = Watcher { stream: Stream::new(&flight), attribution, steal: steal() };
+    let mut watcher = Watcher { stream: Stream::new(&flight), attribution, namer, steal: steal() };
     let (begun, signals) = (monotonic(), crate::signals());
     let mut signal = None;
     let mut flight = flight;
@@ -80,9 +85,24 @@ pub fn live(options: &LiveOptions) -> Result<Watched, ProofError> {
     Ok(watched)
 }
 
+/// The filter on sched_switch by which the chosen threads take a CPU (Documentation/trace/events.rst, "Event filtering").
+fn taking(victims: &Victims) -> String {
+    match victims {
+        Victims::Measuring | Victims::AllRealTime => "next_prio < 100".to_owned(),
+        Victims::Tid(tid) => format!("next_pid == {tid}"),
+        Victims::Comm(comm) => {
+            // Quotes and wildcards have no escapes there.
+            let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:+, ()".contains(c);
+            let comm: String = comm.chars().take(15).map(|c| if plain(c) { c } else { '?' }).collect();
+            format!("next_comm ~ \"{comm}\"")
+        }
+    }
+}
+
 struct Watcher {
     stream: Stream,
     attribution: Attribution,
+    namer: Option<Namer>,
     steal: Option<u64>,
 }
 
@@ -101,8 +121,15 @@ impl Watcher {
     fn follow(&mut self, events: Vec<Event>) {
         let policies: Vec<_> = events.iter().flat_map(|event| self.stream.policies(event)).collect();
         self.attribution.facts().policies.extend(policies);
-        for event in &events {
-            self.attribution.event(event, self.stream.info());
+        for mut event in events {
+            if self.namer.as_mut().is_some_and(|namer| namer.name(&mut event)) {
+                let released = &mut self.attribution.facts().released;
+                released.push(event.t_ns);
+                if released.len() > 2 * RELEASED {
+                    released.drain(..RELEASED);
+                }
+            }
+            self.attribution.event(&event, self.stream.info());
         }
     }
 
@@ -118,4 +145,18 @@ impl Watcher {
 fn steal() -> Option<u64> {
     let stat = std::fs::read_to_string("/proc/stat").ok()?;
     stat.lines().next()?.split_whitespace().nth(8)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn filters_hold_no_quotes_and_no_wildcards_of_the_users() {
+        assert_eq!(taking(&Victims::AllRealTime), "next_prio < 100");
+        assert_eq!(taking(&Victims::Tid(7)), "next_pid == 7");
+        assert_eq!(taking(&Victims::Comm("irq/24-eth0".into())), "next_comm ~ \"irq/24-eth0\"");
+        assert_eq!(taking(&Victims::Comm("a\" || 1 == 1 *[!".into())), "next_comm ~ \"a? ?? 1 ?? 1 ??\"");
+        assert_eq!(taking(&Victims::Comm("sixteen_letters_".into())), "next_comm ~ \"sixteen_letters\"");
+    }
 }

@@ -10,5 +10,4 @@ pub use format::{EventFormat, FieldFormat, Slot};
 pub use page::{Layout, PageDamage, Record, Walk};
 pub use pages::Pages;
 pub(crate) use pages::undecoded;
-pub(crate) use symbols::Symbols;
-pub use symbols::functions_at;
+pub use symbols::{Symbols, functions_at};

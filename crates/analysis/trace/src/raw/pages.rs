@@ -32,6 +32,7 @@ impl Pages {
     pub fn on_clock(&mut self, clock: &str, release: Option<&str>) {
         self.info.clock = Some(clock.to_owned());
         self.info.kernel = release.map(str::to_owned);
+        release.into_iter().for_each(|release| self.decoder.set_release(release));
     }
 
     pub fn decoder(&mut self) -> &mut Decoder {

@@ -14,9 +14,9 @@ const LINE: usize = 1024;
 const FUNCTION: u64 = 1 << 20;
 const KEPT: usize = 1 << 14;
 
-/// Functions by address; loaded when the first address occurs.
+/// Functions by address. Empty until they are loaded.
 #[derive(Default)]
-pub(crate) struct Symbols {
+pub struct Symbols {
     /// Address and offset into `names`, sorted.
     table: Vec<(u64, u32)>,
     names: Vec<u8>,
@@ -31,7 +31,7 @@ impl Symbols {
     }
 
     /// The function at an address, without offset; the address itself if unknown.
-    pub(crate) fn get(&mut self, address: u64) -> Symbol {
+    pub fn get(&mut self, address: u64) -> Symbol {
         self.met = true;
         if self.table.is_empty() {
             return Symbol::Address(address);
@@ -57,7 +57,7 @@ impl Symbols {
     }
 
     /// Reads a copy of /proc/kallsyms; what cannot be read is left out.
-    pub(crate) fn load(&mut self, text: impl Read) {
+    pub fn load(&mut self, text: impl Read) {
         let mut text = text.take(TEXT);
         let (mut buffer, mut used) = (vec![0; 128 << 10], 0);
         while let Some(room) = buffer.get_mut(used..) {

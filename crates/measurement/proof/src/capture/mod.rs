@@ -17,6 +17,7 @@ use crate::options::Options;
 pub(crate) use state::{HIDING, State};
 
 pub(crate) use facts::{OfMachine, fair_server};
+pub(crate) use stacks::Namer;
 
 pub use choose::Window;
 use choose::{Late, MOST};
