@@ -45,6 +45,7 @@ fn job(args: &BuildArgs) -> Result<Job, Refusal> {
         target: args.target.clone().unwrap_or_else(|| usual_target(arch).to_owned()),
         jobs,
         heat: is_native.then_some(heat),
+        diagnostic: args.diagnostic,
     })
 }
 

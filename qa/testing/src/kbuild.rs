@@ -75,6 +75,7 @@ impl Tree {
             jobs: 1,
             epoch: 784_111_777,
             heat: None,
+            diagnostic: false,
         }
     }
 }

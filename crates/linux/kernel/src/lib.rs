@@ -24,7 +24,9 @@ mod versions;
 
 pub use boards::{Arch, Board, BoardError, BootWay, Mainline, Need, PiNames, Verified, board, boards, detect};
 pub use document::{ConfigureResult, PatchResult, PreflightResult};
-pub use plan::{Estimate, Loader, Plan, PlanError, Situation, Source, Step, System, Tracer, UnknownTracer, Wish, plan};
+pub use plan::{
+    Estimate, Loader, Plan, PlanError, Situation, Source, Step, System, Tracer, UnknownTracer, Wish, diagnostic, plan,
+};
 pub use preflight::{Check, Given, Outcome, preflight};
 pub use version::{Patched, Release, Series, VersionError};
 pub use versions::{

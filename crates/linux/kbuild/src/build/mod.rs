@@ -5,6 +5,7 @@
 mod attend;
 mod broken;
 mod heat;
+mod own;
 mod progress;
 mod state;
 
@@ -17,8 +18,7 @@ use crate::KbuildError;
 use crate::files::{lock, sha256_of};
 use jiff::Timestamp;
 use punctual_kernel::Arch;
-use punctual_kernel::config::{Value, of_config};
-use punctual_kernel::programs::{last_lines, run};
+use punctual_kernel::config::of_config;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -28,6 +28,8 @@ pub const LOG: &str = "punctual-build.log";
 const LOCK: &str = ".punctual-build.lock";
 /// Part of every name, so that no kernel of the distribution is overwritten.
 pub const OURS: &str = "-punctual";
+/// Part of the name of a diagnostic kernel, so that it is installed beside the plain one.
+pub const DIAGNOSTIC: &str = "-diagnostic";
 
 #[derive(Clone, Debug)]
 pub struct Job {
@@ -45,6 +47,8 @@ pub struct Job {
     pub epoch: u64,
     /// `None`: never pauses.
     pub heat: Option<Heat>,
+    /// Add the options of [`punctual_kernel::diagnostic`] and a name of its own to the configuration.
+    pub diagnostic: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,7 +86,7 @@ pub fn build(job: &Job, tell: &mut dyn FnMut(&str), show: &mut dyn FnMut(&Progre
     }
     state::end_of_before(&job.out)?;
     let lock = lock(&job.out.join(LOCK), tell)?;
-    let config = own(&job, tell)?;
+    let config = own::own(&job, tell)?;
     let mut state = State::open(&job, &sha256_of(config.as_bytes()))?;
     let log = Log::open(&job.out)?;
     let job = Job { epoch: state.epoch, ..job };
@@ -123,40 +127,6 @@ fn absolute(job: &Job) -> Result<Job, KbuildError> {
         return Err(KbuildError::Usage(said));
     }
     Ok(Job { tree, out, ..job.clone() })
-}
-
-/// Sets our name, and removes certificates that the source does not contain.
-fn own(job: &Job, tell: &mut dyn FnMut(&str)) -> Result<String, KbuildError> {
-    let path = job.out.join(".config");
-    let read = || fs::read_to_string(&path).map_err(KbuildError::file("read", &path));
-    let text = read()?;
-    let options = of_config(&text);
-    let of = |name: &str| options.get(name).map_or("", |value| value.text().trim_matches('"'));
-    let mut add = String::new();
-    if !of("LOCALVERSION").contains(OURS) {
-        let name = Value::string(&format!("{}{OURS}", of("LOCALVERSION")));
-        add += &format!("CONFIG_LOCALVERSION={}\n", name.text());
-    }
-    for symbol in ["SYSTEM_TRUSTED_KEYS", "SYSTEM_REVOCATION_KEYS"] {
-        if !matches!(of(symbol), "" | "n") {
-            add += &format!("CONFIG_{symbol}=\"\"\n");
-        }
-    }
-    if add.is_empty() {
-        return Ok(text);
-    }
-    tell(&format!("changing the configuration: {}", add.trim_end().replace('\n', ", ")));
-    crate::files::replace(&path, (text + &add).as_bytes())?;
-    let ran = run(make(job).arg("olddefconfig"), b"", MAKE)?;
-    match ran.status.success() {
-        true => read(),
-        false => Err(KbuildError::Failed {
-            what: format!("make olddefconfig in {}", job.out.display()),
-            status: ran.status.to_string(),
-            said: last_lines(&ran.said(), 5),
-            next: "punctual kernel preflight names what is missing".to_owned(),
-        }),
-    }
 }
 
 pub(crate) const MAKE: &str = "apt-get install make gcc flex bison bc libssl-dev libelf-dev";

@@ -80,6 +80,7 @@ pub(super) fn of_state(state: &State, build: &Path) -> Build {
         jobs: 1,
         epoch: state.epoch,
         heat: None,
+        diagnostic: false,
     }
 }
 

@@ -105,3 +105,43 @@ fn a_hot_board_waits_until_it_is_cooler_and_comes_to_the_same() {
     assert!(said.iter().any(|line| line == "60.0 °C: going on"), "{said:?}");
     assert_eq!(image(&plain), image(&out));
 }
+
+#[test]
+#[ignore = "live: make"]
+fn a_diagnostic_build_has_a_name_of_its_own_and_all_its_options_or_changes_nothing() {
+    if !has(&["make", "gzip", "sed"]) {
+        return;
+    }
+    let tree = Tree::default();
+    let out = tree.configured("out");
+    let job = Job { diagnostic: true, ..tree.job(&out) };
+    for _ in 0..2 {
+        assert_eq!(built(&job).unwrap().release, "6.12.9-punctual-rt-diagnostic");
+    }
+    let config = fs::read_to_string(out.join(".config")).unwrap();
+    for line in ["CONFIG_IRQSOFF_TRACER=y", "CONFIG_PREEMPTIRQ_TRACEPOINTS=y", "CONFIG_TIMERLAT_TRACER=y"] {
+        assert_eq!(config.lines().filter(|other| *other == line).count(), 1, "{line}");
+    }
+    let asked = fs::read_to_string(out.join(punctual_kernel::config::make::REQUESTED)).unwrap();
+    assert!(
+        asked.contains("CONFIG_PREEMPT_TRACER=y\n") && asked.contains("# CONFIG_PROVE_LOCKING is not set\n"),
+        "{asked}"
+    );
+    assert!(asked.contains("CONFIG_LOCALVERSION=\"-punctual-rt-diagnostic\"\n"), "{asked}");
+    // The folder of a plain build stays one.
+    let plain = tree.configured("plain");
+    built(&tree.job(&plain)).unwrap();
+    let error = built(&Job { out: plain.clone(), ..job.clone() }).unwrap_err();
+    assert!(error.is_usage() && error.to_string().contains("(--out)"), "{error}");
+    assert!(!fs::read_to_string(plain.join(".config")).unwrap().contains("IRQSOFF"));
+    // kconfig drops an option.
+    let makefile = tree.source().join("Makefile");
+    let text = fs::read_to_string(&makefile).unwrap().replace("/CONFIG_DROPPED/d", "/CONFIG_IRQSOFF_TRACER/d");
+    fs::write(&makefile, text).unwrap();
+    let out = tree.configured("dropped");
+    let before = fs::read(out.join(".config")).unwrap();
+    let error = built(&Job { out: out.clone(), ..job }).unwrap_err().to_string();
+    assert!(error.contains("CONFIG_IRQSOFF_TRACER: asked for y, is off"), "{error}");
+    assert_eq!(fs::read(out.join(".config")).unwrap(), before);
+    assert!(!out.join(punctual_kernel::config::make::REQUESTED).exists());
+}

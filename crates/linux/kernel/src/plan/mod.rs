@@ -15,7 +15,7 @@ pub(crate) use classic::trouble;
 pub use loader::Loader;
 pub use situation::Situation;
 pub use system::System;
-pub use wish::{Tracer, UnknownTracer, Wish};
+pub use wish::{Tracer, UnknownTracer, Wish, diagnostic};
 
 use crate::{Arch, BoardError, Series, Verified};
 use serde::Serialize;

@@ -1,4 +1,5 @@
 use super::PlanError;
+use crate::config::{Options, of_config};
 use crate::{Arch, Patched, Series};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
@@ -112,9 +113,76 @@ impl Wish {
     }
 }
 
+/// Debugging that lengthens the sections which a diagnostic kernel measures: as the rules kconfig-lockdep and kconfig-debug-heavy.
+const DEBUGGING: [&str; 23] = [
+    "PROVE_LOCKING",
+    "LOCKDEP",
+    "DEBUG_LOCK_ALLOC",
+    "LOCK_STAT",
+    "DEBUG_LOCKDEP",
+    "DEBUG_SPINLOCK",
+    "DEBUG_MUTEXES",
+    "DEBUG_RT_MUTEXES",
+    "DEBUG_RWSEMS",
+    "DEBUG_WW_MUTEX_SLOWPATH",
+    "DEBUG_PREEMPT",
+    "DEBUG_OBJECTS",
+    "DEBUG_VM",
+    "DEBUG_ENTRY",
+    "DEBUG_PER_CPU_MAPS",
+    "DEBUG_PAGEALLOC_ENABLE_DEFAULT",
+    "KASAN",
+    "KCSAN",
+    "KMSAN",
+    "DEBUG_KMEMLEAK",
+    "FAULT_INJECTION",
+    "SLUB_DEBUG_ON",
+    "DEBUG_HARD_LOCKS",
+];
+
+/// Options of a PREEMPT_RT kernel that names sections with interrupts or preemption off: the tracers for them and what they record, and no
+/// debugging that lengthens such sections. Without a name.
+pub fn diagnostic(arch: Arch, series: Series) -> Options {
+    use Tracer::{Hwlat, Irqsoff, Osnoise, Preemptoff, Timerlat};
+    let mut wish = Wish { tracers: vec![Irqsoff, Preemptoff, Hwlat, Osnoise, Timerlat], ..Wish::default() };
+    while let Some((late, _)) = wish.late_tracer(series) {
+        wish.tracers.retain(|tracer| *tracer != late);
+    }
+    let mut text = wish.fragment(arch, series) + "CONFIG_PREEMPTIRQ_TRACEPOINTS=y\n";
+    for symbol in DEBUGGING {
+        let _ = writeln!(text, "# CONFIG_{symbol} is not set");
+    }
+    let mut options = of_config(&text);
+    options.remove("LOCALVERSION");
+    options
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_diagnostic_kernel_has_the_tracers_of_its_series_and_no_lock_debugging() {
+        let of = |series: &str| {
+            let options = diagnostic(Arch::X86, series.parse().unwrap());
+            move |symbol: &str| options.get(symbol).map(|value| value.text().to_owned())
+        };
+        let (new, old) = (of("6.12"), of("5.10"));
+        for symbol in [
+            "PREEMPT_RT",
+            "IRQSOFF_TRACER",
+            "PREEMPT_TRACER",
+            "PREEMPTIRQ_TRACEPOINTS",
+            "OSNOISE_TRACER",
+            "TIMERLAT_TRACER",
+            "HWLAT_TRACER",
+        ] {
+            assert_eq!(new(symbol).as_deref(), Some("y"), "{symbol}");
+        }
+        assert_eq!((new("PROVE_LOCKING").as_deref(), new("DEBUG_PREEMPT").as_deref()), (Some("n"), Some("n")));
+        assert_eq!((new("LOCALVERSION"), old("TIMERLAT_TRACER"), old("OSNOISE_TRACER")), (None, None, None));
+        assert_eq!(old("IRQSOFF_TRACER").as_deref(), Some("y"));
+    }
 
     #[test]
     fn tracers_are_named_as_the_kernel_names_them() {
