@@ -21,7 +21,8 @@ pub use attribution::{
 };
 pub use hardware::{GapEvidence, GapSorter, Surroundings};
 pub use punctual_model::{
-    Blocked, Cause, Class, Confidence, CulpritGroup as Group, Cycle, Explanation, Moments, Scheduled, Timeline, Victim,
+    Blocked, Cause, Class, Confidence, CulpritGroup as Group, Cycle, Explanation, Link, Moments, Scheduled, Timeline,
+    Victim,
 };
 
 use context::Index;

@@ -34,6 +34,8 @@ pub struct TraceInfo {
     pub untimed: u64,
     /// Lines or records that could not be read at all.
     pub skipped: u64,
+    /// The line of the event that was returned last, from 1; `None`: no text. Of a stack's event it is the next one's.
+    pub line: Option<u64>,
 }
 
 pub const MAX_NOTES: usize = 64;

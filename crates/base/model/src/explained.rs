@@ -56,6 +56,33 @@ pub struct Cause {
     pub evidence: String,
 }
 
+/// What a thread waited for on the way to a late wakeup: the late thread itself before it was woken, who woke it, who woke that one; or a
+/// thread that spun for a lock.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Link {
+    /// The thread that waited; null for an interrupt.
+    pub tid: Option<i32>,
+    /// Null if unknown.
+    pub comm: Option<String>,
+    #[serde(flatten)]
+    pub scheduled: Scheduled,
+    /// When the wait began, on the trace's clock.
+    pub from_ns: u64,
+    pub ns: u64,
+    pub confidence: Confidence,
+    /// The wait described in one sentence.
+    pub sentence: String,
+}
+
+impl Link {
+    /// The sentence, and whether it is only suspected.
+    pub fn told(&self) -> String {
+        let guess = if self.confidence == Confidence::Suspected { "suspected: " } else { "" };
+        format!("{guess}{}", self.sentence)
+    }
+}
+
 /// Times of a wakeup on the trace's clock, ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -90,6 +117,9 @@ pub struct Victim {
     pub moments: Option<Moments>,
     /// Largest first; their `ns` add up to `latency_ns`. Includes `unaccounted` if that is not 0.
     pub causes: Vec<Cause>,
+    /// What it and the threads before it waited for, the latest first. Before `moments.t0_ns` they are no part of `latency_ns`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub chain: Vec<Link>,
     /// Delay without a cause, ns.
     pub unaccounted_ns: u64,
     /// Share of the delay that has a cause, 0–1.
@@ -142,6 +172,9 @@ pub struct Blocked {
     /// Whether the waking thread has a lower priority of its own: if it held a lock, this is a priority inversion. Null
     /// if unknown.
     pub inverted: Option<bool>,
+    /// What it waited for, if that was a lock: `the rtmutex at 0x…, held by logger (nice 0, pid 9)`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lock: Option<String>,
 }
 
 /// One cycle of a thread, from its timer to the end of its work.

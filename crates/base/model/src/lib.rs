@@ -55,7 +55,7 @@ pub use experiment::{
     RanThread, Repetition, RtLimit, SchedSettings, Taken, TimeAccount,
 };
 pub use explained::{
-    Blocked, Cause, CulpritGroup, Cycle, ExplainResult, Explained, Explanation, Lane, Moments, Scheduled, Span,
+    Blocked, Cause, CulpritGroup, Cycle, ExplainResult, Explained, Explanation, Lane, Link, Moments, Scheduled, Span,
     SpanKind, StateSpan, ThreadState, Timeline, Victim,
 };
 pub use finding::{Evidence, Finding, Severity, State};

@@ -2,6 +2,7 @@
 
 use super::expiry::Offset;
 use super::section::{Before, Section, Traced};
+use super::waits::{Locks, Spin};
 use punctual_trace::{Comm, Context, Flags, Symbol, Task};
 use std::collections::VecDeque;
 
@@ -82,6 +83,32 @@ pub(super) struct Charge {
     pub runtime: u64,
 }
 
+/// Where a trace is incomplete, or contradicts itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Doubtful {
+    pub at: u64,
+    /// Of a text.
+    pub line: Option<u64>,
+    pub what: Odd,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Odd {
+    Lost,
+    /// Another thread was current.
+    Current,
+    /// An interrupt nested in one that ends did not end, or too many are nested.
+    Nested,
+    /// An interrupt ends that did not begin.
+    Exit,
+    /// A thread runs, by the flags or a switch, in an interrupt that did not end.
+    Entry,
+    /// A switch in an interrupt, by its flags.
+    Switch,
+    /// No reschedule is wanted and nothing is off, by the flags, but a thread was woken that is more urgent.
+    Calm,
+}
+
 /// Shorter silences prove nothing.
 pub(super) const SILENCE: u64 = 500_000;
 /// A timer this late was not merely handled slowly.
@@ -89,6 +116,7 @@ pub(super) const OVERDUE: u64 = 1_000_000;
 /// Nested interrupts; more is a damaged trace.
 const NESTED: usize = 16;
 const KEPT: usize = 512;
+const ODD: usize = 8;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Frame {
@@ -115,6 +143,8 @@ pub(super) struct Cpu {
     pub current: Option<Running>,
     pub frames: Vec<Frame>,
     pub last: Option<u64>,
+    /// Of a text, of its last event.
+    pub line: Option<u64>,
     pub history: VecDeque<Segment>,
     /// Start of the oldest time no longer in `history`.
     pub forgotten: bool,
@@ -131,6 +161,9 @@ pub(super) struct Cpu {
     pub idle: IdleState,
     /// Of the last event.
     pub context: Option<Context>,
+    /// Time in interrupts and in softirqs, by the flags, ns.
+    pub in_hard: u64,
+    pub in_soft: u64,
     /// The last event is the beginning of this handler of an interrupt, in a function trace.
     pub handler: Option<u16>,
     /// The last function of a function trace.
@@ -141,12 +174,17 @@ pub(super) struct Cpu {
     pub lost: Option<(u64, Running)>,
     /// An interrupt began here, by an event.
     pub entered: bool,
-    /// When events were last lost or inconsistent.
-    pub doubtful: Option<u64>,
+    /// When events were lost or inconsistent, the latest last.
+    pub doubtful: VecDeque<Doubtful>,
+    /// The last event of a thread that preemption, interrupts and no wanted reschedule kept from being preempted, by its flags.
+    pub calm: Option<Doubtful>,
     /// The first interrupt of another CPU's that has not arrived yet.
     pub ipi: Option<Sent>,
     /// Those that arrived, and when.
     pub ipis: VecDeque<(Sent, u64)>,
+    /// Of its interrupts and softirqs.
+    pub locks: Locks,
+    pub spins: VecDeque<Spin>,
 }
 
 impl Cpu {
@@ -285,8 +323,15 @@ impl Cpu {
             self.frames.push(frame);
         } else {
             self.frames.clear();
-            self.doubtful = Some(t);
+            self.odd(Odd::Nested, t);
         }
+    }
+
+    pub fn odd(&mut self, what: Odd, at: u64) {
+        if self.doubtful.len() >= ODD {
+            self.doubtful.pop_front();
+        }
+        self.doubtful.push_back(Doubtful { at, line: self.line, what });
     }
 
     /// An interrupt ends. If one nested in it did not end, the trace is doubtful from here; an end without a beginning
@@ -295,13 +340,13 @@ impl Cpu {
         match self.frames.iter().rposition(matches) {
             Some(at) => {
                 if at + 1 != self.frames.len() {
-                    self.doubtful = Some(t);
+                    self.odd(Odd::Nested, t);
                 }
                 self.frames.truncate(at);
             }
             // It began before the trace did.
             None if !self.entered => {}
-            None if self.history.len() > 1 => self.doubtful = Some(t),
+            None if self.history.len() > 1 => self.odd(Odd::Exit, t),
             None => {}
         }
     }
@@ -312,7 +357,7 @@ impl Cpu {
         self.frames.retain(|f| matches!(f, Frame::Soft { .. }));
         let removed = self.frames.len() != before;
         if removed {
-            self.doubtful = Some(t);
+            self.odd(Odd::Entry, t);
         }
         removed
     }
@@ -335,8 +380,9 @@ impl Cpu {
         self.charged_until = None;
         self.ipi = None;
         self.traced = None;
+        self.locks = Locks::default();
         (self.preempt_off, self.irqs_off, self.idle) = (false, false, IdleState::Unknown);
-        self.doubtful = Some(t);
+        self.odd(Odd::Lost, t);
         self.turn(t, None, false, most);
     }
 }

@@ -10,8 +10,9 @@ use super::machine::{End, Machine, Window};
 use super::piece::pieces;
 use super::tasks::Waking;
 use super::view::View;
+use super::waits::For;
 use super::walk::Walk;
-use super::{Facts, choose, sentences, victim};
+use super::{Facts, chain, choose, sentences, victim};
 use punctual_model::{Blocked, Class, Confidence, Cycle};
 use punctual_trace::{Comm, TaskState};
 
@@ -101,22 +102,7 @@ impl Cycles {
             self.open.remove(&tid);
             return 0;
         };
-        let mut path = vec![(out, on)];
-        if on != cpu {
-            path.push((out, cpu));
-        }
-        let waking = Waking {
-            t0: out,
-            t1: None,
-            t2: out,
-            queued: Some(out),
-            from_cpu: on,
-            path,
-            moved: None,
-            due_unknown: false,
-            by: None,
-            waker: None,
-        };
+        let waking = Waking::again(out, on, cpu);
         let window = Window { tid, comm: open.comm, prio: open.prio, cpu, waking, t3: t, end: End::Switch };
         let mut walk = Walk::new(View { machine, window: &window, facts });
         walk.run();
@@ -149,6 +135,10 @@ fn blocked(machine: &Machine, window: &Window, ns: u64, state: TaskState) -> Blo
         woken_by: by,
         comm: waker.and_then(|waker| waker.comm).map(|comm| comm.to_string()),
         inverted: prio.zip(window.prio).map(|(waker, own)| waker > own),
+        lock: window.waking.way.first().filter(|step| step.woke.is_none()).and_then(|step| match step.wait.what {
+            For::Lock { lock, owner, by } => Some(chain::held(machine, lock, owner, by)),
+            _ => None,
+        }),
     }
 }
 

@@ -1,11 +1,11 @@
 //! The machine's state, event by event: what every CPU does, which timers are armed, which threads are about to run.
 
-use super::cpu::{Cpu, Doing, Frame, IdleState, Running, Sent, in_task, push};
+use super::cpu::{Cpu, Doing, Doubtful, Frame, IdleState, Odd, Running, Sent, in_task, push};
 use super::ids::IdMap;
 use super::section::{self, Before};
 use super::tasks::{Tasks, Timers, Waking};
 use super::vectors::{key_of, vector_name};
-use punctual_trace::{Comm, Context, CpuMask, Event, Kind, Symbol, Task, TaskState, Vector};
+use punctual_trace::{Comm, Context, CpuMask, Event, Flags, Kind, Symbol, Task, TaskState, Vector};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Higher CPU numbers are invalid (the kernel's limit is 8192, CONFIG_NR_CPUS).
@@ -71,9 +71,13 @@ pub(super) struct Machine {
     pub seen: Seen,
     /// When a timer of a SCHED_DEADLINE budget last expired (dl_task_timer).
     pub replenished: Option<u64>,
+    /// When events were last lost.
+    pub lost: Option<u64>,
     /// Events had invalid CPU numbers.
     pub strange_cpus: bool,
     pub now: u64,
+    /// Of a text: the line of the event that is applied.
+    pub line: Option<u64>,
 }
 
 impl Machine {
@@ -81,7 +85,7 @@ impl Machine {
         self.cpus.get(cpu as usize)?.as_deref()
     }
 
-    pub fn cpus(&self) -> impl Iterator<Item = (u32, &Cpu)> {
+    pub fn cpus(&self) -> impl Iterator<Item = (u32, &Cpu)> + Clone {
         self.cpus.iter().enumerate().filter_map(|(n, cpu)| Some((n as u32, cpu.as_deref()?)))
     }
 
@@ -102,6 +106,7 @@ impl Machine {
             }
             Kind::LostEvents { .. } => {
                 let most = self.most();
+                self.lost = Some(event.t_ns);
                 self.cpu_mut(event.cpu)?.lose(event.t_ns, most);
                 return None;
             }
@@ -118,9 +123,11 @@ impl Machine {
         self.interrupted(event);
         self.cpu_mut(event.cpu)?.before_stack = Before::Other;
         let unseen = self.present(event)?;
+        unseen.iter().for_each(|window| self.came(window));
         match &event.kind {
             Kind::SchedSwitch { prev, prev_state, next } => {
                 let window = self.switch(event, prev, *prev_state, next);
+                window.iter().for_each(|window| self.came(window));
                 return unseen.or(window);
             }
             Kind::SchedWaking { task, target_cpu } => self.waking(event, task, *target_cpu),
@@ -139,6 +146,8 @@ impl Machine {
             }
             Kind::Rename { tid, new: Some(new) } => self.tasks.get(*tid).comm = Some(*new),
             Kind::IpiSend { target: Some(target), what } => self.ipi(event, *target, what.as_ref()),
+            Kind::ContentionBegin { lock, flags } => self.contends(event, *lock, Some(*flags)),
+            Kind::ContentionEnd { lock } => self.contends(event, *lock, None),
             _ => self.on_cpu(event),
         }
         unseen
@@ -185,6 +194,12 @@ impl Machine {
         let context = event.flags.and_then(|flags| flags.context);
         let Some(cpu) = self.cpu_mut(event.cpu) else { return };
         let before = std::mem::replace(&mut cpu.context, context);
+        let since = cpu.last.map_or(0, |last| event.t_ns.saturating_sub(last));
+        match before {
+            Some(Context::Softirq) => cpu.in_soft += since,
+            Some(hard) if hard.is_hard() => cpu.in_hard += since,
+            _ => {}
+        }
         let Some(since) = cpu.last.filter(|last| *last < event.t_ns && cpu.frames.is_empty()) else { return };
         let doing = match (before, context) {
             (Some(Context::Nmi | Context::NmiInHardirq), Some(Context::Nmi | Context::NmiInHardirq)) => Doing::Nmi,
@@ -209,7 +224,7 @@ impl Machine {
     }
 
     fn restart(&mut self) {
-        (self.cpus, self.known_cpus, self.now) = (Vec::new(), 0, 0);
+        (self.cpus, self.known_cpus, self.now, self.lost) = (Vec::new(), 0, 0, None);
         self.tasks.restart();
         self.timers.restart();
     }
@@ -241,8 +256,13 @@ impl Machine {
     fn present(&mut self, event: &Event) -> Option<Option<Window>> {
         let most = self.most();
         let known = event.tid.and_then(|tid| self.tasks.find(tid)).map(|task| (task.prio, task.comm, task.base));
+        let line = self.line;
         let cpu = self.cpu_mut(event.cpu)?;
         cpu.alive(event.t_ns);
+        cpu.line = line;
+        if is_calm(event.flags) {
+            cpu.calm = Some(Doubtful { at: event.t_ns, line, what: Odd::Calm });
+        }
         section::function(cpu, event);
         if in_task(event.flags) && cpu.no_hard(event.t_ns) {
             cpu.turn(event.t_ns, event.flags, false, most);
@@ -254,7 +274,7 @@ impl Machine {
             cpu.before = None;
         } else if cpu.before != Some(tid) {
             match current {
-                Some(_) => cpu.doubtful = Some(event.t_ns),
+                Some(_) => cpu.odd(Odd::Current, event.t_ns),
                 None => cpu.found_again(tid),
             }
             let (prio, comm, base) = known.unwrap_or_default();
@@ -285,7 +305,10 @@ impl Machine {
         let cpu = self.cpu_mut(event.cpu)?;
         cpu.no_hard(t);
         if cpu.current.is_some_and(|c| c.tid != prev.tid) {
-            cpu.doubtful = Some(t);
+            cpu.odd(Odd::Current, t);
+        }
+        if event.flags.and_then(|flags| flags.context).is_some_and(Context::is_hard) {
+            cpu.odd(Odd::Switch, t);
         }
         cpu.leaves(prev);
         let soft = match cpu.frames.pop() {
@@ -295,6 +318,10 @@ impl Machine {
         cpu.frames.clear();
         let out = self.tasks.see(prev);
         (out.on_cpu, out.last_out, out.soft) = (None, Some(t), soft);
+        out.preempted = prev_state.runnable().then_some(event.cpu);
+        if let Some(locks) = out.locks.as_mut().filter(|_| !prev_state.runnable()) {
+            locks.sleeps(t);
+        }
         if matches!(prev_state.letter, b'X' | b'x' | b'Z') && prev.tid != 0 {
             self.tasks.forget(prev.tid);
         }
@@ -305,6 +332,10 @@ impl Machine {
         let running =
             Running { tid: next.tid, prio: known.prio, comm: known.comm, boosted, changed: false, around: false };
         let (waking, comm, prio) = (known.waking.take(), known.comm, known.prio);
+        let taken = known.last_out.zip(known.preempted.take());
+        if waking.is_none() && next.tid != 0 {
+            self.came_back(next.tid, taken, t, event.cpu);
+        }
         let cpu = self.cpu_mut(event.cpu)?;
         (cpu.current, cpu.before, cpu.charged_until) = (Some(running), Some(prev.tid), Some(t));
         cpu.frames.extend(soft.map(|vec| Frame::Soft { vec }));
@@ -407,6 +438,15 @@ impl Machine {
             cpu.turn(t, event.flags, false, most);
         });
     }
+}
+
+/// A thread, preemption and interrupts on, and no reschedule wanted, by the flags.
+fn is_calm(flags: Option<Flags>) -> bool {
+    flags.is_some_and(|flags| {
+        let off = [flags.irqs_off, flags.need_resched, flags.preempt_resched];
+        let on = flags.context == Some(Context::Task) && flags.preempt_depth == Some(0);
+        on && off.iter().all(|flag| *flag == Some(false))
+    })
 }
 
 fn hash(name: &str) -> u64 {

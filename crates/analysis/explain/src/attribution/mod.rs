@@ -6,6 +6,7 @@
 
 pub(crate) mod activity;
 mod carrier;
+mod chain;
 mod choose;
 mod collect;
 mod cpu;
@@ -30,6 +31,7 @@ mod tracers;
 mod vectors;
 mod victim;
 mod view;
+mod waits;
 mod wakeups;
 mod walk;
 
@@ -42,7 +44,7 @@ use collect::Latest;
 use cycle::Cycles;
 use label::Tally;
 use machine::{Machine, Window};
-use punctual_model::Explanation;
+use punctual_model::{Explanation, Link};
 use punctual_trace::{Comm, Event, Kind, Source, TraceInfo};
 use punctual_units::Arrange;
 use tracers::Tracers;
@@ -76,6 +78,17 @@ pub struct Attribution {
     waits: Option<(i32, Option<Comm>, u64)>,
     /// Of the threads that are not asked for: tid, name and the longest wait.
     other: Option<(i32, Option<Comm>, u64)>,
+    behind: Option<Behind>,
+}
+
+/// The longest wait behind a wakeup of the chosen threads that is no part of its latency.
+#[derive(Debug)]
+struct Behind {
+    rank: usize,
+    ns: u64,
+    tid: i32,
+    comm: Option<Comm>,
+    links: Vec<Link>,
 }
 
 impl Attribution {
@@ -93,6 +106,7 @@ impl Attribution {
             awaited: Vec::new(),
             waits: None,
             other: None,
+            behind: None,
         }
     }
 
@@ -122,6 +136,7 @@ impl Attribution {
         {
             self.options.facts.throttled = Some(true);
         }
+        self.machine.line = info.line;
         let window = self.machine.apply(event);
         if self.options.cycles {
             self.cycle(event, window.is_some());
@@ -178,17 +193,29 @@ impl Attribution {
     fn woken(&mut self, window: &Window, rank: usize) {
         let latency = window.t3 - window.waking.t0;
         let tally = self.walk(window);
+        self.behind(window, rank);
         let Some(latest) = self.ranks.get_mut(rank) else { return };
         latest.wakeups += 1;
         if let Some(key) = collect::key(&tally) {
             latest.count(latency, window.waking.t0, key);
         }
         if latest.wants(latency, self.options.most) {
-            let victim = victim::new(&self.machine, window, &self.options.facts, &tally, None);
+            let mut victim = victim::new(&self.machine, window, &self.options.facts, &tally, None);
+            victim.chain = chained(&self.machine, &self.options.facts, window, &mut self.work);
             latest.keep(victim, self.options.most);
         }
         if self.options.cycles {
             self.cycles.woken(&self.machine, &self.options.facts, self.options.most, window, tally);
+        }
+    }
+
+    fn behind(&mut self, window: &Window, rank: usize) {
+        let waits = chain::steps(window).map(|step| step.wait.to - step.wait.from);
+        let Some(ns) = waits.max().filter(|_| window.waking.t0 == window.waking.t2) else { return };
+        let order = |rank: usize, ns: u64| (std::cmp::Reverse(rank), ns);
+        if self.behind.as_ref().is_none_or(|known| order(rank, ns) > order(known.rank, known.ns)) {
+            let links = chained(&self.machine, &self.options.facts, window, &mut self.work);
+            self.behind = Some(Behind { rank, ns, tid: window.tid, comm: window.comm, links });
         }
     }
 
@@ -207,7 +234,8 @@ impl Attribution {
             let facts = &self.options.facts;
             let (tally, steps) = measured::walk(&self.machine, &window, facts, measured.woke_ns);
             self.work = self.work.saturating_sub(steps);
-            let victim = victim::new(&self.machine, &window, facts, &tally, Some(measured.woke_ns));
+            let mut victim = victim::new(&self.machine, &window, facts, &tally, Some(measured.woke_ns));
+            victim.chain = chained(&self.machine, facts, &window, &mut self.work);
             let latest = &mut self.ranks[0];
             latest.wakeups += 1;
             if let Some(key) = collect::key(&tally) {
@@ -261,6 +289,11 @@ impl Attribution {
         let worst = victims.first().map_or(0, |victim| victim.latency_ns);
         notes.extend(self.waits.filter(|(.., waited)| *waited > worst.max(NO_MORE_THAN_A_SWITCH)).map(tracers::waits));
         notes.extend(tracers::left_on(&self.options.facts));
+        let chosen_rank = |tid, known: &tasks::Known| choose::rank(&self.options.victims, tid, known.comm, known.prio);
+        let locked_out = machine.locked_out(|tid, known| chosen_rank(tid, known).is_some());
+        notes.extend(locked_out.map(|asleep| tracers::locked_out(machine, &asleep)));
+        let behind = self.behind.filter(|behind| behind.rank == usize::from(fallback));
+        notes.extend(behind.and_then(|behind| tracers::behind(&behind, &victims)));
         let mut chosen = tracers::chosen(&self.options.victims, fallback);
         if self.unwalked > 0 {
             notes.push(format!("{} wakeups were not followed: too much work for a made-up trace", self.unwalked));
@@ -282,6 +315,15 @@ impl Attribution {
         let answer = tracers.answer.filter(|_| victims.is_empty());
         Explanation { victims, groups, cycles, wakeups, chosen, notes, answer, tracers: tracers.said }
     }
+}
+
+fn chained(machine: &Machine, facts: &Facts, window: &Window, work: &mut u64) -> Vec<Link> {
+    if *work == 0 {
+        return Vec::new();
+    }
+    let (links, looked) = chain::links(machine, facts, window);
+    *work = work.saturating_sub(looked);
+    links
 }
 
 pub fn explain(source: &mut dyn Source, options: ExplainOptions) -> Explanation {

@@ -1,3 +1,4 @@
+use super::cpu::{Doubtful, Odd};
 use super::label::{What, Why};
 use super::machine::Machine;
 use punctual_model::{Cause, Class, Confidence, CulpritGroup as Group, Cycle, Scheduled, Victim};
@@ -21,7 +22,8 @@ pub(super) fn verdict(victim: &Victim) -> String {
     };
     let ordinary = [Class::PreemptionDisabled, Class::IdleExit, Class::Unaccounted];
     if victim.latency_ns <= SWITCH && victim.causes.first().is_none_or(|cause| ordinary.contains(&cause.class)) {
-        return format!("{late}: no longer than an ordinary switch takes");
+        let before = victim.chain.first().map(|link| format!("; {}", link.told())).unwrap_or_default();
+        return format!("{late}: no longer than an ordinary switch takes{before}");
     }
     let main = victim.causes.iter().find(|c| c.class != Class::Unaccounted);
     let Some(cause) = main.filter(|c| c.ns >= victim.unaccounted_ns) else {
@@ -46,7 +48,7 @@ pub(super) fn verdict(victim: &Victim) -> String {
     format!("{late}: {guess}{} — {}", happened(cause, &part), advice(cause, victim.cpu))
 }
 
-fn happened(cause: &Cause, part: &str) -> String {
+pub(super) fn happened(cause: &Cause, part: &str) -> String {
     let who = cause.scheduled.thread(cause.comm.as_deref(), cause.tid);
     let what = cause.what.as_deref().unwrap_or("interrupts");
     let place = cause.place.as_ref().map(|place| format!(", {place}")).unwrap_or_default();
@@ -186,6 +188,21 @@ fn advice(cause: &Cause, cpu: Option<u32>) -> String {
     }
 }
 
+/// Why events of a CPU are doubtful, and where.
+pub(super) fn odd(cpu: u32, odd: Doubtful) -> String {
+    let what = match odd.what {
+        Odd::Lost => return format!("events of CPU {cpu} were lost"),
+        Odd::Current => "another thread was current there, by the events before",
+        Odd::Nested => "an interrupt ends in which others did not end",
+        Odd::Exit => "an interrupt or softirq ends that did not begin",
+        Odd::Entry => "a thread runs there, and an interrupt before did not end",
+        Odd::Switch => "a thread is switched in an interrupt, by the flags",
+        Odd::Calm => "nothing was off and no reschedule was wanted, by the flags, though the thread waited for the CPU",
+    };
+    let place = odd.line.map(|line| format!("line {line}, ")).unwrap_or_default();
+    format!("events do not fit together ({place}CPU {cpu}): {what}")
+}
+
 /// What a cycle spent its time on, and the largest delay in it.
 pub(super) fn cycle(cycle: &Cycle) -> String {
     let ran = cycle.ran_ns as f64 * 100.0 / cycle.length_ns.max(1) as f64;
@@ -200,9 +217,15 @@ pub(super) fn cycle(cycle: &Cycle) -> String {
             Some(tid) => Scheduled::default().thread(blocked.comm.as_deref(), Some(tid)),
             None => "an interrupt".to_owned(),
         };
-        text += &format!("; blocked {} until {who} woke it", Nanos(blocked.ns));
+        text += &match &blocked.lock {
+            Some(lock) => format!("; waited {} for {lock}", Nanos(blocked.ns)),
+            None => format!("; blocked {} until {who} woke it", Nanos(blocked.ns)),
+        };
         if blocked.inverted == Some(true) {
-            text += ", a thread of lower priority: if that held a lock, a priority inversion";
+            text += match blocked.lock {
+                Some(_) => ", a thread of lower priority: a priority inversion",
+                None => ", a thread of lower priority: if that held a lock, a priority inversion",
+            };
         }
     }
     text

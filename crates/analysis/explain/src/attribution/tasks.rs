@@ -1,5 +1,6 @@
 use super::cpu::Running;
 use super::ids::IdMap;
+use super::waits::{Locks, Step};
 use punctual_trace::{Comm, Task};
 
 /// Tasks and timers kept; a full table is cleared.
@@ -29,6 +30,34 @@ pub(super) struct Waking {
     /// The thread in whose context it was woken, by itself or by a softirq in it or on top of it; none in a hard
     /// interrupt.
     pub waker: Option<Running>,
+    /// What it and its wakers waited for before, the latest first.
+    pub way: Vec<Step>,
+    /// When it had left the CPU.
+    pub slept: Option<u64>,
+}
+
+impl Waking {
+    /// Of a thread that the CPU `on` was taken from at `out`: it gets `cpu` next.
+    pub fn again(out: u64, on: u32, cpu: u32) -> Waking {
+        let mut path = vec![(out, on)];
+        if on != cpu {
+            path.push((out, cpu));
+        }
+        Waking {
+            t0: out,
+            t1: None,
+            t2: out,
+            queued: Some(out),
+            from_cpu: on,
+            path,
+            moved: None,
+            due_unknown: false,
+            by: None,
+            waker: None,
+            way: Vec::new(),
+            slept: None,
+        }
+    }
 }
 
 #[derive(Clone, Debug, Default)]
@@ -39,12 +68,17 @@ pub(super) struct Known {
     pub base: Option<i32>,
     pub on_cpu: Option<u32>,
     pub last_out: Option<u64>,
+    /// The CPU that was taken from it there, if it was.
+    pub preempted: Option<u32>,
     pub waking: Option<Box<Waking>>,
     /// The thread that last woke it, if no interrupt did, and the one that last boosted it.
     pub woken_by: Option<i32>,
     pub boosted_by: Option<i32>,
     /// The softirq it was preempted in (RT).
     pub soft: Option<u32>,
+    /// What it and its wakers waited for until it did what it does now, the latest first.
+    pub way: Vec<Step>,
+    pub locks: Option<Box<Locks>>,
 }
 
 #[derive(Debug, Default)]
@@ -74,6 +108,10 @@ impl Tasks {
 
     pub fn find(&self, tid: i32) -> Option<&Known> {
         self.0.get(&tid)
+    }
+
+    pub fn find_mut(&mut self, tid: i32) -> Option<&mut Known> {
+        self.0.get_mut(&tid)
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (i32, &Known)> {

@@ -2,8 +2,9 @@
 
 use super::machine::Machine;
 use super::timerlat::Timerlats;
-use super::{Facts, Victims, rtla};
-use punctual_model::{Scheduled, Victim};
+use super::waits::LockedOut;
+use super::{Behind, Facts, Victims, chain, rtla};
+use punctual_model::{Link, Scheduled, Victim};
 use punctual_trace::{Comm, Damage, Event, Kind, LatencyHeader, TimeBase, TraceInfo};
 use punctual_units::{Arrange, Nanos};
 
@@ -128,6 +129,12 @@ fn off(header: &LatencyHeader, machine: Option<&Machine>) -> Option<(u64, String
     };
     let (latency, cpu) = figure(header)?;
     let cpus = machine.into_iter().flat_map(Machine::cpus).filter(|(n, _)| header.cpu.is_none_or(|cpu| cpu == *n));
+    let inside = cpus.clone().fold((0, 0), |(hard, soft), (_, cpu)| (hard + cpu.in_hard, soft + cpu.in_soft));
+    let inside = match inside {
+        (hard, _) if hard > latency / 2 => format!(", {} of it in interrupts", Nanos(hard.min(latency))),
+        (_, soft) if soft > latency / 2 => format!(", {} of it in softirqs", Nanos(soft.min(latency))),
+        _ => String::new(),
+    };
     let sections = cpus.flat_map(|(_, cpu)| &cpu.sections);
     let longest = sections.max_by_key(|section| section.to - section.from);
     let place = longest.filter(|section| (section.to - section.from) * 2 > latency);
@@ -135,7 +142,7 @@ fn off(header: &LatencyHeader, machine: Option<&Machine>) -> Option<(u64, String
     let ends = header.started_at.as_deref().zip(header.ended_at.as_deref());
     let ends = ends.map(|(from, to)| format!(", from {from} to {to}")).unwrap_or_default();
     let text = format!(
-        "{tracer}: {what} {}{cpu}, while {} was current{place}{ends}; whom it delayed is not recorded",
+        "{tracer}: {what} {}{cpu}{inside}, while {} was current{place}{ends}; whom it delayed is not recorded",
         Nanos(latency),
         who(header)
     );
@@ -198,6 +205,25 @@ pub(super) fn notes(
 pub(super) fn waits((tid, comm, waited): (i32, Option<Comm>, u64)) -> String {
     let who = Scheduled::default().thread(comm.map(|comm| comm.to_string()).as_deref(), Some(tid));
     format!("{who} was woken and did not run before the trace ends, for {} at least", Nanos(waited))
+}
+
+/// A thread that is asleep for a lock when the trace ends.
+pub(super) fn locked_out(machine: &Machine, asleep: &LockedOut) -> String {
+    let comm = asleep.comm.map(|comm| comm.to_string());
+    let who = Scheduled::default().thread(comm.as_deref(), Some(asleep.tid));
+    let lock = chain::held(machine, asleep.lock, asleep.owner, asleep.owner);
+    format!("{who} waits for {lock}, for {} at least, and the trace ends", Nanos(asleep.waited))
+}
+
+/// What the chains of the worst wakeups do not tell.
+pub(super) fn behind(behind: &Behind, told: &[Victim]) -> Option<String> {
+    let is_told = |link: &Link| told.iter().any(|victim| victim.chain.contains(link));
+    if behind.links.is_empty() || behind.links.iter().any(is_told) {
+        return None;
+    }
+    let who = Scheduled::default().thread(behind.comm.map(|comm| comm.to_string()).as_deref(), Some(behind.tid));
+    let links: Vec<String> = behind.links.iter().map(Link::told).collect();
+    Some(format!("the longest wait behind a wakeup of {who}, no part of its latency: {}", links.join("; ")))
 }
 
 /// A tracer that was on besides this trace.

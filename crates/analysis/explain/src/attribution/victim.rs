@@ -1,3 +1,4 @@
+use super::cpu::Doubtful;
 use super::label::{Label, Part, Tally, What, Why};
 use super::machine::{End, Machine, Window};
 use super::{Facts, choose, sentences};
@@ -8,7 +9,7 @@ use punctual_units::Arrange;
 /// The victim of a wakeup, without its verdict. It ends at T3, or where its thread read its clock, if that is known.
 pub(super) fn new(machine: &Machine, window: &Window, facts: &Facts, tally: &Tally, t4_ns: Option<u64>) -> Victim {
     let latency_ns = t4_ns.unwrap_or(window.t3) - window.waking.t0;
-    let doubts = doubts(machine, window);
+    let doubts = doubts(machine, window, tally);
     let mut causes = causes(machine, facts, tally, latency_ns);
     if facts.steal_rose == Some(true) {
         // The hypervisor may have taken the CPU in the middle of anything.
@@ -18,7 +19,7 @@ pub(super) fn new(machine: &Machine, window: &Window, facts: &Facts, tally: &Tal
     if doubts.iter().any(|(_, spoils)| *spoils) {
         causes.iter_mut().for_each(|cause| cause.confidence = Confidence::Suspected);
     }
-    let mut doubts: Vec<String> = doubts.into_iter().map(|(text, _)| text.to_owned()).collect();
+    let mut doubts: Vec<String> = doubts.into_iter().map(|(text, _)| text).collect();
     if facts.steal_rose == Some(true) {
         doubts.push("the hypervisor took CPU time meanwhile: some of what is put down to others may be its".into());
     }
@@ -32,6 +33,7 @@ pub(super) fn new(machine: &Machine, window: &Window, facts: &Facts, tally: &Tal
         unaccounted_ns: unaccounted(&causes),
         coverage: 1.0 - share(unaccounted(&causes), latency_ns),
         causes,
+        chain: Vec::new(),
         verdict: String::new(),
         doubts,
     }
@@ -109,33 +111,67 @@ fn place(machine: &Machine, label: Label) -> Option<String> {
             let by = known.filter(|_| label.task.and_then(|task| task.comm).is_some_and(works))?.woken_by?;
             Some(format!("queued by {}", thread(by)))
         }
-        Class::PriorityInversion => Some(format!("{} waits for the lock", thread(known?.boosted_by?))),
+        Class::PriorityInversion => waiters(machine, label.task?.tid, thread),
         _ => None,
     }
 }
 
-/// Doubts about this wakeup's labels, each with whether it affects all of them.
-fn doubts(machine: &Machine, window: &Window) -> Vec<(&'static str, bool)> {
-    let waking = &window.waking;
-    let mut doubts = Vec::new();
-    let cpus = waking.path.iter().map(|(_, cpu)| *cpu).chain([waking.from_cpu, window.cpu]);
-    let spoilt = cpus.filter_map(|cpu| machine.cpu(cpu)?.doubtful).any(|at| at >= waking.t0);
-    if spoilt {
-        doubts.push(("events were lost or do not fit together on a CPU it depended on", true));
+/// Who waits for the lock of `owner`, and who for the one that that thread holds.
+fn waiters(machine: &Machine, owner: i32, thread: impl Fn(i32) -> String) -> Option<String> {
+    const MOST: usize = 4;
+    let waiter = |owner: i32| machine.tasks.find(owner)?.boosted_by;
+    let lock = |waiter: i32, owner: i32| {
+        let (lock, of) = machine.tasks.find(waiter)?.locks.as_ref()?.asleep()?;
+        lock.filter(|_| of == Some(owner))
+    };
+    let mut met = vec![owner];
+    let mut text = String::new();
+    while let Some(next) = waiter(*met.last()?).filter(|next| met.len() <= MOST && !met.contains(next)) {
+        let owner = *met.last()?;
+        let lock = lock(next, owner).map_or_else(|| "the lock".to_owned(), |lock| lock.said());
+        match met.len() {
+            1 => text = format!("{} waits for {lock}", thread(next)),
+            _ => text += &format!(", and {} for one that it holds", thread(next)),
+        }
+        met.push(next);
     }
+    (!text.is_empty()).then_some(text)
+}
+
+/// Doubts about this wakeup's labels, each with whether it affects all of them.
+fn doubts(machine: &Machine, window: &Window, tally: &Tally) -> Vec<(String, bool)> {
+    let waking = &window.waking;
+    let cpus = waking.path.iter().map(|(_, cpu)| *cpu).chain([waking.from_cpu, window.cpu]);
+    let mut odd: Vec<(u32, Doubtful)> = cpus
+        .filter_map(|cpu| Some((cpu, *machine.cpu(cpu)?.doubtful.iter().find(|odd| odd.at >= waking.t0)?)))
+        .chain(calm(machine, window, tally))
+        .collect();
+    odd.dedup();
+    let mut doubts: Vec<(String, bool)> = odd.into_iter().map(|(cpu, odd)| (sentences::odd(cpu, odd), true)).collect();
     if window.end == End::Header {
-        doubts.push(("the trace ends before it ran: when it did is the tracer's figure in the header", false));
+        doubts.push(("the trace ends before it ran: when it did is the tracer's figure in the header".into(), false));
     }
     if waking.due_unknown {
         doubts.push((
-            "the start of the timer that woke it is not in the trace: time before sched_waking is not counted",
+            "the start of the timer that woke it is not in the trace: time before sched_waking is not counted".into(),
             false,
         ));
     }
     if waking.path.last().is_some_and(|(_, cpu)| *cpu != window.cpu) {
-        doubts.push(("it ran on another CPU than it was woken for, and the trace does not show the move", true));
+        doubts.push(("it ran on another CPU than it was woken for, and the trace does not show the move".into(), true));
     }
     doubts
+}
+
+/// Preemption is said to have been off, and an event says that it was not, nor was a reschedule wanted.
+fn calm(machine: &Machine, window: &Window, tally: &Tally) -> Option<(u32, Doubtful)> {
+    /// The wakeup may be on its way to the CPU, ns.
+    const SOON: u64 = 50_000;
+    let off = tally.parts.iter().any(|part| part.label.class == Class::PreemptionDisabled);
+    let calm = machine.cpu(window.cpu)?.calm.filter(|_| off)?;
+    let waking = &window.waking;
+    let since = waking.path.last().map_or(waking.t2, |(since, _)| *since).max(waking.queued.unwrap_or(0));
+    (calm.at > since + SOON && calm.at < window.t3).then_some((window.cpu, calm))
 }
 
 /// Threads whose priority the trace tells only later: they had it before, unless something changed it in between.
@@ -163,6 +199,7 @@ pub(super) fn conclude(victim: &mut Victim, doubt: Option<&str>) {
     if let Some(doubt) = doubt {
         victim.doubts.push(doubt.to_owned());
         victim.causes.iter_mut().for_each(|cause| cause.confidence = Confidence::Suspected);
+        victim.chain.iter_mut().for_each(|link| link.confidence = Confidence::Suspected);
     }
     victim.verdict = sentences::verdict(victim);
 }

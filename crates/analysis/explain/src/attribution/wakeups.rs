@@ -1,9 +1,10 @@
 //! Who is woken, by whom, and where it waits.
 
-use super::cpu::Running;
+use super::cpu::{Odd, Running};
 use super::machine::{End, Machine, Window};
 use super::tasks::{Known, MOVES, Waking};
-use punctual_trace::{Comm, Event, LatencyHeader, Task};
+use super::view::thread_class;
+use punctual_trace::{Comm, Context, Event, Kind, LatencyHeader, Task};
 
 impl Machine {
     /// Of the threads that were woken and did not run yet, the one that waits longest: tid, name, since when at least, ns.
@@ -38,7 +39,8 @@ impl Machine {
         let Some(cpu) = self.cpu_mut(event.cpu) else { return };
         if cpu.before == Some(tid) && cpu.current.is_some_and(|current| current.tid == woken) {
             cpu.current = Some(Running { tid, prio, comm, boosted, changed: false, around: false });
-            (cpu.before, cpu.doubtful) = (None, Some(event.t_ns));
+            cpu.before = None;
+            cpu.odd(Odd::Current, event.t_ns);
             cpu.turn(event.t_ns, event.flags, false, most);
             self.tasks.get(woken).on_cpu = None;
         }
@@ -54,14 +56,20 @@ impl Machine {
         let t = event.t_ns;
         let cpu = self.cpu(event.cpu);
         let expiring = cpu.and_then(|cpu| cpu.expiring);
-        let hard = event.flags.and_then(|f| f.context).is_some_and(|context| context.is_hard());
-        let cpu = cpu.filter(|cpu| !hard && cpu.interrupted_since().is_none());
+        let context = event.flags.and_then(|f| f.context);
+        let cpu = cpu.filter(|cpu| !context.is_some_and(Context::is_hard) && cpu.interrupted_since().is_none());
         let waker = cpu.and_then(|cpu| cpu.current).filter(|task| task.tid != 0);
-        let by = waker.filter(|_| cpu.is_some_and(|cpu| cpu.frames.is_empty())).map(|task| task.tid);
+        // A softirq belongs to no thread, unless it runs in a thread for them.
+        let own = |task: &Running| context != Some(Context::Softirq) || thread_class(task.comm).is_some();
+        let by = waker.filter(|task| own(task) && cpu.is_some_and(|cpu| cpu.frames.is_empty())).map(|task| task.tid);
         self.left(event, task.tid);
         if self.runs(task.tid) {
             return;
         }
+        // Without flags an interrupt without events upon a thread looks like that thread, and sched_wakeup may come on the woken thread's CPU.
+        let sure = context.is_some();
+        let told = sure || self.seen.interrupts > 0 && matches!(event.kind, Kind::SchedWaking { .. });
+        let way = self.way(event, task.tid, by.filter(|_| told), sure);
         let known = self.tasks.see(task);
         known.woken_by = by;
         // No thread is late before it went to sleep.
@@ -77,6 +85,8 @@ impl Machine {
             moved: None,
             by,
             waker,
+            way,
+            slept: known.last_out,
             due_unknown: expiring.is_some_and(|e| e.due.is_none()),
         }));
     }
@@ -111,12 +121,18 @@ impl Machine {
 
     pub(super) fn boost(&mut self, event: &Event, task: &Task, new_prio: i32) {
         let by = event.tid.filter(|tid| *tid != task.tid);
+        let rises = task.prio.is_some_and(|old| new_prio < old);
+        let by = by.filter(|_| rises).map(|by| self.inherits(by, task.tid).unwrap_or(by));
         let known = self.tasks.see(task);
-        known.boosted_by = by.or(known.boosted_by);
+        let before = known.boosted_by;
+        known.boosted_by = by.or(before);
         let base = known.base.or(task.prio);
         known.base = base.filter(|base| new_prio < *base);
         known.prio = Some(new_prio);
         let (boosted, on_cpu) = (known.base.is_some(), known.on_cpu);
+        if let Some(before) = before.filter(|_| !boosted) {
+            self.disinherits(before, task.tid);
+        }
         let most = self.most();
         let Some(cpu) = on_cpu.and_then(|cpu| self.cpu_mut(cpu)) else { return };
         if let Some(current) = cpu.current.as_mut().filter(|c| c.tid == task.tid) {

@@ -1,3 +1,4 @@
+mod chains;
 mod classes;
 mod common;
 mod hardware;

@@ -227,3 +227,91 @@ fn little_use_is_no_throttling() {
     let long = long.switch(1, 2_000_000, YES, "R", CYCLIC);
     assert_ne!(class(&late(long, 2_000_500)), Class::RtThrottling);
 }
+
+fn explained(text: &str) -> punctual_explain::Explanation {
+    let mut source = punctual_trace::open(std::io::Cursor::new(text.as_bytes()), Default::default()).unwrap();
+    punctual_explain::explain(source.as_mut(), Default::default())
+}
+
+/// By the flags of its lines the section was spent in an interrupt: what was current is said to have been current.
+#[test]
+fn a_section_of_interrupts_says_so() {
+    let trace = |flags: &str, inside: u64| {
+        let mut text = "# tracer: irqsoff\n#\n# irqsoff latency trace v1.1.5 on 6.12.1\n\
+            # latency: 253 us, #5/5, CPU#0 | (M:preempt VP:0, KP:0, SP:0 HP:0 #P:2)\n\
+            #    | task: task-7 (uid:0 nice:0 policy:0 rt_prio:0)\n#  => started at: asm_common_interrupt\n\
+            #  => ended at:   irqentry_exit\n#\n"
+            .to_owned();
+        let mut line = |flags: &str, us: u64, body: &str| {
+            writeln!(text, "    task-7       0{flags} {us:>4}us : {body}").unwrap();
+        };
+        line("d....", 0, "irqentry_enter <-common_interrupt");
+        line(flags, 3, "handle_edge_irq <-common_interrupt");
+        line(flags, 3 + inside, "irq_exit_rcu <-common_interrupt");
+        line("d....", 252, "irqentry_exit <-asm_common_interrupt");
+        text
+    };
+    let said = |flags: &str, inside| explained(&trace(flags, inside)).answer.unwrap();
+    let all = said("d.h..", 240);
+    assert!(
+        all.starts_with(
+            "irqsoff: interrupts off for 253 µs on CPU 0, 249 µs of it in interrupts, while task (pid 7) was current"
+        ),
+        "{all}"
+    );
+    let softirqs = said("d.s..", 240);
+    assert!(softirqs.contains("249 µs of it in softirqs, while task (pid 7) was current"), "{softirqs}");
+    let none = said("d....", 240);
+    assert!(none.contains("on CPU 0, while task (pid 7) was current"), "{none}");
+}
+
+/// A trace that contradicts itself says where, and is no more than suspected.
+#[test]
+fn the_line_that_does_not_fit_is_named() {
+    let woken =
+        |trace: Trace| trace.line("yes-60", 1, "d.h2.", 3000, &format!("sched_waking: comm={VICTIM} target_cpu=001"));
+    let slept = || woken(start().switch(1, 2000, CYCLIC, "S", YES));
+    let end = |trace: Trace| trace.switch(1, 5000, YES, "R", CYCLIC).worst();
+    let entered = |trace: Trace| {
+        trace.line("yes-60", 1, "d.h..", 3100, "irq_handler_entry: irq=45 name=eth1").line(
+            "yes-60",
+            1,
+            "d.h..",
+            3200,
+            "irq_handler_exit: irq=45 ret=handled",
+        )
+    };
+    let calm = end(slept().line("yes-60", 1, ".....", 4000, "sys_exit: NR 1 = 3"));
+    let exit = end(entered(slept()).line("yes-60", 1, "d.h..", 3300, "irq_handler_exit: irq=44 ret=handled"));
+    let entry = end(slept().line("yes-60", 1, "d.h..", 3100, "irq_handler_entry: irq=45 name=eth1").line(
+        "yes-60",
+        1,
+        ".N...",
+        3300,
+        "sys_exit: NR 1 = 3",
+    ));
+    let other = end(slept().line("other-99", 1, "dN...", 4000, "sys_exit: NR 1 = 3"));
+    let switch = slept().line("yes-60", 1, "dNh2.", 5000, &switched(YES, CYCLIC)).worst();
+    let cases = [
+        (calm, "line 4, CPU 1", "no reschedule was wanted"),
+        (exit, "line 6, CPU 1", "ends that did not begin"),
+        (entry, "line 5, CPU 1", "did not end"),
+        (other, "line 4, CPU 1", "another thread was current"),
+        (switch, "line 4, CPU 1", "switched in an interrupt"),
+    ];
+    for (victim, place, what) in cases {
+        let doubt =
+            victim.doubts.iter().find(|doubt| doubt.contains(what)).unwrap_or_else(|| panic!("{what}: {victim:?}"));
+        assert!(doubt.contains(place), "{doubt}");
+        assert!(victim.causes.iter().all(|cause| cause.confidence == Confidence::Suspected), "{victim:?}");
+    }
+    let fits = end(slept().line("yes-60", 1, ".N.1.", 4000, "sys_exit: NR 1 = 3"));
+    assert!(!fits.doubts.iter().any(|doubt| doubt.contains("fit together")), "{fits:?}");
+}
+
+fn switched(from: (&str, i32, i32), to: (&str, i32, i32)) -> String {
+    format!(
+        "sched_switch: prev_comm={} prev_pid={} prev_prio={} prev_state=R ==> next_comm={} next_pid={} next_prio={}",
+        from.0, from.1, from.2, to.0, to.1, to.2
+    )
+}

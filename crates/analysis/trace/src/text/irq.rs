@@ -32,7 +32,7 @@ pub(crate) fn read(name: &[u8], s: &[u8], names: &mut Names) -> Option<Option<Ki
         b"irq_enable" => Some(Kind::IrqEnable { caller: sym(s, b"caller", names), parent: sym(s, b"parent", names) }),
         b"page_fault_user" => fault(s).map(|address| Kind::PageFault { address, user: true }),
         b"page_fault_kernel" => fault(s).map(|address| Kind::PageFault { address, user: false }),
-        b"contention_begin" => hex(s).map(|(lock, _)| Kind::ContentionBegin { lock, flags: None }),
+        b"contention_begin" => hex(s).map(|(lock, rest)| Kind::ContentionBegin { lock, flags: contention(trim(rest)) }),
         b"contention_end" => hex(s).map(|(lock, _)| Kind::ContentionEnd { lock }),
         b"sys_enter" => enter(s),
         b"sys_exit" => exit(s),
@@ -90,6 +90,17 @@ pub(crate) fn reason_of(reason: &[u8], names: &mut Names) -> Vector {
         b"IRQ work interrupts" => Vector::IrqWork,
         b"Timer broadcast interrupts" => Vector::LocalTimer,
         other => Vector::Other(names.get(other)),
+    }
+}
+
+/// `(flags=RT|WRITE)`, include/trace/events/lock.h. `None`: cut, or a word that is not known.
+fn contention(s: &[u8]) -> Option<u32> {
+    const WORDS: [&[u8]; 6] = [b"SPIN", b"READ", b"WRITE", b"RT", b"PERCPU", b"MUTEX"];
+    let words = s.strip_prefix(b"(flags=")?.strip_suffix(b")")?;
+    let bit = |word: &[u8]| WORDS.iter().position(|known| *known == word).map(|at| 1u32 << at);
+    match words {
+        b"" | b"0x0" => Some(0),
+        _ => words.split(|b| *b == b'|').try_fold(0, |all, word| Some(all | bit(word)?)),
     }
 }
 

@@ -190,7 +190,7 @@ impl Reader {
     /// nothing was queued before it.
     pub(super) fn emit(&mut self, mut event: Event, number: u64, queue: &mut VecDeque<Event>) -> Option<Event> {
         self.events += 1;
-        self.event_line = number;
+        (self.event_line, self.info.line) = (number, Some(number));
         queue.extend(self.take_stack());
         // Times since a trace's beginning and times since boot: two traces.
         let before = std::mem::replace(&mut self.last_style, self.style);

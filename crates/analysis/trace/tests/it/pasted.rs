@@ -217,3 +217,21 @@ proptest! {
         read(text.as_bytes());
     }
 }
+
+#[test]
+fn locks_are_read_with_their_kind() {
+    let begin = |body: &str| {
+        let line = format!("  yes-60  [001] ...1. 0.002900: contention_begin: {body}\n");
+        read(line.as_bytes()).0.into_iter().map(|event| event.kind).next()
+    };
+    let lock = 0xc0ff_ee00;
+    for (flags, bits) in
+        [("SPIN", Some(1)), ("RT|WRITE", Some(12)), ("SPIN|MUTEX", Some(33)), ("", Some(0)), ("NEW", None)]
+    {
+        let read = begin(&format!("00000000c0ffee00 (flags={flags})"));
+        assert_eq!(read, Some(Kind::ContentionBegin { lock, flags: bits }), "{flags}");
+    }
+    assert_eq!(begin("0xc0ffee00 (flags=RT"), Some(Kind::ContentionBegin { lock, flags: None }), "cut");
+    let end = read(b"  yes-60  [001] ...1. 0.002900: contention_end: 00000000c0ffee00 (ret=0)\n").0;
+    assert_eq!(end.first().map(|event| event.kind.clone()), Some(Kind::ContentionEnd { lock }));
+}

@@ -1,0 +1,140 @@
+//! The chain behind a wakeup, told: what the threads on the way to it waited for.
+
+use super::machine::{Machine, Window};
+use super::view::View;
+use super::waits::{For, LEAST, Lock, Spin, Step, Wait};
+use super::walk::Walk;
+use super::{Facts, choose, sentences, victim};
+use Confidence::{High, Medium, Suspected};
+use punctual_model::{Class, Confidence, Link, Scheduled};
+use punctual_units::Nanos;
+
+/// Spinning threads and interrupts told.
+const SPINS: usize = 3;
+
+/// The waits that count for a wakeup: those since it was due, or since the thread went to sleep if no timer woke it, unless most of the
+/// time since was spent otherwise.
+pub(super) fn steps(window: &Window) -> impl Iterator<Item = &Step> {
+    let waking = &window.waking;
+    let slept = waking.slept.unwrap_or(waking.t2);
+    let since = if waking.t0 < waking.t2 { waking.t0.max(slept) } else { slept };
+    let counts = move |step: &&Step| {
+        let Wait { from, to, .. } = *step.wait;
+        let inside = to.min(waking.t2).saturating_sub(from.max(since));
+        inside >= LEAST && inside.saturating_mul(10) >= waking.t2.saturating_sub(from)
+    };
+    waking.way.iter().filter(counts)
+}
+
+/// The links, the latest first, and the pieces looked at.
+pub(super) fn links(machine: &Machine, facts: &Facts, window: &Window) -> (Vec<Link>, u64) {
+    let mut looked = 0;
+    let waits = steps(window).map(|step| {
+        let (link, pieces) = link(machine, facts, window, step);
+        looked += pieces;
+        link
+    });
+    let links = waits.collect::<Vec<_>>().into_iter().chain(spins(machine, facts, window)).collect();
+    (links, looked)
+}
+
+fn link(machine: &Machine, facts: &Facts, window: &Window, step: &Step) -> (Link, u64) {
+    let wait = &*step.wait;
+    let scheduled = choose::scheduled(facts, wait.tid, wait.prio);
+    let comm = wait.comm.map(|comm| comm.to_string());
+    let own = wait.tid == window.tid && step.woke.is_none();
+    let who = match own {
+        true => "it".to_owned(),
+        false => scheduled.thread(comm.as_deref(), Some(wait.tid)),
+    };
+    let whom = match step.woke {
+        Some((woken, _)) if woken == window.tid => "it".to_owned(),
+        Some((woken, _)) => thread(machine, woken),
+        None => String::new(),
+    };
+    let who = match step.woke {
+        Some((_, at)) => format!("{who}, which woke {whom} {} later,", Nanos(at.saturating_sub(wait.to))),
+        None => who,
+    };
+    let ns = wait.to - wait.from;
+    let (text, confidence, pieces) = match &wait.what {
+        For::Cpu(bare) => {
+            let (cause, confidence, pieces) = caused(machine, facts, bare);
+            (format!("{who} was itself {} late: {cause}", Nanos(ns)), confidence, pieces)
+        }
+        For::CpuAgain(bare) => {
+            let (cause, confidence, pieces) = caused(machine, facts, bare);
+            (format!("{who} had its CPU taken for {}: {cause}", Nanos(ns)), confidence, pieces)
+        }
+        For::Lock { lock, owner, by } => {
+            let known = owner.is_some() && owner == by && lock.is_some();
+            let confidence = if known { High } else { Medium };
+            (format!("{who} waited {} for {}", Nanos(ns), held(machine, *lock, *owner, *by)), confidence, 0)
+        }
+    };
+    let doubtful = machine.cpus().any(|(_, cpu)| cpu.doubtful.back().is_some_and(|odd| odd.at >= wait.from));
+    let confidence = if step.sure && !doubtful { confidence } else { Suspected };
+    (Link { tid: Some(wait.tid), comm, scheduled, from_ns: wait.from, ns, confidence, sentence: text }, pieces)
+}
+
+/// `the rtmutex at 0x…, held by logger (pid 9)`. The owner is told only by evidence.
+pub(super) fn held(machine: &Machine, lock: Option<Lock>, owner: Option<i32>, by: Option<i32>) -> String {
+    let lock = lock.map_or_else(|| "a lock".to_owned(), Lock::said);
+    let woke = |by: i32| format!(" until {} woke it", thread(machine, by));
+    match owner {
+        Some(owner) if Some(owner) == by => format!("{lock}, held by {}", thread(machine, owner)),
+        Some(owner) => {
+            format!("{lock}, held by {} at first{}", thread(machine, owner), by.map(woke).unwrap_or_default())
+        }
+        None => {
+            format!("{lock}, whose owner is not recorded{}", by.map(|by| format!(",{}", woke(by))).unwrap_or_default())
+        }
+    }
+}
+
+/// By its own priority, not one that it inherits.
+fn thread(machine: &Machine, tid: i32) -> String {
+    let known = machine.tasks.find(tid);
+    let prio = known.and_then(|known| known.base.or(known.prio));
+    let comm = known.and_then(|known| known.comm).map(|comm| comm.to_string());
+    choose::scheduled(&Facts::default(), tid, prio).thread(comm.as_deref(), Some(tid))
+}
+
+/// The main cause of a wait for a CPU, in words. That the wait delayed what came after it is an inference: at most medium.
+fn caused(machine: &Machine, facts: &Facts, window: &Window) -> (String, Confidence, u64) {
+    let mut walk = Walk::new(View { machine, window, facts });
+    walk.run();
+    let whole = window.t3 - window.waking.t0;
+    let causes = victim::causes(machine, facts, &walk.tally, whole);
+    let main = causes.first().filter(|cause| cause.class != Class::Unaccounted);
+    let cause = main.map_or_else(
+        || "why is not known".to_owned(),
+        |cause| sentences::happened(cause, &format!("{} of it", Nanos(cause.ns))),
+    );
+    (cause, main.map_or(Suspected, |cause| cause.confidence.min(Medium)), walk.steps)
+}
+
+/// Who spun for a lock on the CPUs that the thread waited for.
+fn spins<'a>(machine: &'a Machine, facts: &'a Facts, window: &'a Window) -> impl Iterator<Item = Link> + 'a {
+    let waking = &window.waking;
+    let mut cpus: Vec<u32> = waking.path.iter().map(|(_, cpu)| *cpu).chain([waking.from_cpu, window.cpu]).collect();
+    cpus.sort_unstable();
+    cpus.dedup();
+    let inside = move |spin: &Spin| spin.to.min(window.t3).saturating_sub(spin.from.max(waking.t0)) >= LEAST;
+    let all = cpus.into_iter().filter_map(|cpu| machine.cpu(cpu));
+    let all = all.flat_map(move |cpu| cpu.spins.iter().rev().filter(move |spin| inside(spin))).take(SPINS);
+    all.map(move |spin| {
+        let known = spin.tid.and_then(|tid| machine.tasks.find(tid));
+        let scheduled = spin.tid.map(|tid| choose::scheduled(facts, tid, known.and_then(|known| known.prio)));
+        let scheduled: Scheduled = scheduled.unwrap_or_default();
+        let comm = known.and_then(|known| known.comm).map(|comm| comm.to_string());
+        let who = match spin.tid {
+            Some(_) => scheduled.thread(comm.as_deref(), spin.tid),
+            None => "an interrupt or softirq".to_owned(),
+        };
+        let ns = spin.to - spin.from;
+        let sentence =
+            format!("{who} spun {} for {}", Nanos(ns), held(machine, Some(spin.lock), spin.owner, spin.owner));
+        Link { tid: spin.tid, comm, scheduled, from_ns: spin.from, ns, confidence: High, sentence }
+    })
+}

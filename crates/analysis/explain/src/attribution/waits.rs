@@ -1,0 +1,306 @@
+//! What threads waited for on their way to what they do now: a CPU, or a lock. Who is woken inherits it from who woke it.
+
+use super::cpu::push;
+use super::machine::{End, Machine, Window};
+use super::tasks::{Known, Waking};
+use punctual_trace::{Comm, Context, Event};
+use std::sync::Arc;
+
+/// Shorter waits delay nobody, ns.
+pub(super) const LEAST: u64 = 20_000;
+/// Waits kept on one way, and locks that a thread waits for in one another.
+const STEPS: usize = 4;
+const NESTED: usize = 4;
+
+/// A wait of one thread.
+#[derive(Debug)]
+pub(super) struct Wait {
+    pub tid: i32,
+    pub comm: Option<Comm>,
+    pub prio: Option<i32>,
+    pub from: u64,
+    pub to: u64,
+    pub what: For,
+}
+
+#[derive(Debug)]
+pub(super) enum For {
+    Cpu(Box<Window>),
+    /// Its CPU again, which was taken from it.
+    CpuAgain(Box<Window>),
+    Lock {
+        lock: Option<Lock>,
+        /// By sched_pi_setprio: only owners inherit a priority.
+        owner: Option<i32>,
+        /// The thread that woke it.
+        by: Option<i32>,
+    },
+}
+
+/// A wait, and whom its thread woke after it.
+#[derive(Clone, Debug)]
+pub(super) struct Step {
+    pub wait: Arc<Wait>,
+    /// The next thread on the way, and when; `None`: the thread whose way it is.
+    pub woke: Option<(i32, u64)>,
+    /// Each waking up to here was recorded in the context of the thread that did it.
+    pub sure: bool,
+}
+
+/// By contention_begin: its address, and its kind (include/trace/events/lock.h).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Lock {
+    pub address: u64,
+    pub flags: Option<u32>,
+}
+
+const SPIN: u32 = 1;
+const SHARED: u32 = 2 | 4;
+const RT: u32 = 8;
+const PERCPU: u32 = 16;
+const MUTEX: u32 = 32;
+
+impl Lock {
+    fn has(self, bits: u32) -> bool {
+        self.flags.is_some_and(|flags| flags & bits != 0)
+    }
+
+    /// Nobody sleeps for it.
+    fn is_spun_for(self) -> bool {
+        self.has(SPIN) && !self.has(MUTEX)
+    }
+
+    /// `the rtmutex at 0xffff8881002f4c30`
+    pub fn said(self) -> String {
+        let kind = match () {
+            () if self.has(!(SPIN | SHARED | RT | PERCPU | MUTEX)) => "lock",
+            () if self.has(MUTEX) => "mutex",
+            () if self.has(PERCPU) => "per-CPU rwsem",
+            () if self.has(RT) && self.has(SHARED) => "reader-writer lock",
+            () if self.has(RT) => "rtmutex",
+            () if self.has(SPIN) && self.has(SHARED) => "rwlock",
+            () if self.has(SPIN) => "spinlock",
+            () if self.has(SHARED) => "rwsem",
+            () => "lock",
+        };
+        format!("the {kind} at {:#x}", self.address)
+    }
+}
+
+/// A thread that is asleep for a lock when the trace ends.
+#[derive(Debug)]
+pub(super) struct LockedOut {
+    pub tid: i32,
+    pub comm: Option<Comm>,
+    pub waited: u64,
+    pub lock: Option<Lock>,
+    pub owner: Option<i32>,
+}
+
+/// contention_begin without its end.
+#[derive(Clone, Copy, Debug)]
+struct Begun {
+    lock: Lock,
+    since: u64,
+    /// It went to sleep since.
+    slept: bool,
+    /// As in [`For::Lock`].
+    owner: Option<i32>,
+}
+
+/// Spinning: current, and not at work.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Spin {
+    pub lock: Lock,
+    pub from: u64,
+    pub to: u64,
+    /// `None`: an interrupt or softirq.
+    pub tid: Option<i32>,
+    pub owner: Option<i32>,
+}
+
+/// What a thread waits for and holds, as far as events tell.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Locks {
+    begun: Vec<Begun>,
+    /// Threads that inherit its priority since it last had the CPU, in the order of the chain.
+    boosted: Vec<i32>,
+    /// Asleep for a lock: since when, which one, and its owner.
+    asleep: Option<(u64, Option<Lock>, Option<i32>)>,
+}
+
+impl Locks {
+    /// It leaves the CPU and is not runnable.
+    pub fn sleeps(&mut self, t: u64) {
+        self.begun.iter_mut().for_each(|begun| begun.slept = true);
+        let lock = self.begun.iter().rev().map(|begun| begun.lock).find(|lock| !lock.is_spun_for());
+        let owner = self.boosted.first().copied();
+        self.asleep = (lock.is_some() || owner.is_some()).then_some((t, lock, owner));
+    }
+
+    /// The lock it is asleep for, if any, and the owner as far as known.
+    pub fn asleep(&self) -> Option<(Option<Lock>, Option<i32>)> {
+        self.asleep.map(|(_, lock, owner)| (lock, owner))
+    }
+
+    pub fn returns(&mut self) {
+        self.boosted.clear();
+        self.asleep = None;
+    }
+
+    fn begin(&mut self, lock: Lock, t: u64) {
+        // A mutex is first spun for, and then slept for.
+        if let Some(last) = self.begun.last_mut().filter(|last| last.lock.address == lock.address) {
+            last.lock = lock;
+            return;
+        }
+        if self.begun.len() >= NESTED {
+            self.begun.clear();
+        }
+        self.begun.push(Begun { lock, since: t, slept: false, owner: None });
+    }
+
+    fn end(&mut self, address: u64) -> Option<Begun> {
+        let at = self.begun.iter().rposition(|begun| begun.lock.address == address)?;
+        let begun = self.begun.get(at).copied();
+        self.begun.truncate(at);
+        if begun.is_some_and(|begun| begun.lock.has(RT)) {
+            self.boosted.clear();
+        }
+        begun
+    }
+}
+
+impl Machine {
+    /// contention_begin (`Some`) and contention_end of the lock at `address`.
+    pub(super) fn contends(&mut self, event: &Event, address: u64, begins: Option<Option<u32>>) {
+        let t = event.t_ns;
+        let context = event.flags.and_then(|flags| flags.context);
+        let Some(cpu) = self.cpu(event.cpu) else { return };
+        let hard = context.is_some_and(Context::is_hard) || cpu.interrupted_since().is_some();
+        // Of PREEMPT_RT, softirqs are threads' and sleep; elsewhere they spin.
+        let soft = context == Some(Context::Softirq) || !cpu.frames.is_empty();
+        let lock = Lock { address, flags: begins.flatten() };
+        let tid = event.tid.filter(|tid| *tid != 0 && !hard);
+        if begins.is_some() {
+            match tid.filter(|_| !soft || !lock.is_spun_for()) {
+                Some(tid) => self.tasks.get(tid).locks.get_or_insert_default().begin(lock, t),
+                None => self.each(event, |cpu, t| cpu.locks.begin(lock, t)),
+            }
+            return;
+        }
+        let locks = tid.and_then(|tid| self.tasks.find_mut(tid)).and_then(|known| known.locks.as_mut());
+        let of_thread = locks.and_then(|locks| locks.end(address));
+        let tid = tid.filter(|_| of_thread.is_some());
+        self.each(event, |cpu, t| {
+            let ended = of_thread.or_else(|| cpu.locks.end(address));
+            if let Some(Begun { lock, since, owner, .. }) =
+                ended.filter(|begun| !begun.slept && t.saturating_sub(begun.since) >= LEAST)
+            {
+                push(&mut cpu.spins, Spin { lock, from: since, to: t, tid, owner });
+            }
+        });
+    }
+
+    /// `booster` waits for a lock, and `owner` inherits its priority. Returns the thread in between: the owner of that lock, which is
+    /// asleep for one that `owner` holds.
+    pub(super) fn inherits(&mut self, booster: i32, owner: i32) -> Option<i32> {
+        let locks = self.tasks.get(booster).locks.get_or_insert_default();
+        let before = locks.boosted.last().copied();
+        if locks.boosted.len() < NESTED && !locks.boosted.contains(&owner) {
+            locks.boosted.push(owner);
+        }
+        if let Some(begun) = locks.begun.last_mut().filter(|begun| before.is_none() && begun.lock.has(RT)) {
+            begun.owner = Some(owner);
+        }
+        let before = before.filter(|before| *before != owner)?;
+        let between = self.tasks.get(before).locks.as_mut().and_then(|locks| locks.asleep.as_mut())?;
+        between.2 = Some(owner);
+        Some(before)
+    }
+
+    /// `owner` no longer has the priority of `booster`: it has released the lock.
+    pub(super) fn disinherits(&mut self, booster: i32, owner: i32) {
+        if let Some(locks) = self.tasks.find_mut(booster).and_then(|known| known.locks.as_mut()) {
+            let at = locks.boosted.iter().position(|other| *other == owner);
+            locks.boosted.truncate(at.unwrap_or(NESTED));
+        }
+    }
+
+    /// The way of a thread that `by` wakes: its own wait for a lock first, then what `by` waited for meanwhile.
+    pub(super) fn way(&self, event: &Event, woken: i32, by: Option<i32>, sure: bool) -> Vec<Step> {
+        let t = event.t_ns;
+        let whole = |from: u64| self.lost.is_none_or(|lost| lost < from);
+        let known = self.tasks.find(woken);
+        let slept = known.and_then(|known| known.last_out).unwrap_or(0);
+        let asleep = known.and_then(|known| known.locks.as_ref()?.asleep).filter(|(from, ..)| whole(*from));
+        let mut way = Vec::new();
+        if let (Some((from, lock, owner)), Some(known)) = (asleep, known)
+            && t.saturating_sub(from) >= LEAST
+        {
+            let what = For::Lock { lock, owner, by };
+            let wait = Wait { tid: woken, comm: known.comm, prio: known.base.or(known.prio), from, to: t, what };
+            way.push(Step { wait: Arc::new(wait), woke: None, sure });
+        }
+        let steps = by.and_then(|by| self.tasks.find(by)).into_iter().flat_map(|by| &by.way);
+        for step in steps.filter(|step| step.wait.to > slept && whole(step.wait.from)) {
+            let woke = step.woke.or(Some((woken, t)));
+            way.push(Step { wait: Arc::clone(&step.wait), woke, sure: sure && step.sure });
+        }
+        if let (Some(_), Some(known)) = (asleep, known) {
+            way.extend(known.way.iter().cloned());
+        }
+        way.truncate(STEPS);
+        way
+    }
+
+    /// Of the threads asleep for a lock, the one that waits longest: its name, for how long at least, the lock, and its owner.
+    pub(super) fn locked_out(&self, wanted: impl Fn(i32, &Known) -> bool) -> Option<LockedOut> {
+        let whole = |from: u64| self.lost.is_none_or(|lost| lost < from);
+        let asleep = self.tasks.iter().filter(|(tid, known)| known.waking.is_none() && wanted(*tid, known));
+        let asleep = asleep.filter_map(|(tid, known)| {
+            let (from, lock, owner) = known.locks.as_ref()?.asleep.filter(|(from, ..)| whole(*from))?;
+            Some(LockedOut { tid, comm: known.comm, waited: self.now.checked_sub(from)?, lock, owner })
+        });
+        asleep.filter(|asleep| asleep.waited >= LEAST).max_by_key(|asleep| (asleep.waited, asleep.tid))
+    }
+
+    /// A woken thread has the CPU.
+    pub(super) fn came(&mut self, window: &Window) {
+        let mut way = Vec::new();
+        if window.t3.saturating_sub(window.waking.t0) >= LEAST {
+            let waking = Waking { way: Vec::new(), ..window.waking.clone() };
+            let bare = Window { waking, ..window.clone() };
+            way.push(waited(bare, For::Cpu));
+        }
+        way.extend(window.waking.way.iter().take(STEPS - 1).cloned());
+        let known = self.tasks.get(window.tid);
+        known.way = way;
+        if let Some(locks) = &mut known.locks {
+            locks.returns();
+        }
+    }
+
+    /// A thread has the CPU again that was taken from it (`taken`: when, which one). `None`: why it runs is not in the trace.
+    pub(super) fn came_back(&mut self, tid: i32, taken: Option<(u64, u32)>, t: u64, cpu: u32) {
+        let known = self.tasks.get(tid);
+        let Some((out, on)) = taken else {
+            known.way.clear();
+            return;
+        };
+        if t.saturating_sub(out) >= LEAST {
+            let waking = Waking::again(out, on, cpu);
+            let (comm, prio) = (known.comm, known.prio);
+            known
+                .way
+                .insert(0, waited(Window { tid, comm, prio, cpu, waking, t3: t, end: End::Switch }, For::CpuAgain));
+            known.way.truncate(STEPS);
+        }
+    }
+}
+
+fn waited(window: Window, what: fn(Box<Window>) -> For) -> Step {
+    let (tid, comm, prio, from, to) = (window.tid, window.comm, window.prio, window.waking.t0, window.t3);
+    let wait = Wait { tid, comm, prio, from, to, what: what(Box::new(window)) };
+    Step { wait: Arc::new(wait), woke: None, sure: true }
+}
