@@ -16,7 +16,8 @@ pub(super) struct Running {
     pub boosted: bool,
     /// It was current before and after events that are missing; that it was in between is a guess.
     pub around: bool,
-    /// It came with another priority than it left with; when that changed is unknown.
+    /// It came with another priority than it left with; when that changed is unknown. `prio` is the more urgent of the two: with
+    /// the other one it would not have kept the CPU.
     pub changed: bool,
 }
 
@@ -178,10 +179,12 @@ pub(super) struct Cpu {
     pub doubtful: VecDeque<Doubtful>,
     /// The last event of a thread that preemption, interrupts and no wanted reschedule kept from being preempted, by its flags.
     pub calm: Option<Doubtful>,
-    /// The first interrupt of another CPU's that has not arrived yet.
-    pub ipi: Option<Sent>,
-    /// Those that arrived, and when.
+    /// Interrupts of other CPUs that have not arrived yet.
+    pub sent: VecDeque<Sent>,
+    /// Those that arrived, and when; of those that arrived together, the first sent is the last.
     pub ipis: VecDeque<(Sent, u64)>,
+    /// When interrupts of other CPUs arrived, whoever sent them.
+    pub arrivals: VecDeque<u64>,
     /// Of its interrupts and softirqs.
     pub locks: Locks,
     pub spins: VecDeque<Spin>,
@@ -260,7 +263,7 @@ impl Cpu {
         for segment in self.history.iter_mut().rev() {
             match &mut segment.doing {
                 Doing::Task(task) | Doing::Soft(_, Some(task)) if task.tid == left.tid => {
-                    (task.prio, task.comm) = (prio.or(task.prio), comm.or(task.comm));
+                    (task.prio, task.comm) = (task.prio.min(prio.or(task.prio)), comm.or(task.comm));
                     task.changed |= prio.is_some();
                 }
                 Doing::Task(_) | Doing::Idle | Doing::Unknown => return,
@@ -304,7 +307,8 @@ impl Cpu {
     }
 
     pub fn arrived(&mut self, t: u64) {
-        if let Some(sent) = self.ipi.take() {
+        push(&mut self.arrivals, t);
+        while let Some(sent) = self.sent.pop_back() {
             push(&mut self.ipis, (sent, t));
         }
     }
@@ -378,7 +382,7 @@ impl Cpu {
         self.armed.clear();
         self.expiring = None;
         self.charged_until = None;
-        self.ipi = None;
+        self.sent.clear();
         self.traced = None;
         self.locks = Locks::default();
         (self.preempt_off, self.irqs_off, self.idle) = (false, false, IdleState::Unknown);

@@ -45,7 +45,7 @@ impl Machine {
             Kind::HrtimerStart { timer, function, expires_ns, softexpires_ns } => {
                 self.recognise(function.as_ref());
                 let due = softexpires_ns.unwrap_or(*expires_ns);
-                let home = self.timers.start(*timer, due, event.t_ns);
+                let home = self.timers.start(*timer, due, event.t_ns, event.tid);
                 if let Some(cpu) = home.and_then(|home| self.cpu_mut(home))
                     && let Some(due) = cpu.timers.convert(due)
                 {
@@ -54,10 +54,13 @@ impl Machine {
             }
             Kind::HrtimerExpireEntry { timer, function, now_ns } => {
                 self.recognise(function.as_ref());
+                let by = self.expire(event, *timer, *now_ns, is_tick(function.as_ref()));
                 if matches!(function, Some(Symbol::Name(name)) if name.as_ref() == "dl_task_timer") {
                     self.replenished = Some(event.t_ns);
+                    if let Some(by) = by {
+                        self.tasks.get(by).replenished = Some(event.t_ns);
+                    }
                 }
-                self.expire(event, *timer, *now_ns, is_tick(function.as_ref()));
             }
             Kind::HrtimerExpireExit { .. } => self.each(event, |cpu, _| cpu.expiring = None),
             Kind::HrtimerCancel { timer } => {
@@ -70,11 +73,12 @@ impl Machine {
         }
     }
 
-    fn expire(&mut self, event: &Event, timer: u64, now: Option<i64>, tick: bool) {
+    /// Returns the thread that started it.
+    fn expire(&mut self, event: &Event, timer: u64, now: Option<i64>, tick: bool) -> Option<i32> {
         let t = event.t_ns;
         let armed = self.timers.expire(timer, event.cpu, t);
         self.seen.expiries += 1;
-        let Some(cpu) = self.cpu_mut(event.cpu) else { return };
+        let cpu = self.cpu_mut(event.cpu)?;
         if let Some(now) = now {
             cpu.timers.add(t, now);
         }
@@ -94,6 +98,7 @@ impl Machine {
         // Wakeups by the tick have no due time.
         cpu.expiring = (!tick).then_some(Expiring { due, irq });
         self.seen.same_clock += u64::from(same);
+        armed.by
     }
 
     fn recognise(&mut self, function: Option<&Symbol>) {

@@ -145,15 +145,19 @@ fn late(view: &View, piece: &Piece, place: Place, task: Option<Running>) -> Labe
     }
 }
 
-/// How long the reschedule interrupt was on its way that most of this piece waited for, ns.
+/// How long the interrupt of another CPU was on its way that most of this piece waited for, and that ended it, ns. Linux before 6.4
+/// does not trace that it is sent; waking a thread of another CPU sends one.
 fn late_ipi(view: &View, piece: &Piece, cpu: u32) -> Option<u64> {
-    let ipis = view.machine.cpu(cpu)?.ipis.iter().rev();
-    let most = |(sent, arrived): &&(Sent, u64)| {
-        let sent = &sent.t;
-        *sent >= view.window.waking.t2
-            && arrived.min(&piece.to).saturating_sub(*sent.max(&piece.from)) * 5 >= piece.ns() * 4
-    };
-    ipis.into_iter().take_while(|(_, arrived)| *arrived > piece.from).find(most).map(|(sent, arrived)| arrived - sent.t)
+    let waking = &view.window.waking;
+    let woken = (view.machine.seen.sends == 0 && waking.from_cpu != cpu).then_some(waking.t2);
+    let cpu = view.machine.cpu(cpu)?;
+    // Any other interrupt in between shows that they were on, and ends the piece.
+    let arrivals = cpu.arrivals.iter().rev().take_while(|t| **t >= piece.to);
+    let arrived = *arrivals.filter(|t| **t - piece.to <= SLOW_IPI).last()?;
+    let of_it = |(sent, at): &&(Sent, u64)| *at == arrived && sent.t >= waking.t2;
+    let sent = woken.or_else(|| cpu.ipis.iter().rev().find(of_it).map(|(sent, _)| sent.t))?;
+    let most = sent >= piece.from && piece.to.saturating_sub(sent) * 5 >= piece.ns() * 4;
+    most.then(|| arrived - sent)
 }
 
 /// The idle task stays current although the thread is runnable. No fair server chooses it; RT throttling does.

@@ -58,6 +58,8 @@ pub(super) struct Seen {
     /// A timer of SCHED_DEADLINE entities; the fair server is one.
     pub deadline_timer: bool,
     pub stacks: u64,
+    /// Interrupts to other CPUs.
+    pub sends: u64,
 }
 
 #[derive(Debug, Default)]
@@ -346,11 +348,12 @@ impl Machine {
     }
 
     fn ipi(&mut self, event: &Event, target: CpuMask, what: Option<&Symbol>) {
+        self.seen.sends += 1;
         let by = self.cpu(event.cpu).and_then(|cpu| cpu.current).filter(|task| Some(task.tid) == event.tid);
         let sent = Sent { t: event.t_ns, cpu: event.cpu, by, what: what.cloned() };
         let mut send = |cpu: u32| {
             if let Some(cpu) = self.cpus.get_mut(cpu as usize).and_then(|c| c.as_deref_mut()) {
-                cpu.ipi.get_or_insert_with(|| sent.clone());
+                push(&mut cpu.sent, sent.clone());
             }
         };
         match target {

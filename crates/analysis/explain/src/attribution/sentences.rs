@@ -27,6 +27,13 @@ pub(super) fn verdict(victim: &Victim) -> String {
     }
     let main = victim.causes.iter().find(|c| c.class != Class::Unaccounted);
     let Some(cause) = main.filter(|c| c.ns >= victim.unaccounted_ns) else {
+        if let Some(idle) = victim.causes.first().filter(|cause| cause.evidence == evidence(Why::IdleAwake)) {
+            let ns = Nanos(idle.ns);
+            return format!(
+                "{late}: the idle task was current for {ns} of it on a CPU that was awake, why is not known — an interrupt that is not \
+                 recorded, or the idle loop itself"
+            );
+        }
         let current = victim.causes.first().filter(|cause| cause.class == Class::Unaccounted && cause.tid.is_some());
         if let Some(cause) = current {
             let who = cause.scheduled.thread(cause.comm.as_deref(), cause.tid);
@@ -235,7 +242,9 @@ pub(super) fn evidence(why: Why) -> &'static str {
     match why {
         Why::Ran => "it was current, with this priority",
         Why::Around => "it was current before and after the part of the trace that is missing",
-        Why::Changed => "it was current, and left with this priority; it had come with another",
+        Why::Changed => {
+            "it was current; it came with one priority and left with another, of which this is the more urgent"
+        }
         Why::Boosted => "it was current, with a priority from sched_pi_setprio",
         Why::Nested => "entry and exit events",
         Why::SilentInside => {
@@ -263,7 +272,7 @@ pub(super) fn evidence(why: Why) -> &'static str {
         Why::IdleAwake => "the idle task was current on a CPU that was awake: what held it up is not traced",
         Why::IdleRunnable => "the idle task was current while the thread was runnable; nothing shows why",
         Why::Moved => "sched_migrate_task after the thread was queued",
-        Why::Ipi => "the reschedule interrupt had been sent and did not arrive",
+        Why::Ipi => "another CPU woke it, and the interrupt that it sent arrived only then",
         Why::Pending => "the timer's softirq was pending",
         Why::Itself => "the thread itself was still running",
         Why::Returning => "it was current between sched_switch and its own clock reading",

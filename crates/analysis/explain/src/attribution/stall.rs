@@ -9,15 +9,17 @@ pub(super) fn stalls(machine: &Machine, place: Place, from: u64, to: u64, steps:
     for gap in own.gaps.iter().rev().take_while(|gap| gap.to > from).filter(|gap| gap.from < to) {
         let span = (gap.from.max(from), gap.to.min(to));
         if (gap.overdue || place.early) && span.1.saturating_sub(span.0) >= OVERDUE {
-            found.extend(stall(machine, place.cpu, span, steps));
+            found.extend(stall(machine, place.cpu, gap, span, steps));
         }
     }
     found
 }
 
-/// The part of one CPU's silence in which all others were silent too, and one of them should not have been.
-fn stall(machine: &Machine, cpu: u32, span: (u64, u64), steps: &mut u64) -> Option<(u64, u64)> {
+/// The part of one CPU's silence in which all others were silent too, and one of them should not have been. The CPU goes on when they
+/// do: its timers are due. If it stays silent, it has a reason of its own, and so may the others.
+fn stall(machine: &Machine, cpu: u32, own: &Gap, span: (u64, u64), steps: &mut u64) -> Option<(u64, u64)> {
     let (mut from, mut to) = span;
+    let mut end = own.to;
     let mut overdue = false;
     for (_, other) in machine.cpus().filter(|(n, _)| *n != cpu) {
         *steps += 1;
@@ -26,9 +28,10 @@ fn stall(machine: &Machine, cpu: u32, span: (u64, u64), steps: &mut u64) -> Opti
         let recent = other.gaps.iter().rev().take_while(|gap| gap.to > span.0).copied();
         let gap = recent.chain(now).max_by_key(overlap).filter(|gap| overlap(gap) > 0)?;
         (from, to) = (from.max(gap.from), to.min(gap.to));
+        end = end.min(gap.to);
         overdue |= gap.overdue;
     }
-    let silent = to.checked_sub(from).filter(|ns| overdue && *ns >= OVERDUE)?;
+    let silent = to.checked_sub(from).filter(|ns| overdue && *ns >= OVERDUE && own.to - end <= OVERDUE)?;
     // CPUs return one after the other: the short rest of such a silence belongs to it.
     let whole = silent >= (span.1 - span.0) / 5 * 4;
     Some(if whole { span } else { (from, to) })

@@ -74,6 +74,8 @@ pub(super) struct Known {
     /// The thread that last woke it, if no interrupt did, and the one that last boosted it.
     pub woken_by: Option<i32>,
     pub boosted_by: Option<i32>,
+    /// When the timer of its SCHED_DEADLINE budget (dl_task_timer) last expired; it starts that itself.
+    pub replenished: Option<u64>,
     /// The softirq it was preempted in (RT).
     pub soft: Option<u32>,
     /// What it and its wakers waited for until it did what it does now, the latest first.
@@ -138,6 +140,8 @@ pub(super) struct Timer {
     pub started: u64,
     /// CPU it last expired on.
     pub home: Option<u32>,
+    /// The thread that was current when it was started.
+    pub by: Option<i32>,
 }
 
 #[derive(Debug, Default)]
@@ -145,9 +149,9 @@ pub(super) struct Timers(IdMap<u64, Timer>);
 
 impl Timers {
     /// Started or restarted; returns the CPU it is known to expire on.
-    pub fn start(&mut self, timer: u64, expires: i64, now: u64) -> Option<u32> {
+    pub fn start(&mut self, timer: u64, expires: i64, now: u64, by: Option<i32>) -> Option<u32> {
         let home = self.entry(timer).home;
-        self.0.insert(timer, Timer { expires: Some(expires), started: now, home, dequeued: None });
+        self.0.insert(timer, Timer { expires: Some(expires), started: now, home, by, dequeued: None });
         home
     }
 
@@ -180,6 +184,6 @@ impl Timers {
         if self.0.len() >= MOST && !self.0.contains_key(&timer) {
             self.0.clear();
         }
-        self.0.entry(timer).or_insert(Timer { expires: None, started: 0, home: None, dequeued: None })
+        self.0.entry(timer).or_insert(Timer { expires: None, started: 0, home: None, by: None, dequeued: None })
     }
 }

@@ -62,12 +62,16 @@ impl<'a> Walk<'a> {
         self.tally.add(label, self.view.window.t3 - self.view.window.waking.t0);
     }
 
-    /// A SCHED_DEADLINE thread that runs right after a budget's timer waited for that, where the CPU had nothing more urgent.
+    /// A SCHED_DEADLINE thread that runs after its budget's timer waited for that, where the CPU had nothing more urgent; so does one that
+    /// runs right after a timer of whom is not known.
     fn budget(&self, t2: u64, t3: u64) -> Option<Label> {
         const SOON: u64 = 200_000;
         let waits = self.view.window.prio.is_some_and(|prio| prio < 0);
-        let at = self.view.machine.replenished.filter(|at| waits && *at > t2 && t3.saturating_sub(*at) <= SOON)?;
-        (at - t2 > t3 - at).then(|| Label::new(Class::DeadlineBudget, Medium, Why::Replenished))
+        let View { machine, window, .. } = self.view;
+        let own = machine.tasks.find(window.tid).and_then(|known| known.replenished);
+        let at = |at: &u64| waits && (t2..=t3).contains(at) && at - t2 > t3 - at;
+        let soon = machine.replenished.filter(|at| t3.saturating_sub(*at) <= SOON);
+        own.filter(at).or(soon.filter(at)).map(|_| Label::new(Class::DeadlineBudget, Medium, Why::Replenished))
     }
 
     fn stays(&self, t2: u64, t3: u64) -> Vec<(u64, u64, u32)> {

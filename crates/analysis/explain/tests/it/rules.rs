@@ -313,6 +313,17 @@ fn a_thread_that_changed_its_priority_and_name_while_it_ran() {
     assert_eq!((cause.comm.as_deref(), cause.scheduled.prio), (Some("rogue99"), Some(99)));
 }
 
+/// It kept the CPU with the more urgent of the two: with the other one the victim would have taken it.
+#[test]
+fn a_thread_that_lowered_its_priority_before_it_left() {
+    let (came, left) = (("hog", 70, -1), ("hog", 70, 120));
+    let trace = start().sleep(2000, 3000, came).expire("hog-70", 3010).tick("hog-70", 1, "d.h..", 6000);
+    let trace = trace.tick("hog-70", 1, "d.h..", 7500).switch(1, 8000, left, "R", CYCLIC);
+    blames(&trace.cause(), Class::HigherPriority, Some(70), Confidence::Medium);
+    let facts = Facts { kernel: Some("6.12.1".into()), fair_server: Some(true), ..Facts::default() };
+    blames(&trace.explained(facts).victims[0].causes[0], Class::HigherPriority, Some(70), Confidence::Medium);
+}
+
 /// Some kernels leave out switches from the idle task: the thread's own first event shows that it runs.
 #[test]
 fn a_switch_that_the_kernel_did_not_record() {

@@ -21,6 +21,49 @@ fn a_reschedule_interrupt_that_is_late_shows_interrupts_off() {
     blames(&guest.victims[0].causes[0], Class::IrqsDisabled, Some(60), Confidence::Suspected);
 }
 
+/// Another interrupt to this CPU is still under way, or was never seen to arrive.
+#[test]
+fn an_earlier_interrupt_does_not_hide_the_late_one() {
+    let trace = start()
+        .switch(0, 1500, IDLE, "R", ("rsync", 80, 120))
+        .switch(1, 2000, CYCLIC, "S", YES)
+        .line(
+            "yes-60",
+            1,
+            "d....",
+            2500,
+            "ipi_send_cpu: cpu=1 callsite=irq_work_queue_on+0x1/0x2 callback=rcu_work+0x0/0x1",
+        )
+        .line("rsync-80", 0, "d..1.", 3000, &format!("sched_waking: comm={VICTIM} target_cpu=001"))
+        .line("rsync-80", 0, "d..1.", 3002, "ipi_send_cpu: cpu=1 callsite=ttwu_queue_wakelist+0x1/0x2 callback=0x0")
+        .line("yes-60", 1, "d.h..", 5000, "reschedule_entry: vector=253")
+        .line("yes-60", 1, "dNh..", 5002, "reschedule_exit: vector=253");
+    blames(&trace.switch(1, 5005, YES, "R+", CYCLIC).cause(), Class::IrqsDisabled, Some(60), Confidence::Medium);
+}
+
+/// Woken by CPU 0 at 3 ms on a kernel that does not trace IPIs that are sent (before 6.4); the interrupt at 7 ms, and a tick.
+fn woken_from_afar(tick: Option<u64>) -> Trace {
+    let trace = start().switch(0, 1500, IDLE, "R", ("rsync", 80, 120)).switch(1, 2000, CYCLIC, "S", YES).line(
+        "rsync-80",
+        0,
+        "d..1.",
+        3000,
+        &format!("sched_waking: comm={VICTIM} target_cpu=001"),
+    );
+    let trace = tick.into_iter().fold(trace, |trace, us| trace.tick("yes-60", 1, "dNh..", us));
+    let trace = trace.line("yes-60", 1, "dNh..", 7000, "reschedule_entry: vector=253");
+    trace.line("yes-60", 1, "dNh..", 7002, "reschedule_exit: vector=253").switch(1, 7005, YES, "R+", CYCLIC)
+}
+
+#[test]
+fn before_6_4_the_wakeup_itself_tells_that_an_interrupt_was_sent() {
+    blames(&woken_from_afar(None).cause(), Class::IrqsDisabled, Some(60), Confidence::Medium);
+    // A tick came in between: interrupts were on.
+    for us in [3500, 5000, 6900] {
+        blames(&woken_from_afar(Some(us)).cause(), Class::PreemptionDisabled, Some(60), Confidence::Medium);
+    }
+}
+
 #[test]
 fn an_interrupt_of_another_cpu_names_who_sent_it() {
     let trace = start()
@@ -81,6 +124,30 @@ fn a_deadline_thread_waits_for_its_own_budget() {
     assert!(!victim.verdict.contains("cpu_dma_latency"), "{}", victim.verdict);
 }
 
+/// It started that timer itself, and ran half a millisecond after it, as on a slow machine.
+#[test]
+fn the_timer_of_its_own_budget_needs_no_haste() {
+    let timer = "hrtimer=00000000000000bb function=dl_task_timer";
+    let trace = |by: &str| {
+        let trace = start()
+            .line(
+                by,
+                1,
+                "d..1.",
+                1990,
+                &format!("hrtimer_start: {timer} expires=8000000 softexpires=8000000 mode=ABS|HARD"),
+            )
+            .switch(1, 2000, DEADLINE, "S", IDLE);
+        of_deadline(trace)
+            .line("<idle>-0", 1, "d.h..", 8000, "local_timer_entry: vector=236")
+            .line("<idle>-0", 1, "d.h..", 8003, &format!("hrtimer_expire_entry: {timer} now=8003000"))
+            .line("<idle>-0", 1, "d.h..", 8010, "local_timer_exit: vector=236")
+            .switch(1, 8503, IDLE, "R", DEADLINE)
+    };
+    blames(&trace("cyclicdeadline-50").cause(), Class::DeadlineBudget, None, Confidence::Medium);
+    assert_ne!(trace("rsync-80").cause().class, Class::DeadlineBudget);
+}
+
 #[test]
 fn a_deadline_peer_had_the_earlier_deadline() {
     let peer = ("peer", 70, -1);
@@ -121,6 +188,35 @@ fn throttling_after_6_12_by_the_kernel_s_own_word() {
     );
     assert_eq!(class(Facts { throttled: Some(true), ..Facts::default() }), Class::RtThrottling);
     assert_eq!(class(Facts::default()), Class::FairServer);
+}
+
+/// CPU 0 has a timer that is due at 4 ms and comes when that CPU goes on; the victim's CPU is silent from 2 to 60 ms.
+fn both_silent(until: u64) -> Trace {
+    let timer = "hrtimer=00000000000000cc function=hrtimer_wakeup";
+    let expiry = |us: u64| format!("hrtimer_expire_entry: {timer} now={us}000");
+    let trace = start()
+        .line("<idle>-0", 0, "d.h..", 1500, "local_timer_entry: vector=236")
+        .line("<idle>-0", 0, "d.h..", 1502, &expiry(1502))
+        .line("<idle>-0", 0, "d.h..", 1510, "local_timer_exit: vector=236")
+        .line(
+            "<idle>-0",
+            0,
+            "d..1.",
+            1520,
+            &format!("hrtimer_start: {timer} expires=4000000 softexpires=4000000 mode=ABS"),
+        )
+        .sleep(2000, 3000, YES)
+        .line("<idle>-0", 0, "d.h..", until, "local_timer_entry: vector=236")
+        .line("<idle>-0", 0, "d.h..", until + 2, &expiry(until + 2))
+        .line("<idle>-0", 0, "d.h..", until + 10, "local_timer_exit: vector=236");
+    trace.expire("yes-60", 60_000).switch(1, 60_035, YES, "R+", CYCLIC)
+}
+
+/// Where all CPUs stood still, they go on together. One that stays silent though a timer is due has a reason of its own.
+#[test]
+fn a_cpu_that_stays_silent_did_not_only_stand_still_with_the_others() {
+    blames(&both_silent(59_900).cause(), Class::MachineStall, None, Confidence::Medium);
+    blames(&both_silent(40_000).cause(), Class::IrqsDisabled, None, Confidence::Suspected);
 }
 
 #[test]
