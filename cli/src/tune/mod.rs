@@ -20,7 +20,6 @@ use punctual_report::tune::TuneResult;
 use punctual_tune::search::Update;
 use punctual_tune::{Chosen, Objective, Options, Place, Sought, Wanted, conclude, seek};
 use punctual_units::{Nanos, Policy, Priority, Scheduling};
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// `punctual tune`: exit codes as of `prove`.
@@ -50,6 +49,7 @@ fn run(args: &TuneArgs, started: Nanos) -> Result<Answer, Refusal> {
         i_know: args.i_know,
     };
     let chosen = wanted.choose(&findings).map_err(Refusal::usage)?;
+    proof::check_loads_of(&options.last)?;
     if args.dry_run {
         let plan = trials::plan(&chosen, &options);
         return Ok(Answer::new(args.output, 0, || report::tune::plan_json(&plan), || report::tune::plan(&plan)));
@@ -130,8 +130,8 @@ fn options(args: &TuneArgs, started: Nanos) -> Options {
         deadline: args.deadline,
         claims,
         peer: None,
-        secret_file: None,
-        scratch: args.scratch.clone().or_else(|| beside(&out)),
+secret_file: None,
+        scratch: args.scratch.clone().or_else(|| Some(punctual_loads::folder_at(out.parent()?))),
         write_cap: args.write_cap.saturating_mul(1 << 20),
         trace: Trace { when: When::Auto, full: false, stacks: false, buffer_kb: None },
         sync: true,
@@ -147,12 +147,6 @@ fn options(args: &TuneArgs, started: Nanos) -> Options {
         max: args.max,
         i_know: args.i_know,
     }
-}
-
-/// The nearest folder above that is there: on the same disk as the run directory will be.
-fn beside(out: &Path) -> Option<PathBuf> {
-    let absolute = std::path::absolute(out).ok()?;
-    absolute.ancestors().skip(1).find(|folder| folder.is_dir()).map(Path::to_owned)
 }
 
 fn search(args: &TuneArgs, options: &Options, chosen: &Chosen, place: &Place) -> Result<Sought, Refusal> {

@@ -58,7 +58,7 @@ pub use load::{Load, LoadWatch, Progress};
 pub use report::not_run;
 pub use secret::Secret;
 pub use serve::{DEFAULT_PORT, ServeEvent, Served, Server, serve};
-pub use settings::{HIDDEN_ARG, LoadSettings};
+pub use settings::{HIDDEN_ARG, LoadSettings, folder_at};
 pub use spec::{LoadSpec, parse};
 pub use store::{Store, StoreLimits};
 pub use wire::{Connection, Purpose, introduce};

@@ -1,5 +1,5 @@
 use crate::board::now;
-use crate::builtin::LOADS;
+use crate::builtin::{LOADS, check_command};
 use crate::part::Part;
 use crate::settings::ChildConfig;
 use crate::spec::Kind;
@@ -79,6 +79,19 @@ impl Load {
         Ok(load)
     }
 
+    /// Can it be started here? Starts it and ends it at once; of a command, which is the user's to run, only what the
+    /// shell says of its syntax and its first word.
+    ///
+    /// # Errors
+    /// As [`Load::start`].
+    pub fn check(spec: &LoadSpec, settings: &LoadSettings) -> Result<(), LoadError> {
+        match spec.kind() {
+            Kind::Command(command) => check_command(command)
+                .map_err(|why| LoadError::NotStarted { load: spec.to_string(), why: why.to_string() }),
+            Kind::Idle | Kind::Builtin(_) | Kind::All => Load::start(spec, settings).map(drop),
+        }
+    }
+
     /// The report covers the time from now on.
     pub fn start_recording(&mut self) {
         let since = now();
@@ -156,6 +169,28 @@ mod tests {
 
     fn settings() -> LoadSettings {
         LoadSettings::new("0".parse().unwrap(), "/tmp".into())
+    }
+
+    #[test]
+    fn a_command_that_cannot_start_is_known_without_running_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let check = |command: &str| Load::check(&parse(&format!("cmd:{command}")).unwrap(), &settings());
+        let touched = folder.path().join("ran");
+        for good in
+            ["true", "A=1 sh -c :", "cd / && ls", "(true; false)", "while :; do :; done", "\"sh\" -c :", "/bin/sh"]
+        {
+            assert!(check(good).is_ok(), "{good}");
+        }
+        assert!(check(&format!("touch {}", touched.display())).is_ok() && !touched.exists());
+        for (bad, why) in [
+            ("no-such-program --now", "`no-such-program` is not found"),
+            ("A=1 /no/such/file", "`/no/such/file` is not found"),
+            ("if true", "yntax"),
+            ("echo 'half", "nterminated"),
+        ] {
+            let error = check(bad).unwrap_err();
+            assert!(error.to_string().contains(why) && !error.is_usage(), "{bad}: {error}");
+        }
     }
 
     #[test]

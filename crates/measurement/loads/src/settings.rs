@@ -1,6 +1,6 @@
 use punctual_units::{CpuList, Nanos};
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The first argument that makes the program a load: pass what follows to [`child_main`](crate::child_main).
 pub const HIDDEN_ARG: &str = "__load";
@@ -53,6 +53,12 @@ impl LoadSettings {
             ready_within: Nanos::from_secs(5),
         }
     }
+}
+
+/// The nearest folder at or above `path` that is there: on the same disk as what will be made at `path`.
+pub fn folder_at(path: &Path) -> PathBuf {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    absolute.ancestors().find(|folder| folder.is_dir()).map_or(absolute.clone(), Path::to_owned)
 }
 
 /// The second argument of the load's process.

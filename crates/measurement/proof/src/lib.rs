@@ -47,7 +47,7 @@ pub use phase::announced;
 pub use punctual_measure::Tick;
 pub use punctual_tracefs::recover;
 pub use scheduling::{Choice, choose_scheduling};
-pub use setup::{facts, new_run};
+pub use setup::{check_loads_of, facts, new_run};
 pub use trial::{TRIAL_ARG, trial_main, try_out};
 pub use watching::{Seen, Watching};
 pub use ways::{KernelWay, TIMERLAT_ARG, Via, timerlat_main};

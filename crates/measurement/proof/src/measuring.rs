@@ -149,13 +149,14 @@ impl<'a> Measurement<'a> {
         if proving {
             run.machine = setup::facts();
         }
+        let load_settings = setup::load_settings(options, &topology, &specs);
+        setup::check_loads(&specs, &load_settings)?;
         let mut writer = Writer::create(&options.out, run.clone(), options.sync)?;
         let dir = writer.dir().clone();
         let audit = proving.then(|| (choice.wanted, plan.cpus.clone()));
         if proving {
             writer.machine("before", &run.machine)?;
         }
-        let load_settings = setup::load_settings(options, &topology, &specs);
         let kept = Recording::new(run);
         let recorder = Arc::new(Mutex::new(ToDisk::new(
             writer,

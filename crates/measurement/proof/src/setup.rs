@@ -4,7 +4,7 @@ use crate::error::ProofError;
 use crate::options::Options;
 use crate::phase::clock_and_sleep;
 use punctual_judge as judge;
-use punctual_loads::{self as loads, LoadSettings, LoadSpec};
+use punctual_loads::{self as loads, Load, LoadError, LoadSettings, LoadSpec};
 use punctual_machine::{self as machine, Live};
 use punctual_measure::{self as measure, Plan, Topology};
 use punctual_model::{Kind, MachineFacts, Run, Settings, Tool, UntilDecided};
@@ -165,7 +165,8 @@ pub fn facts() -> MachineFacts {
 
 pub(crate) fn load_settings(options: &Options, topology: &Topology, specs: &[(String, LoadSpec)]) -> LoadSettings {
     let writing = specs.iter().filter(|(name, _)| matches!(name.as_str(), "io" | "all")).count().max(1);
-    let scratch = options.scratch.clone().unwrap_or_else(|| options.out.clone());
+    // The run directory is not there yet.
+    let scratch = options.scratch.clone().unwrap_or_else(|| loads::folder_at(&options.out));
     LoadSettings {
         write_cap_bytes: options.write_cap / writing as u64,
         peer: options.peer.clone(),
@@ -173,6 +174,29 @@ pub(crate) fn load_settings(options: &Options, topology: &Topology, specs: &[(St
         phase: Nanos(options.duration.0 / specs.len().max(1) as u64) + options.warmup,
         ..LoadSettings::new(topology.allowed.and(&topology.online), scratch)
     }
+}
+
+/// Refuses what cannot be measured later because a load cannot start; measures nothing.
+///
+/// # Errors
+/// [`ProofError`]: why a load cannot start.
+pub fn check_loads_of(options: &Options) -> Result<(), ProofError> {
+    let specs = parse_loads(options)?;
+    check_loads(&specs, &load_settings(options, &Topology::read()?, &specs))
+}
+
+/// Starts every load once and ends it, so that one that cannot start is known before anything is measured.
+///
+/// # Errors
+/// Why a load cannot start.
+pub(crate) fn check_loads(specs: &[(String, LoadSpec)], settings: &LoadSettings) -> Result<(), ProofError> {
+    let refused = |e: LoadError| match ProofError::from(e) {
+        ProofError::Environment(why) => {
+            ProofError::Environment(format!("{why}; nothing was measured: name other loads with --load"))
+        }
+        usage => usage,
+    };
+    specs.iter().try_for_each(|(_, spec)| Load::check(spec, settings)).map_err(refused)
 }
 
 pub(crate) fn where_context_runs(options: &Options, housekeeping: &CpuList) -> String {

@@ -71,6 +71,27 @@ fn prepare(config: &ChildConfig) -> Result<Plan, LoadError> {
     Ok(plan)
 }
 
+/// What the shell says of a command's syntax and of its first word, without running it. A first word with quotes or
+/// expansions is not looked up.
+pub(crate) fn check(command: &str) -> Result<(), LoadError> {
+    let shell = |words: &[&str]| {
+        let mut shell = Command::new("/bin/sh");
+        shell.args(words).stdin(Stdio::null()).output().map_err(LoadError::on("execve", "/bin/sh"))
+    };
+    let parsed = shell(&["-n", "-c", command])?;
+    if !parsed.status.success() {
+        return Err(LoadError::Refused(printable(String::from_utf8_lossy(&parsed.stderr).trim())));
+    }
+    let is_plain = |word: &&str| word.chars().all(|c| c.is_ascii_alphanumeric() || "/._+-".contains(c));
+    let first = command.split_whitespace().find(|word| !word.contains('=')).filter(is_plain);
+    match first {
+        Some(word) if !shell(&["-c", "command -v -- \"$1\"", "sh", word])?.status.success() => {
+            Err(LoadError::Refused(format!("`{word}` is not found: install it, or write its path")))
+        }
+        _ => Ok(()),
+    }
+}
+
 struct Running {
     pid: Pid,
     tail: Arc<Mutex<Vec<u8>>>,

@@ -19,6 +19,8 @@ mod network;
 mod scheduler;
 mod timers;
 
+pub(crate) use command::check as check_command;
+
 pub(crate) const LOADS: [Builtin; 10] = [
     cpu::LOAD,
     memory::LOAD,
