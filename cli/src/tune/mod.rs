@@ -130,7 +130,7 @@ fn options(args: &TuneArgs, started: Nanos) -> Options {
         deadline: args.deadline,
         claims,
         peer: None,
-secret_file: None,
+        secret_file: None,
         scratch: args.scratch.clone().or_else(|| Some(punctual_loads::folder_at(out.parent()?))),
         write_cap: args.write_cap.saturating_mul(1 << 20),
         trace: Trace { when: When::Auto, full: false, stacks: false, buffer_kb: None },
