@@ -46,6 +46,7 @@ const SCHEMAS: &[Row] = &[
     ("document-import", made::<Document<ResultOrError<report::ImportResult>>>),
     ("document-events", made::<Document<ResultOrError<model::Suite>>>),
     ("document-sched", made::<Document<ResultOrError<model::Experiment>>>),
+    ("document-list", made::<Document<ResultOrError<model::Listing>>>),
     ("document-fleet", made::<Document<ResultOrError<model::Fleet>>>),
     ("document-bench", made::<Document<ResultOrError<model::Bench>>>),
     ("document-compare", made::<Document<ResultOrError<report::ComparisonResult>>>),

@@ -36,9 +36,10 @@ fn answer(command: &BenchCommand, name: &str, args: &BenchArgs) -> Result<Answer
         (_, Some(signal)) => exit::of_signal(signal),
     };
     let text = || format!("{}\nrun directory: {}\n", report::bench_text(&bench), out.display());
-    let early = bench
-        .interrupted
-        .then(|| format!("ended early; go on with: punctual bench {} --resume {}", name_of(&bench), out.display()));
+    let early = bench.interrupted.then(|| {
+        let by = signal.map(|signal| format!(" by {}", signal.name())).unwrap_or_default();
+        format!("ended early{by}; go on with: punctual bench {} --resume {}", name_of(&bench), out.display())
+    });
     Ok(Answer::new(args.output.quiet_first(), code, || &bench, text).with_notes(early))
 }
 

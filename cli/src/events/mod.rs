@@ -10,7 +10,7 @@ use crate::{exit, signals};
 use args::{BackendArg, EventsArgs, FormatArg};
 use punctual_events::{Backend, COKERNELS, Mock, NotRun, Posix, Settings, Surroundings, TESTS, Wires};
 use punctual_machine as machine;
-use punctual_model::{Outcome, Suite, SuiteResult};
+use punctual_model::{Listed, Listing, Outcome, Suite, SuiteResult};
 use punctual_report as report;
 use punctual_uapi::{self as uapi, Sig};
 use punctual_units::{CpuId, Nanos};
@@ -22,17 +22,23 @@ use std::sync::atomic::AtomicBool;
 pub fn events(args: &EventsArgs) -> ExitCode {
     let json = args.output.json || args.format == FormatArg::Json;
     let output = OutputArgs { json, ..args.output }.quiet_first();
-    finish("events", output, if args.list { Ok(list()) } else { answer(args, output) })
+    finish("events", output, if args.list { Ok(list(output)) } else { answer(args, output) })
 }
 
-fn list() -> Answer {
+fn list(output: OutputArgs) -> Answer {
+    let listed = |test: &punctual_events::Test| Listed {
+        name: test.name.into(),
+        about: test.about.into(),
+        promise: Some(test.promise),
+    };
     let line = |test: &punctual_events::Test| format!("{:<15} {:<22} {}\n", test.name, test.promise.name(), test.about);
-    Answer::text(0, TESTS.iter().map(line).collect::<String>())
+    let text = || TESTS.iter().map(line).collect();
+    Answer::new(output, 0, || Listing { list: TESTS.iter().map(listed).collect() }, text).needed()
 }
 
 fn answer(args: &EventsArgs, output: OutputArgs) -> Result<Answer, Refusal> {
     let (suite, signal) = measure(args)?;
-    let outcome = punctual_events::outcome(&suite);
+    let outcome = suite.outcome();
     let code = signal.map_or(exit::of_outcome(outcome), exit::of_signal);
     Ok(Answer::new(output, code, || &suite, || text(&suite, outcome)))
 }
@@ -60,7 +66,8 @@ fn measure(args: &EventsArgs) -> Result<(Suite, Option<Sig>), Refusal> {
     let suite = signals::heard(&stop, &caught, || {
         punctual_events::suite(&mut *backend, &settings, &around, &mut |result| progress(args, result))
     })?;
-    Ok((suite.map_err(Refusal::environment)?, caught.get().copied()))
+    let suite = suite.map_err(|e| Refusal::either(e.is_usage(), e))?;
+    Ok((suite, caught.get().copied()))
 }
 
 fn backend(args: &EventsArgs) -> Result<Box<dyn Backend>, Refusal> {

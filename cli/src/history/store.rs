@@ -3,6 +3,7 @@
 use crate::args::common::GivenArgs;
 use crate::import;
 use crate::refusal::Refusal;
+use punctual_formats::Subject;
 use punctual_history::{Error, Store, summary};
 use punctual_model::history::RunSummary;
 use std::path::{Path, PathBuf};
@@ -40,6 +41,14 @@ pub fn summarised(path: &Path, told: &GivenArgs) -> Result<RunSummary, Refusal> 
         true => punctual_rundir::read(path).map_err(Refusal::usage)?,
         false => import::recording(&[path.to_owned()], None, told).map_err(unread)?,
     };
+    let subject = Subject::of(&recording);
+    if subject != Subject::Latency {
+        return Err(Refusal::usage(format!(
+            "{}: {} has no wakeup latencies, so it is left out; `punctual report` shows it",
+            path.display(),
+            subject.name()
+        )));
+    }
     let verdict = punctual_judge::judge(&recording, &recording.run.settings.claims);
     // A folder that cannot be looked up is named as it was typed.
     let folder = path.canonicalize().unwrap_or_else(|_| path.to_owned());

@@ -12,13 +12,17 @@ use punctual_model::history::RunSummary;
 use punctual_report as report;
 use std::path::PathBuf;
 
-/// Several run directories, or a folder of them; a single one as lines.
+/// Several run directories, or a folder of them.
 pub fn is_fleet(args: &ReportArgs) -> bool {
     match args.run.as_slice() {
-        [only] if is_run(only) => matches!(writer(args), Writer::Jsonl),
-        [only] => only.is_dir() && !runs_below(only).runs.is_empty(),
+        [only] => !is_run(only) && only.is_dir() && !runs_below(only).runs.is_empty(),
         several => several.iter().all(|path| path.is_dir()),
     }
+}
+
+/// A line for each phase and CPU of each run.
+pub fn lines(runs: &[RunSummary]) -> String {
+    fleet::lines(runs).iter().map(report::json_line).collect()
 }
 
 /// The fleet: exits 0 if it wrote; a run that cannot be read is said and named in the report, and is no reason not to write.
@@ -61,7 +65,7 @@ fn summaries(args: &ReportArgs, unread: &mut Vec<(String, String)>) -> Vec<RunSu
 
 fn made(args: &ReportArgs, runs: &[RunSummary], unread: Vec<(String, String)>) -> Result<String, String> {
     if matches!(writer(args), Writer::Jsonl) {
-        return Ok(fleet::lines(runs).iter().map(report::json_line).collect());
+        return Ok(lines(runs));
     }
     let mut fleet = fleet::fleet(runs);
     fleet.doubtful.extend(unread);
@@ -69,6 +73,6 @@ fn made(args: &ReportArgs, runs: &[RunSummary], unread: Vec<(String, String)>) -
         Writer::Html => Ok(report::fleet_html(&fleet)),
         Writer::Text => Ok(report::fleet_text(&fleet)),
         Writer::Json => Ok(report::Document::new("fleet", 0, &fleet).text()),
-        _ => Err(foreign::not_of_many(args.format)),
+        _ => Err(foreign::not_built(args.format)),
     }
 }

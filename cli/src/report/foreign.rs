@@ -2,7 +2,7 @@
 
 use super::args::ReportArgs;
 use crate::explain;
-use punctual_formats::{self as formats, Cases, FORMATS, Format, KcidbIds, Writer};
+use punctual_formats::{self as formats, Cases, Format, KcidbIds, Writer};
 use punctual_model::{Recording, Verdict};
 use std::io::IsTerminal;
 
@@ -21,40 +21,30 @@ pub fn of_run(args: &ReportArgs, recording: &Recording, verdict: &Verdict) -> Re
         }
         Writer::Sarif => formats::sarif(&recording.findings, recording.run.tool.version.as_deref()),
         Writer::Perfetto => return perfetto(args),
-        _ => return of_cases(args, &Cases::of_run(recording, verdict), "this run"),
+        _ => return of_cases(args, &Cases::of_run(recording, verdict)),
     };
     Ok(text.into_bytes())
 }
 
-/// In a format that takes named outcomes and figures. `what` they are of, for the sentence where it is none.
+/// In a format that takes named outcomes and figures.
 ///
 /// # Errors
 /// A sentence: why they cannot be written so, and what to type.
-pub fn of_cases(args: &ReportArgs, cases: &Cases, what: &str) -> Result<Vec<u8>, String> {
+pub fn of_cases(args: &ReportArgs, cases: &Cases) -> Result<Vec<u8>, String> {
     let text = match args.format.writer {
         Writer::Cases(write) => write(cases),
         Writer::Kcidb => {
             let ids = KcidbIds { origin: args.kcidb_origin.clone(), build: args.kcidb_build.clone() };
             formats::kcidb(cases, &ids).map_err(|e| e.to_string())?
         }
-        _ => return Err(not_of(args.format, what)),
+        _ => return Err(not_built(args.format)),
     };
     Ok(text.into_bytes())
 }
 
-/// The sentence where a format is only for single runs.
-#[cfg(feature = "history")]
-pub fn not_of_many(format: &Format) -> String {
-    format!("{} is for one run; many take --format html, text, json or jsonl", format.name)
-}
-
-/// The sentence where a format cannot hold what was measured.
-pub fn not_of(format: &Format, what: &str) -> String {
-    let takes_cases = |format: &&Format| matches!(format.writer, Writer::Cases(_) | Writer::Kcidb);
-    let names: Vec<&str> = FORMATS.iter().filter(takes_cases).map(|format| format.name).collect();
-    let (most, last) = names.split_at(names.len() - 1);
-    let is_for_cases = format!("{} and {} take event suites and benchmarks, too", most.join(", "), last.concat());
-    format!("{} has no place for {what}; take --format html, text, json or csv ({is_for_cases})", format.name)
+/// The sentence where this build lacks a writer.
+pub fn not_built(format: &Format) -> String {
+    format!("{} is not in this build of punctual: build it with its default features", format.name)
 }
 
 fn perfetto(args: &ReportArgs) -> Result<Vec<u8>, String> {

@@ -11,12 +11,12 @@ use crate::finish::{Answer, finish};
 use crate::refusal::Refusal;
 use crate::{import, terminal};
 use args::ReportArgs;
-use punctual_formats::{Cases, Writer};
-use punctual_model::{Bench, Experiment, Recording, Suite, Verdict};
+use punctual_formats::{Cases, Subject, Writer};
+use punctual_model::{Bench, Experiment, Kind, Recording, Suite, Verdict};
 use punctual_report as report;
 use std::path::Path;
 use std::process::ExitCode;
-use written::{writer, written};
+use written::{format, writer, written};
 
 /// `punctual report`: exits 0 if it wrote, whatever the verdict.
 pub fn report(args: &ReportArgs) -> ExitCode {
@@ -27,20 +27,47 @@ fn reported(args: &ReportArgs) -> Result<Answer, Refusal> {
     if let [only] = args.run.as_slice()
         && punctual_watch::is_watch(only)
     {
+        check(args, Subject::Watch)?;
         return watched(args, only);
     }
     #[cfg(feature = "history")]
     if fleet::is_fleet(args) {
+        check(args, Subject::Fleet)?;
         return fleet::report(args);
     }
     let mut recording = read(args)?;
+    check(args, Subject::of(&recording))?;
     let made = match (recording.suite.take(), recording.experiment.take(), recording.bench.take()) {
         (Some(suite), _, _) => suite_text(args, &recording, &suite),
         (_, Some(experiment), _) => experiment_text(args, &experiment),
         (_, _, Some(bench)) => bench_text(args, &recording, &bench),
+        _ if !matches!(recording.run.kind, Kind::Latency | Kind::Imported) => Err(lost(args, &recording)),
         _ => latency(args, &mut recording),
     };
     written(args, made.map_err(Refusal::usage)?)
+}
+
+/// Refuses a format without a place for what is reported, and options that would change nothing.
+fn check(args: &ReportArgs, subject: Subject) -> Result<(), Refusal> {
+    format(args).check(subject).map_err(Refusal::usage)?;
+    let of_latencies = [("--claim", !args.claims.is_empty()), ("--linuxcnc", args.linuxcnc)];
+    match of_latencies.iter().find(|(_, given)| *given && subject != Subject::Latency) {
+        Some((option, _)) => Err(Refusal::usage(format!(
+            "{option} is for wakeup latencies, and this is {}: leave it out",
+            subject.name()
+        ))),
+        None if args.load.is_some() && !matches!(format(args).writer, Writer::Cyclictest(_)) => {
+            Err(Refusal::usage("--load is for --format cyclictest and cyclictest-json: leave it out"))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The file that holds all of such a run is missing or damaged.
+fn lost(args: &ReportArgs, recording: &Recording) -> String {
+    let run = args.run.first().map(|path| path.display().to_string()).unwrap_or_default();
+    let why = recording.damage.join("; ");
+    format!("{run}: the results of {} cannot be read: {why}; run it again", Subject::of(recording).name())
 }
 
 /// A run directory, or a run of other tools' files.
@@ -64,7 +91,7 @@ fn watched(args: &ReportArgs, folder: &Path) -> Result<Answer, Refusal> {
         Writer::Html => report::watch_html(&watched),
         Writer::Text => report::watch_text(&watched),
         Writer::Json => report::Document::new("watch", 0, &watched).text(),
-        _ => return Err(Refusal::usage(foreign::not_of(args.format, "a watch"))),
+        _ => return Err(Refusal::usage(foreign::not_built(args.format))),
     };
     written(args, text.into_bytes())
 }
@@ -78,6 +105,12 @@ fn latency(args: &ReportArgs, recording: &mut Recording) -> Result<Vec<u8>, Stri
         _ => punctual_judge::judge(recording, &claims),
     };
     shown(args, recording, &verdict)
+}
+
+/// The folder of the run, if it has one.
+#[cfg(feature = "history")]
+fn folder(args: &ReportArgs) -> Option<std::path::PathBuf> {
+    args.run.first().filter(|path| path.is_dir()).map(|path| path.canonicalize().unwrap_or_else(|_| path.clone()))
 }
 
 /// On standard error, what a format for programs leaves out because the file does not tell it.
@@ -96,6 +129,8 @@ fn shown(args: &ReportArgs, recording: &Recording, verdict: &Verdict) -> Result<
     let text = match writer(args) {
         Writer::Html => report::html(recording, verdict),
         Writer::Csv => report::csv(recording),
+        #[cfg(feature = "history")]
+        Writer::Jsonl => fleet::lines(&[punctual_history::summary(recording, verdict, folder(args).as_deref())]),
         Writer::Json => report::Document::new("report", 0, report::json(recording, verdict)).text(),
         Writer::Text => {
             let to_file = args.out.is_some();
@@ -120,7 +155,7 @@ fn suite_text(args: &ReportArgs, recording: &Recording, suite: &Suite) -> Result
         Writer::Csv => report::suite_csv(suite),
         Writer::Json => report::Document::new("events", 0, suite).text(),
         Writer::Text => report::suite_text(suite),
-        _ => return foreign::of_cases(args, &Cases::of_suite(&recording.run, suite), "an event suite"),
+        _ => return foreign::of_cases(args, &Cases::of_suite(recording, suite)),
     };
     Ok(text.into_bytes())
 }
@@ -132,7 +167,7 @@ fn experiment_text(args: &ReportArgs, experiment: &Experiment) -> Result<Vec<u8>
         Writer::Csv => report::experiment_csv(experiment),
         Writer::Json => report::Document::new("sched", 0, experiment).text(),
         Writer::Text => report::experiment_text(experiment),
-        _ => return Err(foreign::not_of(args.format, "a scheduling experiment")),
+        _ => return Err(foreign::not_built(args.format)),
     };
     Ok(text.into_bytes())
 }
@@ -144,7 +179,7 @@ fn bench_text(args: &ReportArgs, recording: &Recording, bench: &Bench) -> Result
         Writer::Csv => punctual_bench::published_csv(bench).unwrap_or_else(|| report::bench_csv(bench)),
         Writer::Json => report::Document::new("bench", 0, bench).text(),
         Writer::Text => report::bench_text(bench),
-        _ => return foreign::of_cases(args, &Cases::of_bench(&recording.run, bench), "a benchmark"),
+        _ => return foreign::of_cases(args, &Cases::of_bench(recording, bench)),
     };
     Ok(text.into_bytes())
 }

@@ -4,11 +4,16 @@ use super::args::ReportArgs;
 use crate::finish::Answer;
 use crate::new_file;
 use crate::refusal::Refusal;
-use punctual_formats::Writer;
+use punctual_formats::{FORMATS, Format, Writer};
 
 /// The requested format; `--json` is one as well.
+pub fn format(args: &ReportArgs) -> &'static Format {
+    let json = FORMATS.iter().find(|format| args.json && matches!(format.writer, Writer::Json));
+    json.unwrap_or(args.format)
+}
+
 pub fn writer(args: &ReportArgs) -> Writer {
-    if args.json { Writer::Json } else { args.format.writer }
+    format(args).writer
 }
 
 /// To standard output, or into the file. A collector looks at the same name again and again, so its file is replaced at once; all

@@ -2,13 +2,14 @@
 
 pub mod args;
 
+use crate::args::common::OutputArgs;
 use crate::finish::{Answer, finish};
 use crate::refusal::Refusal;
 use crate::run_directory::{command_line, numbered};
 use crate::{exit, new_file, signals};
 use args::SchedArgs;
 use punctual_machine::Live;
-use punctual_model::{Experiment, Outcome};
+use punctual_model::{Experiment, Listed, Listing, Outcome};
 use punctual_report as report;
 use punctual_sched::{EXPERIMENTS, Options, Spec};
 use punctual_uapi::Sig;
@@ -22,7 +23,7 @@ use std::sync::atomic::AtomicBool;
 pub fn sched(args: &SchedArgs) -> ExitCode {
     let result = match args.experiment.as_deref().filter(|_| !args.list) {
         Some(named) => answer(args, named),
-        None => Ok(list()),
+        None => Ok(list(args.output)),
     };
     finish("sched", args.output.quiet_first(), result)
 }
@@ -31,18 +32,18 @@ fn answer(args: &SchedArgs, named: &str) -> Result<Answer, Refusal> {
     let (experiment, signal) = measure(args, named)?;
     let outcome = punctual_sched::outcome(&experiment);
     let code = signal.map_or(exit::of_outcome(outcome), exit::of_signal);
-    Ok(Answer::new(args.output.quiet_first(), code, || &experiment, || text(&experiment, outcome)))
+    let done = experiment.repetitions.len();
+    let ended = signal.map(|signal| format!("ended early by {}; repetitions that began: {done}", signal.name()));
+    Ok(Answer::new(args.output.quiet_first(), code, || &experiment, || text(&experiment, outcome)).with_notes(ended))
 }
 
-fn list() -> Answer {
-    let mut out = String::new();
-    for (name, _) in EXPERIMENTS {
-        // What is built in is read by a test.
-        if let Some(Ok(spec)) = punctual_sched::builtin(name) {
-            out += &format!("{name:<12} {}\n", spec.about);
-        }
-    }
-    Answer::text(0, out).needed()
+fn list(output: OutputArgs) -> Answer {
+    // What is built in is read by a test.
+    let specs = EXPERIMENTS.iter().filter_map(|(name, _)| Some((name, punctual_sched::builtin(name)?.ok()?)));
+    let list: Vec<Listed> =
+        specs.map(|(name, spec)| Listed { name: (*name).into(), about: spec.about, promise: None }).collect();
+    let text = || list.iter().map(|one| format!("{:<12} {}\n", one.name, one.about)).collect();
+    Answer::new(output.quiet_first(), 0, || Listing { list: list.clone() }, text).needed()
 }
 
 fn spec(named: &str) -> Result<Spec, Refusal> {

@@ -94,3 +94,40 @@ fn children_left(but: u32) -> usize {
         })
         .count()
 }
+
+/// As of a service, cron or a container: whoever opens a terminal then gets it as controlling terminal, and SIGHUP when it
+/// closes.
+#[test]
+#[ignore = "live: timing"]
+fn a_session_leader_without_a_terminal_ends_as_others_do() {
+    let folder = tempfile::tempdir().unwrap();
+    for (n, words) in [
+        "events pty udp timerfd rt-pipe queue -D 500ms --out",
+        "measure -D 300ms --no-context --out",
+        "bench nqueens -n 6 --repeat 1 --out",
+        "bench network --size 4 -D 30ms --repeat 1 --out",
+        "bench switch --rounds 20 --repeat 1 --out",
+        "watch -D 2s --block 1s --trace never --out",
+        "events --list",
+        "undo --list",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let words = words.split(' ').map(str::to_owned);
+        let ended = |leader: bool| {
+            let out = words.clone().last().filter(|last| last == "--out");
+            let out = out.map(|_| folder.path().join(format!("{n}-{leader}")).display().to_string());
+            let (program, first) = (env!("CARGO_BIN_EXE_punctual"), ["-w", env!("CARGO_BIN_EXE_punctual")]);
+            let mut command = std::process::Command::new(if leader { "setsid" } else { program });
+            let command = command.args(first.iter().filter(|_| leader)).args(words.clone()).args(out);
+            answer(command.stdin(std::process::Stdio::null()).output().unwrap())
+        };
+        let ((leader, _, err), (other, ..)) = (ended(true), ended(false));
+        // A busy machine makes either inconclusive.
+        assert!(
+            leader == other || [leader, other].iter().all(|code| [0, 3].contains(code)),
+            "{n}: {leader} {other} {err}"
+        );
+    }
+}

@@ -59,11 +59,14 @@ fn unsupported_is_no_pass() {
 
 #[test]
 #[ignore = "live: timing"]
-fn a_killed_command_load_makes_it_inconclusive() {
+fn a_load_that_ends_makes_it_inconclusive_or_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let (code, text, err) = mock(&["queue", "--under", "cmd:exit 7"], &folder.path().join("run"));
-    assert_eq!(code, 3, "{err}");
-    assert!(text.contains("DID NOT RUN"), "{text}");
+    // It may have ended before the first test begins, or later.
+    match code {
+        4 => assert!(err.contains("exit code 7; nothing was tested"), "{err}"),
+        code => assert!(code == 3 && text.contains("DID NOT RUN"), "{code} {text}{err}"),
+    }
 }
 
 #[test]

@@ -91,18 +91,143 @@ fn a_collectors_file_is_replaced_and_every_other_is_not() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 3, "nothing half-written stays");
 }
 
+/// A kind of run, an example of it, and the formats that have a place for it.
+type Kind = (&'static str, PathBuf, &'static [&'static str]);
+
+/// Formats of named outcomes and figures.
+const CASES: [&str; 7] = ["junit", "tap", "lava", "kcidb", "squad-tests", "squad-metrics", "bencher"];
+
+fn kinds() -> [Kind; 10] {
+    let fixture = |name: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name);
+    let of_latency: &[&str] = &["csv", "jsonl", "cyclictest", "cyclictest-json", "prometheus"];
+    [
+        ("a run of wakeup latencies", fixture("fleet/board-1"), of_latency),
+        ("a run of wakeup latencies", sample("ct-2.4.json"), of_latency),
+        ("an imported benchmark", sample("std_kernel_4B_multithread_output.csv"), &[]),
+        ("an event suite", fixture("kinds/events-killed"), &["csv"]),
+        ("an event suite", fixture("kinds/events-interrupted"), &["csv"]),
+        ("a scheduling experiment", fixture("kinds/sched"), &["csv"]),
+        ("a benchmark", fixture("kinds/bench"), &["csv"]),
+        ("a benchmark", fixture("kinds/bench-interrupted"), &["csv"]),
+        ("a watch", fixture("watch"), &[]),
+        ("many runs", fixture("fleet"), &["jsonl"]),
+    ]
+}
+
 #[test]
-fn an_event_suite_is_cases_too_and_what_it_is_not_is_said() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("run");
-    let (code, _, err) = run(&["events", "--backend", "mock", "-D", "1s", "--out", out.to_str().unwrap(), "-q"]);
-    assert!([0, 1, 3].contains(&code), "{code} {err}");
-    for format in OF_EVERY_RUN.iter().filter(|f| **f != "kcidb") {
-        let (code, text, err) = report(&out, format, &[]);
-        assert!(code == 0 && !text.is_empty(), "{format}: {code} {err}");
+fn every_format_holds_every_kind_of_run_or_says_which_formats_do() {
+    for (kind, run, more) in kinds() {
+        let of_cases: &[&str] =
+            if ["a scheduling experiment", "a watch", "many runs"].contains(&kind) { &[] } else { &CASES };
+        let takes = |name: &str| ["html", "text", "json"].iter().chain(more).chain(of_cases).any(|f| *f == name);
+        for format in punctual_formats::FORMATS {
+            let (code, text, err) = report(&run, format.name, &["--kcidb-build", "a:b"]);
+            let case = format!("{kind} ({}), {}: {code} {err}", run.display(), format.name);
+            match format.name {
+                name if takes(name) => assert!(code == 0 && text.lines().count() > 0 && text.trim() != "{}", "{case}"),
+                // Of latencies, where there is an audit or a trace.
+                "sarif" | "perfetto" if kind == "a run of wakeup latencies" => {
+                    assert!(code == 2 && text.is_empty() && err.contains("punctual "), "{case}");
+                }
+                _ => {
+                    let known = punctual_formats::FORMATS.iter().map(|f| f.name).filter(|name| takes(name));
+                    let known: Vec<&str> = known.collect();
+                    let (last, most) = known.split_last().unwrap();
+                    let says = format!("no place for {kind}; take --format {} or {last}", most.join(", "));
+                    assert!(code == 2 && text.is_empty() && err.contains(&says), "{case}");
+                }
+            }
+        }
     }
-    for format in ["prometheus", "cyclictest", "sarif", "perfetto"] {
-        let (code, text, err) = report(&out, format, &[]);
-        assert!(code == 2 && text.is_empty() && err.contains("an event suite"), "{format}: {code} {err}");
+}
+
+#[test]
+fn options_that_would_change_nothing_are_refused() {
+    for (kind, run, _) in kinds().into_iter().filter(|(kind, ..)| *kind != "a run of wakeup latencies") {
+        for more in [&["--claim", "max < 1s"][..], &["--linuxcnc"], &["--load", "io"]] {
+            let (code, text, err) = answer(punctual().arg("report").arg(&run).args(more).output().unwrap());
+            assert!(code == 2 && text.is_empty() && err.contains(more[0]), "{kind}: {code} {err}");
+        }
+    }
+}
+
+/// Every harness counts something that is not passed.
+#[test]
+fn what_is_inconclusive_passes_nowhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let unsupported = folder.path().join("run");
+    let lacks = answer(punctual().args(["events", "gpio", "-q", "-o"]).arg(&unsupported).output().unwrap());
+    assert_eq!(lacks.0, 3, "{}", lacks.2);
+    let of_kinds = kinds().into_iter().map(|(_, run, _)| run);
+    let ended = |run: &PathBuf| ["killed", "interrupted"].iter().any(|word| run.to_string_lossy().contains(word));
+    let runs: Vec<(PathBuf, &[&str])> = of_kinds
+        .filter(ended)
+        .map(|run| (run, &[][..]))
+        .chain([(unsupported, &[][..]), (sample("ct-2.4.json"), &["-c", "P(>1s) < 1e-12 @95%"][..])])
+        .collect();
+    for (run, more) in &runs {
+        let shown = |format: &str| {
+            let (code, text, err) = report(run, format, &[&["--kcidb-build", "a:b"], *more].concat());
+            assert_eq!(code, 0, "{}: {err}", run.display());
+            text
+        };
+        let case = run.display();
+        assert!(shown("tap").lines().any(|line| line.starts_with("not ok")), "{case}");
+        assert!(!shown("junit").contains("errors=\"0\">\n  <testsuite"), "{case}");
+        assert!(shown("lava").lines().any(|line| line.ends_with("RESULT=unknown>")), "{case}");
+        assert!(shown("kcidb").contains("\"ERROR\""), "{case}");
+        assert!(shown("squad-tests").contains("\"skip\""), "{case}");
+    }
+    assert_eq!(runs.len(), 5);
+    let claimed = report(&sample("ct-2.4.json"), "prometheus", &["-c", "P(>1s) < 1e-12 @95%"]).1;
+    assert!(
+        claimed.contains("punctual_verdict{outcome=\"pass\"} 0") && claimed.contains("{outcome=\"inconclusive\"} 1")
+    );
+}
+
+#[test]
+fn a_suite_that_was_ended_names_the_signal_and_the_tests_that_did_not_run() {
+    let suites = kinds().map(|(_, run, _)| run).into_iter().filter(|run| run.to_string_lossy().contains("events-"));
+    for (run, ended) in suites.zip(["not ended regularly (killed, or it still runs)", "ended early by SIGTERM"]) {
+        for format in ["text", "html", "tap", "junit", "kcidb"] {
+            let (code, text, err) = report(&run, format, &["--kcidb-build", "a:b"]);
+            assert!(code == 0 && text.contains(ended) && !text.contains("ran to its end"), "{format}: {err}{text}");
+            assert!(["udp", "timerfd"].iter().all(|test| text.contains(test)), "{format}: {text}");
+        }
+    }
+}
+
+#[test]
+fn runs_without_latencies_are_no_lines_of_a_fleet_and_none_of_a_history() {
+    let (_, bench, _) = &kinds()[6];
+    let (_, sched, _) = &kinds()[5];
+    for format in ["text", "json", "jsonl"] {
+        let both = answer(punctual().arg("report").args([bench, sched]).args(["-f", format]).output().unwrap());
+        assert!(both.0 == 2 && both.1.is_empty() && both.2.contains("a benchmark has no wakeup latencies"), "{both:?}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let db = folder.path().join("h.db");
+    let added = punctual().args(["history", "--db"]).arg(&db).arg("add").arg(bench).output().unwrap();
+    let (code, _, err) = answer(added);
+    assert!(code == 2 && err.contains("a benchmark has no wakeup latencies"), "{code} {err}");
+}
+
+#[test]
+fn a_published_table_has_as_many_columns_in_each_row() {
+    let (_, run, _) = &kinds()[6];
+    let (_, csv, _) = report(run, "csv", &[]);
+    let columns: Vec<usize> = csv.lines().map(|line| line.split(',').count()).collect();
+    assert_eq!(columns, [8; 4], "{csv}");
+}
+
+#[test]
+fn lists_are_documents_too() {
+    for command in ["events", "sched"] {
+        let (code, text, err) = run(&[command, "--list", "--json"]);
+        let json: serde_json::Value = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}{err}"));
+        let list = json["result"]["list"].as_array().unwrap();
+        assert!(code == 0 && list.len() >= 8 && list.iter().all(|one| one["about"].is_string()), "{text}");
+        let (code, text, _) = run(&[command, "--list", "--quiet"]);
+        assert_eq!((code, text.as_str()), (0, ""));
     }
 }

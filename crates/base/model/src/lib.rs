@@ -70,7 +70,9 @@ pub use run::{
     Alignment, CpuResult, Distribution, EndedBy, Kind, Phase, RUN_SCHEMA, RUN_SCHEMA_VERSION, Recording, Run, Settings,
     Stamp, Tool, VirtualTime,
 };
-pub use suite::{EventCounts, Promise, SUITE_SCHEMA, Suite, SuiteClass, SuiteEnd, SuiteRan, SuiteResult};
+pub use suite::{
+    EventCounts, Listed, Listing, Promise, SUITE_SCHEMA, Suite, SuiteClass, SuiteEnd, SuiteRan, SuiteResult,
+};
 pub use tail::{ArrivalPattern, Arrivals, Latest, Tail, TailOutcome, TailRefusal, TailSeries, TailThreshold};
 pub use tracing::{Capture, LateWakeup, PhaseTrace, Tracing};
 pub use tuned::{Ended, TUNE_SCHEMA, Trial, TrialKind, Tuned};

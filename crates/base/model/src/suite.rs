@@ -1,6 +1,6 @@
 //! Results of the event suite: `punctual events`.
 
-use crate::LoadReport;
+use crate::{LoadReport, Outcome};
 use punctual_units::{CpuId, Histogram, Nanos};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -26,8 +26,67 @@ pub struct Suite {
     pub under: Vec<LoadReport>,
     /// In the order they ran.
     pub results: Vec<SuiteResult>,
-    /// Whether a signal ended it early, so that tests are missing.
+    /// Whether tests are missing: it was ended early, or it was killed, or it still runs.
     pub interrupted: bool,
+    /// The signal that ended it early, for example `SIGTERM`; absent if none is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<String>,
+    /// Requested tests that were not begun.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_run: Vec<String>,
+}
+
+impl Suite {
+    /// Fail: a promise was broken. Pass: every test ran and kept its promise, under every requested load. Inconclusive:
+    /// anything else.
+    pub fn outcome(&self) -> Outcome {
+        let ran = |result: &SuiteResult| match &result.ended {
+            SuiteEnd::Ran(ran) => Some((ran.broken.is_empty(), ran.inconclusive.is_empty())),
+            SuiteEnd::Unsupported { .. } | SuiteEnd::Failed { .. } => None,
+        };
+        let all: Vec<Option<(bool, bool)>> = self.results.iter().map(ran).collect();
+        if all.iter().flatten().any(|(kept, _)| !kept) {
+            return Outcome::Fail;
+        }
+        let loaded = self.under.iter().all(|load| load.ran);
+        let whole = !self.interrupted && self.not_run.is_empty() && loaded && !all.is_empty();
+        match whole && all.iter().all(|one| *one == Some((true, true))) {
+            true => Outcome::Pass,
+            false => Outcome::Inconclusive,
+        }
+    }
+
+    /// Why tests are missing: what ended the suite, and which tests; `None` if none is.
+    pub fn missing(&self) -> Option<String> {
+        let ended = match (&self.signal, self.interrupted) {
+            (Some(signal), _) => format!("ended early by {signal}"),
+            (None, true) => "not ended regularly (killed, or it still runs)".to_owned(),
+            (None, false) if self.not_run.is_empty() => return None,
+            (None, false) => "tests are missing".to_owned(),
+        };
+        match self.not_run.as_slice() {
+            [] => Some(ended),
+            names => Some(format!("{ended}; not run: {}", names.join(", "))),
+        }
+    }
+}
+
+/// Result of `events --list` and `sched --list`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Listing {
+    pub list: Vec<Listed>,
+}
+
+/// A test of the event suite, or a built-in experiment.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Listed {
+    pub name: String,
+    pub about: String,
+    /// Delivery promise of the event source; absent for an experiment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub promise: Option<Promise>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

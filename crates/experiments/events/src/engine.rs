@@ -1,7 +1,7 @@
 use crate::backend::{Answer, Backend, NotRun, Plan};
 use crate::judge::judge;
 use crate::test::{Test, What};
-use punctual_model::{SuiteEnd, SuiteResult};
+use punctual_model::{SuiteEnd, SuiteRan, SuiteResult};
 use punctual_units::{CpuId, Nanos, Priority};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
@@ -53,7 +53,7 @@ pub fn run(
         }
         let plan = settings.plan(test, stop);
         let ended = match ask(backend, test, &plan) {
-            Ok(observed) => SuiteEnd::Ran(Box::new(judge(test, observed))),
+            Ok(observed) => SuiteEnd::Ran(Box::new(cut_short(judge(test, observed), &plan))),
             Err(NotRun::Unsupported(why)) => SuiteEnd::Unsupported { why },
             Err(NotRun::Failed(why)) => SuiteEnd::Failed { why },
         };
@@ -64,6 +64,15 @@ pub fn run(
         results.push(result);
     }
     results
+}
+
+/// Notes if the suite was ended before all events were sent.
+fn cut_short(mut ran: SuiteRan, plan: &Plan<'_>) -> SuiteRan {
+    if plan.stop.load(Relaxed) && ran.counts.sent < plan.events {
+        ran.inconclusive.push(format!("ended early: {} of {} events were sent", ran.counts.sent, plan.events));
+        ran.class = None;
+    }
+    ran
 }
 
 fn ask(backend: &mut dyn Backend, test: &Test, plan: &Plan<'_>) -> Answer {

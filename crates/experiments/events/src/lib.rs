@@ -26,5 +26,5 @@ pub use judge::{FEW, classify, kept};
 pub use ledger::Ledger;
 pub use mock::{Faults, Mock};
 pub use posix::{GpioWire, Posix, Wires, WiresError};
-pub use suite::{SuiteError, Surroundings, outcome, suite};
+pub use suite::{SuiteError, Surroundings, suite};
 pub use test::{BURN, CRITICAL, TESTS, Test, What, find};

@@ -2,11 +2,9 @@
 
 use crate::backend::Backend;
 use crate::engine::{Settings, run};
-use punctual_loads::{Load, LoadSettings, LoadSpec, not_run};
+use punctual_loads::{Load, LoadError, LoadSettings, LoadSpec, folder_at};
 use punctual_measure::{Topology, clocks, host_name};
-use punctual_model::{
-    EndedBy, Kind, LoadReport, MachineFacts, Outcome, Run, SUITE_SCHEMA, Suite, SuiteEnd, SuiteResult, Tool,
-};
+use punctual_model::{EndedBy, Kind, MachineFacts, Run, SUITE_SCHEMA, Suite, SuiteResult, Tool};
 use punctual_rundir::Writer;
 use punctual_uapi::Sig;
 use punctual_units::{CpuList, Nanos};
@@ -35,12 +33,26 @@ pub enum SuiteError {
     /// The CPUs cannot be read, or none is ours.
     #[error("the CPUs that loads may use cannot be found: {0}; see taskset -cp $$")]
     Cpus(String),
+    #[error("{0}; nothing was tested: name other loads with --under")]
+    Load(#[from] LoadError),
+}
+
+impl SuiteError {
+    /// Is it the user's input (exit code 2) rather than the environment (4)?
+    pub fn is_usage(&self) -> bool {
+        match self {
+            SuiteError::RunDirectory(e) => !e.is_environment(),
+            SuiteError::Cpus(_) => false,
+            SuiteError::Load(e) => e.is_usage(),
+        }
+    }
 }
 
 /// Runs the tests under the loads and writes a run directory of kind `events`, which is updated after every test.
 ///
 /// # Errors
-/// [`SuiteError`]. A load that cannot run is listed in [`Suite::under`], and makes the outcome inconclusive.
+/// [`SuiteError`]: nothing was tested. A load that fails meanwhile is listed in [`Suite::under`], and makes the outcome
+/// inconclusive.
 pub fn suite(
     backend: &mut dyn Backend,
     settings: &Settings,
@@ -55,21 +67,26 @@ pub fn suite(
         duration_ns: settings.duration,
         under: Vec::new(),
         results: Vec::new(),
-        interrupted: false,
+        // Until it has ended: a kill leaves it so.
+        interrupted: true,
+        signal: None,
+        not_run: settings.tests.iter().map(|test| test.name.to_owned()).collect(),
     };
+    let loads = start_loads(around, settings)?;
     let mut writer = Writer::create(around.out, new_run(settings, around), false)?;
-    let (loads, mut reports) = start_loads(around, settings)?;
+    writer.suite(&suite)?;
     let mut failure = None;
     run(backend, settings, around.stop, &mut |result| {
         told(result);
         suite.results.push(result.clone());
+        suite.not_run.remove(0);
         if let Err(e) = writer.suite(&suite) {
             failure.get_or_insert(e);
         }
     });
-    reports.extend(loads.into_iter().map(Load::stop));
-    suite.under = reports;
+    suite.under = loads.into_iter().map(Load::stop).collect();
     suite.interrupted = around.stop.load(Relaxed);
+    suite.signal = around.signal.get().filter(|_| suite.interrupted).map(|signal| signal.name().to_owned());
     failure.map_or(Ok(()), Err)?;
     writer.suite(&suite)?;
     let run = writer.run_mut();
@@ -83,23 +100,17 @@ pub fn suite(
     Ok(suite)
 }
 
-fn start_loads(around: &Surroundings<'_>, settings: &Settings) -> Result<(Vec<Load>, Vec<LoadReport>), SuiteError> {
-    let wanted: Vec<&LoadSpec> = around.under.iter().filter(|spec| !spec.is_idle()).collect();
-    let (mut loads, mut reports) = (Vec::new(), Vec::new());
-    if wanted.is_empty() {
-        return Ok((loads, reports));
+fn start_loads(around: &Surroundings<'_>, settings: &Settings) -> Result<Vec<Load>, SuiteError> {
+    if around.under.iter().all(LoadSpec::is_idle) {
+        return Ok(Vec::new());
     }
     let topology = Topology::read().map_err(|e| SuiteError::Cpus(e.to_string()))?;
     let cpus: CpuList = topology.allowed.and(&topology.online);
     let phase = settings.duration + Nanos::from_secs(30);
-    let settings = LoadSettings { phase, ..LoadSettings::new(cpus, around.out.to_owned()) };
-    for spec in wanted {
-        match Load::start(spec, &settings) {
-            Ok(load) => loads.push(load),
-            Err(e) => reports.push(not_run(spec, &e)),
-        }
-    }
-    Ok((loads, reports))
+    // The run directory is not there yet.
+    let settings = LoadSettings { phase, ..LoadSettings::new(cpus, folder_at(around.out)) };
+    let wanted = around.under.iter().filter(|spec| !spec.is_idle());
+    Ok(wanted.map(|spec| Load::start(spec, &settings)).collect::<Result<_, _>>()?)
 }
 
 fn new_run(settings: &Settings, around: &Surroundings<'_>) -> Run {
@@ -120,24 +131,5 @@ fn asked(settings: &Settings, around: &Surroundings<'_>) -> punctual_model::Sett
         loads: around.under.iter().map(ToString::to_string).collect(),
         deadline_ns: settings.deadline,
         ..punctual_model::Settings::default()
-    }
-}
-
-/// Fail: a promise was broken. Pass: every test ran and kept its promise, under every requested load. Inconclusive:
-/// anything else.
-pub fn outcome(suite: &Suite) -> Outcome {
-    let ran = |result: &SuiteResult| match &result.ended {
-        SuiteEnd::Ran(ran) => Some((ran.broken.is_empty(), ran.inconclusive.is_empty())),
-        SuiteEnd::Unsupported { .. } | SuiteEnd::Failed { .. } => None,
-    };
-    let all: Vec<Option<(bool, bool)>> = suite.results.iter().map(ran).collect();
-    if all.iter().flatten().any(|(kept, _)| !kept) {
-        return Outcome::Fail;
-    }
-    let loaded = suite.under.iter().all(|load| load.ran);
-    let whole = !suite.interrupted && loaded && !all.is_empty();
-    match whole && all.iter().all(|one| *one == Some((true, true))) {
-        true => Outcome::Pass,
-        false => Outcome::Inconclusive,
     }
 }

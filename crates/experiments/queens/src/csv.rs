@@ -51,22 +51,14 @@ pub struct Repetition {
     pub gpu: Option<CentiCelsius>,
 }
 
-/// Without temperatures the published program omits both columns. It never omits one alone: then the other is left
-/// empty.
+/// A temperature that is not known is an empty column. (The published program omits both columns then, against its own
+/// header; [`read`] takes that, too.)
 impl fmt::Display for Repetition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { time_s, queens, threads, solutions, elapsed_us, cpu, gpu } = self;
-        write!(
-            f,
-            "{time_s}, {queens}, {threads}, {solutions}, {}, {}",
-            elapsed_us / 1_000_000,
-            elapsed_us % 1_000_000
-        )?;
-        if cpu.is_none() && gpu.is_none() {
-            return Ok(());
-        }
-        let text = |value: &Option<CentiCelsius>| value.map(|value| value.to_string()).unwrap_or_default();
-        write!(f, ", {}, {}", text(cpu), text(gpu))
+        let (seconds, microseconds) = (elapsed_us / 1_000_000, elapsed_us % 1_000_000);
+        let [cpu, gpu] = [cpu, gpu].map(|value| value.map(|value| value.to_string()).unwrap_or_default());
+        write!(f, "{time_s}, {queens}, {threads}, {solutions}, {seconds}, {microseconds}, {cpu}, {gpu}")
     }
 }
 

@@ -85,7 +85,8 @@ fn measure(
     let fitted = Fitted::new(plan, &image, options.out)?;
     let mut experiment = fitted.planned(options.spec, notes);
     let mut edges = None;
-    for number in 1..=options.repeat.unwrap_or(options.spec.repetitions) {
+    let wanted = options.repeat.unwrap_or(options.spec.repetitions);
+    for number in 1..=wanted {
         if options.stop.load(Relaxed) {
             break;
         }
@@ -104,11 +105,12 @@ fn measure(
         experiment.untraced = experiment.untraced.take().or(folded.untraced);
         edges = edges.or_else(|| folded.edges.take());
         experiment.repetitions.push(folded.repetition);
-        experiment.interrupted = options.stop.load(Relaxed);
+        // A kill before the last leaves it so.
+        experiment.interrupted = options.stop.load(Relaxed) || number < wanted;
         writer.experiment(&experiment)?;
         told(&experiment);
     }
-    experiment.interrupted = options.stop.load(Relaxed);
+    experiment.interrupted = options.stop.load(Relaxed) || experiment.repetitions.len() < wanted as usize;
     writer.experiment(&experiment)?;
     Ok((experiment, edges))
 }
@@ -188,7 +190,7 @@ impl Fitted {
             repetitions: Vec::new(),
             untraced: None,
             notes,
-            interrupted: false,
+            interrupted: true,
         }
     }
 }

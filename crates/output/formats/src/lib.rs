@@ -41,6 +41,6 @@ pub use perfetto::{Written, perfetto};
 pub use prometheus::{BUCKETS_S, prometheus};
 pub use sarif::sarif;
 pub use squad::{squad_metrics, squad_tests};
-pub use table::{FORMATS, Format, Writer};
+pub use table::{FORMATS, Format, Subject, Writer};
 pub use tap::tap;
 pub use watch::watch_prometheus;

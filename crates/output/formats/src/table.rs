@@ -3,7 +3,7 @@
 use crate::{
     Cases, CyclictestError, bencher, cyclictest_json, cyclictest_text, junit, lava, squad_metrics, squad_tests, tap,
 };
-use punctual_model::Recording;
+use punctual_model::{Kind, Recording};
 
 /// A format. docs/formats.md tells who takes each.
 #[derive(Clone, Copy, Debug)]
@@ -40,6 +40,89 @@ pub enum Writer {
     Sarif,
     /// [`perfetto`](crate::perfetto), of a trace.
     Perfetto,
+}
+
+/// What a report can be of. A format has a place for it or refuses it ([`Writer::takes`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// Wakeup latencies, measured or imported.
+    Latency,
+    /// An imported benchmark: figures over time, no wakeups.
+    Series,
+    /// The event suite.
+    Suite,
+    /// A scheduling experiment.
+    Experiment,
+    /// A benchmark.
+    Bench,
+    /// The series of `watch`.
+    Watch,
+    /// Many runs.
+    Fleet,
+}
+
+impl Subject {
+    pub const ALL: [Subject; 7] = [
+        Subject::Latency,
+        Subject::Series,
+        Subject::Suite,
+        Subject::Experiment,
+        Subject::Bench,
+        Subject::Watch,
+        Subject::Fleet,
+    ];
+
+    pub fn of(recording: &Recording) -> Subject {
+        let has_series = recording.run.import.as_ref().is_some_and(|import| !import.series.is_empty());
+        match recording.run.kind {
+            Kind::Imported if recording.run.phases.is_empty() && has_series => Subject::Series,
+            Kind::Latency | Kind::Imported => Subject::Latency,
+            Kind::Events => Subject::Suite,
+            Kind::Sched => Subject::Experiment,
+            Kind::Bench => Subject::Bench,
+        }
+    }
+
+    /// With its article, for sentences.
+    pub fn name(self) -> &'static str {
+        match self {
+            Subject::Latency => "a run of wakeup latencies",
+            Subject::Series => "an imported benchmark",
+            Subject::Suite => "an event suite",
+            Subject::Experiment => "a scheduling experiment",
+            Subject::Bench => "a benchmark",
+            Subject::Watch => "a watch",
+            Subject::Fleet => "many runs",
+        }
+    }
+}
+
+impl Writer {
+    pub fn takes(self, subject: Subject) -> bool {
+        use Subject::{Bench, Experiment, Fleet, Latency, Series, Suite};
+        match self {
+            Writer::Html | Writer::Text | Writer::Json => true,
+            Writer::Csv => matches!(subject, Latency | Suite | Experiment | Bench),
+            Writer::Jsonl => matches!(subject, Latency | Fleet),
+            Writer::Cases(_) | Writer::Kcidb => matches!(subject, Latency | Series | Suite | Bench),
+            Writer::Cyclictest(_) | Writer::Prometheus | Writer::Sarif | Writer::Perfetto => subject == Latency,
+        }
+    }
+}
+
+impl Format {
+    /// Refuses what the format has no place for.
+    ///
+    /// # Errors
+    /// A sentence that lists the formats that have one.
+    pub fn check(&self, subject: Subject) -> Result<(), String> {
+        if self.writer.takes(subject) {
+            return Ok(());
+        }
+        let names: Vec<&str> = FORMATS.iter().filter(|f| f.writer.takes(subject)).map(|f| f.name).collect();
+        let (last, most) = names.split_last().unwrap_or((&"html", &[]));
+        Err(format!("{} has no place for {}; take --format {} or {last}", self.name, subject.name(), most.join(", ")))
+    }
 }
 
 /// The table.

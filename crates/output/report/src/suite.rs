@@ -21,7 +21,8 @@ pub fn suite_text(suite: &Suite) -> String {
     for result in &suite.results {
         out.push_str(&suite_line(result));
     }
-    let remarks: String = suite.results.iter().map(remarks).collect();
+    let missing = suite.missing().map(|what| format!("  {}\n", line(&what)));
+    let remarks: String = suite.results.iter().map(remarks).chain(missing).collect();
     if !remarks.is_empty() {
         out.push('\n');
         out.push_str(&remarks);

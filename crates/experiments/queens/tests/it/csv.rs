@@ -47,7 +47,10 @@ fn temperatures_that_were_not_read_stay_unknown() {
     assert_eq!(line(", 62.81, ").gpu, None);
     assert_eq!(line(", -0.50, 0.00").cpu, Some(CentiCelsius(-50)));
     assert_eq!(line(", -0.50, 0.00").gpu, Some(CentiCelsius(0)));
-    assert_eq!(line("").to_string(), "1, 12, 1, 14200, 0, 7");
+    let written = write(&[line("")]);
+    assert_eq!(written, format!("{HEADER}\n1, 12, 1, 14200, 0, 7, , \n"));
+    let columns = |line: &str| line.split(',').count();
+    assert!(written.lines().all(|line| columns(line) == columns(HEADER)));
 }
 
 #[test]

@@ -1,12 +1,14 @@
+use super::latency::in_doubt;
 use super::{About, Case, CaseOutcome, Cases, Figure, FigureUnit, Group, Names, slug};
-use punctual_model::{Bench, BenchCheck, Run};
+use punctual_model::{Bench, BenchCheck, Recording, Series};
 
 impl Cases {
-    /// A case per check, and mean, minimum and maximum of each series.
-    pub fn of_bench(run: &Run, bench: &Bench) -> Cases {
+    /// Whether the record is complete, a case for each check and each figure that this machine cannot give, and mean,
+    /// minimum and maximum of each series.
+    pub fn of_bench(recording: &Recording, bench: &Bench) -> Cases {
         let mut names = Names::default();
         let name = names.name("bench".into());
-        let mut cases = vec![complete(&mut names, &name, bench)];
+        let mut cases = vec![complete(&mut names, &name, recording, bench)];
         let mut places: Vec<(&str, Vec<String>)> = Vec::new();
         for check in bench.repetitions.iter().flat_map(|r| &r.checks) {
             let known = places.iter().position(|(what, _)| *what == check.what);
@@ -22,35 +24,41 @@ impl Cases {
             });
             worst(&mut cases[at + 1], &places[at].1, check);
         }
-        let mut figures = Vec::new();
-        for series in bench.series.iter().filter(|s| s.count > 0) {
-            let place = names.path(vec![name.clone(), slug(&format!("{} {}", series.of, series.name))]);
-            let unit = FigureUnit::Other(series.unit.clone());
-            for (what, value) in [("mean", series.mean), ("min", series.min), ("max", series.max)] {
-                if value.is_finite() {
-                    let path = names.path([&place[..], &[what.to_owned()]].concat());
-                    figures.push(Figure { path, value, bounds: (None, None), unit: unit.clone() });
-                }
-            }
+        for (n, why) in bench.plan.not_measured.iter().enumerate() {
+            let path = names.path(vec![name.clone(), format!("not-measured-{}", n + 1)]);
+            let title = "what this machine cannot give".into();
+            cases.push(Case { path, title, outcome: CaseOutcome::Skip, sentence: why.clone() });
         }
+        let figures = of_series(&mut names, &name, &bench.series);
         Cases {
             not_known: Vec::new(),
-            about: About::of(run),
+            about: About::of(&recording.run),
             groups: vec![Group { name, title: "benchmark".into(), seconds: None, places: Vec::new(), cases, figures }],
         }
     }
 }
 
-fn complete(names: &mut Names, group: &str, bench: &Bench) -> Case {
-    let wanted = bench.plan.repetitions;
-    let done = bench.repetitions.len();
-    let is_whole = !bench.interrupted && done > 0;
-    Case {
-        path: names.path(vec![group.to_owned(), "complete".into()]),
-        title: "every repetition ran".into(),
-        outcome: if is_whole { CaseOutcome::Pass } else { CaseOutcome::Inconclusive },
-        sentence: format!("{done} of {wanted} repetitions ran"),
+/// Mean, minimum and maximum of each series that has points.
+pub(super) fn of_series(names: &mut Names, group: &str, all: &[Series]) -> Vec<Figure> {
+    let mut figures = Vec::new();
+    for series in all.iter().filter(|s| s.count > 0) {
+        let place = names.path(vec![group.to_owned(), slug(&format!("{} {}", series.of, series.name))]);
+        let unit = FigureUnit::Other(series.unit.clone());
+        for (what, value) in [("mean", series.mean), ("min", series.min), ("max", series.max)] {
+            if value.is_finite() {
+                let path = names.path([&place[..], &[what.to_owned()]].concat());
+                figures.push(Figure { path, value, bounds: (None, None), unit: unit.clone() });
+            }
+        }
     }
+    figures
+}
+
+fn complete(names: &mut Names, group: &str, recording: &Recording, bench: &Bench) -> Case {
+    let (done, wanted) = (bench.repetitions.len(), bench.plan.repetitions);
+    let missing = (bench.interrupted || done == 0).then(|| format!("{done} of {wanted} repetitions ran"));
+    let doubts: Vec<String> = recording.damage.iter().cloned().chain(missing).collect();
+    in_doubt(names.path(vec![group.to_owned(), "complete".into()]), "all repetitions", &doubts)
 }
 
 /// Replaces the outcome by that of a repetition's check unless that is better.

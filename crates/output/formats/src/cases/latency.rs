@@ -1,6 +1,7 @@
 //! Cases of a latency run or an import: one per claim, load and CPU, and one per load on whether its figures are in
 //! doubt.
 
+use super::bench::of_series;
 use super::{About, Case, CaseOutcome, Cases, Figure, FigureUnit, Group, Names, slug};
 use punctual_model::{Judged, Known, Outcome, Phase, Recording, Verdict};
 use punctual_report::{Cell, Figures, QUANTILES, recorded_ns, words};
@@ -29,7 +30,7 @@ fn whole(names: &mut Names, recording: &Recording, verdict: &Verdict) -> Group {
         let headline = words::headline(recording, verdict);
         cases.push(Case {
             path: names.path(vec![name.clone(), "verdict".into()]),
-            title: "every claim holds".into(),
+            title: "all claims".into(),
             outcome: verdict.outcome.into(),
             sentence: headline.sentence,
         });
@@ -41,14 +42,16 @@ fn whole(names: &mut Names, recording: &Recording, verdict: &Verdict) -> Group {
         doubts.push("not every phase ran to its planned end");
     }
     let path = names.path(vec![name.clone(), "complete".into()]);
-    cases.push(in_doubt(path, "the run is complete and nothing speaks against it", &doubts));
-    Group { name, title: "run".into(), seconds: None, places: Vec::new(), cases, figures: Vec::new() }
+    cases.push(in_doubt(path, "the whole run", &doubts));
+    let series = recording.run.import.iter().flat_map(|import| &import.series).cloned().collect::<Vec<_>>();
+    let figures = of_series(names, &name, &series);
+    Group { name, title: "run".into(), seconds: None, places: Vec::new(), cases, figures }
 }
 
-fn in_doubt(path: Vec<String>, title: &str, doubts: &[&str]) -> Case {
+pub(super) fn in_doubt<S: AsRef<str>>(path: Vec<String>, title: &str, doubts: &[S]) -> Case {
     let (outcome, sentence) = match doubts {
         [] => (CaseOutcome::Pass, "nothing in doubt".to_owned()),
-        some => (CaseOutcome::Inconclusive, some.join("; ")),
+        some => (CaseOutcome::Inconclusive, some.iter().map(AsRef::as_ref).collect::<Vec<_>>().join("; ")),
     };
     Case { path, title: title.into(), outcome, sentence }
 }
@@ -65,7 +68,7 @@ impl<'a> Builder<'a> {
         let recording = self.figures.recording;
         let doubts = self.doubts();
         let path = self.names.path(vec![self.group.clone(), "undoubted".into()]);
-        let mut cases = vec![in_doubt(path, "the load ran, and its figures are not in doubt", &doubts)];
+        let mut cases = vec![in_doubt(path, "the load and its figures", &doubts)];
         let (mut figures, mut places) = (Vec::new(), Vec::new());
         for cell in self.figures.cells.iter().filter(|c| std::ptr::eq(c.phase, self.phase)) {
             let place = self.names.path(vec![self.group.clone(), format!("cpu{}", cell.cpu())]);

@@ -1,12 +1,15 @@
+use super::latency::in_doubt;
 use super::{About, Case, CaseOutcome, Cases, Figure, FigureUnit, Group, Names, slug};
-use punctual_model::{Run, Suite, SuiteEnd, SuiteRan, SuiteResult};
+use punctual_model::{Outcome, Recording, Suite, SuiteEnd, SuiteRan, SuiteResult};
 
 impl Cases {
-    /// One case per test. What this environment lacks is skipped, never passed.
-    pub fn of_suite(run: &Run, suite: &Suite) -> Cases {
+    /// The verdict, whether the record is complete, and a case for each test. What this environment lacks is skipped,
+    /// and as it was requested, the verdict is inconclusive.
+    pub fn of_suite(recording: &Recording, suite: &Suite) -> Cases {
         let mut names = Names::default();
         let name = names.name(slug(&format!("events {}", suite.backend)));
-        let (mut cases, mut figures) = (vec![finished(&mut names, &name, suite)], Vec::new());
+        let mut cases = vec![verdict(&mut names, &name, suite), complete(&mut names, &name, recording, suite)];
+        let mut figures = Vec::new();
         for result in &suite.results {
             let place = names.path(vec![name.clone(), slug(&result.test)]);
             cases.push(case(&mut names, &place, result));
@@ -14,20 +17,33 @@ impl Cases {
                 figures.extend(of_ran(&mut names, &place, ran));
             }
         }
+        for test in &suite.not_run {
+            let place = names.path(vec![name.clone(), slug(test)]);
+            let path = names.path([&place[..], &["promise".to_owned()]].concat());
+            cases.push(in_doubt(path, test, &["not run: the suite had ended"]));
+        }
         let title = format!("event suite, backend {}", suite.backend);
         Cases {
             not_known: Vec::new(),
-            about: About::of(run),
+            about: About::of(&recording.run),
             groups: vec![Group { name, title, seconds: None, places: Vec::new(), cases, figures }],
         }
     }
 }
 
-fn finished(names: &mut Names, group: &str, suite: &Suite) -> Case {
-    let mut doubts: Vec<String> = Vec::new();
-    if suite.interrupted {
-        doubts.push("a signal ended it early: tests are missing".into());
-    }
+fn verdict(names: &mut Names, group: &str, suite: &Suite) -> Case {
+    let outcome = suite.outcome();
+    let sentence = match outcome {
+        Outcome::Pass | Outcome::Held => "every promise was kept in every test",
+        Outcome::Fail => "a promise was broken",
+        Outcome::Inconclusive => "no promise was broken, but not everything could be shown",
+    };
+    let path = names.path(vec![group.to_owned(), "verdict".into()]);
+    Case { path, title: "all tests".into(), outcome: outcome.into(), sentence: sentence.into() }
+}
+
+fn complete(names: &mut Names, group: &str, recording: &Recording, suite: &Suite) -> Case {
+    let mut doubts: Vec<String> = recording.damage.iter().cloned().chain(suite.missing()).collect();
     if suite.results.is_empty() {
         doubts.push("no test was run".into());
     }
@@ -35,13 +51,7 @@ fn finished(names: &mut Names, group: &str, suite: &Suite) -> Case {
         let why = load.why_not.as_deref().unwrap_or("it does not say why");
         doubts.push(format!("load {} did not run: {why}", load.load));
     }
-    let outcome = if doubts.is_empty() { CaseOutcome::Pass } else { CaseOutcome::Inconclusive };
-    Case {
-        path: names.path(vec![group.to_owned(), "complete".into()]),
-        title: "the suite ran to its end, under its loads".into(),
-        outcome,
-        sentence: if doubts.is_empty() { "nothing in doubt".into() } else { doubts.join("; ") },
-    }
+    in_doubt(names.path(vec![group.to_owned(), "complete".into()]), "tests and loads", &doubts)
 }
 
 fn case(names: &mut Names, place: &[String], result: &SuiteResult) -> Case {
@@ -55,7 +65,7 @@ fn case(names: &mut Names, place: &[String], result: &SuiteResult) -> Case {
         }
     };
     let path = names.path([place, &["promise".to_owned()]].concat());
-    Case { path, title: format!("{} keeps its promise: {}", result.test, result.promise.name()), outcome, sentence }
+    Case { path, title: format!("{}, promise {}", result.test, result.promise.name()), outcome, sentence }
 }
 
 fn of_ran(names: &mut Names, place: &[String], ran: &SuiteRan) -> Vec<Figure> {

@@ -54,7 +54,7 @@ fn jsonl(recording: &Recording, verdict: &Verdict) -> String {
     lines.iter().map(|line| json_line(&serde_json::to_value(line).unwrap())).collect()
 }
 
-fn of_suite_and_bench(run: &punctual_model::Run, name: &str) {
+fn of_suite_and_bench(recording: &Recording, name: &str) {
     let ended = [
         SuiteEnd::Unsupported { why: name.into() },
         SuiteEnd::Failed { why: name.into() },
@@ -84,11 +84,13 @@ fn of_suite_and_bench(run: &punctual_model::Run, name: &str) {
         under: vec![],
         results: ended.into_iter().map(result).collect(),
         interrupted: true,
+        signal: Some(name.into()),
+        not_run: vec![name.into()],
     };
     read::plain(&suite_text(&suite));
     read::html(&suite_html(&suite));
     read::csv(&suite_csv(&suite));
-    of_cases(&Cases::of_suite(run, &suite));
+    of_cases(&Cases::of_suite(recording, &suite));
     let settings = BenchSettings::Network(punctual_model::NetworkSettings {
         to: None,
         secret_file: None,
@@ -102,7 +104,7 @@ fn of_suite_and_bench(run: &punctual_model::Run, name: &str) {
     let mut series = Series::new(name, name, name);
     series.push(1.0);
     bench.series = vec![series.clone(), series];
-    of_cases(&Cases::of_bench(run, &bench));
+    of_cases(&Cases::of_bench(recording, &bench));
 }
 
 fn of_cases(cases: &Cases) {
@@ -140,7 +142,7 @@ fn assert_harmless(name: &str) {
         read(&written);
     }
     of_findings(&recording.findings);
-    of_suite_and_bench(&recording.run, name);
+    of_suite_and_bench(&recording, name);
 }
 
 #[test]
