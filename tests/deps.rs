@@ -114,14 +114,14 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &["analyse", "units", "uapi", "directory", "rt", "model", "rundir", "measure", "proof", "formats", "report"],
     ),
     ("bench", &["units", "uapi", "directory", "model", "machine", "measure", "loads", "rundir", "queens"]),
-    ("events", &["units", "uapi", "rt", "gpio", "model", "rundir", "loads", "measure"]),
+    ("events", &["units", "uapi", "directory", "rt", "gpio", "model", "rundir", "loads", "measure"]),
     ("workloads", &[]),
     (
         "sched",
         &["units", "uapi", "directory", "rt", "model", "rundir", "measure", "trace", "tracefs", "journal", "workloads"],
     ),
     ("vm", &["directory"]),
-    ("kernel", &["model", "machine", "boot"]),
+    ("kernel", &["directory", "model", "machine", "boot"]),
     ("kbuild", &["directory", "kernel", "vm"]),
     ("deploy", &["model", "machine", "boot", "fix", "kernel"]),
     ("lab", &["units", "directory", "model", "rundir", "judge", "compare", "report", "vm"]),
@@ -131,7 +131,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("queens", &[]),
     ("plant", &["units", "uapi", "rt"]),
     ("testing", &["units", "model", "machine", "audit", "boot", "fix", "kernel", "kbuild", "remote"]),
-    ("rf-switch", &["units", "uapi", "rt", "gpio", "wires", "model", "loads", "journal", "tracefs"]),
+    ("rf-switch", &["units", "uapi", "directory", "rt", "gpio", "wires", "model", "loads", "journal", "tracefs"]),
     (
         "fuzz",
         &[

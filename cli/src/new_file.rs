@@ -14,6 +14,7 @@ pub fn write<T>(path: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<
     if dir.kind(&name).map_err(|e| failed(path, e))?.is_some() {
         return Err(exists());
     }
+    dir.remove_stale_drafts();
     let (draft, value) = dir.draft(&name).and_then(|draft| fill(draft, path, content)).map_err(|e| failed(path, e))?;
     match draft.publish_new(true) {
         Err(e) if e.kind() == Some(io::ErrorKind::AlreadyExists) => Err(exists()),
@@ -27,7 +28,10 @@ pub fn write<T>(path: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<
 /// # Errors
 /// A sentence: what failed. What was there before is still there then.
 pub fn replace(path: &Path, bytes: &[u8]) -> Result<(), String> {
-    let replaced = Dir::of_file(path).and_then(|(dir, name)| dir.replace(name, bytes, true));
+    let replaced = Dir::of_file(path).and_then(|(dir, name)| {
+        dir.remove_stale_drafts();
+        dir.replace(name, bytes, true)
+    });
     replaced.map_err(|e| failed(path, e))
 }
 

@@ -6,10 +6,11 @@ use crate::error::Error;
 use crate::ook::{EdgeAt, OokWriter};
 use crate::rtl433;
 use crate::waveform::{Timing, Waveform};
+use punctual_directory::{Scratch, Whose};
 use punctual_units::Nanos;
 use serde::Serialize;
 use std::collections::BTreeSet;
-use std::fs::File;
+use std::io;
 
 const COMMANDS: usize = 60;
 const REPEATS: u32 = 4;
@@ -127,12 +128,11 @@ fn edges(
 /// # Errors
 /// rtl_433 is missing or fails, or no file can be written.
 fn cell(lateness: Lateness, deadlines: Deadlines, timing: &Timing, seed: u64) -> Result<Decoded, Error> {
-    let file = tempfile::Builder::new()
-        .suffix(".ook")
-        .tempfile()
-        .map_err(Error::file("make a file in", std::env::temp_dir()))?;
-    let failed = || Error::file("write", file.path());
-    let output = File::create(file.path()).map_err(failed())?;
+    let folder = Scratch::create("rf-switch", Whose::Results).map_err(io::Error::from);
+    let folder = folder.map_err(Error::file("make a folder in", std::env::temp_dir()))?;
+    let file = folder.path().join("simulated.ook");
+    let failed = || Error::file("write", &file);
+    let output = folder.dir().create_new("simulated.ook").map_err(io::Error::from).map_err(failed())?;
     let mut writer = OokWriter::new(output, timing, "a simulation").map_err(failed())?;
     let waveform = Waveform::new(timing)?;
     let mut random = Random(seed);
@@ -145,7 +145,7 @@ fn cell(lateness: Lateness, deadlines: Deadlines, timing: &Timing, seed: u64) ->
         message.into_iter().try_for_each(|edge| writer.edge(edge)).map_err(failed())?;
     }
     writer.finish().map_err(failed())?;
-    let read = rtl433::decode(file.path())?;
+    let read = rtl433::decode(&file)?;
     let (right, wrong): (Vec<Code>, Vec<Code>) = read.into_iter().partition(|code| codes.contains(code));
     let commands = right.iter().collect::<BTreeSet<_>>().len() as u64;
     Ok(Decoded { frames: right.len() as u64, commands, wrong: wrong.len() as u64 })

@@ -10,6 +10,7 @@ use crate::{exit, terminal};
 use punctual_deploy::{
     self as deploying, Back, Check, CommitResult, DeployError, DeployResult, Site, Status, VerifyResult, Wish, worst,
 };
+use punctual_directory::{Scratch, Whose};
 use punctual_fix::Real;
 use punctual_kernel::Outcome;
 use punctual_machine::Live;
@@ -177,7 +178,8 @@ pub fn verified(site: &Site, args: &VerifyArgs, latency: deploying::Latency) -> 
 /// This program measures in a process of its own, into a folder that goes afterwards.
 fn measured(duration: Nanos, deadline: Option<Nanos>) -> Result<(Option<bool>, String), String> {
     let program = std::env::current_exe().map_err(|e| format!("cannot find this program: {e}"))?;
-    let folder = tempfile::tempdir().map_err(|e| format!("cannot make a folder for the run: {e}"))?;
+    let folder =
+        Scratch::create("verify", Whose::System).map_err(|e| format!("cannot make a folder for the run: {e}"))?;
     let run = folder.path().join("run");
     let mut command = std::process::Command::new(program);
     command.args(["measure", "--json", "--no-sync", "-D"]).arg(format!("{}ns", duration.0)).arg("--out").arg(&run);

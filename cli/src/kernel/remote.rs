@@ -5,6 +5,7 @@ use crate::args::common::{OutputArgs, TargetArgs};
 use crate::finish::Answer;
 use crate::refusal::Refusal;
 use crate::remote::{PATIENCE, answer, name, own_words, with};
+use punctual_directory::{Scratch, Whose};
 use punctual_remote::{Link, Remote, RemoteError, Target, upload};
 use std::path::{Path, PathBuf};
 
@@ -33,7 +34,7 @@ pub fn pass_on(command: &str, on: &Target, args: &TargetArgs, output: OutputArgs
 /// A package as one file.
 struct Packed {
     path: PathBuf,
-    _folder: Option<tempfile::TempDir>,
+    _folder: Option<Scratch>,
 }
 
 fn packed(package: &Path) -> Result<Packed, RemoteError> {
@@ -41,7 +42,7 @@ fn packed(package: &Path) -> Result<Packed, RemoteError> {
         return Ok(Packed { path: package.to_owned(), _folder: None });
     }
     let refused = |what: String| RemoteError::Refused(format!("cannot pack {}: {what}", package.display()));
-    let folder = tempfile::tempdir().map_err(|e| refused(e.to_string()))?;
+    let folder = Scratch::create("kernel", Whose::System).map_err(|e| refused(e.to_string()))?;
     let path = folder.path().join("kernel.tar");
     // The same folder makes the same file, so that what is there already is known again.
     let mut tar = std::process::Command::new("tar");

@@ -306,6 +306,18 @@ impl Dir {
         }
     }
 
+    /// The user to whom an entry belongs, links not followed.
+    pub(crate) fn owner_of(&self, name: &Path) -> Result<u32, Error> {
+        let _as = self.assume(&self.path)?;
+        let stat = statat(&*self.fd, name, AtFlags::SYMLINK_NOFOLLOW);
+        Ok(stat.map_err(Error::io("examine", self.path.join(name)))?.st_uid)
+    }
+
+    /// The user to whom what is made here belongs.
+    pub(crate) fn uid(&self) -> u32 {
+        uid(self.acts_as.as_deref())
+    }
+
     /// Names and kinds, sorted by name.
     ///
     /// # Errors

@@ -3,7 +3,9 @@
 use crate::dir::{DIRECTORY, FILE_MODE};
 use crate::{Dir, Error};
 use rustix::fd::OwnedFd;
-use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, openat, renameat, renameat_with, statat, unlinkat};
+use rustix::fs::{
+    AtFlags, FlockOperation, Mode, OFlags, RenameFlags, flock, openat, renameat, renameat_with, statat, unlinkat,
+};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
@@ -36,6 +38,8 @@ impl Dir {
             let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             match openat(&parent, &temporary[..], flags, FILE_MODE) {
                 Ok(fd) => {
+                    // For [`Dir::remove_stale_drafts`]; a file system without locks has no stale ones.
+                    let _ = flock(&fd, FlockOperation::NonBlockingLockExclusive);
                     let (dir, name) = (self.clone(), name.to_owned());
                     return Ok(Draft { dir, parent, file: File::from(fd), temporary, name, published: false });
                 }

@@ -16,6 +16,7 @@ mod error;
 mod opening;
 mod safe;
 mod staging;
+mod stale;
 #[cfg(test)]
 mod tests;
 mod whose;
@@ -24,4 +25,5 @@ pub use dir::{Dir, Kind};
 pub use draft::Draft;
 pub use error::Error;
 pub use staging::Staging;
+pub use stale::Scratch;
 pub use whose::{Whose, set_owner};

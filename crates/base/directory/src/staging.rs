@@ -1,12 +1,12 @@
 //! A directory that appears complete or not at all.
 
-use crate::draft::random;
-use crate::{Dir, Error, Whose};
+use crate::{Dir, Error, Whose, stale};
 use std::ffi::OsString;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// A temporary directory beside the requested one, which gets its name when complete. If dropped before, it is removed.
+/// A temporary directory beside the requested one, which gets its name when complete. If dropped before, it is removed; after a
+/// kill the next one for the same name removes it.
 #[derive(Debug)]
 pub struct Staging {
     dir: Dir,
@@ -24,9 +24,9 @@ impl Staging {
     pub fn create(path: &Path, whose: Whose) -> Result<Staging, Error> {
         let no_name = || Error::Unfit { path: path.into(), why: "it is no name of a new directory".into() };
         let name = path.file_name().ok_or_else(no_name)?.to_owned();
-        let temporary = OsString::from_vec([b".", name.as_bytes(), b".", &random()[..]].concat());
-        let dir = Dir::create(&path.with_file_name(&temporary), whose)?;
-        Ok(Staging { parent: dir.above()?, dir, temporary, name })
+        let above = path.parent().unwrap_or(Path::new("."));
+        let (dir, parent, temporary) = stale::make(above, &[b".", name.as_bytes(), b"."].concat(), whose)?;
+        Ok(Staging { dir, parent, temporary, name })
     }
 
     /// The directory to fill.

@@ -3,13 +3,11 @@
 use crate::choose::Prepared;
 use crate::options::{Options, Place};
 use crate::search::{Bench, Candidate, Stop};
-use punctual_directory::{Dir, Whose};
+use punctual_directory::Scratch;
 use punctual_fix::{FixOptions, Journal, OnTrial, RulePlan, keep, revert, try_rule};
 use punctual_model::Outcome;
 use punctual_proof::{self as proof, Done, Quiet, When};
 use punctual_uapi::Sig;
-use std::hash::{BuildHasher, RandomState};
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 pub(crate) struct Machine<'a> {
@@ -59,14 +57,14 @@ impl Machine<'_> {
         }
         self.number += 1;
         let number = self.number.to_string();
-        let out = self.scratch.dir.path().join(&number);
+        let out = self.scratch.path().join(&number);
         let options = proof::Options { out: out.clone(), ..options.clone() };
         let measured = std::thread::scope(|scope| {
             let measuring = scope.spawn(|| proof::measure(&options, &mut Quiet));
             measuring.join().map_err(|_| because("the measuring thread panicked"))
         });
         // Its name is never used again; the folder is removed as a whole at the end.
-        let _ = self.scratch.dir.remove_all(&number);
+        let _ = self.scratch.dir().remove_all(&number);
         let done = measured?.map_err(because)?;
         self.signal = done.signal;
         match (done.signal, &done.error) {
@@ -160,27 +158,5 @@ impl Bench for Machine<'_> {
         };
         let done = self.measure(&check)?;
         Ok(Some(done.verdict.outcome <= Outcome::Held))
-    }
-}
-
-/// A folder for the runs of blocks, of the user who gets the results; removed when this is dropped.
-pub(crate) struct Scratch {
-    dir: Dir,
-}
-
-impl Scratch {
-    pub fn create(below: &Path) -> Result<Scratch, punctual_directory::Error> {
-        // Nobody can know the name beforehand and take it.
-        let path = below.join(format!("punctual-tune-{:016x}", RandomState::new().hash_one(std::process::id())));
-        Ok(Scratch { dir: Dir::create(&path, Whose::Results)? })
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // What cannot be removed stays in the temporary folder.
-        if let Ok((above, name)) = Dir::of_file(self.dir.path()) {
-            let _ = above.remove_all(name);
-        }
     }
 }

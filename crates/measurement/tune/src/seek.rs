@@ -1,9 +1,10 @@
 //! The whole tuning: seek, then prove.
 
-use crate::bench::{Machine, Scratch, block_options};
+use crate::bench::{Machine, block_options};
 use crate::choose::Chosen;
 use crate::options::{Options, Place};
 use crate::search::{Candidate, OnUpdate, Rules, Stop, search};
+use punctual_directory::{Scratch, Whose};
 use punctual_fix::{Journal, JournalError};
 use punctual_model::{Ended, TUNE_SCHEMA, Tuned};
 use punctual_proof::{self as proof, Done, Observer, ProofError};
@@ -40,7 +41,7 @@ pub fn seek(options: &Options, chosen: &Chosen, place: &Place, tell: OnUpdate) -
         return Err(TuneError::Waiting);
     }
     drop(journal);
-    let scratch = Scratch::create(&std::env::temp_dir()).map_err(TuneError::Folder)?;
+    let scratch = Scratch::create("tune", Whose::Results).map_err(TuneError::Folder)?;
     let mut machine = Machine {
         prepared: &chosen.prepared,
         options,

@@ -23,7 +23,10 @@ pub(crate) fn take(out: &Path) -> Result<Dir, WatchError> {
             Err(WatchError::Locked { path: out.to_owned(), pid })
         }
         // A file system without locks: avoiding two at once is up to the user there.
-        _ => Ok(dir),
+        _ => {
+            dir.remove_stale_drafts();
+            Ok(dir)
+        }
     }
 }
 
@@ -210,7 +213,9 @@ mod tests {
     #[test]
     fn two_cannot_write_one_folder() {
         let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join(".0123456789abcdef.new"), b"half a state of a killed process").unwrap();
         let _first = take(folder.path()).unwrap();
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
         assert!(matches!(take(folder.path()), Err(WatchError::Locked { pid: None, .. })));
     }
 

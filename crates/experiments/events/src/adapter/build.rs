@@ -2,6 +2,7 @@
 
 use super::{Adapter, PATIENCE};
 use crate::backend::NotRun;
+use punctual_directory::{Scratch, Whose};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -59,9 +60,7 @@ impl Cokernel {
     /// [`NotRun::Unsupported`] if the tools are missing; [`NotRun::Failed`] if it does not compile or run.
     pub fn start(&self) -> Result<Adapter, NotRun> {
         let (compile, link) = self.flags()?;
-        let prefix = format!("punctual-{}-", self.name);
-        let folder = tempfile::Builder::new().prefix(&prefix).tempdir();
-        let folder = folder
+        let folder = Scratch::create(self.name, Whose::System)
             .map_err(|e| NotRun::Failed(format!("no folder for the adapter: {e}; TMPDIR names another place")))?;
         // It cannot be run by hand, as its folder is removed.
         let advice = format!("its own words, if any, are above; {}", self.help);

@@ -9,6 +9,7 @@ pub use build::{COKERNELS, Cokernel};
 use crate::Ledger;
 use crate::backend::{Answer, Backend, Channel, NotRun, Observed, Order, Plan, Source};
 use line::{Line, parse};
+use punctual_directory::Scratch;
 use punctual_units::Nanos;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -16,7 +17,6 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
-use tempfile::TempDir;
 
 /// Time an adapter may take beyond the duration of its test.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -32,7 +32,7 @@ pub struct Adapter {
     patience: Duration,
     advice: String,
     /// Where it was built.
-    folder: Option<TempDir>,
+    folder: Option<Scratch>,
 }
 
 impl Adapter {

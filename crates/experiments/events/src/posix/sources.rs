@@ -4,6 +4,7 @@ use super::Posix;
 use super::deliver::{Came, Receiver, Sent, Taker, Times};
 use super::takers::{Counted, Numbers, Queued, Signals};
 use crate::backend::{Answer, NotRun, Observed, Plan};
+use punctual_directory::{Scratch, Whose};
 use punctual_rt::{At, Eventfd, Frame, Overflow, Parsed, Scheduling, Semaphore, Timer, monotonic, pipe_out, queue};
 use punctual_uapi::{Sig, SignalSet};
 use punctual_units::Nanos;
@@ -138,7 +139,7 @@ impl Posix {
 
     /// A pipe of punctual-rt, whose other end is an ordinary thread that reads its FIFO.
     pub(super) fn pipe_out(&self, plan: &Plan<'_>) -> Answer {
-        let folder = tempfile::tempdir().map_err(failed("a folder for the pipe"))?;
+        let folder = Scratch::create("pipe", Whose::System).map_err(failed("a folder for the pipe"))?;
         let path = folder.path().join("pipe");
         let (mut sender, bridge) =
             pipe_out::<Number, ROOM>(At::Path(path), Overflow::Refuse).map_err(failed("pipe"))?;

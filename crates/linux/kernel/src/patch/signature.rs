@@ -2,6 +2,7 @@
 
 use super::PatchError;
 use crate::programs::{Ran, last_lines, run, run_piped};
+use punctual_directory::{Scratch, Whose};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -29,7 +30,8 @@ pub fn detached_piped(name: &str, content: Stdio, sign: &Path, keyring: &Path) -
 /// fingerprint.
 pub fn clearsigned(name: &str, file: &Path, keyring: &Path) -> Result<(String, String), PatchError> {
     let content = std::fs::read(file).map_err(super::ProgramError::file("read", file))?;
-    let folder = tempfile::tempdir().map_err(super::ProgramError::file("make", std::env::temp_dir()))?;
+    let folder = Scratch::create("signature", Whose::System).map_err(std::io::Error::from);
+    let folder = folder.map_err(super::ProgramError::file("make", std::env::temp_dir()))?;
     let out = folder.path().join("signed");
     let mut gpgv = gpgv(keyring);
     let ran = run(gpgv.arg("--output").arg(&out).arg("-"), &content, REMEDY)?;
