@@ -105,7 +105,8 @@ pub struct WatchMaximum {
     /// CLOCK_MONOTONIC of the release.
     pub mono_ns: u64,
     pub latency_ns: u64,
-    /// Its run directory, relative to the watch directory; may have been deleted since. Absent if unknown.
+    /// Its run directory, relative to the watch directory. In the files: as it was named then, and it may have been
+    /// deleted since; in a document: absent if it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub segment: Option<String>,
     /// The cause in one sentence; absent if not explained.
@@ -114,7 +115,8 @@ pub struct WatchMaximum {
     /// Why there is no verdict or no trace; absent if there is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why_not: Option<String>,
-    /// Trace file, relative to the run directory; may have been deleted since. Absent if not traced.
+    /// Trace file, relative to the run directory; absent if there is none. Only in documents: in the folder the notes of
+    /// the traces name their wakeups.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
 }
@@ -216,13 +218,91 @@ fn without_blocks<S: Serializer>(lines: &[WatchLine], to: S) -> Result<S::Ok, S:
 impl Watched {
     /// Largest latency of a CPU in the time `within` before the last update. A block counts if it ends in that time.
     /// `None` if nothing is known.
+    ///
+    /// Times are lengths of blocks and gaps, so that a wall clock that was set meanwhile makes no difference.
     pub fn max_within(&self, cpu: CpuId, within: Nanos) -> Option<u64> {
-        let since = self.watch.updated.real_ns.saturating_sub(within.0);
-        let blocks = self.lines.iter().filter_map(|line| match line {
-            WatchLine::Block(block) => Some(block),
-            _ => None,
-        });
-        let all = blocks.chain(&self.watch.block).filter(|b| b.from_real_ns + b.lasts_ns > since);
-        all.flat_map(|b| &b.max_ns).filter(|(c, _)| *c == cpu).filter_map(|(_, max)| *max).max()
+        let (mut ago, mut largest) = (0u64, None);
+        let of = |block: &WatchBlock| block.max_ns.iter().find(|(c, _)| *c == cpu).and_then(|(_, max)| *max);
+        if let Some(block) = &self.watch.block {
+            (ago, largest) = (block.lasts_ns, of(block));
+        }
+        for line in self.lines.iter().rev() {
+            if ago >= within.0 {
+                break;
+            }
+            match line {
+                WatchLine::Block(block) => {
+                    ago = ago.saturating_add(block.lasts_ns);
+                    largest = largest.max(of(block));
+                }
+                WatchLine::Gap { from_real_ns, to_real_ns, .. } => {
+                    ago = ago.saturating_add(to_real_ns.saturating_sub(*from_real_ns));
+                }
+                WatchLine::Maximum(_) | WatchLine::Note { .. } => {}
+            }
+        }
+        largest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn watched(lines: Vec<WatchLine>) -> Watched {
+        let now = Stamp { mono_ns: 0, boot_ns: 0, real_ns: 1_000_000_000_000 };
+        let scheduling = Scheduling::Other { nice: 0 };
+        let settings = WatchSettings {
+            period_ns: Nanos(1),
+            scheduling,
+            cpus: CpuList::new(),
+            segment_ns: Nanos(1),
+            block_ns: Nanos(300),
+            trace_above_ns: Nanos(1),
+            bytes_a_cpu_and_day: 1,
+        };
+        let watch = Watch {
+            schema: WATCH_SCHEMA.into(),
+            schema_version: "1.0".into(),
+            tool: Tool { name: "punctual".into(), version: None },
+            host: None,
+            kernel: None,
+            boot_id: None,
+            series_started_real_ns: 0,
+            started: now,
+            updated: now,
+            ended_by: None,
+            pid: 1,
+            settings,
+            segment: None,
+            block: Some(WatchBlock { from_real_ns: 0, lasts_ns: 100, max_ns: vec![(CpuId(0), Some(1))] }),
+            cpus: Vec::new(),
+            maxima: WatchMaxima::default(),
+            untraced: None,
+            disk: WatchDisk::default(),
+            cost: WatchCost::default(),
+            upsets: WatchUpsets::default(),
+        };
+        Watched { watch, lines, segments: Vec::new(), bytes: 0, running: false, damage: Vec::new() }
+    }
+
+    #[test]
+    fn maxima_of_an_hour_are_those_of_an_hour_however_the_clock_was_set() {
+        let year = 31_536_000_000_000_000;
+        let block = |from_real_ns, max| {
+            WatchLine::Block(WatchBlock { from_real_ns, lasts_ns: 300, max_ns: vec![(CpuId(0), Some(max))] })
+        };
+        // Written in 2099 by the clock's account, then in 1970, then as it should be.
+        let lines = vec![block(100 * year, 900), block(0, 50), block(50 * year, 7)];
+        let series = watched(lines.clone());
+        let within = |series: &Watched, ns| series.max_within(CpuId(0), Nanos(ns));
+        assert_eq!(
+            [50, 100, 101, 400, 401, 700, 701, 1000].map(|ns| within(&series, ns).unwrap()),
+            [1, 1, 7, 7, 50, 50, 900, 900]
+        );
+        assert_eq!(series.max_within(CpuId(1), Nanos(1000)), None);
+        let gap = WatchLine::Gap { from_real_ns: 5, to_real_ns: 505, why: "killed".into() };
+        let series = watched([&lines[..2], &[gap], &lines[2..]].concat());
+        assert_eq!([400, 900, 901].map(|ns| within(&series, ns).unwrap()), [7, 7, 50]);
     }
 }

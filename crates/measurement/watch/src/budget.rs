@@ -1,11 +1,13 @@
 //! How often a trace is cut, and how much space traces take.
 
+use crate::child::LARGEST_NOTE;
+use crate::keep::{self, RUNS};
 use crate::ledger::Ledger;
 use punctual_directory::Dir;
-use punctual_model::Capture;
-use punctual_units::Nanos;
-use std::collections::VecDeque;
-use std::path::Path;
+use punctual_model::{Capture, LateWakeup};
+use punctual_units::{CpuId, Nanos};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::{Path, PathBuf};
 
 /// New maxima of a CPU become ever rarer: the n-th comes after about e^n times the time to the first. So this only
 /// bounds a storm.
@@ -16,7 +18,7 @@ const MOST_AT_ONCE: u32 = 256;
 const EVERY: Nanos = Nanos::from_secs(5);
 /// Share of the space for all files that traces may fill; the rest is for what is written between two checks.
 const SHARE_PERCENT: u64 = 85;
-const DAY_NS: u128 = 86_400_000_000_000;
+const DAY_NS: u64 = 86_400_000_000_000;
 
 /// At most [`BURST_A_CPU`] at once for each CPU, and one every [`EVERY`] for all.
 pub(crate) struct Pace {
@@ -45,48 +47,134 @@ impl Pace {
     }
 }
 
-/// Traces on disk, the oldest first: the name of the run directory, the window, its size in bytes.
+/// Traces on disk, the oldest first.
 #[derive(Default)]
-pub(crate) struct Kept(VecDeque<(String, Capture, u64)>);
+pub(crate) struct Kept(VecDeque<Trace>);
+
+/// A window of the trace with its note.
+pub(crate) struct Trace {
+    /// Name of the run directory, relative to the folder of the watch.
+    pub run: String,
+    /// Relative to the run directory.
+    pub file: String,
+    pub late: Vec<LateWakeup>,
+    bytes: u64,
+}
 
 impl Kept {
-    pub fn add(&mut self, name: &str, run: &Dir, capture: Capture) {
-        let path = Path::new(&capture.file);
-        let size = |path: &Path| run.file(path).ok().and_then(|file| file.metadata().ok()).map_or(0, |meta| meta.len());
-        let bytes = size(path) + size(&path.with_extension("json"));
-        self.0.push_back((name.to_owned(), capture, bytes));
+    /// Those of the series in `out`, also of earlier processes.
+    pub fn found(out: &Dir) -> Kept {
+        let runs = keep::segments(out).into_iter().map(|name| format!("{RUNS}/{name}"));
+        let of_run = |name: String| out.dir(&name).map(|run| traces(&name, &run)).unwrap_or_default();
+        Kept(runs.flat_map(of_run).collect())
+    }
+
+    pub fn add(&mut self, name: &str, run: &Dir, capture: &Capture) {
+        self.0.push_back(Trace::new(name, run, capture));
     }
 
     pub fn bytes(&self) -> u64 {
-        self.0.iter().map(|(.., bytes)| bytes).sum()
+        self.0.iter().map(|trace| trace.bytes).sum()
     }
 
-    /// Removes and returns the oldest, until the rest fits: each has been superseded by a newer maximum of its CPU.
-    pub fn over(&mut self, allowance: u64) -> Vec<(String, Capture)> {
-        let mut gone = Vec::new();
-        while self.bytes() > allowance {
-            let Some((run, capture, _)) = self.0.pop_front() else { break };
-            gone.push((run, capture));
+    /// The trace of a wakeup.
+    pub fn of(&self, run: &str, cpu: CpuId, release_mono_ns: u64) -> Option<&Trace> {
+        let has = |late: &LateWakeup| (late.cpu, late.release_mono_ns) == (cpu, release_mono_ns);
+        self.0.iter().find(|trace| trace.run == run && trace.late.iter().any(has))
+    }
+
+    /// Runs with the trace of a current maximum.
+    pub fn current_runs(&self) -> BTreeSet<String> {
+        let current = self.current();
+        let all = self.0.iter().enumerate().filter(|(at, _)| current.contains(at));
+        all.map(|(_, trace)| trace.run.clone()).collect()
+    }
+
+    /// Indices of the traces that are never deleted: of each CPU the one of its largest latency, and the newest, which
+    /// is that of its largest since the start.
+    fn current(&self) -> BTreeSet<usize> {
+        let (mut largest, mut newest) = (BTreeMap::<CpuId, (u64, usize)>::new(), BTreeMap::<CpuId, usize>::new());
+        for (at, trace) in self.0.iter().enumerate() {
+            for late in &trace.late {
+                let one = largest.entry(late.cpu).or_insert((late.latency_ns, at));
+                *one = (*one).max((late.latency_ns, at));
+                newest.insert(late.cpu, at);
+            }
         }
+        largest.into_values().map(|(_, at)| at).chain(newest.into_values()).collect()
+    }
+
+    /// Takes out and returns the oldest that are superseded, until the rest fits or is current.
+    pub fn over(&mut self, allowance: u64) -> Vec<Trace> {
+        let (current, mut bytes) = (self.current(), self.bytes());
+        let (mut gone, mut stays) = (Vec::new(), VecDeque::new());
+        for (at, trace) in std::mem::take(&mut self.0).into_iter().enumerate() {
+            if bytes > allowance && !current.contains(&at) {
+                bytes -= trace.bytes;
+                gone.push(trace);
+            } else {
+                stays.push_back(trace);
+            }
+        }
+        self.0 = stays;
         gone
     }
+
+    /// Forgets those that were deleted with their run directory.
+    pub fn only_in(&mut self, out: &Dir) {
+        let mut there = BTreeMap::new();
+        self.0.retain(|trace| {
+            *there.entry(trace.run.clone()).or_insert_with(|| out.kind(&trace.run).is_ok_and(|kind| kind.is_some()))
+        });
+    }
+}
+
+impl Trace {
+    fn new(name: &str, run: &Dir, capture: &Capture) -> Trace {
+        let path = Path::new(&capture.file);
+        let size = |path: &Path| run.file(path).ok().and_then(|file| file.metadata().ok()).map_or(0, |meta| meta.len());
+        let bytes = size(path) + size(&path.with_extension("json"));
+        Trace { run: name.to_owned(), file: capture.file.clone(), late: capture.late.clone(), bytes }
+    }
+}
+
+/// The traces of a run directory, by time. Notes that cannot be read are left out.
+fn traces(name: &str, run: &Dir) -> Vec<Trace> {
+    let entries = run.dir("traces").and_then(|traces| traces.entries()).unwrap_or_default();
+    let notes = entries.into_iter().map(|(name, _)| name).filter(|name| name.extension().is_some_and(|e| e == "json"));
+    let capture = |note: PathBuf| {
+        let text = run.read(Path::new("traces").join(note), LARGEST_NOTE).ok()?;
+        serde_json::from_slice::<Capture>(&text).ok()
+    };
+    let mut all: Vec<Capture> = notes.filter_map(capture).collect();
+    all.sort_by_key(|capture| capture.from_mono_ns);
+    all.iter().map(|capture| Trace::new(name, run, capture)).collect()
 }
 
 impl Ledger {
     /// Bytes that traces may take by now, if they take `traces`: what the other files, which grow with time, leave
     /// them.
     pub fn allowance(&self, traces: u64) -> u64 {
-        let elapsed = punctual_measure::clocks().mono_ns.saturating_sub(self.watch.started.mono_ns);
-        let cpus = self.watch.settings.cpus.len() as u64;
-        let grown = self.dir.bytes().saturating_sub(self.bytes_at_start);
-        share(self.watch.settings.bytes_a_cpu_and_day, cpus, elapsed).saturating_sub(grown.saturating_sub(traces))
+        let settings = &self.watch.settings;
+        let elapsed_ns = punctual_measure::clocks().mono_ns.saturating_sub(self.watch.started.mono_ns);
+        let others = |bytes: u64, traces: u64| bytes.saturating_sub(traces);
+        let before = others(self.bytes_at_start, self.traces_at_start);
+        let grown = others(self.dir.bytes(), traces).saturating_sub(before);
+        let share = |ns| share(settings.bytes_a_cpu_and_day, settings.cpus.len() as u64, ns);
+        allowed(share(DAY_NS), share(elapsed_ns), self.traces_at_start).saturating_sub(grown)
     }
+}
+
+/// A day's share from the start; later as much as the series had when this process began and what the time since allows.
+/// So a process that is started again and again gains nothing by that.
+fn allowed(day: u64, since_start: u64, at_start: u64) -> u64 {
+    day.max(at_start.saturating_add(since_start))
 }
 
 fn share(bytes: u64, cpus: u64, elapsed_ns: u64) -> u64 {
     let factors = [u128::from(cpus), u128::from(SHARE_PERCENT), u128::from(elapsed_ns)];
     let all = factors.into_iter().fold(u128::from(bytes), u128::saturating_mul);
-    u64::try_from(all / (100 * DAY_NS)).unwrap_or(u64::MAX)
+    u64::try_from(all / (100 * u128::from(DAY_NS))).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
@@ -106,37 +194,101 @@ mod tests {
         }
     }
 
+    fn trace(run: u64, cpu: u32, at: u64, latency_ns: u64, bytes: u64) -> Trace {
+        let late = vec![LateWakeup { cpu: CpuId(cpu), tid: 1, release_mono_ns: at, latency_ns }];
+        Trace { run: format!("runs/{run}"), file: format!("traces/{at}.dat"), late, bytes }
+    }
+
     #[test]
-    fn the_oldest_traces_go_first() {
+    fn superseded_traces_go_first_and_a_current_maximum_never() {
+        // CPU 0 had its largest before this process began; CPU 1 has one trace.
+        let all = [(0, 900), (0, 100), (1, 50), (0, 200), (0, 300)];
+        let traces = (0..).zip(all).map(|(at, (cpu, latency))| trace(1, cpu, at, latency, 100));
+        let mut kept = Kept(traces.collect());
+        let mut gone = |allowance| kept.over(allowance).into_iter().map(|trace| trace.file).collect::<Vec<_>>();
+        assert_eq!(gone(450), ["traces/1.dat"]);
+        assert!(gone(400).is_empty());
+        assert_eq!(gone(0), ["traces/3.dat"]);
+        assert!(gone(0).is_empty(), "the largest and the newest of CPU 0, and that of CPU 1");
+        assert!(kept.of("runs/1", CpuId(0), 4).is_some() && kept.of("runs/2", CpuId(0), 4).is_none());
+        assert_eq!(kept.current_runs(), ["runs/1".to_owned()].into());
+    }
+
+    #[test]
+    fn traces_of_earlier_processes_are_found_with_their_sizes() {
         let folder = tempfile::tempdir().unwrap();
-        fs::create_dir(folder.path().join("traces")).unwrap();
-        let dir = Dir::open(folder.path()).unwrap();
-        let mut kept = Kept::default();
-        for n in 0..4 {
-            let file = format!("traces/1-watch-{n}.dat");
-            fs::write(folder.path().join(&file), [0; 100]).unwrap();
-            let capture = Capture {
-                phase: "1-watch".into(),
-                file,
-                from_mono_ns: 0,
-                to_mono_ns: 0,
-                late: Vec::new(),
-                overwritten: Vec::new(),
-                policies: Default::default(),
-                fair_server: None,
-                tracer: None,
-                throttled: None,
-                kernel: None,
-                guest: None,
-                rt_group_sched: None,
-                released: Vec::new(),
-            };
-            kept.add("runs/1", &dir, capture);
+        let capture = |n: u64| Capture {
+            phase: "1-watch".into(),
+            file: format!("traces/1-watch-{n}.dat"),
+            from_mono_ns: n,
+            to_mono_ns: n,
+            late: vec![LateWakeup { cpu: CpuId(0), tid: 1, release_mono_ns: n, latency_ns: n }],
+            overwritten: Vec::new(),
+            policies: Default::default(),
+            fair_server: None,
+            tracer: None,
+            throttled: None,
+            kernel: None,
+            guest: None,
+            rt_group_sched: None,
+            released: Vec::new(),
+        };
+        let mut bytes = 0;
+        for n in [9, 10] {
+            let traces = folder.path().join("runs/20261122T205244Z/traces");
+            fs::create_dir_all(&traces).unwrap();
+            let note = serde_json::to_vec(&capture(n)).unwrap();
+            fs::write(traces.join(format!("1-watch-{n}.dat")), [0; 100]).unwrap();
+            fs::write(traces.join(format!("1-watch-{n}.json")), &note).unwrap();
+            fs::write(traces.join("torn.json"), b"{").unwrap();
+            bytes += 100 + note.len() as u64;
         }
-        let gone: Vec<String> = kept.over(250).into_iter().map(|(_, capture)| capture.file).collect();
-        assert_eq!(gone, ["traces/1-watch-0.dat", "traces/1-watch-1.dat"]);
-        assert!(kept.over(200).is_empty());
-        assert_eq!(kept.over(0).len(), 2);
+        let dir = Dir::open(folder.path()).unwrap();
+        let mut kept = Kept::found(&dir);
+        assert_eq!((kept.bytes(), kept.over(bytes - 1)[0].file.as_str()), (bytes, "traces/1-watch-9.dat"));
+        fs::remove_dir_all(folder.path().join("runs/20261122T205244Z")).unwrap();
+        kept.only_in(&dir);
+        assert_eq!(kept.bytes(), 0);
+    }
+
+    /// Weeks on a noisy machine, restarted now and then: what is on disk stays within the allowance and the current
+    /// maxima, and those are always there.
+    #[test]
+    fn weeks_stay_within_the_budget_and_keep_every_current_maximum() {
+        const CPUS: u32 = 4;
+        let (hour, day) = (DAY_NS / 24, share(1 << 20, u64::from(CPUS), DAY_NS));
+        let (mut kept, mut random) = (Kept::default(), 7u64);
+        let mut next = |below: u64| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (random >> 33) % below
+        };
+        let (mut started, mut at_start, mut ever) = (0, 0, BTreeMap::new());
+        let mut latest = BTreeMap::new();
+        let (mut deleted, mut first_day) = (0, 0);
+        for hours in 0..28 * 24u64 {
+            if next(50) == 0 {
+                (started, at_start) = (hours, kept.bytes());
+                latest.clear();
+            }
+            for n in 0..20 {
+                let (cpu, latency) = (next(u64::from(CPUS)) as u32, next(1 << 20));
+                if latency <= latest.get(&cpu).copied().unwrap_or(0) {
+                    continue;
+                }
+                latest.insert(cpu, latency);
+                let largest = ever.entry(cpu).or_insert((0, 0));
+                *largest = (*largest).max((latency, hours * 100 + n));
+                kept.0.push_back(trace(hours / 6, cpu, hours * 100 + n, latency, 10_000 + next(20_000)));
+                let allowance = allowed(day, share(1 << 20, u64::from(CPUS), (hours - started) * hour), at_start);
+                deleted += kept.over(allowance).len();
+                assert!(kept.bytes() <= allowance + 2 * u64::from(CPUS) * 30_000);
+                assert!(kept.0.iter().any(|trace| trace.late[0].latency_ns == latency));
+                assert!(ever.iter().all(|(_, (_, at))| kept.0.iter().any(|t| t.late[0].release_mono_ns == *at)));
+            }
+            first_day = if hours == 24 { deleted } else { first_day };
+        }
+        assert_eq!(first_day, 0, "a day's budget holds a day's maxima");
+        assert!(kept.bytes() <= 28 * day);
     }
 
     proptest! {
@@ -155,7 +307,11 @@ mod tests {
 
     #[test]
     fn a_day_of_two_cpus_has_its_share() {
-        assert_eq!(share(1 << 20, 2, 86_400_000_000_000), (2 << 20) * 85 / 100);
+        let day = share(1 << 20, 2, DAY_NS);
+        assert_eq!(day, (2 << 20) * 85 / 100);
+        assert_eq!(allowed(day, 0, 0), day, "from the start");
+        assert_eq!(allowed(day, share(1 << 20, 2, DAY_NS / 2), day / 3), day, "as much after a restart");
+        assert_eq!(allowed(day, 2 * day, 3 * day), 5 * day);
         assert_eq!(share(u64::MAX, u64::MAX, u64::MAX), u64::MAX);
     }
 }

@@ -14,7 +14,7 @@ use std::process::{Command, Stdio};
 /// First argument that makes the program explain a trace for `watch`; see [`explain_main`].
 pub const EXPLAIN_ARG: &str = "__watch-explain";
 /// Maximum size of a note beside a trace, bytes.
-const LARGEST: u64 = 4 << 20;
+pub(crate) const LARGEST_NOTE: u64 = 4 << 20;
 
 /// Explains a window that was cut into `run`, in a child that gets the directory as its standard input.
 ///
@@ -75,7 +75,7 @@ pub fn explain_main(mut words: impl Iterator<Item = OsString>) -> i32 {
 fn explained(root: &Path, note: &Path, steal_rose: Option<bool>) -> Result<Vec<Explained>, String> {
     let input = std::io::stdin().as_fd().try_clone_to_owned().map_err(|e| format!("standard input: {e}"))?;
     let dir = Dir::inherited(input, root).map_err(|e| e.to_string())?;
-    let text = dir.read(note, LARGEST).map_err(|e| e.to_string())?;
+    let text = dir.read(note, LARGEST_NOTE).map_err(|e| e.to_string())?;
     let capture: Capture = serde_json::from_slice(&text).map_err(|e| format!("{}: {e}", note.display()))?;
     explain_capture(&dir, &capture, &|_| Known { steal_rose, ..Known::default() })
 }

@@ -1,5 +1,6 @@
 //! Which run directories stay.
 
+use crate::budget::Kept;
 use crate::options::Keep;
 use punctual_directory::{Dir, Error, Kind};
 
@@ -9,7 +10,25 @@ pub(crate) const RUNS: &str = "runs";
 pub(crate) fn segments(out: &Dir) -> Vec<String> {
     let entries = out.dir(RUNS).and_then(|runs| runs.entries()).unwrap_or_default();
     let folders = entries.into_iter().filter(|(_, kind)| *kind == Kind::Directory);
-    folders.filter_map(|(name, _)| name.into_os_string().into_string().ok()).filter(|n| is_ours(n)).collect()
+    let mut names: Vec<String> =
+        folders.filter_map(|(name, _)| name.into_os_string().into_string().ok()).filter(|n| is_ours(n)).collect();
+    names.sort_by_key(|name| place(name));
+    names
+}
+
+/// The stamp of a name and the number behind it: names are given in this order ([`new_name`]).
+fn place(name: &str) -> (String, u64) {
+    let (stamp, number) = name.split_once('-').unwrap_or((name, "1"));
+    (stamp.to_owned(), number.parse().unwrap_or(u64::MAX))
+}
+
+/// A name for a run directory that begins at `stamp` (`20261122T205244Z`). It is always behind the others: where the
+/// clock was set back, it is the newest stamp with a number.
+pub(crate) fn new_name(out: &Dir, stamp: &str) -> String {
+    match segments(out).last().map(|newest| place(newest)) {
+        Some((newest, number)) if newest.as_str() >= stamp => format!("{RUNS}/{newest}-{}", number.saturating_add(1)),
+        _ => format!("{RUNS}/{stamp}"),
+    }
 }
 
 /// `20261122T205244Z`, perhaps with a number behind it.
@@ -23,32 +42,32 @@ fn is_ours(name: &str) -> bool {
     pattern && (rest.is_empty() || rest.strip_prefix('-').is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit())))
 }
 
-/// Deletes the oldest until those besides the newest take at most `keep`; returns how many.
+/// Deletes the oldest until the rest is within `keep`; returns how many. The newest stays, and so does one with the trace
+/// of a CPU's current maximum.
 ///
 /// # Errors
 /// One could not be deleted; older ones are.
 pub(crate) fn tidy(out: &Dir, keep: Keep) -> Result<u64, Error> {
     let names = segments(out);
-    if names.is_empty() {
-        return Ok(0);
-    }
+    let Some((_, older)) = names.split_last() else { return Ok(0) };
     let runs = out.dir(RUNS)?;
-    let sizes: Vec<u64> = names.iter().map(|name| runs.dir(name).map_or(0, |run| run.bytes())).collect();
-    let too_many = match keep {
-        Keep::Count(count) => names.len().saturating_sub(usize::try_from(count).unwrap_or(usize::MAX)),
-        Keep::Bytes(bytes) => {
-            let mut sum = 0u64;
-            let fitting = sizes.iter().rev().take_while(|size| {
-                sum = sum.saturating_add(**size);
-                sum <= bytes
-            });
-            names.len() - fitting.count().max(1).min(names.len())
+    let size = |name: &String| runs.dir(name).map_or(0, |run| run.bytes());
+    let (mut count, mut bytes) = (names.len() as u64, names.iter().map(size).sum::<u64>());
+    let current = Kept::found(out).current_runs();
+    let mut deleted = 0;
+    for name in older.iter().filter(|name| !current.contains(&format!("{RUNS}/{name}"))) {
+        let fits = match keep {
+            Keep::Count(most) => count <= most,
+            Keep::Bytes(most) => bytes <= most,
+        };
+        if fits {
+            break;
         }
-    };
-    for name in names.iter().take(too_many) {
+        bytes -= size(name);
         runs.remove_all(name)?;
+        (count, deleted) = (count - 1, deleted + 1);
     }
-    Ok(too_many as u64)
+    Ok(deleted)
 }
 
 #[cfg(test)]
@@ -83,6 +102,29 @@ mod tests {
         let (_folder, dir) = folder(&[10, 5000]);
         assert_eq!(tidy(&dir, Keep::Bytes(100)).unwrap(), 1);
         assert_eq!(segments(&dir), ["20261122T205241Z"]);
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_makes_no_new_run_directory_an_old_one() {
+        let (folder, dir) = folder(&[10, 10]);
+        let mut made = Vec::new();
+        for stamp in
+            ["19700101T000007Z", "19700101T000007Z", "20261122T205241Z", "20261122T205242Z", "20991231T000000Z"]
+        {
+            let name = new_name(&dir, stamp);
+            fs::create_dir(folder.path().join(&name)).unwrap();
+            made.push(name.trim_start_matches("runs/").to_owned());
+        }
+        let again = ["20261122T205241Z-2", "20261122T205241Z-3", "20261122T205241Z-4"];
+        assert_eq!(made, [&again[..], &["20261122T205242Z", "20991231T000000Z"]].concat());
+        assert_eq!(segments(&dir)[2..], made);
+        for n in 1..12 {
+            let name = new_name(&dir, "20261122T205242Z");
+            assert_eq!(name, format!("runs/20991231T000000Z-{}", n + 1));
+            fs::create_dir(folder.path().join(&name)).unwrap();
+        }
+        assert_eq!(tidy(&dir, Keep::Count(2)).unwrap(), 16);
+        assert_eq!(segments(&dir), ["20991231T000000Z-11", "20991231T000000Z-12"]);
     }
 
     #[test]

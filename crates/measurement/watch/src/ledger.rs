@@ -16,7 +16,7 @@ use punctual_model::{
 use punctual_proof::Blocks;
 use punctual_rundir::Progress;
 use punctual_units::{CpuId, CpuList, Histogram, Nanos};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -43,11 +43,19 @@ pub(crate) struct Ledger {
     pub blocks: Blocks,
     /// Bytes of all files when this process began.
     pub bytes_at_start: u64,
+    /// Those of traces among them.
+    pub traces_at_start: u64,
     pub textfile: Textfile,
     /// Every released period of the segments that this process has ended.
     pub earlier: BTreeMap<CpuId, Histogram>,
     /// Throttling within the running block, and the temperatures seen last.
     pub weather: ContextSample,
+    /// The last remark of the series, and how often it was repeated since.
+    pub remarked: (String, u64),
+    /// Since when, CLOCK_REALTIME, nothing is measured, and why.
+    pub paused: Option<(u64, String)>,
+    /// CPUs that were lost in this segment: they are reported with every sample while they are away.
+    pub away: BTreeSet<CpuId>,
 }
 
 pub(crate) struct Textfile {
@@ -63,12 +71,43 @@ pub(crate) fn real_of(now: &Stamp, mono_ns: u64) -> u64 {
 }
 
 impl Ledger {
+    /// A remark for the user and the series. What is repeated, perhaps every few seconds for weeks, is counted.
     pub fn note(&mut self, text: String) {
+        if self.remarked.0 == text {
+            self.remarked.1 += 1;
+            return;
+        }
+        self.end_remark();
         (self.tell)(&text);
-        self.lines.push(&WatchLine::Note { real_ns: clocks().real_ns, text });
+        self.lines.push(&WatchLine::Note { real_ns: clocks().real_ns, text: text.clone() });
+        self.remarked.0 = text;
+    }
+
+    fn end_remark(&mut self) {
+        let (text, repeated) = std::mem::take(&mut self.remarked);
+        if repeated > 0 {
+            let text = format!("{repeated} times more: {text}");
+            self.lines.push(&WatchLine::Note { real_ns: clocks().real_ns, text });
+        }
+    }
+
+    /// Nothing is measured from now on.
+    pub fn pause(&mut self, why: String) {
+        let now = clocks().real_ns;
+        self.paused.get_or_insert((now, why));
+    }
+
+    /// It is measured again, or the watch ends.
+    pub fn resume(&mut self) {
+        if let Some((from_real_ns, why)) = self.paused.take() {
+            self.lines.push(&WatchLine::Gap { from_real_ns, to_real_ns: clocks().real_ns, why });
+        }
+        self.end_remark();
     }
 
     pub fn begin_segment(&mut self, options: &Options, plan: &Plan, running: &Running, explicit: bool) {
+        self.resume();
+        self.away.clear();
         let base = self.watch.cpus.iter().map(|cpu| (cpu.cpu, (cpu.ran, cpu.skipped))).collect();
         let open = Open::begin(&self.dir, options, plan, running, explicit, base);
         self.watch.segment = Some(open.name.clone());
@@ -195,8 +234,7 @@ impl Ledger {
                 self.watch.upsets.suspends += 1;
                 format!("the machine slept for {}", Nanos(*asleep_ns))
             }
-            Event::CpuLost { text, .. } => {
-                // Reported with every sample while it is away.
+            Event::CpuLost { cpu, text, .. } if self.away.insert(*cpu) => {
                 self.watch.upsets.cpus_lost += 1;
                 text.clone()
             }

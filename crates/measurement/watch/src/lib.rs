@@ -27,6 +27,8 @@ mod state;
 mod tests;
 mod tracer;
 mod watching;
+#[cfg(test)]
+mod weeks;
 
 pub use child::{EXPLAIN_ARG, explain_main};
 pub use error::WatchError;

@@ -48,11 +48,11 @@ impl Lines {
         }
         let mut file = self.dir.append(SERIES)?;
         let mut length = file.metadata()?.len();
-        if length > LARGEST {
-            self.dir.rename(SERIES, OLD)?;
-            (file, length) = (self.dir.append(SERIES)?, 0);
-        }
         while let Some(line) = self.waiting.front() {
+            if length > LARGEST {
+                self.dir.rename(SERIES, OLD)?;
+                (file, length) = (self.dir.append(SERIES)?, 0);
+            }
             if let Err(e) = file.write_all(line) {
                 // Half a line would damage the next; truncating needs no space.
                 let _ = file.set_len(length);
@@ -128,6 +128,27 @@ mod tests {
         lines.write(false).unwrap();
         let text = fs::read_to_string(path).unwrap();
         assert!(text.lines().all(|line| serde_json::from_str::<WatchLine>(line).is_ok()) && text.lines().count() == 2);
+    }
+
+    /// logrotate(8), by renaming and by `copytruncate`.
+    #[test]
+    fn a_rotated_series_goes_on_in_a_new_file_and_no_line_is_lost() {
+        let (folder, dir) = folder();
+        let path = folder.path().join(SERIES);
+        let mut lines = Lines::new(dir);
+        let mut seen = 0;
+        let mut check = |lines: &mut Lines, n: u64| {
+            lines.push(&note(n));
+            lines.write(false).unwrap();
+            let text = fs::read_to_string(&path).unwrap();
+            seen += text.lines().filter(|line| serde_json::from_str::<WatchLine>(line).is_ok()).count();
+        };
+        check(&mut lines, 1);
+        fs::rename(folder.path().join(SERIES), folder.path().join("series.jsonl.1")).unwrap();
+        check(&mut lines, 2);
+        File::options().write(true).open(folder.path().join(SERIES)).unwrap().set_len(0).unwrap();
+        check(&mut lines, 3);
+        assert_eq!((seen, lines.lost()), (3, 0));
     }
 
     #[test]

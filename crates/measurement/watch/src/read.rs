@@ -1,11 +1,12 @@
 //! Reads a folder of `watch`: while it is written, after its end, after a kill.
 
+use crate::budget::Kept;
 use crate::error::WatchError;
 use crate::keep::{self, RUNS};
 use crate::lines::{OLD, SERIES};
 use crate::state::{self, STATE};
 use punctual_directory::Dir;
-use punctual_model::{WatchLine, Watched};
+use punctual_model::{WatchLine, WatchMaximum, Watched};
 use std::path::Path;
 
 /// Twice the maximum size of such a file, bytes.
@@ -22,13 +23,28 @@ pub fn is_watch(folder: &Path) -> bool {
 pub fn read(folder: &Path) -> Result<Watched, WatchError> {
     let none = || WatchError::NoWatch(folder.to_owned());
     let dir = &Dir::open(folder).map_err(|_| none())?;
-    let watch = state::read(dir)?.ok_or_else(none)?;
+    let mut watch = state::read(dir)?.ok_or_else(none)?;
     let (mut lines, mut damage) = (Vec::new(), Vec::new());
     for name in [OLD, SERIES] {
         read_lines(dir, name, &mut lines, &mut damage);
     }
-    let segments = keep::segments(dir).into_iter().map(|name| format!("{RUNS}/{name}")).collect();
+    let segments: Vec<String> = keep::segments(dir).into_iter().map(|name| format!("{RUNS}/{name}")).collect();
+    let kept = Kept::found(dir);
+    let in_lines = lines.iter_mut().filter_map(|line| match line {
+        WatchLine::Maximum(maximum) => Some(maximum),
+        _ => None,
+    });
+    for maximum in in_lines.chain(watch.cpus.iter_mut().filter_map(|cpu| cpu.ever.as_mut())) {
+        still_there(maximum, &segments, &kept);
+    }
     Ok(Watched { watch, lines, segments, bytes: dir.bytes(), running: dir.lock(false).is_ok_and(|free| !free), damage })
+}
+
+/// Names only what is still kept of a maximum: its run directory and its trace.
+fn still_there(maximum: &mut WatchMaximum, segments: &[String], kept: &Kept) {
+    maximum.segment = maximum.segment.take().filter(|name| segments.contains(name));
+    let trace = maximum.segment.as_ref().and_then(|run| kept.of(run, maximum.cpu, maximum.mono_ns));
+    maximum.trace = trace.map(|trace| trace.file.clone());
 }
 
 fn read_lines(dir: &Dir, name: &str, lines: &mut Vec<WatchLine>, damage: &mut Vec<String>) {

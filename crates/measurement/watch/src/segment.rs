@@ -63,7 +63,7 @@ impl Open {
         let mut phase = proof::announced(plan, LOAD, running.start, proof::begun(running, plan.scheduling), None);
         phase.planned_ns = Some(options.segment);
         let stamp = measure::clocks().real_ns;
-        let name = free_name(dir, stamp);
+        let name = keep::new_name(dir, &utc_name(stamp));
         let due_mono = running.start + options.segment;
         let (dir, cells) = (dir.clone(), running.cells());
         let mut open = Open { name, dir, phase, due_mono, cells, base, writer: None, run, gaps: 0 };
@@ -150,14 +150,6 @@ fn run_options(options: &Options) -> proof::Options {
         virtual_time: None,
         started_mono: options.started_mono,
     }
-}
-
-/// `runs/20261122T205244Z`, with a number behind it if that is taken: the clock may have been set back.
-fn free_name(dir: &Dir, real_ns: u64) -> String {
-    let first = format!("{}/{}", keep::RUNS, utc_name(real_ns));
-    let taken = |name: &String| dir.kind(name).is_ok_and(|kind| kind.is_some());
-    let numbered = (2..).map(|n| format!("{first}-{n}"));
-    std::iter::once(first.clone()).chain(numbered).find(|name| !taken(name)).unwrap_or_else(|| first.clone())
 }
 
 fn utc_name(real_ns: u64) -> String {

@@ -26,6 +26,8 @@ const SETTLE: Duration = Duration::from_millis(50);
 const EXPLAINED: usize = 6;
 /// How long the end of a segment waits for a running explanation.
 const PATIENCE: Duration = Duration::from_millis(300);
+/// Why a maximum has no trace in a storm.
+const TOO_MANY: &str = "not traced: other new maxima had come just before";
 
 /// Interval after which a ring that was lost (a filter that refuses to write to an eventfd) is made up for.
 const UNRUNG: Nanos = Nanos(2_000_000_000);
@@ -63,7 +65,10 @@ impl Tracer {
     pub fn start(cutter: Cutter, bell: Bell, ledger: Arc<Mutex<Ledger>>) -> std::io::Result<Tracer> {
         let (orders, inbox) = channel();
         let stop = Arc::new(AtomicBool::new(false));
-        let cpus = ledger.lock().unwrap_or_else(PoisonError::into_inner).watch.settings.cpus.len();
+        let (cpus, kept) = {
+            let ledger = ledger.lock().unwrap_or_else(PoisonError::into_inner);
+            (ledger.watch.settings.cpus.len(), Kept::found(&ledger.dir))
+        };
         let worker = Worker {
             cutter,
             bell: bell.clone(),
@@ -72,7 +77,7 @@ impl Tracer {
             ledger,
             latest: BTreeMap::new(),
             pace: Pace::new(cpus),
-            kept: Kept::default(),
+            kept,
             count: 0,
             watched: None,
             result: Yield::default(),
@@ -217,7 +222,7 @@ impl Worker {
             windows.iter().flat_map(|window| &window.late).map(|late| (late.cpu, late.release_mono_ns)).collect();
         let left_out = all.into_iter().filter(|late| !taken.contains(&(late.cpu, late.release_mono_ns)));
         for late in left_out {
-            self.book(&late, Err("not traced: other new maxima had come just before".into()), None);
+            self.book(&late, Err(TOO_MANY.into()));
         }
         if !windows.is_empty() {
             self.keep(windows);
@@ -241,7 +246,7 @@ impl Worker {
             }
             Err(e) => late
                 .iter()
-                .for_each(|one| self.book(one, Err(format!("the window of the trace could not be kept: {e}")), None)),
+                .for_each(|one| self.book(one, Err(format!("the window of the trace could not be kept: {e}")))),
         }
     }
 
@@ -260,7 +265,7 @@ impl Worker {
                 }),
                 Err(why) => Err(why.clone()),
             };
-            self.book(late, verdict, Some(capture.file.clone()));
+            self.book(late, verdict);
         }
         // Timelines take more room than everything else; a trace that is kept contains them.
         let slim = explained.unwrap_or_default().into_iter().map(|one| Explained { timeline: None, ..one });
@@ -268,33 +273,34 @@ impl Worker {
         // The others are superseded; their sentences are in the series.
         self.result.explained.sort_by_key(|one| std::cmp::Reverse(one.latency_ns));
         self.result.explained.truncate(EXPLAINED);
-        self.kept.add(name, run, capture.clone());
+        self.kept.add(name, run, &capture);
         self.result.captures.push(capture);
         self.make_room();
     }
 
-    /// Deletes the oldest traces if all files together take too much.
+    /// Deletes superseded traces if all files together take too much.
     fn make_room(&mut self) {
+        let dir = self.ledger().dir.clone();
+        self.kept.only_in(&dir);
         let allowance = self.ledger().allowance(self.kept.bytes());
-        for (name, gone) in self.kept.over(allowance) {
-            // If the run directory was deleted, so was the trace.
-            if let Ok(run) = self.ledger().dir.dir(&name) {
-                Cutter::forget(&run, &gone);
+        for gone in self.kept.over(allowance) {
+            if let Ok(run) = dir.dir(&gone.run) {
+                Cutter::forget(&run, &gone.file);
             }
-            let here = self.watched.as_ref().is_some_and(|watched| watched.name == name);
+            let here = self.watched.as_ref().is_some_and(|watched| watched.name == gone.run);
             self.result.captures.retain(|one| !here || one.file != gone.file);
             self.ledger().watch.maxima.traces_deleted += 1;
         }
     }
 
-    fn book(&self, late: &LateWakeup, verdict: Result<String, String>, trace: Option<String>) {
+    fn book(&self, late: &LateWakeup, verdict: Result<String, String>) {
         let mut ledger = self.ledger();
         let maxima = &mut ledger.watch.maxima;
         maxima.seen += 1;
-        match (&verdict, &trace) {
-            (Ok(_), _) => maxima.explained += 1,
-            (Err(why), None) if why.starts_with("not traced") => maxima.too_many += 1,
-            (Err(_), _) => maxima.failed += 1,
+        match &verdict {
+            Ok(_) => maxima.explained += 1,
+            Err(why) if why == TOO_MANY => maxima.too_many += 1,
+            Err(_) => maxima.failed += 1,
         }
         let (verdict, why_not) = match verdict {
             Ok(verdict) => (Some(verdict), None),
@@ -308,7 +314,8 @@ impl Worker {
             segment: self.watched.as_ref().map(|watched| watched.name.clone()),
             verdict,
             why_not,
-            trace,
+            // Its note names the wakeup, as long as there is a trace.
+            trace: None,
         };
         ledger.maximum(maximum);
     }

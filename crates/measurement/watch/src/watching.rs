@@ -1,5 +1,6 @@
 //! A whole watch: set up, segment after segment, end.
 
+use crate::budget::Kept;
 use crate::error::WatchError;
 use crate::keep;
 use crate::ledger::{Ledger, Tell, Textfile};
@@ -81,7 +82,13 @@ fn check(options: &Options) -> Result<(), WatchError> {
     Ok(())
 }
 
-fn begin(options: &Options, choice: &Choice, dir: Dir, wanted: CpuList, tell: Tell) -> Result<Ledger, WatchError> {
+pub(crate) fn begin(
+    options: &Options,
+    choice: &Choice,
+    dir: Dir,
+    wanted: CpuList,
+    tell: Tell,
+) -> Result<Ledger, WatchError> {
     let mut watch = state::begin(options, choice.scheduling, &wanted);
     let mut lines = Lines::new(dir.clone());
     let said = state::resume(&dir, &mut watch, &mut lines)?;
@@ -91,6 +98,7 @@ fn begin(options: &Options, choice: &Choice, dir: Dir, wanted: CpuList, tell: Te
     }
     Ok(Ledger {
         bytes_at_start: dir.bytes(),
+        traces_at_start: Kept::found(&dir).bytes(),
         dir,
         sync: options.sync,
         tell,
@@ -105,6 +113,9 @@ fn begin(options: &Options, choice: &Choice, dir: Dir, wanted: CpuList, tell: Te
         textfile: Textfile { path: options.textfile.clone(), every: options.textfile_every, next: Nanos::ZERO },
         earlier: BTreeMap::new(),
         weather: Default::default(),
+        remarked: Default::default(),
+        paused: None,
+        away: Default::default(),
     })
 }
 
@@ -156,7 +167,7 @@ impl Watching<'_> {
             let cpus =
                 own::online().map_or_else(|| self.ledger().wanted.clone(), |online| self.ledger().wanted.and(&online));
             if cpus.is_empty() {
-                signal = self.pause(RETRY, "none of the CPUs is online");
+                signal = self.pause(RETRY, "none of the CPUs is online".into());
                 continue;
             }
             match self.segment(cpus, end) {
@@ -166,18 +177,21 @@ impl Watching<'_> {
                 }
                 Err(e) if self.ledger().earlier.is_empty() => return Err(e),
                 // A CPU that goes offline between looking and starting.
-                Err(e) => {
-                    self.ledger().note(format!("no segment could begin: {e}; trying again"));
-                    signal = self.pause(RETRY, "no segment could begin");
-                }
+                Err(e) => signal = self.pause(RETRY, format!("no segment could begin: {e}")),
             }
         }
         self.finish(signal, error)
     }
 
     /// Waits while nothing can be measured. No context thread runs, which otherwise notifies systemd's watchdog.
-    fn pause(&self, time: Nanos, why: &str) -> Option<Sig> {
-        self.ledger().notify.say(&format!("WATCHDOG=1\nSTATUS=nothing is measured: {why}; trying again"));
+    fn pause(&self, time: Nanos, why: String) -> Option<Sig> {
+        {
+            let mut ledger = self.ledger();
+            ledger.notify.say(&format!("WATCHDOG=1\nSTATUS=nothing is measured: {why}; trying again"));
+            ledger.note(format!("nothing is measured: {why}; trying again"));
+            ledger.pause(why);
+            ledger.checkpoint();
+        }
         let until = monotonic() + time;
         while monotonic() < until {
             match wait(&signals(), Some(until.saturating_sub(monotonic()))) {
@@ -324,6 +338,7 @@ impl Watching<'_> {
         {
             let mut ledger = self.ledger();
             ledger.notify.say("STOPPING=1");
+            ledger.resume();
             ledger.watch.ended_by = Some(match signal {
                 Some(s) => EndedBy::Signal { number: s.number(), name: s.name().into() },
                 None => EndedBy::Duration,
@@ -368,7 +383,7 @@ mod tests {
         let ledger = begin(&options, &choice, dir, CpuList::new(), Arc::new(|_| {})).unwrap();
         let ledger = Arc::new(Mutex::new(ledger));
         let watching = Watching { options: &options, choice, housekeeping: CpuList::new(), ledger, tracer: None };
-        assert!(watching.pause(Nanos::from_millis(1), "none of the CPUs is online").is_none());
+        assert!(watching.pause(Nanos::from_millis(1), "none of the CPUs is online".into()).is_none());
         let mut message = [0; 128];
         let n = heard.recv(&mut message).unwrap();
         let message = String::from_utf8_lossy(&message[..n]).into_owned();

@@ -106,7 +106,7 @@ impl Cutter {
             capture.overwritten = kept.overwritten.into_iter().map(CpuId).collect();
             capture.policies = facts::policies(dir, &capture.file);
             // Complete or absent, also after a kill: a reader takes an empty note for damage.
-            dir.replace(note(capture), &punctual_rundir::capture_text(capture), false)?;
+            dir.replace(note(&capture.file), &punctual_rundir::capture_text(capture), false)?;
         }
         Ok(captures)
     }
@@ -118,14 +118,15 @@ impl Cutter {
     pub fn name(&self, dir: &Dir, captures: &mut [Capture]) -> std::io::Result<()> {
         stacks::name(dir, self.flight.head(), captures)?;
         captures.iter().try_for_each(|capture| {
-            dir.replace(note(capture), &punctual_rundir::capture_text(capture), false).map_err(std::io::Error::from)
+            dir.replace(note(&capture.file), &punctual_rundir::capture_text(capture), false)
+                .map_err(std::io::Error::from)
         })
     }
 
     /// Removes a window's files. If one stays, a reader finds an extra capture.
-    pub fn forget(dir: &Dir, capture: &Capture) {
-        let _ = dir.remove_file(note(capture));
-        let _ = dir.remove_file(&capture.file);
+    pub fn forget(dir: &Dir, file: &str) {
+        let _ = dir.remove_file(note(file));
+        let _ = dir.remove_file(file);
     }
 
     /// Measures what an event costs, then removes the instance; reports what could not be removed.
@@ -140,8 +141,8 @@ impl Cutter {
     }
 }
 
-fn note(capture: &Capture) -> PathBuf {
-    Path::new(&capture.file).with_extension("json")
+fn note(file: &str) -> PathBuf {
+    Path::new(file).with_extension("json")
 }
 
 fn removed(flight: Flight) -> Option<String> {

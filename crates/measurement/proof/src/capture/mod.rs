@@ -202,7 +202,7 @@ impl Watcher {
     fn forget_least(&mut self) {
         self.kept.arrange_by_key(|(latency, _)| std::cmp::Reverse(*latency));
         for (_, capture) in self.kept.drain(MOST.min(self.kept.len())..) {
-            Cutter::forget(&self.tracer.dir, &capture);
+            Cutter::forget(&self.tracer.dir, &capture.file);
         }
     }
 
