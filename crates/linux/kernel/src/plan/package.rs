@@ -67,7 +67,12 @@ fn fitting<'p>(at: &Situation, system: &System, all: &[&'p Package]) -> Result<(
         }
         None => {
             let name = all.first().and_then(|p| p.package.get(&at.board.arch)).map(String::as_str).unwrap_or_default();
-            let look = if system.is_like("debian") || system.is_like("ubuntu") {
+            // `5.10.168-ti-r72`, `5.10.168-bone79`: BeagleBoard.org's, whose real-time ones are `-ti-rt-r…`, `-bone-rt-r…`.
+            let is_beagle = release.contains("-ti-") || release.contains("-bone");
+            let look = if is_beagle {
+                "; BeagleBoard.org builds real-time kernels beside this one (-ti-rt-r…, -bone-rt-r…): apt-cache search \
+                 --names-only '^linux-image.*-rt-r'"
+            } else if system.is_like("debian") || system.is_like("ubuntu") {
                 "; the board's vendor may have one: apt-cache search --names-only '^linux-image.*rt'"
             } else {
                 ""
