@@ -21,12 +21,14 @@ impl Line {
     }
 
     pub fn value(&self) -> &str {
-        self.text.split_once('=').map_or("", |(_, value)| value.trim())
+        self.text.split_once('=').map_or("", |(_, value)| value)
     }
 }
 
+/// A blank beside `=` belongs to the name or the value (Ubuntu's documentation of boards, "Edit the Raspberry Pi boot
+/// configuration").
 fn key(text: &str) -> &str {
-    text.split(['=', ' ']).next().unwrap_or_default()
+    text.split_once('=').or_else(|| text.split_once(' ')).map_or(text, |(key, _)| key)
 }
 
 /// What a file comes to: settings in order, of each the one that counts.
@@ -214,6 +216,11 @@ mod tests {
         assert_eq!(applying("dtoverlay=a\ndtoverlay=b\n", PI_4), ["dtoverlay=a", "dtoverlay=b"]);
         let (hold, may) = read("a=1\n[EDID=x]\na=0\n", Some(PI_4));
         assert!(hold.is_empty() && may == ["a=1", "a=0"]);
+    }
+
+    #[test]
+    fn a_blank_makes_another_setting() {
+        assert_eq!(applying("force_turbo=1\nforce_turbo = 0\n", PI_4), ["force_turbo=1", "force_turbo = 0"]);
     }
 
     #[test]

@@ -74,7 +74,7 @@ pub fn longest_cmdline(arch: &str) -> Option<usize> {
     Some(match arch {
         "x86_64" | "i686" | "i586" | "i386" | "aarch64" | "ppc64le" | "ppc64" => 2047,
         "riscv64" | "riscv32" => 1023,
-        "s390x" | "mips" | "mips64" => 4095,
+        "s390x" | "mips" | "mips64" | "loongarch64" => 4095,
         arch if arch.starts_with("arm") => 1023,
         _ => return None,
     })

@@ -75,15 +75,21 @@ impl Given {
         self.kinds.insert(kind, name.to_owned());
         match kind {
             Kind::Kconfig => {
+                let is_defconfig =
+                    kind::file_name(name).contains("defconfig") && !text.contains("Automatically generated");
+                let marked = format!("{}{text}", KernelConfig::DEFCONFIG);
+                let bytes = if is_defconfig { marked.as_bytes() } else { bytes };
                 self.put(CONFIG, bytes, name.to_owned());
                 self.derive(name, bytes);
             }
             Kind::Cmdline => {
-                // The firmware and boot loaders pass only the first line to the kernel.
-                let first = || text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().to_owned();
-                let line = crate::boot_file_cmdline(&text).unwrap_or_else(first);
-                self.put(CMDLINE, line.as_bytes(), name.to_owned());
-                if kind::file_name(name) == "cmdline.txt" {
+                // The firmware and boot loaders pass only the first line to the kernel; what stands below it is told.
+                let mut lines = text.lines().filter(|line| !line.trim().is_empty());
+                let first = lines.next().unwrap_or_default().to_owned();
+                let own = crate::boot_file_cmdline(&text);
+                let has_more = own.is_none() && lines.next().is_some();
+                self.put(CMDLINE, own.unwrap_or(first).as_bytes(), name.to_owned());
+                if has_more || kind::file_name(name) == "cmdline.txt" {
                     self.put(CMDLINE_TXT, bytes, name.to_owned());
                 }
             }

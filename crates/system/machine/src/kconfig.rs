@@ -1,5 +1,5 @@
 use crate::text::contains;
-use crate::{Machine, READ_LIMIT, Read};
+use crate::{Machine, READ_LIMIT, Read, kconfig_defaults};
 use flate2::read::GzDecoder;
 use std::io::Read as _;
 
@@ -13,6 +13,7 @@ pub struct KernelConfig {
     /// Where lines that set an option begin, by its name: a configuration has some ten thousand.
     lines: Vec<usize>,
     whole: bool,
+    is_defconfig: bool,
     version: Option<String>,
 }
 
@@ -50,6 +51,9 @@ const LONGEST_NAME: usize = 255;
 const EINVAL: i32 = 22;
 
 impl KernelConfig {
+    /// Begins the text of a file that is named as a defconfig (`make savedefconfig`): what it leaves out has its default.
+    pub(crate) const DEFCONFIG: &str = "# defconfig\n";
+
     /// Where the configuration of kernel `release` may be, most reliable first: /proc/config.gz always belongs to the
     /// running kernel, the others only by name.
     pub fn places(release: Option<&str>) -> Vec<String> {
@@ -99,7 +103,8 @@ impl KernelConfig {
         named.sort_unstable();
         let lines: Vec<usize> = named.into_iter().map(|(_, at)| at).collect();
         let (path, whole, version) = (path.to_owned(), is_whole(&text), version(&text));
-        (!lines.is_empty()).then_some(KernelConfig { path, text, lines, whole, version })
+        let is_defconfig = text.starts_with(KernelConfig::DEFCONFIG);
+        (!lines.is_empty()).then_some(KernelConfig { path, text, lines, whole, is_defconfig, version })
     }
 
     /// Of several lines with one option the last counts.
@@ -125,8 +130,23 @@ impl KernelConfig {
             Some("n") => Setting::Off,
             Some(value) => Setting::Is(value.to_owned()),
             None if self.whole => Setting::Off,
-            None => Setting::Unknown,
+            None => match self.derived(option) {
+                Some((value, _)) if value == "n" => Setting::Off,
+                Some((value, _)) => Setting::Is(value),
+                None => Setting::Unknown,
+            },
         }
+    }
+
+    fn derived(&self, option: &str) -> Option<(String, &'static str)> {
+        let off = |name: &str| self.value(name) == Some("n");
+        kconfig_defaults::of(option, self.is_defconfig, &|name| self.is_on(name), &off)
+    }
+
+    /// Why an option that is not mentioned in an incomplete configuration is known all the same.
+    pub fn why(&self, option: &str) -> Option<&'static str> {
+        let is_said = self.whole || self.value(option).is_some();
+        if is_said { None } else { self.derived(option).map(|(_, why)| why) }
     }
 
     /// `y`, not `m`.
@@ -150,14 +170,15 @@ fn assignment(line: &str) -> Option<(&str, &str)> {
 /// truncated one. It begins every file with the same comment. Since Linux 5.4 it also ends each menu with a comment,
 /// and "Kernel hacking" is the last menu of every architecture (a few options of io_uring may follow it). Before, the
 /// beginnings of menus are told: "Library routines" is the last up to 4.19, "Kernel hacking" since 4.20
-/// (commit 06ec64b84c35).
+/// (commit 06ec64b84c35). A heading that says `(cut …)` is that of a recorded machine's, which has chosen options only.
 fn is_whole(text: &str) -> bool {
     let head = text.lines().take(4).any(|l| l.contains("Automatically generated file; DO NOT EDIT."));
     let closes_menus = contains(text.as_bytes(), b"\n# end of ");
     let tail = contains(text.as_bytes(), b"\n# end of Kernel hacking\n");
     let begins = |menu: &str| contains(text.as_bytes(), format!("\n# {menu}\n").as_bytes());
     let is_old = !closes_menus && begins("Library routines") && begins("Kernel hacking");
-    head && text.ends_with('\n') && (tail || is_old)
+    let is_chosen = text.lines().take(4).any(|line| line.contains("(cut "));
+    head && !is_chosen && text.ends_with('\n') && (tail || is_old)
 }
 
 /// From `# Linux/x86 6.12.9 Kernel Configuration` (scripts/kconfig/confdata.c: the main menu's title). Before 4.19 the
@@ -218,9 +239,29 @@ mod tests {
 
     #[test]
     fn a_cut_text_does_not_turn_options_off() {
+        let chosen = WHOLE.replace("6.12.0 Kernel Configuration", "Kernel Configuration (cut to what rules ask for)");
+        assert_eq!(config(&chosen).get("RT_GROUP_SCHED"), Setting::Unknown);
         let cut = WHOLE.replace("# end of Kernel hacking\n", "# end of Power management\nCONFIG_A=y\n");
         assert_eq!(config(&cut).get("RT_GROUP_SCHED"), Setting::Unknown);
         assert_eq!(config("CONFIG_A=y\n").get("B"), Setting::Unknown);
+    }
+
+    #[test]
+    fn an_option_is_off_with_what_it_depends_on() {
+        let part = config("# CONFIG_DEBUG_KERNEL is not set\nCONFIG_HZ_1000=y\n");
+        assert_eq!((part.get("PROVE_LOCKING"), part.get("HZ")), (Setting::Off, Setting::Is("1000".into())));
+        assert_eq!((part.get("KASAN"), part.get("RCU_BOOST")), (Setting::Unknown, Setting::Unknown));
+    }
+
+    #[test]
+    fn a_defconfig_has_defaults() {
+        let text = format!("{}CONFIG_PREEMPT_RT=y\n# CONFIG_RCU_BOOST is not set\n", KernelConfig::DEFCONFIG);
+        let small = config(&text);
+        assert_eq!((small.get("PROVE_LOCKING"), small.get("PREEMPT_RCU")), (Setting::Off, Setting::Is("y".into())));
+        assert_eq!((small.get("RCU_BOOST"), small.get("TRACING")), (Setting::Off, Setting::Unknown));
+        assert!(small.why("PROVE_LOCKING").is_some() && small.why("RCU_BOOST").is_none());
+        let locks = config(&format!("{}CONFIG_PROVE_LOCKING=y\n", KernelConfig::DEFCONFIG));
+        assert_eq!(locks.get("LOCKDEP"), Setting::Unknown);
     }
 
     #[test]

@@ -1,14 +1,19 @@
-//! isolcpus=[flag,…]list: housekeeping_isolcpus_setup(), kernel/sched/isolation.c.
+//! isolcpus= and nohz_full= as the kernel takes them, in the order of the line: housekeeping_setup() and
+//! housekeeping_isolcpus_setup() of kernel/sched/isolation.c (5.10, 6.0, 6.18); before 4.15 isolated_cpu_setup() of
+//! kernel/sched/core.c.
 
 use super::list::{self, Release, Scope};
-use punctual_machine::scrub;
+use super::names::key;
+use punctual_machine::{parameters, scrub};
 use punctual_units::CpuList;
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Isolcpus {
     pub flags: Vec<String>,
-    /// What is not as meant, each a sentence.
-    pub wrong: Vec<String>,
+    /// Words that stand where flags do and are none: the kernel passes over them.
+    pub skipped: Vec<String>,
+    /// Why the kernel ignores the parameter, a sentence.
+    pub wrong: Option<String>,
     /// `None` where the kernel ignores the parameter.
     pub cpus: Option<CpuList>,
 }
@@ -20,8 +25,7 @@ impl Isolcpus {
     pub fn parse(value: &str, scope: Scope) -> Isolcpus {
         let mut found = Isolcpus::default();
         let mut rest = value;
-        let is_before = |release: Release| scope.release.is_some_and(|this| this < release);
-        if is_before((4, 15)) && rest.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        if scope.is_before((4, 15)) && rest.starts_with(|c: char| c.is_ascii_alphabetic()) {
             return found.ignored(value, "flags are known since Linux 4.15");
         }
         while rest.starts_with(|c: char| c.is_ascii_alphabetic()) {
@@ -29,18 +33,16 @@ impl Isolcpus {
             // A flag without a comma behind it is none.
             let is_flag = rest.len() > flag.len();
             match FLAGS.iter().find(|(name, _)| *name == flag && is_flag) {
-                Some((_, since)) if !is_before(*since) => found.flags.push(flag.to_owned()),
+                Some((_, since)) if !scope.is_before(*since) => found.flags.push(flag.to_owned()),
                 _ if !flag.chars().all(|c| c.is_ascii_alphabetic() || c == '_') => {
                     return found.ignored(value, &format!("`{}` is no flag", scrub(flag)));
                 }
                 Some((name, _)) => return found.ignored(value, &format!("the flag {name} is known since Linux 5.6")),
                 // Commit 3662daf02350: unknown flags are skipped.
-                None if is_before((5, 8)) => {
+                None if scope.is_before((5, 8)) => {
                     return found.ignored(value, &format!("`{flag}` is no flag"));
                 }
-                None if is_flag => {
-                    found.wrong.push(format!("the kernel skips `{flag}`, which is no flag of isolcpus="))
-                }
+                None if is_flag => found.skipped.push(flag.to_owned()),
                 None => {}
             }
             rest = after;
@@ -52,14 +54,118 @@ impl Isolcpus {
         }
     }
 
-    fn ignored(mut self, value: &str, why: &str) -> Isolcpus {
-        self.wrong.push(format!("isolcpus={} isolates nothing: {why}", scrub(value)));
-        Isolcpus { cpus: None, ..self }
+    fn ignored(self, value: &str, why: &str) -> Isolcpus {
+        let wrong = format!("isolcpus={} isolates nothing: {why}", scrub(value));
+        Isolcpus { cpus: None, wrong: Some(wrong), ..self }
     }
 
-    /// Without flags the domain is meant.
-    pub fn has_domain(&self) -> bool {
-        self.flags.is_empty() || self.flags.iter().any(|flag| flag == "domain")
+    /// Without known flags the domain is meant.
+    fn types(&self) -> Vec<Type> {
+        let known = [("nohz", Type::Noise), ("domain", Type::Domain), ("managed_irq", Type::ManagedIrq)];
+        let given = known.iter().filter(|(name, _)| self.flags.iter().any(|flag| flag == name));
+        let given: Vec<Type> = given.map(|(_, of)| *of).collect();
+        if given.is_empty() { vec![Type::Domain] } else { given }
+    }
+}
+
+/// What CPUs are kept free of (enum hk_type of include/linux/sched/isolation.h, those of nohz_full= as one).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Type {
+    Noise,
+    Domain,
+    ManagedIrq,
+}
+
+/// What a line's isolcpus= and nohz_full= come to.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Isolation {
+    of: Vec<(Type, CpuList)>,
+    /// Sentences about parameters that the kernel ignores for what they are.
+    pub wrong: Vec<String>,
+    /// Names of parameters that the kernel ignores for another one, each with a sentence.
+    pub overruled: Vec<(String, String)>,
+    /// Words that stand where flags do and are none.
+    pub skipped: Vec<String>,
+}
+
+impl Isolation {
+    /// `possible`: `None` where the machine is not known. `noise`: is the kernel built with NO_HZ_FULL, as far as known?
+    pub fn of(line: &str, scope: Scope, possible: Option<&CpuList>, noise: bool) -> Isolation {
+        let mut found = Isolation::default();
+        for word in parameters(line) {
+            let Some((_, value)) = word.split_once('=') else { continue };
+            match key(&word).as_str() {
+                "isolcpus" => {
+                    let own = Isolcpus::parse(value, scope);
+                    let types = own.types();
+                    found.wrong.extend(own.wrong);
+                    found.skipped.extend(own.skipped);
+                    match own.cpus {
+                        Some(_) if !noise && types.contains(&Type::Noise) => found.wrong.push(format!(
+                            "`{}` isolates nothing: this kernel is built without NO_HZ_FULL, which the flag nohz needs",
+                            scrub(&word)
+                        )),
+                        Some(cpus) => found.add(&word, &types, cpus, scope, possible),
+                        None => {}
+                    }
+                }
+                "nohz_full" if noise => match list::parse(value, scope) {
+                    Ok(cpus) if !cpus.is_empty() => found.add(&word, &[Type::Noise], cpus, scope, possible),
+                    _ => {}
+                },
+                _ => {}
+            }
+        }
+        found
+    }
+
+    fn add(&mut self, word: &str, types: &[Type], cpus: CpuList, scope: Scope, possible: Option<&CpuList>) {
+        let there = |cpus: &CpuList| possible.map_or_else(|| cpus.clone(), |possible| cpus.and(possible));
+        let mut set: Vec<Type> = types.to_vec();
+        if scope.is_before((4, 15)) {
+            // Each has a mask of its own, which the last one fills anew.
+            let before = self.of.iter().find(|(of, old)| types.contains(of) && *old != cpus);
+            if let Some((_, old)) = before {
+                let name = key(word);
+                let text = format!("Linux before 4.15 takes the last {name}=: CPU {cpus}, not {old}");
+                self.overruled.push((name, text));
+            }
+            self.of.retain(|(of, _)| !types.contains(of));
+        } else {
+            // Until 5.17 one mask served all types (commit 04d4e665a609); what differs from it is ignored whole.
+            let is_one = scope.is_before((5, 18));
+            let old = self.of.iter().find(|(of, old)| (is_one || types.contains(of)) && there(old) != there(&cpus));
+            if let Some((_, old)) = old {
+                let text = format!("`{}` is ignored: the kernel has CPU {old} from the word before it", scrub(word));
+                let more = ", and until Linux 5.17 isolcpus= and nohz_full= must name the same CPUs";
+                self.overruled.push((key(word), text + if is_one { more } else { "" }));
+                return;
+            }
+            set.retain(|of| !self.of.iter().any(|(known, _)| known == of));
+        }
+        self.of.extend(set.into_iter().map(|of| (of, cpus.clone())));
+    }
+
+    pub fn overruled_of(&self, name: &str) -> impl Iterator<Item = &String> {
+        self.overruled.iter().filter(move |(of, _)| of == name).map(|(_, text)| text)
+    }
+
+    fn cpus(&self, wanted: Type) -> Option<&CpuList> {
+        self.of.iter().find(|(of, _)| *of == wanted).map(|(_, cpus)| cpus)
+    }
+
+    /// CPUs onto which the scheduler balances no tasks.
+    pub fn domain(&self) -> Option<&CpuList> {
+        self.cpus(Type::Domain)
+    }
+
+    pub fn tickless(&self) -> Option<&CpuList> {
+        self.cpus(Type::Noise)
+    }
+
+    /// Of flag `managed_irq`.
+    pub fn managed(&self) -> Option<&CpuList> {
+        self.cpus(Type::ManagedIrq)
     }
 }
 
@@ -78,10 +184,10 @@ mod tests {
     #[test]
     fn flags_stand_before_the_list() {
         assert_eq!(cpus("managed_irq,domain,4-N", None).as_deref(), Some("4-7"));
-        assert!(read("2-3", None).has_domain() && !read("managed_irq,2-3", None).has_domain());
+        assert!(read("managed_irq,2-3", None).types() == [Type::ManagedIrq]);
         for value in ["2-3,domain", "domain,managed_irq", "", "0xc", "3-2", "2,3\u{201d}", "all", "N", "dom\u{e4}n,1"] {
             let found = read(value, None);
-            assert!(found.cpus.is_none() && !found.wrong.is_empty(), "{value}: {found:?}");
+            assert!(found.cpus.is_none() && found.wrong.is_some(), "{value}: {found:?}");
         }
     }
 
@@ -89,10 +195,45 @@ mod tests {
     fn unknown_flags_are_skipped_since_5_8() {
         let skipped = read("manged_irq,domain,2-3", None);
         assert_eq!(skipped.cpus.as_ref().map(CpuList::to_string).as_deref(), Some("2-3"));
-        assert!(skipped.wrong.iter().any(|text| text.contains("manged_irq")));
+        assert_eq!(skipped.skipped, ["manged_irq"]);
         assert_eq!(cpus("manged_irq,domain,2-3", Some((5, 4))), None);
         assert_eq!(cpus("managed_irq,domain,2-3", Some((5, 4))), None);
         assert_eq!(cpus("domain,2-3", Some((5, 4))).as_deref(), Some("2-3"));
         assert_eq!(cpus("domain,2-3", Some((4, 14))), None);
+    }
+
+    /// Domain, managed interrupts, tickless.
+    fn all(line: &str, release: Release) -> [String; 3] {
+        let found = Isolation::of(line, Scope { last: 7, release: Some(release) }, None, true);
+        [found.domain(), found.managed(), found.tickless()]
+            .map(|cpus| cpus.map_or_else(String::new, CpuList::to_string))
+    }
+
+    #[test]
+    fn of_several_the_first_counts_since_4_15() {
+        assert_eq!(all("isolcpus=2 isolcpus=3", (6, 12)), ["2", "", ""]);
+        assert_eq!(all("isolcpus=2 isolcpus=3", (4, 14)), ["3", "", ""]);
+        assert_eq!(all("nohz_full=2 nohz_full=3", (6, 12)), ["", "", "2"]);
+    }
+
+    #[test]
+    fn flags_of_several_add_up_where_the_cpus_are_the_same() {
+        for line in ["isolcpus=domain,2-3 isolcpus=managed_irq,2-3", "isolcpus=managed_irq,2,3 isolcpus=domain,2-3"] {
+            for release in [(5, 10), (6, 12)] {
+                assert_eq!(all(line, release), ["2-3", "2-3", ""], "{line}");
+            }
+        }
+        let line = "isolcpus=domain,2-3 isolcpus=managed_irq,2";
+        assert_eq!(all(line, (6, 12)), ["2-3", "2", ""]);
+        assert_eq!(all(line, (5, 10)), ["2-3", "", ""]);
+    }
+
+    #[test]
+    fn until_5_17_nohz_full_must_match() {
+        assert_eq!(all("isolcpus=2-3 nohz_full=3", (6, 12)), ["2-3", "", "3"]);
+        assert_eq!(all("isolcpus=2-3 nohz_full=3", (5, 15)), ["2-3", "", ""]);
+        assert_eq!(all("nohz_full=3 isolcpus=2-3", (5, 15)), ["", "", "3"]);
+        assert_eq!(all("nohz_full=3 isolcpus=2-3", (4, 9)), ["2-3", "", "3"]);
+        assert_eq!(all("isolcpus=nohz,domain,2-3", (5, 15)), ["2-3", "", "2-3"]);
     }
 }

@@ -17,7 +17,7 @@ pub(crate) struct Scope {
 }
 
 impl Scope {
-    fn is_before(self, release: Release) -> bool {
+    pub fn is_before(self, release: Release) -> bool {
         self.release.is_some_and(|this| this < release)
     }
 }

@@ -1,8 +1,10 @@
 //! The kernel command line as the kernel parses it.
 
+pub(crate) mod foreign;
 pub(crate) mod isolcpus;
 pub(crate) mod list;
 pub(crate) mod names;
+pub(crate) mod values;
 
 /// Beginnings of the log's line: print_unknown_bootoptions(), init/main.c, since commits 8bc2b3dca729 (5.16) and
 /// 86d1919232fb (5.14).

@@ -2,6 +2,9 @@
 
 use super::list::Release;
 
+/// The release of [`PARAMETERS`].
+pub(crate) const LISTED: Release = (6, 12);
+
 /// Of Linux 6.12: __setup(), early_param() and core_param() of its sources, and
 /// Documentation/admin-guide/kernel-parameters.txt.
 const PARAMETERS: &str = include_str!("parameters.txt");
@@ -73,41 +76,20 @@ pub(crate) fn is_tuning(word: &str) -> bool {
 /// Why a kernel of this release does not know a parameter that real-time guides name.
 pub(crate) fn too_new(word: &str, release: Release) -> Option<String> {
     let key = key(word);
-    if key == "kthread_cpus" {
-        return Some("kthread_cpus is not in mainline Linux: only kernels with a patch for it know it".to_owned());
-    }
     let (_, since) = SINCE.iter().find(|(name, since)| *name == key && release < *since)?;
     Some(format!("{key}= is known since Linux {}.{}, and this is {}.{}", since.0, since.1, release.0, release.1))
 }
 
-/// Values of parameters that take a few words, and refuse or ignore others: sched_dynamic_mode() of
-/// kernel/sched/core.c, idle_setup() of arch/x86/kernel/process.c, tsc_setup() of arch/x86/kernel/tsc.c,
-/// pcie_aspm_disable() of drivers/pci/pcie/aspm.c, setup_transparent_hugepage() of mm/huge_memory.c, intel_pstate_setup() of
-/// drivers/cpufreq/intel_pstate.c, audit_enable() of kernel/audit.c (which takes anything else for `on`).
-const VALUES: &[(&str, &[&str])] = &[
-    ("preempt", &["none", "voluntary", "full", "lazy"]),
-    ("idle", &["poll", "halt", "nomwait"]),
-    ("tsc", &["reliable", "noirqtime", "unstable", "nowatchdog", "recalibrate", "watchdog"]),
-    ("pcie_aspm", &["off", "force"]),
-    ("transparent_hugepage", &["always", "madvise", "never"]),
-    (
-        "intel_pstate",
-        &["disable", "active", "passive", "force", "no_hwp", "hwp_only", "support_acpi_ppc", "per_cpu_perf_limits"],
-    ),
-    ("audit", &["0", "off", "1", "on"]),
-    ("cpufreq.default_governor", &["performance", "powersave", "ondemand", "conservative", "schedutil", "userspace"]),
-];
-
-/// What a parameter may have, where it has something else.
-pub(crate) fn values_instead(word: &str) -> Option<String> {
-    let (_, value) = word.split_once('=')?;
-    let (_, values) = VALUES.iter().find(|(name, _)| *name == key(word))?;
-    (!values.contains(&value)).then(|| values.join(", "))
-}
+/// Handlers of __setup() without `=` take whatever begins with their name (obsolete_checksetup, init/main.c):
+/// kernel/watchdog.c, kernel/irq/spurious.c, arch/x86/kernel/tsc.c.
+const PREFIXES: &[&str] = &["nosoftlockup", "nowatchdog", "noirqdebug", "irqpoll", "irqfixup", "notsc"];
 
 /// The parameter that was probably meant by a name that is none.
 pub(crate) fn meant(word: &str) -> Option<&'static str> {
     let key = key(word);
+    if PREFIXES.iter().any(|name| key.starts_with(name)) {
+        return None;
+    }
     if PARAMETERS.lines().chain(OTHERS.lines()).any(|name| name == key) || TUNING.contains(&key.as_str()) {
         return None;
     }
@@ -137,7 +119,7 @@ fn differs_in_module(key: &str, name: &str) -> bool {
 
 /// Characters inserted, left out, replaced or exchanged with their neighbour (optimal string alignment), without regard
 /// to case; more than 2 may be given as 3.
-fn distance(one: &str, other: &str) -> usize {
+pub(crate) fn distance(one: &str, other: &str) -> usize {
     let (a, b) = (one.to_ascii_lowercase().into_bytes(), other.as_bytes());
     if a.len().abs_diff(b.len()) > 2 {
         return 3;
@@ -213,6 +195,7 @@ mod tests {
             "kernel.sched_pelt_multiplier=4",
             "usbcore.autosuspend=-1",
             "nohlt",
+            "nosoftlockups",
             "hpet=disable",
         ] {
             assert_eq!(meant(word), None, "{word}");
@@ -220,20 +203,9 @@ mod tests {
     }
 
     #[test]
-    fn values_are_those_of_the_handlers() {
-        for word in ["preempt=rt", "idle=pool", "tsc=reliabel", "transparent_hugepage=off"] {
-            assert!(values_instead(word).is_some(), "{word}");
-        }
-        for word in ["preempt=full", "idle=poll", "tsc=nowatchdog", "pcie_aspm=off", "quiet", "loglevel=3"] {
-            assert_eq!(values_instead(word), None, "{word}");
-        }
-    }
-
-    #[test]
     fn releases_are_compared() {
         assert!(too_new("preempt=full", (5, 10)).is_some_and(|text| text.contains("5.12")));
         assert_eq!(too_new("preempt=full", (6, 12)), None);
-        assert!(too_new("kthread_cpus=0", (6, 12)).is_some());
     }
 
     proptest! {
@@ -244,11 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dot_for_an_underscore_and_values_that_are_none() {
+    fn a_dot_for_an_underscore() {
         assert_eq!(meant("intel_idle_max_cstate=0"), Some("intel_idle.max_cstate"));
-        for wrong in ["intel_pstate=off", "audit=no", "cpufreq.default_governor=preformance"] {
-            assert!(values_instead(wrong).is_some(), "{wrong}");
-        }
-        assert!(values_instead("intel_pstate=disable").is_none() && values_instead("audit=0").is_none());
     }
 }

@@ -101,8 +101,14 @@ impl Rules {
         if let Some(why) = no_partition.filter(|_| plan.isolated.minus(&plan.isolated_now) == plan.isolated) {
             plan.doubts.push(format!("other tasks stay there until the next boot: {why}"));
         }
-        plan.parameters = steps::parameters(&sight, &plan);
+        let (parameters, inert) = steps::parameters(&sight, &plan);
+        plan.parameters = parameters;
+        plan.doubts.extend(inert);
         plan.commands = steps::commands(&sight, &plan);
+        if let Some(mount) = punctual_machine::read_only_mount(machine, "/sys/devices/system/cpu") {
+            plan.doubts
+                .push(format!("{mount} is mounted read-only here, as in a container: the host has to change it"));
+        }
         Ok(plan)
     }
 }

@@ -14,19 +14,25 @@ pub struct BootParameter {
     pub doubt: Option<String>,
 }
 
-/// Documentation/admin-guide/kernel-parameters.txt; an unknown flag makes older kernels ignore all of isolcpus.
-pub(super) fn parameters(sight: &Sight, plan: &CpuPlan) -> Vec<BootParameter> {
+/// Documentation/admin-guide/kernel-parameters.txt; an unknown flag makes older kernels ignore all of isolcpus. Second: why
+/// others are left out, which do nothing on this kernel.
+pub(super) fn parameters(sight: &Sight, plan: &CpuPlan) -> (Vec<BootParameter>, Vec<String>) {
     let (isolated, housekeeping) = (&plan.isolated, &plan.housekeeping);
     let taken: CpuList = isolated.iter().chain(plan.siblings_off.iter()).collect();
     let flags = if is_since(sight, (5, 6)) { "managed_irq,domain," } else { "" };
-    let parameter = |text: String| BootParameter { doubt: misfit(sight, &text).map(|misfit| misfit.why), text };
-    let mut all = vec![parameter(format!("isolcpus={flags}{taken}"))];
+    let mut wanted = vec![format!("isolcpus={flags}{taken}")];
     if is_tickless(sight.context.profile) {
-        all.push(parameter(format!("nohz_full={taken}")));
+        wanted.push(format!("nohz_full={taken}"));
     }
-    all.push(parameter(format!("rcu_nocbs={taken}")));
-    all.push(parameter(format!("irqaffinity={housekeeping}")));
-    all
+    wanted.extend([format!("rcu_nocbs={taken}"), format!("irqaffinity={housekeeping}")]);
+    let (mut all, mut inert) = (Vec::new(), Vec::new());
+    for text in wanted {
+        match misfit(sight, &text) {
+            Some(misfit) if misfit.is_certain => inert.push(format!("{text} is left out: {}", misfit.why)),
+            misfit => all.push(BootParameter { doubt: misfit.map(|misfit| misfit.why), text }),
+        }
+    }
+    (all, inert)
 }
 
 /// Without the tick every kernel entry costs more, which pays only where a thread has a CPU to itself.
@@ -66,6 +72,10 @@ pub(super) fn commands(sight: &Sight, plan: &CpuPlan) -> Vec<String> {
     let mask = mask(housekeeping);
     commands.push(format!("echo {mask} > /proc/irq/default_smp_affinity"));
     commands.push(format!("echo {mask} > /sys/devices/virtual/workqueue/cpumask"));
+    let file = |command: &String| command.split_whitespace().find(|word| word.starts_with('/')).map(str::to_owned);
+    commands.retain(|command| {
+        file(command).is_none_or(|file| punctual_machine::read_only_mount(sight.machine, &file).is_none())
+    });
     commands
 }
 

@@ -46,6 +46,8 @@ pub(super) const PROBES: &[Probe] = &[
 struct Persisted {
     file: String,
     words: BTreeSet<String>,
+    /// Below the first line, where only that is read.
+    below: Vec<String>,
     /// A boot script adds words of its own.
     is_part: bool,
 }
@@ -53,18 +55,35 @@ struct Persisted {
 impl Persisted {
     fn new(file: &str, text: &str, line: Option<String>) -> Persisted {
         let words = parameters(&line.unwrap_or_default()).into_iter().collect();
-        Persisted { file: file.to_owned(), words, is_part: boot_file(text) == Some(BootFile::Environment) }
+        let is_part = boot_file(text) == Some(BootFile::Environment);
+        let below = if is_one_line(file, text) {
+            text.trim_start().lines().skip(1).flat_map(parameters).collect()
+        } else {
+            Vec::new()
+        };
+        Persisted { file: file.to_owned(), words, below, is_part }
     }
 }
 
+/// kernel-install joins the lines of its file (90-loaderentry.install); the Raspberry Pi's firmware reads the first.
+const JOINED: &str = "/etc/kernel/cmdline";
+
+fn is_one_line(file: &str, text: &str) -> bool {
+    file != JOINED && boot_file(text).is_none() && LINES.contains(&file)
+}
+
 /// A file that is a command line, or has one.
-fn line_of(text: &str) -> Option<String> {
-    if boot_file(text).is_some() { boot_file_cmdline(text) } else { Some(text.to_owned()) }
+fn line_of(file: &str, text: &str) -> Option<String> {
+    if boot_file(text).is_some() {
+        return boot_file_cmdline(text);
+    }
+    let first = text.trim_start().lines().next().unwrap_or_default();
+    Some(if is_one_line(file, text) { first } else { text }.to_owned())
 }
 
 fn drift(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     let found = persisted(sight, notes).and_then(|there| there.ok_or_else(|| Gap::new("boot loader", Cause::Absent)));
-    let Persisted { file, words: next, is_part } = match found {
+    let Persisted { file, words: next, below, is_part } = match found {
         Ok(found) => found,
         Err(gap) => return Reading::Many(Many::unknown(gap)),
     };
@@ -79,6 +98,10 @@ fn drift(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     for word in next.difference(&running).filter(|word| is_tuning(word)) {
         many.push("", Ok(Value::Text(format!("`{}` is in {file} and not running: reboot", scrub(word)))));
     }
+    if !below.is_empty() {
+        let words = scrub(&below.join(" "));
+        many.push("", Ok(Value::Text(format!("only the first line of {file} is read, and `{words}` stands below it"))));
+    }
     for word in running.difference(&next).filter(|word| is_tuning(word) && !is_part) {
         let word = scrub(word);
         many.push("", Ok(Value::Text(format!("`{word}` is running and not in {file}: gone at the next boot"))));
@@ -92,7 +115,7 @@ fn persisted(sight: &Sight, notes: &mut Notes) -> Result<Option<Persisted>, Gap>
     let mut unnoted = Notes::default();
     for path in LINES {
         match sight.text(path, &mut unnoted) {
-            Ok(text) => return Ok(Some(Persisted::new(path, &text, line_of(&text)))),
+            Ok(text) => return Ok(Some(Persisted::new(path, &text, line_of(path, &text)))),
             Err(gap) if gap.cause == Cause::Absent => {}
             Err(gap) => return Err(told(gap, notes)),
         }

@@ -1,8 +1,9 @@
+use super::cpu_lists::adds_up;
 use super::kernel::release;
 use super::{CONFIG_READS, Probe, With};
 use crate::cmdline::UNKNOWN;
 use crate::cmdline::list::typographic;
-use crate::cmdline::names;
+use crate::cmdline::{foreign, names, values};
 use crate::reading::{Cause, Gap, Known, Many, Reading, Value};
 use crate::sight::{Notes, Sight};
 use punctual_machine::{may_repeat, parameters, scrub};
@@ -10,6 +11,8 @@ use std::collections::BTreeMap;
 
 const CMDLINE: &str = "/proc/cmdline";
 const LOG: &str = "/dev/kmsg";
+const ARCH: &str = "/proc/sys/kernel/arch";
+const POSSIBLE: &str = "/sys/devices/system/cpu/possible";
 
 pub(super) const PROBES: &[Probe] = &[
     // Parameters from real-time guides, and near misses of parameters, that the kernel's log calls unknown.
@@ -17,27 +20,27 @@ pub(super) const PROBES: &[Probe] = &[
     // Sentences about words that are no parameter, by their look.
     Probe { name: "near-misses", with: &[], reads: &[&[CMDLINE, LOG], CONFIG_READS], run: near_misses },
     // Sentences about parameters that later or patched kernels know.
-    Probe { name: "parameters-of-others", with: &[], reads: &[&[CMDLINE, LOG], CONFIG_READS], run: of_others },
+    Probe { name: "parameters-of-others", with: &[], reads: &[&[CMDLINE, LOG, ARCH], CONFIG_READS], run: of_others },
     // Does the kernel's log tell unknown parameters? `yes` or `no`.
     Probe { name: "unknown-parameters-told", with: &[], reads: &[&[LOG], CONFIG_READS], run: told },
-    // Bytes.
+    // Bytes, those beyond what the kernel takes too.
     Probe { name: "command-line-length", with: &[], reads: &[&[CMDLINE]], run: length },
+    // `yes`, `close`, `no`; where the architecture is not known `not-on-some` (32-bit Arm, RISC-V) or `not-on-most`, `close-on-some`.
+    Probe { name: "command-line-fits", with: &[], reads: &[&[CMDLINE, ARCH], CONFIG_READS], run: fits },
+    // Words, or their ends, beyond what the kernel takes.
+    Probe { name: "command-line-cut", with: &[], reads: &[&[CMDLINE, ARCH], CONFIG_READS], run: cut_off },
     // The most bytes of a command line, by the architecture.
     Probe { name: "command-line-limit", with: &[], reads: &[&["/proc/sys/kernel/arch"], CONFIG_READS], run: limit },
     // Parameters with several different values.
-    Probe { name: "repeated-parameters", with: &[], reads: &[&[CMDLINE]], run: repeated },
-    // Debugging that is switched on, not off.
-    Probe { name: "debug-parameters", with: &[], reads: &[&[CMDLINE]], run: debugging },
-    // Accounting that is switched on.
-    Probe { name: "accounting-parameters", with: &[], reads: &[&[CMDLINE]], run: accounting },
+    Probe { name: "repeated-parameters", with: &[], reads: &[&[CMDLINE, POSSIBLE], CONFIG_READS], run: repeated },
 ];
 
-fn words(sight: &Sight, notes: &mut Notes) -> Result<Vec<String>, Gap> {
+pub(super) fn words(sight: &Sight, notes: &mut Notes) -> Result<Vec<String>, Gap> {
     let line = sight.cmdline().inspect_err(|gap| notes.add(&gap.source, gap.cause.describe()))?;
     Ok(parameters(&line))
 }
 
-fn listed(found: Result<Vec<String>, Gap>) -> Reading {
+pub(super) fn listed(found: Result<Vec<String>, Gap>) -> Reading {
     let mut many = Many::default();
     match found {
         Ok(texts) => texts.into_iter().for_each(|text| many.push("", Ok(Value::Text(text)))),
@@ -85,17 +88,22 @@ fn is_known(sight: &Sight, word: &str) -> bool {
 }
 
 fn near_misses(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    let release = series(sight);
+    let other = match release {
+        Some(series) if series != names::LISTED => format!("; the list of {}.{} is not known here", series.0, series.1),
+        _ => String::new(),
+    };
     let found = words(sight, notes).map(|words| {
         let said = words.iter().filter_map(|word| {
             let shown = scrub(word);
             if let Some(what) = typographic(word) {
                 return Some(format!("`{shown}` has a typographic {what}, which is a letter to the kernel"));
             }
-            if let Some(values) = names::values_instead(word) {
-                return Some(format!("`{shown}` has none of the values that the kernel knows: {values}"));
+            if let Some(said) = values::refused(word, release).or_else(|| foreign::config_txt(word)) {
+                return Some(said);
             }
             let meant = names::meant(word)?;
-            (!is_known(sight, word)).then(|| format!("`{shown}` is no parameter of Linux ({meant} is)"))
+            (!is_known(sight, word)).then(|| format!("`{shown}` is no parameter of Linux 6.12 ({meant} is){other}"))
         });
         let line = sight.cmdline().unwrap_or_default();
         said.chain(behind_dashes(&line)).chain(no_break_space(&line)).collect()
@@ -118,24 +126,36 @@ fn behind_dashes(line: &str) -> Vec<String> {
     behind.map(|word| format!("`{}` stands behind `--` and goes to init", scrub(word))).collect()
 }
 
+fn series(sight: &Sight) -> Option<(u32, u32)> {
+    release(sight, &mut Notes::default()).ok().map(|(major, minor, _)| (major, minor))
+}
+
 fn of_others(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
-    let release = match release(sight, &mut Notes::default()) {
-        Ok((major, minor, _)) => (major, minor),
-        Err(gap) => return Reading::Many(Many::unknown(gap)),
-    };
+    let release = series(sight);
+    let arch = sight.text(ARCH, &mut Notes::default()).unwrap_or_else(|_| "x86_64".to_owned());
     let found = words(sight, notes).map(|words| {
-        let new = words.iter().filter(|word| !is_known(sight, word)).filter_map(|word| names::too_new(word, release));
-        new.collect()
+        let unknown = words.iter().filter(|word| !is_known(sight, word));
+        let said = unknown.filter_map(|word| {
+            let too_new = || names::too_new(word, release?);
+            foreign::unknown(word).or_else(too_new).or_else(|| foreign::of_x86(word, &arch))
+        });
+        said.collect()
     });
     listed(found)
 }
 
+/// The line before it is cut.
+fn whole(sight: &Sight) -> Result<String, Gap> {
+    sight.cmdline()?;
+    let read = sight.machine.read(CMDLINE);
+    Ok(read.text().unwrap_or_default().trim_end().to_owned())
+}
+
 fn length(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
-    match sight.cmdline() {
+    match whole(sight) {
         Ok(line) => {
-            let length = line.trim_end().len();
-            notes.add(CMDLINE, format!("{length} bytes"));
-            Reading::One(Ok(number(length)))
+            notes.add(CMDLINE, format!("{} bytes", line.len()));
+            Reading::One(Ok(number(line.len())))
         }
         Err(gap) => {
             notes.add(&gap.source, gap.cause.describe());
@@ -144,12 +164,46 @@ fn length(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     }
 }
 
+/// Bytes that x86 and 64-bit Arm take, and that every architecture takes.
+const MOST: (usize, usize) = (2047, 1023);
+/// So much less is little left.
+const CLOSE: usize = 147;
+
+fn longest(sight: &Sight) -> Option<usize> {
+    sight.text(ARCH, &mut Notes::default()).ok().and_then(|arch| punctual_machine::longest_cmdline(&arch))
+}
+
+fn fits(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    let length = match whole(sight) {
+        Ok(line) => line.len(),
+        Err(gap) => {
+            notes.add(&gap.source, gap.cause.describe());
+            return Reading::gap(gap);
+        }
+    };
+    Reading::word(match longest(sight) {
+        Some(longest) if length >= longest => "no",
+        Some(longest) if length >= longest - CLOSE => "close",
+        None if length >= MOST.0 => "not-on-most",
+        None if length >= MOST.1 => "not-on-some",
+        None if length >= MOST.1 - CLOSE => "close-on-some",
+        _ => "yes",
+    })
+}
+
+fn cut_off(sight: &Sight, _: &With, _: &mut Notes) -> Reading {
+    let longest = longest(sight).unwrap_or(MOST.0);
+    listed(whole(sight).map(|line| {
+        let rest = line.get(longest..).unwrap_or_default();
+        rest.split_whitespace().map(scrub).collect()
+    }))
+}
+
 fn number(length: usize) -> Value {
     Value::Number(i64::try_from(length).unwrap_or(i64::MAX))
 }
 
 fn limit(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
-    const ARCH: &str = "/proc/sys/kernel/arch";
     let known: Known = sight.text(ARCH, notes).map_err(Gap::expected).and_then(|arch| {
         let limit = punctual_machine::longest_cmdline(&arch);
         limit.map(number).ok_or_else(|| Gap::new(ARCH, Cause::Garbled("architecture whose limit is known")))
@@ -161,6 +215,8 @@ fn repeated(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     let found = words(sight, notes).map(|words| {
         let mut of_key: BTreeMap<String, Vec<&str>> = BTreeMap::new();
         let mut order = Vec::new();
+        let adds_up = sight.cmdline().is_ok_and(|line| adds_up(sight, &line));
+        let may_repeat = |word: &str| may_repeat(word) || (adds_up && names::key(word) == "isolcpus");
         for word in words.iter().filter(|word| !may_repeat(word)) {
             let same = of_key.entry(names::key(word)).or_default();
             if same.is_empty() {
@@ -177,62 +233,4 @@ fn repeated(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     let reading = listed(found);
     notes.add(CMDLINE, format!("given with several values: {}", reading.show()));
     reading
-}
-
-/// A name that ends in a dot is a prefix.
-const DEBUGGING: &[&str] = &[
-    "debug",
-    "ignore_loglevel",
-    "initcall_debug",
-    "keep_bootcon",
-    "ftrace",
-    "ftrace_filter",
-    "trace_event",
-    "trace_options",
-    "tp_printk",
-    "stacktrace",
-    "slab_debug",
-    "slub_debug",
-    "page_owner",
-    "page_poison",
-    "debug_objects",
-    "kasan",
-    "kasan.",
-    "sched_verbose",
-    "kgdboc",
-    "kgdbwait",
-    "delayacct",
-    "profile",
-    "lockdep.",
-    "memtest",
-];
-
-const ACCOUNTING: &[&str] = &["kmemleak", "schedstats", "psi"];
-
-fn switched_on(sight: &Sight, names: &[&str], notes: &mut Notes) -> Reading {
-    let is_one = |key: &str| {
-        let fits = |name: &&str| if name.ends_with('.') { key.starts_with(name) } else { key == *name };
-        names.iter().any(fits)
-    };
-    let found = words(sight, notes).map(|words| {
-        let on = words.iter().filter(|word| is_one(&names::key(word)) && !is_off(word));
-        on.map(|word| scrub(word)).collect()
-    });
-    let reading = listed(found);
-    notes.add(CMDLINE, format!("of {}: {}", names.join(" "), reading.show()));
-    reading
-}
-
-/// `slub_debug=-` switches off what the configuration switches on (Documentation/mm/slab.rst).
-fn is_off(word: &str) -> bool {
-    let value = word.split_once('=').map(|(_, value)| value);
-    value.is_some_and(|value| matches!(value, "0" | "n" | "N" | "no" | "off" | "-" | "none" | "disable" | "false"))
-}
-
-fn debugging(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
-    switched_on(sight, DEBUGGING, notes)
-}
-
-fn accounting(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
-    switched_on(sight, ACCOUNTING, notes)
 }

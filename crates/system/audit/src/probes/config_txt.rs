@@ -17,7 +17,16 @@ pub(super) const PROBES: &[Probe] = &[
     // The lines of config.txt that apply to this board.
     Probe { name: "pi-config", with: &[], reads: READS, run: |sight, _, notes| some(sight, notes, |_| true) },
     // Clocks above or below the stock ones, voltages above.
-    Probe { name: "pi-clocks", with: &[], reads: READS, run: |sight, _, notes| some(sight, notes, is_clock) },
+    Probe { name: "pi-clocks", with: &[], reads: READS, run: clocks },
+    // Lines that look like force_turbo= and do not set it.
+    Probe {
+        name: "pi-turbo-misspelt",
+        with: &[],
+        reads: READS,
+        run: |sight, _, notes| some(sight, notes, is_misspelt_turbo),
+    },
+    // `yes` or `no`: is the lowest clock of the CPU its highest?
+    Probe { name: "pi-clock-constant", with: &[], reads: READS, run: constant },
     Probe {
         name: "pi-overvoltage",
         with: &[],
@@ -42,6 +51,7 @@ pub(super) const PROBES: &[Probe] = &[
 
 struct Found {
     path: &'static str,
+    model: Option<String>,
     lines: Vec<Line>,
     /// An included file that cannot be read.
     missing: Option<Gap>,
@@ -55,8 +65,8 @@ fn read(sight: &Sight, notes: &mut Notes) -> Result<Found, Gap> {
     let mut missing = None;
     let mut settings = Settings::default();
     // False if only config.txt is given: see `punctual_machine::Given`.
-    let model = (model != punctual_machine::Given::SOME_PI).then_some(model.as_str());
-    settings.read(&text, model, &mut |name| match included(sight, &folder, name) {
+    let model = Some(model).filter(|model| model != punctual_machine::Given::SOME_PI);
+    settings.read(&text, model.as_deref(), &mut |name| match included(sight, &folder, name) {
         Ok(text) => Some(text),
         Err(gap) => {
             if gap.cause != Cause::Absent {
@@ -67,7 +77,7 @@ fn read(sight: &Sight, notes: &mut Notes) -> Result<Found, Gap> {
     });
     let shown: Vec<&str> = settings.lines.iter().map(|line| line.text.as_str()).collect();
     notes.add(path, shown.join("; "));
-    Ok(Found { path, lines: settings.lines, missing })
+    Ok(Found { path, model, lines: settings.lines, missing })
 }
 
 fn included(sight: &Sight, folder: &str, name: &str) -> Result<String, Gap> {
@@ -94,6 +104,73 @@ fn some(sight: &Sight, notes: &mut Notes, is_one: fn(&Line) -> bool) -> Reading 
     match read(sight, notes) {
         Ok(found) => listed(found.lines.into_iter().filter(is_one), found.missing),
         Err(gap) => Reading::Many(Many::unknown(gap)),
+    }
+}
+
+/// MHz of arm_freq and core_freq by the model: the table of raspberrypi/documentation, config_txt/overclocking.adoc. The
+/// first model that fits counts.
+const STOCK: &[(&str, u32, u32)] = &[
+    ("Raspberry Pi 5", 2400, 910),
+    ("Raspberry Pi 500", 2400, 910),
+    ("Compute Module 5", 2400, 910),
+    ("Raspberry Pi 400", 1800, 500),
+    ("Raspberry Pi 4", 1500, 500),
+    ("Compute Module 4", 1500, 500),
+    ("Raspberry Pi 3 Model A Plus", 1400, 400),
+    ("Raspberry Pi 3 Model B Plus", 1400, 400),
+    ("Raspberry Pi 3", 1200, 400),
+    ("Raspberry Pi 2 Model B Rev 1.1", 900, 250),
+    ("Raspberry Pi Zero", 1000, 400),
+];
+
+fn stock(found: &Found, key: &str) -> Option<u32> {
+    let model = found.model.as_deref()?;
+    let (_, arm, core) = STOCK.iter().find(|(name, ..)| model.contains(name))?;
+    // Of revision 1.4 and later.
+    let is_boosted =
+        *arm == 1500 && found.lines.iter().any(|line| line.text == "arm_boost=1" && line.unless.is_empty());
+    match key {
+        "arm_freq" if is_boosted => Some(1800),
+        "arm_freq" => Some(*arm),
+        "core_freq" => Some(*core),
+        _ => None,
+    }
+}
+
+fn clocks(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    match read(sight, notes) {
+        Ok(found) => {
+            let is_stock = |line: &Line| stock(&found, line.key()).is_some_and(|mhz| line.value() == mhz.to_string());
+            let set = found.lines.iter().filter(|line| is_clock(line) && !is_stock(line)).cloned();
+            listed(set.collect::<Vec<_>>(), found.missing.clone())
+        }
+        Err(gap) => Reading::Many(Many::unknown(gap)),
+    }
+}
+
+/// Names are case sensitive, and blanks beside `=` not ignored (Ubuntu's documentation of boards); the documented values
+/// are 0 and 1.
+fn is_misspelt_turbo(line: &Line) -> bool {
+    if line.key() == "force_turbo" {
+        return !matches!(line.value(), "0" | "1");
+    }
+    let letters: String = line.key().chars().filter(char::is_ascii_alphabetic).collect();
+    crate::cmdline::names::distance(&letters, "forceturbo") <= 1
+}
+
+fn constant(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    let found = match read(sight, notes) {
+        Ok(found) => found,
+        Err(gap) => return Reading::gap(gap),
+    };
+    let mhz = |key: &str| {
+        let line = found.lines.iter().find(|line| line.key() == key && line.unless.is_empty());
+        line.and_then(|line| line.value().parse::<u32>().ok())
+    };
+    match (mhz("arm_freq_min"), mhz("arm_freq").or_else(|| stock(&found, "arm_freq"))) {
+        (Some(least), Some(most)) => Reading::word(if least >= most { "yes" } else { "no" }),
+        (None, _) => Reading::word("no"),
+        (Some(_), None) => Reading::gap(Gap::new("the highest clock of this board", Cause::NotGiven)),
     }
 }
 

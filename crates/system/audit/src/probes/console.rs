@@ -1,6 +1,7 @@
 //! Consoles that print slowly, and how much is printed to them.
 
-use super::{Probe, With};
+use super::{CONFIG_READS, Probe, With};
+use crate::cmdline::values;
 use crate::reading::{Cause, Gap, Many, Reading, Value};
 use crate::sight::{Notes, Sight};
 use punctual_machine::parameters;
@@ -8,13 +9,17 @@ use punctual_machine::parameters;
 const CONSOLES: &str = "/proc/consoles";
 const CMDLINE: &str = "/proc/cmdline";
 const PRINTK: &str = "/proc/sys/kernel/printk";
+/// kernel/printk/printk.c, module_param(ignore_loglevel).
+const IGNORED: &str = "/sys/module/printk/parameters/ignore_loglevel";
 const ARCH: &str = "/proc/sys/kernel/arch";
 
 pub(super) const PROBES: &[Probe] = &[
     // Every console but virtual terminals and those that print nowhere: UARTs of any driver, hypervisors' (hvc).
     Probe { name: "serial-consoles", with: &[], reads: &[&[CONSOLES, CMDLINE, ARCH]], run: serial },
     // Messages of a lower level are printed.
-    Probe { name: "console-level", with: &[], reads: &[&[PRINTK, CMDLINE]], run: level },
+    Probe { name: "console-level", with: &[], reads: &[&[PRINTK, CMDLINE, IGNORED], CONFIG_READS], run: level },
+    // `yes` or `no`: are messages of every level printed?
+    Probe { name: "level-ignored", with: &[], reads: &[&[CMDLINE, IGNORED]], run: is_ignored },
 ];
 
 /// tty, tty0, tty1 are virtual terminals (Documentation/admin-guide/serial-console.rst); an empty name, `null` and
@@ -72,8 +77,8 @@ fn level(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     let line = sight.cmdline();
     let words = line.as_ref().map(|line| parameters(line)).unwrap_or_default();
     let number = |level| Reading::One(Ok(Value::Number(level)));
-    // kernel/printk/printk.c, suppress_message_printing.
-    if words.iter().any(|word| word == "ignore_loglevel") {
+    // suppress_message_printing() of kernel/printk/printk.c.
+    if ignored(sight).unwrap_or(false) {
         return number(8);
     }
     let gap = match printk {
@@ -83,21 +88,43 @@ fn level(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
         }
         Err(gap) => gap,
     };
-    match words.iter().rev().find_map(|word| asked_level(word)) {
-        Some(level) if gap.is_not_given() => {
+    if !gap.is_not_given() || line.is_err() {
+        return Reading::gap(gap);
+    }
+    let built = |option: &str| sight.option(option, &mut Notes::default()).ok().and_then(|value| value.number());
+    match words.iter().rev().find_map(|word| asked_level(word, &built)).or_else(|| built("CONSOLE_LOGLEVEL_DEFAULT")) {
+        Some(level) => {
             notes.add(format!("{CMDLINE}: level"), level.to_string());
             number(level)
         }
-        _ => Reading::gap(gap),
+        None => Reading::gap(gap),
     }
 }
 
-/// init/main.c: `quiet` is CONSOLE_LOGLEVEL_QUIET, 4 unless built otherwise, `debug` 10.
-fn asked_level(word: &str) -> Option<i64> {
+/// init/main.c: `quiet` is CONSOLE_LOGLEVEL_QUIET, 4 unless built otherwise (an option since Linux 5.0), `debug` 10.
+fn asked_level(word: &str, built: &dyn Fn(&str) -> Option<i64>) -> Option<i64> {
     match word {
-        "quiet" => Some(4),
+        "quiet" => Some(built("CONSOLE_LOGLEVEL_QUIET").unwrap_or(4)),
         "debug" => Some(10),
-        _ => word.strip_prefix("loglevel=")?.parse().ok(),
+        _ => values::number(word.strip_prefix("loglevel=")?),
+    }
+}
+
+/// By the parameter's file where the machine has it, else by the command line.
+fn ignored(sight: &Sight) -> Result<bool, Gap> {
+    match sight.text(IGNORED, &mut Notes::default()) {
+        Ok(value) => Ok(value == "Y"),
+        Err(_) => sight.cmdline().map(|line| parameters(&line).iter().any(|word| word == "ignore_loglevel")),
+    }
+}
+
+fn is_ignored(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    match ignored(sight) {
+        Ok(is) => {
+            notes.add(format!("{CMDLINE}: ignore_loglevel"), if is { "given" } else { "not given" });
+            Reading::word(if is { "yes" } else { "no" })
+        }
+        Err(gap) => Reading::gap(gap),
     }
 }
 

@@ -2,9 +2,10 @@
 
 use super::kernel::release;
 use super::{CONFIG_READS, CPU_SET_READS, Probe, With};
-use crate::cmdline::isolcpus::Isolcpus;
-use crate::cmdline::list::{self, Scope};
+use crate::cmdline::isolcpus::Isolation;
+use crate::cmdline::list::{self, Release, Scope};
 use crate::cmdline::names::key;
+use crate::cmdline::values;
 use crate::reading::{Cause, Gap, Many, Reading, Value};
 use crate::rule::Set;
 use crate::sight::{Notes, Sight};
@@ -24,11 +25,17 @@ pub(super) const PROBES: &[Probe] = &[
     },
     // Words, as written.
     Probe { name: "cpu-list-words", with: &[], reads: &[CMDLINE], run: list_words },
-    // Sentences about what of isolcpus= the kernel does not take as it was meant.
-    Probe { name: "isolcpus-wrong", with: &[], reads: &[CMDLINE, &[POSSIBLE], CONFIG_READS], run: isolcpus_wrong },
-    // `yes`, or `no` for flags without `domain`.
-    Probe { name: "isolcpus-domain", with: &[], reads: &[CMDLINE, &[POSSIBLE], CONFIG_READS], run: isolcpus_domain },
+    // Sentences about isolcpus= that the kernel ignores.
+    Probe { name: "isolcpus-wrong", with: &[], reads: ISOLCPUS, run: isolcpus_wrong },
+    // Sentences about what of isolcpus= it does not take as it was meant, and what it comes to.
+    Probe { name: "isolcpus-doubtful", with: &[], reads: ISOLCPUS, run: isolcpus_doubtful },
+    // The CPUs onto which isolcpus= lets no tasks be balanced, or `none`; absent without isolcpus=.
+    Probe { name: "isolcpus-domain", with: &[], reads: ISOLCPUS, run: isolcpus_domain },
+    // CPUs whose RCU callbacks are offloaded by the command line or the kernel's configuration, or `none`.
+    Probe { name: "offloaded", with: &[], reads: ISOLCPUS, run: offloaded_cpus },
 ];
+
+const ISOLCPUS: &[&[&str]] = &[CMDLINE, &[POSSIBLE], CONFIG_READS];
 
 /// Lists that the kernel parses, and systemd's.
 const NAMES: &[&str] =
@@ -40,31 +47,32 @@ struct Lists<'a> {
     scope: Scope,
     /// `None` where the machine is not known.
     possible: Option<&'a CpuList>,
+    isolation: Isolation,
     found: Vec<String>,
 }
 
 impl Lists<'_> {
-    fn value(&self, name: &str) -> Option<String> {
-        // Of these two the kernel takes the first (kernel/sched/isolation.c, housekeeping_setup).
-        let is_first = matches!(name, "isolcpus" | "nohz_full");
-        if is_first { first_parameter(self.line, name) } else { parameter(self.line, name) }
-    }
-
     /// A list's CPUs; what is wrong with it is added to what was found.
     fn get(&mut self, name: &str) -> Option<CpuList> {
-        let value = self.value(name)?;
+        // Of several nohz_full= the first counts (kernel/sched/isolation.c, housekeeping_setup).
+        let is_first = name == "nohz_full" && !self.scope.is_before((4, 15));
+        let value = if is_first { first_parameter(self.line, name) } else { parameter(self.line, name) }?;
         let parsed = match name {
             "isolcpus" => {
-                let isolcpus = Isolcpus::parse(&value, self.scope);
-                self.found.extend(isolcpus.wrong);
-                isolcpus.cpus
+                self.found.extend(self.isolation.wrong.clone());
+                let sets = [self.isolation.domain(), self.isolation.managed()];
+                let cpus: CpuList = sets.into_iter().flatten().flat_map(|cpus| cpus.iter()).collect();
+                (!cpus.is_empty()).then_some(cpus)
             }
             // Without a value: "no CPU yet" (kernel/rcu/tree_nocb.h).
             "rcu_nocbs" if value.is_empty() => None,
-            // RCU took this word itself before bitmap_parselist() did (kernel/rcu/tree_plugin.h of 5.10).
-            "rcu_nocbs" if value.eq_ignore_ascii_case("all") => {
-                list::parse(&value, Scope { release: None, ..self.scope }).ok()
-            }
+            "rcu_nocbs" => match offload_list(&value, self.scope) {
+                Ok(cpus) => Some(cpus),
+                Err(why) if self.scope.is_before(NOCBS_CHECKED) => {
+                    self.refused(name, &value, &format!("{why}: no CPU is offloaded for it"))
+                }
+                Err(why) => self.refused(name, &value, &format!("{why}: the kernel offloads every CPU")),
+            },
             _ => {
                 let is_systemd = name == SYSTEMD;
                 let list = if is_systemd { list::parse_systemd(&value) } else { list::parse(&value, self.scope) };
@@ -88,6 +96,19 @@ impl Lists<'_> {
     fn refused<T>(&mut self, name: &str, value: &str, why: &str) -> Option<T> {
         self.found.push(format!("{name}={} is no CPU list: {why}", scrub(value)));
         None
+    }
+}
+
+/// From here on a bad list offloads every CPU, and `all` is known: "rcu: Report error for bad rcu_nocbs= parameter values"
+/// and "rcu: Allow rcu_nocbs= to specify all CPUs", both of Linux 5.2 (rcu_nocb_setup, kernel/rcu/tree_plugin.h).
+const NOCBS_CHECKED: Release = (5, 2);
+
+fn offload_list(value: &str, scope: Scope) -> Result<CpuList, String> {
+    match value.eq_ignore_ascii_case("all") {
+        true if scope.is_before(NOCBS_CHECKED) => Err("`all` is known since Linux 5.2".to_owned()),
+        // RCU took this word itself before bitmap_parselist() did.
+        true => list::parse(value, Scope { release: None, ..scope }),
+        false => list::parse(value, scope),
     }
 }
 
@@ -118,10 +139,27 @@ fn assumed_last(line: &str) -> u32 {
     NAMES.iter().filter_map(|name| parameter(line, name)).map(|value| list::largest(&value)).max().unwrap_or(0) + 1
 }
 
+/// Enterprise kernels bring later code under an old number: `4.18.0-553.el8_10.x86_64`.
 fn scope(sight: &Sight, line: &str, possible: Option<&CpuList>) -> Scope {
+    let name = sight.text("/proc/sys/kernel/osrelease", &mut Notes::default()).unwrap_or_default();
+    let is_backported = name.contains(".el8") || name.contains(".el9");
     let release = release(sight, &mut Notes::default()).ok().map(|(major, minor, _)| (major, minor));
     let last = possible.and_then(|cpus| cpus.iter().last()).map_or_else(|| assumed_last(line), |CpuId(n)| n);
-    Scope { last, release }
+    Scope { last, release: release.filter(|_| !is_backported) }
+}
+
+/// Do all isolcpus= of the line count, their flags taken together?
+pub(super) fn adds_up(sight: &Sight, line: &str) -> bool {
+    let possible = possible(sight, &mut Notes::default()).ok();
+    let isolation = isolation(sight, line, possible.as_ref());
+    isolation.wrong.is_empty() && isolation.overruled_of("isolcpus").next().is_none()
+}
+
+/// Where the configuration is not known, the kernel is taken to have NO_HZ_FULL.
+fn isolation(sight: &Sight, line: &str, possible: Option<&CpuList>) -> Isolation {
+    let option = sight.option("NO_HZ_FULL", &mut Notes::default());
+    let is_off = matches!(option, Ok(Value::Text(value)) if value == "n");
+    Isolation::of(line, scope(sight, line, possible), possible, !is_off)
 }
 
 fn possible(sight: &Sight, notes: &mut Notes) -> Result<CpuList, Gap> {
@@ -140,12 +178,15 @@ fn conflicts(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     let possible = possible(sight, notes);
     let isolated = sight.set(Set::Isolated, notes);
     let there = possible.as_ref().ok();
-    let mut lists = Lists { line: &line, scope: scope(sight, &line, there), possible: there, found: Vec::new() };
+    let isolation = isolation(sight, &line, there);
+    let scope = scope(sight, &line, there);
+    let mut lists = Lists { line: &line, scope, possible: there, isolation, found: Vec::new() };
     let words = parameters(&line);
     lists.found.extend(words.iter().filter_map(|word| stray(word)));
     lists.found.extend(words.windows(2).filter_map(|pair| torn(pair.first()?, pair.last()?)));
     let of: Vec<(&str, Option<CpuList>)> = NAMES.iter().map(|name| (*name, lists.get(name))).collect();
-    let contradictions = contradictions(&line, &of, isolated.as_ref().ok(), there);
+    lists.found.extend(lists.isolation.overruled.iter().map(|(_, text)| text.clone()));
+    let contradictions = contradictions(&line, &of, &lists.isolation, isolated.as_ref().ok(), there);
     let mut many = Many { items: Vec::new(), missing: possible.as_ref().err().or(isolated.as_ref().err()).cloned() };
     lists.found.into_iter().chain(contradictions).for_each(|text| many.push("", Ok(Value::Text(text))));
     notes.add("CPU lists", Reading::Many(many.clone()).show());
@@ -156,6 +197,7 @@ fn conflicts(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
 fn contradictions(
     line: &str,
     lists: &[(&str, Option<CpuList>)],
+    isolation: &Isolation,
     known: Option<&CpuList>,
     possible: Option<&CpuList>,
 ) -> Vec<String> {
@@ -176,11 +218,8 @@ fn contradictions(
         found.push(format!("nohz_full has CPU {}, which isolcpus leaves out", tickless.minus(&isolated)));
     }
     found.extend(without_effect(line));
-    // isolcpus=nohz makes its CPUs tickless as nohz_full= does (kernel/sched/isolation.c, housekeeping_setup).
-    let by_flag = parameter(line, "isolcpus").is_some_and(|value| value.split(',').any(|flag| flag == "nohz"));
-    let tickless = of("nohz_full").into_iter().chain(asked.filter(|_| by_flag));
-    let tickless: CpuList = tickless.flat_map(|list| list.iter()).collect();
-    found.extend(asked.and_then(|asked| offloaded(asked, of("rcu_nocbs")?, &tickless)));
+    found.extend(not_started(line, lists));
+    found.extend(asked.and_then(|asked| offloaded(asked, of("rcu_nocbs")?, isolation.tickless())));
     for name in ["irqaffinity", "kthread_cpus", SYSTEMD, "workqueue.unbound_cpus"] {
         if let Some(list) = of(name).filter(|list| !list.and(&isolated).is_empty()) {
             found.push(format!("{name} has CPU {}, which is isolated", list.and(&isolated)));
@@ -190,21 +229,42 @@ fn contradictions(
 }
 
 /// What another word of the line makes inert: without nohz the tick is never stopped (kernel/time/tick-sched.c,
-/// tick_nohz_full_update_tick), without offloaded CPUs no thread polls.
+/// tick_nohz_full_update_tick); what else nohz_full= keeps off its CPUs stays off.
 fn without_effect(line: &str) -> Vec<String> {
     let given = |name: &str| parameter(line, name).is_some();
-    let is_off = parameter(line, "nohz").is_some_and(|value| matches!(value.as_str(), "off" | "0" | "n" | "N"));
+    let is_off = parameter(line, "nohz").and_then(|value| values::boolean(&value)) == Some(false);
     let mut found = Vec::new();
     if is_off && given("nohz_full") {
-        found.push("nohz=off leaves nohz_full without effect".to_owned());
+        found.push("nohz=off keeps the tick on the CPUs of nohz_full: drop one of them".to_owned());
     }
     found
 }
 
+/// CPUs that the line keeps from starting (kernel/smp.c: nosmp, maxcpus=, nr_cpus=; get_option() takes a word for 0, and
+/// maxcpus=0 is nosmp). CPUs are brought up in the order of their numbers.
+fn not_started(line: &str, lists: &[(&str, Option<CpuList>)]) -> Vec<String> {
+    let of = |name: &str| {
+        let value = parameter(line, name)?;
+        let count = values::number(&value).and_then(|count| u32::try_from(count).ok()).unwrap_or(0);
+        Some((count, format!("{name}={value}")))
+    };
+    let counts = [
+        parameter(line, "nosmp").map(|_| (1, "nosmp does not start".to_owned())),
+        of("maxcpus").map(|(count, word)| (count.max(1), format!("{word} does not start"))),
+        of("nr_cpus").filter(|(count, _)| *count > 0).map(|(count, word)| (count, format!("{word} leaves out"))),
+    ];
+    let Some((count, does)) = counts.into_iter().flatten().min() else { return Vec::new() };
+    let beyond = lists.iter().filter_map(|(of, cpus)| {
+        let beyond: CpuList = cpus.iter().flat_map(|cpus| cpus.iter()).filter(|CpuId(cpu)| *cpu >= count).collect();
+        (!beyond.is_empty()).then(|| format!("{of} names CPU {beyond}, which {does}"))
+    });
+    beyond.collect()
+}
+
 /// CPUs of nohz_full= are offloaded, too (kernel/rcu/tree_nocb.h, rcu_init_nohz).
-fn offloaded(asked: &CpuList, nocbs: &CpuList, tickless: &CpuList) -> Option<String> {
+fn offloaded(asked: &CpuList, nocbs: &CpuList, tickless: Option<&CpuList>) -> Option<String> {
     let (lacks, more) = (asked.minus(nocbs), nocbs.minus(asked));
-    let left = lacks.minus(tickless);
+    let left = tickless.map_or_else(|| lacks.clone(), |tickless| lacks.minus(tickless));
     match (left.is_empty(), lacks.is_empty() || more.is_empty()) {
         (false, _) => {
             Some(format!("rcu_nocbs leaves out CPU {left}, which isolcpus isolates: its callbacks run there"))
@@ -214,31 +274,84 @@ fn offloaded(asked: &CpuList, nocbs: &CpuList, tickless: &CpuList) -> Option<Str
     }
 }
 
-fn isolcpus(sight: &Sight, notes: &mut Notes) -> Result<Option<Isolcpus>, Gap> {
+fn isolcpus(sight: &Sight, notes: &mut Notes) -> Result<Option<Isolation>, Gap> {
     let line = sight.cmdline().inspect_err(|gap| notes.add(&gap.source, gap.cause.describe()))?;
-    let Some(value) = first_parameter(&line, "isolcpus") else { return Ok(None) };
-    notes.add("/proc/cmdline isolcpus", scrub(&format!("isolcpus={value}")));
+    let words: Vec<String> = parameters(&line).into_iter().filter(|word| key(word) == "isolcpus").collect();
+    if words.is_empty() {
+        return Ok(None);
+    }
+    notes.add("/proc/cmdline isolcpus", scrub(&words.join(" ")));
     let possible = possible(sight, &mut Notes::default()).ok();
-    Ok(Some(Isolcpus::parse(&value, scope(sight, &line, possible.as_ref()))))
+    Ok(Some(isolation(sight, &line, possible.as_ref())))
 }
 
-fn isolcpus_wrong(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+fn sentences(found: Result<Option<Isolation>, Gap>, of: impl Fn(Isolation) -> Vec<String>) -> Reading {
     let mut many = Many::default();
-    match isolcpus(sight, notes) {
-        Ok(found) => {
-            found.into_iter().flat_map(|found| found.wrong).for_each(|text| many.push("", Ok(Value::Text(text))));
-        }
+    match found {
+        Ok(found) => found.into_iter().flat_map(of).for_each(|text| many.push("", Ok(Value::Text(text)))),
         Err(gap) => many.missing = Some(gap),
     }
     Reading::Many(many)
 }
 
+fn isolcpus_wrong(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    sentences(isolcpus(sight, notes), |found| if found.domain().is_none() { found.wrong } else { Vec::new() })
+}
+
+fn isolcpus_doubtful(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    sentences(isolcpus(sight, notes), |found| {
+        let mut said = found.skipped.clone();
+        said.iter_mut().for_each(|flag| *flag = format!("the kernel skips `{flag}`, which is no flag of isolcpus="));
+        said.extend(found.overruled_of("isolcpus").chain(&found.wrong).cloned());
+        if said.is_empty() {
+            return said;
+        }
+        said.push(match (found.domain(), found.managed()) {
+            (Some(cpus), _) => format!("isolated from load balancing all the same: CPU {cpus}"),
+            (None, Some(cpus)) => {
+                format!("tasks are still balanced onto CPU {cpus}: without `domain` only interrupts go")
+            }
+            (None, None) => "no CPU is isolated from load balancing".to_owned(),
+        });
+        said
+    })
+}
+
 fn isolcpus_domain(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     match isolcpus(sight, notes) {
-        Ok(Some(found)) => Reading::word(if found.has_domain() { "yes" } else { "no" }),
+        Ok(Some(found)) => Reading::word(found.domain().map_or_else(|| "none".to_owned(), CpuList::to_string)),
         Ok(None) => Reading::gap(Gap::new("/proc/cmdline isolcpus", Cause::Absent)),
         Err(gap) => Reading::gap(gap),
     }
+}
+
+/// rcu_nocb_setup() and rcu_init_nohz(), kernel/rcu/tree_nocb.h; RCU_NOCB_CPU_ALL until 4.12, RCU_NOCB_CPU_DEFAULT_ALL
+/// since 6.0 where the line names none.
+fn offloaded_cpus(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    let line = match sight.cmdline() {
+        Ok(line) => line,
+        Err(gap) => {
+            notes.add(&gap.source, gap.cause.describe());
+            return Reading::gap(gap);
+        }
+    };
+    let is_on = |option: &str| matches!(sight.option(option, &mut Notes::default()), Ok(Value::Text(v)) if v == "y");
+    let asked = parameter(&line, "rcu_nocbs");
+    if is_on("RCU_NOCB_CPU_ALL") || (is_on("RCU_NOCB_CPU_DEFAULT_ALL") && asked.is_none()) {
+        return Reading::word("every CPU");
+    }
+    let possible = possible(sight, &mut Notes::default()).ok();
+    let scope = scope(sight, &line, possible.as_ref());
+    let isolation = isolation(sight, &line, possible.as_ref());
+    let mut cpus: CpuList = isolation.tickless().cloned().unwrap_or_default();
+    match asked.map(|value| offload_list(&value, scope)) {
+        Some(Ok(list)) => cpus = cpus.iter().chain(list.iter()).collect(),
+        Some(Err(_)) if !scope.is_before(NOCBS_CHECKED) => return Reading::word("every CPU"),
+        _ => {}
+    }
+    let cpus = if cpus.is_empty() { "none".to_owned() } else { cpus.to_string() };
+    notes.add("/proc/cmdline: CPUs with offloaded callbacks", &cpus);
+    Reading::word(cpus)
 }
 
 /// The words of the command line that are about CPU lists.

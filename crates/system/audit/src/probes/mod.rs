@@ -12,6 +12,7 @@ mod debug;
 mod fair_server;
 mod governor;
 mod idle_injection;
+mod idle_words;
 mod irq;
 mod isolation;
 mod kernel;
@@ -21,8 +22,10 @@ mod network;
 mod partitions;
 mod ranges;
 mod raspberry;
+mod rcu;
 mod rt_group;
 mod smt;
+mod switches;
 mod system;
 mod task;
 
@@ -85,6 +88,7 @@ const PROBES: &[&[Probe]] = &[
     fair_server::PROBES,
     governor::PROBES,
     idle_injection::PROBES,
+    idle_words::PROBES,
     irq::PROBES,
     isolation::PROBES,
     kernel::PROBES,
@@ -94,8 +98,10 @@ const PROBES: &[&[Probe]] = &[
     partitions::PROBES,
     ranges::PROBES,
     raspberry::PROBES,
+    rcu::PROBES,
     rt_group::PROBES,
     smt::PROBES,
+    switches::PROBES,
     system::PROBES,
     task::PROBES,
 ];

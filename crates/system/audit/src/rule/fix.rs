@@ -66,6 +66,11 @@ impl Action {
             },
             Action::Sysctl { key, value } => format!("sudo sysctl -w {key}={value}"),
             Action::Boot { add, remove } => {
+                // What is added takes the place of a value that is removed.
+                let name = |word: &str| word.split('=').next().unwrap_or_default().to_owned();
+                if let Some(word) = add.split_whitespace().find(|word| name(word) == *remove && word.contains('=')) {
+                    return format!("kernel command line: replace `{remove}=` by `{word}`");
+                }
                 let parts = [("add", add), ("remove", remove)];
                 let parts = parts.iter().filter(|(_, what)| !what.is_empty());
                 let parts: Vec<String> = parts.map(|(verb, what)| format!("{verb} `{what}`")).collect();
@@ -88,5 +93,7 @@ mod tests {
         assert_eq!(write.line(), "echo 1 | sudo tee /sys/x*/y");
         let boot = Action::Boot { add: "a=1".into(), remove: "b".into() };
         assert_eq!(boot.line(), "kernel command line: add `a=1`, remove `b`");
+        let boot = Action::Boot { add: "a=1".into(), remove: "a".into() };
+        assert_eq!(boot.line(), "kernel command line: replace `a=` by `a=1`");
     }
 }

@@ -175,7 +175,9 @@ impl Rule {
     /// What mends a finding of this rule: the fix of its case, else the rule's. Cases whose fixes read alike are alike.
     pub fn fix_of(&self, finding: &Finding) -> &Fix {
         let own = self.cases.iter().filter(|case| case.state == finding.state).filter_map(|case| case.fix.as_ref());
-        let mut fitting = own.filter(|fix| finding.fix.is_some() && fix.line() == finding.fix);
+        // Without FAIL, WARN or UNKNOWN no finding carries its fix.
+        let carries = matches!(finding.state, State::Fail | State::Warn | State::Unknown);
+        let mut fitting = own.filter(|fix| carries && fix.line() == finding.fix);
         fitting.next().unwrap_or(&self.fix)
     }
 

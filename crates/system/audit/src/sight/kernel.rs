@@ -14,11 +14,12 @@ impl Sight<'_> {
         let source = format!("{} CONFIG_{option}", config.path());
         match config.get(option) {
             Setting::Is(value) => {
-                notes.add(source, &value);
+                let why = config.why(option).map(|why| format!(" ({why})")).unwrap_or_default();
+                notes.add(source, format!("{value}{why}"));
                 Ok(Value::Text(value))
             }
             Setting::Off => {
-                notes.add(source, "not set");
+                notes.add(source, config.why(option).unwrap_or("not set"));
                 Ok(Value::Text("n".to_owned()))
             }
             Setting::Unknown => {
@@ -89,11 +90,23 @@ impl Sight<'_> {
         many
     }
 
+    /// As much as the kernel takes, where the architecture is known.
+    fn taken(&self, line: String) -> String {
+        /// Every architecture takes so much.
+        const SURE: usize = 1023;
+        if line.trim_end().len() <= SURE {
+            return line;
+        }
+        let arch = self.machine.read("/proc/sys/kernel/arch");
+        let longest = arch.text().and_then(punctual_machine::longest_cmdline).unwrap_or(usize::MAX);
+        line.trim_end().get(..longest).map(str::to_owned).unwrap_or(line)
+    }
+
     /// An absent command line is not an absent parameter.
     pub fn cmdline(&self) -> Result<String, Gap> {
         match self.machine.read(CMDLINE) {
             Read::Known(bytes) => match String::from_utf8(bytes) {
-                Ok(line) if !line.contains('\0') && !line.trim().is_empty() => Ok(line),
+                Ok(line) if !line.contains('\0') && !line.trim().is_empty() => Ok(self.taken(line)),
                 _ => Err(Gap::new(CMDLINE, Cause::Garbled("parameter"))),
             },
             other => Err(Gap::new(CMDLINE, Cause::of(&other).unwrap_or(Cause::Absent)).expected()),

@@ -15,8 +15,13 @@ fn context() -> Context {
 }
 
 fn audit(line: &str) -> Vec<Finding> {
+    audit_with("", line)
+}
+
+/// `more`: lines of the configuration.
+fn audit_with(more: &str, line: &str) -> Vec<Finding> {
     let mut given = Given::new();
-    given.add("config", format!("{CONFIG}CONFIG_X86_64=y\n").as_bytes(), None).unwrap();
+    given.add("config", format!("{CONFIG}CONFIG_X86_64=y\n{more}").as_bytes(), None).unwrap();
     given.add("line", line.as_bytes(), Some(Kind::Cmdline)).unwrap();
     Rules::embedded().audit(&given, &context())
 }
@@ -60,9 +65,10 @@ fn lists_that_the_kernel_refuses_do_not_pass() {
     ] {
         expect(line, &[(FLAGS, State::Fail, part), (LISTS, State::Fail, part)]);
     }
-    for name in ["curly", "typo3", "mask", "order", "onlyflags", "rev", "flagtypo"] {
+    for name in ["curly", "typo3", "mask", "order", "onlyflags", "rev"] {
         expect(named(name), &[(FLAGS, State::Fail, "")]);
     }
+    expect(named("flagtypo"), &[(FLAGS, State::Warn, "isolated from load balancing all the same: CPU 2-3")]);
 }
 
 #[test]
@@ -71,7 +77,7 @@ fn lists_that_disagree_need_no_machine() {
         ("seapath", "irqaffinity has CPU 4-15"),
         ("ttime", "CPU 0 is isolated"),
         ("pi2", "nohz_full has CPU 1"),
-        ("mismatch", "rcu_nocbs has CPU 1, which isolcpus does not isolate"),
+        ("mismatch", "rcu_nocbs leaves out CPU 3, which isolcpus isolates"),
         ("mask", "irqaffinity=0x3"),
     ] {
         expect(named(name), &[(LISTS, State::Fail, part)]);
@@ -128,6 +134,7 @@ fn what_may_repeat_is_no_duplicate() {
         expect(named(name), &[(TWICE, State::Pass, "")]);
     }
     expect("ro isolcpus=2 isolcpus=3", &[(TWICE, State::Warn, "isolcpus=2 isolcpus=3")]);
+    expect("ro isolcpus=domain,2-3 isolcpus=managed_irq,2-3", &[(TWICE, State::Pass, "")]);
 }
 
 #[test]
@@ -146,6 +153,33 @@ fn a_level_on_the_line_decides_about_its_console() {
     expect("console=ttyPS0 quiet", &[(id, State::Pass, "ttyPS0")]);
     expect("console=ttyPS0 ro", &[(id, State::Skip, "")]);
     expect("ro quiet", &[(id, State::Pass, "no serial console")]);
+    expect("console=ttyPS0 loglevel=high quiet", &[(id, State::Pass, "level 4")]);
+    let built = "CONFIG_CONSOLE_LOGLEVEL_DEFAULT=7\nCONFIG_CONSOLE_LOGLEVEL_QUIET=3\n";
+    for (line, part) in [("console=ttyPS0 ro", "level 7"), ("console=ttyPS0 quiet", "level 3")] {
+        let findings = audit_with(built, line);
+        assert!(of(&findings, id).summary.contains(part), "{line}: {}", of(&findings, id).summary);
+    }
+}
+
+#[test]
+fn the_line_and_the_build_decide_about_grace_periods() {
+    let id = "cmdline-rcu-mode";
+    expect("ro rcupdate.rcu_expedited=1", &[(id, State::Fail, "asks for expedited")]);
+    expect("ro rcupdate.rcu_expedited=1 rcupdate.rcu_normal_after_boot=1", &[(id, State::Pass, "normal")]);
+    expect("ro", &[(id, State::Info, "callers may expedite")]);
+    let rt = audit_with("CONFIG_PREEMPT_RT=y\n", "ro rcupdate.rcu_expedited=1");
+    assert_eq!(of(&rt, id).state, State::Pass, "{}", of(&rt, id).summary);
+}
+
+#[test]
+fn words_of_other_kernels_need_no_log() {
+    expect("ro kthread_cpus=0,1", &[(NAMES, State::Warn, "not in mainline")]);
+    expect("ro sched_rt_runtime_us=-1", &[(NAMES, State::Warn, "sysctl.kernel.sched_rt_runtime_us=")]);
+    expect("ro force_turbo=1", &[(NAMES, State::Fail, "config.txt")]);
+    expect("ro nosoftlockups", &[(NAMES, State::Skip, "")]);
+    // Linux 6.1.
+    expect("ro preempt=lazy", &[(NAMES, State::Fail, "since Linux 6.13"), ("kernel-preempt-dynamic", State::Fail, "")]);
+    expect("ro isocpus=2", &[(NAMES, State::Fail, "the list of 6.1 is not known here")]);
 }
 
 #[test]

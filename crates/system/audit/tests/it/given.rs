@@ -128,6 +128,44 @@ fn sections_of_config_txt_need_the_board_where_they_matter() {
     expect(&audit(&[("config.txt", &plain)]), &[("rpi-overclock", State::Info)]);
 }
 
+#[test]
+fn lines_below_the_first_are_told() {
+    let findings = audit(&[("cmdline-of-a-board", "root=/dev/sda1 ro isolcpus=2\nnohz_full=2\n")]);
+    let drift = findings.iter().find(|finding| finding.id == "cmdline-drift").unwrap();
+    assert!(drift.state == State::Warn && drift.summary.contains("`nohz_full=2` stands below it"), "{}", drift.summary);
+}
+
+#[test]
+fn a_long_line_is_cut_where_its_kernel_cuts_it() {
+    let line = |length: usize| format!("ro {:x<width$} isolcpus=2", "a=", width = length);
+    let of = |files: &[(&str, &str)], id: &str| {
+        let findings = audit(files);
+        let found = findings.iter().find(|finding| finding.id == id).unwrap();
+        (found.state, found.summary.clone())
+    };
+    let long = line(2100);
+    let (state, said) = of(&[("cmdline", &long)], "cmdline-length");
+    assert!(state == State::Warn && said.contains("beyond 2047: ") && said.contains("isolcpus=2"), "{state:?} {said}");
+    // 64-bit Arm: what is cut off is not judged.
+    let (state, said) = of(&[("cmdline", &long), ("stock.config", STOCK)], "cmdline-length");
+    assert!(state == State::Fail && said.contains("takes 2047") && said.contains("isolcpus=2"), "{state:?} {said}");
+    let (state, _) = of(&[("cmdline", &long), ("stock.config", STOCK)], "cmdline-isolcpus-flags");
+    assert_eq!(state, State::Skip);
+    let (state, said) = of(&[("cmdline", &line(1500))], "cmdline-length");
+    assert!(state == State::Warn && said.contains("32-bit Arm"), "{state:?} {said}");
+}
+
+#[test]
+fn a_defconfig_is_judged_by_its_defaults() {
+    let findings = audit(&[("rt_defconfig", "CONFIG_HZ_1000=y\nCONFIG_PREEMPT_RT=y\n")]);
+    expect(
+        &findings,
+        &[("kconfig-lockdep", State::Pass), ("kconfig-debug-heavy", State::Pass), ("kconfig-hz", State::Info)],
+    );
+    let findings = audit(&[("part", "CONFIG_HZ_1000=y\nCONFIG_PREEMPT_RT=y\n")]);
+    expect(&findings, &[("kconfig-lockdep", State::Unknown), ("kconfig-hz", State::Info)]);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
 

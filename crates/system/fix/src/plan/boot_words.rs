@@ -72,6 +72,13 @@ fn joined(machine: &dyn Machine, word: &str) -> Result<String, String> {
     };
     flags.extend(old_flags.into_iter().filter(|flag| !flags.contains(flag)).collect::<Vec<_>>());
     let cpus: CpuList = new_cpus.iter().chain(old_cpus.iter()).collect();
+    let isolated = there.iter().find_map(|word| word.strip_prefix("isolcpus="));
+    let isolated = isolated.and_then(|value| list(&parted(value).1).ok()).filter(|_| name != "isolcpus");
+    if let Some(left_out) = isolated.map(|isolated| cpus.minus(&isolated)).filter(|cpus| !cpus.is_empty()) {
+        return Err(format!(
+            "{name}={cpus} would have CPU {left_out}, which isolcpus leaves out: mend the lists first"
+        ));
+    }
     let flags: String = flags.iter().map(|flag| format!("{flag},")).collect();
     Ok(format!("{name}={flags}{cpus}"))
 }
@@ -106,6 +113,7 @@ mod tests {
         );
         assert_eq!(on("quiet", "isolcpus=domain,3").unwrap(), "isolcpus=domain,3");
         assert_eq!(on("rcu_nocbs=1 skew_tick=0", "skew_tick=1").unwrap(), "skew_tick=1");
+        assert!(on("isolcpus=3 nohz_full=1", "nohz_full=3").unwrap_err().contains("CPU 1, which isolcpus leaves out"));
         assert!(on("nohz_full=2-N", "nohz_full=3").unwrap_err().contains("nohz_full=2-N is there already"));
     }
 }

@@ -3,7 +3,7 @@
 use crate::system::{System, is_absent};
 use std::path::Path;
 
-const AT_BOOT: &str = "isolate CPUs at boot (isolcpus=), which `--persist` sets";
+const AT_BOOT: &str = "isolate CPUs at boot (isolcpus= on the kernel command line, with --persist)";
 
 /// Why no cpuset partition can be made here, and what to do; `None` if one can.
 ///

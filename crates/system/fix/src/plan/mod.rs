@@ -146,6 +146,7 @@ impl Wish<'_> {
         if !special::plan(self, places, &mut plan) {
             fix.now.iter().for_each(|action| actions::add(self, places, action, &mut plan));
         }
+        self.leave_to_the_host(&mut plan);
         plan.is_judged = !plan.steps.is_empty() && !special::shows_later(&plan.rule);
         let mut wish = BootWish::default();
         if self.persist {
@@ -154,6 +155,22 @@ impl Wish<'_> {
         self.hold_back(&mut plan, &mut wish);
         boot.add(&plan, &wish);
         (!plan.steps.is_empty() || !plan.manual.is_empty()).then_some(plan)
+    }
+
+    /// No step of a rule is done where one of them cannot be: a container's host has to do them all.
+    fn leave_to_the_host(&self, plan: &mut RulePlan) {
+        let mount = plan.steps.iter().find_map(|step| match step {
+            Doing::Value { path, .. } | Doing::Folder(path) => {
+                punctual_machine::read_only_mount(self.machine, &path.to_string_lossy())
+            }
+            _ => None,
+        });
+        if let Some(mount) = mount {
+            plan.steps.clear();
+            plan.manual = vec![format!(
+                "{mount} is mounted read-only here, as in a container without privilege: the host has to change it"
+            )];
+        }
     }
 
     /// What interrupts something, or needs a decision, is done only if named.

@@ -33,7 +33,11 @@ pub(super) fn add(wish: &Wish, places: &Places, fix: &Fix, plan: &mut RulePlan, 
         };
         match done {
             Ok(()) => is_done = true,
-            Err(why) => plan.manual.push(format!("for good: {} ({why})", action.line())),
+            Err(why) => {
+                let line = action.line();
+                let line = places.fill(&line).unwrap_or(line);
+                plan.manual.push(format!("for good: {line} ({why})"));
+            }
         }
     }
     if !settings.is_empty() {

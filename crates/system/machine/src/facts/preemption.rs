@@ -33,6 +33,8 @@ pub(super) fn mode(machine: &dyn Machine, version: Option<&str>, config: Option<
     let dynamic = version?.split_whitespace().any(|w| w == "PREEMPT_DYNAMIC");
     let asked = text(machine, "/proc/cmdline")?;
     match parameter(&asked, "preempt").as_deref().and_then(known_mode) {
+        // sched_dynamic_mode() of kernel/sched/core.c refuses it elsewhere; the option came with Linux 6.13.
+        Some(mode) if mode == "lazy" && lacks_lazy(config) => built_in(version?, config),
         Some(mode) if dynamic => Some(mode),
         _ => built_in(version?, config),
     }
@@ -40,6 +42,10 @@ pub(super) fn mode(machine: &dyn Machine, version: Option<&str>, config: Option<
 
 fn known_mode(word: &str) -> Option<String> {
     ["none", "voluntary", "full", "lazy"].contains(&word).then(|| word.to_owned())
+}
+
+fn lacks_lazy(config: Option<&KernelConfig>) -> bool {
+    config.is_some_and(|config| config.get("ARCH_HAS_PREEMPT_LAZY") == crate::Setting::Off)
 }
 
 /// The mode the kernel was built to start with. Without a configuration `uname -v` is not enough: `none` and

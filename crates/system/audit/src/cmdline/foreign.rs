@@ -1,0 +1,112 @@
+//! Words on the command line that are settings of something else than a mainline kernel.
+
+use super::names::key;
+use punctual_machine::scrub;
+
+/// raspberrypi/documentation, asciidoc/computers/config_txt. A name that ends in `_` is a prefix.
+const CONFIG_TXT: &[&str] = &[
+    "arm_64bit",
+    "arm_boost",
+    "arm_freq",
+    "arm_freq_min",
+    "auto_initramfs",
+    "avoid_warnings",
+    "camera_auto_detect",
+    "core_freq",
+    "core_freq_min",
+    "disable_fw_kms_setup",
+    "disable_overscan",
+    "disable_splash",
+    "display_auto_detect",
+    "dtoverlay",
+    "dtparam",
+    "enable_uart",
+    "force_turbo",
+    "gpu_freq",
+    "gpu_mem",
+    "hdmi_",
+    "initial_turbo",
+    "max_framebuffers",
+    "over_voltage",
+    "over_voltage_",
+    "sdram_freq",
+    "start_x",
+    "temp_limit",
+    "uart_2ndstage",
+    "usb_max_current_enable",
+    "v3d_freq",
+];
+
+/// The setting of a Raspberry Pi's config.txt that a word is.
+pub(crate) fn config_txt(word: &str) -> Option<String> {
+    let key = key(word);
+    let is_one = |name: &&str| if name.ends_with('_') { key.starts_with(*name) } else { key == *name };
+    CONFIG_TXT
+        .iter()
+        .any(|name| is_one(&name))
+        .then(|| format!("`{}` is a setting of config.txt: the kernel takes it for a word to init", scrub(word)))
+}
+
+/// Files of /proc/sys/kernel (kernel/sched/rt.c, kernel/sched/fair.c).
+const SYSCTLS: &[&str] =
+    &["sched_rt_runtime_us", "sched_rt_period_us", "sched_rr_timeslice_ms", "perf_cpu_time_max_percent"];
+
+/// Names of real-time guides that no mainline kernel knows, with what to say.
+const UNKNOWN: &[(&str, &str)] = &[
+    ("kthread_cpus", "is not in mainline Linux: only kernels with a patch for it know it"),
+    ("noht", "is no parameter of Linux: nosmt keeps one thread of each core (since 4.19)"),
+    (
+        "noirqbalance",
+        "is no parameter of Linux: irqbalance is a service, which `systemctl disable irqbalance` keeps off",
+    ),
+    ("preempt_rt", "is no parameter of Linux: PREEMPT_RT is built in or not"),
+    ("preempt_rt_full", "is no parameter of Linux: PREEMPT_RT is built in or not"),
+];
+
+/// Why no mainline kernel knows a parameter that real-time guides name.
+pub(crate) fn unknown(word: &str) -> Option<String> {
+    let key = key(word);
+    if let Some((name, why)) = UNKNOWN.iter().find(|(name, _)| *name == key) {
+        return Some(format!("{name} {why}"));
+    }
+    let sysctl = match SYSCTLS.contains(&key.as_str()) {
+        true => Some(format!("kernel.{key}")),
+        // A module's parameter to the kernel, which has no such modules.
+        false => (key.starts_with("kernel.") || key.starts_with("vm.")).then(|| key.clone()),
+    }?;
+    Some(format!(
+        "`{}` is a sysctl, no parameter: /etc/sysctl.d sets it, or sysctl.{sysctl}= (since Linux 5.8)",
+        scrub(word)
+    ))
+}
+
+/// Parameters with handlers below arch/x86 or in drivers of x86 alone.
+const X86: &[&str] =
+    &["idle", "tsc", "notsc", "mce", "hpet", "intel_pstate", "amd_pstate", "intel_idle.max_cstate", "pti", "nopti"];
+
+/// Why another architecture than x86 does not know a parameter; `arch` is `uname -m`.
+pub(crate) fn of_x86(word: &str, arch: &str) -> Option<String> {
+    let is_x86 = arch == "x86_64" || arch.ends_with("86");
+    let key = key(word);
+    (!is_x86 && X86.contains(&key.as_str())).then(|| format!("{key} is known on x86 only, and this is {arch}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_others_are_told() {
+        for word in ["dtparam=spi=on", "force_turbo=1", "hdmi_group=2", "over_voltage_delta=50000"] {
+            assert!(config_txt(word).is_some(), "{word}");
+        }
+        for word in ["kthread_cpus=0", "noht", "preempt_rt", "sched_rt_runtime_us=-1", "kernel.nmi_watchdog=0"] {
+            assert!(unknown(word).is_some(), "{word}");
+        }
+        for word in ["isolcpus=2", "sysctl.kernel.sched_rt_runtime_us=-1", "net.ifnames=0", "gpio", "quiet", "hd=1"] {
+            assert!(unknown(word).is_none() && config_txt(word).is_none(), "{word}");
+        }
+        assert!(of_x86("idle=poll", "aarch64").is_some());
+        assert!(of_x86("idle=poll", "i686").is_none() && of_x86("isolcpus=2", "aarch64").is_none());
+    }
+}

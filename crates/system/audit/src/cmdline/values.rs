@@ -1,0 +1,189 @@
+//! Values that the handlers of parameters refuse or take for something else.
+
+use super::list::Release;
+use super::names::{distance, key};
+use punctual_machine::scrub;
+
+/// Values of parameters that take a few words, and refuse or ignore others: sched_dynamic_mode() of
+/// kernel/sched/core.c, idle_setup() of arch/x86/kernel/process.c, tsc_setup() of arch/x86/kernel/tsc.c,
+/// pcie_aspm_disable() of drivers/pci/pcie/aspm.c, setup_transparent_hugepage() of mm/huge_memory.c, intel_pstate_setup() of
+/// drivers/cpufreq/intel_pstate.c, audit_enable() of kernel/audit.c (which takes anything else for `on`).
+const WORDS: &[(&str, &[&str])] = &[
+    ("preempt", &["none", "voluntary", "full", "lazy"]),
+    ("idle", &["poll", "halt", "nomwait"]),
+    ("tsc", &["reliable", "noirqtime", "unstable", "nowatchdog", "recalibrate", "watchdog"]),
+    ("pcie_aspm", &["off", "force"]),
+    ("transparent_hugepage", &["always", "madvise", "never"]),
+    (
+        "intel_pstate",
+        &["disable", "active", "passive", "force", "no_hwp", "hwp_only", "support_acpi_ppc", "per_cpu_perf_limits"],
+    ),
+    ("audit", &["0", "off", "1", "on"]),
+    ("cpufreq.default_governor", &["performance", "powersave", "ondemand", "conservative", "schedutil", "userspace"]),
+];
+
+/// Names of the clocksources of x86, Arm and guests. Others exist on small boards.
+const CLOCKS: &[&str] = &["tsc", "hpet", "acpi_pm", "jiffies", "pit", "kvm-clock", "arch_sys_counter"];
+
+/// What the kernel makes of a value that its parameter does not have, a sentence. `release`: `None` where it is not known.
+pub(crate) fn refused(word: &str, release: Option<Release>) -> Option<String> {
+    let (_, value) = word.split_once('=')?;
+    let name = key(word);
+    let shown = scrub(word);
+    // sched_dynamic_mode() of kernel/sched/core.c, ARCH_HAS_PREEMPT_LAZY.
+    if word == "preempt=lazy" && release.is_some_and(|release| release < (6, 13)) {
+        return Some(format!("`{shown}` is refused: lazy is known since Linux 6.13"));
+    }
+    if let Some((_, values)) = WORDS.iter().find(|(known, _)| *known == name) {
+        let values = (!values.contains(&value)).then(|| values.join(", "))?;
+        return Some(format!("`{shown}` has none of the values that the kernel knows: {values}"));
+    }
+    match name.as_str() {
+        // get_option() of lib/cmdline.c finds no number.
+        "loglevel" if number(value).is_none() => Some(format!(
+            "`{shown}` is refused for want of a number: the level stays that of the kernel's configuration"
+        )),
+        // skew_tick() of kernel/time/tick-sched.c.
+        "skew_tick" if number(value).is_none() => {
+            Some(format!("`{shown}` has no number, which the kernel takes for 0: ticks are not skewed"))
+        }
+        // setup_tick_nohz() of kernel/time/tick-sched.c, setup_hrtimer_hres() of kernel/time/hrtimer.c.
+        "nohz" | "highres" if boolean(value).is_none() => {
+            Some(format!("`{shown}` is neither on nor off, and ignored: {name} stays on"))
+        }
+        // kstrtoint() of the whole value (kernel/params.c).
+        "intel_idle.max_cstate" | "processor.max_cstate" if !is_integer(value) => {
+            Some(format!("`{shown}` is refused for want of a number: no limit is set"))
+        }
+        // mitigations_parse_cmdline() of kernel/cpu.c.
+        "mitigations" if !is_mitigations(value) && release.is_none_or(|release| release < VECTORS) => {
+            Some(format!("`{shown}` is not supported before Linux 6.17 (off, auto, auto,nosmt are): the default stays"))
+        }
+        // The kernel then takes the best-rated (clocksource_select, kernel/time/clocksource.c).
+        "clocksource" if !CLOCKS.contains(&value) => {
+            let near = CLOCKS.iter().find(|name| value.len() >= 3 && distance(value, name) == 1)?;
+            Some(format!("`{shown}` names no clocksource ({near} is one): the kernel takes the best-rated"))
+        }
+        _ => None,
+    }
+}
+
+/// simple_strtoull() with base 0, as far as it gets.
+pub(crate) fn number(value: &str) -> Option<i64> {
+    let (digits, sign) = value.strip_prefix('-').map_or((value, 1), |rest| (rest, -1));
+    let hex = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X"));
+    let (digits, radix) = match hex {
+        Some(hex) => (hex, 16),
+        None if digits.starts_with('0') => (digits, 8),
+        None => (digits, 10),
+    };
+    let end = digits.find(|c: char| !c.is_digit(radix)).unwrap_or(digits.len());
+    let text = digits.get(..end).filter(|text| !text.is_empty())?;
+    i64::from_str_radix(text, radix).ok().map(|number| sign * number)
+}
+
+fn is_integer(value: &str) -> bool {
+    let digits = value.trim_start_matches(['-', '+']);
+    let hex = digits.strip_prefix("0x").filter(|hex| !hex.is_empty());
+    hex.map_or_else(
+        || !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()),
+        |hex| hex.bytes().all(|b| b.is_ascii_hexdigit()),
+    )
+}
+
+/// kstrtobool() of lib/kstrtox.c, which looks at the first letter, of `on` and `off` at the second.
+pub(crate) fn boolean(value: &str) -> Option<bool> {
+    let mut letters = value.chars().map(|c| c.to_ascii_lowercase());
+    match letters.next()? {
+        'y' | 't' | '1' | 'e' => Some(true),
+        'n' | 'f' | '0' | 'd' => Some(false),
+        'o' => match letters.next()? {
+            'n' => Some(true),
+            'f' => Some(false),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// From here on mitigations= begins with one of its words, and attack vectors may follow.
+pub(crate) const VECTORS: Release = (6, 17);
+
+fn is_mitigations(value: &str) -> bool {
+    let mut words = value.split([',', ';']);
+    let first = words.next();
+    let rest: Vec<&str> = words.collect();
+    // Attack vectors: Documentation/admin-guide/hw-vuln/attack_vector_controls.rst.
+    first == Some("auto") && rest.iter().all(|word| *word == "nosmt" || word.starts_with("no_")) || value == "off"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn values_are_those_of_the_handlers() {
+        for (word, said) in [
+            ("preempt=rt", "none of the values"),
+            ("idle=pool", "none of the values"),
+            ("tsc=reliabel", "none of the values"),
+            ("transparent_hugepage=off", "none of the values"),
+            ("intel_pstate=off", "none of the values"),
+            ("audit=no", "none of the values"),
+            ("cpufreq.default_governor=preformance", "none of the values"),
+            ("clocksource=tcs", "tsc is one"),
+            ("loglevel=high", "the level stays"),
+            ("skew_tick=on", "takes for 0"),
+            ("highres=maybe", "neither on nor off"),
+            ("intel_idle.max_cstate=none", "no limit"),
+            ("mitigations=off,nosmt", "not supported"),
+        ] {
+            let text = refused(word, None).unwrap_or_default();
+            assert!(text.contains(said), "{word}: {text}");
+        }
+        assert!(refused("preempt=lazy", Some((6, 6))).is_some());
+        for word in [
+            "preempt=full",
+            "preempt=lazy",
+            "idle=poll",
+            "tsc=nowatchdog",
+            "pcie_aspm=off",
+            "quiet",
+            "loglevel=3",
+            "intel_pstate=disable",
+            "audit=0",
+            "clocksource=hpet",
+            "clocksource=mxc_timer1",
+            "skew_tick=1",
+            "nohz=on",
+            "mitigations=auto,nosmt",
+            "mitigations=auto,no_guest_host,no_guest_guest",
+            "intel_idle.max_cstate=0x1",
+        ] {
+            assert_eq!(refused(word, None), None, "{word}");
+        }
+    }
+
+    #[test]
+    fn numbers_end_where_they_end() {
+        for (text, value) in [
+            ("7", Some(7)),
+            ("0x7,x", Some(7)),
+            ("-1", Some(-1)),
+            ("4abc", Some(4)),
+            ("0", Some(0)),
+            ("on", None),
+            ("", None),
+        ] {
+            assert_eq!(number(text), value, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_word_is_answered(word in "[a-z_.]{1,20}=.{0,20}", value in ".{0,20}") {
+            let _ = (refused(&word, None), number(&value), boolean(&value));
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! What the command line has become of idle states on x86.
+
+use super::{Probe, With};
+use crate::cmdline::values;
+use crate::reading::{Cause, Gap, Reading};
+use crate::sight::{Notes, Sight};
+use punctual_machine::parameter;
+
+const CMDLINE: &str = "/proc/cmdline";
+const DRIVER: &str = "/sys/devices/system/cpu/cpuidle/current_driver";
+const CPUS: &str = "/proc/cpuinfo";
+
+pub(super) const PROBES: &[Probe] = &[
+    // Absent where no word is about idle states. `shallow`: no deeper than C1. `acpi`: acpi_idle with all states of the
+    // firmware, `acpi-some`: with some; `acpi-nomwait`: with those through I/O ports. `other`: limits that the driver here
+    // does not heed, `other-perhaps`: or may not. `some`: as far as the number says; `none`: no limit.
+    Probe { name: "idle-by-line", with: &[], reads: &[&[CMDLINE, DRIVER, CPUS]], run: by_line },
+];
+
+/// CPUIDLE_STATE_MAX of include/linux/cpuidle.h, less one: the number from which intel_idle sets no limit.
+const MOST: i64 = 9;
+
+#[derive(Default)]
+struct Words {
+    idle: Option<String>,
+    is_off: bool,
+    /// intel_idle.max_cstate=, which 0 switches off (intel_idle_init of drivers/idle/intel_idle.c).
+    intel: Option<i64>,
+    /// processor.max_cstate=, which acpi_idle alone heeds; 0 is 1 (drivers/acpi/processor_idle.c).
+    acpi: Option<i64>,
+}
+
+impl Words {
+    fn of(line: &str) -> Words {
+        let number = |name: &str| parameter(line, name).and_then(|value| values::number(&value));
+        Words {
+            idle: parameter(line, "idle"),
+            is_off: number("cpuidle.off").is_some_and(|off| off != 0),
+            intel: number("intel_idle.max_cstate"),
+            acpi: number("processor.max_cstate").map(|number| number.max(1)),
+        }
+    }
+
+    /// `is_intel`: does intel_idle rule unless it is kept off? `None` where that is not known.
+    fn come_to(&self, is_intel: Option<bool>) -> Option<&'static str> {
+        let idle = self.idle.as_deref();
+        // intel_idle stays off with any idle= (intel_idle_init), acpi_idle with poll and halt
+        // (disabled_by_idle_boot_param of drivers/acpi/processor_idle.c).
+        if matches!(idle, Some("poll" | "halt")) || self.is_off {
+            return Some("shallow");
+        }
+        let of_acpi = match self.acpi {
+            Some(1) => "shallow",
+            Some(_) => "acpi-some",
+            None if idle == Some("nomwait") => "acpi-nomwait",
+            None => "acpi",
+        };
+        if self.intel == Some(0) || idle == Some("nomwait") {
+            return Some(of_acpi);
+        }
+        let of_intel = match self.intel {
+            Some(1) => "shallow",
+            Some(number) if (2..MOST).contains(&number) => "some",
+            _ => "none",
+        };
+        match (self.intel.is_some(), self.acpi.is_some(), is_intel) {
+            (false, false, _) => None,
+            (true, true, None) if of_intel == "shallow" && of_acpi == "shallow" => Some("shallow"),
+            (_, _, Some(true)) => Some(if self.intel.is_some() { of_intel } else { "other" }),
+            (_, _, Some(false)) => Some(if self.acpi.is_some() { of_acpi } else { "other" }),
+            (_, _, None) => Some(if of_intel == "none" && self.acpi.is_none() { "none" } else { "other-perhaps" }),
+        }
+    }
+}
+
+/// By the driver in use, else by the processor's maker.
+fn is_intel(sight: &Sight) -> Option<bool> {
+    let mut unnoted = Notes::default();
+    match sight.text(DRIVER, &mut unnoted).as_deref() {
+        Ok("intel_idle") => return Some(true),
+        Ok("acpi_idle") => return Some(false),
+        _ => {}
+    }
+    let cpus = sight.text(CPUS, &mut unnoted).ok()?;
+    cpus.contains("vendor_id").then(|| cpus.contains("GenuineIntel"))
+}
+
+fn by_line(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    let line = match sight.cmdline() {
+        Ok(line) => line,
+        Err(gap) => {
+            notes.add(&gap.source, gap.cause.describe());
+            return Reading::gap(gap);
+        }
+    };
+    match Words::of(&line).come_to(is_intel(sight)) {
+        Some(word) => Reading::word(word),
+        None => Reading::gap(Gap::new("/proc/cmdline: idle states", Cause::Absent)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_come_to_what_the_drivers_make_of_them() {
+        let of = |line: &str, is_intel| Words::of(line).come_to(is_intel);
+        for (line, intel, other, unknown) in [
+            ("quiet", None, None, None),
+            ("intel_idle.max_cstate=0", Some("acpi"), Some("acpi"), Some("acpi")),
+            ("intel_idle.max_cstate=0 processor.max_cstate=0", Some("shallow"), Some("shallow"), Some("shallow")),
+            ("intel_idle.max_cstate=0 processor.max_cstate=3", Some("acpi-some"), Some("acpi-some"), Some("acpi-some")),
+            ("intel_idle.max_cstate=1", Some("shallow"), Some("other"), Some("other-perhaps")),
+            ("intel_idle.max_cstate=4", Some("some"), Some("other"), Some("other-perhaps")),
+            ("intel_idle.max_cstate=9", Some("none"), Some("other"), Some("none")),
+            ("processor.max_cstate=1", Some("other"), Some("shallow"), Some("other-perhaps")),
+            ("intel_idle.max_cstate=1 processor.max_cstate=1", Some("shallow"), Some("shallow"), Some("shallow")),
+            ("idle=nomwait", Some("acpi-nomwait"), Some("acpi-nomwait"), Some("acpi-nomwait")),
+            ("idle=nomwait processor.max_cstate=1", Some("shallow"), Some("shallow"), Some("shallow")),
+            ("idle=halt", Some("shallow"), Some("shallow"), Some("shallow")),
+            ("cpuidle.off=1", Some("shallow"), Some("shallow"), Some("shallow")),
+        ] {
+            assert_eq!(
+                (of(line, Some(true)), of(line, Some(false)), of(line, None)),
+                (intel, other, unknown),
+                "{line}"
+            );
+        }
+    }
+}

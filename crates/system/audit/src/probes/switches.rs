@@ -1,0 +1,201 @@
+//! Parameters that switch debugging, accounting or protection on or off.
+
+use super::cmdline::{listed, words};
+use super::kernel::release;
+use super::{CONFIG_READS, Probe, With};
+use crate::cmdline::names::key;
+use crate::cmdline::values;
+use crate::reading::{Cause, Gap, Reading};
+use crate::sight::{Notes, Sight};
+use punctual_machine::{is_preempt_rt, parameter, scrub};
+
+const CMDLINE: &str = "/proc/cmdline";
+const VERSION: &str = "/proc/sys/kernel/version";
+
+pub(super) const PROBES: &[Probe] = &[
+    // Debugging that is switched on, not off.
+    Probe { name: "debug-parameters", with: &[], reads: &[&[CMDLINE, VERSION], CONFIG_READS], run: debugging },
+    // Accounting that is switched on.
+    Probe { name: "accounting-parameters", with: &[], reads: &[&[CMDLINE]], run: accounting },
+    // Mitigations of processor faults that are switched off.
+    Probe { name: "mitigations-off", with: &[], reads: &[&[CMDLINE], CONFIG_READS], run: mitigations },
+    // `yes` or `no`; absent without skew_tick=.
+    Probe { name: "skew-tick", with: &[], reads: &[&[CMDLINE]], run: skew_tick },
+];
+
+/// A name that ends in a dot is a prefix.
+const DEBUGGING: &[&str] = &[
+    "debug",
+    "ignore_loglevel",
+    "initcall_debug",
+    "keep_bootcon",
+    "ftrace",
+    "ftrace_filter",
+    "trace_event",
+    "trace_options",
+    "tp_printk",
+    "stacktrace",
+    "slab_debug",
+    "slub_debug",
+    "page_owner",
+    "page_poison",
+    "debug_objects",
+    "debug_pagealloc",
+    "dyndbg",
+    "drm.debug",
+    "failslab",
+    "fail_page_alloc",
+    "irqfixup",
+    "irqpoll",
+    "kasan",
+    "kasan.",
+    "sched_verbose",
+    "kgdboc",
+    "kgdbwait",
+    "delayacct",
+    "profile",
+    "lockdep.",
+    "memtest",
+];
+
+const ACCOUNTING: &[&str] = &["kmemleak", "schedstats", "psi"];
+
+/// Of user space: systemd(1), systemd-udevd.service(8).
+const CHATTY: &[&str] = &["systemd.log_level=debug", "udev.log_level=debug", "udev.log_priority=debug"];
+
+/// Documentation/admin-guide/kernel-parameters.txt and Documentation/admin-guide/hw-vuln.
+const OFF: &[&str] = &[
+    "gather_data_sampling=off",
+    "indirect_target_selection=off",
+    "l1tf=off",
+    "mds=off",
+    "mitigations=off",
+    "mmio_stale_data=off",
+    "no_entry_flush",
+    "no_rfi_flush",
+    "no_stf_barrier",
+    "no_uaccess_flush",
+    "nopti",
+    "nospec_store_bypass_disable",
+    "nospectre_bhb",
+    "nospectre_v1",
+    "nospectre_v2",
+    "pti=off",
+    "reg_file_data_sampling=off",
+    "retbleed=off",
+    "spec_rstack_overflow=off",
+    "spec_store_bypass_disable=off",
+    "spectre_bhi=off",
+    "spectre_v2=off",
+    "spectre_v2_user=off",
+    "srbds=off",
+    "ssbd=force-off",
+    "tsa=off",
+    "tsx_async_abort=off",
+    "vmscape=off",
+];
+
+fn those(sight: &Sight, what: &str, notes: &mut Notes, is_one: impl Fn(&str) -> bool) -> Reading {
+    let found = words(sight, notes).map(|words| {
+        let on = words.iter().filter(|word| is_one(word));
+        on.map(|word| scrub(word)).collect()
+    });
+    let reading = listed(found);
+    notes.add(CMDLINE, format!("of {what}: {}", reading.show()));
+    reading
+}
+
+fn is_switched_on(word: &str, names: &[&str]) -> bool {
+    let key = key(word);
+    let fits = |name: &&str| if name.ends_with('.') { key.starts_with(name) } else { key == *name };
+    (names.iter().any(fits) || (key.ends_with(".dyndbg") && names.contains(&"dyndbg"))) && !is_off(word)
+}
+
+fn is_off(word: &str) -> bool {
+    let Some((_, value)) = word.split_once('=') else { return false };
+    match key(word).as_str() {
+        // The tracer that does nothing (kernel/trace/trace_nop.c).
+        "ftrace" => value == "nop",
+        // `-` switches off what the configuration switches on, `O` less debugging (parse_slub_debug_flags of mm/slub.c).
+        "slub_debug" | "slab_debug" => {
+            let flags = value.split(',').next().unwrap_or_default();
+            value == "-" || (!flags.is_empty() && flags.bytes().all(|b| b.eq_ignore_ascii_case(&b'o')))
+        }
+        // Without `p` no message is printed (Documentation/admin-guide/dynamic-debug-howto.rst).
+        name if name == "dyndbg" || name.ends_with(".dyndbg") => {
+            !value.split(['+', '=']).skip(1).any(|flags| flags.contains('p')) && !value.is_empty()
+        }
+        "drm.debug" => values::number(value) == Some(0),
+        _ => matches!(value, "0" | "n" | "N" | "no" | "off" | "-" | "none" | "disable" | "false"),
+    }
+}
+
+fn debugging(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    // Refused there (irqpoll_setup of kernel/irq/spurious.c).
+    let is_rt = sight.text(VERSION, &mut Notes::default()).is_ok_and(|version| is_preempt_rt(&version));
+    let is_refused = |word: &str| is_rt && matches!(key(word).as_str(), "irqpoll" | "irqfixup");
+    let is_chatty = |word: &str| CHATTY.contains(&word);
+    those(sight, "debugging", notes, |word| (is_switched_on(word, DEBUGGING) || is_chatty(word)) && !is_refused(word))
+}
+
+fn accounting(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    those(sight, "accounting", notes, |word| is_switched_on(word, ACCOUNTING))
+}
+
+fn mitigations(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    let is_new = release(sight, &mut Notes::default()).is_ok_and(|(a, b, _)| (a, b) >= values::VECTORS);
+    those(sight, "mitigations that are off", notes, |word| {
+        if is_new && word.starts_with("mitigations=off") {
+            return true;
+        }
+        let of_arm = word.strip_prefix("kpti=").is_some_and(|value| values::boolean(value) == Some(false));
+        of_arm || OFF.contains(&word)
+    })
+}
+
+fn skew_tick(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    match sight.cmdline().map(|line| parameter(&line, "skew_tick")) {
+        Ok(Some(value)) => {
+            notes.add("/proc/cmdline skew_tick", &value);
+            // get_option() leaves 0 where it finds no number.
+            Reading::word(if values::number(&value).unwrap_or(0) != 0 { "yes" } else { "no" })
+        }
+        Ok(None) => Reading::gap(Gap::new("/proc/cmdline skew_tick", Cause::Absent)),
+        Err(gap) => Reading::gap(gap),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_switches_off_is_no_debugging() {
+        for word in [
+            "ftrace=nop",
+            "slub_debug=O",
+            "slub_debug=-",
+            "drm.debug=0",
+            "drm.debug=0x0",
+            "debug_pagealloc=off",
+            "kasan=off",
+            "dyndbg=\"file x -p\"",
+        ] {
+            assert!(!is_switched_on(word, DEBUGGING), "{word}");
+        }
+        for word in [
+            "ftrace=function",
+            "slub_debug=FZ",
+            "slub_debug",
+            "drm.debug=0x1f",
+            "drm.debug=14",
+            "dyndbg=file x +p",
+            "i915.dyndbg=+p",
+            "debug_pagealloc=on",
+            "irqpoll",
+            "slab_debug=,kmalloc-64",
+        ] {
+            assert!(is_switched_on(word, DEBUGGING), "{word}");
+        }
+    }
+}
