@@ -87,7 +87,7 @@ fn the_sensor_of_the_cpu_is_found_among_others() {
 fn every_record_survives_its_line() {
     let beside = Beside::Nqueens { n: 12, threads: 4 };
     let (to, folder) = (None, Some(PathBuf::from("/x")));
-    let network = NetworkSettings { to, folder, bytes: 1, duration_ns: Nanos(5), beside };
+    let network = NetworkSettings { to, secret_file: None, folder, bytes: 1, duration_ns: Nanos(5), beside };
     let settings = BenchSettings::Network(network);
     let plan = BenchPlan { settings, repetitions: 1, not_measured: vec!["x".into()], notes: Vec::new() };
     for record in [BenchRecord::Plan(Box::new(plan)), parts(1, &[(3, u64::MAX)]), ended(1)] {

@@ -110,7 +110,7 @@ fn the_oldest_go_when_there_are_too_many() {
 fn a_head_alone_takes_no_room_and_removes_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(folder.path(), LIMITS).unwrap();
-    let mut client = |sent: Vec<u8>| {
+    let client = |sent: Vec<u8>| {
         let mut client = Client { sent: Cursor::new(sent), answers: Vec::new() };
         let _ = store.serve(&mut client, b"", |_| {});
         store.files().bytes
