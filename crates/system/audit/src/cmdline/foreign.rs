@@ -43,7 +43,7 @@ pub(crate) fn config_txt(word: &str) -> Option<String> {
     let is_one = |name: &&str| if name.ends_with('_') { key.starts_with(*name) } else { key == *name };
     CONFIG_TXT
         .iter()
-        .any(|name| is_one(&name))
+        .any(is_one)
         .then(|| format!("`{}` is a setting of config.txt: the kernel takes it for a word to init", scrub(word)))
 }
 
