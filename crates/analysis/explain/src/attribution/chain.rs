@@ -12,8 +12,8 @@ use punctual_units::Nanos;
 /// Spinning threads and interrupts told.
 const SPINS: usize = 3;
 
-/// The waits that count for a wakeup: those since it was due, or since the thread went to sleep if no timer woke it, unless most of the
-/// time since was spent otherwise.
+/// The waits that count for a wakeup: those since it was due, or since the thread went to sleep if no timer woke it, of at least a tenth of
+/// the time since the wait began and of the latency.
 pub(super) fn steps(window: &Window) -> impl Iterator<Item = &Step> {
     let waking = &window.waking;
     let slept = waking.slept.unwrap_or(waking.t2);
@@ -21,9 +21,13 @@ pub(super) fn steps(window: &Window) -> impl Iterator<Item = &Step> {
     let counts = move |step: &&Step| {
         let Wait { from, to, .. } = *step.wait;
         let inside = to.min(waking.t2).saturating_sub(from.max(since));
-        inside >= LEAST && inside.saturating_mul(10) >= waking.t2.saturating_sub(from)
+        inside >= least(window) && inside.saturating_mul(10) >= waking.t2.saturating_sub(from)
     };
     waking.way.iter().filter(counts)
+}
+
+fn least(window: &Window) -> u64 {
+    LEAST.max((window.t3 - window.waking.t0) / 10)
 }
 
 /// The links, the latest first, and the pieces looked at.
@@ -49,7 +53,7 @@ fn link(machine: &Machine, facts: &Facts, window: &Window, step: &Step) -> (Link
     };
     let whom = match step.woke {
         Some((woken, _)) if woken == window.tid => "it".to_owned(),
-        Some((woken, _)) => thread(machine, woken),
+        Some((woken, _)) => thread(machine, facts, woken),
         None => String::new(),
     };
     let who = match step.woke {
@@ -69,7 +73,7 @@ fn link(machine: &Machine, facts: &Facts, window: &Window, step: &Step) -> (Link
         For::Lock { lock, owner, by } => {
             let known = owner.is_some() && owner == by && lock.is_some();
             let confidence = if known { High } else { Medium };
-            (format!("{who} waited {} for {}", Nanos(ns), held(machine, *lock, *owner, *by)), confidence, 0)
+            (format!("{who} waited {} for {}", Nanos(ns), held(machine, facts, *lock, *owner, *by)), confidence, 0)
         }
     };
     let doubtful = machine.cpus().any(|(_, cpu)| cpu.doubtful.back().is_some_and(|odd| odd.at >= wait.from));
@@ -78,13 +82,20 @@ fn link(machine: &Machine, facts: &Facts, window: &Window, step: &Step) -> (Link
 }
 
 /// `the rtmutex at 0x…, held by logger (pid 9)`. The owner is told only by evidence.
-pub(super) fn held(machine: &Machine, lock: Option<Lock>, owner: Option<i32>, by: Option<i32>) -> String {
+pub(super) fn held(
+    machine: &Machine,
+    facts: &Facts,
+    lock: Option<Lock>,
+    owner: Option<i32>,
+    by: Option<i32>,
+) -> String {
+    let thread = |tid: i32| thread(machine, facts, tid);
     let lock = lock.map_or_else(|| "a lock".to_owned(), Lock::said);
-    let woke = |by: i32| format!(" until {} woke it", thread(machine, by));
+    let woke = |by: i32| format!(" until {} woke it", thread(by));
     match owner {
-        Some(owner) if Some(owner) == by => format!("{lock}, held by {}", thread(machine, owner)),
+        Some(owner) if Some(owner) == by => format!("{lock}, held by {}", thread(owner)),
         Some(owner) => {
-            format!("{lock}, held by {} at first{}", thread(machine, owner), by.map(woke).unwrap_or_default())
+            format!("{lock}, held by {} at first{}", thread(owner), by.map(woke).unwrap_or_default())
         }
         None => {
             format!("{lock}, whose owner is not recorded{}", by.map(|by| format!(",{}", woke(by))).unwrap_or_default())
@@ -93,25 +104,34 @@ pub(super) fn held(machine: &Machine, lock: Option<Lock>, owner: Option<i32>, by
 }
 
 /// By its own priority, not one that it inherits.
-fn thread(machine: &Machine, tid: i32) -> String {
+fn thread(machine: &Machine, facts: &Facts, tid: i32) -> String {
     let known = machine.tasks.find(tid);
     let prio = known.and_then(|known| known.base.or(known.prio));
     let comm = known.and_then(|known| known.comm).map(|comm| comm.to_string());
-    choose::scheduled(&Facts::default(), tid, prio).thread(comm.as_deref(), Some(tid))
+    choose::scheduled(facts, tid, prio).thread(comm.as_deref(), Some(tid))
 }
 
-/// The main cause of a wait for a CPU, in words. That the wait delayed what came after it is an inference: at most medium.
+/// The causes of a wait for a CPU that make up half of it, in words. That it delayed what came after is an inference: at most medium.
 fn caused(machine: &Machine, facts: &Facts, window: &Window) -> (String, Confidence, u64) {
+    const MOST: usize = 3;
     let mut walk = Walk::new(View { machine, window, facts });
     walk.run();
     let whole = window.t3 - window.waking.t0;
     let causes = victim::causes(machine, facts, &walk.tally, whole);
-    let main = causes.first().filter(|cause| cause.class != Class::Unaccounted);
-    let cause = main.map_or_else(
-        || "why is not known".to_owned(),
-        |cause| sentences::happened(cause, &format!("{} of it", Nanos(cause.ns))),
-    );
-    (cause, main.map_or(Suspected, |cause| cause.confidence.min(Medium)), walk.steps)
+    let mut told: Vec<String> = Vec::new();
+    let (mut sum, mut confidence) = (0, Medium);
+    for cause in causes.iter().filter(|cause| cause.class != Class::Unaccounted).take(MOST) {
+        if sum >= whole / 2 {
+            break;
+        }
+        sum += cause.ns;
+        confidence = confidence.min(cause.confidence);
+        told.push(sentences::happened(cause, &format!("{} of it", Nanos(cause.ns))));
+    }
+    if sum < whole / 4 {
+        return ("why is not known".to_owned(), Medium, walk.steps);
+    }
+    (told.join("; "), confidence, walk.steps)
 }
 
 /// Who spun for a lock on the CPUs that the thread waited for.
@@ -120,7 +140,7 @@ fn spins<'a>(machine: &'a Machine, facts: &'a Facts, window: &'a Window) -> impl
     let mut cpus: Vec<u32> = waking.path.iter().map(|(_, cpu)| *cpu).chain([waking.from_cpu, window.cpu]).collect();
     cpus.sort_unstable();
     cpus.dedup();
-    let inside = move |spin: &Spin| spin.to.min(window.t3).saturating_sub(spin.from.max(waking.t0)) >= LEAST;
+    let inside = move |spin: &Spin| spin.to.min(window.t3).saturating_sub(spin.from.max(waking.t0)) >= least(window);
     let all = cpus.into_iter().filter_map(|cpu| machine.cpu(cpu));
     let all = all.flat_map(move |cpu| cpu.spins.iter().rev().filter(move |spin| inside(spin))).take(SPINS);
     all.map(move |spin| {
@@ -134,7 +154,7 @@ fn spins<'a>(machine: &'a Machine, facts: &'a Facts, window: &'a Window) -> impl
         };
         let ns = spin.to - spin.from;
         let sentence =
-            format!("{who} spun {} for {}", Nanos(ns), held(machine, Some(spin.lock), spin.owner, spin.owner));
+            format!("{who} spun {} for {}", Nanos(ns), held(machine, facts, Some(spin.lock), spin.owner, spin.owner));
         Link { tid: spin.tid, comm, scheduled, from_ns: spin.from, ns, confidence: High, sentence }
     })
 }

@@ -69,7 +69,7 @@ impl Cycles {
             return;
         };
         if open.blocked.len() < BLOCKS {
-            open.blocked.push(blocked(machine, window, waking.t0 - out, state));
+            open.blocked.push(blocked(machine, facts, window, waking.t0 - out, state));
             open.tally.absorb(tally);
             open.since = Some((window.t3, window.cpu));
             self.open.insert(window.tid, open);
@@ -125,7 +125,7 @@ impl Cycles {
     }
 }
 
-fn blocked(machine: &Machine, window: &Window, ns: u64, state: TaskState) -> Blocked {
+fn blocked(machine: &Machine, facts: &Facts, window: &Window, ns: u64, state: TaskState) -> Blocked {
     let by = window.waking.by;
     let waker = by.and_then(|tid| machine.tasks.find(tid));
     let prio = waker.and_then(|waker| waker.base.or(waker.prio));
@@ -136,7 +136,7 @@ fn blocked(machine: &Machine, window: &Window, ns: u64, state: TaskState) -> Blo
         comm: waker.and_then(|waker| waker.comm).map(|comm| comm.to_string()),
         inverted: prio.zip(window.prio).map(|(waker, own)| waker > own),
         lock: window.waking.way.first().filter(|step| step.woke.is_none()).and_then(|step| match step.wait.what {
-            For::Lock { lock, owner, by } => Some(chain::held(machine, lock, owner, by)),
+            For::Lock { lock, owner, by } => Some(chain::held(machine, facts, lock, owner, by)),
             _ => None,
         }),
     }

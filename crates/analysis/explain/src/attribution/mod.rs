@@ -84,7 +84,6 @@ pub struct Attribution {
 /// The longest wait behind a wakeup of the chosen threads that is no part of its latency.
 #[derive(Debug)]
 struct Behind {
-    rank: usize,
     ns: u64,
     tid: i32,
     comm: Option<Comm>,
@@ -211,11 +210,12 @@ impl Attribution {
 
     fn behind(&mut self, window: &Window, rank: usize) {
         let waits = chain::steps(window).map(|step| step.wait.to - step.wait.from);
-        let Some(ns) = waits.max().filter(|_| window.waking.t0 == window.waking.t2) else { return };
-        let order = |rank: usize, ns: u64| (std::cmp::Reverse(rank), ns);
-        if self.behind.as_ref().is_none_or(|known| order(rank, ns) > order(known.rank, known.ns)) {
+        // Of all threads, kernel threads that wait for each other are the rule.
+        let asked = rank == 0 && self.options.victims != Victims::AllRealTime;
+        let Some(ns) = waits.max().filter(|_| asked && window.waking.t0 == window.waking.t2) else { return };
+        if self.behind.as_ref().is_none_or(|known| ns > known.ns) {
             let links = chained(&self.machine, &self.options.facts, window, &mut self.work);
-            self.behind = Some(Behind { rank, ns, tid: window.tid, comm: window.comm, links });
+            self.behind = Some(Behind { ns, tid: window.tid, comm: window.comm, links });
         }
     }
 
@@ -291,9 +291,8 @@ impl Attribution {
         notes.extend(tracers::left_on(&self.options.facts));
         let chosen_rank = |tid, known: &tasks::Known| choose::rank(&self.options.victims, tid, known.comm, known.prio);
         let locked_out = machine.locked_out(|tid, known| chosen_rank(tid, known).is_some());
-        notes.extend(locked_out.map(|asleep| tracers::locked_out(machine, &asleep)));
-        let behind = self.behind.filter(|behind| behind.rank == usize::from(fallback));
-        notes.extend(behind.and_then(|behind| tracers::behind(&behind, &victims)));
+        notes.extend(locked_out.map(|asleep| tracers::locked_out(machine, &self.options.facts, &asleep)));
+        notes.extend(self.behind.and_then(|behind| tracers::behind(&behind, &victims)));
         let mut chosen = tracers::chosen(&self.options.victims, fallback);
         if self.unwalked > 0 {
             notes.push(format!("{} wakeups were not followed: too much work for a made-up trace", self.unwalked));

@@ -208,10 +208,10 @@ pub(super) fn waits((tid, comm, waited): (i32, Option<Comm>, u64)) -> String {
 }
 
 /// A thread that is asleep for a lock when the trace ends.
-pub(super) fn locked_out(machine: &Machine, asleep: &LockedOut) -> String {
+pub(super) fn locked_out(machine: &Machine, facts: &Facts, asleep: &LockedOut) -> String {
     let comm = asleep.comm.map(|comm| comm.to_string());
     let who = Scheduled::default().thread(comm.as_deref(), Some(asleep.tid));
-    let lock = chain::held(machine, asleep.lock, asleep.owner, asleep.owner);
+    let lock = chain::held(machine, facts, asleep.lock, asleep.owner, asleep.owner);
     format!("{who} waits for {lock}, for {} at least, and the trace ends", Nanos(asleep.waited))
 }
 

@@ -4,6 +4,7 @@ use super::cpu::{Odd, Running};
 use super::machine::{End, Machine, Window};
 use super::tasks::{Known, MOVES, Waking};
 use super::view::thread_class;
+use punctual_model::Class;
 use punctual_trace::{Comm, Context, Event, Kind, LatencyHeader, Task};
 
 impl Machine {
@@ -62,6 +63,8 @@ impl Machine {
         // A softirq belongs to no thread, unless it runs in a thread for them.
         let own = |task: &Running| context != Some(Context::Softirq) || thread_class(task.comm).is_some();
         let by = waker.filter(|task| own(task) && cpu.is_some_and(|cpu| cpu.frames.is_empty())).map(|task| task.tid);
+        // Interrupts wake ksoftirqd and ktimers on their way out, where flags show the thread below (kernel/softirq.c, `__irq_exit_rcu`).
+        let by = by.filter(|_| thread_class(task.comm) != Some(Class::Softirq));
         self.left(event, task.tid);
         if self.runs(task.tid) {
             return;

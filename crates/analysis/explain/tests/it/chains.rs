@@ -32,7 +32,7 @@ impl Trace {
                 0,
                 "d.h..",
                 us + 1,
-                "hrtimer_expire_entry: hrtimer=00000000000000bb function=hrtimer_wakeup now=1",
+                &format!("hrtimer_expire_entry: hrtimer=00000000000000bb function=hrtimer_wakeup now={us}000"),
             )
             .line(&who, 0, "d.h2.", us + 2, &body)
             .line(&who, 0, "dNh..", us + 4, "local_timer_exit: vector=236")
@@ -169,6 +169,23 @@ fn an_interrupt_upon_a_late_thread_is_no_waker_of_that_thread() {
             .switch(1, 6038, IDLE, "R", CYCLIC);
         assert_eq!(told(&trace.worst()).len(), usize::from(is_thread), "{flags}");
     }
+}
+
+/// An interrupt wakes it on its way out, where the flags show the thread below.
+#[test]
+fn a_thread_below_an_interrupt_does_not_wake_ksoftirqd() {
+    let softirqd = ("ksoftirqd/0", 21, 120);
+    let trace = |woken: Thread| {
+        start()
+            .switch(0, 1500, softirqd, "S", SERVER)
+            .switch(0, 2000, SERVER, "R", HOG)
+            .switch(0, 6000, HOG, "S", SERVER)
+            .wake(0, 6030, SERVER, woken, 0)
+            .switch(0, 6100, SERVER, "S", woken)
+            .of(woken.1)
+    };
+    assert_eq!(told(&trace(softirqd).victims[0]), [""; 0]);
+    assert_eq!(told(&trace(("client", 21, 120)).victims[0]).len(), 1);
 }
 
 #[test]

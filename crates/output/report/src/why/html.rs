@@ -1,8 +1,8 @@
 use super::{Late, by_culprit, by_load, of_run, shares, stack};
-use crate::html::write::{details, esc, figure, prose};
+use crate::html::write::{details, esc, figure, list, prose};
 use crate::number::plural;
 use crate::svg::timeline;
-use crate::words::causes;
+use crate::words::{self, causes};
 use punctual_model::Recording;
 use punctual_units::Nanos;
 
@@ -50,7 +50,7 @@ pub fn culprits(all: &[Late]) -> String {
             esc(&group.name),
             prose(&format!("{times}, worst {}", Nanos(worst)))
         ));
-        let items: Vec<String> = group.late.iter().map(|late| format!("<li>{}", prose(&late.sentence))).collect();
+        let items: Vec<String> = group.late.iter().map(|late| item(late)).collect();
         let (shown, more) = items.split_at(items.len().min(SENTENCES));
         out.push_str(&format!("<ul>{}</ul>", shown.concat()));
         if !more.is_empty() {
@@ -58,6 +58,12 @@ pub fn culprits(all: &[Late]) -> String {
         }
     }
     out
+}
+
+/// The sentence of a wakeup, and the chain behind it.
+fn item(late: &Late) -> String {
+    let chain: Vec<String> = late.victim.chain.iter().map(|link| words::stopped(&link.told())).collect();
+    format!("<li>{}{}", prose(&late.sentence), list("", &chain))
 }
 
 /// The timeline of the worst of these wakeups that has one.

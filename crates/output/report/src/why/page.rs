@@ -2,7 +2,7 @@ use super::{Late, html, shares, stack};
 use crate::html::head;
 use crate::html::write::{esc, list, prose, section};
 use crate::words;
-use punctual_model::{Explanation, Link, Timeline, Victim};
+use punctual_model::{Explanation, Timeline, Victim};
 use punctual_units::Nanos;
 
 const BARS: usize = 10;
@@ -17,14 +17,9 @@ pub fn explanation_html(name: &str, explanation: &Explanation, timelines: &[Opti
         explanation.victims.iter().zip(pictures).map(|(victim, picture)| late(victim, picture)).collect();
     let worst: Vec<&Late> = all.iter().collect();
     let groups: Vec<String> = explanation.groups.iter().map(|group| group.sentence.clone()).collect();
-    let chain: Vec<String> = all.first().iter().flat_map(|late| late.victim.chain.iter().map(Link::told)).collect();
     let doubts = all.first().map(|late| late.victim.doubts.clone()).unwrap_or_default();
     let sections = [
-        (
-            "timeline",
-            "The worst wakeup",
-            html::picture("tl0", "of the trace", &worst) + &list("", &chain) + &list("quiet", &doubts),
-        ),
+        ("timeline", "The worst wakeup", html::picture("tl0", "of the trace", &worst) + &list("quiet", &doubts)),
         ("causes", "How the delays split", bars(&all)),
         ("verdicts", "By culprit", html::culprits(&all)),
         ("rhythm", "How often", list("", &groups)),

@@ -22,6 +22,9 @@ pub fn section(page: &mut Page, recording: &Recording) {
     for group in groups.iter().take(MOST) {
         if let Some(worst) = group.late.first() {
             page.tagged("  - ", Tint::Plain, &worst.sentence);
+            for link in &worst.victim.chain {
+                page.tagged("    ← ", Tint::Plain, &words::stopped(&link.told()));
+            }
         }
         if group.late.len() > 1 {
             page.tagged("    ", Tint::Plain, &format!("{} of the explained wakeups.", group.late.len()));
