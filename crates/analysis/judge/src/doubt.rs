@@ -69,6 +69,7 @@ fn incomplete(run: &Run) -> impl Iterator<Item = (ProblemKind, String)> {
         None if run.kind == Kind::Imported => "the imported file does not hold the whole run".into(),
         Some(EndedBy::Signal { name, .. }) => format!("{name} ended the run early"),
         Some(EndedBy::Error { text }) => format!("an error ended the run early: {text}"),
+        Some(EndedBy::Unknown) => "the run ended in a way that this version does not know".into(),
         Some(EndedBy::Killed) => "the run was killed, or power was cut".into(),
         Some(EndedBy::Duration) | None => "the run did not come to its planned end".into(),
     };

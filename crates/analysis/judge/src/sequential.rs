@@ -11,7 +11,7 @@ pub fn looks(run: &Run) -> u64 {
     if run.settings.until_decided.is_none() || run.kind != Kind::Latency {
         return 0;
     }
-    let ended = !matches!(run.ended_by, None | Some(EndedBy::Killed));
+    let ended = !matches!(run.ended_by, None | Some(EndedBy::Killed | EndedBy::Unknown));
     (run.looks.len() as u64 + u64::from(!ended)).max(1)
 }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 /// Adds a file such as `report.html` and its checksum to a finished run.
 pub fn attach(dir: &Dir, name: &str, content: &[u8]) -> Result<(), Error> {
-    let sum = files::replace(dir, name, content, false)?;
+    let sum = files::replace(dir, name, content, true)?;
     change_manifest(dir, |files| {
         files.insert(name.to_owned(), sum);
     })
@@ -21,7 +21,7 @@ pub fn replace_worst(dir: &Dir, worst: &[Worst]) -> Result<(), Error> {
     change_manifest(dir, |files| {
         files.remove(layout::WORST);
     })?;
-    let sum = files::replace(dir, layout::WORST, &worst_lines(&mut worst), false)?;
+    let sum = files::replace(dir, layout::WORST, &worst_lines(&mut worst), true)?;
     change_manifest(dir, |files| {
         files.insert(layout::WORST.into(), sum);
     })
@@ -30,13 +30,18 @@ pub fn replace_worst(dir: &Dir, worst: &[Worst]) -> Result<(), Error> {
 /// Adds `causes.jsonl` and the checksums of its traces to a finished run.
 pub fn attach_causes(dir: &Dir, captures: &[Capture], explained: &[Explained]) -> Result<(), Error> {
     let mut sums = Vec::new();
+    // A manifest must not name what a power cut takes: the traces were written while latencies were measured, and not synced.
     for capture in captures {
         for name in [capture.file.clone(), layout::capture_note(&capture.file)] {
             let content = files::read(dir, &name, layout::LARGEST_TRACE)?;
+            dir.sync_file(&name)?;
             sums.push((name, files::sum(&content)));
         }
     }
-    let causes = files::replace(dir, layout::CAUSES, &lines(explained), false)?;
+    if !captures.is_empty() {
+        dir.dir(layout::TRACES)?.sync()?;
+    }
+    let causes = files::replace(dir, layout::CAUSES, &lines(explained), true)?;
     change_manifest(dir, |files| {
         files.extend(sums);
         files.insert(layout::CAUSES.into(), causes);
@@ -53,7 +58,7 @@ fn change_manifest(dir: &Dir, change: impl FnOnce(&mut BTreeMap<String, FileSum>
     let mut manifest: Manifest =
         serde_json::from_slice(&files::read(dir, layout::MANIFEST, 16 << 20)?).map_err(damaged)?;
     change(&mut manifest.files);
-    write_manifest(dir, manifest.files, false)
+    write_manifest(dir, manifest.files, true)
 }
 
 pub(crate) fn write_manifest(dir: &Dir, files: BTreeMap<String, FileSum>, sync: bool) -> Result<(), Error> {

@@ -49,6 +49,11 @@ pub(crate) fn capture_note(file: &str) -> String {
     format!("{}.json", file.strip_suffix(".dat").unwrap_or(file))
 }
 
+/// Is it a name of one directory, as an id must be? Run directories are untrusted: `../x` is a path.
+pub(crate) fn is_phase_id(id: &str) -> bool {
+    !id.is_empty() && id.len() <= 255 && !id.starts_with('.') && !id.chars().any(|c| c == '/' || c.is_control())
+}
+
 pub(crate) fn hist_path(phase: &str, cpu: CpuId) -> String {
     format!("{HIST}/{phase}/{cpu}.json")
 }

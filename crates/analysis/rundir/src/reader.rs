@@ -50,7 +50,19 @@ fn read_as(dir: &Dir, detail: Detail) -> Result<Recording, Error> {
         Some(_) => Segments::default(),
         None => Segments::read(dir, &mut damage),
     };
-    let run = read_run(dir, manifest.as_ref(), &segments, &mut damage)?;
+    let mut run = read_run(dir, manifest.as_ref(), &segments, &mut damage)?;
+    let newer = newer(&run);
+    if run.kind == Kind::Unknown {
+        damage
+            .push(format!("run.json: a kind of run that this version does not know{newer}: its results are not shown"));
+    }
+    run.phases.retain(|phase| {
+        let is_id = layout::is_phase_id(&phase.id);
+        if !is_id {
+            damage.push(format!("run.json: {:?} is no id of a phase; left out", phase.id));
+        }
+        is_id
+    });
     let mut recording = Recording { damage, ..Recording::new(run) };
     let check = |name: &str| manifest.as_ref().and_then(|m| m.files.get(name).copied());
     read_distributions(&mut recording, dir, &check);
@@ -59,8 +71,30 @@ fn read_as(dir: &Dir, detail: Detail) -> Result<Recording, Error> {
     if manifest.is_none() {
         add_running(&mut recording, dir, segments);
     }
+    if !newer.is_empty() {
+        // What could not be read may be what is new.
+        for what in recording.damage.iter_mut().filter(|what| what.ends_with(LEFT_OUT)) {
+            what.push_str(&newer);
+        }
+    }
     recording.worst.arrange_by(|a, b| b.latency_ns.cmp(&a.latency_ns).then(a.release_mono_ns.cmp(&b.release_mono_ns)));
     Ok(recording)
+}
+
+/// How a line of damage ends where something is left out.
+const LEFT_OUT: &str = "left out";
+
+/// What is said of a run of a later minor version, which may have kinds that this one does not know; nothing: it is not later.
+fn newer(run: &Run) -> String {
+    let minor = |version: &str| version.rsplit_once('.').and_then(|(_, minor)| minor.parse::<u64>().ok());
+    match minor(&run.schema_version) > minor(punctual_model::RUN_SCHEMA_VERSION) {
+        true => format!(
+            " (the run is of version {}, this program of {})",
+            run.schema_version,
+            punctual_model::RUN_SCHEMA_VERSION
+        ),
+        false => String::new(),
+    }
 }
 
 fn read_manifest(dir: &Dir, damage: &mut Vec<String>) -> Option<Manifest> {
@@ -147,7 +181,7 @@ impl Segments {
     fn take(&mut self, record: Record) {
         match record {
             Record::Run(run) => self.run = Some(*run),
-            Record::Phase(phase) => self.phase = Some(*phase),
+            Record::Phase(phase) => self.phase = Some(*phase).filter(|phase| layout::is_phase_id(&phase.id)),
             Record::Progress(p) => {
                 self.progress.insert((p.phase.clone(), p.cpu), *p);
             }
@@ -236,7 +270,7 @@ fn read_whole(recording: &mut Recording, dir: &Dir, check: &dyn Fn(&str) -> Opti
         Kind::Events => recording.suite = read_one(layout::SUITE, dir, check, &mut recording.damage),
         Kind::Sched => recording.experiment = read_one(layout::EXPERIMENT, dir, check, &mut recording.damage),
         // A benchmark's results are in its log if the file is missing.
-        Kind::Bench | Kind::Latency | Kind::Imported => {}
+        Kind::Bench | Kind::Latency | Kind::Imported | Kind::Unknown => {}
     }
 }
 

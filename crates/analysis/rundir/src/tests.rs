@@ -343,3 +343,64 @@ fn segments_are_followed_by_new_ones() {
     assert!(size < 3 << 20, "{size}");
     assert_eq!(read(root.path()).unwrap().run.phases[0].cpus[0].released, Some(4_000));
 }
+
+/// Changes the text of a file of a finished run, as a later version would have written it.
+fn rewrite(root: &Path, name: &str, change: impl Fn(&str) -> String) {
+    let text = change(&fs::read_to_string(root.join(name)).unwrap());
+    let path = root.join("manifest.json");
+    let mut manifest: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    manifest["files"][name] = serde_json::to_value(crate::files::sum(text.as_bytes())).unwrap();
+    fs::write(root.join(name), text).unwrap();
+    fs::write(path, manifest.to_string()).unwrap();
+}
+
+#[test]
+fn kinds_of_a_later_minor_version_are_unknown_and_the_rest_is_read() {
+    let place = tempfile::tempdir().unwrap();
+    let root = place.path();
+    let mut writer = Writer::create(root, Run { ended_by: Some(EndedBy::Duration), ..run() }, false).unwrap();
+    let mut first = phase("1-idle", 1);
+    first.problems.push(Problem { kind: ProblemKind::Storage, text: "a ray was seen".into() });
+    let distributions = end(&mut first);
+    writer.event(&signal());
+    writer.phase_done(first, &distributions, vec![worst("1-idle", 2_000)]).unwrap();
+    writer.finish().unwrap();
+    rewrite(root, "run.json", |text| {
+        let text = text.replace("\"storage\"", "\"cosmic_ray\"").replace("\"duration\"", "\"evaporation\"");
+        text.replace(RUN_SCHEMA_VERSION, "1.99").replace("\"complete\"", "\"new\": {\"a\": [1]}, \"complete\"")
+    });
+    rewrite(root, "events.jsonl", |text| format!("{{\"event\": \"aurora\", \"mono_ns\": 3}}\n{text}"));
+    let seen = read(root).unwrap();
+    assert_eq!(seen.run.ended_by, Some(EndedBy::Unknown));
+    let problem = &seen.run.phases[0].problems[0];
+    assert_eq!((problem.kind, problem.text.as_str()), (ProblemKind::Unknown, "a ray was seen"));
+    assert_eq!((seen.events, seen.distributions.len(), seen.worst.len()), (vec![signal()], 1, 1));
+    let [damage] = &seen.damage[..] else { panic!("{:?}", seen.damage) };
+    assert!(damage.starts_with("events.jsonl: 1 lines") && damage.contains("version 1.99"), "{damage}");
+
+    rewrite(root, "run.json", |text| text.replace("\"latency\"", "\"divination\""));
+    let seen = read(root).unwrap();
+    assert_eq!(seen.run.kind, Kind::Unknown);
+    assert!(seen.damage.iter().any(|what| what.contains("kind of run") && what.contains("1.99")), "{:?}", seen.damage);
+}
+
+#[test]
+fn an_id_that_is_a_path_is_no_phase() {
+    let place = tempfile::tempdir().unwrap();
+    let root = place.path();
+    let mut writer = Writer::create(root, run(), false).unwrap();
+    for id in ["1-idle", "2-cpu"] {
+        let mut phase = phase(id, 1);
+        let distributions = end(&mut phase);
+        writer.phase_done(phase, &distributions, Vec::new()).unwrap();
+    }
+    writer.finish().unwrap();
+    for bad in ["../../etc", "..", "", "/etc", "a\\u0000b", ".hidden"] {
+        rewrite(root, "run.json", |text| text.replace("\"id\": \"2-cpu\"", &format!("\"id\": \"{bad}\"")));
+        let seen = read(root).unwrap();
+        assert_eq!(seen.run.phases.len(), 1, "{bad}");
+        assert!(seen.damage.iter().any(|what| what.contains("is no id of a phase")), "{bad}: {:?}", seen.damage);
+        rewrite(root, "run.json", |text| text.replace(&format!("\"id\": \"{bad}\""), "\"id\": \"2-cpu\""));
+    }
+    assert_eq!(read(root).unwrap().run.phases.len(), 2);
+}

@@ -109,6 +109,11 @@ impl Writer {
             failed: None,
         };
         writer.append(&Record::Run(Box::new(writer.run.clone())))?;
+        if sync {
+            writer.sync_segment()?;
+            writer.dir.sync()?;
+            writer.dir.sync_above();
+        }
         Ok(writer)
     }
 
@@ -238,6 +243,9 @@ impl Writer {
             };
             self.json(&hist_path(&phase.id, *cpu), &file)?;
         }
+        if self.sync {
+            self.dir.dir(layout::HIST)?.sync()?;
+        }
         self.worst.retain(|w| w.phase != phase.id);
         self.worst.extend(worst);
         self.write_worst()?;
@@ -303,9 +311,16 @@ impl Writer {
         let mark = FileSum { bytes: self.events_bytes, crc32: self.events_sum.clone().finalize() };
         self.append(&Record::Events(mark))?;
         if self.sync {
-            self.segment.sync_data().map_err(Error::io("sync", self.dir.path().join(name)))?;
+            self.sync_segment()?;
         }
         Ok(self.dir.remove_file(old)?)
+    }
+
+    /// The segment and its name.
+    fn sync_segment(&self) -> Result<(), Error> {
+        let path = self.dir.path().join(segment_name(self.segment_number));
+        self.segment.sync_all().map_err(Error::io("sync", path))?;
+        Ok(self.dir.dir(layout::SEGMENTS)?.sync()?)
     }
 
     fn write_worst(&mut self) -> Result<(), Error> {

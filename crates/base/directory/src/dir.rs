@@ -342,6 +342,21 @@ impl Dir {
         rustix::fs::fsync(&*self.fd).map_err(Error::io("sync", &self.path))
     }
 
+    /// Makes the content of a file survive a power cut (fsync(2)).
+    ///
+    /// # Errors
+    /// As [`Dir::file`]; fsync(2).
+    pub fn sync_file(&self, name: impl AsRef<Path>) -> Result<(), Error> {
+        rustix::fs::fsync(self.file(&name)?).map_err(Error::io("sync", self.path.join(&name)))
+    }
+
+    /// Makes this directory's own name survive a power cut, where the one above may be read.
+    pub fn sync_above(&self) {
+        let above = openat(&*self.fd, c"..", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
+        // The directory is there; its name is that of the caller's caller to lose.
+        let _ = above.and_then(rustix::fs::fsync);
+    }
+
     /// Locks the directory (flock(2)) without waiting, until every clone is dropped; `false`: another process holds it.
     ///
     /// # Errors

@@ -87,7 +87,8 @@ pub enum LostKind {
     Disagreement,
     /// Lines could not be read.
     Unreadable,
-    /// Anything else that a reader must know.
+    /// Anything else that a reader must know, also of a later version.
+    #[serde(other)]
     Other,
 }
 

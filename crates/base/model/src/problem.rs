@@ -39,4 +39,7 @@ pub enum ProblemKind {
     VirtualCpus,
     /// An imported file lacks information needed to decide.
     NotTold,
+    /// Of a later version, which the text tells.
+    #[serde(other)]
+    Unknown,
 }

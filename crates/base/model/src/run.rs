@@ -120,6 +120,9 @@ pub enum Kind {
     Sched,
     /// A benchmark: all results are in `bench.json`, none in the phases.
     Bench,
+    /// Of a later version.
+    #[serde(other)]
+    Unknown,
 }
 
 /// One instant on three clocks.
@@ -150,6 +153,9 @@ pub enum EndedBy {
     },
     /// Set by the reader if no end was recorded: the process was killed, or power failed.
     Killed,
+    /// Of a later version.
+    #[serde(other)]
+    Unknown,
 }
 
 /// Settings of a run, with every default filled in. Null or absent values are not stated by an imported file.

@@ -123,6 +123,7 @@ fn continued(before: Watch, watch: &mut Watch, lines: &mut Lines) -> String {
         Some(EndedBy::Signal { name, .. }) => format!("ended by {name}"),
         Some(EndedBy::Duration) => "ended as planned".into(),
         Some(EndedBy::Error { text }) => format!("ended: {text}"),
+        Some(EndedBy::Unknown) => "ended, it is not known how".into(),
         Some(EndedBy::Killed) | None if before.boot_id != watch.boot_id => "the machine went down".into(),
         Some(EndedBy::Killed) | None => "killed".into(),
     };

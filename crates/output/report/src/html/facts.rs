@@ -151,6 +151,7 @@ fn ended_by(recording: &Recording) -> String {
         Some(EndedBy::Duration) => "its planned end".into(),
         Some(EndedBy::Signal { name, .. }) => format!("{name}; results up to then are complete"),
         Some(EndedBy::Error { text }) => format!("an error: {text}"),
+        Some(EndedBy::Unknown) => "not known: this version has no word for it".into(),
         Some(EndedBy::Killed) | None => "not known: killed, power cut, or still running".into(),
     }
 }

@@ -30,6 +30,7 @@ pub(super) fn headline(watched: &Watched) -> String {
         (Some(EndedBy::Signal { name, .. }), _) => format!("ended by {name} on {}", utc(watch.updated.real_ns)),
         (Some(EndedBy::Duration), _) => format!("ended as planned on {}", utc(watch.updated.real_ns)),
         (Some(EndedBy::Error { text }), _) => format!("ended on {}: {text}", utc(watch.updated.real_ns)),
+        (Some(EndedBy::Unknown), _) => format!("ended on {}, it is not known how", utc(watch.updated.real_ns)),
         (Some(EndedBy::Killed) | None, _) => format!("killed after {}", utc(watch.updated.real_ns)),
     };
     let host = watch.host.as_deref().unwrap_or("a machine that is not named");

@@ -132,6 +132,7 @@ pub(super) fn gravest(verdict: &Verdict) -> Option<&(Option<String>, Problem)> {
         ProblemKind::Storage => 4,
         ProblemKind::NotTold => 5,
         ProblemKind::Suspended => 5,
+        ProblemKind::Unknown => 5,
         ProblemKind::Throttled => 6,
         ProblemKind::PageFaults => 7,
         ProblemKind::Interrupted => 8,
@@ -164,6 +165,7 @@ fn problem_words(kind: ProblemKind) -> &'static str {
         ProblemKind::PageFaults => "the measuring thread took page faults",
         ProblemKind::VirtualCpus => "the emulator's CPUs disturb each other",
         ProblemKind::NotTold => "the imported file does not tell enough",
+        ProblemKind::Unknown => "a problem of a kind that this version does not know",
         ProblemKind::Storage => "the record is incomplete or damaged",
     }
 }

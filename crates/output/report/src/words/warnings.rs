@@ -102,6 +102,7 @@ fn incomplete(recording: &Recording) -> Option<String> {
             format!("The run was ended by {name} {how_far}; results up to then are complete.")
         }
         Some(EndedBy::Error { text }) => stopped(&format!("The run was ended by an error {how_far}: {text}")),
+        Some(EndedBy::Unknown) => stopped(&format!("The run ended {how_far}; this version does not know how.")),
         Some(EndedBy::Killed) | None => {
             let unfinished = run.phases.iter().filter(|p| p.end_mono_ns.is_none()).count() as u64;
             let open = match unfinished {
