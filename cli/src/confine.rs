@@ -3,37 +3,60 @@
 use crate::args::Command;
 use crate::refusal::Refusal;
 use landlock::{
-    ABI, Access, AccessFs, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError,
-    path_beneath_rules,
+    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError,
+    Scope, path_beneath_rules,
 };
 use std::path::{Path, PathBuf};
 
-/// Kernels with later ones than Linux 6.2's know these rights, too; those with earlier ones have fewer (`CompatLevel::BestEffort`).
-const RIGHTS: ABI = ABI::V3;
+/// Linux 6.12's: files, TCP ports, devices, signals and abstract sockets. Kernels with earlier ones know fewer
+/// (`CompatLevel::BestEffort`).
+const RIGHTS: ABI = ABI::V6;
 
 /// What a command reads, and what it makes.
 #[derive(Debug, Default)]
 pub struct Needs {
-    reads: Vec<PathBuf>,
-    makes: Vec<PathBuf>,
+    /// Files, and directories with all beneath.
+    pub reads: Vec<PathBuf>,
+    /// New files.
+    pub files: Vec<PathBuf>,
+    /// New directories, read back.
+    pub directories: Vec<PathBuf>,
+    /// A database, with the journals beside it.
+    pub databases: Vec<PathBuf>,
 }
 
 impl Needs {
     /// Of a command that only reads what it is given; `None` of any other.
     pub fn of(command: &Command) -> Option<Needs> {
-        let makes = |paths: &[&Option<PathBuf>]| paths.iter().copied().flatten().cloned().collect();
+        let files = |paths: &[&Option<PathBuf>]| paths.iter().copied().flatten().cloned().collect();
         match command {
-            Command::Report(args) => Some(Needs { reads: args.run.clone(), makes: makes(&[&args.out]) }),
-            Command::Import(args) => Some(Needs { reads: args.files.clone(), makes: vec![args.out.clone()] }),
+            Command::Report(args) => {
+                Some(Needs { reads: args.run.clone(), files: files(&[&args.out]), ..Needs::default() })
+            }
+            Command::Import(args) => {
+                Some(Needs { reads: args.files.clone(), directories: vec![args.out.clone()], ..Needs::default() })
+            }
             // An experiment measures.
             Command::Compare(args) if args.experiment.is_none() => {
                 let reads = args.groups.iter().chain(&args.vs).cloned().collect();
-                Some(Needs { reads, makes: makes(&[&args.out]) })
+                Some(Needs { reads, files: files(&[&args.out]), ..Needs::default() })
             }
             // Without a file it looks at this machine.
             Command::Explain(args) if !args.hardware => {
                 let reads = vec![args.file.clone()?];
-                Some(Needs { reads, makes: makes(&[&args.html, &args.perfetto, &args.bundle]) })
+                Some(Needs { reads, files: files(&[&args.html, &args.perfetto, &args.bundle]), ..Needs::default() })
+            }
+            Command::Watch(args) => Some(Needs { reads: vec![args.status.clone()?], ..Needs::default() }),
+            Command::Audit(args) if !args.fix.is_wanted() => {
+                let subject = &args.subject;
+                let given = subject.root.iter().chain(&subject.snapshot).cloned();
+                let mut reads: Vec<PathBuf> = given.chain(subject.config.iter().map(PathBuf::from)).collect();
+                if reads.is_empty() {
+                    return None;
+                }
+                // The name of a profile, or a file.
+                reads.push(subject.profile.clone().into());
+                Some(Needs { reads, ..Needs::default() })
             }
             _ => None,
         }
@@ -51,23 +74,28 @@ impl Needs {
     }
 
     fn restrict(&self) -> Result<(), RulesetError> {
-        let read = AccessFs::from_read(RIGHTS) & !AccessFs::Execute;
-        let made = AccessFs::WriteFile
-            | AccessFs::RemoveFile
-            | AccessFs::RemoveDir
-            | AccessFs::MakeReg
-            | AccessFs::MakeDir
-            | AccessFs::Refer
-            | AccessFs::Truncate;
+        let read = AccessFs::ReadFile | AccessFs::ReadDir;
+        // A file gets its name by a rename within its folder, which removes another name there. Nothing else of the folder is read.
+        let file =
+            AccessFs::ReadDir | AccessFs::WriteFile | AccessFs::MakeReg | AccessFs::RemoveFile | AccessFs::Truncate;
+        let directory = read | file | AccessFs::MakeDir | AccessFs::RemoveDir | AccessFs::Refer;
         Ruleset::default()
             .set_compatibility(CompatLevel::BestEffort)
             .handle_access(AccessFs::from_all(RIGHTS))?
+            .handle_access(AccessNet::from_all(RIGHTS))?
+            .scope(Scope::from_all(RIGHTS))?
             .create()?
             .add_rules(path_beneath_rules(&self.reads, read))?
-            .add_rules(path_beneath_rules(self.makes.iter().filter_map(|path| there(path)), read | made))?
+            .add_rules(path_beneath_rules(folders(&self.files), file))?
+            .add_rules(path_beneath_rules(folders(&self.directories), directory))?
+            .add_rules(path_beneath_rules(folders(&self.databases), read | file))?
             .restrict_self()?;
         Ok(())
     }
+}
+
+fn folders(paths: &[PathBuf]) -> impl Iterator<Item = &Path> {
+    paths.iter().filter_map(|path| there(path))
 }
 
 /// The folder that a path is to be made in, or the nearest above it that is there.

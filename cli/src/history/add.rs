@@ -3,6 +3,7 @@
 use super::args::AddArgs;
 use super::store::{open, summarised};
 use crate::args::common::OutputArgs;
+use crate::confine::Needs;
 use crate::exit;
 use crate::finish::Answer;
 use crate::refusal::Refusal;
@@ -21,6 +22,8 @@ struct Outcome {
 /// `punctual history add`: 0 if all were added or known; what could not be read is said, and the rest added.
 pub fn add(args: &AddArgs, db: Option<PathBuf>, output: OutputArgs) -> Result<Answer, Refusal> {
     let mut store = open(db)?;
+    let databases = vec![store.path().to_owned()];
+    Needs { reads: args.runs.clone(), databases, ..Needs::default() }.confine()?;
     let mut outcome = Outcome::default();
     for path in &args.runs {
         if path.is_dir() && !is_run(path) {

@@ -45,3 +45,24 @@ fn results_are_made_where_they_are_asked_for_also_below_new_folders() {
     assert!(code == 0 || code == 3, "{err}");
     assert!(fs::read_to_string(&comparison).unwrap().contains("</html>"));
 }
+
+#[test]
+#[ignore = "live: landlock"]
+fn other_readers_are_confined_as_well() {
+    let place = tempfile::tempdir().unwrap();
+    let path = |name: &str| place.path().join(name).to_str().unwrap().to_owned();
+    let (out, db) = (led_out(place.path()), path("new/history.db"));
+    let (code, text, err) = run(&["history", "add", &out, "--db", &db]);
+    assert!(code != 0 && err.contains("Permission denied"), "{text}{err}");
+    assert!(fs::metadata(&db).is_ok(), "the database is made before anything is read");
+
+    fs::create_dir(path("series")).unwrap();
+    fs::write(path("watch.json"), "{}").unwrap();
+    symlink(path("watch.json"), path("series/watch.json")).unwrap();
+    let (code, text, err) = run(&["watch", "--status", &path("series")]);
+    assert!(code != 0, "{text}{err}");
+
+    fs::write(path("grub"), "GRUB_CMDLINE_LINUX=\"quiet\"\n").unwrap();
+    let (code, text, err) = run(&["audit", "--config", &path("grub")]);
+    assert!(code == 0 || code == 1, "{text}{err}");
+}

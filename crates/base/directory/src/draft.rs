@@ -35,7 +35,7 @@ impl Dir {
         // A name of its own, so that two who write the same file do not meet, and short, so that a long name is no error.
         for _ in 0..8 {
             let temporary = [b".", &random()[..], b".new"].concat();
-            let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             match openat(&parent, &temporary[..], flags, FILE_MODE) {
                 Ok(fd) => {
                     // For [`Dir::remove_stale_drafts`]; a file system without locks has no stale ones.
