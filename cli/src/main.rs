@@ -27,12 +27,14 @@ mod kernel;
 mod lab;
 mod manual;
 mod new_file;
+mod overdue;
 mod progress;
 mod prove;
 mod refusal;
 mod remote;
 mod report;
 mod rights;
+mod room;
 mod run_directory;
 mod sched;
 mod selftest;
@@ -57,6 +59,7 @@ fn main() -> ExitCode {
     }
     rights::borrow();
     punctual_uapi::one_heap();
+    overdue::end_in_time();
     punctual_proof::recover().iter().for_each(|what| say!("{what}"));
     fix::recover();
     match Arguments::of_process() {
@@ -77,6 +80,10 @@ fn run(Arguments { owner, command }: Arguments, started: Nanos) -> ExitCode {
     };
     if let Some(refusal) = Needs::of(&command).and_then(|needs| needs.confine().err()) {
         return finish("confine", OutputArgs::default(), Err(refusal));
+    }
+    terminal::expect_reader(command.is_measured());
+    if let Err(refusal) = room::check(&command) {
+        return finish("room", OutputArgs::default(), Err(refusal));
     }
     match command {
         Command::Prove(args) => prove::prove(&args, started),

@@ -2,11 +2,13 @@
 
 use punctual_uapi::{self as uapi, Sig, SignalSet, Waited};
 use punctual_units::Nanos;
+use std::io;
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Does the work beside a thread that waits for signals: the first one is put into `caught` and sets `stop`.
+/// Does the work beside a thread that waits for signals: the first one is put into `caught` and sets `stop`, and the work has to end within
+/// [`punctual_watchdog::GRACE`]. Without a thread a signal ends the program.
 ///
 /// # Errors
 /// The signals cannot be blocked.
@@ -15,18 +17,26 @@ pub fn heard<T>(stop: &AtomicBool, caught: &OnceLock<Sig>, work: impl FnOnce() -
     uapi::block(&signals)?;
     let done = AtomicBool::new(false);
     Ok(std::thread::scope(|scope| {
-        scope.spawn(|| {
+        let hear = || {
             while !done.load(Relaxed) {
                 if let Waited::Signal(signal) = uapi::wait(&signals, Some(Nanos::from_millis(100))) {
                     // It takes one signal only.
                     let _ = caught.set(signal);
+                    let what = format!("the end after {}", signal.name());
+                    let limit = punctual_watchdog::limit(what, punctual_watchdog::GRACE);
                     stop.store(true, Relaxed);
-                    return;
+                    return Some(limit);
                 }
             }
-        });
+            None
+        };
+        let heard: io::Result<_> = std::thread::Builder::new().name("signals".into()).spawn_scoped(scope, hear);
+        if heard.is_err() {
+            let _ = uapi::unblock_all();
+        }
         let result = work();
         done.store(true, Relaxed);
+        drop(heard.map(std::thread::ScopedJoinHandle::join));
         result
     }))
 }

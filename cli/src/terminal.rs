@@ -4,6 +4,17 @@
 #![allow(clippy::disallowed_methods)]
 
 use std::io::{IsTerminal, Write};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Does the command end in a time that its user gave, even if nobody reads what it prints?
+static READER_IS_LIMITED: AtomicBool = AtomicBool::new(false);
+
+/// For a measuring command: standard output that nobody reads is waited for as long as the end of everything else, and its results are in a
+/// directory. Any other waits for a pager, as filters do.
+pub fn expect_reader(is_measured: bool) {
+    READER_IS_LIMITED.store(is_measured, Relaxed);
+}
 
 /// Columns of the terminal on standard output; 80 where it is none.
 pub fn width() -> usize {
@@ -25,6 +36,8 @@ pub fn colour() -> bool {
 
 /// Writes to standard output; `false` where nobody reads it.
 pub fn print(text: impl AsRef<[u8]>) -> bool {
+    let limit = || punctual_watchdog::limit("whoever reads standard output", punctual_watchdog::SHORT);
+    let _limit = READER_IS_LIMITED.load(Relaxed).then(limit);
     let mut out = std::io::stdout().lock();
     out.write_all(text.as_ref()).and_then(|()| out.flush()).is_ok()
 }

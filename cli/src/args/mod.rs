@@ -150,6 +150,19 @@ pub struct Measuring {
     pub options: MeasureArgs,
 }
 
+impl Command {
+    /// Does it measure for a time that its user gives?
+    pub fn is_measured(&self) -> bool {
+        match self {
+            Command::Prove(_) | Command::Measure(_) | Command::Watch(_) | Command::Tune(_) => true,
+            Command::Cyclictest(_) | Command::Selftest(_) | Command::Events(_) => true,
+            Command::Sched(_) | Command::Bench(_) => true,
+            Command::Explain(args) => args.file.is_none(),
+            _ => false,
+        }
+    }
+}
+
 impl Arguments {
     /// The arguments of this process.
     ///

@@ -14,6 +14,8 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
+/// For one boot of an experiment.
+const EXPERIMENT: std::time::Duration = std::time::Duration::from_secs(7 * 24 * 3600);
 const PLAN: &str = "experiment.json";
 
 /// Plans, measures this boot if its turn has come, and says what to boot next; once all are measured, compares.
@@ -109,8 +111,10 @@ fn measure(folder: &Path, experiment: &Experiment, step: usize) -> Result<(), Re
         dir.rename(&name, format!("{name}-broken-off-{pid}")).map_err(Refusal::environment)?;
     }
     let own = std::env::current_exe().map_err(|e| Refusal::environment(format!("cannot find this program: {e}")))?;
-    let status =
-        Command::new(own).arg("measure").args(&experiment.measure).arg("--out").arg(&out).arg("--quiet").status();
+    let mut command = Command::new(own);
+    command.arg("measure").args(&experiment.measure).arg("--out").arg(&out).arg("--quiet");
+    // It ends by itself in time: this is for one that is stopped.
+    let status = punctual_watchdog::status(&mut command, EXPERIMENT);
     let status = status.map_err(|e| Refusal::environment(format!("cannot start `punctual measure`: {e}")))?;
     let complete = punctual_rundir::read_brief(&out).is_ok_and(|r| r.run.complete);
     match complete {

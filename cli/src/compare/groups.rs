@@ -29,8 +29,13 @@ pub fn read(args: &CompareArgs) -> Result<Vec<Group>, String> {
         return Err(format!("{} names for {} groups: give --name at most once a group", args.names.len(), lists.len()));
     }
     let read: Vec<Runs> = std::thread::scope(|scope| {
-        let threads: Vec<_> = lists.iter().map(|list| scope.spawn(|| group(list, args))).collect();
-        let joined = threads.into_iter().map(|t| t.join().unwrap_or_else(|_| Err("reading ended early".into())));
+        let begin = |list| std::thread::Builder::new().spawn_scoped(scope, move || group(list, args));
+        let threads: Vec<_> = lists.iter().map(|list| (list, begin(list))).collect();
+        let joined = threads.into_iter().map(|(list, thread)| match thread {
+            Ok(thread) => thread.join().unwrap_or_else(|_| Err("reading ended early".into())),
+            // Without threads one after the other.
+            Err(_) => group(list, args),
+        });
         joined.collect::<Result<_, String>>()
     })?;
     let names = names(args, &lists, &read);

@@ -184,7 +184,9 @@ fn measured(duration: Nanos, deadline: Option<Nanos>) -> Result<(Option<bool>, S
     let mut command = std::process::Command::new(program);
     command.args(["measure", "--json", "--no-sync", "-D"]).arg(format!("{}ns", duration.0)).arg("--out").arg(&run);
     command.args(deadline.iter().flat_map(|limit| ["--claim".to_owned(), format!("max < {}ns", limit.0)]));
-    let done = command.output().map_err(|e| format!("cannot measure: {e}"))?;
+    command.stdin(std::process::Stdio::null());
+    let most = std::time::Duration::from_nanos(duration.0) + 3 * punctual_watchdog::GRACE;
+    let done = punctual_watchdog::output(&mut command, most).map_err(|e| format!("cannot measure: {e}"))?;
     let worst = longest(&done.stdout).ok_or_else(|| {
         let said = String::from_utf8_lossy(&done.stderr);
         format!("the measurement ended with {}: {}", done.status, said.lines().last().unwrap_or_default())

@@ -47,7 +47,7 @@ fn packed(package: &Path) -> Result<Packed, RemoteError> {
     // The same folder makes the same file, so that what is there already is known again.
     let mut tar = std::process::Command::new("tar");
     tar.args(["--sort=name", "--mtime=@0", "--owner=0", "--group=0", "-cf"]).arg(&path).arg("-C").arg(package).arg(".");
-    match tar.status() {
+    match punctual_watchdog::status(&mut tar, punctual_watchdog::PROGRAMS) {
         Ok(status) if status.success() => Ok(Packed { path, _folder: Some(folder) }),
         Ok(status) => Err(refused(format!("tar ended with {status}"))),
         Err(e) => Err(refused(e.to_string())),

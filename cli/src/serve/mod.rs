@@ -40,13 +40,18 @@ fn answer(args: &ServeArgs, address: SocketAddr) -> Result<(), Refusal> {
     }
     let (stop, keep) = std::io::pipe().map_err(|e| Refusal::environment(format!("cannot make a pipe: {e}")))?;
     let served = std::thread::scope(|scope| {
-        let running = scope.spawn(|| server.run(&stop, &tell));
+        let run = || server.run(&stop, &tell);
+        let running = std::thread::Builder::new().name("serve".into()).spawn_scoped(scope, run)?;
         while let Waited::TimedOut = uapi::wait(&signals, None) {}
+        let _limit = punctual_watchdog::limit("the connections", punctual_watchdog::GRACE);
         // Closing its other end is what tells the server to stop.
         drop(keep);
-        running.join()
+        Ok(running.join())
     });
-    match served {
+    let no_thread = |e: std::io::Error| {
+        Refusal::environment(format!("the server needs a thread: {e}; see `ulimit -u` and pids.max of the cgroup"))
+    };
+    match served.map_err(no_thread)? {
         Ok(Ok(served)) => {
             tell!("served {} clients, {} datagrams\n", served.clients, served.datagrams);
             Ok(())

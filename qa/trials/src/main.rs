@@ -17,6 +17,7 @@ mod fleet;
 mod fuzz;
 mod gpio_kernel;
 mod guests;
+mod hangs;
 mod injected;
 mod integrations;
 mod kill;
@@ -25,6 +26,7 @@ mod lab;
 mod misconfigured;
 mod pi;
 mod random;
+mod scarce;
 mod sections;
 mod side_by_side;
 mod soak;
@@ -50,11 +52,13 @@ enum Trial {
     Attack(attack::Wanted),
     Injected(injected::Wanted),
     Misconfigured(misconfigured::Wanted),
+    Scarce(scarce::Wanted),
     Sections(sections::Wanted),
     SideBySide(side_by_side::Wanted),
     Tune(tune::Wanted),
     Verdict(verdict::Wanted),
     Faults(faults::Wanted),
+    Hangs(hangs::Wanted),
     Kill(kill::Wanted),
     KillFix(kill_fix::Wanted),
     Fuzz(fuzz::Wanted),
@@ -77,12 +81,14 @@ impl Trial {
         match self {
             Trial::Attack(wanted) => attack::run(&wanted),
             Trial::Injected(wanted) => injected::run(&wanted),
+            Trial::Scarce(wanted) => scarce::run(&wanted),
             Trial::Sections(wanted) => sections::run(&wanted),
             Trial::Misconfigured(wanted) => misconfigured::run(&wanted),
             Trial::SideBySide(wanted) => side_by_side::run(&wanted),
             Trial::Tune(wanted) => tune::run(&wanted),
             Trial::Verdict(wanted) => verdict::run(&wanted),
             Trial::Faults(wanted) => faults::run(&wanted),
+            Trial::Hangs(wanted) => hangs::run(&wanted),
             Trial::Kill(wanted) => kill::run(wanted),
             Trial::KillFix(wanted) => kill_fix::run(&wanted),
             Trial::Fuzz(wanted) => fuzz::run(&wanted),

@@ -73,7 +73,8 @@ fn known(user: &str) -> Option<Identity> {
 /// As the system's other sources of users know it (LDAP, SSSD, systemd-homed).
 fn entry_elsewhere(user: &str) -> Option<String> {
     let mut getent = Command::new("/usr/bin/getent");
-    let output = getent.args(["passwd", "--", user]).stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
+    let asked = getent.args(["passwd", "--", user]).stdin(Stdio::null());
+    let output = punctual_watchdog::output(asked, punctual_watchdog::GRACE).ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 

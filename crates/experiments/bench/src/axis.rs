@@ -6,11 +6,17 @@ use punctual_model::{BenchCheck, BenchDistribution, BenchFigure, BenchParts, Ben
 use punctual_units::Histogram;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
 pub trait Axis {
     /// # Errors
     /// An error ends the benchmark with what has been measured.
     fn repetition(&mut self, turn: &mut Turn<'_>) -> Result<Ended, BenchError>;
+
+    /// After this time a repetition does not go on; `None`: it counts as long as it takes.
+    fn longest(&self) -> Option<Duration> {
+        Some(Duration::from_secs(3600))
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -137,6 +137,8 @@ impl Driver {
         // It counts as resumed only if some of it was kept; otherwise it starts again.
         let resumed = if earlier.done.is_empty() { 0 } else { earlier.resumed + 1 };
         let over = AtomicBool::new(false);
+        let most = axis.longest();
+        let _limit = most.map(|most| punctual_watchdog::limit(format!("repetition {number}"), most));
         let writer = &mut self.writer;
         let mut log = |parts| writer.append(&BenchRecord::Parts(BenchParts { repetition: number, resumed, ..parts }));
         let mut share = |share| told(pace.told(number, share));

@@ -8,7 +8,8 @@ use punctual_uapi as uapi;
 use punctual_units::{CpuId, CpuList};
 use std::fs;
 use std::hint::black_box;
-use std::sync::Barrier;
+use std::io;
+use std::sync::{Barrier, PoisonError, RwLock};
 use std::thread;
 
 const MIB: u64 = 1 << 20;
@@ -126,9 +127,24 @@ impl Axis for Memory {
         let (began, cpu) = (now(), cpu_time());
         let barrier = Barrier::new(self.cpus.len());
         let this = &*self;
+        // Nobody comes to the barrier before all are there.
+        let all_there = RwLock::new(false);
         let spans: Vec<Spans> = thread::scope(|scope| {
-            let spawned = this.cpus.iter().map(|cpu| scope.spawn(|| this.thread(*cpu, &barrier)));
-            let all: Vec<_> = spawned.collect();
+            let mut hold = all_there.write().unwrap_or_else(PoisonError::into_inner);
+            let begin = |cpu: &CpuId| {
+                let cpu = *cpu;
+                let (barrier, all_there) = (&barrier, &all_there);
+                let work = move || match *all_there.read().unwrap_or_else(PoisonError::into_inner) {
+                    true => this.thread(cpu, barrier),
+                    false => Err(BenchError::Ended),
+                };
+                thread::Builder::new().name("memory".into()).spawn_scoped(scope, work)
+            };
+            let started: io::Result<Vec<_>> = this.cpus.iter().map(begin).collect();
+            *hold = started.is_ok();
+            drop(hold);
+            let all =
+                started.map_err(BenchError::io("start", "a thread for each CPU", "raise RLIMIT_NPROC (ulimit -u)"))?;
             all.into_iter().map(|t| t.join().unwrap_or(Err(BenchError::Ended))).collect::<Result<_, _>>()
         })?;
         let mut measured =

@@ -111,6 +111,11 @@ pub enum NotRun {
     Failed(String),
 }
 
+/// For `map_err` where a thread is started.
+pub(crate) fn no_thread(error: std::io::Error) -> NotRun {
+    NotRun::Failed(format!("clone: {error}; see `ulimit -u` and pids.max of the cgroup"))
+}
+
 pub type Answer = Result<Observed, NotRun>;
 
 fn without(what: &str) -> Answer {

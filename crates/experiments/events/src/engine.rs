@@ -5,6 +5,7 @@ use punctual_model::{SuiteEnd, SuiteRan, SuiteResult};
 use punctual_units::{CpuId, Nanos, Priority};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
 /// Rounds of tests that are not timed, and places of the order tests.
 const ROUNDS: u64 = 5;
@@ -52,6 +53,8 @@ pub fn run(
             break;
         }
         let plan = settings.plan(test, stop);
+        let lasts = Duration::from_nanos(settings.share().0);
+        let _limit = punctual_watchdog::limit(format!("the test {}", test.name), lasts + punctual_watchdog::GRACE);
         let ended = match ask(backend, test, &plan) {
             Ok(observed) => SuiteEnd::Ran(Box::new(cut_short(judge(test, observed), &plan))),
             Err(NotRun::Unsupported(why)) => SuiteEnd::Unsupported { why },

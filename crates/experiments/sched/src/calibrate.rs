@@ -9,9 +9,13 @@ use punctual_directory::Dir;
 use punctual_rt::monotonic;
 use punctual_uapi as uapi;
 use punctual_units::{Arrange, CpuId, CpuList, Nanos};
+use punctual_watchdog as watchdog;
 use punctual_workloads::{FRAMES_PER_WRITE, Image, Kind, Work};
 use std::fs::File;
 use std::path::Path;
+
+/// Rounds of a quarter of the scale, each of at most some seconds of CPU time, on a CPU that may be shared.
+const CALIBRATED_WITHIN: std::time::Duration = std::time::Duration::from_secs(60);
 
 /// The median counts.
 const ROUNDS: usize = 3;
@@ -39,10 +43,10 @@ pub(crate) fn calibrate(
     let round = Nanos(scale.0 / 4).clamp(ROUND.0, ROUND.1);
     let one = |kind: Kind| {
         let work = new_work(kind, image, folder)?;
-        let measured = std::thread::scope(|s| s.spawn(|| measure(work, cpu, round)).join());
         let failed = |why: String| SchedError::thread(&format!("calibrating {kind}"), why);
-        let rate =
-            measured.unwrap_or_else(|_| Err("the thread panicked; please report this".into())).map_err(failed)?;
+        let _limit = watchdog::limit(format!("calibrating {kind} on CPU {cpu}"), CALIBRATED_WITHIN);
+        let measured = watchdog::in_thread("calibration", || measure(work, cpu, round));
+        let rate = measured.map_err(|e| failed(e.to_string()))?.map_err(failed)?;
         Ok((kind, rate))
     };
     kinds.iter().map(|kind| one(*kind)).collect()

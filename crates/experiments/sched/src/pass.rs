@@ -12,6 +12,7 @@ use punctual_model::GanttSpan;
 use punctual_rt::{Attributes, Refused, monotonic, refusal_advice};
 use punctual_uapi as uapi;
 use punctual_units::{CpuId, Nanos, Policy, Priority, Scheduling};
+use punctual_watchdog as watchdog;
 use punctual_workloads::Image;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -63,27 +64,31 @@ impl Pass<'_> {
         let gates: Vec<Gate> = self.plan.threads.iter().map(|_| Gate::default()).collect();
         let (halt, ended, steal) = (AtomicBool::new(false), AtomicUsize::new(0), steal());
         let jobs = self.jobs()?;
+        let lasts = std::time::Duration::from_nanos(self.limit.0);
+        let _limit = watchdog::limit("a pass of the experiment", lasts + watchdog::GRACE);
         std::thread::scope(|s| {
             let (tell, ready) = channel();
-            let workers: Vec<_> = jobs
-                .into_iter()
-                .enumerate()
-                .map(|(n, job)| {
-                    let (tell, gate, steal, halt, ended) = (tell.clone(), &gates[n], &steal, &halt, &ended);
-                    s.spawn(move || {
-                        let done = self.worker(n, job, &tell, gate, halt, steal);
-                        ended.fetch_add(1, Release);
-                        done
-                    })
-                })
-                .collect();
+            let (mut workers, mut missing) = (Vec::new(), None);
+            for (n, job) in jobs.into_iter().enumerate() {
+                let (tell, gate, steal, halt, ended) = (tell.clone(), &gates[n], &steal, &halt, &ended);
+                let work = move || {
+                    let done = self.worker(n, job, &tell, gate, halt, steal);
+                    ended.fetch_add(1, Release);
+                    done
+                };
+                match std::thread::Builder::new().spawn_scoped(s, work) {
+                    Ok(worker) => workers.push(worker),
+                    Err(e) => missing = missing.or(Some(SchedError::thread(&self.plan.threads[n].name, e))),
+                }
+            }
             drop(tell);
             let count = workers.len();
             let over = || {
                 halt.fetch_or(self.stop.load(Relaxed), Relaxed);
                 ended.load(Acquire) == count
             };
-            let released = prepared(&ready, count).and_then(|threads| self.conduct(&threads, &gates, &over));
+            let all = missing.map_or(Ok(()), Err).and_then(|()| prepared(&ready, count));
+            let released = all.and_then(|threads| self.conduct(&threads, &gates, &over));
             if released.is_err() {
                 // Opens the gates of prepared threads, which then see that they should end.
                 halt.store(true, Relaxed);
@@ -135,9 +140,8 @@ impl Pass<'_> {
             }
             Ok((start, spans))
         };
-        let conducted = std::thread::scope(|s| s.spawn(conductor).join());
-        let (start, spans) =
-            conducted.unwrap_or_else(|_| Err(SchedError::thread("the releasing thread", "it panicked")))?;
+        let conducted = watchdog::in_thread("release", conductor);
+        let (start, spans) = conducted.map_err(|e| SchedError::thread("the releasing thread", e))??;
         Ok((start, trace.map_err(|why| (why, spans))))
     }
 

@@ -12,12 +12,13 @@ pub(crate) fn run(argv: &Argv) -> Result<String, DeployError> {
     let (program, words) = argv.0.split_first().ok_or_else(|| failed("no program is named".to_owned()))?;
     let mut command = Command::new(program);
     command.args(words).env("PATH", FOLDERS).env("LC_ALL", "C").stdin(Stdio::null());
-    let done = command.output().map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => {
-            failed(format!("it is not installed: apt-get install the package of {program}"))
-        }
-        _ => failed(error.to_string()),
-    })?;
+    let done =
+        punctual_watchdog::output(&mut command, punctual_watchdog::PROGRAMS).map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => {
+                failed(format!("it is not installed: apt-get install the package of {program}"))
+            }
+            _ => failed(error.to_string()),
+        })?;
     match done.status.success() {
         true => Ok(String::from_utf8_lossy(&done.stdout).into_owned()),
         false => {

@@ -1,5 +1,6 @@
 //! Runs programs of the host to their end, with English messages.
 
+use punctual_watchdog as watchdog;
 use std::io::{ErrorKind, Read, Write as _};
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
@@ -57,18 +58,26 @@ pub fn run(command: &mut Command, input: &[u8], remedy: &'static str) -> Result<
         ErrorKind::NotFound => ProgramError::Missing { program: program.clone(), remedy },
         _ => failed(source),
     })?;
+    let limit = watchdog::limit_child(&child, &program, watchdog::PROGRAMS);
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-    let (out, errors) = thread::scope(|scope| {
-        scope.spawn(move || {
+    let both = thread::scope(|scope| {
+        let feed = move || {
             if let Some(mut stdin) = stdin {
                 // A program that stops reading shows the reason by its exit code.
                 let _ = stdin.write_all(input);
             }
-        });
-        let errors = scope.spawn(move || read(stderr));
-        (read(stdout), errors.join())
+        };
+        let started = thread::Builder::new().spawn_scoped(scope, feed);
+        let errors = started.and_then(|_| thread::Builder::new().spawn_scoped(scope, move || read(stderr)));
+        if errors.is_err() {
+            // Its pipes are closed with the threads that are not there.
+            let _ = child.kill();
+        }
+        Ok((read(stdout), errors?.join()))
     });
     let status = child.wait().map_err(failed)?;
+    limit.ended().map_err(failed)?;
+    let (out, errors) = both.map_err(failed)?;
     let errors = errors.unwrap_or_else(|_| Ok(Vec::new())).map_err(failed)?;
     Ok(Ran { status, stdout: out.map_err(failed)?, stderr: String::from_utf8_lossy(&errors).into_owned() })
 }
@@ -76,7 +85,8 @@ pub fn run(command: &mut Command, input: &[u8], remedy: &'static str) -> Result<
 /// Like [`run`], with a pipe or file as standard input.
 pub fn run_piped(command: &mut Command, input: Stdio, remedy: &'static str) -> Result<Ran, ProgramError> {
     let program = command.get_program().to_string_lossy().into_owned();
-    let output = command.env("LC_ALL", "C").stdin(input).output().map_err(|source| match source.kind() {
+    let output = watchdog::output(command.env("LC_ALL", "C").stdin(input), watchdog::PROGRAMS);
+    let output = output.map_err(|source| match source.kind() {
         ErrorKind::NotFound => ProgramError::Missing { program, remedy },
         _ => ProgramError::Failed { program, source },
     })?;

@@ -4,6 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+/// For a kernel on a small board.
+const BUILD: std::time::Duration = std::time::Duration::from_secs(24 * 3600);
+
 #[derive(Clone, Debug)]
 pub struct Build {
     pub config: Option<PathBuf>,
@@ -41,7 +44,7 @@ impl Build {
         make.arg("-C").arg(tree).arg(format!("O={}", build.display())).arg(format!("-j{}", self.jobs.max(1)));
         make.args(self.variables()).args(&self.make).args(targets);
         make.stdin(Stdio::null()).stdout(file).stderr(errors);
-        let status = make.status().map_err(LabError::file("run", "make"))?;
+        let status = punctual_watchdog::status(&mut make, BUILD).map_err(LabError::file("run", "make"))?;
         Ok(status.success())
     }
 

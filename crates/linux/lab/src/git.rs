@@ -21,7 +21,9 @@ impl Git {
 
     /// Like [`Git::run`], where a non-zero exit code is an answer.
     pub fn ask(&self, words: &[&str]) -> Result<(bool, String), LabError> {
-        let output = Command::new("git").arg("-C").arg(&self.folder).args(words).env("LC_ALL", "C").output();
+        let mut git = Command::new("git");
+        git.arg("-C").arg(&self.folder).args(words).env("LC_ALL", "C").stdin(std::process::Stdio::null());
+        let output = punctual_watchdog::output(&mut git, punctual_watchdog::PROGRAMS);
         let output = output.map_err(LabError::file("run", "git"))?;
         let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
         text.push_str(&String::from_utf8_lossy(&output.stderr));

@@ -24,10 +24,17 @@ pub fn boot_all(
             .iter()
             .zip(1u32..)
             .map(|((guest, into), number)| {
-                scope.spawn(move || boot_joined(guest, network.map(|n| (n, number)), cache, into.as_deref()))
+                let boot = move || boot_joined(guest, network.map(|n| (n, number)), cache, into.as_deref());
+                thread::Builder::new().spawn_scoped(scope, boot)
             })
             .collect();
         let lost = || Err(VmError::Usage("the thread that ran a guest died".into()));
-        running.into_iter().map(|thread| thread.join().unwrap_or_else(|_| lost())).collect()
+        let none =
+            |e| Err(VmError::Usage(format!("a guest needs a thread: {e}; see `ulimit -u`, or boot fewer at once")));
+        let ended = |thread: std::io::Result<thread::ScopedJoinHandle<'_, _>>| match thread {
+            Ok(thread) => thread.join().unwrap_or_else(|_| lost()),
+            Err(e) => none(e),
+        };
+        running.into_iter().map(ended).collect()
     })
 }

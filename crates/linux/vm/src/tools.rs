@@ -1,4 +1,5 @@
 use crate::error::VmError;
+use punctual_watchdog as watchdog;
 use std::ffi::OsStr;
 use std::io::ErrorKind;
 use std::process::{Command, Output, Stdio};
@@ -26,7 +27,7 @@ fn succeeded(command: &Command, done: Output) -> Result<Vec<u8>, VmError> {
 /// Like [`output`], with any exit code.
 pub(crate) fn finished(command: &mut Command, remedy: &str) -> Result<Output, VmError> {
     let name = command.get_program().to_string_lossy().into_owned();
-    command.stdin(Stdio::null()).output().map_err(|source| match source.kind() {
+    watchdog::output(command.stdin(Stdio::null()), watchdog::PROGRAMS).map_err(|source| match source.kind() {
         ErrorKind::NotFound => VmError::Missing { program: name, remedy: remedy.to_owned() },
         _ => VmError::File { what: "run", path: name.into(), source },
     })
@@ -35,7 +36,7 @@ pub(crate) fn finished(command: &mut Command, remedy: &str) -> Result<Output, Vm
 /// Runs a program with `input` as standard input.
 pub(crate) fn fed(command: &mut Command, input: Stdio, remedy: &str) -> Result<(), VmError> {
     let name = command.get_program().to_string_lossy().into_owned();
-    let done = command.stdin(input).output().map_err(|source| match source.kind() {
+    let done = watchdog::output(command.stdin(input), watchdog::PROGRAMS).map_err(|source| match source.kind() {
         ErrorKind::NotFound => VmError::Missing { program: name, remedy: remedy.to_owned() },
         _ => VmError::File { what: "run", path: name.into(), source },
     })?;

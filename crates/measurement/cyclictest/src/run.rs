@@ -13,6 +13,7 @@ use punctual_journal::Lease;
 use punctual_machine::{Live, Machine};
 use punctual_uapi as uapi;
 use punctual_units::CpuList;
+use punctual_watchdog as watchdog;
 use rustix::mm::{MlockAllFlags, mlockall};
 use rustix::time::ClockId;
 use std::ffi::OsString;
@@ -21,6 +22,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Barrier, Mutex, PoisonError};
+use std::time::Duration;
 
 /// `punctual cyclictest WORDS`: prints as cyclictest does. Returns cyclictest's exit code, which is 0 for interrupted
 /// runs as well.
@@ -35,6 +37,9 @@ pub fn run(words: &[OsString]) -> Result<u8, RunError> {
         }
         Asked::Run(options) => *options,
     };
+    // With whoever reads what is printed.
+    let lasts = options.duration.map(|duration| Duration::from_nanos(duration.0) + watchdog::GRACE);
+    let _limit = lasts.map(|lasts| watchdog::limit("the measurement", lasts));
     let live = Live::new();
     let cpus = Cpus::read(&live)?;
     let plan = plan(&options, &cpus.online, &cpus.allowed, &cpus.isolated)?;
@@ -187,6 +192,7 @@ fn measure(options: &Options, plan: &Plan) -> Result<Arc<Shared>, RunError> {
         broke: (AtomicI64::new(0), AtomicU64::new(0)),
         trace: trace(options)?,
     });
+    let starting = watchdog::limit("the start of the threads", watchdog::SHORT);
     let threads = spawn(&shared, plan)?;
     keep_off(plan);
     shared.ready.wait();
@@ -194,7 +200,9 @@ fn measure(options: &Options, plan: &Plan) -> Result<Arc<Shared>, RunError> {
     let is_refused = || shared.refused.lock().unwrap_or_else(PoisonError::into_inner).clone();
     shared.stop.store(is_refused().is_some(), Relaxed);
     shared.go.wait();
+    drop(starting);
     watch.until_the_end(&shared);
+    let _ending = watchdog::limit("the end of the threads", watchdog::SHORT);
     end(&shared, threads);
     match is_refused() {
         Some(what) => Err(RunError::Refused(what)),

@@ -1,7 +1,7 @@
 //! The kernel's own counters that must rise where a load runs. The parent reads them; the load only names them.
 
 use crate::LoadError;
-use crate::proc::Stat;
+use punctual_watchdog::proc::Stat;
 use serde::{Deserialize, Serialize};
 use std::fs;
 

@@ -38,7 +38,6 @@ mod message;
 mod mounts;
 mod nic;
 mod part;
-mod proc;
 mod report;
 mod route;
 mod secret;

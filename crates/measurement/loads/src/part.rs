@@ -1,9 +1,9 @@
 use crate::board::{Board, Slot, now};
 use crate::builtin::named;
 use crate::message::{self, Hello, Message};
-use crate::proc::{Stat, descendants};
 use crate::settings::{ChildConfig, HIDDEN_ARG};
 use crate::{LoadError, builtin};
+use punctual_watchdog::proc::{Stat, descendants};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::os::fd::OwnedFd;

@@ -20,7 +20,7 @@ pub enum EngineError {
     Refused { source: Refused },
     #[error(transparent)]
     Way(#[from] WayRefused),
-    #[error("cannot start the measuring thread for CPU {cpu}: {source}; raise RLIMIT_NPROC (ulimit -u) or memory")]
+    #[error("cannot start the measuring thread for CPU {cpu}: {source}; see `ulimit -u` and pids.max of the cgroup")]
     Spawn { cpu: CpuId, source: std::io::Error },
 }
 

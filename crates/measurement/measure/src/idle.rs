@@ -28,6 +28,8 @@ pub enum IdleError {
     Refused(#[from] Refused),
     #[error("cannot hold /dev/cpu_dma_latency: {0}")]
     Request(#[from] io::Error),
+    #[error("no thread to try it in: {0}; see `ulimit -u` and pids.max of the cgroup")]
+    Thread(io::Error),
 }
 
 /// Sleeps per block, and blocks of each kind in turn: 0.8 s in all.
@@ -41,7 +43,8 @@ const PAUSE: Nanos = Nanos::from_millis(4);
 /// # Errors
 /// If the policy, the CPU or the request is refused.
 pub fn idle_exit(cpu: CpuId, scheduling: Scheduling) -> Result<IdleExit, IdleError> {
-    let thread = std::thread::spawn(move || {
+    let builder = std::thread::Builder::new().name("idle".into());
+    let thread = builder.spawn(move || {
         Attributes { scheduling, cpu: Some(cpu), lock_stack: false }.apply()?;
         let (mut free, mut held) = (Vec::new(), Vec::new());
         for block in 0..BLOCKS {
@@ -52,6 +55,7 @@ pub fn idle_exit(cpu: CpuId, scheduling: Scheduling) -> Result<IdleExit, IdleErr
         }
         Ok(IdleExit { free: median(&mut free), held: median(&mut held) })
     });
+    let thread = thread.map_err(IdleError::Thread)?;
     thread.join().unwrap_or_else(|_| Err(io::Error::other("the trying thread ended").into()))
 }
 

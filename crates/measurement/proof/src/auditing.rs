@@ -25,7 +25,8 @@ impl Auditing {
 
     /// Waits for the findings: the contents of `findings.json`.
     pub fn finish(self) -> Result<Vec<u8>, String> {
-        let ended = self.0.wait_with_output().map_err(|e| e.to_string())?;
+        let ended =
+            punctual_watchdog::output_of(self.0, "the audit", punctual_watchdog::GRACE).map_err(|e| e.to_string())?;
         match ended.status.success() && !ended.stdout.is_empty() {
             true => Ok(ended.stdout),
             false => Err(format!("it ended with {}", ended.status)),

@@ -11,6 +11,7 @@ use punctual_trace::Event;
 use punctual_tracefs::{Config, FULL, Flight, Instance, MINIMAL, Tracefs};
 use punctual_uapi::{Sig, Waited, wait};
 use punctual_units::Nanos;
+use punctual_watchdog as watchdog;
 
 /// How often the buffers are emptied: they hold more than this of anything but a storm, and losses are reported.
 const EVERY: Nanos = Nanos::from_millis(200);
@@ -56,6 +57,8 @@ pub fn live(options: &LiveOptions) -> Result<Watched, ProofError> {
     (what.facts.rt_group_sched, what.facts.fair_server) = (machine.rt_group_sched, fair_server());
     let attribution = Attribution::new(what);
     let mut watcher = Watcher { stream: Stream::new(&flight), attribution, namer, steal: steal() };
+    let lasts = std::time::Duration::from_nanos(options.duration.0);
+    let _limit = watchdog::limit("the trace", lasts + watchdog::GRACE);
     let (begun, signals) = (monotonic(), crate::signals());
     let mut signal = None;
     let mut flight = flight;

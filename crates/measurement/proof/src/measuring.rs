@@ -35,7 +35,7 @@ pub fn signals() -> SignalSet {
 /// # Errors
 /// [`ProofError`] where nothing was measured.
 pub fn measure(options: &Options, observer: &mut dyn Observer) -> Result<Done, ProofError> {
-    Measurement::prepare(Subject::Measured, options)?.run(observer)
+    prepared(Subject::Measured, options)?.run(observer)
 }
 
 /// Audits, measures, explains by the counters, judges, reports.
@@ -43,7 +43,7 @@ pub fn measure(options: &Options, observer: &mut dyn Observer) -> Result<Done, P
 /// # Errors
 /// [`ProofError`] where nothing was measured.
 pub fn prove(options: &Options, observer: &mut dyn Observer) -> Result<Done, ProofError> {
-    Measurement::prepare(Subject::Proven, options)?.run(observer)
+    prepared(Subject::Proven, options)?.run(observer)
 }
 
 /// Like [`measure`], but measures `way`, without tracing beside it.
@@ -59,7 +59,13 @@ pub fn measure_by(way: KernelWay, options: &Options, observer: &mut dyn Observer
         return Err(ProofError::Usage(format!("--via {way} measures for a fixed time: leave out --until-decided")));
     }
     let options = Options { trace: Trace { when: When::Never, ..options.trace }, ..options.clone() };
-    Measurement::prepare(Subject::Kernel(way), &options)?.run(observer)
+    prepared(Subject::Kernel(way), &options)?.run(observer)
+}
+
+/// What precedes a measurement computes, and waits for nothing.
+fn prepared(subject: Subject, options: &Options) -> Result<Measurement<'_>, ProofError> {
+    let _limit = punctual_watchdog::work("the preparation", punctual_watchdog::SHORT);
+    Measurement::prepare(subject, options)
 }
 
 /// Why a run ends before its time.
@@ -206,6 +212,7 @@ impl<'a> Measurement<'a> {
                 break;
             }
         }
+        let _limit = punctual_watchdog::work("what follows the measurement", punctual_watchdog::SHORT);
         self.kept.run.notes.extend(observer.measured());
         observer.step(Step::Writing);
         drop(self.dma_latency.take());

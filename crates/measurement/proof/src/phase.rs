@@ -15,7 +15,9 @@ use punctual_model::{Claim, CpuResult, Event, Phase, Problem, ProblemKind, Round
 use punctual_rt::monotonic;
 use punctual_uapi::{Sig, SignalSet, Waited, wait};
 use punctual_units::{CpuList, Nanos, Scheduling, Way};
+use punctual_watchdog as watchdog;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 pub(crate) struct Surroundings<'a> {
     pub recorder: &'a Arc<Mutex<ToDisk>>,
@@ -77,6 +79,8 @@ impl Surroundings<'_> {
             meanwhile(observer);
             self.trace(trace, None, observer)?;
         }
+        let lasts = Duration::from_nanos((plan.warmup + plan.duration).0);
+        let _limit = watchdog::limit(format!("the phase {}", plan.phase), lasts + watchdog::GRACE);
         let mut load = self.start_load(spec, name, &mut problems);
         let before = measure::clocks();
         let mut meter = self.subject.start(&plan)?;

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::Write;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 /// First argument that makes the program try for `audit --probe`; see [`trial_main`].
 pub const TRIAL_ARG: &str = "__trial";
@@ -68,10 +68,13 @@ fn child(user: Option<&str>, wanted: Scheduling) -> Result<Tried, String> {
         }
         None => Command::new(program),
     };
-    let output = command.args(words).stdin(own).stderr(Stdio::piped()).output().map_err(|e| match user {
-        Some(_) => format!("trying as another user needs runuser(1) of util-linux: {e}"),
-        None => format!("cannot start the trial: {e}"),
-    })?;
+    let output =
+        punctual_watchdog::output(command.args(words).stdin(own), punctual_watchdog::GRACE).map_err(
+            |e| match user {
+                Some(_) => format!("trying as another user needs runuser(1) of util-linux: {e}"),
+                None => format!("cannot start the trial: {e}"),
+            },
+        )?;
     serde_json::from_slice(&output.stdout).map_err(|_| {
         let said = String::from_utf8_lossy(&output.stderr);
         let who = user.map(|user| format!(" as {user}")).unwrap_or_default();

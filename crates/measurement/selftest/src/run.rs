@@ -135,11 +135,12 @@ impl Tested {
     }
 
     fn run(&mut self, phase: &str, duration: Nanos, priority: Priority, plan: Vec<Delay>) -> Result<(), SelfTestError> {
+        let _limit = limit(phase, duration);
         let running = start(self.plan(phase, duration)).map_err(|e| SelfTestError::Refused(e.to_string()))?;
         let (cpu, begun) = (self.cpu, running.start);
-        let spun = std::thread::spawn(move || spin(cpu, priority, begun, &plan)).join();
+        let spun = punctual_watchdog::in_thread("planting", || spin(cpu, priority, begun, &plan));
         let outcome = finish(running);
-        let planted = spun.map_err(|_| SelfTestError::Refused("the planting thread ended".into()))?;
+        let planted = spun.map_err(|e| SelfTestError::Refused(format!("the planting thread: {e}")))?;
         let planted = planted.map_err(|e| SelfTestError::Refused(e.to_string()))?;
         self.take(&planted, &outcome);
         Ok(())
@@ -147,6 +148,7 @@ impl Tested {
 
     /// Forks while the engine runs: its thread's next write to each private page faults.
     fn faulting(&mut self) -> Result<(), SelfTestError> {
+        let _limit = limit("page-fault", GAP);
         let running = start(self.plan("page-fault", GAP)).map_err(|e| SelfTestError::Refused(e.to_string()))?;
         while monotonic() < running.start + Nanos::from_millis(20) {
             std::thread::sleep(std::time::Duration::from_millis(1));
@@ -165,6 +167,12 @@ impl Tested {
         self.checks.extend(judge(planted, outcome, PERIOD));
         self.planted.extend(planted);
     }
+}
+
+/// Of a phase, from its start to its end.
+fn limit(phase: &str, lasts: Nanos) -> punctual_watchdog::Limit {
+    let most = std::time::Duration::from_nanos((WARMUP + lasts).0) + punctual_watchdog::GRACE;
+    punctual_watchdog::limit(format!("the self-test's phase {phase}"), most)
 }
 
 fn finish(running: punctual_measure::Running) -> Outcome {

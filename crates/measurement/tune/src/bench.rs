@@ -60,7 +60,9 @@ impl Machine<'_> {
         let out = self.scratch.path().join(&number);
         let options = proof::Options { out: out.clone(), ..options.clone() };
         let measured = std::thread::scope(|scope| {
-            let measuring = scope.spawn(|| proof::measure(&options, &mut Quiet));
+            let measure = || proof::measure(&options, &mut Quiet);
+            let measuring = std::thread::Builder::new().spawn_scoped(scope, measure);
+            let measuring = measuring.map_err(|e| because(format!("no thread to measure in: {e}; see `ulimit -u`")))?;
             measuring.join().map_err(|_| because("the measuring thread panicked"))
         });
         // Its name is never used again; the folder is removed as a whole at the end.

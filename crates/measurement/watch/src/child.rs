@@ -9,10 +9,13 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::os::fd::AsFd;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
+use std::time::Duration;
 
 /// First argument that makes the program explain a trace for `watch`; see [`explain_main`].
 pub const EXPLAIN_ARG: &str = "__watch-explain";
+/// For a trace of a slow board, at nice 10.
+const EXPLAINED_WITHIN: Duration = Duration::from_secs(300);
 /// Maximum size of a note beside a trace, bytes.
 pub(crate) const LARGEST_NOTE: u64 = 4 << 20;
 
@@ -31,8 +34,9 @@ pub(crate) fn explain(run: &Dir, capture: &Capture, steal_rose: Option<bool>) ->
         None => "unknown",
     };
     command.arg(EXPLAIN_ARG).arg(run.path()).arg(note).arg(steal).arg(std::process::id().to_string());
-    command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::null());
-    let output = command.output().map_err(|e| failed("start /proc/self/exe", e))?;
+    command.stdin(input);
+    let output =
+        punctual_watchdog::output(&mut command, EXPLAINED_WITHIN).map_err(|e| failed("start /proc/self/exe", e))?;
     match serde_json::from_slice(&output.stdout) {
         Ok(Answer::Explained(explained)) => Ok(explained),
         Ok(Answer::Failed(why)) => Err(format!("the trace could not be explained: {why}")),

@@ -224,7 +224,9 @@ impl Watching<'_> {
     /// Measures one segment. Returns the signal that ended it, and what could not be written.
     fn segment(&mut self, cpus: CpuList, end: Option<Nanos>) -> Result<(Option<Sig>, Option<String>), WatchError> {
         let plan = self.plan(cpus);
+        let starting = punctual_watchdog::limit("the start of the measuring threads", punctual_watchdog::GRACE);
         let running = start(plan.clone()).map_err(|e: EngineError| WatchError::from(e))?;
+        drop(starting);
         {
             let mut ledger = self.ledger();
             ledger.begin_segment(self.options, &plan, &running, self.choice.explicit);
@@ -254,7 +256,7 @@ impl Watching<'_> {
         Context::start(plan, self.ledger.clone()).map_err(|e| {
             running.stop();
             WatchError::Environment(format!(
-                "cannot start the context thread: {e}; raise RLIMIT_NPROC (ulimit -u) or memory"
+                "cannot start the context thread: {e}; see `ulimit -u` and pids.max of the cgroup"
             ))
         })
     }

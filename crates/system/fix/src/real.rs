@@ -207,7 +207,7 @@ impl System for Real {
             let _shared = self.held.lock().ok().and_then(|held| held.upgrade()).map(Shared::new).transpose()?;
             command.spawn()?
         };
-        let done = child.wait_with_output()?;
+        let done = punctual_watchdog::output_of(child, program, punctual_watchdog::PROGRAMS)?;
         let text = |bytes: &[u8]| {
             let cut = bytes.get(..bytes.len().min(MOST_OUTPUT)).unwrap_or_default();
             String::from_utf8_lossy(cut).trim().to_owned()

@@ -28,7 +28,7 @@ pub(super) struct Fault {
     pub how: How,
 }
 
-pub(super) const FAULTS: [Fault; 19] = [
+pub(super) const FAULTS: [Fault; 21] = [
     Fault {
         number: 1,
         name: "kill",
@@ -161,6 +161,20 @@ pub(super) const FAULTS: [Fault; 19] = [
         fault: "a CPU goes offline under `watch` and comes back",
         reach: "the run directory ends, the next ones measure the CPUs that are online",
         how: How::Here(watching::hotplug),
+    },
+    Fault {
+        number: 20,
+        name: "hangs",
+        fault: "SIGSTOP of each child, a stopped peer, FIFO 80 on the CPU that is needed, standard output that nobody reads",
+        reach: "ends within the time given and 10 s, and says what held it up",
+        how: How::By("cargo trials hangs"),
+    },
+    Fault {
+        number: 21,
+        name: "scarce",
+        fault: "pids.max 3 to 8, `ulimit -n` 16 to 32, memory 4 to 32 MiB, a disk of 16 KiB to 1 MiB",
+        reach: "no panic, no hang; what is missing is said; all that is there is readable",
+        how: How::By("cargo trials scarce"),
     },
 ];
 

@@ -234,6 +234,18 @@ const JOBS: &[Job] = &[
         commands: &[RELEASE, &["trials", "deploy", "--jobs", "2", "cut"]],
     },
     Job {
+        name: "hangs",
+        shows: "every child and peer stopped or starved in turn: each command ends within its time and 10 s",
+        minutes: 15,
+        commands: &[RELEASE, &["trials", "hangs"]],
+    },
+    Job {
+        name: "scarce",
+        shows: "every command with 3 to 8 processes, 16 to 32 descriptors, 4 to 32 MiB, 16 KiB to 1 MiB of disk: no panic, no hang",
+        minutes: 20,
+        commands: &[RELEASE, &["trials", "scarce"]],
+    },
+    Job {
         name: "faults",
         shows: "the rows of docs/reliability.md that have no command of their own",
         minutes: 10,

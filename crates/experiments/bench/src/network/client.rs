@@ -60,7 +60,9 @@ impl Client {
         match (self.answer(), sent) {
             (Ok(201), Ok(())) => Ok(()),
             (Ok(status), _) => Err(BenchError::Refused(format!("{} answered {status}: {}", self.name, advice(status)))),
-            (Err(e), Ok(())) | (Err(_), Err(e)) => Err(BenchError::io("post an image to", &self.name, ADVICE)(e)),
+            (Err(e), Ok(())) | (Err(_), Err(e)) => {
+                Err(BenchError::io("post an image to", &self.name, ADVICE)(named(e)))
+            }
         }
     }
 
@@ -74,6 +76,17 @@ impl Client {
             head.push(byte[0]);
         }
         status(&head).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "its answer is not HTTP/1.1"))
+    }
+}
+
+/// A read or write that was over its time (SO_RCVTIMEO, socket(7)) says EAGAIN.
+fn named(error: io::Error) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+            let within = PATIENCE.as_secs();
+            io::Error::new(io::ErrorKind::TimedOut, format!("it took and sent nothing for {within} s"))
+        }
+        _ => error,
     }
 }
 

@@ -18,6 +18,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
+use std::time::Duration;
 
 const MIB: u64 = 1 << 20;
 const SERVER: &str = "start `punctual serve --store DIR` there, and name it as --to HOST[:PORT]";
@@ -134,6 +135,10 @@ impl Network {
 }
 
 impl Axis for Network {
+    fn longest(&self) -> Option<Duration> {
+        Some(Duration::from_nanos(self.settings.duration_ns.0) + punctual_watchdog::GRACE)
+    }
+
     fn repetition(&mut self, turn: &mut Turn<'_>) -> Result<Ended, BenchError> {
         let (began, cpu) = (now(), cpu_time());
         let mut measured = Measured::default();
@@ -164,7 +169,9 @@ fn with_server(folder: &Path, work: impl FnOnce(SocketAddr) -> Result<(), BenchE
     let server = server.storing(store(folder)?);
     let (stop, keep) = std::io::pipe().map_err(BenchError::io("make", "a pipe", "raise RLIMIT_NOFILE (ulimit -n)"))?;
     let done = thread::scope(|scope| {
-        let running = scope.spawn(|| server.run(&stop, &|_| {}));
+        let run = || server.run(&stop, &|_| {});
+        let running = thread::Builder::new().name("serve".into()).spawn_scoped(scope, run);
+        let running = running.map_err(BenchError::io("start", "a thread", "raise RLIMIT_NPROC (ulimit -u)"))?;
         let done = work(server.local_addr());
         // Closing its other end stops the server.
         drop(keep);

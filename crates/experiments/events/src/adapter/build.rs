@@ -5,7 +5,7 @@ use crate::backend::NotRun;
 use punctual_directory::{Scratch, Whose};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cokernel {
@@ -72,7 +72,12 @@ impl Cokernel {
 
     fn flags(&self) -> Result<(Vec<String>, Vec<String>), NotRun> {
         let told = |tool: &str, words: &[&str]| {
-            let output = Command::new(tool).args(words).output().ok().filter(|output| output.status.success())?;
+            let output = punctual_watchdog::output(
+                Command::new(tool).args(words).stdin(Stdio::null()),
+                punctual_watchdog::GRACE,
+            )
+            .ok()
+            .filter(|output| output.status.success())?;
             let text = String::from_utf8(output.stdout).ok()?;
             Some(text.split_whitespace().map(String::from).collect::<Vec<String>>())
         };
@@ -95,7 +100,7 @@ impl Cokernel {
         let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
         let mut command = Command::new(&compiler);
         command.arg("-O2").args(compile).arg("-o").arg(&program).arg(&source).args(link).args(found_again(link));
-        let output = command.output();
+        let output = punctual_watchdog::output(command.stdin(Stdio::null()), punctual_watchdog::PROGRAMS);
         let output =
             output.map_err(|e| NotRun::Failed(format!("{}: {e}; apt install gcc", compiler.to_string_lossy())))?;
         if output.status.success() {

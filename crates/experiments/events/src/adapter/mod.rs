@@ -160,7 +160,7 @@ impl Drop for Adapter {
         // It may have ended already.
         let _ = writeln!(self.requests, "quit");
         let _ = self.child.kill();
-        let _ = self.child.wait();
+        let _ = punctual_watchdog::wait(&mut self.child, &self.name, punctual_watchdog::GRACE);
     }
 }
 

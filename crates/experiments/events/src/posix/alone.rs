@@ -2,7 +2,7 @@
 
 use super::Posix;
 use crate::Ledger;
-use crate::backend::{Answer, NotRun, Observed, Plan, alarm_at};
+use crate::backend::{Answer, NotRun, Observed, Plan, alarm_at, no_thread};
 use punctual_rt::{AlarmSet, Attributes, Next, monotonic};
 use punctual_uapi::thread_usage;
 use punctual_units::Nanos;
@@ -55,7 +55,7 @@ impl Posix {
                 Ok((rung, used))
             };
             let thread = std::thread::Builder::new().name("events-alarms".into()).spawn_scoped(s, body);
-            let thread = thread.map_err(|e| NotRun::Failed(format!("clone: {e}; look at ulimit -u")))?;
+            let thread = thread.map_err(no_thread)?;
             thread.join().map_err(|_| NotRun::Failed("the thread of the alarms panicked".into()))?
         });
         let (sent, page_faults) = ran?;

@@ -1,7 +1,7 @@
 //! Priority inversion: does a mutex inherit? Modelled on crates/realtime/rt/tests/it/inversion.rs.
 
 use super::near;
-use crate::backend::{Answer, NotRun, Observed, Plan};
+use crate::backend::{Answer, NotRun, Observed, Plan, no_thread};
 use crate::test::{BURN, CRITICAL};
 use punctual_rt::{Attributes, Mutex, Semaphore, monotonic};
 use punctual_units::{CpuId, Nanos, Scheduling};
@@ -73,9 +73,9 @@ fn wait_for_lock(plan: &Plan<'_>, cpu: CpuId, locked: Locked<'_>) -> Result<Nano
         until: monotonic() + PATIENCE,
     };
     std::thread::scope(|s| {
-        let high = s.spawn(|| stage.high());
-        let medium = s.spawn(|| stage.medium());
-        let low = s.spawn(|| stage.low());
+        let high = std::thread::Builder::new().spawn_scoped(s, || stage.high()).map_err(no_thread)?;
+        let medium = std::thread::Builder::new().spawn_scoped(s, || stage.medium()).map_err(no_thread)?;
+        let low = std::thread::Builder::new().spawn_scoped(s, || stage.low()).map_err(no_thread)?;
         let ended = |_| NotRun::Failed("a thread of the test panicked".into());
         low.join().map_err(ended)??;
         medium.join().map_err(ended)??;

@@ -2,7 +2,7 @@
 
 use super::inversion::burn;
 use super::near;
-use crate::backend::{Answer, NotRun, Observed, Order, Plan};
+use crate::backend::{Answer, NotRun, Observed, Order, Plan, no_thread};
 use punctual_rt::{Attributes, Semaphore, monotonic};
 use punctual_units::{CpuId, Nanos, Scheduling};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -109,8 +109,9 @@ fn round(order: Order, plan: &Plan<'_>, cpu: CpuId) -> Result<Vec<usize>, NotRun
     };
     std::thread::scope(|s| {
         let round = &round;
-        let workers: Vec<_> = (0..THREADS).map(|me| s.spawn(move || round.work(me))).collect();
-        let gatekeeper = s.spawn(|| round.open());
+        let begin = |me| std::thread::Builder::new().spawn_scoped(s, move || round.work(me)).map_err(no_thread);
+        let workers: Vec<_> = (0..THREADS).map(begin).collect::<Result<_, _>>()?;
+        let gatekeeper = std::thread::Builder::new().spawn_scoped(s, || round.open()).map_err(no_thread)?;
         let panicked = |_| NotRun::Failed("a thread of the test panicked".into());
         gatekeeper.join().map_err(panicked)??;
         workers.into_iter().try_for_each(|worker| worker.join().map_err(panicked)?)

@@ -66,7 +66,7 @@ fn unpacked_signed(archive: &Path, sign: &Path, keyring: &Path) -> Result<String
     let mut child = spawned.map_err(failed)?;
     let pipe = child.stdout.take().map_or_else(Stdio::null, Stdio::from);
     let key = signature::detached_piped(&name, pipe, sign, keyring);
-    let status = child.wait().map_err(failed)?;
+    let status = punctual_watchdog::wait(&mut child, program, punctual_watchdog::PROGRAMS).map_err(failed)?;
     let key = key?;
     match status.success() {
         true => Ok(key),

@@ -170,7 +170,8 @@ pub(super) fn unpack(deb: &Path, root: &Path) -> Result<(), VmError> {
         Some(pipe) => tools::fed(&mut tar, pipe.into(), remedy),
         None => Ok(()),
     };
-    let status = source.wait().map_err(VmError::file("wait for", "dpkg-deb"))?;
+    let status = punctual_watchdog::wait(&mut source, "dpkg-deb", punctual_watchdog::PROGRAMS)
+        .map_err(VmError::file("wait for", "dpkg-deb"))?;
     match status.success() {
         true => done,
         false => Err(VmError::Damaged(format!("{}: dpkg-deb ended with {status}", deb.display()))),

@@ -6,9 +6,9 @@ use crate::LoadError;
 use crate::beat::Beat;
 use crate::board::now;
 use crate::message::{Message, Unit, say};
-use crate::proc::{Stat, descendants, threads};
 use crate::settings::ChildConfig;
 use punctual_uapi as uapi;
+use punctual_watchdog::proc::{Stat, descendants, threads};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, wait};
 use std::collections::hash_map::DefaultHasher;
 use std::fs;
@@ -76,7 +76,8 @@ fn prepare(config: &ChildConfig) -> Result<Plan, LoadError> {
 pub(crate) fn check(command: &str) -> Result<(), LoadError> {
     let shell = |words: &[&str]| {
         let mut shell = Command::new("/bin/sh");
-        shell.args(words).stdin(Stdio::null()).output().map_err(LoadError::on("execve", "/bin/sh"))
+        let shell = shell.args(words).stdin(Stdio::null());
+        punctual_watchdog::output(shell, punctual_watchdog::GRACE).map_err(LoadError::on("execve", "/bin/sh"))
     };
     let parsed = shell(&["-n", "-c", command])?;
     if !parsed.status.success() {

@@ -79,7 +79,9 @@ fn program() -> Result<&'static str, LoadError> {
 fn start(program: &str) -> std::io::Result<()> {
     let mut command = Command::new(program);
     let status = command.args([HIDDEN_ARG, EXIT_ARG]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    match status.status()?.code() {
+    #[expect(clippy::disallowed_methods, reason = "the load's own work: a worker that does not go on is reported")]
+    let ended = status.status()?;
+    match ended.code() {
         Some(0) => Ok(()),
         code => Err(std::io::Error::other(format!("{program} ended with {code:?}"))),
     }

@@ -62,8 +62,11 @@ impl Tracer {
         Ok(Tracer { cutter, bell: bell.clone(), dir: dir.clone(), kept: BTreeMap::new() })
     }
 
-    /// Watches one phase. If no thread can be started, nothing is watched and the tracer is returned.
-    pub fn watch(mut self, phase: String, watched: Vec<Watched>) -> Watch {
+    /// Watches one phase.
+    ///
+    /// # Errors
+    /// No thread can be started; the trace is gone.
+    pub fn watch(mut self, phase: String, watched: Vec<Watched>) -> std::io::Result<Watch> {
         self.cutter.begin_log();
         let (count, kept) = self.kept.remove(&phase).unwrap_or_default();
         let stop = Arc::new(AtomicBool::new(false));
@@ -78,8 +81,8 @@ impl Tracer {
             count,
             result: PhaseTrace::default(),
         };
-        let thread = std::thread::spawn(move || watcher.run(&theirs));
-        Watch { bell, stop, thread }
+        let builder = std::thread::Builder::new().name("capture".into()).stack_size(256 * 1024);
+        builder.spawn(move || watcher.run(&theirs)).map(|thread| Watch { bell, stop, thread })
     }
 
     /// Measures what an event costs, then removes the instance; reports what could not be removed.

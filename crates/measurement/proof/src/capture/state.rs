@@ -60,7 +60,11 @@ impl State {
 
     pub fn watch(&mut self, phase: &str, watched: Vec<Watched>) -> Option<Watch> {
         match std::mem::replace(self, State::Off) {
-            State::On(tracer) => Some(tracer.watch(phase.to_owned(), watched)),
+            State::On(tracer) => {
+                let watch = tracer.watch(phase.to_owned(), watched);
+                let no_thread = |e| format!("no thread for the trace: {e}; see `ulimit -u` and pids.max of the cgroup");
+                watch.map_err(|e| *self = State::Refused(no_thread(e))).ok()
+            }
             other => {
                 *self = other;
                 None

@@ -6,6 +6,7 @@
 use crate::error::ProofError;
 use punctual_rt::Attributes;
 use punctual_units::{CpuId, CpuList, Scheduling};
+use punctual_watchdog as watchdog;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::fs::File;
@@ -54,6 +55,7 @@ impl User {
         command.arg(TIMERLAT_ARG).arg(json).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().map_err(|e| failed(e.to_string()))?;
         let out = child.stdout.take();
+        let limit = watchdog::limit_child(&child, "the start of timerlat's threads", watchdog::GRACE);
         let mut user = User { child, threads: Vec::new() };
         for line in out.into_iter().flat_map(|out| BufReader::new(out.take(1 << 20)).lines()).take(cpus.len()) {
             let line = line.map_err(|e| failed(e.to_string()))?;
@@ -62,6 +64,7 @@ impl User {
                 Err(_) => return Err(failed(line)),
             }
         }
+        limit.ended().map_err(|e| failed(e.to_string()))?;
         if user.threads.len() < cpus.len() {
             return Err(failed("they ended before they began".into()));
         }
@@ -77,7 +80,7 @@ impl User {
     pub fn end(&mut self) {
         // It may have ended already.
         let _ = self.child.kill();
-        let _ = self.child.wait();
+        let _ = watchdog::wait(&mut self.child, "the end of timerlat's process", watchdog::GRACE);
     }
 }
 

@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::fs;
 
+/// What is used of /proc/PID/stat.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Stat {
+pub struct Stat {
     pub pid: i32,
     pub state: char,
     pub parent: i32,
@@ -15,6 +16,12 @@ pub(crate) struct Stat {
     pub childrens_ticks: u64,
     /// Start time: with the pid it identifies a process uniquely.
     pub started: u64,
+    /// The CPU it last ran on.
+    pub processor: u64,
+    /// 1 to 99 under SCHED_FIFO and SCHED_RR, else 0.
+    pub rt_priority: u64,
+    /// As in <linux/sched.h>.
+    pub policy: u64,
 }
 
 impl Stat {
@@ -32,6 +39,9 @@ impl Stat {
             cpu_ticks: number(14)? + number(15)?,
             childrens_ticks: number(16)? + number(17)?,
             started: number(22)?,
+            processor: number(39)?,
+            rt_priority: number(40)?,
+            policy: number(41)?,
         })
     }
 
@@ -54,7 +64,13 @@ fn numbers(folder: &str) -> Vec<i32> {
     entries.filter_map(|e| e.file_name().to_str()?.parse().ok()).collect()
 }
 
-pub(crate) fn threads(pid: i32) -> Vec<i32> {
+/// All processes.
+pub fn everyone() -> Vec<i32> {
+    numbers("/proc")
+}
+
+/// Of a process; none: it is gone.
+pub fn threads(pid: i32) -> Vec<i32> {
     numbers(&format!("/proc/{pid}/task"))
 }
 
@@ -62,7 +78,7 @@ pub(crate) fn threads(pid: i32) -> Vec<i32> {
 ///
 /// From /proc/PID/task/TID/children if the kernel has it (CONFIG_PROC_CHILDREN, Linux 3.5), else from the parents of
 /// all processes.
-pub(crate) fn descendants(root: i32) -> Vec<i32> {
+pub fn descendants(root: i32) -> Vec<i32> {
     let by_children = fs::exists(format!("/proc/{root}/task/{root}/children")).unwrap_or(false);
     let table = if by_children { HashMap::new() } else { everyones_children() };
     let mut found = Vec::new();
@@ -90,7 +106,7 @@ fn listed_children(pid: i32) -> Vec<i32> {
 
 fn everyones_children() -> HashMap<i32, Vec<i32>> {
     let mut table: HashMap<i32, Vec<i32>> = HashMap::new();
-    for stat in numbers("/proc").into_iter().filter_map(Stat::of) {
+    for stat in everyone().into_iter().filter_map(Stat::of) {
         table.entry(stat.parent).or_default().push(stat.pid);
     }
     table
@@ -116,6 +132,9 @@ mod tests {
             cpu_ticks: 50,
             childrens_ticks: 9,
             started: 987_654,
+            processor: 1,
+            rt_priority: 0,
+            policy: 0,
         };
         assert_eq!(stat, wanted);
     }

@@ -1,0 +1,317 @@
+//! Waits that end.
+//!
+//! Whoever waits for a child, a thread, a peer or a device holds a [`Limit`] meanwhile. One thread sleeps until the first of them is
+//! over. Then it looks in /proc at what did not end (stopped, without CPU time, waiting in the kernel), and either kills the child that is
+//! waited for, so that the wait returns, or ends the program: a thread that gets no CPU time can be neither joined nor abandoned.
+//!
+//! Nothing is limited in a program that has not called [`end_with`], and while no thread can be started.
+//!
+//! Architecture invariant: the thread is an ordinary one and wakes for limits that are over, and for a new one that is over earlier.
+
+#![forbid(unsafe_code)]
+
+mod look;
+pub mod proc;
+
+use look::Look;
+use proc::descendants;
+use punctual_units::{CpuId, CpuList};
+use rustix::process::{Pid, Signal, kill_process};
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::io;
+use std::process::{Child, Command, ExitStatus, Output};
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long a program has beyond the time that its user gave.
+pub const GRACE: Duration = Duration::from_secs(10);
+/// Where all that did not end waits for a disk or a driver, which may take its time.
+const FOR_DISKS: Duration = Duration::from_secs(60);
+/// For what takes no time where nothing is wrong: the end of everything else is waited for by then.
+pub const SHORT: Duration = Duration::from_secs(5);
+/// For programs of the system that build, pack or install.
+pub const PROGRAMS: Duration = Duration::from_secs(3600);
+/// What the thread is later than this means that the whole program was stopped, or its machine.
+const OVERSLEPT: Duration = Duration::from_secs(1);
+/// Time for a killed child to be gone.
+const FOR_KILLED: Duration = Duration::from_secs(5);
+
+static STATE: State = State { waits: Mutex::new(Waits::new()), changed: Condvar::new() };
+/// Prints the reason and ends the program.
+static END: OnceLock<fn(&str)> = OnceLock::new();
+
+struct State {
+    waits: Mutex<Waits>,
+    changed: Condvar,
+}
+
+struct Waits {
+    next: u64,
+    all: BTreeMap<u64, Wait>,
+    /// Until when the thread sleeps; `None`: there is none.
+    asleep_until: Option<Instant>,
+}
+
+struct Wait {
+    what: String,
+    most: Duration,
+    end: Instant,
+    action: Action,
+    /// What was found when it was over.
+    over: Option<String>,
+    is_extended: bool,
+}
+
+#[derive(Clone, Copy)]
+enum Action {
+    EndProgram,
+    /// Unless the program computes.
+    EndIdle,
+    KillChild(i32),
+}
+
+impl Waits {
+    const fn new() -> Waits {
+        Waits { next: 0, all: BTreeMap::new(), asleep_until: None }
+    }
+}
+
+/// Ends the program with `end` where a wait is over and nothing less helps: it gets the reason, and must not return. What this process has
+/// started is dead by then, and its threads may run on any CPU.
+pub fn end_with(end: fn(&str)) {
+    let _ = END.set(end);
+}
+
+/// A wait that is over after some time. Dropping it says that the wait has ended.
+#[must_use = "it limits what happens while it is held"]
+#[derive(Debug)]
+pub struct Limit(Option<u64>);
+
+/// Until it is dropped, the program has `most` for what it waits for (`the …`); then it ends.
+pub fn limit(what: impl Display, most: Duration) -> Limit {
+    begin(&what, most, Action::EndProgram)
+}
+
+/// Like [`limit`], for what computes: the time begins anew as long as the program does, however slowly beside other ordinary threads.
+pub fn work(what: impl Display, most: Duration) -> Limit {
+    begin(&what, most, Action::EndIdle)
+}
+
+/// Until it is dropped, the child has `most`; then it is killed.
+pub fn limit_child(child: &Child, what: impl Display, most: Duration) -> Limit {
+    begin(&what, most, Action::KillChild(child.id().cast_signed()))
+}
+
+impl Limit {
+    /// Something went on: the time begins anew.
+    pub fn renew(&self) {
+        let mut waits = lock();
+        if let Some(wait) = self.0.and_then(|id| waits.all.get_mut(&id)) {
+            wait.end = end_of(wait.most);
+        }
+    }
+
+    /// Ends the wait for a child.
+    ///
+    /// # Errors
+    /// `TimedOut`: the child was killed, and what it was doing.
+    pub fn ended(mut self) -> io::Result<()> {
+        let over = self.0.take().and_then(|id| lock().all.remove(&id)).and_then(|wait| wait.over);
+        over.map_or(Ok(()), |why| Err(io::Error::new(io::ErrorKind::TimedOut, why)))
+    }
+}
+
+impl Drop for Limit {
+    fn drop(&mut self) {
+        if let Some(id) = self.0 {
+            lock().all.remove(&id);
+        }
+    }
+}
+
+/// Like [`Child::wait_with_output`], with an end.
+///
+/// # Errors
+/// Its own, and `TimedOut`: the child was killed, and what it was doing.
+pub fn output_of(child: Child, what: impl Display, most: Duration) -> io::Result<Output> {
+    let limit = limit_child(&child, what, most);
+    let output = child.wait_with_output();
+    limit.ended()?;
+    output
+}
+
+/// Like [`Command::output`], with an end, and with the standard input that it was given; its name is that of its program.
+///
+/// # Errors
+/// Those of spawning, and of [`output_of`].
+pub fn output(command: &mut Command, most: Duration) -> io::Result<Output> {
+    use std::process::Stdio;
+    let name = command.get_program().to_string_lossy().into_owned();
+    output_of(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?, name, most)
+}
+
+/// Like [`Command::status`], with an end.
+///
+/// # Errors
+/// As [`output`].
+pub fn status(command: &mut Command, most: Duration) -> io::Result<ExitStatus> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    wait(&mut command.spawn()?, name, most)
+}
+
+/// Like [`Child::wait`], with an end.
+///
+/// # Errors
+/// As [`output_of`].
+pub fn wait(child: &mut Child, what: impl Display, most: Duration) -> io::Result<ExitStatus> {
+    let limit = limit_child(child, what, most);
+    let status = child.wait();
+    limit.ended()?;
+    status
+}
+
+/// Does work in a thread of its own, so that what it changes of its thread (policy, CPUs, memory) ends with it.
+///
+/// # Errors
+/// No thread could be started, or it panicked.
+pub fn in_thread<T: Send>(name: &str, work: impl FnOnce() -> T + Send) -> io::Result<T> {
+    thread::scope(|scope| {
+        let started = thread::Builder::new().name(name.into()).spawn_scoped(scope, work)?;
+        started.join().map_err(|_| io::Error::other(format!("the thread {name} panicked")))
+    })
+}
+
+fn begin(what: &dyn Display, most: Duration, action: Action) -> Limit {
+    if END.get().is_none() {
+        return Limit(None);
+    }
+    let end = end_of(most);
+    let mut waits = lock();
+    waits.next += 1;
+    let id = waits.next;
+    match waits.asleep_until {
+        None => {
+            let started = thread::Builder::new().name("watchdog".into()).stack_size(256 << 10).spawn(watch);
+            if started.is_err() {
+                return Limit(None);
+            }
+            waits.asleep_until = Some(end);
+        }
+        Some(until) if end < until => STATE.changed.notify_all(),
+        Some(_) => {}
+    }
+    waits.all.insert(id, Wait { what: what.to_string(), most, end, action, over: None, is_extended: false });
+    Limit(Some(id))
+}
+
+fn end_of(most: Duration) -> Instant {
+    let now = Instant::now();
+    now.checked_add(most).unwrap_or(now + Duration::from_secs(u64::from(u32::MAX)))
+}
+
+fn lock() -> MutexGuard<'static, Waits> {
+    STATE.waits.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Body of the thread.
+fn watch() {
+    // The thread that starts it may have been bound to a CPU that is not free.
+    anywhere(0);
+    let mut waits = lock();
+    loop {
+        let now = Instant::now();
+        let first = waits.all.iter().filter(|(_, wait)| wait.over.is_none()).min_by_key(|(_, wait)| wait.end);
+        let over = first.filter(|(_, wait)| wait.end <= now).map(|(id, wait)| (*id, wait.action));
+        // Job control, a debugger, a paused guest: nobody else could go on either.
+        if waits.asleep_until.is_some_and(|until| now > until + OVERSLEPT) {
+            waits.asleep_until = Some(now);
+            waits.all.values_mut().for_each(|wait| wait.end = wait.end.max(now + GRACE));
+            continue;
+        }
+        let Some((id, action)) = over else {
+            let until = first.map_or_else(|| end_of(Duration::MAX), |(_, wait)| wait.end);
+            waits.asleep_until = Some(until);
+            waits = STATE.changed.wait_timeout(waits, until - now).unwrap_or_else(PoisonError::into_inner).0;
+            continue;
+        };
+        drop(waits);
+        let look = match action {
+            Action::EndProgram | Action::EndIdle => Look::at_all(),
+            Action::KillChild(pid) => Look::at_child(pid),
+        };
+        waits = lock();
+        // It may have ended, or gone on, meanwhile.
+        let Some(wait) = waits.all.get_mut(&id).filter(|wait| wait.end <= Instant::now()) else { continue };
+        if look.is_disk() && !wait.is_extended {
+            (wait.is_extended, wait.end) = (true, Instant::now() + FOR_DISKS);
+            continue;
+        }
+        if matches!(action, Action::EndIdle) && look.computes() {
+            wait.end = end_of(wait.most);
+            continue;
+        }
+        let why = format!("{} takes longer than {}{look}", wait.what, seconds(wait.most));
+        match action {
+            Action::KillChild(pid) => {
+                wait.over = Some(why);
+                // What holds the other end of its pipes, too.
+                descendants(pid).into_iter().chain([pid]).for_each(kill);
+                // One that does not die holds up who waits for it.
+                let (what, most) = (format!("{}, killed,", wait.what), FOR_KILLED);
+                let end = end_of(most);
+                let survivor = Wait { what, most, end, action: Action::EndProgram, over: None, is_extended: false };
+                waits.all.insert(id | KILLED, survivor);
+            }
+            Action::EndProgram | Action::EndIdle => {
+                if id & KILLED != 0 && !waits.all.contains_key(&(id & !KILLED)) {
+                    waits.all.remove(&id);
+                    continue;
+                }
+                drop(waits);
+                end(&why);
+                waits = lock();
+                waits.all.remove(&id);
+            }
+        }
+    }
+}
+
+/// Marks the wait for the end of a killed child.
+const KILLED: u64 = 1 << 63;
+
+fn end(why: &str) {
+    let own = std::process::id().cast_signed();
+    descendants(own).into_iter().for_each(kill);
+    // Threads that are bound to a CPU that another one keeps could not even die.
+    proc::threads(own).into_iter().for_each(anywhere);
+    if let Some(end) = END.get() {
+        end(why);
+    }
+}
+
+/// Kills a process where it can: its threads may die on any CPU.
+fn kill(pid: i32) {
+    if let Some(process) = Pid::from_raw(pid) {
+        let _ = kill_process(process, Signal::KILL);
+    }
+    proc::threads(pid).into_iter().for_each(anywhere);
+}
+
+/// Lets a thread run on any CPU that its cpuset has.
+fn anywhere(tid: i32) {
+    let _ = punctual_uapi::set_affinity(tid, &(0..1024).map(CpuId).collect::<CpuList>());
+}
+
+fn seconds(time: Duration) -> String {
+    match (time.as_secs(), time.subsec_millis()) {
+        (0, ms) => format!("{ms} ms"),
+        (s @ 120.., _) => format!("{} min", s.div_ceil(60)),
+        (s, 0) => format!("{s} s"),
+        (s, ms) => format!("{s}.{} s", ms / 100),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,143 @@
+//! What a wait waits for: processes that are stopped, threads that get no CPU time, threads that wait in the kernel.
+
+use crate::proc::{Stat, descendants, everyone, threads};
+use std::fmt::{Display, Formatter, Result};
+use std::fs;
+use std::thread;
+use std::time::Duration;
+
+/// Between two looks at the CPU time of threads that want some: longer than the period of RT throttling and of the fair server (1 s), in which an
+/// ordinary thread gets its time in one piece.
+const BETWEEN: Duration = Duration::from_millis(1100);
+/// Less than this share of a CPU is none, where a real-time thread has the rest (fair server, RT throttling).
+const STARVED: f64 = 0.3;
+/// What is named, at most.
+const MOST: usize = 3;
+
+/// What was found, the worst first.
+#[derive(Debug, Default)]
+pub struct Look {
+    stopped: Vec<String>,
+    starved: Vec<String>,
+    waiting: Vec<String>,
+    computes: bool,
+}
+
+/// A thread of this program or of its children.
+#[derive(Clone, Debug)]
+struct Thread {
+    pid: i32,
+    tid: i32,
+    name: String,
+    stat: Stat,
+    ran_ns: u64,
+}
+
+impl Thread {
+    fn of(pid: i32, tid: i32) -> Option<Thread> {
+        let text = fs::read_to_string(format!("/proc/{pid}/task/{tid}/stat")).ok()?;
+        let name = text.split_once(" (")?.1.rsplit_once(") ")?.0.to_owned();
+        Some(Thread { pid, tid, name, stat: Stat::parse(&text)?, ran_ns: ran(pid, tid) })
+    }
+}
+
+/// Time on a CPU (Documentation/scheduler/sched-stats.rst); 0 without CONFIG_SCHED_INFO.
+fn ran(pid: i32, tid: i32) -> u64 {
+    let text = fs::read_to_string(format!("/proc/{pid}/task/{tid}/schedstat")).unwrap_or_default();
+    text.split_ascii_whitespace().next().and_then(|ns| ns.parse().ok()).unwrap_or(0)
+}
+
+fn all(pids: &[i32]) -> Vec<Thread> {
+    let of = |pid: &i32| threads(*pid).into_iter().filter_map(|tid| Thread::of(*pid, tid)).collect::<Vec<_>>();
+    pids.iter().flat_map(of).collect()
+}
+
+impl Look {
+    /// At this program and all that it has started.
+    pub fn at_all() -> Look {
+        let own = std::process::id().cast_signed();
+        Look::at(&[vec![own], descendants(own)].concat())
+    }
+
+    /// At one child and what it has started.
+    pub fn at_child(pid: i32) -> Look {
+        Look::at(&[vec![pid], descendants(pid)].concat())
+    }
+
+    fn at(pids: &[i32]) -> Look {
+        let mut look = Look::default();
+        let me = rustix::thread::gettid().as_raw_nonzero().get();
+        let before: Vec<Thread> = all(pids).into_iter().filter(|thread| thread.tid != me).collect();
+        let real_time: Vec<Thread> = all(&everyone()).into_iter().filter(|thread| thread.stat.policy != 0).collect();
+        thread::sleep(BETWEEN);
+        for old in &before {
+            let Some(new) = Thread::of(old.pid, old.tid) else { continue };
+            let Thread { pid, tid, name, stat, .. } = &new;
+            let share = new.ran_ns.saturating_sub(old.ran_ns) as f64 / BETWEEN.as_nanos() as f64;
+            match (old.stat.state, stat.state) {
+                ('T', 'T') if pid == tid => {
+                    look.stopped.push(format!("process {pid} ({name}) is stopped: `kill -CONT {pid}` lets it go on"));
+                }
+                ('R', 'R') if share < STARVED => match holder(&real_time, stat.processor, *tid) {
+                    Some(holder) => look.starved.push(starved(&new, share, &holder)),
+                    None => look.computes |= share > 0.0,
+                },
+                ('D', 'D') if share == 0.0 => {
+                    look.waiting
+                        .push(format!("thread {tid} ({name}) waits for a disk or a driver: `cat /proc/{tid}/stack`"));
+                }
+                (was, is) => look.computes |= was == 'R' || is == 'R',
+            }
+        }
+        look
+    }
+
+    /// Does a thread use CPU time, or compete for it with ordinary ones only?
+    pub fn computes(&self) -> bool {
+        self.computes && self.stopped.is_empty() && self.starved.is_empty()
+    }
+
+    /// Does all of it wait in the kernel?
+    pub fn is_disk(&self) -> bool {
+        self.stopped.is_empty() && self.starved.is_empty() && !self.waiting.is_empty()
+    }
+}
+
+fn starved(thread: &Thread, share: f64, holder: &str) -> String {
+    let Thread { tid, name, stat, .. } = thread;
+    let (cpu, percent) = (stat.processor, share * 100.0);
+    let gets = if share == 0.0 { "no time on".to_owned() } else { format!("{percent:.0} % of") };
+    format!("thread {tid} ({name}) gets {gets} CPU {cpu}, which {holder} has: end that, or use other CPUs (taskset(1))")
+}
+
+/// The real-time thread that has run longest on a CPU since it was looked at.
+fn holder(before: &[Thread], cpu: u64, besides: i32) -> Option<String> {
+    let there = before.iter().filter(|thread| thread.stat.processor == cpu && thread.tid != besides);
+    let ran = there.filter_map(|old| {
+        let new = Thread::of(old.pid, old.tid)?;
+        Some((new.ran_ns.saturating_sub(old.ran_ns), new))
+    });
+    let (ran, Thread { tid, name, stat, .. }) = ran.max_by_key(|(ran, _)| *ran)?;
+    let policy = match stat.policy {
+        1 => "SCHED_FIFO",
+        2 => "SCHED_RR",
+        6 => "SCHED_DEADLINE",
+        _ => return None,
+    };
+    let half = BETWEEN.as_nanos() / 2;
+    (u128::from(ran) > half).then(|| format!("thread {tid} ({name}, {policy} {})", stat.rt_priority))
+}
+
+impl Display for Look {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        let found: Vec<&String> = self.stopped.iter().chain(&self.starved).chain(&self.waiting).collect();
+        for (n, what) in found.iter().take(MOST).enumerate() {
+            f.write_str(if n == 0 { ": " } else { "; " })?;
+            f.write_str(what)?;
+        }
+        if found.len() > MOST {
+            write!(f, "; and {} more", found.len() - MOST)?;
+        }
+        Ok(())
+    }
+}

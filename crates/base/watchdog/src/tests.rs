@@ -1,0 +1,57 @@
+use super::*;
+use std::process::Stdio;
+use std::sync::Mutex;
+
+static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+fn sh(script: &str) -> Command {
+    let mut command = Command::new("sh");
+    command.args(["-c", script]).stdin(Stdio::null());
+    command
+}
+
+/// One test, since a limit that is over kills all that this process has started.
+#[test]
+fn what_does_not_end_is_named_and_ended() {
+    let long = Duration::from_secs(600);
+    drop(limit("nothing", Duration::ZERO));
+    assert!(END.get().is_none() && lock().all.is_empty(), "no limit without a program that ends");
+
+    end_with(|why| SAID.lock().unwrap().push(why.to_owned()));
+    let all = output(&mut sh("echo out; echo err >&2; exit 3"), long).unwrap();
+    assert_eq!((all.status.code(), &all.stdout[..], &all.stderr[..]), (Some(3), &b"out\n"[..], &b"err\n"[..]));
+
+    let began = Instant::now();
+    let short = Duration::from_millis(300);
+    for (script, word) in [
+        ("exec sleep 600", "sh takes longer than 300 ms"),
+        // The pipe is its child's, too.
+        ("sleep 600 & exec sleep 600", "sh takes longer than 300 ms"),
+        ("kill -STOP $$", "(sh) is stopped: `kill -CONT "),
+    ] {
+        let error = output(&mut sh(script), short).unwrap_err();
+        assert!(error.kind() == io::ErrorKind::TimedOut && error.to_string().contains(word), "{error}");
+    }
+
+    // A limit that begins later and ends earlier; one that is renewed; one that ends in time.
+    let (later, renewed) = (limit("the later one", long), limit("the renewed one", Duration::from_secs(3)));
+    drop(limit("the quick one", short));
+    let mut child = sh("exec sleep 600").spawn().unwrap();
+    let over = limit("the peer's answer", short);
+    while SAID.lock().unwrap().is_empty() {
+        renewed.renew();
+        thread::sleep(Duration::from_millis(10));
+        assert!(began.elapsed() < Duration::from_secs(60));
+    }
+    assert_eq!(child.wait().unwrap().code(), None, "killed");
+    assert_eq!(*SAID.lock().unwrap(), ["the peer's answer takes longer than 300 ms"]);
+    drop((over, later, renewed));
+    assert!(lock().all.keys().all(|id| id & KILLED != 0), "what is dropped is not waited for");
+}
+
+#[test]
+fn times_read_as_they_were_given() {
+    for (ms, text) in [(300, "300 ms"), (10_000, "10 s"), (1_500, "1.5 s"), (600_000, "10 min"), (70_000, "70 s")] {
+        assert_eq!(seconds(Duration::from_millis(ms)), text);
+    }
+}
