@@ -76,7 +76,7 @@ impl Subject {
         let has_series = recording.run.import.as_ref().is_some_and(|import| !import.series.is_empty());
         match recording.run.kind {
             Kind::Imported if recording.run.phases.is_empty() && has_series => Subject::Series,
-            Kind::Latency | Kind::Imported => Subject::Latency,
+            Kind::Latency | Kind::Imported | Kind::Unknown => Subject::Latency,
             Kind::Events => Subject::Suite,
             Kind::Sched => Subject::Experiment,
             Kind::Bench => Subject::Bench,
