@@ -10,6 +10,9 @@ use std::path::Path;
 
 type Audit = BTreeMap<String, (State, String)>;
 
+/// The kernel complains of a busy host, too (`hrtimer: interrupt took …`): it counts only for plants about it.
+const OF_HOST: &str = "sched-latency-warn";
+
 pub struct Score {
     pub kernel: String,
     pub plant: String,
@@ -19,6 +22,8 @@ pub struct Score {
     says: BTreeMap<String, String>,
     /// Rules that were not as before after undoing.
     left: Flips,
+    /// What the plant's fix did not restore, or its undoing changed.
+    unmended: Vec<String>,
     /// Rules that differ between two audits of the ground itself.
     flickering: Vec<String>,
     /// Nothing was recorded, or not all.
@@ -27,13 +32,21 @@ pub struct Score {
 
 impl Score {
     pub fn is_right(&self) -> bool {
-        self.missing.is_none() && self.flipped == self.expected && self.left.is_empty() && self.flickering.is_empty()
+        self.missing.is_none()
+            && self.flipped == self.expected
+            && self.left.is_empty()
+            && self.unmended.is_empty()
+            && self.flickering.is_empty()
     }
 }
 
 impl Score {
     /// Reads the recordings of the boot `home` of the ground and, if the plant has one, of its own.
     fn compare(&mut self, folder: &Path, home: &str, plant: &Plant, stayed: &[String]) -> Result<(), String> {
+        let counts_host = self.expected.contains_key(OF_HOST);
+        let differing = |before: &Audit, after: &Audit| -> Flips {
+            differing(before, after).into_iter().filter(|(rule, _)| counts_host || rule != OF_HOST).collect()
+        };
         let read = |boot: &str, name: &str, when: &str| audit(&folder.join(boot).join(format!("{name}.{when}.audit")));
         let own = if plant.boot.is_empty() { home } else { &plant.name };
         let (first, before) = (read(home, "ground", "first")?, read(home, "ground", "second")?);
@@ -47,6 +60,25 @@ impl Score {
             let left = differing(&before, &read(own, &plant.name, "undone")?);
             let may_stay = |rule: &String| stayed.contains(rule) || plant.stays.contains(rule);
             self.left = left.into_iter().filter(|(rule, _)| !may_stay(rule)).collect();
+        }
+        if !plant.mends.is_empty() {
+            let (fixed, unfixed) = (read(own, &plant.name, "fixed")?, read(own, &plant.name, "unfixed")?);
+            let mut open = self.expected.clone();
+            open.retain(|rule, _| !plant.mends.contains(rule));
+            let mut wrong = |what: &str, flips: Flips| {
+                let texts = flips.into_iter().map(|(rule, (from, to))| format!("{what} {rule} {from:?} {to:?}"));
+                self.unmended.extend(texts);
+            };
+            let after_fix = differing(&before, &fixed).into_iter().filter(|(rule, to)| open.get(rule) != Some(to));
+            wrong("fixed:", after_fix.filter(|(rule, _)| is_news(rule)).collect());
+            wrong("fix undone:", differing(&planted, &unfixed));
+            let values = |when: &str| {
+                let path = folder.join(own).join(format!("{}.{when}.values", plant.name));
+                fs::read(&path).map_err(|e| format!("{}: {e}", path.display()))
+            };
+            if values("planted")? != values("unfixed")? {
+                self.unmended.push(format!("fix undone: {} not as before, byte for byte", plant.files));
+            }
         }
         Ok(())
     }
@@ -79,6 +111,7 @@ fn one(table: &Table, kernel: &str, plant: &Plant, folder: &Path) -> Result<Scor
         expected,
         says: BTreeMap::new(),
         left: Flips::new(),
+        unmended: Vec::new(),
         flickering: Vec::new(),
         missing: None,
     };
@@ -137,6 +170,9 @@ pub fn text(scores: &[Score]) -> String {
         }
         for (rule, (from, to)) in &score.left {
             let _ = writeln!(out, "  not undone {rule} {from:?} {to:?}");
+        }
+        for what in &score.unmended {
+            let _ = writeln!(out, "  {what}");
         }
         if !score.flickering.is_empty() {
             let _ = writeln!(out, "  flickering without a plant: {}", score.flickering.join(", "));

@@ -52,6 +52,12 @@ pub struct Plant {
     #[serde(default)]
     pub kernels: Vec<String>,
     flips: Vec<String>,
+    /// Rules whose fix is applied with `audit --fix`, which restores them, and taken back with `undo`.
+    #[serde(default)]
+    pub mends: Vec<String>,
+    /// Shell patterns of the files that the fix writes.
+    #[serde(default)]
+    pub files: String,
     /// Rules that no undoing restores.
     #[serde(default)]
     pub stays: Vec<String>,
@@ -138,6 +144,8 @@ mod tests {
             let several = super::super::KERNELS.iter().any(|kernel| plant.flips_on(kernel).unwrap().len() > 1);
             assert!(!several || !plant.why.is_empty(), "{} flips several rules and does not say why", plant.name);
             assert!(plant.boot.is_empty() != plant.undo.is_empty(), "{} cannot be undone", plant.name);
+            assert!(plant.mends.is_empty() == plant.files.is_empty(), "{} mends no file", plant.name);
+            assert!(plant.mends.is_empty() || plant.boot.is_empty(), "{} is mended at the next boot", plant.name);
         }
     }
 
