@@ -50,6 +50,9 @@ impl Isolcpus {
         match list::parse(rest, scope) {
             Err(why) => found.ignored(value, &why),
             Ok(cpus) if cpus.is_empty() => found.ignored(value, "it names no CPU"),
+            Ok(cpus) if cpus.iter().all(|cpu| cpu.0 > scope.last) => {
+                found.ignored(value, "the machine has no such CPU")
+            }
             Ok(cpus) => Isolcpus { cpus: Some(cpus), ..found },
         }
     }

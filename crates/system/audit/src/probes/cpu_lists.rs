@@ -136,7 +136,8 @@ fn torn(list: &str, word: &str) -> Option<String> {
 
 /// What `N` stands for where the machine is not known: one more than any number in the lists.
 fn assumed_last(line: &str) -> u32 {
-    NAMES.iter().filter_map(|name| parameter(line, name)).map(|value| list::largest(&value)).max().unwrap_or(0) + 1
+    let words = parameters(line).into_iter().filter(|word| NAMES.contains(&key(word).as_str()));
+    words.map(|word| list::largest(&word)).max().unwrap_or(0) + 1
 }
 
 /// Enterprise kernels bring later code under an old number: `4.18.0-553.el8_10.x86_64`.
