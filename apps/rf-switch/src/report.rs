@@ -14,8 +14,8 @@ pub struct Spread {
     pub count: u64,
     pub min_ns: u64,
     pub p50_ns: u64,
-    /// 99th percentile, ns.
-    pub p99_ns: u64,
+    /// 99th percentile, ns; null if no sample lies above it.
+    pub p99_ns: Option<u64>,
     pub max_ns: u64,
 }
 
@@ -26,7 +26,7 @@ impl Spread {
             count: histogram.count(),
             min_ns: histogram.min()?,
             p50_ns: histogram.quantile(0.5)?,
-            p99_ns: histogram.quantile(0.99)?,
+            p99_ns: histogram.quantile(0.99),
             max_ns: histogram.max()?,
         })
     }
@@ -35,7 +35,8 @@ impl Spread {
 impl fmt::Display for Spread {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Spread { count, min_ns, p50_ns, p99_ns, max_ns } = self;
-        let [min, p50, p99, max] = [min_ns, p50_ns, p99_ns, max_ns].map(|ns| Nanos(*ns));
+        let [min, p50, max] = [min_ns, p50_ns, max_ns].map(|ns| Nanos(*ns));
+        let p99 = p99_ns.map_or_else(|| "–".to_owned(), |ns| Nanos(ns).to_string());
         write!(f, "{count} samples: min {min}, p50 {p50}, p99 {p99}, max {max}")
     }
 }

@@ -111,11 +111,9 @@ fn cell(recording: &Recording, verdict: &Verdict, phase: &Phase, result: &CpuRes
     }
 }
 
-/// Nearest rank. `None` if no sample lies above it, or if an imported file only counts the samples around it.
+/// `None` also if an imported file only counts the samples around it.
 fn quantile(known: &Known, q: f64) -> Option<u64> {
-    let n = known.all().count();
-    let rank = (q * n as f64).ceil() as u64;
-    let ns = known.at_rank(rank).filter(|_| rank < n)?;
+    let ns = known.quantile(q)?;
     known.blur().hidden_from_ns.is_none_or(|from| ns < from).then_some(ns)
 }
 

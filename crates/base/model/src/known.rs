@@ -2,7 +2,7 @@
 //! a [`Histogram`] with a [`Blur`] are known.
 
 use crate::{Blur, CpuResult, Unplaced};
-use punctual_units::{Bin, Histogram};
+use punctual_units::{Bin, Histogram, held_rank};
 use std::borrow::Cow;
 
 const MICRO: u64 = 1_000;
@@ -132,10 +132,10 @@ impl<'a> Known<'a> {
         self.beyond() == 0 && self.blur.is_counted()
     }
 
-    /// The `q` quantile of the counted samples by nearest rank; `None` if the sample of this rank has no value.
+    /// The `q` quantile of the counted samples by nearest rank; `None` if so few samples do not hold it ([`held_rank`]), or
+    /// the sample of this rank has no value.
     pub fn quantile(&self, q: f64) -> Option<u64> {
-        let n = self.all.count();
-        self.at_rank(((q * n as f64).ceil() as u64).clamp(1, n.max(1)))
+        self.at_rank(held_rank(q, self.all.count())?)
     }
 
     /// The value of the sample with this rank (1 = smallest), as [`Histogram::value_at_rank`]; in whole microseconds if

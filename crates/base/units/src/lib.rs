@@ -13,7 +13,7 @@ mod sched;
 mod way;
 
 pub use cpu::{CpuId, CpuList, CpuListError};
-pub use histogram::{BINS, Bin, Histogram, bin_high, bin_index, bin_low, bins_of_steps};
+pub use histogram::{BINS, Bin, Histogram, bin_high, bin_index, bin_low, bins_of_steps, held_rank};
 pub use nanos::{DurationError, Nanos};
 pub use order::Arrange;
 pub use sched::{Policy, PolicyError, Priority, PriorityError, Scheduling};

@@ -1,7 +1,7 @@
 use crate::snapshot::{CpuView, Machine};
 use punctual_measure::{Cell, Counts};
 use punctual_model::ContextSample;
-use punctual_units::{Bin, CpuId, bin_high, bin_low};
+use punctual_units::{Bin, CpuId, bin_high, bin_low, held_rank};
 
 /// Reads cells into memory it keeps: repeated use allocates nothing, so no memory is returned to the kernel, which
 /// would interrupt the measured CPUs (munmap(2) flushes their TLBs).
@@ -33,11 +33,11 @@ fn sum(counts: &[u64]) -> u64 {
 }
 
 /// The nearest-rank quantile as the upper edge of its bin, at most the maximum, like `Histogram::quantile`.
-fn quantile(view: &CpuView, percent: u128) -> Option<u64> {
-    let rank = (u128::from(view.ran) * percent).div_ceil(100).max(1);
+fn quantile(view: &CpuView, percent: u32) -> Option<u64> {
+    let rank = held_rank(f64::from(percent) / 100.0, view.ran)?;
     let mut seen = 0;
     let bin = view.bins.iter().find(|bin| {
-        seen += u128::from(bin.count);
+        seen += bin.count;
         seen >= rank
     })?;
     Some(view.worst.map_or(bin.high, |worst| bin.high.min(worst)))

@@ -63,7 +63,7 @@ impl Objective {
                 let all = recording.distribution(&phase.id, result.cpu).map(|d| d.corrected());
                 let figure = all.and_then(|all| match self {
                     Objective::Max => all.max(),
-                    Objective::Quantile(q) => all.quantile(q),
+                    Objective::Quantile(q) => all.quantile(q).or_else(|| all.max()),
                 });
                 worst = worst.max(figure.unwrap_or(starved));
             }

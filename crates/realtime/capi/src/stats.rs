@@ -142,7 +142,8 @@ pub unsafe extern "C" fn prt_task_quantile(task: *const prt_task, measure: c_int
                 return Err(Failure::written(prt_status::Invalid, text));
             }
         };
-        let value = histogram.quantile(q).ok_or(Failure::fixed(prt_status::Empty, c"no sample yet"))?;
+        let rank = ((q * histogram.count() as f64).ceil() as u64).max(1);
+        let value = histogram.value_at_rank(rank).ok_or(Failure::fixed(prt_status::Empty, c"no sample yet"))?;
         // SAFETY: not NULL, and a place for a number.
         unsafe { put(out, value, c"out is NULL") }
     })
