@@ -99,7 +99,7 @@ pub enum Command {
     Explain(ExplainArgs),
     /// Compare two or more runs, kernels or other tools' files: what differs, and with what confidence
     Compare(CompareArgs),
-    /// Track runs by machine, kernel and settings: trends, shifts, and whether a run is worse than its baseline
+    /// Track runs by machine, kernel and settings: shifts, and whether a run is worse than its baseline
     #[cfg(feature = "history")]
     #[command(after_help = help::HISTORY)]
     History(HistoryArgs),

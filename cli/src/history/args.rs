@@ -37,6 +37,9 @@ pub struct QueryArgs {
     /// Only runs started since this day (2026-11-01, UTC), or within this time (30d)
     #[arg(long, value_name = "DATE|TIME", value_parser = since)]
     pub since: Option<u64>,
+    /// False alarms to accept where nothing shifts, over all series shown, looked at after each run: N/year or N/month
+    #[arg(long, value_name = "RATE", default_value = "1/year", value_parser = alarms)]
+    pub alarms: f64,
     #[command(flatten)]
     pub judged: JudgedArgs,
     /// Write a page with every figure plotted over time to this new file
@@ -137,6 +140,19 @@ pub enum BaselineCommand {
     List,
 }
 
+/// Per year.
+fn alarms(text: &str) -> Result<f64, String> {
+    let (number, per_year) = match text.trim().split_once('/') {
+        Some((number, "year")) => (number, 1.0),
+        Some((number, "month")) => (number, 12.0),
+        _ => ("", 0.0),
+    };
+    let rate = number.trim().parse::<f64>().ok().map(|n| n * per_year).filter(|rate| (0.001..=365.0).contains(rate));
+    rate.ok_or_else(|| {
+        format!("`{text}` is no rate of false alarms from 0.001 to 365 per year: write 1/year or 0.5/month")
+    })
+}
+
 fn tolerance(text: &str) -> Result<f64, String> {
     let (number, unit) = match text.trim().strip_suffix('%') {
         Some(percent) => (percent.trim(), 0.01),
@@ -149,6 +165,16 @@ fn tolerance(text: &str) -> Result<f64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rates_of_alarms() {
+        assert_eq!((alarms("1/year"), alarms("0.5/month")), (Ok(1.0), Ok(6.0)));
+        assert!(
+            ["1", "0/year", "-1/year", "NaN/year", "inf/year", "1/week", "1/", "400/year"]
+                .iter()
+                .all(|t| alarms(t).is_err())
+        );
+    }
 
     #[test]
     fn tolerances() {

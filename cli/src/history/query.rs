@@ -30,7 +30,7 @@ pub fn query(args: &QueryArgs, db: Option<PathBuf>) -> Result<Answer, Refusal> {
             true
         }
     });
-    let history = analyse(runs, args.load.as_deref(), &figures);
+    let history = analyse(runs, args.load.as_deref(), &figures, args.alarms);
     let style = report::TextStyle { color: terminal::colour(), width: terminal::width() };
     let mut text = report::history_text(&history, style);
     if let Some(path) = &args.html {

@@ -1,8 +1,8 @@
 //! `report` of a watch and of a fleet compared with files in tests/golden.
 //!
 //! tests/fixtures/watch is a series as it was recorded, in which names of the machine were replaced, and a gap, a note, a maximum that
-//! has no cause and a torn line were added. tests/fixtures/fleet are nine recorded runs of one machine, given the names of nine boards,
-//! the fastest four another kernel; and one of a format that is not known.
+//! has no cause and a torn line were added. tests/fixtures/fleet are nine recorded runs of one machine and copies of three, given the names
+//! of twelve boards, the fastest another kernel; and one of a format that is not known.
 
 use crate::common;
 use common::punctual;

@@ -9,6 +9,7 @@ mod boots;
 mod built;
 mod cases;
 mod configs;
+mod decide;
 mod deploy;
 #[cfg(test)]
 mod documented;
@@ -29,6 +30,7 @@ mod random;
 mod scarce;
 mod sections;
 mod side_by_side;
+mod simulate;
 mod soak;
 mod tune;
 mod verdict;
@@ -57,6 +59,7 @@ enum Trial {
     SideBySide(side_by_side::Wanted),
     Tune(tune::Wanted),
     Verdict(verdict::Wanted),
+    Decide(decide::Wanted),
     Faults(faults::Wanted),
     Hangs(hangs::Wanted),
     Kill(kill::Wanted),
@@ -87,6 +90,7 @@ impl Trial {
             Trial::SideBySide(wanted) => side_by_side::run(&wanted),
             Trial::Tune(wanted) => tune::run(&wanted),
             Trial::Verdict(wanted) => verdict::run(&wanted),
+            Trial::Decide(wanted) => decide::run(&wanted),
             Trial::Faults(wanted) => faults::run(&wanted),
             Trial::Hangs(wanted) => hangs::run(&wanted),
             Trial::Kill(wanted) => kill::run(wanted),

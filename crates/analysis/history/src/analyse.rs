@@ -1,14 +1,17 @@
-use crate::segment::{self, LEAST, SEED};
 use crate::series::{self, logarithms};
 use punctual_model::history::{
-    Difference, Figure, History, HistoryGroup, HistoryPoint, HistorySeries, HistoryShift, HistoryTrend, RunSummary,
+    Difference, Figure, History, HistoryBounds, HistoryGroup, HistoryLevel, HistoryPoint, HistorySeries, HistoryShift,
+    RunSummary,
 };
-use punctual_stats::{ChangePoint, TheilSen, benjamini_hochberg, mann_kendall, median, pettitt, ratio, theil_sen};
+use punctual_stats::{LEARNT, LevelShift, least_shift, median, watch};
 use punctual_units::Arrange;
 
-/// P(a trend or shift is claimed anywhere) where nothing changed.
-pub const ALPHA: f64 = 0.05;
 const DAY_NS: f64 = 86_400e9;
+const DAYS_PER_YEAR: f64 = 365.25;
+/// Runs within which the shift that is told would be seen.
+const WITHIN: usize = 10;
+/// Of simulated residuals, so that the same runs give the same figures.
+const SEED: u64 = 0x7075_6e63;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
@@ -35,36 +38,36 @@ impl Filter {
     }
 }
 
-/// Groups comparable runs, and looks for trends and shifts of the figures under each load (or the one named).
+/// Groups comparable runs, and watches the figures under each load (or the one named) for shifts.
 ///
-/// Every series with at least eight runs is tested twice (Mann–Kendall, Pettitt); all p are corrected together
-/// (Benjamini–Hochberg), so that where nothing changed the chance of any claim is at most [`ALPHA`]. The order of the
-/// runs does not matter.
-pub fn analyse(runs: Vec<RunSummary>, load: Option<&str>, figures: &[Figure]) -> History {
+/// Every series with more than [`punctual_stats::LEARNT`] runs is watched as if it were looked at after each run
+/// ([`punctual_stats::watch`]). The false alarms asked for are divided among the series: at their pace of runs, all
+/// together raise `alarms_per_year` where nothing shifts. The order of the runs does not matter.
+pub fn analyse(runs: Vec<RunSummary>, load: Option<&str>, figures: &[Figure], alarms_per_year: f64) -> History {
     let mut groups: Vec<HistoryGroup> = grouped(runs).into_iter().map(|g| group(g, load, figures)).collect();
     let latest = |g: &HistoryGroup| g.runs.iter().filter_map(|r| r.started_ns).max();
     groups.arrange_by(|a, b| latest(b).cmp(&latest(a)).then_with(|| a.settings.cmp(&b.settings)));
-    let mut found: Vec<Option<Tested>> = Vec::new();
-    groups.iter().flat_map(|g| &g.series).for_each(|s| found.push(Tested::of(&s.points)));
-    let tests = 2 * found.iter().flatten().count();
-    correct(&mut found);
-    let mut found = found.into_iter();
-    for group in &mut groups {
-        for series in &mut group.series {
-            series.least_runs = least_runs(tests.max(2));
-            if let Some(tested) = found.next().flatten() {
-                tell(series, &tested, &group.runs);
-            }
+    let watched = groups.iter().flat_map(|g| &g.series).filter(|s| s.points.len() >= least_runs()).count();
+    for HistoryGroup { series, runs, .. } in &mut groups {
+        for series in series {
+            series.least_runs = least_runs();
+            let runs_per_alarm = runs_per_year(&series.points) * watched as f64 / alarms_per_year;
+            tell(series, runs_per_alarm, runs);
         }
     }
-    History { figures: figures.to_vec(), alpha: ALPHA, tests, groups }
+    History { figures: figures.to_vec(), alarms_per_year, watched, groups }
 }
 
-/// Runs from which on Pettitt's test (the less sharp of the two) can be significant at [`ALPHA`] after correction for
-/// so many tests: 2/C(n, ⌊n/2⌋), which is p where the parts do not overlap.
-pub fn least_runs(tests: usize) -> usize {
-    let p = |n: usize| (1..=n / 2).fold(2.0, |p, k| p * k as f64 / (n - n / 2 + k) as f64);
-    (LEAST..200).find(|n| p(*n) * tests as f64 <= ALPHA).unwrap_or(200)
+/// Runs from which on a shift can be told.
+pub fn least_runs() -> usize {
+    LEARNT + 1
+}
+
+/// As many as came on average; of a span of less than a day as many as then would.
+fn runs_per_year(points: &[HistoryPoint]) -> f64 {
+    let ends = points.first().zip(points.last());
+    let days = ends.map_or(0.0, |(first, last)| last.started_ns.saturating_sub(first.started_ns) as f64 / DAY_NS);
+    (points.len().saturating_sub(1)) as f64 / days.max(1.0) * DAYS_PER_YEAR
 }
 
 /// Groups of comparable runs, each in the order of time.
@@ -95,94 +98,69 @@ fn group(runs: Vec<RunSummary>, load: Option<&str>, figures: &[Figure]) -> Histo
     }
 }
 
-/// Both tests of a series, its p corrected later.
-struct Tested {
-    points: Vec<(f64, f64)>,
-    logs: Vec<f64>,
-    line: Option<TheilSen>,
-    trend_p: f64,
-    root: ChangePoint,
-    shift_p: f64,
-}
-
-impl Tested {
-    fn of(points: &[HistoryPoint]) -> Option<Tested> {
-        if points.len() < LEAST {
-            return None;
-        }
-        let logs = logarithms(points);
-        let start = points.first()?.started_ns;
-        let days = points.iter().map(|p| p.started_ns.saturating_sub(start) as f64 / DAY_NS);
-        let points: Vec<(f64, f64)> = days.zip(logs.iter().copied()).collect();
-        let root = pettitt(&logs, 1.0 - ALPHA, SEED)?;
-        let trend_p = mann_kendall(&logs)?.p;
-        Some(Tested { line: theil_sen(&points, 1.0 - ALPHA), points, logs, trend_p, shift_p: root.p, root })
-    }
-}
-
-fn correct(found: &mut [Option<Tested>]) {
-    let p: Vec<f64> = found.iter().flatten().flat_map(|t| [t.trend_p, t.shift_p]).collect();
-    let Some(adjusted) = benjamini_hochberg(&p) else { return };
-    for (tested, pair) in found.iter_mut().flatten().zip(adjusted.chunks(2)) {
-        if let [trend, shift] = pair {
-            (tested.trend_p, tested.shift_p) = (*trend, *shift);
-        }
-    }
-}
-
-fn tell(series: &mut HistorySeries, tested: &Tested, runs: &[RunSummary]) {
-    let mut cuts = Vec::new();
-    if tested.shift_p <= ALPHA {
-        cuts = segment::cuts(&tested.logs, &tested.root, ALPHA);
-    }
-    let trends = tested.trend_p <= ALPHA;
-    let line = tested.line.filter(|_| trends);
-    let is_line = line.is_some_and(|line| cuts.is_empty() || segment::is_line(&tested.points, &line, &cuts));
-    if is_line {
-        cuts.clear();
-    }
-    series.shift_p = Some(tested.shift_p);
-    series.trend = tested.line.map(|line| HistoryTrend {
-        per_30_days: (30.0 * line.slope).exp(),
-        interval: line.interval.map(|i| ((30.0 * i.low).exp(), (30.0 * i.high).exp())),
-        confidence: line.interval.map_or(1.0 - ALPHA, |i| i.confidence),
-        p: tested.trend_p,
-        claimed: is_line,
+fn tell(series: &mut HistorySeries, runs_per_alarm: f64, runs: &[RunSummary]) {
+    let logs = logarithms(&series.points);
+    let found = watch(&logs, runs_per_alarm);
+    let (inside, of) = found.inside;
+    series.bounds = (of > 0).then_some(HistoryBounds { inside, of });
+    let level = found.phi.zip(found.spread);
+    let known = logs.len() - found.shifts.last().map_or(0, |shift| shift.at);
+    series.level = level.map(|(phi, spread)| HistoryLevel {
+        autocorrelation: phi,
+        spread: spread.exp(),
+        least_shift: least_shift(runs_per_alarm, (phi, spread), known, WITHIN, SEED).map(f64::exp),
+        within_runs: WITHIN,
+        next_ns: found.next.map(f64::exp),
     });
-    let ends: Vec<usize> = cuts.iter().map(|c| c.at).chain([series.points.len()]).collect();
+    let ends = found.shifts.iter().map(|s| s.at).chain([logs.len()]);
     let mut from = 0;
-    for (cut, to) in cuts.iter().zip(ends.iter().skip(1)) {
-        let p = if cut.at == tested.root.at { tested.shift_p } else { cut.p };
-        series.shifts.extend(shift(&series.points, (from, cut.at, *to), p, runs));
-        from = cut.at;
+    for (shift, to) in found.shifts.iter().zip(ends.skip(1)) {
+        series.shifts.extend(told(&series.points, &logs, (from, to), shift, runs));
+        from = shift.at;
     }
 }
 
-fn shift(
+fn told(
     points: &[HistoryPoint],
-    (from, at, to): (usize, usize, usize),
-    p: f64,
+    logs: &[f64],
+    (from, to): (usize, usize),
+    shift: &LevelShift,
     runs: &[RunSummary],
 ) -> Option<HistoryShift> {
-    let values = |part: &[HistoryPoint]| part.iter().map(|p| p.ns.max(1) as f64).collect::<Vec<f64>>();
-    let (before, after) = (values(points.get(from..at)?), values(points.get(at..to)?));
-    let (last, first) = (points.get(at.checked_sub(1)?)?, points.get(at)?);
-    let found = ratio(&before, &after, 1.0 - ALPHA)?;
+    let (before, after) = (logs.get(from..shift.at)?, logs.get(shift.at..to)?);
+    let (last, first) = (points.get(shift.at.checked_sub(1)?)?, points.get(shift.at)?);
+    let (low, high) = (median(before)?, median(after)?);
     let run = |id: &str| runs.iter().find(|r| r.id == id);
     Some(HistoryShift {
-        at,
+        at: shift.at,
         run: first.run.clone(),
         started_ns: first.started_ns,
         kernel_before: last.kernel.clone(),
         kernel: first.kernel.clone(),
-        before_ns: median(&before)?,
-        after_ns: median(&after)?,
-        ratio: found.value,
-        interval: found.interval.map(|i| (i.low, i.high)),
-        confidence: found.interval.map_or(1.0 - ALPHA, |i| i.confidence),
-        p,
+        before_ns: low.exp(),
+        after_ns: high.exp(),
+        ratio: (high - low).exp(),
+        interval: error(before, after).map(|e| ((high - low - 1.96 * e).exp(), (high - low + 1.96 * e).exp())),
+        seen: points.get(shift.seen)?.run.clone(),
+        runs_to_see: shift.seen - shift.at + 1,
         differs: run(&last.run).zip(run(&first.run)).map(|(a, b)| differs(a, b)).unwrap_or_default(),
     })
+}
+
+/// Standard error of the difference of two medians (√(π/2) of that of means), each of an AR(1): both parts have one
+/// standard deviation and autocorrelation, around their own means. `None` for a part of one run.
+fn error(before: &[f64], after: &[f64]) -> Option<f64> {
+    let (mut squares, mut products, mut n) = (0.0, 0.0, 0.0);
+    for part in [before, after] {
+        let mean = part.iter().sum::<f64>() / part.len() as f64;
+        squares += part.iter().map(|x| (x - mean).powi(2)).sum::<f64>();
+        products += part.windows(2).map(|w| w.iter().map(|x| x - mean).product::<f64>()).sum::<f64>();
+        n += 1.0 / part.len() as f64;
+    }
+    let phi = if squares > 0.0 { (products / squares).clamp(0.0, 0.9) } else { 0.0 };
+    let degrees = (before.len() + after.len()).saturating_sub(2) as f64;
+    let is_enough = before.len() > 1 && after.len() > 1;
+    is_enough.then(|| (std::f64::consts::FRAC_PI_2 * squares / degrees * n * (1.0 + phi) / (1.0 - phi)).sqrt())
 }
 
 /// What may differ between comparable runs, except for the kernel's release.

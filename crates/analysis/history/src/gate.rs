@@ -5,6 +5,8 @@ use punctual_model::history::{Difference, Figure, Gate, GateMethod, GateOutcome,
 use punctual_stats::{Tail, ln_beta_tails, median, student_two_sided};
 use punctual_units::Arrange;
 
+/// P(called worse anywhere) of a run that is not.
+pub const ALPHA: f64 = 0.05;
 /// Baseline runs from which on a model of their spread is used at all.
 pub const LEAST_BASELINE: usize = 4;
 /// Minimum of a run's spread (of the logarithm): few equal runs say little about the next.

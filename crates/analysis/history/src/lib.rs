@@ -1,4 +1,4 @@
-//! Runs in one SQLite file, and what they show together: trends, shifts, and whether the next run is worse.
+//! Runs in one SQLite file, and what they show together: shifts, and whether the next run is worse.
 //!
 //! [`summary`] condenses a recording and its verdict, a [`Store`] saves it, [`analyse`] looks at the runs of each
 //! machine and settings over time, [`gate`] at one run and its baseline, [`fleet`] at many boards. One run is one
@@ -18,15 +18,14 @@ mod identity;
 mod place;
 mod rows;
 mod schema;
-mod segment;
 mod series;
 mod store;
 mod summary;
 
-pub use analyse::{ALPHA, Filter, analyse, least_runs};
+pub use analyse::{Filter, analyse, least_runs};
 pub use error::Error;
 pub use find::{Found, is_run, runs_below};
-pub use gate::{GateOptions, LEAST_BASELINE, gate, least_for_rank};
+pub use gate::{ALPHA, GateOptions, LEAST_BASELINE, gate, least_for_rank};
 pub use place::place;
 pub use store::{Added, Store};
 pub use summary::summary;

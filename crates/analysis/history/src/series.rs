@@ -1,7 +1,7 @@
 use punctual_model::history::{Figure, HistoryPoint, HistorySeries, LeftOut, RunSummary};
 
-/// The most recent points used: the maximum of the trend's test.
-const MOST_POINTS: usize = 2_000;
+/// The most recent points used.
+const MOST_POINTS: usize = 20_000;
 
 /// The series of a group's runs, which are in the order of time: one per load and figure, and for the maximum, which
 /// grows with the time measured, one per length.
@@ -47,9 +47,9 @@ fn empty(load: &str, figure: Figure, length: Option<String>) -> HistorySeries {
         points: Vec::new(),
         left_out: LeftOut::default(),
         least_runs: 0,
-        trend: None,
-        shift_p: None,
         shifts: Vec::new(),
+        level: None,
+        bounds: None,
     }
 }
 

@@ -53,8 +53,12 @@ pub struct Fleet {
     pub runs: u64,
     /// All boards, the one with the worst wakeup first.
     pub boards: Vec<FleetBoard>,
-    /// Runs whose worst wakeup differs strongly from other boards with the same load and settings, most extreme first.
+    /// Boards later than chance makes the latest of so many with the same load and settings, the most certain first.
     pub outliers: Vec<FleetOutlier>,
+    /// Boards × loads that were tested for that.
+    pub outlier_tests: u64,
+    /// Loads and settings that too few boards have, so that no outlier is looked for.
+    pub too_few: Vec<FleetTooFew>,
     /// Effect of kernels and of settings.
     pub contrasts: Vec<FleetContrast>,
     /// Runs whose figures say nothing about their machine, with the reason. They count only in [`Fleet::runs`].
@@ -94,22 +98,35 @@ pub struct FleetWorst {
     pub cause: Option<String>,
 }
 
-/// A run far from those of other boards.
+/// Load and settings of fewer than ten boards.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FleetTooFew {
+    pub settings: String,
+    pub load: String,
+    pub boards: u64,
+}
+
+/// A board that is later than the others.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FleetOutlier {
+    /// Its latest run.
     pub run: String,
     /// Host name; null if unknown.
     pub host: Option<String>,
     pub kernel: Option<String>,
     pub load: String,
     pub settings: String,
-    /// Its worst wakeup, ns.
+    /// Median of the worst wakeups of its runs, ns.
     pub ns: u64,
     /// Median over all boards, ns.
     pub median_ns: f64,
-    /// Distance from the median on a logarithmic scale, in robust standard deviations; positive if later.
+    /// Distance from the median on a logarithmic scale, in robust standard deviations.
     pub score: f64,
+    /// Probability of such a score among so many boards by chance, adjusted for all boards and loads
+    /// (Benjamini–Hochberg).
+    pub p: f64,
     /// Number of boards compared, including this one.
     pub boards: u64,
 }

@@ -59,7 +59,7 @@ pub use explained::{
     SpanKind, StateSpan, ThreadState, Timeline, Victim,
 };
 pub use finding::{Evidence, Finding, Severity, State};
-pub use fleet::{Fleet, FleetBoard, FleetContrast, FleetFactor, FleetLine, FleetOutlier, FleetWorst};
+pub use fleet::{Fleet, FleetBoard, FleetContrast, FleetFactor, FleetLine, FleetOutlier, FleetTooFew, FleetWorst};
 pub use hardware::{ExplainedGap, Gap, GapClass, GapCpu, GapFinding, GapPart, Hardware, Hwlat};
 pub use import::{Blur, Import, ImportedFile, Lost, LostKind, Series, Unplaced};
 pub use known::Known;

@@ -3,7 +3,7 @@
 //! One sample: bounds on exceedance probabilities and quantiles, clustering, rare events, tails (generalised Pareto and
 //! extreme value) with the conditions for any level beyond the data ([`extrapolate`]). Two samples: ranks, ratios with
 //! intervals, block bootstrap, and whether temperature explains a difference ([`split_ratio`]). Series: effective
-//! sample size, stationarity, trends, change points. Rare events: periodic, bursty or independent ([`arrivals`]).
+//! sample size, stationarity, shifts at a rate of false alarms ([`watch`]). Rare events: periodic, bursty or independent ([`arrivals`]).
 //!
 //! Pure mathematics on numbers. Probabilities and confidences are plain `f64` in 0–1 (`0.95`, not `95`); counts that
 //! may be corrected for clustering are real-valued.
@@ -26,8 +26,8 @@ mod arrivals;
 mod beta;
 mod binned;
 mod bootstrap;
-mod change;
 mod covariate;
+mod cusum;
 mod estimate;
 mod evalue;
 mod exceedance;
@@ -46,6 +46,7 @@ mod minimise;
 mod multiple;
 mod normal;
 mod order;
+mod outliers;
 mod pairwise;
 mod random;
 mod rank;
@@ -55,15 +56,14 @@ mod signed_rank;
 mod special;
 mod stationarity;
 mod subset;
-mod trend;
 mod welch;
 
 pub use arrivals::{Arrivals, LEAST_ARRIVALS, Observed, Pattern, Period, arrivals, burst_p, period};
 pub use beta::{Tail, Tails, beta_quantile, ln_beta_tails};
 pub use binned::{Bin, Binned};
 pub use bootstrap::{BootstrapRatio, Figure, Resampling, block_length, bootstrap_ratio, bootstrap_ratios};
-pub use change::{ChangePoint, change_points, pettitt};
 pub use covariate::{AdjustedRatio, Point, Split, Threshold, adjusted_ratio, split_ratio, threshold};
+pub use cusum::{LEARNT, LevelShift, Watched, least_shift, watch};
 pub use estimate::{Estimate, Interval};
 pub use evalue::{expected_lower, expected_upper, ln_e_above, ln_e_below, ln_e_needed, ln_mean_e};
 pub use exceedance::{exceedance_interval, exceedance_lower, exceedance_upper, samples_required};
@@ -80,11 +80,11 @@ pub use mann_whitney::{MannWhitney, Method, mann_whitney, mann_whitney_normal, r
 pub use multiple::benjamini_hochberg;
 pub use normal::{normal_cdf, normal_quantile, normal_two_sided};
 pub use order::{median, quantile, quantile_of_sorted};
+pub use outliers::{GumbelScores, location};
 pub use random::SplitMix64;
 pub use rank::{RankBounds, quantile_rank_bounds, quantile_rank_bounds_clustered, quantile_rank_upper};
 pub use rare::probability_seen;
 pub use series::{LjungBox, autocorrelation, effective_n, lag_one, ljung_box, pearson};
 pub use signed_rank::{SignedRank, paired_ratio, paired_shift, pairs_for_interval, signed_rank, signed_rank_least_p};
 pub use stationarity::{KPSS_CRITICAL_5, kpss, kpss_lags};
-pub use trend::{MannKendall, TheilSen, mann_kendall, theil_sen};
 pub use welch::{Welch, welch};

@@ -8,11 +8,10 @@ mod recorded;
 mod shares;
 mod source;
 
+use crate::simulate::Many;
 use punctual_model::Outcome;
 use punctual_stats::{SplitMix64, exceedance_upper};
 use std::cell::Cell;
-use std::panic::resume_unwind;
-use std::thread;
 use std::time::Instant;
 
 const SEED: u64 = 20_260_101;
@@ -107,19 +106,8 @@ impl Runs<'_> {
 
     /// The results of the runs of the condition, in their order.
     fn each<S, T: Send>(&self, state: impl Fn() -> S + Sync, run: impl Fn(&mut S, SplitMix64) -> T + Sync) -> Vec<T> {
-        let (all, seed) = (u64::from(self.wanted.runs), SEED + (self.condition.get() << 32));
-        let threads = u64::from(self.wanted.threads);
-        let part = |part: u64| -> Vec<T> {
-            let mut state = state();
-            let numbers = part * all / threads..(part + 1) * all / threads;
-            numbers.map(|number| run(&mut state, SplitMix64::new(seed + number))).collect()
-        };
-        thread::scope(|scope| {
-            let part = &part;
-            let parts: Vec<_> = (0..threads).map(|number| scope.spawn(move || part(number))).collect();
-            let joined = parts.into_iter().map(|part| part.join().unwrap_or_else(|panic| resume_unwind(panic)));
-            joined.flatten().collect()
-        })
+        let many = Many { runs: self.wanted.runs, threads: self.wanted.threads };
+        many.each(SEED + (self.condition.get() << 32), state, run)
     }
 }
 

@@ -1,5 +1,6 @@
 //! The effect of kernels and settings on the worst wakeups.
 
+use super::LEAST_BOARDS;
 use super::outliers::of_boards;
 use super::run::{latest, settings};
 use punctual_model::history::RunSummary;
@@ -53,7 +54,7 @@ fn of_factor(factor: FleetFactor, strata: &Strata) -> Vec<FleetContrast> {
             let others = levels.iter().filter(|(other, _)| *other != level).flat_map(|(_, runs)| runs.iter().copied());
             let others: Vec<(&RunSummary, u64)> = others.collect();
             let (mine, others) = (values(mine), values(&others));
-            if mine.len() < LEAST || others.len() < LEAST {
+            if mine.len().min(others.len()) < LEAST || mine.len() + others.len() < LEAST_BOARDS {
                 continue;
             }
             let Some((estimate, test)) = ratio(&others, &mine, CONFIDENCE).zip(mann_whitney(&others, &mine)) else {

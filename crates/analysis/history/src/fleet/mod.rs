@@ -2,9 +2,9 @@
 //! kernels and settings.
 //!
 //! One board is one sample: its runs share a machine, so of each board, load, settings and kernel the median of its
-//! runs' worst wakeups counts. Latencies are compared on a logarithmic scale. An outlier is more than 3.5 robust
-//! standard deviations (median and median absolute deviation) from the median of five boards or more (B. Iglewicz and
-//! D. C. Hoaglin, How to Detect and Handle Outliers, ASQC 1993). Every p is corrected for the number of comparisons.
+//! runs' worst wakeups counts. Latencies are compared on a logarithmic scale. An outlier is later than chance makes the
+//! latest of so many boards ([`punctual_stats::GumbelScores`]). Every p is corrected for the number of comparisons
+//! (Benjamini–Hochberg, over boards × loads). Nothing is said of fewer than [`LEAST_BOARDS`] boards.
 //!
 //! Architecture invariant: pure. Figures only; sentences are made by the report.
 
@@ -22,13 +22,21 @@ use run::{doubt, name};
 
 pub use lines::lines;
 
+/// Fewer boards than this, under the same load and settings, allow no judgement.
+pub const LEAST_BOARDS: usize = 10;
+/// The level at which boards, kernels and settings are told apart.
+pub const LEVEL: f64 = 0.05;
+
 pub fn fleet(runs: &[RunSummary]) -> Fleet {
     let usable: Vec<&RunSummary> = runs.iter().filter(|run| doubt(run).is_none()).collect();
     let doubtful = runs.iter().filter_map(|run| Some((name(run), doubt(run)?))).collect();
+    let outliers = outliers::outliers(&usable);
     Fleet {
         runs: runs.len() as u64,
         boards: boards::boards(runs),
-        outliers: outliers::outliers(&usable),
+        outliers: outliers.found,
+        outlier_tests: outliers.tests as u64,
+        too_few: outliers.too_few,
         contrasts: contrasts::contrasts(&usable),
         doubtful,
     }

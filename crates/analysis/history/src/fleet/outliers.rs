@@ -1,55 +1,87 @@
 use super::run::{board, latest, name, settings};
-use punctual_model::FleetOutlier;
+use super::{LEAST_BOARDS, LEVEL};
 use punctual_model::history::RunSummary;
-use punctual_stats::median;
+use punctual_model::{FleetOutlier, FleetTooFew};
+use punctual_stats::{GumbelScores, benjamini_hochberg, location, median};
 use punctual_units::Arrange;
 use std::collections::BTreeMap;
 
-/// Fewer boards than this have no outlier.
-const LEAST: usize = 5;
-/// Robust standard deviations beyond which a value is one (Iglewicz and Hoaglin, 1993).
-pub(super) const LIMIT: f64 = 3.5;
 /// Smallest deviation, on the logarithmic scale: 2 %.
 const LEAST_DEVIATION: f64 = 0.02;
-/// Ratio of standard to median absolute deviation of a normal distribution.
-const OF_MAD: f64 = 1.482_602_218_505_602;
-/// The same for mean absolute deviation, used if more than half of the values are equal.
+/// Ratio of standard to mean absolute deviation of a normal distribution, used if more than half of the values are equal.
 const OF_MEAN: f64 = 1.253_314_137_315_500_3;
+/// Scores drawn for each number of boards: at least these, and for each board and load so many that 15 of them lie beyond the
+/// cut-off of a single one; at most a second of computing.
+const DRAWS: usize = 20_000;
+const DRAWS_EACH: usize = 300;
+const MOST_DRAWS: usize = 5_000_000;
+const SEED: u64 = 0x0066_6c65_6574;
 
-/// Those more than [`LIMIT`] from the median of all boards under the same load and settings, the farthest first.
-pub(super) fn outliers(runs: &[&RunSummary]) -> Vec<FleetOutlier> {
-    let mut groups: BTreeMap<(String, String), Vec<(&RunSummary, u64)>> = BTreeMap::new();
+pub(super) struct Outliers {
+    pub found: Vec<FleetOutlier>,
+    pub tests: usize,
+    pub too_few: Vec<FleetTooFew>,
+}
+
+type Groups<'a> = BTreeMap<(String, String), Vec<(&'a RunSummary, u64)>>;
+
+/// Boards later than chance makes the latest of so many, under the same load and settings; the most certain first.
+pub(super) fn outliers(runs: &[&RunSummary]) -> Outliers {
+    let mut groups = Groups::new();
     for run in runs {
         for (load, ns) in latest(run) {
             groups.entry((settings(run), load.to_owned())).or_default().push((*run, ns));
         }
     }
-    let mut found: Vec<FleetOutlier> = groups.iter().flat_map(|((s, load), all)| of_group(s, load, all)).collect();
-    found.arrange_by(|a, b| b.score.abs().total_cmp(&a.score.abs()));
-    found
+    let (mut too_few, mut scored) = (Vec::new(), Vec::new());
+    for ((settings, load), all) in &groups {
+        let boards = of_boards(all);
+        match boards.len() < LEAST_BOARDS {
+            true => too_few.push(FleetTooFew {
+                settings: settings.clone(),
+                load: load.clone(),
+                boards: boards.len() as u64,
+            }),
+            false => scored.extend(scores(settings, load, all, &boards)),
+        }
+    }
+    let tests = scored.len();
+    let draws = DRAWS.max(DRAWS_EACH * tests).min(MOST_DRAWS);
+    let mut chance: BTreeMap<u64, Option<GumbelScores>> = BTreeMap::new();
+    for one in &mut scored {
+        let drawn = chance.entry(one.boards).or_insert_with(|| GumbelScores::draw(one.boards as usize, draws, SEED));
+        one.p = drawn.as_ref().map_or(1.0, |drawn| drawn.p(one.score));
+    }
+    let raw: Vec<f64> = scored.iter().map(|one| one.p).collect();
+    // A value that is no probability allows no conclusion.
+    let adjusted = benjamini_hochberg(&raw).unwrap_or_else(|| vec![1.0; tests]);
+    scored.iter_mut().zip(adjusted).for_each(|(one, p)| one.p = p);
+    scored.retain(|one| one.p <= LEVEL);
+    scored.arrange_by(|a, b| a.p.total_cmp(&b.p).then(b.score.total_cmp(&a.score)));
+    Outliers { found: scored, tests, too_few }
 }
 
-fn of_group(settings: &str, load: &str, all: &[(&RunSummary, u64)]) -> Vec<FleetOutlier> {
-    let logs = of_boards(all);
-    if logs.len() < LEAST {
-        return Vec::new();
-    }
-    let values: Vec<f64> = logs.into_values().collect();
+/// Every board of a group; its p is not known yet.
+fn scores(settings: &str, load: &str, all: &[(&RunSummary, u64)], boards: &BTreeMap<String, f64>) -> Vec<FleetOutlier> {
+    let values: Vec<f64> = boards.values().copied().collect();
     let Some((middle, deviation)) = spread(&values) else { return Vec::new() };
-    let score = |ns: u64| (log(ns) - middle) / deviation;
-    let far = all.iter().map(|(run, ns)| (run, *ns, score(*ns))).filter(|(.., score)| score.abs() > LIMIT);
-    far.map(|(run, ns, score)| FleetOutlier {
-        run: name(run),
-        host: run.host.clone(),
-        kernel: run.kernel.release.clone(),
-        load: load.to_owned(),
-        settings: settings.to_owned(),
-        ns,
-        median_ns: middle.exp(),
-        score,
-        boards: values.len() as u64,
-    })
-    .collect()
+    let one = |(wanted, value): (&String, &f64)| {
+        let own = all.iter().filter(|(run, _)| board(run) == *wanted);
+        let (run, _) = own.max_by_key(|(_, ns)| *ns)?;
+        Some(FleetOutlier {
+            run: name(run),
+            host: run.host.clone(),
+            kernel: run.kernel.release.clone(),
+            load: load.to_owned(),
+            settings: settings.to_owned(),
+            ns: value.exp().round() as u64,
+            median_ns: middle.exp(),
+            score: (value - middle) / deviation,
+            p: 1.0,
+            boards: values.len() as u64,
+        })
+    };
+    boards.iter().filter_map(one).collect()
 }
 
 /// A value for each board: the median of its runs.
@@ -66,11 +98,9 @@ fn log(ns: u64) -> f64 {
 
 /// Median and robust standard deviation, at least [`LEAST_DEVIATION`].
 fn spread(values: &[f64]) -> Option<(f64, f64)> {
-    let middle = median(values)?;
-    let away: Vec<f64> = values.iter().map(|value| (value - middle).abs()).collect();
-    let mad = OF_MAD * median(&away)?;
-    let mean = OF_MEAN * away.iter().sum::<f64>() / away.len() as f64;
-    let deviation = if mad > 0.0 { mad } else { mean };
+    let (middle, deviation) = location(values)?;
+    let mean = OF_MEAN * values.iter().map(|value| (value - middle).abs()).sum::<f64>() / values.len() as f64;
+    let deviation = if deviation > 0.0 { deviation } else { mean };
     // Boards that agree to a fraction of a percent by chance must not make an outlier of one that is a percent away.
     Some((middle, deviation.max(LEAST_DEVIATION)))
 }

@@ -48,7 +48,7 @@ proptest! {
         add(&mut second, order.iter().map(|at| at.get(&runs)));
         add(&mut second, runs.iter().rev());
         prop_assert_eq!(all(&first), all(&second));
-        prop_assert_eq!(analyse(all(&first), None, &Figure::ALL), analyse(all(&second), None, &Figure::ALL));
+        prop_assert_eq!(analyse(all(&first), None, &Figure::ALL, 1.0), analyse(all(&second), None, &Figure::ALL, 1.0));
         for run in all(&first) {
             prop_assert!(runs.contains(&run));
             prop_assert_eq!(first.add(&run).unwrap(), Added::Known);

@@ -1,4 +1,4 @@
-//! Injected shifts and drifts are found, and nothing is found where nothing was injected.
+//! Injected shifts are found, and nothing is found where nothing was injected.
 
 use crate::common;
 
@@ -7,21 +7,21 @@ use punctual_history::{analyse, least_runs};
 use punctual_model::history::{Figure, HistorySeries, RunSummary};
 use punctual_stats::SplitMix64;
 
-const SEEDS: u64 = 200;
+const SEEDS: u64 = 100;
 
 fn only(runs: Vec<RunSummary>) -> HistorySeries {
-    let history = analyse(runs, None, &[Figure::P999]);
-    assert_eq!((history.groups.len(), history.groups[0].series.len(), history.tests), (1, 1, 2));
+    let history = analyse(runs, None, &[Figure::P999], 1.0);
+    assert_eq!((history.groups.len(), history.groups[0].series.len()), (1, 1));
     history.groups[0].series[0].clone()
 }
 
-/// How often a shift by 66/41 was found: at its very run, within one run of it, as a trend, not at all.
+/// How often a shift by 66/41 was seen within ten runs: at its very run, within one run of it, elsewhere; and not.
 fn planted(spread: f64) -> [u64; 4] {
     let mut came = [0; 4];
     for seed in 0..SEEDS {
         let mut random = SplitMix64::new(seed);
-        let at = 8 + random.below(25);
-        let levels = (0..40).map(|day| if day < at { 41_000.0 } else { 66_000.0 });
+        let at = 25 + random.below(40);
+        let levels = (0..at + 10).map(|day| if day < at { 41_000.0 } else { 66_000.0 });
         let mut runs = spread_days(&mut random, levels, spread);
         runs.iter_mut().skip(at).for_each(|r| r.kernel.release = Some("6.12.10-rt".into()));
         let series = only(runs);
@@ -29,16 +29,16 @@ fn planted(spread: f64) -> [u64; 4] {
         came[match exact {
             Some(_) => 0,
             None if series.shifts.iter().any(|s| s.at.abs_diff(at) == 1) => 1,
-            None if series.trend.is_some_and(|t| t.claimed) => 2,
+            None if series.shifts.iter().any(|s| s.at + s.runs_to_see > at) => 2,
             None => 3,
         }] += 1;
         if let Some(shift) = exact {
             assert_eq!(shift.kernel_before.as_deref(), Some("6.12.9-rt"));
             assert_eq!(shift.kernel.as_deref(), Some("6.12.10-rt"));
-            assert!((1.4..1.9).contains(&shift.ratio), "{shift:?}");
+            assert!((1.3..2.0).contains(&shift.ratio) && shift.runs_to_see <= 10, "{shift:?}");
+            assert!(shift.interval.is_none_or(|(low, high)| low < shift.ratio && high > shift.ratio));
         }
     }
-    println!("spread {spread}: at the run, beside it, as a trend, not: {came:?} of {SEEDS}");
     came
 }
 
@@ -46,47 +46,19 @@ fn planted(spread: f64) -> [u64; 4] {
 /// decide which of the two it was.
 #[test]
 fn a_planted_shift_is_found_at_its_run() {
-    assert!(planted(0.05)[0] * 100 >= SEEDS * 99);
-    assert!(planted(0.08)[0] * 100 >= SEEDS * 95);
-    for spread in [0.1, 0.12] {
-        let [at, beside, ..] = planted(spread);
-        assert!(at * 100 >= SEEDS * 90 && (at + beside) * 100 >= SEEDS * 98, "{at} {beside}");
-    }
+    assert!(planted(0.05)[0] * 100 >= SEEDS * 95, "{:?}", planted(0.05));
+    let [at, beside, elsewhere, _] = planted(0.1);
+    assert!(at * 100 >= SEEDS * 85 && (at + beside + elsewhere) * 100 >= SEEDS * 95, "{:?}", planted(0.1));
 }
 
+/// Eight loads and two figures share the alarms: sixteen series of 95 nights raise about a quarter of one.
 #[test]
-fn nothing_is_claimed_where_nothing_changed() {
-    let mut silent = 0;
-    for seed in 0..SEEDS {
-        let series = only(days(&mut SplitMix64::new(1_000 + seed), std::iter::repeat_n(41_000.0, 40)));
-        silent += u64::from(series.shifts.is_empty() && !series.trend.unwrap().claimed);
-    }
-    println!("silent {silent} of {SEEDS}");
-    assert!(silent * 100 >= SEEDS * 93, "{silent} of {SEEDS}");
-}
-
-#[test]
-fn a_drift_is_a_trend_and_no_shift() {
-    let mut told = 0;
-    for seed in 0..50 {
-        let series =
-            only(days(&mut SplitMix64::new(2_000 + seed), (0..40).map(|d| 41_000.0 * (0.02 * f64::from(d)).exp())));
-        let trend = series.trend.unwrap();
-        let interval = trend.interval.unwrap();
-        let right = interval.0 < 0.6f64.exp() && 0.6f64.exp() < interval.1;
-        told += u32::from(series.shifts.is_empty() && trend.claimed && right);
-    }
-    assert!(told >= 45, "{told} of 50");
-}
-
-/// Eight loads and two figures: thirty-two tests, and still none claims anything.
-#[test]
-fn many_loads_are_corrected_for() {
+fn many_loads_share_the_alarms() {
     let loads = ["idle", "cpu", "memory", "io", "loopback", "scheduler", "timers", "all"];
-    let mut silent = 0;
-    for seed in 0..60 {
+    let mut alarms = 0;
+    for seed in 0..40 {
         let mut random = SplitMix64::new(3_000 + seed);
-        let mut runs = days(&mut random, std::iter::repeat_n(41_000.0, 15));
+        let mut runs = days(&mut random, std::iter::repeat_n(41_000.0, 95));
         for run in &mut runs {
             let mine = run.cells.clone();
             run.settings.loads = loads.map(String::from).to_vec();
@@ -101,22 +73,37 @@ fn many_loads_are_corrected_for() {
                 }));
             }
         }
-        let history = analyse(runs, None, &[Figure::P999, Figure::Max]);
-        assert_eq!(history.tests, 32);
-        let claims = |s: &HistorySeries| !s.shifts.is_empty() || s.trend.unwrap().claimed;
-        silent += u32::from(!history.groups[0].series.iter().any(claims));
+        let history = analyse(runs, None, &[Figure::P999, Figure::Max], 1.0);
+        assert_eq!(history.watched, 16);
+        alarms += history.groups[0].series.iter().map(|s| s.shifts.len()).sum::<usize>();
     }
-    assert!(silent >= 54, "{silent} of 60");
+    assert!(alarms <= 18, "{alarms} in 40 histories");
 }
 
 #[test]
-fn few_runs_say_how_many_it_takes() {
-    assert_eq!([1, 2, 32].map(least_runs), [8, 9, 13]);
-    let series = only(days(&mut SplitMix64::new(1), [10_000.0, 10_000.0, 99_000.0].into_iter().cycle().take(8)));
-    assert_eq!(series.least_runs, 9);
-    let few = analyse(vec![run(0, "idle", 10), run(1, "idle", 99)], None, &[Figure::Max]);
+fn few_runs_say_how_many_it_takes_and_many_what_would_be_seen() {
+    assert_eq!(least_runs(), 17);
+    let few = analyse(vec![run(0, "idle", 10), run(1, "idle", 99)], None, &[Figure::Max], 1.0);
     let series = &few.groups[0].series[0];
-    assert!(few.tests == 0 && series.trend.is_none() && series.shift_p.is_none() && series.least_runs == 9);
+    assert!(few.watched == 0 && series.level.is_none() && series.bounds.is_none() && series.least_runs == 17);
+    let many = only(days(&mut SplitMix64::new(1), std::iter::repeat_n(41_000.0, 130)));
+    let level = many.level.unwrap();
+    assert!((1.07..1.3).contains(&level.least_shift.unwrap()) && level.next_ns.unwrap() > 41_000.0, "{level:?}");
+    let bounds = many.bounds.unwrap();
+    assert!(bounds.of == 110 && (95..=110).contains(&bounds.inside), "{bounds:?}");
+}
+
+/// As often asked for, as often told: the more false alarms are accepted, the sooner a shift is seen.
+#[test]
+fn the_rate_is_that_asked_for() {
+    let runs = |seed| days(&mut SplitMix64::new(seed), (0..70).map(|d| if d < 60 { 41_000.0 } else { 46_000.0 }));
+    let seen = |rate: f64| {
+        (0..60)
+            .filter(|seed| !analyse(runs(*seed), None, &[Figure::P999], rate).groups[0].series[0].shifts.is_empty())
+            .count()
+    };
+    let (often, rarely) = (seen(12.0), seen(0.1));
+    assert!(often > rarely + 5, "{often} {rarely}");
 }
 
 #[test]
@@ -125,7 +112,7 @@ fn virtual_time_other_settings_and_other_lengths_are_apart() {
     runs[1].virtual_time = Some("virtual (QEMU)".into());
     runs[2].settings.period_ns = None;
     runs[3].settings.duration_ns = Some(1);
-    let history = analyse(runs, None, &[Figure::Max, Figure::P999]);
+    let history = analyse(runs, None, &[Figure::Max, Figure::P999], 1.0);
     assert_eq!(history.groups.len(), 3);
     // The same settings except for the time measured, which matters to the maximum only.
     let both = history.groups.iter().find(|g| g.runs.len() == 2).unwrap();
@@ -146,5 +133,5 @@ fn what_is_not_known_is_left_out_and_counted() {
 }
 
 fn only_untested(runs: Vec<RunSummary>) -> HistorySeries {
-    analyse(runs, None, &[Figure::P999]).groups.remove(0).series.remove(0)
+    analyse(runs, None, &[Figure::P999], 1.0).groups.remove(0).series.remove(0)
 }

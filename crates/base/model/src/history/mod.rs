@@ -5,8 +5,8 @@ mod told;
 
 pub use document::{AddResult, AddedRun, Baseline, BaselineResult, NotAdded, RemoveResult};
 pub use told::{
-    Difference, Gate, GateMethod, GateOutcome, GateTest, History, HistoryGroup, HistoryPoint, HistorySeries,
-    HistoryShift, HistoryTrend, LeftOut,
+    Difference, Gate, GateMethod, GateOutcome, GateTest, History, HistoryBounds, HistoryGroup, HistoryLevel,
+    HistoryPoint, HistorySeries, HistoryShift, LeftOut,
 };
 
 use crate::Outcome;

@@ -1,4 +1,4 @@
-//! Results from a history: trends, shifts, and the comparison of a run with its baseline.
+//! Results from a history: shifts, and the comparison of a run with its baseline.
 
 use super::{Figure, RunSummary};
 use serde::Serialize;
@@ -6,10 +6,10 @@ use serde::Serialize;
 #[derive(Clone, Debug, PartialEq)]
 pub struct History {
     pub figures: Vec<Figure>,
-    /// Upper bound on the probability of any false trend or shift if nothing changed.
-    pub alpha: f64,
-    /// Number of tests, which every p-value is corrected for.
-    pub tests: usize,
+    /// False alarms that were asked for, over all series, per year.
+    pub alarms_per_year: f64,
+    /// Series with enough runs to be watched.
+    pub watched: usize,
     /// Runs by machine and settings, the group with the most recent run first.
     pub groups: Vec<HistoryGroup>,
 }
@@ -40,14 +40,14 @@ pub struct HistorySeries {
     pub points: Vec<HistoryPoint>,
     /// Runs that could not be used.
     pub left_out: LeftOut,
-    /// Number of runs needed to detect a shift or trend.
+    /// Number of runs from which on a shift can be told.
     pub least_runs: usize,
-    /// Null if there are too few runs.
-    pub trend: Option<HistoryTrend>,
-    /// p-value of Pettitt's test for a shift, corrected for all tests; null if there are too few runs.
-    pub shift_p: Option<f64>,
     /// Detected shifts, ordered by time.
     pub shifts: Vec<HistoryShift>,
+    /// Null if there are too few runs since the last shift.
+    pub level: Option<HistoryLevel>,
+    /// Null without any bound.
+    pub bounds: Option<HistoryBounds>,
 }
 
 /// Number of runs that a series leaves out, by reason.
@@ -62,7 +62,7 @@ pub struct LeftOut {
     pub doubtful: usize,
     /// Runs too short to have the figure.
     pub unknown: usize,
-    /// Runs older than the most recent 2000.
+    /// Runs older than the most recent 20,000.
     pub older: usize,
 }
 
@@ -77,18 +77,27 @@ pub struct HistoryPoint {
     pub ns: u64,
 }
 
+/// What the runs since the last shift, at least 16, say of the next.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct HistoryTrend {
-    /// Factor by which it changes in 30 days: Theil–Sen slope of the logarithms.
-    pub per_30_days: f64,
-    /// Sen's confidence interval of the factor; null if there are too few runs.
-    pub interval: Option<(f64, f64)>,
-    pub confidence: f64,
-    /// p-value of the Mann–Kendall test, corrected for all tests.
-    pub p: f64,
-    /// Whether it counts as a trend: p is at most alpha, and a line fits better than steps.
-    pub claimed: bool,
+pub struct HistoryLevel {
+    /// Lag-one autocorrelation of the logarithms.
+    pub autocorrelation: f64,
+    /// Standard deviation of a run given the one before, as a factor.
+    pub spread: f64,
+    /// Rise or fall that is seen within [`HistoryLevel::within_runs`] in 80 %, as a factor; null if none is.
+    pub least_shift: Option<f64>,
+    pub within_runs: usize,
+    /// Upper 95 % bound of the next run, ns; null below 20 runs.
+    pub next_ns: Option<f64>,
+}
+
+/// How often runs lay within the bound that the runs before had drawn for the next (95 %).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct HistoryBounds {
+    pub inside: usize,
+    pub of: usize,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -108,13 +117,15 @@ pub struct HistoryShift {
     pub before_ns: f64,
     /// Median of the runs until the next shift, ns.
     pub after_ns: f64,
-    /// Ratio of after to before: Hodges–Lehmann on logarithms.
+    /// Ratio of after to before.
     pub ratio: f64,
-    /// Rank-based confidence interval of the ratio; null if there are too few runs.
+    /// Its 95 % interval, widened for autocorrelation, given the place of the shift; null if there is one run only on a
+    /// side.
     pub interval: Option<(f64, f64)>,
-    pub confidence: f64,
-    /// p-value of the shift; for the clearest one corrected for all tests.
-    pub p: f64,
+    /// Id of the run that raised the alarm.
+    pub seen: String,
+    /// Runs from the shift to that one.
+    pub runs_to_see: usize,
     /// Other differences between the run before and this one.
     pub differs: Vec<Difference>,
 }

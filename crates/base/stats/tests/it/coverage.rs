@@ -117,16 +117,6 @@ fn split_ratios() {
     });
 }
 
-#[test]
-fn slopes() {
-    for n in [6, 10, 20, 60] {
-        covers("theil_sen", |c, random| {
-            let points: Vec<(f64, f64)> = (0..n).map(f64::from).map(|x| (x, 0.1 * x + normal(random))).collect();
-            theil_sen(&points, c)?.interval.map(|i| i.holds(0.1))
-        });
-    }
-}
-
 /// Independent values, and autocorrelated series.
 #[test]
 fn resampled_ratios() {

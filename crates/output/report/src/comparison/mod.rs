@@ -13,7 +13,7 @@ use serde::Serialize;
 
 pub use html::comparison_html;
 pub use text::comparison_text;
-pub(crate) use value::shown;
+pub(crate) use value::{changed, shown};
 
 /// The result of `compare`: the figures, with their sentences.
 #[derive(Serialize)]

@@ -1,4 +1,4 @@
-use super::words::{boards, contrast, headline, method, outlier, settings};
+use super::words::{boards, contrast, headline, method, outlier, settings, too_few};
 use crate::html::head;
 use crate::html::write::{esc, list, section, table};
 use punctual_model::Fleet;
@@ -6,6 +6,7 @@ use punctual_model::Fleet;
 pub fn fleet_html(fleet: &Fleet) -> String {
     let mut body = section("boards", "Boards, the one with the latest wakeup first", &table(&boards(fleet)));
     body += &part("outliers", "Outliers", fleet.outliers.iter().map(outlier));
+    body += &part("too-few", "Too few boards to judge", fleet.too_few.iter().map(too_few));
     body += &part("contrasts", "By kernel and settings", fleet.contrasts.iter().filter_map(contrast));
     body += &part("settings", "Settings", settings(fleet).into_iter());
     body +=

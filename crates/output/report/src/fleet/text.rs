@@ -1,4 +1,4 @@
-use super::words::{boards, contrast, headline, method, outlier, settings};
+use super::words::{boards, contrast, headline, method, outlier, settings, too_few};
 use crate::clean::{clip, line};
 use punctual_model::Fleet;
 use std::fmt::Write;
@@ -24,6 +24,7 @@ pub fn fleet_text(fleet: &Fleet) -> String {
         let _ = writeln!(out, "… and {} boards with smaller latencies", table.rows.len() - MOST);
     }
     part(&mut out, "Outliers", fleet.outliers.iter().map(outlier));
+    part(&mut out, "Too few boards to judge", fleet.too_few.iter().map(too_few));
     part(&mut out, "By kernel and settings", fleet.contrasts.iter().filter_map(contrast));
     part(&mut out, "Settings", settings(fleet).into_iter());
     part(&mut out, "Without usable figures", fleet.doubtful.iter().map(|(run, why)| format!("{run}: {why}")));

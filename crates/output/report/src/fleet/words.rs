@@ -3,7 +3,7 @@
 use crate::history::words::p as p_value;
 use crate::number::{count, nanos, plural};
 use crate::svg::Table;
-use punctual_model::{Fleet, FleetBoard, FleetContrast, FleetFactor, FleetOutlier};
+use punctual_model::{Fleet, FleetBoard, FleetContrast, FleetFactor, FleetOutlier, FleetTooFew};
 use punctual_units::Nanos;
 
 const UNKNOWN: &str = "not named";
@@ -58,13 +58,24 @@ pub(super) fn outlier(one: &FleetOutlier) -> String {
     let host = one.host.as_deref().unwrap_or(UNKNOWN);
     let kernel = one.kernel.as_deref().unwrap_or("an unknown kernel");
     format!(
-        "{host} ({kernel}), load {}: {} where the median of {} is {} ({:+.1} robust standard deviations); {}",
+        "{host} ({kernel}), load {}: {:.1} times as late as the median board ({} instead of {}; {}, p {}); {}",
         one.load,
+        one.ns as f64 / one.median_ns.max(1.0),
         Nanos(one.ns),
-        plural(one.boards, "board", "boards"),
         Nanos(one.median_ns.round() as u64),
-        one.score,
+        plural(one.boards, "board", "boards"),
+        p_value(one.p),
         one.run
+    )
+}
+
+/// Loads for which too few boards are there, by their settings.
+pub(super) fn too_few(one: &FleetTooFew) -> String {
+    format!(
+        "load {} ({}): {}, and below ten no board is judged",
+        one.load,
+        one.settings,
+        plural(one.boards, "board", "boards")
     )
 }
 
@@ -88,11 +99,17 @@ pub(super) fn contrast(one: &FleetContrast) -> Option<String> {
 pub(super) fn method(fleet: &Fleet) -> Vec<String> {
     let compared = fleet.contrasts.len() as u64;
     vec![
-        "One board is one sample: of its runs the median of their latest wakeups counts, on a logarithmic scale.".into(),
-        "An outlier is more than 3.5 robust standard deviations from the median of five boards or more under the same load and settings."
+        "One board is one sample: of its runs the median of their latest wakeups counts, on a logarithmic scale."
             .into(),
         format!(
-            "{} of kernels and settings with four boards or more on each side: Hodges–Lehmann's ratio, Mann–Whitney's p corrected for their \
+            "An outlier is later than chance makes the latest of so many boards under the same load and settings, if the logarithm of a \
+             worst wakeup is of Gumbel's distribution, as that of the largest of many is, or has a lighter tail: p is drawn for the \
+             number of boards (ten or more) and corrected for {} (Benjamini–Hochberg); of equal boards, some outlier is told in at most 5 %. What meets one board of ten by chance looks the same with one run each: \
+             measure an outlier again before it is blamed.",
+            plural(fleet.outlier_tests, "board and load", "boards and loads")
+        ),
+        format!(
+            "{} of kernels and settings with four boards or more on each side, ten in all: Hodges–Lehmann's ratio, Mann–Whitney's p corrected for their \
              number (Benjamini–Hochberg); only those below 0.05 are listed.",
             plural(compared, "comparison", "comparisons")
         ),

@@ -1,5 +1,5 @@
 use super::chart::chart;
-use super::words::{name, of_series, sentences, settings, warnings};
+use super::words::{alarms, name, of_series, sentences, settings, warnings};
 use crate::html::head;
 use crate::html::write::{esc, figure, list, prose, section};
 use crate::words::capital;
@@ -36,10 +36,11 @@ fn method(history: &History) -> String {
         prose(&format!(
             "One run is one sample, and of each run and load the CPU that is latest counts. Runs are compared only where machine, \
              clock and settings are the same; the maximum, which grows with the time measured, only where that is the same too. \
-             Trends: Theil–Sen's slope of the logarithms and the test of Mann and Kendall; shifts: Pettitt's test. {} tests were \
-             made, and every p is corrected for their number (Benjamini–Hochberg). A p holds where runs are independent of each \
-             other: runs one right after the other share their weather.",
-            history.tests
+             Every series is watched as if it were looked at after each run: each run's rank among the earlier ones of its level, \
+             after what follows from the run before, is added up (a self-starting CUSUM of the residuals of an AR(1)), with {}. A \
+             level is learnt from {} runs; after a shift the next one is.",
+            alarms(history),
+            punctual_stats::LEARNT
         ))
     )
 }

@@ -18,10 +18,10 @@ pub use text::history_text;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HistoryResult<'a> {
     figures: &'a [Figure],
-    /// Upper bound on the probability of any false trend or shift if nothing changed.
-    alpha: f64,
-    /// Number of tests, which every p-value is corrected for.
-    tests: usize,
+    /// False alarms that were asked for, over all series, per year.
+    alarms_per_year: f64,
+    /// Series with enough runs to be watched.
+    watched: usize,
     /// Runs by machine and settings, the group with the most recent run first.
     groups: Vec<HistoryGroupPart<'a>>,
     /// What changed.
@@ -68,8 +68,8 @@ pub struct GateResult<'a> {
 pub fn history_json(history: &History) -> HistoryResult<'_> {
     HistoryResult {
         figures: &history.figures,
-        alpha: history.alpha,
-        tests: history.tests,
+        alarms_per_year: history.alarms_per_year,
+        watched: history.watched,
         groups: history.groups.iter().map(HistoryGroupPart::new).collect(),
         sentences: words::sentences(history),
     }

@@ -1,4 +1,4 @@
-use super::words::{is_told, name, of_series, sentences, settings, warnings};
+use super::words::{name, of_series, sentences, settings, warnings};
 use super::{kernel, short, when};
 use crate::clean::clip;
 use crate::text::TextStyle;
@@ -35,7 +35,7 @@ fn of_group(page: &mut Page, group: &HistoryGroup, figure: Figure) {
     table(page, group, figure);
     page.gap();
     for series in &group.series {
-        let tint = if is_told(series) { Tint::Warn } else { Tint::Plain };
+        let tint = if !series.shifts.is_empty() { Tint::Warn } else { Tint::Plain };
         if let Some(line) = sparkline(series, page.width().saturating_sub(50).clamp(16, 80)) {
             page.tagged("  ", tint, &format!("{}  {line}", name(series).replace('`', "")));
         }

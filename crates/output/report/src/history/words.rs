@@ -1,15 +1,18 @@
 use super::{short, when};
+use crate::comparison::changed as changed_ratio;
 use crate::number::{count, plural};
 use crate::words::{and, capital};
+use punctual_model::Ratio;
 use punctual_model::history::{
-    Difference, Figure, History, HistoryGroup, HistorySeries, HistoryShift, HistoryTrend, LeftOut,
+    Difference, Figure, History, HistoryBounds, HistoryGroup, HistoryLevel, HistorySeries, HistoryShift, LeftOut,
 };
+use punctual_stats::LEARNT;
 use punctual_units::Nanos;
 
-/// Every shift and trend with its machine, or that there is none.
+/// Every shift with its machine, or that there is none.
 pub fn sentences(history: &History) -> Vec<String> {
     let said = |group: &HistoryGroup| {
-        let found = group.series.iter().filter(|s| is_told(s)).flat_map(of_series);
+        let found = group.series.iter().flat_map(shifts);
         found.map(|sentence| format!("{}: {sentence}", group.machine)).collect::<Vec<String>>()
     };
     let all: Vec<String> = history.groups.iter().flat_map(said).collect();
@@ -17,43 +20,69 @@ pub fn sentences(history: &History) -> Vec<String> {
 }
 
 fn nothing(history: &History) -> String {
-    match history.tests {
-        0 => "No machine and settings have runs enough to tell a shift or a trend.".into(),
-        _ => format!(
-            "No shift and no trend can be told: {} of {} made, none clear at {:.0} % after correction for their number.",
-            plural(history.tests as u64, "test", "tests"),
-            plural(history.groups.len() as u64, "group of runs", "groups of runs"),
-            100.0 * history.alpha
-        ),
+    match history.watched {
+        0 => "No machine and settings have runs enough to tell a shift.".into(),
+        n => format!("No shift: {} watched, with {}.", plural(n as u64, "series is", "series are"), alarms(history)),
     }
 }
 
-pub fn is_told(series: &HistorySeries) -> bool {
-    !series.shifts.is_empty() || series.trend.is_some_and(|t| t.claimed)
+/// `a false alarm in 1.0 years over all series`
+pub fn alarms(history: &History) -> String {
+    match history.alarms_per_year {
+        one if (one - 1.0).abs() < 1e-9 => "one false alarm per year over all series".into(),
+        rate => format!("{} false alarms per year over all series", (rate * 100.0).round() / 100.0),
+    }
 }
 
-/// Shifts and trend of a series, or why neither can be determined.
+fn shifts(series: &HistorySeries) -> impl Iterator<Item = String> {
+    series.shifts.iter().enumerate().map(|(n, s)| shift(&name(series), tail(series.figure), n, s))
+}
+
+/// Shifts of a series, what would be seen, and how the bounds drawn for the next run fared.
 pub fn of_series(series: &HistorySeries) -> Vec<String> {
     let name = name(series);
-    let mut all: Vec<String> =
-        series.shifts.iter().enumerate().map(|(n, s)| shift(&name, tail(series.figure), n, s)).collect();
-    match series.trend {
-        Some(found) if found.claimed => all.push(trend(&name, &found)),
-        _ if !all.is_empty() => {}
-        _ if series.points.len() < series.least_runs => all.push(format!(
-            "{name}: {}; a shift or a trend can be told from {} on.",
-            plural(series.points.len() as u64, "run", "runs"),
-            series.least_runs
-        )),
-        found => all.push(format!(
-            "{name}: no shift (p = {}) and no trend (p = {}) in {} runs.",
-            series.shift_p.map_or("not known".into(), p),
-            found.map_or("not known".into(), |t| p(t.p)),
-            series.points.len()
-        )),
+    let mut all: Vec<String> = shifts(series).collect();
+    let runs = plural(series.points.len() as u64, "run", "runs");
+    match series.level {
+        _ if series.points.len() < series.least_runs => {
+            all.push(format!("{name}: {runs}; a shift can be told from {} on.", series.least_runs));
+        }
+        None => {
+            all.push(format!("{name}: the level since the last shift is learnt: {} runs of it are needed.", LEARNT))
+        }
+        Some(level) => {
+            if series.shifts.is_empty() {
+                all.push(format!("{name}: no shift in {runs}."));
+            }
+            all.push(would_see(&name, &level));
+        }
     }
+    all.extend(series.bounds.map(|bounds| fared(&name, &bounds)));
     all.extend(left_out(&series.left_out).map(|what| format!("{name}: left out {what}.")));
     all
+}
+
+fn would_see(name: &str, level: &HistoryLevel) -> String {
+    let percent = |factor: f64| format!("{:.1} %", 100.0 * (factor - 1.0));
+    let spread =
+        format!("spread from run to run {}, autocorrelation {:.2}", percent(level.spread), level.autocorrelation);
+    match level.least_shift {
+        Some(shift) => format!(
+            "{name}: a rise of {} (or as large a fall) would be seen within {} runs in four of five cases ({spread}).",
+            percent(shift),
+            level.within_runs
+        ),
+        None => format!("{name}: no shift would be seen within {} runs ({spread}).", level.within_runs),
+    }
+}
+
+fn fared(name: &str, bounds: &HistoryBounds) -> String {
+    format!(
+        "{name}: the next run lay within the 95 % bound drawn from the runs before in {} of {} ({:.0} %).",
+        bounds.inside,
+        bounds.of,
+        100.0 * bounds.inside as f64 / bounds.of as f64
+    )
 }
 
 /// `p99.99 under idle`
@@ -80,14 +109,13 @@ fn shift(name: &str, what: &str, n: usize, shift: &HistoryShift) -> String {
             format!("kernel {} → {}", told(before), told(now))
         }
     };
-    let ratio = interval(shift.ratio, shift.interval, shift.confidence, (|r: f64| format!("{r:.2}"), " times"));
     let mut text = format!(
-        "{name}: {first}: {}, {}, {kernel}: median {} → {}, {ratio}, p = {}.",
+        "{name}: {first}: {}, {}, {kernel}: {}; seen {} later, by {}.",
         short(&shift.run),
         when(Some(shift.started_ns)),
-        nanos(shift.before_ns),
-        nanos(shift.after_ns),
-        p(shift.p)
+        by(shift),
+        plural(shift.runs_to_see.saturating_sub(1) as u64, "run", "runs"),
+        short(&shift.seen)
     );
     if !shift.differs.is_empty() {
         let also: Vec<String> = shift.differs.iter().map(changed).collect();
@@ -100,27 +128,11 @@ fn changed(d: &Difference) -> String {
     format!("{} ({} → {})", d.what, d.before, d.now)
 }
 
-fn trend(name: &str, trend: &HistoryTrend) -> String {
-    let percent = |factor: f64| format!("{:+.1}", 100.0 * (factor - 1.0));
-    let way = if trend.per_30_days >= 1.0 { "rises" } else { "falls" };
-    let by = interval(trend.per_30_days, trend.interval, trend.confidence, (percent, " %"));
-    format!("{name} {way}: {by} in 30 days, p = {}.", p(trend.p))
-}
-
-/// The unit appears at the value only.
-fn interval(
-    value: f64,
-    interval: Option<(f64, f64)>,
-    confidence: f64,
-    (shown, unit): (impl Fn(f64) -> String, &str),
-) -> String {
-    match interval {
-        Some((low, high)) => {
-            let sure = (100.0 * confidence).floor();
-            format!("{}{unit} [{}, {} at {sure:.0} %]", shown(value), shown(low), shown(high))
-        }
-        None => format!("{}{unit} (too few runs for an interval)", shown(value)),
-    }
+/// `61 % higher [48 %, 75 % at 95 %] (66.0 µs instead of 41.0 µs)`
+fn by(shift: &HistoryShift) -> String {
+    let ratio = Ratio { value: shift.ratio, interval: shift.interval, confidence: 0.95, least_n: 2 };
+    let text = changed_ratio(&ratio, "long").text;
+    format!("{text} ({} instead of {})", nanos(shift.after_ns), nanos(shift.before_ns))
 }
 
 fn left_out(out: &LeftOut) -> Option<String> {
@@ -129,7 +141,7 @@ fn left_out(out: &LeftOut) -> Option<String> {
         (out.incomplete, "not measured to the end"),
         (out.doubtful, "in doubt"),
         (out.unknown, "too short for the figure"),
-        (out.older, "older than the latest 2,000"),
+        (out.older, "older than the latest 20,000"),
     ];
     let all: Vec<String> = reasons
         .iter()

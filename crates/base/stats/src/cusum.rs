@@ -1,0 +1,304 @@
+//! Shifts of a series that is looked at after each value, at a rate of false alarms that is asked for.
+
+use crate::normal::normal_quantile;
+use crate::order::median;
+use crate::outliers::location;
+use crate::random::SplitMix64;
+
+/// Values of a level that are learnt from before it is watched.
+pub const LEARNT: usize = 16;
+/// Reference value: the smallest drift of the standardised residuals that adds up.
+const REFERENCE: f64 = 0.5;
+/// Levels that are learnt are less sharp than known ones, so that the alarms of the latter come this much sooner
+/// (`cargo trials decide`); and while a level is learnt anew after an alarm there is none.
+const SHARPNESS: f64 = 0.9;
+/// The autocorrelation is estimated by so many of its standard errors too high: too low ones cost more.
+const CAUTION: f64 = 0.1;
+/// Values before the alarm's excess in which the place of a shift is looked for.
+const BEFORE: usize = 20;
+const MOST_PHI: f64 = 0.95;
+/// Latest values of a level that are used.
+const LATEST: usize = 500;
+const CONFIDENCE: f64 = 0.95;
+/// Share in which [`least_shift`] is to be seen.
+const POWER: f64 = 0.8;
+
+/// A shift of level that raised an alarm.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LevelShift {
+    /// Index of the first value after it, the best cut by the sum of distances from the medians of both parts.
+    pub at: usize,
+    /// Index of the value that raised the alarm.
+    pub seen: usize,
+}
+
+/// What watching a series found.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Watched {
+    /// In the order of time.
+    pub shifts: Vec<LevelShift>,
+    /// Lag-one autocorrelation of the present level; `None` while it is learnt.
+    pub phi: Option<f64>,
+    /// Standard deviation of a value given the one before, by its median absolute deviation; likewise.
+    pub spread: Option<f64>,
+    /// Upper 95 % bound of the next value, given all of the present level; `None` below 20 values.
+    pub next: Option<f64>,
+    /// How many values lay within such a bound, drawn before each, and of how many.
+    pub inside: (usize, usize),
+}
+
+/// Watches a series of values by a two-sided CUSUM, as if it were looked at after each value: the result for the first n
+/// values never changes with those that follow. Where nothing shifts, an alarm is raised once in `values_per_alarm` on
+/// average, if each value depends on the one before (AR(1), φ up to 0.5 was tried), whatever the distribution.
+///
+/// Each value is compared with all earlier ones of its level: its residual x − m − φ(x′ − m), with the mean m and the
+/// autocorrelation φ of the earlier ones, has a rank among their residuals, and Φ⁻¹ of the rank is added up (a
+/// self-starting CUSUM). After an alarm the new level is learnt, from [`LEARNT`] values on.
+///
+/// Source: D. M. Hawkins, "Self-starting CUSUM charts for location and scale", The Statistician 36 (1987); E. S. Page,
+/// "Continuous inspection schemes", Biometrika 41 (1954); the bias of φ: F. H. C. Marriott and J. A. Pope, Biometrika 41
+/// (1954). Empty for values that are not finite, or a rate that is not positive.
+pub fn watch(x: &[f64], values_per_alarm: f64) -> Watched {
+    let mut found = Watched::default();
+    let Some(limit) = limit(values_per_alarm).filter(|_| x.iter().all(|v| v.is_finite())) else { return found };
+    let (mut from, mut up, mut down) = (0, Sum::default(), Sum::default());
+    for (at, &now) in x.iter().enumerate() {
+        let Some(level) = x.get(from.max(at.saturating_sub(LATEST))..at).and_then(Level::of) else { continue };
+        let residual = level.residual(now);
+        if let Some(bound) = level.bound() {
+            found.inside.0 += usize::from(residual <= bound);
+            found.inside.1 += 1;
+        }
+        let z = level.score(residual);
+        if up.add(z - REFERENCE, at) > limit || down.add(-z - REFERENCE, at) > limit {
+            let since = if up.value > limit { up.since } else { down.since };
+            let start = since.saturating_sub(BEFORE).max(from);
+            let cut = start + x.get(start..=at).map_or(1, best_cut);
+            found.shifts.push(LevelShift { at: cut, seen: at });
+            (from, up, down) = (cut, Sum::default(), Sum::default());
+        }
+    }
+    if let Some(level) = x.get(from.max(x.len().saturating_sub(LATEST))..).and_then(Level::of) {
+        (found.phi, found.spread) = (Some(level.phi), location(&level.residuals).map(|(_, spread)| spread));
+        found.next = level.bound().map(|bound| level.expected() + bound);
+    }
+    found
+}
+
+/// The smallest shift that is seen within so many values in 80 %, in the unit of `spread`, by simulation of normal
+/// residuals of a level of which `known` values are known; it is asked for 85 %, since φ and spread are estimates. `None` if the rate is not positive, or no shift is seen so soon.
+pub fn least_shift(
+    values_per_alarm: f64,
+    (phi, spread): (f64, f64),
+    known: usize,
+    within: usize,
+    seed: u64,
+) -> Option<f64> {
+    const RUNS: usize = 400;
+    let limit = limit(values_per_alarm)?;
+    let mut random = SplitMix64::new(seed);
+    let noise: Vec<f64> = (0..RUNS * within).map(|_| normal_quantile(random.uniform()).unwrap_or(0.0)).collect();
+    let highest = normal_quantile(1.0 - 0.5 / known.max(LEARNT) as f64)?;
+    let is_seen = |shift: f64| {
+        let seen = noise.chunks_exact(within.max(1)).filter(|run| {
+            let mut sum = Sum::default();
+            // Of a shift the first residual has all, the others what does not follow from the value before.
+            // What was seen of it is taken for a part of the level.
+            let fades = |n: usize| known as f64 / (known + n) as f64;
+            let part = |n: usize| if n == 0 { shift } else { shift * (1.0 - phi) * fades(n) };
+            run.iter().enumerate().any(|(n, e)| sum.add((part(n) + e).min(highest) - REFERENCE, n) > limit)
+        });
+        seen.count() as f64 >= (POWER + 0.05) * RUNS as f64
+    };
+    let (mut low, mut high) = (0.0, 100.0);
+    if !is_seen(high) {
+        return None;
+    }
+    for _ in 0..20 {
+        let middle = 0.5 * (low + high);
+        if is_seen(middle) { high = middle } else { low = middle }
+    }
+    Some(high * spread)
+}
+
+/// The decision interval h for an average run length, two-sided: Siegmund's approximation, (e^(2kb) − 2kb − 1)/(2k²)
+/// for one side, b = h + 1.166. It is asked for a shorter one, for what a level that is learnt misses.
+///
+/// Source: D. Siegmund, Sequential Analysis, 1985, 2.6.
+fn limit(values_per_alarm: f64) -> Option<f64> {
+    let wanted = (SHARPNESS * values_per_alarm - LEARNT as f64).max(SHARPNESS * LEARNT as f64).min(values_per_alarm);
+    let length = |b: f64| ((2.0 * REFERENCE * b).exp() - 2.0 * REFERENCE * b - 1.0) / (4.0 * REFERENCE * REFERENCE);
+    if !(values_per_alarm > 0.0 && values_per_alarm.is_finite()) {
+        return None;
+    }
+    let (mut low, mut high) = (0.0, 100.0);
+    for _ in 0..60 {
+        let middle = 0.5 * (low + high);
+        if length(middle) < wanted { low = middle } else { high = middle }
+    }
+    Some((high - 1.166).max(REFERENCE))
+}
+
+/// A one-sided sum, and the index at which it last left 0.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sum {
+    value: f64,
+    since: usize,
+}
+
+impl Sum {
+    fn add(&mut self, part: f64, at: usize) -> f64 {
+        if self.value == 0.0 {
+            self.since = at;
+        }
+        self.value = (self.value + part).max(0.0);
+        self.value
+    }
+}
+
+/// What is known of a level from its values so far.
+struct Level {
+    mean: f64,
+    phi: f64,
+    last: f64,
+    residuals: Vec<f64>,
+}
+
+impl Level {
+    /// `None` for fewer than [`LEARNT`] values.
+    fn of(x: &[f64]) -> Option<Level> {
+        let (n, last) = (x.len() as f64, *x.last()?);
+        if x.len() < LEARNT {
+            return None;
+        }
+        let mean = x.iter().sum::<f64>() / n;
+        let squares: f64 = x.iter().map(|v| (v - mean).powi(2)).sum();
+        let products: f64 = x.windows(2).map(|w| w.iter().map(|v| v - mean).product::<f64>()).sum();
+        let seen = if squares > 0.0 { products / squares } else { 0.0 };
+        let phi = seen + (1.0 + 3.0 * seen) / n;
+        let error = ((1.0 - phi * phi).max(0.05) / n).sqrt();
+        let phi = (phi + CAUTION * error).clamp(-MOST_PHI, MOST_PHI);
+        let residual = |w: &[f64]| match w {
+            [before, now] => (now - mean) - phi * (before - mean),
+            _ => 0.0,
+        };
+        Some(Level { mean, phi, last, residuals: x.windows(2).map(residual).collect() })
+    }
+
+    fn expected(&self) -> f64 {
+        self.mean + self.phi * (self.last - self.mean)
+    }
+
+    fn residual(&self, now: f64) -> f64 {
+        now - self.expected()
+    }
+
+    /// Φ⁻¹ of the rank among the residuals; of equal ones the middle.
+    fn score(&self, residual: f64) -> f64 {
+        let below = self.residuals.iter().filter(|r| **r < residual).count() as f64;
+        let equal = self.residuals.iter().filter(|r| **r == residual).count() as f64;
+        normal_quantile((below + 0.5 * equal + 0.5) / (self.residuals.len() as f64 + 1.0)).unwrap_or(0.0)
+    }
+
+    /// The residual that the next does not exceed with 95 %, if it is exchangeable with the others; `None` for fewer than 19.
+    fn bound(&self) -> Option<f64> {
+        let mut residuals = self.residuals.clone();
+        let rank = (CONFIDENCE * (residuals.len() as f64 + 1.0)).ceil() as usize;
+        let index = rank.checked_sub(1).filter(|index| *index < residuals.len())?;
+        Some(*residuals.select_nth_unstable_by(index, f64::total_cmp).1)
+    }
+}
+
+/// The split (number of values before it, 1…n−1) with the least sum of distances from the medians of both parts.
+fn best_cut(x: &[f64]) -> usize {
+    let distances = |part: &[f64]| median(part).map_or(0.0, |m| part.iter().map(|v| (v - m).abs()).sum());
+    let cost = |cut: &usize| x.split_at_checked(*cut).map_or(f64::INFINITY, |(a, b)| distances(a) + distances(b));
+    (1..x.len()).min_by(|a, b| cost(a).total_cmp(&cost(b))).unwrap_or(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn series(n: usize, phi: f64, seed: u64, level: impl Fn(usize) -> f64) -> Vec<f64> {
+        let mut random = SplitMix64::new(seed);
+        let mut noise = 0.0;
+        let mut value = |i| {
+            noise = phi * noise + (1.0 - phi * phi).sqrt() * normal_quantile(random.uniform()).unwrap();
+            level(i) + noise
+        };
+        (0..n).map(&mut value).collect()
+    }
+
+    #[test]
+    fn nothing_is_said_of_impossible_input() {
+        for (x, rate) in [(&[][..], 365.0), (&[1.0, f64::NAN], 365.0), (&[1.0; 50], 0.0), (&[1.0; 50], f64::NAN)] {
+            assert!(watch(x, rate).shifts.is_empty());
+        }
+        assert_eq!(watch(&[4.0; 500], 365.0).shifts, []);
+        assert_eq!(least_shift(f64::NAN, (0.0, 1.0), 60, 10, 1), None);
+        assert_eq!(least_shift(365.0, (0.0, 1.0), 60, 0, 1), None);
+        assert_eq!(least_shift(365.0, (0.0, 1.0), 60, 1, 1), None, "one value cannot be enough");
+    }
+
+    /// The limits of Siegmund's approximation for average run lengths, one-sided 2·ARL (Montgomery, Introduction to
+    /// Statistical Quality Control, 9.1.3: h = 5, k = 1/2 has 465).
+    #[test]
+    fn the_limit_is_that_of_the_rate() {
+        assert!((limit((465.0 + LEARNT as f64) / SHARPNESS).unwrap() - 5.0).abs() < 0.03);
+    }
+
+    #[test]
+    fn shifts_are_found_where_they_are() {
+        let (mut right, mut seen) = (0, 0);
+        for seed in 0..50 {
+            let x = series(200, 0.3, seed, |i| [0.0, 4.0, 1.0][usize::from(i >= 80) + usize::from(i >= 140)]);
+            let found = watch(&x, 365.0);
+            seen += usize::from(found.shifts.iter().any(|s| (80..90).contains(&s.seen)));
+            right += found.shifts.iter().filter(|s| s.at == 80 || s.at == 140).count();
+            assert!(found.shifts.iter().all(|s| s.at <= s.seen));
+        }
+        assert!(seen >= 45 && right >= 65, "{seen} {right}");
+    }
+
+    #[test]
+    fn false_alarms_come_at_the_rate_asked_for() {
+        for phi in [0.0, 0.5] {
+            let alarms: usize = (0..150).map(|seed| watch(&series(395, phi, seed, |_| 0.0), 365.0).shifts.len()).sum();
+            // Of 150 years, one a year: 150 ± 12.
+            assert!((105..=195).contains(&alarms), "{phi} {alarms}");
+        }
+    }
+
+    #[test]
+    fn the_next_value_lies_within_the_bound_as_often_as_is_said() {
+        let (mut inside, mut of) = (0, 0);
+        for seed in 0..40 {
+            let found = watch(&series(200, 0.4, seed, |_| 0.0), 1e9);
+            (inside, of) = (inside + found.inside.0, of + found.inside.1);
+        }
+        let share = inside as f64 / of as f64;
+        assert!((0.935..0.97).contains(&share), "{share}");
+    }
+
+    #[test]
+    fn the_least_shift_grows_with_what_hides_it() {
+        let least = |rate, phi| least_shift(rate, (phi, 0.05), 100, 10, 1).unwrap();
+        assert!(least(365.0, 0.0) > 0.03 && least(365.0, 0.0) < 0.08, "{}", least(365.0, 0.0));
+        assert!(least(4_380.0, 0.0) > least(365.0, 0.0) && least(365.0, 0.5) > 1.3 * least(365.0, 0.0));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(20))]
+        /// What was said after a value stays said.
+        #[test]
+        fn later_values_change_nothing(x in proptest::collection::vec(0u8..9, 0..120), cut in 0usize..120) {
+            let x: Vec<f64> = x.into_iter().map(f64::from).collect();
+            let cut = cut.min(x.len());
+            let (part, whole) = (watch(&x[..cut], 20.0), watch(&x, 20.0));
+            prop_assert_eq!(&part.shifts[..], &whole.shifts[..part.shifts.len()]);
+            prop_assert!(whole.shifts.iter().skip(part.shifts.len()).all(|s| s.seen >= cut));
+        }
+    }
+}
