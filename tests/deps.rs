@@ -187,7 +187,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "trials",
         &[
-            "units", "uapi", "watchdog", "model", "stats", "judge", "history", "trace", "explain", "plant",
+            "units", "uapi", "watchdog", "model", "stats", "judge", "history", "trace", "explain", "tune",
+            "plant",
             "vm", "kernel", "kbuild", "fuzz", "xtask",
         ],
     ),

@@ -2,6 +2,7 @@
 
 pub mod args;
 mod trials;
+mod work;
 
 use crate::finish::{Answer, finish};
 use crate::prove;
@@ -56,7 +57,9 @@ fn run(args: &TuneArgs, started: Nanos) -> Result<Answer, Refusal> {
     }
     punctual_uapi::block(&proof::signals())?;
     let judge = |id: &str| judge(&rules, &machine, &context, id);
-    let sought = search(args, &options, &chosen, &Place { sys: &sys, folder: &fix::folder(), judge: &judge })?;
+    let work = work::Work::default();
+    let place = Place { sys: &sys, folder: &fix::folder(), judge: &judge, work: &|out| work.rate(out) };
+    let sought = search(args, &options, &chosen, &place)?;
     answer(args, &options, &sought)
 }
 

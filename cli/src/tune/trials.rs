@@ -47,12 +47,19 @@ impl Progress {
                 let time = (nanos(self.begun.elapsed()), self.max);
                 tell!("{}", report::begins(&candidate.rule, confirming, (number, of), left, time));
             }
+            Update::Paired(shift_ns) => {
+                self.took(1);
+                tell!("{}\n", report::so_far(shift_ns));
+            }
             Update::Ended(trial) => {
-                let pairs = trial.pairs.len().max(1) as u32;
-                self.pair = Some(self.trial_begun.elapsed() / pairs);
+                self.took(trial.pairs.len());
                 tell!("{}\n", report::ended(trial));
             }
         }
+    }
+
+    fn took(&mut self, pairs: usize) {
+        self.pair = Some(self.trial_begun.elapsed() / pairs.max(1) as u32);
     }
 }
 

@@ -75,7 +75,7 @@ pub use suite::{
 };
 pub use tail::{ArrivalPattern, Arrivals, Latest, Tail, TailOutcome, TailRefusal, TailSeries, TailThreshold};
 pub use tracing::{Capture, LateWakeup, PhaseTrace, Tracing};
-pub use tuned::{Ended, TUNE_SCHEMA, Trial, TrialKind, Tuned};
+pub use tuned::{Ended, TUNE_SCHEMA, Trial, TrialCost, TrialKind, Tuned};
 pub use until::{BlockMaximum, Look, Round, UntilDecided};
 pub use verdict::{
     CellId, CellJudgement, ClusterNote, Coverage, EpisodeCounts, Judged, Needed, Outcome, PeriodSeen, StallBound,

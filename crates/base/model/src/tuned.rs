@@ -14,6 +14,9 @@ pub struct Tuned {
     pub block_ns: Nanos,
     /// Probability that any change is kept if none helps.
     pub alpha: f64,
+    /// Seed of the order in which blocks were measured.
+    #[serde(default)]
+    pub seed: u64,
     /// Figure of each block without changes, in order, ns.
     pub before_ns: Vec<f64>,
     /// Figure of each block with everything that was kept, in order, ns.
@@ -47,6 +50,26 @@ pub struct Trial {
     /// 95 % confidence interval of the shift; null if there are too few pairs.
     pub interval_ns: Option<(f64, f64)>,
     pub kind: TrialKind,
+    /// What the change costs, for one that was confirmed: `power` in the blocks, `throughput` of a benchmark; without
+    /// what is not known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub costs: Vec<TrialCost>,
+}
+
+/// A quantity without and with a change.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TrialCost {
+    /// `power` or `throughput`.
+    pub what: String,
+    /// `W` or `1/s`.
+    pub unit: String,
+    /// Without and with the change, pair by pair.
+    pub pairs: Vec<(f64, f64)>,
+    /// With / without: Hodges–Lehmann's estimate for pairs.
+    pub ratio: f64,
+    /// Its 95 % interval; null if there are too few pairs.
+    pub interval: Option<(f64, f64)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,10 +1,12 @@
 //! The machine as a bench: measures a block, applies and undoes a fix.
 
 use crate::choose::Prepared;
-use crate::options::{Options, Place};
-use crate::search::{Bench, Candidate, Stop};
+use crate::options::{Options, Place, WORK};
+use crate::power::Energy;
+use crate::search::{Bench, Block, Candidate, Stop};
 use punctual_directory::Scratch;
 use punctual_fix::{FixOptions, Journal, OnTrial, RulePlan, keep, revert, try_rule};
+use punctual_machine::Live;
 use punctual_model::Outcome;
 use punctual_proof::{self as proof, Done, Quiet, When};
 use punctual_uapi::Sig;
@@ -114,13 +116,24 @@ impl Machine<'_> {
 }
 
 impl Bench for Machine<'_> {
-    fn block(&mut self) -> Result<f64, Stop> {
+    fn block(&mut self) -> Result<Block, Stop> {
         self.has_time_for(self.lasted)?;
-        let begun = Instant::now();
+        let (begun, energy) = (Instant::now(), Energy::read(&Live::new()));
         let options = self.block.clone();
         let done = self.measure(&options)?;
         self.lasted = begun.elapsed();
-        Ok(self.options.objective.figure(&done.recording))
+        let watts = energy.and_then(|energy| Energy::read(&Live::new())?.watts_since(&energy, self.lasted));
+        Ok(Block { ns: self.options.objective.figure(&done.recording), watts })
+    }
+
+    fn work(&mut self) -> Result<Option<f64>, Stop> {
+        self.has_time_for(WORK)?;
+        self.number += 1;
+        let number = self.number.to_string();
+        let rate = (self.place.work)(&self.scratch.path().join(&number));
+        // Its name is never used again; the folder is removed as a whole at the end.
+        let _ = self.scratch.dir().remove_all(&number);
+        Ok(rate)
     }
 
     fn apply(&mut self, candidate: &Candidate) -> Result<Result<(), String>, Stop> {

@@ -15,10 +15,11 @@ mod bench;
 mod choose;
 mod objective;
 mod options;
+mod power;
 pub mod search;
 mod seek;
 
 pub use choose::{Chosen, Prepared, Wanted};
 pub use objective::{Objective, ObjectiveError};
-pub use options::{Options, Place};
+pub use options::{Options, Place, WORK};
 pub use seek::{Sought, TuneError, conclude, seek};

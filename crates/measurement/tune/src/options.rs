@@ -5,6 +5,7 @@ use punctual_model::State;
 use punctual_proof as proof;
 use punctual_units::Nanos;
 use std::path::Path;
+use std::time::Duration;
 
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -25,8 +26,9 @@ impl Options {
     pub fn least(&self, candidates: usize, kept: usize) -> Nanos {
         let loads = self.block_loads.len() as u64;
         let block = self.block.0 + loads * (self.last.warmup.0 + START_OF_A_LOAD.0);
-        let blocks = search::blocks(candidates, kept, &Rules::default()) as u64;
-        Nanos(block.saturating_mul(blocks))
+        let blocks = search::blocks(candidates, kept, &Rules::new(0)) as u64;
+        let works = search::works(candidates, kept) as u64 * WORK.as_nanos() as u64;
+        Nanos(block.saturating_mul(blocks).saturating_add(works))
     }
 }
 
@@ -35,7 +37,12 @@ pub struct Place<'a> {
     pub folder: &'a Path,
     /// Judges one rule again: its state and sentence.
     pub judge: &'a dyn Fn(&str) -> Option<(State, String)>,
+    /// Measures throughput for about [`WORK`] into this new directory, 1/s; `None` if that fails.
+    pub work: &'a dyn Fn(&Path) -> Option<f64>,
 }
+
+/// Time of a measurement of throughput.
+pub const WORK: Duration = Duration::from_secs(1);
 
 /// Time of a block besides measuring: starting a load and proving that it runs.
 const START_OF_A_LOAD: Nanos = Nanos::from_millis(300);

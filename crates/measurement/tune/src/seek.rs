@@ -9,6 +9,7 @@ use punctual_fix::{Journal, JournalError};
 use punctual_model::{Ended, TUNE_SCHEMA, Tuned};
 use punctual_proof::{self as proof, Done, Observer, ProofError};
 use punctual_uapi::Sig;
+use std::hash::{BuildHasher, RandomState};
 use std::time::{Duration, Instant};
 
 #[derive(Clone, Debug)]
@@ -55,7 +56,8 @@ pub fn seek(options: &Options, chosen: &Chosen, place: &Place, tell: OnUpdate) -
         on_trial: None,
     };
     let candidates: Vec<Candidate> = chosen.prepared.iter().map(|prepared| prepared.candidate.clone()).collect();
-    let rules = Rules::default();
+    // Of a boot and a moment: what disturbs the machine cannot follow the order.
+    let rules = Rules::new(RandomState::new().hash_one(std::process::id()));
     let mut found = search(candidates, &mut machine, &rules, tell);
     // The search has undone everything; what failed is tried once more.
     if let Err(Stop::Because(why)) = machine.revert_all() {
@@ -68,6 +70,7 @@ pub fn seek(options: &Options, chosen: &Chosen, place: &Place, tell: OnUpdate) -
         objective: options.objective.to_string(),
         block_ns: options.block,
         alpha: rules.alpha,
+        seed: rules.seed,
         before_ns: found.before,
         after_ns: found.after,
         trials: found.trials,

@@ -120,7 +120,7 @@ fn rounded(time: Nanos) -> String {
 }
 
 /// A candidate's pairs begin, `number` of its round `of`: `elapsed` of at most `max` is over; `left` is what these take, where that is known.
-/// Without an end of line: [`ended`] follows.
+/// Without an end of line: [`so_far`] or [`ended`] follows.
 pub fn begins(
     rule: &str,
     confirming: bool,
@@ -133,10 +133,15 @@ pub fn begins(
     format!("[{} of at most {}] {verb} {rule} ({number} of {of}{left}) … ", rounded(elapsed), rounded(max))
 }
 
-/// What they came to.
+/// What a pair of a screening came to: with the change minus without, ns.
+pub fn so_far(shift_ns: f64) -> String {
+    let size = Nanos(shift_ns.abs().round() as u64);
+    if shift_ns < 0.0 { format!("{size} less") } else { format!("{size} more") }
+}
+
+/// What the pairs of a confirmation came to.
 pub fn ended(trial: &Trial) -> String {
-    let size = Nanos(trial.shift_ns.abs().round() as u64);
-    let so_far = if trial.shift_ns < 0.0 { format!("{size} less") } else { format!("{size} more") };
+    let so_far = so_far(trial.shift_ns);
     match trial.kind {
         TrialKind::Screening => so_far,
         TrialKind::Confirmation { kept: true, .. } => format!("{so_far}: kept"),

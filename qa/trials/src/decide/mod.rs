@@ -3,6 +3,7 @@
 
 mod fleet;
 mod history;
+mod tune;
 
 use crate::simulate::Many;
 use punctual_stats::SplitMix64;
@@ -28,6 +29,7 @@ pub fn run(wanted: &Wanted) -> Result<(), String> {
     let begun = Instant::now();
     fleet::conditions(&conditions);
     history::conditions(&conditions);
+    tune::conditions(&conditions);
     let (number, missed) = (conditions.number.get(), conditions.missed.take());
     println!("{number} conditions, {} runs of each, {:.0} s", wanted.many.runs, begun.elapsed().as_secs_f64());
     if missed.is_empty() { Ok(()) } else { Err(format!("missed: {}", missed.join("; "))) }

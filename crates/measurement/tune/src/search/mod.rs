@@ -2,12 +2,14 @@
 //!
 //! Architecture invariant: knows neither how a block is measured nor how a fix is applied; both are behind [`Bench`].
 
+mod costs;
 mod plan;
 #[cfg(test)]
 mod tests;
 
 use plan::{Judgement, alpha_of, is_futile, is_hopeless, judge, pairs_for};
-use punctual_model::{Ended, Trial, TrialKind};
+use punctual_model::{Ended, Trial, TrialCost, TrialKind};
+use punctual_stats::SplitMix64;
 
 /// A change that may help.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,12 +28,27 @@ pub enum Stop {
     Because(String),
 }
 
+/// What was measured in a block.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Block {
+    /// Its figure.
+    pub ns: f64,
+    /// Power of the machine meanwhile; `None` where it is not known.
+    pub watts: Option<f64>,
+}
+
 pub trait Bench {
-    /// Measures one block with the applied changes; its figure in ns.
+    /// Measures one block with the applied changes.
     ///
     /// # Errors
     /// [`Stop`].
-    fn block(&mut self) -> Result<f64, Stop>;
+    fn block(&mut self) -> Result<Block, Stop>;
+
+    /// Throughput with the applied changes, 1/s; `None` where it cannot be measured.
+    ///
+    /// # Errors
+    /// [`Stop`].
+    fn work(&mut self) -> Result<Option<f64>, Stop>;
 
     /// Applies a change. The inner error says why that failed: it is not tried again.
     ///
@@ -68,11 +85,14 @@ pub struct Rules {
     pub least_share: f64,
     /// … and this, ns.
     pub least_ns: f64,
+    /// Of the order in which blocks are measured.
+    pub seed: u64,
 }
 
-impl Default for Rules {
-    fn default() -> Rules {
-        Rules { alpha: 0.05, screening: 3, least_share: 0.02, least_ns: 1_000.0 }
+impl Rules {
+    /// The usual rules; `seed` determines the order in which blocks are measured.
+    pub fn new(seed: u64) -> Rules {
+        Rules { alpha: 0.05, screening: 3, least_share: 0.02, least_ns: 1_000.0, seed }
     }
 }
 
@@ -99,8 +119,12 @@ pub enum Update<'a> {
         number: usize,
         /// Candidates in the round.
         of: usize,
+        /// Pairs until [`Update::Paired`] or [`Update::Ended`].
         pairs: usize,
     },
+    /// A pair of a screening is measured: with minus without, ns.
+    Paired(f64),
+    /// A change is confirmed, or not.
     Ended(&'a Trial),
 }
 
@@ -117,6 +141,11 @@ pub fn blocks(candidates: usize, kept: usize, rules: &Rules) -> usize {
     (0..=kept).map(|n| screening(n) + if n > 0 { confirming(n) } else { 0 }).sum()
 }
 
+/// Measurements of throughput of a search that keeps `kept` of so many candidates.
+pub fn works(candidates: usize, kept: usize) -> usize {
+    2 * kept.min(candidates) * costs::pairs_of_work()
+}
+
 /// Whatever ends the search, only what was kept is applied when it returns (unless undoing failed, which `ended`
 /// reports).
 pub fn search(candidates: Vec<Candidate>, bench: &mut dyn Bench, rules: &Rules, tell: OnUpdate) -> Found {
@@ -128,7 +157,8 @@ pub fn search(candidates: Vec<Candidate>, bench: &mut dyn Bench, rules: &Rules, 
         after: Vec::new(),
         ended: Ended::NothingToTry,
     };
-    let mut search = Search { open: candidates, bench, rules, tell, confirmations: 0, found };
+    let random = SplitMix64::new(rules.seed);
+    let mut search = Search { open: candidates, bench, rules, tell, random, confirmations: 0, found };
     search.found.ended = match search.run() {
         Ok(ended) => ended,
         Err(Stop::TimeUp) => Ended::TimeUp,
@@ -149,8 +179,16 @@ struct Search<'a> {
     bench: &'a mut dyn Bench,
     rules: &'a Rules,
     tell: OnUpdate<'a>,
+    random: SplitMix64,
     confirmations: u64,
     found: Found,
+}
+
+/// Blocks without and with a change.
+type Pair = (Block, Block);
+
+fn figures(pairs: &[Pair]) -> Vec<(f64, f64)> {
+    pairs.iter().map(|(without, with)| (without.ns, with.ns)).collect()
 }
 
 impl Search<'_> {
@@ -175,11 +213,7 @@ impl Search<'_> {
     /// Screens the open candidates and confirms the promising, best first, until one stays.
     fn round(&mut self) -> Result<Round, Stop> {
         let mut promising = Vec::new();
-        let open = self.open.clone();
-        for (before, candidate) in open.iter().enumerate() {
-            let (number, of, pairs) = (before + 1, open.len(), self.rules.screening);
-            (self.tell)(Update::Begins { candidate, confirming: false, number, of, pairs });
-            let Some(pairs) = self.pairs(candidate, self.rules.screening, None)? else { continue };
+        for (candidate, pairs) in self.screened()? {
             let Some(judged) = judge(&pairs) else { continue };
             // The middle pair: of three, one outlier moves half of the Walsh averages.
             let differences: Vec<f64> = pairs.iter().map(|(without, with)| with - without).collect();
@@ -187,7 +221,7 @@ impl Search<'_> {
             if self.is_worth_it(&pairs, seems) {
                 promising.push((seems, candidate.clone()));
             }
-            self.note(candidate, pairs, &judged, TrialKind::Screening);
+            self.note(&candidate, pairs, &judged, TrialKind::Screening, Vec::new());
         }
         promising.sort_by(|a, b| a.0.total_cmp(&b.0));
         for (before, (_, candidate)) in promising.iter().enumerate() {
@@ -198,14 +232,41 @@ impl Search<'_> {
         Ok(if promising.is_empty() { Round::Nothing } else { Round::Unconfirmed })
     }
 
+    /// A pair of each open candidate in turn, in an order that is drawn anew each time: what disturbs the machine for a
+    /// while disturbs a pair of several, not all pairs of one. Those whose middle pair can no longer be worth it are left out.
+    fn screened(&mut self) -> Result<Vec<(Candidate, Vec<(f64, f64)>)>, Stop> {
+        let all = self.rules.screening;
+        let mut screened: Vec<(Candidate, Vec<(f64, f64)>)> =
+            self.open.iter().map(|open| (open.clone(), Vec::new())).collect();
+        for _ in 0..all {
+            let least = |usual: f64| self.least(usual);
+            let mut turn: Vec<usize> = (0..screened.len())
+                .filter(|n| !screened.get(*n).is_some_and(|s| is_hopeless(&s.1, all, least)))
+                .collect();
+            self.random.shuffle(&mut turn);
+            let of = turn.len();
+            for (number, n) in (1..).zip(turn) {
+                let Some((candidate, pairs)) = screened.get_mut(n) else { continue };
+                (self.tell)(Update::Begins { candidate, confirming: false, number, of, pairs: 1 });
+                let Some((without, with)) = self.pair(candidate)? else { continue };
+                (self.tell)(Update::Paired(with.ns - without.ns));
+                pairs.push((without.ns, with.ns));
+            }
+            screened.retain(|(candidate, _)| self.open.contains(candidate));
+        }
+        Ok(screened)
+    }
+
     /// Measures fresh pairs; keeps the change if they show that it helps.
     fn confirm(&mut self, candidate: &Candidate, number: usize, of: usize) -> Result<bool, Stop> {
         self.confirmations += 1;
         let alpha = alpha_of(self.rules.alpha, self.confirmations);
         (self.tell)(Update::Begins { candidate, confirming: true, number, of, pairs: pairs_for(alpha) });
-        let Some(pairs) = self.pairs(candidate, pairs_for(alpha), Some(alpha))? else { return Ok(false) };
+        let Some(blocks) = self.confirmed(candidate, alpha)? else { return Ok(false) };
+        let pairs = figures(&blocks);
         let Some(judged) = judge(&pairs) else { return Ok(false) };
         let helps = judged.p <= alpha && self.is_worth_it(&pairs, judged.shift.value);
+        let costs = if helps { self.costs(candidate, &blocks)? } else { Vec::new() };
         let kept = match helps {
             true => match self.bench.keep(candidate)? {
                 Ok(()) => true,
@@ -217,7 +278,7 @@ impl Search<'_> {
             },
             false => false,
         };
-        self.note(candidate, pairs.clone(), &judged, TrialKind::Confirmation { p: judged.p, alpha, kept });
+        self.note(candidate, pairs.clone(), &judged, TrialKind::Confirmation { p: judged.p, alpha, kept }, costs);
         if kept {
             self.open.retain(|open| open != candidate);
             self.found.kept.push(candidate.rule.clone());
@@ -237,48 +298,60 @@ impl Search<'_> {
         self.rules.least_ns.max(usual * self.rules.least_share)
     }
 
-    /// Measures pairs in the order without, with, with, without; fewer if `alpha`, or without one the least effect, is
-    /// out of reach. `None`: it could not be applied, and is no longer a candidate.
-    fn pairs(
-        &mut self,
-        candidate: &Candidate,
-        all: usize,
-        alpha: Option<f64>,
-    ) -> Result<Option<Vec<(f64, f64)>>, Stop> {
-        let mut pairs = Vec::new();
-        let is_over = |search: &Self, pairs: &[(f64, f64)]| match alpha {
-            Some(alpha) => is_futile(pairs, all, alpha),
-            None => is_hopeless(pairs, all, |usual| search.least(usual)),
-        };
-        while pairs.len() < all && !is_over(self, &pairs) {
-            let with_first = pairs.len() % 2 == 1;
-            let early = if with_first { None } else { Some(self.without()?) };
-            if let Err(why) = self.bench.apply(candidate)? {
-                self.found.not_tried.push((candidate.rule.clone(), why));
-                self.open.retain(|open| open != candidate);
-                return Ok(None);
-            }
-            let with = self.bench.block();
-            // Undone also if measuring was stopped.
-            self.bench.revert(candidate)?;
-            let without = match early {
-                Some(without) => without,
-                None => self.without()?,
-            };
-            pairs.push((without, with?));
+    /// Measures pairs; fewer if `alpha` is out of reach. `None`: it could not be applied, and is no longer a candidate.
+    fn confirmed(&mut self, candidate: &Candidate, alpha: f64) -> Result<Option<Vec<Pair>>, Stop> {
+        let (all, mut pairs) = (pairs_for(alpha), Vec::new());
+        while pairs.len() < all && !is_futile(&figures(&pairs), all, alpha) {
+            let Some(pair) = self.pair(candidate)? else { return Ok(None) };
+            pairs.push(pair);
         }
         Ok(Some(pairs))
     }
 
-    fn without(&mut self) -> Result<f64, Stop> {
-        let figure = self.bench.block()?;
-        if self.found.kept.is_empty() {
-            self.found.before.push(figure);
-        }
-        Ok(figure)
+    /// A block without the change and one with it, in an order that is drawn. `None` as for [`Search::confirmed`].
+    fn pair(&mut self, candidate: &Candidate) -> Result<Option<Pair>, Stop> {
+        let early = if self.random.below(2) == 0 { Some(self.without()?) } else { None };
+        let Some(with) = self.with(candidate, |bench| bench.block())? else { return Ok(None) };
+        let without = match early {
+            Some(without) => without,
+            None => self.without()?,
+        };
+        Ok(Some((without, with)))
     }
 
-    fn note(&mut self, candidate: &Candidate, pairs: Vec<(f64, f64)>, judged: &Judgement, kind: TrialKind) {
+    /// What is measured while the change is applied. `None`: it could not be applied, and is no longer a candidate.
+    fn with<T>(
+        &mut self,
+        candidate: &Candidate,
+        measure: impl FnOnce(&mut dyn Bench) -> Result<T, Stop>,
+    ) -> Result<Option<T>, Stop> {
+        if let Err(why) = self.bench.apply(candidate)? {
+            self.found.not_tried.push((candidate.rule.clone(), why));
+            self.open.retain(|open| open != candidate);
+            return Ok(None);
+        }
+        let measured = measure(self.bench);
+        // Undone also if measuring was stopped.
+        self.bench.revert(candidate)?;
+        measured.map(Some)
+    }
+
+    fn without(&mut self) -> Result<Block, Stop> {
+        let block = self.bench.block()?;
+        if self.found.kept.is_empty() {
+            self.found.before.push(block.ns);
+        }
+        Ok(block)
+    }
+
+    fn note(
+        &mut self,
+        candidate: &Candidate,
+        pairs: Vec<(f64, f64)>,
+        judged: &Judgement,
+        kind: TrialKind,
+        costs: Vec<TrialCost>,
+    ) {
         let trial = Trial {
             rule: candidate.rule.clone(),
             what: candidate.what.clone(),
@@ -287,8 +360,11 @@ impl Search<'_> {
             interval_ns: judged.shift.interval.map(|i| (i.low, i.high)),
             pairs,
             kind,
+            costs,
         };
-        (self.tell)(Update::Ended(&trial));
+        if kind != TrialKind::Screening {
+            (self.tell)(Update::Ended(&trial));
+        }
         self.found.trials.push(trial);
     }
 }

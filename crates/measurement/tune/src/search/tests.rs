@@ -41,21 +41,28 @@ impl Simulated {
     }
 
     fn search(&mut self) -> Found {
-        let found = search(self.candidates(), self, &Rules::default(), &mut |_| ());
+        let seed = self.noise.next_u64();
+        let found = search(self.candidates(), self, &Rules::new(seed), &mut |_| ());
         assert_eq!(self.on, found.kept.iter().cloned().collect(), "what is applied is what was kept");
         found
     }
 }
 
 impl Bench for Simulated {
-    fn block(&mut self) -> Result<f64, Stop> {
+    fn block(&mut self) -> Result<Block, Stop> {
         self.blocks += 1;
         if self.blocks > self.most {
             return Err(Stop::TimeUp);
         }
         // A heavy tail: now and then a block is several times as late.
         let noise = 4_000.0 / (1.0 - self.noise.uniform()).powf(0.5);
-        Ok(self.level() + noise)
+        // Each change takes a tenth more power, and a hundredth of the throughput.
+        let watts = Some(10.0 * 1.1f64.powi(self.on.len() as i32) + 0.1 * self.noise.uniform());
+        Ok(Block { ns: self.level() + noise, watts })
+    }
+
+    fn work(&mut self) -> Result<Option<f64>, Stop> {
+        Ok(Some(1_000.0 * 0.99f64.powi(self.on.len() as i32) + self.noise.uniform()))
     }
 
     fn apply(&mut self, candidate: &Candidate) -> Result<Result<(), String>, Stop> {
@@ -119,6 +126,17 @@ fn the_gain_is_told_with_an_interval_that_holds_it() {
     assert!(held >= 93, "{held} of 100");
 }
 
+#[test]
+fn what_a_change_costs_stands_beside_its_gain() {
+    let found = Simulated::new(&[("irq", 200_000.0)], 4).search();
+    let trial = found.trials.iter().find(|t| t.kind != TrialKind::Screening).unwrap();
+    let [power, throughput] = trial.costs.as_slice() else { panic!("{:?}", trial.costs) };
+    assert!((power.ratio - 1.1).abs() < 0.01 && power.pairs.len() == trial.pairs.len(), "{power:?}");
+    let (low, high) = throughput.interval.unwrap();
+    assert!(low < 0.992 && high < 0.995 && low > 0.985, "{throughput:?}");
+    assert!(found.trials.iter().filter(|t| t.kind == TrialKind::Screening).all(|t| t.costs.is_empty()));
+}
+
 /// Twelve knobs that do nothing: at most 5 % of the runs may keep one.
 #[test]
 fn a_machine_without_faults_is_left_alone() {
@@ -164,9 +182,9 @@ fn nothing_to_try_is_said() {
 fn the_least_time_is_that_of_blocks_made() {
     for candidates in [1usize, 4, 9] {
         let names = ["a", "b", "c", "d", "e", "f", "g", "h", "i"];
-        let none: Vec<_> = names[..candidates].iter().map(|n| (*n, -50_000.0)).collect();
+        let none: Vec<_> = names[..candidates].iter().map(|n| (*n, -50_000_000.0)).collect();
         let mut machine = Simulated::new(&none, 11);
         machine.search();
-        assert_eq!(machine.blocks, blocks(candidates, 0, &Rules::default()));
+        assert_eq!(machine.blocks, blocks(candidates, 0, &Rules::new(0)));
     }
 }

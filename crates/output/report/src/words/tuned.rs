@@ -1,5 +1,5 @@
 use crate::number::{plural, probability};
-use punctual_model::{Ended, Trial, TrialKind, Tuned};
+use punctual_model::{Ended, Trial, TrialCost, TrialKind, Tuned};
 use punctual_units::Nanos;
 
 /// How the search ended, and the effect of every change that was decided.
@@ -47,7 +47,7 @@ fn summary(tuned: &Tuned) -> String {
     format!("{kept}; {ended}.{gain}")
 }
 
-/// A change that was decided with pairs of its own.
+/// A change that was decided with pairs of its own, and what it costs.
 fn decided(tuned: &Tuned, trial: &Trial) -> String {
     let TrialKind::Confirmation { p, alpha, kept } = trial.kind else { return String::new() };
     let (verb, word) = if trial.shift_ns <= 0.0 { ("bought", "gain") } else { ("cost", "cost") };
@@ -57,16 +57,41 @@ fn decided(tuned: &Tuned, trial: &Trial) -> String {
         None => "too few pairs for an interval".into(),
     };
     let verdict = if kept { "kept".to_owned() } else { format!("no {word} proven, taken back") };
+    let without: Vec<f64> = trial.pairs.iter().map(|(without, _)| *without).collect();
+    let instead = punctual_stats::median(&without)
+        .map(|usual| format!("{} instead of {}; ", time((usual + trial.shift_ns).max(0.0)), time(usual)));
+    let costs: String = trial.costs.iter().map(cost).collect();
     format!(
-        "`{}` {verb} {} of the {} ({interval}; {} of blocks with and without, p {}, decided at {}): {verdict}. It is: {}",
+        "`{}` {verb} {} of the {} ({}{interval}; {} of blocks with and without, p {}, decided at {}): {verdict}.{costs} It is: {}",
         trial.rule,
         time(trial.shift_ns.abs()),
         tuned.objective,
+        instead.unwrap_or_default(),
         plural(trial.pairs.len() as u64, "pair", "pairs"),
         probability(p),
         probability(alpha),
         trial.what
     )
+}
+
+/// What a confirmed change costs of power or throughput.
+fn cost(cost: &TrialCost) -> String {
+    let middle = |of: fn(&(f64, f64)) -> f64| punctual_stats::median(&cost.pairs.iter().map(of).collect::<Vec<f64>>());
+    let percent = |ratio: f64| format!("{:+.1} %", 100.0 * (ratio - 1.0)).replace('-', "−");
+    let Some((without, with)) = middle(|pair| pair.0).zip(middle(|pair| pair.1)) else { return String::new() };
+    let interval = match cost.interval {
+        Some((low, high)) => format!("95 %: {} to {}", percent(low), percent(high)),
+        None => "too few pairs for an interval".into(),
+    };
+    let each = match cost.unit.as_str() {
+        "1/s" => format!("{} instead of {} counts of N queens per second", count(with), count(without)),
+        unit => format!("{with:.2} {unit} instead of {without:.2} in its blocks"),
+    };
+    format!(" Its {} is {} with it ({each}; {interval}).", cost.what, percent(cost.ratio))
+}
+
+fn count(rate: f64) -> String {
+    if rate < 100.0 { format!("{rate:.2}") } else { format!("{rate:.0}") }
 }
 
 fn time(ns: f64) -> String {
@@ -91,12 +116,14 @@ mod tests {
             shift_ns,
             interval_ns: Some((shift_ns - 1e4, shift_ns + 1e4)),
             kind,
+            costs: Vec::new(),
         };
         let all = Tuned {
             schema: punctual_model::TUNE_SCHEMA.into(),
             objective: "largest latency".into(),
             block_ns: Nanos::from_secs(2),
             alpha: 0.05,
+            seed: 1,
             before_ns: vec![5e6],
             after_ns: vec![1e6],
             trials: vec![
@@ -109,10 +136,33 @@ mod tests {
             kept: vec!["hog".into()],
             ended: Ended::NothingHelps,
         };
+        let cost = |what: &str, unit: &str, with: f64, interval| TrialCost {
+            what: what.into(),
+            unit: unit.into(),
+            pairs: vec![(10.0, 10.0 * with); 7],
+            ratio: with,
+            interval,
+        };
+        let mut all = all;
+        all.trials[2].costs = vec![cost("power", "W", 1.1, Some((1.08, 1.12))), cost("throughput", "1/s", 0.98, None)];
         let said = tuned(&all);
         assert_eq!(said.len(), 4, "{said:#?}");
         assert!(said[0].contains("Kept: `hog`") && said[0].contains("5.00 ms to 1.00 ms"), "{said:#?}");
-        assert!(said[1].contains("bought 4.00 ms") && said[1].contains("3.99 ms to 4.01 ms"), "{said:#?}");
+        assert!(
+            said[1].contains("bought 4.00 ms of the largest latency (1.00 ms instead of 5.00 ms; 95 %:")
+                && said[1].contains("3.99 ms to 4.01 ms"),
+            "{said:#?}"
+        );
+        assert!(
+            said[1].contains(
+                "Its power is +10.0 % with it (11.00 W instead of 10.00 in its blocks; 95 %: +8.0 % to +12.0 %)"
+            ),
+            "{said:#?}"
+        );
+        assert!(
+            said[1].contains("throughput is −2.0 %") && said[1].contains("9.80 instead of 10.00 counts"),
+            "{said:#?}"
+        );
         assert!(said[2].contains("`idle`") && said[3].contains("read-only"), "{said:#?}");
     }
 }

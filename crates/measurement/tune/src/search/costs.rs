@@ -1,0 +1,47 @@
+//! What a change costs, beside what it brings: power in its blocks, and throughput.
+
+use super::{Candidate, Pair, Search, Stop};
+use punctual_model::TrialCost;
+use punctual_stats::{paired_ratio, pairs_for_interval};
+
+const CONFIDENCE: f64 = 0.95;
+
+/// Pairs that the throughput is measured in.
+pub(super) fn pairs_of_work() -> usize {
+    pairs_for_interval(CONFIDENCE).unwrap_or(0) as usize
+}
+
+impl Search<'_> {
+    /// The power of the blocks that confirmed the change, and the throughput in as many pairs as an interval needs. What is not known is
+    /// left out; time that is up ends the throughput, and the change stays confirmed.
+    pub(super) fn costs(&mut self, candidate: &Candidate, blocks: &[Pair]) -> Result<Vec<TrialCost>, Stop> {
+        let power = blocks.iter().map(|(without, with)| without.watts.zip(with.watts)).collect::<Option<Vec<_>>>();
+        let work = match self.work(candidate) {
+            Err(Stop::TimeUp) => None,
+            other => other?,
+        };
+        let known = [("power", "W", power), ("throughput", "1/s", work)];
+        Ok(known.into_iter().filter_map(|(what, unit, pairs)| cost(what, unit, pairs?)).collect())
+    }
+
+    fn work(&mut self, candidate: &Candidate) -> Result<Option<Vec<(f64, f64)>>, Stop> {
+        let mut pairs = Vec::new();
+        for _ in 0..pairs_of_work() {
+            let early = if self.random.below(2) == 0 { Some(self.bench.work()?) } else { None };
+            let with = self.with(candidate, |bench| bench.work())?.flatten();
+            let without = match early {
+                Some(without) => without,
+                None => self.bench.work()?,
+            };
+            let Some(pair) = without.zip(with) else { return Ok(None) };
+            pairs.push(pair);
+        }
+        Ok(Some(pairs))
+    }
+}
+
+fn cost(what: &str, unit: &str, pairs: Vec<(f64, f64)>) -> Option<TrialCost> {
+    let ratio = paired_ratio(&pairs, CONFIDENCE)?;
+    let interval = ratio.interval.map(|i| (i.low, i.high));
+    Some(TrialCost { what: what.into(), unit: unit.into(), pairs, ratio: ratio.value, interval })
+}
