@@ -187,9 +187,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "trials",
         &[
-            "units", "uapi", "watchdog", "model", "stats", "judge", "history", "trace", "explain", "tune",
-            "plant",
-            "vm", "kernel", "kbuild", "fuzz", "xtask",
+            "units", "uapi", "watchdog", "model", "stats", "judge", "compare", "history", "trace", "explain", "tune",
+            "plant", "vm", "kernel", "kbuild", "fuzz", "xtask",
         ],
     ),
     ("xtask", &["model", "rundir", "audit", "fix", "report", "selftest", "kernel", "kbuild", "deploy", "lab"]),

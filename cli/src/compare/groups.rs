@@ -14,6 +14,7 @@ pub struct Group {
     name: String,
     folder: Option<String>,
     runs: Vec<(String, Recording)>,
+    own_boots: bool,
 }
 
 /// Runs and where they were.
@@ -39,7 +40,7 @@ pub fn read(args: &CompareArgs) -> Result<Vec<Group>, String> {
         joined.collect::<Result<_, String>>()
     })?;
     let names = names(args, &lists, &read);
-    Ok(lists.iter().zip(read).zip(names).map(|((list, runs), name)| named(list, runs, name)).collect())
+    Ok(lists.iter().zip(read).zip(names).map(|((list, runs), name)| named(list, runs, name, args.own_boots)).collect())
 }
 
 /// The groups for [`punctual_compare::compare`].
@@ -47,17 +48,17 @@ pub fn sides(groups: &[Group]) -> Vec<Side<'_>> {
     let mut all = Vec::with_capacity(groups.len());
     for group in groups {
         let runs = group.runs.iter().map(|(name, recording)| (name.clone(), recording)).collect();
-        all.push(Side { name: group.name.clone(), folder: group.folder.clone(), runs });
+        all.push(Side { name: group.name.clone(), folder: group.folder.clone(), runs, own_boots: group.own_boots });
     }
     all
 }
 
-fn named(list: &[PathBuf], runs: Runs, name: String) -> Group {
+fn named(list: &[PathBuf], runs: Runs, name: String, own_boots: bool) -> Group {
     let folder = match list {
         [only] if only.is_dir() => Some(only.display().to_string()),
         _ => None,
     };
-    Group { name, folder, runs: runs.into_iter().map(|(path, r)| (last_name(&path), r)).collect() }
+    Group { name, folder, runs: runs.into_iter().map(|(path, r)| (last_name(&path), r)).collect(), own_boots }
 }
 
 fn last_name(path: &Path) -> String {

@@ -13,10 +13,10 @@ use punctual_report as report;
 use punctual_vm::Cache;
 use std::path::{Path, PathBuf};
 
-/// `punctual lab compare`: 0 where the comparison was made and nothing stands against it, 3 otherwise.
+/// `punctual lab compare`: 0 where the comparison is judged, 3 otherwise.
 pub fn run(args: &CompareArgs) -> Result<Answer, Refusal> {
     let (Compared { comparison, .. }, out) = compared(args)?;
-    let code = if comparison.problems.is_empty() { 0 } else { exit::INCONCLUSIVE };
+    let code = if punctual_compare::is_inconclusive(&comparison) { exit::INCONCLUSIVE } else { 0 };
     Ok(Answer::new(args.proof.output, code, || LabCompareResult::new(&comparison, &out), || text(&comparison, &out)))
 }
 

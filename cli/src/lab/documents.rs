@@ -72,6 +72,7 @@ fn two_kernels_are_a_document_of_lab_compare() {
         name: runs[n].recording.run.machine.kernel_release.clone().unwrap(),
         folder: Some("out".into()),
         runs: vec![("seed 1".into(), &runs[n].recording)],
+        own_boots: true,
     });
     let document =
         held("lab compare", 3, &LabCompareResult::new(&punctual_compare::compare(&sides).unwrap(), Path::new("out")));

@@ -6,8 +6,6 @@
 use serde::{Deserialize, Serialize};
 
 pub const SCHEMA: &str = "punctual.experiment/1";
-/// The fewest pairs whose signed ranks can have p ≤ 0.05 (2/2⁶ = 0.031).
-pub const PAIRS: u32 = 6;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Experiment {

@@ -1,5 +1,6 @@
+use crate::Side;
+use crate::boots::Groups;
 use crate::rows::{Wanted, row_of_runs};
-use crate::{SEED, Side};
 use punctual_model::{Blur, ComparisonRow, CpuResult, Known, Phase, Recording};
 use std::borrow::Cow;
 
@@ -107,10 +108,10 @@ pub(crate) fn skipped(recording: &Recording, loads: &[String]) -> Option<f64> {
 }
 
 /// Throughput of the loads: a row for each rate that every group has.
-pub(crate) fn rates(sides: &[Side], common: &[String]) -> Vec<ComparisonRow> {
+pub(crate) fn rates(groups: &Groups, common: &[String]) -> Vec<ComparisonRow> {
     let mut rows = Vec::new();
     for load in common {
-        let first = sides.first().and_then(|s| s.runs.first()).map(|(_, r)| *r);
+        let first = groups.sides.first().and_then(|s| s.runs.first()).map(|(_, r)| *r);
         let reports = first.into_iter().flat_map(|r| phases(r, Some(load))).filter_map(|p| p.load_report.as_ref());
         for rate in reports.flat_map(|report| &report.rates) {
             let value = |r: &Recording| {
@@ -120,13 +121,8 @@ pub(crate) fn rates(sides: &[Side], common: &[String]) -> Vec<ComparisonRow> {
                     .filter(|v| *v > 0.0)
             };
             let wanted = Wanted { load, figure: &rate.what, unit: &rate.unit, more_is_better: true };
-            rows.extend(row_of_runs(sides, &wanted, value));
+            rows.extend(row_of_runs(groups, &wanted, value));
         }
     }
     rows
-}
-
-pub(crate) fn seed_of(load: &str, figure: &str) -> u64 {
-    let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3);
-    load.bytes().chain([0]).chain(figure.bytes()).fold(SEED, mix)
 }

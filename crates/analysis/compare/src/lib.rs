@@ -1,13 +1,9 @@
 //! Compares groups of runs: which differences the data support, and which not.
 //!
-//! The unit of a sample is what is independent. Runs of different boots are: with four or more per group they get rank
-//! intervals. Events within one run are not, and say nothing about the next boot:
-//!
-//! - *runs* ([`SampleUnit::Run`]): one value each; Hodges–Lehmann's ratio on logarithms with the rank interval,
-//!   Mann–Whitney's p.
-//! - *seconds* ([`SampleUnit::Second`]), with one run per group: the median of the worst wakeup per second, by
-//!   resampling blocks of neighbours whose length follows from their autocorrelation.
-//! - *batches* of a benchmark ([`SampleUnit::Batch`]): the same, and whether temperature explains the difference.
+//! The unit of a sample is the boot: its runs share memory layout, timer phase and what runs beside. A value of a boot is
+//! the median of its runs. With at least four boots of each group ([`LEAST_BOOTS`]) ratios have rank intervals
+//! (Hodges–Lehmann on logarithms), in pairs where the boots were in turns (A B B A …); with fewer, figures are shown and
+//! nothing is judged. Batches of a benchmark of one boot are shown likewise, with how much temperature explains.
 //!
 //! The p values of a comparison are corrected together (Benjamini and Hochberg): of comparisons without any difference,
 //! at most 5 % report one.
@@ -16,6 +12,7 @@
 
 #![forbid(unsafe_code)]
 
+mod boots;
 mod causes;
 mod drawings;
 pub mod experiment;
@@ -24,15 +21,17 @@ mod heat;
 mod known;
 mod latency;
 mod names;
+mod needed;
 mod rows;
-mod seconds;
 mod series;
 mod unlike;
 
+pub use boots::LEAST_BOOTS;
 pub use drawings::drawings;
 pub use names::without_files;
 
-use punctual_model::{Comparison, ComparisonRow, Conclusion, Group, Outcome, ProblemKind, Recording, SampleUnit};
+use boots::{Boots, Groups};
+use punctual_model::{Against, Comparison, ComparisonRow, Conclusion, Group, Outcome, ProblemKind, Recording};
 use std::collections::BTreeSet;
 
 /// Confidence of all intervals; 1 − this is the level of all tests.
@@ -44,6 +43,8 @@ pub struct Side<'a> {
     pub name: String,
     pub folder: Option<String>,
     pub runs: Vec<(String, &'a Recording)>,
+    /// Each run is of a boot of its own, whatever the files tell.
+    pub own_boots: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,11 +60,10 @@ pub fn compare(sides: &[Side]) -> Result<Comparison, Refused> {
         return Err(Refused::TooFewGroups);
     }
     clocks(sides)?;
-    let common = figures::common_loads(sides);
-    let mut rows = latency::rows(sides, &common);
-    rows.extend(seconds::rows(sides, &common));
-    rows.extend(series::rows(sides));
-    rows.extend(figures::rates(sides, &common));
+    let (common, groups) = (figures::common_loads(sides), Groups::of(sides));
+    let mut rows = latency::rows(&groups, &common);
+    rows.extend(series::rows(&groups));
+    rows.extend(figures::rates(&groups, &common));
     let not_known = known::not_known(sides);
     if rows.is_empty() && (common.is_empty() || not_known.is_empty()) {
         return Err(Refused::NothingInCommon);
@@ -71,8 +71,15 @@ pub fn compare(sides: &[Side]) -> Result<Comparison, Refused> {
     rows::correct(&mut rows);
     let first = sides.first().and_then(|s| s.runs.first());
     Ok(Comparison {
-        groups: sides.iter().map(group).collect(),
-        sample: if sides.iter().all(is_booted_each) { "boot" } else { "run" }.into(),
+        groups: sides.iter().zip(&groups.boots).map(|(side, boots)| group(side, boots)).collect(),
+        recipes: needed::recipes(&groups, &rows),
+        unknown_boots: groups.unknown(),
+        began_alike: groups
+            .began_alike
+            .iter()
+            .zip(&groups.pairs)
+            .map(|(alike, pairs)| *alike && pairs.is_some())
+            .collect(),
         virtual_time: first.and_then(|(_, r)| r.run.virtual_time.clone()),
         rows,
         unlike: unlike::unlike(sides),
@@ -89,33 +96,35 @@ pub fn differs(comparison: &Comparison) -> bool {
 }
 
 /// Whether a figure of a later group is significantly worse than that of the first. A smallest wakeup that is later is no
-/// fault, and a benchmark that was only warmer is not worse.
+/// fault, and neither is what is [`excused`].
 pub fn is_worse(comparison: &Comparison) -> bool {
     let worse = |row: &ComparisonRow| {
         let bad = if row.more_is_better { Conclusion::Less } else { Conclusion::More };
-        row.figure != "min" && row.against.iter().any(|a| a.told == bad && !a.covariate.is_some_and(|c| c.is_most))
+        let is_bad = |(k, a): (usize, &Against)| a.told == bad && !excused(comparison, k, a);
+        row.figure != "min" && row.against.iter().enumerate().any(is_bad)
     };
     comparison.rows.iter().any(worse)
 }
 
-/// Nothing follows from the comparison: no figure is known of both sides, or problems put the figures in doubt.
+/// Whether a difference of the `k`-th group after the first is excused by heat: it is mostly thermal, and both were
+/// booted in turns and began their runs equally warm. Otherwise the kernel may have made the heat, or the room.
+pub fn excused(comparison: &Comparison, k: usize, against: &Against) -> bool {
+    comparison.began_alike.get(k) == Some(&true) && against.covariate.is_some_and(|c| c.is_most)
+}
+
+/// Nothing follows from the comparison: no figure of any group is judged, or problems put the figures in doubt.
 pub fn is_inconclusive(comparison: &Comparison) -> bool {
-    let is_compared = |row: &ComparisonRow| row.against.iter().any(|a| a.told != Conclusion::Missing);
-    !comparison.problems.is_empty() || !comparison.rows.iter().any(is_compared)
+    let is_judged =
+        |row: &ComparisonRow| row.against.iter().any(|a| !matches!(a.told, Conclusion::Missing | Conclusion::TooFew));
+    !comparison.problems.is_empty() || !comparison.rows.iter().any(is_judged)
 }
 
-/// The number of runs per group that would suffice; `None` if there are enough, or more would not help.
-pub fn runs_needed(comparison: &Comparison) -> Option<u64> {
-    let least = punctual_stats::samples_for_interval(CONFIDENCE)?;
-    let runs = comparison.rows.iter().filter(|r| r.sample == SampleUnit::Run).flat_map(|r| &r.groups);
-    runs.map(|g| g.n).min().filter(|n| *n < least).map(|_| least)
-}
-
-fn group(side: &Side) -> Group {
+fn group(side: &Side, boots: &Boots) -> Group {
     let scored = |r: &Recording| r.run.phases.iter().flat_map(|p| &p.cpus).map(|c| c.scored()).sum::<u64>();
     Group {
         name: side.name.clone(),
-        runs: side.runs.iter().map(|(name, _)| name.clone()).collect(),
+        boots: boots.all.iter().map(|boot| boot.name.clone()).collect(),
+        runs: side.runs.len() as u64,
         folder: side.folder.clone(),
         scored: side.runs.iter().map(|(_, r)| scored(r)).sum(),
     }
@@ -132,19 +141,6 @@ fn clocks(sides: &[Side]) -> Result<(), Refused> {
         Some((other, _)) => Err(Refused::Clocks(first.name.clone(), other.name.clone())),
         None => Ok(()),
     }
-}
-
-/// Each run has a boot of its own: the boot instants (CLOCK_REALTIME − CLOCK_BOOTTIME) are at least a minute apart.
-/// Emulated guests are booted for each run.
-fn is_booted_each(side: &Side) -> bool {
-    if side.runs.iter().all(|(_, r)| r.run.virtual_time.is_some()) {
-        return true;
-    }
-    const MINUTE: u64 = 60_000_000_000;
-    let booted = |r: &Recording| r.run.started.map(|s| s.real_ns.saturating_sub(s.boot_ns) / MINUTE);
-    let instants: BTreeSet<Option<u64>> = side.runs.iter().map(|(_, r)| booted(r)).collect();
-    let apart = instants.iter().flatten().zip(instants.iter().flatten().skip(1)).all(|(a, b)| b - a > 1);
-    side.runs.len() > 1 && !instants.contains(&None) && instants.len() == side.runs.len() && apart
 }
 
 /// Problems that invalidate figures: virtual CPUs, loads that did not run, priorities not granted, damaged data, a file

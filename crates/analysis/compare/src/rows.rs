@@ -1,8 +1,9 @@
-//! Makes rows from the values of groups, and corrects all rows of a comparison for multiple testing.
+//! Makes rows from the values of boots, and corrects all rows of a comparison for multiple testing.
 
-use crate::{CONFIDENCE, Side};
+use crate::CONFIDENCE;
+use crate::boots::{Groups, during};
 use punctual_model::{Against, ComparisonRow, Conclusion, Ratio, Recording, SampleUnit, Sampled};
-use punctual_stats::{self as stats, Estimate};
+use punctual_stats::{self as stats, Estimate, Point};
 
 pub(crate) struct Wanted<'a> {
     pub load: &'a str,
@@ -25,39 +26,28 @@ impl Wanted<'_> {
     }
 }
 
+/// A row of a figure of runs; `None` if a group has none.
 pub(crate) fn row_of_runs(
-    sides: &[Side],
+    groups: &Groups,
     wanted: &Wanted,
     value: impl Fn(&Recording) -> Option<f64>,
 ) -> Option<ComparisonRow> {
-    let values = sides.iter().map(|s| s.runs.iter().filter_map(|(_, r)| value(r)).collect());
-    row_of_values(wanted, SampleUnit::Run, values)
-}
-
-pub(crate) fn row_of_values(
-    wanted: &Wanted,
-    sample: SampleUnit,
-    values: impl Iterator<Item = Vec<f64>>,
-) -> Option<ComparisonRow> {
-    let groups: Vec<Sampled> = values.map(sampled).collect();
-    if groups.iter().any(|g| g.n == 0) {
+    let values: Vec<Vec<Option<f64>>> = groups.boots.iter().map(|boots| boots.values(&value)).collect();
+    if values.iter().any(|side| side.iter().flatten().next().is_none()) {
         return None;
     }
-    let first = groups.first()?.values.clone();
-    let against = groups.iter().skip(1).map(|g| against(&first, &g.values)).collect();
-    Some(wanted.row(sample, groups, against))
+    row_of_boots(groups, wanted, &values)
 }
 
-/// As [`row_of_values`] of runs; a group of `None` has no value that is known, and is not compared. `None` if no group has.
-pub(crate) fn row_of_known(wanted: &Wanted, values: Vec<Option<Vec<f64>>>) -> Option<ComparisonRow> {
-    let some = |group: &Option<Vec<f64>>| group.as_ref().is_some_and(|values| !values.is_empty());
-    if !values.iter().any(some) {
+/// A row of values of boots; a group without any is not compared. `None` if no group has one.
+pub(crate) fn row_of_boots(groups: &Groups, wanted: &Wanted, values: &[Vec<Option<f64>>]) -> Option<ComparisonRow> {
+    let (first, others) = values.split_first()?;
+    if values.iter().flatten().flatten().next().is_none() {
         return None;
     }
-    let groups: Vec<Sampled> = values.into_iter().map(|group| sampled(group.unwrap_or_default())).collect();
-    let first = groups.first()?.values.clone();
-    let against = groups.iter().skip(1).map(|group| against(&first, &group.values)).collect();
-    Some(wanted.row(SampleUnit::Run, groups, against))
+    let against = others.iter().enumerate().map(|(k, other)| against(groups, k, first, other)).collect();
+    let samples = values.iter().map(|side| sampled(side.iter().flatten().copied().collect())).collect();
+    Some(wanted.row(SampleUnit::Boot, samples, against))
 }
 
 pub(crate) fn sampled(values: Vec<f64>) -> Sampled {
@@ -66,23 +56,62 @@ pub(crate) fn sampled(values: Vec<f64>) -> Sampled {
     Sampled { n, median: stats::median(&values), mean, values, ..Sampled::default() }
 }
 
-fn against(a: &[f64], b: &[f64]) -> Against {
+/// The first group and the `k`-th other: in pairs if they were booted in turns and are enough, else as two samples.
+fn against(groups: &Groups, k: usize, a: &[Option<f64>], b: &[Option<f64>]) -> Against {
+    let [plain_a, plain_b] = [a, b].map(|side| side.iter().flatten().copied().collect::<Vec<f64>>());
+    if plain_a.is_empty() || plain_b.is_empty() {
+        return Against { told: Conclusion::Missing, ..Against::default() };
+    }
+    let value = |side: &[Option<f64>], n: usize| side.get(n).copied().flatten();
+    let in_pairs = groups.pairs(k, CONFIDENCE).and_then(|pairs| {
+        pairs.iter().map(|(n, m)| value(a, *n).zip(value(b, *m))).collect::<Option<Vec<(f64, f64)>>>()
+    });
     let least = stats::samples_for_interval(CONFIDENCE).unwrap_or(4);
-    let ratio = stats::ratio(a, b, CONFIDENCE).map(|e| ratio_of(&e));
-    let p = stats::mann_whitney(a, b).map(|test| test.p);
-    let enough = a.len().min(b.len()) as u64 >= least;
-    let told = match (a.is_empty() || b.is_empty(), enough) {
-        (true, _) => Conclusion::Missing,
-        (_, false) => Conclusion::TooFew,
-        // Ranks still give a direction if there is no ratio, as with zeros.
-        _ => direction(ratio.map_or_else(|| rank_direction(a, b), |r| r.value)),
+    let is_enough = groups.is_judged(k) && plain_a.len().min(plain_b.len()) as u64 >= least;
+    let (estimate, p, lean) = match &in_pairs {
+        Some(pairs) => paired(pairs),
+        None => unpaired(&plain_a, &plain_b),
     };
-    Against { ratio, p: p.filter(|_| enough), q: None, told, covariate: None }
+    let ratio = estimate.map(|e| if is_enough { ratio_of(&e) } else { Ratio { interval: None, ..ratio_of(&e) } });
+    if !is_enough {
+        return Against { ratio, told: Conclusion::TooFew, ..Against::default() };
+    }
+    // Ranks still give a direction if there is no ratio, as with zeros.
+    let told = direction(ratio.map_or(lean, |r| r.value));
+    let equal_temperature = at_equal_temperature(groups, k, a, b);
+    Against { ratio, p, told, paired: in_pairs.is_some(), equal_temperature, ..Against::default() }
 }
 
-/// Above 1 if the second group tends to be larger, below 1 if smaller.
-fn rank_direction(a: &[f64], b: &[f64]) -> f64 {
-    stats::mann_whitney(a, b).map_or(1.0, |test| 1.0 + 0.5 * test.cliffs_delta())
+/// Ratio, p, and a number above 1 if the second group tends to be larger, below 1 if smaller.
+type Found = (Option<Estimate>, Option<f64>, f64);
+
+fn unpaired(a: &[f64], b: &[f64]) -> Found {
+    let test = stats::mann_whitney(a, b);
+    (stats::ratio(a, b, CONFIDENCE), test.map(|t| t.p), test.map_or(1.0, |t| 1.0 + 0.5 * t.cliffs_delta()))
+}
+
+fn paired(pairs: &[(f64, f64)]) -> Found {
+    let differences: Vec<f64> = pairs.iter().map(|(a, b)| b - a).collect();
+    let lean = differences.iter().map(|d| if *d == 0.0 { 0.0 } else { d.signum() }).sum::<f64>();
+    (
+        stats::paired_ratio(pairs, CONFIDENCE),
+        stats::signed_rank(&differences).map(|t| t.p),
+        1.0 + lean / (2.0 * pairs.len() as f64),
+    )
+}
+
+/// The ratio at the same temperature, by analysis of covariance of the boots; `None` where temperatures are not known.
+fn at_equal_temperature(groups: &Groups, k: usize, a: &[Option<f64>], b: &[Option<f64>]) -> Option<Ratio> {
+    let points = |n: usize, values: &[Option<f64>]| -> Option<Vec<Point>> {
+        let heats = groups.boots.get(n)?.values(during);
+        let point = |(value, heat): (&Option<f64>, Option<f64>)| {
+            value.zip(heat).map(|(value, covariate)| Point { value, covariate })
+        };
+        values.iter().zip(heats).map(point).collect()
+    };
+    let found = stats::adjusted_ratio(&points(0, a)?, &points(k + 1, b)?, CONFIDENCE)?;
+    let interval = found.interval.map(|i| (i.low, i.high));
+    Some(Ratio { value: found.ratio, interval, confidence: CONFIDENCE, least_n: 4 })
 }
 
 pub(crate) fn direction(ratio: f64) -> Conclusion {
@@ -114,50 +143,5 @@ pub(crate) fn correct(rows: &mut [ComparisonRow]) {
         if matches!(against.told, Conclusion::More | Conclusion::Less) && !(is_significant && excludes) {
             against.told = Conclusion::Alike;
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn row(a: &[f64], b: &[f64]) -> ComparisonRow {
-        let wanted = Wanted { load: "idle", figure: "max", unit: "ns", more_is_better: false };
-        wanted.row(SampleUnit::Run, vec![sampled(a.to_vec()), sampled(b.to_vec())], vec![against(a, b)])
-    }
-
-    #[test]
-    fn few_runs_tell_nothing_and_one_has_its_ratio() {
-        let mut rows = vec![row(&[93.0], &[301.0]), row(&[1.0, 1.1, 1.2], &[5.0, 5.1, 5.2])];
-        correct(&mut rows);
-        assert_eq!(rows[0].against[0].told, Conclusion::TooFew);
-        assert!((rows[0].against[0].ratio.unwrap().value - 301.0 / 93.0).abs() < 1e-12);
-        assert_eq!((rows[1].against[0].told, rows[1].against[0].p), (Conclusion::TooFew, None));
-    }
-
-    #[test]
-    fn many_rows_ask_for_more() {
-        let (a, b) = ([1.0, 1.1, 1.2, 1.3], [2.0, 2.1, 2.2, 2.3]);
-        let mut alone = vec![row(&a, &b)];
-        correct(&mut alone);
-        assert_eq!(alone[0].against[0].told, Conclusion::More);
-        // p = 0.029 among thirty rows without a difference means nothing.
-        let mut many: Vec<ComparisonRow> = (0..30).map(|_| row(&a, &[1.05, 1.15, 1.02, 1.25])).collect();
-        many.push(row(&b, &a));
-        correct(&mut many);
-        assert!(many.iter().all(|r| r.against[0].told == Conclusion::Alike));
-    }
-
-    #[test]
-    fn without_values_it_is_missing() {
-        assert_eq!(against(&[], &[1.0]).told, Conclusion::Missing);
-    }
-
-    #[test]
-    fn zeros_have_ranks() {
-        let (none, some) = ([0.0, 0.0, 0.0, 0.0, 0.0], [0.1, 0.2, 0.1, 0.3, 0.2]);
-        let mut rows = vec![row(&none, &some), row(&some, &none)];
-        correct(&mut rows);
-        assert_eq!((rows[0].against[0].told, rows[1].against[0].told), (Conclusion::More, Conclusion::Less));
     }
 }

@@ -1,17 +1,14 @@
 //! Times of a benchmark, own or imported, batch by batch with the temperature after each.
 
-use crate::Side;
-use crate::heat;
-use crate::rows::Wanted;
-use crate::seconds::series_row;
-use punctual_model::{ComparisonRow, Recording, SampleUnit, Scatter, Series};
-use punctual_stats::Point;
-
-const CELSIUS: &str = "°C";
+use crate::boots::{Boots, Groups, LEAST_BOOTS, all_series, is_heat};
+use crate::rows::{Wanted, row_of_runs, sampled};
+use crate::{CONFIDENCE, Side, heat};
+use punctual_model::{Against, ComparisonRow, Conclusion, Ratio, Recording, SampleUnit, Sampled, Scatter, Series};
+use punctual_stats::{self as stats, Point};
 
 /// A row for each series that every group has, except temperatures, which explain the others.
-pub(crate) fn rows(sides: &[Side]) -> Vec<ComparisonRow> {
-    in_all(sides).into_iter().filter_map(|(of, name, unit)| row(sides, &of, &name, &unit)).collect()
+pub(crate) fn rows(groups: &Groups) -> Vec<ComparisonRow> {
+    in_all(groups.sides).into_iter().filter_map(|(of, name, unit)| row(groups, &of, &name, &unit)).collect()
 }
 
 pub(crate) fn scatters(sides: &[Side]) -> Vec<Scatter> {
@@ -25,16 +22,11 @@ pub(crate) fn scatters(sides: &[Side]) -> Vec<Scatter> {
     in_all(sides).into_iter().filter_map(one).collect()
 }
 
-fn all_series(recording: &Recording) -> impl Iterator<Item = &Series> {
-    let imported = recording.run.import.iter().flat_map(|import| &import.series);
-    imported.chain(recording.bench.iter().flat_map(|bench| &bench.series))
-}
-
 /// Subject, name and unit of the series that every group has.
 fn in_all(sides: &[Side]) -> Vec<(String, String, String)> {
     let mut found = Vec::new();
     let Some(first) = sides.first() else { return found };
-    for series in first.runs.iter().flat_map(|(_, r)| all_series(r)).filter(|s| s.unit != CELSIUS) {
+    for series in first.runs.iter().flat_map(|(_, r)| all_series(r)).filter(|s| !is_heat(s)) {
         let key = (series.of.clone(), series.name.clone(), series.unit.clone());
         let has = |s: &Side| s.runs.iter().any(|(_, r)| one(r, &key.0, &key.1, &key.2).is_some());
         if !found.contains(&key) && sides.iter().all(has) {
@@ -48,24 +40,15 @@ fn one<'a>(recording: &'a Recording, of: &str, name: &str, unit: &str) -> Option
     all_series(recording).find(|s| s.of == of && s.name == name && s.unit == unit)
 }
 
-fn row(sides: &[Side], of: &str, name: &str, unit: &str) -> Option<ComparisonRow> {
-    let values: Vec<Vec<f64>> = sides
-        .iter()
-        .map(|s| {
-            s.runs.iter().filter_map(|(_, r)| one(r, of, name, unit)).flat_map(|s| s.points.iter().copied()).collect()
-        })
-        .collect();
+fn row(groups: &Groups, of: &str, name: &str, unit: &str) -> Option<ComparisonRow> {
     let wanted = Wanted { load: of, figure: name, unit, more_is_better: unit.ends_with("/s") };
-    let mut row = series_row(&wanted, SampleUnit::Batch, &values)?;
-    // The mean from the file, which also covers a series too long to be kept whole.
-    for (sampled, side) in row.groups.iter_mut().zip(sides) {
-        if let [(_, only)] = side.runs.as_slice()
-            && let Some(series) = one(only, of, name, unit)
-        {
-            (sampled.mean, sampled.n) = (Some(series.mean), series.count);
-        }
-    }
-    let with_heat: Vec<Option<Vec<Point>>> = sides.iter().map(|s| points(s, of, name, unit)).collect();
+    let mean = |r: &Recording| one(r, of, name, unit).map(|series| series.mean);
+    let is_several = |boots: &Boots| boots.values(mean).into_iter().flatten().nth(1).is_some();
+    let mut row = match groups.boots.iter().all(is_several) {
+        true => row_of_runs(groups, &wanted, mean)?,
+        false => row_of_batches(groups, &wanted)?,
+    };
+    let with_heat: Vec<Option<Vec<Point>>> = groups.sides.iter().map(|s| points(s, of, name, unit)).collect();
     if let Some(Some(first)) = with_heat.first() {
         for (against, other) in row.against.iter_mut().zip(with_heat.iter().skip(1)) {
             against.covariate = other.as_ref().and_then(|other| heat::explained(first, other));
@@ -74,12 +57,35 @@ fn row(sides: &[Side], of: &str, name: &str, unit: &str) -> Option<ComparisonRow
     Some(row)
 }
 
+/// Where a group is a single boot: its batches, which say nothing of the next boot, so that nothing is judged.
+fn row_of_batches(groups: &Groups, wanted: &Wanted) -> Option<ComparisonRow> {
+    let of_side = |side: &Side| {
+        let series: Vec<&Series> =
+            side.runs.iter().filter_map(|(_, r)| one(r, wanted.load, wanted.figure, wanted.unit)).collect();
+        let values: Vec<f64> = series.iter().flat_map(|s| s.points.iter().copied()).collect();
+        let (effective, lag_one) = (stats::effective_n(&values), stats::lag_one(&values));
+        // The mean from the file, which also covers a series too long to be kept whole.
+        let count: u64 = series.iter().map(|s| s.count).sum();
+        let mean = series.iter().map(|s| s.mean * s.count as f64).sum::<f64>() / count as f64;
+        (count > 0).then(|| Sampled { n: count, mean: Some(mean), effective, lag_one, ..sampled(values) })
+    };
+    let samples = groups.sides.iter().map(of_side).collect::<Option<Vec<Sampled>>>()?;
+    let first = samples.first()?.mean?;
+    let against = samples.iter().skip(1).map(|other| {
+        let value = other.mean.map(|mean| mean / first).filter(|ratio| ratio.is_finite());
+        let ratio = value.map(|value| Ratio { value, interval: None, confidence: CONFIDENCE, least_n: LEAST_BOOTS });
+        Against { ratio, told: Conclusion::TooFew, ..Against::default() }
+    });
+    let against = against.collect();
+    Some(wanted.row(SampleUnit::Batch, samples, against))
+}
+
 /// Values with the temperature of the CPU (or the first one recorded); `None` if a value lacks it.
 fn points(side: &Side, of: &str, name: &str, unit: &str) -> Option<Vec<Point>> {
     let mut all = Vec::new();
     for (_, recording) in &side.runs {
         let Some(values) = one(recording, of, name, unit) else { continue };
-        let heats = || all_series(recording).filter(|s| s.of == of && s.unit == CELSIUS);
+        let heats = || all_series(recording).filter(|s| s.of == of && is_heat(s));
         let heat = heats().find(|s| s.name.starts_with("CPU")).or_else(|| heats().next())?;
         if heat.points.len() != values.points.len() {
             return None;

@@ -8,8 +8,13 @@ use serde::{Deserialize, Serialize};
 pub struct Comparison {
     /// The groups in the order given, at least two.
     pub groups: Vec<Group>,
-    /// What one run is: `boot` if each run had its own boot, else `run`.
-    pub sample: String,
+    /// Boots of each group that it takes to see a difference, for each spread between boots.
+    pub recipes: Vec<BootsRecipe>,
+    /// Runs of which it is not known whether they share a boot with others; nothing is judged then.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unknown_boots: Vec<String>,
+    /// For each group after the first: both were booted in turns (A B B A …), and began their runs equally warm.
+    pub began_alike: Vec<bool>,
     /// The clock model if all runs share one; every figure is of that model then. Null otherwise.
     pub virtual_time: Option<crate::VirtualTime>,
     /// One row per figure; the first is the worst over all loads.
@@ -32,8 +37,10 @@ pub struct Comparison {
 pub struct Group {
     /// For example the kernel release.
     pub name: String,
-    /// Seeds or names of its runs, in the order of [`Sampled::values`].
-    pub runs: Vec<String>,
+    /// Its boots by the names or seeds of their runs, in the order of [`Sampled::values`].
+    pub boots: Vec<String>,
+    /// Number of its runs.
+    pub runs: u64,
     /// Folder of the runs; null if they are files, or in several folders.
     pub folder: Option<String>,
     /// Scored periods, over all runs and CPUs.
@@ -45,11 +52,9 @@ pub struct Group {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SampleUnit {
-    /// A run; independent of the others if each had its own boot.
-    Run,
-    /// A second of one run; says nothing about other boots.
-    Second,
-    /// A batch of a benchmark, consecutive within one run.
+    /// A boot, by the median of its runs; independent of the others.
+    Boot,
+    /// A batch of a benchmark, consecutive within one boot; says nothing about other boots.
     Batch,
 }
 
@@ -58,7 +63,7 @@ pub enum SampleUnit {
 pub struct ComparisonRow {
     /// `all loads`, a load, or what a series is of.
     pub load: String,
-    /// Name of the figure: `max`, `p99.9`, `skipped`, `worst of a second`, or the name of a rate or series.
+    /// Name of the figure: `max`, `p99.9`, `skipped`, or the name of a rate or series.
     pub figure: String,
     /// Unit: `ns`, `s`, `share`, `1/s`, `MiB/s`, …
     pub unit: String,
@@ -74,7 +79,7 @@ pub struct ComparisonRow {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Sampled {
-    /// One value per run or batch; empty if they are per second.
+    /// One value per boot or batch.
     pub values: Vec<f64>,
     pub n: u64,
     /// Effective sample size given the autocorrelation; absent if the values have no order in time.
@@ -105,6 +110,12 @@ pub struct Against {
     /// The p-value adjusted for all rows of the comparison (Benjamini and Hochberg); null if not tested.
     pub q: Option<f64>,
     pub told: Conclusion,
+    /// Whether boots were compared in pairs, since they were in turns.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub paired: bool,
+    /// Ratio at the same temperature, by analysis of covariance of the boots; absent where temperatures are not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub equal_temperature: Option<Ratio>,
     /// How much of the difference the temperature explains; absent if that was not tested or found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub covariate: Option<Covariate>,
@@ -129,13 +140,13 @@ pub enum Conclusion {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Ratio {
-    /// Hodges–Lehmann estimate on logarithms; for seconds the ratio of medians, for batches that of means.
+    /// Hodges–Lehmann estimate on logarithms; for batches the ratio of means.
     pub value: f64,
     /// Ends of the confidence interval; null if there are too few values.
     pub interval: Option<(f64, f64)>,
     /// Actual confidence of the interval; without one, the confidence asked for.
     pub confidence: f64,
-    /// Runs per group needed for an interval.
+    /// Boots per group needed for an interval.
     pub least_n: u64,
 }
 
@@ -159,6 +170,30 @@ pub struct Covariate {
     pub share: Option<f64>,
     /// Whether temperature explains most of the difference.
     pub is_most: bool,
+}
+
+/// Boots that it takes to see differences of a figure that is the only one to differ, in four of five comparisons.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct BootsRecipe {
+    pub load: String,
+    pub figure: String,
+    /// Standard deviation of the logarithm between boots of one group.
+    pub spread: f64,
+    /// Whether the spread is that of these boots; otherwise it is assumed.
+    pub is_seen: bool,
+    /// Comparisons that p is corrected for.
+    pub tests: u64,
+    pub needed: Vec<BootsNeeded>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct BootsNeeded {
+    /// 0.1 for 10 % more.
+    pub difference: f64,
+    /// Of each group.
+    pub boots: u64,
 }
 
 /// A difference between groups other than the one compared.

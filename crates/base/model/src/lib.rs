@@ -45,8 +45,8 @@ pub use change::{Argv, Back, Command, Draft, Edit, Step};
 pub use claim::{Claim, ClaimError, Quantity};
 pub use class::{Class, Confidence};
 pub use comparison::{
-    Against, CauseShare, Comparison, ComparisonDrawings, ComparisonRow, Conclusion, Covariate, Group, Ratio,
-    SampleUnit, Sampled, Scatter, Unlike, UnlikeKind,
+    Against, BootsNeeded, BootsRecipe, CauseShare, Comparison, ComparisonDrawings, ComparisonRow, Conclusion,
+    Covariate, Group, Ratio, SampleUnit, Sampled, Scatter, Unlike, UnlikeKind,
 };
 pub use episode::{BlockCount, Blocks, EPISODE_GAP, Episode, Episodes};
 pub use event::{ContextSample, CpuContext, Event, Reading, WindowMax};

@@ -2,14 +2,16 @@
 //!
 //! One sample: bounds on exceedance probabilities and quantiles, clustering, rare events, tails (generalised Pareto and
 //! extreme value) with the conditions for any level beyond the data ([`extrapolate`]). Two samples: ranks, ratios with
-//! intervals, block bootstrap, and whether temperature explains a difference ([`split_ratio`]). Series: effective
-//! sample size, stationarity, shifts at a rate of false alarms ([`watch`]). Rare events: periodic, bursty or independent ([`arrivals`]).
+//! intervals, how many boots show a difference ([`boots_for_difference`]), and whether temperature explains one
+//! ([`split_ratio`]). Series: effective sample size, stationarity, shifts at a rate of false alarms ([`watch`]). Many
+//! samples: which is too large to be the largest by chance ([`GumbelScores`]). Rare events: periodic, bursty or
+//! independent ([`arrivals`]).
 //!
 //! Pure mathematics on numbers. Probabilities and confidences are plain `f64` in 0–1 (`0.95`, not `95`); counts that
 //! may be corrected for clustering are real-valued.
 //!
 //! A sample unit must be independent: to compare two kernels, use one value per boot. Within one boot, [`effective_n`]
-//! gives the effective sample size and [`bootstrap_ratio`] accounts for it.
+//! gives the effective sample size.
 //!
 //! No function panics. For invalid input (NaN, an empty sample, a confidence outside 0–1) the result claims nothing:
 //! the bounds 0 and 1, or `None`.
@@ -25,7 +27,6 @@
 mod arrivals;
 mod beta;
 mod binned;
-mod bootstrap;
 mod covariate;
 mod cusum;
 mod estimate;
@@ -48,6 +49,7 @@ mod normal;
 mod order;
 mod outliers;
 mod pairwise;
+mod power;
 mod random;
 mod rank;
 mod rare;
@@ -61,7 +63,6 @@ mod welch;
 pub use arrivals::{Arrivals, LEAST_ARRIVALS, Observed, Pattern, Period, arrivals, burst_p, period};
 pub use beta::{Tail, Tails, beta_quantile, ln_beta_tails};
 pub use binned::{Bin, Binned};
-pub use bootstrap::{BootstrapRatio, Figure, Resampling, block_length, bootstrap_ratio, bootstrap_ratios};
 pub use covariate::{AdjustedRatio, Point, Split, Threshold, adjusted_ratio, split_ratio, threshold};
 pub use cusum::{LEARNT, LevelShift, Watched, least_shift, watch};
 pub use estimate::{Estimate, Interval};
@@ -81,6 +82,7 @@ pub use multiple::benjamini_hochberg;
 pub use normal::{normal_cdf, normal_quantile, normal_two_sided};
 pub use order::{median, quantile, quantile_of_sorted};
 pub use outliers::{GumbelScores, location};
+pub use power::boots_for_difference;
 pub use random::SplitMix64;
 pub use rank::{RankBounds, quantile_rank_bounds, quantile_rank_bounds_clustered, quantile_rank_upper};
 pub use rare::probability_seen;

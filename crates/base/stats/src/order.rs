@@ -28,18 +28,6 @@ pub fn quantile_of_sorted(sorted: &[f64], q: f64) -> Option<f64> {
     Some(if part < 0.5 { low + (high - low) * part } else { high - (high - low) * (1.0 - part) })
 }
 
-/// As [`quantile_of_sorted`] for finite values in any order, which it reorders: faster than sorting.
-pub(crate) fn quantile_in_place(values: &mut [f64], q: f64) -> Option<f64> {
-    let last = values.len().checked_sub(1)?;
-    if !(0.0..=1.0).contains(&q) {
-        return None;
-    }
-    let at = q * last as f64;
-    let (_, &mut low, above) = values.select_nth_unstable_by(at as usize, f64::total_cmp);
-    let high = above.iter().copied().reduce(f64::min).unwrap_or(low);
-    quantile_of_sorted(&[low, high], at - at.floor())
-}
-
 /// As [`quantile_of_sorted`] for values in any order; `None` also if one is not finite.
 pub fn quantile(values: &[f64], q: f64) -> Option<f64> {
     quantile_of_sorted(&sorted(values)?, q)
@@ -105,13 +93,6 @@ mod tests {
             let (low, high) = (quantile(&values, q).unwrap(), quantile(&values, q + 0.1).unwrap());
             prop_assert!(low <= high + 1e-9);
             prop_assert!(quantile(&values, 0.0).unwrap() <= low && high <= quantile(&values, 1.0).unwrap());
-        }
-
-        #[test]
-        fn selecting_is_sorting(values in proptest::collection::vec(-9.0f64..9.0, 1..50), q in 0.0f64..=1.0) {
-            let sorted = quantile(&values, q);
-            let mut values = values;
-            prop_assert!((quantile_in_place(&mut values, q).unwrap() - sorted.unwrap()).abs() < 1e-12);
         }
 
         #[test]

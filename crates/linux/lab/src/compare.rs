@@ -79,6 +79,7 @@ fn sides<'a>(a: &'a Proven, b: &'a Proven, names: (String, String)) -> [Side<'a>
         name,
         folder: proven.runs.first().and_then(|r| r.root.parent()).map(|p| p.display().to_string()),
         runs: proven.runs.iter().map(|r| (format!("seed {}", r.seed), &r.recording)).collect(),
+        own_boots: true,
     };
     [side(a, names.0), side(b, names.1)]
 }

@@ -1,6 +1,7 @@
 //! `cargo trials decide`: how often decisions between kernels, runs, boards and settings err where nothing differs, and
 //! how often they find what does. Machines are simulated; the program's own crates decide.
 
+mod compare;
 mod fleet;
 mod history;
 mod tune;
@@ -27,6 +28,7 @@ pub struct Wanted {
 pub fn run(wanted: &Wanted) -> Result<(), String> {
     let conditions = Conditions { wanted, number: Cell::new(0), missed: RefCell::default() };
     let begun = Instant::now();
+    compare::conditions(&conditions);
     fleet::conditions(&conditions);
     history::conditions(&conditions);
     tune::conditions(&conditions);

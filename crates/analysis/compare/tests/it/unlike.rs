@@ -1,8 +1,11 @@
 use crate::common;
 
-use common::recording;
-use punctual_compare::{Refused, Side, compare};
-use punctual_model::{Comparison, ContextSample, Event, Reading, Recording, UnlikeKind, VirtualTime};
+use common::{booted, recording};
+use punctual_compare::{Refused, Side, compare, is_worse};
+use punctual_model::{
+    Against, Comparison, Conclusion, ContextSample, Covariate, Event, Ratio, Reading, Recording, UnlikeKind,
+    VirtualTime,
+};
 use punctual_units::{CpuId, Nanos};
 
 fn one(seconds: usize) -> Recording {
@@ -10,7 +13,7 @@ fn one(seconds: usize) -> Recording {
 }
 
 fn side<'a>(name: &str, runs: &[&'a Recording]) -> Side<'a> {
-    Side { name: name.into(), folder: None, runs: runs.iter().map(|r| (name.to_owned(), *r)).collect() }
+    Side { name: name.into(), runs: runs.iter().map(|r| (name.to_owned(), *r)).collect(), ..Side::default() }
 }
 
 fn beside(a: &Recording, b: &Recording) -> Comparison {
@@ -99,4 +102,54 @@ fn several_groups_stand_against_the_first() {
     let worst = &comparison.rows[0];
     let ratios: Vec<f64> = worst.against.iter().map(|a| (a.ratio.unwrap().value * 1e6).round() / 1e6).collect();
     assert_eq!((worst.groups.len(), ratios), (3, vec![2.0, 3.0]));
+}
+
+/// Six boots of each in turns, each with its temperature from the first second on.
+#[test]
+fn boots_in_turns_that_begin_alike_are_told_and_compared_at_equal_temperature() {
+    let boot = |n: u64, ns: u64, start: i64, during: i64| {
+        let mut one = booted(&[("idle".into(), vec![ns + n * 10; 30])], n);
+        one.events.extend([context(start, 0), context(during, 0), context(during, 0)]);
+        one
+    };
+    let compared = |of_b: (i64, i64), turns: bool| {
+        let at = |n: u64, second: bool| if turns { 2 * n + u64::from(second) } else { n + 6 * u64::from(second) };
+        let wobble = |n: u64| (n as i64 % 3) * 500;
+        let a: Vec<Recording> =
+            (0..6).map(|n| boot(at(n, false), 20_000 + 200 * (n % 3), 45_000, 60_000 + wobble(n))).collect();
+        let b: Vec<Recording> =
+            (0..6).map(|n| boot(at(n, true), 25_000 + 200 * (n % 3), of_b.0, of_b.1 + wobble(n))).collect();
+        compare(&[side("a", &a.iter().collect::<Vec<_>>()), side("b", &b.iter().collect::<Vec<_>>())]).unwrap()
+    };
+    let alike = compared((45_500, 61_000), true);
+    assert_eq!(alike.began_alike, [true]);
+    let worst = &alike.rows[0].against[0];
+    assert!(worst.paired && worst.equal_temperature.is_some_and(|r| r.value > 1.0), "{worst:?}");
+    assert_eq!(compared((55_000, 61_000), true).began_alike, [false], "warmer from the start");
+    let after = compared((45_500, 61_000), false);
+    assert!(after.began_alike == [false] && !after.rows[0].against[0].paired);
+}
+
+#[test]
+fn heat_excuses_only_boots_in_turns_that_begin_alike() {
+    let ratio = |value| Ratio { value, interval: Some((value * 0.99, value * 1.01)), confidence: 0.95, least_n: 4 };
+    let heat = Covariate {
+        at: 78.0,
+        step: 1.3,
+        p: 0.002,
+        all: ratio(1.12),
+        below: ratio(1.01),
+        n_below: (9, 9),
+        share: Some(0.9),
+        is_most: true,
+    };
+    let warm =
+        Against { ratio: Some(ratio(1.12)), told: Conclusion::More, covariate: Some(heat), ..Against::default() };
+    let mut comparison = beside(&one(30), &one(30));
+    comparison.rows[0].against = vec![warm];
+    assert!(is_worse(&comparison), "one after the other");
+    comparison.began_alike = vec![true];
+    assert!(!is_worse(&comparison));
+    comparison.rows[0].against[0].covariate = None;
+    assert!(is_worse(&comparison), "no heat explains it");
 }

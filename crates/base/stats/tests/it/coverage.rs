@@ -117,33 +117,6 @@ fn split_ratios() {
     });
 }
 
-/// Independent values, and autocorrelated series.
-#[test]
-fn resampled_ratios() {
-    for (n, rho) in [(30, 0.0), (45, 0.3), (120, 0.6)] {
-        for of in [Figure::Mean, Figure::Quantile(0.5), Figure::Quantile(0.9)] {
-            covers("bootstrap_ratio", |c, random| {
-                let (a, b) = (autoregressive(random, n, rho, 20.0), autoregressive(random, n, rho, 22.2));
-                let blocks = (block_length(&a)?, block_length(&b)?);
-                let how = Resampling { of, blocks, replicates: 60, seed: random.next_u64() };
-                bootstrap_ratio(&a, &b, &how, c)?.student.map(|i| i.holds(1.11))
-            });
-        }
-    }
-}
-
-#[test]
-fn longer_series_do_not_hold_less() {
-    for (n, rho) in [(300, 0.6), (300, 0.9)] {
-        covers("bootstrap_ratio", |c, random| {
-            let (a, b) = (autoregressive(random, n, rho, 20.0), autoregressive(random, n, rho, 22.2));
-            let blocks = (block_length(&a)?, block_length(&b)?);
-            let how = Resampling { of: Figure::Mean, blocks, replicates: 60, seed: random.next_u64() };
-            bootstrap_ratio(&a, &b, &how, c)?.student.map(|i| i.holds(1.11))
-        });
-    }
-}
-
 /// Values grow by 1 % per degree; b is two degrees warmer and 5 % slower besides; both warm up.
 #[test]
 fn adjusted_ratios() {

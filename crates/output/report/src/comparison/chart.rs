@@ -1,8 +1,8 @@
-//! A dot plot with one dot per run: all groups side by side for each load, on a logarithmic scale.
+//! A dot plot with one dot per boot: all groups side by side for each load, on a logarithmic scale.
 
 use super::finding::figure_name;
-use super::letter;
 use super::value::of_row;
+use super::{letter, names};
 use crate::clean;
 use crate::svg::axis::{Scale, nice_above, nice_below, short_latency};
 use crate::svg::canvas::{Anchor, Canvas};
@@ -15,16 +15,16 @@ const TOP: f64 = 10.0;
 
 pub fn dots(comparison: &Comparison) -> Option<String> {
     let rows: Vec<&ComparisonRow> =
-        comparison.rows.iter().filter(|r| r.unit == "ns" && r.sample == SampleUnit::Run).collect();
+        comparison.rows.iter().filter(|r| r.unit == "ns" && r.sample == SampleUnit::Boot).collect();
     let values = || rows.iter().flat_map(|r| &r.groups).flat_map(|g| &g.values).copied().filter(|v| *v > 0.0);
     let (low, high) = (values().min_by(f64::total_cmp)?, values().max_by(f64::total_cmp)?);
     let scale = Scale::log(nice_below(low * 0.95), nice_above(high * 1.05), (LEFT, RIGHT));
     let height = 16.0 + 14.0 * comparison.groups.len() as f64;
     let bottom = TOP + height * rows.len() as f64;
-    let title = "Latencies of every run, by load";
+    let title = "Latencies of every boot, by load";
     let order: Vec<String> = (0..comparison.groups.len()).map(letter).collect();
     let description = format!(
-        "One dot a run on a logarithmic scale of latency; in each row the groups stand below each other: {}.",
+        "One dot a boot on a logarithmic scale of latency; in each row the groups stand below each other: {}.",
         order.join(", ")
     );
     let mut canvas = Canvas::new("dots", (RIGHT + 20.0, bottom + 48.0), title, &description);
@@ -54,7 +54,7 @@ fn draw(canvas: &mut Canvas, scale: &Scale, comparison: &Comparison, row: &Compa
     let groups = row.groups.len().max(1) as f64;
     for (n, (sampled, group)) in row.groups.iter().zip(&comparison.groups).enumerate() {
         let y = top + height * (n as f64 + 0.5) / groups;
-        for (value, run) in sampled.values.iter().zip(&group.runs) {
+        for (value, run) in sampled.values.iter().zip(names(sampled, group)) {
             let tip = format!("{}, {run}: {}", group.name, of_row(*value, row));
             canvas.dot(&format!("{} end", colour(n)), (scale.at(*value), y), 4.5, &tip);
         }

@@ -4,7 +4,7 @@ use super::finding::name;
 use crate::clean;
 use crate::number::plural;
 use crate::words::and;
-use punctual_model::{CauseShare, Comparison, Conclusion, SampleUnit, Unlike, UnlikeKind};
+use punctual_model::{CauseShare, Comparison, Conclusion, Unlike, UnlikeKind};
 use punctual_units::Nanos;
 
 /// One sentence per difference besides what is compared.
@@ -111,39 +111,43 @@ pub fn cannot_say(comparison: &Comparison) -> Vec<String> {
             Nanos(u64::from(model.instruction_ns))
         ));
     }
-    let has = |sample: SampleUnit| comparison.rows.iter().any(|r| r.sample == sample);
     if let Some(row) = comparison.rows.iter().find(|r| r.figure == "max") {
-        let runs = row.groups.iter().map(|g| g.n).min().unwrap_or(0);
-        let sample = &comparison.sample;
+        let boots = row.groups.iter().map(|g| g.n).min().unwrap_or(0);
         all.push(format!(
             "How late a wakeup can be at worst: the figures are the latest of {} each, and the next may be later.",
-            plural(runs, sample, &format!("{sample}s"))
+            plural(boots, "boot", "boots")
         ));
     }
     all.extend(
         comparison.not_known.iter().map(|text| format!("What the data do not tell: {}.", clean::clip(text, 300))),
     );
-    all.extend(more_runs(comparison));
-    if has(SampleUnit::Second) {
-        all.push("How much boots differ: seconds of one run share its memory layout and what ran meanwhile.".into());
-    }
-    if has(SampleUnit::Batch) && comparison.rows.iter().any(|r| r.against.iter().any(|a| a.covariate.is_some())) {
+    all.extend(unknown_boots(comparison));
+    all.extend(more_boots(comparison));
+    if comparison.rows.iter().any(|r| r.against.iter().any(|a| a.covariate.is_some())) {
         all.push(
-            "What both would take at one temperature: cool them (or cap the frequency), run both in turns, and compare again."
+            "What both would take at one temperature: cool them (or cap the frequency), boot both in turns, and compare again."
                 .into(),
         );
     }
     all
 }
 
-fn more_runs(comparison: &Comparison) -> Option<String> {
-    let rows = || comparison.rows.iter().filter(|r| r.sample == SampleUnit::Run);
-    let too_few = rows().flat_map(|r| &r.against).find(|a| a.told == Conclusion::TooFew)?;
-    let least = too_few.ratio.map_or(4, |r| r.least_n.max(4));
-    let same_boot =
-        if comparison.sample == "boot" { "" } else { ", each after a boot of its own, in turns (A B B A …)" };
+fn unknown_boots(comparison: &Comparison) -> Option<String> {
+    let first = comparison.unknown_boots.first()?;
+    let others = match comparison.unknown_boots.len() {
+        1 => String::new(),
+        n => format!(" and {}", plural(n as u64 - 1, "other", "others")),
+    };
     Some(format!(
-        "How sure the ratios are: an interval at 95 % takes {least} runs of each{same_boot}; six of each see smaller differences \
-         among many figures. `punctual compare --experiment` plans them."
+        "Whether {}{others} had a boot of its own: the files do not tell, and runs of one boot are one sample. `--own-boots` says \
+         that each has.",
+        clean::clip(first, 60)
     ))
+}
+
+fn more_boots(comparison: &Comparison) -> Option<String> {
+    let mut told = comparison.rows.iter().flat_map(|r| &r.against);
+    told.any(|a| a.told == Conclusion::TooFew).then(|| {
+        "Whether they differ: that takes four boots of each, in turns (A B B A …); `punctual compare --experiment` plans them.".into()
+    })
 }

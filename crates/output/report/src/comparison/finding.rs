@@ -2,7 +2,9 @@ use super::value::{Changed, changed, of_row, oriented, three};
 use super::{letter, middle};
 use crate::clean;
 use crate::number::{count, plural, round_probability};
-use punctual_model::{Against, Comparison, ComparisonRow, Conclusion, Covariate, Ratio, SampleUnit, Sampled};
+use punctual_model::{
+    Against, BootsNeeded, BootsRecipe, Comparison, ComparisonRow, Conclusion, Covariate, Ratio, SampleUnit, Sampled,
+};
 use punctual_units::Arrange;
 
 pub fn headline(comparison: &Comparison) -> String {
@@ -33,16 +35,12 @@ pub fn findings(comparison: &Comparison) -> Vec<String> {
         .into_iter()
         .map(|(_, sentence)| sentence)
         .chain(unknown(comparison, &missing))
-        .chain(too_few_runs(&open))
+        .chain(too_few_boots(&open))
         .collect()
 }
 
-fn too_few_runs(rows: &[&ComparisonRow]) -> Option<String> {
-    let runs = rows.iter().filter(|r| r.sample == SampleUnit::Run);
-    let fewest = runs.flat_map(|r| &r.groups).map(|g| g.n).min().unwrap_or(1);
-    if rows.is_empty() {
-        return None;
-    }
+fn too_few_boots(rows: &[&ComparisonRow]) -> Option<String> {
+    let fewest = rows.iter().flat_map(|r| &r.groups).map(|g| g.n).min()?;
     let figures = match rows.len() {
         1 => "one more figure".into(),
         n => format!("{n} more figures"),
@@ -53,12 +51,35 @@ fn too_few_runs(rows: &[&ComparisonRow]) -> Option<String> {
     ))
 }
 
-/// `is one run of each`
+/// `is one boot of each`
 fn of_each(fewest: u64) -> String {
     match fewest {
-        1 => "is one run of each".into(),
-        n => format!("are {n} runs of each at least"),
+        1 => "is one boot of each".into(),
+        n => format!("are {n} boots of each at least"),
     }
+}
+
+/// How many boots show which difference: a sentence for each spread.
+pub fn recipes(comparison: &Comparison) -> Vec<String> {
+    comparison.recipes.iter().filter_map(|recipe| self::recipe(comparison, recipe)).collect()
+}
+
+fn recipe(comparison: &Comparison, recipe: &BootsRecipe) -> Option<String> {
+    let row = comparison.rows.iter().find(|row| row.load == recipe.load && row.figure == recipe.figure)?;
+    let one = |needed: &BootsNeeded| format!("{:.0} %: {}", 100.0 * needed.difference, needed.boots);
+    let needed: Vec<String> = recipe.needed.iter().map(one).collect();
+    let spread = format!("{:.1} %", 100.0 * recipe.spread);
+    let spread = match recipe.is_seen {
+        true => format!("boots of one group spread by {spread} in {}", what(comparison, row)),
+        false => format!("if boots of one group spread by {spread}"),
+    };
+    (!needed.is_empty()).then(|| {
+        format!(
+            "Boots of each that show a difference in four of five comparisons, {spread} ({} corrected for): {}.",
+            plural(recipe.tests, "comparison", "comparisons"),
+            needed.join(", ")
+        )
+    })
 }
 
 fn rank(against: &Against) -> u8 {
@@ -85,30 +106,44 @@ fn sentence(comparison: &Comparison, row: &ComparisonRow, group: usize) -> Strin
     let (Some(against), Some(of_a), Some(of_b)) = (against, middle(row, 0), middle(row, group)) else {
         return format!("{what} is not known of {}, and not compared.", lacking(comparison, row, group));
     };
-    let kind = if row.sample == SampleUnit::Batch { "mean" } else { "median" };
     let beside = format!("{} instead of {}", of_row(of_b, row), of_row(of_a, row));
     let said = match (against.told, &against.ratio) {
         (Conclusion::More | Conclusion::Less, Some(ratio)) => {
             let Changed { text, than } = changed(ratio, times(row));
-            format!("{what} is {text} with {b} {than} with {a} ({kind} {beside})")
+            format!("{what} is {text} with {b} {than} with {a} ({beside})")
         }
-        (Conclusion::More | Conclusion::Less, None) => format!("{what} differs between {b} and {a}: {kind} {beside}"),
+        (Conclusion::More | Conclusion::Less, None) => format!("{what} differs between {b} and {a}: {beside}"),
         (Conclusion::Alike, ratio) => {
             let ratio = ratio.as_ref().map_or_else(String::new, |r| format!(", ratio {}", oriented(r, false)));
-            format!("{what} does not tell {b} from {a}: {kind} {beside}{ratio}")
+            format!("{what} does not tell {b} from {a}: {beside}{ratio}")
         }
         _ => too_few(row, against, group, &what, [&a, &b], [of_a, of_b]),
     };
+    let cooled =
+        against.equal_temperature.as_ref().filter(|_| is_told(against)).map(|equal| at_equal_temperature(row, equal));
     let heat = against.covariate.as_ref().map(|c| heat(row, c, group, [&a, &b])).unwrap_or_default();
-    format!("{said}{}.{heat}", scope(row, against))
+    let excuse = if against.covariate.is_some_and(|c| c.is_most) { excuse(comparison, group, against) } else { "" };
+    format!("{said}.{}{heat}{excuse}", cooled.unwrap_or_default())
 }
 
-fn scope(row: &ComparisonRow, against: &Against) -> &'static str {
-    match (row.sample, against.told) {
-        (SampleUnit::Second, Conclusion::More | Conclusion::Less | Conclusion::Alike) => {
-            ", in these two runs; other boots may differ more"
+fn is_told(against: &Against) -> bool {
+    matches!(against.told, Conclusion::More | Conclusion::Less)
+}
+
+fn at_equal_temperature(row: &ComparisonRow, equal: &Ratio) -> String {
+    format!(" At equal temperature it is {}.", changed(equal, times(row)).text)
+}
+
+/// Whether heat excuses the difference (docs/compare.md).
+fn excuse(comparison: &Comparison, group: usize, against: &Against) -> &'static str {
+    let is_alike = group.checked_sub(1).and_then(|k| comparison.began_alike.get(k)) == Some(&true);
+    match (is_told(against), is_alike) {
+        (false, _) => "",
+        (true, true) => " Both were booted in turns and began equally warm, so it does not count as worse.",
+        (true, false) => {
+            " They were not booted in turns, or did not begin equally warm: whether the kernel made the heat is not known, and the \
+             total difference counts."
         }
-        _ => "",
     }
 }
 
@@ -125,27 +160,27 @@ fn too_few(row: &ComparisonRow, against: &Against, group: usize, what: &str, nam
     };
     let Some((first, second)) = row.groups.first().zip(row.groups.get(group)) else { return both };
     match row.sample {
-        SampleUnit::Run if against.told == Conclusion::Missing => {
+        SampleUnit::Boot if against.told == Conclusion::Missing => {
             format!("{both}; whether a later one was not counted is not known, so nothing follows")
         }
-        SampleUnit::Run => {
+        SampleUnit::Boot => {
             let fewest = first.n.min(second.n);
-            format!("{both}; there {}, too few to tell a difference from chance", of_each(fewest))
+            format!("{both}; there {}, and nothing is judged below four", of_each(fewest))
         }
-        SampleUnit::Batch => format!("{both}; {}", worth(first, second, "batch", "batches")),
-        SampleUnit::Second => format!("{both}; {}", worth(first, second, "second", "seconds")),
+        SampleUnit::Batch => format!("{both}; {}", worth(first, second)),
     }
 }
 
-fn worth(a: &Sampled, b: &Sampled, one: &str, many: &str) -> String {
-    let numbers = format!("{} and {}", count(a.n), plural(b.n, one, many));
-    match (a.effective, b.effective, a.lag_one.zip(b.lag_one)) {
-        (Some(of_a), Some(of_b), Some((lag_a, lag_b))) => format!(
-            "neighbours are alike (autocorrelation {lag_a:.2} and {lag_b:.2}), so the {numbers} say no more than \
-             {of_a:.0} and {of_b:.0} independent ones would: too few for an interval"
+fn worth(a: &Sampled, b: &Sampled) -> String {
+    let numbers = format!("{} and {}", count(a.n), plural(b.n, "batch", "batches"));
+    let alike = match (a.effective, b.effective, a.lag_one.zip(b.lag_one)) {
+        (Some(of_a), Some(of_b), Some((lag_a, lag_b))) if of_a + of_b < 0.8 * (a.n + b.n) as f64 => format!(
+            "neighbours are alike (autocorrelation {lag_a:.2} and {lag_b:.2}), so the {numbers} say no more than {of_a:.0} and \
+             {of_b:.0} independent ones would"
         ),
-        _ => format!("{numbers} are too few for an interval"),
-    }
+        _ => numbers,
+    };
+    format!("{alike}, of one boot, which says nothing of the next: nothing is judged below four boots of each")
 }
 
 fn heat(row: &ComparisonRow, heat: &Covariate, group: usize, [a, b]: [&str; 2]) -> String {
@@ -183,7 +218,6 @@ fn what(comparison: &Comparison, row: &ComparisonRow) -> String {
     };
     match (row.sample, row.figure.as_str()) {
         (SampleUnit::Batch, figure) => format!("the {} of `{}`", clean::clip(figure, 48), clean::clip(&row.load, 48)),
-        (SampleUnit::Second, _) => format!("the worst wakeup of a second{place}"),
         (_, "max") => format!("the worst wakeup{place}"),
         (_, "p50") => format!("the median wakeup{place}"),
         (_, "mean") => format!("the mean wakeup{place}"),

@@ -1,7 +1,7 @@
 use super::chart::dots;
-use super::finding::{figure_name, findings, headline, name};
+use super::finding::{figure_name, findings, headline, name, recipes};
 use super::value::{cell, of_row, ratio};
-use super::{context, letter, middle, overlay, scatter};
+use super::{context, letter, middle, names, overlay, scatter};
 use crate::html::head;
 use crate::html::write::{details, esc, figure, list, prose, section, table};
 use crate::number::count;
@@ -20,18 +20,18 @@ pub fn comparison_html(comparison: &Comparison, drawings: &ComparisonDrawings) -
         ("unlike", "What else differs", list("", &context::unlike(comparison))),
         ("causes", "What the traces say", list("", &context::causes(comparison))),
         ("heat", "Over temperature", scatters(comparison, drawings)),
-        ("runs", "Every run", every_run),
+        ("runs", "Every boot", every_run),
         ("latencies", "All latencies on one scale", overlays(comparison, drawings)),
         ("figures", "Figures", figures(comparison) + &all_values(comparison)),
         ("limits", "What it cannot say", list("", &context::cannot_say(comparison))),
+        ("boots", "How many boots it takes", list("", &recipes(comparison))),
         ("method", "How it was compared", method()),
     ];
     let filled = parts.iter().filter(|(.., content)| !content.is_empty());
     let body: String = filled.map(|(id, title, content)| section(id, title, content)).collect();
     format!(
-        "{}<header><p class=\"what\">Groups of {}s{clock} beside each other</p><h1>{}</h1><p>{}</p>{}</header>\n{body}</body></html>\n",
+        "{}<header><p class=\"what\">Groups of boots{clock} beside each other</p><h1>{}</h1><p>{}</p>{}</header>\n{body}</body></html>\n",
         head(&title),
-        esc(&comparison.sample),
         esc(&title),
         prose(&crate::words::capital(&headline(comparison))),
         list("warnings", &comparison.problems),
@@ -83,20 +83,19 @@ fn figures(comparison: &Comparison) -> String {
         cells.extend(row.against.iter().flat_map(against));
         cells
     };
-    let note = "<p class=\"note\">Of several runs the median, of batches the mean; of one run a quantile with its bounds at 95 %.";
+    let note = "<p class=\"note\">Of several boots the median, of batches the mean; of one run a quantile with its bounds at 95 %.";
     format!("{note}{}", table(&Table { head, rows: comparison.rows.iter().map(row).collect() }))
 }
 
 fn of(row: &ComparisonRow) -> String {
     let units = match row.sample {
-        SampleUnit::Run => "runs",
-        SampleUnit::Second => "seconds",
+        SampleUnit::Boot => "boots",
         SampleUnit::Batch => "batches",
     };
     let numbers: Vec<String> = row.groups.iter().map(|g| count(g.n)).collect();
     let all_same = numbers.iter().all(|n| Some(n) == numbers.first());
     match (all_same, numbers.first()) {
-        (true, Some(n)) if n == "1" => "one run each".into(),
+        (true, Some(n)) if n == "1" => "one boot each".into(),
         (true, Some(n)) => format!("{n} {units} each"),
         _ => format!("{} {units}", crate::words::and(&numbers)),
     }
@@ -117,13 +116,13 @@ fn against(against: &Against) -> [String; 3] {
 }
 
 fn all_values(comparison: &Comparison) -> String {
-    let head = ["load", "figure", "group", "run", "value"].map(String::from).to_vec();
+    let head = ["load", "figure", "group", "boot", "value"].map(String::from).to_vec();
     let mut rows = Vec::new();
-    for row in comparison.rows.iter().filter(|r| r.sample == SampleUnit::Run) {
+    for row in comparison.rows.iter().filter(|r| r.sample == SampleUnit::Boot) {
         for (n, (sampled, group)) in row.groups.iter().zip(&comparison.groups).enumerate() {
-            for (value, run) in sampled.values.iter().zip(&group.runs) {
+            for (value, run) in sampled.values.iter().zip(names(sampled, group)) {
                 let figure = figure_name(&row.figure).to_owned();
-                rows.push(vec![row.load.clone(), figure, letter(n), run.clone(), of_row(*value, row)]);
+                rows.push(vec![row.load.clone(), figure, letter(n), run, of_row(*value, row)]);
             }
         }
     }
@@ -134,13 +133,13 @@ fn method() -> String {
     format!(
         "<p>{}",
         prose(
-            "One run is one sample, and independent only where each was booted for itself: the wakeups within one share its memory \
-             layout, its order of loads and its phase. Ratios of runs are Hodges–Lehmann's estimate on logarithms with the rank \
-             interval of the Mann–Whitney test, whose two-sided p is given. Seconds and batches of one run are like their \
-             neighbours: the ratio of their medians has an interval by resampling blocks of neighbours (Künsch), and none where \
-             they are worth fewer than ten independent values. p is corrected for the number of rows (Benjamini and Hochberg); \
-             what is called different has a corrected p of at most 0.05. The temperature explains a difference where values step \
-             up at a threshold, the same in both, and below it more than half of the difference is gone."
+            "One boot is one sample, by the median of its runs: the wakeups within one share its memory layout, its order of loads and \
+             its phase. With four boots of each and more, ratios are Hodges–Lehmann's estimate on logarithms with the rank interval of \
+             the Mann–Whitney test, whose two-sided p is given; of six pairs and more in turns (A B B A …), those of the signed-rank \
+             test. With fewer nothing is judged. p is corrected for the number of rows (Benjamini and Hochberg); what is called \
+             different has a corrected p of at most 0.05. The difference at equal temperature is by analysis of covariance of the boots; of \
+             batches, temperature explains a difference where values step up at a threshold, the same in both, and below it more than \
+             half of the difference is gone. It excuses a difference only of boots in turns that began equally warm."
         )
     )
 }

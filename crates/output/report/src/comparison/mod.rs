@@ -8,7 +8,7 @@ mod text;
 mod value;
 
 use crate::json::clock;
-use punctual_model::{Comparison, ComparisonRow, SampleUnit};
+use punctual_model::{Comparison, ComparisonRow, Group, SampleUnit, Sampled};
 use serde::Serialize;
 
 pub use html::comparison_html;
@@ -31,6 +31,8 @@ pub struct ComparisonResult<'a> {
     unlike_sentences: Vec<String>,
     /// What these runs cannot show.
     cannot_say: Vec<String>,
+    /// How many boots show which difference.
+    boots_sentences: Vec<String>,
 }
 
 pub fn comparison_json(comparison: &Comparison) -> ComparisonResult<'_> {
@@ -41,6 +43,7 @@ pub fn comparison_json(comparison: &Comparison) -> ComparisonResult<'_> {
         sentences: finding::findings(comparison),
         unlike_sentences: context::unlike(comparison),
         cannot_say: context::cannot_say(comparison),
+        boots_sentences: finding::recipes(comparison),
     }
 }
 
@@ -56,4 +59,12 @@ fn letter(n: usize) -> String {
 fn middle(row: &ComparisonRow, group: usize) -> Option<f64> {
     let sampled = row.groups.get(group)?;
     if row.sample == SampleUnit::Batch { sampled.mean } else { sampled.median }
+}
+
+/// The boots of the values; without names if some boots have no value.
+fn names(sampled: &Sampled, group: &Group) -> Vec<String> {
+    match sampled.values.len() == group.boots.len() {
+        true => group.boots.clone(),
+        false => vec![String::new(); sampled.values.len()],
+    }
 }

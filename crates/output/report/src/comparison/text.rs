@@ -1,4 +1,4 @@
-use super::finding::{figure_name, findings, headline};
+use super::finding::{figure_name, findings, headline, recipes};
 use super::value::{brief, cell};
 use super::{context, letter, middle};
 use crate::clean;
@@ -15,7 +15,12 @@ pub fn comparison_text(comparison: &Comparison, style: TextStyle) -> String {
     page.heading("Groups");
     for (n, group) in comparison.groups.iter().enumerate() {
         let place = group.folder.as_ref().map(|f| format!(" in {}", clean::line(f))).unwrap_or_default();
-        let runs = plural(group.runs.len() as u64, &comparison.sample, &format!("{}s", comparison.sample));
+        let boots = group.boots.len() as u64;
+        let runs = match group.runs == boots {
+            true if comparison.unknown_boots.is_empty() => plural(boots, "boot", "boots"),
+            true => plural(group.runs, "run", "runs"),
+            false => format!("{} of {}", plural(group.runs, "run", "runs"), plural(boots, "boot", "boots")),
+        };
         let scored = if group.scored > 0 { format!(", {} wakeups", count(group.scored)) } else { String::new() };
         page.tagged(
             &format!("  {}  ", letter(n)),
@@ -29,6 +34,7 @@ pub fn comparison_text(comparison: &Comparison, style: TextStyle) -> String {
         ("What else differs", context::unlike(comparison)),
         ("What the traces say", context::causes(comparison)),
         ("What it cannot say", context::cannot_say(comparison)),
+        ("How many boots it takes", recipes(comparison)),
     ];
     for (title, sentences) in parts.iter().filter(|(_, s)| !s.is_empty()) {
         page.heading(title);

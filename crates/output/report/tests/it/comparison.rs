@@ -1,8 +1,8 @@
 //! Comparisons of groups that differ, that do not, and that are too small; golden files of all formats.
 
 use punctual_model::{
-    Against, Blur, CauseShare, Class, Comparison, ComparisonDrawings, ComparisonRow, Conclusion, Covariate, Group,
-    Known, Ratio, SampleUnit, Sampled, Scatter, Unlike, UnlikeKind, VirtualTime,
+    Against, Blur, BootsNeeded, BootsRecipe, CauseShare, Class, Comparison, ComparisonDrawings, ComparisonRow,
+    Conclusion, Covariate, Group, Known, Ratio, SampleUnit, Sampled, Scatter, Unlike, UnlikeKind, VirtualTime,
 };
 use punctual_report::{TextStyle, comparison_html, comparison_json, comparison_text, json_text};
 use punctual_testing::golden;
@@ -21,10 +21,10 @@ fn row(load: &str, figure: &str, a: &[f64], b: &[f64], ratio: Option<Ratio>, tol
         load: load.into(),
         figure: figure.into(),
         unit: "ns".into(),
-        sample: SampleUnit::Run,
+        sample: SampleUnit::Boot,
         more_is_better: false,
         groups: vec![sampled(a), sampled(b)],
-        against: vec![Against { ratio, p, q: p.map(|p| p * 2.0), told, covariate: None }],
+        against: vec![Against { ratio, p, q: p.map(|p| p * 2.0), told, ..Against::default() }],
     }
 }
 
@@ -33,8 +33,8 @@ fn ratio(value: f64, interval: Option<(f64, f64)>) -> Option<Ratio> {
 }
 
 fn group(name: &str) -> Group {
-    let runs = (1..=3).map(|n| format!("seed {n}")).collect();
-    Group { name: name.into(), runs, folder: Some(format!("out/{name}")), scored: 300_000 }
+    let boots = (1..=3).map(|n| format!("seed {n}")).collect();
+    Group { name: name.into(), boots, runs: 3, folder: Some(format!("out/{name}")), scored: 300_000 }
 }
 
 /// 100 batches each that resemble their neighbours, and heat below and above 78 °C.
@@ -69,31 +69,24 @@ fn batches() -> ComparisonRow {
     }
 }
 
-/// Seconds of one run each, and the throughput of a load.
-fn others() -> Vec<ComparisonRow> {
-    let of = |median: f64| Sampled {
-        n: 600,
-        effective: Some(90.0),
-        lag_one: Some(0.5),
-        median: Some(median),
-        ..Sampled::default()
-    };
-    let (later, faster) = (ratio(1.4, Some((1.2, 1.6))), ratio(1.25, Some((1.1, 1.4))));
-    let told = |ratio| vec![Against { ratio, p: Some(1e-5), q: Some(1e-4), told: Conclusion::More, covariate: None }];
-    let second = ComparisonRow {
-        groups: vec![of(50_000.0), of(70_000.0)],
-        against: told(later),
-        sample: SampleUnit::Second,
-        ..row("idle", "worst of a second", &[], &[], None, Conclusion::More)
-    };
-    let rate = ComparisonRow {
+/// The throughput of a load, which heat explains in part.
+fn rate() -> ComparisonRow {
+    let (faster, cooled) = (ratio(1.25, Some((1.1, 1.4))), ratio(1.04, Some((0.98, 1.1))));
+    let told = Against { ratio: faster, p: Some(1e-5), q: Some(1e-4), told: Conclusion::More, ..Against::default() };
+    ComparisonRow {
         groups: vec![sampled(&[800.0; 4]), sampled(&[1000.0; 4])],
-        against: told(faster),
+        against: vec![Against { equal_temperature: cooled, paired: true, ..told }],
         unit: "MiB/s".into(),
         more_is_better: true,
         ..row("memory", "copied", &[], &[], None, Conclusion::More)
-    };
-    vec![second, rate]
+    }
+}
+
+/// Boots of a benchmark that differ for heat.
+fn hot() -> ComparisonRow {
+    let mut row = ComparisonRow { sample: SampleUnit::Boot, load: "matrix".into(), ..batches() };
+    row.against[0].told = Conclusion::More;
+    row
 }
 
 fn comparison() -> Comparison {
@@ -106,8 +99,9 @@ fn comparison() -> Comparison {
         row("cmd:make -j4 'x'", "max", &fast[..1], &slow[..1], ratio(28.7, None), Conclusion::TooFew),
         row("timers", "max", &[], &[], None, Conclusion::Missing),
         batches(),
+        rate(),
     ];
-    rows.extend(others());
+    rows.push(hot());
     let cause = |class, who: Option<&str>| CauseShare {
         class,
         who: who.map(Into::into),
@@ -117,7 +111,16 @@ fn comparison() -> Comparison {
     };
     Comparison {
         groups: vec![group("6.12-rt"), group("6.12 <stock>")],
-        sample: "boot".into(),
+        recipes: vec![BootsRecipe {
+            load: "all loads".into(),
+            figure: "max".into(),
+            spread: 0.031,
+            is_seen: true,
+            tests: 6,
+            needed: vec![BootsNeeded { difference: 0.1, boots: 7 }, BootsNeeded { difference: 0.2, boots: 6 }],
+        }],
+        unknown_boots: vec!["a.csv".into(), "b.csv".into()],
+        began_alike: vec![false],
         virtual_time: Some(VirtualTime {
             emulator: "QEMU 7.2.22".into(),
             machine: "pc".into(),
@@ -175,19 +178,29 @@ fn sentences_say_which_way_and_how_sure() {
     let any = |text: &str| all.iter().any(|s| s.as_str().unwrap().contains(text));
     for text in [
         "does not tell",
-        "98 % lower [96 %, 99 % at 95 %] with 6.12 <stock> than with 6.12-rt (median 7.10 µs instead of 443 µs)",
-        "Of one more figure in the table there is one run of each",
+        "98 % lower [96 %, 99 % at 95 %] with 6.12 <stock> than with 6.12-rt (7.10 µs instead of 443 µs)",
+        "Of one more figure in the table there is one boot of each",
         "Not known of 6.12-rt and 6.12 <stock>, and not compared: the worst wakeup under `timers`",
         "say no more than 5 and 6 independent ones would",
         "The difference is mostly thermal (87 % of it): from 78 °C on values are 29 % higher with either",
         "the ratio of 6.12 <stock> (13 of 100) to 6.12-rt (9 of 100) is 1.016 [1.000, 1.026 at 95 %]",
-        "in these two runs; other boots may differ more",
+        "of one boot, which says nothing of the next",
+        "At equal temperature it is 4.0 % higher [-2.0 %, 10 % at 95 %].",
+        "whether the kernel made the heat is not known, and the total difference counts",
         "25 % higher [10 %, 40 % at 95 %]",
     ] {
         assert!(any(text), "{text} is not in {all:#?}");
     }
-    assert!(said(0).contains("% lower") && all.last().unwrap().as_str().unwrap().contains("one run of each"));
+    assert!(said(0).contains("% lower") && all.last().unwrap().as_str().unwrap().contains("one boot of each"));
     assert_eq!(value["clock"], "virtual");
+    let limits: Vec<&str> = value["cannot_say"].as_array().unwrap().iter().map(|s| s.as_str().unwrap()).collect();
+    let boots = "Boots of each that show a difference in four of five comparisons, boots of one group spread by 3.1 % in the worst \
+                 wakeup over all loads (6 comparisons corrected for): 10 %: 7, 20 %: 6.";
+    assert_eq!(value["boots_sentences"], serde_json::json!([boots]));
+    assert!(
+        limits.iter().any(|text| text.starts_with("Whether a.csv and 1 other had a boot of its own")),
+        "{limits:#?}"
+    );
 }
 
 #[test]

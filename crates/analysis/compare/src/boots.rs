@@ -1,0 +1,172 @@
+//! The boots of each group: the samples of a comparison.
+
+use crate::Side;
+use crate::known::place;
+use punctual_model::{Event, Recording, Series};
+use punctual_stats::{median, pairs_for_interval};
+
+/// Boots of each side below which nothing is judged: fewer have no interval at 95 %.
+pub const LEAST_BOOTS: u64 = 4;
+const MINUTE_NS: u64 = 60_000_000_000;
+/// Starting temperatures this close count as equal, °C.
+const EQUAL: f64 = 3.0;
+
+/// Runs of one boot.
+pub(crate) struct Boot<'a> {
+    pub name: String,
+    pub runs: Vec<&'a Recording>,
+    /// Start of its first run, ns since 1970.
+    started: Option<u64>,
+}
+
+/// All boots of a side, in the order of its runs.
+pub(crate) struct Boots<'a> {
+    pub all: Vec<Boot<'a>>,
+    /// Is it known which runs share a boot?
+    pub is_known: bool,
+}
+
+/// When the machine booted, in minutes; emulated guests are booted for each run.
+#[derive(Clone, Copy, PartialEq)]
+enum Booted {
+    Each,
+    At(u64),
+    Unknown,
+}
+
+fn booted(recording: &Recording, own_boots: bool) -> Booted {
+    match recording.run.started {
+        _ if own_boots || recording.run.virtual_time.is_some() => Booted::Each,
+        Some(started) => Booted::At(started.real_ns.saturating_sub(started.boot_ns) / MINUTE_NS),
+        None => Booted::Unknown,
+    }
+}
+
+impl<'a> Boots<'a> {
+    pub fn of(side: &Side<'a>) -> Boots<'a> {
+        let mut all: Vec<(Booted, Boot<'a>)> = Vec::new();
+        for (name, recording) in &side.runs {
+            let at = booted(recording, side.own_boots);
+            let started = recording.run.started.map(|s| s.real_ns);
+            // The wall clock is slewed meanwhile.
+            let same = |other: &Booted| matches!((at, *other), (Booted::At(a), Booted::At(b)) if a.abs_diff(b) <= 1);
+            match all.iter_mut().find(|(other, _)| same(other)) {
+                Some((_, boot)) => {
+                    boot.name = format!("{}, {name}", boot.name);
+                    boot.runs.push(recording);
+                    boot.started = boot.started.min(started);
+                }
+                None => all.push((at, Boot { name: name.clone(), runs: vec![*recording], started })),
+            }
+        }
+        let is_known = all.iter().all(|(at, _)| *at != Booted::Unknown);
+        Boots { all: all.into_iter().map(|(_, boot)| boot).collect(), is_known }
+    }
+
+    /// A value for each boot: the median of its runs, where they have any.
+    pub fn values(&self, value: impl Fn(&Recording) -> Option<f64>) -> Vec<Option<f64>> {
+        let of = |boot: &Boot| median(&boot.runs.iter().filter_map(|r| value(r)).collect::<Vec<f64>>());
+        self.all.iter().map(of).collect()
+    }
+
+    pub fn is_enough(&self) -> bool {
+        self.is_known && self.all.len() as u64 >= LEAST_BOOTS
+    }
+}
+
+/// Everything that rows are made from.
+pub(crate) struct Groups<'a> {
+    pub sides: &'a [Side<'a>],
+    pub boots: Vec<Boots<'a>>,
+    /// For each side after the first: pairs of indices of boots, if both were booted in turns.
+    pub pairs: Vec<Option<Vec<(usize, usize)>>>,
+    /// Likewise: both began their runs equally warm.
+    pub began_alike: Vec<bool>,
+}
+
+impl<'a> Groups<'a> {
+    pub fn of(sides: &'a [Side<'a>]) -> Groups<'a> {
+        let boots: Vec<Boots> = sides.iter().map(Boots::of).collect();
+        let mut groups = Groups { sides, boots, pairs: Vec::new(), began_alike: Vec::new() };
+        if let Some((first, others)) = groups.boots.split_first() {
+            groups.pairs = others.iter().map(|other| in_turns(&first.all, &other.all)).collect();
+            groups.began_alike = others.iter().map(|other| began_alike(first, other)).collect();
+        }
+        groups
+    }
+
+    /// Whether the first side and the `k`-th other have boots enough to be judged.
+    pub fn is_judged(&self, k: usize) -> bool {
+        [0, k + 1].into_iter().all(|n| self.boots.get(n).is_some_and(Boots::is_enough))
+    }
+
+    /// The pairs of the first side and the `k`-th other, if they are enough for an interval.
+    pub fn pairs(&self, k: usize, confidence: f64) -> Option<&[(usize, usize)]> {
+        let pairs = self.pairs.get(k)?.as_deref()?;
+        (pairs.len() as u64 >= pairs_for_interval(confidence)?).then_some(pairs)
+    }
+
+    /// Runs that do not tell their boot.
+    pub fn unknown(&self) -> Vec<String> {
+        let of = |side: &'a Side<'a>| {
+            let unknown = side.runs.iter().filter(|(_, r)| booted(r, side.own_boots) == Booted::Unknown);
+            unknown.map(|(name, _)| place(side, name))
+        };
+        self.sides.iter().flat_map(of).collect()
+    }
+}
+
+/// Pairs of successive boots, one of each side, if all are: A B B A …
+fn in_turns(a: &[Boot], b: &[Boot]) -> Option<Vec<(usize, usize)>> {
+    let of = |boots: &[Boot], side: bool| {
+        let one = |(n, boot): (usize, &Boot)| boot.started.map(|at| (at, side, n));
+        boots.iter().enumerate().map(one).collect::<Option<Vec<_>>>()
+    };
+    let mut all = of(a, false)?;
+    all.extend(of(b, true)?);
+    all.sort_unstable();
+    let pair = |two: &[(u64, bool, usize)]| match two {
+        [(_, false, a), (_, true, b)] | [(_, true, b), (_, false, a)] => Some((*a, *b)),
+        _ => None,
+    };
+    all.chunks(2).map(pair).collect()
+}
+
+fn began_alike(a: &Boots, b: &Boots) -> bool {
+    let [a, b] = [a, b].map(|boots| boots.values(starting).into_iter().collect::<Option<Vec<f64>>>());
+    let medians = a.zip(b).and_then(|(a, b)| median(&a).zip(median(&b)));
+    medians.is_some_and(|(a, b)| (a - b).abs() <= EQUAL)
+}
+
+/// The hottest sensor when the run began, °C.
+fn starting(recording: &Recording) -> Option<f64> {
+    celsius(recording).next().or_else(|| heats(recording).next()?.points.first().copied())
+}
+
+/// The hottest sensor during a run, °C, median over its time.
+pub(crate) fn during(recording: &Recording) -> Option<f64> {
+    median(&celsius(recording).collect::<Vec<f64>>())
+}
+
+fn celsius(recording: &Recording) -> impl Iterator<Item = f64> {
+    recording.events.iter().filter_map(|event| match event {
+        Event::Context(context) => context.temperatures.iter().map(|t| t.value).max().map(|milli| milli as f64 / 1e3),
+        _ => None,
+    })
+}
+
+const CELSIUS: &str = "°C";
+
+pub(crate) fn is_heat(series: &Series) -> bool {
+    series.unit == CELSIUS
+}
+
+/// Series of a benchmark, own or imported.
+pub(crate) fn all_series(recording: &Recording) -> impl Iterator<Item = &Series> {
+    let imported = recording.run.import.iter().flat_map(|import| &import.series);
+    imported.chain(recording.bench.iter().flat_map(|bench| &bench.series))
+}
+
+fn heats(recording: &Recording) -> impl Iterator<Item = &Series> {
+    all_series(recording).filter(|s| is_heat(s))
+}
