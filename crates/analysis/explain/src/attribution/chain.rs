@@ -27,7 +27,7 @@ pub(super) fn steps(window: &Window) -> impl Iterator<Item = &Step> {
 }
 
 fn least(window: &Window) -> u64 {
-    LEAST.max((window.t3 - window.waking.t0) / 10)
+    LEAST.max(window.t3.saturating_sub(window.waking.t0) / 10)
 }
 
 /// The links, the latest first, and the pieces looked at.

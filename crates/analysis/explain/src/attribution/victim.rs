@@ -171,7 +171,7 @@ fn calm(machine: &Machine, window: &Window, tally: &Tally) -> Option<(u32, Doubt
     let calm = machine.cpu(window.cpu)?.calm.filter(|_| off)?;
     let waking = &window.waking;
     let since = waking.path.last().map_or(waking.t2, |(since, _)| *since).max(waking.queued.unwrap_or(0));
-    (calm.at > since + SOON && calm.at < window.t3).then_some((window.cpu, calm))
+    (calm.at > since.saturating_add(SOON) && calm.at < window.t3).then_some((window.cpu, calm))
 }
 
 /// Threads whose priority the trace tells only later: they had it before, unless something changed it in between.

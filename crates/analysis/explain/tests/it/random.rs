@@ -4,7 +4,7 @@ use crate::common;
 
 use proptest::prelude::*;
 use punctual_explain::{Attribution, ExplainOptions, Explanation, Facts, Measured, Timelines, Victims};
-use punctual_trace::{Comm, CpuMask, Event, Flags, Kind, Task, TaskState, TraceInfo, Vector};
+use punctual_trace::{Comm, Context, CpuMask, Event, Flags, Kind, Task, TaskState, TraceInfo, Vector};
 
 fn task() -> impl Strategy<Value = Task> {
     (0..7i32, prop::sample::select(vec![-1, 0, 19, 19, 49, 98, 120, 139])).prop_map(|(tid, prio)| Task {
@@ -25,6 +25,8 @@ fn sched() -> impl Strategy<Value = Kind> {
         2 => (task(), target()).prop_map(|(task, target_cpu)| Kind::SchedWakeup { task, target_cpu, by: None }),
         1 => (task(), 0..4u32, 0..4u32).prop_map(|(task, from_cpu, to_cpu)| Kind::SchedMigrate { task, from_cpu, to_cpu }),
         1 => (task(), -1..140i32).prop_map(|(task, new_prio)| Kind::PiSetprio { task, new_prio }),
+        1 => (0..3u64, prop::option::of(0..70u32)).prop_map(|(lock, flags)| Kind::ContentionBegin { lock, flags }),
+        1 => (0..3u64).prop_map(|lock| Kind::ContentionEnd { lock }),
         1 => (0..7i32, any::<u64>()).prop_map(|(tid, runtime_ns)| Kind::StatRuntime { tid, comm: None, runtime_ns }),
     ]
 }
@@ -90,7 +92,8 @@ proptest! {
         let (mut t_ns, mut events) = (1_000_000u64, Vec::new());
         for (step, cpu, tid, resched, kind) in stream {
             t_ns = if back && step == 0 { t_ns / 2 } else { t_ns + step };
-            let flags = resched.map(|_| Flags { need_resched: resched, ..Flags::default() });
+            let context = context(step);
+            let flags = resched.map(|_| Flags { need_resched: resched, context, ..Flags::default() });
             let event = Event { t_ns, cpu, tid, comm: None, flags, kind };
             attribution.event(&event, &info);
             events.push(event);
@@ -119,6 +122,11 @@ proptest! {
         check(&found, &events)?;
         measured(&found, &events)?;
     }
+}
+
+/// Of an event, by some number.
+fn context(any: u64) -> Option<Context> {
+    [None, Some(Context::Task), Some(Context::Softirq), Some(Context::Hardirq)][(any % 4) as usize]
 }
 
 /// The same wakeups, each with a clock reading some time after its switch: labels add up to that.
@@ -178,6 +186,9 @@ fn check(found: &Explanation, events: &[Event]) -> Result<(), TestCaseError> {
         prop_assert_eq!(moments.t3_ns - moments.t0_ns, victim.latency_ns);
         prop_assert!(moments.t0_ns <= moments.t2_ns && moments.t2_ns <= moments.t3_ns);
         prop_assert!((0.0..=1.0).contains(&victim.coverage));
+        for link in &victim.chain {
+            prop_assert!(link.ns >= 20_000 && link.from_ns + link.ns <= moments.t3_ns, "{link:?}");
+        }
     }
     let mut again = Timelines::new(&found.victims, Facts::default());
     events.iter().for_each(|event| again.event(event, &TraceInfo::default()));
