@@ -8,7 +8,7 @@ use crate::start::{self, Started};
 use crate::toggler::Toggler;
 use crate::{report, runs, table};
 pub use punctual_loads::HIDDEN_ARG;
-use punctual_loads::LoadSettings;
+use punctual_loads::{Load, LoadSettings};
 use punctual_rt::{Overflow, block_signals, queue};
 use punctual_units::{Nanos, Scheduling};
 use punctual_wires::wire;
@@ -55,6 +55,7 @@ fn all(options: &Options) -> Result<u8, Error> {
     }
     narrowed.iter().for_each(|narrowed| complain(narrowed));
     let (loads, duration, settle) = (load_settings(options)?, options.duration, options.settle);
+    options.loads.iter().try_for_each(|load| Load::check(load, &loads))?;
     let bench = Bench { rt: &rt, cpu: options.cpu, loads, duration, settle };
     let (mut measured, mut failed) = (Vec::new(), None);
     let plans = plans(options, &scheduling);

@@ -27,6 +27,8 @@ const LOOK: Nanos = Nanos::from_millis(20);
 /// # Errors
 /// What is not available; [`Error::NotSent`] if commands were lost, a load did not run, or a signal came.
 pub fn trial(options: &Options, loads: &[LoadSpec], signals: &Signals) -> Result<(), Error> {
+    let settings = load_settings(options)?;
+    loads.iter().try_for_each(|spec| Load::check(spec, &settings))?;
     let tap = fifo::open(options)?;
     let path = tap.path().to_owned();
     let mut fifo = File::options().write(true).open(&path).map_err(Error::file("open", &path))?;
@@ -49,6 +51,12 @@ pub fn trial(options: &Options, loads: &[LoadSpec], signals: &Signals) -> Result
         (_, Some(what)) => Err(Error::NotSent(what)),
         _ => Ok(()),
     }
+}
+
+fn load_settings(options: &Options) -> Result<LoadSettings, Error> {
+    let cpus = punctual_uapi::affinity(0)?;
+    let phase = Nanos(options.every.0.saturating_mul(u64::from(options.count)).max(1_000_000_000));
+    Ok(LoadSettings { phase, ..LoadSettings::new(cpus, "/var/tmp".into()) })
 }
 
 /// Waits until the commands of an earlier run are sent. Returns `false` if a signal came, or they cannot be sent.
@@ -84,10 +92,7 @@ fn phase(
     signals: &Signals,
 ) -> Result<Option<Phase>, Error> {
     *station.board.figures() = Default::default();
-    let cpus = punctual_uapi::affinity(0)?;
-    let mut settings = LoadSettings::new(cpus, "/var/tmp".into());
-    settings.phase = Nanos(options.every.0.saturating_mul(u64::from(options.count)).max(1_000_000_000));
-    let load = match Load::start(spec, &settings) {
+    let load = match Load::start(spec, &load_settings(options)?) {
         Ok(load) => load,
         Err(error) => return Ok(Some(Phase::of(&station.board.figures()).under(&not_run(spec, &error), 0))),
     };
