@@ -116,7 +116,7 @@ fn a_session_leader_without_a_terminal_ends_as_others_do() {
     {
         let words = words.split(' ').map(str::to_owned);
         let ended = |leader: bool| {
-            let out = words.clone().last().filter(|last| last == "--out");
+            let out = words.clone().next_back().filter(|last| last == "--out");
             let out = out.map(|_| folder.path().join(format!("{n}-{leader}")).display().to_string());
             let (program, first) = (env!("CARGO_BIN_EXE_punctual"), ["-w", env!("CARGO_BIN_EXE_punctual")]);
             let mut command = std::process::Command::new(if leader { "setsid" } else { program });
