@@ -9,7 +9,7 @@ import shlex
 
 DURATION = os.environ.get("PUNCTUAL_DURATION", "60s")
 CLAIM = os.environ.get("PUNCTUAL_CLAIM", "max < 100us")
-BINARY = os.environ.get("PUNCTUAL_BINARY", "dist/punctual-arm64")
+BINARY = os.environ.get("PUNCTUAL_BINARY", "dist/punctual-0.1.0-arm64")
 
 
 def test_latency(target, record_property):
