@@ -41,7 +41,7 @@ fn reported(args: &ReportArgs) -> Result<Answer, Refusal> {
         (Some(suite), _, _) => suite_text(args, &recording, &suite),
         (_, Some(experiment), _) => experiment_text(args, &experiment),
         (_, _, Some(bench)) => bench_text(args, &recording, &bench),
-        _ if !matches!(recording.run.kind, Kind::Latency | Kind::Imported) => Err(lost(args, &recording)),
+        _ if matches!(recording.run.kind, Kind::Events | Kind::Sched | Kind::Bench) => Err(lost(args, &recording)),
         _ => latency(args, &mut recording),
     };
     written(args, made.map_err(Refusal::usage)?)
