@@ -15,8 +15,9 @@ pub(super) fn stalls(machine: &Machine, place: Place, from: u64, to: u64, steps:
     found
 }
 
-/// The part of one CPU's silence in which all others were silent too, and one of them should not have been. The CPU goes on when they
-/// do: its timers are due. If it stays silent, it has a reason of its own, and so may the others.
+/// The part of one CPU's silence in which all others were silent too, and one of them should not have been. The CPU was needed from the
+/// beginning of `span` on, so it stops and goes on when they do: if it was silent while they ran, it has a reason of its own, and so may
+/// they.
 fn stall(machine: &Machine, cpu: u32, own: &Gap, span: (u64, u64), steps: &mut u64) -> Option<(u64, u64)> {
     let (mut from, mut to) = span;
     let mut end = own.to;
@@ -31,7 +32,8 @@ fn stall(machine: &Machine, cpu: u32, own: &Gap, span: (u64, u64), steps: &mut u
         end = end.min(gap.to);
         overdue |= gap.overdue;
     }
-    let silent = to.checked_sub(from).filter(|ns| overdue && *ns >= OVERDUE && own.to - end <= OVERDUE)?;
+    let together = from - span.0 <= OVERDUE && own.to - end <= OVERDUE;
+    let silent = to.checked_sub(from).filter(|ns| overdue && together && *ns >= OVERDUE)?;
     // CPUs return one after the other: the short rest of such a silence belongs to it.
     let whole = silent >= (span.1 - span.0) / 5 * 4;
     Some(if whole { span } else { (from, to) })

@@ -190,8 +190,9 @@ fn throttling_after_6_12_by_the_kernel_s_own_word() {
     assert_eq!(class(Facts::default()), Class::FairServer);
 }
 
-/// CPU 0 has a timer that is due at 4 ms and comes when that CPU goes on; the victim's CPU is silent from 2 to 60 ms.
-fn both_silent(until: u64) -> Trace {
+/// CPU 0 has a timer that is due at 4 ms and comes when that CPU goes on, and an event at `since`; the victim's CPU is silent from 2 to
+/// 60 ms, and its timer is due at 3 ms.
+fn both_silent(since: u64, until: u64) -> Trace {
     let timer = "hrtimer=00000000000000cc function=hrtimer_wakeup";
     let expiry = |us: u64| format!("hrtimer_expire_entry: {timer} now={us}000");
     let trace = start()
@@ -206,17 +207,19 @@ fn both_silent(until: u64) -> Trace {
             &format!("hrtimer_start: {timer} expires=4000000 softexpires=4000000 mode=ABS"),
         )
         .sleep(2000, 3000, YES)
+        .line("<idle>-0", 0, "d..1.", since, "cpu_idle: state=1 cpu_id=0")
         .line("<idle>-0", 0, "d.h..", until, "local_timer_entry: vector=236")
         .line("<idle>-0", 0, "d.h..", until + 2, &expiry(until + 2))
         .line("<idle>-0", 0, "d.h..", until + 10, "local_timer_exit: vector=236");
     trace.expire("yes-60", 60_000).switch(1, 60_035, YES, "R+", CYCLIC)
 }
 
-/// Where all CPUs stood still, they go on together. One that stays silent though a timer is due has a reason of its own.
+/// Where all CPUs stood still, they stop and go on together. One that is silent while others run has a reason of its own.
 #[test]
-fn a_cpu_that_stays_silent_did_not_only_stand_still_with_the_others() {
-    blames(&both_silent(59_900).cause(), Class::MachineStall, None, Confidence::Medium);
-    blames(&both_silent(40_000).cause(), Class::IrqsDisabled, None, Confidence::Suspected);
+fn a_cpu_that_is_silent_while_others_run_did_not_stand_still_with_them() {
+    blames(&both_silent(2010, 59_900).cause(), Class::MachineStall, None, Confidence::Medium);
+    blames(&both_silent(2010, 40_000).cause(), Class::IrqsDisabled, None, Confidence::Suspected);
+    blames(&both_silent(20_000, 59_900).cause(), Class::IrqsDisabled, None, Confidence::Suspected);
 }
 
 #[test]
