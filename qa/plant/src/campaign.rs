@@ -6,11 +6,14 @@ use crate::child::{HIDDEN_ARG, IMPOSSIBLE};
 use crate::config::Config;
 use crate::kinds::Kind;
 use crate::surroundings::Surroundings;
+use crate::thread::now;
 use crate::truth::Burst;
+use crate::undo::unlimited;
 use crate::victim::Watched;
+use rustix::process::{Pid, Signal, kill_process};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::fs;
+use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -36,10 +39,10 @@ pub struct Planted {
     pub late: usize,
 }
 
-/// The victim's; so is the period.
+/// The victim's.
 const PRIORITY: u8 = 80;
-const PERIOD_NS: u64 = 5_000_000;
 /// From the first wakeups to the first burst, and from the last to the end of the recording.
+const SECOND_NS: u64 = 1_000_000_000;
 const CALM: Duration = Duration::from_millis(60);
 
 /// Injects one kind and leaves what happened in `folder`, which must exist.
@@ -47,19 +50,8 @@ const CALM: Duration = Duration::from_millis(60);
 /// # Errors
 /// [`PlantError::Impossible`] if this machine cannot produce it. Changes to the machine are undone.
 pub fn campaign(kind: &Kind, wanted: &Wanted, recorder: &Recorder, folder: &Path) -> Result<Planted, PlantError> {
-    let mut config = Config {
-        role: "victim".into(),
-        cpu: wanted.cpus.0,
-        other_cpu: wanted.cpus.1,
-        priority: PRIORITY,
-        period_ns: PERIOD_NS,
-        late_ns: wanted.late_ns,
-        victim_tid: 0,
-        bursts: wanted.bursts,
-        length_ns: wanted.length_ns,
-        every_ns: wanted.length_ns * 3 / 2 + 50_000_000,
-        seed: wanted.seed,
-    };
+    let mut config = Config { role: "victim".into(), ..Config::new(kind, wanted) };
+    let _unlimited = if kind.victim.is_deadline() { Some(unlimited()?) } else { None };
     let before = Surroundings::read(TRACEFS);
     let mut victim = Running::start(&config)?;
     config.role = kind.name.into();
@@ -68,13 +60,17 @@ pub fn campaign(kind: &Kind, wanted: &Wanted, recorder: &Recorder, folder: &Path
     recorder.begin()?;
     let mut plant = Running::start(&config)?;
     recorder.begin()?;
+    let begun = now();
     let mut facts = Surroundings::read(TRACEFS);
     plant.go();
-    let bursts: Vec<Burst> = plant.result()?;
+    let mut bursts: Vec<Burst> = plant.result()?;
     sleep(CALM);
+    let ended = now();
     recorder.end(&folder.join("trace.txt"))?;
     victim.go();
-    let watched: Watched = victim.result()?;
+    let mut watched: Watched = victim.result()?;
+    watched.late.retain(|late| late.release_ns >= begun && late.woke_ns <= ended);
+    bursts.append(&mut watched.bursts);
     let after = Surroundings::read(TRACEFS);
     facts.throttled = after.throttled;
     facts.steal = after.steal.zip(before.steal).map(|(after, before)| after.saturating_sub(before));
@@ -85,10 +81,97 @@ pub fn campaign(kind: &Kind, wanted: &Wanted, recorder: &Recorder, folder: &Path
     Ok(planted)
 }
 
+/// Has rtla switched its tracer on? It prepares for a while after timerlat's threads are there.
+fn measures() -> bool {
+    let reads = |file: &str, text: &str| {
+        let read = fs::read_to_string(format!("{TRACEFS}/instances/timerlat_top/{file}"));
+        read.is_ok_and(|read| read.trim() == text)
+    };
+    reads("current_tracer", "timerlat") && reads("tracing_on", "1")
+}
+
+/// Injects one burst while `rtla timerlat` measures the victim's CPU, and leaves in `folder`, which must exist, what both saw:
+/// `trace.txt`, `truth.json`, `facts.json`, and `rtla.txt`, which has rtla's auto-analysis if the burst made it stop.
+///
+/// # Errors
+/// [`PlantError`]: as of [`campaign`]; or `rtla` cannot be started.
+pub fn beside_rtla(
+    kind: &Kind,
+    wanted: &Wanted,
+    recorder: &Recorder,
+    folder: &Path,
+    rtla: &Path,
+) -> Result<(), PlantError> {
+    let config = Config::new(kind, &Wanted { bursts: 1, ..wanted.clone() });
+    // Plants calibrate before they are ready.
+    let mut plant = Running::start(&config)?;
+    let (late_us, cpu) = ((wanted.late_ns / 1000).to_string(), wanted.cpus.0.to_string());
+    let priority = format!("f:{PRIORITY}");
+    let said = File::create(folder.join("rtla.txt")).map_err(PlantError::at("make rtla.txt"))?;
+    let mut command = Command::new(rtla);
+    // A thread of the kernel's, as in versions that have no other; it stops at a delay of so many µs.
+    command.args(["timerlat", "top", "-q", "-k", "-p", "1000", "-d", "60s", "-P", &priority]);
+    command.args(["-c", &cpu, "-a", &late_us]).current_dir(folder).stdin(Stdio::null());
+    let said_too = said.try_clone().map_err(PlantError::at("write rtla.txt"))?;
+    let rtla = command.stdout(said).stderr(said_too).spawn().map_err(PlantError::at("start rtla"))?;
+    let mut rtla = Stopped(rtla);
+    let begun = now();
+    while !measures() && now() < begun + 30 * SECOND_NS {
+        sleep(CALM);
+    }
+    sleep(Duration::from_secs(2));
+    recorder.begin()?;
+    let facts = Surroundings::read(TRACEFS);
+    plant.go();
+    let bursts: Vec<Burst> = plant.result()?;
+    sleep(CALM);
+    recorder.end(&folder.join("trace.txt"))?;
+    // It analyses what made it stop.
+    let end = now() + 20 * SECOND_NS;
+    while now() < end && matches!(rtla.0.try_wait(), Ok(None)) {
+        sleep(CALM);
+    }
+    // Its own trace of the same.
+    let _ = fs::remove_file(folder.join("timerlat_trace.txt"));
+    write(folder, "truth.json", &bursts)?;
+    write(folder, "facts.json", &facts)
+}
+
+/// A process that ends with this: rtla puts its tracer back when it is interrupted.
+struct Stopped(Child);
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        if let (Ok(None), Ok(pid)) = (self.0.try_wait(), i32::try_from(self.0.id())) {
+            let _ = Pid::from_raw(pid).map(|pid| kill_process(pid, Signal::INT));
+        }
+        let _ = self.0.wait();
+    }
+}
+
 fn write(folder: &Path, name: &str, value: &impl Serialize) -> Result<(), PlantError> {
     let text = serde_json::to_string(value).map_err(|e| PlantError::Child(e.to_string()))?;
     let path = folder.join(name);
     fs::write(&path, text).map_err(PlantError::at(format!("write {}", path.display())))
+}
+
+impl Config {
+    fn new(kind: &Kind, wanted: &Wanted) -> Config {
+        Config {
+            role: kind.name.into(),
+            manner: kind.victim,
+            cpu: wanted.cpus.0,
+            other_cpu: wanted.cpus.1,
+            priority: PRIORITY,
+            period_ns: kind.victim.period_ns(),
+            late_ns: wanted.late_ns,
+            victim_tid: 0,
+            bursts: wanted.bursts,
+            length_ns: wanted.length_ns,
+            every_ns: wanted.length_ns * 3 / 2 + 50_000_000,
+            seed: wanted.seed,
+        }
+    }
 }
 
 struct Running {

@@ -1,3 +1,4 @@
+use crate::victim::Manner;
 use serde::{Deserialize, Serialize};
 
 /// Configuration of a process of the campaign, as JSON in its arguments.
@@ -5,6 +6,8 @@ use serde::{Deserialize, Serialize};
 pub struct Config {
     /// A name of [`KINDS`](crate::KINDS), or `victim`.
     pub role: String,
+    /// Of the victim.
+    pub manner: Manner,
     pub cpu: u32,
     /// Another CPU, for helpers that must not disturb the victim.
     pub other_cpu: u32,
@@ -64,6 +67,7 @@ mod tests {
     fn slots_follow_each_other_and_stay_in_their_bounds() {
         let config = Config {
             role: "x".into(),
+            manner: Manner::Timed,
             cpu: 1,
             other_cpu: 0,
             priority: 80,

@@ -25,7 +25,7 @@ mod undo;
 mod victim;
 
 pub use beside::{Beside, Held, Seen, beside, hold_once};
-pub use campaign::{Planted, Wanted, campaign};
+pub use campaign::{Planted, Wanted, beside_rtla, campaign};
 pub use capture::Recorder;
 pub use child::{HIDDEN_ARG, child_main};
 pub use config::Config;
@@ -33,4 +33,4 @@ pub use error::PlantError;
 pub use kinds::{KINDS, Kind};
 pub use surroundings::Surroundings;
 pub use truth::Burst;
-pub use victim::{Late, Watched};
+pub use victim::{Late, Manner, Watched};

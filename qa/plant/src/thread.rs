@@ -67,6 +67,13 @@ pub(crate) fn rr(priority: u8) -> Result<Scheduling, PlantError> {
     }
 }
 
+/// SCHED_DEADLINE, in ms.
+pub(crate) const fn deadline(runtime: u64, deadline: u64, period: u64) -> Scheduling {
+    let [runtime_ns, deadline_ns, period_ns] =
+        [Nanos::from_millis(runtime), Nanos::from_millis(deadline), Nanos::from_millis(period)];
+    Scheduling::Deadline { runtime_ns, deadline_ns, period_ns }
+}
+
 pub(crate) const ORDINARY: Scheduling = Scheduling::Other { nice: 0 };
 
 pub(crate) fn become_thread(name: &str, cpu: u32, scheduling: Scheduling) -> Result<(), PlantError> {
@@ -92,6 +99,7 @@ pub(crate) fn own_burst(class: &str, name: &str, scheduling: Scheduling, cpu: u3
         class: class.into(),
         tid: Some(tid()),
         comm: Some(name.into()),
+        what: None,
         scheduled: scheduling.to_string(),
         cpu,
         start_ns: 0,

@@ -9,6 +9,9 @@ pub struct Burst {
     /// The thread that is to blame, if one is.
     pub tid: Option<i32>,
     pub comm: Option<String>,
+    /// Part of what an explanation has to say of it besides: the interrupt's name, or the evidence.
+    #[serde(default)]
+    pub what: Option<String>,
     /// Policy and priority, for people.
     pub scheduled: String,
     pub cpu: u32,
@@ -68,6 +71,7 @@ mod tests {
             class: "higher_priority".into(),
             tid: Some(7),
             comm: None,
+            what: None,
             scheduled: String::new(),
             cpu: 1,
             start_ns: 100,

@@ -3,6 +3,8 @@ use punctual_units::Scheduling;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::Duration;
 
 /// A file of the kernel with another content, until this is dropped.
 #[derive(Debug)]
@@ -28,10 +30,24 @@ impl Changed {
 
 impl Drop for Changed {
     fn drop(&mut self) {
-        if let Err(e) = fs::write(&self.path, &self.before) {
+        // The time that a SCHED_DEADLINE thread has reserved is counted for a while after its end.
+        let mut written = fs::write(&self.path, &self.before);
+        for _ in 0..20 {
+            if written.as_ref().is_err_and(|e| e.kind() == ErrorKind::ResourceBusy) {
+                sleep(Duration::from_millis(100));
+                written = fs::write(&self.path, &self.before);
+            }
+        }
+        if let Err(e) = written {
             eprintln!("punctual-plant: {} keeps another value than {}: {e}", self.path.display(), self.before);
         }
     }
+}
+
+/// No limit of real-time and SCHED_DEADLINE threads: those may then be bound to a CPU (kernel/sched/syscalls.c,
+/// `__sched_setscheduler`).
+pub(crate) fn unlimited() -> Result<Changed, PlantError> {
+    Changed::file("/proc/sys/kernel/sched_rt_runtime_us", "-1")
 }
 
 /// A thread with another policy, until this is dropped.

@@ -1,13 +1,53 @@
 use crate::PlantError;
 use crate::child::{say_ready, until_told_to_end};
 use crate::config::Config;
-use crate::thread::{fifo, joined, tid};
+use crate::thread::{become_thread, deadline, fifo, joined, now, own_burst, spin_until, tid};
+use crate::truth::Burst;
 use punctual_rt::{Attributes, Periodic, Wakeup, monotonic};
-use punctual_units::{CpuId, Nanos};
+use punctual_units::{CpuId, Nanos, Scheduling};
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc;
+
+/// How the victim is scheduled, and what wakes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Manner {
+    /// FIFO, by its timer.
+    Timed,
+    /// FIFO, by a thread of the other CPU.
+    Woken,
+    /// SCHED_DEADLINE, by its timer.
+    Deadline,
+    /// SCHED_DEADLINE, by its timer; once in a while it works for longer than its runtime.
+    Overrun,
+}
+
+/// Of [`Manner::Overrun`], ms of CPU time in so many.
+const RUNTIME_MS: u64 = 4;
+const BUDGET_MS: u64 = 40;
+const MS: u64 = 1_000_000;
+
+impl Manner {
+    pub(crate) fn is_deadline(self) -> bool {
+        matches!(self, Manner::Deadline | Manner::Overrun)
+    }
+
+    pub(crate) fn period_ns(self) -> u64 {
+        if self == Manner::Deadline { 20_000_000 } else { 5_000_000 }
+    }
+
+    fn scheduling(self, config: &Config) -> Result<Scheduling, PlantError> {
+        match self {
+            Manner::Timed | Manner::Woken => fifo(config.priority),
+            Manner::Deadline => Ok(deadline(2, 20, 20)),
+            Manner::Overrun => Ok(deadline(RUNTIME_MS, BUDGET_MS, BUDGET_MS)),
+        }
+    }
+}
 
 /// One late wakeup. CLOCK_MONOTONIC, ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,6 +64,9 @@ pub struct Watched {
     /// Median latency, ns: what is usual here.
     pub median_ns: u64,
     pub late: Vec<Late>,
+    /// What it did to itself.
+    #[serde(default)]
+    pub bursts: Vec<Burst>,
 }
 
 /// Latencies and late wakeups that are kept; 5 minutes at 5 ms.
@@ -46,27 +89,117 @@ pub(crate) fn run(config: &Config) -> Result<Watched, PlantError> {
 }
 
 fn watch(config: &Config, stop: &AtomicBool, tell: &mpsc::Sender<i32>) -> Result<Watched, PlantError> {
-    let scheduling = fifo(config.priority)?;
-    let (mut latencies, mut late) = (vec![0u64; MOST], vec![Late { release_ns: 0, woke_ns: 0 }; MOST]);
-    let (mut wakeups, mut kept) = (0usize, 0usize);
+    let scheduling = config.manner.scheduling(config)?;
+    let mut log = Log::new(config.late_ns);
+    let mut overruns = Vec::with_capacity(MOST);
     Attributes { scheduling, cpu: Some(CpuId(config.cpu)), lock_stack: true }.apply()?;
     let _ = tell.send(tid());
     let start = monotonic() + Nanos::from_millis(20);
-    let mut periodic = Periodic::new(start, Nanos(config.period_ns), Nanos(u64::MAX));
-    while let Some(wakeup) = periodic.wait(stop) {
-        note(&mut latencies, &mut wakeups, wakeup.latency());
-        if wakeup.latency() >= config.late_ns {
-            note(&mut late, &mut kept, of(&wakeup));
-        }
+    let periodic = Periodic::new(start, Nanos(config.period_ns), Nanos(u64::MAX));
+    match config.manner {
+        Manner::Timed | Manner::Deadline => by_timer(periodic, stop, &mut log),
+        Manner::Overrun => overrun(config, periodic, stop, &mut log, &mut overruns),
+        Manner::Woken => woken(config, periodic, stop, &mut log)?,
     }
-    latencies.truncate(wakeups);
-    late.truncate(kept);
-    latencies.sort_unstable();
-    let median_ns = latencies.get(wakeups / 2).copied().unwrap_or(0);
-    Ok(Watched { tid: tid(), wakeups: wakeups as u64, median_ns, late })
+    // The kernel lets it run again in a new period.
+    let burst = Burst { tid: None, comm: None, ..own_burst("deadline_budget", "", scheduling, config.cpu) };
+    let burst = |(start_ns, end_ns)| Burst { start_ns, end_ns, earliest_ns: start_ns, ..burst.clone() };
+    Ok(Watched { bursts: overruns.into_iter().map(burst).collect(), ..log.finish() })
 }
 
-/// Without allocating.
+fn by_timer(mut periodic: Periodic, stop: &AtomicBool, log: &mut Log) {
+    while let Some(wakeup) = periodic.wait(stop) {
+        log.note(of(&wakeup));
+    }
+}
+
+/// Works for half a millisecond more than its runtime, and sleeps. It is not enqueued at its next release, only when its timer expires
+/// (kernel/sched/deadline.c, `enqueue_task_dl`). Each from its sleep to its wakeup. Its CPU time is read afterwards: to read it would
+/// throttle it at once.
+fn overrun(config: &Config, mut periodic: Periodic, stop: &AtomicBool, log: &mut Log, overruns: &mut Vec<(u64, u64)>) {
+    const MORE: u64 = RUNTIME_MS * MS + MS / 2;
+    let used = || {
+        let time = clock_gettime(ClockId::ThreadCPUTime);
+        time.tv_sec as u64 * 1000 * MS + time.tv_nsec as u64
+    };
+    let mut next = now() + config.every_ns;
+    let mut slept = None;
+    while let Some(wakeup) = periodic.wait(stop) {
+        log.note(of(&wakeup));
+        if let Some(slept) = slept.take() {
+            let (asleep, before) = slept;
+            overruns.extend((used() - before > RUNTIME_MS * MS).then_some((asleep, wakeup.woke.0)));
+        }
+        if wakeup.woke.0 >= next {
+            let before = used();
+            spin_until(now() + MORE);
+            let end = now();
+            // If a tick came in between, it was throttled there, and waited awake.
+            slept = (end - wakeup.woke.0 < 2 * MORE).then_some((end, before));
+            next = end + config.every_ns;
+        }
+    }
+}
+
+/// The sender lets none of its messages overtake another.
+fn woken(config: &Config, mut periodic: Periodic, stop: &AtomicBool, log: &mut Log) -> Result<(), PlantError> {
+    let fd: OwnedFd = eventfd(0, EventfdFlags::empty()).map_err(PlantError::at("make an eventfd"))?;
+    let sent = AtomicU64::new(0);
+    let tell = |at: u64| {
+        sent.store(at, Relaxed);
+        rustix::io::write(&fd, &1u64.to_ne_bytes()).map_err(PlantError::at("write to an eventfd"))
+    };
+    std::thread::scope(|scope| {
+        let sender = scope.spawn(|| {
+            become_thread("sender", config.other_cpu, fifo(config.priority)?)?;
+            while periodic.wait(stop).is_some() {
+                if sent.load(Relaxed) == 0 {
+                    tell(now())?;
+                }
+            }
+            tell(now()).map(|_| ())
+        });
+        while !stop.load(Relaxed) {
+            let mut count = [0; 8];
+            rustix::io::read(&fd, &mut count).map_err(PlantError::at("read from an eventfd"))?;
+            log.note(Late { woke_ns: now(), release_ns: sent.swap(0, Relaxed) });
+        }
+        joined(sender.join())
+    })
+}
+
+/// Noted without allocating.
+struct Log {
+    late_ns: u64,
+    latencies: Vec<u64>,
+    late: Vec<Late>,
+    wakeups: usize,
+    kept: usize,
+}
+
+impl Log {
+    fn new(late_ns: u64) -> Log {
+        let none = Late { release_ns: 0, woke_ns: 0 };
+        Log { late_ns, latencies: vec![0; MOST], late: vec![none; MOST], wakeups: 0, kept: 0 }
+    }
+
+    fn note(&mut self, wakeup: Late) {
+        let latency = wakeup.woke_ns.saturating_sub(wakeup.release_ns);
+        note(&mut self.latencies, &mut self.wakeups, latency);
+        if latency >= self.late_ns {
+            note(&mut self.late, &mut self.kept, wakeup);
+        }
+    }
+
+    fn finish(mut self) -> Watched {
+        self.latencies.truncate(self.wakeups);
+        self.late.truncate(self.kept);
+        self.latencies.sort_unstable();
+        let median_ns = self.latencies.get(self.wakeups / 2).copied().unwrap_or(0);
+        Watched { tid: tid(), wakeups: self.wakeups as u64, median_ns, late: self.late, bursts: Vec::new() }
+    }
+}
+
 fn note<T>(list: &mut [T], length: &mut usize, item: T) {
     if let Some(place) = list.get_mut(*length) {
         *place = item;

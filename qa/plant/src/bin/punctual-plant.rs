@@ -3,13 +3,16 @@
 //! ```text
 //! punctual-plant FOLDER [cpu=1] [other=0] [bursts=8] [length_ms=16] [late_us=2000] [seed=1] [KIND…]
 //! punctual-plant kinds
+//! punctual-plant rtla RTLA FOLDER [times=5] [cpu=1] [KIND…]
 //! punctual-plant beside FILE [cpu=1] [times=3] [after_ms=1500] -- PROGRAM WORDS…
 //! ```
 //!
-//! The last runs a program that measures while a thread of FIFO 95 makes releases 1, 5 and 20 ms late, and writes into
+//! `rtla` injects each delay alone while `rtla timerlat -a` (RTLA: its program) measures, into FOLDER/KIND-N. `beside` runs a program that measures while a thread of FIFO 95 makes releases 1, 5 and 20 ms late, and writes into
 //! FILE (JSON) the program's output and the injected delays.
 
-use punctual_plant::{Beside, HIDDEN_ARG, KINDS, PlantError, Recorder, Wanted, beside, campaign, child_main};
+use punctual_plant::{
+    Beside, HIDDEN_ARG, KINDS, Kind, PlantError, Recorder, Wanted, beside, beside_rtla, campaign, child_main,
+};
 use std::path::Path;
 use std::process::exit;
 
@@ -25,9 +28,11 @@ fn main() {
             Ok(())
         }
         Some((word, rest)) if word == "beside" => run_beside(rest),
+        Some((word, [rtla, folder, rest @ ..])) if word == "rtla" => run_rtla(Path::new(rtla), Path::new(folder), rest),
         Some((folder, rest)) => run(Path::new(folder), rest),
         None => {
-            Err("usage: punctual-plant FOLDER [KEY=VALUE…] [KIND…] | kinds | beside FILE [KEY=VALUE…] -- PROGRAM"
+            Err("usage: punctual-plant FOLDER [KEY=VALUE…] [KIND…] | kinds | rtla RTLA FOLDER [KEY=VALUE…] [KIND…] | \
+                 beside FILE [KEY=VALUE…] -- PROGRAM"
                 .into())
         }
     };
@@ -39,14 +44,19 @@ fn main() {
 
 type Anything = Result<(), Box<dyn std::error::Error>>;
 
-fn run(folder: &Path, words: &[String]) -> Anything {
-    let mut wanted = Wanted { cpus: (1, 0), bursts: 8, length_ns: 16_000_000, late_ns: 2_000_000, seed: 1 };
+/// What to inject, and the kinds.
+fn parse(
+    words: &[String],
+    late_ns: u64,
+    length_ms: u64,
+) -> Result<(Wanted, Vec<&'static Kind>), Box<dyn std::error::Error>> {
+    let mut wanted = Wanted { cpus: (1, 0), bursts: 8, length_ns: length_ms * 1_000_000, late_ns, seed: 1 };
     let mut names = Vec::new();
     for word in words {
         match word.split_once('=') {
             Some(("cpu", n)) => wanted.cpus.0 = n.parse()?,
             Some(("other", n)) => wanted.cpus.1 = n.parse()?,
-            Some(("bursts", n)) => wanted.bursts = n.parse()?,
+            Some(("bursts" | "times", n)) => wanted.bursts = n.parse()?,
             Some(("length_ms", n)) => wanted.length_ns = n.parse::<u64>()? * 1_000_000,
             Some(("late_us", n)) => wanted.late_ns = n.parse::<u64>()? * 1_000,
             Some(("seed", n)) => wanted.seed = n.parse()?,
@@ -57,8 +67,35 @@ fn run(folder: &Path, words: &[String]) -> Anything {
     if let Some(unknown) = names.iter().find(|name| !KINDS.iter().any(|kind| kind.name == **name)) {
         return Err(format!("no plant is called `{unknown}`: see punctual-plant kinds").into());
     }
+    let kinds = KINDS.iter().filter(|kind| names.is_empty() || names.contains(&kind.name)).collect();
+    Ok((wanted, kinds))
+}
+
+fn run_rtla(rtla: &Path, folder: &Path, words: &[String]) -> Anything {
+    let (wanted, kinds) = parse(words, 13_000_000, 20)?;
     let recorder = Recorder::new()?;
-    for kind in KINDS.iter().filter(|kind| names.is_empty() || names.contains(&kind.name)) {
+    for kind in kinds {
+        for n in 1..=wanted.bursts {
+            let place = folder.join(format!("{}-{n}", kind.name));
+            std::fs::create_dir_all(&place)?;
+            // Another length and phase each time.
+            let wanted = Wanted { seed: wanted.seed + u64::from(n), ..wanted.clone() };
+            match beside_rtla(kind, &wanted, &recorder, &place, rtla) {
+                Ok(()) => println!("{}", place.display()),
+                Err(error) => {
+                    println!("{}: {error}", place.display());
+                    std::fs::write(place.join("failed.txt"), error.to_string())?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn run(folder: &Path, words: &[String]) -> Anything {
+    let (wanted, kinds) = parse(words, 2_000_000, 16)?;
+    let recorder = Recorder::new()?;
+    for kind in kinds {
         let place = folder.join(kind.name);
         std::fs::create_dir_all(&place)?;
         match campaign(kind, &wanted, &recorder, &place) {

@@ -17,7 +17,7 @@ pub(super) fn same(config: &Config) -> Result<Vec<Burst>, PlantError> {
     spin(config, "same_priority", "peer", fifo(config.priority)?)
 }
 
-fn spin(config: &Config, class: &str, name: &str, scheduling: Scheduling) -> Result<Vec<Burst>, PlantError> {
+pub(super) fn spin(config: &Config, class: &str, name: &str, scheduling: Scheduling) -> Result<Vec<Burst>, PlantError> {
     become_thread(name, config.cpu, scheduling)?;
     let burst = own_burst(class, name, scheduling, config.cpu);
     let mut bursts = Vec::with_capacity(config.bursts as usize);

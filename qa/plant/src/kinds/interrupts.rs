@@ -47,6 +47,7 @@ fn burst(config: &Config, start_ns: u64, end_ns: u64) -> Burst {
         class: "irq".into(),
         tid: None,
         comm: None,
+        what: None,
         scheduled: String::new(),
         cpu: config.cpu,
         start_ns,

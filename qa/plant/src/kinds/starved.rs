@@ -34,6 +34,21 @@ pub(super) fn run(config: &Config) -> Result<Vec<Burst>, PlantError> {
     })
 }
 
+/// Nothing else is to run on the CPU while the hog is throttled: its own gaps show when.
+pub(super) fn idle(config: &Config) -> Result<Vec<Burst>, PlantError> {
+    const LEAST: u64 = 20_000_000;
+    if class()? != "rt_throttling" {
+        return Err(PlantError::Impossible("this kernel has a fair server, which lets no CPU idle".into()));
+    }
+    let end = begin() + u64::from(config.bursts) * SECOND + SECOND / 2;
+    become_thread("rt hog", config.cpu, fifo(10)?)?;
+    let gaps = spin_until(end);
+    become_thread("rt hog", config.cpu, ORDINARY)?;
+    let burst = Burst { tid: None, comm: None, ..own_burst("rt_throttling", "", ORDINARY, config.cpu) };
+    let gap = |(start_ns, end_ns)| Burst { start_ns, end_ns, earliest_ns: start_ns, ..burst.clone() };
+    Ok(gaps.into_iter().filter(|gap| gap.1 - gap.0 >= LEAST).map(gap).collect())
+}
+
 fn class() -> Result<&'static str, PlantError> {
     match surroundings::fair_server() {
         Some(true) => return Ok("fair_server"),

@@ -45,6 +45,7 @@ fn blank(config: &Config, class: &str, thread: Option<&KernelThread>) -> Burst {
         class: class.into(),
         tid: thread.map(|t| t.tid),
         comm: thread.map(|t| t.comm.clone()),
+        what: None,
         scheduled: thread.map_or(String::new(), |_| format!("FIFO {}", crate::kernel_threads::ABOVE)),
         cpu: config.cpu,
         start_ns: 0,

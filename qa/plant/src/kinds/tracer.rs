@@ -23,6 +23,7 @@ pub(super) fn run(config: &Config) -> Result<Vec<Burst>, PlantError> {
         class: "tracer_left_on".into(),
         tid: None,
         comm: None,
+        what: None,
         scheduled: format!("seen by {}", tid()),
         cpu: config.cpu,
         start_ns,

@@ -1,7 +1,7 @@
 //! Injects in a guest and fetches the recordings.
 
 use super::{TRACER, Wanted};
-use crate::{built, guests};
+use crate::{built, guests, sections};
 use punctual_vm::{Arch, Cache, Clock, FileIn, Guest, Kernel, Machine};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,13 +16,23 @@ pub fn record(kernel: &str, wanted: &Wanted, folder: &Path) -> Result<(), String
     let plant = guests::program(&program(arch)?, "/bin/plant")?;
     let arch = if arch == "arm64" { Arch::Arm64 } else { Arch::Amd64 };
     let (kernel, cache) = guests::kernel(spec, arch)?;
+    let mut files = vec![plant];
+    match kernel
+        .release
+        .as_deref()
+        .map(|release| sections::module(release, &wanted.out.with_extension("modules").join(release)))
+    {
+        Some(Ok(module)) => files.push(guests::program(&module, "/hold.ko")?),
+        Some(Err(why)) => println!("without a module: {why}"),
+        None => {}
+    }
     let named = |plant: &str| wanted.plants.is_empty() || wanted.plants.iter().any(|p| p == plant);
     if wanted.plants.iter().any(|p| p != TRACER) || wanted.plants.is_empty() {
-        let guest = guest(&kernel, arch, wanted, &plant, false);
+        let guest = guest(&kernel, arch, wanted, &files, false);
         record_one(&guest, &cache, folder)?;
     }
     if named(TRACER) {
-        let guest = guest(&kernel, arch, wanted, &plant, true);
+        let guest = guest(&kernel, arch, wanted, &files, true);
         record_one(&guest, &cache, folder)?;
     }
     Ok(())
@@ -34,20 +44,23 @@ fn record_one(guest: &Guest, cache: &Cache, folder: &Path) -> Result<(), String>
     keep(&place.join("planted"), folder).map_err(|e| format!("{}: {e}", folder.display()))
 }
 
-fn guest(kernel: &Kernel, arch: Arch, wanted: &Wanted, plant: &FileIn, tracer: bool) -> Guest {
+fn guest(kernel: &Kernel, arch: Arch, wanted: &Wanted, files: &[FileIn], tracer: bool) -> Guest {
     let plants = match (tracer, wanted.plants.as_slice()) {
         (true, _) => TRACER.to_owned(),
         (false, []) => format!("$(/bin/plant kinds | cut -d' ' -f1 | grep -v {TRACER})"),
         (false, named) => named.iter().filter(|p| *p != TRACER).cloned().collect::<Vec<_>>().join(" "),
     };
-    let script = format!("mkdir /planted; /bin/plant /planted bursts={} {plants}", wanted.count);
+    let script = format!(
+        "[ ! -e /hold.ko ] || insmod /hold.ko; mkdir /planted; /bin/plant /planted bursts={} {plants}",
+        wanted.count
+    );
     let mut guest = Guest::new(Machine::usual(arch), kernel.clone(), script);
     guest.clock = Clock::Real;
     guest.cpus = 2;
     guest.memory_mib = 1024;
-    guest.limit = Duration::from_secs(420);
+    guest.limit = Duration::from_secs(600);
     guest.fetch = vec!["/planted".into()];
-    guest.files = vec![plant.clone()];
+    guest.files = files.to_vec();
     // Interrupts of the serial port look spurious on several emulated CPUs. Without random numbers early enough all
     // timers are printed as (____ptrval____).
     guest.append = vec!["noirqdebug".into(), "no_hash_pointers".into()];

@@ -2,7 +2,7 @@
 //! says of them.
 
 mod guests;
-mod score;
+pub mod score;
 mod table;
 
 pub use guests::program;

@@ -2,8 +2,8 @@
 //!
 //! A wakeup counts if injected bursts take at least a tenth of its delay, and at least 1 ms. It is right if every
 //! injected thread or class has its share within 5 points, and if what took more than 55 % of the delay stands first.
-//! The log of a spinning thread does not distinguish it from interrupts that took time from it: its share may be
-//! smaller by their time. If the log gives bounds for a burst's ends, the share must be within them, by the same 5
+//! The log of a thread that spins or waits does not distinguish it from interrupts that took time from it: its share may
+//! be smaller by their time. If the log gives bounds for a burst's ends, the share must be within them, by the same 5
 //! points.
 
 use crate::guests::{folders, name_of};
@@ -89,14 +89,14 @@ fn plant_row(plant: &Path, mut row: Row, bare: bool) -> Result<Row, String> {
     Ok(row)
 }
 
-fn read<T: DeserializeOwned>(folder: &Path, name: &str) -> Result<T, String> {
+pub fn read<T: DeserializeOwned>(folder: &Path, name: &str) -> Result<T, String> {
     let path = folder.join(name);
     let text = fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
     serde_json::from_str(&text).map_err(|e| format!("{}: {e}", path.display()))
 }
 
 /// What a live capture would know.
-fn facts(known: &Surroundings) -> Facts {
+pub fn facts(known: &Surroundings) -> Facts {
     let policy = |text: &str| match text.trim_start_matches("SCHED_") {
         "FIFO" => Some(Policy::Fifo),
         "RR" => Some(Policy::Rr),
@@ -120,8 +120,8 @@ fn facts(known: &Surroundings) -> Facts {
     }
 }
 
-/// Class and thread of a part of a delay.
-type Part = (String, Option<i32>);
+/// Class and thread of a part of a delay, and what else the explanation has to say of it.
+pub type Part = (String, Option<i32>, Option<String>);
 
 fn wakeup(row: &mut Row, late: &Late, bursts: &[Burst], explanation: &Explanation) {
     let victim = explanation.victims.iter().find(|v| is_that(v, late));
@@ -142,7 +142,7 @@ fn wakeup(row: &mut Row, late: &Late, bursts: &[Burst], explanation: &Explanatio
     for burst in bursts {
         let ns = burst.overlap(late.release_ns, end);
         if ns > 0 {
-            let (least, most) = expected.entry((burst.class.clone(), burst.tid)).or_default();
+            let (least, most) = expected.entry(part(burst)).or_default();
             *least += ns;
             *most += burst.most(late.release_ns, end);
         }
@@ -183,11 +183,11 @@ fn plainly(late: &Late, end: u64, bursts: &[Burst], victim: &Victim) -> bool {
     let mut shares: BTreeMap<Part, u64> = BTreeMap::new();
     for burst in bursts {
         let plain = Burst { gaps: Vec::new(), ..burst.clone() };
-        *shares.entry((burst.class.clone(), burst.tid)).or_default() += plain.overlap(late.release_ns, end);
+        *shares.entry(part(burst)).or_default() += plain.overlap(late.release_ns, end);
     }
-    shares.into_iter().filter(|(_, ns)| *ns > 0).all(|((class, tid), ns)| {
-        let has: f64 = victim.causes.iter().filter(|c| is_part(c, &class, tid)).map(|cause| cause.share).sum();
-        let nested = if tid.is_some() { interrupts(victim) } else { 0.0 };
+    shares.into_iter().filter(|(_, ns)| *ns > 0).all(|(part, ns)| {
+        let has: f64 = victim.causes.iter().filter(|c| is_part(c, &part)).map(|cause| cause.share).sum();
+        let nested = interrupts(victim, &part.0);
         (-POINTS - nested..=POINTS).contains(&(has - ns as f64 / whole))
     })
 }
@@ -210,17 +210,17 @@ fn complaint(
     let sure = |cause: Option<&Cause>| cause.map_or(Confidence::Suspected, |cause| cause.confidence);
     let first = victim.causes.first();
     let told = || first.map_or("nothing".to_owned(), |cause| shown(cause, victim));
-    for ((class, tid), share, most) in expected {
+    for (part @ (class, tid, _), share, most) in expected {
         if class == "tracer_left_on" {
             return tracer(victim, explanation).map(|why| (why, sure(first)));
         }
-        let same = |cause: &&Cause| is_part(cause, class, *tid);
+        let same = |cause: &&Cause| is_part(cause, part);
         let has: f64 = victim.causes.iter().filter(same).map(|cause| cause.share).sum();
-        let nested = if tid.is_some() { interrupts(victim) } else { 0.0 };
+        let nested = interrupts(victim, class);
         // Causes in its place, without other injected ones and the interrupts inside its time.
         let is_other = |cause: &&Cause| {
-            let planted = expected.iter().any(|((class, tid), ..)| is_part(cause, class, *tid));
-            !(planted || tid.is_some() && is_nested(cause))
+            let planted = expected.iter().any(|(part, ..)| is_part(cause, part));
+            !(planted || !of_interrupts(class) && is_nested(cause))
         };
         let other = victim.causes.iter().find(is_other);
         if (!exact || *share - nested > MOST) && !first.is_some_and(|cause| same(&cause)) {
@@ -250,23 +250,38 @@ fn tracer(victim: &Victim, explanation: &Explanation) -> Option<String> {
         .then(|| format!("a thread is blamed: {}", shown(first, victim)))
 }
 
-fn is_part(cause: &Cause, class: &str, tid: Option<i32>) -> bool {
-    class_name(cause) == class && (tid.is_none() || cause.tid == tid)
+pub fn part(burst: &Burst) -> Part {
+    (burst.class.clone(), burst.tid, burst.what.clone())
 }
 
-fn interrupts(victim: &Victim) -> f64 {
+pub fn is_part(cause: &Cause, (class, tid, what): &Part) -> bool {
+    let says = |what: &String| {
+        [cause.what.as_ref(), Some(&cause.evidence)].into_iter().flatten().any(|text| text.contains(what))
+    };
+    class_name(cause) == *class && (tid.is_none() || cause.tid == *tid) && what.as_ref().is_none_or(says)
+}
+
+/// The share that interrupts may have taken of a class.
+fn interrupts(victim: &Victim, class: &str) -> f64 {
+    if of_interrupts(class) {
+        return 0.0;
+    }
     victim.causes.iter().filter(|cause| is_nested(cause)).map(|cause| cause.share).sum()
 }
 
 fn is_nested(cause: &Cause) -> bool {
-    cause.tid.is_none() && matches!(class_name(cause).as_str(), "irq" | "softirq")
+    cause.tid.is_none() && of_interrupts(&class_name(cause))
+}
+
+fn of_interrupts(class: &str) -> bool {
+    matches!(class, "irq" | "softirq")
 }
 
 fn class_name(cause: &Cause) -> String {
     serde_json::to_value(cause.class).ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
-fn shown(cause: &Cause, victim: &Victim) -> String {
+pub fn shown(cause: &Cause, victim: &Victim) -> String {
     let who = cause.comm.as_deref().or(cause.what.as_deref()).unwrap_or("-");
     let doubts = if victim.doubts.is_empty() { String::new() } else { format!(" [{}]", victim.doubts.join("; ")) };
     format!(

@@ -54,7 +54,7 @@ pub fn run(wanted: &Wanted) -> Result<(), String> {
 fn record(name: &str, place: &Path) -> Result<(), String> {
     let (kernel, cache) = guests::kernel(name, Arch::Amd64)?;
     let release = kernel.release.clone().ok_or_else(|| format!("{name}: its release is not known"))?;
-    let module = build(&release, place)?;
+    let module = module(&release, place)?;
     let mut guest = Guest::new(punctual_vm::Machine::Pc, kernel, SCRIPT);
     (guest.cpus, guest.memory_mib) = (2, 1024);
     guest.clock = Clock::Virtual { shift: shift_of_mips(500.0).map_err(|e| e.to_string())? };
@@ -67,8 +67,8 @@ fn record(name: &str, place: &Path) -> Result<(), String> {
     fs::rename(place.join("boot/res"), place.join("res")).map_err(|e| format!("{}: {e}", place.display()))
 }
 
-/// The module for a kernel whose headers are installed.
-fn build(release: &str, place: &Path) -> Result<PathBuf, String> {
+/// Builds the module for a kernel whose headers are installed.
+pub fn module(release: &str, place: &Path) -> Result<PathBuf, String> {
     let headers = PathBuf::from(format!("/usr/src/linux-headers-{release}"));
     if !headers.is_dir() {
         return Err(format!("{} is missing: apt-get install linux-headers-{release}", headers.display()));
