@@ -27,6 +27,7 @@ mod lab;
 mod misconfigured;
 mod pi;
 mod random;
+mod rtla;
 mod scarce;
 mod sections;
 mod side_by_side;
@@ -70,6 +71,7 @@ enum Trial {
     Boots(boots::Wanted),
     Deploy(deploy::Wanted),
     Pi(pi::Wanted),
+    Rtla(rtla::Wanted),
     GpioKernel(gpio_kernel::Wanted),
     Configs(configs::Wanted),
     Fleet(fleet::Wanted),
@@ -101,6 +103,7 @@ impl Trial {
             Trial::Boots(wanted) => boots::run(wanted),
             Trial::Deploy(wanted) => deploy::run(wanted),
             Trial::Pi(wanted) => pi::run(&wanted),
+            Trial::Rtla(wanted) => rtla::run(&wanted),
             Trial::GpioKernel(wanted) => gpio_kernel::run(&wanted),
             Trial::Configs(wanted) => configs::run(&wanted),
             Trial::Fleet(wanted) => fleet::run(&wanted),

@@ -1,0 +1,231 @@
+//! `cargo trials rtla`: the same injected delays before `explain` and the auto-analysis of `rtla timerlat`, and which of them names the
+//! cause that the log has.
+
+use crate::guests::{self, folders, name_of};
+use crate::injected::{self, score};
+use crate::sections;
+use punctual_explain::{ExplainOptions, Victim, Victims, explain};
+use punctual_plant::{Burst, Surroundings};
+use punctual_trace::{RtlaAnalysis, Source};
+use punctual_vm::{Arch, Clock, Guest, Machine};
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Every kind of `punctual-plant` that can make timerlat's thread late.
+const KINDS: &str = "higher-priority-rr higher-priority-fifo same-priority priority-inversion deadline-hog softirq-timers irqs-off \
+                     preempt-off ipi irq-work stopper idle-state idle-loop";
+/// The two latencies of one wakeup differ by no more, ns: both stop at the thread, timerlat's in its own code.
+const SAME_NS: u64 = 1_000_000;
+
+/// Inject delays beside `rtla timerlat -a` in a guest with PREEMPT_RT, and compare rtla's auto-analysis with what `explain` names
+/// (docs/injected.md)
+///
+/// Before: cargo build --release -p punctual-plant; rtla 6.3 or newer, and linux-headers-… of the kernel for the kinds by a module
+#[derive(Debug, clap::Args)]
+pub struct Wanted {
+    /// Kernel of the guest; it must have the timerlat tracer
+    #[arg(long, value_name = "K", default_value = "rt@6.12")]
+    kernel: String,
+    /// rtla; its libraries are copied into the guest as well
+    #[arg(long, value_name = "FILE", default_value = "/usr/bin/rtla")]
+    rtla: PathBuf,
+    /// Delays of each kind
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    count: u32,
+    /// Folder for what is recorded
+    #[arg(long, value_name = "DIR", default_value_os_t = std::env::temp_dir().join("punctual-rtla"))]
+    out: PathBuf,
+    /// Record nothing; score what is in a folder
+    #[arg(long, value_name = "DIR", conflicts_with = "out")]
+    score: Option<PathBuf>,
+}
+
+pub fn run(wanted: &Wanted) -> Result<(), String> {
+    if let Some(folder) = &wanted.score {
+        return table(folder);
+    }
+    record(wanted)?;
+    table(&wanted.out.join("rtla"))
+}
+
+fn record(wanted: &Wanted) -> Result<(), String> {
+    let (kernel, cache) = guests::kernel(&wanted.kernel, Arch::Amd64)?;
+    let release = kernel.release.clone().ok_or_else(|| format!("{}: its release is not known", wanted.kernel))?;
+    let module = sections::module(&release, &wanted.out.join("module"))?;
+    let plant = injected::program("amd64")?;
+    let mut files = vec![guests::program(&module, "/hold.ko")?, guests::program(&plant, "/bin/plant")?];
+    files.push(guests::program(&wanted.rtla, "/bin/rtla")?);
+    let libraries = guests::libraries(&wanted.rtla.display().to_string());
+    for path in libraries.ok_or_else(|| format!("{}: no such program", wanted.rtla.display()))? {
+        files.push(guests::program(Path::new(&path), &path)?);
+    }
+    let script = format!("insmod /hold.ko; mkdir /rtla; plant rtla /bin/rtla /rtla times={} {KINDS}", wanted.count);
+    let mut guest = Guest::new(Machine::usual(Arch::Amd64), kernel, script);
+    (guest.clock, guest.cpus, guest.memory_mib) = (Clock::Real, 2, 1024);
+    guest.limit = Duration::from_secs(1800);
+    guest.fetch = vec!["/rtla".into()];
+    guest.files = files;
+    guest.append = vec!["noirqdebug".into(), "no_hash_pointers".into()];
+    guests::try_boot(&guest, &cache, &wanted.out.join("boot"))?;
+    let into = wanted.out.join("rtla");
+    let _ = fs::remove_dir_all(&into);
+    fs::rename(wanted.out.join("boot/rtla"), &into).map_err(|e| format!("{}: {e}", into.display()))
+}
+
+/// What one of the two says of a delay, and whether the log agrees.
+struct Answer {
+    right: bool,
+    text: String,
+}
+
+/// Of one kind: both right, only `explain`, only rtla, neither; and delays without an analysis of rtla's.
+#[derive(Default)]
+struct Row {
+    counts: [u32; 4],
+    without: u32,
+}
+
+fn table(folder: &Path) -> Result<(), String> {
+    let mut rows: BTreeMap<String, Row> = BTreeMap::new();
+    let mut notes = Vec::new();
+    for run in folders(folder)? {
+        let name = name_of(&run);
+        let kind = name.rsplit_once('-').map_or(name.as_str(), |(kind, _)| kind);
+        let row = rows.entry(kind.to_owned()).or_default();
+        match compared(&run) {
+            Ok((ours, theirs)) => {
+                let at = usize::from(!ours.right) * 2 + usize::from(!theirs.right);
+                // Both right, only ours, only theirs, neither.
+                row.counts[at] += 1;
+                if at > 0 {
+                    let word = |right| if right { "right" } else { "WRONG" };
+                    notes.push(format!(
+                        "{name}: explain {}: {}; rtla {}: {}",
+                        word(ours.right),
+                        ours.text,
+                        word(theirs.right),
+                        theirs.text
+                    ));
+                }
+            }
+            Err(why) => {
+                row.without += 1;
+                notes.push(format!("{name}: {why}"));
+            }
+        }
+    }
+    println!("| kind | both right | only explain | only rtla | neither | not compared |\n|---|---|---|---|---|---|");
+    let mut sum = Row::default();
+    for (kind, Row { counts: [both, ours, theirs, neither], without }) in &rows {
+        println!("| {kind} | {both} | {ours} | {theirs} | {neither} | {without} |");
+        sum.counts.iter_mut().zip([both, ours, theirs, neither]).for_each(|(sum, n)| *sum += n);
+        sum.without += without;
+    }
+    let Row { counts: [both, ours, theirs, neither], without } = sum;
+    println!("| all | {both} | {ours} | {theirs} | {neither} | {without} |");
+    notes.iter().for_each(|note| println!("  {note}"));
+    Ok(())
+}
+
+/// What `explain` and rtla say of the injected delay.
+fn compared(run: &Path) -> Result<(Answer, Answer), String> {
+    if let Ok(why) = fs::read_to_string(run.join("failed.txt")) {
+        return Err(why);
+    }
+    let bursts: Vec<Burst> = score::read(run, "truth.json")?;
+    let surroundings: Surroundings = score::read(run, "facts.json")?;
+    let options = ExplainOptions {
+        victims: Victims::Comm("timerlat/1".into()),
+        most: 100_000,
+        facts: score::facts(&surroundings),
+        ..ExplainOptions::default()
+    };
+    let explanation = explain(open(&run.join("trace.txt"))?.as_mut(), options);
+    let late = explanation.victims.iter().filter_map(|victim| Some((victim, injected_in(victim, &bursts)?)));
+    let (victim, burst) =
+        late.max_by_key(|(victim, _)| victim.latency_ns).ok_or("timerlat's thread was not late by it")?;
+    let mut said = open(&run.join("rtla.txt")).map_err(|_| "rtla has no analysis".to_owned())?;
+    while said.next().is_some() {}
+    let same = |analysis: &&RtlaAnalysis| {
+        let whole = analysis.total_us.or(analysis.irq_latency_us).unwrap_or_default();
+        ((whole * 1000.0) as u64).abs_diff(victim.latency_ns) <= SAME_NS
+    };
+    let analysis = said.info().rtla.iter().find(same).ok_or("rtla stopped at another delay")?;
+    let first = victim.causes.first().ok_or("no causes")?;
+    let ours = Answer { right: score::is_part(first, &score::part(burst)), text: score::shown(first, victim) };
+    Ok((ours, theirs(analysis, burst)))
+}
+
+fn open(path: &Path) -> Result<Box<dyn Source>, String> {
+    let failed = |e: String| format!("{}: {e}", path.display());
+    let file = File::open(path).map_err(|e| failed(e.to_string()))?;
+    punctual_trace::open(file, punctual_trace::Options::default()).map_err(|e| failed(e.to_string()))
+}
+
+/// The burst that took most of a delay, if one took more than half.
+fn injected_in<'b>(victim: &Victim, bursts: &'b [Burst]) -> Option<&'b Burst> {
+    let moments = victim.moments?;
+    let inside = |burst: &&Burst| burst.most(moments.t0_ns, moments.t3_ns);
+    bursts.iter().max_by_key(inside).filter(|burst| inside(burst) * 2 > victim.latency_ns)
+}
+
+/// Of the lines of rtla's analysis the one with most of the time.
+fn theirs(analysis: &RtlaAnalysis, burst: &Burst) -> Answer {
+    let mut lines: Vec<(f64, bool, String)> = Vec::new();
+    if let Some(us) = analysis.irq_handler_delay_us {
+        let idle = if analysis.exit_from_idle { ", from idle" } else { "" };
+        let right = burst.class == if analysis.exit_from_idle { "idle_exit" } else { "irqs_disabled" };
+        lines.push((us, right, format!("IRQ handler delay{idle}")));
+    }
+    for (comm, tid, us) in &analysis.blocking {
+        let idle = *tid == 0 && burst.class == "unaccounted";
+        lines.push((*us, burst.tid == Some(*tid) || idle, format!("Blocking thread {comm}:{tid}")));
+    }
+    let mut sources: BTreeMap<&str, f64> = BTreeMap::new();
+    analysis.sources.iter().for_each(|(name, _, us)| *sources.entry(name).or_default() += us);
+    for (name, us) in sources {
+        let interrupt = burst.what.as_ref().is_some_and(|what| name.contains(what));
+        lines.push((us, interrupt || burst.comm.as_deref() == Some(name), format!("interference {name}")));
+    }
+    let most = lines.into_iter().max_by(|one, other| one.0.total_cmp(&other.0));
+    let (us, right, text) = most.unwrap_or((0.0, false, "nothing".into()));
+    Answer { right, text: format!("{text} {:.1} ms", us / 1000.0) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_line_is_rtlas_answer() {
+        let burst = |class: &str, tid, what: Option<&str>| Burst {
+            class: class.into(),
+            tid,
+            comm: None,
+            what: what.map(str::to_owned),
+            scheduled: String::new(),
+            cpu: 1,
+            start_ns: 0,
+            end_ns: 0,
+            earliest_ns: 0,
+            worst_ns: None,
+            gaps: Vec::new(),
+            exact: true,
+        };
+        let analysis = RtlaAnalysis {
+            irq_handler_delay_us: Some(900.0),
+            blocking: vec![(punctual_trace::Comm::new(b"hog"), 7, 500.0)],
+            sources: vec![("local_timer".into(), 236, 600.0), ("local_timer".into(), 236, 200.0)],
+            ..RtlaAnalysis::default()
+        };
+        assert!(theirs(&analysis, &burst("irqs_disabled", None, None)).right);
+        assert!(!theirs(&analysis, &burst("higher_priority", Some(7), None)).right);
+        let blocked = RtlaAnalysis { irq_handler_delay_us: Some(10.0), ..analysis.clone() };
+        assert!(theirs(&blocked, &burst("irq", None, Some("local_timer"))).right);
+        let idle = RtlaAnalysis { exit_from_idle: true, ..analysis };
+        assert!(!theirs(&idle, &burst("irqs_disabled", None, None)).right);
+        assert!(theirs(&idle, &burst("idle_exit", None, Some("in an idle state"))).right);
+    }
+}
