@@ -25,7 +25,7 @@ pub(crate) fn recipes(groups: &Groups, rows: &[ComparisonRow]) -> Vec<BootsRecip
         needed: DIFFERENCES.iter().filter_map(|difference| needed(spread, *difference, tests, in_turns)).collect(),
     };
     let Some(first) = of_boots().next() else { return Vec::new() };
-    let rarest = of_boots().filter(|row| row.load == first.load && row.figure.starts_with('p')).last();
+    let rarest = of_boots().rfind(|row| row.load == first.load && row.figure.starts_with('p'));
     let seen = |row: &ComparisonRow| spread(row).filter(|s| *s > 0.0).map(|spread| recipe(row, spread, true));
     let found: Vec<BootsRecipe> = [Some(first), rarest].into_iter().flatten().filter_map(seen).collect();
     if found.is_empty() { ASSUMED.iter().map(|spread| recipe(first, *spread, false)).collect() } else { found }

@@ -42,9 +42,7 @@ pub(crate) fn row_of_runs(
 /// A row of values of boots; a group without any is not compared. `None` if no group has one.
 pub(crate) fn row_of_boots(groups: &Groups, wanted: &Wanted, values: &[Vec<Option<f64>>]) -> Option<ComparisonRow> {
     let (first, others) = values.split_first()?;
-    if values.iter().flatten().flatten().next().is_none() {
-        return None;
-    }
+    values.iter().flatten().flatten().next()?;
     let against = others.iter().enumerate().map(|(k, other)| against(groups, k, first, other)).collect();
     let samples = values.iter().map(|side| sampled(side.iter().flatten().copied().collect())).collect();
     Some(wanted.row(SampleUnit::Boot, samples, against))

@@ -11,6 +11,9 @@ use plan::{Judgement, alpha_of, is_futile, is_hopeless, judge, pairs_for};
 use punctual_model::{Ended, Trial, TrialCost, TrialKind};
 use punctual_stats::SplitMix64;
 
+/// Without and with a change, ns.
+type Pairs = Vec<(f64, f64)>;
+
 /// A change that may help.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
@@ -234,10 +237,9 @@ impl Search<'_> {
 
     /// A pair of each open candidate in turn, in an order that is drawn anew each time: what disturbs the machine for a
     /// while disturbs a pair of several, not all pairs of one. Those whose middle pair can no longer be worth it are left out.
-    fn screened(&mut self) -> Result<Vec<(Candidate, Vec<(f64, f64)>)>, Stop> {
+    fn screened(&mut self) -> Result<Vec<(Candidate, Pairs)>, Stop> {
         let all = self.rules.screening;
-        let mut screened: Vec<(Candidate, Vec<(f64, f64)>)> =
-            self.open.iter().map(|open| (open.clone(), Vec::new())).collect();
+        let mut screened: Vec<(Candidate, Pairs)> = self.open.iter().map(|open| (open.clone(), Vec::new())).collect();
         for _ in 0..all {
             let least = |usual: f64| self.least(usual);
             let mut turn: Vec<usize> = (0..screened.len())

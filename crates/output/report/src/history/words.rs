@@ -68,7 +68,7 @@ fn would_see(name: &str, level: &HistoryLevel) -> String {
         format!("spread from run to run {}, autocorrelation {:.2}", percent(level.spread), level.autocorrelation);
     match level.least_shift {
         Some(shift) => format!(
-            "{name}: a rise of {} (or as large a fall) would be seen within {} runs in four of five cases ({spread}).",
+            "{name}: a rise of {} (or as large a fall) would be seen within {} runs in three of four cases ({spread}).",
             percent(shift),
             level.within_runs
         ),
