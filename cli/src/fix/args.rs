@@ -26,9 +26,11 @@ pub struct FixArgs {
     /// With --fix: reverted automatically unless confirmed with `punctual undo --keep` within this time: 5m
     #[arg(long, value_name = "TIME", requires = "fix")]
     pub confirm: Option<Nanos>,
-    /// With --fix: allow disabling RT throttling and the fair server without an armed hardware watchdog
-    #[arg(long)]
-    pub i_know: bool,
+    /// With --fix: allow disabling RT throttling and the fair server without an armed hardware watchdog. With NAME,
+    /// and for each: allow a profile that is not built in to change this kernel parameter, sysctl or file, which is no
+    /// known setting of latency
+    #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "")]
+    pub i_know: Vec<String>,
     /// With --fix: check after this time whether another program reverted a change
     #[arg(long, value_name = "TIME", default_value = "3s")]
     pub look_again: Nanos,
@@ -46,7 +48,7 @@ impl FixArgs {
         FixOptions {
             confirm_within_s: self.confirm.map(seconds),
             look_again_s: seconds(self.look_again),
-            i_know: self.i_know,
+            i_know: self.i_know.iter().any(String::is_empty),
         }
     }
 

@@ -48,6 +48,7 @@ pub fn fix(subject: &SubjectArgs, args: &FixArgs, json: bool) -> Result<(u8, Str
         pid: subject.pid,
         ids: &ids,
         persist: args.persist,
+        i_know: &args.i_know,
         boot: Some(&|wish| parameters.steps(wish)),
     };
     let mut plan = wish.plan(&findings).map_err(Refusal::usage)?;

@@ -77,7 +77,7 @@ impl Wanted<'_> {
 
     fn plan(&self, ids: &[String], persist: bool, findings: &[Finding]) -> Result<Vec<RulePlan>, UnknownRule> {
         let Wanted { rules, machine, sys, context, .. } = *self;
-        let wish = Wish { rules, machine, sys, context, pid: None, ids, persist, boot: None };
+        let wish = Wish { rules, machine, sys, context, pid: None, ids, persist, i_know: &[], boot: None };
         Ok(wish.plan(findings)?.rules)
     }
 

@@ -9,7 +9,7 @@ use crate::{Context, Offers, Profile};
 use punctual_machine::Machine;
 use punctual_model::{Finding, Severity, State};
 use serde::Deserialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 /// Rules, sources and shared conditions as deflated JSON, made by build.rs from this crate's files.
@@ -27,6 +27,9 @@ pub struct Rules {
     pub(crate) profiles: BTreeMap<Profile, Wishes>,
     #[serde(skip)]
     pub(crate) own: Option<(Wishes, Today)>,
+    /// Rules of a user's profile.
+    #[serde(skip)]
+    pub(crate) own_ids: BTreeSet<String>,
 }
 
 impl Rules {
@@ -52,7 +55,7 @@ impl Rules {
         let sources = parse_sources(sources.0, sources.1)?;
         let commons = parse_commons(gates.0, gates.1)?;
         let rules = files.iter().map(|(file, text)| parse(file, text, &sources, &commons)).collect::<Result<_, _>>()?;
-        Ok(Rules { rules, sources, commons, profiles: BTreeMap::new(), own: None })
+        Ok(Rules { rules, sources, commons, profiles: BTreeMap::new(), own: None, own_ids: BTreeSet::new() })
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &Rule> {
@@ -116,6 +119,7 @@ impl Rules {
     pub fn extend(&mut self, name: &str, text: &str, today: Today) -> Result<Profile, ProfileFileError> {
         let Own { base, wishes, rules } = Own::parse(name, text, self)?;
         for rule in rules {
+            self.own_ids.insert(rule.id.clone());
             match self.rules.iter_mut().find(|other| other.id == rule.id) {
                 Some(other) => *other = rule,
                 None => self.rules.push(rule),
@@ -123,6 +127,11 @@ impl Rules {
         }
         self.own = Some((wishes, today));
         Ok(base)
+    }
+
+    /// Is it a rule of the user's profile, not a built-in one?
+    pub fn is_own(&self, id: &str) -> bool {
+        self.own_ids.contains(id)
     }
 
     /// Describes an imported profile, whose wishes are rules already.

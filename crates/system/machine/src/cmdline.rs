@@ -1,5 +1,5 @@
-/// Splits a command line as the kernel does: at white space outside double quotes. Drops the arguments of init after
-/// `--`.
+/// Splits a command line as the kernel does: at white space outside double quotes, of which those around a word or a
+/// value are no part of it (lib/cmdline.c, next_arg). Drops the arguments of init after `--`.
 pub fn parameters(cmdline: &str) -> Vec<String> {
     split(cmdline).into_iter().take_while(|word| word != "--").collect()
 }
@@ -81,17 +81,30 @@ pub fn longest_cmdline(arch: &str) -> Option<usize> {
 }
 
 fn split(cmdline: &str) -> Vec<String> {
-    let mut words = vec![String::new()];
-    let mut quoted = false;
-    for c in cmdline.chars() {
-        match c {
-            '"' => quoted = !quoted,
-            c if c.is_whitespace() && !quoted => words.push(String::new()),
-            c => words.last_mut().into_iter().for_each(|w| w.push(c)),
-        }
+    let is_space = |c: char| matches!(c, ' ' | '\t'..='\r');
+    let mut words = Vec::new();
+    let mut rest = cmdline.trim_start_matches(is_space);
+    while !rest.is_empty() {
+        let mut is_quoted = false;
+        let end = rest.find(|c| {
+            is_quoted ^= c == '"';
+            is_space(c) && !is_quoted
+        });
+        let (word, behind) = rest.split_at(end.unwrap_or(rest.len()));
+        words.push(unquoted(word));
+        rest = behind.trim_start_matches(is_space);
     }
-    words.retain(|w| !w.is_empty());
+    words.retain(|word| !word.is_empty());
     words
+}
+
+fn unquoted(word: &str) -> String {
+    let without = |text: &str| text.strip_prefix('"').map(|text| text.strip_suffix('"').unwrap_or(text).to_owned());
+    let whole = without(word).unwrap_or_else(|| word.to_owned());
+    match whole.split_once('=').and_then(|(name, value)| Some(format!("{name}={}", without(value)?))) {
+        Some(word) => word,
+        None => whole,
+    }
 }
 
 const SCRUBBED: &str = "«scrubbed»";
@@ -250,6 +263,20 @@ mod tests {
         assert_eq!(parameter(line, "x").as_deref(), Some("1 2"));
         assert_eq!(parameter(line, "y"), None);
         assert_eq!(parameter("quiet", "quiet").as_deref(), Some(""));
+    }
+
+    #[test]
+    fn quotes_are_the_kernels() {
+        for (line, words) in [
+            ("a=\"b c\" d", vec!["a=b c", "d"]),
+            ("\"a=b c\" d", vec!["a=b c", "d"]),
+            ("a=b\"c d\"e f", vec!["a=b\"c d\"e", "f"]),
+            ("a=\"b c", vec!["a=b c"]),
+            ("\u{a0}a\u{2003}b\tc\u{b}d", vec!["\u{a0}a\u{2003}b", "c", "d"]),
+            ("a=\"\" \"\" b", vec!["a=", "b"]),
+        ] {
+            assert_eq!(parameters(line), words, "{line}");
+        }
     }
 
     #[test]

@@ -37,7 +37,11 @@ pub(super) fn wishes(words: &[(String, String)]) -> Vec<Wish> {
             }
             false => one(origin, json!({ "cmdline": name }), &Want::OneOf(spellings(name, value)), absent),
         };
-        wishes.push(wish.fix(word, "persist", json!({ "boot": { "add": word } })));
+        // Its words would be parameters of their own.
+        wishes.push(match word.contains(|c: char| c.is_whitespace() || c == '"') {
+            true => wish.by_hand("set it by hand: the boot loader and the kernel must both be given its quotes"),
+            false => wish.fix(word, "persist", json!({ "boot": { "add": word } })),
+        });
     }
     wishes
 }
@@ -82,6 +86,14 @@ mod tests {
         assert_eq!(spellings("isolcpus", "domain,2,3"), ["domain,2,3", "domain,2-3"]);
         assert_eq!(spellings("nohz_full", "2-4"), ["2-4", "2,3,4"]);
         assert_eq!(spellings("idle", "poll"), ["poll"]);
+    }
+
+    #[test]
+    fn a_value_with_blanks_is_no_other_parameter() {
+        for word in ["dyndbg=file a.c +p init=/bin/sh", "x=\"y", "a\u{a0}b=c\td"] {
+            let wishes = wishes(&[(word.to_owned(), "x, line 1".to_owned())]);
+            assert!(wishes[0].fix.to_string().contains("by hand"), "{word}: {}", wishes[0].fix);
+        }
     }
 
     #[test]

@@ -118,7 +118,10 @@ impl Rules {
             checked.map(|()| rule).map_err(|Mistake { message, .. }| message)
         });
         match rule {
-            Ok(rule) => self.rules.push(rule),
+            Ok(rule) => {
+                self.own_ids.insert(rule.id.clone());
+                self.rules.push(rule);
+            }
             Err(why) => notes.push(format!("{what}: {why}")),
         }
     }

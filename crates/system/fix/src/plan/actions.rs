@@ -24,8 +24,11 @@ pub(super) fn add(wish: &Wish, places: &Places, action: &Action, plan: &mut Rule
     }
 }
 
-/// /proc/sys: dots become slashes, and slashes dots (sysctl(8)).
+/// /proc/sys: dots become slashes, and slashes dots, unless the first of them is a slash (sysctl(8)).
 pub(super) fn sysctl_path(key: &str) -> String {
+    if key.find(['.', '/']).is_some_and(|at| key[at..].starts_with('/')) {
+        return format!("/proc/sys/{key}");
+    }
     let swap = |c| match c {
         '.' => '/',
         '/' => '.',

@@ -3,6 +3,7 @@
 mod actions;
 mod boot_words;
 mod commands;
+mod foreign;
 mod groups;
 mod init;
 mod persist;
@@ -62,6 +63,9 @@ pub struct Wish<'a> {
     /// Named rules; none: every FAIL and WARN that disturbs nothing.
     pub ids: &'a [String],
     pub persist: bool,
+    /// What a profile that is not built in may change besides settings of latency: kernel parameters, sysctls, paths
+    /// and commands.
+    pub i_know: &'a [String],
     /// Without it, kernel parameters stay advice.
     pub boot: Option<BootChain<'a>>,
 }
@@ -151,6 +155,12 @@ impl Wish<'_> {
         let mut wish = BootWish::default();
         if self.persist {
             persist::add(self, places, fix, &mut plan, &mut wish);
+        }
+        let refusal = if self.rules.is_own(&finding.id) { foreign::refusal(fix, self.i_know) } else { None };
+        if let Some(why) = refusal.filter(|_| !plan.steps.is_empty() || !wish.is_empty()) {
+            plan.manual.insert(0, why);
+            plan.steps.clear();
+            wish = BootWish::default();
         }
         self.hold_back(&mut plan, &mut wish);
         boot.add(&plan, &wish);

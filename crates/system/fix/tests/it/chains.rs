@@ -36,6 +36,7 @@ fn of_rules(rules: &Rules, root: &Path, kernel: &Kernel, ids: &[String], how: Ho
         pid: None,
         ids,
         persist: true,
+        i_know: &[],
         boot: Some(&boot),
     };
     let mut plan = wish.plan(&findings).unwrap();

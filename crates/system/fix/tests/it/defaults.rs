@@ -42,6 +42,7 @@ fn planned(root: &Path, context: &Context, all: bool) -> Planned {
         pid: None,
         ids: &ids,
         persist: true,
+        i_know: &[],
         boot: Some(&chain),
     };
     let plan = wish.plan(&findings).unwrap();
@@ -167,6 +168,7 @@ fn of_input(input: &Path, profile: Profile, cpus: &str, ids: &[&str]) -> (BootWi
         pid: None,
         ids: &ids,
         persist: true,
+        i_know: &[],
         boot: Some(&chain),
     };
     let plan = wish.plan(&findings).unwrap();

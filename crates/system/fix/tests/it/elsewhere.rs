@@ -119,6 +119,7 @@ fn not_all_cpus_are_isolated_where_all_are_not_known() {
         pid: None,
         ids: &ids,
         persist: true,
+        i_know: &[],
         boot: Some(&boot),
     };
     let mut findings: Vec<_> = findings.into_iter().filter(|finding| finding.id == "iso-present").collect();
