@@ -70,6 +70,9 @@ pub struct UndoArgs {
     /// Confirm changes made with --confirm: they stay
     #[arg(long, conflicts_with = "ids")]
     pub keep: bool,
+    /// Go on without what is lost from a damaged journal: it cannot be undone, and the machine is as you want it
+    #[arg(long, conflicts_with_all = ["ids", "list", "keep"])]
+    pub accept_loss: bool,
     #[command(flatten)]
     pub output: OutputArgs,
 }

@@ -109,7 +109,8 @@ fn code(fixed: &Fixed, plan: &Plan) -> u8 {
     }
 }
 
-/// `punctual undo`: 0 where everything is as before, 1 where somebody else changed it since, 4 where it could not be put back.
+/// `punctual undo`: 0 where everything is as before, 1 where somebody else changed it since, 4 where it could not be put back
+/// or part of the journal is lost.
 pub fn undo(args: &UndoArgs) -> ExitCode {
     finish("undo", args.output, undone(args, &Real::new()))
 }
@@ -122,12 +123,19 @@ fn undone(args: &UndoArgs, sys: &dyn System) -> Result<Answer, Refusal> {
             if kept == 0 { "nothing waits to be confirmed\n" } else { "kept; `punctual undo` still takes it back\n" };
         return Ok(Answer::new(args.output, 0, || UndoResult::Kept { kept }, || text.to_owned()));
     }
+    if args.accept_loss {
+        let lost = Journal::existing(sys, &folder)?.map_or(Ok(Vec::new()), |mut journal| journal.accept_loss())?;
+        let result = || UndoResult::Accepted { accepted: &lost };
+        return Ok(Answer::new(args.output, 0, result, || report::accepted(&lost)));
+    }
     if args.list {
         let journal = Journal::existing(sys, &folder)?;
-        let (entries, sets) =
-            journal.as_ref().map_or((&[][..], &[][..]), |journal| (journal.entries(), journal.sets()));
-        let result = || UndoResult::listed(entries);
-        return Ok(Answer::new(args.output, 0, result, || report::list(entries, sets)));
+        let journal = journal.as_ref();
+        let (entries, sets) = journal.map_or((&[][..], &[][..]), |journal| (journal.entries(), journal.sets()));
+        let (lost, covered) = journal.map_or((&[][..], &[][..]), |journal| (journal.lost(), journal.covered()));
+        let code = if lost.is_empty() { 0 } else { exit::ENVIRONMENT };
+        let result = || UndoResult::listed(entries, lost, covered);
+        return Ok(Answer::new(args.output, code, result, || report::list(entries, sets, lost, covered)));
     }
     let undone = punctual_fix::undo(sys, &folder, &args.ids)?;
     let text = || report::undone(&undone, args.ids.is_empty());
@@ -136,7 +144,7 @@ fn undone(args: &UndoArgs, sys: &dyn System) -> Result<Answer, Refusal> {
 
 fn undo_code(undone: &Undone) -> u8 {
     let is = |wanted: fn(&Outcome) -> bool| undone.changes.iter().any(|taken| wanted(&taken.outcome));
-    if is(|outcome| matches!(outcome, Outcome::Failed(_))) {
+    if !undone.lost.is_empty() || is(|outcome| matches!(outcome, Outcome::Failed(_))) {
         exit::ENVIRONMENT
     } else if is(|outcome| matches!(outcome, Outcome::Refused { .. })) {
         exit::FAILED

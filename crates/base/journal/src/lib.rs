@@ -114,8 +114,8 @@ impl Journal {
         Ok(Lease { path, undo: entry.undo, done: false })
     }
 
-    /// Undoes the changes of dead processes. Skips entries of living processes and of other PID namespaces, and files
-    /// that are not entries. Returns nothing if the journal does not exist.
+    /// Undoes the changes of dead processes. Skips entries of living processes and of other PID namespaces, and names
+    /// that are no entries'. An entry that cannot be read is a failure. Returns nothing if the journal does not exist.
     pub fn recover(&self) -> Vec<Recovered> {
         let Ok(folder) = File::open(&self.folder) else { return Vec::new() };
         // A folder of another user in /tmp could hold any undo step.
@@ -183,8 +183,13 @@ fn recover_one(path: &Path) -> Option<Recovered> {
     if !named || fs::symlink_metadata(path).ok().is_none_or(|m| !m.is_file() || m.len() > MOST) {
         return None;
     }
-    let entry: Entry = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
-    if entry.schema != SCHEMA || !entry.owner.is_dead() {
+    let read = fs::read(path).ok()?;
+    let Some(entry) = serde_json::from_slice::<Entry>(&read).ok().filter(|entry| entry.schema == SCHEMA) else {
+        let pid = path.file_stem().and_then(|name| name.to_str()?.split('-').next()?.parse().ok()).unwrap_or(0);
+        let what = "is damaged or of another version, so what was changed is not known: remove it once the machine is as it should be";
+        return Some(Recovered { pid, undone: Vec::new(), failed: vec![format!("{} {what}", path.display())] });
+    };
+    if !entry.owner.is_dead() {
         return None;
     }
     let (undone, failed) = match entry.owner.is_of_this_boot() {
@@ -334,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn garbage_in_the_folder_is_left_alone() {
+    fn garbage_in_the_folder_is_left_alone_and_told() {
         let home = tempfile::tempdir().unwrap();
         let folder = home.path().join("j");
         make_private(&folder).unwrap();
@@ -342,7 +347,8 @@ mod tests {
             fs::write(folder.join(name), text).unwrap();
         }
         std::os::unix::fs::symlink("/etc/passwd", folder.join("4-0.json")).unwrap();
-        assert!(Journal::at(&folder).recover().is_empty());
+        let told = Journal::at(&folder).recover();
+        assert_eq!(told.iter().map(|one| (one.pid, one.failed.len())).collect::<Vec<_>>(), [(3, 1), (2, 1), (1, 1)]);
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 5);
     }
 

@@ -46,7 +46,7 @@ fn head(rule: &RulePlan) -> String {
 /// `audit --fix`; `confirm_s`: undone after so many seconds.
 pub fn fixed(fixed: &Fixed, plan: &Plan, confirm_s: Option<u64>, told: &BootNotes) -> String {
     let mut out = String::new();
-    fixed.dropped.iter().for_each(|what| out.push_str(&format!("note: {what}\n")));
+    fixed.covered.iter().for_each(|what| out.push_str(&format!("note: {what}\n")));
     for rule in &fixed.rules {
         let upper = |state: State| format!("{state:?}").to_uppercase();
         let after = rule.after.map_or_else(|| "not changed".to_owned(), upper);
@@ -83,7 +83,7 @@ fn word(outcome: &Outcome) -> &'static str {
 /// `undo`; `all`: of every rule.
 pub fn undone(undone: &Undone, all: bool) -> String {
     let mut out = String::new();
-    undone.dropped.iter().for_each(|what| out.push_str(&format!("note: {what}\n")));
+    out.push_str(&damage(&undone.lost, &undone.covered));
     for taken in &undone.changes {
         out.push_str(&format!("{}: {}: {}\n", word(&taken.outcome), taken.rule, taken.outcome.sentence()));
         if let Outcome::Refused { diff, .. } = &taken.outcome {
@@ -110,9 +110,11 @@ fn state(undone: &Undone, all: bool) -> String {
     };
     let rest: Vec<String> = undone.changes.iter().filter(is_rest).map(|taken| taken.outcome.sentence()).collect();
     let mut out = match (rest.len(), all) {
-        _ if undone.changes.is_empty() && undone.dropped.is_empty() => return String::new(),
-        (0, _) if !undone.dropped.is_empty() => {
-            "whether the machine is as before cannot be told: part of the journal is lost\n".to_owned()
+        _ if undone.changes.is_empty() && undone.lost.is_empty() => return String::new(),
+        (0, _) if !undone.lost.is_empty() => {
+            "whether the machine is as before cannot be told: part of the journal is lost. Look at the machine, then \
+             `punctual undo --accept-loss`\n"
+                .to_owned()
         }
         (0, true) => "the machine is as before\n".to_owned(),
         (0, false) => "of these rules, the machine is as before; `punctual undo --list` shows the others\n".to_owned(),
@@ -154,21 +156,38 @@ fn next(fixed: &Fixed, told: &BootNotes) -> String {
     }
 }
 
+/// `undo --accept-loss`.
+pub fn accepted(lost: &[String]) -> String {
+    match lost {
+        [] => "nothing is lost from the journal\n".to_owned(),
+        lost => clean::lines(&format!("accepted, cannot be undone any more:\n  {}\n", lost.join("\n  "))),
+    }
+}
+
 /// What an undo leaves to a reboot.
 fn after_undo(undone: &Undone) -> Option<&'static str> {
     let is = |taken: &Taken| taken.rule == BOOT_RULE && matches!(taken.outcome, Outcome::PutBack(_) | Outcome::Gone(_));
     undone.changes.iter().any(is).then_some("kernel parameters that this boot has are gone at the next")
 }
 
-/// `undo --list`.
-pub fn list(entries: &[Entry], sets: &[Set]) -> String {
+fn damage(lost: &[String], covered: &[String]) -> String {
+    let lost = lost.iter().map(|what| format!("LOST from the journal: {what}\n"));
+    lost.chain(covered.iter().map(|what| format!("note: {what}\n"))).collect()
+}
+
+/// `undo --list`; `lost` and `covered`: damage to the journal.
+pub fn list(entries: &[Entry], sets: &[Set], lost: &[String], covered: &[String]) -> String {
     let mut out = String::new();
     entries
         .iter()
         .filter(|entry| entry.is_open())
         .for_each(|entry| out.push_str(&format!("{:>4} {}: {}\n", entry.id, entry.rule, entry.change)));
     if out.is_empty() {
-        out.push_str("nothing to undo\n");
+        out.push_str(if lost.is_empty() { "nothing to undo\n" } else { "nothing to undo that is known\n" });
+    }
+    out.push_str(&damage(lost, covered));
+    if !lost.is_empty() {
+        out.push_str("nothing new is changed until `punctual undo --accept-loss`\n");
     }
     let waiting = sets.iter().filter_map(|set| set.confirm_by_s);
     waiting.for_each(|_| out.push_str("waits to be confirmed: `punctual undo --keep`\n"));

@@ -36,8 +36,8 @@ pub enum FixResult<'a> {
         failed: &'a Option<String>,
         /// Steps left to the user.
         manual: Vec<ManualPart<'a>>,
-        /// Lines of the journal that cannot be read.
-        dropped: &'a [String],
+        /// Damage to the journal by which nothing is lost.
+        covered: &'a [String],
         /// Kernel parameters; null if none are wanted.
         boot: Option<BootPart<'a>>,
     },
@@ -108,13 +108,21 @@ pub enum UndoResult<'a> {
         complete: bool,
         /// The last change first.
         changes: Vec<UndonePart<'a>>,
-        /// Lines of the journal that cannot be read.
-        dropped: &'a [String],
+        /// What is lost from the journal.
+        lost: &'a [String],
+        /// Damage to the journal by which nothing is lost.
+        covered: &'a [String],
     },
+    /// `--accept-loss`: what is lost from the journal, and no longer counts.
+    Accepted { accepted: &'a [String] },
     /// `--list`: changes that are not undone yet.
     Listed {
         /// The first change first.
         changes: Vec<OpenPart<'a>>,
+        /// What is lost from the journal: `undo --accept-loss` goes on without it.
+        lost: &'a [String],
+        /// Damage to the journal by which nothing is lost.
+        covered: &'a [String],
     },
 }
 
@@ -171,7 +179,7 @@ impl<'a> FixResult<'a> {
             reverted: &fixed.reverted,
             failed: &fixed.failed,
             manual: plan.rules.iter().flat_map(manual).collect(),
-            dropped: &fixed.dropped,
+            covered: &fixed.covered,
             boot: BootPart::new(told),
         }
     }
@@ -197,10 +205,10 @@ impl<'a> UndoResult<'a> {
             },
         };
         let changes = undone.changes.iter().map(part).collect();
-        UndoResult::Undone { complete: undone.is_complete(), changes, dropped: &undone.dropped }
+        UndoResult::Undone { complete: undone.is_complete(), changes, lost: &undone.lost, covered: &undone.covered }
     }
 
-    pub fn listed(entries: &'a [Entry]) -> UndoResult<'a> {
+    pub fn listed(entries: &'a [Entry], lost: &'a [String], covered: &'a [String]) -> UndoResult<'a> {
         let open = entries.iter().filter(|entry| entry.is_open());
         let part = |entry: &'a Entry| OpenPart {
             entry: entry.id,
@@ -208,7 +216,7 @@ impl<'a> UndoResult<'a> {
             change: entry.change.to_string(),
             state: entry.state,
         };
-        UndoResult::Listed { changes: open.map(part).collect() }
+        UndoResult::Listed { changes: open.map(part).collect(), lost, covered }
     }
 }
 

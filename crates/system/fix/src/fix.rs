@@ -46,8 +46,8 @@ pub struct Fixed {
     pub reverted: Vec<String>,
     /// The journal failed: the current rule's changes are rolled back as far as possible.
     pub failed: Option<String>,
-    /// Unreadable parts of the journal.
-    pub dropped: Vec<String>,
+    /// Damage to the journal by which nothing is lost, in words.
+    pub covered: Vec<String>,
 }
 
 pub struct Asked<'a> {
@@ -60,7 +60,7 @@ pub struct Asked<'a> {
 /// # Errors
 /// The journal cannot be opened, or the timer not started: nothing was changed.
 pub fn fix(journal: &mut Journal, plan: &Plan, options: &FixOptions, asked: &Asked) -> Result<Fixed, JournalError> {
-    let mut fixed = Fixed { dropped: journal.dropped().to_vec(), ..Fixed::default() };
+    let mut fixed = Fixed { covered: journal.covered().to_vec(), ..Fixed::default() };
     let rules: Vec<&RulePlan> = plan.rules.iter().filter(|rule| !rule.steps.is_empty()).collect();
     if rules.is_empty() {
         return Ok(fixed);

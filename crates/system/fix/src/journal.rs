@@ -1,7 +1,9 @@
-//! Every change, on disk before it is made: `/var/lib/punctual/changes/journal`, append-only lines of checksum and
-//! JSON.
+//! Every change, on disk before it is made: `/var/lib/punctual/changes/journal`, append-only, and its copy
+//! ([`crate::copies`]).
 
 use crate::change::{Change, Kept};
+use crate::copies::{self, Merged};
+use crate::record::Record;
 use crate::system::{Kind, Lock, System, is_absent};
 use punctual_journal::Owner;
 use serde::{Deserialize, Serialize};
@@ -9,9 +11,18 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 pub const FOLDER: &str = "/var/lib/punctual/changes";
-const NAME: &str = "journal";
+pub(crate) const NAME: &str = "journal";
+pub(crate) const COPY: &str = "journal.copy";
 /// Above this size, bytes, it is begun anew once nothing in it is open.
 const LARGE: u64 = 1 << 20;
+/// No change is planned above this size, bytes: a file of more than 4 MiB is not read, and undoing takes records, too.
+const LARGEST: u64 = (4 << 20) - (256 << 10);
+
+/// Of damaged journals that are kept.
+const MOST_DAMAGED: u64 = 100;
+/// What to do about lost records.
+const RESOLVE: &str = "`punctual undo` undoes what is known, `punctual undo --list` shows what is lost, and \
+                       `punctual undo --accept-loss` goes on without it, once the machine is as you want it";
 
 /// The journal cannot be used: then nothing may be changed.
 #[derive(Debug, thiserror::Error)]
@@ -35,47 +46,6 @@ pub enum State {
     /// As before, or gone with its boot.
     Undone,
     GaveUp,
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(tag = "record", rename_all = "kebab-case")]
-enum Record {
-    /// A set of changes that belong together begins.
-    Begun {
-        set: u64,
-        boot: String,
-        owner: Option<Owner>,
-        confirm_by_s: Option<u64>,
-    },
-    Deadline {
-        set: u64,
-        confirm_by_s: u64,
-    },
-    /// All of them were made.
-    Ended {
-        set: u64,
-    },
-    Confirmed {
-        set: u64,
-    },
-    Planned {
-        entry: u64,
-        set: u64,
-        rule: String,
-        boot: String,
-        change: Change,
-    },
-    /// What a command left in the files it writes.
-    After {
-        entry: u64,
-        files: Vec<(PathBuf, Option<Kept>)>,
-    },
-    State {
-        entry: u64,
-        state: State,
-        #[serde(default, skip_serializing_if = "String::is_empty")]
-        why: String,
-    },
 }
 
 #[derive(Clone, Debug)]
@@ -113,22 +83,38 @@ pub struct Journal<'s> {
     folder: PathBuf,
     entries: Vec<Entry>,
     sets: Vec<Set>,
-    /// Bytes of complete records.
+    /// Number of the next record.
+    next: u64,
+    /// Bytes of complete records, in each copy.
     length: u64,
+    /// The copies are written anew before the next record: from these.
+    renewal: Option<Merged>,
+    /// A record was perhaps appended in part.
     is_torn: bool,
-    dropped: Vec<String>,
+    covered: Vec<String>,
+    lost: Vec<String>,
     _lock: Lock,
 }
 
 impl<'s> Journal<'s> {
-    /// Opens or creates it.
+    /// Opens or creates it for changes.
     ///
     /// # Errors
-    /// It cannot be made, read or locked, or the folder is not this user's alone.
+    /// It cannot be made, read or locked, the folder is not this user's alone, or records are lost.
     pub fn open(sys: &'s dyn System, folder: &Path) -> Result<Journal<'s>, JournalError> {
         let failed = |source| JournalError { path: folder.to_owned(), source };
         make_folders(sys, folder).map_err(failed)?;
-        Journal::existing(sys, folder)?.ok_or_else(|| failed(io::ErrorKind::NotFound.into()))
+        let journal = Journal::existing(sys, folder)?.ok_or_else(|| failed(io::ErrorKind::NotFound.into()))?;
+        journal.refuse_lost()?;
+        Ok(journal)
+    }
+
+    /// # Errors
+    /// Records are lost: what they changed is not known, and nothing is done on top of it.
+    pub(crate) fn refuse_lost(&self) -> Result<(), JournalError> {
+        let Some(what) = self.lost.first() else { return Ok(()) };
+        let more = if self.lost.len() > 1 { format!(", and {} more", self.lost.len() - 1) } else { String::new() };
+        Err(JournalError { path: self.folder.clone(), source: io::Error::other(format!("{what}{more}; {RESOLVE}")) })
     }
 
     /// `None` if it does not exist.
@@ -136,18 +122,34 @@ impl<'s> Journal<'s> {
     /// # Errors
     /// As [`Journal::open`].
     pub fn existing(sys: &'s dyn System, folder: &Path) -> Result<Option<Journal<'s>>, JournalError> {
-        Journal::at(sys, folder, true)
+        Journal::at(sys, folder, || sys.lock(folder, true))
+    }
+
+    /// As [`Journal::existing`], to look only: without waiting for a process that holds it.
+    ///
+    /// # Errors
+    /// As [`Journal::open`].
+    pub fn peek(sys: &'s dyn System, folder: &Path) -> Result<Option<Journal<'s>>, JournalError> {
+        match Journal::at(sys, folder, || Ok(Lock(None)))? {
+            // Perhaps it was only being written.
+            Some(journal) if !journal.lost.is_empty() => Journal::existing(sys, folder),
+            journal => Ok(journal),
+        }
     }
 
     /// Opens it if it exists and no other process holds it.
     pub(crate) fn if_free(sys: &'s dyn System, folder: &Path) -> Result<Option<Journal<'s>>, JournalError> {
-        match Journal::at(sys, folder, false) {
+        match Journal::at(sys, folder, || sys.lock(folder, false)) {
             Err(e) if e.source.kind() == io::ErrorKind::WouldBlock => Ok(None),
             other => other,
         }
     }
 
-    fn at(sys: &'s dyn System, folder: &Path, wait: bool) -> Result<Option<Journal<'s>>, JournalError> {
+    fn at(
+        sys: &'s dyn System,
+        folder: &Path,
+        lock: impl FnOnce() -> io::Result<Lock>,
+    ) -> Result<Option<Journal<'s>>, JournalError> {
         let failed = |source| JournalError { path: folder.to_owned(), source };
         match sys.look(folder) {
             Err(e) if is_absent(&e) => return Ok(None),
@@ -156,27 +158,32 @@ impl<'s> Journal<'s> {
             // Another user's journal could request anything.
             Ok(_) => return Err(failed(io::Error::other("it is not this user's alone"))),
         }
-        let lock = sys.lock(folder, wait).map_err(failed)?;
+        let lock = lock().map_err(failed)?;
         let mut journal = Journal {
             sys,
             folder: folder.to_owned(),
             entries: Vec::new(),
             sets: Vec::new(),
+            next: 1,
             length: 0,
+            renewal: None,
             is_torn: false,
-            dropped: Vec::new(),
+            covered: Vec::new(),
+            lost: Vec::new(),
             _lock: lock,
         };
-        match sys.read(&journal.path()) {
-            Ok(content) => journal.take(&content),
-            Err(e) if is_absent(&e) => {}
-            Err(source) => return Err(JournalError { path: journal.path(), source }),
-        }
+        let read = |path: PathBuf| match sys.read(&path) {
+            Ok(content) => Ok(Some(content)),
+            Err(e) if is_absent(&e) => Ok(None),
+            Err(source) => Err(JournalError { path, source }),
+        };
+        let (first, second) = (read(journal.path(NAME))?, read(journal.path(COPY))?);
+        journal.take(copies::merge(first.as_deref(), second.as_deref()));
         Ok(Some(journal))
     }
 
-    fn path(&self) -> PathBuf {
-        self.folder.join(NAME)
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
     }
 
     /// In the order they were made.
@@ -189,39 +196,37 @@ impl<'s> Journal<'s> {
         &self.sets
     }
 
-    /// Unreadable parts, in words.
-    pub fn dropped(&self) -> &[String] {
-        &self.dropped
+    /// Damage to one copy that the other covers, in words.
+    pub fn covered(&self) -> &[String] {
+        &self.covered
+    }
+
+    /// What is lost and was not accepted, in words: changes that cannot be undone.
+    pub fn lost(&self) -> &[String] {
+        &self.lost
     }
 
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    fn take(&mut self, content: &[u8]) {
-        for line in content.split_inclusive(|byte| *byte == b'\n') {
-            if !line.ends_with(b"\n") {
-                self.is_torn = true;
-                self.dropped.push(format!("the journal's last {} bytes are half a record: dropped", line.len()));
-                return;
-            }
-            self.length += line.len() as u64;
-            match parse(line) {
-                Some(record) => self.apply(record),
-                None => self
-                    .dropped
-                    .push(format!("a record before byte {} of the journal is damaged: dropped", self.length)),
-            }
-        }
+    fn take(&mut self, merged: Merged) {
+        merged.records.values().for_each(|record| self.apply(record.clone()));
+        self.next = merged.records.last_key_value().map_or(0, |(n, _)| *n) + 1;
+        self.covered.clone_from(&merged.covered);
+        self.lost.extend(merged.lost.iter().cloned());
+        self.length = merged.length.unwrap_or(0);
+        self.renewal = merged.length.is_none().then_some(merged);
     }
 
+    /// Changes nothing that was applied before.
     fn apply(&mut self, record: Record) {
         let find = |sets: &mut Vec<Set>, id| sets.iter().position(|set: &Set| set.id == id);
         match record {
-            Record::Begun { set, boot, owner, confirm_by_s } => {
+            Record::Begun { set, boot, owner, confirm_by_s } if find(&mut self.sets, set).is_none() => {
                 self.sets.push(Set { id: set, boot, owner, is_ended: false, confirm_by_s });
             }
-            Record::Planned { entry, set, rule, boot, change } => {
+            Record::Planned { entry, set, rule, boot, change } if self.entries.iter().all(|e| e.id != entry) => {
                 let state = State::Planned;
                 self.entries.push(Entry { id: entry, set, rule, boot, change, state, after: Vec::new() });
             }
@@ -239,31 +244,118 @@ impl<'s> Journal<'s> {
                     _ => set.confirm_by_s = None,
                 }
             }
+            Record::Lost { what, .. } => self.lost = what,
+            Record::Accepted => self.lost.clear(),
+            Record::Begun { .. } | Record::Planned { .. } => {}
         }
     }
 
-    /// Appends a record and syncs it; only then does it take effect.
+    /// Appends a record to both copies and syncs them; only then does it take effect.
     fn add(&mut self, record: Record) -> Result<(), JournalError> {
-        let path = self.path();
+        let [path, copy] = [self.path(NAME), self.path(COPY)];
         let failed = |source| JournalError { path: path.clone(), source };
-        let json = serde_json::to_string(&record).map_err(|e| failed(e.into()))?;
-        let line = format!("{:08x} {json}\n", crc32fast::hash(json.as_bytes()));
+        self.write_anew()?;
+        let line = copies::line(self.next, &record).map_err(|e| failed(e.into()))?;
+        let is_change = matches!(record, Record::Planned { .. } | Record::After { .. });
+        if is_change && self.length + line.len() as u64 > LARGEST {
+            let why = "it would grow beyond 4 MiB: `punctual undo` first, after which it is begun anew";
+            return Err(failed(io::Error::other(why)));
+        }
         if self.is_torn {
-            self.sys.cut(&path, self.length).map_err(failed)?;
-            self.is_torn = false;
+            self.cut_back().map_err(failed)?;
         }
         let is_new = self.length == 0;
-        if let Err(e) = self.sys.append(&path, line.as_bytes()) {
-            // A part of it may be there.
+        let appended = self.sys.append(&copy, line.as_bytes()).and_then(|()| self.sys.append(&path, line.as_bytes()));
+        if let Err(e) = appended {
             self.is_torn = true;
+            // If it stays in the copy, it counts: what was not done reads as it was before.
+            let _ = self.cut_back();
             return Err(failed(e));
         }
         self.length += line.len() as u64;
+        self.next += 1;
         if is_new {
             self.sys.sync_folder(&self.folder).map_err(failed)?;
         }
         self.apply(record);
         Ok(())
+    }
+
+    /// Removes what was appended in part; `journal` first, as half a record there with none in the copy is damage.
+    fn cut_back(&mut self) -> io::Result<()> {
+        for path in [self.path(NAME), self.path(COPY)] {
+            match self.sys.cut(&path, self.length) {
+                Err(e) if !is_absent(&e) => return Err(e),
+                _ => {}
+            }
+        }
+        self.is_torn = false;
+        Ok(())
+    }
+
+    /// Writes both copies anew if one was damaged, or is of an earlier version. Where records are lost, the damaged
+    /// copies are kept beside them, and that they are lost is recorded.
+    fn write_anew(&mut self) -> Result<(), JournalError> {
+        let Some(mut merged) = self.renewal.take() else { return Ok(()) };
+        let written = self.replace(&mut merged);
+        if written.is_err() {
+            self.renewal = Some(merged);
+        }
+        written.map_err(|source| JournalError { path: self.path(NAME), source })
+    }
+
+    fn replace(&mut self, merged: &mut Merged) -> io::Result<()> {
+        let sys = self.sys;
+        if !merged.lost.is_empty() {
+            let names =
+                |n: u64| [(NAME, ""), (COPY, ".copy")].map(|(name, end)| (name, format!("{NAME}.damaged-{n}{end}")));
+            let is_free = |(_, name): &(&str, String)| sys.look(&self.path(name)).is_err_and(|e| is_absent(&e));
+            let free = (1..=MOST_DAMAGED).map(names).find(|names| names.iter().all(is_free));
+            let aside = free.ok_or(io::ErrorKind::AlreadyExists)?;
+            for (name, kept) in &aside {
+                match sys.read(&self.path(name)) {
+                    Ok(content) => sys.create(&self.path(kept), &content)?,
+                    Err(e) if is_absent(&e) => {}
+                    Err(e) => return Err(e),
+                }
+            }
+            let [aside, _] = aside.map(|(_, name)| self.path(&name));
+            merged.lost.clear();
+            self.lost.push(format!("the damaged journal is kept as {}", aside.display()));
+            merged.records.insert(self.next, Record::Lost { what: self.lost.clone(), gaps: merged.gaps.clone() });
+            self.next += 1;
+        }
+        let lines = merged.records.iter().map(|(n, record)| copies::line(*n, record));
+        let content = lines.collect::<serde_json::Result<String>>()?;
+        let new = self.path(&format!("{NAME}.new"));
+        for name in [COPY, NAME] {
+            match sys.remove(&new) {
+                Err(e) if !is_absent(&e) => return Err(e),
+                _ => sys.create(&new, content.as_bytes())?,
+            }
+            sys.rename(&new, &self.path(name))?;
+            sys.sync_folder(&self.folder)?;
+        }
+        self.length = content.len() as u64;
+        Ok(())
+    }
+
+    /// Accepts that records are lost; returns what was. Sets that were cut off are not undone by themselves any more:
+    /// their end may be among what is lost.
+    ///
+    /// # Errors
+    /// The journal cannot be written.
+    pub fn accept_loss(&mut self) -> Result<Vec<String>, JournalError> {
+        let lost = self.lost.clone();
+        if lost.is_empty() {
+            return Ok(lost);
+        }
+        let cut_off: Vec<u64> = self.sets.iter().filter(|set| !set.is_ended).map(|set| set.id).collect();
+        for set in cut_off {
+            self.end(set)?;
+        }
+        self.add(Record::Accepted)?;
+        Ok(lost)
     }
 
     /// Begins a set of changes; returns its number.
@@ -329,22 +421,18 @@ impl<'s> Journal<'s> {
     /// Begins a new file if the old one is large and nothing in it is open; the old one is kept beside it.
     fn renew(&mut self) -> Result<(), JournalError> {
         let is_done = self.entries.iter().all(|entry| !entry.is_open());
-        if self.length < LARGE || !is_done || self.is_torn {
+        if self.length < LARGE || !is_done || self.is_torn || self.renewal.is_some() {
             return Ok(());
         }
-        let (path, aside) = (self.path(), self.folder.join("journal.before"));
-        self.sys.rename(&path, &aside).map_err(|source| JournalError { path: path.clone(), source })?;
+        let (path, aside) = (self.path(NAME), self.folder.join("journal.before"));
+        let renewed = self.sys.rename(&path, &aside).and_then(|()| self.sys.remove(&self.path(COPY)));
+        renewed.map_err(|source| JournalError { path: path.clone(), source })?;
         self.length = 0;
+        self.next = 1;
         self.entries.clear();
         self.sets.clear();
         Ok(())
     }
-}
-
-fn parse(line: &[u8]) -> Option<Record> {
-    let (sum, json) = std::str::from_utf8(line).ok()?.trim_end_matches('\n').split_once(' ')?;
-    (u32::from_str_radix(sum, 16).ok()? == crc32fast::hash(json.as_bytes()))
-        .then(|| serde_json::from_slice(json.as_bytes()).ok())?
 }
 
 fn make_folders(sys: &dyn System, folder: &Path) -> io::Result<()> {

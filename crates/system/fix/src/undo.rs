@@ -19,13 +19,20 @@ pub struct Taken {
 pub struct Undone {
     /// From the last to the first.
     pub changes: Vec<Taken>,
-    /// Unreadable parts of the journal.
-    pub dropped: Vec<String>,
+    /// Changes that are lost from the journal, in words.
+    pub lost: Vec<String>,
+    /// Damage to the journal by which nothing is lost, in words.
+    pub covered: Vec<String>,
 }
 
 impl Undone {
+    fn new(journal: &Journal, changes: Vec<Taken>) -> Undone {
+        Undone { changes, lost: journal.lost().to_vec(), covered: journal.covered().to_vec() }
+    }
+
+    /// Is everything undone, as far as the journal knows, and does it know everything?
     pub fn is_complete(&self) -> bool {
-        self.changes.iter().all(|taken| taken.outcome.is_settled())
+        self.lost.is_empty() && self.changes.iter().all(|taken| taken.outcome.is_settled())
     }
 }
 
@@ -37,7 +44,7 @@ pub fn undo(sys: &dyn System, folder: &Path, rules: &[String]) -> Result<Undone,
     let Some(mut journal) = Journal::existing(sys, folder)? else { return Ok(Undone::default()) };
     let changes = restore(&mut journal, |entry| rules.is_empty() || rules.contains(&entry.rule));
     settle_sets(&mut journal);
-    Ok(Undone { changes, dropped: journal.dropped().to_vec() })
+    Ok(Undone::new(&journal, changes))
 }
 
 /// Undoes the chosen entries, the last first; commands that belong after all edits run once more at the end.
@@ -89,9 +96,11 @@ pub(crate) fn settle_sets(journal: &mut Journal) {
 /// that had to be confirmed and were not. `None`: there were none.
 ///
 /// # Errors
-/// The journal cannot be used.
+/// The journal cannot be used, or records are lost: then nothing is undone by itself.
 pub fn recover(sys: &dyn System, folder: &Path) -> Result<Option<Undone>, JournalError> {
     let Some(mut journal) = Journal::if_free(sys, folder)? else { return Ok(None) };
+    // The end of a set, or its confirmation, may be what is lost.
+    journal.refuse_lost()?;
     let is_waiting = |set: &Set| !set.is_ended || set.confirm_by_s.is_some();
     if !journal.sets().iter().any(is_waiting) {
         return Ok(None);
@@ -112,7 +121,7 @@ pub fn recover(sys: &dyn System, folder: &Path) -> Result<Option<Undone>, Journa
     let changes = restore(&mut journal, |entry| stale.contains(&entry.set));
     stale.iter().for_each(|set| close(&mut journal, *set, &changes));
     settle_sets(&mut journal);
-    Ok((!changes.is_empty()).then(|| Undone { changes, dropped: journal.dropped().to_vec() }))
+    Ok((!changes.is_empty()).then(|| Undone::new(&journal, changes)))
 }
 
 /// What another program changed since is left to `undo`, and not tried again at every start; what failed is.
@@ -170,7 +179,7 @@ fn turn(sys: &dyn System, folder: &Path, set: u64) -> Result<Turn, JournalError>
     let changes = restore(&mut journal, |entry| entry.set == set);
     close(&mut journal, set, &changes);
     settle_sets(&mut journal);
-    Ok(Turn::Over(Some(Undone { changes, dropped: journal.dropped().to_vec() })))
+    Ok(Turn::Over(Some(Undone::new(&journal, changes))))
 }
 
 /// Seconds; the deadline may have moved, or everything been confirmed.

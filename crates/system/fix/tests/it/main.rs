@@ -1,5 +1,6 @@
 mod back;
 mod chains;
+mod damage;
 mod defaults;
 mod elsewhere;
 mod foreign;

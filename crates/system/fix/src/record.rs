@@ -1,0 +1,63 @@
+//! What the journal records.
+
+use crate::change::{Change, Kept};
+use crate::journal::State;
+use punctual_journal::Owner;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "record", rename_all = "kebab-case")]
+pub(crate) enum Record {
+    /// A set of changes that belong together begins.
+    Begun {
+        set: u64,
+        boot: String,
+        owner: Option<Owner>,
+        confirm_by_s: Option<u64>,
+    },
+    Deadline {
+        set: u64,
+        confirm_by_s: u64,
+    },
+    /// All of them were made.
+    Ended {
+        set: u64,
+    },
+    Confirmed {
+        set: u64,
+    },
+    Planned {
+        entry: u64,
+        set: u64,
+        rule: String,
+        boot: String,
+        change: Change,
+    },
+    /// What a command left in the files it writes.
+    After {
+        entry: u64,
+        files: Vec<(PathBuf, Option<Kept>)>,
+    },
+    State {
+        entry: u64,
+        state: State,
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        why: String,
+    },
+    /// Records that neither copy had.
+    Lost {
+        what: Vec<String>,
+        /// Their numbers, as far as they are known.
+        gaps: Vec<(u64, u64)>,
+    },
+    /// That records are lost is accepted.
+    Accepted,
+}
+
+impl Record {
+    /// Is it known that these records are lost?
+    pub(crate) fn explains(&self, gap: (u64, u64)) -> bool {
+        matches!(self, Record::Lost { gaps, .. } if gaps.contains(&gap))
+    }
+}
