@@ -7,6 +7,7 @@
 mod terminal;
 
 mod args;
+mod at_work;
 mod audit;
 mod bench;
 #[cfg(test)]
@@ -85,6 +86,7 @@ fn run(Arguments { owner, command }: Arguments, started: Nanos) -> ExitCode {
     if let Err(refusal) = room::check(&command) {
         return finish("room", OutputArgs::default(), Err(refusal));
     }
+    let _at_work = at_work::measuring(&command);
     match command {
         Command::Prove(args) => prove::prove(&args, started),
         Command::Audit(args) => audit::audit(&args),

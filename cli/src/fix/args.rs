@@ -31,6 +31,9 @@ pub struct FixArgs {
     /// known setting of latency
     #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "")]
     pub i_know: Vec<String>,
+    /// With --fix: change the machine although a process measures on it, whose result is inconclusive then
+    #[arg(long, requires = "fix")]
+    pub while_measuring: bool,
     /// With --fix: check after this time whether another program reverted a change
     #[arg(long, value_name = "TIME", default_value = "3s")]
     pub look_again: Nanos,
@@ -70,6 +73,9 @@ pub struct UndoArgs {
     /// Confirm changes made with --confirm: they stay
     #[arg(long, conflicts_with = "ids")]
     pub keep: bool,
+    /// Undo although a process measures on this machine, whose result is inconclusive then
+    #[arg(long, conflicts_with_all = ["list", "keep"])]
+    pub while_measuring: bool,
     /// Go on without what is lost from a damaged journal: it cannot be undone, and the machine is as you want it
     #[arg(long, conflicts_with_all = ["ids", "list", "keep"])]
     pub accept_loss: bool,

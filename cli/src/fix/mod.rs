@@ -8,6 +8,7 @@ mod journal;
 pub use guard::{GUARD_ARG, guard_main, recover};
 pub use journal::folder;
 
+use crate::at_work::changing;
 use crate::exit;
 use crate::finish::{Answer, finish};
 use crate::refusal::Refusal;
@@ -32,8 +33,10 @@ pub fn fix(subject: &SubjectArgs, args: &FixArgs, json: bool) -> Result<(u8, Str
     let Subject { machine, name, context, .. } = subject::look(subject, &mut rules)?;
     let sys = subject.root.as_ref().map_or_else(Real::new, Real::under);
     let stage = boot::stage(&sys, args.persist, args.trial)?;
+    let mut _changing = None;
     if args.fix.is_some() {
         refuse_in_vain(args, &rules, &sys)?;
+        _changing = changing(args.while_measuring)?;
         stage.clear(&sys)?;
     }
     let offers = Offers { pid: subject.pid, ..Offers::default() };
@@ -137,6 +140,7 @@ fn undone(args: &UndoArgs, sys: &dyn System) -> Result<Answer, Refusal> {
         let result = || UndoResult::listed(entries, lost, covered);
         return Ok(Answer::new(args.output, code, result, || report::list(entries, sets, lost, covered)));
     }
+    let _changing = changing(args.while_measuring)?;
     let undone = punctual_fix::undo(sys, &folder, &args.ids)?;
     let text = || report::undone(&undone, args.ids.is_empty());
     Ok(Answer::new(args.output, undo_code(&undone), || UndoResult::undone(&undone), text))

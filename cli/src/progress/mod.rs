@@ -29,6 +29,10 @@ pub fn shown<T>(options: &Options, quiet: bool, job: impl FnOnce(&mut dyn Observ
 struct Progress;
 
 impl Observer for Progress {
+    fn not_alone(&mut self, what: &str) {
+        say!("will be inconclusive: {what}");
+    }
+
     fn phase_starts(&mut self, number: usize, of: usize, load: &str, lasts: Nanos) {
         tell!("{}", starts(number, of, load, lasts));
     }
@@ -111,6 +115,11 @@ impl Moving {
 }
 
 impl Observer for Moving {
+    fn not_alone(&mut self, what: &str) {
+        self.clear();
+        Progress.not_alone(what);
+    }
+
     fn phase_starts(&mut self, number: usize, of: usize, load: &str, lasts: Nanos) {
         self.starts = starts(number, of, load, lasts);
         self.tell(|clock, now| clock.phase_starts((number, of, line(load)), lasts, now));

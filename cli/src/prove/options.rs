@@ -30,6 +30,7 @@ pub fn options(args: &RunArgs, started: Nanos) -> Options {
         alignment: args.phase.into(),
         duration: args.duration.unwrap_or(Nanos::from_secs(60)),
         until: args.until_decided.then(|| args.max.unwrap_or(UNTIL_AT_MOST)),
+        changes: Some(crate::fix::folder()),
         maxima_block: args.maxima_block.unwrap_or(proof::MAXIMA_BLOCK),
         warmup: args.warmup.unwrap_or(Nanos::ZERO),
         loads: loads(&args.loads, &["idle"]),

@@ -55,6 +55,7 @@ fn run(args: &TuneArgs, started: Nanos) -> Result<Answer, Refusal> {
         let plan = trials::plan(&chosen, &options);
         return Ok(Answer::new(args.output, 0, || report::tune::plan_json(&plan), || report::tune::plan(&plan)));
     }
+    let _changing = crate::at_work::changing(false)?;
     punctual_uapi::block(&proof::signals())?;
     let judge = |id: &str| judge(&rules, &machine, &context, id);
     let work = work::Work::default();
@@ -124,6 +125,7 @@ fn options(args: &TuneArgs, started: Nanos) -> Options {
         alignment: Alignment::Staggered,
         duration: args.duration,
         until: None,
+        changes: Some(fix::folder()),
         maxima_block: proof::MAXIMA_BLOCK,
         warmup: Nanos::from_millis(200),
         loads: prove::loads(&args.loads, &punctual_loads::defaults(false)),

@@ -34,6 +34,7 @@ mod side_by_side;
 mod simulate;
 mod soak;
 mod tune;
+mod unchanged;
 mod verdict;
 mod watch;
 
@@ -59,6 +60,7 @@ enum Trial {
     Sections(sections::Wanted),
     SideBySide(side_by_side::Wanted),
     Tune(tune::Wanted),
+    Unchanged(unchanged::Wanted),
     Verdict(verdict::Wanted),
     Decide(decide::Wanted),
     Faults(faults::Wanted),
@@ -91,6 +93,7 @@ impl Trial {
             Trial::Misconfigured(wanted) => misconfigured::run(&wanted),
             Trial::SideBySide(wanted) => side_by_side::run(&wanted),
             Trial::Tune(wanted) => tune::run(&wanted),
+            Trial::Unchanged(wanted) => unchanged::run(&wanted),
             Trial::Verdict(wanted) => verdict::run(&wanted),
             Trial::Decide(wanted) => decide::run(&wanted),
             Trial::Faults(wanted) => faults::run(&wanted),

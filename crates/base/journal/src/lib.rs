@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod owner;
+pub mod register;
 pub mod tracefs;
 mod undo;
 

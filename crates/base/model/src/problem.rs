@@ -39,6 +39,8 @@ pub enum ProblemKind {
     VirtualCpus,
     /// An imported file lacks information needed to decide.
     NotTold,
+    /// Settings changed while it was measured, may change at any time, or another program measured too.
+    MachineChanged,
     /// Of a later version, which the text tells.
     #[serde(other)]
     Unknown,

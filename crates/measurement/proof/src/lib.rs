@@ -28,6 +28,7 @@ mod shares;
 mod stream;
 mod subject;
 mod trial;
+mod unchanged;
 mod until;
 mod watching;
 mod ways;

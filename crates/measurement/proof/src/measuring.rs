@@ -13,6 +13,7 @@ use crate::rounds;
 use crate::scheduling;
 use crate::setup;
 use crate::subject::Subject;
+use crate::unchanged::Unchanged;
 use crate::until::{self, Schedule, Why};
 use crate::ways::KernelWay;
 use punctual_loads::{LoadSettings, LoadSpec};
@@ -94,6 +95,7 @@ pub(crate) struct Measurement<'a> {
     recorder: Arc<Mutex<ToDisk>>,
     dma_latency: Option<File>,
     partitions: Option<Partitions>,
+    unchanged: Option<Unchanged>,
     cost: OwnCost,
     trace: State,
     schedule: Schedule,
@@ -142,6 +144,7 @@ impl<'a> Measurement<'a> {
             uapi::set_affinity(0, &housekeeping)?;
         }
         let groups = partitions.as_ref().map(Partitions::groups).unwrap_or_default();
+        let unchanged = options.changes.as_deref().map(|changes| Unchanged::begin(&cpus, changes)).transpose()?;
         let scheduling = choice.scheduling;
         let plan = Plan { cpus, scheduling, senders: housekeeping.clone(), groups, ..plan };
         let mut run = setup::new_run(options, &plan, choice.explicit);
@@ -181,6 +184,7 @@ impl<'a> Measurement<'a> {
             recorder,
             dma_latency,
             partitions,
+            unchanged,
             cost,
             trace: State::new(options, &dir),
             schedule: Schedule::new(
@@ -204,6 +208,7 @@ impl<'a> Measurement<'a> {
         let signals = signals();
         let specs = std::mem::take(&mut self.specs);
         let mut end = End::default();
+        self.unchanged.iter().flat_map(Unchanged::problems).for_each(|what| observer.not_alone(what));
         while let Some(slice) = self.schedule.slice() {
             self.plan.duration = slice;
             self.round(&specs, &signals, &mut end, observer)?;
@@ -215,6 +220,11 @@ impl<'a> Measurement<'a> {
         let _limit = punctual_watchdog::work("what follows the measurement", punctual_watchdog::SHORT);
         self.kept.run.notes.extend(observer.measured());
         observer.step(Step::Writing);
+        if let (Some(unchanged), Some(changes)) = (self.unchanged.take(), &self.options.changes) {
+            let (problems, notes) = unchanged.end(changes);
+            self.kept.run.problems.extend(problems);
+            self.kept.run.notes.extend(notes);
+        }
         drop(self.dma_latency.take());
         let removed = self.partitions.take().map_or(Ok(()), Partitions::give_back);
         self.kept.run.notes.extend(removed.err().into_iter().flatten());
@@ -243,6 +253,9 @@ impl<'a> Measurement<'a> {
     ) -> Result<(), ProofError> {
         for (turn, number) in self.schedule.order(specs.len()).into_iter().enumerate() {
             let Some((name, spec)) = specs.get(number) else { continue };
+            if turn > 0 {
+                self.unchanged.iter_mut().for_each(Unchanged::look);
+            }
             observer.phase_starts(turn + 1, specs.len(), name, self.plan.duration + self.plan.warmup);
             let measured = match self.phase(number, name, spec, signals, observer) {
                 Ok(measured) => measured,

@@ -50,6 +50,9 @@ pub struct Options {
     pub sync: bool,
     /// The clock model, if this machine is emulated in virtual time.
     pub virtual_time: Option<VirtualTime>,
+    /// Folder of the journal of changes (`punctual_fix::FOLDER`): what is changed or measured by others meanwhile makes
+    /// the run inconclusive. `None`: nobody looks.
+    pub changes: Option<PathBuf>,
     /// CLOCK_MONOTONIC when the program started.
     pub started_mono: Nanos,
 }
@@ -104,6 +107,8 @@ pub enum Step {
 /// Follows a run. Called by the thread that runs the measurement: between the phases, and within one at each [`Step`]
 /// only. To look in between, use [`Watching`], or [`Observer::tick`] about once a second.
 pub trait Observer {
+    /// Something before the first phase already makes the run inconclusive.
+    fn not_alone(&mut self, _what: &str) {}
     fn phase_starts(&mut self, _number: usize, _of: usize, _load: &str, _lasts: Nanos) {}
     fn phase_runs(&mut self, _watching: Watching) {}
     fn step(&mut self, _step: Step) {}

@@ -47,6 +47,8 @@ pub(crate) fn block_options(options: &Options) -> proof::Options {
         write_cap: last.write_cap / blocks,
         trace: proof::Trace { when: When::Never, ..last.trace },
         sync: false,
+        // Here it is this program that changes the machine.
+        changes: None,
         ..last.clone()
     }
 }

@@ -133,6 +133,7 @@ fn run_options(options: &Options) -> proof::Options {
         alignment: options.alignment,
         duration: options.segment,
         until: None,
+        changes: None,
         maxima_block: options.block,
         warmup: Nanos::ZERO,
         loads: vec![LOAD.into()],

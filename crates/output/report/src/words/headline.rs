@@ -127,6 +127,7 @@ pub(super) fn gravest(verdict: &Verdict) -> Option<&(Option<String>, Problem)> {
         ProblemKind::NoRealTime => 0,
         ProblemKind::NotAsAsked => 1,
         ProblemKind::CpuLost => 2,
+        ProblemKind::MachineChanged => 3,
         ProblemKind::LoadDidNotRun => 3,
         ProblemKind::VirtualCpus => 4,
         ProblemKind::Storage => 4,
@@ -166,6 +167,7 @@ fn problem_words(kind: ProblemKind) -> &'static str {
         ProblemKind::VirtualCpus => "the emulator's CPUs disturb each other",
         ProblemKind::NotTold => "the imported file does not tell enough",
         ProblemKind::Unknown => "a problem of a kind that this version does not know",
+        ProblemKind::MachineChanged => "the machine was not left alone",
         ProblemKind::Storage => "the record is incomplete or damaged",
     }
 }

@@ -1,0 +1,336 @@
+//! Who measures on this machine and who changes it, so that they know of each other.
+//!
+//! Each such process has a file in a directory that all users share, and all containers that share /run. Its name says
+//! who it is and on which CPUs; its lock (flock(2)) says that the process lives, whatever its PID namespace. The
+//! directory is watched (inotify(7)), so that one that came and went is known at the end without a look in between.
+
+use crate::Journal;
+use punctual_units::CpuList;
+use rustix::fd::OwnedFd;
+use rustix::fs::{AtFlags, CWD, FlockOperation, Gid, Mode, OFlags, Uid, inotify};
+use rustix::io::Errno;
+use std::fmt;
+use std::io;
+use std::mem::MaybeUninit;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Debian lets all users write to /run/lock, elsewhere root makes the directory.
+const SHARED: &str = "/run/lock/punctual";
+/// Longest part of a command in a name, bytes.
+const LONGEST: usize = 150;
+/// Stands for `/` in a name.
+const SLASH: char = '\u{2215}';
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Does {
+    /// On these CPUs.
+    Measures(CpuList),
+    /// Settings of the machine.
+    Changes,
+    /// As [`Does::Changes`], if nobody measures.
+    WouldChange,
+}
+
+/// Another process of this program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Other {
+    /// In its own PID namespace.
+    pub pid: u32,
+    pub is_in_other_namespace: bool,
+    pub does: Does,
+    /// Its command line, cut.
+    pub command: String,
+}
+
+impl fmt::Display for Other {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Other { pid, command, .. } = self;
+        let container = if self.is_in_other_namespace { " of another container" } else { "" };
+        write!(f, "PID {pid}{container} (`{command}`)")
+    }
+}
+
+/// This process among those that measure and change. It leaves when this is dropped, or it dies.
+#[derive(Debug)]
+pub struct Register {
+    folder: OwnedFd,
+    watch: OwnedFd,
+    name: String,
+    /// Its lock is the sign of life.
+    _file: OwnedFd,
+    limited: Option<String>,
+}
+
+impl Register {
+    /// Enters this process. Where the directory of all users cannot be used, processes of this user see each other only
+    /// ([`Register::limited`]).
+    ///
+    /// # Errors
+    /// Neither directory can be used.
+    pub fn enter(does: &Does) -> io::Result<Register> {
+        Register::enter_at(Path::new(SHARED), does).or_else(|e| {
+            let mut register = Register::enter_at(&own(), does)?;
+            let limited = format!("{SHARED}: {e}: other users and containers cannot be seen to measure or to change");
+            register.limited = Some(limited);
+            Ok(register)
+        })
+    }
+
+    /// As [`Register::enter`], in this directory, which is made if missing.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn enter_at(folder: &Path, does: &Does) -> io::Result<Register> {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let folder = open(folder, true)?;
+        let watch = inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK)?;
+        // By its descriptor: its path may lead elsewhere by now.
+        let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&folder));
+        inotify::add_watch(&watch, path, inotify::WatchFlags::MOVED_TO)?;
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+        let number = COUNT.fetch_add(1, Relaxed);
+        let name = name(does, &format!("{}.{}.{number}", now.tv_sec, now.tv_nsec));
+        let new = format!(".{}.{}.{number}", std::process::id(), now.tv_nsec);
+        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let file = rustix::fs::openat(&folder, &new, flags, Mode::from_raw_mode(0o644))?;
+        rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+        // With its lock, and seen by those that watch.
+        rustix::fs::renameat(&folder, &new, &folder, &name)?;
+        Ok(Register { folder, watch, name, _file: file, limited: None })
+    }
+
+    /// Lets one that would change the machine do it: those that measure are told now.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn changes(&mut self) -> io::Result<()> {
+        let name = self.name.replacen(" ? ", " - ", 1);
+        rustix::fs::renameat(&self.folder, &self.name, &self.folder, &name)?;
+        self.name = name;
+        Ok(())
+    }
+
+    /// Why not all that measure or change can be seen from here.
+    pub fn limited(&self) -> Option<&str> {
+        self.limited.as_deref()
+    }
+
+    /// The others that live.
+    pub fn others(&self) -> Vec<Other> {
+        alive(&self.folder).into_iter().filter(|name| *name != self.name).filter_map(|name| other(&name)).collect()
+    }
+
+    /// Those that came since the last call, or since this process entered; some may have gone again.
+    ///
+    /// # Errors
+    /// More came than the kernel kept.
+    pub fn came(&mut self) -> io::Result<Vec<Other>> {
+        let mut came = Vec::new();
+        let mut buffer = [MaybeUninit::<u8>::uninit(); 4096];
+        let mut events = inotify::Reader::new(&self.watch, &mut buffer);
+        loop {
+            match events.next() {
+                Ok(event) if event.events().contains(inotify::ReadFlags::QUEUE_OVERFLOW) => {
+                    return Err(io::Error::other("more processes came than the kernel could tell of"));
+                }
+                Ok(event) => {
+                    let name = event.file_name().map(|name| name.to_string_lossy().into_owned());
+                    came.extend(name.filter(|name| *name != self.name).and_then(|name| other(&name)));
+                }
+                Err(Errno::AGAIN) => return Ok(came),
+                Err(Errno::INTR) => {}
+                Err(e) => return Err(e.into()),
+            }
+        }
+    }
+}
+
+impl Drop for Register {
+    fn drop(&mut self) {
+        // If it stays, it is without a lock, and the next that looks removes it.
+        let _ = rustix::fs::unlinkat(&self.folder, &self.name, AtFlags::empty());
+    }
+}
+
+/// The processes that measure or change now, as far as this process can see. Enters nothing.
+pub fn at_work() -> Vec<Other> {
+    let folders = [PathBuf::from(SHARED), own()];
+    let names = folders.iter().filter_map(|folder| open(folder, false).ok()).flat_map(|folder| alive(&folder));
+    names.filter_map(|name| other(&name)).collect()
+}
+
+fn own() -> PathBuf {
+    Journal::of_user().folder.join("at-work")
+}
+
+/// A directory to which all users may add files, and nobody removes another's (the sticky bit).
+fn open(path: &Path, makes: bool) -> io::Result<OwnedFd> {
+    if makes {
+        let above = path.parent().unwrap_or(path);
+        let is_shared = path == Path::new(SHARED);
+        if !is_shared {
+            crate::make_private(above)?;
+        }
+        match rustix::fs::mkdirat(CWD, path, Mode::from_raw_mode(0o1777)) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(Errno::NOENT) if is_shared => {
+                // Not every system has /run/lock.
+                rustix::fs::mkdirat(CWD, above, Mode::from_raw_mode(0o755))?;
+                rustix::fs::mkdirat(CWD, path, Mode::from_raw_mode(0o1777))?;
+            }
+            Err(e) => return Err(e.into()),
+        }
+    }
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::RDONLY;
+    let folder = rustix::fs::openat(CWD, path, flags, Mode::empty())?;
+    let meta = rustix::fs::fstat(&folder)?;
+    let me = rustix::process::geteuid();
+    if makes && me.is_root() && meta.st_uid != 0 {
+        // Another user made it first, and could remove our files.
+        rustix::fs::fchown(&folder, Some(Uid::ROOT), Some(Gid::ROOT))?;
+    }
+    if makes && (me.is_root() || meta.st_uid == me.as_raw()) && meta.st_mode & 0o7777 != 0o1777 {
+        rustix::fs::fchmod(&folder, Mode::from_raw_mode(0o1777))?;
+    }
+    Ok(folder)
+}
+
+/// The names of processes that live; files of dead ones are removed as far as this user may.
+fn alive(folder: &OwnedFd) -> Vec<String> {
+    let Ok(entries) = rustix::fs::Dir::read_from(folder) else { return Vec::new() };
+    let names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let lives = |name: &String| {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let Ok(file) = rustix::fs::openat(folder, name, flags, Mode::empty()) else { return false };
+        if rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK) {
+            return true;
+        }
+        let _ = rustix::fs::unlinkat(folder, name, AtFlags::empty());
+        false
+    };
+    names.filter(|name| !name.starts_with('.') && lives(name)).collect()
+}
+
+/// `PID NAMESPACE TIME CPUS COMMAND`; CPUS is `-` for one that changes, `?` for one that would.
+fn name(does: &Does, time: &str) -> String {
+    let mut words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
+    let program = words.next().unwrap_or_default();
+    let program = program.rsplit('/').next().unwrap_or_default().to_owned();
+    let command = std::iter::once(program).chain(words).collect::<Vec<_>>().join(" ");
+    let shown = command.chars().map(|c| match c {
+        '/' => SLASH,
+        c if c.is_control() => '?',
+        c => c,
+    });
+    let mut command = String::new();
+    for c in shown {
+        if command.len() + c.len_utf8() > LONGEST {
+            break;
+        }
+        command.push(c);
+    }
+    let cpus = match does {
+        Does::Changes => "-".to_owned(),
+        Does::WouldChange => "?".to_owned(),
+        Does::Measures(cpus) => {
+            let list = cpus.to_string();
+            // A name has 255 bytes: of a longer list all between the first and the last.
+            let ends = || Some(format!("{}-{}", cpus.iter().next()?, cpus.iter().last()?));
+            if list.len() > 40 { ends().unwrap_or(list) } else { list }
+        }
+    };
+    format!("{} {} {time} {cpus} {command}", std::process::id(), namespace())
+}
+
+fn namespace() -> String {
+    let link = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+    link.to_string_lossy().chars().filter(char::is_ascii_digit).collect::<String>() + "n"
+}
+
+/// `None` for this process itself, and for a name that is none of ours.
+fn other(name: &str) -> Option<Other> {
+    let mut parts = name.splitn(5, ' ');
+    let pid = parts.next()?.parse().ok()?;
+    let is_in_other_namespace = parts.next()? != namespace();
+    let does = match (parts.next()?, parts.next()?) {
+        (_, "-") => Does::Changes,
+        (_, "?") => Does::WouldChange,
+        (_, cpus) => Does::Measures(cpus.parse().ok()?),
+    };
+    let command = parts.next()?.replace(SLASH, "/");
+    let is_own = pid == std::process::id() && !is_in_other_namespace;
+    (!is_own).then_some(Other { pid, is_in_other_namespace, does, command })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn measures(cpus: &str) -> Does {
+        Does::Measures(cpus.parse().unwrap())
+    }
+
+    /// As another process would.
+    fn as_other(register: &mut Register, folder: &Path, pid: u32) {
+        let (_, rest) = register.name.split_once(' ').unwrap();
+        let name = format!("{pid} {rest}");
+        std::fs::rename(folder.join(&register.name), folder.join(&name)).unwrap();
+        register.name = name;
+    }
+
+    #[test]
+    fn those_that_live_see_each_other_and_who_came_and_went() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("private/at-work");
+        let mut one = Register::enter_at(&folder, &measures("0-1")).unwrap();
+        assert!(one.others().is_empty() && one.came().unwrap().is_empty(), "not itself");
+        let mut two = Register::enter_at(&folder, &Does::WouldChange).unwrap();
+        as_other(&mut two, &folder, 4_000_001);
+        assert_eq!(one.others()[0].does, Does::WouldChange);
+        two.changes().unwrap();
+        let others = one.others();
+        assert_eq!((others.len(), others[0].pid, &others[0].does), (1, 4_000_001, &Does::Changes));
+        drop(two);
+        assert!(one.others().is_empty());
+        let came = one.came().unwrap();
+        assert!(came.iter().any(|other| other.pid == 4_000_001 && other.does == Does::Changes), "{came:?}");
+        assert!(one.came().unwrap().is_empty(), "once");
+        drop(one);
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn the_dead_are_no_others() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("private/at-work");
+        let one = Register::enter_at(&folder, &measures("0")).unwrap();
+        std::fs::write(folder.join(name(&measures("0"), "0").replacen(|c: char| c.is_ascii_digit(), "9", 1)), "")
+            .unwrap();
+        std::fs::write(folder.join("garbage"), "").unwrap();
+        assert!(one.others().is_empty());
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_link_is_not_followed() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("private");
+        crate::make_private(&folder).unwrap();
+        std::os::unix::fs::symlink(home.path(), folder.join("at-work")).unwrap();
+        assert!(Register::enter_at(&folder.join("at-work"), &Does::Changes).is_err());
+    }
+
+    #[test]
+    fn names_fit_and_are_read_back() {
+        let many: CpuList = (0..2000).step_by(2).map(punctual_units::CpuId).collect();
+        let name = name(&Does::Measures(many), "99999999.999999999.99");
+        assert!(name.len() < 255 && !name.contains('/'), "{name}");
+        let (pid, rest) = name.split_once(' ').unwrap();
+        assert_eq!(other(&name), None, "{pid} is this process");
+        assert_eq!(other(&format!("1 {rest}")).unwrap().does, measures("0-1998"));
+        for wrong in ["", "x", "1 2", "1 2 3 4", "x 2 3 - c", "1 2 3 9-1 c"] {
+            assert_eq!(other(wrong), None, "{wrong}");
+        }
+    }
+}

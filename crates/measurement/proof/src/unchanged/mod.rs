@@ -1,0 +1,120 @@
+//! Does nobody change the machine while it is measured, and nobody else measure on the same CPUs? Looked at before the
+//! first phase, between phases and after the last one, so that no measured CPU is disturbed. See
+//! docs/adr/0034-nobody-changes-the-machine-under-a-proof.md.
+
+mod fixes;
+mod programs;
+mod settings;
+
+use crate::error::ProofError;
+use fixes::Fixes;
+use programs::Programs;
+use punctual_journal::register::{Does, Other, Register};
+use punctual_machine::Live;
+use punctual_model::{Problem, ProblemKind};
+use punctual_units::CpuList;
+use settings::Settings;
+use std::path::Path;
+
+/// What there was before.
+pub(crate) struct Unchanged {
+    cpus: CpuList,
+    register: Option<Register>,
+    fixes: Fixes,
+    settings: Settings,
+    programs: Programs,
+    problems: Vec<String>,
+    notes: Vec<String>,
+}
+
+impl Unchanged {
+    /// Enters this process in the register; `journal` is the folder of the journal of changes.
+    ///
+    /// # Errors
+    /// Another process changes the machine now.
+    pub fn begin(cpus: &CpuList, journal: &Path) -> Result<Unchanged, ProofError> {
+        let (mut problems, mut notes) = (Vec::new(), Vec::new());
+        let register = Register::enter(&Does::Measures(cpus.clone()));
+        match &register {
+            Ok(register) => notes.extend(register.limited().map(str::to_owned)),
+            Err(e) => notes.push(format!("other measurements cannot be seen: {e}")),
+        }
+        let register = register.ok();
+        for other in register.iter().flat_map(Register::others) {
+            if !matches!(other.does, Does::Measures(_)) {
+                return Err(ProofError::Environment(format!(
+                    "{other} changes this machine: measure when it has ended"
+                )));
+            }
+            said(&other, cpus, &mut problems, &mut notes);
+        }
+        let fixes = Fixes::look(journal);
+        problems.extend(fixes.waiting());
+        notes.extend(fixes.unknown());
+        let settings = Settings::read(&Live::new());
+        let programs = Programs::default();
+        let mut unchanged = Unchanged { cpus: cpus.clone(), register, fixes, settings, programs, problems, notes };
+        unchanged.look();
+        Ok(unchanged)
+    }
+
+    /// What was found so far that makes the run inconclusive.
+    pub fn problems(&self) -> &[String] {
+        &self.problems
+    }
+
+    /// Looks for programs of others that measure. For between phases.
+    pub fn look(&mut self) {
+        let known: Vec<u32> = self.register.iter().flat_map(Register::others).map(|other| other.pid).collect();
+        let (measuring, loading) = self.programs.look(&known);
+        self.problems.extend(measuring.into_iter().map(|who| format!("{who} measures on this machine, too")));
+        self.notes.extend(loading.into_iter().map(|who| format!("{who} loads this machine, too")));
+    }
+
+    /// Compares with what there is now: what makes the run inconclusive, and remarks.
+    pub fn end(mut self, journal: &Path) -> (Vec<Problem>, Vec<String>) {
+        self.look();
+        let (problems, notes) = (&mut self.problems, &mut self.notes);
+        match self.register.as_mut().map(Register::came) {
+            Some(Ok(came)) => came.iter().for_each(|other| said(other, &self.cpus, problems, notes)),
+            Some(Err(e)) => problems.push(e.to_string()),
+            None => {}
+        }
+        problems.extend(self.fixes.since(&Fixes::look(journal)));
+        let (changed, moved) = self.settings.since(&Settings::read(&Live::new()));
+        problems.extend(listed("changed while it was measured", &changed));
+        notes.extend(listed("changed by irqbalance or against heat while it was measured", &moved));
+        let problem = |text| Problem { kind: ProblemKind::MachineChanged, text };
+        (once(self.problems).into_iter().map(problem).collect(), once(self.notes))
+    }
+}
+
+/// A process of this program: one on other CPUs is a remark.
+fn said(other: &Other, cpus: &CpuList, problems: &mut Vec<String>, notes: &mut Vec<String>) {
+    match &other.does {
+        Does::Changes => problems.push(format!("{other} changed this machine meanwhile")),
+        Does::WouldChange => notes.push(format!("{other} would have changed this machine and was refused")),
+        Does::Measures(its) if its.and(cpus).is_empty() => notes.push(format!("{other} measured on CPU {its}")),
+        Does::Measures(its) => problems.push(format!("{other} measured on CPU {its}, too")),
+    }
+}
+
+/// Who came while this process entered was seen in two ways.
+fn once(texts: Vec<String>) -> Vec<String> {
+    let mut kept: Vec<String> = Vec::new();
+    texts.into_iter().for_each(|text| {
+        if !kept.contains(&text) {
+            kept.push(text);
+        }
+    });
+    kept
+}
+
+/// Changes in a sentence.
+fn listed(what: &str, changes: &[String]) -> Option<String> {
+    let (shown, more) = changes.split_at(changes.len().min(MOST_SHOWN));
+    let more = if more.is_empty() { String::new() } else { format!(", and {} more", more.len()) };
+    (!changes.is_empty()).then(|| format!("{what}: {}{more}", shown.join(", ")))
+}
+
+const MOST_SHOWN: usize = 20;
