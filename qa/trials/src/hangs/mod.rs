@@ -159,7 +159,7 @@ impl Trial<'_> {
         let ended = in_time.map_or_else(|| ended_within(&mut run.child, COMPUTING), |status| Ok(Some(status)))?;
         let took = run.began.elapsed().as_secs_f64();
         let said = fs::read_to_string(&run.said).unwrap_or_default();
-        let last = said.lines().filter(|line| !line.is_empty()).next_back().unwrap_or("").trim();
+        let last = said.lines().rfind(|line| !line.is_empty()).unwrap_or("").trim();
         let how = match ended {
             Some(status) if is_panic(&status, &said) => "PANIC".to_owned(),
             Some(status) => {
