@@ -122,7 +122,7 @@ fn a_shift_is_told_with_its_kernel() {
     let (code, out, _) = history(&db, &["add", path(&runs), path(&runs.join("003"))]);
     assert!(code == 0 && out.contains("0 of 33 runs are new"), "{out}");
 
-    let found = json(&db, &["--figure", "p99.9"], 0);
+    let found = json(&db, &["--figure", "p99.9", "--alarms", "4/year"], 0);
     let series = &found["groups"][0]["series"][0];
     assert_eq!((series["points"].as_array().unwrap().len(), series["shifts"].as_array().unwrap().len()), (32, 1));
     let shift = &series["shifts"][0];
@@ -134,7 +134,7 @@ fn a_shift_is_told_with_its_kernel() {
     assert!(found["groups"][0]["runs"][0]["temperature_max_mc"].is_null());
 
     let page = place.path().join("page.html");
-    let (code, out, _) = history(&db, &["--figure", "p99.9,max", "--html", path(&page)]);
+    let (code, out, _) = history(&db, &["--figure", "p99.9,max", "--alarms", "4/year", "--html", path(&page)]);
     assert_eq!(code, 0);
     let plain = out.replace('\n', " ");
     assert!(plain.contains("the first run at which the tail shifted") && plain.contains("6.12.9 → 6.12.10"), "{out}");

@@ -85,7 +85,7 @@ pub struct HistoryLevel {
     pub autocorrelation: f64,
     /// Standard deviation of a run given the one before, as a factor.
     pub spread: f64,
-    /// Rise or fall that is seen within [`HistoryLevel::within_runs`] in 80 %, as a factor; null if none is.
+    /// Rise or fall that is seen within [`HistoryLevel::within_runs`] in three of four cases, as a factor; null if none is.
     pub least_shift: Option<f64>,
     pub within_runs: usize,
     /// Upper 95 % bound of the next run, ns; null below 20 runs.
