@@ -85,7 +85,7 @@ fn what_is_worse_fails_where_boots_are_known() {
     let files = |kernel: &str, late: u64| -> Vec<String> {
         let write = |n: u64| {
             let path = folder.path().join(format!("{kernel}-{n}.txt"));
-            let (max, mean) = (late + 7 * n, 20 + n);
+            let (max, mean) = (late + 7 * n, late / 3 + n);
             fs::write(
                 &path,
                 format!("T: 0 ( 1201) P:99 I:1000 C: 100000 Min:      5 Act:   10 Avg:   {mean} Max:     {max}\n"),
