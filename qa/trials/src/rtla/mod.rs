@@ -14,8 +14,21 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Every kind of `punctual-plant` that can make timerlat's thread late.
-const KINDS: &str = "higher-priority-rr higher-priority-fifo same-priority priority-inversion deadline-hog softirq-timers irqs-off \
-                     preempt-off ipi irq-work stopper idle-state idle-loop";
+const KINDS: [&str; 13] = [
+    "higher-priority-rr",
+    "higher-priority-fifo",
+    "same-priority",
+    "priority-inversion",
+    "deadline-hog",
+    "softirq-timers",
+    "irqs-off",
+    "preempt-off",
+    "ipi",
+    "irq-work",
+    "stopper",
+    "idle-state",
+    "idle-loop",
+];
 /// The two latencies of one wakeup differ by no more, ns: both stop at the thread, timerlat's in its own code.
 const SAME_NS: u64 = 1_000_000;
 
@@ -61,17 +74,27 @@ fn record(wanted: &Wanted) -> Result<(), String> {
     for path in libraries.ok_or_else(|| format!("{}: no such program", wanted.rtla.display()))? {
         files.push(guests::program(Path::new(&path), &path)?);
     }
-    let script = format!("insmod /hold.ko; mkdir /rtla; plant rtla /bin/rtla /rtla times={} {KINDS}", wanted.count);
-    let mut guest = Guest::new(Machine::usual(Arch::Amd64), kernel, script);
+    let mut guest = Guest::new(Machine::usual(Arch::Amd64), kernel, "");
     (guest.clock, guest.cpus, guest.memory_mib) = (Clock::Real, 2, 1024);
-    guest.limit = Duration::from_secs(1800);
+    guest.limit = Duration::from_secs(120 + 60 * u64::from(wanted.count));
     guest.fetch = vec!["/rtla".into()];
     guest.files = files;
     guest.append = vec!["noirqdebug".into(), "no_hash_pointers".into()];
-    guests::try_boot(&guest, &cache, &wanted.out.join("boot"))?;
     let into = wanted.out.join("rtla");
+    let failed = |e: std::io::Error| format!("{}: {e}", into.display());
     let _ = fs::remove_dir_all(&into);
-    fs::rename(wanted.out.join("boot/rtla"), &into).map_err(|e| format!("{}: {e}", into.display()))
+    fs::create_dir_all(&into).map_err(failed)?;
+    // A boot of its own for each kind: the emulator does not survive every change of the kernel's own code.
+    for kind in KINDS {
+        guest.script =
+            format!("insmod /hold.ko; mkdir /rtla; plant rtla /bin/rtla /rtla times={} {kind}", wanted.count);
+        let boot = wanted.out.join("boot");
+        guests::try_boot(&guest, &cache, &boot)?;
+        for run in folders(&boot.join("rtla"))? {
+            fs::rename(&run, into.join(name_of(&run))).map_err(failed)?;
+        }
+    }
+    Ok(())
 }
 
 /// What one of the two says of a delay, and whether the log agrees.
@@ -171,8 +194,18 @@ fn injected_in<'b>(victim: &Victim, bursts: &'b [Burst]) -> Option<&'b Burst> {
     bursts.iter().max_by_key(inside).filter(|burst| inside(burst) * 2 > victim.latency_ns)
 }
 
-/// Of the lines of rtla's analysis the one with most of the time.
+/// Of the lines of rtla's analysis the one with most of the time. Stopped in timerlat's interrupt (`-a` sets a threshold for that as
+/// well) it tells how late that came, and upon what: idle, or a thread that had interrupts off.
 fn theirs(analysis: &RtlaAnalysis, burst: &Burst) -> Answer {
+    if let (None, Some(us), Some((comm, tid, _))) =
+        (analysis.blocking_thread_us, analysis.irq_latency_us, analysis.blocking.first())
+    {
+        let right = match tid {
+            0 => burst.class == "idle_exit",
+            tid => burst.class == "irqs_disabled" || burst.tid == Some(*tid),
+        };
+        return Answer { right, text: format!("IRQ latency {:.1} ms, upon {comm}:{tid}", us / 1000.0) };
+    }
     let mut lines: Vec<(f64, bool, String)> = Vec::new();
     if let Some(us) = analysis.irq_handler_delay_us {
         let idle = if analysis.exit_from_idle { ", from idle" } else { "" };
@@ -183,11 +216,11 @@ fn theirs(analysis: &RtlaAnalysis, burst: &Burst) -> Answer {
         let idle = *tid == 0 && burst.class == "unaccounted";
         lines.push((*us, burst.tid == Some(*tid) || idle, format!("Blocking thread {comm}:{tid}")));
     }
-    let mut sources: BTreeMap<&str, f64> = BTreeMap::new();
-    analysis.sources.iter().for_each(|(name, _, us)| *sources.entry(name).or_default() += us);
-    for (name, us) in sources {
+    let mut sources: BTreeMap<(&str, i32), f64> = BTreeMap::new();
+    analysis.sources.iter().for_each(|(name, number, us)| *sources.entry((name, *number)).or_default() += us);
+    for ((name, number), us) in sources {
         let interrupt = burst.what.as_ref().is_some_and(|what| name.contains(what));
-        lines.push((us, interrupt || burst.comm.as_deref() == Some(name), format!("interference {name}")));
+        lines.push((us, interrupt || burst.tid == Some(number), format!("interference {name}:{number}")));
     }
     let most = lines.into_iter().max_by(|one, other| one.0.total_cmp(&other.0));
     let (us, right, text) = most.unwrap_or((0.0, false, "nothing".into()));
@@ -216,6 +249,7 @@ mod tests {
         };
         let analysis = RtlaAnalysis {
             irq_handler_delay_us: Some(900.0),
+            blocking_thread_us: Some(500.0),
             blocking: vec![(punctual_trace::Comm::new(b"hog"), 7, 500.0)],
             sources: vec![("local_timer".into(), 236, 600.0), ("local_timer".into(), 236, 200.0)],
             ..RtlaAnalysis::default()
@@ -224,6 +258,9 @@ mod tests {
         assert!(!theirs(&analysis, &burst("higher_priority", Some(7), None)).right);
         let blocked = RtlaAnalysis { irq_handler_delay_us: Some(10.0), ..analysis.clone() };
         assert!(theirs(&blocked, &burst("irq", None, Some("local_timer"))).right);
+        let stopped = RtlaAnalysis { blocking_thread_us: None, irq_latency_us: Some(900.0), ..analysis.clone() };
+        assert!(theirs(&stopped, &burst("irqs_disabled", None, None)).right);
+        assert!(!theirs(&stopped, &burst("irq", None, Some("irq_work"))).right);
         let idle = RtlaAnalysis { exit_from_idle: true, ..analysis };
         assert!(!theirs(&idle, &burst("irqs_disabled", None, None)).right);
         assert!(theirs(&idle, &burst("idle_exit", None, Some("in an idle state"))).right);
