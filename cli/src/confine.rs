@@ -6,6 +6,7 @@ use landlock::{
     ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError,
     Scope, path_beneath_rules,
 };
+use punctual_audit::Profile;
 use std::path::{Path, PathBuf};
 
 /// Linux 6.12's: files, TCP ports, devices, signals and abstract sockets. Kernels with earlier ones know fewer
@@ -47,16 +48,12 @@ impl Needs {
                 Some(Needs { reads, files: files(&[&args.html, &args.perfetto, &args.bundle]), ..Needs::default() })
             }
             Command::Watch(args) => Some(Needs { reads: vec![args.status.clone()?], ..Needs::default() }),
-            Command::Audit(args) if !args.fix.is_wanted() => {
+            // A profile in a file names others, anywhere.
+            Command::Audit(args) if !args.fix.is_wanted() && args.subject.profile.parse::<Profile>().is_ok() => {
                 let subject = &args.subject;
                 let given = subject.root.iter().chain(&subject.snapshot).cloned();
-                let mut reads: Vec<PathBuf> = given.chain(subject.config.iter().map(PathBuf::from)).collect();
-                if reads.is_empty() {
-                    return None;
-                }
-                // The name of a profile, or a file.
-                reads.push(subject.profile.clone().into());
-                Some(Needs { reads, ..Needs::default() })
+                let reads: Vec<PathBuf> = given.chain(subject.config_files().map(PathBuf::from)).collect();
+                (!reads.is_empty()).then(|| Needs { reads, ..Needs::default() })
             }
             _ => None,
         }
@@ -85,7 +82,7 @@ impl Needs {
             .handle_access(AccessNet::from_all(RIGHTS))?
             .scope(Scope::from_all(RIGHTS))?
             .create()?
-            .add_rules(path_beneath_rules(&self.reads, read))?
+            .add_rules(path_beneath_rules(self.reads.iter().filter(|path| path.is_file() || path.is_dir()), read))?
             .add_rules(path_beneath_rules(folders(&self.files), file))?
             .add_rules(path_beneath_rules(folders(&self.directories), directory))?
             .add_rules(path_beneath_rules(folders(&self.databases), read | file))?

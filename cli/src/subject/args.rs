@@ -1,5 +1,6 @@
 //! Options that say which machine is audited, and what it is for.
 
+use super::config;
 use clap::Args;
 use punctual_units::{CpuList, Priority};
 use std::path::PathBuf;
@@ -35,6 +36,11 @@ pub struct SubjectArgs {
 }
 
 impl SubjectArgs {
+    /// The files of --config, without the kinds before them.
+    pub fn config_files(&self) -> impl Iterator<Item = &str> {
+        self.config.iter().map(|word| config::split(word).1)
+    }
+
     pub fn is_this_machine(&self) -> bool {
         self.root.is_none() && self.snapshot.is_none() && self.config.is_empty()
     }

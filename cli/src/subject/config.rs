@@ -17,7 +17,7 @@ pub fn given(words: &[String]) -> Result<Option<Given>, Refusal> {
 }
 
 /// The kind that stands before the colon, if one does.
-fn split(word: &str) -> (Option<Kind>, &str) {
+pub fn split(word: &str) -> (Option<Kind>, &str) {
     let said = Kind::ALL.iter().find_map(|(kind, name)| {
         let file = word.strip_prefix(name)?.strip_prefix(':')?;
         Some((Some(*kind), file))

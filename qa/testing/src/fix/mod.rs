@@ -320,7 +320,8 @@ pub fn plan(rules: &Rules, root: &Path, sys: &dyn System, ids: &[String], persis
     let machine = Live::under(root);
     let context = context(root, profile);
     let findings = rules.audit(&machine, &context);
-    let wish = Wish { rules, machine: &machine, sys, context: &context, pid: None, ids, persist, i_know: &[], boot: None };
+    let wish =
+        Wish { rules, machine: &machine, sys, context: &context, pid: None, ids, persist, i_know: &[], boot: None };
     wish.plan(&findings).unwrap()
 }
 

