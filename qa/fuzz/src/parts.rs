@@ -128,8 +128,8 @@ impl Parts {
         let words = parameters(text);
         assert!(words.iter().all(|word| !word.is_empty() && word != "--"));
         if !text.contains('"') {
-            let plain: Vec<&str> = text.split_whitespace().take_while(|word| *word != "--").collect();
-            assert_eq!(words, plain);
+            let plain = text.split(|c| matches!(c, '\t'..='\r' | ' ')).filter(|word| !word.is_empty());
+            assert_eq!(words, plain.take_while(|word| *word != "--").collect::<Vec<_>>());
         }
         for name in ["nohz_full", "isolcpus", "root"] {
             let key = |word: &String| word.split_once('=').map_or(word.as_str(), |(key, _)| key).replace('-', "_");

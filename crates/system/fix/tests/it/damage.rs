@@ -123,7 +123,8 @@ fn writing_damaged_copies_anew_may_be_cut_off() {
                 break;
             }
             world.journal().accept_loss().unwrap();
-            assert!(world.journal().lost().is_empty() && world.journal().covered().is_empty(), "{fault:?} at {at}");
+            // A copy that was cut off is written anew with the next record.
+            assert!(world.journal().lost().is_empty(), "{fault:?} at {at}");
         }
     }
 }
