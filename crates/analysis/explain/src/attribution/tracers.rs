@@ -141,11 +141,18 @@ fn off(header: &LatencyHeader, machine: Option<&Machine>) -> Option<(u64, String
     let place = place.map(|section| format!(", most of it {}", section.place)).unwrap_or_default();
     let ends = header.started_at.as_deref().zip(header.ended_at.as_deref());
     let ends = ends.map(|(from, to)| format!(", from {from} to {to}")).unwrap_or_default();
-    let text = format!(
-        "{tracer}: {what} {}{cpu}{inside}, while {} was current{place}{ends}; whom it delayed is not recorded",
-        Nanos(latency),
-        who(header)
-    );
+    let (latency_ns, who) = (Nanos(latency), who(header));
+    // A wakeup's latency has the same header, with the thread that was woken (kernel/latency_trace.c of the -rt patches,
+    // check_wakeup_timing).
+    let text = match tracer == "preemption" && header.started_at.is_none() {
+        true => format!(
+            "{tracer}: {what} {latency_ns}{cpu}{inside}{place}; {who} was woken so late, or had interrupts or preemption off so long: the header \
+             does not tell which, and the first column names who ran"
+        ),
+        false => format!(
+            "{tracer}: {what} {latency_ns}{cpu}{inside}, while {who} was current{place}{ends}; whom it delayed is not recorded"
+        ),
+    };
     Some((latency, text))
 }
 
@@ -175,8 +182,8 @@ pub(super) fn notes(
                 "the lines of function_graph have no absolute times, so nothing in it can be put in order with a wakeup: record with \
                  funcgraph-abstime (echo 1 > /sys/kernel/tracing/options/funcgraph-abstime)"
             }
-            (0, _) => "the trace has no sched_switch events: nobody's delay can be followed",
-            (_, 0) => "the trace has no sched_waking or sched_wakeup events: when threads were woken is not known",
+            (0, _) => "no sched_switch events were read: nobody's delay can be followed",
+            (_, 0) => "no sched_waking or sched_wakeup events were read: when threads were woken is not known",
             _ => "no wakeup of the chosen threads is in the trace from waking to running",
         };
         notes.push(missing.to_owned());

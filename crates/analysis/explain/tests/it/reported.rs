@@ -65,6 +65,17 @@ fn the_second_of_two_wakeups_is_late_and_the_first_is_not() {
     assert!(found.victims[1].verdict.contains("no longer than an ordinary switch takes"));
 }
 
+/// Of a wakeup: the thread of the header waited, `linker` had the CPU.
+#[test]
+fn the_thread_of_an_old_header_is_not_said_to_have_been_current() {
+    let answer = explained("wakeup-timing-2.6.txt").answer.unwrap();
+    assert!(
+        answer.starts_with("preemption: a latency of 9.31 ms on CPU 0; audio (FIFO 80, pid 700) was woken"),
+        "{answer}"
+    );
+    assert!(answer.contains("does not tell which"), "{answer}");
+}
+
 #[test]
 fn a_tracer_of_sections_answers_without_a_wakeup() {
     let found = explained("r15_irqsoff_headline.txt");
