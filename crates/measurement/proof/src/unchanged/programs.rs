@@ -74,6 +74,10 @@ fn program(words: &[String]) -> Option<(&str, bool)> {
         list.iter().find(|known| asked.is_some_and(|name| name == *known)).copied()
     };
     if names.first().is_some_and(|name| name == "punctual") {
+        // It measures another machine, or starts one here that is asked itself.
+        if words.iter().any(|word| word == "--target" || word.starts_with("--target=")) {
+            return None;
+        }
         return OURS.iter().find(|command| words.get(1).is_some_and(|word| word == *command)).map(|name| (*name, true));
     }
     of(MEASURE).map(|name| (name, true)).or_else(|| of(LOAD).map(|name| (name, false)))
@@ -133,6 +137,7 @@ mod tests {
             ("punctual watch", Some(true)),
             ("/x/punctual prove -D 1s", Some(true)),
             ("punctual report run", None),
+            ("punctual measure --target ssh://pi", None),
             ("vim cyclictest", None),
             ("cyclictest.sh", None),
             ("", None),
