@@ -54,7 +54,7 @@ fn changes() -> Vec<(&'static str, Change)> {
         ),
         ("cyclictest", Program { words: &["cyclictest", "-q", "-p", "80", "-D", "60"], named: "cyclictest -q" }),
         ("sysctl", value("/proc/sys/vm/stat_interval", ["1", "10"])),
-        ("RT throttling", value("/proc/sys/kernel/sched_rt_runtime_us", ["950000", "940000"])),
+        ("timer migration", value("/proc/sys/kernel/timer_migration", ["1", "0"])),
         ("IRQ affinity", value(&movable(), ["0", "1"])),
         ("governor", Governor),
         ("kernel thread", Thread),
