@@ -26,6 +26,7 @@ mod history;
 mod import;
 mod kernel;
 mod lab;
+mod limits;
 mod manual;
 mod new_file;
 mod overdue;
@@ -35,7 +36,6 @@ mod refusal;
 mod remote;
 mod report;
 mod rights;
-mod room;
 mod run_directory;
 mod sched;
 mod selftest;
@@ -83,8 +83,8 @@ fn run(Arguments { owner, command }: Arguments, started: Nanos) -> ExitCode {
         return finish("confine", OutputArgs::default(), Err(refusal));
     }
     terminal::expect_reader(command.is_measured());
-    if let Err(refusal) = room::check(&command) {
-        return finish("room", OutputArgs::default(), Err(refusal));
+    if let Err(refusal) = limits::check(&command) {
+        return finish("limits", OutputArgs::default(), Err(refusal));
     }
     let _at_work = at_work::measuring(&command);
     match command {

@@ -32,6 +32,7 @@ pub fn heard<T>(stop: &AtomicBool, caught: &OnceLock<Sig>, work: impl FnOnce() -
         };
         let heard: io::Result<_> = std::thread::Builder::new().name("signals".into()).spawn_scoped(scope, hear);
         if heard.is_err() {
+            // Then signals end the program at once; nothing else can be done.
             let _ = uapi::unblock_all();
         }
         let result = work();

@@ -113,7 +113,7 @@ fn measure(folder: &Path, experiment: &Experiment, step: usize) -> Result<(), Re
     let own = std::env::current_exe().map_err(|e| Refusal::environment(format!("cannot find this program: {e}")))?;
     let mut command = Command::new(own);
     command.arg("measure").args(&experiment.measure).arg("--out").arg(&out).arg("--quiet");
-    // It ends by itself in time: this is for one that is stopped.
+    // It ends in time unless it is stopped.
     let status = punctual_watchdog::status(&mut command, EXPERIMENT);
     let status = status.map_err(|e| Refusal::environment(format!("cannot start `punctual measure`: {e}")))?;
     let complete = punctual_rundir::read_brief(&out).is_ok_and(|r| r.run.complete);

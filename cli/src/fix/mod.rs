@@ -112,7 +112,7 @@ fn code(fixed: &Fixed, plan: &Plan) -> u8 {
     }
 }
 
-/// `punctual undo`: 0 where everything is as before, 1 where somebody else changed it since, 4 where it could not be put back
+/// `punctual undo`: 0 where everything is as before, 1 where somebody else changed it since, 4 where it could not be restored
 /// or part of the journal is lost.
 pub fn undo(args: &UndoArgs) -> ExitCode {
     finish("undo", args.output, undone(args, &Real::new()))

@@ -78,7 +78,7 @@ fn grub(at: &Situation) -> (Step, Step) {
         &format!(
             "{name}-reboot chooses an entry for one boot; one inside a submenu (Advanced options …) is named with it, SUBMENU>ENTRY, \
              else GRUB takes its first entry; a new kernel may sort first and be the default since its installation, so the running one \
-             is made the default before; with panic=10 on its line a panic returns by itself; {OF_THE_LOADER}"
+             is made the default before; with panic=10 on its line a panic returns automatically; {OF_THE_LOADER}"
         ),
         &format!("{HANG}; on LVM, RAID, btrfs or ZFS GRUB cannot write its environment and boots the entry again"),
     );

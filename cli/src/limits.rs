@@ -114,10 +114,7 @@ fn missing(need: Need, has: Has) -> Option<String> {
         )
     });
     let tasks = too_few(has.tasks, need.tasks).map(|has| {
-        format!(
-            "it needs {} processes and threads, and its control group has room for {has}: raise pids.max",
-            need.tasks
-        )
+        format!("it needs {} processes and threads, and its control group allows {has}: raise pids.max", need.tasks)
     });
     let memory = too_few(has.memory, need.memory).map(|has| {
         let (need, has) = (need.memory / MIB, has / MIB);
@@ -168,7 +165,7 @@ mod tests {
         assert_eq!(missing(NEED, enough), None);
         let less = Has { descriptors: Some(39), tasks: Some(7), memory: Some(12 * MIB - 1) };
         let what = missing(NEED, less).unwrap();
-        for word in ["40 open files, and 39", "ulimit -n 40", "8 processes", "room for 7", "12 MiB", "11 left"] {
+        for word in ["40 open files, and 39", "ulimit -n 40", "8 processes", "allows 7", "12 MiB", "11 left"] {
             assert!(what.contains(word), "{what}");
         }
         assert!(!missing(NEED, Has { tasks: None, memory: None, ..less }).unwrap().contains("pids.max"));
