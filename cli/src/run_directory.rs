@@ -1,6 +1,7 @@
 //! Names of new run directories.
 
 use crate::refusal::Refusal;
+use punctual_units::Arrange;
 use std::path::PathBuf;
 
 /// Where runs go by default, in the current directory.
@@ -23,16 +24,34 @@ pub fn numbered(name: &str) -> PathBuf {
     std::iter::once(base.clone()).chain(numbered).find(|path| !taken(path)).unwrap_or(base)
 }
 
-/// The newest run directory of `./punctual-runs`, by name: names begin with the time.
+/// The newest run directory of `./punctual-runs`.
 ///
 /// # Errors
 /// There is none, or the folder cannot be read.
 pub fn newest() -> Result<PathBuf, Refusal> {
+    newest_of(1)?.pop().ok_or_else(|| Refusal::usage("no run is named"))
+}
+
+/// The `n` newest run directories of `./punctual-runs`, oldest first. Their names begin with the time.
+///
+/// # Errors
+/// There are fewer, or the folder cannot be read.
+pub fn newest_of(n: usize) -> Result<Vec<PathBuf>, Refusal> {
     let make = "name a RUN or FILE, or make a run: punctual prove";
     let folder = std::fs::read_dir(RUNS)
         .map_err(|why| Refusal::usage(format!("no run is named, and ./{RUNS} cannot be read: {why}; {make}")))?;
-    let runs = folder.flatten().map(|entry| entry.path()).filter(|path| path.join("run.json").is_file());
-    runs.max().ok_or_else(|| Refusal::usage(format!("no run is named, and there is none in ./{RUNS}; {make}")))
+    let mut runs: Vec<PathBuf> =
+        folder.flatten().map(|entry| entry.path()).filter(|path| path.join("run.json").is_file()).collect();
+    if runs.len() < n {
+        let found = match runs.len() {
+            0 => "there is none".to_owned(),
+            1 => "there is only one".to_owned(),
+            found => format!("there are only {found}"),
+        };
+        return Err(Refusal::usage(format!("no run is named, and {found} in ./{RUNS}; {make}")));
+    }
+    runs.arrange_by(Ord::cmp);
+    Ok(runs.split_off(runs.len() - n))
 }
 
 /// The words of this process, as run directories record them.

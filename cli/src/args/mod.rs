@@ -19,7 +19,7 @@ use crate::manual::args::{CompletionsArgs, ManArgs};
 use crate::prove::args::MeasureArgs;
 use crate::refusal::Refusal;
 use crate::report::args::ReportArgs;
-use crate::run_directory::newest;
+use crate::run_directory::{newest, newest_of};
 use crate::sched::args::SchedArgs;
 use crate::selftest::args::SelftestArgs;
 use crate::serve::args::ServeArgs;
@@ -123,10 +123,10 @@ pub enum Command {
 }
 
 impl Command {
-    /// Where `report` and `explain` name no run, the newest.
+    /// Where `report` and `explain` name no run, the newest; those of `compare --last`.
     ///
     /// # Errors
-    /// There is none.
+    /// There are not as many.
     pub fn with_newest(self) -> Result<Command, Refusal> {
         Ok(match self {
             Command::Report(mut args) if args.run.is_empty() => {
@@ -136,6 +136,12 @@ impl Command {
             Command::Explain(mut args) if args.file.is_none() && !args.live && !args.hardware => {
                 args.file = Some(newest()?);
                 Command::Explain(args)
+            }
+            Command::Compare(mut args) => {
+                if let Some(n) = args.last {
+                    args.groups = newest_of(usize::from(n))?;
+                }
+                Command::Compare(args)
             }
             other => other,
         })

@@ -7,18 +7,21 @@ use std::path::PathBuf;
 /// Options of `compare`.
 #[derive(Args, Clone, Debug)]
 #[command(
-    after_help = "Each argument is a group: a run directory, a directory of several (the boots of one kernel), or a file that \
-                        `import` reads. With --vs there are two groups, of several arguments each. Every group is \
+    after_help = "Each argument is a group: a run directory, a directory of several (the boots of one kernel) or of files \
+                        that `import` reads, or one such file. With --vs there are two groups, of several arguments each. Every group is \
                         compared with the first.\n\n\
                         The boot is the sample: runs of one boot count as one, and below four boots of each group \
                         nothing is judged.\n\n\
                         Exit codes: 0 compared, 1 worse (with --fail-if-worse), 2 not comparable or wrong usage, 3 \
-                        not judged: too few boots, problems, or no figure known of both.\n\nExamples:\n  punctual compare before after\n  punctual compare stock-kernel/ rt-kernel/ --fail-if-worse"
+                        not judged: too few boots, problems, or no figure known of both.\n\nExamples:\n  punctual compare before after\n  punctual compare --last 2\n  punctual compare stock-kernel/ rt-kernel/ --fail-if-worse"
 )]
 pub struct CompareArgs {
     /// Groups; with --vs the runs of the first group; with --experiment two kernels
-    #[arg(required_unless_present = "experiment", value_name = "RUN|DIR|FILE")]
+    #[arg(required_unless_present_any = ["experiment", "last"], value_name = "RUN|DIR|FILE")]
     pub groups: Vec<PathBuf>,
+    /// Compare the newest N runs of ./punctual-runs, the oldest of them first
+    #[arg(long, value_name = "N", conflicts_with_all = ["groups", "vs", "experiment"], value_parser = clap::value_parser!(u8).range(2..=26))]
+    pub last: Option<u8>,
     /// Runs of the second group
     #[arg(long, num_args = 1.., value_name = "RUN|DIR|FILE")]
     pub vs: Vec<PathBuf>,
@@ -26,7 +29,7 @@ pub struct CompareArgs {
     /// files]
     #[arg(long = "name", value_name = "NAME")]
     pub names: Vec<String>,
-    /// Each run is of a boot of its own, also where a file does not tell (other tools' files)
+    /// State that each run had its own boot; files of other tools do not record it
     #[arg(long)]
     pub own_boots: bool,
     /// Exit with 1 if any figure of a later group is significantly worse than that of the first
@@ -47,6 +50,9 @@ pub struct CompareArgs {
     /// After --: options of `punctual measure` (of `lab compare` with --lab), the same for each boot
     #[arg(last = true, value_name = "OPTIONS", requires = "experiment", help_heading = "Experiments")]
     pub measure: Vec<String>,
+    /// Show everything, not one screen
+    #[arg(long)]
+    pub full: bool,
     /// Output format
     #[arg(short, long, value_enum, default_value_t = PageFormat::Text)]
     pub format: PageFormat,

@@ -69,38 +69,50 @@ fn group(list: &[PathBuf], args: &CompareArgs) -> Result<Runs, String> {
     let mut runs = Vec::new();
     for path in list {
         match path.is_dir() {
-            true => runs.extend(folder(path)?),
-            false => {
-                let mut read = import::recording(std::slice::from_ref(path), None, &args.told).map_err(|refusal| {
-                    say!("{}", refusal.message);
-                    format!("{} cannot be compared", path.display())
-                })?;
-                punctual_compare::without_files(&mut read);
-                runs.push((path.clone(), read));
-            }
+            true => runs.extend(folder(path, args)?),
+            false => runs.push((path.clone(), file(path, args)?)),
         }
     }
     Ok(runs)
 }
 
-/// A run directory, or a folder of several in the order of their names.
-fn folder(path: &Path) -> Result<Runs, String> {
+fn file(path: &Path, args: &CompareArgs) -> Result<Recording, String> {
+    let path_of = std::slice::from_ref;
+    let mut read = import::recording(path_of(&path.to_path_buf()), None, &args.told).map_err(|refusal| {
+        say!("{}", refusal.message);
+        format!("{} cannot be compared", path.display())
+    })?;
+    punctual_compare::without_files(&mut read);
+    Ok(read)
+}
+
+/// A run directory, or a folder of several or of files that `import` reads, in the order of their names.
+fn folder(path: &Path, args: &CompareArgs) -> Result<Runs, String> {
     if is_run(path) {
         return Ok(vec![(path.to_path_buf(), run(path)?)]);
     }
     let failed = |e: std::io::Error| format!("cannot read {}: {e}", path.display());
-    let mut folders = Vec::new();
+    let (mut folders, mut files) = (Vec::new(), Vec::new());
     for entry in fs::read_dir(path).map_err(failed)? {
         let entry = entry.map_err(failed)?.path();
-        if is_run(&entry) {
-            folders.push(entry);
+        match last_name(&entry).starts_with('.') {
+            _ if is_run(&entry) => folders.push(entry),
+            false if entry.is_file() => files.push(entry),
+            _ => {}
         }
     }
-    folders.arrange_by_key(|p| by_number(&last_name(p)));
-    if folders.is_empty() {
-        return Err(format!("{} is no run directory and holds none; name a run, or a folder of runs", path.display()));
+    if folders.is_empty() && files.is_empty() {
+        return Err(format!(
+            "{} is no run directory, and has neither runs nor files in it; name a run, or a folder of runs",
+            path.display()
+        ));
     }
-    folders.into_iter().map(|f| run(&f).map(|r| (f, r))).collect()
+    folders.arrange_by_key(|p| by_number(&last_name(p)));
+    files.arrange_by_key(|p| by_number(&p.file_stem().unwrap_or_default().to_string_lossy()));
+    match folders.is_empty() {
+        true => files.into_iter().map(|f| file(&f, args).map(|r| (f, r))).collect(),
+        false => folders.into_iter().map(|f| run(&f).map(|r| (f, r))).collect(),
+    }
 }
 
 /// `boot-2` before `boot-10`.
@@ -124,12 +136,21 @@ fn run(path: &Path) -> Result<Recording, String> {
 /// As given; else the kernels' releases where every group has one of its own; else the arguments' names, with as much of their
 /// path as tells them apart.
 fn names(args: &CompareArgs, lists: &[Vec<PathBuf>], read: &[Runs]) -> Vec<String> {
-    let paths: Vec<&Path> = lists.iter().filter_map(|l| l.first()).map(PathBuf::as_path).collect();
+    let paths: Vec<&Path> = lists.iter().filter_map(|list| common(list)).collect();
     let short: Vec<String> = paths.iter().map(|p| last_name(p)).collect();
     let plain = if differ(&short) { short } else { paths.iter().map(|p| p.display().to_string()).collect() };
     let releases: Option<Vec<String>> = read.iter().map(release).collect();
     let found = releases.filter(|all| differ(all)).unwrap_or(plain);
     found.into_iter().enumerate().map(|(n, name)| args.names.get(n).cloned().unwrap_or(name)).collect()
+}
+
+/// The folder that all runs of a group are in, or the only run.
+fn common(list: &[PathBuf]) -> Option<&Path> {
+    let (first, others) = list.split_first()?;
+    let named = |folder: &&Path| folder.file_name().is_some();
+    let folder = first.parent().filter(named).filter(|_| !others.is_empty());
+    let is_shared = |folder: &&Path| others.iter().all(|other| other.parent() == Some(folder));
+    Some(folder.filter(is_shared).unwrap_or(first))
 }
 
 fn differ(names: &[String]) -> bool {

@@ -8,7 +8,7 @@ use crate::refusal::Refusal;
 use crate::{exit, new_file, terminal};
 use punctual_compare::Refused;
 use punctual_model::{Comparison, ComparisonDrawings};
-use punctual_report as report;
+use punctual_report::{self as report, Decision};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -24,11 +24,14 @@ fn answer(args: &CompareArgs, output: OutputArgs) -> Result<Answer, Refusal> {
     let text = match args.format {
         _ if output.json => report::Document::new("compare", code, report::comparison_json(&comparison)).text(),
         PageFormat::Html => report::comparison_html(&comparison, &drawings),
-        _ => {
+        PageFormat::Text | PageFormat::Json => {
             let to_file = args.out.is_some();
             let width = if to_file { 80 } else { terminal::width() };
             let style = report::TextStyle { color: !to_file && terminal::colour(), width };
-            report::comparison_text(&comparison, style)
+            match args.full || to_file {
+                true => report::comparison_text(&comparison, style),
+                false => report::comparison_summary(&comparison, decision(&comparison), &again(args), style),
+            }
         }
     };
     match &args.out {
@@ -72,9 +75,31 @@ fn refused(refused: &Refused) -> String {
 }
 
 fn code_of(args: &CompareArgs, comparison: &Comparison) -> u8 {
-    match args.fail_if_worse && punctual_compare::is_worse(comparison) {
-        _ if punctual_compare::is_inconclusive(comparison) => exit::INCONCLUSIVE,
-        true => exit::FAILED,
-        false => 0,
+    match decision(comparison) {
+        Decision::NotJudged => exit::INCONCLUSIVE,
+        Decision::Worse if args.fail_if_worse => exit::FAILED,
+        Decision::Worse | Decision::NotWorse => 0,
     }
+}
+
+fn decision(comparison: &Comparison) -> Decision {
+    match punctual_compare::is_worse(comparison) {
+        _ if punctual_compare::is_inconclusive(comparison) => Decision::NotJudged,
+        true => Decision::Worse,
+        false => Decision::NotWorse,
+    }
+}
+
+/// The command line as it was typed, or a short form of a long one.
+fn again(args: &CompareArgs) -> String {
+    let named: Vec<String> = args.groups.iter().map(|path| path.display().to_string()).collect();
+    let line = match args.last {
+        Some(n) => format!("--last {n}"),
+        None if args.vs.is_empty() => named.join(" "),
+        None => {
+            let vs: Vec<String> = args.vs.iter().map(|path| path.display().to_string()).collect();
+            format!("{} --vs {}", named.join(" "), vs.join(" "))
+        }
+    };
+    if line.chars().count() > 50 { "punctual compare …".into() } else { format!("punctual compare {line}") }
 }

@@ -47,12 +47,12 @@ fn compare_pi(more: &[&str]) -> Output {
 }
 
 #[test]
-fn the_published_files_say_by_themselves_that_it_is_heat() {
-    let output = compare_pi(&[]);
+fn the_published_files_show_that_it_is_heat() {
+    let output = compare_pi(&["--full"]);
     assert_eq!(output.status.code(), Some(3), "nothing is judged below four boots: {output:?}");
     let said = text(&output);
     for sentence in [
-        "The worst wakeup is 69 % lower with RT than with standard (93 µs instead of 301 µs); there is one boot of each",
+        "The worst wakeup is 69 % lower with RT than with standard (93 µs instead of 301 µs); nothing is judged, since which runs share a boot is not recorded",
         "is 11 % higher with RT than with standard (24.27 s instead of 21.79 s)",
         "The difference is mostly thermal (87 % of it): from 78 °C on",
         "the ratio of RT (9 of 100) to standard (13 of 100) is 1.016 [1.000, 1.026 at 95 %]",
@@ -108,6 +108,39 @@ fn what_is_worse_fails_where_boots_are_known() {
     assert_eq!(code(&a, &b, &["--own-boots"]), Some(1));
     assert_eq!(code(&b, &a, &["--own-boots"]), Some(0));
     assert_eq!(code(&a, &b[..3], &["--own-boots"]), Some(3), "three of one");
+    // The same files by their folders, which name the groups; on one screen that ends with the decision.
+    let folders = ["before", "after"].map(|name| folder.path().join(name));
+    for (to, files) in folders.iter().zip([&a, &b]) {
+        fs::create_dir(to).unwrap();
+        for (n, file) in files.iter().enumerate() {
+            fs::copy(file, to.join(format!("boot-{n}.txt"))).unwrap();
+        }
+    }
+    let [before, after] = folders.each_ref().map(|path| path.to_str().unwrap());
+    let output = punctual(&["compare", before, after, "--own-boots", "--fail-if-worse"]);
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(said.contains("with after") && said.contains("B  after: 4 boots"), "{said}");
+    assert!(said.lines().count() <= 22 && said.lines().last().unwrap().starts_with("WORSE  worst wakeup"), "{said}");
+}
+
+#[test]
+fn the_newest_runs_are_compared_without_arguments() {
+    let folder = tempfile::tempdir().unwrap();
+    let last = |n: &str| {
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_punctual"))
+            .args(["compare", "--last", n])
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    assert!(last("2").1.contains("./punctual-runs cannot be read"));
+    let run = folder.path().join("punctual-runs/20260101T000000Z-host");
+    fs::create_dir_all(&run).unwrap();
+    fs::write(run.join("run.json"), "{}").unwrap();
+    let (code, said) = last("2");
+    assert!(code == Some(2) && said.contains("there is only one in ./punctual-runs"), "{said}");
 }
 
 /// Of each file only number, smallest, mean and largest are known.
@@ -121,7 +154,7 @@ fn files_without_quantiles_are_not_worse_and_copies_are_no_runs() {
     };
     let a = file("a.txt", "Min:      5 Act:   10 Avg:   40 Max:     900");
     let b = file("b.txt", "Min:     20 Act:   21 Avg:   22 Max:      60");
-    let one = punctual(&["compare", &a, &b, "--fail-if-worse"]);
+    let one = punctual(&["compare", &a, &b, "--fail-if-worse", "--full"]);
     let said = text(&one);
     assert_eq!(one.status.code(), Some(3), "{said}");
     assert!(said.contains("(60 µs instead of 900 µs)") && !said.contains("p99"), "{said}");
@@ -145,7 +178,7 @@ fn what_cannot_be_compared_is_refused_with_advice() {
     let empty = tempfile::tempdir().unwrap();
     let folder = punctual(&["compare", empty.path().to_str().unwrap(), &standard[0]]);
     assert_eq!(folder.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&folder.stderr).contains("no run directory and holds none"), "{folder:?}");
+    assert!(String::from_utf8_lossy(&folder.stderr).contains("neither runs nor files"), "{folder:?}");
     assert_eq!(punctual(&["compare", "/nonexistent", &standard[0]]).status.code(), Some(2));
 }
 

@@ -41,7 +41,9 @@ use punctual_clean as clean;
 
 pub use bench::{bench_csv, bench_html, bench_line, bench_text};
 pub use bounds::Quantile;
-pub use comparison::{ComparisonResult, comparison_html, comparison_json, comparison_text};
+pub use comparison::{
+    ComparisonResult, Decision, comparison_html, comparison_json, comparison_summary, comparison_text,
+};
 pub use csv::csv;
 pub use date::{utc, utc_mail, utc_of};
 pub use document::{Document, ResultOrError, json_line, json_text, json_value};

@@ -32,47 +32,53 @@ fn one(comparison: &Comparison, unlike: &Unlike) -> String {
 
 fn title(what: UnlikeKind) -> &'static str {
     match what {
-        UnlikeKind::Machine => "Other machines",
-        UnlikeKind::Cpus => "Another number of CPUs",
-        UnlikeKind::Period => "Other periods",
-        UnlikeKind::Scheduling => "Other policies or priorities",
-        UnlikeKind::Way => "Woken in another way",
-        UnlikeKind::Alignment => "Releases lie otherwise to each other",
-        UnlikeKind::DmaLatency => "Another limit on idle states while measuring",
-        UnlikeKind::Tool => "Other tools",
-        UnlikeKind::Resolution => "Values told in other steps",
-        UnlikeKind::Length => "Runs of other lengths, in periods",
-        UnlikeKind::Tracing => "Traced or not",
-        UnlikeKind::Governor => "Other frequency governors",
-        UnlikeKind::Virtualisation => "Other virtualisation",
-        UnlikeKind::Parameters => "Other kernel parameters",
-        UnlikeKind::Frequency => "Other frequencies, medians",
-        UnlikeKind::Temperature => "Other temperatures, medians",
-        UnlikeKind::Throttling => "Throttled or not, events",
+        UnlikeKind::Machine => "Different machines",
+        UnlikeKind::Cpus => "Different numbers of CPUs",
+        UnlikeKind::Period => "Different periods",
+        UnlikeKind::Scheduling => "Different policies or priorities",
+        UnlikeKind::Way => "Different wakeup sources",
+        UnlikeKind::Alignment => "Different alignment of the releases",
+        UnlikeKind::DmaLatency => "Different limits on idle states (/dev/cpu_dma_latency)",
+        UnlikeKind::Tool => "Different tools",
+        UnlikeKind::Resolution => "Different resolutions",
+        UnlikeKind::Length => "Runs of different lengths, in periods",
+        UnlikeKind::Tracing => "Tracing on in one and off in the other",
+        UnlikeKind::Governor => "Different frequency governors",
+        UnlikeKind::Virtualisation => "Different virtualisation",
+        UnlikeKind::Parameters => "Different kernel parameters",
+        UnlikeKind::Frequency => "Different frequencies, medians",
+        UnlikeKind::Temperature => "Different temperatures, medians",
+        UnlikeKind::Throttling => "Different numbers of throttling events",
     }
 }
 
 fn so(what: UnlikeKind) -> &'static str {
     match what {
         UnlikeKind::Machine | UnlikeKind::Virtualisation => {
-            "What the kernel does cannot be told from what the machine does."
+            "A difference can come from the machine rather than from the kernel."
         }
-        UnlikeKind::Cpus => "The worst of more CPUs is later.",
+        UnlikeKind::Cpus => "With more CPUs the worst wakeup is later by chance alone.",
         UnlikeKind::Period | UnlikeKind::Alignment => {
-            "Timers that are due more often, or together, are late otherwise."
+            "Timers that expire more often, or at the same time, have other latencies."
         }
-        UnlikeKind::Scheduling => "Who may run before the thread is not the same.",
+        UnlikeKind::Scheduling => "Different threads can preempt the measuring thread.",
         UnlikeKind::Way | UnlikeKind::Tool => "What counts as latency may not be the same.",
-        UnlikeKind::DmaLatency => "Leaving idle is part of one and not of the other: measure both with the same.",
-        UnlikeKind::Resolution => "Differences below a step mean nothing.",
-        UnlikeKind::Length => "The worst of more periods is later: compare quantiles, or measure equally long.",
-        UnlikeKind::Tracing => "A trace costs each wakeup some microseconds on slow machines.",
-        UnlikeKind::Governor | UnlikeKind::Parameters => {
-            "It may be that, and not what is compared, that makes a difference."
+        UnlikeKind::DmaLatency => {
+            "Only one of them includes the exit from idle states: measure both with the same limit."
         }
-        UnlikeKind::Frequency => "A processor that runs slower is later and slower in everything: fix the frequency.",
-        UnlikeKind::Temperature => "A warm processor may be throttled: measure both at one temperature, in turns.",
-        UnlikeKind::Throttling => "The throttled one was slower for its heat or power supply: not comparable in speed.",
+        UnlikeKind::Resolution => "A difference smaller than a step means nothing.",
+        UnlikeKind::Length => {
+            "The longer run has the later worst wakeup by chance alone: compare quantiles, or runs of one length."
+        }
+        UnlikeKind::Tracing => "Tracing adds some microseconds to each wakeup on slow machines.",
+        UnlikeKind::Governor | UnlikeKind::Parameters => {
+            "A difference can come from this rather than from what is compared."
+        }
+        UnlikeKind::Frequency => "A lower frequency makes everything slower: set a fixed frequency.",
+        UnlikeKind::Temperature => "A warm processor may be throttled: measure both at the same temperature, in turns.",
+        UnlikeKind::Throttling => {
+            "The throttled machine was slowed by heat or its power supply: speeds are not comparable."
+        }
     }
 }
 
@@ -104,8 +110,8 @@ pub fn cannot_say(comparison: &Comparison) -> Vec<String> {
     let mut all = Vec::new();
     if let Some(model) = &comparison.virtual_time {
         all.push(format!(
-            "How late either kernel is on a board: in {}'s model of `{}` every instruction takes {}, and there are no caches, \
-             buses, idle states, firmware or real devices. It compares what the kernels do.",
+            "How late either kernel is on a board: in {}'s model of `{}` every instruction takes {}, without caches, \
+             buses, idle states, firmware or real devices.",
             model.emulator,
             model.machine,
             Nanos(u64::from(model.instruction_ns))
@@ -114,18 +120,21 @@ pub fn cannot_say(comparison: &Comparison) -> Vec<String> {
     if let Some(row) = comparison.rows.iter().find(|r| r.figure == "max") {
         let boots = row.groups.iter().map(|g| g.n).min().unwrap_or(0);
         all.push(format!(
-            "How late a wakeup can be at worst: the figures are the latest of {} each, and the next may be later.",
-            plural(boots, "boot", "boots")
+            "How late a wakeup can be at worst: the figures are the worst of {} each, and the next may be worse.",
+            match comparison.unknown_boots.is_empty() {
+                true => plural(boots, "boot", "boots"),
+                false => plural(boots, "run", "runs"),
+            }
         ));
     }
     all.extend(
-        comparison.not_known.iter().map(|text| format!("What the data do not tell: {}.", clean::clip(text, 300))),
+        comparison.not_known.iter().map(|text| format!("What the data do not contain: {}.", clean::clip(text, 300))),
     );
     all.extend(unknown_boots(comparison));
     all.extend(more_boots(comparison));
     if comparison.rows.iter().any(|r| r.against.iter().any(|a| a.covariate.is_some())) {
         all.push(
-            "What both would take at one temperature: cool them (or cap the frequency), boot both in turns, and compare again."
+            "How both compare at the same temperature: cool them (or cap the frequency), boot both in turns, and compare again."
                 .into(),
         );
     }
@@ -139,8 +148,8 @@ fn unknown_boots(comparison: &Comparison) -> Option<String> {
         n => format!(" and {}", plural(n as u64 - 1, "other", "others")),
     };
     Some(format!(
-        "Whether {}{others} had a boot of its own: the files do not tell, and runs of one boot are one sample. `--own-boots` says \
-         that each has.",
+        "Which runs share a boot: not recorded for {}{others}, and runs of one boot count as one sample. `--own-boots` states that \
+         each run had its own.",
         clean::clip(first, 60)
     ))
 }
@@ -148,6 +157,6 @@ fn unknown_boots(comparison: &Comparison) -> Option<String> {
 fn more_boots(comparison: &Comparison) -> Option<String> {
     let mut told = comparison.rows.iter().flat_map(|r| &r.against);
     told.any(|a| a.told == Conclusion::TooFew).then(|| {
-        "Whether they differ: that takes four boots of each, in turns (A B B A …); `punctual compare --experiment` plans them.".into()
+        "Whether they differ: this takes four boots of each, in turns (A B B A …); `punctual compare --experiment` plans them.".into()
     })
 }

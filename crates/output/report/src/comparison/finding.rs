@@ -16,7 +16,7 @@ pub fn headline(comparison: &Comparison) -> String {
     }
 }
 
-/// The other sentences: differences, then inconclusive rows, then rows without a difference.
+/// All sentences but the headline: differences, then inconclusive rows, then rows without a difference.
 pub fn findings(comparison: &Comparison) -> Vec<String> {
     let mut ranked: Vec<(u8, String)> = Vec::new();
     let (mut open, mut missing) = (Vec::new(), Vec::new());
@@ -35,27 +35,27 @@ pub fn findings(comparison: &Comparison) -> Vec<String> {
         .into_iter()
         .map(|(_, sentence)| sentence)
         .chain(unknown(comparison, &missing))
-        .chain(too_few_boots(&open))
+        .chain(too_few_boots(comparison, &open))
         .collect()
 }
 
-fn too_few_boots(rows: &[&ComparisonRow]) -> Option<String> {
+fn too_few_boots(comparison: &Comparison, rows: &[&ComparisonRow]) -> Option<String> {
     let fewest = rows.iter().flat_map(|r| &r.groups).map(|g| g.n).min()?;
     let figures = match rows.len() {
         1 => "one more figure".into(),
         n => format!("{n} more figures"),
     };
-    Some(format!(
-        "Of {figures} in the table there {}: what differs there can be chance, or the boot's.",
-        of_each(fewest)
-    ))
+    let why = match comparison.unknown_boots.is_empty() {
+        true => format!("with {} a difference can be chance or the effect of a boot", of_each(fewest)),
+        false => "which runs share a boot is not recorded".into(),
+    };
+    Some(format!("Nothing is judged of {figures} in the table: {why}."))
 }
 
-/// `is one boot of each`
 fn of_each(fewest: u64) -> String {
     match fewest {
-        1 => "is one boot of each".into(),
-        n => format!("are {n} boots of each at least"),
+        1 => "one boot of each".into(),
+        n => format!("{n} boots of each"),
     }
 }
 
@@ -70,12 +70,12 @@ fn recipe(comparison: &Comparison, recipe: &BootsRecipe) -> Option<String> {
     let needed: Vec<String> = recipe.needed.iter().map(one).collect();
     let spread = format!("{:.1} %", 100.0 * recipe.spread);
     let spread = match recipe.is_seen {
-        true => format!("boots of one group spread by {spread} in {}", what(comparison, row)),
-        false => format!("if boots of one group spread by {spread}"),
+        true => format!("Boots of one group spread by {spread} in {}:", what(comparison, row)),
+        false => format!("If boots of one group spread by {spread},"),
     };
     (!needed.is_empty()).then(|| {
         format!(
-            "Boots of each that show a difference in four of five comparisons, {spread} ({} corrected for): {}.",
+            "{spread} to show a difference in four of five comparisons takes this many boots of each ({} corrected for): {}.",
             plural(recipe.tests, "comparison", "comparisons"),
             needed.join(", ")
         )
@@ -115,9 +115,9 @@ fn sentence(comparison: &Comparison, row: &ComparisonRow, group: usize) -> Strin
         (Conclusion::More | Conclusion::Less, None) => format!("{what} differs between {b} and {a}: {beside}"),
         (Conclusion::Alike, ratio) => {
             let ratio = ratio.as_ref().map_or_else(String::new, |r| format!(", ratio {}", oriented(r, false)));
-            format!("{what} does not tell {b} from {a}: {beside}{ratio}")
+            format!("{what} shows no difference between {a} and {b}: {beside}{ratio}")
         }
-        _ => too_few(row, against, group, &what, [&a, &b], [of_a, of_b]),
+        _ => too_few(comparison, row, against, group, [of_a, of_b]),
     };
     let cooled =
         against.equal_temperature.as_ref().filter(|_| is_told(against)).map(|equal| at_equal_temperature(row, equal));
@@ -139,17 +139,19 @@ fn excuse(comparison: &Comparison, group: usize, against: &Against) -> &'static 
     let is_alike = group.checked_sub(1).and_then(|k| comparison.began_alike.get(k)) == Some(&true);
     match (is_told(against), is_alike) {
         (false, _) => "",
-        (true, true) => " Both were booted in turns and began equally warm, so it does not count as worse.",
+        (true, true) => {
+            " Both were booted in turns and started at the same temperature, so it does not count as worse."
+        }
         (true, false) => {
-            " They were not booted in turns, or did not begin equally warm: whether the kernel made the heat is not known, and the \
-             total difference counts."
+            " They were not booted in turns, or did not start at the same temperature: the kernel itself may have made the heat, and \
+             the total difference counts."
         }
     }
 }
 
-/// Too few values: both figures, and why no more can be said.
-fn too_few(row: &ComparisonRow, against: &Against, group: usize, what: &str, names: [&str; 2], of: [f64; 2]) -> String {
-    let [a, b] = names;
+/// Too few values: both figures, and why nothing follows.
+fn too_few(comparison: &Comparison, row: &ComparisonRow, against: &Against, group: usize, of: [f64; 2]) -> String {
+    let (what, a, b) = (what(comparison, row), name(comparison, 0), name(comparison, group));
     let values = [of[1], of[0]].map(|value| of_row(value, row));
     let both = match against.ratio.filter(|ratio| ratio.value != 1.0) {
         Some(ratio) => {
@@ -161,11 +163,14 @@ fn too_few(row: &ComparisonRow, against: &Against, group: usize, what: &str, nam
     let Some((first, second)) = row.groups.first().zip(row.groups.get(group)) else { return both };
     match row.sample {
         SampleUnit::Boot if against.told == Conclusion::Missing => {
-            format!("{both}; whether a later one was not counted is not known, so nothing follows")
+            format!("{both}; a later one may not have been counted, so nothing follows")
+        }
+        SampleUnit::Boot if !comparison.unknown_boots.is_empty() => {
+            format!("{both}; nothing is judged, since which runs share a boot is not recorded")
         }
         SampleUnit::Boot => {
             let fewest = first.n.min(second.n);
-            format!("{both}; there {}, and nothing is judged below four", of_each(fewest))
+            format!("{both}; with {} nothing is judged, which takes four", of_each(fewest))
         }
         SampleUnit::Batch => format!("{both}; {}", worth(first, second)),
     }
@@ -175,12 +180,12 @@ fn worth(a: &Sampled, b: &Sampled) -> String {
     let numbers = format!("{} and {}", count(a.n), plural(b.n, "batch", "batches"));
     let alike = match (a.effective, b.effective, a.lag_one.zip(b.lag_one)) {
         (Some(of_a), Some(of_b), Some((lag_a, lag_b))) if of_a + of_b < 0.8 * (a.n + b.n) as f64 => format!(
-            "neighbours are alike (autocorrelation {lag_a:.2} and {lag_b:.2}), so the {numbers} say no more than {of_a:.0} and \
-             {of_b:.0} independent ones would"
+            "neighbours are alike (autocorrelation {lag_a:.2} and {lag_b:.2}), so the {numbers} are worth {of_a:.0} and \
+             {of_b:.0} independent ones"
         ),
         _ => numbers,
     };
-    format!("{alike}, of one boot, which says nothing of the next: nothing is judged below four boots of each")
+    format!("{alike}, all of one boot: nothing is judged below four boots of each")
 }
 
 fn heat(row: &ComparisonRow, heat: &Covariate, group: usize, [a, b]: [&str; 2]) -> String {

@@ -4,6 +4,7 @@ mod finding;
 mod html;
 mod overlay;
 mod scatter;
+mod summary;
 mod text;
 mod value;
 
@@ -12,6 +13,7 @@ use punctual_model::{Comparison, ComparisonRow, Group, SampleUnit, Sampled};
 use serde::Serialize;
 
 pub use html::comparison_html;
+pub use summary::{Decision, comparison_summary};
 pub use text::comparison_text;
 pub(crate) use value::{changed, shown};
 

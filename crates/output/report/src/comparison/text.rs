@@ -6,6 +6,7 @@ use crate::number::{count, plural};
 use crate::text::TextStyle;
 use crate::text::page::{Page, Tint};
 use punctual_model::{Comparison, ComparisonRow, Conclusion};
+use punctual_units::Arrange;
 
 /// A comparison for a terminal: headline, other differences, table, sentences, causes, limits. Ends in a newline.
 pub fn comparison_text(comparison: &Comparison, style: TextStyle) -> String {
@@ -13,22 +14,9 @@ pub fn comparison_text(comparison: &Comparison, style: TextStyle) -> String {
     page.tagged("", Tint::Plain, &crate::words::capital(&headline(comparison)));
     comparison.problems.iter().for_each(|p| page.tagged("! ", Tint::Warn, p));
     page.heading("Groups");
-    for (n, group) in comparison.groups.iter().enumerate() {
-        let place = group.folder.as_ref().map(|f| format!(" in {}", clean::line(f))).unwrap_or_default();
-        let boots = group.boots.len() as u64;
-        let runs = match group.runs == boots {
-            true if comparison.unknown_boots.is_empty() => plural(boots, "boot", "boots"),
-            true => plural(group.runs, "run", "runs"),
-            false => format!("{} of {}", plural(group.runs, "run", "runs"), plural(boots, "boot", "boots")),
-        };
-        let scored = if group.scored > 0 { format!(", {} wakeups", count(group.scored)) } else { String::new() };
-        page.tagged(
-            &format!("  {}  ", letter(n)),
-            Tint::Plain,
-            &format!("{}: {runs}{scored}{place}", clean::line(&group.name)),
-        );
-    }
-    table(&mut page, comparison);
+    groups(&mut page, "  ", comparison);
+    page.gap();
+    table(&mut page, comparison, usize::MAX);
     let parts = [
         ("What it says", findings(comparison)),
         ("What else differs", context::unlike(comparison)),
@@ -41,6 +29,23 @@ pub fn comparison_text(comparison: &Comparison, style: TextStyle) -> String {
         sentences.iter().for_each(|s| page.tagged("  - ", Tint::Plain, s));
     }
     page.finish()
+}
+
+/// A line for each group: letter, name, boots, wakeups, folder.
+pub fn groups(page: &mut Page, indent: &str, comparison: &Comparison) {
+    for (n, group) in comparison.groups.iter().enumerate() {
+        let place = group.folder.as_ref().filter(|f| **f != group.name);
+        let place = place.map(|f| format!(" in {}", clean::line(f))).unwrap_or_default();
+        let boots = group.boots.len() as u64;
+        let runs = match group.runs == boots {
+            true if comparison.unknown_boots.is_empty() => plural(boots, "boot", "boots"),
+            true => plural(group.runs, "run", "runs"),
+            false => format!("{} of {}", plural(group.runs, "run", "runs"), plural(boots, "boot", "boots")),
+        };
+        let scored = if group.scored > 0 { format!(", {} wakeups", count(group.scored)) } else { String::new() };
+        let tag = format!("{indent}{}  ", letter(n));
+        page.tagged(&tag, Tint::Plain, &format!("{}: {runs}{scored}{place}", clean::line(&group.name)));
+    }
 }
 
 struct Cells {
@@ -75,9 +80,14 @@ impl Cells {
 
 const FIGURE: usize = 40;
 
-fn table(page: &mut Page, comparison: &Comparison) {
+/// At most `most` lines: rows that differ first, then the others in their order.
+pub fn table(page: &mut Page, comparison: &Comparison, most: usize) {
     let groups = comparison.groups.len();
-    let rows: Vec<Cells> = comparison.rows.iter().map(|row| Cells::new(row, groups)).collect();
+    let shown = match comparison.rows.len() < most {
+        true => comparison.rows.iter().collect(),
+        false => chosen(comparison, most.saturating_sub(2)),
+    };
+    let rows: Vec<Cells> = shown.iter().map(|row| Cells::new(row, groups)).collect();
     let heading = Cells::heading(groups);
     let widest = |of: &dyn Fn(&Cells) -> usize| rows.iter().chain([&heading]).map(of).max().unwrap_or(0);
     let longest = |cells: &[String]| cells.iter().map(|c| c.chars().count()).max().unwrap_or(0);
@@ -88,23 +98,35 @@ fn table(page: &mut Page, comparison: &Comparison) {
     ];
     let beside = heading.line(widths).chars().count() + 1;
     let load = |row: &ComparisonRow| clean::line(&row.load);
-    let wide = comparison.rows.iter().map(|row| load(row).chars().count()).max().unwrap_or(0).max(4);
+    let wide = shown.iter().map(|row| load(row).chars().count()).max().unwrap_or(0).max(4);
     if wide + beside <= page.width() {
-        page.heading(format!("{:<wide$} {}", "load", heading.line(widths)).trim_end());
-        for (row, cells) in comparison.rows.iter().zip(&rows) {
+        page.row(Tint::Strong, format!("{:<wide$} {}", "load", heading.line(widths)).trim_end());
+        for (row, cells) in shown.iter().zip(&rows) {
             page.row(tint(row), &format!("{:<wide$} {}", load(row), cells.line(widths)));
         }
-        return;
-    }
-    // Too narrow: a line for each load, with its figures below.
-    page.heading(format!("  {}", heading.line(widths)).trim_end());
-    let mut above = None;
-    for (row, cells) in comparison.rows.iter().zip(&rows) {
-        if above.replace(&row.load) != Some(&row.load) {
-            page.row(Tint::Plain, &load(row));
+    } else {
+        // Too narrow: a line for each load, with its figures below.
+        page.row(Tint::Strong, format!("  {}", heading.line(widths)).trim_end());
+        let mut above = None;
+        for (row, cells) in shown.iter().zip(&rows) {
+            if above.replace(&row.load) != Some(&row.load) {
+                page.row(Tint::Plain, &load(row));
+            }
+            page.row(tint(row), &format!("  {}", cells.line(widths)));
         }
-        page.row(tint(row), &format!("  {}", cells.line(widths)));
     }
+    let left = comparison.rows.len().saturating_sub(shown.len()) as u64;
+    if left > 0 {
+        page.row(Tint::Plain, &format!("{}: --full", plural(left, "more row", "more rows")));
+    }
+}
+
+fn chosen(comparison: &Comparison, most: usize) -> Vec<&ComparisonRow> {
+    let (differ, alike): (Vec<_>, Vec<_>) =
+        comparison.rows.iter().enumerate().partition(|(_, row)| tint(row) == Tint::Strong);
+    let mut first: Vec<_> = differ.into_iter().chain(alike).take(most.max(1)).collect();
+    first.arrange_by_key(|(n, _)| *n);
+    first.into_iter().map(|(_, row)| row).collect()
 }
 
 fn tint(row: &ComparisonRow) -> Tint {

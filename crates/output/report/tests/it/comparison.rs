@@ -4,7 +4,10 @@ use punctual_model::{
     Against, Blur, BootsNeeded, BootsRecipe, CauseShare, Class, Comparison, ComparisonDrawings, ComparisonRow,
     Conclusion, Covariate, Group, Known, Ratio, SampleUnit, Sampled, Scatter, Unlike, UnlikeKind, VirtualTime,
 };
-use punctual_report::{TextStyle, comparison_html, comparison_json, comparison_text, json_text};
+use punctual_report::{
+    Decision, SUMMARY_LINES, TextStyle, comparison_html, comparison_json, comparison_summary, comparison_text,
+    json_text,
+};
 use punctual_testing::golden;
 use punctual_units::Histogram;
 use std::borrow::Cow;
@@ -177,29 +180,54 @@ fn sentences_say_which_way_and_how_sure() {
     assert!(headline.starts_with(starts), "{headline}");
     let any = |text: &str| all.iter().any(|s| s.as_str().unwrap().contains(text));
     for text in [
-        "does not tell",
+        "shows no difference between",
         "98 % lower [96 %, 99 % at 95 %] with 6.12 <stock> than with 6.12-rt (7.10 µs instead of 443 µs)",
-        "Of one more figure in the table there is one boot of each",
+        "Nothing is judged of one more figure in the table: which runs share a boot is not recorded.",
         "Not known of 6.12-rt and 6.12 <stock>, and not compared: the worst wakeup under `timers`",
-        "say no more than 5 and 6 independent ones would",
+        "are worth 5 and 6 independent ones",
         "The difference is mostly thermal (87 % of it): from 78 °C on values are 29 % higher with either",
         "the ratio of 6.12 <stock> (13 of 100) to 6.12-rt (9 of 100) is 1.016 [1.000, 1.026 at 95 %]",
-        "of one boot, which says nothing of the next",
+        "all of one boot: nothing is judged below four boots of each",
         "At equal temperature it is 4.0 % higher [-2.0 %, 10 % at 95 %].",
-        "whether the kernel made the heat is not known, and the total difference counts",
+        "the kernel itself may have made the heat, and the total difference counts",
         "25 % higher [10 %, 40 % at 95 %]",
     ] {
         assert!(any(text), "{text} is not in {all:#?}");
     }
-    assert!(said(0).contains("% lower") && all.last().unwrap().as_str().unwrap().contains("one boot of each"));
+    assert!(said(0).contains("% lower") && all.last().unwrap().as_str().unwrap().contains("one more figure"));
     assert_eq!(value["clock"], "virtual");
     let limits: Vec<&str> = value["cannot_say"].as_array().unwrap().iter().map(|s| s.as_str().unwrap()).collect();
-    let boots = "Boots of each that show a difference in four of five comparisons, boots of one group spread by 3.1 % in the worst \
-                 wakeup over all loads (6 comparisons corrected for): 10 %: 7, 20 %: 6.";
+    let boots = "Boots of one group spread by 3.1 % in the worst wakeup over all loads: to show a difference in four of five \
+                 comparisons takes this many boots of each (6 comparisons corrected for): 10 %: 7, 20 %: 6.";
     assert_eq!(value["boots_sentences"], serde_json::json!([boots]));
     assert!(
-        limits.iter().any(|text| text.starts_with("Whether a.csv and 1 other had a boot of its own")),
+        limits.iter().any(|text| text.starts_with("Which runs share a boot: not recorded for a.csv and 1 other")),
         "{limits:#?}"
+    );
+}
+
+#[test]
+fn a_summary_fits_a_screen_and_ends_with_the_decision() {
+    let one = comparison();
+    let mut many = comparison();
+    let long = "a name of a group that is longer than what anybody types ".repeat(3);
+    many.groups.iter_mut().for_each(|group| group.name.clone_from(&long));
+    many.rows = std::iter::repeat_n(one.rows.clone(), 9).flatten().collect();
+    many.problems = vec![long.repeat(4); 8];
+    let decisions =
+        [(Decision::Worse, "WORSE  "), (Decision::NotWorse, "NOT WORSE  "), (Decision::NotJudged, "NOT JUDGED  ")];
+    for comparison in [&one, &many] {
+        for (decision, word) in decisions {
+            let text = comparison_summary(comparison, decision, "punctual compare a b", TextStyle::default());
+            assert!(text.lines().count() <= SUMMARY_LINES, "{text}");
+            assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+            assert!(text.lines().last().unwrap().starts_with(word), "{text}");
+            assert!(text.contains("punctual compare a b --full"), "{text}");
+        }
+    }
+    golden(
+        "tests/golden/comparison-summary.txt",
+        &comparison_summary(&one, Decision::Worse, "punctual compare a b", TextStyle::default()),
     );
 }
 

@@ -1,0 +1,121 @@
+//! A comparison on one screen: the headline, groups, the rows that differ, what is in doubt, next steps, and the decision.
+
+use super::finding::{figure_name, findings, headline, recipes};
+use super::text::{groups, table};
+use super::{context, letter};
+use crate::text::page::{Page, Tint, cut};
+use crate::text::{SUMMARY_LINES, TextStyle};
+use crate::words;
+use punctual_model::{Comparison, Conclusion};
+
+/// Lines of the table that stay: its heading, two rows and how many are left out.
+const LEAST_ROWS: usize = 4;
+
+/// What a comparison decides, as `punctual_compare` finds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// Some figure of a later group is worse than that of the first.
+    Worse,
+    NotWorse,
+    /// Too few boots, problems in the runs, or no figure known of both.
+    NotJudged,
+}
+
+/// A comparison for a terminal of 80×24: at most [`SUMMARY_LINES`] lines from 80 columns on. `full` is the command that
+/// shows all of it. Ends in a newline.
+pub fn comparison_summary(comparison: &Comparison, decision: Decision, full: &str, style: TextStyle) -> String {
+    let part = |write: &dyn Fn(&mut Page)| {
+        let mut page = Page::new(style);
+        write(&mut page);
+        page.lines()
+    };
+    let tagged = |tag: &str, text: &str, most| cut(&part(&|page| page.tagged(tag, Tint::Strong, text)), most);
+    let head = cut(&part(&|page| page.tagged("", Tint::Plain, &words::capital(&headline(comparison)))), 4);
+    let mut doubts: Vec<String> = Vec::new();
+    for problem in comparison.problems.iter().chain(&context::unlike(comparison)).take(2) {
+        doubts.extend(cut(&part(&|page| page.tagged("! ", Tint::Warn, problem)), 2));
+    }
+    let more = (comparison.problems.len() + context::unlike(comparison).len()).saturating_sub(2);
+    if more > 0 {
+        doubts.push(format!("! {more} more: --full"));
+    }
+    let who = cut(&part(&|page| groups(page, "", comparison)), 4);
+    let mut facts = Vec::new();
+    if let Some(cause) = context::causes(comparison).first() {
+        facts.extend(tagged("Cause  ", cause, 2));
+    }
+    if let Some(recipe) = recipes(comparison).first() {
+        facts.extend(tagged("Boots  ", recipe, 3));
+    }
+    let next = part(&|page| {
+        let sentences = findings(comparison).len();
+        page.row(Tint::Plain, &format!("Next   1. {full} --full"));
+        if sentences > 0 {
+            page.row(Tint::Plain, "          every difference, and what these runs cannot show");
+        }
+        if decision == Decision::NotJudged {
+            page.row(Tint::Plain, "       2. punctual compare --experiment DIR KERNEL-A KERNEL-B    boots in turns");
+        }
+    });
+    let ending = tagged(&format!("{}  ", word(comparison, decision)), &which(comparison, decision), 1);
+    let fixed = head.len() + doubts.len() + who.len() + next.len() + ending.len();
+    facts.truncate(SUMMARY_LINES.saturating_sub(fixed + LEAST_ROWS));
+    let room = SUMMARY_LINES.saturating_sub(fixed + facts.len() + 2).max(LEAST_ROWS);
+    let rows = part(&|page| table(page, comparison, room));
+    let mut lines = head;
+    lines.extend(doubts);
+    lines.extend(who);
+    lines.push(String::new());
+    lines.extend(rows);
+    lines.push(String::new());
+    lines.extend(facts);
+    lines.extend(next);
+    lines.extend(ending);
+    // Blank lines give way first where all the rest does not fit.
+    while lines.len() > SUMMARY_LINES {
+        match lines.iter().rposition(String::is_empty) {
+            Some(blank) => drop(lines.remove(blank)),
+            None => break,
+        }
+    }
+    lines.join("\n") + "\n"
+}
+
+fn word(comparison: &Comparison, decision: Decision) -> &'static str {
+    match decision {
+        Decision::NotJudged => "NOT JUDGED",
+        Decision::Worse => "WORSE",
+        Decision::NotWorse if differing(comparison).is_empty() => "NO DIFFERENCE",
+        Decision::NotWorse => "NOT WORSE",
+    }
+}
+
+/// The figures that differ, or why nothing is judged.
+fn which(comparison: &Comparison, decision: Decision) -> String {
+    match decision {
+        Decision::NotJudged if !comparison.problems.is_empty() => "problems in the runs".into(),
+        Decision::NotJudged if !comparison.unknown_boots.is_empty() => {
+            "which runs share a boot is not recorded; --own-boots states that none do".into()
+        }
+        Decision::NotJudged => "fewer than four boots of each, or no figure known of both".into(),
+        _ if differing(comparison).is_empty() => "shown in any figure".into(),
+        _ => differing(comparison).join(", "),
+    }
+}
+
+/// `worst wakeup (cpu) lower`, the names of the groups where there are several.
+fn differing(comparison: &Comparison) -> Vec<String> {
+    let mut all = Vec::new();
+    for row in &comparison.rows {
+        for (k, against) in row.against.iter().enumerate() {
+            let how = match against.told {
+                Conclusion::More => "higher",
+                Conclusion::Less => "lower",
+                _ => continue,
+            };
+            let group = if row.against.len() > 1 { format!(" in {}", letter(k + 1)) } else { String::new() };
+            all.push(format!("{} ({}) {how}{group}", figure_name(&row.figure), row.load));
+        }
+    }
+    all
+}
