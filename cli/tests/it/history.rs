@@ -161,7 +161,7 @@ fn gates_and_their_exit_codes() {
     let (code, out, _) = history(&db, &["gate", slow, "--baseline", "6.12.9"]);
     assert!(code == 1 && out.starts_with("WORSE  Run "), "{out}");
     let (code, out, _) = history(&db, &["gate", fine]);
-    assert!(code == 0 && out.starts_with("NOT WORSE  Run ") && out.contains("by the run's rank"), "{out}");
+    assert!(code == 0 && out.starts_with("NOT WORSE  Run ") && out.contains("by the rank of the run"), "{out}");
     // The same words as a question to the history.
     assert_eq!(history(&db, &["--baseline", "24", slow]).0, 1);
     assert_eq!(history(&db, &["gate", slow, "--tolerance", "90%"]).0, 0);

@@ -8,7 +8,7 @@ use punctual_model::State;
 
 /// `audit --dry-run`; `first` is what comes before the steps.
 pub fn plan(plan: &Plan, sys: &dyn System, machine: &str, first: Option<&str>, told: &BootNotes) -> String {
-    let mut out = format!("what --fix would do on {machine}; nothing is changed now\n");
+    let mut out = format!("what --fix would do on {machine}; nothing is changed\n");
     first.iter().for_each(|first| out.push_str(&format!("\n{first}\n")));
     let (with, without): (Vec<&RulePlan>, Vec<&RulePlan>) = plan.rules.iter().partition(|rule| !rule.steps.is_empty());
     for rule in &with {
@@ -63,11 +63,11 @@ pub fn fixed(fixed: &Fixed, plan: &Plan, confirm_s: Option<u64>, told: &BootNote
     let changes: usize = fixed.rules.iter().map(|rule| rule.changes.len()).sum();
     out.push_str(&match changes {
         0 => "\nnothing was changed\n".to_owned(),
-        _ => format!("\n{changes} changes; `punctual undo` takes them back\n"),
+        _ => format!("\n{changes} changes; `punctual undo` reverts them\n"),
     });
     out.push_str(&next(fixed, told));
     if let (Some(seconds), true) = (confirm_s, changes > 0) {
-        out.push_str(&format!("undone by itself in {seconds} s unless confirmed: `punctual undo --keep`\n"));
+        out.push_str(&format!("reverted automatically in {seconds} s unless confirmed: `punctual undo --keep`\n"));
     }
     clean::lines(&out)
 }
@@ -112,7 +112,7 @@ fn state(undone: &Undone, all: bool) -> String {
     let mut out = match (rest.len(), all) {
         _ if undone.changes.is_empty() && undone.lost.is_empty() => return String::new(),
         (0, _) if !undone.lost.is_empty() => {
-            "whether the machine is as before cannot be told: part of the journal is lost. Look at the machine, then \
+            "it is not known whether the machine is as before: part of the journal is lost. Check the machine, then \
              `punctual undo --accept-loss`\n"
                 .to_owned()
         }
@@ -121,7 +121,9 @@ fn state(undone: &Undone, all: bool) -> String {
         _ => format!("not as before:\n{}", rest.iter().map(|what| format!("  {what}\n")).collect::<String>()),
     };
     if undone.changes.iter().any(|taken| !taken.outcome.is_settled()) {
-        out.push_str("look at these, then `punctual undo` again: what is as before by then is done\n");
+        out.push_str(
+            "fix these by hand, then run `punctual undo` again: it drops the entries whose values are as before\n",
+        );
     }
     after_undo(undone).iter().for_each(|note| out.push_str(&format!("{note}: reboot\n")));
     out
@@ -135,7 +137,7 @@ fn notes(told: &BootNotes) -> String {
         told.notes.iter().for_each(|note| out.push_str(&format!("  note: {note}\n")));
     }
     if let Some(trial) = &told.trial {
-        let who = if trial.unattended { "" } else { " (somebody at the console has to choose it)" };
+        let who = if trial.unattended { "" } else { " (it must be selected at the console)" };
         out.push_str(&format!("  one boot{who}: {}\n  falls back: {}\n", trial.words.join(" "), trial.fallback));
         out.push_str(&format!("  shows as: {}\n", trial.visible));
     }
@@ -147,11 +149,10 @@ fn next(fixed: &Fixed, told: &BootNotes) -> String {
     let has = |name: &str| fixed.rules.iter().any(|rule| rule.rule == name && !rule.changes.is_empty());
     match &told.trial {
         Some(trial) if has(TRIAL_RULE) => format!(
-            "the trial boot is ready: {}\n  in it, `punctual audit --fix --persist` keeps the parameters; otherwise `punctual undo \
-             {TRIAL_RULE}` takes its entry away\n",
+            "the trial boot is ready: {}\n  in it, `punctual audit --fix --persist` keeps the parameters; otherwise `punctual undo {TRIAL_RULE}` removes its entry\n",
             trial.reboot.line()
         ),
-        _ if has(BOOT_RULE) => "kernel parameters are in force after a reboot: systemctl reboot\n".to_owned(),
+        _ if has(BOOT_RULE) => "kernel parameters take effect after a reboot: systemctl reboot\n".to_owned(),
         _ => String::new(),
     }
 }
@@ -160,14 +161,14 @@ fn next(fixed: &Fixed, told: &BootNotes) -> String {
 pub fn accepted(lost: &[String]) -> String {
     match lost {
         [] => "nothing is lost from the journal\n".to_owned(),
-        lost => clean::lines(&format!("accepted, cannot be undone any more:\n  {}\n", lost.join("\n  "))),
+        lost => clean::lines(&format!("accepted as lost; these cannot be undone any more:\n  {}\n", lost.join("\n  "))),
     }
 }
 
 /// What an undo leaves to a reboot.
 fn after_undo(undone: &Undone) -> Option<&'static str> {
     let is = |taken: &Taken| taken.rule == BOOT_RULE && matches!(taken.outcome, Outcome::PutBack(_) | Outcome::Gone(_));
-    undone.changes.iter().any(is).then_some("kernel parameters that this boot has are gone at the next")
+    undone.changes.iter().any(is).then_some("the kernel parameters of this boot are gone after the next reboot")
 }
 
 fn damage(lost: &[String], covered: &[String]) -> String {
@@ -183,11 +184,11 @@ pub fn list(entries: &[Entry], sets: &[Set], lost: &[String], covered: &[String]
         .filter(|entry| entry.is_open())
         .for_each(|entry| out.push_str(&format!("{:>4} {}: {}\n", entry.id, entry.rule, entry.change)));
     if out.is_empty() {
-        out.push_str(if lost.is_empty() { "nothing to undo\n" } else { "nothing to undo that is known\n" });
+        out.push_str(if lost.is_empty() { "nothing to undo\n" } else { "nothing known to undo\n" });
     }
     out.push_str(&damage(lost, covered));
     if !lost.is_empty() {
-        out.push_str("nothing new is changed until `punctual undo --accept-loss`\n");
+        out.push_str("no new fix is applied until `punctual undo --accept-loss`\n");
     }
     let waiting = sets.iter().filter_map(|set| set.confirm_by_s);
     waiting.for_each(|_| out.push_str("waits to be confirmed: `punctual undo --keep`\n"));

@@ -12,7 +12,7 @@ pub fn hardware_text(hardware: &Hardware, most: usize) -> String {
     }
     if hardware.findings.is_empty() {
         let threshold = Nanos(hardware.threshold_ns);
-        let but = if hardware.narrowed.is_empty() { "" } else { ", but see what was narrowed" };
+        let but = if hardware.narrowed.is_empty() { "" } else { ", but the measurement was limited" };
         out.push_str(&format!("No gap of {threshold} or more{but}.\n"));
     }
     out.extend(hardware.hwlat.iter().map(|hwlat| format!("{}\n", hwlat.verdict)));
@@ -25,7 +25,7 @@ pub fn hardware_text(hardware: &Hardware, most: usize) -> String {
         "By CPU",
         &hardware.cpus.iter().map(|cpu| cpu_text(cpu, hardware.events.is_none())).collect::<Vec<_>>(),
     );
-    section(&mut out, "Narrowed: this is less than a whole look", &hardware.narrowed);
+    section(&mut out, "Limited: the measurement is not complete", &hardware.narrowed);
     section(&mut out, "Notes", &notes(hardware));
     out.push_str(&format!("\n{}\n", how(hardware)));
     clean::lines(&out)
@@ -47,8 +47,8 @@ fn gap_text(gap: &ExplainedGap) -> String {
     let rest = [(gap.beyond_ns, "not Linux"), (gap.edge_ns, "entry and exit"), (gap.unknown_ns, "not traced")];
     did.extend(rest.iter().filter(|(ns, _)| *ns > 0).map(|(ns, what)| format!("{what} {}", Nanos(*ns))));
     let at_once = match gap.at_once {
-        Some(true) => "; every reading CPU stood still",
-        Some(false) => "; another CPU went on",
+        Some(true) => "; every measuring CPU stood still",
+        Some(false) => "; another CPU kept running",
         None => "",
     };
     let length = Nanos(gap.gap.length_ns).to_string();

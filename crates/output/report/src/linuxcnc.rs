@@ -102,7 +102,7 @@ pub fn linuxcnc(recording: &Recording, verdict: &Verdict, style: TextStyle) -> S
         page.tagged(
             "",
             Tint::Plain,
-            "The imported file does not tell the period, so the time between wakeups is not known.",
+            "The imported file does not record the period, so the time between wakeups is not known.",
         );
         return page.finish();
     };
@@ -180,9 +180,8 @@ fn known(page: &mut Page) {
     page.heading("What is exact here");
     for sentence in [
         "Recorded is how late each wakeup was. The time between two wakeups is the period plus the difference of their latencies; \
-         which wakeups follow each other is known of the worst ones only.",
-        "A single figure for max jitter is exact. Of two the first is a lower bound, the second an upper one: at most the \
-         difference of the largest and the smallest latency, or less where the worst wakeups tell.",
+         which wakeups follow each other is known for the worst ones only.",
+        "A single figure for max jitter is exact. Of two the first is a lower bound, the second an upper one: at most the difference of the largest and the smallest latency, less where the worst wakeups show it.",
         "Where periods were skipped the bounds are wider: LinuxCNC's thread would have run them late, one after the other.",
         "Max interval is an upper bound; the last interval is not recorded. LinuxCNC's threads run beside each other on one CPU; \
          these ran alone on each.",

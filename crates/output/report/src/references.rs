@@ -76,25 +76,25 @@ fn beside(worst: u64, board: &Board, recording: &Recording, all: &[&Published]) 
     let with =
         kernel(recording).map_or("; this run's kernel is not known".into(), |k| format!(" with a {} kernel", k.name()));
     format!(
-        "This run's worst of {} {place} published for a {}{with}: a place among others' measurements, not a verdict.",
+        "This run's worst of {} {place} published for a {}{with}. This is a comparison with other people's measurements, not a verdict.",
         Nanos(worst),
         board.name
     )
 }
 
-/// `93.0 µs: PREEMPT_RT 4.19.59-rt23-v7l+, load not told, 50,000,000 wakeups on each of 4 threads, …`
+/// `93.0 µs: PREEMPT_RT 4.19.59-rt23-v7l+, load not recorded, 50,000,000 wakeups on each of 4 threads, …`
 fn entry(p: &Published) -> String {
     let kernel = match &p.release {
         Some(release) => format!("{} kernel `{release}`", p.kernel.name()),
-        None => format!("{} kernel, release not told", p.kernel.name()),
+        None => format!("{} kernel, release not recorded", p.kernel.name()),
     };
-    let load = p.load.as_ref().map_or("load not told".into(), |load| format!("load: {load}"));
+    let load = p.load.as_ref().map_or("load not recorded".into(), |load| format!("load: {load}"));
     let samples = p.samples.map(|n| match p.threads {
         Some(threads) if threads > 1 => format!("{} wakeups on each of {threads} threads", count(n)),
         _ => format!("{} wakeups", count(n)),
     });
     let length = p.duration_s.map(|s| Nanos::from_secs(s).to_string());
-    let size = samples.or(length).unwrap_or_else(|| "length not told".into());
+    let size = samples.or(length).unwrap_or_else(|| "length not recorded".into());
     let tool = p.options.as_ref().map_or(p.tool.clone(), |options| format!("{} `{options}`", p.tool));
     let note = p.note.as_ref().map(|note| format!(" ({note})")).unwrap_or_default();
     let year = p.year.map(|year| format!(", {year}")).unwrap_or_default();
@@ -114,7 +114,7 @@ fn differing(recording: &Recording, all: &[&Published]) -> Option<String> {
     }
     let release = run.machine.kernel_release.as_ref();
     if let Some(release) = release.filter(|r| all.iter().all(|p| p.release.as_ref() != Some(r))) {
-        what.push(format!("none of them is told to be of this run's kernel `{release}`"));
+        what.push(format!("none of them states this run's kernel `{release}`"));
     }
     if all.iter().all(|p| p.tool != run.tool.name) {
         what.push("theirs are of other tools".into());
@@ -136,7 +136,7 @@ fn shorter(recording: &Recording, all: &[&Published]) -> Option<String> {
     }
     let length = phases.iter().map(|p| recorded_ns(recording, p)).fold(0, u64::saturating_add);
     let seconds = longest.filter(|s| most.is_none() && length > 0 && (length as f64) * SHORTER < (*s as f64) * 1e9)?;
-    Some(format!("this run took {}, one of them {}", Nanos(length), Nanos::from_secs(seconds)))
+    Some(format!("this run lasted {}, one of them {}", Nanos(length), Nanos::from_secs(seconds)))
 }
 
 fn loads(recording: &Recording, all: &[&Published]) -> Option<String> {
@@ -147,7 +147,7 @@ fn loads(recording: &Recording, all: &[&Published]) -> Option<String> {
         return None;
     }
     let told = all.iter().filter(|p| p.load.is_some()).count();
-    let theirs = if told == 0 { "theirs are not told" } else { "theirs are their own" };
+    let theirs = if told == 0 { "theirs are not stated" } else { "theirs are different loads" };
     Some(format!("this run's load is {}, {theirs}", words::and(&own)))
 }
 

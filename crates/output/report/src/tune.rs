@@ -76,7 +76,7 @@ pub fn plan_json<'a>(plan: &'a TunePlan<'a>) -> TuneResult<'a> {
 
 /// `tune --dry-run`.
 pub fn plan(plan: &TunePlan) -> String {
-    let mut out = String::from("what tune would try; nothing is changed or measured now\n\n");
+    let mut out = String::from("what tune would try; nothing is changed or measured\n\n");
     for (rule, what) in &plan.candidates {
         out.push_str(&format!("  {rule}: {what}\n"));
     }
@@ -92,7 +92,7 @@ pub fn plan(plan: &TunePlan) -> String {
         plan.figure
     ));
     out.push_str(&format!(
-        "it takes about {} where none helps, {} where one does, {} at most (--max), and the last run {}\n",
+        "time: about {} if none helps, {} if one does, {} at most (--max), plus {} for the final run\n",
         rounded(plan.least[0]),
         rounded(plan.least[1]),
         rounded(plan.max),
@@ -104,8 +104,8 @@ pub fn plan(plan: &TunePlan) -> String {
 /// What stays, and how it is taken back.
 pub fn stays(tuned: &Tuned) -> String {
     match tuned.kept.as_slice() {
-        [] => "\nThe machine is as it was before.\n".to_owned(),
-        kept => format!("\nStays:         {0}\nTaken back by: punctual undo {0}\n", kept.join(" ")),
+        [] => "\nThe machine is as before.\n".to_owned(),
+        kept => format!("\nKept:      {0}\nRevert by: punctual undo {0}\n", kept.join(" ")),
     }
 }
 

@@ -14,9 +14,9 @@ pub fn bench_html(bench: &Bench) -> String {
         ("figures", "Figures", figures(&words::HEAD, words::rows(bench))),
         ("repetitions", "Every repetition", charts(bench)),
         ("times", "Times of single steps", figures(&words::TIMES, words::times(bench)) + &bins(bench)),
-        ("conditions", "The machine meanwhile", list("", &words::conditions(bench))),
+        ("conditions", "State of the machine", list("", &words::conditions(bench))),
         ("notes", "How to read it", list("", &words::notes(bench))),
-        ("limits", "What was not measured", list("", &bench.plan.not_measured)),
+        ("limits", "Not measured", list("", &bench.plan.not_measured)),
     ];
     let filled = parts.iter().filter(|(.., content)| !content.is_empty());
     let body: String = filled.map(|(id, title, content)| section(id, title, content)).collect();

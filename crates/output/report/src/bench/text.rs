@@ -15,7 +15,7 @@ pub fn bench_text(bench: &Bench) -> String {
         let right = match check.expected {
             Some(expected) if expected == check.got => "as known",
             Some(_) => "WRONG",
-            None => "not known to be right",
+            None => "not checked",
         };
         let _ = writeln!(out, "\n{}: {} ({right})", line(&check.what), check.got);
     }

@@ -38,7 +38,7 @@ fn nqueens(settings: &NqueensSettings) -> String {
     let mode = match settings.mode {
         NqueensMode::Compat => "the published search in native code".to_owned(),
         NqueensMode::Native => {
-            format!("the fastest search ({})", line(settings.kernel.as_deref().unwrap_or("kernel not told")))
+            format!("the fastest search ({})", line(settings.kernel.as_deref().unwrap_or("kernel not recorded")))
         }
     };
     let threads = plural(settings.threads.into(), "thread", "threads");
@@ -101,10 +101,10 @@ pub fn conditions(bench: &Bench) -> Vec<String> {
         (Some(low), Some(high)) => {
             format!("CPU frequency, mean of a repetition: {:.0} to {:.0} MHz", low as f64 / 1e3, high as f64 / 1e3)
         }
-        _ => "CPU frequency: cannot be read here".into(),
+        _ => "CPU frequency: not readable here".into(),
     });
     if bench.repetitions.iter().all(|r| r.conditions.throttling.is_empty()) {
-        all.push("throttling: cannot be read here".into());
+        all.push("throttling: not readable here".into());
     }
     let steal: Option<u64> = bench.repetitions.iter().map(|r| r.conditions.steal_ns).sum();
     all.extend(steal.map(|ns| format!("stolen by the hypervisor, all CPUs together: {}", Nanos(ns))));

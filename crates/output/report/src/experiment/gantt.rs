@@ -22,7 +22,7 @@ pub fn chart(id: &str, experiment: &Experiment, repetition: &Repetition) -> Char
     let end = ends.chain(predicted).max().unwrap_or(1).max(1) as f64;
     let x = Scale::linear(0.0, end * 1.01, (LEFT, RIGHT));
     let bottom = TOP + LANE * experiment.threads.len() as f64;
-    let title = format!("Who had the CPU in {}", experiment.name);
+    let title = format!("CPU time by thread in {}", experiment.name);
     let described = "A lane for each thread: filled where it ran, pale where it was runnable and waited; the thin line under it is the time \
                      predicted from its release to its end.";
     let mut canvas = Canvas::new(id, (WIDTH, bottom + 48.0), &title, described);
@@ -100,7 +100,7 @@ fn legend(experiment: &Experiment, repetition: &Repetition) -> Vec<Key> {
     }
     keys.push(key("rest", "predicted".into()));
     if !repetition.held.is_empty() {
-        keys.push(key("dashed", "a real-time thread is held".into()));
+        keys.push(key("dashed", "a real-time thread is throttled".into()));
     }
     keys
 }

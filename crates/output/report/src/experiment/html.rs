@@ -31,7 +31,7 @@ fn of_repetition(experiment: &Experiment, repetition: &Repetition, number: usize
         "{}{}{}{}",
         table(&measured(experiment, repetition)),
         list("", &residuals(experiment, repetition)),
-        figure(&chart, "Who had the CPU, and under it what was predicted", "Stretches as a table"),
+        figure(&chart, "CPU time by thread, with the prediction below", "Spans as a table"),
         details("Where the time of each thread went, seconds", &table(&accounts(experiment, repetition)))
     );
     section(&format!("repetition-{number}"), &format!("Repetition {number}"), &content)

@@ -24,7 +24,7 @@ fn of_thread(planned: &PlannedThread, ran: &RanThread) -> Option<String> {
         let more = ran.charged_ns.0 as f64 - alone.0 as f64;
         if (more / alone.0.max(1) as f64).abs() > TELLS {
             let word = if more > 0.0 { "more" } else { "less" };
-            causes.push(format!("its work was charged {} {word} CPU time than alone", Nanos(more.abs() as u64)));
+            causes.push(format!("its work took {} {word} CPU time than alone", Nanos(more.abs() as u64)));
         }
     }
     if let Some(taken) = ran.taken {
@@ -32,7 +32,7 @@ fn of_thread(planned: &PlannedThread, ran: &RanThread) -> Option<String> {
             causes.push(format!("the hypervisor took {}", taken.steal_ns));
         }
         if of_elapsed(taken.others_ns.0 as f64) > TELLS {
-            causes.push(format!("tasks that are none of the experiment's took {}", taken.others_ns));
+            causes.push(format!("tasks outside the experiment took {}", taken.others_ns));
         }
     }
     if let Some(ns) = ran.balance_ns.filter(|ns| of_elapsed(ns.unsigned_abs() as f64) > TELLS) {
@@ -51,7 +51,7 @@ fn of_thread(planned: &PlannedThread, ran: &RanThread) -> Option<String> {
         causes.push(format!("its longest period took {worst}, {kept} the bound of {bound} of response-time analysis"));
     }
     let told = alone_misses(planned.predicted.ends_ns, ran).filter(|miss| miss.abs() > TELLS);
-    let off = told.map_or(String::new(), |miss| format!(" ended {} from its prediction", share(Some(miss))));
+    let off = told.map_or(String::new(), |miss| format!(" ended {} from its predicted time", share(Some(miss))));
     (!causes.is_empty()).then(|| format!("{}{off}: {}", line(&planned.name), causes.join("; ")))
 }
 
@@ -69,7 +69,7 @@ fn held(experiment: &Experiment, repetition: &Repetition) -> Option<String> {
     let times = plural(count, "time", "times");
     let named = match (by, aside) {
         (Some(by), Some(aside)) if quanta > 0 => format!("; {quanta} of them {aside} long, as {} does", line(&by.by)),
-        _ => "; no setting that could be read explains that".into(),
+        _ => "; no readable setting explains that".into(),
     };
     Some(format!(
         "ordinary tasks ran {times} while a real-time thread waited for the CPU, {} in all, {longest} at most, first after {}{named}",
@@ -93,7 +93,7 @@ pub fn remarks(experiment: &Experiment) -> Vec<String> {
     let mut out = Vec::new();
     if let Some(why) = &experiment.untraced {
         out.push(format!(
-            "not traced: {}; waits are those of /proc/thread-self/schedstat, sleep, steal and others cannot be told apart, and nothing is concluded",
+            "not traced: {}; waits come from /proc/thread-self/schedstat; sleep, steal and others cannot be distinguished, and nothing is concluded",
             line(why)
         ));
     }

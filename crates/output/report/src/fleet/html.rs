@@ -4,14 +4,14 @@ use crate::html::write::{esc, list, section, table};
 use punctual_model::Fleet;
 
 pub fn fleet_html(fleet: &Fleet) -> String {
-    let mut body = section("boards", "Boards, the one with the latest wakeup first", &table(&boards(fleet)));
+    let mut body = section("boards", "Boards, worst wakeup first", &table(&boards(fleet)));
     body += &part("outliers", "Outliers", fleet.outliers.iter().map(outlier));
     body += &part("too-few", "Too few boards to judge", fleet.too_few.iter().map(too_few));
     body += &part("contrasts", "By kernel and settings", fleet.contrasts.iter().filter_map(contrast));
     body += &part("settings", "Settings", settings(fleet).into_iter());
     body +=
         &part("doubtful", "Without usable figures", fleet.doubtful.iter().map(|(run, why)| format!("{run}: {why}")));
-    body += &part("method", "How it was looked at", method(fleet).into_iter());
+    body += &part("method", "Method", method(fleet).into_iter());
     format!(
         "{}<header><p class=\"what\">Wakeup latency of many boards</p><h1>{}</h1></header>\n{body}</body></html>\n",
         head("Fleet: wakeup latency"),

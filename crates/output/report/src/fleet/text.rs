@@ -21,7 +21,7 @@ pub fn fleet_text(fleet: &Fleet) -> String {
         let _ = writeln!(out, "{}", padded.collect::<Vec<_>>().join("  ").trim_end());
     }
     if table.rows.len() > MOST {
-        let _ = writeln!(out, "… and {} boards with smaller latencies", table.rows.len() - MOST);
+        let _ = writeln!(out, "… and {} boards with smaller worst wakeups", table.rows.len() - MOST);
     }
     part(&mut out, "Outliers", fleet.outliers.iter().map(outlier));
     part(&mut out, "Too few boards to judge", fleet.too_few.iter().map(too_few));

@@ -72,7 +72,7 @@ pub(super) fn outlier(one: &FleetOutlier) -> String {
 /// Loads for which too few boards are there, by their settings.
 pub(super) fn too_few(one: &FleetTooFew) -> String {
     format!(
-        "load {} ({}): {}, and below ten no board is judged",
+        "load {} ({}): {}; judging a board takes ten",
         one.load,
         one.settings,
         plural(one.boards, "board", "boards")
@@ -87,7 +87,7 @@ pub(super) fn contrast(one: &FleetContrast) -> Option<String> {
         FleetFactor::Settings => format!("settings {} (kernel {})", one.level, one.within),
     };
     Some(format!(
-        "{what}, load {}: latest wakeups are {:.2} times those of the others (95 %: {low:.2} to {high:.2}; {} against {}; p {})",
+        "{what}, load {}: worst wakeups are {:.2} times those of the others (95 %: {low:.2} to {high:.2}; {} against {}; p {})",
         one.load,
         one.ratio,
         plural(one.boards, "board", "boards"),
@@ -99,8 +99,7 @@ pub(super) fn contrast(one: &FleetContrast) -> Option<String> {
 pub(super) fn method(fleet: &Fleet) -> Vec<String> {
     let compared = fleet.contrasts.len() as u64;
     vec![
-        "One board is one sample: of its runs the median of their latest wakeups counts, on a logarithmic scale."
-            .into(),
+        "One board is one sample: the median of the worst wakeups of its runs, on a logarithmic scale.".into(),
         format!(
             "An outlier is later than chance makes the latest of so many boards under the same load and settings, if the logarithm of a \
              worst wakeup is of Gumbel's distribution, as that of the largest of many is, or has a lighter tail: p is drawn for the \

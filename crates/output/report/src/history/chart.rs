@@ -42,7 +42,7 @@ pub fn chart(id: &str, series: &HistorySeries) -> Option<Chart> {
 }
 
 fn kernel(point: &HistoryPoint) -> &str {
-    point.kernel.as_deref().unwrap_or("not told")
+    point.kernel.as_deref().unwrap_or("not recorded")
 }
 
 /// In the order of their first run; if there are too many, the most recent ones.
@@ -114,7 +114,7 @@ fn shifts(canvas: &mut Canvas, x: &Scale, series: &HistorySeries) {
             shift.at.checked_sub(1).and_then(|at| series.points.get(at)).map_or(shift.started_ns, |p| p.started_ns);
         let at = 0.5 * (x.at(before as f64) + x.at(shift.started_ns as f64));
         canvas.line("event", (at, TOP), (at, BOTTOM));
-        let kernel = shift.kernel.as_deref().unwrap_or("not told");
+        let kernel = shift.kernel.as_deref().unwrap_or("not recorded");
         let text = format!("{} → {}, {kernel}", nanos(shift.before_ns), nanos(shift.after_ns));
         let row = TOP - 8.0 + 16.0 * (n % 3) as f64;
         let anchor = if at > 0.6 * RIGHT { Anchor::End } else { Anchor::Start };

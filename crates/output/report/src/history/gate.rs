@@ -55,14 +55,14 @@ pub fn sentences(gate: &Gate) -> Vec<String> {
     }
     match gate.method {
         Some(GateMethod::LogNormal) => all.push(format!(
-            "Judged by a normal distribution of the logarithms, because {} are too few to go by the rank alone ({} more would do); \
-             where the tails are heavier, a false alarm can be as likely as 1 in {}.",
+            "Judged by a log-normal distribution, because {} are too few to judge by rank alone ({} more would be enough); \
+             if the tails are heavier, a false alarm can be as likely as 1 in {}.",
             plural(gate.baseline_runs.len() as u64, "run", "runs"),
             gate.runs_needed,
             gate.baseline_runs.len() + 1
         )),
         Some(GateMethod::Rank) => all.push(
-            "Judged by the run's rank among its baseline, all figures together; no distribution is assumed.".into(),
+            "Judged by the rank of the run within its baseline, all figures together; no distribution is assumed.".into(),
         ),
         None => {}
     }
@@ -141,7 +141,7 @@ fn not_comparable(gate: &Gate) -> String {
     let all: Vec<String> =
         gate.differs.iter().map(|d| format!("{} is {} instead of {}", d.what, d.now, d.before)).collect();
     format!(
-        "{}: no run of the baseline `{}` was measured alike; in the nearest {}.",
+        "{}: no run of the baseline `{}` was measured under the same conditions; the most similar differs: {}.",
         run(gate),
         gate.baseline,
         and(&all)

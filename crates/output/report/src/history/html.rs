@@ -14,7 +14,7 @@ pub fn history_html(history: &History) -> String {
         "{}<header><p class=\"what\">Wakeup latency, run by run</p><h1>History</h1>{}</header>\n{groups}{}</body></html>\n",
         head("History of wakeup latency"),
         list("warnings", &said),
-        section("method", "How it was looked at", &method(history)),
+        section("method", "Method", &method(history)),
     )
 }
 

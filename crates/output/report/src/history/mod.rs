@@ -102,9 +102,9 @@ pub(crate) fn short(id: &str) -> String {
 /// `2026-01-02 03:04`
 pub(crate) fn when(started_ns: Option<u64>) -> String {
     let utc = |ns: u64| crate::utc(ns).chars().take(16).map(|c| if c == 'T' { ' ' } else { c }).collect();
-    started_ns.map_or_else(|| "time not told".into(), utc)
+    started_ns.map_or_else(|| "time not recorded".into(), utc)
 }
 
 pub(crate) fn kernel(run: &RunSummary) -> &str {
-    run.kernel.release.as_deref().unwrap_or("not told")
+    run.kernel.release.as_deref().unwrap_or("not recorded")
 }

@@ -21,7 +21,7 @@ pub fn sentences(history: &History) -> Vec<String> {
 
 fn nothing(history: &History) -> String {
     match history.watched {
-        0 => "No machine and settings have runs enough to tell a shift.".into(),
+        0 => "No group of comparable runs is large enough to detect a shift.".into(),
         n => format!("No shift: {} watched, with {}.", plural(n as u64, "series is", "series are"), alarms(history)),
     }
 }
@@ -45,11 +45,9 @@ pub fn of_series(series: &HistorySeries) -> Vec<String> {
     let runs = plural(series.points.len() as u64, "run", "runs");
     match series.level {
         _ if series.points.len() < series.least_runs => {
-            all.push(format!("{name}: {runs}; a shift can be told from {} on.", series.least_runs));
+            all.push(format!("{name}: {runs}; detecting a shift takes {}.", series.least_runs));
         }
-        None => {
-            all.push(format!("{name}: the level since the last shift is learnt: {} runs of it are needed.", LEARNT))
-        }
+        None => all.push(format!("{name}: the level since the last shift is not known yet: it takes {} runs.", LEARNT)),
         Some(level) => {
             if series.shifts.is_empty() {
                 all.push(format!("{name}: no shift in {runs}."));
@@ -105,7 +103,7 @@ fn shift(name: &str, what: &str, n: usize, shift: &HistoryShift) -> String {
     let kernel = match (&shift.kernel_before, &shift.kernel) {
         (Some(before), Some(now)) if before == now => format!("the same kernel {now}"),
         (before, now) => {
-            let told = |k: &Option<String>| k.clone().unwrap_or_else(|| "not told".into());
+            let told = |k: &Option<String>| k.clone().unwrap_or_else(|| "not recorded".into());
             format!("kernel {} → {}", told(before), told(now))
         }
     };
@@ -154,20 +152,20 @@ fn left_out(out: &LeftOut) -> Option<String> {
 pub fn warnings(group: &HistoryGroup) -> Vec<String> {
     let mut all = Vec::new();
     if group.virtual_time.is_some() {
-        all.push("In virtual time: every figure is one of the emulator's model, none of a board.".into());
+        all.push("In virtual time: the figures describe the emulator's model, not a board.".into());
     }
     if group.hosts.len() > 1 {
         let hosts: Vec<String> = group.hosts.iter().take(6).map(|h| format!("`{h}`")).collect();
         let more = group.hosts.len().saturating_sub(hosts.len());
         let more = if more > 0 { format!(" and {} more", count(more as u64)) } else { String::new() };
         all.push(format!(
-            "Runs of several hosts of this kind: {}{more}. --machine takes a host's name.",
+            "Runs of several hosts of this kind: {}{more}. Select one with --machine HOST.",
             hosts.join(", ")
         ));
     }
     let unnamed = group.runs.first().is_some_and(|r| r.machine.board.is_none() && r.machine.cpu_model.is_none());
     if unnamed {
-        all.push("The runs do not tell the machine: they may be of several.".into());
+        all.push("The runs do not record their machine: they may come from several.".into());
     }
     all
 }

@@ -95,9 +95,9 @@ fn settings(recording: &Recording) -> String {
     got.sort();
     got.dedup();
     let latency = match s.cpu_dma_latency_us {
-        Some(us) => format!("held at {us} µs: idle states that take longer to leave were off"),
-        None if run.import.is_some() => "not told".into(),
-        None => "left alone: idle states as the machine uses them".into(),
+        Some(us) => format!("held at {us} µs: idle states with a longer exit latency were disabled"),
+        None if run.import.is_some() => "not recorded".into(),
+        None => "not held: idle states as configured".into(),
     };
     let alignment = s.alignment.map(|alignment| match alignment {
         Alignment::Aligned => "all CPUs at the same instant",
@@ -151,7 +151,7 @@ fn ended_by(recording: &Recording) -> String {
         Some(EndedBy::Duration) => "its planned end".into(),
         Some(EndedBy::Signal { name, .. }) => format!("{name}; results up to then are complete"),
         Some(EndedBy::Error { text }) => format!("an error: {text}"),
-        Some(EndedBy::Unknown) => "not known: this version has no word for it".into(),
+        Some(EndedBy::Unknown) => "of a kind unknown to this version".into(),
         Some(EndedBy::Killed) | None => "not known: killed, power cut, or still running".into(),
     }
 }
@@ -162,8 +162,8 @@ fn cost(cost: &OwnCost) -> String {
         ("CPU time of the measuring threads", cost.measuring_cpu_ns.map(|n| nanos(Some(n)))),
         ("Sampler of the counters", Some(format!("{wakeups}, {} of CPU time", nanos(cost.context_cpu_ns)))),
         ("The sampler ran on", Some(cost.context_cpus.clone())),
-        ("Memory resident, locked", Some(format!("{}, {}", size(cost.rss_bytes), size(cost.locked_bytes)))),
-        ("From start to first sample", cost.start_to_first_sample_ns.map(|n| Nanos(n).to_string())),
+        ("Resident and locked memory", Some(format!("{}, {}", size(cost.rss_bytes), size(cost.locked_bytes)))),
+        ("Time to the first sample", cost.start_to_first_sample_ns.map(|n| Nanos(n).to_string())),
     ]);
     format!("<h3>What measuring cost the machine</h3>{rows}")
 }

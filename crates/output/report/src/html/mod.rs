@@ -42,14 +42,14 @@ pub fn html(recording: &Recording, verdict: &Verdict) -> String {
         ("why", "Why", "Why", crate::why::section(recording)),
         ("figures", "Latencies", "Latencies", summary::table(&page)),
         ("series", "Series", "Other figures", facts::series(recording)),
-        ("lost", "Not told", "What the file does not tell", facts::lost(recording)),
+        ("lost", "Not recorded", "What the file does not record", facts::lost(recording)),
         ("distributions", "Distributions", "Distributions", charts::distributions(&page)),
         ("tail", "Beyond the data", "Beyond the data", tails::tails(&page)),
         ("time", "Over time", "Over time", charts::over_time(&page)),
-        ("views", "As others show it", "As others show it", views::views(&page)),
+        ("views", "Views of other tools", "Views of other tools", views::views(&page)),
         ("worst", "Worst", "The worst wakeups", work::worst(&page)),
-        ("loads", "Loads", "Loads, and the proof that they ran", work::loads(&page)),
-        ("tuned", "Changes", "What each change bought", facts::tuned(recording)),
+        ("loads", "Loads", "Loads, and evidence that they ran", work::loads(&page)),
+        ("tuned", "Changes", "Effect of each change", facts::tuned(recording)),
         ("audit", "Audit", "Audit of the machine", audit::findings(&recording.findings)),
         ("published", "Published", "Published for this board", published(&page.figures)),
         ("machine", "Machine", "Machine", facts::machine(recording)),
@@ -83,7 +83,7 @@ fn title(recording: &Recording, verdict: &Verdict) -> String {
     format!(
         "{}: wakeup latency{clock} of {}",
         crate::words::word(verdict.outcome),
-        recording.run.host.as_deref().unwrap_or("a machine that is not named")
+        recording.run.host.as_deref().unwrap_or("an unnamed machine")
     )
 }
 

@@ -66,7 +66,7 @@ fn what(recording: &Recording) -> String {
     let clock = if run.virtual_time.is_some() { " in virtual time" } else { "" };
     format!(
         "Wakeup latency{clock} of <strong>{}</strong>{machine} · <time>{}</time>",
-        esc(run.host.as_deref().unwrap_or("a machine that is not named")),
+        esc(run.host.as_deref().unwrap_or("an unnamed machine")),
         facts::began(recording).unwrap_or_else(|| "no date".into())
     )
 }

@@ -36,7 +36,7 @@ pub fn text(recording: &Recording, verdict: &Verdict, style: TextStyle) -> Strin
     worst(&mut page, recording);
     section(&mut page, "Over time", &words::maxima(recording).into_iter().collect::<Vec<_>>());
     audit::section(&mut page, &recording.findings);
-    section(&mut page, "What each change bought", &recording.tuned.as_ref().map(words::tuned).unwrap_or_default());
+    section(&mut page, "Effect of each change", &recording.tuned.as_ref().map(words::tuned).unwrap_or_default());
     section(&mut page, "Published for this board", &crate::references::sentences(&figures));
     section(&mut page, "Notes", &words::notes(recording));
     page.finish()

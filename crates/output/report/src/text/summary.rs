@@ -183,16 +183,16 @@ fn next(recording: &Recording, verdict: &Verdict, place: Place, style: TextStyle
     if !recording.explained.is_empty() && verdict.outcome != Outcome::Pass {
         steps.push((format!("punctual explain {run}"), "every explained wakeup"));
     } else if verdict.outcome == Outcome::Fail && recording.run.import.is_none() {
-        steps.push(("sudo punctual explain --live".to_owned(), "what delays wakeups now"));
+        steps.push(("sudo punctual explain --live".to_owned(), "what delays wakeups at the moment"));
     }
     if recording.findings.iter().any(|finding| grave(&finding)) && verdict.outcome != Outcome::Pass {
-        steps.push(("sudo punctual audit --dry-run".to_owned(), "the fixes, before any is applied"));
+        steps.push(("sudo punctual audit --dry-run".to_owned(), "shows the fixes without applying any"));
     }
-    let page = if place.page.is_some() { "all of it" } else { "all of it; --format html: a page" };
+    let page = if place.page.is_some() { "the whole report" } else { "the whole report; --format html for a page" };
     steps.push((format!("punctual report {run} --full"), page));
-    steps.extend(place.page.map(|page| (format!("xdg-open {page}"), "the report, as a page")));
+    steps.extend(place.page.map(|page| (format!("xdg-open {page}"), "the report as a page")));
     if verdict.outcome == Outcome::Pass && recording.run.import.is_none() {
-        steps.push(("punctual watch".to_owned(), "keep measuring, for weeks"));
+        steps.push(("punctual watch".to_owned(), "measures for weeks"));
     }
     let wide = steps.iter().map(|(command, _)| command.chars().count()).max().unwrap_or(0);
     let mut page = Page::new(style);

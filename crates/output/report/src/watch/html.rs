@@ -29,10 +29,10 @@ pub fn watch_html(watched: &Watched) -> String {
     body += &chart
         .map(|chart| section("series", "Over time", &format!("<div class=\"wide\">{chart}</div>")))
         .unwrap_or_default();
-    body += &part("maxima", "New maxima, the newest first", &maxima);
-    body += &part("notes", "What was not measured, and what else happened", &gaps);
-    body += &part("method", "How it was watched", &said);
-    let host = watched.watch.host.as_deref().unwrap_or("a machine that is not named");
+    body += &part("maxima", "New maxima, newest first", &maxima);
+    body += &part("notes", "Gaps and other events", &gaps);
+    body += &part("method", "Method", &said);
+    let host = watched.watch.host.as_deref().unwrap_or("an unnamed machine");
     format!(
         "{}<header><p class=\"what\">{}</p><h1>{}</h1></header>\n{body}</body></html>\n",
         head(&format!("Watch of {host}")),

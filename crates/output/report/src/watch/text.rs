@@ -30,10 +30,10 @@ pub(super) fn headline(watched: &Watched) -> String {
         (Some(EndedBy::Signal { name, .. }), _) => format!("ended by {name} on {}", utc(watch.updated.real_ns)),
         (Some(EndedBy::Duration), _) => format!("ended as planned on {}", utc(watch.updated.real_ns)),
         (Some(EndedBy::Error { text }), _) => format!("ended on {}: {text}", utc(watch.updated.real_ns)),
-        (Some(EndedBy::Unknown), _) => format!("ended on {}, it is not known how", utc(watch.updated.real_ns)),
+        (Some(EndedBy::Unknown), _) => format!("ended on {} in an unknown way", utc(watch.updated.real_ns)),
         (Some(EndedBy::Killed) | None, _) => format!("killed after {}", utc(watch.updated.real_ns)),
     };
-    let host = watch.host.as_deref().unwrap_or("a machine that is not named");
+    let host = watch.host.as_deref().unwrap_or("an unnamed machine");
     format!("watch of {host} since {}, {state}", utc(watch.series_started_real_ns))
 }
 
@@ -91,7 +91,7 @@ fn maxima(out: &mut String, watched: &Watched) {
     if all == 0 {
         return;
     }
-    let _ = writeln!(out, "\nNew maxima, the newest first:");
+    let _ = writeln!(out, "\nNew maxima, newest first:");
     newest(watched).take(MOST).for_each(|one| {
         let _ = writeln!(out, "  {}", line(&sentence(one)));
     });
@@ -115,7 +115,7 @@ pub(super) fn not_measured(watched: &Watched) -> Vec<String> {
 fn gaps(out: &mut String, watched: &Watched) {
     let all = not_measured(watched);
     if !all.is_empty() {
-        let _ = writeln!(out, "\nNotes, the newest first:");
+        let _ = writeln!(out, "\nNotes, newest first:");
     }
     all.iter().take(MOST).for_each(|text| {
         let _ = writeln!(out, "  {}", line(text));
@@ -126,7 +126,7 @@ pub(super) fn said(watched: &Watched) -> Vec<String> {
     let watch = &watched.watch;
     let m = &watch.maxima;
     let mut said = vec![format!(
-        "since the start on {}: {} above {}, {} explained, {} left out because others had come just before, {} not explained; {} deleted for room",
+        "since the start on {}: {} above {}, {} explained, {} not traced because they followed another too closely, {} not explained; {} deleted to save space",
         utc(watch.started.real_ns),
         plural(m.seen, "new maximum", "new maxima"),
         watch.settings.trace_above_ns,

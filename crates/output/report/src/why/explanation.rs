@@ -125,6 +125,6 @@ pub fn worst_timeline_text(explanation: &Explanation, timelines: &[Option<Timeli
     let found = explanation.victims.iter().zip(timelines).find_map(|(victim, t)| Some((victim, t.as_ref()?)));
     match found {
         Some((victim, timeline)) => format!("\n{}", timeline_text(victim, timeline, style)),
-        None => "\nNo timeline: the trace tells of late wakeups in summaries only.\n".to_owned(),
+        None => "\nNo timeline: the trace has only summaries of late wakeups.\n".to_owned(),
     }
 }

@@ -24,7 +24,7 @@ pub fn explanation_html(name: &str, explanation: &Explanation, timelines: &[Opti
         ("verdicts", "By culprit", html::culprits(&all)),
         ("rhythm", "How often", list("", &groups)),
         ("tracers", "What the tracer says", list("", &explanation.tracers)),
-        ("notes", "What the trace cannot say", list("", &explanation.notes)),
+        ("notes", "What the trace does not show", list("", &explanation.notes)),
     ];
     let shown = sections.iter().filter(|(_, _, content)| !content.is_empty());
     let body: String = shown.map(|(id, title, content)| section(id, title, content)).collect();

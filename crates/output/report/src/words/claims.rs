@@ -142,7 +142,7 @@ pub(super) fn undecided(recording: &Recording, claim: &Claim, cell: &CellJudgeme
     };
     let why = super::imported::open(recording, claim, &cell.phase, cell.cpu);
     if let Some(why) = why.filter(|_| open_itself) {
-        return format!("the file leaves it open {at}: {why}{}", bounds_told(claim, cell));
+        return format!("undecided from the file {at}: {why}{}", bounds_told(claim, cell));
     }
     if would_pass(claim, cell) || matches!(claim.quantity, Quantity::Max(_) | Quantity::NoneMissed) {
         // The samples alone would have passed.
@@ -165,7 +165,7 @@ pub(super) fn undecided(recording: &Recording, claim: &Claim, cell: &CellJudgeme
             Some(most) => {
                 format!("{} above {limit} in {samples} {at}: at most {}", episodes(cell), often(most, f64::ceil))
             }
-            None => format!("the order of the samples is not known, so late episodes are not ({samples} {at})"),
+            None => format!("the order of the samples is not known, and so neither are late episodes ({samples} {at})"),
         },
         Quantity::Max(_) | Quantity::NoneMissed | Quantity::MissedShare(_) => match cell.upper {
             Some(most) => format!(
@@ -186,7 +186,7 @@ fn longer(claim: &Claim, cell: &CellJudgement) -> String {
         Some(seen) if cell.stall_exceeded => {
             let what = claim.stall.map_or_else(|| "stalls of one period".into(), |stall| format!("stalls of {stall}"));
             format!(
-                "; an episode of {} late was seen, and the bound is for {what}: declare the longest with @stall",
+                "; an episode of {} late was seen, but the bound assumes {what}: declare the longest with @stall",
                 plural(seen.most_late, "period", "periods")
             )
         }

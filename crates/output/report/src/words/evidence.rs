@@ -61,14 +61,14 @@ fn clustering(cell: &CellJudgement) -> Option<String> {
     match cell.clustering {
         // An index of 1 means independent wakeups.
         ClusterNote::Estimated { theta, from } if theta >= 0.995 => {
-            Some(format!("The {} latest of them do not cluster (θ̂ 1.00).", count(from)))
+            Some(format!("The worst {} do not cluster (θ̂ 1.00).", count(from)))
         }
         ClusterNote::Estimated { theta, from } => {
-            Some(format!("They cluster (θ̂ {theta:.2}, from the {} latest).", count(from)))
+            Some(format!("They cluster (θ̂ {theta:.2}, from the worst {}).", count(from)))
         }
         ClusterNote::TooFew { from: 0 } => None,
         ClusterNote::TooFew { from } => {
-            Some(format!("Too few late ones ({}) to tell whether they cluster.", count(from)))
+            Some(format!("Too few late wakeups ({}) to determine whether they cluster.", count(from)))
         }
     }
 }

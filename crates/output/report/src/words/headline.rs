@@ -86,7 +86,7 @@ fn not_refuted(verdict: &Verdict) -> String {
     let bound = bound.map(|one| {
         format!(" (the next one violates it with P ≤ {}, if a disturbance makes one period late)", at_most(one.upper))
     });
-    format!("not refuted, which is all that is shown{}", bound.unwrap_or_default())
+    format!("not refuted, and no more than that is shown{}", bound.unwrap_or_default())
 }
 
 fn failed(recording: &Recording, verdict: &Verdict) -> String {
@@ -156,7 +156,7 @@ pub(crate) fn problem_sentence(recording: &Recording, phase: Option<&str>, probl
 fn problem_words(kind: ProblemKind) -> &'static str {
     match kind {
         ProblemKind::LoadDidNotRun => "a load did not run",
-        ProblemKind::NotAsAsked => "the kernel did not grant what was asked for",
+        ProblemKind::NotAsAsked => "the kernel did not grant the requested scheduling",
         ProblemKind::NoRealTime => "real-time scheduling was refused",
         ProblemKind::CpuLost => "a measured CPU was lost",
         ProblemKind::Throttled => "the machine was throttled",
@@ -165,8 +165,8 @@ fn problem_words(kind: ProblemKind) -> &'static str {
         ProblemKind::EndedEarly => "ended before its time",
         ProblemKind::PageFaults => "the measuring thread took page faults",
         ProblemKind::VirtualCpus => "the emulator's CPUs disturb each other",
-        ProblemKind::NotTold => "the imported file does not tell enough",
-        ProblemKind::Unknown => "a problem of a kind that this version does not know",
+        ProblemKind::NotTold => "the imported file does not record enough",
+        ProblemKind::Unknown => "a problem of a kind unknown to this version",
         ProblemKind::MachineChanged => "the machine was not left alone",
         ProblemKind::Storage => "the record is incomplete or damaged",
     }

@@ -126,7 +126,7 @@ pub(super) fn open(recording: &Recording, claim: &Claim, phase: &str, cpu: CpuId
     if let Some(unplaced) = blur.unplaced {
         let to = unplaced.to_ns.map(|to| format!(" and at most {}", Nanos(to))).unwrap_or_default();
         let samples = plural(unplaced.count, "sample is", "samples are");
-        why.push(format!("of {samples} told only that they were at least {}{to}", Nanos(unplaced.from_ns)));
+        why.push(format!("of {samples} it is recorded only that they were at least {}{to}", Nanos(unplaced.from_ns)));
     }
     if !matches!(claim.quantity, Quantity::Max(_)) && result.skipped.is_none() {
         match blur.skipped_at_most {
@@ -139,7 +139,7 @@ pub(super) fn open(recording: &Recording, claim: &Claim, phase: &str, cpu: CpuId
     }
     if (blur.above_ns > 0 || blur.below_ns > 0) && !by_order {
         let step = blur.above_ns.saturating_add(blur.below_ns).saturating_add(1);
-        why.push(format!("values are told in steps of {}", Nanos(step)));
+        why.push(format!("values are rounded to steps of {}", Nanos(step)));
     }
     (!why.is_empty()).then(|| and(&why))
 }

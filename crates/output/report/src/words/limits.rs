@@ -13,7 +13,7 @@ pub fn cannot_say(recording: &Recording, verdict: &Verdict) -> Vec<String> {
 pub(crate) fn from_figures(figures: &Figures) -> Vec<String> {
     let Figures { recording, verdict, .. } = *figures;
     if verdict.scored() == 0 {
-        return vec!["Nothing was measured: nothing can be said.".into()];
+        return vec!["Nothing was measured.".into()];
     }
     let mut all = Vec::new();
     all.extend(rarer(verdict));
@@ -31,13 +31,11 @@ pub(crate) fn from_figures(figures: &Figures) -> Vec<String> {
 fn other_ways(via: Option<&Way>) -> String {
     match via {
         None | Some(Way::Nanosleep) => {
-            "A timer expires in hard interrupt context. A program woken by a threaded interrupt or by \
-                                        another task sees more than these figures."
+            "A timer expires in hard interrupt context. A program woken by a threaded interrupt or by another task has larger latencies."
                 .into()
         }
         Some(via) => format!(
-            "The threads were woken `--via {via}`: nothing is said of a program that is woken in another way, nor may the figures be \
-             compared with those of one."
+            "The threads were woken `--via {via}`: the figures do not apply to a program with another wakeup source."
         ),
     }
 }
@@ -46,8 +44,7 @@ fn rarer(verdict: &Verdict) -> Option<String> {
     let (_, cell) = worst_cell(verdict)?;
     let p = cell.p_beyond_max?;
     Some(format!(
-        "How often a wakeup later than the worst one comes, beyond that it is rarer than {}: the next one may be much \
-         later. No worst case follows from a measurement.",
+        "The probability of a wakeup later than the worst one, except that it is below {}: the next one may be much later. No worst case follows from a measurement.",
         at_most(p)
     ))
 }
@@ -63,7 +60,7 @@ fn unbounded(figures: &Figures) -> Option<String> {
     // Enough samples but no bound: an imported file that does not count those beyond its last bin.
     if fewest >= bounds::samples_needed(*first) {
         let names = and(&names);
-        let why = "the file leaves open which samples there were beyond those it tells";
+        let why = "the file does not record the samples beyond its last bin";
         return Some(format!(
             "{names} {are} not bounded by this run: {why}. The figure shown is what was seen, no more."
         ));
@@ -80,7 +77,7 @@ fn unbounded(figures: &Figures) -> Option<String> {
 fn unseen(verdict: &Verdict) -> Option<String> {
     let missed = verdict.coverage.iter().filter(|c| c.p_run < 0.5).min_by_key(|c| c.every_ns)?;
     Some(format!(
-        "Rare events: one that comes every {} on average would have been missed by this run with {}.",
+        "Rare events: this run misses one that occurs every {} on average with probability {}.",
         missed.every_ns,
         percent(1.0 - missed.p_run)
     ))
@@ -88,23 +85,22 @@ fn unseen(verdict: &Verdict) -> Option<String> {
 
 fn virtual_time(recording: &Recording) -> Option<String> {
     recording.run.virtual_time.as_ref().map(|_| {
-        "What a board does: caches, memory, buses, idle states, frequency, firmware and real devices are not in the model. \
-         A kernel that is late here is late anywhere; one that is not may still be late on a board."
+        "How a board behaves: caches, memory, buses, idle states, frequency, firmware and real devices are not in the model."
             .into()
     })
 }
 
 fn other_loads(recording: &Recording) -> Option<String> {
     if recording.run.import.is_some() {
-        return Some("The load: an imported file does not tell what else the machine did.".into());
+        return Some("The load: an imported file does not record what else the machine did.".into());
     }
     let names: Vec<String> = recording.run.phases.iter().map(|p| load_name(&p.load)).collect();
     if names.iter().all(|n| n == "idle") {
-        return Some("Only the idle machine was measured: nothing is said about it under load.".into());
+        return Some("Only the idle machine was measured: nothing is known about it under load.".into());
     }
     let quoted: Vec<String> = names.iter().map(|n| format!("`{n}`")).collect();
     Some(format!(
-        "Only {} were measured. Other work, other devices and other drivers can delay wakeups in ways these do not.",
+        "Only {} were measured. Other work, devices and drivers can delay wakeups in ways that these do not.",
         and(&quoted)
     ))
 }
@@ -121,7 +117,7 @@ fn settings(recording: &Recording) -> Vec<String> {
     if recording.run.import.is_some() {
         all.push("Causes: an imported file has no counters of the machine.".into());
     } else if !settings.context {
-        all.push("Causes: the machine's counters were not sampled (`--no-context`).".into());
+        all.push("Causes: the counters of the machine were not sampled (`--no-context`).".into());
     }
     all
 }
@@ -133,8 +129,7 @@ fn machine(recording: &Recording) -> Vec<String> {
     let real_time = recording.run.virtual_time.is_none();
     if let Some(hypervisor) = machine.virtualisation.as_deref().filter(|v| *v != "none" && real_time) {
         all.push(format!(
-            "This is a virtual machine ({hypervisor}): what the host does at other times decides too, and is not \
-             measured."
+            "This is a virtual machine ({hypervisor}): its latencies also depend on the host, which may do other things at other times."
         ));
     }
     let steps = recording.events.iter().filter(|e| matches!(e, Event::ClockStep { .. })).count();

@@ -26,8 +26,7 @@ pub fn maxima(recording: &Recording) -> Option<String> {
         n => format!(" In {} of them the thread never woke.", count(n as u64)),
     };
     Some(format!(
-        "The largest latencies of {} blocks of {block} lie between {} and {}, half of them at or below {}; the largest came {}, in the block \
-         from {} on.{dead}",
+        "The largest latencies of {} blocks of {block} range from {} to {}, with a median of {}; the largest occurred {}, in the block that starts at {}.{dead}",
         count(whole.len() as u64),
         ns(least),
         ns(most),

@@ -23,8 +23,8 @@ pub(crate) fn tail(recording: &Recording, tail: &Tail) -> String {
             let time = once_in_ns.map(|ns| format!(" ({ns})")).unwrap_or_default();
             let far = if *decades > 0.0 { format!("by {decades:.1} decades") } else { "within its length".into() };
             format!(
-                "{place}: one {what} in {}{time} is later than {}, between {} and {} at {}. This carries the run's own tail on {far}; a \
-                 cause that did not come in the run is not in it.",
+                "{place}: one {what} in {}{time} is later than {}, between {} and {} at {}. This extrapolates the tail of the run {far}, and does \
+                 not cover causes that did not occur in it.",
                 times(*once_in),
                 ns(*level_ns),
                 ns(*lower_ns),
@@ -51,20 +51,20 @@ fn is_mixture(reason: &TailRefusal) -> bool {
 
 fn reason(reason: &TailRefusal, what: &str) -> String {
     match *reason {
-        TailRefusal::Doubtful => "the run's problems concern it".into(),
-        TailRefusal::Imprecise => "the file does not tell every latency exactly enough".into(),
-        TailRefusal::OrderUnknown => "it is not known whether the run stayed the same".into(),
+        TailRefusal::Doubtful => "the problems of the run affect it".into(),
+        TailRefusal::Imprecise => "the file does not record every latency exactly enough".into(),
+        TailRefusal::OrderUnknown => "it is not known whether the run was stationary".into(),
         TailRefusal::NotStationary { kpss } => {
-            format!("the run did not stay the same (KPSS {kpss:.2}; below 0.463 is needed)")
+            format!("the run was not stationary (KPSS {kpss:.2}; below 0.463 is needed)")
         }
         TailRefusal::ClusteringUnknown { from } => {
             format!(
-                "{} too few to tell how they cluster",
+                "{} too few to determine how they cluster",
                 plural(from, &format!("late {what} is"), &format!("late {what}s are"))
             )
         }
         TailRefusal::FewThresholds { thresholds } => format!(
-            "{} 100 later {what}s and a fit above, 5 are needed",
+            "{} 100 later {what}s and a fit; it takes 5",
             plural(thresholds, "threshold has", "thresholds have")
         ),
         TailRefusal::ShapeUnstable { at_most, at_least } => {
@@ -73,14 +73,14 @@ fn reason(reason: &TailRefusal, what: &str) -> String {
             )
         }
         TailRefusal::PoorFit { p: Some(p) } => {
-            format!("the latest {what}s are not distributed like the fit (p {}; above 0.05 is needed)", equals(p))
+            format!("the worst {what}s are not distributed like the fit (p {}; above 0.05 is needed)", equals(p))
         }
         TailRefusal::PoorFit { p: None } => "how well it fits could not be tested".into(),
         TailRefusal::BelowObserved { upper_ns, observed_ns } => {
             format!("the fit puts the level at {} at most, and {} was seen", ns(upper_ns), Nanos(observed_ns))
         }
-        TailRefusal::TooFar { decades } => format!("it is {decades:.1} decades beyond the data, 2 at most are allowed"),
-        TailRefusal::Unbounded => "its interval has no end".into(),
+        TailRefusal::TooFar { decades } => format!("it is {decades:.1} decades beyond the data; at most 2 are allowed"),
+        TailRefusal::Unbounded => "its interval is unbounded".into(),
         TailRefusal::NotPossible => "there are too few samples".into(),
     }
 }
@@ -98,10 +98,10 @@ fn needed(verdict: &Verdict) -> Vec<String> {
     let any = |of: fn(&TailRefusal) -> bool| all.iter().any(|r| of(r));
     let mut needed = Vec::new();
     if any(is_mixture) {
-        needed.push("one cause at a time: find those of the latest (`punctual explain`), remove them, measure again");
+        needed.push("one cause at a time: find the causes of the worst wakeups (`punctual explain`), remove them, measure again");
     }
     if any(|r| matches!(r, TailRefusal::NotStationary { .. })) {
-        needed.push("a run that stays the same: a longer `--warmup`, a steady load, a fixed frequency");
+        needed.push("a stationary run: a longer `--warmup`, a steady load, a fixed frequency");
     }
     if any(|r| {
         matches!(
@@ -115,11 +115,11 @@ fn needed(verdict: &Verdict) -> Vec<String> {
         needed.push("20 s or more measured by this program with its context sampled");
     }
     if any(|r| matches!(r, TailRefusal::Doubtful)) {
-        needed.push("a run without the problems told above");
+        needed.push("a run without the problems above");
     }
     match needed.is_empty() {
         true => Vec::new(),
-        false => vec![format!("For a level that is refused it takes {}.", needed.join("; "))],
+        false => vec![format!("A refused level needs {}.", needed.join("; "))],
     }
 }
 
@@ -127,25 +127,25 @@ pub(crate) fn arrivals(recording: &Recording, tail: &Tail) -> String {
     let Arrivals { source, of, pattern } = tail.arrivals;
     let what = noun(recording);
     let latest = match source {
-        Latest::Wakeups => format!("{} latest {what}s", count(of)),
-        Latest::Seconds => format!("{} seconds with the latest {what}s", count(of)),
+        Latest::Wakeups => format!("{} worst {what}s", count(of)),
+        Latest::Seconds => format!("{} seconds with the worst {what}s", count(of)),
     };
     match pattern {
         ArrivalPattern::Periodic { period_ns, p, in_step } => format!(
-            "The latest come every {period_ns}: {} of the {latest} are in step with it (p {} if they were independent).",
+            "The worst recur every {period_ns}: {} of the {latest} are in step with it (p {} if they were independent).",
             count(in_step),
             equals(p)
         ),
         ArrivalPattern::Bursts { p } => {
-            format!("The {latest} come in bursts, nearer together than independent ones would be (p {}).", equals(p))
+            format!("The {latest} come in bursts, closer together than independent events would be (p {}).", equals(p))
         }
         ArrivalPattern::Independent { p } => {
             format!(
-                "The {latest} come like independent rare events: no period was found and no bursts (p {}).",
+                "The {latest} look like independent rare events: no period and no bursts were found (p {}).",
                 equals(p)
             )
         }
-        ArrivalPattern::TooFew => format!("Of too few {what}s it is known when they were late to look for a period."),
+        ArrivalPattern::TooFew => format!("Too few {what}s have a known time to look for a period."),
     }
 }
 

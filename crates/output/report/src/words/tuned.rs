@@ -16,7 +16,7 @@ pub fn tuned(tuned: &Tuned) -> Vec<String> {
     if !rest.is_empty() {
         let names: Vec<String> = rest.iter().map(|rule| format!("`{rule}`")).collect();
         let left = if names.len() == 1 { "it was" } else { "they were" };
-        all.push(format!("No gain worth confirming was seen from {}: left as {left}.", names.join(", ")));
+        all.push(format!("No gain worth confirming from {}: left as {left}.", names.join(", ")));
     }
     all.extend(tuned.not_tried.iter().map(|(rule, why)| format!("`{rule}` was not tried: {why}")));
     all
@@ -29,9 +29,9 @@ fn summary(tuned: &Tuned) -> String {
     };
     let ended = match &tuned.ended {
         Ended::ClaimsHold => "the claims hold".to_owned(),
-        Ended::NothingHelps => "nothing more of what could be tried helps".to_owned(),
+        Ended::NothingHelps => "no other candidate helps".to_owned(),
         Ended::NothingToTry => "there is nothing to try".to_owned(),
-        Ended::TimeUp => "time was up before all was tried".to_owned(),
+        Ended::TimeUp => "the time limit ended the search before all candidates were tried".to_owned(),
         Ended::Stopped { why } => format!("it was stopped: {why}"),
     };
     let middle = |figures: &[f64]| punctual_stats::median(figures).map(time);
@@ -56,7 +56,7 @@ fn decided(tuned: &Tuned, trial: &Trial) -> String {
         Some((low, high)) => format!("95 %: {} to {}", signed(low), signed(high)),
         None => "too few pairs for an interval".into(),
     };
-    let verdict = if kept { "kept".to_owned() } else { format!("no {word} proven, taken back") };
+    let verdict = if kept { "kept".to_owned() } else { format!("no {word} shown, reverted") };
     let without: Vec<f64> = trial.pairs.iter().map(|(without, _)| *without).collect();
     let instead = punctual_stats::median(&without)
         .map(|usual| format!("{} instead of {}; ", time((usual + trial.shift_ns).max(0.0)), time(usual)));

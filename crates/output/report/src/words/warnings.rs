@@ -102,7 +102,7 @@ fn incomplete(recording: &Recording) -> Option<String> {
             format!("The run was ended by {name} {how_far}; results up to then are complete.")
         }
         Some(EndedBy::Error { text }) => stopped(&format!("The run was ended by an error {how_far}: {text}")),
-        Some(EndedBy::Unknown) => stopped(&format!("The run ended {how_far}; this version does not know how.")),
+        Some(EndedBy::Unknown) => stopped(&format!("The run ended {how_far}, in a way unknown to this version.")),
         Some(EndedBy::Killed) | None => {
             let unfinished = run.phases.iter().filter(|p| p.end_mono_ns.is_none()).count() as u64;
             let open = match unfinished {
@@ -110,7 +110,7 @@ fn incomplete(recording: &Recording) -> Option<String> {
                 n => format!("; {} no end", plural(n, "phase has", "phases have")),
             };
             format!(
-                "The run has no end: it was killed, power was cut, or it is still running{open}. The last seconds may be missing."
+                "The run has no end record: it was killed, power was cut, or it is still running{open}. The last seconds may be missing."
             )
         }
         Some(EndedBy::Duration) => format!("The run ended {how_far}, not as planned."),

@@ -68,7 +68,7 @@ fn maxima_of_three_blocks_are_drawn_and_of_fewer_are_not() {
     }
     let sentence = words::maxima(&with_blocks(3).0).unwrap();
     assert!(
-        sentence.starts_with("The largest latencies of 6 blocks of 5 min lie between 10.0 µs and 30.0 µs"),
+        sentence.starts_with("The largest latencies of 6 blocks of 5 min range from 10.0 µs to 30.0 µs"),
         "{sentence}"
     );
     assert!(sentence.ends_with("In 1 of them the thread never woke."), "{sentence}");

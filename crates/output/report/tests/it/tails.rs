@@ -40,24 +40,24 @@ fn the_sentences() {
     let (recording, verdict) = with_tails();
     let all = words::tails(&recording, &verdict);
     for (sentence, says) in all.iter().zip([
-        "while idle: one wakeup in 1e8 (27 h 47 min) is later than 93.5 µs, between 88.0 µs and 102 µs at 95 %. This carries the run's own \
-         tail on by 1.7 decades; a cause that did not come in the run is not in it. The latest come every 30.0 s: 13 of the 16 latest \
+        "while idle: one wakeup in 1e8 (27 h 47 min) is later than 93.5 µs, between 88.0 µs and 102 µs at 95 %. This extrapolates the \
+         tail of the run by 1.7 decades, and does not cover causes that did not occur in it. The worst recur every 30.0 s: 13 of the 16 worst \
          wakeups are in step with it (p < 1e-9 if they were independent).",
         "under `cpu`: a level beyond the data is refused: the tail is a mixture: its shape changes with the threshold (ξ at most -0.10 \
-         above one, at least 0.35 above another); the latest wakeups are not distributed like the fit (p = 0.01; above 0.05 is needed); \
-         the fit puts the level at 85.0 µs at most, and 93.1 µs was seen. The 16 seconds with the latest wakeups come in bursts, nearer \
-         together than independent ones would be (p = 2.1e-3).",
-        "under `io`: a level beyond the data is refused: the run's problems concern it;",
+         above one, at least 0.35 above another); the worst wakeups are not distributed like the fit (p = 0.01; above 0.05 is needed); \
+         the fit puts the level at 85.0 µs at most, and 93.1 µs was seen. The 16 seconds with the worst wakeups come in bursts, closer \
+         together than independent events would be (p = 2.1e-3).",
+        "under `io`: a level beyond the data is refused: the problems of the run affect it;",
         "under `all`: one wakeup in 1e8",
-        "For a level that is refused it takes one cause at a time",
+        "A refused level needs one cause at a time",
     ]) {
         assert!(sentence.contains(says), "{sentence}\n{says}");
     }
     assert!(all[2].contains(
-        "(KPSS 0.93; below 0.463 is needed); 4 late wakeups are too few to tell how they cluster; 2 thresholds have 100"
+        "(KPSS 0.93; below 0.463 is needed); 4 late wakeups are too few to determine how they cluster; 2 thresholds have 100"
     ));
-    assert!(all[2].ends_with("come like independent rare events: no period was found and no bursts (p = 0.41)."));
-    assert!(all[3].ends_with("Of too few wakeups it is known when they were late to look for a period."));
+    assert!(all[2].ends_with("look like independent rare events: no period and no bursts were found (p = 0.41)."));
+    assert!(all[3].ends_with("Too few wakeups have a known time to look for a period."));
 }
 
 /// Only the gates that indicate a mixture make it one.
@@ -69,12 +69,8 @@ fn what_is_merely_short_is_no_mixture() {
     verdict.tails[0].outcome = TailOutcome::Refused { once_in: 1e4, reasons: vec![few] };
     verdict.tails[0].arrivals.pattern = ArrivalPattern::TooFew;
     let all = words::tails(&recording, &verdict);
-    assert!(
-        all[0].contains("is refused: 1 threshold has 100 later wakeups and a fit above, 5 are needed."),
-        "{}",
-        all[0]
-    );
-    assert_eq!(all[1], "For a level that is refused it takes a longer run.");
+    assert!(all[0].contains("is refused: 1 threshold has 100 later wakeups and a fit; it takes 5."), "{}", all[0]);
+    assert_eq!(all[1], "A refused level needs a longer run.");
 }
 
 #[test]

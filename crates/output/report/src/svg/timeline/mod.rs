@@ -155,7 +155,7 @@ fn legend(view: &View) -> Vec<Key> {
         class: format!("block {}", colour(class)),
         text: format!("{}: {}", causes::class(class), Nanos(ns)),
     }));
-    keys.push(Key { class: "block own".into(), text: "the late thread itself".into() });
+    keys.push(Key { class: "block own".into(), text: "the late thread".into() });
     let spans = || view.timeline.lanes.iter().take(LANES).flat_map(|lane| &lane.spans).take(LANES * SPANS);
     let others = [
         (SpanKind::Task, "block other", "other threads"),
