@@ -9,7 +9,7 @@ use punctual_units::CpuList;
 /// Enters a command that measures, until the result is dropped. `prove`, `measure` and `tune` enter themselves.
 pub fn measuring(command: &Command) -> Option<Register> {
     let cpus = match command {
-        Command::Watch(args) if args.status.is_none() => args.cpus.clone(),
+        Command::Watch(args) if args.shown().is_none() => args.cpus.clone(),
         Command::Cyclictest(args) if !args.words.iter().any(|word| word == "--help" || word == "-h") => None,
         Command::Events(args) if !args.list => None,
         Command::Sched(args) if !args.list && args.experiment.is_some() => None,

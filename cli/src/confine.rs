@@ -47,7 +47,7 @@ impl Needs {
                 let reads = vec![args.file.clone()?];
                 Some(Needs { reads, files: files(&[&args.html, &args.perfetto, &args.bundle]), ..Needs::default() })
             }
-            Command::Watch(args) => Some(Needs { reads: vec![args.status.clone()?], ..Needs::default() }),
+            Command::Watch(args) => Some(Needs { reads: vec![args.shown()?.to_owned()], ..Needs::default() }),
             // A profile in a file names others, anywhere.
             Command::Audit(args) if !args.fix.is_wanted() && args.subject.profile.parse::<Profile>().is_ok() => {
                 let subject = &args.subject;

@@ -38,7 +38,7 @@ impl Need {
                     memory: engine.memory + parts * 4 * MIB + if proves { 8 * MIB } else { 0 },
                 })
             }
-            Command::Watch(args) if args.status.is_some() => None,
+            Command::Watch(args) if args.shown().is_some() => None,
             Command::Watch(_) => Some(Need { descriptors: engine.descriptors + 4 + 2 * cpus, ..engine }),
             Command::Explain(args) if args.live => {
                 Some(Need { descriptors: engine.descriptors + 2 * cpus, memory: 10 * MIB, ..engine })

@@ -4,7 +4,7 @@ use crate::args::common::{AlignmentArg, EventsArg, OutputArgs, WhenArg};
 use clap::Args;
 use punctual_units::{CpuList, Nanos, Policy, Priority};
 use punctual_watch::Keep;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Options of `watch`.
 #[derive(Args, Debug)]
@@ -15,6 +15,9 @@ pub struct WatchArgs {
     /// Show the state of the series in this directory; does not measure
     #[arg(long, value_name = "DIR")]
     pub status: Option<PathBuf>,
+    /// Show a running watch of this directory as `measure --live` shows a run, until q; does not measure
+    #[arg(long, value_name = "DIR", conflicts_with = "status")]
+    pub attach: Option<PathBuf>,
     /// How long to watch [default: until a signal]
     #[arg(short = 'D', long, value_name = "TIME")]
     pub duration: Option<Nanos>,
@@ -68,6 +71,13 @@ pub struct WatchArgs {
     pub no_sync: bool,
     #[command(flatten)]
     pub output: OutputArgs,
+}
+
+impl WatchArgs {
+    /// The directory whose watch is shown, where nothing is measured.
+    pub fn shown(&self) -> Option<&Path> {
+        self.status.as_deref().or(self.attach.as_deref())
+    }
 }
 
 fn size(text: &str) -> Result<u64, String> {

@@ -1,6 +1,7 @@
 //! `watch`: a machine watched for weeks.
 
 pub mod args;
+mod attach;
 
 use crate::args::common::EventsArg;
 use crate::exit;
@@ -18,6 +19,9 @@ use std::sync::Arc;
 
 /// `punctual watch`.
 pub fn watch(args: &WatchArgs, started: Nanos) -> ExitCode {
+    if let Some(folder) = &args.attach {
+        return finish("watch", args.output, attach::attach(folder).map(|code| Answer::text(code, "")));
+    }
     let watched = match &args.status {
         Some(folder) => punctual_watch::read(folder).map(|watched| shown(args, &watched, 0)).map_err(Refusal::from),
         None => run(args, started),

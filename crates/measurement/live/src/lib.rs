@@ -12,6 +12,7 @@
 
 #![forbid(unsafe_code)]
 
+mod attach;
 mod draw;
 mod gather;
 mod keys;
@@ -20,6 +21,7 @@ mod screen;
 mod snapshot;
 mod view;
 
+pub use attach::attach;
 pub use draw::{Looks, draw};
 pub use gather::{Looker, machine};
 pub use line::{Left, Line, Status, text};

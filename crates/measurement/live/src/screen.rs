@@ -16,21 +16,23 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoTerminal {
     #[error(
-        "--live needs a terminal to read keys from, and standard input is none: run it in a terminal (with ssh: ssh -t), or \
-         leave --live out"
+        "the live view reads keys from standard input, which is not a terminal: run it in a terminal (with ssh: ssh -t), or \
+         without the view"
     )]
     Input,
     #[error(
-        "--live draws on standard error, which is no terminal: do not redirect it (standard output may be), or leave \
-         --live out"
+        "the live view is drawn on standard error, which is not a terminal: do not redirect it (standard output may be), or \
+         run without the view"
     )]
     Output,
     #[error(
-        "--live needs the terminal, and this runs in the background: bring it to the foreground (fg), or leave --live out"
+        "the live view needs the terminal, and this runs in the background: bring it to the foreground (fg), or run without \
+         the view"
     )]
     Background,
     #[error(
-        "--live cannot draw on this terminal (TERM is `dumb` or not set): set TERM, for example to vt100 or xterm, or leave --live out"
+        "the live view cannot be drawn on this terminal (TERM is `dumb` or not set): set TERM, for example to vt100 or xterm, \
+         or run without the view"
     )]
     Dumb,
 }

@@ -10,6 +10,8 @@ pub enum Stage {
     Between,
     /// Everything is measured: judging and writing.
     Finishing,
+    /// The attached process no longer measures.
+    Ended,
 }
 
 /// The state of a run. What is unknown is `None` or empty.
@@ -38,6 +40,10 @@ pub struct Snapshot {
     pub help: bool,
     /// What a key did.
     pub word: Option<String>,
+    /// Another process measures: keys do not end or mark its run, and `status` replaces the state of the machine.
+    pub attached: bool,
+    /// Lines on the state of an attached measurement; the most important first.
+    pub status: Vec<String>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -54,8 +54,17 @@ fn full(snapshot: &Snapshot, canvas: &mut Canvas) {
     let cpus = shown(&snapshot.cpus, room / 2);
     let airy = room >= 3 * cpus.len() + 3;
     let gap = u16::from(airy);
-    let bottom = table::draw(snapshot, &cpus, canvas, 2 + gap);
-    machine(snapshot, cpus.len(), canvas, bottom);
+    let mut bottom = table::draw(snapshot, &cpus, canvas, 2 + gap);
+    if snapshot.attached {
+        for line in snapshot.status.iter().take(room.saturating_sub(2 * cpus.len()).max(1)) {
+            let width = usize::from(canvas.size().0).saturating_sub(2);
+            canvas.put(1, bottom, &text::shortened(&text::ascii(clean(line), canvas.looks), width, canvas.looks), DIM);
+            bottom += 1;
+        }
+        bottom = bottom.saturating_sub(1);
+    } else {
+        machine(snapshot, cpus.len(), canvas, bottom);
+    }
     let top = bottom + 1 + gap;
     histogram::draw(snapshot, &cpus, canvas, top, height.saturating_sub(1 + gap));
     footer(snapshot, canvas, height.saturating_sub(1));
@@ -88,12 +97,13 @@ fn header(snapshot: &Snapshot, canvas: &mut Canvas) {
 
 fn stage(snapshot: &Snapshot) -> (&'static str, canvas::Look) {
     if snapshot.paused {
-        return ("DISPLAY PAUSED, still measuring", REVERSED);
+        return (if snapshot.attached { "DISPLAY PAUSED" } else { "DISPLAY PAUSED, still measuring" }, REVERSED);
     }
     match snapshot.stage {
         Stage::Starting => ("starting", PLAIN),
         Stage::WarmingUp => ("warming up, not recording", PLAIN),
         Stage::Measuring => ("measuring", PLAIN),
+        Stage::Ended => ("ended", REVERSED),
         Stage::Between => ("between loads", PLAIN),
         Stage::Finishing => ("judging and writing", PLAIN),
     }
@@ -115,7 +125,10 @@ fn progress(snapshot: &Snapshot, canvas: &mut Canvas, y: u16) {
     let looks = canvas.looks;
     let (phase, run) = left(snapshot);
     let (gone, planned) = (text::seconds(snapshot.elapsed), text::seconds(snapshot.planned));
-    let mut said = format!("{:3.0} %  {gone} of {planned}, {} left", done(snapshot) * 100.0, text::rest(phase));
+    let mut said = match snapshot.attached {
+        true => format!("this run: {gone} of {planned}"),
+        false => format!("{:3.0} %  {gone} of {planned}, {} left", done(snapshot) * 100.0, text::rest(phase)),
+    };
     if snapshot.of > 1 {
         said.push_str(&format!("; run {}", text::rest(run)));
     }
@@ -172,7 +185,9 @@ fn sensor(name: &str) -> String {
 fn footer(snapshot: &Snapshot, canvas: &mut Canvas, y: u16) {
     let pause = if snapshot.paused { "go on" } else { "pause display" };
     let mut at = 1;
-    for (key, what) in [("q", "end"), ("p", pause), ("m", "mark"), ("n", "next load"), ("?", "help")] {
+    let run = [("q", "end"), ("p", pause), ("m", "mark"), ("n", "next load"), ("?", "help")];
+    let attached = [("q", "leave"), ("p", pause), ("?", "help")];
+    for (key, what) in if snapshot.attached { &attached[..] } else { &run[..] } {
         at = canvas.put(at, y, key, BOLD);
         at = canvas.put(at, y, &format!(" {what}   "), DIM);
     }
@@ -180,6 +195,13 @@ fn footer(snapshot: &Snapshot, canvas: &mut Canvas, y: u16) {
         canvas.put(at, y, &clean(word), BOLD);
     }
 }
+
+const ATTACHED_HELP: [(&str, &str); 4] = [
+    ("q, Ctrl-C", "leave; the watch continues"),
+    ("p, space", "freeze the display; the watch continues"),
+    ("Ctrl-L", "redraw the screen"),
+    ("?", "this help, and back"),
+];
 
 const HELP: [(&str, &str); 6] = [
     ("q, Ctrl-C", "end the run: what was measured is kept and reported"),
@@ -193,7 +215,8 @@ const HELP: [(&str, &str); 6] = [
 fn help(snapshot: &Snapshot, canvas: &mut Canvas) {
     let (_, height) = canvas.size();
     canvas.put(1, 0, "Keys", BOLD);
-    for (y, (key, what)) in (1..).zip(HELP) {
+    let keys = if snapshot.attached { &ATTACHED_HELP[..] } else { &HELP[..] };
+    for (y, (key, what)) in (1..).zip(keys) {
         canvas.put(1, y, key, BOLD);
         canvas.put(12, y, what, PLAIN);
     }
@@ -201,15 +224,18 @@ fn help(snapshot: &Snapshot, canvas: &mut Canvas) {
         "skipped: periods that passed while a wakeup was late. steal: share of a".to_owned(),
         "CPU's time that the hypervisor took. min and worst are exact, the others".into(),
         "within 0.8 %. The heights of the histograms are logarithms of counts: one".into(),
-        "wakeup can be seen beside a million. Frequencies are read between loads".into(),
-        "only, because reading them disturbs.".into(),
-        String::new(),
-        "The view is drawn twice a second, by one ordinary thread without locks.".into(),
+        "wakeup can be seen beside a million.".into(),
     ];
+    if snapshot.attached {
+        lines.push("The figures are those of the run directory being written, every 5 s.".into());
+    } else {
+        lines.push("Frequencies are read between loads only, because reading them disturbs.".into());
+        lines.push("The view is drawn twice a second, by one ordinary thread without locks.".into());
+    }
     if snapshot.shared {
         lines.push("It shares CPUs with the measuring threads: --cpus can leave it one.".into());
     }
-    for (y, line) in (HELP.len() as u16 + 2..).zip(&lines) {
+    for (y, line) in (keys.len() as u16 + 2..).zip(&lines) {
         if y < height {
             canvas.put(1, y, line, DIM);
         }

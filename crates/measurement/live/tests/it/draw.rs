@@ -55,6 +55,25 @@ fn two_cpus() -> Snapshot {
     }
 }
 
+fn attached() -> Snapshot {
+    Snapshot {
+        command: "watch of bench-3".into(),
+        number: 0,
+        of: 0,
+        elapsed: Nanos::from_secs(2_580),
+        planned: Nanos::from_secs(21_600),
+        machine: None,
+        context: false,
+        attached: true,
+        status: vec![
+            "watch of bench-3 since 2026-11-20T08:00:00Z, running (pid 812)".into(),
+            "worst  CPU 1  1.73 ms late: multipathd (RR 99, pid 195) ran 1.6 ms of it (2026-11-22T03:14:00Z)".into(),
+            "new    CPU 1  1.73 ms late: multipathd (RR 99, pid 195) ran 1.6 ms of it (2026-11-22T03:14:00Z)".into(),
+        ],
+        ..two_cpus()
+    }
+}
+
 fn many_cpus() -> Snapshot {
     let cpus =
         (0..32).map(|n| cpu(n, 3_000 + 100 * u64::from(n), 20_000 + 7_000 * u64::from(n * 7 % 32), u64::from(n == 5)));
@@ -77,6 +96,8 @@ fn compare(name: &str, picture: &str) {
 fn eighty_by_twenty_four() {
     compare("two-80x24.txt", &picture(&two_cpus(), LOOKS, (80, 24)));
     compare("many-80x24.txt", &picture(&many_cpus(), LOOKS, (80, 24)));
+    compare("attached-80x24.txt", &picture(&attached(), LOOKS, (80, 24)));
+    compare("attached-help-80x24.txt", &picture(&Snapshot { help: true, ..attached() }, LOOKS, (80, 24)));
 }
 
 #[test]
@@ -139,7 +160,8 @@ fn any_snapshot() -> impl Strategy<Value = Snapshot> {
     let times = (any::<u64>(), any::<u64>(), proptest::option::of(any::<u64>()));
     let seen = (proptest::collection::vec(any_cpu(), 0..12), any::<bool>(), proptest::option::of(any_machine()));
     let flags = (any::<bool>(), any::<bool>(), any::<bool>(), proptest::option::of(any::<String>()));
-    (head, times, seen, flags).prop_map(|(head, times, seen, flags)| Snapshot {
+    let attached = (any::<bool>(), proptest::collection::vec(any::<String>(), 0..8));
+    (head, times, seen, flags, attached).prop_map(|(head, times, seen, flags, attached)| Snapshot {
         command: head.0,
         stage: head.1,
         load: head.2,
@@ -155,6 +177,8 @@ fn any_snapshot() -> impl Strategy<Value = Snapshot> {
         paused: flags.1,
         help: flags.2,
         word: flags.3,
+        attached: attached.0,
+        status: attached.1,
     })
 }
 

@@ -23,6 +23,19 @@ pub fn watch_text(watched: &Watched) -> String {
     out
 }
 
+/// The state of a watch in a few lines, for a display: since when, what it traced, the newest maxima with their causes.
+pub fn watch_status(watched: &Watched) -> Vec<String> {
+    const NEWEST: usize = 4;
+    let mut lines = vec![headline(watched)];
+    let ever = watched.watch.cpus.iter().filter_map(|cpu| cpu.ever.as_ref());
+    if let Some(worst) = ever.max_by_key(|maximum| maximum.latency_ns) {
+        lines.push(format!("worst  {} ({})", late(worst), utc(worst.real_ns)));
+    }
+    let new = |maximum| format!("new    {} ({})", late(maximum), utc(maximum.real_ns));
+    lines.extend(newest(watched).take(NEWEST).map(new));
+    lines.iter().map(|text| line(text)).collect()
+}
+
 pub(super) fn headline(watched: &Watched) -> String {
     let watch = &watched.watch;
     let state = match (&watch.ended_by, watched.running) {
@@ -69,14 +82,19 @@ fn table(out: &mut String, watched: &Watched) {
 }
 
 pub(super) fn sentence(maximum: &WatchMaximum) -> String {
+    format!("{}  {}", utc(maximum.real_ns), late(maximum))
+}
+
+/// `CPU 1  95.5 ms late: the hypervisor ran something else`
+fn late(maximum: &WatchMaximum) -> String {
     let what = match (&maximum.verdict, &maximum.why_not) {
-        // The caller's prefix replaces its beginning, such as "CPU1 95.5 ms late: ".
+        // The prefix replaces its beginning, such as "CPU1 95.5 ms late: ".
         (Some(verdict), _) => verdict.split_once(" late: ").map_or(verdict.as_str(), |(_, cause)| cause).to_owned(),
         (None, Some(why)) if why.starts_with("not traced") => why.clone(),
         (None, Some(why)) => format!("not explained: {why}"),
         (None, None) => "not explained".into(),
     };
-    format!("{}  CPU {}  {} late: {what}", utc(maximum.real_ns), maximum.cpu, Nanos(maximum.latency_ns))
+    format!("CPU {}  {} late: {what}", maximum.cpu, Nanos(maximum.latency_ns))
 }
 
 pub(super) fn newest(watched: &Watched) -> impl Iterator<Item = &WatchMaximum> {
