@@ -33,7 +33,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("measure", &["units", "uapi", "rt", "model"]),
     ("live", &["units", "uapi", "model", "measure"]),
     ("trace", &[]),
-    ("journal", &["units"]),
+    ("journal", &["units", "watchdog"]),
     ("fix", &["units", "uapi", "watchdog", "model", "machine", "audit", "boot", "journal"]),
     ("tracefs", &["directory", "journal", "trace"]),
     ("explain", &["units", "model", "trace"]),

@@ -83,6 +83,9 @@ fn run(Arguments { owner, command }: Arguments, started: Nanos) -> ExitCode {
         return finish("confine", OutputArgs::default(), Err(refusal));
     }
     terminal::expect_reader(command.is_measured());
+    if command.is_measured() {
+        punctual_watchdog::starting(punctual_watchdog::GRACE);
+    }
     if let Err(refusal) = limits::check(&command) {
         return finish("limits", OutputArgs::default(), Err(refusal));
     }

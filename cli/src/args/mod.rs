@@ -157,10 +157,11 @@ pub struct Measuring {
 }
 
 impl Command {
-    /// Does it measure for a time that its user gives?
+    /// Does it measure here, for a time that its user gives?
     pub fn is_measured(&self) -> bool {
         match self {
-            Command::Prove(_) | Command::Measure(_) | Command::Watch(_) | Command::Tune(_) => true,
+            Command::Prove(args) | Command::Measure(args) => args.on.target.is_none(),
+            Command::Watch(_) | Command::Tune(_) => true,
             Command::Cyclictest(_) | Command::Selftest(_) | Command::Events(_) => true,
             Command::Sched(_) | Command::Bench(_) => true,
             Command::Explain(args) => args.file.is_none(),

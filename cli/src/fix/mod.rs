@@ -132,7 +132,7 @@ fn undone(args: &UndoArgs, sys: &dyn System) -> Result<Answer, Refusal> {
         return Ok(Answer::new(args.output, 0, result, || report::accepted(&lost)));
     }
     if args.list {
-        let journal = Journal::existing(sys, &folder)?;
+        let journal = Journal::peek(sys, &folder)?;
         let journal = journal.as_ref();
         let (entries, sets) = journal.map_or((&[][..], &[][..]), |journal| (journal.entries(), journal.sets()));
         let (lost, covered) = journal.map_or((&[][..], &[][..]), |journal| (journal.lost(), journal.covered()));

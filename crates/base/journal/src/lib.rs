@@ -19,12 +19,13 @@ mod undo;
 pub use owner::Owner;
 pub use undo::Undo;
 
-use rustix::fs::{FlockOperation, flock};
+use punctual_watchdog::{SHORT, Share, lock};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
 
 /// The undo entry could not be written, so the change must not be made.
 #[derive(Debug, thiserror::Error)]
@@ -37,6 +38,8 @@ pub struct JournalError {
 #[derive(Clone, Debug)]
 pub struct Journal {
     folder: PathBuf,
+    /// How long its lock is waited for.
+    patience: Duration,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -56,7 +59,8 @@ const MOST: u64 = 1 << 20;
 /// The entry of a process that died without giving its lease back.
 #[derive(Debug)]
 pub struct Recovered {
-    pub pid: u32,
+    /// `None`: not known, since the journal is locked, or the name of the entry does not say it.
+    pub pid: Option<u32>,
     pub undone: Vec<String>,
     /// Descriptions of what could not be undone, and why. The entry stays for the next attempt.
     pub failed: Vec<String>,
@@ -87,7 +91,7 @@ impl Journal {
 
     /// The folder is created when the first entry is written.
     pub fn at(folder: impl Into<PathBuf>) -> Journal {
-        Journal { folder: folder.into() }
+        Journal { folder: folder.into(), patience: SHORT }
     }
 
     /// Writes down how to undo a change that is about to be made. The steps of `undo` are carried out from last to
@@ -105,7 +109,11 @@ impl Journal {
         make_private(&self.folder).map_err(failed(&self.folder))?;
         // The lock keeps a concurrent `recover` from removing the half-written entry.
         let folder = File::open(&self.folder).map_err(failed(&self.folder))?;
-        let _ = flock(&folder, FlockOperation::LockShared);
+        match lock(&folder, Share::Shared, self.patience, &mut |_| {}) {
+            Err(e) if e.kind() == io::ErrorKind::TimedOut => return Err(failed(&self.folder)(e)),
+            // A file system without locks.
+            Ok(()) | Err(_) => {}
+        }
         let owner = Owner::this_process().map_err(failed(Path::new("/proc/self/stat")))?;
         let undo = undo.into_iter().map(|one| one.for_all(tracefs::own_root())).collect();
         let name = format!("{}-{}-{}.json", owner.pid, owner.start_ticks, COUNT.fetch_add(1, Relaxed));
@@ -125,7 +133,13 @@ impl Journal {
         }
         // If two processes start together, one of them recovers. On a file system without locks both do, which is
         // harmless.
-        let alone = flock(&folder, FlockOperation::LockExclusive).is_ok();
+        let alone = match lock(&folder, Share::Exclusive, self.patience, &mut |_| {}) {
+            Err(e) if e.kind() == io::ErrorKind::TimedOut => {
+                let failed = vec![format!("{}: {e}", self.folder.display())];
+                return vec![Recovered { pid: None, undone: Vec::new(), failed }];
+            }
+            done => done.is_ok(),
+        };
         let mut found: Vec<PathBuf> =
             fs::read_dir(&self.folder).into_iter().flatten().flatten().map(|e| e.path()).collect();
         found.sort();
@@ -186,7 +200,7 @@ fn recover_one(path: &Path) -> Option<Recovered> {
     }
     let read = fs::read(path).ok()?;
     let Some(entry) = serde_json::from_slice::<Entry>(&read).ok().filter(|entry| entry.schema == SCHEMA) else {
-        let pid = path.file_stem().and_then(|name| name.to_str()?.split('-').next()?.parse().ok()).unwrap_or(0);
+        let pid = path.file_stem().and_then(|name| name.to_str()?.split('-').next()?.parse().ok());
         let what = "is damaged or of another version, so what was changed is not known: remove it once the machine is as it should be";
         return Some(Recovered { pid, undone: Vec::new(), failed: vec![format!("{} {what}", path.display())] });
     };
@@ -200,7 +214,7 @@ fn recover_one(path: &Path) -> Option<Recovered> {
     if failed.is_empty() {
         let _ = fs::remove_file(path);
     }
-    (!undone.is_empty() || !failed.is_empty()).then_some(Recovered { pid: entry.owner.pid, undone, failed })
+    (!undone.is_empty() || !failed.is_empty()).then_some(Recovered { pid: Some(entry.owner.pid), undone, failed })
 }
 
 /// Creates the folder with mode 0700, since its entries are executed. Refuses a folder that others can write to.
@@ -327,16 +341,33 @@ mod tests {
         let path = entry_of(&journal, dead(), vec![Undo::RemoveFile { path: file.clone() }]);
         fs::rename(&path, path.with_extension(ASIDE)).unwrap();
         // An entry being written by a living process.
-        let lock = File::open(&journal.folder).unwrap();
-        flock(&lock, FlockOperation::LockShared).unwrap();
+        let held = File::open(&journal.folder).unwrap();
+        lock(&held, Share::Shared, SHORT, &mut |_| {}).unwrap();
         std::thread::scope(|scope| {
             let recovering = scope.spawn(|| journal.recover());
             std::thread::sleep(std::time::Duration::from_millis(50));
             assert!(path.with_extension(ASIDE).exists());
-            drop(lock);
+            drop(held);
             assert!(recovering.join().unwrap().is_empty());
         });
         assert!(file.exists() && fs::read_dir(&journal.folder).unwrap().next().is_none());
+    }
+
+    #[test]
+    fn a_lock_that_is_not_given_back_is_reported_with_who_holds_it_and_nothing_is_undone() {
+        let home = tempfile::tempdir().unwrap();
+        let (file, journal) = (home.path().join("f"), Journal::at(home.path().join("j")));
+        fs::write(&file, "x").unwrap();
+        let path = entry_of(&journal, dead(), vec![Undo::RemoveFile { path: file.clone() }]);
+        let held = File::open(&journal.folder).unwrap();
+        lock(&held, Share::Exclusive, SHORT, &mut |_| {}).unwrap();
+        let holder = format!("PID {}", std::process::id());
+        let journal = Journal { patience: Duration::from_millis(50), ..journal };
+        let found = journal.recover();
+        assert!(found.len() == 1 && found[0].failed[0].contains(&holder), "{found:?}");
+        assert!(file.exists() && path.exists());
+        let refused = journal.lease(Vec::new()).unwrap_err().source;
+        assert!(refused.to_string().contains(&holder), "{refused}");
     }
 
     #[test]
@@ -349,7 +380,10 @@ mod tests {
         }
         std::os::unix::fs::symlink("/etc/passwd", folder.join("4-0.json")).unwrap();
         let told = Journal::at(&folder).recover();
-        assert_eq!(told.iter().map(|one| (one.pid, one.failed.len())).collect::<Vec<_>>(), [(3, 1), (2, 1), (1, 1)]);
+        assert_eq!(
+            told.iter().map(|one| (one.pid, one.failed.len())).collect::<Vec<_>>(),
+            [(Some(3), 1), (Some(2), 1), (Some(1), 1)]
+        );
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 5);
     }
 

@@ -1,6 +1,6 @@
 //! Waits that end.
 //!
-//! Whoever waits for a child, a thread, a peer or a device holds a [`Limit`] meanwhile. One thread sleeps until the first of them is
+//! Whoever waits for a child, a thread, a peer or a device holds a [`Limit`] meanwhile; [`lock`] waits for locks. One thread sleeps until the first of them is
 //! over. Then it looks in /proc at what did not end (stopped, without CPU time, waiting in the kernel), and either kills the child that is
 //! waited for, so that the wait returns, or ends the program: a thread that gets no CPU time can be neither joined nor abandoned.
 //!
@@ -10,8 +10,11 @@
 
 #![forbid(unsafe_code)]
 
+mod lock;
 mod look;
 pub mod proc;
+
+pub use lock::{Share, lock};
 
 use look::Look;
 use proc::descendants;
@@ -50,6 +53,8 @@ struct State {
 struct Waits {
     next: u64,
     all: BTreeMap<u64, Wait>,
+    /// The wait for the command's start.
+    start: Option<u64>,
     /// Until when the thread sleeps; `None`: there is none.
     asleep_until: Option<Instant>,
 }
@@ -64,7 +69,7 @@ struct Wait {
     is_extended: bool,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Action {
     EndProgram,
     /// Unless the program computes.
@@ -74,7 +79,7 @@ enum Action {
 
 impl Waits {
     const fn new() -> Waits {
-        Waits { next: 0, all: BTreeMap::new(), asleep_until: None }
+        Waits { next: 0, all: BTreeMap::new(), start: None, asleep_until: None }
     }
 }
 
@@ -99,6 +104,12 @@ pub fn work(what: impl Display, most: Duration) -> Limit {
     begin(&what, most, Action::EndIdle)
 }
 
+/// Like [`work`], until the next [`limit`] begins: what comes before a command does what it is there for.
+pub fn starting(most: Duration) {
+    let mut limit = begin(&"the start of the command", most, Action::EndIdle);
+    state().start = limit.0.take();
+}
+
 /// Until it is dropped, the child has `most`; then it is killed.
 pub fn limit_child(child: &Child, what: impl Display, most: Duration) -> Limit {
     begin(&what, most, Action::KillChild(child.id().cast_signed()))
@@ -107,7 +118,7 @@ pub fn limit_child(child: &Child, what: impl Display, most: Duration) -> Limit {
 impl Limit {
     /// Something went on: the time begins anew.
     pub fn renew(&self) {
-        let mut waits = lock();
+        let mut waits = state();
         if let Some(wait) = self.0.and_then(|id| waits.all.get_mut(&id)) {
             wait.end = end_of(wait.most);
         }
@@ -118,7 +129,7 @@ impl Limit {
     /// # Errors
     /// `TimedOut`: the child was killed, and what it was doing.
     pub fn ended(mut self) -> io::Result<()> {
-        let over = self.0.take().and_then(|id| lock().all.remove(&id)).and_then(|wait| wait.over);
+        let over = self.0.take().and_then(|id| state().all.remove(&id)).and_then(|wait| wait.over);
         over.map_or(Ok(()), |why| Err(io::Error::new(io::ErrorKind::TimedOut, why)))
     }
 }
@@ -126,7 +137,7 @@ impl Limit {
 impl Drop for Limit {
     fn drop(&mut self) {
         if let Some(id) = self.0 {
-            lock().all.remove(&id);
+            state().all.remove(&id);
         }
     }
 }
@@ -188,7 +199,11 @@ fn begin(what: &dyn Display, most: Duration, action: Action) -> Limit {
         return Limit(None);
     }
     let end = end_of(most);
-    let mut waits = lock();
+    let mut waits = state();
+    if let (Action::EndProgram, Some(start)) = (action, waits.start) {
+        waits.start = None;
+        waits.all.remove(&start);
+    }
     waits.next += 1;
     let id = waits.next;
     match waits.asleep_until {
@@ -211,7 +226,7 @@ fn end_of(most: Duration) -> Instant {
     now.checked_add(most).unwrap_or(now + Duration::from_secs(u64::from(u32::MAX)))
 }
 
-fn lock() -> MutexGuard<'static, Waits> {
+fn state() -> MutexGuard<'static, Waits> {
     STATE.waits.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -219,7 +234,7 @@ fn lock() -> MutexGuard<'static, Waits> {
 fn watch() {
     // The thread that starts it may have been bound to a CPU that is not free.
     anywhere(0);
-    let mut waits = lock();
+    let mut waits = state();
     loop {
         let now = Instant::now();
         let first = waits.all.iter().filter(|(_, wait)| wait.over.is_none()).min_by_key(|(_, wait)| wait.end);
@@ -241,7 +256,7 @@ fn watch() {
             Action::EndProgram | Action::EndIdle => Look::at_all(),
             Action::KillChild(pid) => Look::at_child(pid),
         };
-        waits = lock();
+        waits = state();
         // It may have ended, or gone on, meanwhile.
         let Some(wait) = waits.all.get_mut(&id).filter(|wait| wait.end <= Instant::now()) else { continue };
         if look.is_disk() && !wait.is_extended {
@@ -271,7 +286,7 @@ fn watch() {
                 }
                 drop(waits);
                 end(&why);
-                waits = lock();
+                waits = state();
                 waits.all.remove(&id);
             }
         }

@@ -80,7 +80,8 @@ impl Look {
                 }
                 ('R', 'R') if share < STARVED => match holder(&real_time, stat.processor, *tid) {
                     Some(holder) => look.starved.push(starved(&new, share, &holder)),
-                    None => look.computes |= share > 0.0,
+                    // Beside many ordinary threads its turn may not have come.
+                    None => look.computes = true,
                 },
                 ('D', 'D') if share == 0.0 => {
                     look.waiting

@@ -15,7 +15,7 @@ fn sh(script: &str) -> Command {
 fn what_does_not_end_is_named_and_ended() {
     let long = Duration::from_secs(600);
     drop(limit("nothing", Duration::ZERO));
-    assert!(END.get().is_none() && lock().all.is_empty(), "no limit without a program that ends");
+    assert!(END.get().is_none() && state().all.is_empty(), "no limit without a program that ends");
 
     end_with(|why| SAID.lock().unwrap().push(why.to_owned()));
     let all = output(&mut sh("echo out; echo err >&2; exit 3"), long).unwrap();
@@ -33,6 +33,13 @@ fn what_does_not_end_is_named_and_ended() {
         assert!(error.kind() == io::ErrorKind::TimedOut && error.to_string().contains(word), "{error}");
     }
 
+    // What comes before is over when the first limit begins.
+    starting(short);
+    drop(work("the preparation", long));
+    assert!(state().all.values().any(|wait| wait.what == "the start of the command"));
+    drop(limit("the phase", long));
+    assert!(state().all.values().all(|wait| wait.what != "the start of the command"));
+
     // A limit that begins later and ends earlier; one that is renewed; one that ends in time.
     let (later, renewed) = (limit("the later one", long), limit("the renewed one", Duration::from_secs(3)));
     drop(limit("the quick one", short));
@@ -46,7 +53,7 @@ fn what_does_not_end_is_named_and_ended() {
     assert_eq!(child.wait().unwrap().code(), None, "killed");
     assert_eq!(*SAID.lock().unwrap(), ["the peer's answer takes longer than 300 ms"]);
     drop((over, later, renewed));
-    assert!(lock().all.keys().all(|id| id & KILLED != 0), "what is dropped is not waited for");
+    assert!(state().all.keys().all(|id| id & KILLED != 0), "what is dropped is not waited for");
 }
 
 #[test]

@@ -35,7 +35,7 @@ pub fn deploy(site: &Site, source: &Path, wish: &Wish, program: &Path) -> Result
     let store = site.store();
     fs::create_dir_all(store.folder()).map_err(crate::error::file("make", store.folder()))?;
     // A deployment that was started over a link that has since been cut finishes first.
-    let _lock = crate::lock::take(store.folder(), true)?;
+    let _lock = crate::lock::take(store.folder())?;
     let mut notes = Vec::new();
     let before = clear(site, &store, &mut notes)?;
     let staging = store.folder().join("staging");

@@ -49,10 +49,11 @@ pub fn guard(site: &Site) -> Result<(), DeployError> {
     }
     let ours = Path::new("/run/punctual-guard");
     let _ = std::fs::create_dir(ours);
-    let _held = match lock::take(ours, false) {
-        Ok(held) => held,
+    let _held = match lock::take_if_free(ours) {
         // The unit and the initramfs both start a guard; the other was first.
-        Err(_) => return Ok(()),
+        Ok(None) => return Ok(()),
+        // Two guards are better than none.
+        held => held.ok(),
     };
     let _ = std::fs::write("/proc/self/oom_score_adj", "-1000");
     let mut watchdog = File::options().write(true).open("/dev/watchdog").ok();

@@ -1,6 +1,7 @@
 //! One deployment at a time.
 
-use crate::error::{DeployError, errno};
+use crate::error::{DeployError, errno, file};
+use punctual_watchdog::{PROGRAMS, Share, lock};
 use rustix::fd::OwnedFd;
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
 use std::path::Path;
@@ -8,16 +9,23 @@ use std::path::Path;
 #[derive(Debug)]
 pub(crate) struct Lock(#[allow(dead_code)] OwnedFd);
 
-/// Waits for another holder, or fails.
-pub(crate) fn take(folder: &Path, wait: bool) -> Result<Lock, DeployError> {
-    let fd = open(folder, OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
-        .map_err(errno("open", folder))?;
-    let how = if wait { FlockOperation::LockExclusive } else { FlockOperation::NonBlockingLockExclusive };
-    match flock(&fd, how) {
-        Ok(()) => Ok(Lock(fd)),
-        Err(rustix::io::Errno::WOULDBLOCK) => Err(DeployError::Refused(
-            "another deployment is under way: wait for it, `punctual kernel status` shows it".to_owned(),
-        )),
+/// Waits for another holder, as long as its programs may take.
+pub(crate) fn take(folder: &Path) -> Result<Lock, DeployError> {
+    let fd = opened(folder)?;
+    lock(&fd, Share::Exclusive, PROGRAMS, &mut |_| {}).map_err(file("lock", folder))?;
+    Ok(Lock(fd))
+}
+
+/// `None`: another process holds it.
+pub(crate) fn take_if_free(folder: &Path) -> Result<Option<Lock>, DeployError> {
+    let fd = opened(folder)?;
+    match flock(&fd, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(Some(Lock(fd))),
+        Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
         Err(error) => Err(errno("lock", folder)(error)),
     }
+}
+
+fn opened(folder: &Path) -> Result<OwnedFd, DeployError> {
+    open(folder, OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).map_err(errno("open", folder))
 }

@@ -2,12 +2,14 @@
 
 use crate::KbuildError;
 use punctual_directory::{Dir, Whose};
+use punctual_watchdog::Share;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// In hexadecimal digits.
 pub fn sha256(path: &Path) -> Result<String, KbuildError> {
@@ -61,16 +63,17 @@ pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, K
         .map_err(|e| KbuildError::bad(path, format!("it is damaged ({e}): delete it and type the same again")))
 }
 
+/// For a kernel build.
+pub(crate) const DAY: Duration = Duration::from_secs(24 * 3600);
+
 /// One job at a time per folder, in which no other user can change what root writes. The lock ends with the last copy of the descriptor (flock(2)).
 pub(crate) fn lock(path: &Path, tell: &mut dyn FnMut(&str)) -> Result<File, KbuildError> {
     let folder = path.parent().unwrap_or(path);
     let opened =
         Dir::open_to_write(folder, Whose::System).and_then(|dir| dir.update(path.file_name().unwrap_or_default()));
     let file = opened.map_err(|e| KbuildError::file("make", path)(e.cause()))?;
-    if file.try_lock().is_err() {
-        tell(&format!("waiting for another one that works there: {}", path.display()));
-        file.lock().map_err(KbuildError::file("lock", path))?;
-    }
+    let mut waits = |who: &str| tell(&format!("waiting for {who}, which works there: {}", path.display()));
+    punctual_watchdog::lock(&file, Share::Exclusive, DAY, &mut waits).map_err(KbuildError::file("lock", path))?;
     Ok(file)
 }
 

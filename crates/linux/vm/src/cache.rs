@@ -2,6 +2,7 @@
 
 use crate::error::VmError;
 use punctual_directory::{Dir, Error, Kind, Whose};
+use punctual_watchdog::{PROGRAMS, Share, lock};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -63,11 +64,12 @@ impl Cache {
         Dir::create(&self.root, Whose::System).map_err(failed)
     }
 
-    /// Held until the file is dropped; the kernel releases it when the process ends (flock(2)).
+    /// Held until the file is dropped; the kernel releases it when the process ends (flock(2)). Another holder has the time that its
+    /// programs may take.
     pub(crate) fn lock(&self, name: &str) -> Result<File, VmError> {
         let name = format!(".lock-{name}");
         let file = self.dir()?.update(&name).map_err(failed)?;
-        file.lock().map_err(VmError::file("lock", self.root.join(name)))?;
+        lock(&file, Share::Exclusive, PROGRAMS, &mut |_| {}).map_err(VmError::file("lock", self.root.join(name)))?;
         Ok(file)
     }
 }

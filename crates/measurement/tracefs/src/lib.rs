@@ -27,11 +27,11 @@ pub fn recover() -> Vec<String> {
     let found = punctual_journal::Journal::of_user().recover();
     let mut said = Vec::new();
     for one in found {
-        let pid = one.pid;
+        let whose = one.pid.map_or_else(|| "a killed process".to_owned(), |pid| format!("process {pid}"));
         said.extend(
-            one.undone.into_iter().map(|what| format!("put back what process {pid} left when it was killed: {what}")),
+            one.undone.into_iter().map(|what| format!("restored what {whose} left when it was killed: {what}")),
         );
-        said.extend(one.failed.into_iter().map(|what| format!("could not put back what process {pid} left: {what}")));
+        said.extend(one.failed.into_iter().map(|what| format!("could not restore what {whose} left: {what}")));
     }
     said
 }

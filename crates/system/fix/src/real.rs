@@ -5,6 +5,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use punctual_model::Argv;
 use punctual_units::{CpuList, Scheduling};
+use punctual_watchdog::{PROGRAMS, Share, lock};
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, CWD, FlockOperation, OFlags, Timespec, Timestamps};
 use rustix::io::{FdFlags, fcntl_setfd};
@@ -207,7 +208,7 @@ impl System for Real {
             let _shared = self.held.lock().ok().and_then(|held| held.upgrade()).map(Shared::new).transpose()?;
             command.spawn()?
         };
-        let done = punctual_watchdog::output_of(child, program, punctual_watchdog::PROGRAMS)?;
+        let done = punctual_watchdog::output_of(child, program, PROGRAMS)?;
         let text = |bytes: &[u8]| {
             let cut = bytes.get(..bytes.len().min(MOST_OUTPUT)).unwrap_or_default();
             String::from_utf8_lossy(cut).trim().to_owned()
@@ -231,11 +232,11 @@ impl System for Real {
 
     fn lock(&self, folder: &Path, wait: bool) -> io::Result<Lock> {
         let folder = File::open(self.at(folder))?;
-        let how = match wait {
-            true => FlockOperation::LockExclusive,
-            false => FlockOperation::NonBlockingLockExclusive,
-        };
-        rustix::fs::flock(&folder, how)?;
+        match wait {
+            // It may run programs of the system meanwhile.
+            true => lock(&folder, Share::Exclusive, PROGRAMS, &mut |_| {})?,
+            false => rustix::fs::flock(&folder, FlockOperation::NonBlockingLockExclusive)?,
+        }
         let lock = Arc::new(OwnedFd::from(folder));
         if let Ok(mut held) = self.held.lock() {
             *held = Arc::downgrade(&lock);

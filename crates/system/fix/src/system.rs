@@ -86,7 +86,7 @@ pub trait System {
     fn boot_id(&self) -> io::Result<String>;
     /// Seconds since boot, including suspend.
     fn boottime_s(&self) -> u64;
-    /// Takes the lock on a folder; if another process has it, waits, or fails with `WouldBlock`.
+    /// Takes the lock on a folder; if another process has it, waits until `TimedOut`, or fails with `WouldBlock`.
     fn lock(&self, folder: &Path, wait: bool) -> io::Result<Lock>;
     fn user(&self) -> u32;
     fn wait(&self, seconds: u64);

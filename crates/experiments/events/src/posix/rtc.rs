@@ -2,14 +2,20 @@
 
 use super::Posix;
 use super::deliver::{Came, Taker, Times};
+use super::takers::LOOK;
 use crate::backend::{Answer, NotRun, Observed, Plan};
 use punctual_rt::{Nanos, monotonic};
 use punctual_uapi::set_update_interrupts;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, read};
 use std::fs::File;
 use std::io::ErrorKind;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 
 const CLOCK: &str = "/dev/rtc0";
+/// The first interrupt comes within a second.
+const FIRST: Nanos = Nanos::from_millis(3000);
 
 impl Posix {
     /// Update interrupts, one a second. The first is not counted: the others are due relative to it.
@@ -26,13 +32,7 @@ impl Posix {
             .map_err(|e| NotRun::Unsupported(format!("{CLOCK} has no update interrupts: {e}")))?;
         let kept = clock.try_clone().map_err(|e| NotRun::Failed(format!("{CLOCK}: {e}")))?;
         let mut seconds = Seconds { clock, left: u64::MAX };
-        let mut seen = 0;
-        while seen == 0 {
-            match seconds.take(&mut |came| seen += came.count) {
-                Ok(()) | Err(Errno::INTR) => {}
-                Err(errno) => return Err(NotRun::Failed(format!("{CLOCK}: {errno}"))),
-            }
-        }
+        seconds.begin(FIRST, plan.stop)?;
         let first = monotonic() + plan.interval;
         seconds.left = plan.events;
         let times = Times::Due { first, interval: plan.interval };
@@ -56,6 +56,34 @@ struct Seconds {
     left: u64,
 }
 
+impl Seconds {
+    /// Takes the first interrupt, or none if the user interrupts.
+    ///
+    /// # Errors
+    /// None came in this time.
+    fn begin(&mut self, most: Nanos, stop: &AtomicBool) -> Result<(), NotRun> {
+        let end = monotonic() + most;
+        let mut seen = 0;
+        while seen == 0 && !stop.load(Relaxed) {
+            if monotonic() > end {
+                return Err(NotRun::Unsupported(format!("{CLOCK} has given no interrupt in {most}: it does not tick")));
+            }
+            let mut there = [PollFd::new(&self.clock, PollFlags::IN)];
+            let look = Timespec { tv_sec: 0, tv_nsec: LOOK.0 as _ };
+            let taken = match poll(&mut there, Some(&look)) {
+                Ok(0) => Ok(()),
+                Ok(_) => self.take(&mut |came| seen += came.count),
+                Err(errno) => Err(errno),
+            };
+            match taken {
+                Ok(()) | Err(Errno::INTR) => {}
+                Err(errno) => return Err(NotRun::Failed(format!("{CLOCK}: {errno}"))),
+            }
+        }
+        Ok(())
+    }
+}
+
 impl Taker for Seconds {
     fn take(&mut self, came: &mut dyn FnMut(Came)) -> Result<(), Errno> {
         // The low byte is the kind of interrupt, the rest the number since the last read: rtc(4).
@@ -69,5 +97,26 @@ impl Taker for Seconds {
             came(Came::counted(count));
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::io::write;
+
+    /// A pipe stands for the clock.
+    #[test]
+    fn a_clock_that_does_not_tick_ends_the_wait() {
+        let (reader, writer) = rustix::pipe::pipe().unwrap();
+        let mut seconds = Seconds { clock: File::from(reader), left: u64::MAX };
+        let (goes_on, stops) = (AtomicBool::new(false), AtomicBool::new(true));
+        let Err(NotRun::Unsupported(why)) = seconds.begin(Nanos::from_millis(50), &goes_on) else { panic!("it ticks") };
+        assert!(why.contains("no interrupt in 50.0 ms"), "{why}");
+        seconds.begin(Nanos::from_secs(600), &stops).unwrap();
+        write(&writer, &(1_usize << 8).to_ne_bytes()).unwrap();
+        seconds.begin(Nanos::from_secs(600), &goes_on).unwrap();
+        drop(writer);
+        assert!(matches!(seconds.begin(Nanos::from_secs(600), &goes_on), Err(NotRun::Failed(_))), "it is gone");
     }
 }

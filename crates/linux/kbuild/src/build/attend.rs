@@ -4,7 +4,9 @@ use super::progress::{compiled, planned};
 use super::state::started;
 use super::{Broken, Job, Log, MAKE, Progress, State, has_dtbs, has_modules, make};
 use crate::KbuildError;
+use crate::files::DAY;
 use punctual_kernel::programs::{ProgramError, run};
+use punctual_watchdog::{GRACE, PROGRAMS};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
@@ -26,8 +28,9 @@ pub fn prepare(job: &Job, log: &Log) -> Result<(), KbuildError> {
         .args(["prepare"])
         .args(has_modules(job).then_some("modules_prepare"))
         .stdin(Stdio::null());
-    let output = make.stdout(shared(log)?).stderr(shared(log)?).status().map_err(missing)?;
-    ended(output, log, begin)
+    let status =
+        punctual_watchdog::status(make.stdout(shared(log)?).stderr(shared(log)?), PROGRAMS).map_err(missing)?;
+    ended(status, log, begin)
 }
 
 /// Objects to compile; `None`: the dry run failed, so only this number is missing. Its failure where vmlinux.a does not
@@ -89,14 +92,17 @@ fn attend(
     let mut tail = Tail::open(&log.path, begin)?;
     let (mut begun, mut worked, mut paused) = (Instant::now(), Duration::ZERO, Duration::ZERO);
     let (mut is_paused, mut shown) = (false, Instant::now());
+    let limit = punctual_watchdog::limit_child(&running.0, "make", DAY);
     loop {
         if let Some(status) = running.0.try_wait().map_err(KbuildError::file("wait for", "make"))? {
+            limit.ended().map_err(KbuildError::file("wait for", "make"))?;
             return Ok((status, paused));
         }
         sleep(LOOK);
         let lasted = begun.elapsed();
         begun = Instant::now();
         if is_paused {
+            limit.renew();
             paused += lasted
         } else {
             worked += lasted
@@ -161,7 +167,7 @@ impl Drop for Running {
         if matches!(self.0.try_wait(), Ok(None)) {
             self.signal(Signal::TERM);
             self.signal(Signal::CONT);
-            let _ = self.0.wait();
+            let _ = punctual_watchdog::wait(&mut self.0, "make, ended,", GRACE);
         }
     }
 }
