@@ -25,6 +25,23 @@ impl OutputArgs {
     }
 }
 
+/// What a fix may do that takes a person's word.
+#[derive(Args, Clone, Debug, Default)]
+pub struct KnownArgs {
+    /// Allow disabling RT throttling and the fair server without an armed hardware watchdog. With NAME, and for each:
+    /// allow a profile that is not built in to change this kernel parameter, sysctl or file, which is no known setting
+    /// of latency
+    #[arg(long, value_name = "NAME", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    pub i_know: Vec<String>,
+}
+
+impl KnownArgs {
+    /// Given without a name?
+    pub fn is_without_watchdog(&self) -> bool {
+        self.i_know.iter().any(String::is_empty)
+    }
+}
+
 /// Another machine.
 #[derive(Args, Clone, Debug, Default)]
 pub struct TargetArgs {

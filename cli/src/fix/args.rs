@@ -1,6 +1,6 @@
 //! Options of `audit --fix` and of `undo`.
 
-use crate::args::common::OutputArgs;
+use crate::args::common::{KnownArgs, OutputArgs};
 use clap::Args;
 use punctual_fix::FixOptions;
 use punctual_units::Nanos;
@@ -26,11 +26,8 @@ pub struct FixArgs {
     /// With --fix: reverted automatically unless confirmed with `punctual undo --keep` within this time: 5m
     #[arg(long, value_name = "TIME", requires = "fix")]
     pub confirm: Option<Nanos>,
-    /// With --fix: allow disabling RT throttling and the fair server without an armed hardware watchdog. With NAME,
-    /// and for each: allow a profile that is not built in to change this kernel parameter, sysctl or file, which is no
-    /// known setting of latency
-    #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "")]
-    pub i_know: Vec<String>,
+    #[command(flatten)]
+    pub known: KnownArgs,
     /// With --fix: change the machine although a process measures on it, whose result is inconclusive then
     #[arg(long, requires = "fix")]
     pub while_measuring: bool,
@@ -51,7 +48,7 @@ impl FixArgs {
         FixOptions {
             confirm_within_s: self.confirm.map(seconds),
             look_again_s: seconds(self.look_again),
-            i_know: self.i_know.iter().any(String::is_empty),
+            i_know: self.known.is_without_watchdog(),
         }
     }
 

@@ -51,7 +51,7 @@ pub fn fix(subject: &SubjectArgs, args: &FixArgs, json: bool) -> Result<(u8, Str
         pid: subject.pid,
         ids: &ids,
         persist: args.persist,
-        i_know: &args.i_know,
+        i_know: &args.known.i_know,
         boot: Some(&|wish| parameters.steps(wish)),
     };
     let mut plan = wish.plan(&findings).map_err(Refusal::usage)?;

@@ -1,6 +1,6 @@
 //! Options of `tune`.
 
-use crate::args::common::OutputArgs;
+use crate::args::common::{KnownArgs, OutputArgs};
 use clap::Args;
 use punctual_model::Claim;
 use punctual_tune::Objective;
@@ -55,9 +55,8 @@ pub struct TuneArgs {
     /// Also try fixes that interrupt something, or take something from other programs
     #[arg(long)]
     pub disruptive: bool,
-    /// Allow disabling RT throttling and the fair server without an armed hardware watchdog
-    #[arg(long)]
-    pub i_know: bool,
+    #[command(flatten)]
+    pub known: KnownArgs,
     /// Persist helpful fixes in drop-in files
     #[arg(long)]
     pub persist: bool,
@@ -75,4 +74,26 @@ pub struct TuneArgs {
     pub out: Option<PathBuf>,
     #[command(flatten)]
     pub output: OutputArgs,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::FromArgMatches;
+
+    fn parsed(words: &[&str]) -> (Vec<String>, Vec<String>) {
+        let command = TuneArgs::augment_args(clap::Command::new("tune").no_binary_name(true));
+        let args = TuneArgs::from_arg_matches(&command.try_get_matches_from(words).unwrap()).unwrap();
+        (args.ids, args.known.i_know)
+    }
+
+    /// A rule behind `--i-know` is a rule, and no name that is known.
+    #[test]
+    fn what_is_known_has_its_equals_sign() {
+        let of = |ids: &[&str], known: &[&str]| {
+            (ids.iter().map(ToString::to_string).collect(), known.iter().map(ToString::to_string).collect())
+        };
+        assert_eq!(parsed(&["--i-know", "cpu-smt"]), of(&["cpu-smt"], &[""]));
+        assert_eq!(parsed(&["cpu-smt", "--i-know=init", "--i-know=vm.x"]), of(&["cpu-smt"], &["init", "vm.x"]));
+    }
 }

@@ -47,7 +47,7 @@ fn run(args: &TuneArgs, started: Nanos) -> Result<Answer, Refusal> {
         ids: &args.ids,
         disruptive: args.disruptive,
         persist: args.persist,
-        i_know: args.i_know,
+        i_know: &args.known.i_know,
     };
     let chosen = wanted.choose(&findings).map_err(Refusal::usage)?;
     proof::check_loads_of(&options.last)?;
@@ -150,7 +150,7 @@ fn options(args: &TuneArgs, started: Nanos) -> Options {
         block: args.block,
         block_loads: prove::loads(&args.loads, &["idle", "all"]),
         max: args.max,
-        i_know: args.i_know,
+        i_know: args.known.is_without_watchdog(),
     }
 }
 

@@ -170,7 +170,10 @@ fn what_helps_is_made_to_last_and_taken_back_with_its_files() {
     let before = alone.values();
     let _hog = hog_while(85, Some(knob.clone())).unwrap();
     // Without names: every FAIL and WARN that the profile leaves.
-    let (_, document) = alone.tune(&["--for", &profile], &["--persist", "--claim", "p90 < 1500us"]);
+    let known =
+        ["knob", "conf.d/knob.conf"].map(|name| format!("--i-know={}", alone.place.path().join(name).display()));
+    let words = ["--persist", "--claim", "p90 < 1500us", &known[0], &known[1]];
+    let (_, document) = alone.tune(&["--for", &profile], &words);
     let tuned = &document["result"]["tuned"];
     assert_eq!(tuned["kept"], serde_json::json!(["own-knob"]), "{document:#}");
     assert_eq!(std::fs::read_to_string(&knob).unwrap(), "0\n");
@@ -195,7 +198,14 @@ fn what_takes_from_others_is_tried_only_where_that_is_said() {
     let own = KNOB.replace("DIR", &alone.place.path().display().to_string());
     let profile = alone.profile(&["rogue-rt-task"], &own);
     let hog = hog(85).unwrap();
-    let (_, document) = alone.json(&["tune", "--dry-run", "--for", &profile, "-p", "80", "-a", "1"]);
+    let dry = ["tune", "--dry-run", "--for", &profile, "-p", "80", "-a", "1"];
+    let known = format!("--i-know={}", alone.place.path().join("knob").display());
+    // The profile is not built in, and the knob no known setting of latency.
+    let (_, document) = alone.json(&dry);
+    let plan = &document["result"];
+    assert_eq!(plan["candidates"], serde_json::json!([]), "{document:#}");
+    assert!(plan["not_tried"].to_string().contains("--i-know='/"), "{document:#}");
+    let (_, document) = alone.json(&[&dry[..], &[&known]].concat());
     let plan = &document["result"];
     assert_eq!(plan["candidates"].as_array().unwrap().len(), 1, "{document:#}");
     assert_eq!(
@@ -204,7 +214,7 @@ fn what_takes_from_others_is_tried_only_where_that_is_said() {
     );
     assert!(plan["not_tried"][0][1].as_str().unwrap().contains("--disruptive"), "{document:#}");
 
-    let (_, document) = alone.tune(&["--for", &profile], &["--disruptive", "--claim", "p90 < 1500us"]);
+    let (_, document) = alone.tune(&["--for", &profile], &["--disruptive", "--claim", "p90 < 1500us", &known]);
     assert_eq!(document["result"]["tuned"]["kept"], serde_json::json!(["rogue-rt-task"]), "{document:#}");
     assert!(hog.scheduling().contains("79"), "{}", hog.scheduling());
     assert_eq!(alone.json(&["undo"]).0, 0);

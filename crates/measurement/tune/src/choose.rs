@@ -26,8 +26,9 @@ pub struct Wanted<'a> {
     pub disruptive: bool,
     /// Do helpful fixes persist across reboots?
     pub persist: bool,
-    /// May the last protection against runaway loops be removed without a watchdog?
-    pub i_know: bool,
+    /// What a profile that is not built in may change besides settings of latency; an empty name: the last protection
+    /// against runaway loops may be removed without a watchdog.
+    pub i_know: &'a [String],
 }
 
 /// A fix that can be tried.
@@ -76,8 +77,8 @@ impl Wanted<'_> {
     }
 
     fn plan(&self, ids: &[String], persist: bool, findings: &[Finding]) -> Result<Vec<RulePlan>, UnknownRule> {
-        let Wanted { rules, machine, sys, context, .. } = *self;
-        let wish = Wish { rules, machine, sys, context, pid: None, ids, persist, i_know: &[], boot: None };
+        let Wanted { rules, machine, sys, context, i_know, .. } = *self;
+        let wish = Wish { rules, machine, sys, context, pid: None, ids, persist, i_know, boot: None };
         Ok(wish.plan(findings)?.rules)
     }
 
@@ -93,7 +94,8 @@ impl Wanted<'_> {
                 why
             });
         }
-        if !self.i_know && rule.steps.iter().any(removes_protection) && armed(self.sys).is_none() {
+        let is_known = self.i_know.iter().any(String::is_empty);
+        if !is_known && rule.steps.iter().any(removes_protection) && armed(self.sys).is_none() {
             let why = "takes away what ends a runaway real-time loop, and no hardware watchdog is armed: --i-know";
             return Some(why.to_owned());
         }

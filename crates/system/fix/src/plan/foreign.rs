@@ -7,13 +7,13 @@ use punctual_audit::{Action, Fix};
 
 const ALLOWED: &str = include_str!("allowed.txt");
 
-/// Why a fix of a foreign rule is not made: names that were not acknowledged (`--i-know NAME`).
+/// Why a fix of a foreign rule is not made: names that were not acknowledged (`--i-know=NAME`).
 pub(super) fn refusal(fix: &Fix, known: &[String]) -> Option<String> {
     let names = fix.now.iter().chain(&fix.persist).flat_map(targets).filter(|name| !is_allowed(name));
     let mut missing: Vec<String> = names.filter(|name| !known.iter().any(|known| is_same(known, name))).collect();
     missing.sort_unstable();
     missing.dedup();
-    let options: Vec<String> = missing.iter().map(|name| format!("--i-know '{name}'")).collect();
+    let options: Vec<String> = missing.iter().map(|name| format!("--i-know='{name}'")).collect();
     let what = "the profile changes what is not known as a setting of latency";
     (!missing.is_empty()).then(|| format!("{what}: look at it, then {}", options.join(" ")))
 }
@@ -105,7 +105,7 @@ mod tests {
     fn each_name_is_acknowledged_by_itself() {
         let fix = boot("init=/bin/sh isolcpus=1 mitigations=off");
         let why = refusal(&fix, &[]).unwrap();
-        assert!(why.contains("--i-know 'init' --i-know 'mitigations'"), "{why}");
+        assert!(why.contains("--i-know='init' --i-know='mitigations'"), "{why}");
         assert!(refusal(&fix, &["init".to_owned()]).unwrap().contains("mitigations"));
         assert_eq!(refusal(&fix, &["init".to_owned(), "mitigations".to_owned()]), None);
         let sysctl = Action::Sysctl { key: "kernel.core_pattern".to_owned(), value: "|/x".to_owned() };
