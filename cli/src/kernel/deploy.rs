@@ -3,6 +3,7 @@
 use super::args::deploying::{CommitArgs, DeployArgs, OnArgs, VerifyArgs};
 use super::remote;
 use crate::args::common::OutputArgs;
+use crate::at_work::changing;
 use crate::finish::Answer;
 use crate::refusal::Refusal;
 use crate::terminal::harmless;
@@ -40,7 +41,11 @@ pub fn verify(args: &VerifyArgs) -> Result<Answer, Refusal> {
 pub fn commit(args: &CommitArgs) -> Result<Answer, Refusal> {
     match &args.target.target {
         Some(on) => remote::pass_on("commit", on, &args.target, args.output),
-        None => here(|site| committed(site, args)),
+        None => {
+            // The guard returns to the old kernel meanwhile.
+            let _changing = changing(true)?;
+            here(|site| committed(site, args))
+        }
     }
 }
 
@@ -48,7 +53,10 @@ pub fn commit(args: &CommitArgs) -> Result<Answer, Refusal> {
 pub fn rollback(args: &OnArgs) -> Result<Answer, Refusal> {
     match &args.target.target {
         Some(on) => remote::pass_on("rollback", on, &args.target, args.output),
-        None => here(|site| rolled_back(site, args.output)),
+        None => {
+            let _changing = changing(true)?;
+            here(|site| rolled_back(site, args.output))
+        }
     }
 }
 
@@ -119,6 +127,8 @@ pub fn deployed(site: &Site, args: &DeployArgs, program: &Path) -> Result<Answer
             args.limit
         )));
     }
+    // Nobody measures a directory that stands for a machine.
+    let _changing = if site.root == Path::new("/") { changing(args.while_measuring)? } else { None };
     let wish = Wish {
         is_rt: !args.not_rt,
         limit_s: args.limit.0 / 1_000_000_000,

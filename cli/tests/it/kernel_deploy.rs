@@ -27,6 +27,28 @@ fn what_is_no_target_or_no_time_is_refused() {
 }
 
 #[test]
+#[ignore = "live: measures meanwhile"]
+fn nothing_is_deployed_under_a_measurement_unless_asked_to() {
+    let place = tempfile::tempdir().unwrap();
+    let words = ["measure", "-q", "-D", "60s", "--no-sync", "--out"];
+    let mut measuring = punctual().args(words).arg(place.path().join("run")).spawn().unwrap();
+    let named = format!("PID {}", measuring.id());
+    let begun = std::time::Instant::now();
+    // From when it has entered the register.
+    let refused = loop {
+        let (code, _, said) = ran(&["kernel", "deploy", "k.deb"]);
+        if said.contains(&named) || begun.elapsed().as_secs() > 30 {
+            break (code, said);
+        }
+    };
+    assert!(refused.0 == 4 && refused.1.contains("nothing was changed"), "{refused:?}");
+    let (_, _, said) = ran(&["kernel", "deploy", "k.deb", "--while-measuring"]);
+    assert!(said.contains("its result becomes inconclusive") && said.contains("k.deb"), "{said}");
+    measuring.kill().unwrap();
+    measuring.wait().unwrap();
+}
+
+#[test]
 #[ignore = "live: sshd, ssh"]
 fn a_run_is_made_there_and_brought_back() {
     if common::is_not_tested("the host that ssh reaches has another processor") {

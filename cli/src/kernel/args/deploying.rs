@@ -31,6 +31,9 @@ pub struct DeployArgs {
     /// Accept a failure of this check; may be repeated
     #[arg(long = "skip", value_name = "CHECK")]
     pub skip: Vec<String>,
+    /// Deploy although a process measures on this machine, whose result is inconclusive then
+    #[arg(long)]
+    pub while_measuring: bool,
     /// Boot the trial immediately
     #[arg(long)]
     pub reboot: bool,
