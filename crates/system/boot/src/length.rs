@@ -1,5 +1,5 @@
 use crate::plan::Refusal;
-use crate::read::{hint, seen};
+use crate::read::seen;
 use crate::words::is_same;
 use punctual_machine::{Machine, longest_cmdline};
 
@@ -23,8 +23,7 @@ pub(crate) fn check(view: &dyn Machine, before: &[String], after: &[String]) -> 
     }
     let added = added(view, before)?;
     let will = length(after.iter()) + added.unwrap_or(0);
-    let arch = hint(view, "/proc/sys/kernel/arch");
-    let most = arch.as_deref().and_then(longest_cmdline);
+    let most = longest_cmdline(view);
     let limit = most.unwrap_or(1023);
     let said = match added {
         Some(_) => format!("the command line would have {will} bytes with what firmware and loader add"),
@@ -40,6 +39,6 @@ pub(crate) fn check(view: &dyn Machine, before: &[String], after: &[String]) -> 
     match most {
         Some(limit) => Err(Refusal::new(format!("{said}; this kernel cuts it at {limit}"))),
         None if will > 2047 => Err(Refusal::new(format!("{said}; most kernels cut it at 2047"))),
-        None => Ok(Some(format!("{said}; the architecture is not known, and 32-bit Arm and RISC-V cut it at {limit}"))),
+        None => Ok(Some(format!("{said}; what this kernel takes is not known, and 32-bit Arm cuts it at {limit}"))),
     }
 }

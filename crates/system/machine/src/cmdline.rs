@@ -1,3 +1,5 @@
+use crate::Machine;
+
 /// Splits a command line as the kernel does: at white space outside double quotes, of which those around a word or a
 /// value are no part of it (lib/cmdline.c, next_arg). Drops the arguments of init after `--`.
 pub fn parameters(cmdline: &str) -> Vec<String> {
@@ -68,16 +70,44 @@ pub fn may_repeat(word: &str) -> bool {
     REPEATED.contains(&key.as_str()) || key.starts_with("rd.") || key.ends_with(".dyndbg")
 }
 
-/// COMMAND_LINE_SIZE less the closing NUL, by `uname -m`: arch/*/include/uapi/asm/setup.h and asm/setup.h. `None` for
-/// others.
-pub fn longest_cmdline(arch: &str) -> Option<usize> {
-    Some(match arch {
-        "x86_64" | "i686" | "i586" | "i386" | "aarch64" | "ppc64le" | "ppc64" => 2047,
-        "riscv64" | "riscv32" => 1023,
-        "s390x" | "mips" | "mips64" | "loongarch64" => 4095,
-        arch if arch.starts_with("arm") => 1023,
-        _ => return None,
-    })
+/// Every kernel takes so many bytes (m68k).
+pub const SHORTEST_CMDLINE: usize = 255;
+
+/// The most bytes of a command line: COMMAND_LINE_SIZE less the closing NUL, by architecture (/proc/sys/kernel/arch) and release:
+/// arch/*/include/uapi/asm/setup.h, asm/setup.h and asm-generic/setup.h of Linux 5.10, 5.15, 6.1, 6.6, 6.12, 6.18 and 7.2.
+/// `None` where they differ or do not say: RISC-V had 512 bytes before March 2023, stable releases too, and LoongArch between
+/// 6.12 and 6.18.
+pub fn longest_cmdline(machine: &dyn Machine) -> Option<usize> {
+    let arch = machine.read("/proc/sys/kernel/arch");
+    let release = machine.read("/proc/sys/kernel/osrelease");
+    longest_of(arch.text()?, release.text().and_then(series))
+}
+
+fn longest_of(arch: &str, release: Option<(u32, u32)>) -> Option<usize> {
+    match arch {
+        "x86_64" | "i686" | "i586" | "i386" | "aarch64" | "sparc64" | "ia64" => Some(2047),
+        "mips" | "mips64" => Some(4095),
+        "m68k" => Some(SHORTEST_CMDLINE),
+        arch if arch.starts_with("arm") => Some(1023),
+        "ppc" | "ppc64" | "ppc64le" => (release? >= (5, 10)).then_some(2047),
+        // CONFIG_COMMAND_LINE_SIZE since 5.17, by default as before.
+        "s390x" => (release? >= (5, 10)).then_some(4095),
+        "riscv64" | "riscv32" => match release? {
+            (6, 6..=18) => Some(1023),
+            release => (release >= (7, 2)).then_some(2047),
+        },
+        "loongarch64" => match release? {
+            release if release <= (6, 12) => Some(511),
+            release => (release >= (6, 18)).then_some(4095),
+        },
+        _ => None,
+    }
+}
+
+/// Major and minor number of a release.
+fn series(release: &str) -> Option<(u32, u32)> {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
+    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
 }
 
 fn split(cmdline: &str) -> Vec<String> {
@@ -253,6 +283,31 @@ fn has_ipv4(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_longest_line_is_that_of_architecture_and_release() {
+        for (arch, release, longest) in [
+            ("x86_64", "4.19.0", Some(2047)),
+            ("aarch64", "", Some(2047)),
+            ("armv7l", "6.6.31-v7+", Some(1023)),
+            ("ppc64le", "4.18.0-553.el8.ppc64le", None),
+            ("ppc64le", "6.12.1", Some(2047)),
+            ("riscv64", "5.15.100", None),
+            ("riscv64", "6.6.9", Some(1023)),
+            ("riscv64", "6.18.2", Some(1023)),
+            ("riscv64", "6.19.1", None),
+            ("riscv64", "7.2.13", Some(2047)),
+            ("loongarch64", "6.12.48", Some(511)),
+            ("loongarch64", "6.14.0", None),
+            ("loongarch64", "6.18.2", Some(4095)),
+            ("loongarch64", "", None),
+            ("s390x", "6.12.0", Some(4095)),
+            ("alpha", "6.12.0", None),
+        ] {
+            assert_eq!(longest_of(arch, series(release)), longest, "{arch} {release}");
+        }
+    }
+
     use proptest::prelude::*;
 
     #[test]

@@ -4,6 +4,7 @@ pub(crate) mod foreign;
 pub(crate) mod isolcpus;
 pub(crate) mod list;
 pub(crate) mod names;
+pub(crate) mod releases;
 pub(crate) mod values;
 
 /// Beginnings of the log's line: print_unknown_bootoptions(), init/main.c, since commits 8bc2b3dca729 (5.16) and

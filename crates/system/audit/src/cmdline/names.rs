@@ -1,13 +1,7 @@
 //! Names of kernel parameters: what is one, and what looks like one.
 
 use super::list::Release;
-
-/// The release of [`PARAMETERS`].
-pub(crate) const LISTED: Release = (6, 12);
-
-/// Of Linux 6.12: __setup(), early_param() and core_param() of its sources, and
-/// Documentation/admin-guide/kernel-parameters.txt.
-const PARAMETERS: &str = include_str!("parameters.txt");
+use super::releases;
 
 /// Of user space (dracut, plymouth, cloud images), of patched kernels, and of earlier kernels.
 const OTHERS: &str = include_str!("others.txt");
@@ -56,14 +50,6 @@ pub(crate) const TUNING: &[&str] = &[
     "kfence.sample_interval",
 ];
 
-/// The first release with a parameter: commits 826bfeb37bb4, 8412b4563e59, ace3c5499e61; kernel-parameters.txt of 6.16.
-const SINCE: &[(&str, Release)] = &[
-    ("preempt", (5, 12)),
-    ("cpufreq.default_governor", (5, 9)),
-    ("workqueue.unbound_cpus", (6, 6)),
-    ("rt_group_sched", (6, 16)),
-];
-
 /// In names `-` and `_` are equal (kernel/params.c, parameq).
 pub(crate) fn key(word: &str) -> String {
     word.split_once('=').map_or(word, |(key, _)| key).replace('-', "_")
@@ -73,24 +59,17 @@ pub(crate) fn is_tuning(word: &str) -> bool {
     TUNING.contains(&key(word).as_str())
 }
 
-/// Why a kernel of this release does not know a parameter that real-time guides name.
-pub(crate) fn too_new(word: &str, release: Release) -> Option<String> {
-    let key = key(word);
-    let (_, since) = SINCE.iter().find(|(name, since)| *name == key && release < *since)?;
-    Some(format!("{key}= is known since Linux {}.{}, and this is {}.{}", since.0, since.1, release.0, release.1))
-}
-
 /// Handlers of __setup() without `=` take whatever begins with their name (obsolete_checksetup, init/main.c):
 /// kernel/watchdog.c, kernel/irq/spurious.c, arch/x86/kernel/tsc.c.
 const PREFIXES: &[&str] = &["nosoftlockup", "nowatchdog", "noirqdebug", "irqpoll", "irqfixup", "notsc"];
 
-/// The parameter that was probably meant by a name that is none.
-pub(crate) fn meant(word: &str) -> Option<&'static str> {
+/// The parameter of this release (`None`: of any listed one) that was probably meant by a name that none has.
+pub(crate) fn meant(word: &str, release: Option<Release>) -> Option<&'static str> {
     let key = key(word);
     if PREFIXES.iter().any(|name| key.starts_with(name)) {
         return None;
     }
-    if PARAMETERS.lines().chain(OTHERS.lines()).any(|name| name == key) || TUNING.contains(&key.as_str()) {
+    if releases::is_listed(&key) || OTHERS.lines().any(|name| name == key) || TUNING.contains(&key.as_str()) {
         return None;
     }
     let reach = match key.len() {
@@ -98,15 +77,16 @@ pub(crate) fn meant(word: &str) -> Option<&'static str> {
         5..=7 => 1,
         _ => 2,
     };
-    let tuning = TUNING.iter().copied().filter(|name| name.contains('.') == key.contains('.'));
+    let tuning = || TUNING.iter().copied().filter(|name| release.is_none_or(|r| releases::lacks(name, r).is_none()));
     // `intel_idle_max_cstate`
-    if let Some(dotted) = TUNING.iter().copied().find(|name| name.contains('.') && name.replace('.', "_") == key) {
+    if let Some(dotted) = tuning().find(|name| name.contains('.') && name.replace('.', "_") == key) {
         return Some(dotted);
     }
-    let near = tuning.map(|name| (distance(&key, name), name)).filter(|(far, _)| *far <= reach).min();
-    let same_end = || TUNING.iter().copied().find(|name| differs_in_module(&key, name));
-    let any = || PARAMETERS.lines().find(|name| name.len() >= 6 && distance(&key, name) <= 1);
-    near.map(|(_, name)| name).or_else(|| if key.contains('.') { same_end() } else { any() })
+    let alike = tuning().filter(|name| name.contains('.') == key.contains('.'));
+    let near = alike.map(|name| (distance(&key, name), name)).filter(|(far, _)| *far <= reach).min();
+    let same_end = || tuning().find(|name| differs_in_module(&key, name));
+    let any = || releases::of(release).find(|name| name.len() >= 6 && distance(&key, name) <= 1);
+    near.map(|(_, name)| name).or_else(|| if key.contains('.') { same_end() } else { None }).or_else(any)
 }
 
 /// `intel.max_cstate` for `intel_idle.max_cstate`.
@@ -169,7 +149,7 @@ mod tests {
             ("processor_idle.max_cstate=0", "processor.max_cstate"),
             ("dis_ucode_dlr", "dis_ucode_ldr"),
         ] {
-            assert_eq!(meant(word), Some(name), "{word}");
+            assert_eq!(meant(word, None), Some(name), "{word}");
         }
     }
 
@@ -198,25 +178,31 @@ mod tests {
             "nosoftlockups",
             "hpet=disable",
         ] {
-            assert_eq!(meant(word), None, "{word}");
+            assert_eq!(meant(word, None), None, "{word}");
         }
     }
 
     #[test]
-    fn releases_are_compared() {
-        assert!(too_new("preempt=full", (5, 10)).is_some_and(|text| text.contains("5.12")));
-        assert_eq!(too_new("preempt=full", (6, 12)), None);
+    fn a_release_is_near_its_own_parameters() {
+        assert_eq!(meant("sched_verbos", Some((6, 1))), Some("sched_verbose"));
+        assert_eq!(meant("sched_verbos", Some((5, 10))), None);
+        assert_eq!(
+            meant("rcutree.nohz_full_patience_dealy=9", Some((6, 12))),
+            Some("rcutree.nohz_full_patience_delay")
+        );
+        assert_eq!(meant("rcutree.nohz_full_patience_dealy=9", Some((6, 1))), None);
+        assert_eq!(meant("preemt=full", Some((5, 10))), None);
     }
 
     proptest! {
         #[test]
         fn any_word_is_answered(word in ".{0,30}") {
-            let _ = (meant(&word), too_new(&word, (5, 10)));
+            let _ = (meant(&word, None), meant(&word, Some((5, 10))), releases::lacks(&word, (5, 10)));
         }
     }
 
     #[test]
     fn a_dot_for_an_underscore() {
-        assert_eq!(meant("intel_idle_max_cstate=0"), Some("intel_idle.max_cstate"));
+        assert_eq!(meant("intel_idle_max_cstate=0", None), Some("intel_idle.max_cstate"));
     }
 }

@@ -1,44 +1,55 @@
-//! What a kernel needs so that a parameter does something: its option, and the release it came with.
+//! What a kernel needs so that a parameter does something: its option, and the releases that know it.
 
+use crate::cmdline::list::Release;
+use crate::cmdline::names::key;
+use crate::cmdline::releases;
+use crate::probes::kernel::{backports, release};
 use crate::sight::{Notes, Sight, config_gap};
 use crate::{Context, Offers, Rules};
 use punctual_machine::{Machine, Setting};
 
-/// Parameter, option (without `CONFIG_`; empty: none), release. Sources: Documentation/admin-guide/kernel-parameters.txt
-/// and the file that handles each: kernel/sched/isolation.c, kernel/rcu/tree_nocb.h, kernel/sched/core.c
-/// (preempt_dynamic, 826bfeb37bb4), drivers/cpufreq/cpufreq.c (8412b4563e59), kernel/workqueue.c (ace3c5499e61),
-/// kernel/rcu/tree.c (68d124b09999), kernel/watchdog.c.
-const NEEDS: &[(&str, &str, (u32, u32))] = &[
-    ("audit", "AUDIT", (2, 6)),
-    ("cpufreq.default_governor", "CPU_FREQ", (5, 9)),
-    ("efi", "EFI", (3, 12)),
-    ("intel_pstate", "X86_INTEL_PSTATE", (3, 9)),
-    // Before 4.15 CPU_ISOLATION was not optional.
-    // On every architecture; before, arm64 had it alone.
-    ("iommu.strict", "IOMMU_DMA", (5, 14)),
-    ("isolcpus", "", (2, 6)),
-    ("kfence.sample_interval", "KFENCE", (5, 12)),
-    ("kmemleak", "DEBUG_KMEMLEAK", (2, 6)),
-    ("nmi_watchdog", "HARDLOCKUP_DETECTOR", (2, 6)),
-    ("nohz_full", "NO_HZ_FULL", (3, 10)),
-    ("nosmt", "", (4, 19)),
-    ("nosoftlockup", "SOFTLOCKUP_DETECTOR", (2, 6)),
-    ("nowatchdog", "LOCKUP_DETECTOR", (2, 6)),
-    ("preempt", "PREEMPT_DYNAMIC", (5, 12)),
-    ("rcu_nocb_poll", "RCU_NOCB_CPU", (3, 8)),
-    ("rcu_nocbs", "RCU_NOCB_CPU", (3, 8)),
-    ("rcutree.enable_rcu_lazy", "RCU_LAZY", (6, 2)),
-    ("rcutree.nohz_full_patience_delay", "", (6, 11)),
-    ("rcutree.use_softirq", "", (5, 3)),
-    ("rt_group_sched", "RT_GROUP_SCHED", (6, 16)),
-    ("threadirqs", "IRQ_FORCED_THREADING", (2, 6)),
-    ("transparent_hugepage", "TRANSPARENT_HUGEPAGE", (2, 6)),
-    ("workqueue.unbound_cpus", "", (6, 6)),
-    ("zswap.enabled", "ZSWAP", (3, 11)),
+/// Parameter, and its option (without `CONFIG_`). Sources: Documentation/admin-guide/kernel-parameters.txt and the file that
+/// handles each: kernel/sched/isolation.c, kernel/rcu/tree_nocb.h, kernel/sched/core.c, drivers/cpufreq/cpufreq.c,
+/// kernel/watchdog.c.
+const NEEDS: &[(&str, &str)] = &[
+    ("audit", "AUDIT"),
+    ("cpufreq.default_governor", "CPU_FREQ"),
+    ("efi", "EFI"),
+    ("intel_pstate", "X86_INTEL_PSTATE"),
+    ("iommu.strict", "IOMMU_DMA"),
+    ("isolcpus", "CPU_ISOLATION"),
+    ("kfence.sample_interval", "KFENCE"),
+    ("kmemleak", "DEBUG_KMEMLEAK"),
+    ("nmi_watchdog", "HARDLOCKUP_DETECTOR"),
+    ("nohz_full", "NO_HZ_FULL"),
+    ("nosoftlockup", "SOFTLOCKUP_DETECTOR"),
+    ("nowatchdog", "LOCKUP_DETECTOR"),
+    ("preempt", "PREEMPT_DYNAMIC"),
+    ("rcu_nocb_poll", "RCU_NOCB_CPU"),
+    ("rcu_nocbs", "RCU_NOCB_CPU"),
+    ("rcutree.enable_rcu_lazy", "RCU_LAZY"),
+    ("rt_group_sched", "RT_GROUP_SCHED"),
+    ("threadirqs", "IRQ_FORCED_THREADING"),
+    ("transparent_hugepage", "TRANSPARENT_HUGEPAGE"),
+    ("zswap.enabled", "ZSWAP"),
+];
+
+/// With an effect only since this release, though earlier ones know the name: iommu.strict= is that of arm64 alone before;
+/// efi=noruntime, nohz_full, rcu_nocbs, intel_pstate and nosmt are older than what [`releases`] lists.
+const SINCE: &[(&str, Release)] = &[
+    ("efi", (3, 12)),
+    ("intel_pstate", (3, 9)),
+    ("iommu.strict", (5, 14)),
+    ("nohz_full", (3, 10)),
+    ("nosmt", (4, 19)),
+    ("rcu_nocb_poll", (3, 8)),
+    ("rcu_nocbs", (3, 8)),
+    ("rcutree.use_softirq", (5, 3)),
+    ("zswap.enabled", (3, 11)),
 ];
 
 /// An unknown flag makes kernels before 5.6 ignore all of isolcpus= (commit 11ea68f553e2).
-const MANAGED: (u32, u32) = (5, 6);
+const MANAGED: Release = (5, 6);
 
 /// Why a parameter does nothing on a kernel, or may do nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,26 +66,31 @@ impl Rules {
 }
 
 pub(super) fn misfit(sight: &Sight, word: &str) -> Option<Misfit> {
+    lacks(sight, word).or_else(|| without(sight, &key(word)))
+}
+
+fn lacks(sight: &Sight, word: &str) -> Option<Misfit> {
+    let release = running(sight)?;
     let (name, value) = word.split_once('=').unwrap_or((word, ""));
-    let found = NEEDS.iter().find(|(known, ..)| *known == name.replace('-', "_"));
-    let &(_, option, release) = found.unwrap_or(&("", "", (0, 0)));
-    let is_managed = name == "isolcpus" && value.contains("managed_irq");
-    let (option, release) = match name {
-        "isolcpus" => ("CPU_ISOLATION", if is_managed { MANAGED } else { release }),
-        _ => (option, release),
+    let since = match name {
+        "isolcpus" if value.contains("managed_irq") => Some(MANAGED),
+        _ => SINCE.iter().find(|(known, _)| *known == key(word)).map(|(_, since)| *since),
     };
-    too_old(sight, name, release).or_else(|| without(sight, name, option))
+    let too_old = since.filter(|since| release < *since);
+    let too_old = too_old.map(|(major, minor)| format!("{name} with this value came with Linux {major}.{minor}"));
+    let why = too_old.or_else(|| releases::lacks(word, release))?;
+    Some(match backports(sight) {
+        true => {
+            Misfit { is_certain: false, why: format!("not known to have an effect: {why}, unless it was backported") }
+        }
+        false => Misfit { is_certain: true, why: format!("no effect: {why}") },
+    })
 }
 
-fn too_old(sight: &Sight, name: &str, (major, minor): (u32, u32)) -> Option<Misfit> {
-    let is_too_old = running(sight).is_some_and(|release| release < (major, minor));
-    let why = || format!("no effect: {name} with this value came with Linux {major}.{minor}");
-    is_too_old.then(|| Misfit { is_certain: true, why: why() })
-}
-
-fn without(sight: &Sight, name: &str, option: &str) -> Option<Misfit> {
-    let is_always_on = option.is_empty() || (name == "isolcpus" && running(sight).is_some_and(|r| r < (4, 15)));
-    if is_always_on {
+fn without(sight: &Sight, name: &str) -> Option<Misfit> {
+    let (_, option) = NEEDS.iter().find(|(known, _)| *known == name)?;
+    // Before 4.15 CPU_ISOLATION was not optional.
+    if name == "isolcpus" && running(sight).is_some_and(|release| release < (4, 15)) {
         return None;
     }
     let unknown = |why: String| {
@@ -93,8 +109,6 @@ fn without(sight: &Sight, name: &str, option: &str) -> Option<Misfit> {
 }
 
 /// The running kernel's release; `None` if it cannot be read.
-pub(super) fn running(sight: &Sight) -> Option<(u32, u32)> {
-    let release = sight.text("/proc/sys/kernel/osrelease", &mut Notes::default()).ok()?;
-    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse::<u32>().ok());
-    Some((numbers.next()??, numbers.next()??))
+pub(super) fn running(sight: &Sight) -> Option<Release> {
+    release(sight, &mut Notes::default()).ok().map(|(major, minor, _)| (major, minor))
 }

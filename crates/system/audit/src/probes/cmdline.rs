@@ -1,17 +1,18 @@
 use super::cpu_lists::adds_up;
-use super::kernel::release;
+use super::kernel::{backports, release};
 use super::{CONFIG_READS, Probe, With};
 use crate::cmdline::UNKNOWN;
 use crate::cmdline::list::typographic;
-use crate::cmdline::{foreign, names, values};
+use crate::cmdline::{foreign, names, releases, values};
 use crate::reading::{Cause, Gap, Known, Many, Reading, Value};
 use crate::sight::{Notes, Sight};
-use punctual_machine::{may_repeat, parameters, scrub};
+use punctual_machine::{longest_cmdline, may_repeat, parameters, scrub};
 use std::collections::BTreeMap;
 
 const CMDLINE: &str = "/proc/cmdline";
 const LOG: &str = "/dev/kmsg";
 const ARCH: &str = "/proc/sys/kernel/arch";
+const RELEASE: &str = "/proc/sys/kernel/osrelease";
 const POSSIBLE: &str = "/sys/devices/system/cpu/possible";
 
 pub(super) const PROBES: &[Probe] = &[
@@ -19,18 +20,18 @@ pub(super) const PROBES: &[Probe] = &[
     Probe { name: "unknown-parameters", with: &[], reads: &[&[LOG]], run: unknown },
     // Sentences about words that are no parameter, by their look.
     Probe { name: "near-misses", with: &[], reads: &[&[CMDLINE, LOG], CONFIG_READS], run: near_misses },
-    // Sentences about parameters that later or patched kernels know.
+    // Sentences about parameters that other releases, patched kernels or other architectures know.
     Probe { name: "parameters-of-others", with: &[], reads: &[&[CMDLINE, LOG, ARCH], CONFIG_READS], run: of_others },
     // Does the kernel's log tell unknown parameters? `yes` or `no`.
     Probe { name: "unknown-parameters-told", with: &[], reads: &[&[LOG], CONFIG_READS], run: told },
     // Bytes, those beyond what the kernel takes too.
     Probe { name: "command-line-length", with: &[], reads: &[&[CMDLINE]], run: length },
-    // `yes`, `close`, `no`; where the architecture is not known `not-on-some` (32-bit Arm, RISC-V) or `not-on-most`, `close-on-some`.
-    Probe { name: "command-line-fits", with: &[], reads: &[&[CMDLINE, ARCH], CONFIG_READS], run: fits },
+    // `yes`, `close`, `no`; where that is not known `not-on-some` (32-bit Arm) or `not-on-most`, `close-on-some`.
+    Probe { name: "command-line-fits", with: &[], reads: &[&[CMDLINE, ARCH, RELEASE], CONFIG_READS], run: fits },
     // Words, or their ends, beyond what the kernel takes.
-    Probe { name: "command-line-cut", with: &[], reads: &[&[CMDLINE, ARCH], CONFIG_READS], run: cut_off },
-    // The most bytes of a command line, by the architecture.
-    Probe { name: "command-line-limit", with: &[], reads: &[&["/proc/sys/kernel/arch"], CONFIG_READS], run: limit },
+    Probe { name: "command-line-cut", with: &[], reads: &[&[CMDLINE, ARCH, RELEASE], CONFIG_READS], run: cut_off },
+    // The most bytes of a command line, by architecture and release.
+    Probe { name: "command-line-limit", with: &[], reads: &[&[ARCH, RELEASE], CONFIG_READS], run: limit },
     // Parameters with several different values.
     Probe { name: "repeated-parameters", with: &[], reads: &[&[CMDLINE, POSSIBLE], CONFIG_READS], run: repeated },
 ];
@@ -60,7 +61,7 @@ fn logged(sight: &Sight) -> Option<Vec<String>> {
 fn unknown(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     let mut many = Many { items: Vec::new(), missing: sight.log().missing.clone() };
     let listed = logged(sight).unwrap_or_default();
-    for word in listed.iter().filter(|word| names::is_tuning(word) || names::meant(word).is_some()) {
+    for word in listed.iter().filter(|word| names::is_tuning(word) || names::meant(word, None).is_some()) {
         many.push("", Ok(Value::Text(scrub(word))));
     }
     notes.add("/dev/kmsg: unknown parameters", Reading::Many(many.clone()).show());
@@ -89,10 +90,7 @@ fn is_known(sight: &Sight, word: &str) -> bool {
 
 fn near_misses(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     let release = series(sight);
-    let other = match release {
-        Some(series) if series != names::LISTED => format!("; the list of {}.{} is not known here", series.0, series.1),
-        _ => String::new(),
-    };
+    let searched = releases::searched(release);
     let found = words(sight, notes).map(|words| {
         let said = words.iter().filter_map(|word| {
             let shown = scrub(word);
@@ -102,8 +100,8 @@ fn near_misses(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
             if let Some(said) = values::refused(word, release).or_else(|| foreign::config_txt(word)) {
                 return Some(said);
             }
-            let meant = names::meant(word)?;
-            (!is_known(sight, word)).then(|| format!("`{shown}` is no parameter of Linux 6.12 ({meant} is){other}"))
+            let meant = names::meant(word, release)?;
+            (!is_known(sight, word)).then(|| format!("`{shown}` is no parameter of Linux {searched}; {meant} is"))
         });
         let line = sight.cmdline().unwrap_or_default();
         said.chain(behind_dashes(&line)).chain(no_break_space(&line)).collect()
@@ -126,7 +124,11 @@ fn behind_dashes(line: &str) -> Vec<String> {
     behind.map(|word| format!("`{}` stands behind `--` and goes to init", scrub(word))).collect()
 }
 
+/// The release by which parameters are judged; `None` where it is not known, or does not say which ones there are.
 fn series(sight: &Sight) -> Option<(u32, u32)> {
+    if backports(sight) {
+        return None;
+    }
     release(sight, &mut Notes::default()).ok().map(|(major, minor, _)| (major, minor))
 }
 
@@ -136,8 +138,8 @@ fn of_others(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     let found = words(sight, notes).map(|words| {
         let unknown = words.iter().filter(|word| !is_known(sight, word));
         let said = unknown.filter_map(|word| {
-            let too_new = || names::too_new(word, release?);
-            foreign::unknown(word).or_else(too_new).or_else(|| foreign::of_x86(word, &arch))
+            let lacks = || releases::lacks(word, release?);
+            foreign::unknown(word).or_else(lacks).or_else(|| foreign::of_x86(word, &arch))
         });
         said.collect()
     });
@@ -164,14 +166,10 @@ fn length(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     }
 }
 
-/// Bytes that x86 and 64-bit Arm take, and that every architecture takes.
+/// Bytes that x86 and 64-bit Arm take, and that 32-bit Arm takes.
 const MOST: (usize, usize) = (2047, 1023);
 /// So much less is little left.
 const CLOSE: usize = 147;
-
-fn longest(sight: &Sight) -> Option<usize> {
-    sight.text(ARCH, &mut Notes::default()).ok().and_then(|arch| punctual_machine::longest_cmdline(&arch))
-}
 
 fn fits(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     let length = match whole(sight) {
@@ -181,7 +179,7 @@ fn fits(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
             return Reading::gap(gap);
         }
     };
-    Reading::word(match longest(sight) {
+    Reading::word(match longest_cmdline(sight.machine) {
         Some(longest) if length >= longest => "no",
         Some(longest) if length >= longest - CLOSE => "close",
         None if length >= MOST.0 => "not-on-most",
@@ -192,7 +190,7 @@ fn fits(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
 }
 
 fn cut_off(sight: &Sight, _: &With, _: &mut Notes) -> Reading {
-    let longest = longest(sight).unwrap_or(MOST.0);
+    let longest = longest_cmdline(sight.machine).unwrap_or(MOST.0);
     listed(whole(sight).map(|line| {
         let rest = line.get(longest..).unwrap_or_default();
         rest.split_whitespace().map(scrub).collect()
@@ -204,8 +202,8 @@ fn number(length: usize) -> Value {
 }
 
 fn limit(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
-    let known: Known = sight.text(ARCH, notes).map_err(Gap::expected).and_then(|arch| {
-        let limit = punctual_machine::longest_cmdline(&arch);
+    let known: Known = sight.text(ARCH, notes).map_err(Gap::expected).and_then(|_| {
+        let limit = longest_cmdline(sight.machine);
         limit.map(number).ok_or_else(|| Gap::new(ARCH, Cause::Garbled("architecture whose limit is known")))
     });
     Reading::One(known)

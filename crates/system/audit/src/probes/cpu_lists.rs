@@ -1,6 +1,6 @@
 //! CPU lists of the command line: are they lists, and do they agree?
 
-use super::kernel::release;
+use super::kernel::{backports, release};
 use super::{CONFIG_READS, CPU_SET_READS, Probe, With};
 use crate::cmdline::isolcpus::Isolation;
 use crate::cmdline::list::{self, Release, Scope};
@@ -140,13 +140,10 @@ fn assumed_last(line: &str) -> u32 {
     words.map(|word| list::largest(&word)).max().unwrap_or(0) + 1
 }
 
-/// Enterprise kernels bring later code under an old number: `4.18.0-553.el8_10.x86_64`.
 fn scope(sight: &Sight, line: &str, possible: Option<&CpuList>) -> Scope {
-    let name = sight.text("/proc/sys/kernel/osrelease", &mut Notes::default()).unwrap_or_default();
-    let is_backported = name.contains(".el8") || name.contains(".el9");
     let release = release(sight, &mut Notes::default()).ok().map(|(major, minor, _)| (major, minor));
     let last = possible.and_then(|cpus| cpus.iter().last()).map_or_else(|| assumed_last(line), |CpuId(n)| n);
-    Scope { last, release: release.filter(|_| !is_backported) }
+    Scope { last, release: release.filter(|_| !backports(sight)) }
 }
 
 /// Do all isolcpus= of the line count, their flags taken together?
@@ -222,8 +219,12 @@ fn contradictions(
     found.extend(not_started(line, lists));
     found.extend(asked.and_then(|asked| offloaded(asked, of("rcu_nocbs")?, isolation.tickless())));
     for name in ["irqaffinity", "kthread_cpus", SYSTEMD, "workqueue.unbound_cpus"] {
-        if let Some(list) = of(name).filter(|list| !list.and(&isolated).is_empty()) {
-            found.push(format!("{name} has CPU {}, which is isolated", list.and(&isolated)));
+        let Some(list) = of(name) else { continue };
+        let tickless = isolation.tickless().map(|cpus| list.and(cpus).minus(&isolated)).unwrap_or_default();
+        for (cpus, what) in [(list.and(&isolated), "isolated"), (tickless, "tickless (nohz_full)")] {
+            if !cpus.is_empty() {
+                found.push(format!("{name} has CPU {cpus}, which is {what}"));
+            }
         }
     }
     found

@@ -41,11 +41,29 @@ pub(super) const PROBES: &[Probe] = &[
     Probe { name: "foreign-modules", with: &[], reads: &[&[MODULES]], run: foreign_modules },
 ];
 
-pub(super) fn release(sight: &Sight, notes: &mut Notes) -> Result<(u32, u32, u32), Gap> {
-    let text = match sight.text(RELEASE, notes) {
-        Err(gap) if gap.is_not_given() => heading(sight, notes).ok_or(gap)?,
-        read => read.map_err(Gap::expected)?,
-    };
+/// `6.12.9-rt1`.
+fn release_text(sight: &Sight, notes: &mut Notes) -> Result<String, Gap> {
+    match sight.text(RELEASE, notes) {
+        Err(gap) if gap.is_not_given() => heading(sight, notes).ok_or(gap),
+        read => read.map_err(Gap::expected),
+    }
+}
+
+/// Does the release's name say that features of later ones were taken over? Enterprise kernels of the RHEL family
+/// (`5.14.0-503.el9`) and of SUSE (`6.4.0-150600.23-default`).
+pub(crate) fn backports(sight: &Sight) -> bool {
+    release_text(sight, &mut Notes::default()).is_ok_and(|text| is_enterprise(&text))
+}
+
+fn is_enterprise(release: &str) -> bool {
+    let has_digit = |rest: &str| rest.starts_with(|c: char| c.is_ascii_digit());
+    let is_rhel = release.match_indices(".el").any(|(at, el)| has_digit(&release[at + el.len()..]));
+    let suse = release.split_once('-').map_or("", |(_, build)| build.split('.').next().unwrap_or_default());
+    is_rhel || (suse.len() == 6 && suse.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+pub(crate) fn release(sight: &Sight, notes: &mut Notes) -> Result<(u32, u32, u32), Gap> {
+    let text = release_text(sight, notes)?;
     let head: &str = text.split(|c: char| !c.is_ascii_digit() && c != '.').next().unwrap_or_default();
     let mut numbers = head.split('.').map(str::parse::<u32>);
     match (numbers.next(), numbers.next(), numbers.next()) {
@@ -149,4 +167,21 @@ fn foreign_modules(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     }
     notes.add(MODULES, format!("{} modules; foreign: {}", text.lines().count(), Reading::Many(many.clone()).show()));
     Reading::Many(many)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_enterprise;
+
+    #[test]
+    fn enterprise_kernels_are_known_by_their_release() {
+        for text in ["5.14.0-503.14.1.el9_5.x86_64+rt", "4.18.0-553.el8.x86_64", "6.4.0-150600.23.25-default"] {
+            assert!(is_enterprise(text), "{text}");
+        }
+        for text in
+            ["6.12.9-rt1", "6.8.0-49-generic", "6.1.0-28-amd64", "6.6.63-v8+", "6.11.4-301.fc41.x86_64", "6.1.elf"]
+        {
+            assert!(!is_enterprise(text), "{text}");
+        }
+    }
 }

@@ -15,7 +15,7 @@ mod idle_injection;
 mod idle_words;
 mod irq;
 mod isolation;
-mod kernel;
+pub(crate) mod kernel;
 mod limits;
 mod memory;
 mod network;

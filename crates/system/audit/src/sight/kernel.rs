@@ -23,7 +23,10 @@ impl Sight<'_> {
                 Ok(Value::Text("n".to_owned()))
             }
             Setting::Unknown => {
-                let gap = Gap::new(source.clone(), Cause::Garbled("such option, and is not whole"));
+                let gap = Gap::new(
+                    source.clone(),
+                    Cause::Garbled("such option: it is cut, or a defconfig, which leaves out defaults"),
+                );
                 notes.add(source, gap.cause.describe());
                 Err(gap)
             }
@@ -90,15 +93,12 @@ impl Sight<'_> {
         many
     }
 
-    /// As much as the kernel takes, where the architecture is known.
+    /// As much as the kernel takes, where that is known.
     fn taken(&self, line: String) -> String {
-        /// Every architecture takes so much.
-        const SURE: usize = 1023;
-        if line.trim_end().len() <= SURE {
+        if line.trim_end().len() <= punctual_machine::SHORTEST_CMDLINE {
             return line;
         }
-        let arch = self.machine.read("/proc/sys/kernel/arch");
-        let longest = arch.text().and_then(punctual_machine::longest_cmdline).unwrap_or(usize::MAX);
+        let longest = punctual_machine::longest_cmdline(self.machine).unwrap_or(usize::MAX);
         line.trim_end().get(..longest).map(str::to_owned).unwrap_or(line)
     }
 

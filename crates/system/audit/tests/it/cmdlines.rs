@@ -179,7 +179,9 @@ fn words_of_other_kernels_need_no_log() {
     expect("ro nosoftlockups", &[(NAMES, State::Skip, "")]);
     // Linux 6.1.
     expect("ro preempt=lazy", &[(NAMES, State::Fail, "since Linux 6.13"), ("kernel-preempt-dynamic", State::Fail, "")]);
-    expect("ro isocpus=2", &[(NAMES, State::Fail, "the list of 6.1 is not known here")]);
+    expect("ro isocpus=2", &[(NAMES, State::Fail, "no parameter of Linux 6.1; isolcpus is")]);
+    expect("ro sched_debug", &[(NAMES, State::Warn, "no longer in 5.15")]);
+    expect("ro sched_verbose", &[(NAMES, State::Skip, "")]);
 }
 
 #[test]

@@ -1,0 +1,186 @@
+//! Which release of Linux knows which parameter.
+
+use super::list::Release;
+use super::names::key;
+
+/// The releases of whose sources `parameters.txt` was made.
+const LISTED: [Release; 7] = [(5, 10), (5, 15), (6, 1), (6, 6), (6, 12), (6, 18), (7, 2)];
+
+/// One parameter a line: its name, and where not every listed release has it the first and the last one that do; an end
+/// that is left out is that of the list. The names are those of __setup(), early_param(), early_param_on_off() and
+/// core_param() outside arch/ and below arch/{x86,arm,arm64,riscv,powerpc,s390,loongarch}, of
+/// Documentation/admin-guide/kernel-parameters.txt, and of module_param() of what is always built in (kernel/rcu,
+/// kernel/workqueue.c, kernel/printk, kernel/time/clocksource.c, mm/kfence, mm/zswap.c, drivers/cpufreq/cpufreq.c,
+/// drivers/cpuidle, drivers/idle, drivers/acpi/processor_*.c, drivers/pci/pcie/aspm.c). Mitigations, which stable releases
+/// take over, and what documents alone name have no releases.
+const PARAMETERS: &str = include_str!("parameters.txt");
+
+/// The first release, where it is known exactly: commits 826bfeb37bb4, 8412b4563e59, ace3c5499e61, 7f66f099de4d,
+/// 68d124b09999, 0ce20dd84089; kernel-parameters.txt of 6.16.
+const SINCE: &[(&str, Release)] = &[
+    ("cpufreq.default_governor", (5, 9)),
+    ("kfence.sample_interval", (5, 12)),
+    ("preempt", (5, 12)),
+    ("rcutree.enable_rcu_lazy", (6, 8)),
+    ("rcutree.nohz_full_patience_delay", (6, 11)),
+    ("rt_group_sched", (6, 16)),
+    ("workqueue.unbound_cpus", (6, 6)),
+];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Parameter {
+    name: &'static str,
+    /// `None`: the first listed release, or an earlier one.
+    first: Option<Release>,
+    /// `None`: the last listed release, or a later one.
+    last: Option<Release>,
+}
+
+fn parameters() -> impl Iterator<Item = Parameter> {
+    PARAMETERS.lines().map(|line| {
+        let (name, range) = line.split_once(' ').unwrap_or((line, "-"));
+        let (first, last) = range.split_once('-').unwrap_or_default();
+        Parameter { name, first: number(first), last: number(last) }
+    })
+}
+
+fn number(text: &str) -> Option<Release> {
+    let (major, minor) = text.split_once('.')?;
+    Some((major.parse().ok()?, minor.parse().ok()?))
+}
+
+/// Is it a parameter of any listed release?
+pub(super) fn is_listed(key: &str) -> bool {
+    parameters().any(|parameter| parameter.name == key)
+}
+
+/// The parameters that a release may have; those of all listed ones where it is not known.
+pub(super) fn of(release: Option<Release>) -> impl Iterator<Item = &'static str> {
+    let has = move |parameter: &Parameter| release.is_none_or(|release| parameter.lacks(release).is_none());
+    parameters().filter(has).map(|parameter| parameter.name)
+}
+
+/// Why a mainline kernel of this release does not know a parameter that other releases know, a sentence.
+pub(crate) fn lacks(word: &str, release: Release) -> Option<String> {
+    let key = key(word);
+    let why = match SINCE.iter().find(|(name, _)| *name == key) {
+        Some((_, since)) if release < *since => Some(format!("since Linux {}", show(*since))),
+        Some(_) => None,
+        None => parameters().find(|parameter| parameter.name == key)?.lacks(release),
+    }?;
+    Some(format!("{key} is known {why}, and this is {}", show(release)))
+}
+
+impl Parameter {
+    /// `since …` or `until …`; `None` where the release has it, or lies between one that has it and one that has not.
+    fn lacks(&self, release: Release) -> Option<String> {
+        let before = self.first.and_then(|first| LISTED.iter().rev().find(|listed| **listed < first));
+        let after = self.last.and_then(|last| LISTED.iter().find(|listed| **listed > last));
+        match (before, after) {
+            (Some(before), _) if release <= *before => {
+                Some(format!("since Linux {} (not yet in {})", show(self.first?), show(*before)))
+            }
+            (_, Some(after)) if release >= *after => {
+                Some(format!("until Linux {} (no longer in {})", show(self.last?), show(*after)))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The lists that a name was looked up in: those of the release or of its neighbours, or all where it lies outside.
+pub(crate) fn searched(release: Option<Release>) -> String {
+    let (first, last) = (LISTED[0], LISTED[LISTED.len() - 1]);
+    let all = format!("{} to {}", show(first), show(last));
+    let Some(release) = release else {
+        return all;
+    };
+    let below = LISTED.iter().rev().find(|listed| **listed <= release);
+    let above = LISTED.iter().find(|listed| **listed >= release);
+    match (below, above) {
+        (Some(below), Some(above)) if below == above => show(release),
+        (Some(below), Some(above)) => format!("{} and {}", show(*below), show(*above)),
+        _ => format!("{all} (the list of {} is not known here)", show(release)),
+    }
+}
+
+fn show((major, minor): Release) -> String {
+    format!("{major}.{minor}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_is_in_order_and_its_ranges_are_listed_releases() {
+        let all: Vec<Parameter> = parameters().collect();
+        assert!(all.len() > 900);
+        assert!(all.windows(2).all(|two| two[0].name < two[1].name));
+        for Parameter { name, first, last } in all {
+            assert!(first.is_none_or(|first| LISTED[1..].contains(&first)), "{name}");
+            assert!(last.is_none_or(|last| LISTED[..LISTED.len() - 1].contains(&last)), "{name}");
+            assert!(first.zip(last).is_none_or(|(first, last)| first <= last), "{name}");
+            assert!(
+                PARAMETERS.lines().any(|line| line.split(' ').next() == Some(name) && line.matches(' ').count() < 2)
+            );
+        }
+    }
+
+    #[test]
+    fn exact_releases_agree_with_the_list() {
+        for (name, since) in SINCE {
+            let found = parameters().find(|parameter| parameter.name == *name).unwrap_or_else(|| panic!("{name}"));
+            let before = found.first.and_then(|first| LISTED.iter().rev().find(|listed| **listed < first));
+            assert!(before.is_none_or(|before| before < since), "{name}");
+            assert!(found.first.unwrap_or(LISTED[0]) >= *since, "{name}");
+        }
+    }
+
+    #[test]
+    fn each_release_has_its_own_parameters() {
+        for (word, release, expected) in [
+            ("preempt=full", (5, 10), Some("since Linux 5.12")),
+            ("preempt=full", (5, 11), Some("since Linux 5.12")),
+            ("preempt=full", (5, 15), None),
+            ("sched_debug", (5, 10), None),
+            ("sched_debug", (5, 12), None),
+            ("sched_debug", (5, 15), Some("until Linux 5.10 (no longer in 5.15)")),
+            ("sched_debug", (6, 18), Some("no longer in 5.15")),
+            ("sched_verbose", (5, 10), Some("since Linux 5.15 (not yet in 5.10)")),
+            ("sched_verbose", (4, 19), Some("since Linux 5.15")),
+            ("rcutree.enable_rcu_lazy=1", (6, 6), Some("since Linux 6.8")),
+            ("rcutree.enable_rcu_lazy=1", (6, 8), None),
+            ("workqueue.default_affinity_scope=cpu", (6, 1), Some("since Linux 6.6 (not yet in 6.1)")),
+            ("workqueue.disable_numa", (6, 6), Some("until Linux 6.1")),
+            ("workqueue.disable_numa", (6, 1), None),
+            ("cpu0_hotplug", (6, 12), Some("until Linux 6.1")),
+            ("rt-group-sched=0", (6, 12), Some("rt_group_sched is known since Linux 6.16")),
+            ("cpufreq.default_governor=performance", (5, 10), None),
+            ("cpufreq.default_governor=performance", (4, 19), Some("since Linux 5.9")),
+            ("rcutree.rcu_delay_page_cache_fill_msec=1", (5, 10), Some("since Linux 5.15")),
+            ("rcutree.rcu_delay_page_cache_fill_msec=1", (6, 1), None),
+            ("rcutree.rcu_delay_page_cache_fill_msec=1", (6, 18), Some("until Linux 6.12")),
+            ("rcutree.rcu_delay_page_cache_fill_msec=1", (6, 14), None),
+            ("isolcpus=2", (2, 6), None),
+            ("mitigations=off", (4, 19), None),
+            ("spectre_bhi=on", (5, 15), None),
+            ("no_such_parameter", (6, 12), None),
+        ] {
+            let said = lacks(word, release);
+            match expected {
+                Some(text) => assert!(said.as_deref().is_some_and(|said| said.contains(text)), "{word}: {said:?}"),
+                None => assert_eq!(said, None, "{word}"),
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_searched_is_said() {
+        assert_eq!(searched(Some((6, 1))), "6.1");
+        assert_eq!(searched(Some((6, 8))), "6.6 and 6.12");
+        assert_eq!(searched(Some((4, 19))), "5.10 to 7.2 (the list of 4.19 is not known here)");
+        assert_eq!(searched(Some((7, 3))), "5.10 to 7.2 (the list of 7.3 is not known here)");
+        assert_eq!(searched(None), "5.10 to 7.2");
+    }
+}
