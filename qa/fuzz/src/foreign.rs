@@ -30,7 +30,7 @@ pub const WORDS: &[&str] = &[
     "CONFIG_",
     "CONFIG_PREEMPT_RT=y\n",
     "# CONFIG_NO_HZ_FULL is not set\n",
-    "# end of Kernel hacking\n",
+    "# Kernel hacking\n# end of Kernel hacking\n",
     "[all]\n",
     "[pi4]\n",
     "force_turbo=1\n",
@@ -124,14 +124,14 @@ const PROFILES: &[&str] = &[
 ];
 
 const CONFIG: &str = "#\n# Automatically generated file; DO NOT EDIT.\n# Linux/x86 6.12.0 Kernel Configuration\n#\n\
-    CONFIG_CC_VERSION_TEXT=\"gcc (Debian) 14\"\n# CONFIG_NO_HZ_FULL is not set\nCONFIG_PREEMPT_RT=y\nCONFIG_HZ=250\n\
+    # General setup\nCONFIG_CC_VERSION_TEXT=\"gcc (Debian) 14\"\n# CONFIG_NO_HZ_FULL is not set\nCONFIG_PREEMPT_RT=y\nCONFIG_HZ=250\n\
     CONFIG_IKCONFIG=m\n# end of General setup\nCONFIG_RCU_NOCB_CPU=y\nCONFIG_RT_GROUP_SCHED=n\n# CONFIG_DEBUG_KMEMLEAK is not \
-    set\nCONFIG_CMDLINE=\"a=\\\"b\\\"\"\n# end of Kernel hacking\n";
+    set\nCONFIG_CMDLINE=\"a=\\\"b\\\"\"\n# Kernel hacking\n# end of Kernel hacking\n";
 
 fn kconfigs() -> Vec<Vec<u8>> {
     let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
     let packed = gzip.write_all(CONFIG.as_bytes()).and_then(|()| gzip.finish());
-    let old = CONFIG.replace("# end of General setup\n", "").replace("# end of Kernel hacking\n", "");
+    let old = CONFIG.replace("# end of General setup\n", "").replace("# Kernel hacking\n# end of Kernel hacking\n", "");
     [vec![CONFIG.into(), old.into_bytes()], packed.into_iter().collect()].concat()
 }
 

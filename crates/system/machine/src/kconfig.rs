@@ -1,6 +1,6 @@
-use crate::text::contains;
 use crate::{Machine, READ_LIMIT, Read, kconfig_defaults};
 use flate2::read::GzDecoder;
+use std::collections::BTreeSet;
 use std::io::Read as _;
 
 /// A kernel's `.config`, and where it was found.
@@ -170,15 +170,33 @@ fn assignment(line: &str) -> Option<(&str, &str)> {
 /// truncated one. It begins every file with the same comment. Since Linux 5.4 it also ends each menu with a comment,
 /// and "Kernel hacking" is the last menu of every architecture (a few options of io_uring may follow it). Before, the
 /// beginnings of menus are told: "Library routines" is the last up to 4.19, "Kernel hacking" since 4.20
-/// (commit 06ec64b84c35). A heading that says `(cut …)` is that of a recorded machine's, which has chosen options only.
+/// (commit 06ec64b84c35). A heading that says `(cut …)` is that of a recorded machine's, which has chosen options only. The
+/// end of a menu without its beginning, and a line such as `[...]`, show that something is left out in between.
 fn is_whole(text: &str) -> bool {
-    let head = text.lines().take(4).any(|l| l.contains("Automatically generated file; DO NOT EDIT."));
-    let closes_menus = contains(text.as_bytes(), b"\n# end of ");
-    let tail = contains(text.as_bytes(), b"\n# end of Kernel hacking\n");
-    let begins = |menu: &str| contains(text.as_bytes(), format!("\n# {menu}\n").as_bytes());
-    let is_old = !closes_menus && begins("Library routines") && begins("Kernel hacking");
-    let is_chosen = text.lines().take(4).any(|line| line.contains("(cut "));
-    head && !is_chosen && text.ends_with('\n') && (tail || is_old)
+    let head = || text.lines().take(4);
+    let is_made = head().any(|line| line.contains("Automatically generated file; DO NOT EDIT."));
+    let is_chosen = head().any(|line| line.contains("(cut "));
+    if !is_made || is_chosen || !text.ends_with('\n') {
+        return false;
+    }
+    let (mut begun, mut ended) = (BTreeSet::new(), BTreeSet::new());
+    for line in text.lines() {
+        if let Some(menu) = line.strip_prefix("# end of ") {
+            if !begun.contains(menu) {
+                return false;
+            }
+            ended.insert(menu);
+        } else if let Some(words) = line.strip_prefix("# ") {
+            if !words.starts_with("CONFIG_") {
+                begun.insert(words);
+            }
+        } else if !(line.is_empty() || line == "#" || line.starts_with("CONFIG_")) {
+            return false;
+        }
+    }
+    let last = "Kernel hacking";
+    let is_old = || begun.contains("Library routines") && begun.contains(last);
+    if ended.is_empty() { is_old() } else { ended.contains(last) }
 }
 
 /// From `# Linux/x86 6.12.9 Kernel Configuration` (scripts/kconfig/confdata.c: the main menu's title). Before 4.19 the
@@ -213,7 +231,7 @@ mod tests {
     use super::*;
 
     const WHOLE: &str = "#\n# Automatically generated file; DO NOT EDIT.\n# Linux/x86 6.12.0 Kernel Configuration\n#\n\
-        CONFIG_HZ=250\n# CONFIG_PREEMPT_RT is not set\nCONFIG_LOCALVERSION=\"-x\"\n# end of Kernel hacking\n";
+        CONFIG_HZ=250\n# CONFIG_PREEMPT_RT is not set\nCONFIG_LOCALVERSION=\"-x\"\n#\n# Kernel hacking\n#\n# end of Kernel hacking\n";
 
     fn config(text: &str) -> KernelConfig {
         KernelConfig::from_bytes("/boot/config", text.as_bytes()).unwrap()
@@ -241,8 +259,17 @@ mod tests {
     fn a_cut_text_does_not_turn_options_off() {
         let chosen = WHOLE.replace("6.12.0 Kernel Configuration", "Kernel Configuration (cut to what rules ask for)");
         assert_eq!(config(&chosen).get("RT_GROUP_SCHED"), Setting::Unknown);
-        let cut = WHOLE.replace("# end of Kernel hacking\n", "# end of Power management\nCONFIG_A=y\n");
-        assert_eq!(config(&cut).get("RT_GROUP_SCHED"), Setting::Unknown);
+        let end = "# end of Kernel hacking\n";
+        for (from, to) in [
+            (end, "# Power management\n# end of Power management\nCONFIG_A=y\n"),
+            ("# Kernel hacking\n", ""),
+            ("# Linux/x86 6.12.0 Kernel Configuration\n", "[...]\n"),
+            (end, "# end of Kernel hacking\n...\n"),
+            (end, "# end of Power management\n# end of Kernel hacking\n"),
+        ] {
+            assert_eq!(config(&WHOLE.replacen(from, to, 1)).get("RT_GROUP_SCHED"), Setting::Unknown, "{to}");
+        }
+        assert_eq!(config(&WHOLE.replace('\n', "\r\n")).get("RT_GROUP_SCHED"), Setting::Off);
         assert_eq!(config("CONFIG_A=y\n").get("B"), Setting::Unknown);
     }
 

@@ -98,8 +98,8 @@ fn files() -> Vec<File> {
 fn config(case: &Case) -> Option<String> {
     let options = case.config.as_ref()?;
     let lines: String = options.iter().map(|option| format!("CONFIG_{option}\n")).collect();
-    let head = "#\n# Automatically generated file; DO NOT EDIT.\n#\nCONFIG_MMU=y\n# end of Power management\n";
-    Some(format!("{head}{lines}{}", if case.cut { "" } else { "# end of Kernel hacking\n" }))
+    let head = "#\n# Automatically generated file; DO NOT EDIT.\n#\n# Power management\nCONFIG_MMU=y\n# end of Power management\n";
+    Some(format!("{head}{lines}{}", if case.cut { "" } else { "# Kernel hacking\n# end of Kernel hacking\n" }))
 }
 
 /// `700 name 90 fifo user 0-3`.

@@ -182,7 +182,7 @@ proptest! {
                 _ => text.push_str(&format!("CONFIG_{name}={value}\n")),
             }
         }
-        text.push_str("# end of Kernel hacking\n");
+        text.push_str("# Kernel hacking\n# end of Kernel hacking\n");
         let mut given = Given::new();
         given.add("c", text.as_bytes(), None).unwrap();
         let _ = given.add("l", line.as_bytes(), Some(Kind::Cmdline));

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 const CONFIG_TEXT: &str = "#\n# Automatically generated file; DO NOT EDIT.\n# Linux/x86 6.12.9 Kernel Configuration\n#\n\
     CONFIG_X86_64=y\nCONFIG_HZ=250\nCONFIG_PREEMPT_BUILD=y\nCONFIG_PREEMPT_DYNAMIC=y\n# CONFIG_PREEMPT_RT is not set\n\
-    # end of Kernel hacking\n";
+    # Kernel hacking\n# end of Kernel hacking\n";
 
 fn kind(name: &str, text: &str) -> Result<Kind, GivenError> {
     Given::new().add(name, text.as_bytes(), None)
