@@ -104,7 +104,11 @@ impl Rules {
     /// Like [`Rules::audit`], with what else the caller offers.
     pub fn audit_with(&self, machine: &dyn Machine, context: &Context, offers: Offers) -> Vec<Finding> {
         let sight = self.sight(machine, context, offers);
-        self.rules.iter().map(|rule| self.judge(rule, &sight)).collect()
+        let mut findings: Vec<Finding> = self.rules.iter().map(|rule| self.judge(rule, &sight)).collect();
+        if findings.iter().any(|finding| finding.id == "virt-container" && finding.state == State::Warn) {
+            self.rules.iter().zip(&mut findings).for_each(|(rule, finding)| rule.refer_to_host(finding));
+        }
+        findings
     }
 
     pub(crate) fn sight<'m>(&'m self, machine: &'m dyn Machine, context: &'m Context, offers: Offers<'m>) -> Sight<'m> {

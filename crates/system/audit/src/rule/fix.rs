@@ -19,10 +19,14 @@ pub struct Fix {
 }
 
 impl Fix {
-    /// One line to type: `now`, else `persist`.
+    /// `now`, else `persist`.
+    pub(crate) fn first(&self) -> &[Action] {
+        if self.now.is_empty() { &self.persist } else { &self.now }
+    }
+
+    /// One line to type: [`Fix::first`].
     pub fn line(&self) -> Option<String> {
-        let actions = if self.now.is_empty() { &self.persist } else { &self.now };
-        let lines: Vec<String> = actions.iter().map(Action::line).collect();
+        let lines: Vec<String> = self.first().iter().map(Action::line).collect();
         (!lines.is_empty()).then(|| lines.join("; "))
     }
 }
@@ -54,6 +58,21 @@ pub enum Action {
     },
     Run(String),
     Manual(String),
+}
+
+/// Begins the line of a fix that a container cannot do.
+pub(crate) const ON_THE_HOST: &str = "on the host: ";
+
+impl Action {
+    /// Does it change the kernel, whichever rule it belongs to? Network settings are those of a namespace.
+    pub(crate) fn is_kernels(&self) -> bool {
+        match self {
+            Action::Boot { .. } => true,
+            Action::Write { file, .. } => ["/sys/", "/proc/sys/", "/proc/irq/"].iter().any(|at| file.starts_with(at)),
+            Action::Sysctl { key, .. } => !key.starts_with("net."),
+            Action::File { .. } | Action::Run(_) | Action::Manual(_) => false,
+        }
+    }
 }
 
 impl Action {

@@ -23,6 +23,12 @@ pub enum Group {
 }
 
 impl Group {
+    /// Are its rules about the kernel and the machine, not about processes?
+    pub(crate) fn is_kernels(self) -> bool {
+        use Group::*;
+        matches!(self, Kernel | Cmdline | Cpu | Isolation | Watchdog | Firmware | Power | Rpi)
+    }
+
     pub fn title(self) -> &'static str {
         match self {
             Group::Kernel => "Kernel build and identity",

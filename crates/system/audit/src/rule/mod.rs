@@ -7,6 +7,7 @@ mod named;
 mod source;
 mod test;
 
+use fix::ON_THE_HOST;
 pub use fix::{Action, Fix};
 pub use group::Group;
 pub use load::RuleError;
@@ -177,8 +178,17 @@ impl Rule {
         let own = self.cases.iter().filter(|case| case.state == finding.state).filter_map(|case| case.fix.as_ref());
         // Without FAIL, WARN or UNKNOWN no finding carries its fix.
         let carries = matches!(finding.state, State::Fail | State::Warn | State::Unknown);
-        let mut fitting = own.filter(|fix| carries && fix.line() == finding.fix);
+        let line = finding.fix.as_deref().map(|line| line.strip_prefix(ON_THE_HOST).unwrap_or(line));
+        let mut fitting = own.filter(|fix| carries && fix.line().as_deref() == line);
         fitting.next().unwrap_or(&self.fix)
+    }
+
+    /// Says of the fix of a finding that it is the host's: a container has its kernel.
+    pub(crate) fn refer_to_host(&self, finding: &mut Finding) {
+        let is_hosts = || self.group.is_kernels() || self.fix_of(finding).first().iter().any(Action::is_kernels);
+        if finding.fix.is_some() && is_hosts() {
+            finding.fix = finding.fix.take().map(|line| format!("{ON_THE_HOST}{line}"));
+        }
     }
 
     pub(crate) fn fixes(&self) -> impl Iterator<Item = &Fix> {

@@ -112,3 +112,23 @@ fn recorded_machines_are_judged_as_expected() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+/// A container has the kernel of its host: no fix of it can be typed inside.
+#[test]
+fn fixes_of_the_kernel_are_the_hosts_in_a_container() {
+    let lines = |name: &str| -> Vec<String> {
+        let folder = machines().into_iter().find(|folder| folder.ends_with(name)).unwrap();
+        let Expected { scheduling, cpus, profile, .. } = expected(&folder).into_iter().next().unwrap();
+        let findings = audit(&Recorded::open(&folder).unwrap(), &Context { scheduling, cpus, profile });
+        findings.into_iter().filter_map(|finding| finding.fix).collect()
+    };
+    let container = lines("container-user-6.8");
+    assert!(container.iter().any(|line| line.starts_with("on the host: ")));
+    for line in &container {
+        let is_kernels =
+            ["/sys/", "sysctl -w kernel", "kernel command line", "/proc/sys/"].iter().any(|part| line.contains(part));
+        assert!(!is_kernels || line.starts_with("on the host: "), "{line}");
+        assert!(!line.starts_with("on the host: ") || !line.contains("docker run"), "{line}");
+    }
+    assert!(lines("laptop-smt-6.8").iter().all(|line| !line.starts_with("on the host: ")));
+}
