@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     fn read(value: &str, release: Option<Release>) -> Isolcpus {
-        Isolcpus::parse(value, Scope { last: 7, release })
+        Isolcpus::parse(value, Scope { last: 7, release, bits: None })
     }
 
     fn cpus(value: &str, release: Option<Release>) -> Option<String> {
@@ -207,7 +207,7 @@ mod tests {
 
     /// Domain, managed interrupts, tickless.
     fn all(line: &str, release: Release) -> [String; 3] {
-        let found = Isolation::of(line, Scope { last: 7, release: Some(release) }, None, true);
+        let found = Isolation::of(line, Scope { last: 7, release: Some(release), bits: None }, None, true);
         [found.domain(), found.managed(), found.tickless()]
             .map(|cpus| cpus.map_or_else(String::new, CpuList::to_string))
     }

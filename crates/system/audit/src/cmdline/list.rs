@@ -14,6 +14,9 @@ pub(crate) struct Scope {
     pub last: u32,
     /// `None`: a recent one.
     pub release: Option<Release>,
+    /// How many CPUs a list can name (nr_cpumask_bits of include/linux/cpumask.h): a list with a larger number is
+    /// refused as a whole. `None`: not known.
+    pub bits: Option<u32>,
 }
 
 impl Scope {
@@ -40,7 +43,7 @@ pub(crate) fn parse(text: &str, scope: Scope) -> Result<CpuList, String> {
 pub(crate) fn parse_systemd(text: &str) -> Result<CpuList, String> {
     match text.split([',', ' ']).find(|part| part.contains(|c: char| !c.is_ascii_digit() && c != '-')) {
         Some(part) => Err(format!("`{}` is no CPU number or range", shown(part))),
-        None => parse(text, Scope { last: 0, release: None }),
+        None => parse(text, Scope { last: 0, release: None, bits: None }),
     }
 }
 
@@ -80,6 +83,9 @@ fn region(part: &str, scope: Scope) -> Result<impl Iterator<Item = u32>, String>
     }
     if last >= MOST {
         return Err("names a CPU that no kernel has".to_owned());
+    }
+    if let Some(bits) = scope.bits.filter(|bits| last >= *bits) {
+        return Err(format!("names CPU {last}, and this kernel takes CPU {} at most", bits.saturating_sub(1)));
     }
     Ok((first..=last).filter(move |cpu| (cpu - first) % group < used))
 }
@@ -134,7 +140,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn read(text: &str) -> Result<String, String> {
-        parse(text, Scope { last: 7, release: None }).map(|cpus| cpus.to_string())
+        parse(text, Scope { last: 7, release: None, bits: None }).map(|cpus| cpus.to_string())
     }
 
     #[test]
@@ -179,8 +185,16 @@ mod tests {
 
     #[test]
     fn words_count_from_their_release() {
-        let old = |text| parse(text, Scope { last: 3, release: Some((5, 10)) });
+        let old = |text| parse(text, Scope { last: 3, release: Some((5, 10)), bits: None });
         assert!(old("2-N").is_err() && old("all").is_err() && old("0-3:1/2").is_ok());
+    }
+
+    #[test]
+    fn a_cpu_beyond_the_kernels_masks_refuses_the_whole_list() {
+        let of = |text, bits| parse(text, Scope { last: 3, release: None, bits }).map(|cpus| cpus.to_string());
+        assert_eq!(of("0,12", Some(4)), Err("`12` names CPU 12, and this kernel takes CPU 3 at most".to_owned()));
+        assert_eq!(of("0-3:1/2,3", Some(4)).as_deref(), Ok("0,2-3"));
+        assert!(of("2-9", Some(4)).is_err() && of("2-9", Some(16)).is_ok() && of("2-9", None).is_ok());
     }
 
     #[test]

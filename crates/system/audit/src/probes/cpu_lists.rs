@@ -94,7 +94,7 @@ impl Lists<'_> {
     }
 
     fn refused<T>(&mut self, name: &str, value: &str, why: &str) -> Option<T> {
-        self.found.push(format!("{name}={} is no CPU list: {why}", scrub(value)));
+        self.found.push(format!("{name}={} is refused: {why}", scrub(value)));
         None
     }
 }
@@ -142,8 +142,28 @@ fn assumed_last(line: &str) -> u32 {
 
 fn scope(sight: &Sight, line: &str, possible: Option<&CpuList>) -> Scope {
     let release = release(sight, &mut Notes::default()).ok().map(|(major, minor, _)| (major, minor));
-    let last = possible.and_then(|cpus| cpus.iter().last()).map_or_else(|| assumed_last(line), |CpuId(n)| n);
-    Scope { last, release: release.filter(|_| !backports(sight)) }
+    let last = possible.and_then(|cpus| cpus.iter().last());
+    let release = release.filter(|_| !backports(sight));
+    Scope { last: last.map_or_else(|| assumed_last(line), |CpuId(n)| n), release, bits: bits(sight, release, last) }
+}
+
+/// NR_CPUS until Linux 6.2, the possible CPUs with CPUMASK_OFFSTACK and since 6.3 (commit 596ff4a09b89); NR_CPUS is an upper bound
+/// where the CPUs are not known.
+fn bits(sight: &Sight, release: Option<Release>, last: Option<CpuId>) -> Option<u32> {
+    let option = |name: &str| match sight.option(name, &mut Notes::default()) {
+        Ok(Value::Text(value)) => Some(value),
+        _ => None,
+    };
+    let built = || option("NR_CPUS").and_then(|n| n.parse().ok());
+    let possible = last.map(|CpuId(n)| n + 1);
+    match release {
+        Some(release) if release < (6, 3) => match option("CPUMASK_OFFSTACK").as_deref() {
+            Some("y") => possible.or_else(built),
+            Some(_) => built(),
+            None => None,
+        },
+        _ => possible.or_else(built),
+    }
 }
 
 /// Do all isolcpus= of the line count, their flags taken together?
