@@ -1,6 +1,7 @@
 //! What one CPU did: its current task, what interrupts it, and as much history as a late wakeup may need.
 
 use super::expiry::Offset;
+use super::inside::Inside;
 use super::section::{Before, Section, Traced};
 use super::waits::{Locks, Spin};
 use punctual_trace::{Comm, Context, Flags, Symbol, Task};
@@ -38,6 +39,8 @@ pub(super) struct Segment {
     pub doing: Doing,
     /// An urgent reschedule was wanted at `t`, by the flags recorded there.
     pub resched: Option<bool>,
+    /// Recorded in an interrupt whose end no event shows, and how long that had lasted, ns.
+    pub in_hard: Option<u64>,
     /// It was wanted at some time before the next segment.
     pub wanted: bool,
     pub switched: bool,
@@ -160,13 +163,11 @@ pub(super) struct Cpu {
     pub preempt_off: bool,
     pub irqs_off: bool,
     pub idle: IdleState,
-    /// Of the last event.
-    pub context: Option<Context>,
     /// Time in interrupts and in softirqs, by the flags, ns.
     pub in_hard: u64,
     pub in_soft: u64,
-    /// The last event is the beginning of this handler of an interrupt, in a function trace.
-    pub handler: Option<u16>,
+    /// The interrupt that its events lie in, by their flags.
+    pub inside: Inside,
     /// The last function of a function trace.
     pub traced: Option<Traced>,
     pub sections: VecDeque<Section>,
@@ -226,10 +227,12 @@ impl Cpu {
     pub fn write(&mut self, t: u64, doing: Doing, flags: Option<Flags>, switched: bool, most: usize) {
         let resched = flags.and_then(urgent);
         let (preempt_off, irqs_off, idle) = (self.preempt_off, self.irqs_off, self.idle);
+        let in_hard = self.inside.since.filter(|_| !self.entered).map(|since| t.saturating_sub(since));
         self.history.push_back(Segment {
             t,
             doing,
             resched,
+            in_hard,
             wanted: resched == Some(true),
             switched,
             preempt_off,
@@ -313,12 +316,13 @@ impl Cpu {
         }
     }
 
-    /// What is known now of the time since the last event.
+    /// What is known now of the time since an event.
     pub fn rewrite(&mut self, from: u64, doing: Doing, most: usize) {
-        match self.history.back_mut().filter(|segment| segment.t == from) {
-            Some(segment) => segment.doing = doing,
-            None => self.write(from, doing, None, false, most),
+        if self.history.back().is_none_or(|segment| segment.t < from) {
+            return self.write(from, doing, None, false, most);
         }
+        let later = self.history.iter_mut().rev().take_while(|segment| segment.t >= from);
+        later.for_each(|segment| (segment.doing, segment.in_hard) = (doing, None));
     }
 
     pub fn enter(&mut self, frame: Frame, t: u64) {
@@ -384,6 +388,7 @@ impl Cpu {
         self.charged_until = None;
         self.sent.clear();
         self.traced = None;
+        (self.inside, self.entered) = (Inside::default(), false);
         self.locks = Locks::default();
         (self.preempt_off, self.irqs_off, self.idle) = (false, false, IdleState::Unknown);
         self.odd(Odd::Lost, t);

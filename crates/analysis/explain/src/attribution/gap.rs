@@ -138,6 +138,7 @@ fn late(view: &View, piece: &Piece, place: Place, task: Option<Running>) -> Labe
         return label(Medium, Why::Preempted);
     }
     match piece {
+        _ if piece.may_be_interrupt() => Label::new(Class::Unaccounted, Medium, Why::RestOfInterrupt).of(task),
         _ if task.around => label(Suspected, Why::Around),
         Piece { preempt_off: true, .. } => label(High, Why::OffEvents),
         Piece { wanted: true, .. } | Piece { resched_after: Some(true), .. } => label(Medium, Why::NeedResched),
@@ -178,12 +179,10 @@ fn leaving_idle(view: &View, piece: &Piece, place: Place) -> Label {
     // Woken from the CPU itself, it is awake.
     let woken_here = !place.early && view.window.waking.from_cpu == place.cpu;
     match piece.idle {
+        _ if woken_here => Label::new(Class::Unaccounted, Medium, Why::IdleAwake),
         IdleState::In(_) if long => Label::new(Class::IdleExit, Suspected, Why::IdleState),
         IdleState::In(_) => Label::new(Class::IdleExit, Medium, Why::IdleState),
         IdleState::Awake if piece.ns() >= BRIEF => Label::new(Class::Unaccounted, Medium, Why::IdleAwake),
-        IdleState::Unknown if woken_here && piece.ns() >= BRIEF => {
-            Label::new(Class::Unaccounted, Medium, Why::IdleAwake)
-        }
         IdleState::Unknown if long => Label::new(Class::IdleExit, Suspected, Why::Idle),
         IdleState::Awake | IdleState::Unknown => Label::new(Class::IdleExit, Medium, Why::Idle),
     }

@@ -9,6 +9,8 @@ pub(super) enum Why {
     Around,
     Boosted,
     Nested,
+    ByFlags,
+    RestOfInterrupt,
     SilentInside,
     Late,
     LateOthersRan,

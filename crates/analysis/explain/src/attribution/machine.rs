@@ -1,21 +1,18 @@
 //! The machine's state, event by event: what every CPU does, which timers are armed, which threads are about to run.
 
+use super::clock::Clock;
 use super::cpu::{Cpu, Doing, Doubtful, Frame, IdleState, Odd, Running, Sent, in_task, push};
 use super::ids::IdMap;
+use super::inside;
 use super::section::{self, Before};
 use super::tasks::{Tasks, Timers, Waking};
 use super::vectors::{key_of, vector_name};
 use punctual_trace::{Comm, Context, CpuMask, Event, Flags, Kind, Symbol, Task, TaskState, Vector};
-use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Higher CPU numbers are invalid (the kernel's limit is 8192, CONFIG_NR_CPUS).
 const CPUS: usize = 8192;
 const HISTORY: usize = 1 << 18;
 const NAMES: usize = 4096;
-/// A softirq that only flags show.
-pub(super) const SOFTIRQ: u32 = u32::MAX;
-/// Keys of interrupts that only their handler names.
-const HANDLER: u64 = 1 << 62;
 
 #[derive(Clone, Debug)]
 pub(super) struct Window {
@@ -68,9 +65,11 @@ pub(super) struct Machine {
     known_cpus: usize,
     pub tasks: Tasks,
     pub(super) timers: Timers,
-    names: Vec<String>,
+    /// Of interrupts, and whether flags alone show them.
+    names: Vec<(String, bool)>,
     name_of: IdMap<u64, u16>,
     pub seen: Seen,
+    pub clock: Clock,
     /// When a timer of a SCHED_DEADLINE budget last expired (dl_task_timer).
     pub replenished: Option<u64>,
     /// When events were last lost.
@@ -92,7 +91,12 @@ impl Machine {
     }
 
     pub fn name(&self, index: u16) -> &str {
-        self.names.get(usize::from(index)).map_or("interrupt", String::as_str)
+        self.names.get(usize::from(index)).map_or("interrupt", |(name, _)| name.as_str())
+    }
+
+    /// Is an interrupt known by flags only?
+    pub fn by_flags(&self, index: u16) -> bool {
+        self.names.get(usize::from(index)).is_some_and(|(_, by_flags)| *by_flags)
     }
 
     /// Returns the wakeup that the event completes.
@@ -101,6 +105,7 @@ impl Machine {
             self.restart();
         }
         self.now = event.t_ns;
+        self.clock.see(event);
         match &event.kind {
             Kind::Restart => {
                 self.now = 0;
@@ -117,6 +122,7 @@ impl Machine {
         if let Kind::Stack { frames } = &event.kind {
             self.seen.stacks += 1;
             let cpu = self.cpu_mut(event.cpu)?;
+            cpu.inside.stack(frames);
             if let Some(section) = section::ended(cpu.before_stack, event, frames) {
                 push(&mut cpu.sections, section);
             }
@@ -155,69 +161,12 @@ impl Machine {
         unseen
     }
 
-    /// The time since the last event of this CPU was spent in an interrupt that no entry event names: a function trace has its handler, and
-    /// both events were recorded in an interrupt by their flags; or this is its exit, and its entry lies before the trace.
-    fn interrupted(&mut self, event: &Event) {
-        let hard = event.flags.and_then(|flags| flags.context).is_some_and(|context| context.is_hard());
-        let exit = match &event.kind {
-            Kind::IrqExit { irq, .. } => Some((1 << 32 | u64::from(*irq), format!("irq {irq}"))),
-            Kind::VectorExit { vector, .. } => Some((key_of(vector), vector_name(vector))),
-            _ => None,
-        };
-        let handler = match &event.kind {
-            Kind::Function { function: Symbol::Name(name), parent: Some(Symbol::Name(parent)) }
-                if hard && parent.ends_with("handle_irq_event_percpu") =>
-            {
-                Some(self.named(HANDLER | hash(name), || name.to_string()))
-            }
-            _ => None,
-        };
-        let most = self.most();
-        self.context(event);
-        let known = self.cpu(event.cpu).and_then(|cpu| {
-            let since = cpu.last.filter(|last| *last < event.t_ns && cpu.interrupted_since().is_none())?;
-            Some((since, cpu.handler.filter(|_| hard), !cpu.entered))
-        });
-        let of_exit = known.and_then(|(.., is_first)| exit.filter(|_| is_first));
-        let of_exit = of_exit.map(|(key, text)| self.named(key, || text));
-        let Some(cpu) = self.cpu_mut(event.cpu) else { return };
-        cpu.handler = handler;
-        if let Some((since, of_handler, _)) = known
-            && let Some(name) = of_exit.or(of_handler)
-        {
-            cpu.rewrite(since, Doing::Hard(name), most);
-            cpu.turn(event.t_ns, event.flags, false, most);
-        }
-    }
-
-    /// Two events in a row of an NMI or a softirq, by their flags: what is not recorded otherwise lies between them.
-    fn context(&mut self, event: &Event) {
-        let most = self.most();
-        let context = event.flags.and_then(|flags| flags.context);
-        let Some(cpu) = self.cpu_mut(event.cpu) else { return };
-        let before = std::mem::replace(&mut cpu.context, context);
-        let since = cpu.last.map_or(0, |last| event.t_ns.saturating_sub(last));
-        match before {
-            Some(Context::Softirq) => cpu.in_soft += since,
-            Some(hard) if hard.is_hard() => cpu.in_hard += since,
-            _ => {}
-        }
-        let Some(since) = cpu.last.filter(|last| *last < event.t_ns && cpu.frames.is_empty()) else { return };
-        let doing = match (before, context) {
-            (Some(Context::Nmi | Context::NmiInHardirq), Some(Context::Nmi | Context::NmiInHardirq)) => Doing::Nmi,
-            (Some(Context::Softirq), Some(Context::Softirq)) => Doing::Soft(SOFTIRQ, cpu.current),
-            _ => return,
-        };
-        cpu.rewrite(since, doing, most);
-        cpu.turn(event.t_ns, event.flags, false, most);
-    }
-
-    fn named(&mut self, key: u64, text: impl FnOnce() -> String) -> u16 {
+    pub(super) fn named(&mut self, key: u64, text: impl FnOnce() -> String) -> u16 {
         let next = self.names.len();
         match self.name_of.get(&key) {
             Some(name) => *name,
             None if next < NAMES => {
-                self.names.push(text());
+                self.names.push((text(), inside::by_flags(key)));
                 self.name_of.insert(key, next as u16);
                 next as u16
             }
@@ -450,10 +399,4 @@ fn is_calm(flags: Option<Flags>) -> bool {
         let on = flags.context == Some(Context::Task) && flags.preempt_depth == Some(0);
         on && off.iter().all(|flag| *flag == Some(false))
     })
-}
-
-fn hash(name: &str) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    name.hash(&mut hasher);
-    hasher.finish() >> 4
 }

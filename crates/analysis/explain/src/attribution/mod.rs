@@ -8,12 +8,14 @@ pub(crate) mod activity;
 mod carrier;
 mod chain;
 mod choose;
+mod clock;
 mod collect;
 mod cpu;
 mod cycle;
 mod expiry;
 mod gap;
 mod ids;
+mod inside;
 mod label;
 mod machine;
 mod measured;
@@ -283,8 +285,9 @@ impl Attribution {
         let wakeups = latest.wakeups;
         let machine = &self.machine;
         let (mut victims, groups) = latest.finish(self.options.threshold_ns, |what| sentences::busy(machine, what));
-        let (analysed, tracers) = self.tracers.finish(info, &self.options.facts, machine);
-        let followed = wakeups > 0 || tracers.answer.is_some();
+        let (mut analysed, tracers) = self.tracers.finish(info, &self.options.facts, machine);
+        analysed.extend(tracers.bare.filter(|_| victims.is_empty() && analysed.is_empty()));
+        let followed = wakeups > 0 || tracers.answer.is_some() || !analysed.is_empty();
         let mut notes = tracers::notes(machine, info, wakeups, followed, self.other);
         let worst = victims.first().map_or(0, |victim| victim.latency_ns);
         notes.extend(self.waits.filter(|(.., waited)| *waited > worst.max(NO_MORE_THAN_A_SWITCH)).map(tracers::waits));
@@ -308,7 +311,7 @@ impl Attribution {
         let doubt = tracers::doubt(machine, info);
         for victim in &mut victims {
             victim::learned(victim, machine, &self.options.facts);
-            victim::conclude(victim, doubt.as_deref());
+            victim::conclude(victim, doubt.as_deref(), machine.clock.step());
         }
         let cycles = self.cycles.finish();
         let answer = tracers.answer.filter(|_| victims.is_empty());

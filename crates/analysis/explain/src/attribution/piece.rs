@@ -12,6 +12,8 @@ pub(super) struct Piece {
     /// Was a reschedule wanted at its beginning, and at its end if an interrupt ended it?
     pub resched: Option<bool>,
     pub resched_after: Option<bool>,
+    /// It begins in an interrupt that no event ends, which had lasted so long, ns.
+    pub in_hard: Option<u64>,
     /// Was one wanted at any time in it, by the flags of any event?
     pub wanted: bool,
     pub preempt_off: bool,
@@ -28,6 +30,7 @@ impl Piece {
             switched: false,
             resched: None,
             resched_after: None,
+            in_hard: None,
             wanted: false,
             preempt_off: false,
             irqs_off: false,
@@ -37,6 +40,11 @@ impl Piece {
 
     pub fn ns(&self) -> u64 {
         self.to - self.from
+    }
+
+    /// The interrupt that it begins in may have lasted until its end: no more than ten times as long as was seen of it.
+    pub fn may_be_interrupt(&self) -> bool {
+        self.in_hard.is_some_and(|seen| self.ns() <= seen.saturating_mul(10))
     }
 }
 
@@ -63,6 +71,7 @@ pub(super) fn pieces(cpu: Option<&Cpu>, from: u64, to: u64) -> Vec<Piece> {
                     switched: segment.switched && segment.t >= from,
                     resched: segment.resched,
                     resched_after,
+                    in_hard: segment.in_hard.filter(|_| segment.t >= from),
                     wanted: segment.wanted,
                     preempt_off: segment.preempt_off,
                     irqs_off: segment.irqs_off,

@@ -8,6 +8,9 @@ use punctual_model::{Cause, Class, Confidence, Scheduled, Victim};
 use punctual_trace::{Comm, RtlaAnalysis, is_interrupt_entry};
 use punctual_units::{Arrange, Policy};
 
+/// timerlat's interrupt, which wakes its thread.
+pub(super) const OWN: &str = "timerlat's own timer";
+
 /// `None` without a total.
 pub(super) fn victim(analysis: &RtlaAnalysis, facts: &Facts) -> Option<Victim> {
     let parts = [analysis.irq_latency_us, analysis.irq_duration_us, analysis.blocking_thread_us];
@@ -77,13 +80,16 @@ fn raw_causes(analysis: &RtlaAnalysis, facts: &Facts) -> Vec<Cause> {
     let mut causes: Vec<Cause> =
         analysis.blocking.iter().map(|(c, tid, us)| blocking(analysis, facts, *c, *tid, *us)).collect();
     if let Some(us) = analysis.irq_handler_delay_us {
-        let late = "rtla: IRQ handler delay";
-        let (class, sure) =
-            if analysis.exit_from_idle { (Class::IdleExit, Suspected) } else { (Class::IrqsDisabled, Suspected) };
-        causes.push(cause(class, ns(us), sure, late));
+        let late = Upon {
+            ns: ns(us),
+            who: analysis.blocking.first().map(|(comm, tid, _)| (Some(*comm), *tid)),
+            idle: analysis.exit_from_idle,
+            stack: analysis.stack.iter().map(String::as_str).collect(),
+        };
+        causes.push(late.cause(facts, "rtla: IRQ handler delay"));
     }
     if let Some(us) = analysis.irq_duration_us {
-        let what = Some("timerlat's own timer".to_owned());
+        let what = Some(OWN.to_owned());
         causes.push(Cause { what, ..cause(Class::Irq, ns(us), High, "rtla: Timerlat IRQ duration") });
     }
     for (name, us) in &analysis.interference {
@@ -121,6 +127,39 @@ fn blocking(analysis: &RtlaAnalysis, facts: &Facts, comm: Comm, tid: i32, us: f6
         ..cause(Class::HigherPriority, ns(us), Confidence::Suspected, evidence)
     };
     blocked.applied(cause)
+}
+
+/// timerlat's interrupt was late, and came upon this.
+pub(super) struct Upon<'s> {
+    pub ns: u64,
+    pub who: Option<(Option<Comm>, i32)>,
+    /// The CPU left idle.
+    pub idle: bool,
+    pub stack: Vec<&'s str>,
+}
+
+impl Upon<'_> {
+    pub fn cause(self, facts: &Facts, evidence: &str) -> Cause {
+        let class = if self.idle { Class::IdleExit } else { Class::IrqsDisabled };
+        let late = cause(class, self.ns, Confidence::Suspected, evidence);
+        let Some((comm, tid)) = self.who.filter(|_| !self.idle) else { return late };
+        let comm = comm.map(|comm| comm.to_string());
+        let scheduled = scheduled(facts, tid);
+        let user = self.stack.last().is_some_and(|last| is_interrupt_entry(last));
+        let upon = section::interrupted(self.stack.iter().copied());
+        let who = scheduled.thread(comm.as_deref(), Some(tid));
+        let place = match upon {
+            // It came right behind the instruction that lets interrupts in.
+            Some(upon) if section::releases(&upon) => {
+                let evidence = format!("{evidence}, right behind what lets interrupts in there");
+                return Cause { tid: Some(tid), comm, scheduled, place: Some(format!("in {upon}")), evidence, ..late };
+            }
+            Some(upon) => format!("while {who} was in {upon}"),
+            None if user => format!("while {who} was in user space"),
+            None => format!("while {who} was current"),
+        };
+        Cause { place: Some(place), ..late }
+    }
 }
 
 /// What timerlat's stack shows of the thread that ran when its interrupt came: where it was, and so whether it could be preempted.

@@ -116,6 +116,12 @@ pub(super) fn interrupted<'s>(frames: impl IntoIterator<Item = &'s str>) -> Opti
     (!named.is_empty()).then_some(named)
 }
 
+/// Does a place begin with a function that does nothing else than let interrupts in at its end?
+pub(super) fn releases(place: &str) -> bool {
+    let first = place.split(" ← ").next().unwrap_or_default();
+    first.ends_with("_unlock_irq") || first.ends_with("_unlock_irqrestore")
+}
+
 /// The event before a stack, which the stack belongs to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Before {
@@ -137,9 +143,7 @@ pub(super) fn ended(before: Before, event: &Event, frames: &[Symbol]) -> Option<
                 return Some(Section { from: due, to: irq, place: String::new(), off: Off::User });
             }
             let place = interrupted(names())?;
-            // Such functions do nothing else than let interrupts in at their end.
-            let first = place.split(" ← ").next().unwrap_or_default();
-            let sure = first.ends_with("_unlock_irq") || first.ends_with("_unlock_irqrestore");
+            let sure = releases(&place);
             Some(Section {
                 from: due,
                 to: irq,

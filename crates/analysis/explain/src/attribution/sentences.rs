@@ -1,25 +1,45 @@
 use super::cpu::{Doubtful, Odd};
+use super::inside::UNNAMED;
 use super::label::{What, Why};
 use super::machine::Machine;
+use super::rtla::OWN;
 use punctual_model::{Cause, Class, Confidence, CulpritGroup as Group, Cycle, Scheduled, Victim};
 use punctual_units::Nanos;
 
 /// So long a switch takes on its own, ns.
 const SWITCH: u64 = 10_000;
+/// The end of an interrupt and the way out of the idle loop, ns.
+const BRIEF: u64 = 20_000;
 
-/// A softirq that only flags show.
-const UNNAMED: &str = "not named";
+const MONO: &str = "record with another clock (echo mono > /sys/kernel/tracing/trace_clock)";
 
-pub(super) fn verdict(victim: &Victim) -> String {
+/// Of a latency by a clock that goes in steps, ns.
+pub(super) fn unmeasured(victim: &Victim, step: u64) -> String {
+    let tells = victim.causes.first().filter(|cause| cause.tid.is_some());
+    let current = tells.map(|cause| cause.scheduled.thread(cause.comm.as_deref(), cause.tid));
+    let current = current.map(|who| format!("; {who} was current")).unwrap_or_default();
+    format!(
+        "{}: no measurement, for the trace's clock goes in steps of {}{current} — {MONO}",
+        late(victim),
+        Nanos(step)
+    )
+}
+
+/// Who was late, where, how much.
+fn late(victim: &Victim) -> String {
     let latency = Nanos(victim.latency_ns);
     // Threads of this program, and those of a tracer whose name tells the CPU, need no name.
     let whose = victim.tid.filter(|_| !victim.comm.as_deref().is_some_and(|comm| comm.starts_with("measure/")));
     let whose = whose.map(|tid| victim.scheduled.thread(victim.comm.as_deref(), Some(tid)));
-    let late = match (whose, victim.cpu) {
+    match (whose, victim.cpu) {
         (Some(who), Some(cpu)) => format!("{who} on CPU {cpu}, {latency} late"),
         (None, Some(cpu)) => format!("CPU{cpu} {latency} late"),
         (_, None) => format!("{latency} late, CPU not known"),
-    };
+    }
+}
+
+pub(super) fn verdict(victim: &Victim) -> String {
+    let late = late(victim);
     let ordinary = [Class::PreemptionDisabled, Class::IdleExit, Class::Unaccounted];
     if victim.latency_ns <= SWITCH && victim.causes.first().is_none_or(|cause| ordinary.contains(&cause.class)) {
         let before = victim.chain.first().map(|link| format!("; {}", link.told())).unwrap_or_default();
@@ -29,15 +49,26 @@ pub(super) fn verdict(victim: &Victim) -> String {
     let Some(cause) = main.filter(|c| c.ns >= victim.unaccounted_ns) else {
         if let Some(idle) = victim.causes.first().filter(|cause| cause.evidence == evidence(Why::IdleAwake)) {
             let ns = Nanos(idle.ns);
-            return format!(
-                "{late}: the idle task was current for {ns} of it on a CPU that was awake, why is not known — an interrupt that is not \
-                 recorded, or the idle loop itself"
-            );
+            return match idle.ns {
+                ..BRIEF => format!(
+                    "{late}: the CPU was awake, and the end of the interrupt that woke the thread and the way out of the idle loop took {ns} of it"
+                ),
+                _ => format!(
+                    "{late}: the idle task was current for {ns} of it on a CPU that was awake, why is not known — an interrupt that is not \
+                     recorded, or the idle loop itself"
+                ),
+            };
         }
         let current = victim.causes.first().filter(|cause| cause.class == Class::Unaccounted && cause.tid.is_some());
         if let Some(cause) = current {
             let who = cause.scheduled.thread(cause.comm.as_deref(), cause.tid);
             let ns = Nanos(cause.ns);
+            if cause.evidence == evidence(Why::RestOfInterrupt) {
+                return format!(
+                    "{late}: {who} was current for {ns} of it, in the interrupt that was running or after it with preemption off: no event shows \
+                     where that ended — record irq and irq_vectors"
+                );
+            }
             return match cause.scheduled.policy {
                 None => format!(
                     "{late}: {who} was current for {ns} of it, with what priority is not known — record sched_switch from before it"
@@ -47,12 +78,37 @@ pub(super) fn verdict(victim: &Victim) -> String {
                 ),
             };
         }
-        let unknown = format!("{late}: for {} of it the trace shows no cause", Nanos(victim.unaccounted_ns));
-        return format!("{unknown} — record sched_switch, sched_waking, hrtimer and irq events of all CPUs");
+        let mut unknown = format!("{late}: for {} of it the trace shows no cause", Nanos(victim.unaccounted_ns));
+        if let Some(cause) = main.filter(|cause| cause.share >= 0.1) {
+            let (told, guess) = told(victim, cause);
+            unknown += &format!("; {guess}{told}");
+        }
+        let clock = victim.doubts.iter().find(|doubt| doubt.contains("clock goes in steps"));
+        return match clock {
+            Some(clock) => format!("{unknown} — {clock}: {MONO}"),
+            None => format!("{unknown} — record sched_switch, sched_waking, hrtimer and irq events of all CPUs"),
+        };
     };
-    let guess = if cause.confidence == Confidence::Suspected { "suspected: " } else { "" };
-    let part = format!("{} of it ({:.0} %)", Nanos(cause.ns), cause.share * 100.0);
-    format!("{late}: {guess}{} — {}", happened(cause, &part), advice(cause, victim.cpu))
+    let (told, guess) = told(victim, cause);
+    format!("{late}: {guess}{told} — {}", advice(cause, victim.cpu))
+}
+
+/// The main cause, with others where it is not most of the latency.
+fn told(victim: &Victim, main: &Cause) -> (String, &'static str) {
+    const MOST: usize = 3;
+    const LEAST: f64 = 0.1;
+    let mut told: Vec<String> = Vec::new();
+    let (mut share, mut guess) = (0.0, "");
+    let others = victim.causes.iter().filter(|cause| cause.class != Class::Unaccounted && !std::ptr::eq(*cause, main));
+    for cause in std::iter::once(main).chain(others.filter(|cause| cause.share >= LEAST)).take(MOST) {
+        if share >= 0.5 {
+            break;
+        }
+        share += cause.share;
+        guess = if cause.confidence == Confidence::Suspected { "suspected: " } else { guess };
+        told.push(happened(cause, &format!("{} of it ({:.0} %)", Nanos(cause.ns), cause.share * 100.0)));
+    }
+    (told.join("; "), guess)
 }
 
 pub(super) fn happened(cause: &Cause, part: &str) -> String {
@@ -79,12 +135,14 @@ pub(super) fn happened(cause: &Cause, part: &str) -> String {
             format!("its own SCHED_DEADLINE budget was used up, and it waited {part} for more")
         }
         (Class::Irq | Class::Softirq, Some(_)) => format!("{who}, a thread of interrupts, ran {part}"),
+        (Class::Irq, None) if what == OWN => format!("{what} interrupt took {part}"),
+        (Class::Irq, None) if what == UNNAMED => format!("an interrupt took {part}"),
         (Class::Irq, None) => format!("interrupt {what} took {part}{place}"),
         (Class::Softirq, None) if what == UNNAMED => format!("a softirq took {part}"),
         (Class::Softirq, None) => format!("softirq {what} took {part}"),
         (Class::IrqsDisabled, Some(_)) => format!("{who} kept interrupts off for {part}{place}"),
         (Class::IrqsDisabled, None) => {
-            format!("the timer interrupt came late by {part}: interrupts off, or the CPU stood still")
+            format!("the timer interrupt came late by {part}{place}: interrupts off, or the CPU stood still")
         }
         (Class::PreemptionDisabled, _) => format!("{who} could not be preempted for {part}{place}"),
         (Class::Steal, _) => format!("the hypervisor ran something else for {part}, no task is to blame"),
@@ -152,6 +210,9 @@ fn advice(cause: &Cause, cpu: Option<u32>) -> String {
         Class::DeadlineBudget => {
             "raise its sched_runtime or shorten its work; SCHED_FLAG_DL_OVERRUN sends it SIGXCPU where it overruns".into()
         }
+        Class::Irq if cause.what.as_deref() == Some(OWN) => {
+            "so long a timer interrupt that wakes a thread takes on this CPU, with what is traced in it".into()
+        }
         Class::Irq if cause.what.as_deref().is_some_and(is_timer) => {
             "the timer interrupt stays where it is: have fewer timers on this CPU (isolcpus, nohz_full); in a guest, look at steal".into()
         }
@@ -168,6 +229,9 @@ fn advice(cause: &Cause, cpu: Option<u32>) -> String {
             "it cannot be moved: perf, the watchdog (kernel.nmi_watchdog) and firmware raise it".into()
         }
         Class::Irq if cause.what.as_deref().is_some_and(|what| what.starts_with("irq ")) || cause.tid.is_some() => {
+            "move that interrupt to another CPU (/proc/irq/*/smp_affinity_list)".into()
+        }
+        Class::Irq if cause.evidence == evidence(Why::ByFlags) && cause.what.as_deref() != Some(UNNAMED) => {
             "move that interrupt to another CPU (/proc/irq/*/smp_affinity_list)".into()
         }
         Class::Irq => "record irq:* and irq_vectors:* to know which one; a device's can be moved to another CPU".into(),
@@ -247,6 +311,8 @@ pub(super) fn evidence(why: Why) -> &'static str {
         }
         Why::Boosted => "it was current, with a priority from sched_pi_setprio",
         Why::Nested => "entry and exit events",
+        Why::ByFlags => "the events before and after it were recorded in one interrupt, by their flags",
+        Why::RestOfInterrupt => "it was current; an interrupt had begun there, and no event shows its end",
         Why::SilentInside => {
             "nothing was recorded there for 0.5 ms and more: a hypervisor or firmware may have stopped the CPU"
         }
@@ -341,7 +407,7 @@ pub(super) fn busy(machine: &Machine, what: What) -> String {
 pub(super) fn softirq(vec: u32) -> String {
     const NAMES: [&str; 10] =
         ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
-    if vec == super::machine::SOFTIRQ {
+    if vec == super::inside::SOFTIRQ {
         return UNNAMED.to_owned();
     }
     NAMES.get(vec as usize).map_or_else(|| format!("softirq {vec}"), |name| (*name).to_owned())

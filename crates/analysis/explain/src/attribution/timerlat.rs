@@ -5,7 +5,7 @@
 
 use super::{Facts, rtla, section, sentences};
 use punctual_model::{Cause, Class, Confidence, Victim};
-use punctual_trace::{Event, Kind, NoiseSource, Symbol, TimerlatContext};
+use punctual_trace::{Comm, Event, Kind, NoiseSource, Symbol, TimerlatContext};
 use punctual_units::{Arrange, Nanos};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -17,8 +17,8 @@ type Noise = (u64, u64, u64, NoiseSource);
 
 #[derive(Debug, Default)]
 struct Timerlat {
-    /// Of the last interrupt's line: number, latency, whether it left idle, and its own time.
-    irq: Option<(u64, u64, bool, u64)>,
+    /// The last interrupt's line, and its number.
+    irq: Option<(u64, Late)>,
     noises: VecDeque<Noise>,
 }
 
@@ -35,12 +35,13 @@ struct Worst {
     stack: Vec<String>,
 }
 
-/// timerlat's own interrupt: how late, whether it left idle, and when it wrote its line.
+/// timerlat's own interrupt: how late, when it wrote its line, and the thread it came upon.
 #[derive(Clone, Copy, Debug)]
 struct Late {
     late: u64,
-    idle: bool,
     t: u64,
+    tid: Option<i32>,
+    comm: Option<Comm>,
 }
 
 #[derive(Debug, Default)]
@@ -68,7 +69,8 @@ impl Timerlats {
                 cpu.noises.push_back((*start_ns, event.t_ns, *duration_ns, source.clone()));
             }
             Kind::Timerlat { count, context: TimerlatContext::Irq, latency_ns } => {
-                cpu.irq = Some((*count, *latency_ns, event.tid == Some(0), event.t_ns));
+                let late = Late { late: *latency_ns, t: event.t_ns, tid: event.tid, comm: event.comm };
+                cpu.irq = Some((*count, late));
             }
             Kind::Timerlat { count, latency_ns, .. } => self.thread(event, *count, *latency_ns),
             Kind::Stack { frames } => self.stack(event, frames),
@@ -79,11 +81,15 @@ impl Timerlats {
     /// The thread ran; keeps it if it is the worst so far.
     fn thread(&mut self, event: &Event, count: u64, latency_ns: u64) {
         let Some(cpu) = self.cpus.get(&event.cpu) else { return };
-        if self.worst.as_ref().is_some_and(|worst| worst.latency_ns >= latency_ns) {
+        let irq = cpu.irq.filter(|(n, irq)| *n == count && irq.late <= latency_ns).map(|(_, irq)| irq);
+        // Of two that are about as late, the one of which more is known.
+        let enough = |worst: &Worst| match worst.irq.is_none() && irq.is_some() {
+            true => worst.latency_ns / 10 * 9 > latency_ns,
+            false => worst.latency_ns >= latency_ns,
+        };
+        if self.worst.as_ref().is_some_and(enough) {
             return;
         }
-        let irq = cpu.irq.filter(|(n, irq, ..)| *n == count && *irq <= latency_ns);
-        let irq = irq.map(|(_, late, idle, t)| Late { late, idle, t });
         let (t0, t3) = (event.t_ns.saturating_sub(latency_ns), event.t_ns);
         let noises = cpu.noises.iter().filter(|noise| noise.1 > t0).cloned().collect();
         self.worst = Some(Worst { cpu: event.cpu, count, latency_ns, irq, t0, t3, noises, stack: Vec::new() });
@@ -104,10 +110,13 @@ impl Timerlats {
         Some(format!("timerlat: worst thread latency {} on CPU {cpu} (#{count}){irq}", Nanos(*latency_ns)))
     }
 
-    /// The worst as a victim, if noise events explain any of it.
-    pub fn victim(&self, facts: &Facts) -> Option<Victim> {
-        let worst = self.worst.as_ref().filter(|worst| !worst.noises.is_empty())?;
-        let mut causes: Vec<Cause> = worst.noises.iter().map(|noise| of(noise, worst, facts)).collect();
+    /// The worst as a victim. `step`: so coarse is the clock of the noise events, ns.
+    pub fn victim(&self, facts: &Facts, step: Option<u64>) -> Option<Victim> {
+        let worst = self.worst.as_ref()?;
+        let mut causes: Vec<Cause> = match step {
+            Some(_) => Vec::new(),
+            None => worst.noises.iter().map(|noise| of(noise, worst, facts)).collect(),
+        };
         // Threads first: their length is net; the remaining time before the interrupt was its delay.
         causes.arrange_by_key(|cause| (cause.tid.is_none(), std::cmp::Reverse(cause.ns)));
         // The longest one is what the interrupt came upon and could not preempt.
@@ -118,12 +127,40 @@ impl Timerlats {
             *longest = blocked.applied(longest.clone());
             longest.evidence += "; the stack shows what timerlat's interrupt came upon";
         }
-        if let Some(Late { late, idle, .. }) = worst.irq {
-            let class = if idle { Class::IdleExit } else { Class::IrqsDisabled };
-            causes.push(rtla::cause(class, late, Confidence::Suspected, "timerlat: its interrupt came late"));
+        if let Some(irq) = worst.irq {
+            let began = worst.own(&irq).filter(|_| step.is_none()).map_or(irq.t, |(start, _)| start);
+            let upon = rtla::Upon {
+                ns: irq.late.saturating_sub(irq.t.saturating_sub(began)),
+                who: irq.tid.map(|tid| (irq.comm, tid)),
+                idle: irq.tid == Some(0),
+                stack: worst.stack.iter().map(String::as_str).collect(),
+            };
+            causes.push(upon.cause(facts, "timerlat: its interrupt came late"));
         }
-        let doubt = "from timerlat's lines and noise events: the victim's tid and all priorities are unknown";
-        Some(rtla::assemble(Some(worst.cpu), worst.latency_ns, merged(causes), doubt))
+        let doubt = match step {
+            Some(step) => {
+                format!("noise events measure nothing, for the trace's clock goes in steps of {}", Nanos(step))
+            }
+            None => {
+                "from timerlat's lines and noise events: the victim's tid and all priorities are unknown".to_owned()
+            }
+        };
+        Some(rtla::assemble(Some(worst.cpu), worst.latency_ns, merged(causes), &doubt))
+    }
+
+    /// Only timerlat's own lines tell of the worst.
+    pub fn is_bare(&self) -> bool {
+        self.worst.as_ref().is_some_and(|worst| worst.noises.is_empty())
+    }
+}
+
+impl Worst {
+    /// Start and length of the interrupt that wrote timerlat's line, by its noise event.
+    fn own(&self, irq: &Late) -> Option<(u64, u64)> {
+        let own = |(start, end, _, source): &&Noise| {
+            matches!(source, NoiseSource::Irq { .. }) && (*start..=*end).contains(&irq.t)
+        };
+        self.noises.iter().find(own).map(|(start, _, net, _)| (*start, *net))
     }
 }
 
@@ -134,15 +171,10 @@ fn of((start, end, net, source): &Noise, worst: &Worst, facts: &Facts) -> Cause 
     let plain =
         |class, what: String| Cause { what: Some(what), ..rtla::cause(class, ns, Medium, "osnoise: noise event") };
     match source {
-        NoiseSource::Irq { .. } if worst.irq.is_some_and(|irq| (*start..=*end).contains(&irq.t)) => {
-            // Its latency is counted from its line on: the rest of it is its handler.
-            let ns = ns.min(end.saturating_sub(worst.irq.map_or(0, |irq| irq.t)));
-            Cause {
-                ns,
-                evidence: "osnoise: the interrupt that wrote timerlat's line".to_owned(),
-                ..plain(Class::Irq, "timerlat's own timer".to_owned())
-            }
-        }
+        NoiseSource::Irq { .. } if worst.irq.is_some_and(|irq| worst.own(&irq) == Some((*start, *net))) => Cause {
+            evidence: "osnoise: the interrupt that wrote timerlat's line".to_owned(),
+            ..plain(Class::Irq, rtla::OWN.to_owned())
+        },
         NoiseSource::Irq { vector, name } => {
             plain(Class::Irq, name.as_deref().map_or_else(|| format!("vector {vector}"), str::to_owned))
         }

@@ -74,8 +74,11 @@ impl Tracers {
         let answer = said.get(answers).cloned();
         said.extend(self.timerlat.said());
         let mut victims: Vec<Victim> = info.rtla.iter().filter_map(|analysis| rtla::victim(analysis, facts)).collect();
-        victims.extend(self.timerlat.victim(facts));
-        (victims, Said { said, answer })
+        let timerlat = self.timerlat.victim(facts, machine.clock.step());
+        let bare = self.timerlat.is_bare();
+        let (bare, full) = if bare { (timerlat, None) } else { (None, timerlat) };
+        victims.extend(full);
+        (victims, Said { said, answer, bare })
     }
 }
 
@@ -84,6 +87,8 @@ impl Tracers {
 pub(super) struct Said {
     pub said: Vec<String>,
     pub answer: Option<String>,
+    /// timerlat's worst, of which only its own lines tell.
+    pub bare: Option<Victim>,
 }
 
 /// The task of a header: who was late, or had the section.
@@ -258,6 +263,9 @@ pub(super) fn doubt(machine: &Machine, info: &TraceInfo) -> Option<String> {
         return Some(format!("the trace's clock is {clock}, not mono: CPUs and timers do not compare exactly"));
     }
     let seen = &machine.seen;
+    if let Some(step) = machine.clock.step() {
+        return Some(format!("the trace's clock goes in steps of {}: shorter times are no measurement", Nanos(step)));
+    }
     (seen.expiries > 0 && seen.same_clock == 0)
         .then(|| "the trace's clock is not that of the timers (record with trace_clock=mono)".to_owned())
 }

@@ -181,13 +181,13 @@ pub(super) fn learned(victim: &mut Victim, machine: &Machine, facts: &Facts) {
     for cause in victim.causes.iter_mut().filter(|cause| cause.class == Class::Unaccounted) {
         let Some((tid, prio)) = cause.tid.and_then(|tid| Some((tid, prio(tid)?))) else { continue };
         cause.scheduled = choose::scheduled(facts, tid, Some(prio));
-        sentences::evidence(Why::Learned).clone_into(&mut cause.evidence);
         let class = match prio {
             _ if prio == own || (prio >= 100 && own >= 100) => Class::SamePriority,
             _ if prio < own => Class::HigherPriority,
             // Whether it could be preempted is what is not known.
             _ => continue,
         };
+        sentences::evidence(Why::Learned).clone_into(&mut cause.evidence);
         (cause.class, cause.confidence) = (class, cause.confidence.min(Confidence::Medium));
     }
     victim.unaccounted_ns = unaccounted(&victim.causes);
@@ -195,11 +195,14 @@ pub(super) fn learned(victim: &mut Victim, machine: &Machine, facts: &Facts) {
 }
 
 /// Applies the doubts about the whole trace and writes the verdict.
-pub(super) fn conclude(victim: &mut Victim, doubt: Option<&str>) {
+pub(super) fn conclude(victim: &mut Victim, doubt: Option<&str>, step: Option<u64>) {
     if let Some(doubt) = doubt {
         victim.doubts.push(doubt.to_owned());
         victim.causes.iter_mut().for_each(|cause| cause.confidence = Confidence::Suspected);
         victim.chain.iter_mut().for_each(|link| link.confidence = Confidence::Suspected);
     }
-    victim.verdict = sentences::verdict(victim);
+    victim.verdict = match step.filter(|step| victim.moments.is_some() && victim.latency_ns / 10 < *step) {
+        Some(step) => sentences::unmeasured(victim, step),
+        None => sentences::verdict(victim),
+    };
 }

@@ -141,7 +141,8 @@ fn rule(view: &View, piece: &Piece, place: Place) -> Ruling {
         Doing::Unknown => Label::new(Class::Unaccounted, High, Why::NotTraced),
         Doing::Hard(name) => {
             let at = Some((place.cpu, piece.from));
-            let label = Label { at, ..Label::new(Class::Irq, High, Why::Nested).doing(What::Interrupt(name)) };
+            let (sure, why) = if view.machine.by_flags(name) { (Medium, Why::ByFlags) } else { (High, Why::Nested) };
+            let label = Label { at, ..Label::new(Class::Irq, sure, why).doing(What::Interrupt(name)) };
             let brief = view.machine.name(name) == "local_timer";
             gap::whole(view, piece, place, label, brief)
         }

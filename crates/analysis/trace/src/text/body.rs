@@ -124,7 +124,7 @@ fn without_difference(body: &[u8]) -> &[u8] {
 }
 
 /// What stands before `<===`, `<--`, `//` or `#` with a blank before it.
-fn without_remark(rest: &[u8]) -> Option<&[u8]> {
+pub(super) fn without_remark(rest: &[u8]) -> Option<&[u8]> {
     memchr::memchr3(b'<', b'/', b'#', rest)?;
     let starts = [&b" <="[..], b" <-", b" //", b" #"];
     let at = starts.iter().filter_map(|start| find(rest, start)).min()?;

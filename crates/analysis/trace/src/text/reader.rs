@@ -1,6 +1,6 @@
 //! The state kept while reading lines; turns lines into events and puts them in order.
 
-use super::body::{Bodies, Body};
+use super::body::{self, Bodies, Body};
 use super::graph::{self, Graph};
 use super::header::{self, Header};
 use super::names::Names;
@@ -117,7 +117,7 @@ impl Reader {
             && let Some((_, frames)) = self.stack.as_mut()
         {
             if frames.len() < FRAMES {
-                frames.push(self.bodies.names.symbol(frame));
+                frames.push(self.bodies.names.symbol(body::without_remark(frame).unwrap_or(frame)));
             }
             return Read1::Known;
         }

@@ -1,0 +1,221 @@
+//! Interrupts that no entry event shows: by flags, by the functions of a function trace, and by an exit whose entry lies before the trace.
+
+use super::cpu::{Cpu, Doing, Frame};
+use super::machine::Machine;
+use super::vectors::{key_of, vector_name};
+use punctual_trace::{Context, Event, Kind, Symbol};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// A softirq that only flags show.
+pub(super) const SOFTIRQ: u32 = u32::MAX;
+/// An interrupt that only flags show.
+pub(super) const UNNAMED: &str = "not named";
+const TIMER: &str = "timer";
+/// Keys of such interrupts.
+const BY_FLAGS: u64 = 1 << 62;
+/// Two events in interrupts at most this far apart are of one, unless a handler spans them, ns.
+const ONE: u64 = 50_000;
+
+/// The interrupt that the last events of a CPU lie in.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Inside {
+    /// Of the last event.
+    context: Option<Context>,
+    /// When the first of the events that lie in one interrupt was recorded.
+    pub since: Option<u64>,
+    handler: Option<u16>,
+    timer: bool,
+    /// The last event is a wakeup tracer's, whose next lines follow in the same call (kernel/trace/trace_sched_wakeup.c, probe_wakeup).
+    probe: bool,
+    /// The first event of the CPU, until an event shows that no interrupt had begun before it.
+    cut: Cut,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Cut {
+    #[default]
+    NoEvent,
+    Perhaps(u64),
+    No,
+}
+
+impl Inside {
+    /// A stack of an event in it.
+    pub fn stack(&mut self, frames: &[Symbol]) {
+        self.timer |= self.since.is_some() && frames.iter().any(is_timer);
+    }
+
+    /// What the functions of a function trace tell of it; `starts`: this is its handler.
+    fn function(&mut self, event: &Event, starts: Option<u16>) {
+        if let Kind::HrtimerExpireEntry { .. } = event.kind {
+            self.timer = true;
+        }
+        let Kind::Function { function, parent } = &event.kind else { return };
+        self.timer |= is_timer(function) || parent.as_ref().is_some_and(is_timer);
+        let ends = named(function).contains("irq_exit") || parent.as_ref().is_some_and(|parent| dispatches(parent));
+        if ends {
+            self.timer &= !named(function).contains("irq_exit");
+            self.handler = None;
+        }
+        self.handler = starts.or(self.handler);
+    }
+}
+
+impl Machine {
+    /// What the time since the last event of this CPU was spent in, where that is known only now.
+    pub(super) fn interrupted(&mut self, event: &Event) {
+        let most = self.most();
+        let exit = match &event.kind {
+            Kind::IrqExit { irq, .. } => Some((1 << 32 | u64::from(*irq), format!("irq {irq}"))),
+            Kind::VectorExit { vector, .. } => Some((key_of(vector), vector_name(vector))),
+            _ => None,
+        };
+        let context = event.flags.and_then(|flags| flags.context);
+        let starts = match &event.kind {
+            Kind::Function { function, parent: Some(parent) } if is_hardirq(context) => {
+                handler(function, parent).map(|name| self.named_by_flags(name))
+            }
+            _ => None,
+        };
+        let first = self.cpu(event.cpu).is_none_or(|cpu| !cpu.entered && !in_frame(cpu));
+        let of_exit = exit.filter(|_| first).map(|(key, text)| self.named(key, || text));
+        let pair = self.cpu(event.cpu).filter(|cpu| is_hardirq(cpu.inside.context) && is_hardirq(context));
+        let timer = pair.map(|cpu| cpu.inside.timer);
+        let unnamed = timer.map(|timer| self.named_by_flags(if timer { TIMER } else { UNNAMED }));
+        let Some(cpu) = self.cpu_mut(event.cpu) else { return };
+        let before = std::mem::replace(&mut cpu.inside.context, context);
+        let since = cpu.last.filter(|last| *last < event.t_ns);
+        let gap = since.map_or(0, |since| event.t_ns - since);
+        match before {
+            Some(Context::Softirq) => cpu.in_soft += gap,
+            Some(hard) if hard.is_hard() => cpu.in_hard += gap,
+            _ => {}
+        }
+        if let Some(name) = of_exit
+            && let Some(from) = cpu.inside.begun().or(since)
+        {
+            cpu.rewrite(from, Doing::Hard(name), most);
+            cpu.turn(event.t_ns, event.flags, false, most);
+        } else if let Some(since) = since {
+            let one = gap <= ONE || cpu.inside.probe || cpu.inside.handler.is_some() && starts.is_none();
+            let doing = match (before, context) {
+                _ if in_frame(cpu) => None,
+                (Some(Context::Nmi | Context::NmiInHardirq), Some(Context::Nmi | Context::NmiInHardirq)) => {
+                    cpu.frames.is_empty().then_some(Doing::Nmi)
+                }
+                (Some(Context::Softirq), Some(Context::Softirq)) => {
+                    cpu.frames.is_empty().then_some(Doing::Soft(SOFTIRQ, cpu.current))
+                }
+                _ if one => cpu.inside.handler.or(unnamed).filter(|_| unnamed.is_some()).map(Doing::Hard),
+                _ => {
+                    cpu.inside.since = None;
+                    None
+                }
+            };
+            if let Some(doing) = doing {
+                cpu.rewrite(since, doing, most);
+                cpu.turn(event.t_ns, event.flags, false, most);
+            }
+        }
+        cpu.inside.see(event, context, starts);
+    }
+
+    /// The index of the name of an interrupt that flags show.
+    fn named_by_flags(&mut self, name: &str) -> u16 {
+        self.named(BY_FLAGS | hash(name), || name.to_owned())
+    }
+}
+
+impl Inside {
+    /// Since when an interrupt runs whose entry lies before the trace.
+    fn begun(&self) -> Option<u64> {
+        match self.cut {
+            Cut::Perhaps(since) => Some(since),
+            _ => None,
+        }
+    }
+
+    fn see(&mut self, event: &Event, context: Option<Context>, starts: Option<u16>) {
+        self.probe = matches!(event.kind, Kind::SchedWakeup { by: Some(_), .. });
+        if matches!(event.kind, Kind::IrqExit { .. } | Kind::VectorExit { .. }) {
+            (self.context, self.since, self.handler, self.timer) = (None, None, None, false);
+        } else if is_hardirq(context) {
+            self.since = self.since.or(Some(event.t_ns));
+            self.function(event, starts);
+        } else {
+            (self.since, self.handler, self.timer) = (None, None, false);
+        }
+        let outside = context.is_some_and(|context| !context.is_hard())
+            || matches!(
+                event.kind,
+                Kind::SchedSwitch { .. }
+                    | Kind::SoftirqEntry { .. }
+                    | Kind::SoftirqExit { .. }
+                    | Kind::CpuIdle { .. }
+                    | Kind::SysEnter { .. }
+                    | Kind::SysExit { .. }
+                    | Kind::IrqEntry { .. }
+                    | Kind::IrqExit { .. }
+                    | Kind::VectorEntry { .. }
+                    | Kind::VectorExit { .. }
+            );
+        self.cut = match self.cut {
+            _ if outside => Cut::No,
+            Cut::NoEvent => Cut::Perhaps(event.t_ns),
+            known => known,
+        };
+    }
+}
+
+/// An interrupt runs, by its entry event.
+fn in_frame(cpu: &Cpu) -> bool {
+    cpu.frames.iter().any(|frame| matches!(frame, Frame::Hard { .. }))
+}
+
+fn is_hardirq(context: Option<Context>) -> bool {
+    matches!(context, Some(Context::Hardirq | Context::HardirqInSoftirq))
+}
+
+fn named(symbol: &Symbol) -> &str {
+    match symbol {
+        Symbol::Name(name) => name,
+        Symbol::Address(_) => "",
+    }
+}
+
+/// `hrtimer_interrupt`, `sysvec_apic_timer_interrupt`, `riscv_timer_interrupt`; `arch_timer_handler_virt`.
+fn is_timer(symbol: &Symbol) -> bool {
+    let name = named(symbol);
+    name.contains("timer_interrupt") || name.starts_with("arch_timer_handler")
+}
+
+/// Calls handlers of devices (kernel/irq/handle.c); before Linux 4.6 without the underscores.
+fn dispatches(parent: &Symbol) -> bool {
+    let name = named(parent).split('+').next().unwrap_or_default();
+    name.ends_with("handle_irq_event_percpu") || name.starts_with("handle_") && name.ends_with("_irq")
+}
+
+/// The handler that begins, if `function` is one.
+fn handler<'s>(function: &'s Symbol, parent: &Symbol) -> Option<&'s str> {
+    const OWN: [&str; 5] = [
+        "__handle_irq_event_percpu",
+        "note_interrupt",
+        "add_interrupt_randomness",
+        "__irq_wake_thread",
+        "irq_wake_thread",
+    ];
+    let name = named(function).split('+').next().filter(|name| !name.is_empty() && !OWN.contains(name))?;
+    let of_device = named(parent).split('+').next().is_some_and(|parent| parent.ends_with("handle_irq_event_percpu"));
+    (of_device && !name.starts_with("_raw_spin") && !name.starts_with("preempt_count")).then_some(name)
+}
+
+fn hash(name: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    name.hash(&mut hasher);
+    hasher.finish() >> 4
+}
+
+/// Is it known by flags only?
+pub(super) fn by_flags(key: u64) -> bool {
+    key & BY_FLAGS != 0
+}
