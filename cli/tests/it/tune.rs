@@ -121,12 +121,12 @@ fn a_planted_fault_is_found_and_the_harmless_is_left() {
     let Some(alone) = Alone::begin_tune() else { return };
     let before = alone.values();
     let hog = hog(85).unwrap();
-    let (code, document) = alone.tune(&["rogue-rt-task", "mem-dirty-limits"], &["--claim", "p90 < 100s"]);
+    let (code, document) = alone.tune(&["rogue-rt-task", "mem-dirty-limits"], &["--claim", "max < 100s"]);
     assert_eq!((code, &document["result"]["tuned"]["kept"]), (0, &serde_json::json!([])), "{document:#}");
     assert_eq!(document["result"]["tuned"]["ended"]["how"], "claims_hold");
     assert!(hog.scheduling().contains("85"));
 
-    let (code, document) = alone.tune(&["rogue-rt-task", "mem-dirty-limits"], &["--claim", "p90 < 1500us"]);
+    let (code, document) = alone.tune(&["rogue-rt-task", "mem-dirty-limits"], &["--claim", "max < 1500us"]);
     let tuned = &document["result"]["tuned"];
     assert_eq!(tuned["kept"], serde_json::json!(["rogue-rt-task"]), "{document:#}");
     let kept = tuned["trials"].as_array().unwrap().iter().find(|trial| trial["kind"]["kept"] == true).unwrap();
@@ -172,7 +172,7 @@ fn what_helps_is_made_to_last_and_taken_back_with_its_files() {
     // Without names: every FAIL and WARN that the profile leaves.
     let known =
         ["knob", "conf.d/knob.conf"].map(|name| format!("--i-know={}", alone.place.path().join(name).display()));
-    let words = ["--persist", "--claim", "p90 < 1500us", &known[0], &known[1]];
+    let words = ["--persist", "--claim", "max < 1500us", &known[0], &known[1]];
     let (_, document) = alone.tune(&["--for", &profile], &words);
     let tuned = &document["result"]["tuned"];
     assert_eq!(tuned["kept"], serde_json::json!(["own-knob"]), "{document:#}");
@@ -214,7 +214,7 @@ fn what_takes_from_others_is_tried_only_where_that_is_said() {
     );
     assert!(plan["not_tried"][0][1].as_str().unwrap().contains("--disruptive"), "{document:#}");
 
-    let (_, document) = alone.tune(&["--for", &profile], &["--disruptive", "--claim", "p90 < 1500us", &known]);
+    let (_, document) = alone.tune(&["--for", &profile], &["--disruptive", "--claim", "max < 1500us", &known]);
     assert_eq!(document["result"]["tuned"]["kept"], serde_json::json!(["rogue-rt-task"]), "{document:#}");
     assert!(hog.scheduling().contains("79"), "{}", hog.scheduling());
     assert_eq!(alone.json(&["undo"]).0, 0);

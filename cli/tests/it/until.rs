@@ -42,7 +42,7 @@ fn a_run_ends_when_its_claim_is_decided() {
         err.contains("look 1 after 400 ms") && err.contains("to go") && err.contains("2 of 2 claims decided"),
         "{err}"
     );
-    assert!(text.contains("every claim was decided after") && text.contains("α·6/(π²k²)"), "{text}");
+    assert!(text.contains("every claim was decided after"), "{text}");
     let result = &shown(&out)["result"];
     let run = &result["run"];
     assert_eq!(run["settings"]["until_decided"]["max_ns"], 60_000_000_000u64);
