@@ -5,10 +5,10 @@
 //! macros unless a target is named, and the binary would not be at target/release/punctual. So: `-static-pie`, and
 //! linker scripts that answer `-lc` and its kin, which rustc asks for dynamically, with the archives.
 //!
-//! A release is also linked small: without what unwinding needs, since panics abort and stripped frames have no names, and with
-//! equal functions once where the toolchain brings a linker that can do that.
+//! A release is also linked for size: without unwind tables, since panics abort and stripped frames have no names, and
+//! with identical code folded where the toolchain ships LLVM's linker.
 
-// Cargo reads what is printed; clippy.toml is about the program.
+// clippy.toml denies printing in the program; cargo reads what a build script prints.
 #![allow(clippy::disallowed_macros)]
 
 use std::env;
@@ -16,13 +16,13 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// What rustc asks the linker for, and the archive that has it.
+/// Libraries that rustc passes to the linker, each with the static archive that replaces it.
 const LIBRARIES: [(&str, &str); 7] =
     [("gcc_s", "gcc_eh"), ("util", "util"), ("rt", "rt"), ("pthread", "pthread"), ("m", "m"), ("dl", "dl"), ("c", "c")];
 
 fn main() {
-    // Cargo runs it again where this file changes. It must name something: else every file of the package counts; and a file that
-    // is not in each package that uses it (`build.rs`) would count as changed each time.
+    // Without any rerun-if line cargo watches every file of the package, and rerun-if-changed=build.rs would always
+    // count as changed in a package that has no such file.
     println!("cargo:rerun-if-env-changed=CC");
     let is_gnu = env::var("CARGO_CFG_TARGET_ENV").is_ok_and(|e| e == "gnu");
     let is_native = env::var("HOST") == env::var("TARGET");
@@ -33,7 +33,7 @@ fn main() {
     }
 }
 
-/// Tells the linker; whether that could be done.
+/// Adds the link arguments; false if the archives are missing or the scripts cannot be written.
 fn link_static(out: &str) -> bool {
     if !archives_exist() {
         println!(
@@ -49,29 +49,30 @@ fn link_static(out: &str) -> bool {
         }
     }
     println!("cargo:rustc-link-arg-bins=-L{out}");
-    // At another address in each process: an exploited parser does not know where anything is.
+    // Loaded at a random address in each process, which makes exploiting a parser harder.
     println!("cargo:rustc-link-arg-bins=-static-pie");
-    // 130,000 relocations of 24 bytes otherwise, all of which are read at each start.
+    // Otherwise 130,000 relocations of 24 bytes each are processed at every start.
     if unpacks_relocations() {
         println!("cargo:rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");
     }
     true
 }
 
-/// The profile `release`, or one that differs from it in nothing of this: built for size. A build script is not told whether
-/// panics unwind; in the profile `fuzz` they do, and it is built for speed.
+/// True for the profile `release` and profiles that do not change its panic strategy and opt-level. Cargo does not pass
+/// the panic strategy to build scripts; the profile `fuzz` unwinds and is built for speed.
 fn is_small_release() -> bool {
     env::var("PROFILE").is_ok_and(|p| p == "release") && env::var("OPT_LEVEL").is_ok_and(|level| level == "z")
 }
 
-/// Of the C library's start files the tables stay: crtbegin and crtend mark their ends. 1.2 MB less on x86-64.
+/// Discards the unwind tables. The C library's start files keep theirs: crtbegin and crtend mark their ends. Saves 1.2
+/// MB on x86-64.
 const NO_UNWINDING: &str = "SECTIONS { /DISCARD/ : {
   *(EXCLUDE_FILE(*crt1.o *crti.o *crtbegin*.o *crtend*.o *crtn.o) .eh_frame)
   *(.gcc_except_table .gcc_except_table.*)
 } } INSERT AFTER .text;
 ";
 
-/// What fails here only makes the program larger, and is said.
+/// A failure here makes the program larger and is only a warning.
 fn link_small(out: &str) {
     let script = Path::new(out).join("no-unwinding.ld");
     match fs::write(&script, NO_UNWINDING) {
@@ -88,7 +89,7 @@ fn link_small(out: &str) {
     }
 }
 
-/// The folder in which the toolchain has LLVM's linker, for any target; Debian's toolchains have none.
+/// Directory of LLVM's linker in the toolchain; Debian's toolchains do not have one.
 fn lld() -> Option<String> {
     let rustc = env::var_os("RUSTC")?;
     let asked = Command::new(rustc).args(["--print", "sysroot"]).output().ok().filter(|o| o.status.success())?;
@@ -101,7 +102,7 @@ fn archives_exist() -> bool {
     LIBRARIES.iter().all(|(_, archive)| path_of(archive).is_some())
 }
 
-/// Where the C compiler finds an archive. It prints the bare name where it does not.
+/// Path of an archive as the C compiler finds it. The compiler prints the bare name if there is none.
 fn path_of(archive: &str) -> Option<String> {
     let file = format!("lib{archive}.a");
     let found = Command::new("cc").arg(format!("-print-file-name={file}")).output().ok()?;
@@ -109,7 +110,8 @@ fn path_of(archive: &str) -> Option<String> {
     (found.status.success() && path != file).then_some(path)
 }
 
-/// glibc 2.36 and later apply packed relocations (DT_RELR) to a program that nothing else loads; an earlier one would let it crash.
+/// glibc 2.36 and later process packed relocations (DT_RELR) in a static PIE; a program linked with an earlier one
+/// would crash.
 fn unpacks_relocations() -> bool {
     let Some(archive) = path_of("c").and_then(|path| fs::read(path).ok()) else { return false };
     let said = b"stable release version 2.";

@@ -1,4 +1,5 @@
-//! Who else measures on this machine, or changes it (docs/adr/0034-nobody-changes-the-machine-under-a-proof.md).
+//! Registers processes that measure on or change this machine
+//! (docs/adr/0034-nobody-changes-the-machine-under-a-proof.md).
 
 use crate::args::Command;
 use crate::refusal::Refusal;
@@ -6,7 +7,8 @@ use punctual_journal::register::{Does, Register, at_work};
 use punctual_machine::{Live, Machine};
 use punctual_units::CpuList;
 
-/// Enters a command that measures, until the result is dropped. `prove`, `measure` and `tune` enter themselves.
+/// Registers a measuring command until the returned value is dropped. `prove`, `measure` and `tune` register
+/// themselves.
 pub fn measuring(command: &Command) -> Option<Register> {
     let cpus = match command {
         Command::Watch(args) if args.shown().is_none() => args.cpus.clone(),
@@ -18,36 +20,36 @@ pub fn measuring(command: &Command) -> Option<Register> {
     };
     let online = || Live::new().read("/sys/devices/system/cpu/online").text().and_then(|text| text.parse().ok());
     let cpus: CpuList = cpus.or_else(online).unwrap_or_default();
-    // What cannot enter measures all the same; `prove` then finds it by its name.
+    // A process that cannot register still measures; `prove` then finds it by name.
     let register = Register::enter(&Does::Measures(cpus.clone())).ok()?;
     for other in register.others() {
         match &other.does {
             Does::Measures(its) if its.and(&cpus).is_empty() => {}
-            Does::Measures(its) => say!("{other} measures on CPU {its}, too"),
-            Does::Changes | Does::WouldChange => say!("{other} changes this machine"),
+            Does::Measures(its) => message!("{other} also measures on CPU {its}"),
+            Does::Changes | Does::WouldChange => message!("{other} changes this machine"),
         }
     }
     Some(register)
 }
 
-/// Enters this process as one that changes the machine, until the result is dropped.
+/// Registers this process as one that changes the machine, until the returned value is dropped.
 ///
 /// # Errors
-/// A process measures, and that is not to be disturbed (`anyway`).
+/// Another process is measuring and `anyway` is false.
 pub fn changing(anyway: bool) -> Result<Option<Register>, Refusal> {
-    // Before the look: one that begins to measure sees this one then.
+    // Registered before looking, so that a measurement that starts now sees this process.
     let mut register = Register::enter(&Does::WouldChange);
     let others = register.as_ref().map_or_else(|_| at_work(), Register::others);
     for other in others {
         match &other.does {
             Does::Measures(cpus) if !anyway => {
                 return Err(Refusal::environment(format!(
-                    "{other} measures on CPU {cpus}; nothing was changed: wait for it or end it, or say --while-measuring, which makes \
+                    "{other} measures on CPU {cpus}; nothing was changed: wait for it or end it, or add --while-measuring, which makes \
                      its result inconclusive"
                 )));
             }
-            Does::Measures(cpus) => say!("{other} measures on CPU {cpus}: its result becomes inconclusive"),
-            Does::Changes => say!("{other} changes this machine, too: waiting for it where needed"),
+            Does::Measures(cpus) => message!("{other} measures on CPU {cpus}: its result becomes inconclusive"),
+            Does::Changes => message!("{other} also changes this machine: waiting for it where needed"),
             Does::WouldChange => {}
         }
     }
@@ -55,12 +57,11 @@ pub fn changing(anyway: bool) -> Result<Option<Register>, Refusal> {
         register.changes().map_err(Refusal::environment)?;
     }
     if let Err(e) = &register {
-        say!("measurements are not told that the machine changes: {e}");
+        message!("cannot announce the change to measuring processes: {e}");
     }
     Ok(register.ok())
 }
 
-/// Does any process measure now?
 pub fn is_measured() -> bool {
     at_work().iter().any(|other| matches!(other.does, Does::Measures(_)))
 }

@@ -1,4 +1,4 @@
-//! Commands that only read what others wrote give up everything else first, by landlock(7).
+//! Commands that only read untrusted input first drop all other file access, with landlock(7).
 
 use crate::args::Command;
 use crate::refusal::Refusal;
@@ -9,25 +9,25 @@ use landlock::{
 use punctual_audit::Profile;
 use std::path::{Path, PathBuf};
 
-/// Linux 6.12's: files, TCP ports, devices, signals and abstract sockets. Kernels with earlier ones know fewer
-/// (`CompatLevel::BestEffort`).
+/// Landlock ABI of Linux 6.12: files, TCP ports, devices, signals and abstract sockets. On older kernels the supported
+/// subset applies (`CompatLevel::BestEffort`).
 const RIGHTS: ABI = ABI::V6;
 
-/// What a command reads, and what it makes.
+/// Files that a command reads and creates.
 #[derive(Debug, Default)]
 pub struct Needs {
-    /// Files, and directories with all beneath.
+    /// Files, and directories with everything below them.
     pub reads: Vec<PathBuf>,
-    /// New files.
+    /// Files to create.
     pub files: Vec<PathBuf>,
-    /// New directories, read back.
+    /// Directories to create, which are read back.
     pub directories: Vec<PathBuf>,
-    /// A database, with the journals beside it.
+    /// Databases, written together with their journals.
     pub databases: Vec<PathBuf>,
 }
 
 impl Needs {
-    /// Of a command that only reads what it is given; `None` of any other.
+    /// `None` for a command that does more than read its arguments.
     pub fn of(command: &Command) -> Option<Needs> {
         let files = |paths: &[&Option<PathBuf>]| paths.iter().copied().flatten().cloned().collect();
         match command {
@@ -42,13 +42,13 @@ impl Needs {
                 let reads = args.groups.iter().chain(&args.vs).cloned().collect();
                 Some(Needs { reads, files: files(&[&args.out]), ..Needs::default() })
             }
-            // Without a file it looks at this machine.
+            // Without a file it examines this machine.
             Command::Explain(args) if !args.hardware => {
                 let reads = vec![args.file.clone()?];
                 Some(Needs { reads, files: files(&[&args.html, &args.perfetto, &args.bundle]), ..Needs::default() })
             }
             Command::Watch(args) => Some(Needs { reads: vec![args.shown()?.to_owned()], ..Needs::default() }),
-            // A profile in a file names others, anywhere.
+            // A profile file may name other files anywhere.
             Command::Audit(args) if !args.fix.is_wanted() && args.subject.profile.parse::<Profile>().is_ok() => {
                 let subject = &args.subject;
                 let given = subject.root.iter().chain(&subject.snapshot).cloned();
@@ -59,20 +59,20 @@ impl Needs {
         }
     }
 
-    /// From here on this process and its children can open nothing but what is named: to be read what it reads, to be written the
-    /// folders of what it makes. On a kernel without landlock (before 5.13, or not in its `lsm=`) nothing changes.
+    /// Confines this process and its children: they can open only what the command reads, and the directories in which
+    /// it creates files. Has no effect on a kernel without landlock (before 5.13, or not listed in `lsm=`).
     ///
     /// # Errors
-    /// landlock_restrict_self(2) was refused though landlock is there; then the command must not go on.
+    /// landlock_restrict_self(2) failed on a kernel that has landlock; the command must not continue.
     pub fn confine(&self) -> Result<(), Refusal> {
-        self.restrict().map_err(|e| {
-            Refusal::environment(format!("it cannot be confined to the files it was given: landlock(7): {e}"))
-        })
+        self.restrict()
+            .map_err(|e| Refusal::environment(format!("cannot confine the command to its files: landlock(7): {e}")))
     }
 
     fn restrict(&self) -> Result<(), RulesetError> {
         let read = AccessFs::ReadFile | AccessFs::ReadDir;
-        // A file gets its name by a rename within its folder, which removes another name there. Nothing else of the folder is read.
+        // A new file gets its name by a rename within its directory, which may replace another file there. Nothing else
+        // in the directory can be read.
         let file =
             AccessFs::ReadDir | AccessFs::WriteFile | AccessFs::MakeReg | AccessFs::RemoveFile | AccessFs::Truncate;
         let directory = read | file | AccessFs::MakeDir | AccessFs::RemoveDir | AccessFs::Refer;
@@ -95,7 +95,7 @@ fn folders(paths: &[PathBuf]) -> impl Iterator<Item = &Path> {
     paths.iter().filter_map(|path| there(path))
 }
 
-/// The folder that a path is to be made in, or the nearest above it that is there.
+/// The directory in which a path is to be created, or its nearest existing ancestor.
 fn there(path: &Path) -> Option<&Path> {
     let named = |folder: &'_ Path| folder.as_os_str().is_empty();
     path.ancestors().skip(1).map(|folder| if named(folder) { Path::new(".") } else { folder }).find(|f| f.is_dir())

@@ -9,17 +9,15 @@ use punctual_uapi::Sig;
 use std::error::Error as _;
 use std::process::ExitCode;
 
-/// A claim or a check fails.
 pub const FAILED: u8 = 1;
 /// Wrong usage or unreadable input.
 pub const USAGE: u8 = 2;
-/// Inconclusive.
 pub const INCONCLUSIVE: u8 = 3;
-/// The environment refused.
+/// The environment does not allow what was asked.
 pub const ENVIRONMENT: u8 = 4;
 
-/// The code of a measured run: a signal first, then what went wrong meanwhile, then the verdict; with `require_proof` what held only is
-/// inconclusive.
+/// Exit code of a measuring run: a signal takes precedence, then errors during the run, then the verdict; with
+/// `require_proof`, HELD counts as inconclusive.
 pub fn of_done(done: &Done, require_proof: bool) -> u8 {
     match (&done.signal, &done.error) {
         (Some(signal), _) => of_signal(*signal),
@@ -30,12 +28,10 @@ pub fn of_done(done: &Done, require_proof: bool) -> u8 {
     }
 }
 
-/// The code of a work that a signal ended.
 pub fn of_signal(signal: Sig) -> u8 {
     128 + signal.number() as u8
 }
 
-/// The code of a verdict.
 pub fn of_outcome(outcome: Outcome) -> u8 {
     match outcome {
         Outcome::Pass | Outcome::Held => 0,
@@ -44,25 +40,24 @@ pub fn of_outcome(outcome: Outcome) -> u8 {
     }
 }
 
-/// From a child's code.
 pub fn of_number(code: i32) -> u8 {
     u8::try_from(code).unwrap_or(ENVIRONMENT)
 }
 
-/// clap's own messages: help and version are no errors.
+/// Prints clap's own message; help and version are not errors.
 pub fn of_clap(error: &clap::Error) -> ExitCode {
     if error.use_stderr() {
-        // The words that it names are the user's, or a script's: no line of them passes for one of ours.
+        // The values in it come from the user or a script; none of their lines may look like one of ours.
         let values = error.context().filter_map(|(_, value)| match value {
             ContextValue::String(word) => Some(word.clone()),
             _ => None,
         });
         let values = values.chain(error.source().map(ToString::to_string));
         let text = error.render().to_string();
-        terminal::tell_lines(&values.fold(text, |text, value| text.replace(&value, &punctual_clean::line(&value))));
+        terminal::progress_lines(&values.fold(text, |text, value| text.replace(&value, &punctual_clean::line(&value))));
         return ExitCode::from(USAGE);
     }
-    // Where even that cannot be printed, the code still tells.
+    // The exit code still reports the error if this cannot be printed.
     let _ = error.print();
     ExitCode::SUCCESS
 }

@@ -1,4 +1,4 @@
-//! How a command ends: what it prints last, and its exit code.
+//! Prints the result of a command and returns its exit code.
 
 use crate::args::common::OutputArgs;
 use crate::refusal::Refusal;
@@ -8,22 +8,21 @@ use serde::Serialize;
 use serde_json::Value;
 use std::process::ExitCode;
 
-/// What a command came to.
 #[derive(Debug, Default)]
 pub struct Answer {
     code: u8,
-    /// For standard error: what went wrong besides.
+    /// Further problems, for standard error.
     notes: Vec<String>,
     /// For standard output.
     body: Body,
-    /// Is it an error where standard output cannot be written?
+    /// True if failing to write standard output is an error.
     is_needed: bool,
 }
 
 #[derive(Debug)]
 enum Body {
     Text(Vec<u8>),
-    /// The result in the document of the command.
+    /// Result part of the command's document.
     Result(Value),
 }
 
@@ -34,7 +33,7 @@ impl Default for Body {
 }
 
 impl Answer {
-    /// A document with `--json`, nothing with `--quiet`, else text for people.
+    /// A document with `--json`, nothing with `--quiet`, otherwise text.
     pub fn new<R: Serialize>(
         output: OutputArgs,
         code: u8,
@@ -49,28 +48,28 @@ impl Answer {
         Answer { code, body, ..Answer::default() }
     }
 
-    /// What is printed as it is.
+    /// Text that is printed unchanged.
     pub fn text(code: u8, text: impl Into<Vec<u8>>) -> Answer {
         Answer { code, body: Body::Text(text.into()), ..Answer::default() }
     }
 
-    /// With lines for standard error, printed before it.
+    /// Lines for standard error, printed first.
     pub fn with_notes(mut self, notes: impl IntoIterator<Item = String>) -> Answer {
         self.notes.extend(notes);
         self
     }
 
-    /// What the command is for: the exit code is 4 where it cannot be written.
+    /// The output is the purpose of the command: exits 4 if it cannot be written.
     pub fn needed(self) -> Answer {
         Answer { is_needed: true, ..self }
     }
 }
 
-/// Ends a command: prints its answer, or why there is none, and with `--json` a document that says so.
+/// Ends a command: prints its answer or error; with `--json` an error is a document as well.
 pub fn finish(command: &str, output: OutputArgs, result: Result<Answer, Refusal>) -> ExitCode {
     match &result {
-        Ok(answer) => answer.notes.iter().for_each(|note| say!("{note}")),
-        Err(refusal) => say!("{}", refusal.message),
+        Ok(answer) => answer.notes.iter().for_each(|note| message!("{note}")),
+        Err(refusal) => message!("{}", refusal.message),
     }
     let is_needed = matches!(&result, Ok(answer) if answer.is_needed);
     let (code, text) = printed(command, output, result);
@@ -78,7 +77,7 @@ pub fn finish(command: &str, output: OutputArgs, result: Result<Answer, Refusal>
     ExitCode::from(if is_lost && is_needed { exit::ENVIRONMENT } else { code })
 }
 
-/// Exit code and standard output.
+/// Exit code, and the text for standard output.
 pub fn printed(command: &str, output: OutputArgs, result: Result<Answer, Refusal>) -> (u8, Vec<u8>) {
     match result {
         Ok(Answer { code, body: Body::Text(text), .. }) => (code, text),

@@ -1,5 +1,5 @@
-//! Whether a measuring command has the descriptors, processes and memory that it needs: counted before it begins, since what is missing in
-//! the middle of a run costs the run.
+//! Checks that a measuring command has the file descriptors, processes and memory it needs before it starts, since
+//! running out in the middle loses the run.
 
 use crate::args::Command;
 use crate::refusal::Refusal;
@@ -9,19 +9,19 @@ use std::path::{Path, PathBuf};
 
 const MIB: u64 = 1 << 20;
 
-/// What a command takes at most where everything else is as usual; measured with two CPUs and on Linux 6.18 (docs/reliability.md).
+/// Maximum resources of a command with default options, measured with two CPUs on Linux 6.18 (docs/reliability.md).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Need {
     descriptors: u64,
-    /// Threads of this process and of its children.
+    /// Threads of this process and its children.
     tasks: u64,
     memory: u64,
 }
 
 impl Need {
-    /// Of a command on so many CPUs; `None`: it takes what it gets.
+    /// Needs on this number of CPUs; `None` if the command is not limited.
     fn of(command: &Command, cpus: u64) -> Option<Need> {
-        // The measuring threads, the main one, and those that look at the machine, at the trace and at the clock.
+        // The measuring threads, the main thread, and those that sample the machine, the trace and the clock.
         let engine = Need { descriptors: 24 + 6 * cpus, tasks: cpus + 4, memory: 6 * MIB };
         match command {
             Command::Prove(args) | Command::Measure(args) => {
@@ -59,7 +59,7 @@ impl Need {
     }
 }
 
-/// What there is; `None`: not limited, or not known.
+/// Available resources; `None` if unlimited or unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Has {
     descriptors: Option<u64>,
@@ -84,11 +84,11 @@ impl Has {
     }
 }
 
-/// Refuses a command that has too little, and says of what, how much is needed and what to do; raises the soft limit of descriptors where
-/// that is enough.
+/// Refuses a command that has too little of a resource, with the amount needed and the remedy. Raises the soft limit of
+/// descriptors if that is enough.
 ///
 /// # Errors
-/// Something is missing.
+/// A resource is too small.
 pub fn check(command: &Command) -> Result<(), Refusal> {
     let cpus = punctual_uapi::affinity(0).map_or(1, |cpus| cpus.len() as u64);
     let Some(need) = Need::of(command, cpus) else { return Ok(()) };
@@ -96,7 +96,7 @@ pub fn check(command: &Command) -> Result<(), Refusal> {
     if limits.current.is_some_and(|soft| soft < need.descriptors)
         && limits.maximum.is_none_or(|hard| hard >= need.descriptors)
     {
-        // Where it is refused, it is missing below.
+        // If this fails, the check below reports the shortage.
         let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(need.descriptors), ..limits });
     }
     match missing(need, Has::look()) {
@@ -109,26 +109,26 @@ fn missing(need: Need, has: Has) -> Option<String> {
     let too_few = |has: Option<u64>, need: u64| has.filter(|has| *has < need);
     let descriptors = too_few(has.descriptors, need.descriptors).map(|has| {
         format!(
-            "it needs up to {} open files, and {has} are allowed: `ulimit -n {}`",
+            "it needs up to {} open files, but {has} are allowed: `ulimit -n {}`",
             need.descriptors, need.descriptors
         )
     });
     let tasks = too_few(has.tasks, need.tasks).map(|has| {
-        format!("it needs {} processes and threads, and its control group allows {has}: raise pids.max", need.tasks)
+        format!("it needs {} processes and threads, but its control group allows {has}: raise pids.max", need.tasks)
     });
     let memory = too_few(has.memory, need.memory).map(|has| {
         let (need, has) = (need.memory / MIB, has / MIB);
-        format!("it needs {need} MiB of memory, and its control group has {has} left: raise memory.max")
+        format!("it needs {need} MiB of memory, but its control group has {has} MiB left: raise memory.max")
     });
     let all: Vec<String> = [descriptors, tasks, memory].into_iter().flatten().collect();
-    (!all.is_empty()).then(|| format!("not begun: {}", all.join("; ")))
+    (!all.is_empty()).then(|| format!("not started: {}", all.join("; ")))
 }
 
 fn is_v2() -> bool {
     Path::new("/sys/fs/cgroup/cgroup.controllers").exists()
 }
 
-/// The control groups of this process that a controller limits, from its own to the root (cgroups(7)).
+/// The control groups of this process that have the controller, from its own up to the root (cgroups(7)).
 fn groups(controller: &str) -> Vec<PathBuf> {
     let root = Path::new("/sys/fs/cgroup");
     let text = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
@@ -143,7 +143,7 @@ fn groups(controller: &str) -> Vec<PathBuf> {
     Path::new(&path).ancestors().map(|part| top.join(part)).collect()
 }
 
-/// `max` is no number: not limited.
+/// `None` for `max`, which means unlimited.
 fn number(group: &Path, file: &str) -> Option<u64> {
     fs::read_to_string(group.join(file)).ok()?.trim().parse().ok()
 }
@@ -165,7 +165,7 @@ mod tests {
         assert_eq!(missing(NEED, enough), None);
         let less = Has { descriptors: Some(39), tasks: Some(7), memory: Some(12 * MIB - 1) };
         let what = missing(NEED, less).unwrap();
-        for word in ["40 open files, and 39", "ulimit -n 40", "8 processes", "allows 7", "12 MiB", "11 left"] {
+        for word in ["40 open files, but 39", "ulimit -n 40", "8 processes", "allows 7", "12 MiB", "11 MiB left"] {
             assert!(what.contains(word), "{what}");
         }
         assert!(!missing(NEED, Has { tasks: None, memory: None, ..less }).unwrap().contains("pids.max"));

@@ -1,4 +1,4 @@
-//! `punctual`: the command line, and a folder for each command (`args.rs`: its options, `mod.rs`: what it does).
+//! `punctual`: the command line, with a directory for each command (`args.rs` has its options, `mod.rs` runs it).
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
@@ -42,6 +42,7 @@ mod selftest;
 mod serve;
 mod signals;
 mod subject;
+mod suggest;
 mod tune;
 mod watch;
 
@@ -61,7 +62,7 @@ fn main() -> ExitCode {
     rights::borrow();
     punctual_uapi::one_heap();
     overdue::end_in_time();
-    punctual_proof::recover().iter().for_each(|what| say!("{what}"));
+    punctual_proof::recover().iter().for_each(|what| message!("{what}"));
     fix::recover();
     match Arguments::of_process() {
         Ok(arguments) => run(arguments, started),

@@ -1,13 +1,13 @@
-//! Files that must not exist yet, and are there whole or not at all.
+//! Creates files atomically and without replacing existing ones.
 
 use punctual_directory::{Dir, Draft, Error};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-/// Writes a new file: into a temporary one beside it, which is renamed when all is in it.
+/// Writes a new file through a temporary one beside it, which is renamed when complete.
 ///
 /// # Errors
-/// A sentence: what failed, and what to do. Nothing is left behind then.
+/// A sentence with the cause and the remedy. Nothing is left behind.
 pub fn write<T>(path: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<T>) -> Result<T, String> {
     let exists = || format!("{} exists; name a new file", path.display());
     let (dir, name) = Dir::of_file(path).map_err(|e| failed(path, e))?;
@@ -22,11 +22,11 @@ pub fn write<T>(path: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<
     }
 }
 
-/// Puts a file in the place of what has this name, at once: a reader sees the old one or the new one, whole. A link is replaced,
-/// not followed.
+/// Replaces a file atomically: a reader sees the old or the new content, complete. A symbolic link is replaced, not
+/// followed.
 ///
 /// # Errors
-/// A sentence: what failed. What was there before is still there then.
+/// A sentence with the cause. The old file is unchanged.
 pub fn replace(path: &Path, bytes: &[u8]) -> Result<(), String> {
     let replaced = Dir::of_file(path).and_then(|(dir, name)| {
         dir.remove_stale_drafts();

@@ -1,4 +1,4 @@
-//! The end of a program that waited too long.
+//! Ends a program that exceeded a time limit.
 
 use crate::exit;
 use std::process::{Command, Stdio};
@@ -7,21 +7,21 @@ use std::time::Duration;
 
 /// First argument of the process that restores what an ended one had changed.
 pub const RESTORE_ARG: &str = "__restore";
-/// Time for the message: standard error may be what nobody reads.
+/// Time for the message: nobody may be reading standard error.
 const FOR_MESSAGE: Duration = Duration::from_secs(1);
-/// Time for the ended process to be gone.
+/// Time for the parent to exit.
 const FOR_PARENT: Duration = Duration::from_secs(10);
 
-/// From here on waits have an end ([`punctual_watchdog`]).
+/// Installs the handler of exceeded time limits ([`punctual_watchdog`]).
 pub fn end_in_time() {
     punctual_watchdog::end_with(end);
 }
 
 fn end(why: &str) {
     let text = why.to_owned();
-    if let Ok(told) = thread::Builder::new().name("message".into()).spawn(move || say!("{text}")) {
+    if let Ok(printer) = thread::Builder::new().name("message".into()).spawn(move || message!("{text}")) {
         let mut left = FOR_MESSAGE;
-        while !told.is_finished() && !left.is_zero() {
+        while !printer.is_finished() && !left.is_zero() {
             let step = Duration::from_millis(10);
             thread::sleep(step);
             left = left.saturating_sub(step);
@@ -29,12 +29,12 @@ fn end(why: &str) {
     }
     let mut restore = Command::new("/proc/self/exe");
     restore.arg(RESTORE_ARG).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    // Where it cannot be started, the next start of any command restores.
+    // If it cannot be started, the next start of any command restores the changes.
     let _ = restore.spawn();
     std::process::exit(exit::ENVIRONMENT.into());
 }
 
-/// Restores what the parent has changed, once it is gone.
+/// Restores what the parent has changed, once the parent is gone.
 pub fn restore_main(_: impl Iterator<Item = std::ffi::OsString>) -> i32 {
     let parent = rustix::process::getppid();
     let mut left = FOR_PARENT;

@@ -1,16 +1,16 @@
-//! Why a command has no answer.
+//! The error type of all commands.
 
 use crate::exit;
 use punctual_proof::ProofError;
 use std::fmt::Display;
 
-/// An exit code and what to print with it. Errors of the crates become one where their command is.
+/// Exit code and message. Each command converts the errors of the crates it calls.
 #[derive(Debug)]
 pub struct Refusal {
     pub code: u8,
     /// What failed, on what, why, and what to do.
     pub message: String,
-    /// What the document has in place of the message.
+    /// Replaces the message in the document.
     pub document: Option<String>,
 }
 
@@ -19,22 +19,22 @@ impl Refusal {
         Refusal { code, message: message.to_string(), document: None }
     }
 
-    /// Wrong usage or unreadable input.
+    /// Wrong usage or unreadable input: exit code 2.
     pub fn usage(message: impl Display) -> Refusal {
         Refusal::new(exit::USAGE, message)
     }
 
-    /// The environment refused.
+    /// The environment does not allow it: exit code 4.
     pub fn environment(message: impl Display) -> Refusal {
         Refusal::new(exit::ENVIRONMENT, message)
     }
 
-    /// Wrong usage, or else the environment.
+    /// Exit code 2 or 4.
     pub fn either(is_usage: bool, message: impl Display) -> Refusal {
         Refusal::new(if is_usage { exit::USAGE } else { exit::ENVIRONMENT }, message)
     }
 
-    /// With another text in the document.
+    /// Sets a different text for the document.
     pub fn documented(self, text: impl Display) -> Refusal {
         Refusal { document: Some(text.to_string()), ..self }
     }

@@ -1,8 +1,8 @@
-//! Rights that a package brings: a second copy of the binary which members of a group may run, with CAP_SYS_NICE and CAP_IPC_LOCK
-//! as its file capabilities (capabilities(7)).
+//! Privileges that a package provides: a second copy of the binary, executable by members of a group, with the file
+//! capabilities CAP_SYS_NICE and CAP_IPC_LOCK (capabilities(7)).
 //!
-//! The copy that everybody runs has none: whoever may run FIFO threads can stop the machine. A copy, and not a launcher with
-//! ambient capabilities, because what it starts inherits nothing from it.
+//! The copy that everybody may run has none, since whoever may run FIFO threads can stall the machine. A copy is used
+//! instead of a launcher with ambient capabilities, because its child processes inherit nothing from it.
 
 use rustix::fs::Access;
 use rustix::thread::CapabilitySet;
@@ -10,14 +10,14 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-/// Where packages put the copy with rights.
+/// Path of the privileged copy in packages.
 const WITH_RIGHTS: &str = "/usr/libexec/punctual/punctual";
 
-/// The commands that run real-time threads or lock memory.
+/// Commands that run real-time threads or lock memory.
 const MEASURING: [&str; 8] = ["prove", "measure", "watch", "cyclictest", "selftest", "events", "sched", "bench"];
 
-/// Goes on as the copy with rights, where this process lacks them and may run it. Returns where it does not: then what is refused
-/// is said by who needs it.
+/// Replaces this process with the privileged copy if it lacks the privileges and may execute the copy. Otherwise
+/// returns; whatever needs a privilege then reports that it is missing.
 pub fn borrow() {
     let command = std::env::args_os().nth(1);
     if !command.is_some_and(|c| MEASURING.iter().any(|one| c == *one)) || has_rights() || is_copy() {
@@ -25,17 +25,18 @@ pub fn borrow() {
     }
     if rustix::fs::access(WITH_RIGHTS, Access::EXEC_OK).is_ok() {
         let failed = Command::new(WITH_RIGHTS).args(std::env::args_os().skip(1)).exec();
-        say!("goes on without rights: cannot run {WITH_RIGHTS}: {failed}; reinstall the package");
+        message!("continuing without privileges: cannot run {WITH_RIGHTS}: {failed}; reinstall the package");
     }
 }
 
-/// Both, or all of root's. What cannot be read is no right.
+/// True with both capabilities, or for root. Capabilities that cannot be read count as missing.
 fn has_rights() -> bool {
     let wanted = CapabilitySet::SYS_NICE | CapabilitySet::IPC_LOCK;
     rustix::thread::capabilities(None).is_ok_and(|sets| sets.effective.contains(wanted))
 }
 
-/// The copy itself, without rights (a file system without capabilities, a container): it must not run itself for ever.
+/// True if this process is the copy, which may lack its capabilities (in a container, or on a file system that does not
+/// store them): it must not execute itself again.
 fn is_copy() -> bool {
     std::env::current_exe().is_ok_and(|path| path == Path::new(WITH_RIGHTS))
 }

@@ -1,22 +1,22 @@
-//! Standard output and error: width, colour, words made harmless, and writing that minds a closed pipe.
+//! Standard output and error: width, colour, sanitizing, and writing that tolerates a closed pipe.
 
-// The one place for standard error: clippy.toml.
+// The only place that writes to standard error; clippy.toml enforces it.
 #![allow(clippy::disallowed_methods)]
 
 use std::io::{IsTerminal, Write};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Does the command end in a time that its user gave, even if nobody reads what it prints?
+/// True if the command must end after the user's duration even if nobody reads its output.
 static READER_IS_LIMITED: AtomicBool = AtomicBool::new(false);
 
-/// For a measuring command: standard output that nobody reads is waited for as long as the end of everything else, and its results are in a
-/// directory. Any other waits for a pager, as filters do.
+/// Sets whether writing standard output is limited in time. A measuring command does not wait for a reader beyond its
+/// normal end, since its results are in a directory. Others wait, as filters do for a pager.
 pub fn expect_reader(is_measured: bool) {
     READER_IS_LIMITED.store(is_measured, Relaxed);
 }
 
-/// Columns of the terminal on standard output; 80 where it is none.
+/// Columns of the terminal on standard output; 80 if it is not a terminal.
 pub fn width() -> usize {
     match rustix::termios::tcgetwinsize(std::io::stdout()) {
         Ok(size) if size.ws_col >= 40 => size.ws_col.into(),
@@ -24,73 +24,73 @@ pub fn width() -> usize {
     }
 }
 
-/// Does somebody look at standard output?
+/// True if standard output is a terminal.
 pub fn is_shown() -> bool {
     std::io::stdout().is_terminal()
 }
 
-/// May standard output be coloured? (<https://no-color.org>)
+/// True if standard output may be coloured (<https://no-color.org>).
 pub fn colour() -> bool {
     is_shown() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
 }
 
-/// Writes to standard output; `false` where nobody reads it.
+/// Writes to standard output; `false` if the reader is gone.
 pub fn print(text: impl AsRef<[u8]>) -> bool {
-    let limit = || punctual_watchdog::limit("whoever reads standard output", punctual_watchdog::SHORT);
+    let limit = || punctual_watchdog::limit("the reader of standard output", punctual_watchdog::SHORT);
     let _limit = READER_IS_LIMITED.load(Relaxed).then(limit);
     let mut out = std::io::stdout().lock();
     out.write_all(text.as_ref()).and_then(|()| out.flush()).is_ok()
 }
 
-/// Text of another machine, without what a terminal or a test harness would obey.
+/// Replaces control characters, and markers that test harnesses obey, in text from elsewhere.
 pub fn harmless(text: &str) -> String {
     punctual_clean::lines(text)
 }
 
-/// A message on standard error, as by `format!`, with `punctual: ` in front and the end of the line. All words there pass by this and
-/// [`tell!`], which make them harmless.
-macro_rules! say {
-    ($($words:tt)*) => { $crate::terminal::say(&format!($($words)*)) };
+/// Prints a message on standard error, formatted as by `format!`, with the prefix `punctual: ` and a newline. This
+/// macro and [`progress!`] sanitize everything that is printed there.
+macro_rules! message {
+    ($($words:tt)*) => { $crate::terminal::message(&format!($($words)*)) };
 }
 
-/// A line on standard error, or a part of one, that says how something goes, as by `format!`; its end is part of it. Ends of lines within
-/// it become visible: [`tell_lines`] is for text of several.
-macro_rules! tell {
-    ($($words:tt)*) => { $crate::terminal::tell(&format!($($words)*)) };
+/// Prints a progress line, or a part of one, on standard error, formatted as by `format!`; the text includes its
+/// newline. Newlines within it become visible characters: use [`progress_lines`] for text of several lines.
+macro_rules! progress {
+    ($($words:tt)*) => { $crate::terminal::progress(&format!($($words)*)) };
 }
 
-pub fn say(message: &str) {
+pub fn message(message: &str) {
     write(&format!("punctual: {}\n", indented(&harmless(message))));
 }
 
-pub fn tell(line: &str) {
+pub fn progress(line: &str) {
     match line.strip_suffix('\n') {
         Some(line) => write(&(punctual_clean::line(line) + "\n")),
         None => write(&punctual_clean::line(line)),
     }
 }
 
-/// Text of several lines, in which the names of others are clean already.
-pub fn tell_lines(lines: &str) {
+/// Prints text of several lines in which foreign names are already sanitized.
+pub fn progress_lines(lines: &str) {
     write(&harmless(lines));
 }
 
-/// Is standard error a terminal?
+/// True if standard error is a terminal.
 pub fn can_overwrite() -> bool {
     std::io::stderr().is_terminal()
 }
 
-/// Writes over the line of standard error, a terminal, that the cursor is in.
+/// Overwrites the current line of standard error, which must be a terminal.
 pub fn overwrite(line: &str) {
     write(&format!("\r{}\x1b[K", punctual_clean::line(line)));
 }
 
-/// Takes away what [`overwrite`] wrote.
+/// Erases what [`overwrite`] wrote.
 pub fn wipe() {
     write("\r\x1b[K");
 }
 
-/// Lines after the first are set off, so that none that came with a name passes for a message.
+/// Indents continuation lines, so that no line of a foreign name looks like a message.
 fn indented(message: &str) -> String {
     let mut out = String::with_capacity(message.len());
     for line in message.trim_end().split('\n') {
@@ -103,8 +103,8 @@ fn indented(message: &str) -> String {
     out
 }
 
-/// Where standard error is a full disk, or a terminal that has hung up, the macros of std panic: a watch of weeks would end because
-/// nobody could be told that a file cannot be written.
+/// The macros of std panic if standard error cannot be written (a full disk, a terminal that hung up); that would end a
+/// watch of weeks.
 fn write(text: &str) {
     let _ = std::io::stderr().write_all(text.as_bytes());
 }

@@ -1,4 +1,4 @@
-//! Options and values that several commands take.
+//! Options that several commands share.
 
 use clap::{Args, ValueEnum};
 use punctual_model::Alignment;
@@ -7,7 +7,6 @@ use punctual_remote::Target;
 use punctual_units::Nanos;
 use std::path::PathBuf;
 
-/// Options of every command.
 #[derive(Args, Debug, Clone, Copy, Default)]
 pub struct OutputArgs {
     /// Print one JSON document on standard output, and nothing else
@@ -19,13 +18,12 @@ pub struct OutputArgs {
 }
 
 impl OutputArgs {
-    /// Where `--quiet` leaves out the document, too.
+    /// `--quiet` takes precedence over `--json`.
     pub fn quiet_first(self) -> OutputArgs {
         OutputArgs { json: self.json && !self.quiet, ..self }
     }
 }
 
-/// What a fix may do that takes a person's word.
 #[derive(Args, Clone, Debug, Default)]
 pub struct KnownArgs {
     /// Allow disabling RT throttling and the fair server without an armed hardware watchdog. With NAME, and for each:
@@ -36,13 +34,12 @@ pub struct KnownArgs {
 }
 
 impl KnownArgs {
-    /// Given without a name?
+    /// True if the option was given without a name.
     pub fn is_without_watchdog(&self) -> bool {
         self.i_know.iter().any(String::is_empty)
     }
 }
 
-/// Another machine.
 #[derive(Args, Clone, Debug, Default)]
 pub struct TargetArgs {
     /// Run on this machine over OpenSSH; its host key must be known [default: the local machine]
@@ -56,7 +53,6 @@ pub struct TargetArgs {
     pub ssh_config: Option<PathBuf>,
 }
 
-/// How the threads' releases lie to each other.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum AlignmentArg {
     /// All at the same instant
@@ -74,10 +70,9 @@ impl From<AlignmentArg> for Alignment {
     }
 }
 
-/// Whether late wakeups are traced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum WhenArg {
-    /// Where this machine allows it; else the report says why not
+    /// If this machine allows it; otherwise the report says why not
     Auto,
     /// Refuse to measure without a trace
     Always,
@@ -95,10 +90,9 @@ impl From<WhenArg> for When {
     }
 }
 
-/// Which events are recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum EventsArg {
-    /// What is needed to follow a delay
+    /// Events needed to follow a delay
     Minimal,
     /// Also the ends of threads and timers, and frequencies
     Full,
@@ -106,7 +100,7 @@ pub enum EventsArg {
     Stacks,
 }
 
-/// What a file of another tool is read as.
+/// Formats that `import` reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ImportFormat {
     /// Text of cyclictest, or live rows of cyclicdeadline or jitterdebugger
@@ -121,11 +115,10 @@ pub enum ImportFormat {
     JitterdebuggerRaw,
     /// The N-queens benchmark's CSV
     Nqueens,
-    /// Text of another tool that is known
+    /// Text of another known tool
     Text,
 }
 
-/// Units that a file may leave out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum UnitArg {
     /// Microseconds
@@ -134,7 +127,7 @@ pub enum UnitArg {
     Ns,
 }
 
-/// What the user knows of a file that does not tell it.
+/// Facts that the user supplies about a file that lacks them.
 #[derive(Args, Debug, Clone, Default)]
 pub struct GivenArgs {
     /// Read the file in this format instead of detecting it
@@ -143,7 +136,7 @@ pub struct GivenArgs {
     /// Unit of its values [default: as the file says, else us, which is reported]
     #[arg(long, value_enum)]
     pub unit: Option<UnitArg>,
-    /// What the columns of a table are: bin, count, sample, min, mean, max, cpu, skip, each with :ns, :us, :ms or :s where
+    /// Columns of a table: bin, count, sample, min, mean, max, cpu, skip, each with :ns, :us, :ms or :s where
     /// needed; … repeats the last one. For example bin:us,count… or skip,sample:us
     #[arg(long, value_name = "COLUMNS")]
     pub columns: Option<punctual_import::Columns>,
@@ -158,6 +151,6 @@ pub struct GivenArgs {
 fn known_board(named: &str) -> Result<&'static punctual_references::Board, String> {
     punctual_references::board(named).ok_or_else(|| {
         let keys: Vec<&str> = punctual_references::boards().iter().map(|b| b.key.as_str()).collect();
-        format!("no published figures of it are bundled; there are some of {}", keys.join(", "))
+        format!("no published figures of this board are included; boards with figures: {}", keys.join(", "))
     })
 }

@@ -1,6 +1,6 @@
 //! The list of commands by task, and the examples below each command's help.
 
-/// `punctual --help`: the commands by task. A test holds it against the commands there are.
+/// Kept complete by a test that compares it with the commands clap knows.
 const COMMANDS: &str = "\
 Start:
   prove       Audit this machine, measure it idle and under load, explain the worst, judge, report
@@ -16,7 +16,7 @@ Improve:
 Keep:
   watch       Watch a machine for weeks at less than 1 % of its CPU time
   history     Track runs by machine, kernel and settings; gate a CI job on them
-  compare     Compare runs, kernels or files: what differs, and how sure that is
+  compare     Compare runs, kernels or files: what differs, and with what confidence
 
 Measure and experiment:
   measure     Measure wakeup latency, or another latency, under chosen loads
@@ -33,12 +33,12 @@ Interoperate:
   serve       Answer the network load of another machine
 ";
 
-/// The layout of `punctual --help`, for clap.
+/// Help template for clap.
 pub fn template() -> String {
     format!("{{about}}\n\n{{usage-heading}} {{usage}}\n\n{COMMANDS}\nOptions:\n{{options}}{{after-help}}")
 }
 
-/// Two or more commands for each command, below its help.
+/// Examples shown below a command's help, at least two for each command.
 macro_rules! examples {
     ($($line:literal)+) => { concat!("Examples:" $(, "\n  ", $line)+) };
 }
@@ -56,7 +56,7 @@ pub const AUDIT: &str = examples! {
 };
 pub const TUNE: &str = examples! {
     "sudo punctual tune --dry-run"
-    "sudo punctual tune --load cpu,io --max 20m"
+    "sudo punctual tune --load cpu,io --time-limit 20m"
 };
 pub const UNDO: &str = examples! {
     "sudo punctual undo --list"
@@ -68,7 +68,7 @@ pub const SNAPSHOT: &str = examples! {
 };
 pub const MEASURE: &str = examples! {
     "sudo punctual measure --load cpu --interval 200us --duration 5m"
-    "sudo punctual measure --live --cpus 2"
+    "sudo punctual measure --tui --cpus 2"
 };
 pub const WATCH: &str = examples! {
     "sudo punctual watch --out /var/lib/punctual/watch"

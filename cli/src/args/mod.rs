@@ -40,12 +40,10 @@ pub struct Arguments {
     /// Write results as this user; only for root [default: the user who called sudo]
     #[arg(long, global = true, value_name = "USER", display_order = 900)]
     pub owner: Option<String>,
-    /// What to do.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// What to do.
 #[derive(Subcommand, Debug)]
 pub enum Command {
     /// Audit the machine, measure it idle and under each load, judge the claims, write a report
@@ -123,10 +121,10 @@ pub enum Command {
 }
 
 impl Command {
-    /// Where `report` and `explain` name no run, the newest; those of `compare --last`.
+    /// Fills in the newest runs where `report`, `explain` or `compare --last` names none.
     ///
     /// # Errors
-    /// There are not as many.
+    /// ./punctual-runs has too few run directories.
     pub fn with_newest(self) -> Result<Command, Refusal> {
         Ok(match self {
             Command::Report(mut args) if args.run.is_empty() => {
@@ -148,7 +146,7 @@ impl Command {
     }
 }
 
-/// The measuring commands alone: building the whole tree of commands would delay the first sample.
+/// Parser for the measuring commands only: building the whole command tree would delay the first sample.
 #[derive(Parser, Debug)]
 #[command(no_binary_name = true, disable_help_flag = true)]
 pub struct Measuring {
@@ -157,7 +155,7 @@ pub struct Measuring {
 }
 
 impl Command {
-    /// Does it measure here, for a time that its user gives?
+    /// True if the command measures on this machine for a duration given by the user.
     pub fn is_measured(&self) -> bool {
         match self {
             Command::Prove(args) | Command::Measure(args) => args.on.target.is_none(),
@@ -171,10 +169,10 @@ impl Command {
 }
 
 impl Arguments {
-    /// The arguments of this process.
+    /// Parses the arguments of this process.
     ///
     /// # Errors
-    /// They are wrong, or ask for help.
+    /// The arguments are wrong or ask for help.
     pub fn of_process() -> Result<Arguments, clap::Error> {
         let mut words = std::env::args_os().skip(1);
         let command: Option<fn(MeasureArgs) -> Command> = match words.next().as_deref().and_then(OsStr::to_str) {
@@ -184,7 +182,7 @@ impl Arguments {
         };
         match command.map(|command| (command, Measuring::try_parse_from(words))) {
             Some((command, Ok(measuring))) => Ok(Arguments { owner: None, command: command(measuring.options) }),
-            // What is wrong is said by the whole parser.
+            // The complete parser reports the error.
             _ => Arguments::try_parse(),
         }
     }

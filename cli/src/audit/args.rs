@@ -7,7 +7,6 @@ use clap::{Args, ValueEnum};
 use punctual_units::Nanos;
 use std::path::PathBuf;
 
-/// Options of `audit`.
 #[derive(Args, Debug)]
 pub struct AuditArgs {
     /// Show every rule, not only those that fail or are unknown
@@ -46,7 +45,6 @@ pub struct AuditArgs {
     pub fix: FixArgs,
 }
 
-/// What `audit` writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum AuditFormat {
     /// For a terminal
@@ -65,7 +63,6 @@ pub enum AuditFormat {
     Markdown,
 }
 
-/// Options of `snapshot`.
 #[derive(Args, Debug)]
 pub struct SnapshotArgs {
     /// New file to write (tar)

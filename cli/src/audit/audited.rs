@@ -1,13 +1,12 @@
-//! What an audit found.
+//! Result of an audit.
 
 use punctual_audit::Context;
 use punctual_model::Finding;
 
-/// A finished audit.
 pub struct Audited {
-    /// One a rule.
+    /// One per rule.
     pub findings: Vec<Finding>,
-    /// What it was judged for.
+    /// Purpose and CPUs that the findings were judged for.
     pub context: Context,
     pub machine: String,
 }

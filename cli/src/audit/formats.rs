@@ -1,4 +1,4 @@
-//! The audit for other programs: SARIF 2.1.0, JUnit, Markdown.
+//! The audit's result in formats for other programs: SARIF 2.1.0, JUnit, Markdown.
 
 use super::audited::Audited;
 use super::text;
@@ -6,18 +6,19 @@ use crate::terminal::harmless;
 use punctual_formats::{About, Cases};
 use punctual_model::{Finding, State};
 
-/// Each rule is a `rule`, each finding a `result`; what could not be read has kind `open`, which is no pass.
+/// Each rule becomes a `rule`, each finding a `result`; a finding that could not be read has kind `open`, which is not
+/// a pass.
 pub fn sarif(audited: &Audited) -> String {
     punctual_formats::sarif(&audited.findings, Some(env!("CARGO_PKG_VERSION")))
 }
 
-/// The findings as cases, one a rule.
+/// One test case per rule.
 pub fn cases(audited: &Audited) -> Cases {
     let tool = concat!("punctual ", env!("CARGO_PKG_VERSION")).to_owned();
     Cases::of_findings(About { tool, host: Some(audited.machine.clone()), ..About::default() }, &audited.findings)
 }
 
-/// A table of what is not in order, or of all.
+/// A table of the findings that need attention, or of all.
 pub fn markdown(audited: &Audited, all: bool) -> String {
     let cell =
         |text: &str| harmless(text).replace('&', "&amp;").replace('|', "\\|").replace('\n', " ").replace('<', "&lt;");

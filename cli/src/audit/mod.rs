@@ -1,4 +1,4 @@
-//! `audit` and `snapshot`: every rule on this machine, a tree of files or a snapshot.
+//! `audit` and `snapshot`: apply every rule to this machine, a tree of files or a snapshot.
 
 pub mod args;
 mod audited;
@@ -16,6 +16,7 @@ use args::{AuditArgs, AuditFormat, SnapshotArgs};
 use audited::Audited;
 use punctual_audit::{AuditResult, Calls, Offers, PlanError, PlanWish, Rules, SnapshotResult};
 use punctual_directory::Dir;
+use punctual_fix::UnknownRule;
 use punctual_machine::{Live, Machine, Overlay, Snapshot};
 use punctual_model::{Finding, Severity, State};
 use punctual_proof::{CallsError, try_out, watch_calls};
@@ -23,7 +24,7 @@ use punctual_report::Document;
 use punctual_units::Nanos;
 use std::process::ExitCode;
 
-/// `punctual audit`: 0 where nothing fails, 1 where a rule fails, 3 where something could not be read.
+/// `punctual audit`: exits 0 if no rule fails, 1 if one fails, 3 if something could not be read.
 pub fn audit(args: &AuditArgs) -> ExitCode {
     finish("audit", args.output, answer(args))
 }
@@ -42,7 +43,14 @@ fn answer(args: &AuditArgs) -> Result<Answer, Refusal> {
 }
 
 fn explain(id: &str) -> Result<String, Refusal> {
-    Rules::embedded().explain(id).ok_or_else(|| Refusal::usage(format!("there is no rule `{id}`")))
+    let rules = Rules::embedded();
+    rules.explain(id).ok_or_else(|| unknown_rule(id, &rules))
+}
+
+/// The error for a rule that does not exist.
+pub fn unknown_rule(id: &str, rules: &Rules) -> Refusal {
+    let similar = crate::suggest::similar(id, rules.iter().map(|rule| rule.id.as_str()));
+    Refusal::usage(format!("{}{similar}", UnknownRule(id.to_owned())))
 }
 
 fn plan_cpus(args: &AuditArgs) -> Result<String, Refusal> {
@@ -68,7 +76,7 @@ fn run(args: &AuditArgs) -> Result<Audited, Refusal> {
     let tried = tried.map_err(Refusal::environment)?;
     let (trial, overlay) = tried.map_or((None, Overlay::default()), |(trial, overlay)| (Some(trial), overlay));
     if let Some(Err(why)) = trial.as_ref().map(|trial| &trial.idle_exit_ns) {
-        say!("what leaving idle costs could not be tried: {why}");
+        message!("the cost of leaving idle could not be measured: {why}");
     }
     let before = before.as_ref().map(|before| before as &dyn Machine);
     let offers = Offers { before, pid: args.subject.pid, calls: calls.as_ref(), trial: trial.as_ref() };
@@ -79,7 +87,7 @@ fn run(args: &AuditArgs) -> Result<Audited, Refusal> {
     Ok(Audited { findings, context, machine: name })
 }
 
-/// Lets the window pass, and records meanwhile what the application asks the kernel for, where that can be traced.
+/// Waits for the window, and meanwhile records the application's system calls where they can be traced.
 fn pass(window: Nanos, pid: Option<u32>) -> Result<Option<Calls>, Refusal> {
     let until = punctual_rt::monotonic() + window;
     let calls = match pid {
@@ -91,7 +99,7 @@ fn pass(window: Nanos, pid: Option<u32>) -> Result<Option<Calls>, Refusal> {
                     return Err(Refusal::new(exit::of_signal(signal), CallsError::Signal(signal)));
                 }
                 Err(CallsError::Refused(why)) => {
-                    say!("its system calls are not traced: {why}");
+                    message!("its system calls are not traced: {why}");
                     None
                 }
             }
@@ -102,7 +110,7 @@ fn pass(window: Nanos, pid: Option<u32>) -> Result<Option<Calls>, Refusal> {
     Ok(calls)
 }
 
-/// Fail wins over inconclusive; what is only informative decides nothing.
+/// A failure takes precedence over an unknown; informative findings do not count.
 fn code(findings: &[Finding]) -> u8 {
     let counts = |finding: &&Finding| finding.severity > Severity::Info;
     let has = |states: &[State]| findings.iter().filter(counts).any(|finding| states.contains(&finding.state));
@@ -131,9 +139,8 @@ fn show(args: &AuditArgs, audited: &Audited) -> String {
     }
 }
 
-/// `punctual snapshot FILE`.
 pub fn snapshot(args: &SnapshotArgs) -> ExitCode {
-    // Its document has no place for an error.
+    // The result is printed without a document, so an error is too.
     finish("snapshot", OutputArgs::default(), taken(args))
 }
 
@@ -152,7 +159,7 @@ fn write(args: &SnapshotArgs) -> Result<usize, Refusal> {
     let scrubbed = Snapshot::scrubbed(taken, &machine, &rules.log_texts());
     let created = Dir::of_file(&args.file).and_then(|(dir, name)| dir.create_new(name));
     let file = created.map_err(|e| match e.kind() {
-        Some(std::io::ErrorKind::AlreadyExists) => Refusal::usage(format!("{shown} is already there")),
+        Some(std::io::ErrorKind::AlreadyExists) => Refusal::usage(format!("{shown} already exists; name a new file")),
         _ => Refusal::environment(e),
     })?;
     Snapshot::write(&scrubbed, &paths, file).map_err(|e| Refusal::environment(format!("cannot write {shown}: {e}")))

@@ -1,9 +1,8 @@
-//! `audit --plan-cpus`: the plan for a terminal and as a document.
+//! `audit --plan-cpus`: text of the plan.
 
 use crate::terminal;
 use punctual_audit::{CpuPlan, Movable};
 
-/// The plan, with the commands to type.
 pub fn text(plan: &CpuPlan, machine: &str) -> String {
     let mut out =
         format!("isolate CPU {} on {machine}, keep CPU {} for everything else\n", plan.isolated, plan.housekeeping);

@@ -1,4 +1,4 @@
-//! The audit for a terminal: what fails first, then what could not be read, then the rest.
+//! Text of an audit: failures first, then unknowns, then the rest.
 
 use super::args::AuditArgs;
 use super::audited::Audited;
@@ -6,16 +6,16 @@ use crate::terminal;
 use punctual_model::{Finding, State};
 use punctual_report::{Listing, SUMMARY_LINES, TextStyle, audit_list};
 
-/// The order of states.
+/// Order in which states are listed.
 const ORDER: [State; 7] =
     [State::Fail, State::Warn, State::Blocked, State::Unknown, State::Info, State::Pass, State::Skip];
 
-/// Lines beside the list: what could not be judged, blank lines, next steps, and the counts.
+/// Screen lines reserved for everything besides the list: unknowns, blank lines, next steps and counts.
 const BESIDE: usize = 10;
 
-/// Findings by state, each by severity, then what to do next and how many came out how.
+/// Findings by state and severity, then next steps and counts.
 pub fn text(audited: &Audited, args: &AuditArgs) -> String {
-    // Neither wrapped nor cut where another program reads it: a finding is one line for grep(1).
+    // Neither wrapped nor cut when piped: one finding per line, for grep(1).
     let shown = terminal::is_shown();
     let width = if shown { terminal::width() } else { usize::MAX };
     let style = TextStyle { color: terminal::colour(), width };
@@ -28,15 +28,15 @@ pub fn text(audited: &Audited, args: &AuditArgs) -> String {
     format!("{}\n{next}{}\n", audit_list(&audited.findings, listing, style), terminal::harmless(&summary(audited)))
 }
 
-/// Numbered steps with the command to type, and a blank line; empty if nothing is found.
+/// Numbered next steps with commands to type, followed by a blank line; empty if there are no findings.
 fn next(audited: &Audited, args: &AuditArgs) -> String {
     let open = |finding: &&Finding| matches!(finding.state, State::Fail | State::Warn);
     let Some(worst) = audited.findings.iter().filter(open).max_by_key(|f| (f.state == State::Fail, f.severity)) else {
         return String::new();
     };
     let mut steps = vec![
-        (format!("punctual audit --explain {}", worst.id), "what a rule reads, and why it matters"),
-        ("punctual audit --full".to_owned(), "all of them, each with why and fix"),
+        (format!("punctual audit --explain {}", worst.id), "what the rule reads and why it matters"),
+        ("punctual audit --full".to_owned(), "every finding with reason and fix"),
     ];
     if args.subject.is_this_machine() {
         steps.push(("sudo punctual audit --dry-run".to_owned(), "what --fix would change"));
@@ -49,7 +49,7 @@ fn next(audited: &Audited, args: &AuditArgs) -> String {
     steps.iter().enumerate().map(line).collect::<String>() + "\n"
 }
 
-/// How many came out how.
+/// Number of findings in each state.
 pub fn summary(audited: &Audited) -> String {
     let count = |state: State| audited.findings.iter().filter(|f| f.state == state).count();
     let counts: Vec<String> =

@@ -1,12 +1,9 @@
-//! The options of `bench`.
-
 use crate::args::common::OutputArgs;
 use clap::{Args, Subcommand, ValueEnum};
 use punctual_model::NqueensMode;
 use punctual_units::{CpuId, Nanos};
 use std::path::PathBuf;
 
-/// What is measured.
 #[derive(Subcommand, Debug)]
 pub enum BenchCommand {
     /// Count the solutions of the N-queens problem: as the published benchmark does, or as fast as possible
@@ -21,7 +18,6 @@ pub enum BenchCommand {
     Switch(SwitchArgs),
 }
 
-/// Options of every benchmark.
 #[derive(Args, Debug)]
 pub struct BenchArgs {
     /// Repetitions, each a figure for `compare` [default: see below]
@@ -37,7 +33,6 @@ pub struct BenchArgs {
     pub output: OutputArgs,
 }
 
-/// How queens are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ModeArg {
     /// The published benchmark's backtracking, in native code; its CSV by `punctual report DIR --format csv`
@@ -55,7 +50,6 @@ impl From<ModeArg> for NqueensMode {
     }
 }
 
-/// Options of `bench nqueens`.
 #[derive(Args, Debug)]
 #[command(after_help = "Counts are checked against OEIS A000170: a wrong one exits 1. Default: 10 repetitions.\n\n\
     The published load (N = 12, four threads, 20 s, 100 times) and its table:\n  \
@@ -82,7 +76,6 @@ pub struct NqueensArgs {
     pub bench: BenchArgs,
 }
 
-/// What runs beside the images.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum BesideArg {
     /// Nothing
@@ -93,7 +86,6 @@ pub enum BesideArg {
     Measure,
 }
 
-/// Options of `bench network`.
 #[derive(Args, Debug)]
 #[command(after_help = "Default: 10 repetitions. Without --to, client and server both run here, over loopback.\n\n\
     Between two machines, measuring the one that sends:\n  \
@@ -103,7 +95,7 @@ pub struct NetworkArgs {
     /// HOST[:PORT] of a `punctual serve --store DIR`
     #[arg(long, value_name = "HOST", conflicts_with_all = ["store", "resume"])]
     pub to: Option<String>,
-    /// File with the secret that it asks for: a copy of the one there
+    /// File with the server's secret: a copy of the file that `punctual serve` was given
     #[arg(long, value_name = "FILE", requires = "to", conflicts_with = "resume")]
     pub secret_file: Option<PathBuf>,
     /// Directory in which the server here stores images; they are removed at the end
@@ -128,7 +120,6 @@ pub struct NetworkArgs {
     pub bench: BenchArgs,
 }
 
-/// Options of `bench memory`.
 #[derive(Args, Debug)]
 #[command(after_help = "Default: 20 repetitions.")]
 pub struct MemoryArgs {
@@ -142,7 +133,6 @@ pub struct MemoryArgs {
     pub bench: BenchArgs,
 }
 
-/// Options of `bench disk`.
 #[derive(Args, Debug)]
 #[command(after_help = "Default: 20 repetitions. The scratch file has no name, and disappears with the program.")]
 pub struct DiskArgs {
@@ -159,7 +149,6 @@ pub struct DiskArgs {
     pub bench: BenchArgs,
 }
 
-/// Options of `bench switch`.
 #[derive(Args, Debug)]
 #[command(after_help = "Default: 20 repetitions. With real-time threads: chrt -f 50 punctual bench switch")]
 pub struct SwitchArgs {

@@ -1,4 +1,4 @@
-//! `bench`: what a kernel costs on each axis.
+//! `bench`: benchmarks of a kernel.
 
 pub mod args;
 
@@ -18,11 +18,12 @@ use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-/// Repetitions where none are told: enough for an interval of a comparison.
+/// Default number of repetitions: enough for a confidence interval in a comparison.
 const REPETITIONS: u64 = 20;
 const COUNTS: u64 = 10;
 
-/// `punctual bench`: 0 measured, 1 a wrong result, 2 wrong usage, 3 not all of it, 4 the environment, 128+n a signal.
+/// `punctual bench`: exits 0 if measured, 1 on a wrong result, 2 on wrong usage, 3 if incomplete, 4 if the environment
+/// prevents it, 128+n on a signal.
 pub fn bench(command: &BenchCommand) -> ExitCode {
     let (name, args) = axis(command);
     finish("bench", args.output.quiet_first(), answer(command, name, args))
@@ -38,7 +39,7 @@ fn answer(command: &BenchCommand, name: &str, args: &BenchArgs) -> Result<Answer
     let text = || format!("{}\nrun directory: {}\n", report::bench_text(&bench), out.display());
     let early = bench.interrupted.then(|| {
         let by = signal.map(|signal| format!(" by {}", signal.name())).unwrap_or_default();
-        format!("ended early{by}; go on with: punctual bench {} --resume {}", name_of(&bench), out.display())
+        format!("ended early{by}; continue with: punctual bench {} --resume {}", name_of(&bench), out.display())
     });
     Ok(Answer::new(args.output.quiet_first(), code, || &bench, text).with_notes(early))
 }
@@ -94,17 +95,17 @@ fn measure(command: &BenchCommand, name: &str, args: &BenchArgs) -> Result<Measu
     let (stop, caught) = (AtomicBool::new(false), OnceLock::new());
     let around = Around { command: command_line(), stop: &stop, signal: &caught };
     let mut progress = Progress::new(args);
-    let bench = signals::heard(&stop, &caught, || match args.resume {
-        Some(_) => punctual_bench::resume(&out, &around, &mut |told| progress.tell(told)),
+    let bench = signals::catching(&stop, &caught, || match args.resume {
+        Some(_) => punctual_bench::resume(&out, &around, &mut |update| progress.show(update)),
         None => plan(command, &stop)
-            .and_then(|plan| punctual_bench::run(&plan, &out, &around, &mut |told| progress.tell(told))),
+            .and_then(|plan| punctual_bench::run(&plan, &out, &around, &mut |update| progress.show(update))),
     })?;
     progress.clear();
     let bench = bench.map_err(|e| Refusal::either(e.is_usage(), e))?;
     Ok((bench, out, caught.get().copied()))
 }
 
-/// Repetitions as they end, and on a terminal the share that is done.
+/// Prints repetitions as they end, and on a terminal the share that is done.
 struct Progress {
     quiet: bool,
     moving: bool,
@@ -116,14 +117,14 @@ impl Progress {
         Progress { quiet: args.output.quiet, moving: terminal::can_overwrite(), drawn: None }
     }
 
-    fn tell(&mut self, told: Update<'_>) {
+    fn show(&mut self, update: Update<'_>) {
         if self.quiet {
             return;
         }
-        match told {
+        match update {
             Update::Repetition(one) => {
                 self.clear();
-                tell!("{}", report::bench_line(one));
+                progress!("{}", report::bench_line(one));
             }
             Update::Share { number, of, done, left } => {
                 if !self.moving || self.drawn.is_some_and(|at| at.elapsed() < Duration::from_millis(200)) {
@@ -136,7 +137,7 @@ impl Progress {
         }
     }
 
-    /// Takes away the line that is drawn over.
+    /// Erases the progress line.
     fn clear(&mut self) {
         if self.drawn.take().is_some() {
             terminal::wipe();
@@ -144,7 +145,7 @@ impl Progress {
     }
 }
 
-/// The word of the command line for an axis.
+/// The subcommand that measures this axis.
 fn name_of(bench: &Bench) -> &'static str {
     use punctual_model::BenchSettings::{Disk, Memory, Network, Nqueens, Switch};
     match bench.plan.settings {

@@ -1,4 +1,5 @@
-//! The pages of commands (docs/commands): a short text by hand, and below it the help of the command and of those below it.
+//! The command pages (docs/commands): a short handwritten text, followed by the generated help of the command and its
+//! subcommands.
 
 use crate::args::Arguments;
 use clap::{Command, CommandFactory};
@@ -7,14 +8,14 @@ use punctual_testing::golden;
 use punctual_testing::root;
 use std::fs;
 
-/// All commands but clap's own `help`.
+/// All commands except clap's own `help`.
 fn commands() -> Command {
     let mut root = Arguments::command().disable_help_subcommand(true);
     root.build();
     root
 }
 
-/// The made part of a page.
+/// The generated part of a page.
 fn made(command: &Command) -> String {
     let mut text = format!("{MADE}\n");
     add(&mut text, command, 2);

@@ -1,5 +1,5 @@
-//! The book (docs/) and the command line agree: every line in it is parsed by the real parser, and its pages of commands are made
-//! from the parser's own definition. tests/it/book.rs runs the lines that can run here.
+//! Checks that the book (docs/) matches the command line: the real parser accepts every command line in it, and its
+//! command pages are generated from the parser's definition. tests/it/book.rs runs the lines that can run in a test.
 
 mod made;
 mod parsed;

@@ -1,23 +1,23 @@
-//! Every `punctual …` of the documentation is taken by the parser that takes it from a user.
+//! Checks that the parser accepts every `punctual …` line in the documentation.
 
 use crate::args::Arguments;
 use clap::error::ErrorKind;
 use clap::{Command, CommandFactory, Parser};
 use punctual_testing::book::{self, Line};
 
-/// What became of a line.
+/// Result of parsing a line.
 #[derive(Debug, PartialEq)]
 enum Taken {
-    /// It can be typed
+    /// A complete command line.
     Parsed,
-    /// It names a command, in running text
+    /// The name of a command in running text.
     Named,
-    /// What is wrong with it
+    /// The parser's error.
     Wrong(String),
 }
 
 fn take(line: &Line) -> Taken {
-    // An ellipsis stands for the rest of a path; some options look whether theirs is there.
+    // An ellipsis stands for the rest of a path; some options check that theirs exists.
     let words: Vec<&str> = line.words.iter().map(|word| if word.contains('…') { "/" } else { word }).collect();
     if line.inline && is_command(&Arguments::command(), &words) {
         return Taken::Named;
@@ -32,7 +32,7 @@ fn take(line: &Line) -> Taken {
     }
 }
 
-/// Its options are cyclictest's, which clap passes on.
+/// cyclictest parses its own options; clap passes them on.
 fn cyclictest(words: &[&str]) -> Taken {
     let words: Vec<std::ffi::OsString> = words.iter().map(Into::into).collect();
     match punctual_cyclictest::parse(&words) {
@@ -41,7 +41,7 @@ fn cyclictest(words: &[&str]) -> Taken {
     }
 }
 
-/// Do these words only name a command?
+/// True if the words only name a command.
 fn is_command(command: &Command, words: &[&str]) -> bool {
     match words.split_first() {
         None => true,

@@ -4,7 +4,6 @@ use crate::args::common::{GivenArgs, OutputArgs};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
-/// Options of `compare`.
 #[derive(Args, Clone, Debug)]
 #[command(
     after_help = "Each argument is a group: a run directory, a directory of several (the boots of one kernel) or of files \
@@ -36,7 +35,7 @@ pub struct CompareArgs {
     #[arg(long)]
     pub fail_if_worse: bool,
     /// Compare two kernels (releases as `uname -r` prints them) over several boots, alternating A B B A …, in this
-    /// directory: plans the boots, measures if it is the turn of the running kernel, says what to boot next, and
+    /// directory: plans the boots, measures the running kernel if it is due, prints what to boot next, and
     /// compares once all are measured. To continue: the same command without the kernels
     #[arg(long, value_name = "DIR", conflicts_with_all = ["vs", "names"], help_heading = "Experiments")]
     pub experiment: Option<PathBuf>,
@@ -45,9 +44,9 @@ pub struct CompareArgs {
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=1000), requires = "experiment", help_heading = "Experiments")]
     pub pairs: u32,
     /// Boot both in QEMU (kernels as for `punctual lab compare`)
-    #[arg(long, requires = "experiment", help_heading = "Experiments")]
+    #[arg(long, requires = "experiment", hide = true)]
     pub lab: bool,
-    /// After --: options of `punctual measure` (of `lab compare` with --lab), the same for each boot
+    /// After --: options of `punctual measure`, the same for each boot
     #[arg(last = true, value_name = "OPTIONS", requires = "experiment", help_heading = "Experiments")]
     pub measure: Vec<String>,
     /// Show everything, not one screen
@@ -62,10 +61,9 @@ pub struct CompareArgs {
     #[command(flatten)]
     pub output: OutputArgs,
     #[command(flatten, next_help_heading = "With other tools' files")]
-    pub told: GivenArgs,
+    pub given: GivenArgs,
 }
 
-/// What `compare` writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum PageFormat {
     /// For a terminal

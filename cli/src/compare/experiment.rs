@@ -1,4 +1,4 @@
-//! `compare --experiment`: two kernels over several boots, in turns, and compared at the end.
+//! `compare --experiment`: measures two kernels over several alternating boots and compares them at the end.
 
 use super::args::CompareArgs;
 use super::runs;
@@ -14,11 +14,12 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-/// For one boot of an experiment.
+/// Time limit for measuring one boot.
 const EXPERIMENT: std::time::Duration = std::time::Duration::from_secs(7 * 24 * 3600);
 const PLAN: &str = "experiment.json";
 
-/// Plans, measures this boot if its turn has come, and says what to boot next; once all are measured, compares.
+/// Plans the experiment, measures this boot if it is due, and prints what to boot next; compares once all boots are
+/// measured.
 pub fn run(args: &CompareArgs, folder: &Path) -> ExitCode {
     step(args, folder).unwrap_or_else(|refusal| finish("compare", OutputArgs::default(), Err(refusal)))
 }
@@ -41,32 +42,32 @@ fn step(args: &CompareArgs, folder: &Path) -> Result<ExitCode, Refusal> {
         Next::Done => compare(args, folder, &experiment),
         Next::Measure(_) => Ok(ExitCode::SUCCESS),
         Next::Boot(kernel) | Next::BootAgain(kernel) => {
-            say(args, folder, &experiment, &kernel);
+            print_next(args, folder, &experiment, &kernel);
             Ok(ExitCode::SUCCESS)
         }
     }
 }
 
-/// None to go on with a plan, or both.
+/// Two kernels for a new plan; none to continue an existing one.
 fn kernels(args: &CompareArgs) -> Result<Option<[String; 2]>, Refusal> {
     let names: Vec<String> = args.groups.iter().map(|g| g.to_string_lossy().into_owned()).collect();
     match <[String; 2]>::try_from(names) {
         Ok(both) if both[0] != both[1] => Ok(Some(both)),
-        Ok(_) => Err(Refusal::usage("an experiment takes two different kernels: name two releases (`uname -r`)")),
+        Ok(_) => Err(Refusal::usage("an experiment needs two different kernels: name two releases (`uname -r`)")),
         Err(names) if names.is_empty() => Ok(None),
         Err(_) => {
-            Err(Refusal::usage("an experiment takes two kernels: `punctual compare --experiment DIR RELEASE RELEASE`"))
+            Err(Refusal::usage("an experiment needs two kernels: `punctual compare --experiment DIR RELEASE RELEASE`"))
         }
     }
 }
 
-/// A new plan, or the one in the folder.
+/// Creates a plan, or reads the existing one.
 fn plan(args: &CompareArgs, folder: &Path, kernels: Option<[String; 2]>) -> Result<Experiment, Refusal> {
     let path = folder.join(PLAN);
     let place = path.display();
     match (fs::read(&path), kernels) {
         (Ok(_), Some(_)) => Err(Refusal::usage(format!(
-            "{place} is there: go on with `punctual compare --experiment {}`",
+            "{place} exists: continue with `punctual compare --experiment {}`",
             folder.display()
         ))),
         (Ok(content), None) => {
@@ -102,7 +103,7 @@ fn fact(path: &str) -> Result<String, Refusal> {
     Ok(text.trim().to_owned())
 }
 
-/// `punctual measure` in this boot. What an earlier try left half done is moved aside.
+/// Runs `punctual measure` in this boot. A partial run from an earlier attempt is moved aside.
 fn measure(folder: &Path, experiment: &Experiment, step: usize) -> Result<(), Refusal> {
     let out = folder.join(experiment.folder(step));
     if out.exists() {
@@ -113,7 +114,7 @@ fn measure(folder: &Path, experiment: &Experiment, step: usize) -> Result<(), Re
     let own = std::env::current_exe().map_err(|e| Refusal::environment(format!("cannot find this program: {e}")))?;
     let mut command = Command::new(own);
     command.arg("measure").args(&experiment.measure).arg("--out").arg(&out).arg("--quiet");
-    // It ends in time unless it is stopped.
+    // A measurement ends on its own; the limit catches one that is stopped.
     let status = punctual_watchdog::status(&mut command, EXPERIMENT);
     let status = status.map_err(|e| Refusal::environment(format!("cannot start `punctual measure`: {e}")))?;
     let complete = punctual_rundir::read_brief(&out).is_ok_and(|r| r.run.complete);
@@ -125,7 +126,7 @@ fn measure(folder: &Path, experiment: &Experiment, step: usize) -> Result<(), Re
     }
 }
 
-fn say(args: &CompareArgs, folder: &Path, experiment: &Experiment, kernel: &str) {
+fn print_next(args: &CompareArgs, folder: &Path, experiment: &Experiment, kernel: &str) {
     let done = experiment.steps.iter().filter(|s| s.run.is_some()).count();
     if args.output.quiet {
         return;
@@ -137,7 +138,7 @@ fn say(args: &CompareArgs, folder: &Path, experiment: &Experiment, kernel: &str)
     ));
 }
 
-/// All boots are measured: the comparison, and comparison.html beside the runs.
+/// Once all boots are measured: prints the comparison and writes comparison.html beside the runs.
 fn compare(args: &CompareArgs, folder: &Path, experiment: &Experiment) -> Result<ExitCode, Refusal> {
     let list = |kernel: usize| experiment.runs(kernel).map(|run| folder.join(run)).collect::<Vec<_>>();
     let again = CompareArgs { groups: list(0), vs: list(1), experiment: None, ..args.clone() };
@@ -148,7 +149,7 @@ fn compare(args: &CompareArgs, folder: &Path, experiment: &Experiment) -> Result
     Ok(runs::run(&again))
 }
 
-/// Both kernels in QEMU: `punctual lab compare`, each boot with a seed of its own.
+/// Boots both kernels in QEMU with `punctual lab compare`, each boot with its own seed.
 fn in_lab(args: &CompareArgs, folder: &Path, kernels: Option<[String; 2]>) -> Result<ExitCode, Refusal> {
     let [a, b] = kernels.ok_or_else(|| Refusal::usage("name the two kernels, as for `punctual lab compare`"))?;
     let boots = args.pairs.to_string();
@@ -158,7 +159,7 @@ fn in_lab(args: &CompareArgs, folder: &Path, kernels: Option<[String; 2]>) -> Re
     let all = words.into_iter().chain(json).chain(args.measure.iter().cloned());
     match Arguments::try_parse_from(all) {
         Ok(Arguments { command: Asked::Lab(command), .. }) => Ok(lab::run(&command)),
-        Ok(_) => Err(Refusal::usage("not a command of the lab")),
+        Ok(_) => Err(Refusal::usage("this is not a `lab` command")),
         Err(e) => Ok(exit::of_clap(&e)),
     }
 }

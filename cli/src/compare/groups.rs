@@ -1,4 +1,4 @@
-//! What was named on the command line, read into groups of runs.
+//! Reads the runs named on the command line into groups.
 
 use super::args::CompareArgs;
 use crate::import;
@@ -9,7 +9,6 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// One group as it was read.
 pub struct Group {
     name: String,
     folder: Option<String>,
@@ -17,24 +16,28 @@ pub struct Group {
     own_boots: bool,
 }
 
-/// Runs and where they were.
+/// Runs with their paths.
 type Runs = Vec<(PathBuf, Recording)>;
 
-/// All groups, their folders read side by side.
+/// Reads all groups, with their directories in parallel.
 pub fn read(args: &CompareArgs) -> Result<Vec<Group>, String> {
     let lists: Vec<Vec<PathBuf>> = match args.vs.is_empty() {
         true => args.groups.iter().map(|one| vec![one.clone()]).collect(),
         false => vec![args.groups.clone(), args.vs.clone()],
     };
     if args.names.len() > lists.len() {
-        return Err(format!("{} names for {} groups: give --name at most once a group", args.names.len(), lists.len()));
+        return Err(format!(
+            "{} names for {} groups: give --name at most once per group",
+            args.names.len(),
+            lists.len()
+        ));
     }
     let read: Vec<Runs> = std::thread::scope(|scope| {
         let begin = |list| std::thread::Builder::new().spawn_scoped(scope, move || group(list, args));
         let threads: Vec<_> = lists.iter().map(|list| (list, begin(list))).collect();
         let joined = threads.into_iter().map(|(list, thread)| match thread {
             Ok(thread) => thread.join().unwrap_or_else(|_| Err("reading ended early".into())),
-            // Without threads one after the other.
+            // If no thread can be started, the groups are read one after the other.
             Err(_) => group(list, args),
         });
         joined.collect::<Result<_, String>>()
@@ -43,7 +46,6 @@ pub fn read(args: &CompareArgs) -> Result<Vec<Group>, String> {
     Ok(lists.iter().zip(read).zip(names).map(|((list, runs), name)| named(list, runs, name, args.own_boots)).collect())
 }
 
-/// The groups for [`punctual_compare::compare`].
 pub fn sides(groups: &[Group]) -> Vec<Side<'_>> {
     let mut all = Vec::with_capacity(groups.len());
     for group in groups {
@@ -78,15 +80,15 @@ fn group(list: &[PathBuf], args: &CompareArgs) -> Result<Runs, String> {
 
 fn file(path: &Path, args: &CompareArgs) -> Result<Recording, String> {
     let path_of = std::slice::from_ref;
-    let mut read = import::recording(path_of(&path.to_path_buf()), None, &args.told).map_err(|refusal| {
-        say!("{}", refusal.message);
+    let mut read = import::recording(path_of(&path.to_path_buf()), None, &args.given).map_err(|refusal| {
+        message!("{}", refusal.message);
         format!("{} cannot be compared", path.display())
     })?;
     punctual_compare::without_files(&mut read);
     Ok(read)
 }
 
-/// A run directory, or a folder of several or of files that `import` reads, in the order of their names.
+/// A run directory, or the run directories or importable files in a directory, ordered by name.
 fn folder(path: &Path, args: &CompareArgs) -> Result<Runs, String> {
     if is_run(path) {
         return Ok(vec![(path.to_path_buf(), run(path)?)]);
@@ -103,7 +105,7 @@ fn folder(path: &Path, args: &CompareArgs) -> Result<Runs, String> {
     }
     if folders.is_empty() && files.is_empty() {
         return Err(format!(
-            "{} is no run directory, and has neither runs nor files in it; name a run, or a folder of runs",
+            "{} is not a run directory and contains neither runs nor files; name a run, or a directory of runs",
             path.display()
         ));
     }
@@ -115,7 +117,7 @@ fn folder(path: &Path, args: &CompareArgs) -> Result<Runs, String> {
     }
 }
 
-/// `boot-2` before `boot-10`.
+/// Sort key that puts `boot-2` before `boot-10`.
 fn by_number(name: &str) -> (String, u64, String) {
     let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
     let number = name.get(stem.len()..).and_then(|digits| digits.parse().ok()).unwrap_or(0);
@@ -128,13 +130,13 @@ fn is_run(path: &Path) -> bool {
 
 fn run(path: &Path) -> Result<Recording, String> {
     let mut recording = punctual_rundir::read_brief(path).map_err(|e| e.to_string())?;
-    recording.damage.iter().for_each(|damage| say!("{}: {damage}", path.display()));
+    recording.damage.iter().for_each(|damage| message!("{}: {damage}", path.display()));
     punctual_compare::without_files(&mut recording);
     Ok(recording)
 }
 
-/// As given; else the kernels' releases where every group has one of its own; else the arguments' names, with as much of their
-/// path as tells them apart.
+/// Names of the groups: those given; otherwise kernel releases if each group has exactly one of its own; otherwise the
+/// arguments' file names, with as much of their paths as needed to distinguish them.
 fn names(args: &CompareArgs, lists: &[Vec<PathBuf>], read: &[Runs]) -> Vec<String> {
     let paths: Vec<&Path> = lists.iter().filter_map(|list| common(list)).collect();
     let short: Vec<String> = paths.iter().map(|p| last_name(p)).collect();
@@ -157,7 +159,7 @@ fn differ(names: &[String]) -> bool {
     names.iter().collect::<BTreeSet<_>>().len() == names.len()
 }
 
-/// The one kernel of a group.
+/// The kernel release that all runs of a group share.
 fn release(runs: &Runs) -> Option<String> {
     let releases: BTreeSet<Option<String>> = runs.iter().map(|(_, r)| r.run.machine.kernel_release.clone()).collect();
     match releases.len() {

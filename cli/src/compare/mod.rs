@@ -8,7 +8,6 @@ mod runs;
 use args::CompareArgs;
 use std::process::ExitCode;
 
-/// `punctual compare`.
 pub fn compare(args: &CompareArgs) -> ExitCode {
     match &args.experiment {
         Some(folder) => experiment::run(args, folder),

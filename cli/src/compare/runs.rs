@@ -1,4 +1,4 @@
-//! `compare` of runs, of folders of them, and of other tools' files.
+//! Compares run directories, directories of runs, and other tools' files.
 
 use super::args::{CompareArgs, PageFormat};
 use super::groups;
@@ -12,7 +12,6 @@ use punctual_report::{self as report, Decision};
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Compares the groups that the command line names.
 pub fn run(args: &CompareArgs) -> ExitCode {
     let output = OutputArgs { json: args.output.json || args.format == PageFormat::Json, ..args.output };
     finish("compare", output, answer(args, output))
@@ -50,7 +49,7 @@ fn compared(args: &CompareArgs) -> Result<(Comparison, ComparisonDrawings), Stri
     Ok((comparison, drawings))
 }
 
-/// The comparison as a page, into a new file.
+/// Writes the comparison as a page to a new file.
 pub fn page(args: &CompareArgs, path: &Path) -> Result<(), Refusal> {
     let (comparison, drawings) = compared(args).map_err(Refusal::environment)?;
     let text = report::comparison_html(&comparison, &drawings);
@@ -63,14 +62,12 @@ fn refused(refused: &Refused) -> String {
             "a comparison takes two groups: name two runs, or `punctual compare A… --vs B…`".into()
         }
         Refused::Clocks(a, b) => format!(
-            "{a} and {b} are not of one clock: an emulator's clock that counts instructions cannot stand beside another or a real one; \
+            "{a} and {b} use different clocks: an emulator's clock that counts instructions cannot be compared with another or a real one; \
              compare runs of one machine"
         ),
-        Refused::NothingInCommon => {
-            "nothing is in all of them, neither a load nor a series of the same name: `punctual report` shows \
+        Refused::NothingInCommon => "the groups have no load and no series in common: `punctual report` shows \
                                      what each has"
-                .into()
-        }
+            .into(),
     }
 }
 

@@ -3,7 +3,6 @@
 use clap::Args;
 use std::ffi::OsString;
 
-/// What `punctual_cyclictest` parses.
 #[derive(Args, Debug)]
 pub struct CyclictestArgs {
     /// cyclictest's options

@@ -1,4 +1,4 @@
-//! `cyclictest`: in place of rt-tests' program, with its exit codes.
+//! `cyclictest`: replaces the program of rt-tests, with its exit codes.
 
 pub mod args;
 
@@ -6,17 +6,16 @@ use args::CyclictestArgs;
 use punctual_cyclictest::RunError;
 use std::process::ExitCode;
 
-/// What cyclictest ends with where it cannot run.
+/// Exit code of cyclictest if it cannot run.
 const REFUSED: u8 = 1;
 
-/// `punctual cyclictest WORDS`.
 pub fn cyclictest(args: &CyclictestArgs) -> ExitCode {
     match punctual_cyclictest::run(&args.words) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
-            tell!("punctual cyclictest: {error}\n");
+            progress!("punctual cyclictest: {error}\n");
             if matches!(error, RunError::Usage(_)) {
-                tell!("  punctual cyclictest --help lists the options\n");
+                progress!("  punctual cyclictest --help lists the options\n");
             }
             ExitCode::from(REFUSED)
         }

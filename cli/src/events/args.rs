@@ -1,5 +1,3 @@
-//! The options of `events`.
-
 use crate::args::common::OutputArgs;
 use clap::{Args, ValueEnum};
 use punctual_events::{Faults, GpioWire, Test};
@@ -7,7 +5,6 @@ use punctual_loads::LoadSpec;
 use punctual_units::{Nanos, Priority};
 use std::path::PathBuf;
 
-/// The environment that is tested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum BackendArg {
     /// This kernel, through punctual-rt
@@ -22,7 +19,6 @@ pub enum BackendArg {
     Rtai,
 }
 
-/// What `events` writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum FormatArg {
     /// A table
@@ -31,7 +27,6 @@ pub enum FormatArg {
     Json,
 }
 
-/// Options of `events`.
 #[derive(Args, Debug)]
 pub struct EventsArgs {
     /// Tests to run, by name (see --list) [default: all]
@@ -92,7 +87,7 @@ fn test(name: &str) -> Result<Test, String> {
     })
 }
 
-/// The sender's is one more, and threads of the order tests have up to four less.
+/// A sender's priority is one higher, and threads of the order tests are up to four lower.
 fn priority(text: &str) -> Result<Priority, String> {
     let priority: u8 = text.parse().map_err(|_| "4 to 98".to_owned())?;
     let known = (5..=98).contains(&priority).then(|| Priority::try_from(priority).ok()).flatten();

@@ -18,7 +18,8 @@ use std::process::ExitCode;
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 
-/// `punctual events`: 0 every promise kept in every test, 1 one broken, 3 not all could be shown, 4 nothing could.
+/// `punctual events`: exits 0 if every promise is kept in every test, 1 if one is broken, 3 if not all could be tested,
+/// 4 if none could.
 pub fn events(args: &EventsArgs) -> ExitCode {
     let json = args.output.json || args.format == FormatArg::Json;
     let output = OutputArgs { json, ..args.output }.quiet_first();
@@ -46,7 +47,7 @@ fn answer(args: &EventsArgs, output: OutputArgs) -> Result<Answer, Refusal> {
 fn measure(args: &EventsArgs) -> Result<(Suite, Option<Sig>), Refusal> {
     let tests = if args.tests.is_empty() { TESTS.to_vec() } else { args.tests.clone() };
     if args.duration == Nanos::ZERO || args.duration > Nanos::from_secs(366 * 86_400) {
-        return Err(Refusal::usage("--duration: more than nothing, and a year at most"));
+        return Err(Refusal::usage("--duration: must be greater than zero and at most a year"));
     }
     let cpu = args.cpu.map(CpuId);
     if let Some(cpu) = cpu {
@@ -63,7 +64,7 @@ fn measure(args: &EventsArgs) -> Result<(Suite, Option<Sig>), Refusal> {
     let machine = machine::facts(&machine::Live::new());
     let around =
         Surroundings { under: &args.under, out: &out, command: command_line(), stop: &stop, machine, signal: &caught };
-    let suite = signals::heard(&stop, &caught, || {
+    let suite = signals::catching(&stop, &caught, || {
         punctual_events::suite(&mut *backend, &settings, &around, &mut |result| progress(args, result))
     })?;
     let suite = suite.map_err(|e| Refusal::either(e.is_usage(), e))?;
@@ -83,7 +84,7 @@ fn backend(args: &EventsArgs) -> Result<Box<dyn Backend>, Refusal> {
     }
 }
 
-/// Its adapter, built here; where its tools are missing nothing can be concluded.
+/// Builds the adapter for a co-kernel; inconclusive if its development files are missing.
 fn cokernel(name: &str) -> Result<Box<dyn Backend>, Refusal> {
     let known = COKERNELS.iter().find(|cokernel| cokernel.name == name);
     let cokernel = known.ok_or_else(|| Refusal::usage(format!("{name}: no such co-kernel")))?;
@@ -96,10 +97,10 @@ fn cokernel(name: &str) -> Result<Box<dyn Backend>, Refusal> {
     }
 }
 
-/// Each test as it ends.
+/// Prints each test as it ends.
 fn progress(args: &EventsArgs, result: &SuiteResult) {
     if !args.output.quiet {
-        tell!("{}", report::suite_line(result));
+        progress!("{}", report::suite_line(result));
     }
 }
 
@@ -107,7 +108,7 @@ fn text(suite: &Suite, outcome: Outcome) -> String {
     let verdict = match outcome {
         Outcome::Pass | Outcome::Held => "PASS: every promise was kept in every test\n",
         Outcome::Fail => "FAIL: a promise was broken\n",
-        Outcome::Inconclusive => "INCONCLUSIVE: no promise was broken, but not everything could be shown here\n",
+        Outcome::Inconclusive => "INCONCLUSIVE: no promise was broken, but not everything could be tested here\n",
     };
     format!("{}\n{verdict}", report::suite_text(suite))
 }

@@ -1,5 +1,3 @@
-//! Options of `explain`.
-
 use super::run::Shown;
 use crate::args::common::OutputArgs;
 use crate::prove::args::RunArgs;
@@ -8,7 +6,6 @@ use punctual_explain::{ExplainOptions, Victims};
 use punctual_units::Nanos;
 use std::path::PathBuf;
 
-/// Options of `explain`.
 #[derive(Args, Debug)]
 pub struct ExplainArgs {
     /// A run directory, or a trace: trace.dat, perf.data, the text of /sys/kernel/tracing/trace, of `trace-cmd report`
@@ -23,7 +20,7 @@ pub struct ExplainArgs {
     /// /sys/kernel/tracing/available_tracers)
     #[arg(long, value_name = "NAME", requires = "live")]
     pub tracer: Option<String>,
-    /// Tell hardware, hypervisor and Linux apart on this machine: threads read the clock half of the time, and gaps of
+    /// Distinguish hardware, hypervisor and Linux on this machine: threads read the clock half of the time, and gaps of
     /// at least --threshold [default: 10us] are compared with a trace. Also takes --duration [default: 10s], --cpus,
     /// --priority, --trace never and --trace-buffer. Real-time threads below that priority wait up to half a second for
     /// a CPU
@@ -65,7 +62,7 @@ pub struct ExplainArgs {
     #[arg(long, value_name = "FILE")]
     pub perfetto: Option<PathBuf>,
     /// Write the worst wakeup's part of the trace to this new file, as text for a bug report: keeps thread names,
-    /// removes kernel addresses and texts of programs
+    /// removes kernel addresses and text written by programs
     #[arg(long, value_name = "FILE")]
     pub bundle: Option<PathBuf>,
     #[command(flatten)]
@@ -75,17 +72,14 @@ pub struct ExplainArgs {
 }
 
 impl ExplainArgs {
-    /// Number of wakeups.
     pub fn most(&self) -> u16 {
         self.most.unwrap_or(10)
     }
 
-    /// Whether every verdict is printed.
     pub fn is_full(&self) -> bool {
         self.full || self.cycle || self.most.is_some()
     }
 
-    /// Whose wakeups.
     pub fn victims(&self) -> Victims {
         match (&self.task, self.all_rt) {
             (Some(task), _) => task.parse().map_or_else(|_| Victims::Comm(task.clone()), Victims::Tid),
@@ -98,7 +92,6 @@ impl ExplainArgs {
         Shown { most: self.most().into(), least_ns: self.threshold.map_or(0, |least| least.0) }
     }
 
-    /// What to explain, and how much of it.
     pub fn options(&self) -> ExplainOptions {
         ExplainOptions {
             victims: self.victims(),

@@ -1,4 +1,4 @@
-//! What an explanation can be written as besides sentences.
+//! Writes an explanation to files: bundle, page, Perfetto trace.
 
 use super::args::ExplainArgs;
 use super::found::Found;
@@ -11,7 +11,7 @@ use std::path::Path;
 
 const NOT_KEPT: &str = "no trace was kept: leave out --task, or record with trace-cmd and explain that file";
 
-/// Writes the files that were asked for.
+/// Writes the files that the options name.
 pub fn files(args: &ExplainArgs, found: &Found) -> Result<(), String> {
     let Found { explanation, timelines, .. } = found;
     if let Some(path) = &args.html {
@@ -30,7 +30,7 @@ pub fn files(args: &ExplainArgs, found: &Found) -> Result<(), String> {
         let mut source = trace::open(file)?;
         let written = new_file::write(path, |out| punctual_formats::perfetto(source.as_mut(), explanation, out))?;
         if !args.output.quiet {
-            say!(
+            message!(
                 "{}: {} events, {} verdicts; {} events are of kinds that Perfetto does not show; open it at \
                  https://ui.perfetto.dev",
                 path.display(),
@@ -43,10 +43,10 @@ pub fn files(args: &ExplainArgs, found: &Found) -> Result<(), String> {
     Ok(())
 }
 
-/// The trace of a run's latest wakeup with all verdicts, for Perfetto.
+/// The trace of a run's worst wakeup with all verdicts, for Perfetto.
 ///
 /// # Errors
-/// A sentence: the run cannot be read, or has no trace.
+/// The run cannot be read, or has no trace.
 pub fn perfetto_of_run(root: &Path) -> Result<(Vec<u8>, Written), String> {
     let found = super::run::found(root, Shown::ALL)?;
     let why = found.explanation.notes.join("; ");

@@ -1,20 +1,19 @@
-//! What `explain` found, wherever it looked.
+//! Result of `explain`, common to all sources.
 
 use punctual_explain::{Explanation, Timeline};
 use std::path::PathBuf;
 
-/// What was found out.
 pub struct Found {
     pub explanation: Explanation,
-    /// Of the victims, in their order; empty where none is wanted.
+    /// One for each victim, in order; empty if no timeline is requested.
     pub timelines: Vec<Option<Timeline>>,
-    /// In front of each victim's sentence: the load it was measured under and the time, or its time in the trace.
+    /// Prefix of each victim's sentence: its load and time, or its time in the trace.
     pub places: Vec<String>,
     pub format: String,
-    /// What it is of, for headings.
+    /// Name of the source, for headings.
     pub name: String,
-    /// The trace with the worst wakeup, if there is a file of it.
+    /// File with the trace of the worst wakeup.
     pub trace: Option<PathBuf>,
-    /// The exit code, where it says more than whether something was found.
+    /// Exit code that replaces the usual one.
     pub code: Option<u8>,
 }

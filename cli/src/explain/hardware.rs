@@ -1,4 +1,4 @@
-//! `explain --hardware`: hardware, hypervisor and Linux told apart.
+//! `explain --hardware`: distinguishes hardware, hypervisor and Linux as sources of latency.
 
 use super::args::ExplainArgs;
 use crate::args::common::WhenArg;
@@ -9,11 +9,12 @@ use punctual_proof::{self as proof, HardwareOptions, Looked};
 use punctual_report as report;
 use punctual_units::Nanos;
 
-/// How long is looked without `--duration`, and what is a gap without `--threshold`.
+/// Default of `--duration`.
 const DURATION: Nanos = Nanos::from_secs(10);
 const THRESHOLD: Nanos = Nanos::from_micros(10);
 
-/// 0 where it looked, whatever it found; 3 where it could look at too little; 4 where it was refused.
+/// Exits 0 if the measurement took place, whatever it found; 3 if too little could be observed; 4 if the environment
+/// prevents it.
 pub fn explain(args: &ExplainArgs) -> Result<Answer, Refusal> {
     let Looked { hardware, signal } = looked(args)?;
     let enough = if hardware.narrowed.is_empty() { 0 } else { exit::INCONCLUSIVE };
@@ -24,7 +25,7 @@ pub fn explain(args: &ExplainArgs) -> Result<Answer, Refusal> {
 fn looked(args: &ExplainArgs) -> Result<Looked, Refusal> {
     let threshold = args.threshold.unwrap_or(THRESHOLD);
     if threshold < Nanos::from_micros(1) {
-        return Err(Refusal::usage("a threshold below 1us would call the reading of the clock itself a gap"));
+        return Err(Refusal::usage("a threshold below 1us would report the reading of the clock itself as a gap"));
     }
     punctual_uapi::block(&proof::signals())?;
     let options = HardwareOptions {

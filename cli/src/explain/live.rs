@@ -1,8 +1,8 @@
-//! This machine, now.
+//! Explains late wakeups of this machine as they happen.
 
 use super::args::ExplainArgs;
 use super::found::Found;
-use super::run;
+use super::{run, threads};
 use crate::args::common::WhenArg;
 use crate::refusal::Refusal;
 use crate::{exit, progress, prove, terminal};
@@ -10,10 +10,10 @@ use punctual_explain::Victims;
 use punctual_proof::{self as proof, LiveOptions, Trace, When};
 use punctual_units::Nanos;
 
-/// How long is measured or watched without `--duration`.
+/// Default of `--duration`.
 const DURATION: Nanos = Nanos::from_secs(10);
 
-/// Measures with a trace, or watches the threads that were named.
+/// Measures with a trace, or watches the threads named by the options.
 pub fn found(args: &ExplainArgs, started: Nanos) -> Result<Found, Refusal> {
     punctual_uapi::block(&proof::signals())?;
     match args.victims() {
@@ -32,7 +32,7 @@ fn measured(args: &ExplainArgs, started: Nanos) -> Result<Found, Refusal> {
     options.duration = args.run.duration.unwrap_or(DURATION);
     let done = progress::shown(&options, args.output.quiet, |observer| proof::measure(&options, observer))?;
     if let Some(what) = &done.error {
-        say!("{what}");
+        message!("{what}");
     }
     let name = done.root().display().to_string();
     if !args.output.quiet && !args.output.json {
@@ -45,7 +45,7 @@ fn measured(args: &ExplainArgs, started: Nanos) -> Result<Found, Refusal> {
 
 fn watched(args: &ExplainArgs) -> Result<Found, Refusal> {
     if args.timeline || args.html.is_some() || args.perfetto.is_some() {
-        let what = "a picture takes a second look at the trace, and none is kept of threads that are watched: leave out --task, or \
+        let what = "a picture needs a stored trace, and none is kept when watching threads: leave out --task, or \
                     record with trace-cmd and explain that file";
         return Err(Refusal::usage(what));
     }
@@ -57,6 +57,9 @@ fn watched(args: &ExplainArgs) -> Result<Found, Refusal> {
         tracer: args.tracer.clone(),
         trace,
     };
+    if let Some(text) = threads::missing(&options.what.victims).filter(|_| !args.output.quiet) {
+        message!("{text}");
+    }
     let seen = proof::live(&options)?;
     let mut explanation = seen.explanation;
     explanation.notes.push(format!("{} events of this machine in {}", seen.events, seen.took));

@@ -1,5 +1,5 @@
-//! `explain`: the causes of the worst wakeups, of a trace, of a run, or of this machine now; and what takes
-//! its CPUs from threads that never sleep.
+//! `explain`: causes of the worst wakeups in a trace, in a run, or on this machine as they happen; and of the gaps in
+//! threads that never sleep.
 
 pub mod args;
 mod export;
@@ -7,6 +7,7 @@ mod found;
 mod hardware;
 mod live;
 mod run;
+mod threads;
 mod trace;
 
 pub use export::perfetto_of_run;
@@ -21,7 +22,7 @@ use punctual_report::{self as report, TextStyle};
 use punctual_units::Nanos;
 use std::process::ExitCode;
 
-/// `punctual explain RUN|FILE`, `punctual explain --live`: 0 where a late wakeup was explained, 3 where there is none.
+/// `punctual explain`: exits 0 if a late wakeup was explained, 3 if there is none.
 pub fn explain(args: &ExplainArgs, started: Nanos) -> ExitCode {
     match args.hardware {
         true => finish("explain-hardware", args.output, hardware::explain(args)),

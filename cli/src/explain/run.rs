@@ -1,4 +1,4 @@
-//! The causes that the traces of a run show.
+//! Causes found in the traces of a run.
 
 use super::found::Found;
 use punctual_directory::Dir;
@@ -8,7 +8,7 @@ use punctual_report as report;
 use punctual_rundir as rundir;
 use std::path::Path;
 
-/// How many, and from which latency on.
+/// Selects the wakeups to show.
 #[derive(Clone, Copy)]
 pub struct Shown {
     pub most: usize,
@@ -19,7 +19,7 @@ impl Shown {
     pub const ALL: Shown = Shown { most: usize::MAX, least_ns: 0 };
 }
 
-/// A run directory, also one of a run that was killed before it could explain anything.
+/// Explains a run directory, including one of a run that was killed before it analysed its traces.
 pub fn found(root: &Path, shown: Shown) -> Result<Found, String> {
     let mut recording = rundir::read(root).map_err(|e| e.to_string())?;
     let dir = Dir::open(root).map_err(|e| e.to_string())?;
@@ -28,7 +28,7 @@ pub fn found(root: &Path, shown: Shown) -> Result<Found, String> {
     Ok(of_recording(recording, root, name, shown))
 }
 
-/// What a run's traces show, as an explanation of one trace.
+/// Combines the explanations of a run's traces into one.
 pub fn of_recording(mut recording: Recording, root: &Path, name: String, shown: Shown) -> Found {
     let mut notes: Vec<String> = recording.damage.clone();
     match &recording.run.tracing {

@@ -1,4 +1,4 @@
-//! The causes that a trace shows: a file of any format, or pasted text.
+//! Causes found in a trace file of any format, or in pasted text.
 
 use super::args::ExplainArgs;
 use super::found::Found;
@@ -8,11 +8,11 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// A trace; `-` is standard input.
+/// `-` reads standard input.
 pub fn found(args: &ExplainArgs, path: &Path) -> Result<Found, String> {
     let stdin = path.as_os_str() == "-";
     if stdin && (args.timeline || args.html.is_some() || args.perfetto.is_some() || args.bundle.is_some()) {
-        return Err("a timeline takes a second look at the trace: name a file instead of -".to_owned());
+        return Err("a timeline reads the trace twice: name a file instead of -".to_owned());
     }
     let options = ExplainOptions { facts: facts(path), ..args.options() };
     let mut source = match stdin {
@@ -33,12 +33,12 @@ pub fn found(args: &ExplainArgs, path: &Path) -> Result<Found, String> {
     Ok(Found { explanation, timelines, places, format, name, trace, code: None })
 }
 
-/// As the trace prints its times, s.
+/// In seconds, as the trace prints its times.
 fn at(t_ns: u64) -> String {
     format!("{}.{:06}", t_ns / 1_000_000_000, t_ns % 1_000_000_000 / 1000)
 }
 
-/// What is known besides the events of a trace: in the comments of a bundle, or of a run's trace in the file beside it.
+/// Facts stored besides the events: in the comments of a bundle, or in the file beside a run's trace.
 pub fn facts(path: &Path) -> Facts {
     let mut head = Vec::new();
     if let Ok(file) = File::open(path)
@@ -50,7 +50,7 @@ pub fn facts(path: &Path) -> Facts {
     punctual_analyse::facts_beside(path).unwrap_or_default()
 }
 
-/// A trace from its start.
+/// Opens a trace at its start.
 pub fn open(path: &Path) -> Result<Box<dyn Source>, String> {
     let shown = path.display();
     let file = File::open(path).map_err(|e| format!("cannot read {shown}: {e}"))?;

@@ -5,14 +5,13 @@ use clap::Args;
 use punctual_fix::FixOptions;
 use punctual_units::Nanos;
 
-/// What `audit` may do besides telling.
 #[derive(Args, Debug)]
 pub struct FixArgs {
-    /// Apply the fixes of these rules, or of every FAIL and WARN whose fix interrupts nothing and takes nothing away; each change is
-    /// journalled first, read back, audited again, and rolled back if it did not help
+    /// Apply the fixes of these rules, or of every FAIL and WARN whose fix interrupts nothing and takes nothing from
+    /// other programs; each change is journalled first, read back, audited again, and rolled back if it did not help
     #[arg(long, value_name = "ID", num_args = 0.., conflicts_with_all = ["root", "snapshot", "config", "plan_cpus", "explain"])]
     pub fix: Option<Vec<String>>,
-    /// Show what --fix would do: every value, file and command, and what is left to you; writes nothing
+    /// Show what --fix would do: every value, file and command, and what remains to be done by hand; changes nothing
     #[arg(long, value_name = "ID", num_args = 0.., conflicts_with_all = ["snapshot", "config", "plan_cpus", "explain"])]
     pub dry_run: Option<Vec<String>>,
     /// With --fix or --dry-run: also persist the fixes in drop-in files (sysctl.d, tmpfiles.d, udev, systemd, limits.d,
@@ -23,12 +22,12 @@ pub struct FixArgs {
     /// `punctual audit --fix --persist` keeps them, and `punctual undo boot-trial` removes the entry
     #[arg(long, requires = "persist", conflicts_with = "confirm")]
     pub trial: bool,
-    /// With --fix: reverted automatically unless confirmed with `punctual undo --keep` within this time: 5m
+    /// With --fix: reverted automatically unless confirmed with `punctual undo --confirm` within this time: 5m
     #[arg(long, value_name = "TIME", requires = "fix")]
     pub confirm: Option<Nanos>,
     #[command(flatten)]
     pub known: KnownArgs,
-    /// With --fix: change the machine although a process measures on it, whose result is inconclusive then
+    /// With --fix: change the machine although a process is measuring on it; its result becomes inconclusive
     #[arg(long, requires = "fix")]
     pub while_measuring: bool,
     /// With --fix: check after this time whether another program reverted a change
@@ -37,12 +36,11 @@ pub struct FixArgs {
 }
 
 impl FixArgs {
-    /// Is anything to be changed or shown?
+    /// True if fixes are to be applied or shown.
     pub fn is_wanted(&self) -> bool {
         self.fix.is_some() || self.dry_run.is_some()
     }
 
-    /// How fixes are carried out.
     pub fn options(&self) -> FixOptions {
         let seconds = |time: Nanos| time.0.div_ceil(1_000_000_000);
         FixOptions {
@@ -52,29 +50,28 @@ impl FixArgs {
         }
     }
 
-    /// The rules that were named.
+    /// Rules named by --fix or --dry-run.
     pub fn ids(&self) -> Vec<String> {
         self.fix.iter().chain(&self.dry_run).flatten().cloned().collect()
     }
 }
 
-/// Options of `undo`.
 #[derive(Args, Debug)]
 pub struct UndoArgs {
     /// Undo only the changes made for these rules
     #[arg(value_name = "ID")]
     pub ids: Vec<String>,
     /// List what can be undone; changes nothing
-    #[arg(long, conflicts_with_all = ["keep"])]
+    #[arg(long, conflicts_with_all = ["confirm"])]
     pub list: bool,
-    /// Confirm changes made with --confirm: they stay
-    #[arg(long, conflicts_with = "ids")]
-    pub keep: bool,
-    /// Undo although a process measures on this machine, whose result is inconclusive then
-    #[arg(long, conflicts_with_all = ["list", "keep"])]
+    /// Keep the changes made with `audit --fix --confirm TIME`, which would otherwise be reverted
+    #[arg(long, alias = "keep", conflicts_with = "ids")]
+    pub confirm: bool,
+    /// Undo although a process is measuring on this machine; its result becomes inconclusive
+    #[arg(long, conflicts_with_all = ["list", "confirm"])]
     pub while_measuring: bool,
-    /// Go on without what is lost from a damaged journal: it cannot be undone, and the machine is as you want it
-    #[arg(long, conflicts_with_all = ["ids", "list", "keep"])]
+    /// Continue although part of a damaged journal is lost and cannot be undone
+    #[arg(long, conflicts_with_all = ["ids", "list", "confirm"])]
     pub accept_loss: bool,
     #[command(flatten)]
     pub output: OutputArgs,

@@ -1,33 +1,30 @@
-//! Kernel parameters: for good, tried in one boot, and kept after it.
+//! Kernel parameters: set permanently, tried in one boot, or kept after that boot.
 
 use super::journal::folder;
 use crate::refusal::Refusal;
 use punctual_fix::{BOOT_RULE, FixOptions, How, Journal, Parameters, Plan, System, TRIAL_RULE, Tried};
 
-/// What is to become of kernel parameters.
+/// What happens to kernel parameters.
 #[derive(Clone, Debug)]
 pub enum Stage {
-    /// Nothing, or they are set for good.
+    /// Nothing, or they are set permanently.
     ForGood,
-    /// They are to be tried. An earlier trial goes first.
-    Try {
-        /// Is there an earlier one?
-        earlier: bool,
-    },
-    /// This boot tries them: they are kept.
+    /// They are tried in one boot. An earlier trial is removed first.
+    Try { earlier: bool },
+    /// This boot is the trial: its parameters are kept.
     Keep(Tried),
 }
 
-/// What is to be done, by what is asked and by the trial that is prepared.
+/// Derives the stage from the options and from any prepared trial.
 ///
 /// # Errors
-/// A trial is prepared and this is not its boot: it failed, or was never booted.
+/// A trial is prepared but this boot is not it: it failed, or was never booted.
 pub fn stage(sys: &dyn System, persist: bool, trial: bool) -> Result<Stage, Refusal> {
     if !persist {
         return Ok(Stage::ForGood);
     }
     let tried = punctual_fix::tried(sys).map_err(|e| {
-        let next = "`punctual undo boot-trial` takes the trial away";
+        let next = "`punctual undo boot-trial` removes the trial";
         Refusal::environment(format!("{}: {e}; {next}", punctual_fix::TRIAL_FILE))
     })?;
     match tried {
@@ -44,18 +41,17 @@ fn not_it(sys: &dyn System, tried: &Tried) -> String {
     let boots = journal.iter().flat_map(Journal::entries).filter(|e| e.is_open() && e.rule == TRIAL_RULE);
     let boot = boots.map(|entry| entry.boot.clone()).next_back();
     let why = match (boot, sys.boot_id()) {
-        (Some(boot), Ok(now)) if boot == now => "was not booted yet: reboot as it said".to_owned(),
+        (Some(boot), Ok(now)) if boot == now => "has not been booted yet: reboot as instructed".to_owned(),
         (Some(_), Ok(_)) => "is not this boot: it failed and the machine fell back, or it was not chosen".to_owned(),
         _ => "is not this boot".to_owned(),
     };
     format!(
-        "the trial boot ({}) {why}. `punctual undo {TRIAL_RULE}` takes it away, `--persist --trial` prepares another",
+        "the trial boot ({}) {why}. `punctual undo {TRIAL_RULE}` removes it, `--persist --trial` prepares another",
         tried.wish.line()
     )
 }
 
 impl Stage {
-    /// How parameters are asked for.
     pub fn how(&self) -> How {
         match self {
             Stage::Try { .. } => How::Trial,
@@ -63,7 +59,7 @@ impl Stage {
         }
     }
 
-    /// A plan of findings, with parameters under their name and those that were tried.
+    /// Completes a plan made from findings with the parameters, grouped under their rule, and those on trial.
     pub fn complete(&self, parameters: &Parameters, sys: &dyn System, plan: &mut Plan) {
         parameters.name(plan);
         if let Stage::Keep(tried) = self {
@@ -71,10 +67,10 @@ impl Stage {
         }
     }
 
-    /// Takes the prepared trial away, before anything is planned: entries of one file may be both's.
+    /// Removes a prepared trial before anything is planned, since both may use entries of one file.
     ///
     /// # Errors
-    /// It could not be taken away whole: nothing else is done.
+    /// The trial could not be removed completely; nothing else is done.
     pub fn clear(&self, sys: &dyn System) -> Result<(), Refusal> {
         if matches!(self, Stage::ForGood | Stage::Try { earlier: false }) {
             return Ok(());
@@ -84,34 +80,32 @@ impl Stage {
         let left = undone.changes.iter().find(|taken| !taken.outcome.is_settled());
         match left.map(|taken| taken.outcome.sentence()) {
             None if undone.changes.is_empty() => {
-                let what = "its files are there and no journal of them: take them away by hand";
+                let what = "its files exist but are not in the journal: remove them by hand";
                 Err(Refusal::environment(format!("the trial boot: {what}, {} last", punctual_fix::TRIAL_FILE)))
             }
             None => Ok(()),
             Some(what) => {
                 let next = "fix that, then `punctual undo boot-trial`";
-                Err(Refusal::environment(format!("the trial's entry cannot be taken away: {what}; {next}")))
+                Err(Refusal::environment(format!("the trial's entry cannot be removed: {what}; {next}")))
             }
         }
     }
 
-    /// What a dry run does not show as steps.
+    /// A preliminary step that a dry run does not list.
     pub fn first(&self) -> Option<&'static str> {
         match self {
             Stage::ForGood | Stage::Try { earlier: false } => None,
-            Stage::Try { earlier: true } => {
-                Some("first, the earlier trial boot is taken away (punctual undo boot-trial)")
-            }
-            Stage::Keep(_) => {
-                Some("this boot is the trial: first its entry is taken away, then its parameters are kept")
-            }
+            Stage::Try { earlier: true } => Some("first, the earlier trial boot is removed (punctual undo boot-trial)"),
+            Stage::Keep(_) => Some("this boot is the trial: its entry is removed first, then its parameters are kept"),
         }
     }
 }
 
-/// May the fix be carried out with this deadline? A reboot is no confirmation, so a fix that waits would be undone after it.
+/// Returns why the fix cannot wait for a confirmation: a reboot does not confirm it, so a waiting fix would be undone
+/// by the reboot.
 pub fn refuse_waiting(plan: &Plan, options: &FixOptions) -> Option<&'static str> {
     let has = plan.rules.iter().any(|rule| rule.rule == BOOT_RULE && !rule.steps.is_empty());
-    (has && options.confirm_within_s.is_some())
-        .then_some("confirm before the reboot (`punctual undo --keep`): unconfirmed kernel parameters are undone by it")
+    (has && options.confirm_within_s.is_some()).then_some(
+        "confirm before the reboot (`punctual undo --confirm`): unconfirmed kernel parameters are undone by it",
+    )
 }

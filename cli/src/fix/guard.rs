@@ -1,4 +1,4 @@
-//! The child that takes a fix back unless it is confirmed, and what is taken back at the next start.
+//! The child process that undoes a fix unless it is confirmed, and the recovery at the next start.
 
 use super::journal::folder;
 use crate::exit;
@@ -7,10 +7,10 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// First word of the child's command line; not for people.
+/// First argument of the child process; internal.
 pub const GUARD_ARG: &str = "--punctual-fix-guard";
 
-/// Starts it: in a session of its own, so that it outlives the terminal it was started from.
+/// Starts the child in its own session, so that it outlives the terminal.
 pub(super) fn start(folder: &Path, set: u64) -> Result<(), String> {
     let failed = |e: std::io::Error| format!("cannot start the timer: {e}");
     let program = std::env::current_exe().map_err(failed)?;
@@ -20,9 +20,9 @@ pub(super) fn start(folder: &Path, set: u64) -> Result<(), String> {
     command.spawn().map(drop).map_err(failed)
 }
 
-/// Its main function; the result is the exit code.
+/// Main function of the child; returns its exit code.
 pub fn guard_main(words: impl Iterator<Item = OsString>) -> i32 {
-    // Not a leader of a group, so this cannot fail; SIGHUP of the old terminal no longer reaches it.
+    // The child does not lead a process group, so this cannot fail; SIGHUP of the old terminal no longer reaches it.
     let _ = rustix::process::setsid();
     let words: Vec<OsString> = words.collect();
     let [folder, set] = words.as_slice() else { return exit::USAGE.into() };
@@ -33,27 +33,27 @@ pub fn guard_main(words: impl Iterator<Item = OsString>) -> i32 {
     }
 }
 
-/// Takes back a fix that was cut off, or not confirmed in time.
+/// Undoes a fix that was interrupted, or not confirmed in time.
 pub fn recover() {
-    // One that measures must not be changed under; it is told that a fix waits.
+    // A running measurement must not be disturbed; it reports that a fix is pending.
     if !rustix::process::geteuid().is_root() || crate::at_work::is_measured() {
         return;
     }
     match punctual_fix::recover(&Real::new(), &folder()) {
-        Ok(Some(undone)) => tell(&undone),
+        Ok(Some(undone)) => show(&undone),
         Ok(None) => {}
-        Err(e) => say!("{e}"),
+        Err(e) => message!("{e}"),
     }
 }
 
-fn tell(undone: &Undone) {
-    say!("a fix was interrupted or not confirmed; it is undone:");
+fn show(undone: &Undone) {
+    message!("a fix was interrupted or not confirmed and has been undone:");
     for taken in &undone.changes {
         let how = match &taken.outcome {
             Outcome::Refused { .. } => "left",
             Outcome::Failed(_) => "FAILED",
-            _ => "back",
+            _ => "undone",
         };
-        say!("  {how}: {}: {}", taken.rule, taken.outcome.sentence());
+        message!("  {how}: {}: {}", taken.rule, taken.outcome.sentence());
     }
 }

@@ -1,20 +1,20 @@
-//! The journal of changes: where it is, and why it cannot be used.
+//! The journal of changes: its directory, and errors of opening it.
 
 use crate::refusal::Refusal;
 use punctual_fix::{FOLDER, Journal, JournalError};
 use std::path::PathBuf;
 
-/// The journal's folder; another one for tests.
+/// Directory of the journal; tests override it.
 pub fn folder() -> PathBuf {
     std::env::var_os("PUNCTUAL_CHANGES").map_or_else(|| PathBuf::from(FOLDER), PathBuf::from)
 }
 
-/// Nothing is changed while a fix waits to be confirmed.
+/// Refuses further changes while a fix waits for confirmation.
 pub fn refuse_waiting(journal: &Journal) -> Result<(), Refusal> {
     if journal.sets().iter().all(|set| set.confirm_by_s.is_none()) {
         return Ok(());
     }
-    let why = "an earlier fix waits to be confirmed: `punctual undo --keep` keeps it, `punctual undo` takes it back";
+    let why = "an earlier fix waits for confirmation: `punctual undo --confirm` keeps it, `punctual undo` reverts it";
     Err(Refusal::environment(why))
 }
 
@@ -24,18 +24,18 @@ impl From<JournalError> for Refusal {
     }
 }
 
-/// The error, and what to type next.
+/// The error, with the next command to type.
 fn advised(error: &JournalError) -> String {
     use std::io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem, StorageFull};
     let next = match error.source.kind() {
         PermissionDenied if !rustix::process::geteuid().is_root() => {
-            "; changing the machine takes root: sudo punctual …"
+            "; changing the machine requires root: sudo punctual …"
         }
         PermissionDenied | ReadOnlyFilesystem => {
-            "; nothing was changed: make that folder writable for root, then again"
+            "; nothing was changed: make that directory writable for root and retry"
         }
-        StorageFull => "; make room there (`df`), then again",
-        _ => "; `punctual undo --list` shows what it knows",
+        StorageFull => "; free some space there (`df`) and retry",
+        _ => "; `punctual undo --list` shows its entries",
     };
     format!("{error}{next}")
 }

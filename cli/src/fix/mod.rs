@@ -9,6 +9,7 @@ pub use guard::{GUARD_ARG, guard_main, recover};
 pub use journal::folder;
 
 use crate::at_work::changing;
+use crate::audit::unknown_rule;
 use crate::exit;
 use crate::finish::{Answer, finish};
 use crate::refusal::Refusal;
@@ -18,16 +19,15 @@ use args::{FixArgs, UndoArgs};
 use journal::refuse_waiting;
 use punctual_audit::{Context, Offers, Rules};
 use punctual_fix::{
-    Asked, FixOptions, FixResult, Fixed, Journal, Outcome, Parameters, Plan, Real, System, UndoResult, Undone,
-    UnknownRule, Wish,
+    Asked, FixOptions, FixResult, Fixed, Journal, Outcome, Parameters, Plan, Real, System, UndoResult, Undone, Wish,
 };
 use punctual_machine::Machine;
 use punctual_model::State;
 use punctual_report::{Document, fix as report};
 use std::process::ExitCode;
 
-/// `audit --dry-run` and `audit --fix`, as text or a document: 0 where all was done, 1 where something was refused, rolled back or
-/// changed back by another program.
+/// `audit --dry-run` and `audit --fix`, as text or a document: exits 0 if everything was done, 1 if a change was
+/// refused, rolled back or reverted by another program.
 pub fn fix(subject: &SubjectArgs, args: &FixArgs, json: bool) -> Result<(u8, String), Refusal> {
     let mut rules = Rules::load();
     let Subject { machine, name, context, .. } = subject::look(subject, &mut rules)?;
@@ -56,11 +56,11 @@ pub fn fix(subject: &SubjectArgs, args: &FixArgs, json: bool) -> Result<(u8, Str
     };
     let mut plan = wish.plan(&findings).map_err(Refusal::usage)?;
     stage.complete(&parameters, &sys, &mut plan);
-    let told = parameters.told();
+    let notes = parameters.told();
     if args.dry_run.is_some() {
         let shown = match json {
-            true => Document::new("fix", 0, FixResult::planned(&plan, &sys, &name, &told)).text(),
-            false => report::plan(&plan, &sys, &name, stage.first(), &told),
+            true => Document::new("fix", 0, FixResult::planned(&plan, &sys, &name, &notes)).text(),
+            false => report::plan(&plan, &sys, &name, stage.first(), &notes),
         };
         return Ok((0, shown));
     }
@@ -68,15 +68,15 @@ pub fn fix(subject: &SubjectArgs, args: &FixArgs, json: bool) -> Result<(u8, Str
     let fixed = carry_out(&options, &sys, &plan, &|id| judge(&rules, machine.as_ref(), &context, offers, id))?;
     let code = code(&fixed, &plan);
     match json {
-        true => Ok((code, Document::new("fix", code, FixResult::done(&fixed, &plan, &told)).text())),
-        false => Ok((code, report::fixed(&fixed, &plan, options.confirm_within_s, &told))),
+        true => Ok((code, Document::new("fix", code, FixResult::done(&fixed, &plan, &notes)).text())),
+        false => Ok((code, report::fixed(&fixed, &plan, options.confirm_within_s, &notes))),
     }
 }
 
-/// What would be refused later is refused before the trial boot's entry is taken away.
+/// Refuses before the trial boot's entry is removed if the fix would be refused later.
 fn refuse_in_vain(args: &FixArgs, rules: &Rules, sys: &Real) -> Result<(), Refusal> {
     if let Some(unknown) = args.ids().into_iter().find(|id| rules.get(id).is_none()) {
-        return Err(Refusal::usage(UnknownRule(unknown)));
+        return Err(unknown_rule(&unknown, rules));
     }
     let journal = Journal::existing(sys, &folder())?;
     journal.as_ref().map_or(Ok(()), refuse_waiting)
@@ -96,7 +96,7 @@ fn carry_out(
     let mut journal = Journal::open(sys, &folder)?;
     refuse_waiting(&journal)?;
     if let Some(note) = boot::refuse_waiting(plan, options) {
-        say!("{note}");
+        message!("{note}");
     }
     let guard = |set: u64| guard::start(&folder, set);
     Ok(punctual_fix::fix(&mut journal, plan, options, &Asked { judge, guard: &guard })?)
@@ -112,18 +112,18 @@ fn code(fixed: &Fixed, plan: &Plan) -> u8 {
     }
 }
 
-/// `punctual undo`: 0 where everything is as before, 1 where somebody else changed it since, 4 where it could not be restored
-/// or part of the journal is lost.
+/// `punctual undo`: exits 0 if everything is restored, 1 if another program changed it since, 4 if it could not be
+/// restored or part of the journal is lost.
 pub fn undo(args: &UndoArgs) -> ExitCode {
     finish("undo", args.output, undone(args, &Real::new()))
 }
 
 fn undone(args: &UndoArgs, sys: &dyn System) -> Result<Answer, Refusal> {
     let folder = folder();
-    if args.keep {
+    if args.confirm {
         let kept = Journal::existing(sys, &folder)?.map_or(Ok(0), |mut journal| journal.keep())?;
         let text =
-            if kept == 0 { "nothing waits to be confirmed\n" } else { "kept; `punctual undo` still takes it back\n" };
+            if kept == 0 { "nothing waits for confirmation\n" } else { "kept; `punctual undo` still reverts it\n" };
         return Ok(Answer::new(args.output, 0, || UndoResult::Kept { kept }, || text.to_owned()));
     }
     if args.accept_loss {

@@ -12,14 +12,15 @@ use punctual_model::history::{AddResult, AddedRun, NotAdded};
 use punctual_proof::Done;
 use std::path::{Path, PathBuf};
 
-/// What came of every path.
+/// Result for each path.
 #[derive(Default)]
 struct Outcome {
     runs: Vec<(String, PathBuf, Added)>,
     failed: Vec<(PathBuf, String)>,
 }
 
-/// `punctual history add`: 0 if all were added or known; what could not be read is said, and the rest added.
+/// `punctual history add`: exits 0 if all runs were added or already known; a run that cannot be read is reported and
+/// the others are added.
 pub fn add(args: &AddArgs, db: Option<PathBuf>, output: OutputArgs) -> Result<Answer, Refusal> {
     let mut store = open(db)?;
     let databases = vec![store.path().to_owned()];
@@ -28,7 +29,7 @@ pub fn add(args: &AddArgs, db: Option<PathBuf>, output: OutputArgs) -> Result<An
     for path in &args.runs {
         if path.is_dir() && !is_run(path) {
             let found = runs_below(path);
-            found.notes.iter().for_each(|note| say!("{note}"));
+            found.notes.iter().for_each(|note| message!("{note}"));
             if found.runs.is_empty() {
                 fail(&mut outcome, path.clone(), format!("{}: no run directory in it", path.display()));
             }
@@ -43,9 +44,9 @@ pub fn add(args: &AddArgs, db: Option<PathBuf>, output: OutputArgs) -> Result<An
     Ok(Answer::new(output, code, || result(&store, &outcome), || said(&store, &outcome)).needed())
 }
 
-/// A run that cannot be read is no reason not to add the next; a history that cannot be written is.
+/// A run that cannot be read does not stop the others; a history that cannot be written does.
 fn one(store: &mut Store, outcome: &mut Outcome, path: PathBuf, args: &AddArgs) -> Result<(), Refusal> {
-    match summarised(&path, &args.told) {
+    match summarised(&path, &args.given) {
         Ok(run) => {
             let added = store.add(&run)?;
             outcome.runs.push((run.id, path, added));
@@ -56,7 +57,7 @@ fn one(store: &mut Store, outcome: &mut Outcome, path: PathBuf, args: &AddArgs) 
 }
 
 fn fail(outcome: &mut Outcome, path: PathBuf, what: String) {
-    say!("{what}");
+    message!("{what}");
     outcome.failed.push((path, what));
 }
 
@@ -92,7 +93,7 @@ fn said(store: &Store, outcome: &Outcome) -> String {
     text + &format!("{new} of {} runs are new in {}.\n", outcome.runs.len(), store.path().display())
 }
 
-/// At the end of a measurement: what failed, which decides nothing.
+/// Adds a finished measurement; returns the error, which does not affect the exit code.
 pub fn after(db: Option<PathBuf>, done: &Done) -> Option<String> {
     let folder = done.root().canonicalize().unwrap_or_else(|_| done.root().to_owned());
     let run = summary(&done.recording, &done.verdict, Some(&folder));

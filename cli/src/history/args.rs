@@ -1,4 +1,4 @@
-//! The words after `history`.
+//! Options of `history`.
 
 use super::date::since;
 use crate::args::common::{GivenArgs, OutputArgs};
@@ -6,7 +6,6 @@ use clap::{Args, Subcommand};
 use punctual_model::history::Figure;
 use std::path::PathBuf;
 
-/// Options of `history`.
 #[derive(Args, Debug)]
 pub struct HistoryArgs {
     #[command(subcommand)]
@@ -19,7 +18,6 @@ pub struct HistoryArgs {
     pub query: QueryArgs,
 }
 
-/// What is asked of the history.
 #[derive(Args, Debug)]
 pub struct QueryArgs {
     /// With --baseline: run to compare, as for `history gate`
@@ -52,7 +50,6 @@ pub struct QueryArgs {
     pub output: OutputArgs,
 }
 
-/// Which figures, and how much is too much.
 #[derive(Args, Debug, Clone)]
 pub struct JudgedArgs {
     /// Figures to compare, of the worst CPU: max, p50, p99, p99.9, p99.99
@@ -63,7 +60,6 @@ pub struct JudgedArgs {
     pub tolerance: f64,
 }
 
-/// What may be done to the history.
 #[derive(Subcommand, Debug)]
 pub enum HistoryCommand {
     /// Add runs: run directories, directories of them, or files that `import` reads
@@ -78,7 +74,6 @@ pub enum HistoryCommand {
     Baseline(BaselineCommand),
 }
 
-/// Options of `history add`.
 #[derive(Args, Debug)]
 pub struct AddArgs {
     /// Run directories, directories of them, or files that `import` reads
@@ -87,10 +82,9 @@ pub struct AddArgs {
     #[command(flatten)]
     pub output: OutputArgs,
     #[command(flatten, next_help_heading = "With another tool's file")]
-    pub told: GivenArgs,
+    pub given: GivenArgs,
 }
 
-/// Options of `history remove`.
 #[derive(Args, Debug)]
 pub struct RemoveArgs {
     /// Start of its ID
@@ -100,13 +94,12 @@ pub struct RemoveArgs {
     pub output: OutputArgs,
 }
 
-/// Options of `history gate`.
 #[derive(Args, Debug)]
 pub struct GateArgs {
     /// The run: its directory, a file that `import` reads, or the start of its ID
     #[arg(value_name = "RUN")]
     pub run: PathBuf,
-    /// The baseline: the number of latest comparable runs before it, a kernel release or its start, run IDs, or a name
+    /// The baseline: the number of most recent comparable runs before it, a kernel release or its start, run IDs, or a name
     /// set with `history baseline set`
     #[arg(long, value_name = "N|KERNEL|RUN-ID|NAME", value_delimiter = ',', default_value = "40")]
     pub baseline: Vec<String>,
@@ -115,10 +108,9 @@ pub struct GateArgs {
     #[command(flatten)]
     pub output: OutputArgs,
     #[command(flatten, next_help_heading = "With another tool's file")]
-    pub told: GivenArgs,
+    pub given: GivenArgs,
 }
 
-/// What may be done with named baselines.
 #[derive(Subcommand, Debug)]
 pub enum BaselineCommand {
     /// Name these runs, replacing what had the name
@@ -140,7 +132,7 @@ pub enum BaselineCommand {
     List,
 }
 
-/// Per year.
+/// Number of false alarms per year.
 fn alarms(text: &str) -> Result<f64, String> {
     let (number, per_year) = match text.trim().split_once('/') {
         Some((number, "year")) => (number, 1.0),
@@ -149,7 +141,7 @@ fn alarms(text: &str) -> Result<f64, String> {
     };
     let rate = number.trim().parse::<f64>().ok().map(|n| n * per_year).filter(|rate| (0.001..=365.0).contains(rate));
     rate.ok_or_else(|| {
-        format!("`{text}` is no rate of false alarms from 0.001 to 365 per year: write 1/year or 0.5/month")
+        format!("`{text}` is not a rate of false alarms from 0.001 to 365 per year: write 1/year or 0.5/month")
     })
 }
 
@@ -159,7 +151,7 @@ fn tolerance(text: &str) -> Result<f64, String> {
         None => (text.trim(), 1.0),
     };
     let value = number.parse::<f64>().ok().map(|v| v * unit).filter(|v| (0.0..=100.0).contains(v));
-    value.ok_or_else(|| format!("`{text}` is no tolerance: write 10% or 0.1"))
+    value.ok_or_else(|| format!("`{text}` is not a tolerance: write 10% or 0.1"))
 }
 
 #[cfg(test)]

@@ -8,14 +8,12 @@ use crate::refusal::Refusal;
 use punctual_model::history::{Baseline, BaselineResult, RemoveResult};
 use std::path::PathBuf;
 
-/// `punctual history remove`.
 pub fn remove(args: &RemoveArgs, db: Option<PathBuf>, output: OutputArgs) -> Result<Answer, Refusal> {
     let id = look(db)?.remove(&args.run)?;
-    let text = || format!("{id}: taken out; its folder stays\n");
+    let text = || format!("{id}: removed; its directory stays\n");
     Ok(Answer::new(output, 0, || RemoveResult { removed: &id }, text).needed())
 }
 
-/// `punctual history baseline`.
 pub fn baseline(command: &BaselineCommand, db: Option<PathBuf>, output: OutputArgs) -> Result<Answer, Refusal> {
     let (result, text) = match command {
         BaselineCommand::Set { name, runs } => {

@@ -1,17 +1,17 @@
-//! Days and times back.
+//! Parses dates and durations before now.
 
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use punctual_units::Nanos;
 
-/// Nanoseconds since 1970 of the beginning of a day (`2026-11-01`, UTC), or of this long ago (`30d`).
+/// Start of a day (`2026-11-01`, UTC), or a duration before now (`30d`), in nanoseconds since 1970.
 pub fn since(text: &str) -> Result<u64, String> {
     if let Some(day) = day(text.trim()) {
         return Ok(day);
     }
     let back = text.trim().parse::<Nanos>();
-    let back = back.map_err(|_| format!("`{text}` is no day and no time: write 2026-11-01 or 30d"))?;
+    let back = back.map_err(|_| format!("`{text}` is neither a date nor a duration: write 2026-11-01 or 30d"))?;
     let now = u64::try_from(Timestamp::now().as_nanosecond()).unwrap_or_default();
     Ok(now.saturating_sub(back.0))
 }

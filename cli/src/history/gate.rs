@@ -11,30 +11,28 @@ use punctual_model::history::{Gate, GateOutcome, RunSummary};
 use punctual_report as report;
 use std::path::{Path, PathBuf};
 
-/// `punctual history gate RUN`.
 pub fn gate(args: &GateArgs, db: Option<PathBuf>, output: OutputArgs) -> Result<Answer, Refusal> {
-    Ok(answer(output, &judged(&args.run, &args.baseline, &args.judged, &args.told, db)?))
+    Ok(answer(output, &judged(&args.run, &args.baseline, &args.judged, &args.given, db)?))
 }
 
-/// `punctual history --baseline … RUN`.
 pub fn of_query(args: &QueryArgs, db: Option<PathBuf>) -> Result<Answer, Refusal> {
-    let told = GivenArgs::default();
+    let given = GivenArgs::default();
     let (run, baseline) = (args.run.clone().unwrap_or_default(), args.baseline.clone().unwrap_or_default());
-    Ok(answer(args.output, &judged(&run, &baseline, &args.judged, &told, db)?))
+    Ok(answer(args.output, &judged(&run, &baseline, &args.judged, &given, db)?))
 }
 
 fn judged(
     run: &Path,
     baseline: &[String],
     judged: &JudgedArgs,
-    told: &GivenArgs,
+    given: &GivenArgs,
     db: Option<PathBuf>,
 ) -> Result<Gate, Refusal> {
     let store = look(db)?;
     let run = match run.exists() {
-        true => summarised(run, told)?,
+        true => summarised(run, given)?,
         false => store.find(&run.to_string_lossy()).map_err(|_| {
-            Refusal::usage(format!("{}: neither a run directory nor the beginning of a run's id", run.display()))
+            Refusal::usage(format!("{}: neither a run directory nor the start of a run's ID", run.display()))
         })?,
     };
     let others = baseline_of(&store, &run, baseline)?;
@@ -58,7 +56,7 @@ fn answer(output: OutputArgs, found: &Gate) -> Answer {
     Answer::new(output, code, || report::gate_json(found), || report::gate_text(found, style)).needed()
 }
 
-/// The runs that the words mean: a number, a name, runs' ids, or kernels.
+/// Resolves the baseline: a number of runs, a name, run IDs, or kernels.
 fn baseline_of(store: &Store, run: &RunSummary, words: &[String]) -> Result<Vec<RunSummary>, Refusal> {
     if let [word] = words {
         if let Some(n) = number(word) {
@@ -76,16 +74,16 @@ fn baseline_of(store: &Store, run: &RunSummary, words: &[String]) -> Result<Vec<
     let of_kernel =
         |r: &RunSummary| words.iter().any(|w| r.kernel.release.as_ref().is_some_and(|k| k.starts_with(w.as_str())));
     let runs = store.runs(of_kernel)?;
-    let what = "is neither a number, a named baseline, the beginning of run ids, nor of a kernel in the history";
+    let what = "is neither a number, a named baseline, the start of run IDs, nor of a kernel release in the history";
     if runs.is_empty() { Err(Refusal::usage(format!("--baseline `{}` {what}", words.join(",")))) } else { Ok(runs) }
 }
 
-/// A small number; ids of runs are ten digits or more as they are shown.
+/// A count of runs; run IDs are shown with ten digits or more.
 fn number(word: &str) -> Option<usize> {
     word.parse().ok().filter(|_| word.len() <= 4)
 }
 
-/// The latest n comparable runs before it; where there are none all others, so that it can be said what differs.
+/// The most recent n comparable runs before it; if there are none, all others, to report how they differ.
 fn latest(store: &Store, run: &RunSummary, n: usize) -> Result<Vec<RunSummary>, Refusal> {
     let earlier =
         |r: &RunSummary| r.id != run.id && run.started_ns.is_none_or(|at| r.started_ns.is_some_and(|t| t < at));

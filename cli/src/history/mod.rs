@@ -1,4 +1,4 @@
-//! `history`: runs in one file, over time, and a gate for the next.
+//! `history`: stores runs in one file, analyses them over time, and gates new runs.
 
 mod add;
 pub mod args;
@@ -16,7 +16,6 @@ use crate::finish::finish;
 use args::{HistoryArgs, HistoryCommand};
 use std::process::ExitCode;
 
-/// `punctual history`.
 pub fn history(args: &HistoryArgs) -> ExitCode {
     let shared = args.query.output;
     let with = |own: OutputArgs| OutputArgs { json: own.json || shared.json, quiet: own.quiet || shared.quiet };

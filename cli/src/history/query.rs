@@ -1,4 +1,4 @@
-//! `history`: what the runs say together.
+//! `history`: analysis of the stored runs.
 
 use super::args::QueryArgs;
 use super::store::look;
@@ -9,7 +9,7 @@ use punctual_history::{Filter, analyse};
 use punctual_report as report;
 use std::path::PathBuf;
 
-/// `punctual history`: 0 where there are runs to show, 2 where there is no history or none is wanted.
+/// `punctual history`: exits 0 if there are runs to show, 2 if there is no history or no run matches.
 pub fn query(args: &QueryArgs, db: Option<PathBuf>) -> Result<Answer, Refusal> {
     let store = look(db)?;
     let filter = Filter {
@@ -20,7 +20,7 @@ pub fn query(args: &QueryArgs, db: Option<PathBuf>) -> Result<Answer, Refusal> {
     };
     let runs = store.runs(|run| filter.wants(run))?;
     if runs.is_empty() {
-        return Err(Refusal::usage(format!("no run of the history {} is as asked for", store.path().display())));
+        return Err(Refusal::usage(format!("no run in the history {} matches the options", store.path().display())));
     }
     let mut figures = args.judged.figures.clone();
     let mut seen = Vec::new();

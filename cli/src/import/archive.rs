@@ -1,4 +1,4 @@
-//! A run directory of this program, packed by tar(1), which a board sent.
+//! Run directories packed by tar(1) on a board.
 
 use super::{not_written, publish, staged};
 use crate::refusal::Refusal;
@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::{Read, Seek};
 use std::path::{Path, PathBuf};
 
-/// Opens the file if its content is an archive.
+/// Opens the file if it contains an archive.
 pub fn opened(files: &[PathBuf]) -> Option<(&Path, File)> {
     let [path] = files else { return None };
     // A FIFO could be read only once.
@@ -21,7 +21,7 @@ pub fn opened(files: &[PathBuf]) -> Option<(&Path, File)> {
     is_archive(&head).then_some((path.as_path(), file))
 }
 
-/// Unpacks its run as `out`, completely or not at all.
+/// Unpacks the archive's run as `out`, completely or not at all.
 pub fn import((name, archive): (&Path, File), out: &Path) -> Result<Recording, Refusal> {
     let here = |e: punctual_directory::Error| not_written(out, e);
     let of_archive =
@@ -36,7 +36,7 @@ pub fn import((name, archive): (&Path, File), out: &Path) -> Result<Recording, R
     Ok(recording)
 }
 
-/// Where the run lies: the folder itself may have been packed, or only its content.
+/// Path of the run in the archive, which may contain the run directory or only its contents.
 fn run_in(dir: &Dir) -> Result<Option<PathBuf>, punctual_directory::Error> {
     let is_run = |folder: &Path| Ok(dir.kind(folder.join("run.json"))? == Some(Kind::File));
     if is_run(Path::new("."))? {

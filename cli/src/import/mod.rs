@@ -31,10 +31,10 @@ impl From<ImportFormat> for Format {
     }
 }
 
-/// `punctual import`: exits 0 if it wrote the run directory.
+/// `punctual import`: exits 0 if the run directory was written.
 pub fn import(args: &ImportArgs) -> ExitCode {
     let imported = imported(args);
-    let why = "nothing was imported: standard error says why";
+    let why = "nothing was imported; see standard error";
     finish("import", args.output, imported.map_err(|refusal| refusal.documented(why)))
 }
 
@@ -43,7 +43,7 @@ fn imported(args: &ImportArgs) -> Result<Answer, Refusal> {
     let recording = match archive {
         Some(archive) => archive::import(archive, &args.out)?,
         None => {
-            let recording = recording(&args.files, args.format, &args.told)?;
+            let recording = recording(&args.files, args.format, &args.given)?;
             write(&args.out, &recording)?;
             recording
         }
@@ -55,24 +55,24 @@ fn imported(args: &ImportArgs) -> Result<Answer, Refusal> {
 }
 
 /// Reads files into one run.
-pub fn recording(files: &[PathBuf], format: Option<ImportFormat>, told: &GivenArgs) -> Result<Recording, Refusal> {
-    let unit = told.unit.map(|unit| match unit {
+pub fn recording(files: &[PathBuf], format: Option<ImportFormat>, given: &GivenArgs) -> Result<Recording, Refusal> {
+    let unit = given.unit.map(|unit| match unit {
         UnitArg::Us => Unit::Micros,
         UnitArg::Ns => Unit::Nanos,
     });
-    let format = format.or(told.input_format).map(Format::from);
-    let options = Options { format, unit, period: told.period, columns: told.columns.clone() };
+    let format = format.or(given.input_format).map(Format::from);
+    let options = Options { format, unit, period: given.period, columns: given.columns.clone() };
     let read = files.iter().map(|path| one(path, &options)).collect::<Result<Vec<_>, _>>()?;
     let mut recording = punctual_import::recording(read);
     let board = &mut recording.run.machine.board;
-    *board = board.take().or_else(|| told.board.map(|board| board.name.clone()));
+    *board = board.take().or_else(|| given.board.map(|board| board.name.clone()));
     Ok(recording)
 }
 
 fn one(path: &Path, options: &Options) -> Result<punctual_import::Imported, Refusal> {
     let failed = |e: io::Error| Refusal::usage(format!("cannot read {}: {e}{}", path.display(), advice(&e)));
     if path.is_dir() {
-        let advice = "it is a folder; give files, or for a run directory `punctual report`";
+        let advice = "it is a directory; name files, or use `punctual report` for a run directory";
         return Err(Refusal::usage(format!("cannot import {}: {advice}", path.display())));
     }
     let input: Box<dyn Read> = match path == Path::new("-") {
@@ -88,19 +88,19 @@ fn advice(e: &io::Error) -> &'static str {
         io::ErrorKind::NotFound => {
             "\n  name a file (for `report` a run directory or a file) that exists; - reads standard input"
         }
-        io::ErrorKind::PermissionDenied => "\n  take a file that you may read",
+        io::ErrorKind::PermissionDenied => "\n  name a file that you may read",
         _ => "",
     }
 }
 
-/// Writes a folder beside the one asked for and renames it: it is there whole, or not at all.
+/// Writes to a directory beside the target and renames it, so that the target is complete or does not exist.
 fn write(out: &Path, recording: &Recording) -> Result<(), Refusal> {
     let staging = staged(out)?;
     fill(staging.dir().clone(), recording)?;
     publish(staging, "", out)
 }
 
-/// A folder beside the one asked for.
+/// Creates a temporary directory beside the target.
 fn staged(out: &Path) -> Result<Staging, Refusal> {
     if fs::read_dir(out).map(|mut entries| entries.next().is_some()).unwrap_or_else(|_| out.exists()) {
         return Err(taken(out));
@@ -108,7 +108,7 @@ fn staged(out: &Path) -> Result<Staging, Refusal> {
     Staging::create(out, Whose::Results).map_err(|e| not_written(out, e))
 }
 
-/// Gives what lies in it as `inner` the name that was asked for.
+/// Renames `inner` of the temporary directory to the target.
 fn publish(staging: Staging, inner: impl AsRef<Path>, out: &Path) -> Result<(), Refusal> {
     staging.publish(inner).map_err(|e| match e.kind() {
         Some(ErrorKind::DirectoryNotEmpty | ErrorKind::NotADirectory) => taken(out),
@@ -117,7 +117,7 @@ fn publish(staging: Staging, inner: impl AsRef<Path>, out: &Path) -> Result<(), 
 }
 
 fn taken(out: &Path) -> Refusal {
-    Refusal::usage(format!("{} exists and is not empty; name a new folder with --out", out.display()))
+    Refusal::usage(format!("{} exists and is not empty; name a new directory with --out", out.display()))
 }
 
 fn not_written(out: &Path, e: punctual_directory::Error) -> Refusal {
@@ -138,7 +138,7 @@ fn fill(dir: Dir, recording: &Recording) -> Result<(), Refusal> {
     writer.finish().map_err(failed)
 }
 
-/// For a terminal: what came in, and what was lost.
+/// Summary for a terminal: what was read and what was lost.
 fn said(out: &Path, recording: &Recording) -> String {
     let run = &recording.run;
     let mut text = String::new();

@@ -1,7 +1,7 @@
 //! `kernel build`.
 
 use super::args::building::BuildArgs;
-use super::inputs::{source, teller, text_file};
+use super::inputs::{progress_lines, source, text_file};
 use crate::finish::Answer;
 use crate::refusal::Refusal;
 use crate::terminal::{self, harmless};
@@ -16,14 +16,13 @@ use std::time::{Duration, Instant, UNIX_EPOCH};
 
 const LARGEST_CONFIG: usize = 4 << 20;
 const THERMAL: &str = "/sys/class/thermal";
-/// How often a line of progress is written where no terminal rewrites it.
+/// Interval of progress lines where standard error is not a terminal.
 const LINE: Duration = Duration::from_secs(60);
 
-/// Builds a kernel.
 pub fn run(args: &BuildArgs) -> Result<Answer, Refusal> {
     let job = job(args)?;
     let mut show = Shown::new(args.output.quiet);
-    let built = punctual_kbuild::build(&job, &mut teller(args.output), &mut |progress| show.show(progress));
+    let built = punctual_kbuild::build(&job, &mut progress_lines(args.output), &mut |progress| show.show(progress));
     show.end();
     let built = built?;
     Ok(Answer::new(args.output, 0, || BuildResult::new(&built, job.arch), || harmless(&text(&built))))
@@ -49,7 +48,7 @@ fn job(args: &BuildArgs) -> Result<Job, Refusal> {
     })
 }
 
-/// The architecture a folder is configured for.
+/// The architecture that a build directory is configured for.
 pub fn arch_of(out: &Path) -> Result<Arch, Refusal> {
     let path = out.join(".config");
     if !path.is_file() {
@@ -70,7 +69,7 @@ pub fn host_arch() -> Option<Arch> {
     })
 }
 
-/// Debian's cross compilers.
+/// Prefixes of Debian's cross compilers.
 pub fn usual_cross(arch: Arch) -> &'static str {
     match arch {
         Arch::Arm => "arm-linux-gnueabihf-",
@@ -81,7 +80,7 @@ pub fn usual_cross(arch: Arch) -> &'static str {
     }
 }
 
-/// The source's date: of its manifest, else of its Makefile.
+/// SOURCE_DATE_EPOCH: the date in the source's manifest, or of its Makefile.
 fn epoch(folder: &Path, tree: &Path) -> Result<u64, Refusal> {
     if let Some(manifest) = read_manifest(folder)? {
         return Ok(manifest.epoch);
@@ -102,7 +101,7 @@ fn text(built: &Built) -> String {
     format!("{release} in {} s{paused}\n{image}\nlog: {}\n", built.lasted.as_secs(), built.log.display())
 }
 
-/// Progress: one line that is rewritten on a terminal, a line a minute elsewhere.
+/// Shows progress: a line that is rewritten on a terminal, one line a minute elsewhere.
 struct Shown {
     quiet: bool,
     terminal: bool,
@@ -122,14 +121,14 @@ impl Shown {
             terminal::overwrite(&progress.to_string());
             self.last = Some(Instant::now());
         } else if self.last.is_none_or(|last| last.elapsed() >= LINE) {
-            tell!("{progress}\n");
+            progress!("{progress}\n");
             self.last = Some(Instant::now());
         }
     }
 
     fn end(&self) {
         if self.terminal && self.last.is_some() && !self.quiet {
-            tell!("\n");
+            progress!("\n");
         }
     }
 }

@@ -19,7 +19,6 @@ use std::io::IsTerminal as _;
 
 const LARGEST_FRAGMENT: usize = 4 << 20;
 
-/// Configures, compares, audits.
 pub fn run(args: &ConfigureArgs) -> Result<Answer, Refusal> {
     let source = source(&args.tree)?;
     if !source.join("Kconfig").is_file() {
@@ -27,9 +26,7 @@ pub fn run(args: &ConfigureArgs) -> Result<Answer, Refusal> {
         return Err(Refusal::usage(format!("{tree} has no Kconfig: name an unpacked kernel source (--tree)")));
     }
     if args.menuconfig && !std::io::stdin().is_terminal() {
-        return Err(Refusal::usage(
-            "--menuconfig needs a terminal: leave it out, and write the options into a fragment",
-        ));
+        return Err(Refusal::usage("--menuconfig needs a terminal: leave it out and put the options in a fragment"));
     }
     let mut fragments = Vec::new();
     for path in &args.fragments {
@@ -57,7 +54,7 @@ pub fn run(args: &ConfigureArgs) -> Result<Answer, Refusal> {
     Ok(Answer::new(args.output, code, result, || harmless(&text(&done, &findings))))
 }
 
-/// Larger than any distribution's configuration, 300 kB.
+/// Size limit of a configuration; distributions' have 300 kB.
 const LARGEST_CONFIG: usize = 4 << 20;
 
 fn base(args: &ConfigureArgs) -> Result<Base, Refusal> {
@@ -76,7 +73,7 @@ impl From<ConfigureError> for Refusal {
     }
 }
 
-/// What the audit's rules say of the configuration alone.
+/// Findings of the audit rules that depend on the configuration alone.
 fn audited(done: &Configured) -> Result<Vec<Finding>, Refusal> {
     let mut given = Given::new();
     let name = done.path.display().to_string();
@@ -93,7 +90,7 @@ fn audited(done: &Configured) -> Result<Vec<Finding>, Refusal> {
 fn text(done: &Configured, findings: &[Finding]) -> String {
     let mut out = format!("{}\n", done.path.display());
     let (asked, lost) = (done.requested.len(), done.dropped.len());
-    let _ = writeln!(out, "{} of {asked} options asked for are in it", asked.saturating_sub(lost));
+    let _ = writeln!(out, "{} of {asked} requested options are set", asked.saturating_sub(lost));
     for dropped in &done.dropped {
         let _ = writeln!(out, "DROPPED {dropped}");
     }

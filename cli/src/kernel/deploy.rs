@@ -20,7 +20,6 @@ use serde_json::Value;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-/// `kernel deploy`.
 pub fn deploy(args: &DeployArgs) -> Result<Answer, Refusal> {
     if let Some(on) = &args.target.target {
         return remote::deploy(args, on);
@@ -29,7 +28,6 @@ pub fn deploy(args: &DeployArgs) -> Result<Answer, Refusal> {
     here(|site| deployed(site, args, &guard))
 }
 
-/// `kernel verify`.
 pub fn verify(args: &VerifyArgs) -> Result<Answer, Refusal> {
     match &args.target.target {
         Some(on) => remote::pass_on("verify", on, &args.target, args.output),
@@ -37,7 +35,6 @@ pub fn verify(args: &VerifyArgs) -> Result<Answer, Refusal> {
     }
 }
 
-/// `kernel commit`.
 pub fn commit(args: &CommitArgs) -> Result<Answer, Refusal> {
     match &args.target.target {
         Some(on) => remote::pass_on("commit", on, &args.target, args.output),
@@ -49,7 +46,6 @@ pub fn commit(args: &CommitArgs) -> Result<Answer, Refusal> {
     }
 }
 
-/// `kernel rollback`.
 pub fn rollback(args: &OnArgs) -> Result<Answer, Refusal> {
     match &args.target.target {
         Some(on) => remote::pass_on("rollback", on, &args.target, args.output),
@@ -60,15 +56,14 @@ pub fn rollback(args: &OnArgs) -> Result<Answer, Refusal> {
     }
 }
 
-/// `kernel status`.
 pub fn status(args: &OnArgs) -> Result<Answer, Refusal> {
     match &args.target.target {
         Some(on) => remote::pass_on("status", on, &args.target, args.output),
-        None => here(|site| told(site, args.output)),
+        None => here(|site| state(site, args.output)),
     }
 }
 
-/// `kernel guard`: in the trial boot, started by its initramfs or unit.
+/// `kernel guard`: started in the trial boot by its initramfs or unit.
 pub fn guard() -> Result<Answer, Refusal> {
     here(|site| Ok(deploying::guard(site).map(|()| Answer::default())?))
 }
@@ -89,7 +84,7 @@ impl From<DeployError> for Refusal {
     }
 }
 
-/// The code of checks: a failure decides, then what is not known.
+/// A failed check decides the exit code, then an unknown one.
 fn code(checks: &[Check]) -> u8 {
     match worst(checks) {
         Outcome::Fail => exit::FAILED,
@@ -116,10 +111,10 @@ fn lines(checks: &[Check]) -> String {
     out
 }
 
-/// Shorter ones end before a slow board has found its disk, seconds.
+/// Minimum limit, seconds: a shorter one could expire before a slow board finds its disk.
 const SHORTEST_S: u64 = 30;
 
-/// `program` is this one as a file, the guard of the trial boot.
+/// `program` is the path of this executable, which becomes the guard of the trial boot.
 pub fn deployed(site: &Site, args: &DeployArgs, program: &Path) -> Result<Answer, Refusal> {
     if args.limit < Nanos::from_secs(SHORTEST_S) {
         return Err(Refusal::usage(format!(
@@ -127,7 +122,7 @@ pub fn deployed(site: &Site, args: &DeployArgs, program: &Path) -> Result<Answer
             args.limit
         )));
     }
-    // Nobody measures a directory that stands for a machine.
+    // A directory that stands for a machine is never measured.
     let _changing = if site.root == Path::new("/") { changing(args.while_measuring)? } else { None };
     let wish = Wish {
         is_rt: !args.not_rt,
@@ -149,7 +144,7 @@ pub fn deployed(site: &Site, args: &DeployArgs, program: &Path) -> Result<Answer
     let _ = writeln!(text, "{} is in place and armed for one boot: {}", record.release, reboot.line());
     let _ = writeln!(
         text,
-        "there: punctual kernel verify && punctual kernel commit, within {} s of its start",
+        "after the reboot: punctual kernel verify && punctual kernel commit, within {} s of its start",
         record.limit_s
     );
     if args.reboot {
@@ -159,19 +154,19 @@ pub fn deployed(site: &Site, args: &DeployArgs, program: &Path) -> Result<Answer
     answer(0, text)
 }
 
-/// In a session of its own and a little later, so that the answer gets out first.
+/// Reboots from a separate session after a delay, so that the answer is sent first.
 fn restarted(reboot: &punctual_model::Argv) -> Result<String, Refusal> {
     let line = format!("sleep 2; {}", reboot.line());
     let mut command = std::process::Command::new("setsid");
     command.args(["sh", "-c", &line]).stdin(std::process::Stdio::null());
     command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
     match command.spawn() {
-        Ok(_) => Ok("it restarts now\n".to_owned()),
-        Err(e) => Err(Refusal::environment(format!("cannot restart ({e}): {}", reboot.line()))),
+        Ok(_) => Ok("rebooting now\n".to_owned()),
+        Err(e) => Err(Refusal::environment(format!("cannot reboot ({e}); type: {}", reboot.line()))),
     }
 }
 
-/// `latency` measures.
+/// `latency` performs the measurement.
 pub fn verified(site: &Site, args: &VerifyArgs, latency: deploying::Latency) -> Result<Answer, Refusal> {
     let checks = deploying::verify(site, latency)?;
     let mut text = lines(&checks);
@@ -180,16 +175,16 @@ pub fn verified(site: &Site, args: &VerifyArgs, latency: deploying::Latency) -> 
             "every check passed, but latency was not judged (--deadline TIME): punctual kernel commit\n"
         }
         Outcome::Pass => "every check passed: punctual kernel commit\n",
-        _ => "not kept: the guard returns to the old kernel when its time is over; at once: reboot\n",
+        _ => "not verified: the guard returns to the old kernel when its time expires; to return now: reboot\n",
     };
     Ok(Answer::new(args.output, code(&checks), || VerifyResult { checks: &checks }, || harmless(&text)))
 }
 
-/// This program measures in a process of its own, into a folder that goes afterwards.
+/// Measures in a process of its own, into a temporary directory.
 fn measured(duration: Nanos, deadline: Option<Nanos>) -> Result<(Option<bool>, String), String> {
     let program = std::env::current_exe().map_err(|e| format!("cannot find this program: {e}"))?;
     let folder =
-        Scratch::create("verify", Whose::System).map_err(|e| format!("cannot make a folder for the run: {e}"))?;
+        Scratch::create("verify", Whose::System).map_err(|e| format!("cannot create a directory for the run: {e}"))?;
     let run = folder.path().join("run");
     let mut command = std::process::Command::new(program);
     command.args(["measure", "--json", "--no-sync", "-D"]).arg(format!("{}ns", duration.0)).arg("--out").arg(&run);
@@ -209,7 +204,7 @@ fn measured(duration: Nanos, deadline: Option<Nanos>) -> Result<(Option<bool>, S
     }
 }
 
-/// The largest `max_ns` of all CPUs in measure's document.
+/// The largest `max_ns` of all CPUs in the document of `measure`.
 fn longest(document: &[u8]) -> Option<Nanos> {
     fn walk(value: &Value, most: &mut Option<u64>) {
         match value {
@@ -226,31 +221,31 @@ fn longest(document: &[u8]) -> Option<Nanos> {
     most.map(Nanos)
 }
 
-/// The kernel that was tried is kept.
+/// Makes the kernel on trial the default.
 pub fn committed(site: &Site, args: &CommitArgs) -> Result<Answer, Refusal> {
     let record = deploying::commit(site, args.unverified)?;
     let text = format!("{} boots by default from now on; the old kernel stays in the loader's menu\n", record.release);
     Ok(Answer::new(args.output, 0, || CommitResult { release: &record.release }, || harmless(&text)))
 }
 
-/// Everything is taken away, as far as it does not run.
+/// Removes everything except the files of the running kernel.
 pub fn rolled_back(site: &Site, output: OutputArgs) -> Result<Answer, Refusal> {
     let back = deploying::rollback(site)?;
     let (code, text) = match &back {
         Back::Nothing => (0, "nothing is deployed\n".to_owned()),
-        Back::Gone { release } => (0, format!("{release} is taken away: every file is as before\n")),
+        Back::Gone { release } => (0, format!("{release} is removed: every file is restored\n")),
         Back::Running { release } => (
             exit::FAILED,
             format!(
-                "{release} runs, so its files stay until another does; its boot entry is gone: reboot, then punctual kernel rollback\n"
+                "{release} runs, so its files stay until another kernel runs; its boot entry is removed: reboot, then punctual kernel rollback\n"
             ),
         ),
     };
     Ok(Answer::new(output, code, || &back, || harmless(&text)))
 }
 
-/// Where the machine stands.
-pub fn told(site: &Site, output: OutputArgs) -> Result<Answer, Refusal> {
+/// State of the deployment.
+pub fn state(site: &Site, output: OutputArgs) -> Result<Answer, Refusal> {
     let status = deploying::status(site)?;
     Ok(Answer::new(output, 0, || &status, || harmless(&sentence(&status))))
 }
@@ -260,7 +255,7 @@ fn sentence(status: &Status) -> String {
         Status::Nothing => "nothing is deployed: punctual kernel deploy PACKAGE".to_owned(),
         Status::CutOff { release } => {
             format!(
-                "the deployment of {release} was cut off; nothing boots it: deploy it again, or punctual kernel rollback"
+                "the deployment of {release} was interrupted; no boot entry starts it: deploy it again, or punctual kernel rollback"
             )
         }
         Status::Deployed { release, reboot } => {
@@ -272,14 +267,14 @@ fn sentence(status: &Status) -> String {
                 Some(false) => "its verification did not pass",
                 None => "not verified yet: punctual kernel verify",
             };
-            format!("{release} is on trial, {left_s} s are left; {verified}")
+            format!("{release} is on trial, {left_s} s left; {verified}")
         }
         Status::Returned { release, why } => {
-            format!("returned from {release}: {why}; punctual kernel rollback takes its files away")
+            format!("returned from {release}: {why}; punctual kernel rollback removes its files")
         }
         Status::Committed { release, is_running: true } => format!("{release} is committed and runs"),
         Status::Committed { release, is_running: false } => format!("{release} is committed; another kernel runs"),
-        Status::Removing { release } => format!("{release} is being taken away: punctual kernel rollback goes on"),
+        Status::Removing { release } => format!("{release} is partly removed: punctual kernel rollback continues"),
         Status::Unknown { why } => format!("not known: {why}"),
     };
     text + "\n"

@@ -1,8 +1,8 @@
-//! The documents of `kernel deploy`, `verify`, `commit`, `rollback` and `status`, of folders that stand for machines, held to their
-//! schemas: what these commands do to this machine no test may.
+//! Checks the documents of `kernel deploy`, `verify`, `commit`, `rollback` and `status` against their schemas, on
+//! directories that stand for machines: a test must not run these commands on the real machine.
 
 use super::args::deploying::{CommitArgs, DeployArgs, VerifyArgs};
-use super::deploy::{committed, deployed, rolled_back, told, verified};
+use super::deploy::{committed, deployed, rolled_back, state, verified};
 use crate::args::common::OutputArgs;
 use crate::finish::{Answer, printed};
 use crate::refusal::Refusal;
@@ -20,10 +20,10 @@ use tempfile::TempDir;
 
 const NEW: &str = "6.12.9-rt1";
 const RT: &str = "#1 SMP PREEMPT_RT Debian 6.12.9";
-/// Does not ask whether the processor fits; the machine cannot return automatically if a kernel hangs early.
+/// Skips the processor check, and accepts a machine that cannot return automatically if a kernel hangs early.
 const USUAL: &[&str] = &["--manual-recovery", "--skip", "processor", "--skip", "room"];
 
-/// As the program reads them.
+/// Parses options as the program does.
 fn args<A: Args + FromArgMatches>(words: &[&str]) -> A {
     let command = A::augment_args(clap::Command::new("x"));
     A::from_arg_matches(&command.get_matches_from([&["x", "--json"][..], words].concat())).unwrap()
@@ -31,7 +31,7 @@ fn args<A: Args + FromArgMatches>(words: &[&str]) -> A {
 
 const JSON: OutputArgs = OutputArgs { json: true, quiet: false };
 
-/// A machine, and a package for it.
+/// A machine with a package for it.
 struct Board {
     root: TempDir,
     kernel: Kernel,
@@ -82,12 +82,12 @@ impl Board {
     }
 
     fn status(&self) -> Value {
-        let (code, result) = self.asked(&self.kernel, "status", |site| told(site, JSON));
+        let (code, result) = self.asked(&self.kernel, "status", |site| state(site, JSON));
         assert_eq!(code, 0);
         result
     }
 
-    /// Deployed, and the trial boots.
+    /// A board with a deployed kernel, in its trial boot.
     fn on_trial() -> Board {
         let board = Board::new();
         let (_, done) = board.deploy(USUAL);
@@ -104,7 +104,7 @@ fn name(command: &str) -> String {
     format!("punctual.kernel-{command}/1")
 }
 
-/// Checks by outcome.
+/// The checks with this outcome.
 fn came_out<'a>(result: &'a Value, outcome: &str) -> Vec<&'a str> {
     let all = result["checks"].as_array().unwrap().iter();
     all.filter(|check| check["outcome"] == outcome).map(|check| check["id"].as_str().unwrap()).collect()
@@ -201,7 +201,7 @@ fn status_has_a_document_for_every_state() {
     assert_eq!(states.into_iter().collect::<Vec<_>>(), all);
 }
 
-/// Killed at the first operation after which something is left behind.
+/// A deployment killed at the first operation that leaves something behind.
 fn cut_off() -> Board {
     for at in 0..200 {
         let board = Board::new();

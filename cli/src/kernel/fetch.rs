@@ -1,14 +1,13 @@
 //! `kernel fetch`.
 
 use super::args::building::FetchArgs;
-use super::inputs::teller;
+use super::inputs::progress_lines;
 use crate::finish::Answer;
 use crate::refusal::Refusal;
 use crate::terminal::harmless;
 use punctual_kbuild::fetch::{Origin, Patch, Request, SourceManifest};
 use punctual_vm::Cache;
 
-/// Fetches a source.
 pub fn run(args: &FetchArgs) -> Result<Answer, Refusal> {
     let request = Request {
         origin: origin(args)?,
@@ -21,7 +20,7 @@ pub fn run(args: &FetchArgs) -> Result<Answer, Refusal> {
         out: args.out.clone(),
     };
     let cache = Cache::usual().map_err(Refusal::usage)?;
-    let manifest = punctual_kbuild::fetch(&request, &cache, &mut teller(args.output))?;
+    let manifest = punctual_kbuild::fetch(&request, &cache, &mut progress_lines(args.output))?;
     Ok(Answer::new(args.output, 0, || &manifest, || harmless(&text(&manifest))))
 }
 
@@ -51,7 +50,7 @@ fn text(manifest: &SourceManifest) -> String {
 fn patch(patch: &Patch) -> String {
     let moved = match patch.moved {
         0 => String::new(),
-        n => format!(", {n} hunks at other lines than told: the source is not the released one"),
+        n => format!(", {n} hunks applied with an offset: the source is not the released one"),
     };
     format!("\npatched to {}, signed by {}: {} files{moved}", patch.patched, patch.key, patch.files)
 }

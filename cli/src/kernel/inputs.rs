@@ -1,4 +1,4 @@
-//! What several `kernel` commands read, and errors of the builds.
+//! Inputs that several `kernel` commands share, and conversion of build errors.
 
 use crate::args::common::OutputArgs;
 use crate::exit;
@@ -7,10 +7,10 @@ use punctual_kbuild::KbuildError;
 use punctual_machine::{Live, config_text};
 use std::path::{Path, PathBuf};
 
-/// The machine to look at: this one, or one whose files lie below a folder.
+/// This machine, or one whose files are below a directory.
 pub fn machine(root: Option<&Path>) -> Result<Live, Refusal> {
     match root {
-        Some(root) if !root.is_dir() => Err(Refusal::usage(format!("{} is no folder (--root)", root.display()))),
+        Some(root) if !root.is_dir() => Err(Refusal::usage(format!("{} is not a directory (--root)", root.display()))),
         Some(root) => Ok(Live::under(root)),
         None => Ok(Live::new()),
     }
@@ -27,7 +27,7 @@ impl From<KbuildError> for Refusal {
     }
 }
 
-/// The source below a folder of `kernel fetch`, or the folder itself.
+/// Path of the source: below a directory of `kernel fetch`, or the directory itself.
 pub fn source(folder: &Path) -> Result<PathBuf, Refusal> {
     match punctual_kbuild::fetch::read_manifest(folder)? {
         Some(fetched) => Ok(fetched.tree),
@@ -35,16 +35,16 @@ pub fn source(folder: &Path) -> Result<PathBuf, Refusal> {
     }
 }
 
-/// Lines that say what is being done, beside the result: on standard error.
-pub fn teller(output: OutputArgs) -> impl FnMut(&str) {
+/// Prints progress lines on standard error.
+pub fn progress_lines(output: OutputArgs) -> impl FnMut(&str) {
     move |line| {
         if !output.quiet {
-            tell!("{line}\n");
+            progress!("{line}\n");
         }
     }
 }
 
-/// A file of the user's, as text of at most `limit` bytes.
+/// Reads a text file of at most `limit` bytes.
 pub fn text_file(path: &Path, limit: usize) -> Result<String, Refusal> {
     use std::io::Read as _;
     let named = |what: String| Refusal::usage(format!("cannot read {}: {what}", path.display()));
@@ -52,12 +52,12 @@ pub fn text_file(path: &Path, limit: usize) -> Result<String, Refusal> {
     let file = std::fs::File::open(path).map_err(|e| named(e.to_string()))?;
     file.take(limit as u64 + 1).read_to_end(&mut bytes).map_err(|e| named(e.to_string()))?;
     if bytes.len() > limit {
-        return Err(named(format!("it has more than {limit} bytes: this is another file")));
+        return Err(named(format!("it is larger than {limit} bytes, so this is another kind of file")));
     }
-    String::from_utf8(bytes).map_err(|_| named("it is no UTF-8 text".to_owned()))
+    String::from_utf8(bytes).map_err(|_| named("it is not UTF-8 text".to_owned()))
 }
 
-/// A kernel's configuration, also as the gzip file /proc/config.gz.
+/// Reads a kernel configuration, plain or compressed as /proc/config.gz.
 pub fn config_file(path: &Path, limit: usize) -> Result<String, Refusal> {
     use std::io::Read as _;
     let named = |what: String| Refusal::usage(format!("cannot read {}: {what}", path.display()));
@@ -65,7 +65,9 @@ pub fn config_file(path: &Path, limit: usize) -> Result<String, Refusal> {
     let file = std::fs::File::open(path).map_err(|e| named(e.to_string()))?;
     file.take(limit as u64 + 1).read_to_end(&mut bytes).map_err(|e| named(e.to_string()))?;
     match bytes.len() > limit {
-        true => Err(named(format!("it has more than {limit} bytes: this is another file"))),
-        false => config_text(&bytes).ok_or_else(|| named("it is no text, nor a whole gzip file of one".to_owned())),
+        true => Err(named(format!("it is larger than {limit} bytes, so this is another kind of file"))),
+        false => {
+            config_text(&bytes).ok_or_else(|| named("it is neither text nor a complete gzip file of text".to_owned()))
+        }
     }
 }

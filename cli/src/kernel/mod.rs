@@ -1,4 +1,4 @@
-//! `kernel`: from a board to a kernel that runs on it.
+//! `kernel`: chooses, builds and deploys a kernel for a board.
 
 pub mod args;
 mod build;
@@ -19,7 +19,6 @@ use crate::finish::finish;
 use args::KernelCommand;
 use std::process::ExitCode;
 
-/// `punctual kernel …`.
 pub fn run(command: &KernelCommand) -> ExitCode {
     match command {
         KernelCommand::Plan(args) => finish("kernel-plan", args.output, plan::run(args)),

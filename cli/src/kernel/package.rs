@@ -1,7 +1,7 @@
 //! `kernel package`.
 
 use super::args::building::PackageArgs;
-use super::inputs::teller;
+use super::inputs::progress_lines;
 use crate::exit;
 use crate::finish::Answer;
 use crate::refusal::Refusal;
@@ -17,16 +17,15 @@ use punctual_vm::Cache;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-/// Packages a build.
 pub fn run(args: &PackageArgs) -> Result<Answer, Refusal> {
     let board = punctual_kernel::board(&args.board).map_err(Refusal::usage)?;
     let (build, into) = (args.build.clone(), args.out.clone());
     let job = Job { source: origin(&build)?, build, board: Some(board), into, deb: args.deb, headers: args.headers };
-    let tell = &mut teller(args.output);
-    let mut done = punctual_kbuild::package(&job, tell)?;
+    let progress = &mut progress_lines(args.output);
+    let mut done = punctual_kbuild::package(&job, progress)?;
     let mut notes = Vec::new();
     if let (Some(path), false) = (&args.image, done.files.is_empty()) {
-        notes = card(args, board, &done, path, tell)?;
+        notes = card(args, board, &done, path, progress)?;
         done.files.push(path.clone());
     }
     let any = |outcome| done.checks.iter().any(|check| check.outcome == outcome);
@@ -38,7 +37,7 @@ pub fn run(args: &PackageArgs) -> Result<Answer, Refusal> {
     Ok(Answer::new(args.output, code, || PackageResult::new(&done, &notes), || harmless(&text(&done, &notes))))
 }
 
-/// The manifest of the source that was built, where it was fetched by us.
+/// The manifest of the built source, if `kernel fetch` fetched it.
 fn origin(build: &Path) -> Result<Option<SourceManifest>, Refusal> {
     let Some(tree) = State::read(build)?.map(|state| state.tree) else { return Ok(None) };
     let Some(folder) = tree.parent() else { return Ok(None) };
@@ -51,7 +50,7 @@ fn card(
     board: &Board,
     done: &Packaged,
     path: &Path,
-    tell: &mut dyn FnMut(&str),
+    progress: &mut dyn FnMut(&str),
 ) -> Result<Vec<String>, Refusal> {
     let stage = Stage { root: done.stage.clone(), release: done.manifest.release.clone() };
     let job = image::Job {
@@ -63,7 +62,7 @@ fn card(
         epoch: done.manifest.epoch,
         path: path.to_owned(),
     };
-    Ok(image::write(&job, tell)?)
+    Ok(image::write(&job, progress)?)
 }
 
 fn busybox(args: &PackageArgs, board: &Board) -> Result<PathBuf, Refusal> {

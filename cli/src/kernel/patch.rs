@@ -12,7 +12,6 @@ use std::path::{Path, PathBuf};
 
 const LARGEST_INDEX: usize = 4 << 20;
 
-/// Finds a patch, or checks one.
 pub fn run(args: &PatchArgs) -> Result<Answer, Refusal> {
     match (&args.file, &args.index, &args.tree) {
         (Some(file), _, Some(tree)) => checked(args, file, tree),
@@ -21,7 +20,8 @@ pub fn run(args: &PatchArgs) -> Result<Answer, Refusal> {
     }
 }
 
-/// A patch that does not fit or is not signed is a check that fails; what cannot be used at all is an environment's fault.
+/// A patch that does not apply or has a bad signature is a failed check; one that cannot be checked at all is an error
+/// of the environment.
 impl From<PatchError> for Refusal {
     fn from(error: PatchError) -> Refusal {
         let code = match error {
@@ -73,13 +73,13 @@ fn checked(args: &PatchArgs, file: &Path, tree: &Path) -> Result<Answer, Refusal
     let sign = args.sign.clone().unwrap_or_else(|| beside(file));
     let key = signature::detached(&name, &content, &sign, keyring)?;
     let fits = apply::dry_run(tree, &content)?;
-    let sums = if sums_by.is_some() { ", its SHA-256 is the list's" } else { "" };
+    let sums = if sums_by.is_some() { ", its SHA-256 matches the list" } else { "" };
     let moved = match fits.moved {
         0 => String::new(),
-        n => format!("{n} hunks fit at other lines than told: the source is not the released {release}\n"),
+        n => format!("{n} hunks apply with an offset: the source is not the released {release}\n"),
     };
     let text = format!(
-        "{name} is for {release}, as the source is\nsigned by {key}{sums}\n{} files change, every hunk fits with its whole \
+        "{name} is for {release}, as the source is\nsigned by {key}{sums}\n{} files change, every hunk applies with its whole \
          context (fuzz 0); nothing was changed\n{moved}",
         fits.files
     );
@@ -94,7 +94,7 @@ fn checked(args: &PatchArgs, file: &Path, tree: &Path) -> Result<Answer, Refusal
     Ok(Answer::new(args.output, 0, result, || harmless(&text)))
 }
 
-/// `patch-A.B.C-rtN.patch.sign`.
+/// The default signature file, `patch-A.B.C-rtN.patch.sign`.
 fn beside(file: &Path) -> PathBuf {
     let packed = file.extension().is_some_and(|end| end == "xz" || end == "gz");
     if packed { file.with_extension("sign") } else { file.with_extension("patch.sign") }

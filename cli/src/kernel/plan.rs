@@ -8,11 +8,10 @@ use crate::terminal::harmless;
 use punctual_kernel::patch::index;
 use punctual_kernel::{Patched, Situation, Wish, plan};
 
-/// An index page has some hundred kilobytes.
+/// Index pages have some hundred kilobytes.
 const LARGEST_INDEX: usize = 4 << 20;
 const LARGEST_FRAGMENT: usize = 4 << 20;
 
-/// Prints the plan.
 pub fn run(args: &PlanArgs) -> Result<Answer, Refusal> {
     let live = machine(args.root.as_deref())?;
     let situation = Situation::of(&live, args.board.as_deref()).map_err(Refusal::usage)?;
@@ -48,7 +47,7 @@ mod tests {
     use clap::Parser;
     use punctual_kernel::{Plan, Situation, Source, Wish, boards, plan, series};
 
-    /// Plans for every board in every series that has one, built on the board itself and elsewhere.
+    /// Plans for every board in every series it supports, built on the board and cross-built.
     fn plans() -> Vec<Plan> {
         let mut all = Vec::new();
         for board in boards() {
@@ -63,7 +62,7 @@ mod tests {
         all
     }
 
-    /// A command without `sudo` and without the remark behind it.
+    /// The command without `sudo` and without a trailing comment.
     fn plain(command: &str) -> &str {
         let command = command.split("   #").next().unwrap_or_default();
         command.strip_prefix("sudo ").unwrap_or(command)
@@ -95,7 +94,7 @@ mod tests {
                 let found = commands.iter().filter(|c| format!("{c} ").starts_with(&wanted)).count();
                 assert!(found >= 1, "{}: no `{wanted}` in {commands:#?}", plan.board);
             }
-            // Keys are the user's to choose, and what goes into rt.config stands below the plan.
+            // The user chooses the keys, and the content of rt.config is shown below the plan.
             let foreign = commands.iter().filter(|c| !c.starts_with("punctual ") && !c.starts_with("gpg "));
             let foreign: Vec<_> = foreign.filter(|c| !c.starts_with('#')).collect();
             assert!(foreign.is_empty(), "{}: {foreign:?}", plan.board);

@@ -15,12 +15,11 @@ use std::path::{Path, PathBuf};
 
 const LARGEST_CONFIG: usize = 4 << 20;
 
-/// Prints the checks.
 pub fn run(args: &PreflightArgs) -> Result<Answer, Refusal> {
     let live = machine(args.root.as_deref())?;
     let situation = Situation::of(&live, args.board.as_deref()).map_err(Refusal::usage)?;
     let board = situation.board;
-    // A mounted card is the named board's; without one this machine is looked at only if it is the board.
+    // A mounted card belongs to the named board; otherwise this machine is examined only if it is that board.
     let is_board = args.root.is_some() || situation.release.is_some();
     let is_native = host_machine().is_some_and(|machine| board.machines.contains(&machine));
     let cross = args.cross.clone().unwrap_or_else(|| if is_native { String::new() } else { board.cross.clone() });
@@ -69,7 +68,7 @@ fn tree(args: &PreflightArgs) -> Result<Option<Release>, Refusal> {
     args.tree.as_deref().map(patch::tree_release).transpose().map_err(Refusal::usage)
 }
 
-/// A failed check decides, then one that could not be made.
+/// A failed check decides the exit code, then one that could not be made.
 fn code(checks: &[Check]) -> u8 {
     let any = |outcome| checks.iter().any(|check| check.outcome == outcome);
     if any(Outcome::Fail) {

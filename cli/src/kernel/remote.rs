@@ -1,4 +1,4 @@
-//! `kernel deploy` and what follows it on another machine.
+//! `kernel deploy` and the commands that follow it, on another machine.
 
 use super::args::deploying::DeployArgs;
 use crate::args::common::{OutputArgs, TargetArgs};
@@ -9,7 +9,6 @@ use punctual_directory::{Scratch, Whose};
 use punctual_remote::{Link, Remote, RemoteError, Target, upload};
 use std::path::{Path, PathBuf};
 
-/// `kernel deploy --target`.
 pub fn deploy(args: &DeployArgs, on: &Target) -> Result<Answer, Refusal> {
     let work = |remote: &Remote, link: &Link| {
         let package = packed(&args.package)?;
@@ -21,7 +20,7 @@ pub fn deploy(args: &DeployArgs, on: &Target) -> Result<Answer, Refusal> {
     Ok(answer(&with(on, &args.target, work)?, args.output))
 }
 
-/// Another subcommand of `kernel`, with the words it was given.
+/// Runs another `kernel` subcommand on the target with the same arguments.
 pub fn pass_on(command: &str, on: &Target, args: &TargetArgs, output: OutputArgs) -> Result<Answer, Refusal> {
     let work = |remote: &Remote, _: &Link| {
         let words =
@@ -31,7 +30,7 @@ pub fn pass_on(command: &str, on: &Target, args: &TargetArgs, output: OutputArgs
     Ok(answer(&with(on, args, work)?, output))
 }
 
-/// A package as one file.
+/// A package as a single file.
 struct Packed {
     path: PathBuf,
     _folder: Option<Scratch>,
@@ -44,7 +43,7 @@ fn packed(package: &Path) -> Result<Packed, RemoteError> {
     let refused = |what: String| RemoteError::Refused(format!("cannot pack {}: {what}", package.display()));
     let folder = Scratch::create("kernel", Whose::System).map_err(|e| refused(e.to_string()))?;
     let path = folder.path().join("kernel.tar");
-    // The same folder makes the same file, so that what is there already is known again.
+    // Reproducible, so that an archive already on the target is recognized.
     let mut tar = std::process::Command::new("tar");
     tar.args(["--sort=name", "--mtime=@0", "--owner=0", "--group=0", "-cf"]).arg(&path).arg("-C").arg(package).arg(".");
     match punctual_watchdog::status(&mut tar, punctual_watchdog::PROGRAMS) {

@@ -1,4 +1,4 @@
-//! Arguments of `punctual lab`.
+//! Options of `lab`.
 
 use crate::args::common::OutputArgs;
 use clap::{Args, Subcommand};
@@ -10,7 +10,6 @@ use std::path::PathBuf;
 const KERNEL: &str = "Kernel: rt or stock (the distribution's newest; rt@6.12 of a series), the name of a package, a .deb, an image, \
                       or a build directory";
 
-/// What to do in the lab.
 #[derive(Subcommand, Debug)]
 pub enum LabCommand {
     /// Boot a kernel and run a script in it: files in, files and exit code out
@@ -23,7 +22,7 @@ pub enum LabCommand {
     Bisect(BisectArgs),
 }
 
-/// What every guest has.
+/// Options of every guest.
 #[derive(Args, Debug)]
 pub struct GuestArgs {
     /// Machine: pc, virt-arm64, raspi3b, raspi4b [default: pc or virt-arm64, by the architecture of the kernel]
@@ -49,7 +48,6 @@ pub struct GuestArgs {
     pub timeout: Nanos,
 }
 
-/// Options of `lab boot`.
 #[derive(Args, Debug)]
 pub struct BootArgs {
     #[arg(short, long, value_name = "KERNEL", help = KERNEL, default_value = "rt")]
@@ -96,7 +94,6 @@ pub struct BootArgs {
     pub output: OutputArgs,
 }
 
-/// Options of a proof that `prove` and the comparisons share.
 #[derive(Args, Debug)]
 pub struct ProofArgs {
     #[command(flatten)]
@@ -138,7 +135,6 @@ pub struct ProofArgs {
     pub output: OutputArgs,
 }
 
-/// Options of `lab prove`.
 #[derive(Args, Debug)]
 pub struct ProveArgs {
     #[arg(short, long, value_name = "KERNEL", help = KERNEL, default_value = "rt")]
@@ -153,7 +149,6 @@ pub struct ProveArgs {
     pub out: Option<PathBuf>,
 }
 
-/// Options of `lab compare`.
 #[derive(Args, Debug)]
 pub struct CompareArgs {
     #[arg(value_name = "A", help = KERNEL)]
@@ -171,7 +166,6 @@ pub struct CompareArgs {
     pub out: Option<PathBuf>,
 }
 
-/// Options of `lab bisect`.
 #[derive(Args, Debug)]
 pub struct BisectArgs {
     /// Git tree of the kernel; it is not touched, since builds use a separate work tree

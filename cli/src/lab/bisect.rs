@@ -14,10 +14,10 @@ use punctual_units::Nanos;
 use punctual_vm::{Arch, Cache, Kernel, KernelSpec, Machine, VmError};
 use std::path::Path;
 
-/// Without modules there is no disk in the guest: these loads are left out where none are named.
+/// Loads that need a disk: the guest has none without modules, so these are left out of the default.
 const NEEDS_DISK: [&str; 2] = ["io", "all"];
 
-/// `punctual lab bisect`: 0 where one commit is found, 3 where several may be it.
+/// `punctual lab bisect`: exits 0 if a single commit is found, 3 if several remain.
 pub fn run(args: &BisectArgs) -> Result<Answer, Refusal> {
     let report = bisected(args)?;
     let code = if report.suspects.len() == 1 { 0 } else { exit::INCONCLUSIVE };
@@ -31,15 +31,15 @@ fn bisected(args: &BisectArgs) -> Result<BisectReport, LabError> {
     let build = Build { config: Some(args.config.clone()), arch, make: args.make.clone(), jobs };
     let (good, bad) = (args.good.clone(), args.bad.clone());
     let plan = Bisect { tree: args.tree.clone(), good, bad, build, out: args.out.clone() };
-    let mut told = |step: &Step| {
+    let mut show = |step: &Step| {
         if !args.proof.output.quiet {
-            tell!("{}\n", line(step));
+            progress!("{}\n", line(step));
         }
     };
-    lab::bisect(&plan, &mut |build, run| prove(args, build, run, &cache), &mut told)
+    lab::bisect(&plan, &mut |build, run| prove(args, build, run, &cache), &mut show)
 }
 
-/// Boots what was built and judges it; a kernel that does not boot is no good and no bad one.
+/// Boots the built kernel and judges it; a kernel that does not boot is skipped, neither good nor bad.
 fn prove(args: &BisectArgs, build: &Path, run: &Path, cache: &Cache) -> Result<(StepOutcome, String), LabError> {
     let options = options(args, build, cache)?;
     if let Some(parent) = run.parent() {
@@ -53,7 +53,7 @@ fn prove(args: &BisectArgs, build: &Path, run: &Path, cache: &Cache) -> Result<(
         }
         Err(e) => return Err(e),
     };
-    let worst = proven.verdict.worst.as_ref().map_or("nothing".into(), |w| Nanos(w.max_ns).to_string());
+    let worst = proven.verdict.worst.as_ref().map_or("none".into(), |w| Nanos(w.max_ns).to_string());
     let outcome = match proven.verdict.outcome {
         Outcome::Pass | Outcome::Held => StepOutcome::Good,
         Outcome::Fail => StepOutcome::Bad,

@@ -14,7 +14,7 @@ use std::fs;
 use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
-/// `punctual lab boot`: its exit code is the script's, the largest of several guests'.
+/// `punctual lab boot`: exits with the code of the script, with several guests the largest.
 pub fn run(args: &BootArgs) -> Result<Answer, Refusal> {
     let results = booted(args)?;
     let code = results.iter().map(|b| u8::try_from(b.exit_code).unwrap_or(u8::MAX)).max().unwrap_or(0);
@@ -36,7 +36,7 @@ fn booted(args: &BootArgs) -> Result<Vec<Booted>, LabError> {
     let cache = Cache::usual()?;
     let script = script(args)?;
     if !args.get.is_empty() && args.out.is_none() {
-        return Err(LabError::Usage("--get needs a folder to put the files into: add --out DIR".into()));
+        return Err(LabError::Usage("--get needs a directory for the files: add --out DIR".into()));
     }
     let (kernel, machine) = kernel(&args.kernel, &args.guest, &cache)?;
     let arch = kernel.arch;
@@ -57,7 +57,7 @@ fn booted(args: &BootArgs) -> Result<Vec<Booted>, LabError> {
     match program {
         Ok(content) => guest.files.push(FileIn { path: "/bin/punctual".into(), mode: 0o755, content }),
         Err(e) if args.guest_program.is_some() => return Err(e),
-        Err(e) => say!("without punctual in the guest: {e}"),
+        Err(e) => message!("punctual is not copied into the guest: {e}"),
     }
     for put in &args.put {
         guest.files.push(put_in(put)?);
@@ -88,7 +88,7 @@ fn start(args: &BootArgs, guest: &Guest, cache: &Cache) -> Result<Vec<Booted>, L
     Ok(results.into_iter().collect::<Result<Vec<_>, VmError>>()?)
 }
 
-/// QEMU writes there by the path, so no other user may change it.
+/// Creates the output directory. QEMU writes there by path, so no other user may change it.
 pub(super) fn make(folder: &Path) -> Result<(), LabError> {
     let made = Dir::create(folder, Whose::System);
     made.map(drop).map_err(|e| LabError::File { what: "make", path: folder.into(), source: e.cause() })
@@ -116,7 +116,7 @@ fn script(args: &BootArgs) -> Result<String, LabError> {
     read.map_err(|source| LabError::File { what: "read", path, source })
 }
 
-/// `FILE:PATH`; the file's permission bits go with it.
+/// `FILE:PATH`; keeps the file's permission bits.
 fn put_in(text: &str) -> Result<FileIn, LabError> {
     use std::os::unix::fs::PermissionsExt;
     let Some((file, path)) = text.rsplit_once(':').filter(|(file, _)| !file.is_empty()) else {

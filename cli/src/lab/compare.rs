@@ -13,7 +13,7 @@ use punctual_report as report;
 use punctual_vm::Cache;
 use std::path::{Path, PathBuf};
 
-/// `punctual lab compare`: 0 where the comparison is judged, 3 otherwise.
+/// `punctual lab compare`: exits 0 if the comparison is conclusive, 3 otherwise.
 pub fn run(args: &CompareArgs) -> Result<Answer, Refusal> {
     let (Compared { comparison, .. }, out) = compared(args)?;
     let code = if punctual_compare::is_inconclusive(&comparison) { exit::INCONCLUSIVE } else { 0 };

@@ -1,4 +1,4 @@
-//! What the arguments of several `lab` commands mean.
+//! Resolves arguments that several `lab` commands share.
 
 use super::args::{GuestArgs, ProofArgs};
 use crate::exit;
@@ -14,7 +14,7 @@ use std::time::Duration;
 /// The kernel and the machine it boots on.
 pub fn kernel(spec: &KernelSpec, guest: &GuestArgs, cache: &Cache) -> Result<(Kernel, Machine), LabError> {
     let arch = guest.machine.map(Machine::arch).or(Arch::host()).unwrap_or(Arch::Amd64);
-    // Before anything large is fetched.
+    // Fails before anything large is downloaded if QEMU is missing.
     Qemu::find(guest.machine.unwrap_or(Machine::usual(arch)))?;
     let mut kernel = Kernel::resolve(spec, arch, cache)?;
     if let Some(folder) = &guest.modules {
@@ -27,12 +27,12 @@ pub fn kernel(spec: &KernelSpec, guest: &GuestArgs, cache: &Cache) -> Result<(Ke
 pub fn limit(guest: &GuestArgs) -> Result<Duration, LabError> {
     let limit = Duration::from_nanos(guest.timeout.0);
     match limit < Duration::from_secs(1) {
-        true => Err(LabError::Usage(format!("--timeout {}: a boot takes longer", guest.timeout))),
+        true => Err(LabError::Usage(format!("--timeout {}: too short for a boot; the minimum is 1s", guest.timeout))),
         false => Ok(limit),
     }
 }
 
-/// What `prove` and the comparisons do in each guest.
+/// What each guest does for `prove`, `compare` and `bisect`.
 pub fn options(spec: &KernelSpec, args: &ProofArgs, cache: &Cache) -> Result<LabOptions, LabError> {
     let (kernel, machine) = kernel(spec, &args.guest, cache)?;
     with_kernel(kernel, machine, args)
@@ -66,7 +66,6 @@ pub fn jobs(args: &ProofArgs) -> usize {
     args.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
 }
 
-/// `./punctual-runs/<time>-lab-<what>`.
 pub fn default_out(what: &str) -> PathBuf {
     numbered(&format!("lab-{what}"))
 }

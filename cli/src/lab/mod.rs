@@ -1,4 +1,4 @@
-//! `lab`: kernels in QEMU.
+//! `lab`: runs kernels in QEMU.
 
 pub mod args;
 mod bisect;
@@ -14,7 +14,6 @@ use crate::finish::finish;
 use args::LabCommand;
 use std::process::ExitCode;
 
-/// `punctual lab …`.
 pub fn run(command: &LabCommand) -> ExitCode {
     match command {
         LabCommand::Boot(args) => finish("lab boot", args.output, boot::run(args)),

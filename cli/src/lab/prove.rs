@@ -11,7 +11,6 @@ use punctual_report as report;
 use punctual_vm::Cache;
 use std::path::PathBuf;
 
-/// `punctual lab prove`.
 pub fn run(args: &ProveArgs) -> Result<Answer, Refusal> {
     let (proven, out) = proven(args)?;
     let code = exit::of_outcome(proven.outcome());
@@ -28,7 +27,7 @@ fn proven(args: &ProveArgs) -> Result<(Proven, PathBuf), LabError> {
 }
 
 fn text(args: &ProveArgs, proven: &Proven) -> String {
-    // One boot is shown whole; of several the worst.
+    // A single boot is shown completely; of several, the worst is shown.
     let worst = proven.runs.iter().max_by_key(|r| (r.verdict.outcome, r.verdict.worst.as_ref().map(|w| w.max_ns)));
     let Some(worst) = worst else { return String::new() };
     let style = report::TextStyle { color: terminal::colour(), width: terminal::width() };

@@ -4,7 +4,6 @@ use clap::Args;
 use clap_complete::Shell;
 use std::path::PathBuf;
 
-/// Options of `completions`.
 #[derive(Args, Debug)]
 pub struct CompletionsArgs {
     /// Shell to complete in
@@ -12,7 +11,6 @@ pub struct CompletionsArgs {
     pub shell: Shell,
 }
 
-/// Options of `man`.
 #[derive(Args, Debug)]
 pub struct ManArgs {
     /// Directory for the pages, created if it is missing; existing pages are not replaced

@@ -1,4 +1,4 @@
-//! `completions` and `man`: what a package brings beside the binary, made from the command line's own definition.
+//! `completions` and `man`: generated from the command line's definition, for packages.
 
 pub mod args;
 
@@ -15,17 +15,15 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-/// `punctual completions SHELL`: the script on standard output.
 pub fn completions(args: &CompletionsArgs) -> ExitCode {
     let mut script = Vec::new();
-    // Into memory first: clap_complete panics where it cannot write, and a closed pipe is no defect of ours.
+    // Generated in memory first: clap_complete panics if it cannot write, for example to a closed pipe.
     clap_complete::generate(args.shell, &mut Arguments::command(), "punctual", &mut script);
     ended(
         io::stdout().lock().write_all(&script).map_err(|e| format!("cannot write the script to standard output: {e}")),
     )
 }
 
-/// `punctual man DIR`: a page for each command.
 pub fn man(args: &ManArgs) -> ExitCode {
     ended(pages().and_then(|pages| write(&args.folder, &pages)))
 }
@@ -34,10 +32,10 @@ fn ended(done: Result<(), String>) -> ExitCode {
     finish("man", OutputArgs::default(), done.map(|()| Answer::default()).map_err(Refusal::environment))
 }
 
-/// A page: file name and what is in it.
+/// File name and content.
 type Page = (String, Vec<u8>);
 
-/// The pages of all commands, `punctual` first, each with the others of its branch under SEE ALSO.
+/// The pages of all commands, `punctual` first; each lists its parent, siblings and subcommands under SEE ALSO.
 fn pages() -> Result<Vec<Page>, String> {
     let mut root = Arguments::command().disable_help_subcommand(true);
     root.build();
@@ -50,7 +48,7 @@ fn pages() -> Result<Vec<Page>, String> {
     Ok(pages)
 }
 
-/// man(7) text of one command.
+/// man(7) source of one command's page.
 fn page(command: &Command) -> Result<Page, String> {
     let name = command.get_display_name().unwrap_or(command.get_name()).to_owned();
     let mut text = Vec::new();
@@ -66,13 +64,16 @@ fn page(command: &Command) -> Result<Page, String> {
     Ok((format!("{name}.1"), text))
 }
 
-/// All of them, or none where one of them is there already: whose it is, is not known.
+/// Writes all pages, or none if one of them already exists.
 fn write(folder: &Path, pages: &[Page]) -> Result<(), String> {
     if !folder.is_dir() {
         Dir::create(folder, Whose::Results).map_err(|e| e.to_string())?;
     }
     if let Some((name, _)) = pages.iter().find(|(name, _)| folder.join(name).symlink_metadata().is_ok()) {
-        return Err(format!("{} exists; name a folder without manual pages of punctual", folder.join(name).display()));
+        return Err(format!(
+            "{} exists; name a directory without manual pages of punctual",
+            folder.join(name).display()
+        ));
     }
     let one = |(name, text): &Page| new_file::write(&folder.join(name), |out| out.write_all(text));
     pages.iter().try_for_each(one)

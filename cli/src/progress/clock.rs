@@ -1,4 +1,4 @@
-//! What a run does now and how long it still takes, without a clock of its own.
+//! Current step and remaining time of a run; does not read a clock itself.
 
 use punctual_live::{Left, Status};
 use punctual_proof::Step;
@@ -6,44 +6,41 @@ use punctual_units::Nanos;
 
 const SECOND: Nanos = Nanos::from_secs(1);
 
-/// How far a run is. All times are of CLOCK_MONOTONIC.
+/// Progress of a run. All times are CLOCK_MONOTONIC.
 pub struct Clock {
-    /// `--max` of a run that is measured until its claims are decided.
+    /// `--time-limit` of a run that continues until its claims are decided.
     max: Option<Nanos>,
-    /// What the last look said is left, and when.
+    /// Remaining time estimated at the last check of the claims, and when it was estimated.
     left: Option<(Nanos, Nanos)>,
-    /// Recorded by now in the phases that have ended.
+    /// Recorded time of the finished phases.
     recorded: Nanos,
     phase: Option<Running>,
     step: Option<Step>,
     step_begun: Nanos,
-    /// What the phases that have ended took beyond their time, all together, and how many these are.
+    /// Total time that finished phases took beyond their planned time, and their number.
     beyond: (Nanos, u64),
 }
 
-/// The phase that runs.
 struct Running {
     place: (usize, usize, String),
     lasts: Nanos,
     begun: Nanos,
-    /// First and last recorded release, when they are known.
+    /// First and last recorded release, once known.
     recording: Option<(Nanos, Nanos)>,
 }
 
 impl Clock {
-    /// Of a run that is prepared.
     pub fn new(max: Option<Nanos>, now: Nanos) -> Clock {
         let beyond = (Nanos::ZERO, 0);
         Clock { max, left: None, recorded: Nanos::ZERO, phase: None, step: None, step_begun: now, beyond }
     }
 
-    /// A phase with this number, of so many, under this load, begins, and `lasts` so long.
+    /// A phase begins: its number, the number of phases, its load, and its planned length.
     pub fn phase_starts(&mut self, place: (usize, usize, String), lasts: Nanos, now: Nanos) {
         self.phase = Some(Running { place, lasts, begun: now, recording: None });
         self.step(Step::Starting, now);
     }
 
-    /// From now on this is done.
     pub fn step(&mut self, step: Step, now: Nanos) {
         if let (Step::Measuring { start, end, .. }, Some(phase)) = (step, &mut self.phase) {
             phase.recording = Some((start, end));
@@ -51,7 +48,7 @@ impl Clock {
         (self.step, self.step_begun) = (Some(step), now);
     }
 
-    /// The phase has ended; also told once more for each further result of it.
+    /// The phase has ended; called again for each further result of the same phase.
     pub fn phase_ended(&mut self, now: Nanos) {
         let Some(phase) = self.phase.take_if(|phase| phase.recording.is_some()) else { return };
         self.recorded = self.recorded + recorded(&phase, now);
@@ -59,25 +56,24 @@ impl Clock {
         self.beyond = (self.beyond.0 + took, self.beyond.1 + 1);
     }
 
-    /// The claims were looked at: so much measuring is left.
+    /// The claims were checked; `left` is the estimated remaining measuring time.
     pub fn looked(&mut self, left: Option<Nanos>, now: Nanos) {
         self.left = left.map(|left| (left, now));
     }
 
-    /// No phase follows.
     pub fn measured(&mut self) {
         self.phase = None;
     }
 
-    /// What to tell.
-    pub fn told(&self, now: Nanos) -> Status {
+    /// Status to display.
+    pub fn status(&self, now: Nanos) -> Status {
         let doing = match self.step {
             None => "preparing",
             Some(Step::Starting) => "starting",
             Some(Step::Auditing) => "auditing the machine",
-            Some(Step::Tracing) => "switching the trace on",
+            Some(Step::Tracing) => "enabling the trace",
             Some(Step::Measuring { ticks: false, .. }) => "measuring (not updated)",
-            // What is shown stands for a second.
+            // The display lags by up to a second.
             Some(Step::Measuring { start, .. }) if now + SECOND < start => "warming up",
             Some(Step::Measuring { .. }) => "measuring",
             Some(Step::Collecting) => "collecting the results",
@@ -113,12 +109,12 @@ impl Clock {
     }
 }
 
-/// What is recorded of a phase by now.
+/// Time recorded so far in the running phase.
 fn recorded(phase: &Running, now: Nanos) -> Nanos {
     phase.recording.map_or(Nanos::ZERO, |(start, end)| now.min(end).saturating_sub(start))
 }
 
-/// Until its last release; all of its time until that is known.
+/// Time until the last release; the whole phase until that is known.
 fn phase_left(phase: &Running, now: Nanos) -> Nanos {
     phase.recording.map_or(phase.lasts, |(_, end)| end.saturating_sub(now))
 }
@@ -133,11 +129,11 @@ mod tests {
     }
 
     fn line(clock: &Clock, now: u64) -> String {
-        text(&clock.told(s(now)), 80)
+        text(&clock.status(s(now)), 80)
     }
 
     #[test]
-    fn a_run_is_told_from_its_beginning_to_its_end() {
+    fn a_run_is_shown_from_its_beginning_to_its_end() {
         let mut clock = Clock::new(None, s(100));
         assert_eq!(line(&clock, 100), "preparing");
         clock.phase_starts((1, 2, "idle".into()), s(10), s(100));
@@ -166,7 +162,7 @@ mod tests {
         clock.step(Step::Measuring { start: s(2), end: s(12), ticks: true }, s(1));
         clock.phase_ended(s(13));
         clock.phase_starts((2, 3, "cpu".into()), s(10), s(13));
-        assert_eq!(clock.told(s(13)).run_left, Left::About(s(23)));
+        assert_eq!(clock.status(s(13)).run_left, Left::About(s(23)));
     }
 
     #[test]
@@ -178,9 +174,9 @@ mod tests {
         clock.phase_ended(s(11));
         clock.looked(Some(s(70)), s(11));
         clock.phase_starts((1, 1, "idle".into()), s(10), s(11));
-        assert_eq!(clock.told(s(12)).run_left, Left::About(s(69)));
-        assert_eq!(clock.told(s(500)).run_left, Left::About(s(10)));
+        assert_eq!(clock.status(s(12)).run_left, Left::About(s(69)));
+        assert_eq!(clock.status(s(500)).run_left, Left::About(s(10)));
         clock.looked(None, s(21));
-        assert_eq!(clock.told(s(21)).run_left, Left::AtMost(s(2 * 86_400 - 10)));
+        assert_eq!(clock.status(s(21)).run_left, Left::AtMost(s(2 * 86_400 - 10)));
     }
 }

@@ -1,4 +1,4 @@
-//! How a run goes, on standard error: a line a phase, and between them, on a terminal, one that is written over.
+//! Progress of a run on standard error: a line for each phase, and on a terminal a status line that is overwritten.
 
 mod clock;
 
@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Does a job and shows how it goes: on a terminal by a moving line, in a log by a line a phase.
+/// Runs a job and shows its progress: with a moving status line on a terminal, with a line per phase in a log.
 pub fn shown<T>(options: &Options, quiet: bool, job: impl FnOnce(&mut dyn Observer) -> T) -> T {
     if quiet {
         return job(&mut Quiet);
@@ -25,72 +25,71 @@ pub fn shown<T>(options: &Options, quiet: bool, job: impl FnOnce(&mut dyn Observ
     }
 }
 
-/// One line a phase on standard error.
+/// Prints one line per phase.
 struct Progress;
 
 impl Observer for Progress {
     fn not_alone(&mut self, what: &str) {
-        say!("will be inconclusive: {what}");
+        message!("the result will be inconclusive: {what}");
     }
 
     fn phase_starts(&mut self, number: usize, of: usize, load: &str, lasts: Nanos) {
-        tell!("{}", starts(number, of, load, lasts));
+        progress!("{}", starts(number, of, load, lasts));
     }
 
     fn phase_ended(&mut self, phase: &Phase, worst: Option<&Worst>) {
         let skipped: u64 = phase.cpus.iter().map(|c| c.skipped.unwrap_or(0)).sum();
         match worst {
-            Some(w) => tell!("worst {} on CPU {}, missed {skipped}\n", Nanos(w.latency_ns), w.cpu),
-            None => tell!("no wakeup\n"),
+            Some(w) => progress!("worst {} on CPU {}, missed {skipped}\n", Nanos(w.latency_ns), w.cpu),
+            None => progress!("no wakeup\n"),
         }
         for problem in &phase.problems {
-            tell!("      {}\n", line(&problem.text));
+            progress!("      {}\n", line(&problem.text));
         }
     }
 
     fn looked(&mut self, number: usize, look: &Look, of: usize, left: Option<Nanos>) {
         let open: Vec<String> = look.open.iter().map(ToString::to_string).collect();
-        tell!("look {number} after {}: {} of {of} claims decided", look.measured_ns, of - open.len().min(of));
+        progress!("check {number} after {}: {} of {of} claims decided", look.measured_ns, of - open.len().min(of));
         match (open.is_empty(), left) {
-            (true, _) => tell!("\n"),
-            (false, Some(left)) => tell!(", open: {}; about {left} to go\n", open.join(", ")),
-            (false, None) => tell!(", open: {}; at this rate not within --max\n", open.join(", ")),
+            (true, _) => progress!("\n"),
+            (false, Some(left)) => progress!(", open: {}; about {left} to go\n", open.join(", ")),
+            (false, None) => progress!(", open: {}; at this rate not within --time-limit\n", open.join(", ")),
         }
     }
 }
 
-/// The beginning of a phase's line; its end follows when it is measured.
+/// First part of a phase's line; the rest follows when the phase ends.
 fn starts(number: usize, of: usize, load: &str, lasts: Nanos) -> String {
     format!("[{number}/{of}] {} for {lasts} … ", line(load))
 }
 
-/// The same lines on a terminal, each when its phase has ended, and below them what is done now. The line is taken away when this
-/// is dropped.
+/// Prints each phase's line when the phase has ended, with a status line below that is erased on drop.
 struct Moving {
     shared: Arc<Mutex<Shared>>,
-    /// The beginning of the running phase's line.
+    /// First part of the running phase's line.
     starts: String,
     after: Option<After>,
 }
 
-/// What the thread of the run and the one that ticks share. Held while the line is written, which does not block.
+/// Shared by the thread of the run and the one that ticks. Held while the line is written, which does not block.
 struct Shared {
     clock: Clock,
     line: Line,
-    /// Not while something else is printed.
+    /// False while something else is printed.
     wanted: bool,
 }
 
 impl Shared {
     fn show(&mut self) {
         if self.wanted {
-            self.line.show(&self.clock.told(monotonic()));
+            self.line.show(&self.clock.status(monotonic()));
         }
     }
 }
 
 impl Moving {
-    /// Shows that the run is prepared; `None` where standard error cannot show a line that moves.
+    /// `None` if standard error cannot show a moving line.
     fn new(options: &Options) -> Option<Moving> {
         let line = Line::new()?;
         let mut shared = Shared { clock: Clock::new(options.until, monotonic()), line, wanted: true };
@@ -99,14 +98,14 @@ impl Moving {
     }
 
     /// Changes the state and redraws it.
-    fn tell(&self, change: impl FnOnce(&mut Clock, Nanos)) {
+    fn update(&self, change: impl FnOnce(&mut Clock, Nanos)) {
         let mut shared = lock(&self.shared);
         change(&mut shared.clock, monotonic());
         shared.wanted = true;
         shared.show();
     }
 
-    /// Clears the line until the next change.
+    /// Erases the line until the next change.
     fn clear(&self) {
         let mut shared = lock(&self.shared);
         shared.wanted = false;
@@ -122,11 +121,11 @@ impl Observer for Moving {
 
     fn phase_starts(&mut self, number: usize, of: usize, load: &str, lasts: Nanos) {
         self.starts = starts(number, of, load, lasts);
-        self.tell(|clock, now| clock.phase_starts((number, of, line(load)), lasts, now));
+        self.update(|clock, now| clock.phase_starts((number, of, line(load)), lasts, now));
     }
 
     fn step(&mut self, step: Step) {
-        self.tell(|clock, now| clock.step(step, now));
+        self.update(|clock, now| clock.step(step, now));
     }
 
     fn tick(&self) -> Option<Tick> {
@@ -137,8 +136,8 @@ impl Observer for Moving {
     fn phase_ended(&mut self, phase: &Phase, worst: Option<&Worst>) {
         self.clear();
         lock(&self.shared).clock.phase_ended(monotonic());
-        // Several results of one phase have lines of their own.
-        crate::terminal::tell_lines(&std::mem::take(&mut self.starts));
+        // Several results of one phase have a line each.
+        crate::terminal::progress_lines(&std::mem::take(&mut self.starts));
         Progress.phase_ended(phase, worst);
         self.step(Step::Writing);
     }
@@ -154,7 +153,7 @@ impl Observer for Moving {
         lock(&self.shared).clock.measured();
         self.after = self.tick().and_then(After::start);
         let times = lock(&self.shared).line.written();
-        vec![format!("a line that shows progress was written on the terminal {times} times while the run was measured")]
+        vec![format!("the progress line was written to the terminal {times} times during the measurement")]
     }
 }
 
@@ -169,15 +168,15 @@ fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A thread that ticks once a second when all is measured: until then it would be one more that wakes.
+/// Redraws once a second after the measurement; during it, this would be an additional thread that wakes up.
 struct After {
-    /// Dropped: it ends.
+    /// Dropping it ends the thread.
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl After {
-    /// `None` where no thread can be started: the line stands still then.
+    /// `None` if no thread can be started: the line is then not updated.
     fn start(tick: Tick) -> Option<After> {
         let (stop, stopped) = channel::<()>();
         let builder = std::thread::Builder::new().name("progress".into()).stack_size(256 * 1024);
@@ -193,7 +192,7 @@ impl After {
 impl Drop for After {
     fn drop(&mut self) {
         drop(self.stop.take());
-        // Nothing is lost with a line that could not be written.
+        // A failure to draw the line has no consequence.
         self.thread.take().map(JoinHandle::join);
     }
 }

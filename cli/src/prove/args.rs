@@ -7,15 +7,14 @@ use punctual_proof::Via;
 use punctual_units::{CpuList, Nanos, Policy, Priority};
 use std::path::PathBuf;
 
-/// Options of `prove` and `measure`.
 #[derive(Args, Debug)]
 pub struct MeasureArgs {
     #[command(flatten)]
     pub run: RunArgs,
     /// Show histograms and figures of each CPU in the terminal while it runs, updated twice a second; q ends, n starts
     /// the next load, ? lists the keys
-    #[arg(long, conflicts_with = "quiet")]
-    pub live: bool,
+    #[arg(long, alias = "live", conflicts_with = "quiet")]
+    pub tui: bool,
     /// Add the run to the history (`punctual history`) when it ends; a failure to add it is reported and does not
     /// change the exit code [default FILE: as for `punctual history --db`]
     #[cfg(feature = "history")]
@@ -30,7 +29,7 @@ pub struct MeasureArgs {
     pub full: bool,
 }
 
-/// What is measured, and how.
+/// Options of the measurement.
 #[derive(Args, Debug)]
 #[command(group = clap::ArgGroup::new("claimed").args(["claims", "deadline"]).multiple(true))]
 pub struct RunArgs {
@@ -38,12 +37,12 @@ pub struct RunArgs {
     #[arg(short = 'D', long, value_name = "TIME")]
     pub duration: Option<Nanos>,
     /// Continue past --duration until every claim is decided; requires a claim. Claims are checked after each round
-    /// over all loads, which lasts an eighth of all before it, at least --duration
+    /// over all loads; a round lasts an eighth of the time measured before it, at least --duration
     #[arg(long, requires = "claimed")]
     pub until_decided: bool,
     /// With --until-decided: maximum measuring time; claims still open are then inconclusive [default: 12h]
-    #[arg(long, value_name = "TIME", requires = "until_decided")]
-    pub max: Option<Nanos>,
+    #[arg(long, alias = "max", value_name = "TIME", requires = "until_decided")]
+    pub time_limit: Option<Nanos>,
     /// Time to run without recording at the start of each phase [default: 200ms for prove, none for measure]
     #[arg(long, value_name = "TIME")]
     pub warmup: Option<Nanos>,
@@ -53,7 +52,7 @@ pub struct RunArgs {
     /// day', 'missed = 0', hard, firm or soft; may be repeated [default for prove: missed = 0]
     #[arg(short = 'c', long = "claim", value_name = "CLAIM")]
     pub claims: Vec<Claim>,
-    /// Exit with 3 in place of 0 if all that can be said of a claim (max, missed, hard, firm, soft) is that it HELD
+    /// Exit with 3 instead of 0 if a claim (max, missed, hard, firm, soft) HELD but is not proved
     #[arg(long)]
     pub require_proof: bool,
     /// Claim 'max < TIME' and 'missed = 0'
@@ -91,7 +90,7 @@ pub struct RunArgs {
     /// Machine that answers the network load (runs `punctual serve`)
     #[arg(long, value_name = "HOST[:PORT]")]
     pub peer: Option<String>,
-    /// File with the secret that the peer asks for: a copy of the one there
+    /// File with the peer's secret: a copy of the file that `punctual serve` was given
     #[arg(long, value_name = "FILE", requires = "peer")]
     pub secret_file: Option<PathBuf>,
     /// Directory on a real disk for the files of the io load [default: the run directory]
@@ -104,7 +103,7 @@ pub struct RunArgs {
     /// prove, never for measure]
     #[arg(long, value_enum, value_name = "WHEN")]
     pub trace: Option<WhenArg>,
-    /// Events to record: fewer disturb less, more tell similar causes apart
+    /// Events to record: fewer disturb less, more distinguish similar causes
     #[arg(long, value_enum, value_name = "SET", default_value_t = EventsArg::Minimal)]
     pub trace_events: EventsArg,
     /// Trace buffer of each CPU, KiB [default: 1/256 of the memory for all CPUs together, 512 to 4096]

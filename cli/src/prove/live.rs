@@ -1,16 +1,14 @@
-//! `--live`: a run and a view of it, put together.
+//! `--tui`: shows a run while it is measured.
 
 use punctual_live::{Controls, Settings, Unfit, View};
 use punctual_model::{ContextSample, Phase, Worst};
 use punctual_proof::{Observer, Options, Watching};
 use punctual_units::{CpuId, Nanos};
 
-/// Shows a run while it is measured.
+/// A live view attached to a run.
 pub struct Live(View);
 
 impl Live {
-    /// A view for a run with these options.
-    ///
     /// # Errors
     /// There is no terminal to show it on.
     pub fn new(command: &str, options: &Options) -> Result<Live, Unfit> {
@@ -42,7 +40,7 @@ impl Observer for Live {
         let cost = self.0.measured();
         let cpus = if cost.shared { "shared with the measured CPUs" } else { "on CPUs that were not measured" };
         let each = Nanos(cost.cpu_ns / cost.pictures.max(1));
-        let drawn = format!("the live view drew {} pictures of {each} CPU time each, {cpus}", cost.pictures);
+        let drawn = format!("the live view drew {} frames of {each} CPU time each, {cpus}", cost.pictures);
         std::iter::once(drawn).chain(cost.trouble.map(|why| format!("the live view ended early: {why}"))).collect()
     }
 }

@@ -19,12 +19,10 @@ use punctual_report as report;
 use punctual_units::Nanos;
 use std::process::ExitCode;
 
-/// `punctual prove`.
 pub fn prove(args: &MeasureArgs, started: Nanos) -> ExitCode {
     finish("prove", args.output, proved(args, started))
 }
 
-/// `punctual measure`.
 pub fn measure(args: &MeasureArgs, started: Nanos) -> ExitCode {
     finish("measure", args.output, measured(args, started))
 }
@@ -33,8 +31,8 @@ fn proved(args: &MeasureArgs, started: Nanos) -> Result<Answer, Refusal> {
     if let Some(target) = &args.on.target {
         return elsewhere("prove", target, args);
     }
-    if let Via::Kernel(way) = args.run.via {
-        return Err(Refusal::usage(format!("prove measures wakeups: write `punctual measure --via {way}`")));
+    if let Via::Method(method) = args.run.via {
+        return Err(Refusal::usage(format!("prove measures wakeups: write `punctual measure --via {method}`")));
     }
     let mut options = options(&args.run, started);
     if args.run.warmup.is_none() {
@@ -56,17 +54,17 @@ fn measured(args: &MeasureArgs, started: Nanos) -> Result<Answer, Refusal> {
     }
     let options = options(&args.run, started);
     match args.run.via {
-        Via::Kernel(way) if args.live => {
-            Err(Refusal::usage(format!("--live shows wakeups: leave it out with --via {way}")))
+        Via::Method(method) if args.tui => {
+            Err(Refusal::usage(format!("--tui shows wakeups: leave it out with --via {method}")))
         }
-        Via::Kernel(way) => {
-            run("measure", args, &options, &|options, observer| proof::measure_by(way, options, observer))
+        Via::Method(method) => {
+            run("measure", args, &options, &|options, observer| proof::measure_by(method, options, observer))
         }
         Via::Wakeup(_) => run("measure", args, &options, &proof::measure),
     }
 }
 
-/// On another machine; the run comes here.
+/// Measures on another machine and copies the run here.
 fn elsewhere(command: &str, target: &Target, args: &MeasureArgs) -> Result<Answer, Refusal> {
     let out = args.run.out.clone().unwrap_or_else(|| numbered(&target.host));
     remote::measure(command, target, &args.on, &out, args.output)
@@ -77,10 +75,10 @@ type Job<'a> = &'a dyn Fn(&Options, &mut dyn Observer) -> Result<Done, ProofErro
 fn run(command: &str, args: &MeasureArgs, options: &Options, job: Job) -> Result<Answer, Refusal> {
     punctual_uapi::block(&proof::signals())?;
     if !args.output.quiet {
-        earliest(options).iter().for_each(|line| say!("{line}"));
+        earliest(options).iter().for_each(|line| message!("{line}"));
     }
-    let done = match args.live {
-        // The terminal is given back before the answer is printed.
+    let done = match args.tui {
+        // Restores the terminal before the answer is printed.
         true => {
             let mut live = Live::new(command, options).map_err(Refusal::usage)?;
             job(options, &mut live)
@@ -99,7 +97,7 @@ fn run(command: &str, args: &MeasureArgs, options: &Options, job: Job) -> Result
     Ok(answer)
 }
 
-/// For each claim about how often something happens: the shortest time in which it can pass, and whether there is so much.
+/// For each claim about a rate: the shortest measuring time in which it can pass, and whether the run is that long.
 fn earliest(options: &Options) -> Vec<String> {
     let loads = options.loads.len().max(1) as u64;
     let planned = options.until.unwrap_or(options.duration);
@@ -113,7 +111,7 @@ fn earliest(options: &Options) -> Vec<String> {
                 format!("; in {planned} it cannot pass, only fail: --duration {}, or --until-decided", typed(all))
             }
             (false, Some(_)) => {
-                format!("; --max {planned} is less, so it cannot pass, only fail: --max {}", typed(all))
+                format!("; --time-limit {planned} is less, so it cannot pass, only fail: --time-limit {}", typed(all))
             }
         };
         Some(format!("`{claim}` takes {shortest}{under} at least{enough}"))
@@ -121,12 +119,11 @@ fn earliest(options: &Options) -> Vec<String> {
     options.claims.iter().filter_map(line).collect()
 }
 
-/// Whole minutes above, as an option takes them.
+/// Rounded up to whole minutes, in the form an option accepts.
 fn typed(time: Nanos) -> String {
     format!("{}m", time.0.div_ceil(60_000_000_000))
 }
 
-/// A finished run as the result of a document.
 pub fn json(done: &Done) -> report::RunResult<'_> {
     let mut result = report::json(&done.recording, &done.verdict);
     result.run_directory = Some(done.root().display().to_string());
@@ -134,7 +131,7 @@ pub fn json(done: &Done) -> report::RunResult<'_> {
     result
 }
 
-/// A finished run for a terminal: in `full`, or on one screen.
+/// Text of a finished run: complete, or reduced to one screen.
 pub fn summary(done: &Done, full: bool) -> String {
     let style = report::TextStyle { color: terminal::colour(), width: terminal::width() };
     let root = done.root().display().to_string();

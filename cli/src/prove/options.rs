@@ -1,4 +1,4 @@
-//! A run as the command line asks for it.
+//! Converts the options of `prove` and `measure` to a plan.
 
 use super::args::RunArgs;
 use crate::args::common::EventsArg;
@@ -7,10 +7,9 @@ use punctual_model::Claim;
 use punctual_proof::{self as proof, Options, Trace, Via, When};
 use punctual_units::{Nanos, Way};
 
-/// How long is measured at most until the claims are decided.
+/// Default of `--time-limit`.
 const UNTIL_AT_MOST: Nanos = Nanos::from_secs(12 * 3_600);
 
-/// A run as these arguments ask for it.
 pub fn options(args: &RunArgs, started: Nanos) -> Options {
     let mut claims = args.claims.clone();
     if let Some(deadline) = args.deadline {
@@ -23,13 +22,13 @@ pub fn options(args: &RunArgs, started: Nanos) -> Options {
         priority: args.priority,
         via: match &args.via {
             Via::Wakeup(way) => way.clone(),
-            Via::Kernel(_) => Way::default(),
+            Via::Method(_) => Way::default(),
         },
         period: args.period,
         cpus: args.cpus.clone(),
         alignment: args.phase.into(),
         duration: args.duration.unwrap_or(Nanos::from_secs(60)),
-        until: args.until_decided.then(|| args.max.unwrap_or(UNTIL_AT_MOST)),
+        until: args.until_decided.then(|| args.time_limit.unwrap_or(UNTIL_AT_MOST)),
         changes: Some(crate::fix::folder()),
         maxima_block: args.maxima_block.unwrap_or(proof::MAXIMA_BLOCK),
         warmup: args.warmup.unwrap_or(Nanos::ZERO),
@@ -55,13 +54,13 @@ pub fn options(args: &RunArgs, started: Nanos) -> Options {
     }
 }
 
-/// The named loads; `otherwise` if there are none.
+/// The named loads, or `otherwise` if none is named.
 pub fn loads(named: &[String], otherwise: &[&str]) -> Vec<String> {
     let named: Vec<String> = named.iter().flat_map(|names| split_loads(names)).collect();
     if named.is_empty() { otherwise.iter().map(|name| (*name).to_owned()).collect() } else { named }
 }
 
-/// `idle,cpu` are two loads; a command may hold commas.
+/// Splits `idle,cpu` into two loads; commas inside a command are kept.
 fn split_loads(text: &str) -> Vec<String> {
     let text = text.trim();
     if text.starts_with("cmd:") {

@@ -1,4 +1,4 @@
-//! Commands on another machine (`--target`): this program is brought there and does it.
+//! Runs commands on another machine (`--target`) by copying this program there.
 
 use crate::args::common::{OutputArgs, TargetArgs};
 use crate::finish::Answer;
@@ -8,10 +8,10 @@ use punctual_remote::{Ended, Job, Link, Remote, RemoteError, Target, fetch};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-/// How long nobody need answer: a machine that restarts takes a while.
+/// Maximum time without an answer: a machine that reboots takes a while.
 pub const PATIENCE: Duration = Duration::from_secs(900);
 
-/// `prove --target` and `measure --target`: the exit code as on the target; the run comes to `out`.
+/// `prove --target` and `measure --target`: exits as on the target; the run is copied to `out`.
 pub fn measure(
     command: &str,
     on: &Target,
@@ -20,7 +20,7 @@ pub fn measure(
     output: OutputArgs,
 ) -> Result<Answer, Refusal> {
     if out.is_dir() && out.read_dir().is_ok_and(|mut names| names.next().is_some()) || out.is_file() {
-        return Err(Refusal::usage(format!("{} is there already: give another folder (--out)", out.display())));
+        return Err(Refusal::usage(format!("{} already exists: name another directory (--out)", out.display())));
     }
     let work = |remote: &Remote, link: &Link| {
         let job = Job::new(&name(command));
@@ -32,7 +32,7 @@ pub fn measure(
         ended.out = with_own_path(&ended.out, &format!("{}/run", job.folder), out);
         match fetch(link, &job, out) {
             Ok(()) => job.remove(link)?,
-            // What was refused left no run; its own message says why.
+            // A refused command left no run; its message has been printed.
             Err(_) if !matches!(ended.code, 0 | 1 | 3) => {}
             Err(error) => return Err(error),
         }
@@ -40,18 +40,18 @@ pub fn measure(
     };
     let ended = with(on, args, work)?;
     if out.is_dir() && !output.quiet && !output.json {
-        say!("the run is in {}", out.display());
+        message!("the run is in {}", out.display());
     }
     Ok(answer(&ended, output))
 }
 
-/// The run's path there, wherever it is named, as the one here.
+/// Replaces the run's remote path in the text with the local one.
 fn with_own_path(text: &str, there: &str, here: &Path) -> String {
     let mut out = String::new();
     let mut rest = text;
     while let Some(at) = rest.find(there) {
         let (before, behind) = rest.split_at(at);
-        // The home folder in front is known to the other side only.
+        // The path is preceded by the remote home directory, which only the target knows.
         let start = before.rfind([' ', '"', '\n', '\'']).map_or(0, |blank| blank + 1);
         out += before.get(..start).unwrap_or_default();
         out += &here.display().to_string();
@@ -60,7 +60,7 @@ fn with_own_path(text: &str, there: &str, here: &Path) -> String {
     out + rest
 }
 
-/// Brings this program to the target and does some work with it.
+/// Copies this program to the target and runs a task with it.
 pub fn with(
     on: &Target,
     args: &TargetArgs,
@@ -72,11 +72,11 @@ pub fn with(
     work(&Remote::with_program(&link, &program)?, &link)
 }
 
-/// What the target printed is printed here; its document is this command's.
+/// Prints the target's output; its document becomes this command's.
 pub fn answer(ended: &Ended, output: OutputArgs) -> Answer {
     if !ended.complaint.trim().is_empty() {
-        // Set off, so that no line of another machine passes for one of ours.
-        ended.complaint.trim_end().lines().for_each(|line| tell!("  {line}\n"));
+        // Indented, so that no line of another machine looks like one of ours.
+        ended.complaint.trim_end().lines().for_each(|line| progress!("  {line}\n"));
     }
     let is_shown = !output.quiet || output.json;
     let text = if is_shown { terminal::harmless(&ended.out) } else { String::new() };
@@ -90,7 +90,7 @@ impl From<RemoteError> for Refusal {
     }
 }
 
-/// The words this program was given behind the command, without those that say where.
+/// The arguments of this process behind the command, without those that select the target.
 pub fn own_words(behind: &[&str], package: Option<&Path>) -> Vec<String> {
     let all: Vec<String> = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     let from = all.iter().position(|word| behind.contains(&word.as_str())).map_or(0, |at| at + 1);
@@ -98,7 +98,7 @@ pub fn own_words(behind: &[&str], package: Option<&Path>) -> Vec<String> {
     elsewhere(all.get(from..).unwrap_or_default(), package.as_deref())
 }
 
-/// Options with a value that are about this side.
+/// Options with a value that concern only this side.
 const HERE: [&str; 6] = ["--target", "--binary", "--ssh-config", "--owner", "--out", "-o"];
 
 fn elsewhere(words: &[String], package: Option<&str>) -> Vec<String> {
@@ -110,6 +110,7 @@ fn elsewhere(words: &[String], package: Option<&str>) -> Vec<String> {
         } else if HERE.iter().any(|here| word.strip_prefix(here).is_some_and(|rest| rest.starts_with('=')))
             || package == Some(word)
             || word == "--live"
+            || word == "--tui"
         {
             continue;
         } else {
@@ -119,7 +120,7 @@ fn elsewhere(words: &[String], package: Option<&str>) -> Vec<String> {
     kept
 }
 
-/// The name of a job there, which is used once.
+/// Unique name of a job on the target.
 pub fn name(command: &str) -> String {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |time| time.as_millis());
     format!("{command}-{now}-{}", std::process::id())

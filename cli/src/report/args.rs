@@ -7,7 +7,6 @@ use punctual_formats::{FORMATS, Format};
 use punctual_model::Claim;
 use std::path::PathBuf;
 
-/// Options of `report`.
 #[derive(Args, Debug)]
 pub struct ReportArgs {
     /// A run directory, or files that `import` reads (- reads standard input); several run directories or a directory
@@ -42,7 +41,7 @@ pub struct ReportArgs {
     #[arg(long, value_name = "ORIGIN:ID")]
     pub kcidb_build: Option<String>,
     #[command(flatten, next_help_heading = "With another tool's file")]
-    pub told: GivenArgs,
+    pub given: GivenArgs,
 }
 
 fn format() -> impl TypedValueParser<Value = &'static Format> {

@@ -12,7 +12,7 @@ use punctual_model::history::RunSummary;
 use punctual_report as report;
 use std::path::PathBuf;
 
-/// Several run directories, or a folder of them.
+/// True for several run directories, or a directory of them.
 pub fn is_fleet(args: &ReportArgs) -> bool {
     match args.run.as_slice() {
         [only] => !is_run(only) && only.is_dir() && !runs_below(only).runs.is_empty(),
@@ -20,17 +20,18 @@ pub fn is_fleet(args: &ReportArgs) -> bool {
     }
 }
 
-/// A line for each phase and CPU of each run.
+/// JSON lines: one for each phase and CPU of each run.
 pub fn lines(runs: &[RunSummary]) -> String {
     fleet::lines(runs).iter().map(report::json_line).collect()
 }
 
-/// The fleet: exits 0 if it wrote; a run that cannot be read is said and named in the report, and is no reason not to write.
+/// Report of a fleet: exits 0 if written; a run that cannot be read is reported, named in the report, and does not stop
+/// it.
 pub fn report(args: &ReportArgs) -> Result<Answer, Refusal> {
     let mut unread = Vec::new();
     let runs = summaries(args, &mut unread);
     if runs.is_empty() {
-        return Err(Refusal::usage("no run that can be read: give run directories, or folders of them"));
+        return Err(Refusal::usage("no readable run: name run directories, or directories of them"));
     }
     let text = made(args, &runs, unread).map_err(Refusal::usage)?;
     written(args, text.into_bytes())
@@ -40,22 +41,22 @@ fn summaries(args: &ReportArgs, unread: &mut Vec<(String, String)>) -> Vec<RunSu
     let mut paths: Vec<PathBuf> = Vec::new();
     for path in &args.run {
         let found = runs_below(path);
-        found.notes.iter().for_each(|note| say!("{note}"));
+        found.notes.iter().for_each(|note| message!("{note}"));
         if found.runs.is_empty() {
-            say!("{}: no run directory in it", path.display());
+            message!("{}: contains no run directory", path.display());
         }
         paths.extend(found.runs);
     }
     let mut runs: Vec<RunSummary> = Vec::new();
     for path in paths {
-        match summarised(&path, &args.told) {
-            // The same run twice would count twice.
+        match summarised(&path, &args.given) {
+            // The same run given twice would count twice.
             Ok(run) if runs.iter().any(|known| known.id == run.id) => {
-                say!("{}: the same run as another; left out", path.display());
+                message!("{}: duplicate run; ignored", path.display());
             }
             Ok(run) => runs.push(run),
             Err(Refusal { message, .. }) => {
-                say!("{message}");
+                message!("{message}");
                 unread.push((path.display().to_string(), message));
             }
         }

@@ -1,4 +1,4 @@
-//! A run in the formats of others.
+//! Writes runs in the formats of other tools.
 
 use super::args::ReportArgs;
 use crate::explain;
@@ -6,16 +6,16 @@ use punctual_formats::{self as formats, Cases, Format, KcidbIds, Writer};
 use punctual_model::{Recording, Verdict};
 use std::io::IsTerminal;
 
-/// Of a run that measured latencies, or of an imported one.
+/// Writes a run with latencies, measured or imported.
 ///
 /// # Errors
-/// A sentence: why this run cannot be written so, and what to type.
+/// Why this run cannot be written in the format, and the command to type instead.
 pub fn of_run(args: &ReportArgs, recording: &Recording, verdict: &Verdict) -> Result<Vec<u8>, String> {
     let text = match args.format.writer {
         Writer::Cyclictest(write) => write(recording, args.load.as_deref()).map_err(|e| e.to_string())?,
         Writer::Prometheus => formats::prometheus(recording, verdict),
         Writer::Sarif if recording.findings.is_empty() => {
-            return Err("the run has no findings of an audit; type `punctual audit --format sarif`, or measure with \
+            return Err("the run has no audit findings; type `punctual audit --format sarif`, or measure with \
                         `punctual prove`"
                 .into());
         }
@@ -26,10 +26,10 @@ pub fn of_run(args: &ReportArgs, recording: &Recording, verdict: &Verdict) -> Re
     Ok(text.into_bytes())
 }
 
-/// In a format that takes named outcomes and figures.
+/// Writes named outcomes and figures.
 ///
 /// # Errors
-/// A sentence: why they cannot be written so, and what to type.
+/// Why they cannot be written in the format, and the command to type instead.
 pub fn of_cases(args: &ReportArgs, cases: &Cases) -> Result<Vec<u8>, String> {
     let text = match args.format.writer {
         Writer::Cases(write) => write(cases),
@@ -42,7 +42,7 @@ pub fn of_cases(args: &ReportArgs, cases: &Cases) -> Result<Vec<u8>, String> {
     Ok(text.into_bytes())
 }
 
-/// The sentence where this build lacks a writer.
+/// The error where this build lacks a writer.
 pub fn not_built(format: &Format) -> String {
     format!("{} is not in this build of punctual: build it with its default features", format.name)
 }
@@ -53,7 +53,7 @@ fn perfetto(args: &ReportArgs) -> Result<Vec<u8>, String> {
     };
     if !root.is_dir() {
         return Err(format!(
-            "{} is no run directory with traces; type `punctual explain FILE --perfetto OUT`",
+            "{} is not a run directory with traces; type `punctual explain FILE --perfetto OUT`",
             root.display()
         ));
     }
@@ -61,6 +61,6 @@ fn perfetto(args: &ReportArgs) -> Result<Vec<u8>, String> {
         return Err("perfetto is binary: name a file with --out".into());
     }
     let (bytes, written) = explain::perfetto_of_run(root)?;
-    say!("{} events, {} verdicts; open it at https://ui.perfetto.dev", written.events, written.verdicts);
+    message!("{} events, {} verdicts; open it at https://ui.perfetto.dev", written.events, written.verdicts);
     Ok(bytes)
 }

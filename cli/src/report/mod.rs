@@ -1,4 +1,4 @@
-//! `report`: a run directory shown again.
+//! `report`: shows a stored run.
 
 pub mod args;
 #[cfg(feature = "history")]
@@ -18,7 +18,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use written::{format, writer, written};
 
-/// `punctual report`: exits 0 if it wrote, whatever the verdict.
+/// `punctual report`: exits 0 if written, whatever the verdict.
 pub fn report(args: &ReportArgs) -> ExitCode {
     finish("report", OutputArgs::default(), reported(args))
 }
@@ -47,7 +47,7 @@ fn reported(args: &ReportArgs) -> Result<Answer, Refusal> {
     written(args, made.map_err(Refusal::usage)?)
 }
 
-/// Refuses a format without a place for what is reported, and options that would change nothing.
+/// Refuses a format that cannot hold this kind of run, and options without effect on it.
 fn check(args: &ReportArgs, subject: Subject) -> Result<(), Refusal> {
     format(args).check(subject).map_err(Refusal::usage)?;
     let of_latencies = [("--claim", !args.claims.is_empty()), ("--linuxcnc", args.linuxcnc)];
@@ -63,30 +63,30 @@ fn check(args: &ReportArgs, subject: Subject) -> Result<(), Refusal> {
     }
 }
 
-/// The file that holds all of such a run is missing or damaged.
+/// Error text for a run whose result file is missing or damaged.
 fn lost(args: &ReportArgs, recording: &Recording) -> String {
     let run = args.run.first().map(|path| path.display().to_string()).unwrap_or_default();
     let why = recording.damage.join("; ");
     format!("{run}: the results of {} cannot be read: {why}; run it again", Subject::of(recording).name())
 }
 
-/// A run directory, or a run of other tools' files.
+/// Reads a run directory, or other tools' files as one run.
 fn read(args: &ReportArgs) -> Result<Recording, Refusal> {
-    let [only] = args.run.as_slice() else { return import::recording(&args.run, None, &args.told) };
+    let [only] = args.run.as_slice() else { return import::recording(&args.run, None, &args.given) };
     if !only.is_dir() {
-        return import::recording(&args.run, None, &args.told);
+        return import::recording(&args.run, None, &args.given);
     }
     let recording = punctual_rundir::read(only).map_err(Refusal::usage)?;
     for damage in &recording.damage {
-        say!("{}: {damage}", only.display());
+        message!("{}: {damage}", only.display());
     }
     Ok(recording)
 }
 
-/// The folder of a watch: its series.
+/// Reports the series in the directory of a watch.
 fn watched(args: &ReportArgs, folder: &Path) -> Result<Answer, Refusal> {
     let watched = punctual_watch::read(folder).map_err(Refusal::usage)?;
-    watched.damage.iter().for_each(|what| say!("{what}"));
+    watched.damage.iter().for_each(|what| message!("{what}"));
     let text = match writer(args) {
         Writer::Html => report::watch_html(&watched),
         Writer::Text => report::watch_text(&watched),
@@ -97,7 +97,7 @@ fn watched(args: &ReportArgs, folder: &Path) -> Result<Answer, Refusal> {
 }
 
 fn latency(args: &ReportArgs, recording: &mut Recording) -> Result<Vec<u8>, String> {
-    // Traces are not read again for it: one that is gone would be a doubt about the run.
+    // Traces are not read again: a missing one would count as a problem of the run.
     punctual_analyse::causes(None, recording);
     let claims = punctual_analyse::claims(&args.claims, recording);
     let verdict = match writer(args) {
@@ -107,20 +107,20 @@ fn latency(args: &ReportArgs, recording: &mut Recording) -> Result<Vec<u8>, Stri
     shown(args, recording, &verdict)
 }
 
-/// The folder of the run, if it has one.
+/// The run's directory, unless it was imported.
 #[cfg(feature = "history")]
 fn folder(args: &ReportArgs) -> Option<std::path::PathBuf> {
     args.run.first().filter(|path| path.is_dir()).map(|path| path.canonicalize().unwrap_or_else(|_| path.clone()))
 }
 
-/// On standard error, what a format for programs leaves out because the file does not tell it.
+/// Prints what a machine-readable format leaves out because the file does not contain it.
 fn say_not_known(writer: Writer, recording: &Recording) {
     if matches!(writer, Writer::Html | Writer::Text | Writer::Json | Writer::Sarif | Writer::Perfetto) {
         return;
     }
     let was_said = |sentence: &String| recording.damage.iter().any(|damage| sentence.contains(damage.as_str()));
     for sentence in report::words::not_known(recording).iter().filter(|sentence| !was_said(sentence)) {
-        say!("not known: {sentence}");
+        message!("unknown: {sentence}");
     }
 }
 
@@ -148,7 +148,7 @@ fn shown(args: &ReportArgs, recording: &Recording, verdict: &Verdict) -> Result<
     Ok(text.into_bytes())
 }
 
-/// A run of the event suite has no wakeups to judge: its own table.
+/// An event suite has no wakeups to judge; it has its own table.
 fn suite_text(args: &ReportArgs, recording: &Recording, suite: &Suite) -> Result<Vec<u8>, String> {
     let text = match writer(args) {
         Writer::Html => report::suite_html(suite),
@@ -160,7 +160,7 @@ fn suite_text(args: &ReportArgs, recording: &Recording, suite: &Suite) -> Result
     Ok(text.into_bytes())
 }
 
-/// Nor has a scheduling experiment.
+/// Scheduling experiments have no wakeups either.
 fn experiment_text(args: &ReportArgs, experiment: &Experiment) -> Result<Vec<u8>, String> {
     let text = match writer(args) {
         Writer::Html => report::experiment_html(experiment),
@@ -172,7 +172,7 @@ fn experiment_text(args: &ReportArgs, experiment: &Experiment) -> Result<Vec<u8>
     Ok(text.into_bytes())
 }
 
-/// Nor has a benchmark. Of the published search the CSV is the published one.
+/// Benchmarks have no wakeups either. The CSV of the published N-queens benchmark is its published format.
 fn bench_text(args: &ReportArgs, recording: &Recording, bench: &Bench) -> Result<Vec<u8>, String> {
     let text = match writer(args) {
         Writer::Html => report::bench_html(bench),

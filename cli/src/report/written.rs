@@ -1,4 +1,4 @@
-//! Where a report goes, and in which format.
+//! Selects the format of a report and writes it.
 
 use super::args::ReportArgs;
 use crate::finish::Answer;
@@ -6,7 +6,7 @@ use crate::new_file;
 use crate::refusal::Refusal;
 use punctual_formats::{FORMATS, Format, Writer};
 
-/// The requested format; `--json` is one as well.
+/// The requested format; `--json` selects one as well.
 pub fn format(args: &ReportArgs) -> &'static Format {
     let json = FORMATS.iter().find(|format| args.json && matches!(format.writer, Writer::Json));
     json.unwrap_or(args.format)
@@ -16,8 +16,8 @@ pub fn writer(args: &ReportArgs) -> Writer {
     format(args).writer
 }
 
-/// To standard output, or into the file. A collector looks at the same name again and again, so its file is replaced at once; all
-/// others must be new.
+/// Writes to standard output or to the file. A textfile for a collector is replaced atomically, since the collector
+/// reads a fixed name; other files must not exist.
 pub fn written(args: &ReportArgs, bytes: Vec<u8>) -> Result<Answer, Refusal> {
     let done = match &args.out {
         None => return Ok(Answer::text(0, bytes).needed()),

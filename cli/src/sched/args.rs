@@ -1,11 +1,8 @@
-//! The options of `sched`.
-
 use crate::args::common::OutputArgs;
 use clap::Args;
 use punctual_units::Nanos;
 use std::path::PathBuf;
 
-/// Options of `sched`.
 #[derive(Args, Debug)]
 pub struct SchedArgs {
     /// A built-in experiment (see --list; 3 is case-3), a TOML file of the same form, or an rt-app workload (.json)

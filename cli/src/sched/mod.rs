@@ -1,4 +1,4 @@
-//! `sched`: scheduling experiments.
+//! `sched`: runs scheduling experiments.
 
 pub mod args;
 
@@ -19,7 +19,8 @@ use std::process::ExitCode;
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 
-/// `punctual sched`: 0 every end explained and all time accounted for, 1 not, 3 it could not be told, 4 it could not be run.
+/// `punctual sched`: exits 0 if every end is explained and all CPU time is accounted for, 1 if not, 3 if that cannot be
+/// determined, 4 if the experiment cannot run.
 pub fn sched(args: &SchedArgs) -> ExitCode {
     let result = match args.experiment.as_deref().filter(|_| !args.list) {
         Some(named) => answer(args, named),
@@ -38,7 +39,7 @@ fn answer(args: &SchedArgs, named: &str) -> Result<Answer, Refusal> {
 }
 
 fn list(output: OutputArgs) -> Answer {
-    // What is built in is read by a test.
+    // A test reads the built-in experiments.
     let specs = EXPERIMENTS.iter().filter_map(|(name, _)| Some((name, punctual_sched::builtin(name)?.ok()?)));
     let list: Vec<Listed> =
         specs.map(|(name, spec)| Listed { name: (*name).into(), about: spec.about, promise: None }).collect();
@@ -73,14 +74,15 @@ fn measure(args: &SchedArgs, named: &str) -> Result<(Experiment, Option<Sig>), R
         stop: &stop,
         signal: &caught,
     };
-    let measured =
-        signals::heard(&stop, &caught, || punctual_sched::run(&options, &mut |experiment| progress(args, experiment)))?;
+    let measured = signals::catching(&stop, &caught, || {
+        punctual_sched::run(&options, &mut |experiment| progress(args, experiment))
+    })?;
     let (experiment, edges) = measured.map_err(|e| Refusal::either(e.is_usage(), e))?;
     write_image(args, edges.as_ref().map(|edges| edges.pgm()))?;
     Ok((experiment, caught.get().copied()))
 }
 
-/// The edges, where somebody wants them: after all that is timed.
+/// Writes the edge image after everything that is timed.
 fn write_image(args: &SchedArgs, pgm: Option<Vec<u8>>) -> Result<(), Refusal> {
     let Some(path) = &args.image else { return Ok(()) };
     let none = || Refusal::usage("--image: no thread of this experiment finds edges (canny, canny+io)");
@@ -88,10 +90,10 @@ fn write_image(args: &SchedArgs, pgm: Option<Vec<u8>>) -> Result<(), Refusal> {
     new_file::write(path, |out| out.write_all(&pgm)).map_err(Refusal::environment)
 }
 
-/// Each repetition as it ends.
+/// Prints each repetition as it ends.
 fn progress(args: &SchedArgs, experiment: &Experiment) {
     if !args.output.quiet {
-        tell!("repetition {} has ended\n", experiment.repetitions.len());
+        progress!("repetition {} has ended\n", experiment.repetitions.len());
     }
 }
 

@@ -3,7 +3,6 @@
 use crate::args::common::OutputArgs;
 use clap::Args;
 
-/// Options of `selftest`.
 #[derive(Args, Debug)]
 pub struct SelftestArgs {
     /// CPU to disturb and measure [default: the last one]

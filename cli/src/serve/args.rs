@@ -4,13 +4,12 @@ use clap::Args;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-/// Options of `serve`.
 #[derive(Args, Debug)]
 pub struct ServeArgs {
     /// Address to listen on; one that other machines reach needs --secret-file
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     pub bind: IpAddr,
-    /// File with a secret of at least 16 bytes: only who has the same file is answered
+    /// File with a secret of at least 16 bytes: only clients with the same file are answered
     #[arg(long, value_name = "FILE")]
     pub secret_file: Option<PathBuf>,
     /// Port, TCP and UDP
@@ -22,7 +21,7 @@ pub struct ServeArgs {
     /// Maximum size of one image, MiB
     #[arg(long, value_name = "MIB", default_value_t = 64, requires = "store", value_parser = clap::value_parser!(u64).range(1..=1024))]
     pub largest: u64,
-    /// Maximum size of all stored images, MiB; the oldest of this server are removed
+    /// Maximum size of all stored images, MiB; the oldest images of this server are removed
     #[arg(long, value_name = "MIB", default_value_t = 256, requires = "store", value_parser = clap::value_parser!(u64).range(1..=1_048_576))]
     pub keep: u64,
 }

@@ -1,4 +1,4 @@
-//! `serve`: the other end of the network load and of `bench network`.
+//! `serve`: the server for the network load and for `bench network`.
 
 pub mod args;
 
@@ -11,7 +11,7 @@ use punctual_uapi::{self as uapi, Sig, SignalSet, Waited};
 use std::net::SocketAddr;
 use std::process::ExitCode;
 
-/// `punctual serve`: answers until a signal ends it; that is its ordinary end.
+/// `punctual serve`: answers until a signal ends it, which is the normal end.
 pub fn serve(args: &ServeArgs) -> ExitCode {
     let answered = answer(args, SocketAddr::new(args.bind, args.port));
     finish("serve", OutputArgs::default(), answered.map(|()| Answer::default()))
@@ -24,7 +24,7 @@ fn answer(args: &ServeArgs, address: SocketAddr) -> Result<(), Refusal> {
     if secret.is_none() && !address.ip().to_canonical().is_loopback() {
         let ip = address.ip();
         return Err(Refusal::usage(format!(
-            "--bind {ip} is reached by other machines, and nothing asks who they are: add --secret-file FILE, and name a copy of the file \
+            "--bind {ip} is reachable from other machines, and no client is authenticated: add --secret-file FILE, and name a copy of the file \
              with --secret-file on the machine that measures; make one with: (umask 077; head -c 32 /dev/urandom | base64 > FILE)"
         )));
     }
@@ -35,16 +35,16 @@ fn answer(args: &ServeArgs, address: SocketAddr) -> Result<(), Refusal> {
     if let Some(folder) = &args.store {
         let limits = StoreLimits { largest: args.largest << 20, kept: args.keep << 20 };
         let store = Store::open(folder, limits)
-            .map_err(|e| Refusal::environment(format!("{e}; name a folder that is there with --store DIR")))?;
+            .map_err(|e| Refusal::environment(format!("{e}; name an existing directory with --store DIR")))?;
         server = server.storing(store);
     }
-    let (stop, keep) = std::io::pipe().map_err(|e| Refusal::environment(format!("cannot make a pipe: {e}")))?;
+    let (stop, keep) = std::io::pipe().map_err(|e| Refusal::environment(format!("cannot create a pipe: {e}")))?;
     let served = std::thread::scope(|scope| {
-        let run = || server.run(&stop, &tell);
+        let run = || server.run(&stop, &show);
         let running = std::thread::Builder::new().name("serve".into()).spawn_scoped(scope, run)?;
         while let Waited::TimedOut = uapi::wait(&signals, None) {}
         let _limit = punctual_watchdog::limit("the connections", punctual_watchdog::GRACE);
-        // Closing its other end is what tells the server to stop.
+        // Closing the other end of the pipe stops the server.
         drop(keep);
         Ok(running.join())
     });
@@ -53,7 +53,7 @@ fn answer(args: &ServeArgs, address: SocketAddr) -> Result<(), Refusal> {
     };
     match served.map_err(no_thread)? {
         Ok(Ok(served)) => {
-            tell!("served {} clients, {} datagrams\n", served.clients, served.datagrams);
+            progress!("served {} clients, {} datagrams\n", served.clients, served.datagrams);
             Ok(())
         }
         Ok(Err(e)) => Err(Refusal::environment(e)),
@@ -61,11 +61,11 @@ fn answer(args: &ServeArgs, address: SocketAddr) -> Result<(), Refusal> {
     }
 }
 
-fn tell(event: ServeEvent) {
+fn show(event: ServeEvent) {
     match event {
-        ServeEvent::Listening(address) => tell!("answering on {address} (TCP and UDP); Ctrl-C ends it\n"),
-        ServeEvent::Began(client) => tell!("{client} began\n"),
-        ServeEvent::Ended(client, bytes) => tell!("{client} ended after {bytes} bytes\n"),
-        ServeEvent::Refused(client, why) => tell!("{client} was refused: {}\n", why.escape_debug()),
+        ServeEvent::Listening(address) => progress!("listening on {address} (TCP and UDP); stop with Ctrl-C\n"),
+        ServeEvent::Began(client) => progress!("{client} connected\n"),
+        ServeEvent::Ended(client, bytes) => progress!("{client} disconnected after {bytes} bytes\n"),
+        ServeEvent::Refused(client, why) => progress!("{client} was refused: {}\n", why.escape_debug()),
     }
 }

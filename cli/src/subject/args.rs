@@ -1,11 +1,10 @@
-//! Options that say which machine is audited, and what it is for.
+//! Options that select the audited machine and its purpose.
 
 use super::config;
 use clap::Args;
 use punctual_units::{CpuList, Priority};
 use std::path::PathBuf;
 
-/// The machine, and what it is for.
 #[derive(Args, Debug)]
 pub struct SubjectArgs {
     /// What the machine is for: control-loop, dedicated-core, busy-poll, audio-desktop, fieldbus-nic, kvm-host,
@@ -36,7 +35,7 @@ pub struct SubjectArgs {
 }
 
 impl SubjectArgs {
-    /// The files of --config, without the kinds before them.
+    /// The files of --config, without prefixes for their kinds.
     pub fn config_files(&self) -> impl Iterator<Item = &str> {
         self.config.iter().map(|word| config::split(word).1)
     }

@@ -1,11 +1,11 @@
-//! `--config FILE…`: a machine of which only bare files are at hand.
+//! `--config FILE…`: single files that stand for a machine.
 
 use crate::refusal::Refusal;
 use punctual_machine::{Given, Kind, READ_LIMIT};
 use punctual_model::Finding;
 use std::io::Read;
 
-/// The files as a machine; `None` where there are none.
+/// The files as a machine; `None` if there are none.
 pub fn given(words: &[String]) -> Result<Option<Given>, Refusal> {
     let mut given = Given::new();
     for word in words {
@@ -16,7 +16,7 @@ pub fn given(words: &[String]) -> Result<Option<Given>, Refusal> {
     Ok((!words.is_empty()).then_some(given))
 }
 
-/// The kind that stands before the colon, if one does.
+/// Splits off the kind in front of the colon.
 pub fn split(word: &str) -> (Option<Kind>, &str) {
     let said = Kind::ALL.iter().find_map(|(kind, name)| {
         let file = word.strip_prefix(name)?.strip_prefix(':')?;
@@ -25,7 +25,7 @@ pub fn split(word: &str) -> (Option<Kind>, &str) {
     said.unwrap_or((None, word))
 }
 
-/// At most one byte more than is of use. Pipes are read, too: `--config <(ssh pi cat /proc/cmdline)`.
+/// Reads at most one byte more than the size limit. Pipes are accepted: `--config <(ssh pi cat /proc/cmdline)`.
 fn read(file: &str) -> Result<Vec<u8>, Refusal> {
     let failed = |error: std::io::Error| {
         Refusal::usage(format!(
@@ -35,7 +35,7 @@ fn read(file: &str) -> Result<Vec<u8>, Refusal> {
     let opened = std::fs::File::open(file).map_err(failed)?;
     if opened.metadata().map_err(failed)?.is_dir() {
         return Err(Refusal::usage(format!(
-            "{file} is a folder: name a file in it, or look at a whole tree with --root {file}"
+            "{file} is a directory: name a file in it, or audit the whole tree with --root {file}"
         )));
     }
     let mut bytes = Vec::new();
@@ -43,13 +43,13 @@ fn read(file: &str) -> Result<Vec<u8>, Refusal> {
     Ok(bytes)
 }
 
-/// What is looked at, in a few words.
+/// Lists the files with their kinds.
 pub fn names(given: &Given) -> String {
     let named = given.kinds().map(|(kind, name)| format!("{name} ({})", kind.describe()));
     named.collect::<Vec<_>>().join(", ")
 }
 
-/// Findings name the files that were given, in place of where a machine has them.
+/// Replaces the usual paths in findings by the names of the given files.
 pub fn name_sources(findings: &mut [Finding], given: &Given) {
     for finding in findings {
         finding.summary = given.named(&finding.summary);

@@ -1,5 +1,5 @@
-//! What is audited: this machine, a tree of files, a snapshot or bare files, and what it is for. `audit`, `audit --fix` and `tune`
-//! share it.
+//! The audited machine (this one, a tree of files, a snapshot or single files) and its purpose. Shared by `audit`,
+//! `audit --fix` and `tune`.
 
 pub mod args;
 mod config;
@@ -16,31 +16,30 @@ use punctual_units::{CpuList, Scheduling};
 use std::path::Path;
 
 const CMDLINE: &str = "/proc/cmdline";
-/// Read by U-Boot's scripts of BeagleBoards.
+/// Environment of U-Boot on BeagleBoards.
 const UENV: &str = "/boot/uEnv.txt";
 
-/// A machine to audit.
 pub struct Subject {
     pub machine: Box<dyn Machine>,
     pub name: String,
-    /// What it is for.
+    /// Purpose, CPUs and scheduling.
     pub context: Context,
-    /// The bare files that stand for it.
+    /// The single files that stand for the machine.
     pub given: Option<Given>,
 }
 
-/// Opens what the options name, and adds the rules of a user's own profile.
+/// Opens the machine selected by the options, and adds the rules of a profile file.
 pub fn look(args: &SubjectArgs, rules: &mut Rules) -> Result<Subject, Refusal> {
     let given = config::given(&args.config)?;
     let (machine, name): (Box<dyn Machine>, String) = match (&args.root, &args.snapshot) {
         _ if let Some(given) = &given => (Box::new(given.clone()), config::names(given)),
         (Some(root), _) if root.is_dir() => (tree(root), root.display().to_string()),
-        (Some(root), _) => return Err(Refusal::usage(format!("{} is no folder", root.display()))),
+        (Some(root), _) => return Err(Refusal::usage(format!("{} is not a directory", root.display()))),
         (_, Some(file)) => (Box::new(open(file)?), file.display().to_string()),
         _ => (Box::new(Live::new()), "this machine".to_owned()),
     };
     let (profile, notes) = profile(&args.profile, rules, machine.as_ref())?;
-    notes.iter().for_each(|note| say!("not checked: {note}"));
+    notes.iter().for_each(|note| message!("not checked: {note}"));
     let context = Context {
         scheduling: Scheduling::Fifo { priority: args.priority },
         cpus: args.cpus.clone().unwrap_or_else(|| cpus(machine.as_ref())),
@@ -49,16 +48,16 @@ pub fn look(args: &SubjectArgs, rules: &mut Rules) -> Result<Subject, Refusal> {
     Ok(Subject { machine, name, context, given })
 }
 
-/// A tree of files. Where no kernel runs in it, its command line is the one that is configured.
+/// A tree of files. If it has no /proc/cmdline, the configured command line is used.
 fn tree(root: &Path) -> Box<dyn Machine> {
     let machine = Live::under(root);
     let Some((line, sources)) = configured(&machine) else { return Box::new(machine) };
-    say!("no kernel runs there: the command line is the one of {}", sources.join(", "));
+    message!("no kernel runs there: using the command line of {}", sources.join(", "));
     let line = Read::Known(line.into_bytes());
     Box::new(Overlay::new([(CMDLINE.to_owned(), line)].into()).above(machine))
 }
 
-/// The command line of the next boot as far as the boot loader's files tell, and these.
+/// The command line of the next boot according to the boot loader's files, and the names of these files.
 fn configured(machine: &dyn Machine) -> Option<(String, Vec<String>)> {
     if machine.read(CMDLINE) != Read::Absent {
         return None;
@@ -76,7 +75,7 @@ fn open(file: &Path) -> Result<Recorded, Refusal> {
     Snapshot::read(opened).map_err(|e| Refusal::usage(format!("{shown}: {e}")))
 }
 
-/// The isolated CPUs, else all that are online.
+/// The isolated CPUs, or all online CPUs if none is isolated.
 pub fn cpus(machine: &dyn Machine) -> CpuList {
     let list = |path: &str| machine.read(path).text().and_then(|text| text.parse::<CpuList>().ok()).unwrap_or_default();
     let isolated = list("/sys/devices/system/cpu/isolated");

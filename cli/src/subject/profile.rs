@@ -1,4 +1,4 @@
-//! `--for`: a built-in profile, a user's own, TuneD's or rt-conf's.
+//! `--for`: a built-in profile, a profile file, TuneD's or rt-conf's.
 
 use crate::refusal::Refusal;
 use punctual_audit::{Profile, Reference, Referred, Rules, Today};
@@ -6,13 +6,13 @@ use punctual_machine::Machine;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Largest file that is read, bytes: one more than any profile may have.
+/// Bytes to read: one more than the size limit of a profile.
 const LARGEST: u64 = (1 << 20) + 1;
 
-/// Where TuneD looks for profiles (its tuned-main.conf, profile_dirs).
+/// Directories in which TuneD looks for profiles (tuned-main.conf, profile_dirs).
 const FOLDERS: &[&str] = &["/etc/tuned/profiles", "/etc/tuned", "/usr/lib/tuned/profiles", "/usr/lib/tuned"];
 
-/// A built-in profile by its name, or a file; and what of a file is not checked.
+/// A built-in profile or a profile file; also returns what of a file is not checked.
 pub fn profile(wanted: &str, rules: &mut Rules, machine: &dyn Machine) -> Result<(Profile, Vec<String>), Refusal> {
     let path = Path::new(wanted);
     match wanted.parse::<Profile>() {
@@ -29,7 +29,7 @@ pub fn profile(wanted: &str, rules: &mut Rules, machine: &dyn Machine) -> Result
 
 fn adopt(file: &str, rules: &mut Rules, machine: &dyn Machine) -> Result<(Profile, Vec<String>), Refusal> {
     let text = read(Path::new(file)).map_err(|e| Refusal::usage(format!("cannot read {file}: {e}")))?;
-    let today = today().ok_or_else(|| Refusal::environment("the clock shows no day"))?;
+    let today = today().ok_or_else(|| Refusal::environment("the system clock has no valid date"))?;
     let lookup = |reference: Reference| match reference {
         Reference::OnlineCpus => {
             let online = machine.read("/sys/devices/system/cpu/online").text()?.to_owned();
@@ -46,7 +46,8 @@ fn read(path: &Path) -> std::io::Result<String> {
     Ok(text)
 }
 
-/// Profiles beside this one before TuneD's own; files by their path, else beside this one.
+/// Finds a file that a profile refers to: profiles beside this one before TuneD's own; other files by path, or beside
+/// this one.
 fn find(profile: &Path, reference: Reference) -> Option<Referred> {
     let beside = profile.parent()?;
     let candidates: Vec<PathBuf> = match reference {

@@ -7,7 +7,6 @@ use punctual_tune::Objective;
 use punctual_units::{CpuList, Nanos, Policy, Priority};
 use std::path::PathBuf;
 
-/// Options of `tune`.
 #[derive(Args, Debug)]
 pub struct TuneArgs {
     /// Try only these rules, whatever their fixes interrupt [default: every FAIL and WARN whose fix can be undone and
@@ -31,8 +30,8 @@ pub struct TuneArgs {
     #[arg(long, value_name = "TIME", default_value = "2s")]
     pub block: Nanos,
     /// Maximum time of the search; the last run is extra
-    #[arg(long, value_name = "TIME", default_value = "30m")]
-    pub max: Nanos,
+    #[arg(long, alias = "max", value_name = "TIME", default_value = "30m")]
+    pub time_limit: Nanos,
     /// Measuring time of the last run, and of checks whether the claims hold
     #[arg(short = 'D', long, value_name = "TIME", default_value = "60s")]
     pub duration: Nanos,
@@ -87,7 +86,7 @@ mod tests {
         (args.ids, args.known.i_know)
     }
 
-    /// A rule behind `--i-know` is a rule, and no name that is known.
+    /// A rule after `--i-know` is a rule to try, not the name of a setting.
     #[test]
     fn what_is_known_has_its_equals_sign() {
         let of = |ids: &[&str], known: &[&str]| {

@@ -1,9 +1,10 @@
-//! `tune`: which fixes help here is tried, what helps stays, and a last run proves it.
+//! `tune`: tries fixes on this machine, keeps those that help, and proves the result with a last run.
 
 pub mod args;
 mod trials;
 mod work;
 
+use crate::audit::unknown_rule;
 use crate::finish::{Answer, finish};
 use crate::prove;
 use crate::refusal::Refusal;
@@ -23,7 +24,7 @@ use punctual_tune::{Chosen, Objective, Options, Place, Sought, Wanted, conclude,
 use punctual_units::{Nanos, Policy, Priority, Scheduling};
 use std::process::ExitCode;
 
-/// `punctual tune`: exit codes as of `prove`.
+/// `punctual tune`: exits as `prove` does.
 pub fn tune(args: &TuneArgs, started: Nanos) -> ExitCode {
     finish("tune", args.output, run(args, started))
 }
@@ -33,7 +34,7 @@ fn run(args: &TuneArgs, started: Nanos) -> Result<Answer, Refusal> {
     check(&options)?;
     let mut rules = Rules::load();
     let (profile, notes) = subject::profile(&args.profile, &mut rules, &Live::new())?;
-    notes.iter().for_each(|note| say!("not checked: {note}"));
+    notes.iter().for_each(|note| message!("not checked: {note}"));
     let machine = Live::new();
     let cpus = args.cpus.clone().unwrap_or_else(|| subject::cpus(&machine));
     let context = Context { scheduling: scheduling(args)?, cpus, profile };
@@ -49,7 +50,7 @@ fn run(args: &TuneArgs, started: Nanos) -> Result<Answer, Refusal> {
         persist: args.persist,
         i_know: &args.known.i_know,
     };
-    let chosen = wanted.choose(&findings).map_err(Refusal::usage)?;
+    let chosen = wanted.choose(&findings).map_err(|unknown| unknown_rule(&unknown.0, &rules))?;
     proof::check_loads_of(&options.last)?;
     if args.dry_run {
         let plan = trials::plan(&chosen, &options);
@@ -64,7 +65,7 @@ fn run(args: &TuneArgs, started: Nanos) -> Result<Answer, Refusal> {
     answer(args, &options, &sought)
 }
 
-/// Of every rule; where rules were named of those alone: a search that was told where to look need not look elsewhere.
+/// Audits every rule, or only the named ones.
 fn findings(args: &TuneArgs, rules: &Rules, machine: &dyn Machine, context: &Context) -> Vec<Finding> {
     match args.ids.is_empty() {
         true => rules.audit_with(machine, context, Offers::default()),
@@ -80,25 +81,28 @@ fn judge(rules: &Rules, machine: &dyn Machine, context: &Context, id: &str) -> O
     Some((finding.state, finding.summary))
 }
 
-/// What is wrong is said before hours are spent.
+/// Refuses options that could not work, before hours are spent.
 fn check(options: &Options) -> Result<(), Refusal> {
     let loads = options.block_loads.len().max(1) as u64;
     if options.block.0 / loads < options.last.period.0.saturating_mul(LEAST_PERIODS) {
         return Err(Refusal::usage(format!(
-            "--block {} leaves too little for each of {loads} loads: at least {LEAST_PERIODS} periods of {}",
+            "--block {} leaves too little time for each of {loads} loads: at least {LEAST_PERIODS} periods of {}",
             options.block, options.last.period
         )));
     }
     if options.last.out.symlink_metadata().is_ok() {
-        return Err(Refusal::usage(format!("{} is already there", options.last.out.display())));
+        return Err(Refusal::usage(format!(
+            "{} already exists; name another directory (--out)",
+            options.last.out.display()
+        )));
     }
     Ok(())
 }
 
-/// Periods of a block under one load, so that its figure means something.
+/// Minimum number of periods per load in a block for a meaningful figure.
 const LEAST_PERIODS: u64 = 50;
 
-/// For whom is audited: what is measured.
+/// Scheduling of the measuring threads, which the audit judges for.
 fn scheduling(args: &TuneArgs) -> Result<Scheduling, Refusal> {
     let usual = || Priority::try_from(90).map_err(Refusal::environment);
     let priority = args.priority.map_or_else(usual, Ok)?;
@@ -149,22 +153,22 @@ fn options(args: &TuneArgs, started: Nanos) -> Options {
         last,
         block: args.block,
         block_loads: prove::loads(&args.loads, &["idle", "all"]),
-        max: args.max,
+        max: args.time_limit,
         i_know: args.known.is_without_watchdog(),
     }
 }
 
 fn search(args: &TuneArgs, options: &Options, chosen: &Chosen, place: &Place) -> Result<Sought, Refusal> {
     let mut tried = trials::Progress::new(options.max);
-    let mut tell = |told: Update| {
+    let mut show = |update: Update| {
         if !args.output.quiet {
-            tried.tell(told);
+            tried.show(update);
         }
     };
-    seek(options, chosen, place, &mut tell).map_err(Refusal::environment)
+    seek(options, chosen, place, &mut show).map_err(Refusal::environment)
 }
 
-/// The last run, unless the search was stopped.
+/// The answer of the last run; without one if the search was stopped.
 fn answer(args: &TuneArgs, options: &Options, sought: &Sought) -> Result<Answer, Refusal> {
     let stopped = matches!(sought.tuned.ended, Ended::Stopped { .. });
     if stopped || sought.signal.is_some() {
@@ -181,7 +185,7 @@ fn answer(args: &TuneArgs, options: &Options, sought: &Sought) -> Result<Answer,
     match prove(args, &options, &sought.tuned) {
         Ok(done) => Ok(proved(args, &done, &sought.tuned)),
         Err(e) => {
-            terminal::tell_lines(&report::tune::stays(&sought.tuned));
+            terminal::progress_lines(&report::tune::stays(&sought.tuned));
             Err(e.into())
         }
     }

@@ -1,4 +1,4 @@
-//! What `tune` says: before, meanwhile, and at the end.
+//! Output of `tune` before, during and after the search.
 
 use punctual_report::tune::{self as report, TunePlan};
 use punctual_tune::search::Update;
@@ -6,7 +6,6 @@ use punctual_tune::{Chosen, Options};
 use punctual_units::Nanos;
 use std::time::{Duration, Instant};
 
-/// `--dry-run`.
 pub fn plan<'a>(chosen: &'a Chosen, options: &'a Options) -> TunePlan<'a> {
     let count = chosen.prepared.len();
     TunePlan {
@@ -21,39 +20,38 @@ pub fn plan<'a>(chosen: &'a Chosen, options: &'a Options) -> TunePlan<'a> {
     }
 }
 
-/// A line on standard error for each candidate that is tried.
+/// Prints a line on standard error for each candidate.
 pub struct Progress {
     begun: Instant,
     max: Nanos,
-    /// Of the trial that runs.
+    /// Start of the running trial.
     trial_begun: Instant,
-    /// What a pair took, as far as is known.
+    /// Duration of a pair, once measured.
     pair: Option<Duration>,
 }
 
 impl Progress {
-    /// For a search of at most `max`.
     pub fn new(max: Nanos) -> Progress {
         let now = Instant::now();
         Progress { begun: now, max, trial_begun: now, pair: None }
     }
 
-    /// Says how it goes.
-    pub fn tell(&mut self, told: Update) {
-        match told {
+    /// Prints an update.
+    pub fn show(&mut self, update: Update) {
+        match update {
             Update::Begins { candidate, confirming, number, of, pairs } => {
                 self.trial_begun = Instant::now();
                 let left = self.pair.map(|pair| nanos(pair * (pairs * (of - number + 1)) as u32));
                 let time = (nanos(self.begun.elapsed()), self.max);
-                tell!("{}", report::begins(&candidate.rule, confirming, (number, of), left, time));
+                progress!("{}", report::begins(&candidate.rule, confirming, (number, of), left, time));
             }
             Update::Paired(shift_ns) => {
                 self.took(1);
-                tell!("{}\n", report::so_far(shift_ns));
+                progress!("{}\n", report::so_far(shift_ns));
             }
             Update::Ended(trial) => {
                 self.took(trial.pairs.len());
-                tell!("{}\n", report::ended(trial));
+                progress!("{}\n", report::ended(trial));
             }
         }
     }

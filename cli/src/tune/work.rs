@@ -1,4 +1,4 @@
-//! Throughput of the machine, for what a fix costs: N queens on every CPU.
+//! Throughput of the machine, to measure the cost of a fix: N queens on every CPU.
 
 use crate::run_directory::command_line;
 use punctual_bench::{Around, WantedQueens};
@@ -9,17 +9,17 @@ use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 
-/// The board: milliseconds a count.
+/// Board size: one count takes milliseconds.
 const N: u32 = 12;
 
-/// A benchmark of about a second, planned once so that every run does the same.
+/// A benchmark of about a second, planned once so that every run does the same work.
 #[derive(Default)]
 pub struct Work {
     plan: OnceCell<Option<BenchPlan>>,
 }
 
 impl Work {
-    /// Counts of the board per second, measured into this new directory; `None` if that fails.
+    /// Counts of the board per second, measured into this new directory; `None` if the benchmark fails.
     pub fn rate(&self, out: &Path) -> Option<f64> {
         let (stop, signal) = (AtomicBool::new(false), OnceLock::new());
         let plan = self.plan.get_or_init(|| {

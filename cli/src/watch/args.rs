@@ -6,7 +6,6 @@ use punctual_units::{CpuList, Nanos, Policy, Priority};
 use punctual_watch::Keep;
 use std::path::{Path, PathBuf};
 
-/// Options of `watch`.
 #[derive(Args, Debug)]
 pub struct WatchArgs {
     /// Directory of the series; an existing series is continued
@@ -15,7 +14,7 @@ pub struct WatchArgs {
     /// Show the state of the series in this directory; does not measure
     #[arg(long, value_name = "DIR")]
     pub status: Option<PathBuf>,
-    /// Show a running watch of this directory as `measure --live` shows a run, until q; does not measure
+    /// Show a running watch of this directory as `measure --tui` shows a run, until q; does not measure
     #[arg(long, value_name = "DIR", conflicts_with = "status")]
     pub attach: Option<PathBuf>,
     /// How long to watch [default: until a signal]
@@ -54,7 +53,7 @@ pub struct WatchArgs {
     /// Trace a new maximum of a CPU from this latency on
     #[arg(long, value_name = "TIME", default_value = "100us")]
     pub trace_above: Nanos,
-    /// Events to record: fewer disturb less, more tell similar causes apart
+    /// Events to record: fewer disturb less, more distinguish similar causes
     #[arg(long, value_enum, value_name = "SET", default_value_t = EventsArg::Minimal)]
     pub trace_events: EventsArg,
     /// Trace buffer of each CPU, KiB [default: 1/256 of the memory for all CPUs together, 512 to 4096]
@@ -74,7 +73,7 @@ pub struct WatchArgs {
 }
 
 impl WatchArgs {
-    /// The directory whose watch is shown, where nothing is measured.
+    /// The directory of the watch to show, if nothing is to be measured.
     pub fn shown(&self) -> Option<&Path> {
         self.status.as_deref().or(self.attach.as_deref())
     }
@@ -82,5 +81,5 @@ impl WatchArgs {
 
 fn size(text: &str) -> Result<u64, String> {
     let known = punctual_watch::size(text).filter(|bytes| *bytes > 0);
-    known.ok_or_else(|| format!("`{text}` is no size: write for example 1M or 500k"))
+    known.ok_or_else(|| format!("`{text}` is not a size: write for example 1M or 500k"))
 }

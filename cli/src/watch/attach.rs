@@ -12,7 +12,7 @@ use std::path::Path;
 /// Shows the watch of `folder` until a key or a signal ends it; returns the exit code.
 ///
 /// # Errors
-/// There is no series, nobody writes it, or there is no terminal.
+/// There is no series, no watch is running in it, or there is no terminal.
 pub fn attach(folder: &Path) -> Result<u8, Refusal> {
     if !punctual_watch::read(folder)?.running {
         return Err(Refusal::usage(format!(
@@ -59,7 +59,7 @@ fn snapshot(folder: &Path, watched: &Watched) -> Snapshot {
     }
 }
 
-/// Every CPU of the run directory, as of its last checkpoint.
+/// The CPUs of the run directory, as of its last checkpoint.
 fn cpus(recording: &Recording) -> Vec<CpuView> {
     let mut all: Vec<CpuId> = recording.distributions.keys().map(|(_, cpu)| *cpu).collect();
     all.dedup();

@@ -1,4 +1,4 @@
-//! `watch`: a machine watched for weeks.
+//! `watch`: observes a machine for weeks.
 
 pub mod args;
 mod attach;
@@ -17,7 +17,6 @@ use punctual_watch::{Options, WatchError};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-/// `punctual watch`.
 pub fn watch(args: &WatchArgs, started: Nanos) -> ExitCode {
     if let Some(folder) = &args.attach {
         return finish("watch", args.output, attach::attach(folder).map(|code| Answer::text(code, "")));
@@ -31,16 +30,16 @@ pub fn watch(args: &WatchArgs, started: Nanos) -> ExitCode {
 
 fn run(args: &WatchArgs, started: Nanos) -> Result<Answer, Refusal> {
     punctual_uapi::block(&signals())?;
-    let tell = Arc::new(|text: &str| say!("{text}"));
-    let done = punctual_watch::watch(&options(args, started), tell)?;
-    // A signal first, then what could not be written.
+    let message = Arc::new(|text: &str| message!("{text}"));
+    let done = punctual_watch::watch(&options(args, started), message)?;
+    // A signal takes precedence over a write error.
     let code = match (&done.signal, &done.error) {
         (Some(signal), _) => exit::of_signal(*signal),
         (None, Some(_)) => exit::ENVIRONMENT,
         (None, None) => 0,
     };
     if let Some(what) = &done.error {
-        say!("{what}");
+        message!("{what}");
     }
     Ok(match punctual_watch::read(&args.out) {
         Ok(watched) => shown(args, &watched, code),

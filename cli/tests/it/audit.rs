@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Held by tests that change what an audit sees (a latency request, events switched on), and by those that look twice.
+/// Lock for tests that change what an audit reads (a latency request, enabled events) and for those that read twice.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -23,7 +23,7 @@ fn text(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
-/// A tree with as little in it as an audit can say something about.
+/// A minimal tree that can be audited.
 fn tree() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (path, content) in [
@@ -67,7 +67,7 @@ fn every_rule_has_one_finding_with_every_key() {
     }
     assert_eq!(state(&document, "kernel-preempt-rt"), "PASS");
     assert_eq!(state(&document, "cmdline-debug-leftovers"), "UNKNOWN");
-    // Nothing fails, and much is not known.
+    // Nothing fails, and many findings are unknown.
     assert_eq!(output.status.code(), Some(3));
 }
 
@@ -105,7 +105,7 @@ fn a_snapshot_is_judged_as_the_machine() {
     assert_eq!(punctual(&["snapshot", file]).status.code(), Some(2), "an existing file stays");
     let (here, there) =
         (json(&punctual(&["audit", "--json"])), json(&punctual(&["audit", "--json", "--snapshot", file])));
-    // Tasks come and go between the two, and counters rise.
+    // Tasks start and end between the two audits, and counters rise.
     let moving = ["rogue-", "daemon-", "iso-", "sched-", "virt-steal", "irq-", "fw-", "housekeeping-", "mem-pressure"];
     for finding in findings(&here) {
         let id = finding["id"].as_str().unwrap();
@@ -178,7 +178,7 @@ fn cpus_are_planned_for_text_and_scripts() {
     assert_eq!(punctual(&["audit", "--near", "eth0"]).status.code(), Some(2));
 }
 
-/// Whoever runs this may or may not be granted it; the finding says which.
+/// The user may or may not have the rights; the finding says which.
 #[test]
 #[ignore = "live: timing"]
 fn what_is_tried_is_said() {
@@ -196,18 +196,18 @@ fn another_users_rights_are_tried_with_a_login_of_theirs() {
     let output = punctual(&["audit", "--user", "nobody", "--json"]);
     let document = json(&output);
     if output.status.code() == Some(4) {
-        // Not root, or no runuser(1).
+        // The user is not root, or runuser(1) is missing.
         assert!(document["result"]["error"].to_string().contains("runuser"), "{document}");
         return;
     }
-    // Unless an administrator gave it any, nobody has no right to real-time priority.
+    // The user nobody has no real-time priority unless an administrator grants it.
     assert_eq!(state(&document, "perm-rtprio"), state(&document, "perm-test-real"));
     let unknown = punctual(&["audit", "--user", "no-such-user"]);
     assert_eq!(unknown.status.code(), Some(4));
     assert!(String::from_utf8_lossy(&unknown.stderr).contains("no-such-user"));
 }
 
-/// The measuring threads of this program are an application, too.
+/// Uses the measuring threads of this program as the application.
 #[test]
 #[ignore = "live: tracefs, timing"]
 fn an_applications_calls_are_traced_where_that_is_allowed() {

@@ -22,7 +22,7 @@ fn fixture(path: &str) -> String {
     path.to_str().unwrap().to_owned()
 }
 
-/// Files in a folder of their own.
+/// Files in a temporary directory.
 struct Files(tempfile::TempDir);
 
 impl Files {
@@ -93,7 +93,7 @@ fn useless_files_are_usage_with_what_to_type() {
         (vec![&large], "larger than 4 MiB"),
         (vec![&odd], "--config cmdline:"),
         (vec![&said_wrongly], "CONFIG_HZ=250"),
-        (vec![folder], "is a folder"),
+        (vec![folder], "is a directory"),
         (vec!["/no/such/file"], "cannot read /no/such/file"),
         (vec![&config, &config], "are both kernel configuration"),
     ] {
@@ -132,7 +132,7 @@ fn a_tuned_profile_is_checked_with_what_it_includes() {
     }
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(said.contains("not checked: [script] script = x.sh") && said.contains("vars.conf"), "{said}");
-    // The folder does as well as the file in it.
+    // The directory is accepted like the file in it.
     let folder = Path::new(&profile).parent().unwrap().to_str().unwrap().to_owned();
     assert_eq!(
         state(&json(&punctual(&["audit", "--json", "--for", &folder, "--root", root])), "tuned-cmdline-isolcpus"),

@@ -1,4 +1,4 @@
-//! Bad input: a clear error that names the fix, the documented exit code, and nothing left behind.
+//! Bad input gives a clear error with a remedy and the documented exit code, and leaves nothing behind.
 
 use crate::common;
 use common::{answer, punctual, run};
@@ -70,7 +70,7 @@ fn help_and_version_are_no_errors() {
     }
 }
 
-/// A file system that is full from the start, and one that fills up while it is measured.
+/// Covers a file system that is full from the start, and one that fills up during the measurement.
 #[test]
 #[ignore = "live: root, timing"]
 fn a_full_disk_is_said_and_the_summary_still_printed() {
@@ -108,7 +108,7 @@ fn a_full_disk_is_said_and_the_summary_still_printed() {
                 break;
             }
         }
-        // Until nothing fits any more.
+        // Until nothing more fits.
         while fs::OpenOptions::new()
             .append(true)
             .create(true)
@@ -121,7 +121,7 @@ fn a_full_disk_is_said_and_the_summary_still_printed() {
     thread.join().unwrap();
     let kept = common::shown(std::path::Path::new(out));
     unmount();
-    // A checkpoint failed, which is said; the reserve lets all results be kept nevertheless.
+    // A checkpoint failed, which is reported; the reserve still lets all results be kept.
     assert_eq!(code, 4, "{err}");
     assert!(err.contains("free some space"), "{err}");
     assert!(text.contains("idle"), "{text}");

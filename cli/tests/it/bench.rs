@@ -57,7 +57,7 @@ fn the_published_search_gives_the_published_table() {
     let (_, csv, _) = answer(punctual().arg("report").arg(&out).args(["-f", "csv"]).output().unwrap());
     assert!(csv.starts_with("time,queen,threads,solutions,seconds,microseconds"), "{csv}");
     assert!(csv.lines().count() == 4 && csv.lines().skip(1).all(|l| l.contains(", 6, 4, 4, 0, ")), "{csv}");
-    // What reads the published files reads ours.
+    // The importer of the published files reads ours as well.
     let file = folder.path().join("ours.csv");
     std::fs::write(&file, csv).unwrap();
     let (code, text, err) = answer(punctual().arg("report").arg(&file).args(["-f", "text"]).output().unwrap());
@@ -80,18 +80,18 @@ fn two_runs_are_compared_figure_by_figure() {
     assert_eq!(rows[0]["groups"][0]["n"], 15);
 }
 
-/// Everything that is counted: numbers of repetitions, and solutions.
+/// Repetition numbers and solutions of everything that was counted.
 fn counted(json: &Value) -> Vec<(u64, u64)> {
     let one = |r: &Value| (r["number"].as_u64().unwrap(), r["checks"][0]["got"].as_u64().unwrap());
     json["repetitions"].as_array().unwrap().iter().map(one).collect()
 }
 
-/// Starts it, and kills it after this long; `true` where it had ended by itself.
+/// Starts the command and kills it after this time; `true` if it had already ended.
 fn killed(command: &mut Command, after: Duration) -> bool {
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     std::thread::sleep(after);
     if let Some(status) = child.try_wait().unwrap() {
-        assert_eq!(status.code(), Some(0), "ended by itself, but not well");
+        assert_eq!(status.code(), Some(0), "ended on its own, but not successfully");
         return true;
     }
     child.kill().unwrap();
@@ -99,7 +99,7 @@ fn killed(command: &mut Command, after: Duration) -> bool {
     false
 }
 
-/// 20 kills: whatever was being done, the run goes on, and ends with each repetition there once and right.
+/// 20 kills: the run always resumes, and ends with each repetition present once and correct.
 #[test]
 #[ignore = "live: timing"]
 fn killed_at_random_instants_it_resumes_with_nothing_lost_or_doubled() {
@@ -121,7 +121,7 @@ fn killed_at_random_instants_it_resumes_with_nothing_lost_or_doubled() {
         match out.join("run.json").exists() {
             true => command.args(["bench", "nqueens", "--resume"]).arg(&out),
             false => {
-                // Killed before it had begun: what there is, is no run yet.
+                // Killed before it started: what exists is not yet a run.
                 let _ = std::fs::remove_dir_all(&out);
                 command.args(["bench", "nqueens", "-n", "13", "-t", "2", "--repeat", "100000", "-o"]).arg(&out)
             }
@@ -142,7 +142,7 @@ fn killed_at_random_instants_it_resumes_with_nothing_lost_or_doubled() {
     assert!(grew && before > 0, "some repetitions were done between kills");
 }
 
-/// One long count in parts: it is killed until it is done, and is right.
+/// A single long count in parts is killed repeatedly, and its result is correct.
 #[test]
 #[ignore = "live: timing"]
 fn a_count_that_is_killed_again_and_again_is_right_in_the_end() {
@@ -161,7 +161,7 @@ fn a_count_that_is_killed_again_and_again_is_right_in_the_end() {
         command.args(["bench", "nqueens", "--resume"]).arg(&out);
         command
     };
-    // Longer than the second after which parts are synced, so that there are parts to go on with.
+    // Longer than the second after which parts are synced, so that there are parts to resume from.
     let mut ended = killed(&mut begin("17"), Duration::from_millis(1400));
     for _ in 0..60 {
         if ended {

@@ -1,8 +1,8 @@
-//! The book: its lines run where they can run here, and its links lead somewhere.
+//! The book: runs the lines that can run in a test and checks the links.
 //!
-//! That every line can be typed is tested in src/book, where the parser is. Here each page gets a folder of its own with the
-//! files its lines speak of, and its lines are run there from the first to the last, for a shorter time than they say. What is
-//! not run is named with the reason: `cargo test -p punctual --test book -- --nocapture` shows the list.
+//! src/book tests that every line can be parsed. Here each page gets a directory with the files its lines mention, in
+//! which its lines run in order, with shorter durations. Lines that do not run are listed with the reason by `cargo
+//! test -p punctual --test book -- --nocapture`.
 
 use crate::common;
 mod links;
@@ -16,17 +16,17 @@ use std::fs;
 use std::path::Path;
 use std::sync::Mutex;
 
-/// What became of a line.
+/// Result of running a line.
 enum Became {
-    /// Ended with a code that is an answer, after so many milliseconds
+    /// Exit code that is an answer, and milliseconds.
     Ran(i32, u128),
-    /// Only parsed, and why
+    /// Only parsed; the reason.
     Parsed(String),
-    /// Ended with a code that is none
+    /// Any other exit code.
     Failed(String),
 }
 
-/// Fewest lines that run, so that rules which leave too much out are found.
+/// Minimum number of lines that run, to detect rules that skip too many.
 const LEAST: usize = 60;
 
 #[test]
@@ -51,13 +51,12 @@ fn lines_of_the_book_run_where_they_can_run_here() {
     assert!(ran >= LEAST, "only {ran} lines were run");
 }
 
-/// Pages at a time: mostly they wait.
+/// Pages run in parallel: they mostly wait.
 const AT_ONCE: usize = 3;
 
-/// All pages.
 fn of_pages(pages: &BTreeMap<String, Vec<Line>>, run: &Path) -> Vec<(String, Became)> {
     let mut open: Vec<&Vec<Line>> = pages.values().collect();
-    // Taken from the end: the longest first.
+    // Taken from the end, so the longest page runs first.
     open.sort_by_key(|lines| lines.len());
     let open = Mutex::new(open);
     let became = Mutex::new(Vec::new());
@@ -105,12 +104,12 @@ fn of_line(line: &Line, place: &Path) -> Became {
     }
 }
 
-/// Are 1 and 3 answers of this command too, and not only 0?
+/// True if exit codes 1 and 3 of this command are answers as well.
 fn judges(command: &str) -> bool {
     !matches!(command, "report" | "import" | "snapshot" | "undo" | "sched" | "completions" | "man")
 }
 
-/// What the lines of the pages speak of.
+/// Creates the files that the lines of the pages mention.
 fn furnish(place: &Path, run: &Path) {
     let fixtures = |name: &str| punctual_testing::root().join("crates").join(name);
     for (from, to) in [

@@ -1,6 +1,7 @@
-//! An ordinary user with CAP_SYS_NICE and CAP_IPC_LOCK measures in full; each that is missing is named; loads have neither.
+//! An ordinary user with CAP_SYS_NICE and CAP_IPC_LOCK can measure completely; a missing one is named; loads have
+//! neither.
 //!
-//! They take root, who gives the rest up by setpriv(1) of util-linux; elsewhere each says that it did not run.
+//! The tests need root, to drop privileges with setpriv(1) of util-linux; otherwise each reports that it did not run.
 
 use crate::common;
 
@@ -10,17 +11,18 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// Nobody's user and group here.
+/// An unused user and group ID.
 const USER: &str = "54321";
 const BOTH: &str = ",+sys_nice,+ipc_lock";
 
-/// A folder that user may write into, with the binary in it: the build's own folder may be root's alone.
+/// A directory that the user may write to, with a copy of the binary: the build directory may be accessible to root
+/// only.
 struct Place {
     folder: tempfile::TempDir,
 }
 
 impl Place {
-    /// `None`, said, where the test cannot run.
+    /// `None`, with a message, if the test cannot run.
     fn new() -> Option<Place> {
         let may = rustix::process::geteuid().is_root()
             && Command::new("setpriv").arg("--version").output().is_ok_and(|o| o.status.success())
@@ -41,12 +43,12 @@ impl Place {
         self.folder.path().join("punctual")
     }
 
-    /// Runs it as that user, who has these capabilities and no limits that would stand in for them.
+    /// Runs the binary as that user with these capabilities and without resource limits that would replace them.
     fn run(&self, capabilities: &str, words: &[&str]) -> Output {
         self.run_under("0", capabilities, words)
     }
 
-    /// The same, with this much added to the nice value.
+    /// Also adds this value to the nice value.
     fn run_under(&self, nice: &str, capabilities: &str, words: &[&str]) -> Output {
         let sets = format!("-all{capabilities}");
         Command::new("nice")
@@ -61,18 +63,18 @@ impl Place {
             .unwrap()
     }
 
-    /// Measures half a second and gives what is on disk.
+    /// Measures for half a second and returns the stored run.
     fn measured(&self, capabilities: &str, load: &str) -> Value {
         let out = self.folder.path().join(format!("run{}", capabilities.replace([',', '+'], "-")));
         let output = self.run(capabilities, &["measure", "-D", "500ms", "-l", load, "--out", out.to_str().unwrap()]);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        // 3: a shared machine may stall a load or fault a page in.
+        // Exit code 3: a shared machine may stall a load or fault a page in.
         assert!(matches!(output.status.code(), Some(0 | 3)), "{:?} {said}", output.status);
         serde_json::from_slice(&fs::read(out.join("run.json")).unwrap()).unwrap()
     }
 }
 
-/// Has this process the capability to give?
+/// True if this process has the capability and can pass it on.
 fn held(name: &str) -> bool {
     let shown = Command::new("setpriv").arg("--dump").output().map(|o| String::from_utf8_lossy(&o.stdout).into_owned());
     let line = shown.ok().and_then(|s| s.lines().find(|l| l.contains("bounding set")).map(str::to_owned));
@@ -169,7 +171,7 @@ fn built_in_loads_have_no_capability_and_get_none_again() {
     }
 }
 
-/// The status of the first child that is a working load: it has threads, and says so by its name.
+/// Status of the first child that is a running load, recognized by its name and its threads.
 fn load_of(parent: u32) -> Option<String> {
     for _ in 0..200 {
         for entry in fs::read_dir("/proc").unwrap().flatten() {
@@ -195,7 +197,7 @@ fn an_ordinary_user_under_nice_measures_with_the_nice_value_that_cannot_be_lower
     let run: Value = serde_json::from_slice(&fs::read(out.join("run.json")).unwrap()).unwrap();
     let cpus = run["phases"][0]["cpus"].as_array().unwrap();
     let nices: Vec<i64> = cpus.iter().map(|cpu| cpu["got"]["nice"].as_i64().unwrap()).collect();
-    // What these tests themselves run under is added. Below 0 it is raised to 0, which anybody may.
+    // Added to the nice value of the test process. Below 0 it is raised to 0, which every user may do.
     let wanted = (own_nice() + 7).clamp(0, 19);
     assert!(!nices.is_empty() && nices.iter().all(|nice| *nice == wanted), "{wanted}: {run}");
     assert_eq!(run["problems"][0]["kind"], "no_real_time");

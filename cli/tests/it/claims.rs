@@ -4,7 +4,7 @@ use crate::common;
 use common::{may_be_real_time, run, shown};
 use serde_json::Value;
 
-/// One run, judged anew for each claim: what is asked must not depend on when.
+/// Judges one run again for each claim: the verdict must not depend on when a claim is made.
 #[test]
 #[ignore = "live: timing"]
 fn one_run_passes_fails_and_cannot_tell() {
@@ -13,7 +13,7 @@ fn one_run_passes_fails_and_cannot_tell() {
     let out = out.to_str().unwrap();
     let (code, text, err) = run(&["measure", "-D", "1s", "-c", "max < 10s", "--out", out, "--json"]);
     let real_time = may_be_real_time();
-    // An ordinary user's pass is no pass.
+    // A run of an ordinary user cannot pass.
     assert_eq!(code, if real_time { 0 } else { 3 }, "{text}{err}");
     let document: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(document["schema"], "punctual.measure/1");
@@ -67,7 +67,7 @@ fn every_released_period_ran_or_was_skipped() {
     }
 }
 
-/// The audit looks while the measuring threads run: they are nobody else's.
+/// The audit runs beside the measuring threads and must not report them as foreign.
 #[test]
 #[ignore = "live: timing"]
 fn the_audit_does_not_accuse_the_measuring_threads() {
@@ -76,7 +76,7 @@ fn the_audit_does_not_accuse_the_measuring_threads() {
     run(&["prove", "-D", "200ms", "-l", "idle", "--trace", "never", "--quiet", "--out", out.to_str().unwrap()]);
     let findings = std::fs::read_to_string(out.join("findings.json")).unwrap();
     assert!(findings.contains("rogue-rt-task"), "{findings}");
-    // Those of other runs are somebody else's.
+    // Threads of other runs are foreign.
     for cpu in shown(&out)["result"]["phases"][0]["cpus"].as_array().unwrap() {
         let thread = format!("thread {}", cpu["tid"]);
         assert!(!findings.contains(&thread), "{thread} {findings}");

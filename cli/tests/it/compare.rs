@@ -1,4 +1,4 @@
-//! `compare`: groups of runs beside each other, and experiments over several boots.
+//! `compare`: groups of runs, and experiments over several boots.
 
 use serde_json::Value;
 use std::fs;
@@ -78,7 +78,7 @@ fn every_format_into_a_new_file() {
     assert_eq!(document["result"]["rows"][0]["groups"][1]["values"][0], 93_000.0);
 }
 
-/// Four files of each: whether each had a boot of its own, they do not tell.
+/// Four files for each group that do not say whether each comes from its own boot.
 #[test]
 fn what_is_worse_fails_where_boots_are_known() {
     let folder = tempfile::tempdir().unwrap();
@@ -143,7 +143,7 @@ fn the_newest_runs_are_compared_without_arguments() {
     assert!(code == Some(2) && said.contains("there is only one in ./punctual-runs"), "{said}");
 }
 
-/// Of each file only number, smallest, mean and largest are known.
+/// Only number, minimum, mean and maximum are known of each file.
 #[test]
 fn files_without_quantiles_are_not_worse_and_copies_are_no_runs() {
     let folder = tempfile::tempdir().unwrap();
@@ -161,7 +161,7 @@ fn files_without_quantiles_are_not_worse_and_copies_are_no_runs() {
     assert!(said.contains("only number, smallest, mean and largest, so no quantiles"), "{said}");
     let copies = punctual(&["compare", &b, &b, &b, &b, "--vs", &a, &a, &a, &a, "--fail-if-worse"]);
     assert_eq!(copies.status.code(), Some(3), "{copies:?}");
-    assert!(text(&copies).contains("a copy is no run of its own"), "{copies:?}");
+    assert!(text(&copies).contains("a copy is not a separate run"), "{copies:?}");
 }
 
 #[test]
@@ -172,7 +172,10 @@ fn what_cannot_be_compared_is_refused_with_advice() {
     assert!(String::from_utf8_lossy(&one.stderr).contains("takes two groups"), "{one:?}");
     let nothing = punctual(&["compare", &standard[0], &standard[1], "--json"]);
     assert_eq!(nothing.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&nothing.stderr).contains("nothing is in all of them"), "{nothing:?}");
+    assert!(
+        String::from_utf8_lossy(&nothing.stderr).contains("the groups have no load and no series in common"),
+        "{nothing:?}"
+    );
     let document: Value = serde_json::from_slice(&nothing.stdout).unwrap();
     assert!(document["result"]["error"].is_string());
     let empty = tempfile::tempdir().unwrap();
@@ -186,7 +189,7 @@ fn release() -> String {
     fs::read_to_string("/proc/sys/kernel/osrelease").unwrap().trim().to_owned()
 }
 
-/// Boots of two kernels where only one can run: the other's are copies, put in by hand.
+/// Boots of two kernels, only one of which can run: the runs of the other are copied by hand.
 #[test]
 #[ignore = "live: timing"]
 fn an_experiment_goes_on_from_boot_to_boot() {

@@ -1,11 +1,11 @@
-//! `cyclictest` as the scripts written for rt-tests' program use it.
+//! `cyclictest`, used as scripts use the program of rt-tests.
 
 use crate::common;
 
 use serde_json::Value;
 use std::process::{Command, Output, Stdio};
 
-/// Ordinary scheduling where real-time is refused: the forms are the same.
+/// Ordinary scheduling where real-time scheduling is refused: the output has the same form.
 fn priority() -> &'static [&'static str] {
     let tried = Command::new(env!("CARGO_BIN_EXE_punctual")).args(["cyclictest", "-q", "-p", "5", "-l", "1"]).output();
     if tried.is_ok_and(|output| output.status.success()) { &["-p", "5"] } else { &[] }
@@ -35,7 +35,7 @@ fn the_summary_is_read_by_linaros_way() {
     }
 }
 
-/// mklatencyplot (OSADL): no comments, blanks to tabs, the largest of `Max Latencies`.
+/// mklatencyplot (OSADL): skips comments, converts blanks to tabs, takes the largest of `Max Latencies`.
 #[test]
 #[ignore = "live: timing"]
 fn the_histogram_is_read_by_osadls_way() {
@@ -52,14 +52,14 @@ fn the_histogram_is_read_by_osadls_way() {
         line.split_once(':').unwrap().1.split_whitespace().map(|field| field.parse().unwrap()).collect()
     };
     assert_eq!(counted, named("# Total:")[0]);
-    // It ends, like rt-tests', with the first thread that has so many: another may have been late.
+    // Like rt-tests, it ends when the first thread has this number of samples: another may have been late.
     let (totals, overflows) = (named("# Total:"), named("Histogram Overflows"));
     let cycles: Vec<u64> = totals.iter().zip(&overflows).map(|(binned, over)| binned + over).collect();
     assert_eq!(cycles.iter().max(), Some(&100), "{cycles:?}");
     assert!(named("Max Latencies")[0] >= named("Min Latencies")[0]);
 }
 
-/// rteval, kernelci and others: `thread` → number → `max`, `histogram`.
+/// rteval, kernelci and others read `thread` → number → `max`, `histogram`.
 #[test]
 #[ignore = "live: timing"]
 fn the_json_is_read_by_key() {
@@ -94,8 +94,8 @@ fn every_way_to_sleep_counts_its_cycles() {
 fn wrong_words_end_with_1_and_say_what_to_write() {
     for (words, part) in [
         (&["-smp"][..], "--smp"),
-        (&["-D", "1x"], "-D wants"),
-        (&["-c", "2"], "-c wants"),
+        (&["-D", "1x"], "-D needs"),
+        (&["-c", "2"], "-c needs"),
         (&["-a", "4000"], "not online"),
         (&["--json=/nowhere/at/all.json", "-l", "1"], "/nowhere/at"),
     ] {
@@ -127,7 +127,7 @@ fn a_snapshot_does_not_outlive_a_killed_run() {
         if child.try_wait().unwrap().is_some() || shown.exists() {
             break;
         }
-        // Before it has its measuring thread the signal would end it.
+        // Before its measuring thread runs, the signal would end it.
         let threads = std::fs::read_dir(format!("/proc/{}/task", child.id())).map_or(0, Iterator::count);
         if threads > 1 {
             Command::new("kill").args(["-USR2", &child.id().to_string()]).status().unwrap();
@@ -137,7 +137,7 @@ fn a_snapshot_does_not_outlive_a_killed_run() {
     child.kill().unwrap();
     child.wait().unwrap();
     assert!(shown.exists());
-    // Any command puts back what killed ones have left.
+    // Any command restores what killed ones left behind.
     Command::new(env!("CARGO_BIN_EXE_punctual")).args(["cyclictest", "--help"]).output().unwrap();
     assert!(!shown.exists());
 }

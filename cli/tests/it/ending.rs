@@ -1,4 +1,4 @@
-//! Runs ended by signals and by kill -9.
+//! Runs that end by signals and by kill -9.
 
 use crate::common;
 use common::{answer, punctual, shown};
@@ -8,7 +8,8 @@ use std::process::{Child, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// One run at a time: each loads all CPUs and measures them at real-time priority, and switching a trace on waits for all CPUs.
+/// Serializes the tests: each loads all CPUs and measures them at real-time priority, and enabling a trace waits for
+/// all CPUs.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -23,7 +24,7 @@ fn start(out: &Path, loads: &str) -> Child {
         .spawn()
         .unwrap();
     let begun = Instant::now();
-    // The first phase is announced in the segment once its threads run.
+    // The first phase is written to the segment once its threads run.
     while !std::fs::read_to_string(out.join("segments/000001.log")).is_ok_and(|t| t.contains("\"record\":\"phase\"")) {
         assert!(begun.elapsed() < Duration::from_secs(60), "it does not start");
         std::thread::sleep(Duration::from_millis(20));
@@ -95,8 +96,8 @@ fn children_left(but: u32) -> usize {
         .count()
 }
 
-/// As of a service, cron or a container: whoever opens a terminal then gets it as controlling terminal, and SIGHUP when it
-/// closes.
+/// A session leader, as started by a service, cron or a container: it would get the first terminal it opens as its
+/// controlling terminal, and SIGHUP when that closes.
 #[test]
 #[ignore = "live: timing"]
 fn a_session_leader_without_a_terminal_ends_as_others_do() {
@@ -124,7 +125,7 @@ fn a_session_leader_without_a_terminal_ends_as_others_do() {
             answer(command.stdin(std::process::Stdio::null()).output().unwrap())
         };
         let ((leader, _, err), (other, ..)) = (ended(true), ended(false));
-        // A busy machine makes either inconclusive.
+        // A busy machine makes either run inconclusive.
         assert!(
             leader == other || [leader, other].iter().all(|code| [0, 3].contains(code)),
             "{n}: {leader} {other} {err}"

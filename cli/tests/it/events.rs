@@ -62,7 +62,7 @@ fn unsupported_is_no_pass() {
 fn a_load_that_ends_makes_it_inconclusive_or_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let (code, text, err) = mock(&["queue", "--under", "cmd:exit 7"], &folder.path().join("run"));
-    // It may have ended before the first test begins, or later.
+    // The signal may arrive before the first test begins, or later.
     match code {
         4 => assert!(err.contains("exit code 7") && err.contains("nothing was tested"), "{err}"),
         code => assert!(code == 3 && text.contains("DID NOT RUN"), "{code} {text}{err}"),

@@ -1,4 +1,4 @@
-//! `punctual explain` as a user runs it, on recorded traces.
+//! `punctual explain` on recorded traces.
 
 use serde_json::Value;
 use std::path::PathBuf;

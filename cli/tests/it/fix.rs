@@ -1,4 +1,4 @@
-//! `audit --fix`, `--dry-run` and `undo` on this machine, with values that do no harm.
+//! `audit --fix`, `--dry-run` and `undo` on this machine, with harmless values.
 
 use crate::common;
 
@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Files these tests change, and the rules that do.
+/// Files that the tests change, with the rules that change them.
 const FILES: &[&str] = &[
     "/proc/sys/vm/dirty_background_ratio",
     "/proc/sys/vm/dirty_ratio",
@@ -107,7 +107,7 @@ fn what_is_not_confirmed_is_undone_by_itself() {
 fn what_is_confirmed_stays() {
     let Some(alone) = Alone::begin_fix() else { return };
     alone.fix(&["--look-again", "0s", "--confirm", "3s"]);
-    let (code, kept) = alone.json(&["undo", "--keep"]);
+    let (code, kept) = alone.json(&["undo", "--confirm"]);
     assert_eq!((code, kept["result"]["kept"].as_u64()), (0, Some(1)));
     std::thread::sleep(Duration::from_secs(5));
     assert_eq!(alone.values()[0], "3\n");
@@ -145,7 +145,7 @@ fn unknown_rules_are_wrong_usage() {
     assert!(!Path::new(&folder.path().join("changes")).exists());
 }
 
-/// SIGKILL at random instants of a fix, then undo. `cargo trials kill-fix` does it 200 times.
+/// SIGKILL at random instants of a fix, then undo. `cargo trials kill-fix` repeats it 200 times.
 #[test]
 #[ignore = "live: root, timing"]
 fn twenty_kills_leave_nothing() {
@@ -180,7 +180,7 @@ fn twenty_kills_leave_nothing() {
     eprintln!("{changed} of 20 kills came after a change");
 }
 
-/// Another program's real-time thread, and back.
+/// Lowers the priority of another program's real-time thread, then restores it.
 #[test]
 #[ignore = "live: root, chrt"]
 fn a_thread_that_comes_first_is_lowered_and_raised_again() {

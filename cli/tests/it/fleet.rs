@@ -7,8 +7,8 @@ use std::fs;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-/// Two short runs in a folder. Real-time threads of one test are in another's way, and a machine that stands still makes a run
-/// inconclusive, which is no matter here.
+/// Two short runs in a directory. Concurrent tests may disturb each other's real-time threads, and a stalled machine
+/// makes a run inconclusive; neither matters here.
 fn runs(folder: &Path) {
     static ALONE: Mutex<()> = Mutex::new(());
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -58,7 +58,7 @@ fn a_run_that_cannot_be_read_is_named_and_one_given_twice_counts_once() {
     let (code, text, err) = run(&["report", folder, &a]);
     assert_eq!(code, 0, "{err}");
     assert!(text.contains("2 runs of 1 board") && text.contains("broken"), "{text}");
-    assert!(err.contains("the same run as another") && err.contains("punctual.run/9"), "{err}");
+    assert!(err.contains("duplicate run") && err.contains("punctual.run/9"), "{err}");
     let (code, _, err) = run(&["report", broken.to_str().unwrap(), broken.to_str().unwrap()]);
-    assert!(code == 2 && err.contains("no run that can be read"), "{err}");
+    assert!(code == 2 && err.contains("no readable run"), "{err}");
 }

@@ -11,7 +11,6 @@ fn sample(name: &str) -> PathBuf {
 const OF_EVERY_RUN: [&str; 11] =
     ["html", "text", "json", "csv", "junit", "tap", "lava", "kcidb", "squad-tests", "squad-metrics", "bencher"];
 
-/// Exit code, standard output and error of `report RUN --format FORMAT …`.
 fn report(run: &Path, format: &str, more: &[&str]) -> (i32, String, String) {
     answer(punctual().arg("report").arg(run).args(["--format", format]).args(more).output().unwrap())
 }
@@ -69,7 +68,7 @@ fn what_a_file_does_not_tell_is_left_out_and_said() {
     for format in ["csv", "lava", "squad-metrics", "bencher", "prometheus", "cyclictest", "cyclictest-json", "junit"] {
         let (code, text, err) = report(&file, format, &[]);
         assert!(code == 0 && !text.contains("p99") && !text.contains("Overflow"), "{format}: {code} {text}");
-        assert!(err.contains("not known: of 100,000 samples the file has only number, smallest"), "{format}: {err}");
+        assert!(err.contains("unknown: of 100,000 samples the file has only number, smallest"), "{format}: {err}");
     }
 }
 
@@ -86,12 +85,12 @@ fn a_collectors_file_is_replaced_and_every_other_is_not() {
     let (code, _, err) = report(&file, "junit", &["--out", &out("x.xml")]);
     assert!(code == 4 && err.contains("exists"), "{err}");
     std::os::unix::fs::symlink(out("elsewhere"), out("link.xml")).unwrap();
-    assert_eq!(report(&file, "junit", &["--out", &out("link.xml")]).0, 4, "a planted link is not followed");
+    assert_eq!(report(&file, "junit", &["--out", &out("link.xml")]).0, 4, "a prepared link is not followed");
     assert!(!Path::new(&out("elsewhere")).exists());
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 3, "nothing half-written stays");
 }
 
-/// A kind of run, an example of it, and the formats that have a place for it.
+/// Name of the kind, an example run, and the formats that can hold it.
 type Kind = (&'static str, PathBuf, &'static [&'static str]);
 
 /// Formats of named outcomes and figures.
@@ -125,7 +124,7 @@ fn every_format_holds_every_kind_of_run_or_says_which_formats_do() {
             let case = format!("{kind} ({}), {}: {code} {err}", run.display(), format.name);
             match format.name {
                 name if takes(name) => assert!(code == 0 && text.lines().count() > 0 && text.trim() != "{}", "{case}"),
-                // Of latencies, where there is an audit or a trace.
+                // For runs with latencies, if there is an audit or a trace.
                 "sarif" | "perfetto" if kind == "a run of wakeup latencies" => {
                     assert!(code == 2 && text.is_empty() && err.contains("punctual "), "{case}");
                 }
@@ -151,7 +150,7 @@ fn options_that_would_change_nothing_are_refused() {
     }
 }
 
-/// Every harness counts something that is not passed.
+/// Every harness sees at least one result that is not a pass.
 #[test]
 fn what_is_inconclusive_passes_nowhere() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,8 +1,8 @@
-//! `report` of a watch and of a fleet compared with files in tests/golden.
+//! Compares `report` of a watch and of a fleet with files in tests/golden.
 //!
-//! tests/fixtures/watch is a series as it was recorded, in which names of the machine were replaced, and a gap, a note, a maximum that
-//! has no cause and a torn line were added. tests/fixtures/fleet are nine recorded runs of one machine and copies of three, given the names
-//! of twelve boards, the fastest another kernel; and one of a format that is not known.
+//! tests/fixtures/watch is a recorded series in which machine names were replaced, and a gap, a note, a maximum without
+//! a cause and a torn line were added. tests/fixtures/fleet has nine recorded runs of one machine and copies of three,
+//! renamed to twelve boards; the fastest has another kernel. One more run has an unknown format.
 
 use crate::common;
 use common::punctual;
@@ -15,7 +15,7 @@ fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(name)
 }
 
-/// What `report` writes of a fixture, whose own place and the program's version are not the page's matter.
+/// Output of `report` for a fixture, with the fixture's path and the program's version replaced.
 fn reported(fixture: &str, format: &str) -> String {
     let mut command = punctual();
     let output =
@@ -46,7 +46,7 @@ fn the_page_text_document_and_lines_of_a_fleet_are_as_they_were() {
     compare("fleet", "jsonl", "jsonl");
 }
 
-/// Else a golden file could hold a page in which nothing of a kind is shown.
+/// Otherwise a golden file could lack a kind of content.
 #[test]
 fn the_fixtures_have_all_that_a_page_can_tell() {
     let watch = reported("watch", "html");

@@ -1,4 +1,4 @@
-//! `punctual explain --hardware` on this machine, with as much as it permits.
+//! `punctual explain --hardware` on this machine, with the available privileges.
 
 use serde_json::Value;
 use std::fs;
@@ -13,7 +13,7 @@ fn command(words: &[&str]) -> Command {
     command
 }
 
-/// It holds to its schema, which describes every key of it.
+/// Checked against its schema, which describes every key.
 fn document(output: &Output) -> Value {
     let document = serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(&output.stderr)));
@@ -21,7 +21,7 @@ fn document(output: &Output) -> Value {
     document
 }
 
-/// May this process trace and run as FIFO? Otherwise the test says what it could not do.
+/// True if this process may trace and use SCHED_FIFO; otherwise prints what the test could not do.
 fn whole(document: &Value) -> bool {
     let narrowed = document["result"]["narrowed"].as_array().unwrap();
     narrowed.iter().for_each(|why| eprintln!("not tested: {why}"));
@@ -64,7 +64,7 @@ fn without_a_trace_it_tells_nothing_apart_and_is_no_pass() {
     let (output, _) = finish(command(&words).spawn().unwrap());
     let text = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(3), "{text}");
-    assert!(text.contains("nothing was traced, as asked"), "{text}");
+    assert!(text.contains("tracing is switched off"), "{text}");
     assert!(text.contains("cannot be told apart") || text.contains("No gap"), "{text}");
 }
 
@@ -80,13 +80,14 @@ fn a_signal_ends_it_with_what_was_seen() {
     assert_eq!(left_behind(pid), Vec::<String>::new());
 }
 
-/// A stopped process reads no clock: who had the CPU meanwhile, or that nobody had, is Linux's doing.
+/// A stopped process reads no clock; the trace shows who had the CPU meanwhile, or that it was idle, so the gap is
+/// attributed to Linux.
 #[test]
 #[ignore = "live: tracefs, timing"]
 fn a_gap_that_was_made_by_stopping_it_is_linuxs() {
     let child = command(&["--duration", "3s", "--json"]).spawn().unwrap();
     let kill = |signal: &str| Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
-    // Some CPU reads at any time but before the first window.
+    // After the first window some CPU reads the clock at any time.
     sleep(Duration::from_millis(1200));
     kill("-STOP");
     sleep(Duration::from_millis(120));
@@ -103,7 +104,8 @@ fn a_gap_that_was_made_by_stopping_it_is_linuxs() {
     assert!(worst["linux_ns"].as_u64().unwrap() > worst["length_ns"].as_u64().unwrap() / 2, "{worst}");
 }
 
-/// A loop at FIFO 99 beside it, for 30 ms of every 130, 40 times at most. chrt becomes the shell, so killing it ends the loop.
+/// A loop at FIFO 99 that runs 30 ms of every 130 ms, at most 40 times. chrt replaces the shell, so killing it ends the
+/// loop.
 #[test]
 #[ignore = "live: tracefs, chrt"]
 fn a_more_urgent_thread_is_named() {

@@ -1,4 +1,4 @@
-//! `history`: added once, shifts told, gates with their exit codes, and no kill or damage that is not survived.
+//! `history`: duplicates, shifts, exit codes of gates, and survival of kills and damage.
 
 use crate::common;
 
@@ -87,7 +87,6 @@ fn described(day: u64, kernel: &str) -> Run {
     }
 }
 
-/// Runs `punctual history` with this file.
 fn history(db: &Path, args: &[&str]) -> (i32, String, String) {
     answer(punctual().arg("history").args(args).arg("--db").arg(db).output().unwrap())
 }
@@ -162,7 +161,7 @@ fn gates_and_their_exit_codes() {
     assert!(code == 1 && out.starts_with("WORSE  Run "), "{out}");
     let (code, out, _) = history(&db, &["gate", fine]);
     assert!(code == 0 && out.starts_with("NOT WORSE  Run ") && out.contains("by the rank of the run"), "{out}");
-    // The same words as a question to the history.
+    // The same comparison through `history --baseline`.
     assert_eq!(history(&db, &["--baseline", "24", slow]).0, 1);
     assert_eq!(history(&db, &["gate", slow, "--tolerance", "90%"]).0, 0);
 
@@ -210,7 +209,7 @@ fn what_is_wrong_is_said() {
     }
 }
 
-/// Killed at any instant, the history holds whole runs; adding again adds the rest.
+/// After a kill at any instant the history holds whole runs; adding again adds the rest.
 #[test]
 fn kill_9_while_adding() {
     let place = tempfile::tempdir().unwrap();
@@ -226,7 +225,7 @@ fn kill_9_while_adding() {
         child.wait().unwrap();
         if db.exists() && std::fs::metadata(&db).unwrap().len() > 0 {
             let (code, out, err) = history(&db, &["--json"]);
-            assert!(code == 0 || err.contains("no run of the history"), "{delay}: {err}");
+            assert!(code == 0 || err.contains("no run in the history"), "{delay}: {err}");
             let value: Value = serde_json::from_str(&out).unwrap();
             let now = value["result"]["groups"][0]["runs"].as_array().map_or(0, Vec::len);
             assert!(now >= held, "{delay}: {held} then {now}");

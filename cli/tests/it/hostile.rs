@@ -1,5 +1,5 @@
-//! Names of others in what the commands print: no terminal obeys a character, no harness a line, and no line of a name passes for one of
-//! ours.
+//! Foreign names in the output of commands: no character affects a terminal, no line is obeyed by a harness or looks
+//! like a message of this program.
 
 use crate::common::{answer, punctual};
 use punctual_testing::hostile::NAMES;
@@ -9,7 +9,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// What a harness obeys anywhere in a line.
+/// Markers that harnesses obey anywhere in a line.
 const COMMANDS: [&str; 4] = ["<LAVA_", "##[", "##vso[", "##teamcity["];
 
 #[track_caller]
@@ -25,12 +25,12 @@ fn is_harmless(what: &str, text: &str) {
     }
 }
 
-/// Runs the program, whose outputs are harmless whatever it comes to.
+/// Runs the program and checks that its output is harmless.
 #[track_caller]
 fn met<W: AsRef<OsStr>>(words: impl IntoIterator<Item = W>, place: &Path) -> (i32, String, String) {
     let mut command = punctual();
     command.args(words).env("PUNCTUAL_HISTORY", place.join("history.db")).current_dir(place);
-    // No other program: apt-cache alone takes most of the time.
+    // No other programs: apt-cache alone would take most of the time.
     command.env("PATH", place.join("no-programs"));
     let what = format!("{command:?}");
     let (code, out, err) = answer(command.output().unwrap());
@@ -40,7 +40,7 @@ fn met<W: AsRef<OsStr>>(words: impl IntoIterator<Item = W>, place: &Path) -> (i3
     (code, out, err)
 }
 
-/// A run that is not finished, all of whose strings are this one.
+/// An unfinished run whose strings are all this name.
 fn run_of(name: &str, place: &Path, number: usize) -> PathBuf {
     let out = place.join(format!("run-{number}"));
     fs::create_dir_all(out.join("segments")).unwrap();
@@ -51,7 +51,7 @@ fn run_of(name: &str, place: &Path, number: usize) -> PathBuf {
     out
 }
 
-/// As the name of a file, where it can be one.
+/// A file with this name, if the file system allows it.
 fn file_of(name: &str, place: &Path, number: usize) -> PathBuf {
     let name: String = name.replace(['/', '\0'], "_").chars().take(60).collect();
     place.join(format!("{number}{name}"))
@@ -157,7 +157,7 @@ fn trees_of_others() {
     }
 }
 
-/// The words of each command, from its manual pages' names; not those of cyclictest, which reads its options itself.
+/// The words of each command, from the names of the manual pages; without cyclictest, which parses its own options.
 fn commands(place: &Path) -> Vec<Vec<String>> {
     let pages = place.join("pages");
     assert!(punctual().arg("man").arg(&pages).output().unwrap().status.success());
@@ -168,7 +168,8 @@ fn commands(place: &Path) -> Vec<Vec<String>> {
     all
 }
 
-/// Each value of each option and each argument of each command, in a command line that is wrong at its end, so that nothing begins.
+/// Tests each option value and argument of each command, in a command line that ends in an error, so that nothing
+/// starts.
 fn every_command(names: impl Fn(usize) -> Vec<&'static str>) {
     let place = tempfile::tempdir().unwrap();
     let mut tried = 0;
@@ -181,7 +182,8 @@ fn every_command(names: impl Fn(usize) -> Vec<&'static str>) {
         });
         for option in options.chain([vec![]]) {
             for name in names(tried).into_iter().filter(|name| !name.contains('\0')) {
-                // What follows the options of `lab boot` is a command of the guest's: it gets another wrong word.
+                // Words after the options of `lab boot` are a command for the guest, so the error has to come before
+                // them.
                 let (before, after): (&[&str], &[&str]) = match words == ["lab", "boot"] {
                     true => (&["--kernel", "none"], &[]),
                     false => (&[], &["--no-such-option"]),
@@ -189,7 +191,7 @@ fn every_command(names: impl Fn(usize) -> Vec<&'static str>) {
                 let start = words.iter().map(String::as_str).chain(before.iter().copied());
                 let wrong = start.chain(option.iter().map(String::as_str)).chain([name]).chain(after.iter().copied());
                 let (code, _, err) = met(wrong, place.path());
-                // cyclictest ends with 1.
+                // cyclictest exits with 1.
                 assert!(matches!(code, 1 | 2 | 4) && !err.is_empty(), "{words:?} {option:?} {name:?}: {code}");
             }
             tried += 1;
@@ -198,7 +200,7 @@ fn every_command(names: impl Fn(usize) -> Vec<&'static str>) {
     assert!(tried > 250, "only {tried} options and arguments");
 }
 
-/// Every other one, each with another name.
+/// Every second option, each with another name.
 #[test]
 fn options_of_every_command() {
     every_command(|n| if n % 2 == 0 { vec![NAMES[n / 2 % NAMES.len()]] } else { Vec::new() });
@@ -210,7 +212,7 @@ fn every_option_of_every_command_with_every_name() {
     every_command(|_| NAMES.to_vec());
 }
 
-/// Every command that takes a file, a name or an identifier as its argument.
+/// Every command with a file, a name or an identifier as its argument.
 #[test]
 fn arguments_of_others() {
     let place = tempfile::tempdir().unwrap();
@@ -245,7 +247,7 @@ fn arguments_of_others() {
     }
 }
 
-/// A board is another machine: a program `ssh` in front of the real one answers for it.
+/// The target: a fake `ssh` in front of the real one answers for it.
 #[test]
 fn boards() {
     let place = tempfile::tempdir().unwrap();

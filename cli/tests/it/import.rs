@@ -28,7 +28,7 @@ fn the_pi_4b_files_become_a_run_with_their_totals() {
     );
     let cpu = &report["result"]["phases"][0]["cpus"][0];
     assert!(cpu["skipped"].is_null() && cpu["tid"].is_null() && report["result"]["run"]["started"].is_null());
-    // Written once, never over.
+    // An existing directory is not overwritten.
     let (code, _, err) = answer(punctual().arg("import").args(&files).arg("--out").arg(&out).output().unwrap());
     assert!(code == 2 && err.contains("--out"), "{err}");
 }
@@ -43,7 +43,7 @@ fn report_reads_files_and_judges_what_they_tell() {
         serde_json::from_str::<Value>(&out).unwrap()["result"]["verdict"]["outcome"].clone()
     };
     assert_eq!((verdict("max < 30ms"), verdict("max < 20ms")), ("held".into(), "fail".into()));
-    // 5 to 9 % lie between 60 µs and 25 ms.
+    // 5 to 9 % of the samples lie between 60 µs and 25 ms.
     assert_eq!((verdict("p99 < 100us"), verdict("p50 < 60us")), ("inconclusive".into(), "held".into()));
     for format in ["text", "html", "csv"] {
         let (code, out, _) = answer(punctual().arg("report").arg(&json).args(["--format", format]).output().unwrap());
@@ -61,9 +61,9 @@ fn bad_files_leave_nothing() {
     std::fs::write(&bad, "nothing to see\n").unwrap();
     let name = |p: &Path| p.to_string_lossy().into_owned();
     for (file, word) in [
-        (name(&bad), "whole output"),
+        (name(&bad), "complete output"),
         (name(&folder.path().join("none")), "cannot read"),
-        (name(folder.path()), "folder"),
+        (name(folder.path()), "directory"),
     ] {
         let (code, text, err) =
             run(&["import", &sample("ct-2.4.json").to_string_lossy(), &file, "--out", &name(&out), "--json"]);
@@ -72,14 +72,14 @@ fn bad_files_leave_nothing() {
     }
 }
 
-/// What was published of a board, told with `--board`: with sources, of both kinds of kernel where the file does not tell the kind.
+/// `--board` adds published figures with sources, of both kinds of kernel if the file does not say which it was.
 #[test]
 fn the_board_told_has_what_was_published() {
     let file = sample("histogram_rtkernel_4.19.59-rt23-v7l+.csv");
     let (code, text, err) =
         answer(punctual().arg("report").arg(&file).args(["--board", "raspberry-pi-4b", "--full"]).output().unwrap());
     assert_eq!((code, err.as_str()), (0, ""));
-    // The terminal's lines are broken anywhere.
+    // Lines are wrapped at arbitrary places for the terminal.
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     for part in
         ["93.0 µs: PREEMPT_RT", "301 µs: stock", "https://lemariva.com/", "2019", "this run's kernel is not known"]
@@ -101,7 +101,7 @@ fn the_board_told_has_what_was_published() {
     assert!(code == 2 && err.contains("raspberry-pi-4b") && err.contains("orangepi-zero2w"), "{err}");
 }
 
-/// What a board sends, in both ways to pack it.
+/// A run packed on a board, in both forms.
 #[test]
 fn a_packed_run_is_unpacked_or_refused_as_a_whole() {
     let folder = tempfile::tempdir().unwrap();
@@ -131,6 +131,6 @@ fn a_packed_run_is_unpacked_or_refused_as_a_whole() {
     }
     let (code, _, err) = run(&["import", &at("folder.tar.gz"), "--out", &at("two")]);
     assert!(code == 2 && err.contains("not empty"), "{code} {err}");
-    // No link arrived, and nothing that was begun is left.
+    // No link was unpacked, and no partial directory is left.
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 7);
 }

@@ -1,4 +1,4 @@
-//! `punctual kernel fetch | configure | build | package`, as they are typed, on a small tree; and killed.
+//! `punctual kernel fetch | configure | build | package` on a small tree, also killed in between.
 
 use crate::common;
 
@@ -13,7 +13,6 @@ use std::time::Duration;
 
 const TOOLS: [&str; 3] = ["make", "gzip", "sed"];
 
-/// Exit code, standard output, standard error.
 fn ran(words: &[&str]) -> (i32, String, String) {
     let output = punctual()
         .env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"))
@@ -41,7 +40,7 @@ fn from_a_tree_to_a_package() {
     let configure =
         ["configure", "--tree", &source, "--out", &out, "--arch", "arm64", "--fragment", &path("rt.config")];
     let (code, text, errors) = ran(&configure);
-    assert!(code == 0 && text.contains("options asked for are in it"), "{text}{errors}");
+    assert!(code == 0 && text.contains("requested options are set"), "{text}{errors}");
     let (code, _, errors) = ran(&["build", "--tree", &source, "--out", &out, "--cross", ""]);
     assert!(code == 0 && errors.contains("12 objects to compile"), "{errors}");
     let (again, fragment) = (["build", "--tree", &source, "--out", &out, "--cross", ""], path("rt.config"));
@@ -63,7 +62,7 @@ fn from_a_tree_to_a_package() {
     );
     let manifest: Value = serde_json::from_slice(&fs::read(path("into/manifest.json")).unwrap()).unwrap();
     assert_eq!(manifest["release"], "6.12.9-punctual-rt");
-    // Not a real-time kernel: told, and nothing is packaged.
+    // Not a real-time kernel: this is reported, and nothing is packaged.
     fs::write(path("out/real-time"), "PREEMPT").unwrap();
     fs::remove_file(path("out/arch/arm64/boot/Image.gz")).unwrap();
     assert_eq!(ran(&["build", "--tree", &source, "--out", &out, "--cross", "", "--quiet"]).0, 0);
@@ -122,7 +121,7 @@ fn a_build_that_was_killed_at_any_instant_comes_to_the_same() {
     fs::write(&makefile, fs::read_to_string(&makefile).unwrap().replace("SLOW ?= 0", "SLOW ?= 0.1")).unwrap();
     fs::File::options().write(true).open(&makefile).unwrap().set_modified(date).unwrap();
     let killed = tree.configured("killed");
-    // Some fall before make begins, some among its objects.
+    // Some kills happen before make starts, some between its objects.
     for instant in [20, 90, 250, 400, 550, 700] {
         let mut child = build(&killed).spawn().unwrap();
         sleep(Duration::from_millis(instant));

@@ -1,4 +1,4 @@
-//! `punctual kernel`, as it is typed.
+//! `punctual kernel` as a user types it.
 
 use crate::common;
 
@@ -15,7 +15,6 @@ fn fixture(name: &str) -> String {
     root().join("crates/linux/kernel/tests/fixtures").join(name).display().to_string()
 }
 
-/// Exit code, standard output, standard error.
 fn ran(words: &[&str]) -> (i32, String, String) {
     let output = punctual().arg("kernel").args(words).output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -58,7 +57,7 @@ fn a_wish_that_cannot_be_is_a_usage_error_with_what_to_type() {
         (&["plan", "--board", "raspberry-pi-4-64", "--hz", "123"], "--hz"),
         (&["plan", "--board", "raspberry-pi-4-64", "--series", "6.7"], "--series"),
         (&["plan", "--series", "six"], "write it as 6.12"),
-        (&["plan", "--root", "/nowhere"], "is no folder"),
+        (&["plan", "--root", "/nowhere"], "is not a directory"),
         (&["plan", "--board", "pc-amd64", "--fragment", "/nowhere"], "cannot read /nowhere"),
         (&["plan", "--board", "pc-amd64", "--index", "/dev/null"], "save the page"),
         (&["patch", "--tree", "/nowhere"], "required"),
@@ -90,7 +89,7 @@ fn a_preflight_shows_each_check_and_its_fix() {
     let (_, json) = document(&words);
     let checks = json["result"]["checks"].as_array().unwrap();
     assert_eq!(checks.len(), 20);
-    // Another board than this machine is not looked at.
+    // A board other than this machine is not examined.
     let usb = checks.iter().find(|c| c["id"] == "dwc-otg-fiq").unwrap();
     assert_eq!(usb["outcome"], "unknown");
     let (code, _, errors) = ran(&["preflight", "--board", "pc-amd64", "--tree", "/nowhere"]);
@@ -152,7 +151,7 @@ fn a_patch_is_checked_before_it_is_used() {
     };
     let (code, text, errors) = check("patch/keyring.gpg");
     assert!(
-        code == 0 && text.contains("2 files change") && text.contains("its SHA-256 is the list's"),
+        code == 0 && text.contains("2 files change") && text.contains("its SHA-256 matches the list"),
         "{text}{errors}"
     );
     let (code, text, errors) = check("patch/stranger.gpg");
@@ -162,7 +161,7 @@ fn a_patch_is_checked_before_it_is_used() {
     assert!(code == 1 && errors.contains("fits 6.6.147 exactly, and the tree is 6.6.146"), "{errors}");
 }
 
-/// A tree whose `make` writes a configuration as kconfig would: two targets, one option always dropped.
+/// A tree whose `make` writes a configuration like kconfig: two targets, and one option that is always dropped.
 fn small_tree() -> tempfile::TempDir {
     let tree = tempfile::tempdir().unwrap();
     std::fs::copy(fixture("Kconfig"), tree.path().join("Kconfig")).unwrap();
@@ -188,7 +187,7 @@ fn a_dropped_option_fails_and_names_what_it_depends_on() {
     let run = |target: &str, out: &str| configured(&path(""), &path(out), target, &path("rt.config"));
     let (code, text, errors) = run("defconfig", "out");
     assert_eq!(code, 1, "{errors}");
-    assert!(text.contains("4 of 5 options asked for are in it"), "{text}");
+    assert!(text.contains("4 of 5 requested options are set"), "{text}");
     assert!(
         text.contains("DROPPED CONFIG_PREEMPT_RT: asked for y, is off: it depends on EXPERT (EXPERT is off)"),
         "{text}"
@@ -217,7 +216,7 @@ fn a_configuration_is_what_the_options_are_added_to() {
         ran(&[&words[..], &["--config", &path(config), "--fragment", &path("rt.config")]].concat())
     };
     let (code, text, errors) = run("running", "out");
-    assert!(text.contains("options asked for are in it"), "{code} {text}{errors}");
+    assert!(text.contains("requested options are set"), "{code} {text}{errors}");
     let made = std::fs::read_to_string(path("out/.config")).unwrap();
     assert!(made.starts_with("CONFIG_BLK_DEV_NVME=m\nCONFIG_SPI=m\n") && made.contains("\nCONFIG_SPI=y\n"), "{made}");
     let (code, _, errors) = run("Makefile", "other");
@@ -225,7 +224,7 @@ fn a_configuration_is_what_the_options_are_added_to() {
     assert!(!tree.path().join("other").exists());
 }
 
-/// Read only: of this machine, where hardly anything is deployed; where it may not be read, that is told.
+/// Read only: this machine normally has no deployment; if the state may not be read, that is reported.
 #[test]
 fn where_a_deployment_stands_is_a_document_too() {
     let (code, document) = document(&["status"]);

@@ -1,11 +1,10 @@
-//! `punctual kernel deploy` and `prove --target`, as they are typed: what is refused before anything is done; and over a real sshd.
+//! `punctual kernel deploy` and `prove --target`: early refusals, and runs over a real sshd.
 
 use crate::common;
 
 use common::punctual;
 use punctual_testing::sshd::Sshd;
 
-/// Exit code, standard output, standard error.
 fn ran(words: &[&str]) -> (i32, String, String) {
     let output = punctual().args(words).output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -68,7 +67,7 @@ fn a_run_is_made_there_and_brought_back() {
     assert!(text.contains(&out) && !text.contains("/jobs/"), "{text}");
     let (code, text, said) = ran(&["report", &out, "--format", "json"]);
     assert!(code == 0 && text.contains("\"complete\""), "{code} {text}{said}");
-    // The folder is used now; and a failed claim is a failed claim here, too.
+    // The directory exists now; a failed claim exits as it does locally.
     assert_eq!(ran(&[&words[..], &on].concat()).0, 2);
     let other = sshd.folder().join("other").display().to_string();
     let on = ["--target", &target, "--ssh-config", &config, "--out", &other];

@@ -1,4 +1,4 @@
-//! `--live` in a terminal of its own (pty(7)), and where there is none.
+//! `--tui` in a terminal of its own (pty(7)), and without a terminal.
 
 use crate::common;
 use common::{answer, punctual, shown};
@@ -44,7 +44,7 @@ impl Shown {
         Shown { child, keyboard, terminal: open().into(), seen }
     }
 
-    /// Waits until `text` has been drawn since this was last asked.
+    /// Waits until `text` has been drawn since the last call.
     fn sees(&self, text: &str) {
         let begun = Instant::now();
         loop {
@@ -67,7 +67,7 @@ impl Shown {
         !tcgetattr(&self.terminal).unwrap().local_modes.intersects(LocalModes::ICANON | LocalModes::ECHO)
     }
 
-    /// The exit code and standard output, when the terminal is as it was.
+    /// Exit code and standard output, after checking that the terminal is restored.
     fn ends(self) -> (i32, String) {
         let Shown { child, terminal, seen, .. } = self;
         let (code, out, _) = answer(child.wait_with_output().unwrap());
@@ -94,7 +94,7 @@ fn keys_mark_go_on_and_end() {
     }
     let place = tempfile::tempdir().unwrap();
     let out = place.path().join("run");
-    let shown_run = Shown::start(&out, &["measure", "--live", "-D", "120s", "-l", "idle,cpu", "--policy", "other"]);
+    let shown_run = Shown::start(&out, &["measure", "--tui", "-D", "120s", "-l", "idle,cpu", "--policy", "other"]);
     shown_run.sees("\x1b[?1049h");
     shown_run.sees("median");
     assert!(shown_run.raw());
@@ -104,7 +104,7 @@ fn keys_mark_go_on_and_end() {
     shown_run.types("p");
     shown_run.sees("DISPLAY PAUSED");
     shown_run.types(" n");
-    // Only what changes is drawn: the load's name, in bold.
+    // Only changes are drawn: the load's name, in bold.
     shown_run.sees("[1mcpu");
     std::thread::sleep(Duration::from_millis(1500));
     shown_run.types("q");
@@ -132,9 +132,9 @@ fn a_run_whose_last_load_is_ended_by_the_user_is_complete() {
     }
     let place = tempfile::tempdir().unwrap();
     let out = place.path().join("run");
-    let words = ["measure", "--live", "-D", "120s", "--no-context", "--json", "--policy", "other"];
+    let words = ["measure", "--tui", "-D", "120s", "--no-context", "--json", "--policy", "other"];
     let shown_run = Shown::start(&out, &words);
-    shown_run.sees("no context sampled");
+    shown_run.sees("context not sampled");
     tcsetwinsize(&shown_run.keyboard, Winsize { ws_row: 5, ws_col: 20, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
     shown_run.sees("q p m n ?");
     std::thread::sleep(Duration::from_millis(700));
@@ -142,12 +142,12 @@ fn a_run_whose_last_load_is_ended_by_the_user_is_complete() {
     let (code, text) = shown_run.ends();
     let document: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(document["result"]["run"]["complete"], true, "{code} {text}");
-    // A machine that is short of memory takes a page of the program meanwhile: that is told, and is no pass.
+    // A machine short of memory may evict a page of the program during the run: that is reported and prevents a pass.
     let faulted = text.contains("page faults: its memory is not locked");
     assert_eq!(code, if faulted { 3 } else { 0 }, "{text}");
 }
 
-/// Whoever ends a load has seen how it stands: a quantile of it can fail a claim and not hold one.
+/// A user who ends a load early has seen its results, so a quantile of it can fail a claim but not hold one.
 #[test]
 #[ignore = "live: timing"]
 fn a_claim_on_a_load_that_its_user_ended_does_not_hold() {
@@ -157,14 +157,14 @@ fn a_claim_on_a_load_that_its_user_ended_does_not_hold() {
     for (claim, code) in [("p50 < 1000s", 3), ("max < 1ns", 1)] {
         let place = tempfile::tempdir().unwrap();
         let out = place.path().join("run");
-        let words = ["prove", "--live", "-D", "120s", "-l", "idle", "--policy", "other", "--full", "--claim", claim];
+        let words = ["prove", "--tui", "-D", "120s", "-l", "idle", "--policy", "other", "--full", "--claim", claim];
         let shown_run = Shown::start(&out, &words);
         shown_run.sees("median");
         std::thread::sleep(Duration::from_millis(1200));
         shown_run.types("n");
         let (ended, text) = shown_run.ends();
         assert_eq!(ended, code, "{claim}: {text}");
-        // At the start of a sentence in one, and lines are broken.
+        // One text has it at the start of a sentence, and lines are wrapped.
         assert!(text.contains("nded early by the user after its results were seen"), "{text}");
     }
 }
@@ -177,14 +177,15 @@ fn a_signal_gives_the_terminal_back() {
     }
     let place = tempfile::tempdir().unwrap();
     let out = place.path().join("run");
-    let shown_run = Shown::start(&out, &["measure", "--live", "-D", "120s", "--policy", "other"]);
+    let shown_run = Shown::start(&out, &["measure", "--tui", "-D", "120s", "--policy", "other"]);
     shown_run.sees("median");
     std::thread::sleep(Duration::from_millis(700));
     kill_process(Pid::from_raw(shown_run.child.id() as i32).unwrap(), Signal::TERM).unwrap();
     assert_eq!(shown_run.ends().0, 143);
 }
 
-/// Without `--live` a terminal has one line that is written over, erased before anything else is printed, also after a signal.
+/// Without `--tui` a terminal shows one status line that is overwritten, and erased before anything else is printed,
+/// also after a signal.
 #[test]
 #[ignore = "live: root, tracefs"]
 fn one_line_moves_and_is_taken_away() {
@@ -210,7 +211,7 @@ fn no_terminal_is_said_before_anything_is_made() {
     let place = tempfile::tempdir().unwrap();
     let out = place.path().join("run");
     let output =
-        punctual().args(["measure", "--live", "-D", "1s", "--out"]).arg(&out).stdin(Stdio::null()).output().unwrap();
+        punctual().args(["measure", "--tui", "-D", "1s", "--out"]).arg(&out).stdin(Stdio::null()).output().unwrap();
     let (code, _, err) = answer(output);
     assert_eq!(code, 2, "{err}");
     assert!(err.contains("needs a terminal") && err.contains("ssh -t"), "{err}");

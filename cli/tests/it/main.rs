@@ -1,6 +1,6 @@
-//! The integration tests of the crate, in one program.
+//! The integration tests of the crate, in one binary.
 
-// clippy.toml is about the program.
+// clippy.toml applies to the program.
 #![allow(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 mod audit;
@@ -14,7 +14,7 @@ mod common;
 mod compare;
 mod confined;
 mod cyclictest;
-// Of no crate: it is about all of them.
+// Concerns all crates.
 #[path = "../../../tests/deps.rs"]
 mod deps;
 mod ending;
@@ -28,15 +28,15 @@ mod hardware;
 mod history;
 mod hostile;
 mod import;
+mod injected;
 mod kbuild;
 mod kernel;
 mod kernel_deploy;
-mod kernelways;
 mod live;
 mod manual;
+mod methods;
 mod owner;
 mod persist;
-mod planted;
 mod sched;
 #[cfg(feature = "reference-checks")]
 mod schemas;
@@ -46,5 +46,5 @@ mod tracing;
 mod tracing_own;
 mod tune;
 mod until;
+mod wakeup_sources;
 mod watch;
-mod ways;

@@ -1,4 +1,4 @@
-//! `completions` and `man`: what a package is made from.
+//! `completions` and `man`, which packages install.
 
 use crate::common;
 
@@ -7,7 +7,6 @@ use std::fs;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-/// The script of a shell.
 fn script(shell: &str) -> Vec<u8> {
     let output = punctual().args(["completions", shell]).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -37,7 +36,7 @@ fn shells_read_their_scripts() {
     }
 }
 
-/// Asked as the Tab key asks.
+/// Requests completions as the Tab key does.
 #[test]
 #[ignore = "live: fish"]
 fn fish_completes_commands_and_options() {

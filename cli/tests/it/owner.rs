@@ -1,4 +1,4 @@
-//! Whose results root writes.
+//! Ownership of results that root writes.
 
 use crate::common;
 
@@ -8,7 +8,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// No user of this machine.
+/// A user ID that does not exist on this machine.
 const USER: u32 = 61_235;
 
 fn measure(out: &Path, before: &[&str], sudo: Option<u32>) -> Output {
@@ -21,7 +21,7 @@ fn measure(out: &Path, before: &[&str], sudo: Option<u32>) -> Output {
     command.output().unwrap()
 }
 
-/// A folder of the user's, beneath one of root's.
+/// A directory owned by the user, below one owned by root.
 fn home() -> (tempfile::TempDir, PathBuf) {
     let place = tempfile::tempdir().unwrap();
     fs::set_permissions(place.path(), fs::Permissions::from_mode(0o755)).unwrap();
@@ -31,7 +31,7 @@ fn home() -> (tempfile::TempDir, PathBuf) {
     (place, home)
 }
 
-/// Who owns what lies there.
+/// User IDs of everything in the directory.
 fn owners(folder: &Path) -> Vec<u32> {
     let mut all = vec![folder.symlink_metadata().unwrap().uid()];
     for entry in fs::read_dir(folder).unwrap() {

@@ -1,4 +1,4 @@
-//! `audit --dry-run --persist` on the roots of every boot chain.
+//! `audit --dry-run --persist` on the root file systems of every boot chain.
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// A root with a rule that wants a parameter: page tables that are scanned in the background.
+/// A root file system with a rule that wants a parameter: background scanning of page tables.
 fn machine(name: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     copy(&root(name), folder.path());

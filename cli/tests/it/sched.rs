@@ -1,4 +1,5 @@
-//! `punctual sched`: the built-in experiments, files, refusals. Nothing here asserts how long anything takes: other tests run beside.
+//! `punctual sched`: the built-in experiments, files, refusals. No test asserts a duration, since other tests run at
+//! the same time.
 
 use crate::common;
 
@@ -6,7 +7,7 @@ use common::{answer, may_be_real_time, punctual, run};
 use serde_json::Value;
 use std::path::Path;
 
-/// An ordinary experiment, small, on whatever machine this is.
+/// A small experiment without real-time threads, which runs on any machine.
 const SMALL: &str = r#"
 name = "small"
 about = "an ordinary thread that finds edges, and one that sleeps"

@@ -1,4 +1,4 @@
-//! Real files and documents of each kind hold to docs/schemas.
+//! Checks real files and documents of each kind against docs/schemas.
 
 use crate::common;
 use common::{answer, punctual, run};
@@ -11,7 +11,7 @@ fn file(name: &str, path: &Path) {
     assert_exact(name, &serde_json::from_str(&text).unwrap());
 }
 
-/// Every line of a file; how many there were.
+/// Checks every line of a file; returns their number.
 fn lines(name: &str, path: &Path) -> usize {
     let text = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     let validator = exact(name);
@@ -120,12 +120,12 @@ fn a_schema_refuses_what_is_none() {
     assert!(!schema("document").is_valid(&value));
 }
 
-/// Of every kernel command that changes a machine: where it cannot reach one.
+/// Every kernel command that changes a machine, with an unreachable target.
 #[test]
 #[ignore = "live: ssh"]
 fn a_kernel_command_that_reaches_no_machine_says_so_in_a_document() {
     let folder = tempfile::tempdir().unwrap();
-    // Nothing listens there; and where there is no ssh, that is the error.
+    // No server listens there; without ssh, its absence is the error.
     let (config, none) = (folder.path().join("config"), "ssh://127.0.0.1:1");
     std::fs::write(&config, "BatchMode yes\nConnectTimeout 5\n").unwrap();
     let tried = |command: &str| {

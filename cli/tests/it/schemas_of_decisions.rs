@@ -1,4 +1,4 @@
-//! Real documents of commands that decide or change something hold to docs/schemas.
+//! Checks real documents of commands that decide or change something against docs/schemas.
 
 use crate::common;
 use common::{answer, may_be_real_time, punctual, run};
@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The document that a command prints; it has a result, not an error.
+/// The document that a command prints; checked to have a result, not an error.
 fn document(args: &[&str]) -> Value {
     let (_, out, err) = run(args);
     let value: Value = serde_json::from_str(&out).unwrap_or_else(|e| panic!("{args:?}: {e}: {out} {err}"));
@@ -29,7 +29,7 @@ fn a_comparison_holds_to_its_schema() {
     document(&["compare", &a, "--vs", &b, "--json"]);
 }
 
-/// Real-time threads of one test are in another's way.
+/// Serializes tests whose real-time threads would disturb each other.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -59,11 +59,11 @@ fn what_tune_would_try_holds_to_its_schema() {
     assert_eq!(value["result"]["dry_run"], true);
 }
 
-/// What is undone for real: cli/tests/it/fix.rs.
+/// Real undo operations are tested in cli/tests/it/fix.rs.
 #[test]
 fn undo_with_nothing_to_undo_holds_to_its_schema() {
     let folder = tempfile::tempdir().unwrap();
-    for words in [["undo", "--json"].as_slice(), &["undo", "--list", "--json"], &["undo", "--keep", "--json"]] {
+    for words in [["undo", "--json"].as_slice(), &["undo", "--list", "--json"], &["undo", "--confirm", "--json"]] {
         let output = punctual().args(words).env("PUNCTUAL_CHANGES", folder.path().join("changes")).output().unwrap();
         let (code, out, err) = answer(output);
         assert_eq!(code, 0, "{words:?}: {out} {err}");
@@ -75,7 +75,7 @@ fn undo_with_nothing_to_undo_holds_to_its_schema() {
 #[ignore = "live: timing"]
 fn a_selftest_holds_to_its_schema() {
     if !may_be_real_time() {
-        eprintln!("not tested: delays are planted by threads of real-time priority");
+        eprintln!("not tested: delays are injected by threads of real-time priority");
         return;
     }
     let _alone = alone();
@@ -87,6 +87,6 @@ fn a_selftest_holds_to_its_schema() {
         eprintln!("not tested: this machine has other real-time threads: {why}");
         return;
     }
-    // Delays that the machine disturbed are planted once more.
+    // Delays that the machine disturbed are injected again.
     assert!(value["result"]["planted"].as_array().is_some_and(|all| all.len() >= 3), "{value}");
 }

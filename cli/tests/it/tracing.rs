@@ -1,4 +1,4 @@
-//! Late wakeups traced while they are measured: named, and nothing left behind. Needs root and tracefs.
+//! Late wakeups are traced during the measurement and explained, and nothing is left behind. Needs root and tracefs.
 
 use crate::common;
 
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 const INSTANCES: &str = "/sys/kernel/tracing/instances";
 
-/// One test at a time: what they compare is the machine's.
+/// Serializes the tests, which compare settings of the whole machine.
 pub fn alone() -> std::sync::MutexGuard<'static, ()> {
     static ONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
     ONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
@@ -27,7 +27,7 @@ fn may_trace() -> bool {
     may
 }
 
-/// Holds `cpu` at FIFO 99 for `length`, as a thread of this name.
+/// Keeps `cpu` busy at FIFO 99 for `length`, with a thread of this name.
 pub fn hog(name: &str, cpu: CpuId, length: Nanos) {
     let priority = Priority::try_from(99).unwrap();
     let body = move || {
@@ -46,7 +46,7 @@ fn instances_of(pid: u32) -> Vec<PathBuf> {
     all.filter(|path| path.file_name().is_some_and(|n| n.to_string_lossy().starts_with(&name))).collect()
 }
 
-/// Settings of the main trace: every file that can be read at once and does not change by itself.
+/// Settings of the main trace: every file that can be read without blocking and does not change on its own.
 fn settings() -> BTreeMap<PathBuf, Vec<u8>> {
     let moving = [
         "trace",
@@ -64,7 +64,7 @@ fn settings() -> BTreeMap<PathBuf, Vec<u8>> {
         for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
             let skip = moving.contains(&name.as_str()) || ["per_cpu", "instances"].contains(&name.as_str());
-            // Lists of functions change as modules and programs come and go.
+            // Lists of functions change as modules and programs are loaded and unloaded.
             let list = name.contains("filter_functions")
                 || name.ends_with("_functions")
                 || name == "hist"
@@ -84,7 +84,7 @@ pub fn causes(out: &Path) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-fn planted(out: &Path) -> Result<(), String> {
+fn hog_found(out: &Path) -> Result<(), String> {
     let child = punctual()
         .args(["prove", "-D", "3s", "--load", "idle", "-a", "0", "--quiet", "--out"])
         .arg(out)
@@ -114,7 +114,7 @@ fn planted(out: &Path) -> Result<(), String> {
 
 #[test]
 #[ignore = "live: root, tracefs, timing"]
-fn prove_names_a_planted_hog_and_tracefs_is_as_before() {
+fn prove_names_an_injected_hog_and_tracefs_is_as_before() {
     let _alone = alone();
     if !may_trace() {
         return;
@@ -125,7 +125,7 @@ fn prove_names_a_planted_hog_and_tracefs_is_as_before() {
     for _ in 0..3 {
         let place = tempfile::tempdir().unwrap();
         let out = place.path().join("run");
-        match planted(&out) {
+        match hog_found(&out) {
             Ok(()) => {
                 assert_eq!(settings(), before);
                 return shown(&out);
@@ -136,7 +136,7 @@ fn prove_names_a_planted_hog_and_tracefs_is_as_before() {
     panic!("{last}");
 }
 
-/// The run shown again, in words, as a page, as a timeline, for Perfetto.
+/// Shows the run as text, as a page, as a timeline, and for Perfetto.
 fn shown(out: &Path) {
     let report = std::fs::read_to_string(out.join("report.html")).unwrap();
     assert!(report.contains("rogue99") && report.contains("id=\"why\""));
@@ -186,19 +186,19 @@ fn what_a_killed_run_left_is_put_back_at_the_next_start() {
         assert!(begun.elapsed() < Duration::from_secs(30), "no trace is made");
         std::thread::sleep(Duration::from_millis(20));
     }
-    // Until a checkpoint has the wakeup that the trace is of.
+    // Until a checkpoint contains the traced wakeup.
     std::thread::sleep(Duration::from_millis(2_500));
     child.kill().unwrap();
     child.wait().unwrap();
     let pid = child.id();
     assert_eq!(instances_of(pid).len(), 1);
-    // Another start of the program may have been quicker: what matters is that it is gone.
+    // Another start of the program may have removed it already: only its absence matters.
     let output = punctual().args(["explain"]).arg(&out).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(instances_of(pid).is_empty(), "{said}");
     assert!(said.contains(&format!("process {pid}")) || said.is_empty(), "{said}");
     assert_eq!(settings(), before);
-    // The traces of a killed run are explained all the same.
+    // The traces of a killed run are explained as well.
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success() && text.contains("1-cpu, "), "{text}{said}");
 }
@@ -235,7 +235,7 @@ fn threads_are_watched_live_by_name() {
 #[test]
 #[ignore = "live: root, tracefs, timing"]
 fn without_the_right_to_trace_it_says_why_and_goes_on() {
-    // A process that another test starts would hold the copy of the binary open.
+    // A process started by another test would hold the copy of the binary open.
     let _alone = alone();
     let nobody = |args: &[&str], out: &Path| {
         let place = out.parent().unwrap();

@@ -1,5 +1,5 @@
-//! Where no tracefs is mounted, root traces through a mount of its own, and no mount table changes. Each program runs in a mount namespace in
-//! which tracefs and debugfs are unmounted: unshare(1), of util-linux.
+//! Without a mounted tracefs, root traces through a private mount, and no mount table changes. Each program runs in a
+//! mount namespace in which tracefs and debugfs are unmounted: unshare(1), of util-linux.
 
 use crate::common::{may_be_real_time, punctual};
 use crate::tracing::{alone, causes, hog};
@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// `script` as sh(1) runs it in such a namespace; `$0` is the program.
+/// Runs `script` with sh(1) in such a namespace; `$0` is the program.
 fn unmounted(script: &str) -> Command {
     let mut command = Command::new("unshare");
     let script = format!("umount -a -t tracefs 2> /dev/null; umount -a -t debugfs 2> /dev/null; {script}");
@@ -17,7 +17,7 @@ fn unmounted(script: &str) -> Command {
     command
 }
 
-/// Trace instances of a process, through a mount in another namespace.
+/// Trace instances of a process, seen through a mount in another namespace.
 fn instances_of(pid: u32) -> Vec<String> {
     let list = "mount -t tracefs nodev /sys/kernel/tracing && ls /sys/kernel/tracing/instances";
     let output = unmounted(list).output().unwrap();
@@ -30,8 +30,8 @@ fn text(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap()
 }
 
-/// The main cause of the latest wakeup, and that nothing was mounted before, while and after it ran.
-fn planted(place: &Path) -> Result<(), String> {
+/// Checks the main cause of the worst wakeup, and that nothing was mounted before, during and after the run.
+fn hog_found(place: &Path) -> Result<(), String> {
     let out = place.join("run");
     let script = "cat /proc/self/mountinfo > \"$1/before\"; \"$0\" prove -D 5s --load idle -a 0 --quiet --out \"$1/run\"; \
                   code=$?; cat /proc/self/mountinfo > \"$1/after\"; exit $code";
@@ -56,13 +56,13 @@ fn planted(place: &Path) -> Result<(), String> {
 
 #[test]
 #[ignore = "live: root, tracefs"]
-fn prove_names_a_planted_hog_through_a_mount_of_its_own() {
+fn prove_names_an_injected_hog_through_a_mount_of_its_own() {
     let _alone = alone();
     assert!(may_be_real_time());
     let mut last = String::new();
     // A shared machine may itself stall for longer.
     for _ in 0..3 {
-        match planted(tempfile::tempdir().unwrap().path()) {
+        match hog_found(tempfile::tempdir().unwrap().path()) {
             Ok(()) => return,
             Err(why) => last = why,
         }
@@ -101,7 +101,7 @@ fn an_instance_in_an_own_mount_is_removed_at_the_next_start_after_a_kill() {
     let output = unmounted(script).arg(place.path()).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(instances_of(pid), [""; 0], "{said}");
-    // Another start of the program may have been quicker: what matters is that it is gone.
+    // Another start of the program may have removed it already: only its absence matters.
     assert!(said.contains(&format!("remove instances/punctual-{pid} in tracefs")) || said.is_empty(), "{said}");
     assert_eq!(text(&place.path().join("before")), text(&place.path().join("after")));
 }

@@ -1,4 +1,5 @@
-//! `tune` on this machine: a planted fault is found, harmless settings are left, and nothing on trial outlives it.
+//! `tune` on this machine: finds an injected fault, leaves harmless settings unchanged, and restores everything on
+//! trial.
 
 use crate::common;
 
@@ -13,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
 use std::thread::{JoinHandle, sleep};
 use std::time::{Duration, Instant};
 
-/// Values of the harmless rules, and those rules: nothing that is measured here depends on them.
+/// Files of the harmless rules, with these rules: no measurement here depends on them.
 const FILES: &[&str] = &[
     "/proc/sys/vm/dirty_background_ratio",
     "/proc/sys/vm/dirty_ratio",
@@ -21,7 +22,7 @@ const FILES: &[&str] = &[
     "/proc/sys/kernel/hung_task_timeout_secs",
 ];
 const HARMLESS: &[&str] = &["mem-dirty-limits", "sched-autogroup"];
-/// Short blocks of a figure that neither other tests nor a busy host move much.
+/// Short blocks with a figure that other tests and a busy host hardly affect.
 const SHORT: &[&str] = &["-p", "80", "-a", "1", "-l", "idle", "--block", "200ms", "-D", "500ms", "--objective", "p90"];
 
 impl Alone {
@@ -39,7 +40,7 @@ impl Alone {
         self.json(&[&["tune"], ids, SHORT, more, &["-o", &out]].concat())
     }
 
-    /// A profile that switches every rule off but these, and adds others.
+    /// A profile that disables every rule except these, and adds others.
     fn profile(&self, on: &[&str], own: &str) -> String {
         let off = include_str!("../../../crates/system/audit/rules.txt").lines().filter(|id| !on.contains(id));
         let off: String = off.map(|id| format!("{id} = \"off\"\n")).collect();
@@ -48,7 +49,7 @@ impl Alone {
         path.display().to_string()
     }
 
-    /// A search that has something on trial.
+    /// A search with a fix on trial.
     fn on_trial(&self) -> Child {
         let out = self.out().display().to_string();
         let words = [&["tune"], HARMLESS, SHORT, &["-o", &out]].concat();
@@ -63,7 +64,7 @@ impl Alone {
     }
 }
 
-/// A thread of this process that uses 5 of every 20 ms of CPU 1.
+/// A thread of this process that uses 5 ms of every 20 ms of CPU 1.
 struct Hog {
     tid: i32,
     stop: Arc<AtomicBool>,
@@ -74,7 +75,7 @@ fn hog(priority: u8) -> Option<Hog> {
     hog_while(priority, None)
 }
 
-/// Where a file is named, only while it holds a 1.
+/// With a file, only while it contains 1.
 fn hog_while(priority: u8, knob: Option<PathBuf>) -> Option<Hog> {
     let (stop, tid) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicI32::new(0)));
     let (its_stop, its_tid) = (Arc::clone(&stop), Arc::clone(&tid));
@@ -114,7 +115,7 @@ impl Drop for Hog {
 
 #[test]
 #[ignore = "live: root, timing"]
-fn a_planted_fault_is_found_and_the_harmless_is_left() {
+fn an_injected_fault_is_found_and_the_harmless_is_left() {
     if common::is_not_tested("it faults pages in for itself: every measurement is in doubt") {
         return;
     }
@@ -142,7 +143,7 @@ fn a_planted_fault_is_found_and_the_harmless_is_left() {
     assert!(hog.scheduling().contains("85"));
 }
 
-/// A rule of the user's own: a file that holds 1 makes the hog use its CPU. `DIR` is where all of it is.
+/// A user-defined rule: a file that contains 1 makes the hog use its CPU. `DIR` is the directory of all files.
 const KNOB: &str = r#"
 [[rule]]
 id = "own-knob"
@@ -179,7 +180,7 @@ fn what_helps_is_made_to_last_and_taken_back_with_its_files() {
     assert_eq!(std::fs::read_to_string(&knob).unwrap(), "0\n");
     let file = std::fs::read_to_string(folder.join("60-punctual-own-knob.conf")).unwrap();
     assert!(file.contains("punctual undo own-knob") && file.contains("knob = 0"), "{file}");
-    // A file is for what was kept, never for what is on trial.
+    // Drop-in files are written for kept fixes, never for those on trial.
     assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1);
     assert!(!tuned["trials"].to_string().contains("conf.d"), "{tuned:#}");
     assert_eq!(alone.values(), before);
@@ -193,7 +194,7 @@ fn what_helps_is_made_to_last_and_taken_back_with_its_files() {
 #[ignore = "live: root, timing"]
 fn what_takes_from_others_is_tried_only_where_that_is_said() {
     let Some(alone) = Alone::begin_tune() else { return };
-    // A harmless one beside it: nothing obeys the knob here.
+    // A harmless knob: no hog reads it here.
     std::fs::write(alone.place.path().join("knob"), "1\n").unwrap();
     let own = KNOB.replace("DIR", &alone.place.path().display().to_string());
     let profile = alone.profile(&["rogue-rt-task"], &own);
@@ -226,8 +227,8 @@ fn what_takes_from_others_is_tried_only_where_that_is_said() {
 fn when_time_is_up_nothing_on_trial_stays_and_the_last_run_is_made() {
     let Some(alone) = Alone::begin_tune() else { return };
     let before = alone.values();
-    // Time for a block or two, not for the three pairs of a screening.
-    let (code, document) = alone.tune(HARMLESS, &["--max", "1s"]);
+    // Enough time for a block or two, not for the three pairs of a screening.
+    let (code, document) = alone.tune(HARMLESS, &["--time-limit", "1s"]);
     let tuned = &document["result"]["tuned"];
     assert_eq!((&tuned["ended"]["how"], &tuned["kept"]), (&"time_up".into(), &serde_json::json!([])), "{document:#}");
     assert!(!tuned["before_ns"].as_array().unwrap().is_empty(), "{document:#}");
@@ -236,7 +237,7 @@ fn when_time_is_up_nothing_on_trial_stays_and_the_last_run_is_made() {
     assert!(alone.out().join("tune.json").is_file() && alone.out().join("report.html").is_file());
 }
 
-/// Each of two searches may keep something by accident with a probability of 5 %.
+/// Each of two searches may keep a fix by chance with a probability of 5 %.
 #[test]
 #[ignore = "live: root, timing"]
 fn without_a_fault_nothing_is_changed() {
@@ -276,7 +277,7 @@ fn a_signal_takes_back_what_is_on_trial() {
 
 #[test]
 #[ignore = "live: root, timing"]
-fn what_a_killed_search_left_on_trial_is_taken_back_at_the_next_start() {
+fn what_a_killed_search_left_on_trial_is_undone_at_the_next_start() {
     let Some(alone) = Alone::begin_tune() else { return };
     let before = alone.values();
     let mut child = alone.on_trial();
@@ -284,7 +285,7 @@ fn what_a_killed_search_left_on_trial_is_taken_back_at_the_next_start() {
     child.wait().unwrap();
     assert_ne!(alone.values(), before, "killed while a change was on trial");
     let output = alone.punctual(&["undo", "--list"]).output().unwrap();
-    assert!(String::from_utf8_lossy(&output.stderr).contains("taken back"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("has been undone"));
     assert_eq!(alone.values(), before);
 }
 

@@ -1,4 +1,4 @@
-//! Runs that are measured until their claims are decided.
+//! Runs that continue until their claims are decided.
 
 use crate::common;
 use common::{may_be_real_time, run, shown};
@@ -8,7 +8,7 @@ use std::path::Path;
 fn until(out: &Path, args: &[&str]) -> (i32, String, String) {
     let common = ["measure", "--until-decided", "--full", "--no-sync", "--out", out.to_str().unwrap()];
     let (code, text, err) = run(&[&common[..], args].concat());
-    // Wherever lines are broken.
+    // Lines are wrapped at arbitrary places.
     (code, text.split_whitespace().collect::<Vec<_>>().join(" "), err)
 }
 
@@ -21,19 +21,19 @@ fn list<'a>(value: &'a Value, key: &str) -> &'a Vec<Value> {
 fn a_run_ends_when_its_claim_is_decided() {
     let place = tempfile::tempdir().unwrap();
     let out = place.path().join("run");
-    let args = ["-D", "400ms", "--max", "60s", "-l", "idle,cpu", "-c", "P(>5s) < 1e-2", "-c", "max < 10s"];
+    let args = ["-D", "400ms", "--time-limit", "60s", "-l", "idle,cpu", "-c", "P(>5s) < 1e-2", "-c", "max < 10s"];
     let mut tries = 0;
     let (code, text, err) = loop {
         let said = until(&out, &args);
         tries += 1;
-        // A machine busy with other things gives a load no CPU for a while: that is rightly no pass.
+        // A busy machine may give a load no CPU for a while, which rightly prevents a pass.
         if !said.1.contains("was given no CPU") || tries == 4 {
             break said;
         }
         std::fs::remove_dir_all(&out).unwrap();
     };
     if !may_be_real_time() {
-        // An ordinary thread can never pass: waiting for it is of no use.
+        // An ordinary thread can never pass, so there is nothing to wait for.
         assert!(code == 3 && text.contains("could not have decided"), "{text}{err}");
         return;
     }
@@ -54,7 +54,8 @@ fn a_run_ends_when_its_claim_is_decided() {
     for phase in phases {
         assert_eq!(list(phase, "rounds").len(), looks.len());
         for cpu in list(phase, "cpus") {
-            // 200, 200, 400 … periods a round: 299 at 95 %, but 418 and more at these looks.
+            // 200, 200, 400 … periods a round: a single check at 95 % would need 299, these repeated checks 418 and
+            // more.
             assert_eq!(cpu["released"], 200u64 << (looks.len() - 1));
             assert_eq!(cpu["released"].as_u64(), Some(cpu["ran"].as_u64().unwrap() + cpu["skipped"].as_u64().unwrap()));
             assert_eq!(cpu["corrected"]["count"], cpu["released"]);
@@ -83,23 +84,25 @@ fn a_refuted_maximum_ends_it_at_once() {
 fn what_is_open_at_the_end_of_time_stays_open() {
     let place = tempfile::tempdir().unwrap();
     let out = place.path().join("run");
-    let (code, text, err) = until(&out, &["-D", "200ms", "--max", "500ms", "-c", "P(>1s) < 1e-9"]);
+    let (code, text, err) = until(&out, &["-D", "200ms", "--time-limit", "500ms", "-c", "P(>1s) < 1e-9"]);
     assert_eq!(code, 3, "{text}{err}");
     if may_be_real_time() {
-        assert!(err.contains("not within --max") && text.contains("undecided after 500 ms"), "{text}{err}");
+        assert!(err.contains("not within --time-limit") && text.contains("undecided after 500 ms"), "{text}{err}");
     }
 }
 
 #[test]
 fn there_must_be_something_to_decide() {
-    for args in
-        [&["measure", "--until-decided"][..], &["prove", "--until-decided"], &["measure", "-c", "hard", "--max", "9s"]]
-    {
+    for args in [
+        &["measure", "--until-decided"][..],
+        &["prove", "--until-decided"],
+        &["measure", "-c", "hard", "--time-limit", "9s"],
+    ] {
         let (code, text, err) = run(args);
         assert_eq!(code, 2, "{args:?}: {text}");
         assert!(err.contains("--claim") || err.contains("--until-decided"), "{err}");
     }
-    let (code, _, err) = run(&["measure", "--until-decided", "-c", "hard", "-D", "2s", "--max", "1s"]);
+    let (code, _, err) = run(&["measure", "--until-decided", "-c", "hard", "-D", "2s", "--time-limit", "1s"]);
     assert!(code == 2 && err.contains("--duration"), "{err}");
 }
 
@@ -118,7 +121,7 @@ fn maxima_of_blocks_are_kept_and_shown() {
     for cpu in list(phase, "cpus") {
         let mine: Vec<&Value> = blocks.iter().filter(|b| b["cpu"] == cpu["cpu"]).collect();
         assert!(mine.len() >= 3, "{blocks:?}");
-        // The largest of all blocks is the largest of the phase.
+        // The maximum over all blocks equals the maximum of the phase.
         assert_eq!(mine.iter().filter_map(|b| b["max_ns"].as_u64()).max(), cpu["raw"]["max_ns"].as_u64());
         assert!(mine.windows(2).all(|pair| pair[0]["to_mono_ns"] == pair[1]["from_mono_ns"]));
     }

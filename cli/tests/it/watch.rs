@@ -1,4 +1,4 @@
-//! `watch`: its files, its end by signals and by kill -9, and that it goes on.
+//! `watch`: its files, its end by signals and by kill -9, and its continuation.
 
 use crate::common;
 use common::{answer, punctual, run};
@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// One watch at a time: each measures all CPUs.
+/// Serializes the tests: each measures all CPUs.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -28,7 +28,7 @@ fn state(out: &Path) -> Value {
     serde_json::from_slice(&fs::read(out.join("watch.json")).unwrap_or_default()).unwrap_or_default()
 }
 
-/// The document of `watch --status`; it holds to its schema.
+/// The document of `watch --status`, checked against its schema.
 fn status(out: &Path) -> Value {
     let (_, shown, err) = run(&["watch", "--status", out.to_str().unwrap(), "--json"]);
     let shown = serde_json::from_str(&shown).unwrap_or_else(|e| panic!("{e}: {shown}{err}"));
@@ -36,7 +36,7 @@ fn status(out: &Path) -> Value {
     shown
 }
 
-/// Until what is written says so.
+/// Waits until the files show the condition.
 fn until(what: &str, mut is: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !is() {
@@ -103,7 +103,7 @@ fn a_signal_ends_it_within_a_second_and_what_was_measured_is_whole() {
         let begun = Instant::now();
         send(&child, signal);
         let (code, text, err) = answer(child.wait_with_output().unwrap());
-        // The figure is one second; a loaded machine that runs tests may take longer.
+        // The documented figure is one second; a machine loaded by tests may take longer.
         assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
         assert_eq!(code, 128 + number, "{text}{err}");
         let shown = status(&out);
@@ -181,7 +181,7 @@ fn a_full_disk_is_said_measuring_goes_on_and_it_is_written_when_there_is_room() 
     let unmounted = Command::new("umount").arg("-l").arg(place.path()).status().unwrap();
     assert!(unmounted.success());
     assert_eq!(code, 128 + 15, "{err}");
-    assert!(err.contains("measuring goes on") && err.contains("could not be written"), "{err}");
+    assert!(err.contains("measuring continues") && err.contains("could not be written"), "{err}");
     assert!(notes.iter().any(|note| note["text"].as_str().unwrap().contains("written again")), "{notes:?}");
 }
 
@@ -189,10 +189,10 @@ fn a_full_disk_is_said_measuring_goes_on_and_it_is_written_when_there_is_room() 
 fn what_makes_no_sense_is_refused() {
     for (more, says) in [
         (["--segment", "100ms"], "shorter than a block"),
-        (["--interval", "1us"], "not for watching"),
+        (["--interval", "1us"], "not supported by watch"),
         (["--keep", "0"], "neither a number"),
-        (["--textfile-every", "1s"], "write that or more"),
-        (["--disk-per-day", "0"], "is no size"),
+        (["--textfile-every", "1s"], "use that or more"),
+        (["--disk-per-day", "0"], "is not a size"),
     ] {
         let place = tempfile::tempdir().unwrap();
         let out = place.path().join("w");
@@ -207,7 +207,7 @@ fn what_makes_no_sense_is_refused() {
     assert!(refused["result"]["error"].as_str().is_some_and(|why| why.contains("no watch.json")), "{refused}");
 }
 
-/// A log on a full disk, a terminal that has hung up: what cannot be told ends no measurement.
+/// Standard error on a full disk, or on a terminal that hung up, does not end a measurement.
 #[test]
 #[ignore = "live: timing"]
 fn a_watch_whose_standard_error_cannot_be_written_ends_as_planned() {
@@ -220,7 +220,7 @@ fn a_watch_whose_standard_error_cannot_be_written_ends_as_planned() {
     let textfile = place.path().join("not/there.prom");
     let mut command = watch(&out, &["--duration", "1s", "--textfile"]);
     let (code, text, _) = answer(command.arg(&textfile).stderr(full).output().unwrap());
-    // A panic aborts, and nothing is said of the series. (-1: a signal.)
+    // A panic aborts, and nothing is written about the series. (-1: a signal.)
     assert!(matches!(code, 0 | 4), "{code}: {text}");
     assert!(text.contains("files can be written again") || text.contains("could not be written"), "{text}");
 }

@@ -1,11 +1,10 @@
-//! Arguments of what fetches, builds and packages.
+//! Options of `kernel fetch`, `build` and `package`.
 
 use crate::args::common::OutputArgs;
 use clap::Args;
 use punctual_kernel::{Release, Series};
 use std::path::PathBuf;
 
-/// Options of `kernel fetch`.
 #[derive(Args, Debug)]
 #[command(group = clap::ArgGroup::new("origin").args(["url", "git", "debian", "tree"]).required(true))]
 pub struct FetchArgs {
@@ -60,7 +59,6 @@ pub struct FetchArgs {
     pub output: OutputArgs,
 }
 
-/// Options of `kernel build`.
 #[derive(Args, Debug)]
 pub struct BuildArgs {
     /// Unpacked kernel source, or the directory of `kernel fetch`
@@ -90,7 +88,6 @@ pub struct BuildArgs {
     pub output: OutputArgs,
 }
 
-/// Options of `kernel package`.
 #[derive(Args, Debug)]
 pub struct PackageArgs {
     /// Directory of a finished `kernel build`

@@ -1,11 +1,10 @@
-//! Arguments of `punctual kernel deploy` and what follows it.
+//! Options of `kernel deploy` and of the commands that follow it.
 
 use crate::args::common::{OutputArgs, TargetArgs};
 use clap::Args;
 use punctual_units::Nanos;
 use std::path::PathBuf;
 
-/// Options of `kernel deploy`.
 #[derive(Args, Debug)]
 pub struct DeployArgs {
     /// The kernel: a .deb (linux-image-…), a tarball with manifest.json, or a directory with boot/ and lib/modules/
@@ -31,7 +30,7 @@ pub struct DeployArgs {
     /// Accept a failure of this check; may be repeated
     #[arg(long = "skip", value_name = "CHECK")]
     pub skip: Vec<String>,
-    /// Deploy although a process measures on this machine, whose result is inconclusive then
+    /// Deploy although a process is measuring on this machine; its result becomes inconclusive
     #[arg(long)]
     pub while_measuring: bool,
     /// Boot the trial immediately
@@ -41,7 +40,6 @@ pub struct DeployArgs {
     pub output: OutputArgs,
 }
 
-/// Options of `kernel verify`.
 #[derive(Args, Debug)]
 pub struct VerifyArgs {
     #[command(flatten)]
@@ -56,7 +54,6 @@ pub struct VerifyArgs {
     pub output: OutputArgs,
 }
 
-/// Options of `kernel commit`.
 #[derive(Args, Debug)]
 pub struct CommitArgs {
     #[command(flatten)]
@@ -68,7 +65,6 @@ pub struct CommitArgs {
     pub output: OutputArgs,
 }
 
-/// Options of `kernel rollback` and `kernel status`.
 #[derive(Args, Debug)]
 pub struct OnArgs {
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! Arguments of `punctual kernel`.
+//! Options of `kernel`.
 
 pub mod building;
 pub mod deploying;
@@ -10,14 +10,13 @@ use deploying::{CommitArgs, DeployArgs, OnArgs, VerifyArgs};
 use punctual_kernel::{Arch, Patched, Release, Series, Tracer};
 use std::path::PathBuf;
 
-/// What to do about kernels.
 #[derive(Subcommand, Debug)]
 pub enum KernelCommand {
     /// Show which kernel this board needs and the cheapest reliable way to it, each step with reason, time, disk space
     /// and risk
     Plan(PlanArgs),
-    /// Check what makes a build or the first boot fail, each with a fix to type: tools, compiler, room, series, patch,
-    /// options, board
+    /// Check what could make a build or the first boot fail, each with a fix to type: tools, compiler, disk space,
+    /// series, patch, options, board
     Preflight(PreflightArgs),
     /// Find the published real-time patch for a release, or check one: release, signature, and a dry run with fuzz 0
     Patch(PatchArgs),
@@ -47,7 +46,6 @@ pub enum KernelCommand {
     Guard,
 }
 
-/// Options of `kernel preflight`.
 #[derive(Args, Debug)]
 pub struct PreflightArgs {
     /// Board instead of this machine
@@ -78,7 +76,6 @@ pub struct PreflightArgs {
     pub output: OutputArgs,
 }
 
-/// Options of `kernel patch`.
 #[derive(Args, Debug)]
 #[command(group = clap::ArgGroup::new("work").args(["index", "file"]).required(true))]
 pub struct PatchArgs {
@@ -110,7 +107,6 @@ pub struct PatchArgs {
     pub output: OutputArgs,
 }
 
-/// Options of `kernel configure`.
 #[derive(Args, Debug)]
 pub struct ConfigureArgs {
     /// Unpacked kernel source, or the directory of `kernel fetch`
@@ -147,7 +143,6 @@ fn arch(text: &str) -> Result<Arch, String> {
     found.ok_or_else(|| format!("use one of {}", known.map(Arch::name).join(", ")))
 }
 
-/// Options of `kernel plan`.
 #[derive(Args, Debug)]
 pub struct PlanArgs {
     /// Board instead of this machine, for example raspberry-pi-4-64; an unknown name lists all boards

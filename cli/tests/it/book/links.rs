@@ -1,11 +1,12 @@
-//! The book without mdbook: SUMMARY.md names pages that are there, every page is in it, links lead to files and headings.
+//! Checks the book without mdbook: SUMMARY.md lists existing pages and every page, links lead to existing files and
+//! headings.
 
 use punctual_testing::root;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-/// Texts of a page outside of code, and where each of its links leads.
+/// Text of a page outside of code, and the targets of its links.
 fn links(page: &Path) -> Vec<String> {
     let mut links = Vec::new();
     let mut code = false;
@@ -20,7 +21,7 @@ fn links(page: &Path) -> Vec<String> {
     links
 }
 
-/// Names that mdBook and GitHub give the headings of a page.
+/// Anchors that mdBook and GitHub generate for the headings of a page.
 fn anchors(page: &Path) -> BTreeSet<String> {
     let mut code = false;
     let text = fs::read_to_string(page).unwrap();
@@ -48,7 +49,7 @@ fn plain(path: &Path) -> PathBuf {
     plain
 }
 
-/// What is wrong with one link of `page`.
+/// The error in one link of `page`.
 fn wrong(page: &Path, link: &str) -> Option<String> {
     if link.contains("://") || link.starts_with("mailto:") {
         return None;
@@ -77,7 +78,7 @@ fn every_link_leads_to_a_file_and_a_heading() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Decisions tell of their day: a path in one may have moved since.
+/// Decision records are exempt: a path in one may have moved since.
 #[test]
 fn every_path_of_the_workspace_that_a_page_names_is_there() {
     let root = root().canonicalize().unwrap();
@@ -93,7 +94,7 @@ fn every_path_of_the_workspace_that_a_page_names_is_there() {
             ["cli/", "crates/", "apps/", "qa/", "xtask/"].iter().any(|folder| word.starts_with(folder))
                 && *word != "crates/app/"
         });
-        // `rf-switch.{service,tmpfiles}` and `*` name several.
+        // `rf-switch.{service,tmpfiles}` and `*` name several files.
         let begins = |path: &Path| {
             let name = path.file_name().unwrap().to_string_lossy().into_owned();
             let beside = fs::read_dir(path.parent().unwrap()).into_iter().flatten().flatten();

@@ -1,20 +1,19 @@
-//! Which lines of the book run here, and how long: what changes the machine, takes hours, another machine, QEMU or a terminal is
-//! parsed only.
+//! Selects the lines of the book that run in a test, and shortens them. Lines that change the machine, take hours, or
+//! need another machine, QEMU or a terminal are only parsed.
 
 use std::path::Path;
 
-/// What is done with a line.
 pub enum Short {
-    /// Run with these words
+    /// Run with these arguments.
     Run(Vec<String>),
-    /// Not run, and why
+    /// Do not run; the reason.
     ParseOnly(String),
 }
 
-/// How long lines measure here, whatever they say.
+/// Measuring time that replaces the one in a line.
 const DURATION: &str = "210ms";
 
-/// Decides on one line; `place` is where it would run.
+/// Decides for one line; `place` is the directory it would run in.
 pub fn short(words: &[String], place: &Path) -> Short {
     let has = |word: &str| words.iter().any(|w| w == word || w.starts_with(&format!("{word}=")));
     let command = words.first().map_or("", String::as_str);
@@ -24,7 +23,7 @@ pub fn short(words: &[String], place: &Path) -> Short {
     match command {
         "prove" | "measure" => measured(words),
         "audit" if has("--fix") => only("would change this machine"),
-        "audit" if has("--pid") || has("--user") => only("wants a process or user of somebody's machine"),
+        "audit" if has("--pid") || has("--user") => only("needs a process or user of somebody's machine"),
         "audit" => with_inputs(words, &["--snapshot", "--root", "--config"], place),
         "undo" if !has("--list") => only("would change this machine"),
         "tune" if !has("--dry-run") => only("would change this machine"),
@@ -36,18 +35,18 @@ pub fn short(words: &[String], place: &Path) -> Short {
         "report" | "import" | "compare" | "explain" | "history" => recorded(words, place),
         "kernel" => kernel(words, place),
         "lab" => only("boots kernels in QEMU: cargo trials lab"),
-        "serve" => only("ends only when it is told to"),
-        "watch" => only("ends only when it is told to: tests/it/watch.rs"),
+        "serve" => only("ends only on a signal"),
+        "watch" => only("ends only on a signal: tests/it/watch.rs"),
         _ => run(words),
     }
 }
 
-/// What reads recordings.
+/// Commands that read recordings.
 fn recorded(words: &[String], place: &Path) -> Short {
     let has = |word: &str| words.iter().any(|w| w == word);
     match (words[0].as_str(), words.get(1).map(String::as_str)) {
         ("compare", _) if has("--experiment") => only("measures over several boots"),
-        ("report", _) if has("perfetto") => only("wants a run with a trace"),
+        ("report", _) if has("perfetto") => only("needs a run with a trace"),
         ("explain", _) if has("--live") => only("traces this machine: tests/it/tracing.rs"),
         ("explain", _) if has("--hardware") => only("takes the CPUs: tests/it/hardware.rs"),
         ("history", Some("baseline" | "remove")) => only("names runs of somebody's history"),
@@ -62,7 +61,7 @@ fn kernel(words: &[String], place: &Path) -> Short {
         Some("plan" | "preflight") => {
             with_inputs(words, &["--root", "--tree", "--config", "--index", "--fragment"], place)
         }
-        _ => only("wants a kernel's source or package"),
+        _ => only("needs a kernel's source or package"),
     }
 }
 
@@ -78,20 +77,20 @@ fn measured(words: &[String]) -> Short {
     let value = |option: &str| words.iter().position(|w| w == option).and_then(|at| words.get(at + 1));
     let loads = value("--load").or(value("-l")).map_or("", String::as_str);
     match () {
-        () if words.iter().any(|w| w == "--live") => only("wants a terminal: tests/it/live.rs"),
-        () if words.iter().any(|w| w == "--peer" || w == "--target") => only("wants another machine"),
-        () if loads.contains("cmd:") => only("runs a command of somebody's machine"),
-        () if value("--cpus").or(value("-a")).is_some() => only("names CPUs that may not be here"),
+        () if words.iter().any(|w| w == "--tui" || w == "--live") => only("needs a terminal: tests/it/live.rs"),
+        () if words.iter().any(|w| w == "--peer" || w == "--target") => only("needs another machine"),
+        () if loads.contains("cmd:") => only("runs a command of the user's machine"),
+        () if value("--cpus").or(value("-a")).is_some() => only("names CPUs that this machine may lack"),
         () if value("--via").is_some_and(|via| via.contains(':') || via == "timerlat" || via == "hwlat") => {
-            only("wants a device or a tracer of the kernel: tests/it/kernelways.rs")
+            only("needs a device or a tracer of the kernel: tests/it/methods.rs")
         }
         () => {
             let mut words = lasting(words, DURATION);
-            // Of seven loads the warm-up would take longest.
+            // With seven loads the warm-up would take most of the time.
             if !words.iter().any(|w| w == "--warmup") {
                 words.extend(["--warmup".to_owned(), "10ms".to_owned()]);
             }
-            // Under all of them runs the line that says nothing else, `prove --duration 30s`; starting them takes seconds.
+            // Only the line `prove --duration 30s` runs under all loads, since starting them takes seconds.
             let says_more =
                 words.iter().any(|w| matches!(w.as_str(), "--claim" | "--deadline" | "--out" | "--history"));
             if words[0] == "prove" && loads.is_empty() && says_more {
@@ -110,7 +109,7 @@ fn lasting(words: &[String], duration: &str) -> Vec<String> {
         if matches!(words[at - 1].as_str(), "--duration" | "-D") {
             (words[at], said) = (duration.to_owned(), true);
         }
-        if words[at - 1] == "--max" {
+        if matches!(words[at - 1].as_str(), "--time-limit" | "--max") {
             words[at] = "400ms".to_owned();
         }
     }
@@ -120,7 +119,7 @@ fn lasting(words: &[String], duration: &str) -> Vec<String> {
     words
 }
 
-/// cyclictest's own way to say how long: a second.
+/// cyclictest's option for the duration, set to a second.
 fn cyclictest(words: &[String]) -> Short {
     let mut words = words.to_vec();
     match words.iter().position(|word| word == "-D") {
@@ -133,7 +132,7 @@ fn cyclictest(words: &[String]) -> Short {
     run(&words)
 }
 
-/// Runs if what follows these options is there.
+/// Runs the line if the files that follow these options exist.
 fn with_inputs(words: &[String], options: &[&str], place: &Path) -> Short {
     let of = |pair: &[String]| options.contains(&pair[0].as_str()).then(|| pair[1].clone());
     match words.windows(2).filter_map(of).find(|input| !place.join(input).exists()) {
@@ -142,15 +141,15 @@ fn with_inputs(words: &[String], options: &[&str], place: &Path) -> Short {
     }
 }
 
-/// Is the baseline told by another thing than a number of runs?
+/// True if the baseline is not a number of runs.
 fn named_baseline(words: &[String]) -> bool {
     words.windows(2).any(|pair| pair[0] == "--baseline" && pair[1].parse::<u32>().is_err())
 }
 
-/// Options of the commands that read recordings, that take no value.
+/// Options without a value of the commands that read recordings.
 const FLAGS: [&str; 6] = ["--json", "--timeline", "--linuxcnc", "--fail-if-worse", "--cycle", "--all-rt"];
 
-/// Runs if every operand that looks like a file is there.
+/// Runs the line if every operand that looks like a file exists.
 fn with_operands(words: &[String], place: &Path) -> Short {
     let mut operand = true;
     for word in words.iter().skip(1).filter(|word| !matches!(word.as_str(), "add" | "gate")) {

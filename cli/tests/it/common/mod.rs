@@ -1,4 +1,4 @@
-//! Running the binary. Not every test uses all of it.
+//! Helpers that run the binary. Not every test uses all of them.
 
 #![allow(dead_code)]
 
@@ -8,41 +8,39 @@ use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// The binary under test.
 pub fn punctual() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_punctual"));
-    // Not the journal of this machine, nor the installed program that has capabilities.
+    // Uses neither the journal of this machine nor the installed program with capabilities.
     command.env("PUNCTUAL_CHANGES", concat!(env!("CARGO_TARGET_TMPDIR"), "/no-changes"));
     command
 }
 
-/// Runs it and returns exit code, standard output and standard error.
+/// Runs the binary; returns exit code, standard output and standard error.
 pub fn run(args: &[&str]) -> (i32, String, String) {
     answer(punctual().args(args).output().unwrap())
 }
 
-/// Exit code and both outputs.
+/// Exit code, standard output and standard error.
 pub fn answer(output: Output) -> (i32, String, String) {
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
 }
 
-/// `report --json` of a run.
 pub fn shown(run: &Path) -> Value {
     let (code, out, err) = answer(punctual().arg("report").arg(run).arg("--json").output().unwrap());
     assert_eq!(code, 0, "{err}");
     serde_json::from_str(&out).unwrap()
 }
 
-/// Is this program run by qemu-user, on a processor of another kind? Then /proc/cpuinfo is the other one's. System calls are answered by
-/// the emulator, which also faults pages in for itself: measurements are in doubt, and rightly so.
+/// True if the program runs under qemu-user for another architecture. /proc/cpuinfo is then the host's, and the
+/// emulator answers system calls and causes page faults of its own, so measurements are rightly inconclusive.
 pub fn is_emulated() -> bool {
     let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let is_x86 = cpuinfo.lines().any(|line| line.starts_with("vendor_id"));
     is_x86 != cfg!(any(target_arch = "x86_64", target_arch = "x86"))
 }
 
-/// Is it emulated, in which case it is said why nothing is tested?
+/// True under emulation, after printing why the test is skipped.
 pub fn is_not_tested(why: &str) -> bool {
     let emulated = is_emulated();
     if emulated {
@@ -51,7 +49,7 @@ pub fn is_not_tested(why: &str) -> bool {
     emulated
 }
 
-/// May this process use real-time scheduling, on a kernel and not on an emulator of one?
+/// True if this process may use real-time scheduling on a real kernel.
 pub fn may_be_real_time() -> bool {
     if is_emulated() {
         return false;

@@ -1,6 +1,6 @@
 //! Finds the causes of the worst wakeups of a run, from counters and from saved traces. Runs that were just measured,
-//! read from a directory or imported all pass through here, so that every command reports the same. `judge` then judges
-//! the claims.
+//! read from a directory or imported all pass through here, so that every command reports the same causes. `judge` then
+//! judges the claims.
 //!
 //! Architecture invariant: writes nothing; needs no privileges and no measuring engine.
 
@@ -25,8 +25,8 @@ pub fn causes(dir: Option<&Dir>, recording: &mut Recording) -> bool {
     }
 }
 
-/// The claims to judge a stored run by: the given ones, otherwise the run's own, otherwise that no release is missed.
-/// Imported runs are judged by given claims only.
+/// The claims by which a stored run is judged: the given ones, otherwise the run's own, otherwise that no release is
+/// missed. Imported runs are judged by given claims only.
 pub fn claims(given: &[Claim], recording: &Recording) -> Vec<Claim> {
     match (given, &recording.run.settings.claims[..]) {
         ([], []) if recording.run.import.is_some() => Vec::new(),

@@ -23,26 +23,26 @@ pub(crate) fn explain(dir: &Dir, recording: &mut Recording) -> bool {
     !recording.captures.is_empty()
 }
 
-/// Facts about a late wakeup from outside its trace and its note.
+/// Facts about a late wakeup that are neither in its trace nor in its note.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Known {
-    /// The kernel's release, and whether a hypervisor runs the machine, for notes that lack them.
+    /// Kernel release, and whether a hypervisor runs the machine, for notes that lack them.
     pub kernel: Option<String>,
     pub guest: Option<bool>,
-    /// Its CPU lost time to a hypervisor at about that time; `None`: not counted.
+    /// True if its CPU lost time to a hypervisor at about that time; `None` if not counted.
     pub steal_rose: Option<bool>,
-    /// It was woken by another thread.
+    /// True if another thread woke it.
     pub sent: bool,
 }
 
-/// More events than a window has. A larger trace is read again for each pass.
+/// Maximum number of events held in memory, more than a window has. A larger trace is read again for each pass.
 const HELD: usize = 500_000;
 
 /// Largest trace of a run directory in bytes.
 const LARGEST: u64 = 256 << 20;
 
-/// Explains the late wakeups of a window saved beneath `dir`. The trace is read into memory: some megabytes.
-/// The error is a message that says why it cannot be read.
+/// Explains the late wakeups of a window saved below `dir`. The trace is read into memory: some megabytes. The error
+/// says why it cannot be read.
 pub fn explain_capture(
     dir: &Dir,
     capture: &Capture,
@@ -107,7 +107,7 @@ fn known(late: &LateWakeup, recording: &Recording) -> Known {
     }
 }
 
-/// The facts about the trace of a run, from the note beside it and the run that it belongs to; `None`: it has no note.
+/// Facts about the trace of a run, from the note beside it and from its run; `None` if it has no note.
 pub fn facts_beside(path: &Path) -> Option<Facts> {
     let text = std::fs::read(path.with_extension("json")).ok()?;
     let capture: Capture = serde_json::from_slice(&text).ok()?;
@@ -120,7 +120,7 @@ pub fn facts_beside(path: &Path) -> Option<Facts> {
     Some(facts(&capture, known))
 }
 
-/// The CPU lost time to a hypervisor in the second of the wakeup. `None`: not counted.
+/// True if the CPU lost time to a hypervisor in the second of the wakeup; `None` if not counted.
 fn steal_rose(late: &LateWakeup, recording: &Recording) -> Option<bool> {
     let end = late.release_mono_ns + late.latency_ns;
     recording.events.iter().find_map(|event| match event {
@@ -137,7 +137,7 @@ mod tests {
     use super::*;
     use std::fs;
 
-    /// A run directory with one capture, of `note`, in which each fact that can be wrong is set.
+    /// A run directory with a single capture described by `note`, in which each fact that can be wrong is set.
     fn run_with(note: &str) -> tempfile::TempDir {
         let place = tempfile::tempdir().unwrap();
         let (mut recording, _) = punctual_testing::runs::hostile("x");

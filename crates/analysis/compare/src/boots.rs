@@ -1,14 +1,14 @@
-//! The boots of each group: the samples of a comparison.
+//! Groups runs by boot: boots are the samples of a comparison.
 
 use crate::Side;
 use crate::known::place;
 use punctual_model::{Event, Recording, Series};
 use punctual_stats::{median, pairs_for_interval};
 
-/// Boots of each side below which nothing is judged: fewer have no interval at 95 %.
+/// Minimum number of boots per side: fewer have no interval at 95 %.
 pub const LEAST_BOOTS: u64 = 4;
 const MINUTE_NS: u64 = 60_000_000_000;
-/// Starting temperatures this close count as equal, °C.
+/// Maximum difference of starting temperatures that count as equal, °C.
 const EQUAL: f64 = 3.0;
 
 /// Runs of one boot.
@@ -22,11 +22,11 @@ pub(crate) struct Boot<'a> {
 /// All boots of a side, in the order of its runs.
 pub(crate) struct Boots<'a> {
     pub all: Vec<Boot<'a>>,
-    /// Is it known which runs share a boot?
+    /// True if it is known which runs share a boot.
     pub is_known: bool,
 }
 
-/// When the machine booted, in minutes; emulated guests are booted for each run.
+/// Boot time of the machine in minutes; emulated machines are booted for each run.
 #[derive(Clone, Copy, PartialEq)]
 enum Booted {
     Each,
@@ -48,7 +48,7 @@ impl<'a> Boots<'a> {
         for (name, recording) in &side.runs {
             let at = booted(recording, side.own_boots);
             let started = recording.run.started.map(|s| s.real_ns);
-            // The wall clock is slewed meanwhile.
+            // The wall clock may be slewed in between.
             let same = |other: &Booted| matches!((at, *other), (Booted::At(a), Booted::At(b)) if a.abs_diff(b) <= 1);
             match all.iter_mut().find(|(other, _)| same(other)) {
                 Some((_, boot)) => {
@@ -63,7 +63,7 @@ impl<'a> Boots<'a> {
         Boots { all: all.into_iter().map(|(_, boot)| boot).collect(), is_known }
     }
 
-    /// A value for each boot: the median of its runs, where they have any.
+    /// A value for each boot: the median over its runs that have one.
     pub fn values(&self, value: impl Fn(&Recording) -> Option<f64>) -> Vec<Option<f64>> {
         let of = |boot: &Boot| median(&boot.runs.iter().filter_map(|r| value(r)).collect::<Vec<f64>>());
         self.all.iter().map(of).collect()
@@ -74,13 +74,13 @@ impl<'a> Boots<'a> {
     }
 }
 
-/// Everything that rows are made from.
+/// The input of all rows.
 pub(crate) struct Groups<'a> {
     pub sides: &'a [Side<'a>],
     pub boots: Vec<Boots<'a>>,
-    /// For each side after the first: pairs of indices of boots, if both were booted in turns.
+    /// For each side after the first: pairs of boot indices, if both sides were booted in turns.
     pub pairs: Vec<Option<Vec<(usize, usize)>>>,
-    /// Likewise: both began their runs equally warm.
+    /// For each side after the first: both sides began their runs equally warm.
     pub began_alike: Vec<bool>,
 }
 
@@ -95,7 +95,7 @@ impl<'a> Groups<'a> {
         groups
     }
 
-    /// Whether the first side and the `k`-th other have boots enough to be judged.
+    /// True if the first side and the `k`-th other have enough boots to be judged.
     pub fn is_judged(&self, k: usize) -> bool {
         [0, k + 1].into_iter().all(|n| self.boots.get(n).is_some_and(Boots::is_enough))
     }
@@ -106,7 +106,7 @@ impl<'a> Groups<'a> {
         (pairs.len() as u64 >= pairs_for_interval(confidence)?).then_some(pairs)
     }
 
-    /// Runs that do not tell their boot.
+    /// Runs whose boot is unknown.
     pub fn unknown(&self) -> Vec<String> {
         let of = |side: &'a Side<'a>| {
             let unknown = side.runs.iter().filter(|(_, r)| booted(r, side.own_boots) == Booted::Unknown);
@@ -116,7 +116,7 @@ impl<'a> Groups<'a> {
     }
 }
 
-/// Pairs of successive boots, one of each side, if all are: A B B A …
+/// Pairs of successive boots, one of each side, if all are in such pairs: A B B A …
 fn in_turns(a: &[Boot], b: &[Boot]) -> Option<Vec<(usize, usize)>> {
     let of = |boots: &[Boot], side: bool| {
         let one = |(n, boot): (usize, &Boot)| boot.started.map(|at| (at, side, n));
@@ -138,12 +138,12 @@ fn began_alike(a: &Boots, b: &Boots) -> bool {
     medians.is_some_and(|(a, b)| (a - b).abs() <= EQUAL)
 }
 
-/// The hottest sensor when the run began, °C.
+/// Temperature of the hottest sensor at the start of the run, °C.
 fn starting(recording: &Recording) -> Option<f64> {
     celsius(recording).next().or_else(|| heats(recording).next()?.points.first().copied())
 }
 
-/// The hottest sensor during a run, °C, median over its time.
+/// Temperature of the hottest sensor during a run, °C, median over time.
 pub(crate) fn during(recording: &Recording) -> Option<f64> {
     median(&celsius(recording).collect::<Vec<f64>>())
 }
@@ -161,7 +161,7 @@ pub(crate) fn is_heat(series: &Series) -> bool {
     series.unit == CELSIUS
 }
 
-/// Series of a benchmark, own or imported.
+/// Series of a benchmark, of this program or imported.
 pub(crate) fn all_series(recording: &Recording) -> impl Iterator<Item = &Series> {
     let imported = recording.run.import.iter().flat_map(|import| &import.series);
     imported.chain(recording.bench.iter().flat_map(|bench| &bench.series))

@@ -1,7 +1,8 @@
-//! Compares two kernels over several boots: which one to boot next, and whether the current boot may be measured.
+//! Compares two kernels over several boots: selects the kernel to boot next, and decides whether the current boot may
+//! be measured.
 //!
-//! The order is A B B A, A B B A, …, so that steady drift (heat of the day, a filling disk, a wearing fan) affects both
-//! alike. A boot is measured once; another sample needs another boot.
+//! The order is A B B A, A B B A, …, so that steady drift (rising ambient temperature, a filling disk, a wearing fan)
+//! affects both alike. A boot is measured once; another sample needs another boot.
 
 use serde::{Deserialize, Serialize};
 
@@ -31,7 +32,7 @@ pub struct Step {
 pub enum Next {
     Measure(usize),
     Boot(String),
-    /// This kernel is running, but its current boot was measured already.
+    /// This kernel is running, but its current boot has already been measured.
     BootAgain(String),
     Done,
 }
@@ -43,7 +44,7 @@ impl Experiment {
         Experiment { schema: SCHEMA.into(), kernels, measure, steps }
     }
 
-    /// What to do on a machine that runs `release` in this boot.
+    /// The next step on a machine that runs `release` in this boot.
     pub fn next(&self, release: &str, boot_id: &str) -> Next {
         let Some((at, step)) = self.steps.iter().enumerate().find(|(_, s)| s.run.is_none()) else { return Next::Done };
         let wanted = self.kernels.get(step.kernel).cloned().unwrap_or_default();

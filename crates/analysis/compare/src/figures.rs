@@ -67,7 +67,7 @@ fn results<'a>(recording: &'a Recording, loads: &'a [String]) -> impl Iterator<I
     of_loads.flat_map(|phase| phase.cpus.iter().map(move |result| (phase, result)))
 }
 
-/// The mean that is told of every thread, over all samples, ns.
+/// The mean over all samples, ns, if the file states it for every thread.
 pub(crate) fn mean(recording: &Recording, loads: &[String]) -> Option<f64> {
     let (mut sum, mut count) = (0.0, 0u64);
     for (_, result) in results(recording, loads).filter(|(_, result)| result.ran > 0) {
@@ -77,12 +77,12 @@ pub(crate) fn mean(recording: &Recording, loads: &[String]) -> Option<f64> {
     (count > 0).then(|| sum / count as f64)
 }
 
-/// The smallest latency of wakeups, ns.
+/// The smallest wakeup latency, ns.
 pub(crate) fn least(recording: &Recording, loads: &[String]) -> Option<f64> {
     results(recording, loads).filter_map(|(_, result)| result.min_ns).min().map(|ns| ns as f64)
 }
 
-/// Whether no latency under these loads can be larger than the largest in the data.
+/// True if no latency under these loads can exceed the largest one in the data.
 pub(crate) fn is_worst_known(recording: &Recording, loads: &[String]) -> bool {
     results(recording, loads).all(|(_, result)| {
         let blur = Blur::of(result);

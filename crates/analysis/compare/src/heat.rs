@@ -3,14 +3,14 @@ use crate::{CONFIDENCE, SEED};
 use punctual_model::Covariate;
 use punctual_stats::{self as stats, Point};
 
-/// Largest p at which a threshold is accepted.
+/// Maximum p at which a threshold is accepted.
 const LEVEL: f64 = 0.05;
 
-/// The temperature threshold, if there is one, and the ratio below it. `None` if temperature explains nothing, or too
-/// few values of either group lie below the threshold.
+/// The temperature threshold and the ratio below it. `None` if temperature explains nothing, or too few values of
+/// either group are below the threshold.
 pub(crate) fn explained(a: &[Point], b: &[Point]) -> Option<Covariate> {
     let found = stats::threshold(a, b, SEED).filter(|t| t.p <= LEVEL && t.step > 1.0)?;
-    // Sensors have steps of half a degree or more, so a whole degree is as precise.
+    // Sensors have steps of half a degree or more, so a whole degree is precise enough.
     let at = found.at.floor();
     let split = stats::split_ratio(a, b, at, CONFIDENCE)?;
     split.below.interval?;

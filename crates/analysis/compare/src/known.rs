@@ -1,4 +1,4 @@
-//! What other tools' files do not tell, so that it is not compared.
+//! Facts that other tools' files lack, and that are therefore not compared.
 
 use crate::Side;
 use punctual_model::{Blur, Known, Recording};
@@ -14,15 +14,15 @@ pub(crate) fn not_known(sides: &[Side]) -> Vec<String> {
     let mut texts = Vec::new();
     for side in sides {
         for (name, recording) in &side.runs {
-            let said = of_run(recording).map(|text| format!("{}: {text}", place(side, name)));
-            texts.extend(said.filter(|text| !texts.contains(text)));
+            let sentence = of_run(recording).map(|text| format!("{}: {text}", place(side, name)));
+            texts.extend(sentence.filter(|text| !texts.contains(text)));
         }
     }
     texts.truncate(MOST);
     texts
 }
 
-/// A run of a group; a group of one file has its name.
+/// Name of a run within its group; a group of one file has the file's name.
 pub(crate) fn place(side: &Side, run: &str) -> String {
     let is_same = side.name == run || side.name.ends_with(&format!("/{run}"));
     if is_same { run.to_owned() } else { format!("{}, {run}", side.name) }
@@ -54,7 +54,7 @@ fn of_run(recording: &Recording) -> Option<String> {
     }
 }
 
-/// Runs that are the same file: copies are no samples of their own.
+/// Runs that are copies of the same file, which are not separate samples.
 pub(crate) fn copies(side: &Side) -> Vec<String> {
     let mut first: BTreeMap<Vec<(u64, u32)>, &str> = BTreeMap::new();
     let mut texts = Vec::new();
@@ -64,7 +64,7 @@ pub(crate) fn copies(side: &Side) -> Vec<String> {
         match first.get(&content) {
             Some(other) => {
                 let copy = if other == name { "another run" } else { other };
-                texts.push(format!("{} has the content of {copy}: a copy is no run of its own", place(side, name)));
+                texts.push(format!("{} has the content of {copy}: a copy is not a separate run", place(side, name)));
             }
             None => drop(first.insert(content, name)),
         }

@@ -1,14 +1,15 @@
 //! Compares groups of runs: which differences the data support, and which not.
 //!
-//! The unit of a sample is the boot: its runs share memory layout, timer phase and what runs beside. A value of a boot is
-//! the median of its runs. With at least four boots of each group ([`LEAST_BOOTS`]) ratios have rank intervals
-//! (Hodges–Lehmann on logarithms), in pairs where the boots were in turns (A B B A …); with fewer, figures are shown and
-//! nothing is judged. Batches of a benchmark of one boot are shown likewise, with how much temperature explains.
+//! The unit of a sample is the boot: its runs share memory layout, timer phase and background activity. The value of a
+//! boot is the median of its runs. With at least four boots of each group ([`LEAST_BOOTS`]) ratios have rank intervals
+//! (Hodges–Lehmann on logarithms), in pairs if the boots were in turns (A B B A …); with fewer, figures are shown but
+//! nothing is judged. Batches of a benchmark within one boot are shown in the same way, with the share that temperature
+//! explains.
 //!
 //! The p values of a comparison are corrected together (Benjamini and Hochberg): of comparisons without any difference,
 //! at most 5 % report one.
 //!
-//! Architecture invariant: pure. Figures only; `report` makes the sentences.
+//! Architecture invariant: pure functions that return figures; `report` writes the sentences.
 
 #![forbid(unsafe_code)]
 
@@ -43,7 +44,7 @@ pub struct Side<'a> {
     pub name: String,
     pub folder: Option<String>,
     pub runs: Vec<(String, &'a Recording)>,
-    /// Each run is of a boot of its own, whatever the files tell.
+    /// Each run belongs to its own boot, whatever the files say.
     pub own_boots: bool,
 }
 
@@ -95,8 +96,8 @@ pub fn differs(comparison: &Comparison) -> bool {
     comparison.rows.iter().any(|row| row.against.iter().any(|a| told(a.told)))
 }
 
-/// Whether a figure of a later group is significantly worse than that of the first. A smallest wakeup that is later is no
-/// fault, and neither is what is [`excused`].
+/// True if a figure of a later group is significantly worse than that of the first. A larger minimum is not a
+/// regression, nor is a difference that is [`excused`].
 pub fn is_worse(comparison: &Comparison) -> bool {
     let worse = |row: &ComparisonRow| {
         let bad = if row.more_is_better { Conclusion::Less } else { Conclusion::More };
@@ -106,13 +107,14 @@ pub fn is_worse(comparison: &Comparison) -> bool {
     comparison.rows.iter().any(worse)
 }
 
-/// Whether a difference of the `k`-th group after the first is excused by heat: it is mostly thermal, and both were
-/// booted in turns and began their runs equally warm. Otherwise the kernel may have made the heat, or the room.
+/// True if heat excuses a difference of the `k`-th group after the first: it is mostly thermal, and both groups were
+/// booted in turns and began their runs equally warm. Otherwise the kernel itself, or the ambient temperature, may have
+/// caused the heat.
 pub fn excused(comparison: &Comparison, k: usize, against: &Against) -> bool {
     comparison.began_alike.get(k) == Some(&true) && against.covariate.is_some_and(|c| c.is_most)
 }
 
-/// Nothing follows from the comparison: no figure of any group is judged, or problems put the figures in doubt.
+/// True if nothing follows from the comparison: no figure of any group is judged, or problems put the figures in doubt.
 pub fn is_inconclusive(comparison: &Comparison) -> bool {
     let is_judged =
         |row: &ComparisonRow| row.against.iter().any(|a| !matches!(a.told, Conclusion::Missing | Conclusion::TooFew));
@@ -130,7 +132,7 @@ fn group(side: &Side, boots: &Boots) -> Group {
     }
 }
 
-/// All runs use real time, or the same model of virtual time.
+/// Checks that all runs use real time, or the same model of virtual time.
 fn clocks(sides: &[Side]) -> Result<(), Refused> {
     let clock = |r: &Recording| {
         r.run.virtual_time.as_ref().map(|v| (v.machine.clone(), v.instruction_ns, v.cpus, v.emulator.clone()))

@@ -1,17 +1,17 @@
-//! How many boots it takes to see a difference.
+//! Number of boots needed to detect a difference.
 
 use crate::CONFIDENCE;
 use crate::boots::{Groups, LEAST_BOOTS};
 use punctual_model::{BootsNeeded, BootsRecipe, ComparisonRow, SampleUnit};
 use punctual_stats::boots_for_difference;
 
-/// Differences that are asked about.
+/// Differences for which the number is given.
 const DIFFERENCES: [f64; 4] = [0.05, 0.1, 0.2, 0.5];
-/// Spreads between boots for which it is told where the data have none.
+/// Spreads between boots for which it is given if the data have none.
 const ASSUMED: [f64; 2] = [0.03, 0.1];
 
-/// By the spread between boots of the worst wakeup and of the rarest quantile over all loads (or of the first figure), if each
-/// group has two boots at least.
+/// Uses the spread between boots of the worst wakeup and of the rarest quantile over all loads (or of the first
+/// figure), if each group has at least two boots.
 pub(crate) fn recipes(groups: &Groups, rows: &[ComparisonRow]) -> Vec<BootsRecipe> {
     let of_boots = || rows.iter().filter(|row| row.sample == SampleUnit::Boot);
     let tests = of_boots().flat_map(|row| &row.against).count().max(1);

@@ -26,7 +26,7 @@ impl Wanted<'_> {
     }
 }
 
-/// A row of a figure of runs; `None` if a group has none.
+/// A row for a figure of runs; `None` if a group has none.
 pub(crate) fn row_of_runs(
     groups: &Groups,
     wanted: &Wanted,
@@ -39,7 +39,7 @@ pub(crate) fn row_of_runs(
     row_of_boots(groups, wanted, &values)
 }
 
-/// A row of values of boots; a group without any is not compared. `None` if no group has one.
+/// A row of boot values; a group without any is not compared. `None` if no group has one.
 pub(crate) fn row_of_boots(groups: &Groups, wanted: &Wanted, values: &[Vec<Option<f64>>]) -> Option<ComparisonRow> {
     let (first, others) = values.split_first()?;
     values.iter().flatten().flatten().next()?;
@@ -54,7 +54,8 @@ pub(crate) fn sampled(values: Vec<f64>) -> Sampled {
     Sampled { n, median: stats::median(&values), mean, values, ..Sampled::default() }
 }
 
-/// The first group and the `k`-th other: in pairs if they were booted in turns and are enough, else as two samples.
+/// Compares the first group with the `k`-th other: in pairs if they were booted in turns and there are enough,
+/// otherwise as two samples.
 fn against(groups: &Groups, k: usize, a: &[Option<f64>], b: &[Option<f64>]) -> Against {
     let [plain_a, plain_b] = [a, b].map(|side| side.iter().flatten().copied().collect::<Vec<f64>>());
     if plain_a.is_empty() || plain_b.is_empty() {
@@ -98,7 +99,7 @@ fn paired(pairs: &[(f64, f64)]) -> Found {
     )
 }
 
-/// The ratio at the same temperature, by analysis of covariance of the boots; `None` where temperatures are not known.
+/// The ratio at equal temperature, by analysis of covariance of the boots; `None` if temperatures are unknown.
 fn at_equal_temperature(groups: &Groups, k: usize, a: &[Option<f64>], b: &[Option<f64>]) -> Option<Ratio> {
     let points = |n: usize, values: &[Option<f64>]| -> Option<Vec<Point>> {
         let heats = groups.boots.get(n)?.values(during);
@@ -129,7 +130,7 @@ pub(crate) fn ratio_of(estimate: &Estimate) -> Ratio {
     }
 }
 
-/// Corrects the p values of all rows; rows that are then not significant become alike.
+/// Corrects the p values of all rows; rows that are then not significant become equal.
 pub(crate) fn correct(rows: &mut [ComparisonRow]) {
     let all: Vec<f64> = rows.iter().flat_map(|r| r.against.iter().filter_map(|a| a.p)).collect();
     let Some(corrected) = stats::benjamini_hochberg(&all) else { return };

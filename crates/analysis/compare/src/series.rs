@@ -1,4 +1,4 @@
-//! Times of a benchmark, own or imported, batch by batch with the temperature after each.
+//! Times of a benchmark, of this program or imported, batch by batch with the temperature after each.
 
 use crate::boots::{Boots, Groups, LEAST_BOOTS, all_series, is_heat};
 use crate::rows::{Wanted, row_of_runs, sampled};
@@ -57,14 +57,14 @@ fn row(groups: &Groups, of: &str, name: &str, unit: &str) -> Option<ComparisonRo
     Some(row)
 }
 
-/// Where a group is a single boot: its batches, which say nothing of the next boot, so that nothing is judged.
+/// Batches of groups that consist of a single boot; these do not predict the next boot, so nothing is judged.
 fn row_of_batches(groups: &Groups, wanted: &Wanted) -> Option<ComparisonRow> {
     let of_side = |side: &Side| {
         let series: Vec<&Series> =
             side.runs.iter().filter_map(|(_, r)| one(r, wanted.load, wanted.figure, wanted.unit)).collect();
         let values: Vec<f64> = series.iter().flat_map(|s| s.points.iter().copied()).collect();
         let (effective, lag_one) = (stats::effective_n(&values), stats::lag_one(&values));
-        // The mean from the file, which also covers a series too long to be kept whole.
+        // The mean from the file, which also covers a series too long to be stored completely.
         let count: u64 = series.iter().map(|s| s.count).sum();
         let mean = series.iter().map(|s| s.mean * s.count as f64).sum::<f64>() / count as f64;
         (count > 0).then(|| Sampled { n: count, mean: Some(mean), effective, lag_one, ..sampled(values) })

@@ -4,29 +4,29 @@ use punctual_model::{Event, Recording, Unlike, UnlikeKind};
 use punctual_stats::median;
 use std::collections::BTreeSet;
 
-/// Runs longer than others by this factor had more chances of a late wakeup.
+/// Factor of length from which longer runs had noticeably more chances of a late wakeup.
 const LONGER: f64 = 1.5;
 const WARMER: f64 = 3.0;
 const FASTER: f64 = 1.05;
-/// Words of a command line that vary from boot to boot or from machine to machine.
+/// Words of a command line that vary between boots or machines.
 const OF_BOOT: [&str; 5] = ["root=", "BOOT_IMAGE=", "initrd=", "resume=", "punctual.trial="];
 
 pub(crate) fn unlike(sides: &[Side]) -> Vec<Unlike> {
-    let tell = |what, of: fn(&Recording) -> Option<String>| differing(sides, what, of);
+    let difference = |what, of: fn(&Recording) -> Option<String>| differing(sides, what, of);
     let settings = [
-        tell(UnlikeKind::Machine, machine),
-        tell(UnlikeKind::Virtualisation, |r| r.run.machine.virtualisation.clone()),
-        tell(UnlikeKind::Cpus, cpus),
-        tell(UnlikeKind::Period, |r| r.run.settings.period_ns.map(|p| p.to_string())),
-        tell(UnlikeKind::Scheduling, scheduling),
-        tell(UnlikeKind::Way, |r| r.run.settings.via.as_ref().map(ToString::to_string)),
-        tell(UnlikeKind::Alignment, |r| r.run.settings.alignment.map(|a| format!("{a:?}").to_lowercase())),
-        tell(UnlikeKind::DmaLatency, dma_latency),
-        tell(UnlikeKind::Tool, |r| Some(r.run.tool.name.clone())),
-        tell(UnlikeKind::Resolution, resolution),
-        tell(UnlikeKind::Tracing, tracing),
-        tell(UnlikeKind::Governor, |r| r.run.machine.governors.as_ref().map(|g| g.join(", "))),
-        tell(UnlikeKind::Parameters, parameters),
+        difference(UnlikeKind::Machine, machine),
+        difference(UnlikeKind::Virtualisation, |r| r.run.machine.virtualisation.clone()),
+        difference(UnlikeKind::Cpus, cpus),
+        difference(UnlikeKind::Period, |r| r.run.settings.period_ns.map(|p| p.to_string())),
+        difference(UnlikeKind::Scheduling, scheduling),
+        difference(UnlikeKind::Way, |r| r.run.settings.via.as_ref().map(ToString::to_string)),
+        difference(UnlikeKind::Alignment, |r| r.run.settings.alignment.map(|a| format!("{a:?}").to_lowercase())),
+        difference(UnlikeKind::DmaLatency, dma_latency),
+        difference(UnlikeKind::Tool, |r| Some(r.run.tool.name.clone())),
+        difference(UnlikeKind::Resolution, resolution),
+        difference(UnlikeKind::Tracing, tracing),
+        difference(UnlikeKind::Governor, |r| r.run.machine.governors.as_ref().map(|g| g.join(", "))),
+        difference(UnlikeKind::Parameters, parameters),
     ];
     let conditions = [length(sides), frequency(sides), temperature(sides), throttling(sides)];
     settings.into_iter().chain(conditions).flatten().collect()
@@ -69,7 +69,7 @@ fn scheduling(r: &Recording) -> Option<String> {
 fn dma_latency(r: &Recording) -> Option<String> {
     r.run.import.is_none().then(|| match r.run.settings.cpu_dma_latency_us {
         Some(us) => format!("{us} µs"),
-        None => "left alone".into(),
+        None => "not set".into(),
     })
 }
 

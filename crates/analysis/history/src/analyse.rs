@@ -8,24 +8,24 @@ use punctual_units::Arrange;
 
 const DAY_NS: f64 = 86_400e9;
 const DAYS_PER_YEAR: f64 = 365.25;
-/// Runs within which the shift that is told would be seen.
+/// Number of runs within which the reported smallest shift would be detected.
 const WITHIN: usize = 10;
-/// Of simulated residuals, so that the same runs give the same figures.
+/// Seed of simulated residuals, so that the same runs give the same figures.
 const SEED: u64 = 0x7075_6e63;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// Case-insensitive part of the machine's name, or of the host's.
+    /// Case-insensitive part of the machine's or host's name.
     pub machine: Option<String>,
-    /// Prefix of the kernel's release.
+    /// Prefix of the kernel release.
     pub kernel: Option<String>,
     pub load: Option<String>,
-    /// Begun at this time or later, ns since 1970; leaves out runs without a time.
+    /// Started at this time or later, ns since 1970; excludes runs without a time.
     pub since_ns: Option<u64>,
 }
 
 impl Filter {
-    /// Is this run wanted? (Its cells may be missing.)
+    /// True if this run matches. (Its cells may be missing.)
     pub fn wants(&self, run: &RunSummary) -> bool {
         let has = |text: &str, part: &str| text.to_lowercase().contains(&part.to_lowercase());
         let names =
@@ -38,39 +38,39 @@ impl Filter {
     }
 }
 
-/// Groups comparable runs, and watches the figures under each load (or the one named) for shifts.
+/// Groups comparable runs, and watches the figures under each load (or the named one) for shifts.
 ///
-/// Every series with more than [`punctual_stats::LEARNT`] runs is watched as if it were looked at after each run
-/// ([`punctual_stats::watch`]). The false alarms asked for are divided among the series: at their pace of runs, all
-/// together raise `alarms_per_year` where nothing shifts. The order of the runs does not matter.
+/// Every series with more than [`punctual_stats::LEARNT`] runs is evaluated as if it were checked after each run
+/// ([`punctual_stats::watch`]). The accepted false alarms are divided among the series: at their rate of runs, all
+/// together raise `alarms_per_year` if nothing shifts. The order of the runs does not matter.
 pub fn analyse(runs: Vec<RunSummary>, load: Option<&str>, figures: &[Figure], alarms_per_year: f64) -> History {
     let mut groups: Vec<HistoryGroup> = grouped(runs).into_iter().map(|g| group(g, load, figures)).collect();
-    let latest = |g: &HistoryGroup| g.runs.iter().filter_map(|r| r.started_ns).max();
-    groups.arrange_by(|a, b| latest(b).cmp(&latest(a)).then_with(|| a.settings.cmp(&b.settings)));
+    let newest = |g: &HistoryGroup| g.runs.iter().filter_map(|r| r.started_ns).max();
+    groups.arrange_by(|a, b| newest(b).cmp(&newest(a)).then_with(|| a.settings.cmp(&b.settings)));
     let watched = groups.iter().flat_map(|g| &g.series).filter(|s| s.points.len() >= least_runs()).count();
     for HistoryGroup { series, runs, .. } in &mut groups {
         for series in series {
             series.least_runs = least_runs();
             let runs_per_alarm = runs_per_year(&series.points) * watched as f64 / alarms_per_year;
-            tell(series, runs_per_alarm, runs);
+            detect(series, runs_per_alarm, runs);
         }
     }
     History { figures: figures.to_vec(), alarms_per_year, watched, groups }
 }
 
-/// Runs from which on a shift can be told.
+/// Minimum number of runs for detecting a shift.
 pub fn least_runs() -> usize {
     LEARNT + 1
 }
 
-/// As many as came on average; of a span of less than a day as many as then would.
+/// Average rate of runs; a span of less than a day counts as a day.
 fn runs_per_year(points: &[HistoryPoint]) -> f64 {
     let ends = points.first().zip(points.last());
     let days = ends.map_or(0.0, |(first, last)| last.started_ns.saturating_sub(first.started_ns) as f64 / DAY_NS);
     (points.len().saturating_sub(1)) as f64 / days.max(1.0) * DAYS_PER_YEAR
 }
 
-/// Groups of comparable runs, each in the order of time.
+/// Groups of comparable runs, each in order of time.
 fn grouped(mut runs: Vec<RunSummary>) -> Vec<Vec<RunSummary>> {
     runs.sort_by_cached_key(|r| (r.comparable(), r.started_ns.is_none(), r.started_ns, r.id.clone()));
     let mut groups: Vec<Vec<RunSummary>> = Vec::new();
@@ -98,7 +98,7 @@ fn group(runs: Vec<RunSummary>, load: Option<&str>, figures: &[Figure]) -> Histo
     }
 }
 
-fn tell(series: &mut HistorySeries, runs_per_alarm: f64, runs: &[RunSummary]) {
+fn detect(series: &mut HistorySeries, runs_per_alarm: f64, runs: &[RunSummary]) {
     let logs = logarithms(&series.points);
     let found = watch(&logs, runs_per_alarm);
     let (inside, of) = found.inside;
@@ -115,12 +115,12 @@ fn tell(series: &mut HistorySeries, runs_per_alarm: f64, runs: &[RunSummary]) {
     let ends = found.shifts.iter().map(|s| s.at).chain([logs.len()]);
     let mut from = 0;
     for (shift, to) in found.shifts.iter().zip(ends.skip(1)) {
-        series.shifts.extend(told(&series.points, &logs, (from, to), shift, runs));
+        series.shifts.extend(described(&series.points, &logs, (from, to), shift, runs));
         from = shift.at;
     }
 }
 
-fn told(
+fn described(
     points: &[HistoryPoint],
     logs: &[f64],
     (from, to): (usize, usize),
@@ -147,8 +147,8 @@ fn told(
     })
 }
 
-/// Standard error of the difference of two medians (√(π/2) of that of means), each of an AR(1): both parts have one
-/// standard deviation and autocorrelation, around their own means. `None` for a part of one run.
+/// Standard error of the difference of two medians (√(π/2) of that of means), each of an AR(1) process: both parts have
+/// one standard deviation and autocorrelation around their own means. `None` if a part has a single run.
 fn error(before: &[f64], after: &[f64]) -> Option<f64> {
     let (mut squares, mut products, mut n) = (0.0, 0.0, 0.0);
     for part in [before, after] {
@@ -163,17 +163,17 @@ fn error(before: &[f64], after: &[f64]) -> Option<f64> {
     is_enough.then(|| (std::f64::consts::FRAC_PI_2 * squares / degrees * n * (1.0 + phi) / (1.0 - phi)).sqrt())
 }
 
-/// What may differ between comparable runs, except for the kernel's release.
+/// Facts that may differ between comparable runs, except for the kernel release.
 fn differs(before: &RunSummary, now: &RunSummary) -> Vec<Difference> {
     let facts = |run: &RunSummary| {
-        let told = |text: &Option<String>| text.clone().unwrap_or_else(|| "not told".into());
+        let known = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".into());
         let length = run.settings.duration_ns.map(|ns| punctual_units::Nanos(ns).to_string());
         [
-            ("kernel build", told(&run.kernel.version)),
-            ("preemption", told(&run.kernel.preemption)),
-            ("host", told(&run.host)),
-            ("measured by", run.tool.clone()),
-            ("measuring time", told(&length)),
+            ("kernel build", known(&run.kernel.version)),
+            ("preemption", known(&run.kernel.preemption)),
+            ("host", known(&run.host)),
+            ("tool", run.tool.clone()),
+            ("measuring time", known(&length)),
         ]
     };
     unlike(&facts(before), &facts(now))

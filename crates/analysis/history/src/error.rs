@@ -2,20 +2,20 @@ use rusqlite::ErrorCode;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a history could not be read or written; the message says what to do.
+/// The reason why a history could not be read or written; the message has the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("cannot open the history {}: {why}; name another file with --db", path.display())]
     Open {
         path: PathBuf,
-        /// From SQLite or the system.
+        /// Message of SQLite or the system.
         why: String,
     },
-    #[error("there is no history at {}; `punctual history add RUN` begins one, --db names another", .0.display())]
+    #[error("there is no history at {}; `punctual history add RUN` creates one, --db names another", .0.display())]
     None(PathBuf),
-    /// It is no database, or its pages or values contradict each other.
+    /// It is not a database, or its pages or values contradict each other.
     #[error(
-        "the history {} is damaged: {why}\n  it holds nothing but summaries of run directories: move it aside and add \
+        "the history {} is damaged: {why}\n  it contains only summaries of run directories: move it aside and add \
          them again\n  mv {} {}.damaged && punctual history add DIR",
         path.display(), path.display(), path.display()
     )]
@@ -23,7 +23,7 @@ pub enum Error {
     #[error("{} is a database, but not a history of punctual; name another file with --db", .0.display())]
     Foreign(PathBuf),
     #[error(
-        "the history {} has schema version {found}, and this punctual knows {known}: use the newer punctual that wrote \
+        "the history {} has schema version {found}, but this punctual supports {known}: use the newer punctual that wrote \
          it, or another file with --db",
         path.display()
     )]
@@ -38,20 +38,20 @@ pub enum Error {
     #[error("cannot write the history {}: {why}; name another file with --db", path.display())]
     Write {
         path: PathBuf,
-        /// From SQLite.
+        /// Message of SQLite.
         why: String,
     },
     #[error("the history has no run `{0}`; `punctual history` lists them")]
     NoRun(String),
-    #[error("more than one run's id begins with `{0}`: write more of it")]
+    #[error("more than one run ID begins with `{0}`: type more of it")]
     Ambiguous(String),
-    /// A baseline's name that could be mistaken for something else.
+    /// A name that could be mistaken for another kind of baseline.
     #[error("`{0}` cannot name a baseline: use a letter and then letters, digits, - and _")]
     Name(String),
 }
 
 impl Error {
-    /// Did the environment refuse (exit code 4), rather than the input be wrong (2)?
+    /// True if the environment refused (exit code 4), false if the input is wrong (2).
     pub fn is_environment(&self) -> bool {
         matches!(self, Error::Open { .. } | Error::Busy(_) | Error::Write { .. })
     }
@@ -66,7 +66,7 @@ impl Error {
         move |e| Error::Open { path, why: e.to_string() }
     }
 
-    /// What SQLite's code means here.
+    /// Interprets SQLite's error code.
     pub(crate) fn sqlite(path: &Path) -> impl Fn(rusqlite::Error) -> Error {
         let path = path.to_owned();
         move |e| {

@@ -2,24 +2,24 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 const DEEPEST: usize = 12;
-/// Entries looked at: bounds a search of `/`.
+/// Maximum number of visited entries, which bounds a search of `/`.
 const MOST_ENTRIES: usize = 1_000_000;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Found {
     /// Sorted by path.
     pub runs: Vec<PathBuf>,
-    /// What was not searched, and why.
+    /// Directories that were not searched, with reasons.
     pub notes: Vec<String>,
 }
 
-/// Does this folder look like a run directory? One that was killed early has only `segments/`.
+/// True if this directory looks like a run directory. One that was killed early has only `segments/`.
 pub fn is_run(folder: &Path) -> bool {
     folder.join("run.json").is_file() || folder.join("segments").is_dir()
 }
 
-/// The folder itself if it is a run, else all run directories below it. Links are not followed, and runs are not
-/// searched for other runs.
+/// The directory itself if it is a run, otherwise all run directories below it. Links are not followed, and runs are
+/// not searched for other runs.
 pub fn runs_below(folder: &Path) -> Found {
     let mut found = Found::default();
     let mut entries = 0;
@@ -30,7 +30,7 @@ pub fn runs_below(folder: &Path) -> Found {
             continue;
         }
         if depth == DEEPEST {
-            found.notes.push(format!("{}: too deep; what is below was not searched", folder.display()));
+            found.notes.push(format!("{}: too deep; not searched further", folder.display()));
             continue;
         }
         let listed = match fs::read_dir(&folder) {
@@ -47,7 +47,7 @@ pub fn runs_below(folder: &Path) -> Found {
             }
         }
         if entries > MOST_ENTRIES {
-            found.notes.push(format!("more than {MOST_ENTRIES} files: the rest was not searched"));
+            found.notes.push(format!("more than {MOST_ENTRIES} files: the others were not searched"));
             break;
         }
     }

@@ -1,47 +1,47 @@
-//! Is a run worse than its baseline?
+//! Decides whether a run is worse than its baseline.
 
 use crate::analyse::unlike;
 use punctual_model::history::{Difference, Figure, Gate, GateMethod, GateOutcome, GateTest, RunSummary};
 use punctual_stats::{Tail, ln_beta_tails, median, student_two_sided};
 use punctual_units::Arrange;
 
-/// P(called worse anywhere) of a run that is not.
+/// Probability that a run that is not worse is called worse anywhere.
 pub const ALPHA: f64 = 0.05;
-/// Baseline runs from which on a model of their spread is used at all.
+/// Minimum number of baseline runs for the parametric test.
 pub const LEAST_BASELINE: usize = 4;
-/// Minimum of a run's spread (of the logarithm): few equal runs say little about the next.
+/// Minimum spread of a run (of the logarithm): a few equal runs say little about the next one.
 const LEAST_SPREAD: f64 = 0.01;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct GateOptions {
     pub name: String,
     pub figures: Vec<Figure>,
-    /// How much worse is acceptable, 0.1 for 10 %.
+    /// Acceptable increase, 0.1 for 10 %.
     pub tolerance: f64,
-    /// P(called worse anywhere) of a run that is not.
+    /// Probability that a run that is not worse is called worse anywhere.
     pub alpha: f64,
 }
 
-/// Runs from which on the rank alone can be significant: the worst of n + 1 exchangeable runs is the new one with 1/(n
-/// + 1).
+/// Number of runs for which the rank alone can be significant: the new one is the worst of n + 1 exchangeable runs with
+/// probability 1/(n + 1).
 pub fn least_for_rank(alpha: f64) -> usize {
     ((1.0 / alpha) - 1.0 - 1e-9).ceil().max(1.0) as usize
 }
 
-/// Compares a run with runs of its baseline; those that were not measured alike, or not to their end, are left out.
+/// Compares a run with the runs of its baseline; those that were measured differently, or not completely, are left out.
 ///
 /// With at least [`least_for_rank`] runs (19 for 5 %) the only assumption is that a run that is not worse is
-/// exchangeable with any of the baseline. Each run gets one score, the largest over all figures of its distance from
-/// the median in median absolute deviations of all runs together; a figure's p is the share of runs that score as much
-/// as it does alone. With one score per run the number of figures need not be corrected for (the maxT procedure: P. H.
-/// Westfall and S. S. Young, Resampling-Based Multiple Testing, 1993).
+/// exchangeable with any of the baseline. Each run has one score, the largest over all figures of its distance from the
+/// median in median absolute deviations of all runs together; the p of a figure is the share of runs that score at
+/// least as much as it does alone. With one score per run no correction for the number of figures is needed (the maxT
+/// procedure: P. H. Westfall and S. S. Young, Resampling-Based Multiple Testing, 1993).
 ///
-/// With 4 or more, logarithms are taken to be normal: p is Student's for (x − mean)/(s √(1 + 1/n)), times the number of
-/// figures (Bonferroni). Latencies often have heavier tails than that, so a run is worse only if its score is also
-/// beyond that of every run of the baseline: whatever the distribution, a run that is not worse is called so with at
-/// most 1/(n + 1).
+/// With 4 or more, logarithms are assumed to be normal: p is Student's for (x − mean)/(s √(1 + 1/n)), times the number
+/// of figures (Bonferroni). Latencies often have heavier tails than that, so a run is worse only if its score also
+/// exceeds that of every run of the baseline: whatever the distribution, a run that is not worse is called worse with
+/// probability at most 1/(n + 1).
 ///
-/// With fewer it is inconclusive. The tolerance is subtracted from the new run first.
+/// With fewer runs the result is inconclusive. The tolerance is subtracted from the new run first.
 pub fn gate(run: &RunSummary, baseline: &[RunSummary], options: &GateOptions) -> Gate {
     let mut gate = empty(run, options);
     let others: Vec<&RunSummary> = baseline.iter().filter(|b| b.id != run.id).collect();
@@ -92,7 +92,7 @@ fn empty(run: &RunSummary, options: &GateOptions) -> Gate {
     }
 }
 
-/// Differences to the most similar run of the baseline.
+/// Differences from the most similar run of the baseline.
 fn nearest(run: &RunSummary, others: &[&RunSummary]) -> Vec<Difference> {
     let all = others.iter().map(|other| unlike(&other.comparable(), &run.comparable()));
     all.min_by_key(Vec::len).unwrap_or_default()
@@ -106,7 +106,7 @@ struct Cell {
 
 fn cells(run: &RunSummary, figures: &[Figure], left_out: &mut Vec<String>) -> Vec<Cell> {
     if !run.complete {
-        left_out.push("the run was not measured to its end".into());
+        left_out.push("the run is incomplete".into());
         return Vec::new();
     }
     let mut cells = Vec::new();
@@ -125,7 +125,7 @@ fn cells(run: &RunSummary, figures: &[Figure], left_out: &mut Vec<String>) -> Ve
     cells
 }
 
-/// Logarithms of a baseline run's figures, in the order of the cells; and the figures.
+/// Logarithms of a run's figures, in the order of the cells; and the figures.
 struct Row {
     ns: Vec<u64>,
     logs: Vec<f64>,
@@ -146,8 +146,7 @@ fn rows(run: &RunSummary, alike: &[&RunSummary], cells: &[Cell], gate: &mut Gate
     }
     let unusable = alike.len() - rows.len();
     if unusable > 0 && rows.len() < LEAST_BASELINE {
-        gate.left_out
-            .push(format!("{unusable} runs of the baseline: not measured to their end, in doubt, or not for as long"));
+        gate.left_out.push(format!("{unusable} runs of the baseline: incomplete, in doubt, or of different length"));
     }
     rows
 }
@@ -175,8 +174,8 @@ fn test(cell: &Cell, k: usize, rows: &[Row]) -> GateTest {
     }
 }
 
-/// One score per run: the largest of its distances from the median of all, in median absolute deviations; and each
-/// distance of the new run, after subtracting the tolerance.
+/// One score per run: the largest of its distances from the median of all, in median absolute deviations. Also each
+/// distance of the new run after subtracting the tolerance.
 struct Scores {
     baseline: Vec<f64>,
     own: Vec<f64>,
@@ -201,7 +200,7 @@ fn by_rank(gate: &mut Gate, rows: &[Row], options: &GateOptions) {
     let allowance = options.tolerance.ln_1p();
     let mut found = scores(&gate.tests, rows, allowance);
     found.baseline.arrange_by(|a, b| b.total_cmp(a));
-    // Alpha leaves room for this many runs with such a score besides the new one.
+    // Alpha allows this number of runs with such a score besides the new one.
     let n = rows.len() as f64 + 1.0;
     let room = (options.alpha * n + 1e-9).floor() as usize;
     let limit = found.baseline.get(room.saturating_sub(1)).copied();
@@ -214,14 +213,14 @@ fn by_rank(gate: &mut Gate, rows: &[Row], options: &GateOptions) {
     }
 }
 
-/// The value at a score, ns: by the baseline alone, for the new run is not known before.
+/// The value at a score, ns; from the baseline only, since the new run is not known in advance.
 fn beyond(rows: &[Row], k: usize, score: f64, allowance: f64) -> f64 {
     let (middle, spread) = location(&column(rows, k));
     (middle + spread * score + allowance).exp().min(f64::MAX)
 }
 
-/// Median, and median absolute deviation; the mean one if most values are equal, and at least a hundredth of the
-/// minimum spread.
+/// Median and median absolute deviation; the mean absolute deviation if most values are equal; at least a hundredth of
+/// the minimum spread.
 fn location(values: &[f64]) -> (f64, f64) {
     let middle = median(values).unwrap_or(0.0);
     let off: Vec<f64> = values.iter().map(|v| (v - middle).abs()).collect();
@@ -250,7 +249,7 @@ fn by_model(gate: &mut Gate, rows: &[Row], options: &GateOptions) {
     }
 }
 
-/// P(T ≥ t) of Student's T: half of I(ν/(ν + t²); ν/2, ½) above 0 (Abramowitz and Stegun 26.7.1).
+/// P(T ≥ t) of Student's T: half of I(ν/(ν + t²); ν/2, ½) for t above 0 (Abramowitz and Stegun 26.7.1).
 fn one_sided(t: f64, degrees: f64) -> f64 {
     let x = degrees / (degrees + t * t);
     let both = ln_beta_tails(0.5 * degrees, 0.5, x, 1.0 - x).ln(Tail::Lower).exp();

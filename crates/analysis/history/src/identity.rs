@@ -1,8 +1,8 @@
 use punctual_model::Run;
 
-/// Sixteen hexadecimal digits of what does not change when a run is copied, moved, explained later, or finished after
-/// it was added: when and where it began and its task. If that does not distinguish runs, because a file lacks it or
-/// because virtual clocks all begin alike, the results or the files' checksums are included.
+/// Sixteen hexadecimal digits derived from facts that do not change when a run is copied, moved, explained later, or
+/// finished after it was added: when and where it started, and its task. If these do not distinguish runs, because a
+/// file lacks them or because all virtual clocks start alike, the results or the files' checksums are included.
 pub fn identity(run: &Run) -> String {
     let mut hash = Fnv::new();
     let facts = [&run.machine.kernel_release, &run.machine.kernel_version, &run.machine.architecture, &run.host];
@@ -29,7 +29,7 @@ pub fn identity(run: &Run) -> String {
     format!("{:016x}", hash.0)
 }
 
-/// FNV-1a of 64 bits (draft-eastlake-fnv-21): two of 100,000 runs share one by chance once in 3.7 billion histories.
+/// 64-bit FNV-1a (draft-eastlake-fnv-21): by chance, two of 100,000 runs share a value in one of 3.7 billion histories.
 struct Fnv(u64);
 
 impl Fnv {
@@ -43,7 +43,7 @@ impl Fnv {
         }
     }
 
-    /// Includes lengths, so that `ab`, `c` is not `a`, `bc`.
+    /// Includes lengths, so that `ab`, `c` differs from `a`, `bc`.
     fn text(&mut self, text: Option<&str>) {
         self.number(text.map(|t| t.len() as u64));
         self.bytes(text.unwrap_or_default().as_bytes());

@@ -1,11 +1,11 @@
-//! Runs in one SQLite file, and what they show together: shifts, and whether the next run is worse.
+//! Stores runs in one SQLite file and analyses them together: shifts over time, and whether the next run is worse.
 //!
-//! [`summary`] condenses a recording and its verdict, a [`Store`] saves it, [`analyse`] looks at the runs of each
-//! machine and settings over time, [`gate`] at one run and its baseline, [`fleet`] at many boards. One run is one
-//! sample: wakeups within a run share its boot and its room temperature.
+//! [`summary`] condenses a recording and its verdict, a [`Store`] saves it, [`analyse`] examines the runs of each
+//! machine and settings over time, [`gate`] compares one run with its baseline, and [`fleet`] examines many boards. One
+//! run is one sample: wakeups within a run share its boot and its ambient temperature.
 //!
-//! Architecture invariant: figures only; sentences and drawings are made elsewhere. No clock and no environment is read
-//! here: the file's path is derived from the caller's arguments.
+//! Architecture invariant: returns figures; sentences and drawings are made elsewhere. Reads neither clock nor
+//! environment: the file's path is derived from the caller's arguments.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Summaries as rows of tables, and back.
+//! Converts summaries to rows of tables and back.
 
 use punctual_model::Outcome;
 use punctual_model::history::{ClaimOutcome, KernelId, MachineId, RunSettings, RunSummary, SummaryCell};
@@ -78,14 +78,14 @@ fn insert_cell(db: &Connection, run: &str, n: i64, cell: &SummaryCell) -> Result
     Ok(())
 }
 
-/// In the order of time, those without one last; without cells and claims.
+/// Runs in order of time, those without a time last; without cells and claims.
 pub fn runs(db: &Connection) -> Result<Vec<RunSummary>> {
     let sql = format!("SELECT {RUN} FROM run ORDER BY started_ns IS NULL, started_ns, id");
     let mut statement = db.prepare(&sql)?;
     statement.query_map([], run)?.collect()
 }
 
-/// With cells and claims.
+/// A run with cells and claims.
 pub fn find(db: &Connection, id: &str) -> Result<Option<RunSummary>> {
     let sql = format!("SELECT {RUN} FROM run WHERE id = ?1");
     let mut found = db.prepare(&sql)?.query_row([id], run).optional()?;

@@ -4,11 +4,11 @@ use crate::Error;
 use rusqlite::{Connection, TransactionBehavior};
 use std::path::Path;
 
-/// `PRAGMA application_id`: `pnct`.
+/// Value of `PRAGMA application_id`: `pnct`.
 const APPLICATION: i64 = 0x706e_6374;
 
-/// The n-th takes a file from version n to the next; `PRAGMA user_version` counts those done. Released migrations never
-/// change.
+/// The n-th element migrates a file from version n to the next; `PRAGMA user_version` counts those done. Released
+/// migrations never change.
 const MIGRATIONS: [&str; 1] = ["
 CREATE TABLE run (
   id TEXT PRIMARY KEY, folder TEXT, started_ns INTEGER, host TEXT, tool TEXT NOT NULL, complete INTEGER NOT NULL,
@@ -47,10 +47,10 @@ pub enum Access {
     Read,
 }
 
-/// Refuses files that are no history, or newer; migrates an older one if it is writable.
+/// Refuses files that are not a history or are newer; migrates an older one if it is writable.
 pub fn prepare(connection: &mut Connection, path: &Path, access: Access) -> Result<(), Error> {
     let failed = Error::sqlite(path);
-    // In one transaction: another process may create its tables at the same time.
+    // In one transaction, since another process may create its tables at the same time.
     let (found, ours, empty) = {
         let now = connection.transaction().map_err(&failed)?;
         let ours = application(&now).map_err(&failed)? == APPLICATION;
@@ -68,7 +68,7 @@ pub fn prepare(connection: &mut Connection, path: &Path, access: Access) -> Resu
     check(connection, path)
 }
 
-/// In one transaction, so that two processes that begin a history at the same time create one.
+/// In one transaction, so that two processes that create a history at the same time create one.
 fn migrate(connection: &mut Connection, path: &Path) -> Result<(), Error> {
     let failed = Error::sqlite(path);
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(&failed)?;
@@ -81,7 +81,7 @@ fn migrate(connection: &mut Connection, path: &Path) -> Result<(), Error> {
     transaction.commit().map_err(&failed)
 }
 
-/// A foreign file may have endless views under the names of our tables: only our schema is read.
+/// Checks that the schema is ours: a foreign file may have endless views under the names of our tables.
 fn check(connection: &Connection, path: &Path) -> Result<(), Error> {
     let failed = Error::sqlite(path);
     let fresh = Connection::open_in_memory().map_err(&failed)?;

@@ -7,36 +7,36 @@ use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior, params};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How long another process may hold it: adding takes milliseconds.
+/// Maximum time to wait for another process: adding a run takes milliseconds.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Longest text in it, bytes; a longer one is an attack.
+/// Maximum length of a text, bytes; a longer one is treated as an attack.
 const LONGEST: i32 = 1 << 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Added {
     New,
-    /// It was known, and has been finished or explained since it was added.
+    /// The run was known, and has been finished or explained since it was added.
     Better,
     Known,
 }
 
-/// An open history. Every change is one transaction with SQLite's rollback journal: after kill -9 or a power cut the
-/// file has the state before or after it. Without a journal beside it, the history is this one file.
+/// An open history. Every change is one transaction with SQLite's rollback journal: after kill -9 or a power failure
+/// the file has the state before or after it. Unless a journal exists beside it, the history is a single file.
 ///
-/// SQLite opens its files by path. Each access is made as the owner of the directory, so that nobody who can move it or put links there
-/// gets more than was theirs.
+/// SQLite opens its files by path. Each access is made as the owner of the directory, so that whoever can move it or
+/// create links in it gains no access to other files.
 pub struct Store {
     path: PathBuf,
-    /// Where it lies.
+    /// Directory of the file.
     dir: Dir,
     db: Connection,
 }
 
 impl Store {
-    /// Opens it for changes; creates it and its folder if missing.
+    /// Opens the history for changes; creates it and its directory if missing.
     ///
     /// # Errors
-    /// [`Error`], all but the last three.
+    /// All variants of [`Error`] except the last three.
     pub fn open(path: &Path) -> Result<Store, Error> {
         if let Some(folder) = path.parent().filter(|f| !f.as_os_str().is_empty() && !f.is_dir()) {
             Dir::create(folder, Whose::Results).map_err(Error::folder(path))?;
@@ -44,7 +44,7 @@ impl Store {
         Store::opened(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE, Access::Write)
     }
 
-    /// Opens an existing one read-only.
+    /// Opens an existing history read-only.
     ///
     /// # Errors
     /// [`Error::None`], and those of [`Store::open`].
@@ -78,13 +78,13 @@ impl Store {
         Ok(Store { path: path.to_owned(), dir, db })
     }
 
-    /// Asks or changes the database as the owner of its directory.
+    /// Queries or changes the database as the owner of its directory.
     fn access<T>(&self, what: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, Error> {
         let _as = self.dir.as_owner().map_err(Error::folder(&self.path))?;
         what(&self.db).map_err(Error::sqlite(&self.path))
     }
 
-    /// As [`Store::access`], in one transaction.
+    /// Like [`Store::access`], in one transaction.
     fn change<T>(&mut self, what: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>) -> Result<T, Error> {
         let _as = self.dir.as_owner().map_err(Error::folder(&self.path))?;
         let changed = || {
@@ -100,7 +100,7 @@ impl Store {
         &self.path
     }
 
-    /// Adds a run. Adding it again changes nothing, unless more is known of it now; the order of adding does not
+    /// Adds a run. Adding it again changes nothing, unless more is known about it now; the order of adding does not
     /// matter.
     ///
     /// # Errors
@@ -124,7 +124,7 @@ impl Store {
         })
     }
 
-    /// Removes a run; returns its id.
+    /// Removes a run; returns its ID.
     ///
     /// # Errors
     /// [`Error::NoRun`], [`Error::Ambiguous`], and those of [`Store::add`].
@@ -134,7 +134,7 @@ impl Store {
         Ok(id)
     }
 
-    /// All wanted runs, in the order of time, those without one last; `wanted` sees them without their cells.
+    /// All matching runs in order of time, those without a time last; `wanted` is called with runs without their cells.
     ///
     /// # Errors
     /// [`Error::Damaged`], [`Error::Busy`].
@@ -147,7 +147,7 @@ impl Store {
         })
     }
 
-    /// The run whose id has this prefix.
+    /// The run whose ID has this prefix.
     ///
     /// # Errors
     /// [`Error::NoRun`], [`Error::Ambiguous`], and those of [`Store::runs`].
@@ -160,7 +160,7 @@ impl Store {
         }
     }
 
-    /// Gives these runs the name, in place of those that had it; without runs the name is removed.
+    /// Assigns the name to these runs instead of those that had it; without runs the name is removed.
     ///
     /// # Errors
     /// [`Error::Name`], and those of [`Store::remove`].
@@ -180,7 +180,7 @@ impl Store {
         Ok(ids)
     }
 
-    /// All named baselines with the ids of their runs.
+    /// All named baselines with the IDs of their runs.
     ///
     /// # Errors
     /// [`Error::Damaged`], [`Error::Busy`].
@@ -195,8 +195,8 @@ impl Store {
     }
 }
 
-/// Order of two summaries of one run: finished, with more samples, with more explained, and between equal ones always
-/// the same, so that the order of adding does not matter. The same run from another folder is known.
+/// Order of two summaries of one run: finished, with more samples, with more explanations; equal ones have a fixed
+/// order, so that the order of adding does not matter. The same run from another directory is already known.
 fn worth(run: &RunSummary) -> (bool, u64, usize, String) {
     let samples = run.cells.iter().fold(0u64, |sum, c| sum.saturating_add(c.samples));
     let explained = run.cells.iter().filter(|c| c.cause.is_some()).count();

@@ -7,10 +7,10 @@ use punctual_units::CpuList;
 use std::borrow::Cow;
 use std::path::Path;
 
-/// Temperatures beyond these, m°C, are of missing sensors.
+/// Plausible temperatures, m°C; others come from missing sensors.
 const POSSIBLE_MC: std::ops::RangeInclusive<i64> = -55_000..=200_000;
 
-/// The verdict is that on the run's own claims; `folder` is the run's path.
+/// `verdict` is that on the run's own claims; `folder` is the run's path.
 pub fn summary(recording: &Recording, verdict: &Verdict, folder: Option<&Path>) -> RunSummary {
     let run = &recording.run;
     let claims = verdict.claims.iter().map(|c| ClaimOutcome { claim: c.claim.to_string(), outcome: c.outcome });
@@ -47,7 +47,8 @@ pub fn summary(recording: &Recording, verdict: &Verdict, folder: Option<&Path>) 
     }
 }
 
-/// What must be equal for two virtual clocks to be: not the kernel, which is what is examined, and not the seed.
+/// Facts that must be equal for two virtual clocks to be comparable: not the kernel, which is being examined, and not
+/// the seed.
 fn clock_model(model: &VirtualTime) -> String {
     let VirtualTime { emulator, machine, instruction_ns, cpus, .. } = model;
     format!("virtual ({emulator}, {machine}, {cpus} CPUs, {instruction_ns} ns an instruction)")
@@ -77,7 +78,7 @@ fn settings(run: &Run) -> RunSettings {
         }),
         cpu_dma_latency_us: asked.cpu_dma_latency_us,
         traced: run.phases.iter().any(|p| p.traced.is_some()),
-        // A run measured until decided has no length of its own.
+        // A run measured until decided has no fixed length.
         duration_ns: asked.duration_ns.filter(|_| asked.until_decided.is_none()).map(|d| d.0),
     }
 }
@@ -103,7 +104,7 @@ fn cell(recording: &Recording, verdict: &Verdict, phase: &Phase, result: &CpuRes
         p99_ns: quantile(0.99),
         p999_ns: quantile(0.999),
         p9999_ns: quantile(0.9999),
-        // What a file does not count, or counts without a value, may have been later.
+        // Samples that a file does not count, or counts without a value, may have been worse.
         max_ns: known.as_ref().map_or(result.max_ns, Known::max),
         temperature_max_mc: of_phase(recording, phase),
         cause: cause(recording, phase, result),
@@ -111,7 +112,7 @@ fn cell(recording: &Recording, verdict: &Verdict, phase: &Phase, result: &CpuRes
     }
 }
 
-/// `None` also if an imported file only counts the samples around it.
+/// Also `None` if an imported file only counts the samples around it.
 fn quantile(known: &Known, q: f64) -> Option<u64> {
     let ns = known.quantile(q)?;
     known.blur().hidden_from_ns.is_none_or(|from| ns < from).then_some(ns)
@@ -125,9 +126,9 @@ fn cause(recording: &Recording, phase: &Phase, result: &CpuResult) -> Option<Str
     Some([Some(cause.class.name()), who].into_iter().flatten().collect::<Vec<_>>().join(": "))
 }
 
-/// Why a phase's figures say nothing about the machine. Reasons that only keep a claim from passing do not count: an
-/// ordinary thread's latencies are compared with those of other ordinary threads; and results that could not be stored
-/// are missing anyway. A file of another tool that is damaged tells nothing reliable.
+/// Why a phase's figures do not characterize the machine. Reasons that only prevent a pass do not count: an ordinary
+/// thread's latencies are compared with those of other ordinary threads, and results that could not be stored are
+/// missing anyway. A damaged file of another tool is unreliable.
 fn doubt(recording: &Recording, verdict: &Verdict, phase: &Phase) -> Option<String> {
     let is_imported = recording.run.import.is_some();
     let spoils = |kind: ProblemKind| {

@@ -7,11 +7,11 @@ use punctual_model::{
 use punctual_units::{Arrange, CpuId, Nanos};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The first version of the run format that has imports.
+/// First version of the run format with imports.
 const SCHEMA_VERSION: &str = "1.3";
 
-/// A run with one phase per table, in the order of the files. `punctual-rundir` can write it; it is judged and reported
-/// like any other run.
+/// Makes a run with one phase per table, in the order of the files. `punctual-rundir` can write it; it is judged and
+/// reported like any other run.
 pub fn recording(files: Vec<Imported>) -> Recording {
     let several = files.len() > 1;
     let tool = Tool { name: "another tool".into(), version: None };
@@ -46,11 +46,11 @@ pub fn recording(files: Vec<Imported>) -> Recording {
     recording
 }
 
-/// How the results of one text are told apart.
+/// Generates names that distinguish the results of one text.
 struct Names {
-    /// How often each label is there.
+    /// Number of occurrences of each label.
     labels: BTreeMap<String, usize>,
-    /// How many of them were named.
+    /// Number of those named so far.
     named: BTreeMap<String, usize>,
 }
 
@@ -63,7 +63,7 @@ impl Names {
         Names { labels, named: BTreeMap::new() }
     }
 
-    /// Where a text has several of a kind, each is named by its number, its line, and what stands before it.
+    /// If a text has several results of a kind, each is named by its number, its line, and the text before it.
     fn label(&mut self, block: &Block) -> String {
         let number = self.named.entry(block.label.clone()).or_default();
         *number += 1;
@@ -94,7 +94,7 @@ fn of_file(mut series: Series, name: Option<&String>) -> Series {
     series
 }
 
-/// Facts that hold for the run only if all files agree, or if there is one file.
+/// Facts that hold for the run only if all files agree, or if there is a single file.
 #[derive(Default)]
 struct Facts {
     tools: Vec<(Option<String>, Option<String>)>,
@@ -172,16 +172,16 @@ fn add_phase(recording: &mut Recording, import: &mut Import, block: Block, label
         lose(&mut problems, &mut import.lost, loss, Some((&id, None)));
     }
     // Either all CPUs as recorded, or thread numbers; never a mix, never a duplicate.
-    let told: BTreeSet<u32> = block.threads.iter().filter_map(|t| t.cpu).collect();
-    let by_cpu = told.len() == block.threads.len();
+    let stated: BTreeSet<u32> = block.threads.iter().filter_map(|t| t.cpu).collect();
+    let by_cpu = stated.len() == block.threads.len();
     let numbers: BTreeSet<u32> = block.threads.iter().map(|t| t.number).collect();
     let by_number = numbers.len() == block.threads.len();
     if !by_cpu && !by_number {
-        let text = "a thread or CPU is told twice: the numbers are those of the columns";
+        let text = "a thread or CPU appears twice: the numbers are those of the columns";
         lose(&mut problems, &mut import.lost, &Loss::problem(LostKind::Disagreement, None, text), Some((&id, None)));
     } else if !by_cpu {
-        let text = "on which CPU each thread ran is not told: the numbers are those of the threads";
-        lose(&mut problems, &mut import.lost, &Loss::told(LostKind::Affinity, None, text), Some((&id, None)));
+        let text = "the CPU of each thread is not stated: the numbers are those of the threads";
+        lose(&mut problems, &mut import.lost, &Loss::reported(LostKind::Affinity, None, text), Some((&id, None)));
     }
     for (column, thread) in block.threads.into_iter().enumerate() {
         let number = if by_number { thread.number } else { column as u32 };
@@ -222,7 +222,7 @@ fn usual_losses(recording: &Recording, import: &mut Import) {
     let mut add = |kind, text: String| import.lost.push(Lost { kind, phase: None, cpu: None, count: None, text });
     if let Some(step) = import.resolution_ns.filter(|&ns| ns > 1) {
         let text = format!(
-            "latencies are told in steps of {}: each stands at the least it can have been, and quantiles at most a step, or \
+            "latencies have steps of {}: each is placed at its lowest possible value, and quantiles may be at most a step, or \
              0.78 %, below what they were",
             Nanos(step)
         );
@@ -230,10 +230,10 @@ fn usual_losses(recording: &Recording, import: &mut Import) {
     }
     let upper = recording.run.phases.iter().flat_map(|p| &p.cpus).any(|c| c.blur.is_some_and(|b| b.below_ns > 0));
     if upper {
-        let text = "oslat names bins by their upper edge: there each gap stands at the most it can have been".into();
+        let text = "oslat names bins by their upper edge: each gap is placed at its highest possible value".into();
         add(LostKind::Resolution, text);
     }
     let order =
-        "samples have no order in time: whether late ones cluster cannot be seen, and they count as independent";
+        "samples have no order in time: clusters of late ones cannot be detected, and they count as independent";
     add(LostKind::Order, order.into());
 }

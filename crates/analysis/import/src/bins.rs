@@ -1,13 +1,13 @@
-//! Histogram bins as read, kept until the summary of the file, which may follow them, is known.
+//! Histogram bins as read, kept until the file's summary, which may follow them, is known.
 
 use crate::number::MOST_SAMPLES;
 
-/// Limit for all threads of a file: 128 MiB.
+/// Maximum number of bins for all threads of a file: 128 MiB.
 pub(crate) const MOST_BINS: usize = 8 << 20;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bins {
-    /// Edge that names the bin in ns, and samples; in file order.
+    /// Edge that names the bin, ns, and number of samples; in file order.
     pub filled: Vec<(u64, u64)>,
     pub count: u64,
 }

@@ -29,16 +29,16 @@ impl Found {
     }
 }
 
-/// A table of figures; one result per thread.
+/// A table of figures with one result per thread.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Block {
-    /// What was measured, such as `wakeup latency`.
+    /// The measured quantity, such as `wakeup latency`.
     pub label: String,
-    /// Number of the line that it begins with, from 1; 0 where lines have no meaning.
+    /// Number of its first line, from 1; 0 if lines have no meaning.
     pub line: u64,
-    /// The last text before it that is no figures: names it where a text has several.
+    /// The last text before it that is not figures, which names it in a text with several blocks.
     pub before: Option<String>,
-    /// What the prefix of a log names: `VM 1`.
+    /// Source named by a log's prefix: `VM 1`.
     pub source: Option<String>,
     pub threads: Vec<Thread>,
     pub lost: Vec<Loss>,
@@ -54,7 +54,7 @@ pub(crate) struct Loss {
 
 impl Loss {
     /// A loss that is only reported.
-    pub fn told(kind: LostKind, count: Option<u64>, text: impl Into<String>) -> Loss {
+    pub fn reported(kind: LostKind, count: Option<u64>, text: impl Into<String>) -> Loss {
         Loss { kind, count, text: text.into(), problem: false }
     }
 
@@ -74,7 +74,7 @@ pub(crate) enum Samples {
 /// Samples beyond the last bin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Beyond {
-    /// Impossible.
+    /// There cannot be any.
     None,
     /// `count` samples of at least `from_ns`.
     Counted { count: u64, from_ns: u64 },
@@ -84,7 +84,7 @@ pub(crate) enum Beyond {
     Unknown { from_ns: u64 },
 }
 
-/// How missed periods are treated.
+/// What the tool does with missed periods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Skips {
     /// Skipped without being counted: cyclictest, timerlat.
@@ -102,7 +102,7 @@ pub(crate) struct Thread {
     pub tid: Option<i32>,
     pub got: Option<Scheduling>,
     pub period_ns: Option<u64>,
-    /// Upper bound on the measuring time.
+    /// Upper bound of the measuring time.
     pub longest_ns: Option<u64>,
     pub samples: Samples,
     pub width_ns: u64,
@@ -110,7 +110,7 @@ pub(crate) struct Thread {
     pub upper_edges: bool,
     pub beyond: Beyond,
     pub skips: Skips,
-    /// Summary of the file: number of samples, smallest, largest, mean.
+    /// Summary in the file: number of samples, smallest, largest, mean.
     pub count: Option<u64>,
     pub min_ns: Option<u64>,
     pub max_ns: Option<u64>,

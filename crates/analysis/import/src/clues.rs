@@ -1,13 +1,13 @@
-//! What in a line that no reader took shows figures of a tool: they are read behind any text where that is safe, and else are
-//! a problem, since a worse latency may be among them.
+//! Recognizes figures of a tool in lines that no reader took. They are read after arbitrary text where that is safe;
+//! otherwise they are a problem, since a worse latency may be among them.
 
-/// Where a row of cyclictest or signaltest begins behind other text.
+/// Position at which a row of cyclictest or signaltest begins after other text.
 pub(crate) fn inside(text: &str) -> Option<usize> {
     let at = text.match_indices("T:").map(|(at, _)| at).find(|&at| is_row(text.get(at..).unwrap_or_default()))?;
     (at > 0).then_some(at)
 }
 
-/// `T: 0 (22445) …`
+/// For example `T: 0 (22445) …`
 fn is_row(text: &str) -> bool {
     let after = text.get(2..).unwrap_or_default().trim_start();
     let rest = after.trim_start_matches(|c: char| c.is_ascii_digit());
@@ -17,7 +17,7 @@ fn is_row(text: &str) -> bool {
         && tid.starts_with(|c: char| c.is_ascii_digit())
 }
 
-/// Marks of tools' figures, wherever they stand.
+/// Markers of tools' figures, anywhere in a line.
 const MARKS: [&str; 17] = [
     "# histogram",
     "latencies:",
@@ -38,9 +38,9 @@ const MARKS: [&str; 17] = [
     "core_i:",
 ];
 
-/// Does the line look like a tool's figures?
+/// True if the line looks like figures of a tool.
 pub(crate) fn figures(text: &str) -> bool {
-    // Each has a colon, a bar, a hash or zeros before a number.
+    // Each of these has a colon, a bar, a hash or zeros before a number.
     let telling = |b: u8| matches!(b, b':' | b'|' | b'#');
     if !text.bytes().any(telling) && !text.contains("000") && !text.contains("max") && !text.contains("MAX") {
         return false;
@@ -50,7 +50,7 @@ pub(crate) fn figures(text: &str) -> bool {
     mark || live(&lower) || bins(&lower) || top(&lower) || verbose(&lower)
 }
 
-/// Thread, cycles, extremes of a row, in any case.
+/// A row with thread, cycles and extremes, in any case.
 fn live(lower: &str) -> bool {
     let number_after = |key: &str| {
         let mut found = lower.match_indices(key).filter_map(|(at, _)| lower.get(at + key.len()..));

@@ -106,8 +106,8 @@ impl Command {
         if self.nanos { Unit::Nanos } else { Unit::Micros }
     }
 
-    /// cyclictest's default is 1000 µs; each thread's period is longer than the preceding one's by `-d` (500 µs),
-    /// except with a histogram.
+    /// Period of a thread. cyclictest's default is 1000 µs, and each thread's period exceeds that of the previous one
+    /// by `-d` (500 µs), except with a histogram.
     pub fn period_ns(&self, thread: u32) -> Option<u64> {
         let apart = if self.histogram { 0 } else { self.distance_us.unwrap_or(if self.aligned { 0 } else { 500 }) };
         let us = self.interval_us.unwrap_or(1_000).checked_add(apart.checked_mul(u64::from(thread))?)?;
@@ -136,12 +136,12 @@ impl Command {
 fn affinity(value: Option<&str>) -> Option<Affinity> {
     match value {
         None => Some(Affinity::ByNumber),
-        // `!` and `+` are relative to the CPUs the machine allows.
+        // `!` and `+` are relative to the CPUs that the machine allows.
         Some(list) => list.parse().ok().map(Affinity::List),
     }
 }
 
-/// The command in a line of a terminal: `$ sudo cyclictest -m -S -p 95`.
+/// The command in a line copied from a terminal: `$ sudo cyclictest -m -S -p 95`.
 pub(crate) fn in_prompt(line: &str, program: &str) -> Option<Vec<String>> {
     let at = line.find(program)?;
     let before = line.get(..at)?.chars().next_back();
@@ -161,7 +161,7 @@ pub(crate) fn in_prompt(line: &str, program: &str) -> Option<Vec<String>> {
     words.retain(|word| !word.is_empty());
     let whole = words.first().is_some_and(|w| w == program);
     let options = words.get(1).is_some_and(|w| w.starts_with('-') && w.len() > 1);
-    // An option has one argument: words of their own are prose.
+    // An option has one argument: further words are prose.
     let plain = |word: &String| !word.starts_with('-');
     let spoken = |word: &String| word.starts_with('-') && word.ends_with([':', ',', '.']);
     let prose = words.iter().any(spoken) || words.windows(2).skip(1).any(|pair| pair.iter().all(plain));

@@ -7,19 +7,19 @@ pub enum Error {
         file: String,
         /// First non-empty line.
         begins: String,
-        /// What it seems to be, and the next command.
+        /// What the file seems to be, and the next command.
         likely: Option<&'static str>,
     },
-    #[error("{file}: a table that is no known tool's: {seen}")]
+    #[error("{file}: a table of an unknown tool: {seen}")]
     Unlike {
         file: String,
-        /// The columns, and what to type.
+        /// Description of the columns, and what to type.
         seen: String,
     },
-    #[error("{file}: it holds no whole figures: {why}\n  give the tool's whole output")]
+    #[error("{file}: it has no complete figures: {why}\n  name a file with the tool's complete output")]
     Broken { file: String, why: String },
     #[error(
-        "{file}: it is empty\n  give the tool's output; a log that is written at the end of a run is empty until then"
+        "{file}: it is empty\n  name a file with the tool's output; a log that is written at the end of a run is empty until then"
     )]
     Empty { file: String },
     #[error("{file}, line {line}: {why}\n  {next}")]
@@ -28,11 +28,11 @@ pub enum Error {
     Io { file: String, source: io::Error },
 }
 
-const NEXT: &str = "give a measuring tool's whole output (docs/import.md lists them); for a table of numbers say what its columns are \
+const NEXT: &str = "name a file with a measuring tool's complete output (docs/import.md lists the tools); for a table of numbers describe its columns \
                     (--columns)";
 
 fn nothing(begins: &str) -> String {
-    format!("no figures of a tool that can be imported were found in it; it begins `{begins}`")
+    format!("it has no figures of a tool that can be imported; it begins with `{begins}`")
 }
 
 impl Error {
@@ -40,7 +40,7 @@ impl Error {
         Error::Io { file: file.into(), source }
     }
 
-    /// The cause is the environment, not the file.
+    /// True if the cause is the environment, not the file.
     pub fn is_environment(&self) -> bool {
         matches!(self, Error::Io { .. })
     }

@@ -1,18 +1,18 @@
-/// Whose output a file is. Detection needs none of them; one that is given keeps all other readers away.
+/// Format of a file's tool. Detection does not need it; a given format excludes all other readers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// Text of cyclictest, cyclicdeadline or jitterdebugger: histogram, live rows, `-v`.
     Cyclictest,
     /// JSON of rt-tests, jitterdebugger, performance_test; XML of rteval.
     Json,
-    /// Columns of numbers: a histogram, a sample a row, or extremes over time.
+    /// Columns of numbers: a histogram, one sample per row, or extremes over time.
     Csv,
     /// Text of rtla timerlat, osnoise and hwnoise.
     Rtla,
     JitterdebuggerRaw,
-    /// Times and temperatures of the N-queens benchmark as CSV.
+    /// Times and temperatures of the N-queens benchmark, as CSV.
     NQueens,
-    /// Text of any other tool that is known.
+    /// Text of any other known tool.
     Text,
 }
 

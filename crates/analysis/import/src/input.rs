@@ -1,4 +1,4 @@
-//! The bytes of a file: with its size and checksum, decompressed, and as UTF-8.
+//! Reads the bytes of a file: decompressed, as UTF-8, with size and checksum.
 
 use flate2::read::MultiGzDecoder;
 use lzma_rust2::XzReader;
@@ -7,15 +7,15 @@ use std::cell::RefCell;
 use std::io::{self, Read};
 use std::rc::Rc;
 
-/// A compressed file may hold this much; more is no result of a measurement.
+/// Size limit of an uncompressed file; a larger one is not the result of a measurement.
 const MOST: u64 = 16 << 30;
-/// The magic numbers of gzip (RFC 1952), xz (its file format, 2.1.1.1) and zstd (RFC 8878, 3.1.1).
+/// Magic numbers of gzip (RFC 1952), xz (its file format, 2.1.1.1) and zstd (RFC 8878, 3.1.1).
 const GZIP: &[u8] = &[0x1f, 0x8b];
 const XZ: &[u8] = &[0xfd, b'7', b'z', b'X', b'Z', 0];
 const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 const BZIP2: &[u8] = b"BZh";
 
-/// Counts what is read of the file itself.
+/// Counts the bytes read from the file itself.
 struct Counted<R> {
     inner: R,
     bytes: u64,
@@ -41,7 +41,7 @@ impl<R: Read> Read for Shared<R> {
 
 pub(crate) struct Opened<'a> {
     pub bytes: Box<dyn Read + 'a>,
-    /// What was peeled off, for people: `gzip`, `UTF-16`.
+    /// Compression and encoding that were removed: `gzip`, `UTF-16`.
     pub peeled: Vec<&'static str>,
     finish: Box<dyn FnOnce() -> io::Result<(u64, u32)> + 'a>,
 }
@@ -58,7 +58,7 @@ impl<'a> Opened<'a> {
                 head if head.starts_with(XZ) => "xz",
                 head if head.starts_with(ZSTD) => "zstd",
                 head if head.starts_with(BZIP2) && head.get(3).is_some_and(u8::is_ascii_digit) => {
-                    return Err(io::Error::other("it is compressed by bzip2: unpack it first (bunzip2)"));
+                    return Err(io::Error::other("it is compressed with bzip2: unpack it first (bunzip2)"));
                 }
                 _ => {
                     bytes = whole;
@@ -98,10 +98,10 @@ impl<'a> Opened<'a> {
     }
 }
 
-/// The first bytes, and a reader of everything.
+/// The first bytes, and a reader of everything including them.
 fn ahead<'a>(mut bytes: Box<dyn Read + 'a>, most: u64) -> io::Result<(Vec<u8>, Box<dyn Read + 'a>)> {
     let mut head = Vec::new();
-    // A damaged file fails where its lines are read.
+    // A damaged file fails when its lines are read.
     let failed = bytes.by_ref().take(most).read_to_end(&mut head).err();
     let first = io::Cursor::new(head.clone());
     let rest: Box<dyn Read + 'a> = match failed {
@@ -119,7 +119,7 @@ impl Read for Failing {
     }
 }
 
-/// Is it UTF-16, by its mark or by the zeros of Latin text; `true`: the high byte comes first.
+/// Detects UTF-16 by its byte order mark or by the zeros of Latin text; `true` if the high byte comes first.
 fn utf16(head: &[u8]) -> Option<bool> {
     match head {
         [0xff, 0xfe, ..] => return Some(false),
@@ -141,9 +141,9 @@ struct Utf16<R> {
     big: bool,
     ready: Vec<u8>,
     at: usize,
-    /// Half a unit at the end of what was read.
+    /// Half a unit at the end of the bytes read.
     odd: Option<u8>,
-    /// The first half of a surrogate pair.
+    /// First half of a surrogate pair.
     high: Option<u16>,
 }
 

@@ -1,5 +1,5 @@
-//! JSON of rt-tests (`rt_write_json` in rt-utils.c) and of jitterdebugger (`dump_stats`). Fixes two faults of rt-tests
-//! first: it escapes nothing in `"cmdline:"`, and prints `-nan` for a mean of no samples.
+//! JSON of rt-tests (`rt_write_json` in rt-utils.c) and of jitterdebugger (`dump_stats`). Corrects two faults of
+//! rt-tests first: it does not escape `"cmdline:"`, and prints `-nan` for the mean of no samples.
 
 mod threads;
 
@@ -10,14 +10,14 @@ use crate::{Options, Unit, date, repair};
 use punctual_model::{LostKind, MachineFacts};
 use serde_json::Value;
 
-/// A larger document is no result of these tools.
+/// Size limit; a larger document is not a result of these tools.
 const MOST_BYTES: usize = 32 << 20;
 
-/// Documents in a text: from a line that begins with a brace to the one that closes it, or a whole text.
+/// Finds documents in a text: from a line that begins with a brace to the one that closes it, or the whole text.
 pub(crate) struct Reader {
     open: Option<Open>,
     found: Vec<Found>,
-    /// Documents that are no JSON, or cut; what the first one lacks.
+    /// Documents that are not JSON or are truncated, and the error of the first one.
     broken: u64,
     why: Option<String>,
     options: Options,
@@ -27,7 +27,7 @@ struct Open {
     text: String,
     line: u64,
     before: Option<String>,
-    /// Braces open, and whether a string is.
+    /// Number of open braces, and whether a string is open.
     depth: i64,
     too_long: bool,
 }
@@ -63,11 +63,11 @@ impl tools::Reader for Reader {
     fn line(&mut self, line: &Line) -> Taken {
         let text = line.text.trim();
         if self.open.is_none() {
-            // LAVA's messages are JSON too: `- {"dt": …}` does not begin with its brace.
+            // LAVA's messages are JSON too, but `- {"dt": …}` does not begin with its brace.
             if !text.starts_with('{') || self.found.len() >= MOST_DOCUMENTS {
                 return Taken::No;
             }
-            // A line of a container's log: what it says is text. So is a block of a program.
+            // In a line of a container's log, the message is text. The same holds for a block of a program.
             let key =
                 text.get(1..).map(str::trim_start).is_none_or(|rest| rest.is_empty() || rest.starts_with(['"', '}']));
             if !key || crate::peel::message(text).is_some() {
@@ -92,7 +92,7 @@ impl tools::Reader for Reader {
             open.text.push_str(line.text);
             open.text.push('\n');
         }
-        // The last brace of what rt-tests and jitterdebugger print stands alone.
+        // rt-tests and jitterdebugger print the last brace on a line of its own.
         if open.depth <= 0 {
             self.close();
         }
@@ -118,7 +118,7 @@ impl tools::Reader for Reader {
             let why = self.why.unwrap_or_default();
             let (kind, text) = match torn {
                 true => (LostKind::Truncated, format!("the JSON ends too early: {why}")),
-                false => (LostKind::Unreadable, format!("documents of JSON could not be read: {why}")),
+                false => (LostKind::Unreadable, format!("JSON documents could not be read: {why}")),
             };
             first.lost.push(Loss::problem(kind, Some(self.broken), text));
         }
@@ -126,10 +126,10 @@ impl tools::Reader for Reader {
     }
 }
 
-/// Documents in one text.
+/// Maximum number of documents in one text.
 const MOST_DOCUMENTS: usize = 64;
 
-/// How many braces more are opened than closed, but for those in strings.
+/// Number of opened minus closed braces, ignoring those in strings.
 fn depth(line: &str) -> i64 {
     let (mut depth, mut string, mut escaped) = (0, false, false);
     for byte in line.bytes() {
@@ -142,11 +142,11 @@ fn depth(line: &str) -> i64 {
             _ => {}
         }
     }
-    // A quote that rt-tests did not escape leaves a string open: its line ends it.
+    // A quote that rt-tests did not escape leaves a string open: it ends with its line.
     depth
 }
 
-/// The result in a document; `None`: it is nobody's that is known.
+/// The result in a document; `None` if no known tool wrote it.
 fn document(text: &str, options: &Options) -> Result<Option<Found>, serde_json::Error> {
     let (value, repaired) = parse(text)?;
     let jitter = value.get("cpu").is_some_and(Value::is_object) && value.get("thread").is_none();
@@ -157,14 +157,12 @@ fn document(text: &str, options: &Options) -> Result<Option<Found>, serde_json::
         None => return Ok(None),
     };
     if repaired {
-        found.notes.push(
-            "the JSON was not valid as it was and has been repaired: rt-tests does not escape its command".into(),
-        );
+        found.notes.push("the JSON was invalid and has been repaired: rt-tests does not escape its command".into());
     }
     Ok(Some(found))
 }
 
-/// Parses the text as it is, otherwise repaired. `true`: repaired.
+/// Parses the text as it is, otherwise repaired; returns `true` if it was repaired.
 fn parse(text: &str) -> Result<(Value, bool), serde_json::Error> {
     match serde_json::from_slice(text.as_bytes()) {
         Ok(value) => Ok((value, false)),
@@ -210,14 +208,14 @@ fn rt_tests(value: &Value, options: &Options) -> Found {
         "oslat" | "cyclicdeadline" | "cyclictest" => program.as_str(),
         // The command may have been renamed; only oslat has a frequency.
         _ if threads::of(value, "thread").iter().any(|(_, t)| t.get("freq").is_some()) => "oslat",
-        // Only these two tell their resolution.
+        // Only these two state their resolution.
         _ if value.get("resolution_in_ns").is_some() || program.is_empty() => "cyclictest",
         other => other,
     };
     (found.tool, found.format) = (Some(tool.into()), format!("{tool}-json"));
     let label = if tool == "oslat" { "gap of a busy loop" } else { "wakeup latency" };
     let mut block = Block { label: label.into(), ..Block::default() };
-    let told = value.get("num_threads").and_then(Value::as_u64);
+    let stated = value.get("num_threads").and_then(Value::as_u64);
     for (number, one) in threads::of(value, "thread") {
         block.threads.push(match tool {
             "oslat" => threads::oslat(number, one),
@@ -229,8 +227,8 @@ fn rt_tests(value: &Value, options: &Options) -> Found {
     for thread in &mut block.threads {
         thread.longest_ns = times.map(|ns| ns.saturating_add(1_000_000_000));
     }
-    if let Some(told) = told.filter(|&told| told != block.threads.len() as u64) {
-        let text = format!("{told} threads are told, the file has figures of {}", block.threads.len());
+    if let Some(stated) = stated.filter(|&stated| stated != block.threads.len() as u64) {
+        let text = format!("{stated} threads are stated, the file has figures of {}", block.threads.len());
         block.lost.push(Loss::problem(LostKind::Disagreement, None, text));
     }
     if let Some(code) = value.get("return_code").and_then(Value::as_i64).filter(|&code| code != 0) {
@@ -243,9 +241,9 @@ fn rt_tests(value: &Value, options: &Options) -> Found {
 fn jitterdebugger(value: &Value, options: &Options) -> Found {
     let mut found = header(value);
     (found.tool, found.format) = (Some("jitterdebugger".into()), "jitterdebugger-json".into());
-    let told =
+    let stated =
         value.pointer("/sysinfo/resolution_in_ns").and_then(Value::as_u64).filter(|&ns| ns > 0 && ns <= 1_000_000);
-    let unit_ns = options.unit.map(Unit::ns).or(told).unwrap_or(1_000);
+    let unit_ns = options.unit.map(Unit::ns).or(stated).unwrap_or(1_000);
     let mut block = Block { label: "wakeup latency".into(), ..Block::default() };
     for (number, one) in threads::of(value, "cpu") {
         block.threads.push(threads::jitterdebugger(number, one, unit_ns, options));

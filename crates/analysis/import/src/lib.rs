@@ -58,19 +58,19 @@ use std::io::Read;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {
-    /// Keeps the readers of other formats away.
+    /// Excludes the readers of other formats.
     pub format: Option<Format>,
     /// Unit of the values; default: as in the file, otherwise microseconds, which is reported.
     pub unit: Option<Unit>,
     /// Period of the threads if the file lacks it.
     pub period: Option<Nanos>,
-    /// What the columns of a table are.
+    /// Roles of a table's columns.
     pub columns: Option<Columns>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// Truncated to whole microseconds.
+    /// Values were truncated to whole microseconds.
     Micros,
     Nanos,
 }
@@ -87,7 +87,7 @@ impl Unit {
 #[derive(Clone, Debug)]
 pub struct Imported {
     pub(crate) file: ImportedFile,
-    /// What each tool's reader found.
+    /// Results of each tool's reader.
     pub(crate) found: Vec<Found>,
 }
 
@@ -127,7 +127,7 @@ pub fn read(name: &str, input: impl Read, options: &Options) -> Result<Imported,
     Ok(Imported { file, found })
 }
 
-/// What the readers of texts found; an error if that is no figure.
+/// Results of the readers of text; an error if there are none.
 fn of_text(name: &str, lines: &mut Lines, options: &Options) -> Result<Vec<Found>, Error> {
     let text = text::read(name, lines, options)?;
     if text.found.iter().any(Found::has_figures) {

@@ -1,12 +1,12 @@
-//! Input as lines in bounded memory.
+//! Splits the input into lines, in bounded memory.
 
 use std::io::{self, Read};
 
-/// Longer lines are cut; no tool writes such a line.
+/// Longer lines are cut off; no tool writes such lines.
 pub(crate) const LONGEST: usize = 256 << 10;
 const CHUNK: usize = 64 << 10;
 
-/// A file name fit for display: without directories and control characters.
+/// A file name for display: without directories and control characters.
 pub(crate) fn clean_name(name: &str) -> String {
     let last = name.rsplit('/').next().unwrap_or(name);
     let clean: String = last.chars().filter(|c| !c.is_control()).take(200).collect();
@@ -18,11 +18,11 @@ pub(crate) struct Lines<'a> {
     buffer: Vec<u8>,
     at: usize,
     end: bool,
-    /// The last line ended with a carriage return; a newline right after it belongs to it.
+    /// The last line ended with a carriage return; an immediately following newline belongs to it.
     after_return: bool,
-    /// Why the input could not be read to its end.
+    /// The error that ended reading early.
     pub failed: Option<io::Error>,
-    /// Lines that were cut.
+    /// Number of lines that were cut off.
     pub cut: u64,
 }
 
@@ -47,7 +47,7 @@ impl<'a> Lines<'a> {
         Ok(self.buffer.get(self.at..).unwrap_or_default())
     }
 
-    /// An error after some bytes is the end of what can be read.
+    /// An error after some bytes is treated as the end of the input.
     fn fill(&mut self) -> io::Result<bool> {
         if self.end {
             return Ok(false);
@@ -67,17 +67,17 @@ impl<'a> Lines<'a> {
         Ok(n > 0)
     }
 
-    /// What is buffered, if a line begins there.
+    /// The buffered bytes, if a line begins there.
     pub fn ahead(&self) -> &[u8] {
         if self.after_return { &[] } else { self.buffer.get(self.at..).unwrap_or_default() }
     }
 
-    /// Passes over bytes that were ahead.
+    /// Consumes bytes returned by `ahead`.
     pub fn skip(&mut self, n: usize) {
         self.at = self.at.saturating_add(n).min(self.buffer.len());
     }
 
-    /// `n` bytes, or what is left.
+    /// Reads `n` bytes, or as many as are left.
     pub fn exact(&mut self, out: &mut Vec<u8>, n: usize) -> io::Result<()> {
         out.clear();
         while out.len() < n {
@@ -92,7 +92,7 @@ impl<'a> Lines<'a> {
         Ok(())
     }
 
-    /// The next raw line without its end, cut after [`LONGEST`] bytes. Returns `false` at the end.
+    /// Reads the next raw line without its end, cut off after [`LONGEST`] bytes. Returns `false` at the end.
     pub fn line(&mut self, out: &mut Vec<u8>) -> io::Result<bool> {
         out.clear();
         let mut any = false;

@@ -1,5 +1,5 @@
 //! Times and temperatures of the N-queens benchmark (lemariva/rPI-Tests):
-//! `time,queen,threads,solutions,seconds,microseconds,cpu_temp,gpu_temp`, a row per batch.
+//! `time,queen,threads,solutions,seconds,microseconds,cpu_temp,gpu_temp`, one row per batch.
 
 use crate::Options;
 use crate::block::{Found, Loss};
@@ -54,7 +54,7 @@ impl Reader {
             return None;
         }
         let group = self.groups.entry((n, processes)).or_insert_with(|| Group::new(n, processes));
-        // The second column holds the microseconds beyond whole seconds.
+        // The second column has the microseconds beyond whole seconds.
         group.time.push(seconds as f64 + micros as f64 / 1e6);
         for (series, value) in group.temperatures.iter_mut().zip(temperatures) {
             value.into_iter().for_each(|v| series.push(v));
@@ -102,8 +102,8 @@ impl tools::Reader for Reader {
             found.lost.push(Loss::problem(LostKind::Unreadable, Some(self.unreadable), text));
         }
         if self.other_solutions > 0 {
-            let text = "rows tell another number of solutions than the first";
-            found.lost.push(Loss::told(LostKind::Disagreement, Some(self.other_solutions), text));
+            let text = "rows have a different number of solutions than the first";
+            found.lost.push(Loss::reported(LostKind::Disagreement, Some(self.other_solutions), text));
         }
         found.has_figures().then_some(found)
     }

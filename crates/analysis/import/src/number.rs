@@ -1,4 +1,4 @@
-/// Largest plausible latency: two years, so that a sum of 2⁶³ latencies fits 128 bits.
+/// Largest plausible latency: two years, so that a sum of 2⁶³ latencies fits into 128 bits.
 pub(crate) const LARGEST_NS: u64 = 1 << 56;
 pub(crate) const MOST_SAMPLES: u64 = 1 << 62;
 
@@ -12,7 +12,7 @@ pub(crate) fn samples(text: &str) -> Option<u64> {
     whole(text).filter(|&n| n <= MOST_SAMPLES)
 }
 
-/// A latency in whole multiples of `unit_ns`.
+/// Parses a latency in whole multiples of `unit_ns`.
 pub(crate) fn latency(text: &str, unit_ns: u64) -> Option<u64> {
     scaled(whole(text)?, unit_ns)
 }
@@ -21,14 +21,14 @@ pub(crate) fn scaled(n: u64, unit_ns: u64) -> Option<u64> {
     n.checked_mul(unit_ns).filter(|&ns| ns <= LARGEST_NS)
 }
 
-/// A finite, non-negative number with or without a fraction.
+/// Parses a finite, non-negative number with or without a fraction.
 pub(crate) fn decimal(text: &str) -> Option<f64> {
     let text = text.trim();
     let plain = !text.is_empty() && text.len() <= 40 && text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
     plain.then(|| text.parse::<f64>().ok()).flatten().filter(|v| v.is_finite())
 }
 
-/// As [`decimal`], but possibly negative: temperatures.
+/// Like [`decimal`], but negative numbers are allowed, as for temperatures.
 pub(crate) fn signed(text: &str) -> Option<f64> {
     match text.trim().strip_prefix('-') {
         Some(rest) => decimal(rest).map(|v| -v),
@@ -42,7 +42,7 @@ pub(crate) fn json(value: &serde_json::Value) -> Option<u64> {
     value.as_u64().or_else(|| value.as_f64().filter(exact).map(|v| v as u64))
 }
 
-/// A whole number, possibly negative.
+/// Parses a whole number, possibly negative.
 pub(crate) fn integer(text: &str) -> Option<i64> {
     let text = text.trim();
     match text.strip_prefix('-') {

@@ -1,11 +1,12 @@
-//! Prefixes that logs put before each line: time stamps of CI systems, the kernel's log, syslog, containers, LAVA.
+//! Removes prefixes that logs put before each line: time stamps of CI systems, the kernel's log, syslog, containers,
+//! LAVA.
 //!
-//! A prefix is removed only from a line that a reader knows without it and not with it ([`crate::text`]), so no figures
-//! are taken for a prefix.
+//! A prefix is removed only from a line that a reader recognizes without it but not with it ([`crate::text`]), so that
+//! figures are never taken for a prefix.
 
 use std::borrow::Cow;
 
-/// A line without its prefix, and what the prefix says of its source: `VM 1`, `web_1`.
+/// A line without its prefix, and the source that the prefix names: `VM 1`, `web_1`.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Peeled<'a> {
     pub rest: Cow<'a, str>,
@@ -13,7 +14,7 @@ pub(crate) struct Peeled<'a> {
     pub what: &'static str,
 }
 
-/// Removes all prefixes that are known; `None`: there is none.
+/// Removes all known prefixes; `None` if there is none.
 pub(crate) fn peel(line: &str) -> Option<Peeled<'_>> {
     if let Some(rest) = lava(line) {
         return Some(Peeled { rest: rest.into(), source: None, what: "LAVA" });
@@ -24,7 +25,7 @@ pub(crate) fn peel(line: &str) -> Option<Peeled<'_>> {
     let mut rest = line;
     let mut found: Option<&'static str> = None;
     let mut source = None;
-    // More are nested in no log.
+    // Logs have at most six nested prefixes.
     for _ in 0..6 {
         let Some((after, what)) = one(rest, &mut source) else { break };
         rest = after;
@@ -57,7 +58,7 @@ fn one<'a>(line: &'a str, source: &mut Option<String>) -> Option<(&'a str, &'sta
     Some((rest, what))
 }
 
-/// Takes digits and the other characters of a pattern: `9` is a digit, everything else itself.
+/// Consumes the characters of a pattern: `9` stands for a digit, everything else for itself.
 fn pattern<'a>(text: &'a str, shape: &str) -> Option<&'a str> {
     let mut rest = text;
     for want in shape.chars() {
@@ -75,12 +76,12 @@ fn digits(text: &str) -> &str {
     text.trim_start_matches(|c: char| c.is_ascii_digit())
 }
 
-/// `.123`, `,123`
+/// For example `.123`, `,123`
 fn fraction(text: &str) -> &str {
     text.strip_prefix(['.', ',']).filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit())).map_or(text, digits)
 }
 
-/// `Z`, `+00:00`, `+0000`, ` UTC`
+/// For example `Z`, `+00:00`, `+0000`, ` UTC`
 fn zone(text: &str) -> &str {
     let offset = |sign| ["99:99", "9999"].iter().find_map(|shape| pattern(text.strip_prefix(sign)?, shape));
     text.strip_prefix('Z')
@@ -94,13 +95,13 @@ fn clock(text: &str) -> Option<&str> {
     Some(fraction(pattern(text, "99:99:99")?))
 }
 
-/// `2024-03-05T10:11:12.123Z`, `2024/03/05 10:11:12`
+/// For example `2024-03-05T10:11:12.123Z`, `2024/03/05 10:11:12`
 fn date_time(text: &str) -> Option<&str> {
     let date = pattern(text, "9999-99-99").or_else(|| pattern(text, "9999/99/99"))?;
     Some(zone(clock(date.strip_prefix(['T', ' ', '_'])?)?))
 }
 
-/// What ends a time stamp: a space, or a bracket or another mark and perhaps a space.
+/// Consumes the end of a time stamp: a space, or a bracket or another mark with an optional space.
 fn after_stamp(text: &str) -> Option<&str> {
     let rest = text.strip_prefix([']', ')', '|', ':', ';']).unwrap_or(text);
     if rest.is_empty() {
@@ -115,12 +116,12 @@ fn after_stamp(text: &str) -> Option<&str> {
 fn stamped(text: &str) -> Option<(&str, &'static str)> {
     let inner = text.strip_prefix(['[', '(']).unwrap_or(text);
     let rest = date_time(inner).or_else(|| clock(inner))?;
-    // GitLab's stream: `00O `, `01E+`.
+    // GitLab's stream marker: `00O `, `01E+`.
     let stream = pattern(rest, " 99").and_then(|r| r.strip_prefix(['O', 'E'])?.strip_prefix([' ', '+']));
     Some((stream.or_else(|| after_stamp(rest))?, "time stamp"))
 }
 
-/// `<6>[   12.345678] `, `[   12.345678][  T123] `
+/// For example `<6>[   12.345678] `, `[   12.345678][  T123] `
 fn kernel(text: &str) -> Option<(&str, &'static str)> {
     let level = text.strip_prefix('<').and_then(|rest| digits(rest).strip_prefix('>')).unwrap_or(text);
     let inner = level.strip_prefix('[')?.trim_start();
@@ -140,8 +141,8 @@ fn kernel(text: &str) -> Option<(&str, &'static str)> {
 
 const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/// `Mar  5 10:11:12 host program[123]: `, or with an ISO date, as RFC 3164 and 5424 and journalctl(1) print them; also
-/// `Mar 05 10:11:12 ` of ts(1).
+/// `Mar  5 10:11:12 host program[123]: `, or with an ISO date, as printed according to RFC 3164 and 5424 and by
+/// journalctl(1); also `Mar 05 10:11:12 ` of ts(1).
 fn syslog(text: &str) -> Option<(&str, &'static str)> {
     let month = MONTHS.iter().find_map(|month| text.strip_prefix(month));
     if let Some(rest) = month {
@@ -149,11 +150,11 @@ fn syslog(text: &str) -> Option<(&str, &'static str)> {
         let rest = clock(digits(day).strip_prefix(' ')?)?.strip_prefix(' ')?;
         return Some((tagged(rest).unwrap_or(rest), "syslog"));
     }
-    // The date went before.
+    // The date precedes it.
     Some((tagged(text)?, "syslog"))
 }
 
-/// `host program[123]: `
+/// For example `host program[123]: `
 fn tagged(text: &str) -> Option<&str> {
     let name = |word: &str| !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || "-_./@".contains(c));
     let (host, rest) = text.split_once(' ')?;
@@ -162,7 +163,7 @@ fn tagged(text: &str) -> Option<&str> {
     (name(host) && name(program) && !pid.is_empty() && pid.bytes().all(|b| b.is_ascii_digit())).then_some(rest)
 }
 
-/// `03-05 10:11:12.123  1234  1235 I tag     : `
+/// For example `03-05 10:11:12.123  1234  1235 I tag     : `
 fn logcat(text: &str) -> Option<(&str, &'static str)> {
     let rest = clock(pattern(text, "99-99 ")?)?;
     let mut words = rest.split_ascii_whitespace();
@@ -172,7 +173,7 @@ fn logcat(text: &str) -> Option<(&str, &'static str)> {
     Some((rest, "logcat"))
 }
 
-/// `stdout: `, `out| `
+/// For example `stdout: `, `out| `
 fn stream(text: &str) -> Option<(&str, &'static str)> {
     let names = ["stdout", "stderr", "out", "err", "target", "console", "output"];
     let rest = names.iter().find_map(|name| text.strip_prefix(name)?.strip_prefix([':', '|']))?;
@@ -187,7 +188,7 @@ fn is_level(word: &str) -> bool {
     levels.iter().any(|level| word.trim().eq_ignore_ascii_case(level))
 }
 
-/// `INFO - `, `INFO: `, `DEBUG    root:`
+/// For example `INFO - `, `INFO: `, `DEBUG    root:`
 fn level(text: &str) -> Option<(&str, &'static str)> {
     let end = text.find([' ', ':', '\t', '|'])?;
     let (_, rest) = text.split_at_checked(end).filter(|(word, _)| word.len() > 1 && is_level(word))?;
@@ -204,7 +205,7 @@ fn step(text: &str) -> Option<(&str, &'static str)> {
     Some((after.strip_prefix(' ').filter(|_| stamp)?, "build step"))
 }
 
-/// `# T: 0`, `# # Histogram`: TAP and kselftest comment what a test prints.
+/// `# T: 0`, `# # Histogram`: TAP and kselftest prefix the output of a test with a comment mark.
 fn remark(text: &str) -> Option<(&str, &'static str)> {
     let rest = text.strip_prefix("# ")?;
     let figures =
@@ -212,7 +213,7 @@ fn remark(text: &str) -> Option<(&str, &'static str)> {
     figures.then_some((rest, "TAP"))
 }
 
-/// `[VM 1] `, `web_1  | `, `node7: `
+/// For example `[VM 1] `, `web_1  | `, `node7: `
 fn labelled(text: &str) -> Option<(&str, &str, &'static str)> {
     if let Some((label, rest)) = text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         let short = !label.is_empty() && label.len() <= 60 && !label.contains('[');
@@ -244,7 +245,7 @@ fn lava(line: &str) -> Option<String> {
     Some(inner.map_or_else(|| message.trim_matches('"').to_owned(), |inner| inner.replace("''", "'")))
 }
 
-/// `{"log":"T: 0 …\n","stream":"stdout",…}`: one line of a container's log, or of a structured one.
+/// `{"log":"T: 0 …\n","stream":"stdout",…}`: one line of a container's log, or of a structured log.
 pub(crate) fn message(line: &str) -> Option<String> {
     let text = line.trim();
     if !text.starts_with('{') || !text.ends_with('}') {
@@ -255,7 +256,7 @@ pub(crate) fn message(line: &str) -> Option<String> {
     Some(message.trim_end().to_owned())
 }
 
-/// `"T: 0 …",`: a line of a list in JSON, such as Ansible's stdout_lines.
+/// `"T: 0 …",`: an element of a list in JSON, such as Ansible's stdout_lines.
 fn quoted(text: &str) -> Option<String> {
     let text = text.trim();
     let text = text.strip_suffix(',').unwrap_or(text);

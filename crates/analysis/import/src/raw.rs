@@ -67,7 +67,7 @@ struct Raw {
     period: Option<u64>,
     last_release: Option<u64>,
     dropped: u64,
-    /// Releases not a whole number of periods after the preceding one.
+    /// Number of releases that are not a whole number of periods after the preceding one.
     odd: u64,
     unreadable: u64,
 }
@@ -81,7 +81,7 @@ impl Raw {
             return;
         };
         self.samples.record(ns);
-        // The latency is truncated to its unit, so the release is no more exact.
+        // The latency is truncated to its unit, so the release is no more accurate.
         let release = record.woke_ns.saturating_sub(ns);
         if self.period.is_none() {
             self.first.push(release);
@@ -93,8 +93,8 @@ impl Raw {
         }
     }
 
-    /// The period is the smallest distance, rounded to the unit. Every period runs, so most releases are one period
-    /// apart.
+    /// Determines the period: the smallest distance, rounded to the unit. Every period runs, so most releases are one
+    /// period apart.
     fn learn(&mut self, unit_ns: u64) {
         let first = std::mem::take(&mut self.first);
         let apart = || first.windows(2).filter_map(|w| w.get(1)?.checked_sub(*w.first()?));
@@ -128,9 +128,9 @@ impl Raw {
         let mut thread = Thread::new(number, Samples::Each(self.samples), unit_ns);
         thread.skips = Skips::Never;
         thread.period_ns = options.period.map(|p| p.0).or(period);
-        let gap = |count, text: &str| Loss::told(LostKind::Gap, count, text);
+        let gap = |count, text: &str| Loss::reported(LostKind::Gap, count, text);
         if period.is_none() {
-            let text = "whether the ring buffer dropped samples cannot be seen: the releases do not tell one period";
+            let text = "dropped samples cannot be detected, since the releases show no single period";
             thread.lost.push(gap(None, text));
         } else if self.dropped > 0 {
             let text = "periods are not in the file: jitterdebugger's ring buffer dropped them";
@@ -140,7 +140,7 @@ impl Raw {
             thread.beyond = Beyond::Unknown { from_ns: 0 };
         }
         if self.unreadable > 0 {
-            let text = "records hold latencies that cannot be";
+            let text = "records have impossible latencies";
             thread.lost.push(Loss::problem(LostKind::Unreadable, Some(self.unreadable), text));
         }
         thread
@@ -150,12 +150,12 @@ impl Raw {
 pub(crate) fn read(name: &str, input: &mut Lines, options: &Options) -> Result<Found, Error> {
     let head = input.head(LOOKED_AT * 28).map_err(|e| Error::io(name, e))?;
     let Some(layout) = layout(head) else {
-        let why = "these are no records of jitterdebugger".to_owned();
+        let why = "these are not records of jitterdebugger".to_owned();
         return Err(Error::Form {
             file: name.into(),
             line: 0,
             why,
-            next: "give samples.raw as jitterdebugger -o wrote it",
+            next: "name samples.raw as written by jitterdebugger -o",
         });
     };
     let unit_ns = options.unit.unwrap_or(Unit::Micros).ns();
@@ -175,15 +175,16 @@ pub(crate) fn read(name: &str, input: &mut Lines, options: &Options) -> Result<F
         block.lost.push(Loss::problem(LostKind::Truncated, None, "the file ends in the middle of a record"));
     }
     if bad > 0 {
-        block.lost.push(Loss::problem(LostKind::Unreadable, Some(bad), "records are none of jitterdebugger's"));
+        block.lost.push(Loss::problem(LostKind::Unreadable, Some(bad), "records are not jitterdebugger's"));
     }
     block.threads = threads.into_iter().map(|(number, raw)| raw.thread(number, unit_ns, options)).collect();
     let mut found =
         Found { format: "jitterdebugger-raw".into(), tool: Some("jitterdebugger".into()), ..Found::default() };
     found.blocks.push(block);
     if options.unit.is_none() {
-        let text = "samples.raw does not tell its unit: microseconds are assumed, as without -N (else say --unit ns)";
-        found.lost.push(Loss::told(LostKind::Unit, None, text));
+        let text =
+            "samples.raw does not state its unit: microseconds are assumed, as without -N (otherwise use --unit ns)";
+        found.lost.push(Loss::reported(LostKind::Unit, None, text));
     }
     Ok(found)
 }

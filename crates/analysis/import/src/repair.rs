@@ -1,4 +1,5 @@
-//! Undoes what terminals, mail clients and web pages do to a line: escapes, colours, quoting, HTML, quoted-printable.
+//! Undoes changes that terminals, mail clients and web pages make to a line: escapes, colours, quoting, HTML,
+//! quoted-printable.
 
 use std::borrow::Cow;
 
@@ -15,7 +16,7 @@ const ESCAPES: &[(&str, &str)] = &[
     ("&amp;", "&"),
 ];
 
-/// Elements of web pages that begin a line, and others.
+/// Elements of web pages that begin a new line, and others.
 const BLOCKS: [&str; 20] = [
     "br",
     "p",
@@ -41,7 +42,7 @@ const BLOCKS: [&str; 20] = [
 const INLINE: [&str; 16] =
     ["span", "code", "tt", "b", "i", "em", "strong", "a", "font", "samp", "kbd", "td", "th", "u", "small", "sup"];
 
-/// Without the tags of a web page; those of blocks break the line.
+/// Removes the tags of a web page; block elements break the line.
 fn without_tags(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -70,9 +71,9 @@ fn without_tags(text: &str) -> String {
     out
 }
 
-/// A cleaned line. Carriage returns must have been treated as line ends already.
+/// Cleans a line. Carriage returns must already be treated as line ends.
 pub(crate) fn line(line: &str) -> Cow<'_, str> {
-    // Figures begin with none of these, and have none of these characters.
+    // Figures neither begin with nor contain any of these characters.
     let suspicious =
         |b: &u8| matches!(b, 0x1b | 0x08 | 0 | b'&' | b'<' | b'>' | b'|' | b'^' | b'\\' | 0xc2 | 0xe2 | 0xef);
     if !line.as_bytes().iter().any(suspicious) {
@@ -86,7 +87,7 @@ pub(crate) fn line(line: &str) -> Cow<'_, str> {
             text = text.replace(from, to);
         }
     }
-    // What a terminal shows of an interrupt key.
+    // Echo of an interrupt key on a terminal.
     while let Some(rest) = text.trim_start().strip_prefix("^C") {
         text = rest.to_owned();
     }
@@ -96,7 +97,7 @@ pub(crate) fn line(line: &str) -> Cow<'_, str> {
     Cow::Owned(unquoted(&text).trim_end().to_owned())
 }
 
-/// An element of XML with attributes, whose escapes belong to it; not one of a web page.
+/// True for an XML element with attributes, whose escapes belong to it; false for one of a web page.
 fn is_element(text: &str) -> bool {
     let Some(after) = text.trim_start().strip_prefix('<') else { return false };
     let name: String = after.chars().take_while(char::is_ascii_alphanumeric).collect();
@@ -104,14 +105,14 @@ fn is_element(text: &str) -> bool {
     after.contains("=\"") && !page
 }
 
-/// Is the text quoted-printable (RFC 2045, 6.7)? By its header, or because every `=` begins an escape or ends its line, and
-/// at least one is the escape of a tab, of a space at a line's end, or of `=` itself.
+/// Detects quoted-printable text (RFC 2045, 6.7): by its header, or because every `=` begins an escape or ends its
+/// line, and at least one is the escape of a tab, of a space at the end of a line, or of `=` itself.
 pub(crate) fn is_quoted_printable(head: &str) -> bool {
     let header = "content-transfer-encoding: quoted-printable";
     if head.lines().take(400).any(|line| line.trim().eq_ignore_ascii_case(header)) {
         return true;
     }
-    // The last line may be cut.
+    // The last line may be cut off.
     let whole = head.rsplit_once('\n').map_or(head, |(whole, _)| whole);
     let mut telling = 0;
     for line in whole.lines().map(str::trim_end) {
@@ -129,14 +130,14 @@ pub(crate) fn is_quoted_printable(head: &str) -> bool {
     telling > 0
 }
 
-/// The byte of `3D`.
+/// Decodes two hexadecimal digits such as `3D`.
 fn escape(text: &str) -> Option<u8> {
     let hex = text.get(..2)?;
     let upper = hex.bytes().all(|b| b.is_ascii_digit() || (b'A'..=b'F').contains(&b));
     u8::from_str_radix(hex, 16).ok().filter(|_| upper)
 }
 
-/// Appends a line of quoted-printable. Returns `true` if the next one continues it.
+/// Appends a decoded line of quoted-printable. Returns `true` if the next line continues it.
 pub(crate) fn printable(line: &str, out: &mut Vec<u8>) -> bool {
     let line = line.trim_end();
     let (line, soft) = line.strip_suffix('=').map_or((line, false), |line| (line, true));
@@ -158,7 +159,7 @@ pub(crate) fn printable(line: &str, out: &mut Vec<u8>) -> bool {
     soft
 }
 
-/// Cleans every line of a text; carriage returns end lines too.
+/// Cleans every line of a text; carriage returns end lines as well.
 pub(crate) fn whole(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for one in text.split(['\n', '\r']) {

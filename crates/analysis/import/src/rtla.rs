@@ -28,13 +28,13 @@ pub(crate) struct Reader {
     hists: Vec<(Hist, Place)>,
     timerlats: Vec<(Timerlat, Place)>,
     noises: Vec<(Noise, Place)>,
-    /// Of the table being read.
+    /// First line of the table being read.
     line: u64,
     before: Option<String>,
     unreadable: u64,
     full: bool,
     beyond: u64,
-    /// The largest latency of an auto-analysis.
+    /// The largest latency in an auto-analysis.
     analysed_us: Option<f64>,
 }
 
@@ -69,7 +69,7 @@ impl Reader {
         }
     }
 
-    fn put_away(&mut self) {
+    fn finish_run(&mut self) {
         let place = Place { line: self.line, before: self.before.take() };
         self.beyond += match std::mem::take(&mut self.now) {
             Now::Hist(hist) => put(&mut self.hists, hist, place, |_, _| false),
@@ -85,7 +85,7 @@ impl tools::Reader for Reader {
     fn line(&mut self, line: &Line) -> Taken {
         let trimmed = line.text.trim();
         if let Some(next) = Reader::header(trimmed) {
-            self.put_away();
+            self.finish_run();
             self.now = next;
             (self.line, self.before) = (line.number, line.before.map(str::to_owned));
             return Taken::Yes;
@@ -123,7 +123,7 @@ impl tools::Reader for Reader {
     }
 
     fn finish(mut self: Box<Self>, options: &Options) -> Option<Found> {
-        self.put_away();
+        self.finish_run();
         let mut found = Found { tool: Some("rtla".into()), ..Found::default() };
         let untold = self.unit.is_none() && self.hists.iter().any(|(hist, _)| hist.without_unit());
         let mut name = |format: &str| {
@@ -144,21 +144,21 @@ impl tools::Reader for Reader {
             found.series.extend(noise.series());
         }
         if untold {
-            let text = "the text does not tell its unit: microseconds are assumed (else say --unit ns)";
-            found.lost.push(Loss::told(LostKind::Unit, None, text));
+            let text = "the text does not state its unit: microseconds are assumed (otherwise use --unit ns)";
+            found.lost.push(Loss::reported(LostKind::Unit, None, text));
         }
         let full = format!("a table has more than {} filled bins: use a larger --bucket-size", crate::bins::MOST_BINS);
         let problems = [
             (self.unreadable, "rows that look like figures could not be read"),
             (u64::from(self.full), full.as_str()),
-            (self.beyond, "the text has more tables than are read"),
+            (self.beyond, "the text has more tables than can be read"),
         ];
         for (n, text) in problems.into_iter().filter(|(n, _)| *n > 0) {
             found.lost.push(Loss::problem(LostKind::Unreadable, Some(n), text));
         }
         let largest = found.blocks.iter().flat_map(|b| &b.threads).filter_map(|t| t.max_ns).max().unwrap_or(0);
         if let Some(us) = self.analysed_us.filter(|us| (us.floor() * 1_000.0) as u64 > largest) {
-            let text = format!("the auto-analysis has a latency of {us} µs, and no table has it");
+            let text = format!("the auto-analysis has a latency of {us} µs, which no table has");
             found.lost.push(Loss::problem(LostKind::Disagreement, None, text));
         }
         (found.has_figures() || self.analysed_us.is_some()).then_some(found)
@@ -172,7 +172,7 @@ fn micros(text: &str) -> Option<f64> {
     (words.next() == Some("us")).then_some(us)
 }
 
-/// Where a table begins.
+/// Start of a table.
 #[derive(Clone, Default)]
 struct Place {
     line: u64,

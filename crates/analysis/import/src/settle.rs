@@ -1,4 +1,4 @@
-//! Reconciles the figures of a thread: places its samples in the histogram, bounds what they may have been, and finds
+//! Reconciles the figures of a thread: places its samples in the histogram, bounds their possible values, and finds
 //! contradictions.
 
 use crate::block::{Beyond, Loss, Samples, Skips, Thread};
@@ -35,13 +35,13 @@ pub(crate) fn settle(thread: Thread, cpu: CpuId) -> Settled {
         (Skips::Never | Skips::Uncounted, Some(0)) => Some(0),
         _ => None,
     };
-    lost.extend(told_of_skips(&thread, &blur));
+    lost.extend(skips_loss(&thread, &blur));
     if let Some(from) = hidden_from_ns.filter(|&ns| ns > 0) {
         let text = format!(
-            "samples of {} and more are neither counted nor shown: whether there were any is not told",
+            "samples of {} and more are neither counted nor shown: whether there were any is unknown",
             Nanos(from)
         );
-        lost.push(Loss::told(LostKind::OverflowUnknown, None, text));
+        lost.push(Loss::reported(LostKind::OverflowUnknown, None, text));
     }
     let complete = unplaced.is_none() && hidden_from_ns.is_none();
     let result = CpuResult {
@@ -51,12 +51,12 @@ pub(crate) fn settle(thread: Thread, cpu: CpuId) -> Settled {
         released: skipped.map(|_| raw.count()),
         ran: raw.count(),
         skipped,
-        // Of samples without a value the least is known only where it is stated.
+        // The minimum of samples without a value is known only if it is stated.
         min_ns: raw
             .min()
             .filter(|_| thread.min_ns.is_some() || unplaced.is_none_or(|unplaced| raw.min() < Some(unplaced.from_ns))),
         max_ns: raw.max(),
-        // The file's mean beats one of whole bins; a mean of single values is exact.
+        // The file's mean is better than one from whole bins; a mean of single values is exact.
         mean_ns: thread.mean_ns.or_else(|| raw.mean().filter(|_| complete && width <= 1_000 && !thread.upper_edges)),
         page_faults: None,
         involuntary_switches: None,
@@ -81,8 +81,8 @@ fn placed(thread: &Thread) -> (Histogram, u64) {
             for &(edge, samples) in &bins.filled {
                 let floor = thread.min_ns.filter(|&min| !thread.upper_edges && edge == lowest && in_bin(min, edge));
                 let at = floor.unwrap_or(edge);
-                // The maximum is known exactly: in the last bin one sample is placed there. A stated one beyond it, which
-                // contradicts the bins, is kept as well.
+                // The maximum is known exactly: one sample is placed at it in the last bin. A stated maximum beyond
+                // that bin, which contradicts the bins, is kept as well.
                 let all = thread.beyond == Beyond::None && thread.count.is_none_or(|count| count <= bins.count);
                 let top = thread.max_ns.filter(|&max| {
                     let inside = width > 1 && in_bin(max, edge) && max > at;
@@ -108,7 +108,7 @@ fn beyond(thread: &Thread, placed: u64, lost: &mut Vec<Loss>) -> (u64, u64) {
             (count, from_ns)
         }
         Beyond::Counted { count, from_ns } => {
-            let text = "more samples lie beyond the last bin than can be".to_owned();
+            let text = "more samples are beyond the last bin than possible".to_owned();
             lost.push(Loss::problem(LostKind::Disagreement, Some(count), text));
             (0, from_ns)
         }
@@ -116,7 +116,7 @@ fn beyond(thread: &Thread, placed: u64, lost: &mut Vec<Loss>) -> (u64, u64) {
     }
 }
 
-/// Samples that are stated and stand in no bin: each is one of those the file has lost.
+/// Adds samples that are stated but in no bin: each is one that the file has lost.
 fn with_missing(thread: &Thread, placed: u64, (count, from_ns): (u64, u64)) -> (u64, u64) {
     let whole = !matches!(thread.samples, Samples::Summary) && !is_unknown(thread.beyond);
     let stated = thread.count.filter(|&n| whole && n <= MOST_SAMPLES).unwrap_or(0);
@@ -126,8 +126,8 @@ fn with_missing(thread: &Thread, placed: u64, (count, from_ns): (u64, u64)) -> (
     }
 }
 
-/// Of a summary without a count its extremes are all that is known; a stated largest latency beyond the bins is a sample that
-/// was not counted in them.
+/// Of a summary without a count only the extremes are known; a stated maximum beyond the bins is a sample not counted
+/// in them.
 fn extremes_alone(raw: &mut Histogram, thread: &Thread) {
     let beyond = |max: u64| raw.max().is_some_and(|highest| max > highest.saturating_add(thread.width_ns));
     if let Some(max) = thread.max_ns.filter(|&max| is_unknown(thread.beyond) && beyond(max) && max <= LARGEST_NS) {
@@ -164,18 +164,18 @@ fn add_beyond(
         left -= 1;
     }
     raw.record_n(from_ns, left);
-    let to = to_ns.map_or("the largest is not told".into(), |to| format!("at most {}", Nanos(to)));
+    let to = to_ns.map_or("the largest is unknown".into(), |to| format!("at most {}", Nanos(to)));
     lost.push(match thread.samples {
-        Samples::Summary => Loss::told(
+        Samples::Summary => Loss::reported(
             LostKind::Distribution,
             Some(count),
             format!(
-                "only number, smallest and largest latency are told ({} to {})",
+                "only number, smallest and largest latency are stated ({} to {})",
                 Nanos(from_ns),
                 to.trim_start_matches("at most ")
             ),
         ),
-        _ => Loss::told(
+        _ => Loss::reported(
             LostKind::Overflow,
             Some(count),
             format!("samples of {} and more are counted without their values; {to}", Nanos(from_ns)),
@@ -189,8 +189,8 @@ fn contradictions(thread: &Thread, raw: &Histogram, beyond: u64) -> Vec<Loss> {
     let mut texts = Vec::new();
     let samples = raw.count().saturating_add(beyond);
     let has_values = !matches!(thread.samples, Samples::Summary);
-    if let Some(told) = thread.count.filter(|&told| has_values && told != samples && !is_unknown(thread.beyond)) {
-        texts.push(format!("{told} samples are told, {samples} are in the bins and beyond them"));
+    if let Some(stated) = thread.count.filter(|&stated| has_values && stated != samples && !is_unknown(thread.beyond)) {
+        texts.push(format!("{stated} samples are stated, {samples} are in the bins and beyond them"));
     }
     let range = match &thread.samples {
         Samples::Bins(bins) => bins.range(),
@@ -204,24 +204,32 @@ fn contradictions(thread: &Thread, raw: &Histogram, beyond: u64) -> Vec<Loss> {
         && beyond > 0
         && max < from_ns
     {
-        texts.push(format!("samples lie beyond {}, but the largest is told as {}", Nanos(from_ns), Nanos(max)));
+        texts.push(format!("samples lie beyond {}, but the largest is stated as {}", Nanos(from_ns), Nanos(max)));
     }
     texts.into_iter().map(|text| Loss::problem(LostKind::Disagreement, None, text)).collect()
 }
 
-/// Stated extremes that are in none of the outermost bins.
+/// Stated extremes outside the outermost bins.
 fn outside(thread: &Thread, (lowest, highest): (u64, u64), beyond: u64) -> Vec<String> {
     let mut texts = Vec::new();
     let width = thread.width_ns.max(1);
-    // A bin holds what is at its edge and up to its width beyond; those named by their upper edge, what is below.
+    // A bin holds values from its edge up to its width beyond; one named by its upper edge, the values below.
     let (below, above) = if thread.upper_edges { (width, width) } else { (0, width - 1) };
     let of_bin = |value: u64, edge: u64| value.saturating_add(below) >= edge && value <= edge.saturating_add(above);
-    if let Some(told) = thread.min_ns.filter(|&told| !of_bin(told, lowest)) {
-        texts.push(format!("the smallest latency is told as {}, the lowest bin is {}", Nanos(told), Nanos(lowest)));
+    if let Some(stated) = thread.min_ns.filter(|&stated| !of_bin(stated, lowest)) {
+        texts.push(format!(
+            "the smallest latency is stated as {}, but the lowest bin is {}",
+            Nanos(stated),
+            Nanos(lowest)
+        ));
     }
     let known = beyond == 0 && !is_unknown(thread.beyond);
-    if let Some(told) = thread.max_ns.filter(|&told| known && !of_bin(told, highest)) {
-        texts.push(format!("the largest latency is told as {}, the highest bin is {}", Nanos(told), Nanos(highest)));
+    if let Some(stated) = thread.max_ns.filter(|&stated| known && !of_bin(stated, highest)) {
+        texts.push(format!(
+            "the largest latency is stated as {}, but the highest bin is {}",
+            Nanos(stated),
+            Nanos(highest)
+        ));
     }
     texts
 }
@@ -250,21 +258,21 @@ fn skipped_at_most(thread: &Thread, raw: &Histogram, blur: &Blur) -> Option<u64>
     Some(each.fold(0, u64::saturating_add))
 }
 
-/// At most as many periods as the measuring time had room for; those that did not run were skipped.
+/// At most as many periods as fit into the measuring time; those that did not run were skipped.
 fn time_for(thread: &Thread, ran: u64) -> Option<u64> {
     let period = thread.period_ns.filter(|&p| p > 0)?;
     Some((thread.longest_ns? / period).saturating_add(1).saturating_sub(ran))
 }
 
-fn told_of_skips(thread: &Thread, blur: &Blur) -> Option<Loss> {
+fn skips_loss(thread: &Thread, blur: &Blur) -> Option<Loss> {
     let text = match blur.skipped_at_most {
         Some(0) => return None,
-        Some(most) => format!("periods that passed while the thread was late were not counted; at most {most} can have"),
+        Some(most) => format!("periods that passed while the thread was late were not counted; at most {most} did"),
         None if thread.period_ns.is_none() => {
-            "periods that passed while the thread was late were not counted, and the period is not told (give it with --period)"
+            "periods that passed while the thread was late were not counted, and the period is unknown (set it with --period)"
                 .into()
         }
         None => "periods that passed while the thread was late were not counted".into(),
     };
-    Some(Loss::told(LostKind::SkippedPeriods, None, text))
+    Some(Loss::reported(LostKind::SkippedPeriods, None, text))
 }

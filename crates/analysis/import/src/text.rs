@@ -1,8 +1,8 @@
-//! Lines of a text to the readers of all tools.
+//! Passes the lines of a text to the readers of all tools.
 //!
-//! A line goes to the reader that took the last one, then to the others, first as it is, then without the prefix of a log.
-//! Each source that a prefix names has readers of its own. What no reader takes is text, which names the run that
-//! follows it.
+//! A line is offered to the reader that took the previous line, then to the others, first unchanged, then without the
+//! prefix of a log. Each source named by a prefix has its own readers. What no reader takes is text, which names the
+//! run after it.
 
 use crate::block::{Found, Loss};
 use crate::columns;
@@ -13,16 +13,16 @@ use punctual_model::LostKind;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// Sources that prefixes tell apart.
+/// Maximum number of sources that prefixes distinguish.
 const MOST_SOURCES: usize = 64;
-/// Characters of the text before a run that are kept.
+/// Characters to keep of the text before a run.
 const KEPT: usize = 80;
 
 pub(crate) struct Text {
     pub found: Vec<Found>,
-    /// Why a table of numbers was not read, and what to type.
+    /// The reason why a table of numbers was not read, and what to type.
     pub refused: Option<String>,
-    /// The first line that is not empty, and what the text seems to be of.
+    /// The first non-empty line, and what the text seems to be.
     pub begins: Option<String>,
     pub likely: Option<&'static str>,
     /// The first line that looks like figures and that no reader took.
@@ -32,9 +32,9 @@ pub(crate) struct Text {
 /// The readers of one source.
 struct Stream {
     readers: Vec<Box<dyn Reader>>,
-    /// The reader that took the last line.
+    /// Index of the reader that took the last line.
     last: usize,
-    /// Lists of numbers that no tool is known by.
+    /// Lists of numbers of no known tool.
     columns: columns::Reader,
     before: String,
 }
@@ -79,7 +79,7 @@ impl Stream {
 struct Driver<'o> {
     options: &'o Options,
     streams: BTreeMap<String, Stream>,
-    /// Of a source that is not known yet.
+    /// Readers for a source that is not known yet.
     spare: Option<Stream>,
     /// The last line taken had a prefix.
     prefixed: bool,
@@ -133,7 +133,7 @@ pub(crate) fn read(name: &str, input: &mut Lines, options: &Options) -> Result<T
 }
 
 impl Driver<'_> {
-    /// A line of the file, in which markup may break several.
+    /// Processes a line of the file, in which markup may contain several.
     fn lines(&mut self, text: &str, number: u64) -> bool {
         let mut taken = false;
         for line in text.split('\n') {
@@ -142,7 +142,7 @@ impl Driver<'_> {
         taken
     }
 
-    /// Returns `true` if a reader took the line as it is.
+    /// Returns `true` if a reader took the line unchanged.
     fn line(&mut self, text: &str, number: u64) -> bool {
         if self.begins.is_none() && !text.trim().is_empty() {
             self.begins = Some(text.trim().chars().filter(|c| !c.is_control()).take(60).collect());
@@ -162,7 +162,7 @@ impl Driver<'_> {
         taken && !self.prefixed
     }
 
-    /// Lines that the reader which took the last one knows at once.
+    /// Lets the reader that took the last line consume whole lines.
     fn many(&mut self, bytes: &[u8]) -> (usize, u64) {
         let stream = self.streams.get_mut("");
         stream.and_then(|stream| stream.readers.get_mut(stream.last)).map_or((0, 0), |reader| reader.many(bytes))
@@ -188,7 +188,7 @@ impl Driver<'_> {
         taken
     }
 
-    /// A row behind text that is no known prefix: `With load: T: 0 (…`.
+    /// Reads a row after text that is not a known prefix: `With load: T: 0 (…`.
     fn inside(&mut self, text: &str, number: u64) -> bool {
         let Some(at) = clues::inside(text) else { return false };
         let (before, row) = text.split_at_checked(at).unwrap_or((text, ""));
@@ -202,7 +202,7 @@ impl Driver<'_> {
         taken
     }
 
-    /// A source begins with the first line that a reader knows.
+    /// A source begins with the first line that a reader recognizes.
     fn new_source(&mut self, source: &str, text: &str, number: u64) -> bool {
         let options = self.options;
         let mut stream = self.spare.take().unwrap_or_else(|| Stream::new(options));
@@ -217,7 +217,7 @@ impl Driver<'_> {
         taken
     }
 
-    /// Numbers that are no tool's, as they are or behind a time stamp.
+    /// Numbers of no tool, unchanged or after a time stamp.
     fn columns(&mut self, text: &str, number: u64) -> bool {
         let Some(stream) = self.streams.get_mut("") else { return false };
         if stream.offer_columns(text, number) {
@@ -227,7 +227,7 @@ impl Driver<'_> {
         peeled.is_some_and(|peeled| stream.offer_columns(&peeled.rest, number))
     }
 
-    /// Text: it names what follows it.
+    /// Text, which names what follows it.
     fn passes(&mut self, text: &str) {
         self.likely = self.likely.or_else(|| crate::detect::likely(text));
         let peeled = peel::peel(text);
@@ -263,10 +263,12 @@ impl Driver<'_> {
                 Ok(found) => all.extend(found),
                 Err(why) => refused = Some(why),
             },
-            // A few numbers between a tool's lines are a list of CPUs or the like.
+            // A few numbers between a tool's lines are a list of CPUs or similar.
             (Some(first), Some(tables)) if tables.weigh() > 0 => {
-                let text =
-                    format!("a table of numbers from line {} on is no known tool's and was not read", tables.first());
+                let text = format!(
+                    "a table of numbers from line {} on belongs to no known tool and was not read",
+                    tables.first()
+                );
                 first.lost.push(Loss::problem(LostKind::Unreadable, Some(tables.weigh()), text));
             }
             _ => {}
@@ -286,8 +288,8 @@ impl Driver<'_> {
                     first.lost.push(Loss::problem(LostKind::Unreadable, Some(n), text));
                 }
             };
-            problem(self.beyond, "lines have more sources in their prefixes than are told apart");
-            problem(input.cut, "lines are longer than is read, and were cut");
+            problem(self.beyond, "lines have prefixes with more sources than can be distinguished");
+            problem(input.cut, "lines are too long and were cut off");
             if let Some(e) = input.failed.take() {
                 let text = format!("the file could not be read to its end: {e}");
                 first.lost.push(Loss::problem(LostKind::Truncated, None, text));

@@ -7,20 +7,20 @@ const SECONDS: usize = 256;
 const NS: f64 = 1e9;
 
 /// Uses the worst wakeups, whose times are exact. If they show no period or few were kept, also uses the seconds with
-/// the worst wakeups, which reach further down.
+/// the worst wakeups, which include smaller latencies.
 pub(crate) fn arrivals(recording: &Recording, cell: &Cell, seconds: &[(u64, u64)]) -> Arrivals {
     let wakeups: Vec<u64> = recording.worst_of(cell.phase, cell.cpu).map(|w| w.release_mono_ns).collect();
-    let mut latest: Vec<&(u64, u64)> = seconds.iter().collect();
-    latest.arrange_by_key(|(at, max)| (std::cmp::Reverse(*max), *at));
-    // A share of the seconds only: all of them would show when it was measured, not when it was late.
-    latest.truncate(SECONDS.min(seconds.len() / 4));
-    let latest: Vec<u64> = latest.into_iter().map(|(at, _)| *at).collect();
+    let mut worst: Vec<&(u64, u64)> = seconds.iter().collect();
+    worst.arrange_by_key(|(at, max)| (std::cmp::Reverse(*max), *at));
+    // Only a share of the seconds: all of them would show when measurements took place, not when wakeups were late.
+    worst.truncate(SECONDS.min(seconds.len() / 4));
+    let worst: Vec<u64> = worst.into_iter().map(|(at, _)| *at).collect();
     let period = recording.run.settings.period_ns.map_or(1.0, |p| p.0 as f64 / NS);
     let exact = found(recording, cell, Latest::Wakeups, (&wakeups, period));
     if exact.is_some_and(|a| matches!(a.pattern, ArrivalPattern::Periodic { .. })) {
         return exact.unwrap_or_else(nothing);
     }
-    let coarse = found(recording, cell, Latest::Seconds, (&latest, 1.0));
+    let coarse = found(recording, cell, Latest::Seconds, (&worst, 1.0));
     let periodic = coarse.filter(|a| matches!(a.pattern, ArrivalPattern::Periodic { .. }));
     periodic.or(exact).or(coarse).unwrap_or_else(nothing)
 }
@@ -29,7 +29,7 @@ fn nothing() -> Arrivals {
     Arrivals { source: Latest::Wakeups, of: 0, pattern: ArrivalPattern::TooFew }
 }
 
-/// `None` if there are too few, or the time of measuring is unknown.
+/// `None` if there are too few wakeups, or the measuring time is unknown.
 fn found(recording: &Recording, cell: &Cell, source: Latest, (times, resolution): (&[u64], f64)) -> Option<Arrivals> {
     let phase = recording.run.phases.iter().find(|p| p.id == cell.phase)?;
     let last = recording.events.last().map_or(0, |e| e.mono_ns()).max(times.iter().copied().max()?);
@@ -37,7 +37,7 @@ fn found(recording: &Recording, cell: &Cell, source: Latest, (times, resolution)
         phase.stretches().into_iter().map(|(from, to)| (from, to.unwrap_or(last))).collect();
     let first = stretches.first()?.0;
     let since = |ns: u64| ns.saturating_sub(first) as f64 / NS;
-    // Times outside are from a damaged file: the phase cannot have seen them.
+    // Times outside come from a damaged file, since the phase cannot have observed them.
     let within = |t: &&u64| stretches.iter().any(|(from, to)| from <= *t && *t <= to);
     let at: Vec<f64> = times.iter().filter(within).map(|t| since(*t)).collect();
     let stretches: Vec<(f64, f64)> = stretches.iter().map(|(from, to)| (since(*from), since(*to))).collect();

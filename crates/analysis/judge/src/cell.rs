@@ -1,4 +1,4 @@
-//! A cell, one phase on one CPU: its samples and their trustworthiness.
+//! A cell, which is one phase on one CPU: its samples and their reliability.
 
 use crate::doubt::{Doubt, cpus};
 use crate::late::Late;
@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 const MICRO: u64 = 1_000;
 
-/// A limit that separates whole microseconds like `limit`, at the end of a bin if possible: then the histogram knows
-/// exactly how many samples lie above it.
+/// A limit equivalent to `limit` for whole microseconds, at the end of a bin if possible: then the histogram knows
+/// exactly how many samples are above it.
 fn between_bins(limit: u64) -> u64 {
     let last = limit / MICRO * MICRO;
     let Some(next) = last.checked_add(MICRO) else { return limit };
@@ -20,9 +20,9 @@ fn between_bins(limit: u64) -> u64 {
 pub(crate) struct Cell<'a> {
     pub phase: &'a str,
     pub cpu: CpuId,
-    /// It can never pass.
+    /// The cell can never pass.
     pub doubtful: bool,
-    /// `None`: nothing was recorded.
+    /// `None` if nothing was recorded.
     pub samples: Option<Samples<'a>>,
 }
 
@@ -34,20 +34,20 @@ pub(crate) struct Samples<'a> {
     pub corrected: Histogram,
     /// Exact largest corrected latency, ns.
     pub max: u64,
-    /// Skipped periods according to the histogram or the thread's counter, whichever is more.
+    /// Skipped periods according to the histogram or the thread's counter, whichever is larger.
     pub missed: u64,
     pub late: Late,
-    /// ns; 0: unknown.
+    /// Period in ns; 0 if unknown.
     pub period: u64,
-    /// Upper bound on periods skipped without being counted: 0 for own runs, [`u64::MAX`] if an imported file gives
-    /// none.
+    /// Upper bound of the number of periods skipped without being counted: 0 for own runs, [`u64::MAX`] if an imported
+    /// file gives none.
     pub uncounted: u64,
     /// How far samples may deviate from their recorded values.
     pub blur: Blur,
     pub deadline: Option<u64>,
-    /// The file has no order of its samples: an import.
+    /// The file does not have the order of its samples: an import.
     pub is_unordered: bool,
-    /// As recorded by limit.
+    /// Episodes recorded by limit.
     pub episodes: &'a [Episodes],
     /// Counts by blocks of time, for quantiles.
     pub blocks: &'a [Blocks],
@@ -87,14 +87,14 @@ fn samples<'a>(
     raw.count().checked_add(skipped.count()).filter(|&n| n > 0)?;
     let result = phase.cpus.iter().find(|c| c.cpu == cpu);
     // A skipped period is less late than the wakeup that skipped it, so the largest wakeup is the exact maximum. If
-    // files disagree the larger figure counts: it was observed.
+    // files disagree, the larger figure counts, because it was observed.
     let raw_max = raw.max().unwrap_or(0);
     let skipped_max = match skipped.bins().next_back() {
         Some(bin) if bin.low > raw_max => bin.high.min(skipped.max().unwrap_or(bin.high)),
         _ => 0,
     };
     let listed = worst.iter().map(|w| w.latency_ns).max().unwrap_or(0);
-    let told = result.and_then(|r| r.max_ns).unwrap_or(0);
+    let stated = result.and_then(|r| r.max_ns).unwrap_or(0);
     let period = run.settings.period_ns.map_or(0, |p| p.0);
     let blur = result.and_then(|r| r.blur).unwrap_or_default();
     let uncounted = match result {
@@ -105,7 +105,7 @@ fn samples<'a>(
         raw,
         skipped,
         corrected: distribution.corrected(),
-        max: raw_max.max(skipped_max).max(listed).max(told),
+        max: raw_max.max(skipped_max).max(listed).max(stated),
         missed: skipped.count().max(result.and_then(|r| r.skipped).unwrap_or(0)),
         late: Late::new(worst, run.settings.worst_kept, raw, period),
         period,
@@ -122,14 +122,15 @@ impl Samples<'_> {
     /// Bounds (least, most) of the number of corrected samples later than `limit`.
     pub fn beyond(&self, limit: u64) -> (u64, u64) {
         let (raw, skipped) = (self.raw_beyond(limit), self.skipped_beyond(limit));
-        // The maximum may be known from outside the histogram.
+        // The maximum may be known independently of the histogram.
         let known = u64::from(self.max > limit.saturating_add(self.blur.below_ns));
-        // A skipped period is less late than the wakeup that skipped it: if no wakeup is beyond, none is.
+        // A skipped period is less late than the wakeup that skipped it: if no wakeup exceeds the limit, no skipped
+        // period does.
         let uncounted = if raw.1 > 0 { self.uncounted } else { 0 };
         ((raw.0 + skipped.0).max(known), (raw.1 + skipped.1).max(known).saturating_add(uncounted))
     }
 
-    /// As [`Samples::beyond`] for wakeups alone.
+    /// Like [`Samples::beyond`], for wakeups only.
     pub fn raw_beyond(&self, limit: u64) -> (u64, u64) {
         let (least, most) = self.blurred_beyond(limit);
         match self.late.wakeups_above(limit) {
@@ -144,21 +145,22 @@ impl Samples<'_> {
         let whole = self.whole_micros();
         let between = |limit: u64| if whole { between_bins(limit) } else { limit };
         let (least, _) = self.raw.above(between(limit.saturating_add(below_ns)));
-        let Some(told) = limit.checked_sub(above_ns) else { return (least, self.raw.count()) };
-        let (_, most) = self.raw.above(between(told));
-        // Samples placed at or below the limit that may lie beyond it.
-        let more = unplaced.filter(|u| u.from_ns <= told && u.to_ns.is_none_or(|to| to > told)).map_or(0, |u| u.count);
+        let Some(lowered) = limit.checked_sub(above_ns) else { return (least, self.raw.count()) };
+        let (_, most) = self.raw.above(between(lowered));
+        // Samples placed at or below the limit that may exceed it.
+        let more =
+            unplaced.filter(|u| u.from_ns <= lowered && u.to_ns.is_none_or(|to| to > lowered)).map_or(0, |u| u.count);
         (least, most.saturating_add(more).min(self.raw.count()))
     }
 
-    /// All samples are recorded in whole microseconds.
+    /// True if all samples are recorded in whole microseconds.
     fn whole_micros(&self) -> bool {
         (self.blur.below_ns, self.blur.above_ns) == (0, MICRO - 1)
     }
 
-    /// As [`Samples::beyond`] for skipped periods alone.
+    /// Like [`Samples::beyond`], for skipped periods only.
     fn skipped_beyond(&self, limit: u64) -> (u64, u64) {
-        // Not Histogram::above, which takes the maximum as exact; here it is only the edge of its bin.
+        // Not Histogram::above, which treats the maximum as exact; here it is only the edge of its bin.
         let count = |edge: fn(&punctual_units::Bin) -> u64| {
             self.skipped.bins().rev().take_while(|b| edge(b) > limit).map(|b| b.count).sum()
         };
@@ -169,7 +171,7 @@ impl Samples<'_> {
         }
     }
 
-    /// Bounds in ns of the sample with this rank (1 = smallest) among all corrected ones: the edges of its bin widened
+    /// Bounds in ns of the sample with this rank (1 = smallest) among all corrected ones: the edges of its bin, widened
     /// by the blur. `None`: unbounded above.
     pub fn edges_at(&self, rank: u64) -> Option<(u64, Option<u64>)> {
         let mut seen = 0;
@@ -182,7 +184,7 @@ impl Samples<'_> {
         let high = match self.blur.unplaced {
             // Beyond this bin the order of the samples is unknown.
             Some(unplaced) if bin.high >= unplaced.from_ns => unplaced.to_ns,
-            // Whole microseconds: the last one in the bin.
+            // In whole microseconds: the last one in the bin.
             _ if self.whole_micros() => Some((bin.high / MICRO * MICRO).min(self.max)),
             _ => Some(bin.high.min(self.max)),
         };

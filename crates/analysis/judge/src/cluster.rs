@@ -4,7 +4,7 @@ use crate::late::Late;
 use punctual_model::ClusterNote;
 use punctual_stats::{intervals_estimator, runs_estimator};
 
-/// With fewer late samples clustering cannot be estimated; independence (1) is assumed and reported.
+/// Minimum number of late samples for an estimate of clustering; with fewer, independence (1) is assumed and reported.
 pub const LEAST_LATE: u64 = 10;
 
 /// How the clustering was determined, and the extremal index to apply (above 0, at most 1). `limit` is that of the
@@ -16,7 +16,7 @@ pub(crate) fn clustering(late: &Late, limit: u64) -> (ClusterNote, f64) {
         return (ClusterNote::TooFew { from }, 1.0);
     }
     let at_limit = Some(extremal_index(late, limit)).filter(|&(t, n)| limit > threshold && n > 0 && t < theta);
-    // A few samples beyond the limit caused by one stall are one event; `from` is still that of the estimate over all.
+    // A few samples beyond the limit caused by one stall are one event; `from` is then that of the estimate over all.
     let (theta, from) = at_limit.map_or((theta, from), |(t, n)| (t, if n < LEAST_LATE { from } else { n }));
     (ClusterNote::Estimated { theta, from }, theta)
 }

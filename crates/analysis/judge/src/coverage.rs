@@ -7,7 +7,7 @@ use punctual_units::Nanos;
 pub const RARE_EVENTS: [Nanos; 4] =
     [Nanos::from_secs(60), Nanos::from_secs(14 * 60), Nanos::from_secs(3_600), Nanos::from_secs(86_400)];
 
-/// Chances to have seen each of [`RARE_EVENTS`]: in the shortest phase, and in all phases together.
+/// Probability of having observed each of [`RARE_EVENTS`], in the shortest phase and in all phases together.
 ///
 /// Empty if the recorded time is unknown, as for an imported file without a period.
 pub(crate) fn coverage(run: &Run) -> Vec<Coverage> {
@@ -25,13 +25,14 @@ pub(crate) fn coverage(run: &Run) -> Vec<Coverage> {
         .collect()
 }
 
-/// Of an event that comes regularly, at a time of its own: the share of possible times at which it falls into what was measured.
+/// For a periodic event with a random offset: the share of offsets with which it falls into the measured time.
 const SEEN: f64 = 0.95;
 /// Periods are tried in steps of a thousandth.
 const STEP: f64 = 1.001;
 const MOST_STRETCHES: usize = 1_000;
 
-/// For each load the longest period up to which every regular event was seen with 95 %. Empty where the times are not known.
+/// For each load, the longest period up to which every periodic event was observed with 95 % probability. Empty if the
+/// times are unknown.
 pub(crate) fn periods(run: &Run) -> Vec<PeriodSeen> {
     let seen = |phase: &Phase| {
         let period = longest_period(&stretches(phase))?;
@@ -40,7 +41,7 @@ pub(crate) fn periods(run: &Run) -> Vec<PeriodSeen> {
     run.phases.iter().filter_map(seen).collect()
 }
 
-/// When it was measured: beginnings and ends, ns.
+/// Beginnings and ends of the measured time, ns.
 fn stretches(phase: &Phase) -> Vec<(u64, u64)> {
     let whole = phase.start_mono_ns.zip(phase.end_mono_ns);
     let rounds = phase.rounds.iter().filter_map(|round| Some((round.start_mono_ns, round.end_mono_ns?)));
@@ -48,17 +49,17 @@ fn stretches(phase: &Phase) -> Vec<(u64, u64)> {
     all.into_iter().filter(|(from, to)| from < to).collect()
 }
 
-/// A stretch sees every event whose period is no longer than itself; from there on, until the stretches modulo the period leave more than
-/// a twentieth of it open for the first time.
+/// A stretch observes every event whose period does not exceed its length; from there on, up to the first period for
+/// which the stretches modulo the period leave more than a twentieth of it uncovered.
 fn longest_period(stretches: &[(u64, u64)]) -> Option<u64> {
     let longest = stretches.iter().map(|(from, to)| to - from).max()?;
     let all: u64 = stretches.iter().map(|(from, to)| to - from).fold(0, u64::saturating_add);
     let mut period = longest;
-    // More rounds than a run of months has are a damaged file.
+    // More rounds than a run of months has come from a damaged file.
     let stretches = stretches.get(..MOST_STRETCHES).unwrap_or(stretches);
     loop {
         let next = ((period as f64 * STEP) as u64).saturating_add(1);
-        // Even without any overlap they would not cover so much.
+        // Even without any overlap they would not cover enough.
         if next == u64::MAX
             || all as f64 / (next as f64) < SEEN
             || (covered(stretches, next) as f64) < SEEN * next as f64
@@ -75,7 +76,7 @@ fn covered(stretches: &[(u64, u64)], period: u64) -> u64 {
     for (from, to) in stretches {
         let (at, length) = (from % period, (to - from).min(period));
         parts.push((at, at.saturating_add(length).min(period)));
-        // Without a sum that could overflow.
+        // Avoids a sum that could overflow.
         if length > period - at {
             parts.push((0, length - (period - at)));
         }
@@ -89,7 +90,7 @@ fn covered(stretches: &[(u64, u64)], period: u64) -> u64 {
     sum
 }
 
-/// The shortest recorded time of a CPU: its periods, not the planned time. 0 if there is none.
+/// The shortest recorded time of a CPU, from its periods instead of the planned time; 0 if there is none.
 fn recorded_ns(run: &Run, phase: &Phase) -> f64 {
     let released = phase.cpus.iter().map(|c| c.scored()).min().unwrap_or(0);
     released as f64 * run.settings.period_ns.map_or(0, |p| p.0) as f64
@@ -110,7 +111,7 @@ mod tests {
 
     #[test]
     fn rounds_in_step_with_an_event_never_see_it_and_others_do() {
-        // 20 rounds of 30 s, one a minute: whatever comes each minute is seen in half of the cases.
+        // 20 rounds of 30 s, one a minute: an event that occurs every minute is observed in half of the cases.
         let regular: Vec<(u64, u64)> = (0..20).map(|n| (n * 60 * SECOND, (n * 60 + 30) * SECOND)).collect();
         assert!(longest_period(&regular).unwrap() < 60 * SECOND);
         let mut at = 0;

@@ -10,11 +10,11 @@ use punctual_units::{Bin, CpuId, CpuList, Histogram, Nanos};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) struct Doubt {
-    /// `None`: the whole run.
+    /// `None` for the whole run.
     pub phase: Option<String>,
-    /// `None`: every CPU.
+    /// `None` for every CPU.
     cpu: Option<CpuId>,
-    /// It concerns samples that were taken, not only missing ones.
+    /// True if it affects samples that were taken, not only missing ones.
     about_samples: bool,
     pub problem: Problem,
 }
@@ -50,7 +50,7 @@ pub(crate) fn doubts(recording: &Recording) -> Vec<Doubt> {
     doubts
 }
 
-/// The CPUs a phase measured, was to measure, or has samples of.
+/// CPUs that a phase measured, was to measure, or has samples of.
 pub(crate) fn cpus(recording: &Recording, phase: &Phase) -> BTreeSet<CpuId> {
     let recorded = recording.distributions.keys().filter(|(id, _)| *id == phase.id).map(|&(_, cpu)| cpu);
     phase.cpus.iter().map(|c| c.cpu).chain(recording.run.settings.cpus.iter()).chain(recorded).collect()
@@ -66,21 +66,21 @@ fn of_phase(phase: &Phase, cpu: Option<CpuId>, kind: ProblemKind, text: String) 
 
 fn incomplete(run: &Run) -> impl Iterator<Item = (ProblemKind, String)> {
     let how = match &run.ended_by {
-        None if run.kind == Kind::Imported => "the imported file does not hold the whole run".into(),
+        None if run.kind == Kind::Imported => "the imported file does not contain the whole run".into(),
         Some(EndedBy::Signal { name, .. }) => format!("{name} ended the run early"),
         Some(EndedBy::Error { text }) => format!("an error ended the run early: {text}"),
         Some(EndedBy::Unknown) => "the run ended in a way that this version does not know".into(),
-        Some(EndedBy::Killed) => "the run was killed, or power was cut".into(),
-        Some(EndedBy::Duration) | None => "the run did not come to its planned end".into(),
+        Some(EndedBy::Killed) => "the run was killed, or power failed".into(),
+        Some(EndedBy::Duration) | None => "the run did not reach its planned end".into(),
     };
     let ended = matches!(run.ended_by, None | Some(EndedBy::Duration)) && run.complete;
     let missing = run.settings.loads.get(run.phases.len()..).filter(|m| !m.is_empty() && run.kind == Kind::Latency);
-    // A benchmark table has no phases and is still complete.
+    // A benchmark table has no phases but is complete.
     let series = run.import.as_ref().is_some_and(|import| !import.series.is_empty());
     let nothing = (run.phases.is_empty() && !series).then(|| (ProblemKind::Interrupted, "nothing was recorded".into()));
     let load =
         missing.map(|m| (ProblemKind::LoadDidNotRun, format!("nothing was measured under load: {}", m.join(", "))));
-    // What was measured until then is whole.
+    // Everything measured until then is complete.
     let kind = match run.ended_by {
         Some(EndedBy::Signal { .. }) => ProblemKind::EndedEarly,
         _ => ProblemKind::Interrupted,
@@ -88,13 +88,13 @@ fn incomplete(run: &Run) -> impl Iterator<Item = (ProblemKind, String)> {
     (!ended).then_some((kind, how)).into_iter().chain(nothing).chain(load)
 }
 
-/// Doubts that a phase does not record itself: no end, no evidence of its load.
+/// Doubts that a phase does not record itself: a missing end, missing evidence of its load.
 fn phase_doubts(run: &Run, phase: &Phase) -> Vec<Doubt> {
-    let said = |kind| phase.problems.iter().any(|p| p.kind == kind);
+    let recorded = |kind| phase.problems.iter().any(|p| p.kind == kind);
     let mut doubts = Vec::new();
-    let said_early = said(ProblemKind::Interrupted) || said(ProblemKind::EndedEarly);
-    if phase.end_mono_ns.is_none() && run.kind == Kind::Latency && !said_early {
-        doubts.push(of_phase(phase, None, ProblemKind::Interrupted, "this phase did not come to its end".into()));
+    let recorded_early = recorded(ProblemKind::Interrupted) || recorded(ProblemKind::EndedEarly);
+    if phase.end_mono_ns.is_none() && run.kind == Kind::Latency && !recorded_early {
+        doubts.push(of_phase(phase, None, ProblemKind::Interrupted, "this phase did not reach its end".into()));
     }
     let unproven = match &phase.load_report {
         Some(report) if report.ran => None,
@@ -106,26 +106,27 @@ fn phase_doubts(run: &Run, phase: &Phase) -> Vec<Doubt> {
         }
         None => None,
     };
-    if let Some(text) = unproven.filter(|_| !said(ProblemKind::LoadDidNotRun)) {
+    if let Some(text) = unproven.filter(|_| !recorded(ProblemKind::LoadDidNotRun)) {
         doubts.push(of_phase(phase, None, ProblemKind::LoadDidNotRun, text));
     }
     doubts
 }
 
-/// The user ended the phase after seeing results, and the phase does not record it: an earlier version wrote it, or it
+/// The user ended the phase after seeing results, but the phase does not record it: an earlier version wrote it, or it
 /// was killed afterwards.
 fn ended_by_user(recording: &Recording, phase: &Phase) -> Option<Doubt> {
     let is_this = |event: &Event| matches!(event, Event::EndedEarly { phase: id, .. } if *id == phase.id);
-    let said = phase.problems.iter().any(|p| p.kind == ProblemKind::EndedEarly);
-    let text = "when to end was not fixed beforehand, so a quantile can be refuted and not proven";
-    (!said && recording.events.iter().any(is_this)).then(|| of_phase(phase, None, ProblemKind::EndedEarly, text.into()))
+    let recorded = phase.problems.iter().any(|p| p.kind == ProblemKind::EndedEarly);
+    let text = "the end was not fixed in advance, so a quantile can be refuted but not proven";
+    (!recorded && recording.events.iter().any(is_this))
+        .then(|| of_phase(phase, None, ProblemKind::EndedEarly, text.into()))
 }
 
 fn cpu_doubts(recording: &Recording, phase: &Phase, cpu: CpuId) -> Vec<Doubt> {
     let mut texts = Vec::new();
     let result = phase.cpus.iter().find(|c| c.cpu == cpu);
     match (result, recording.distribution(&phase.id, cpu)) {
-        (None, None) => texts.push(format!("CPU {cpu} was to be measured and was not")),
+        (None, None) => texts.push(format!("CPU {cpu} was to be measured but was not")),
         (Some(_), None) => texts.push(format!("the samples of CPU {cpu} are missing")),
         (None, Some(_)) => texts.push(format!("the totals of CPU {cpu} are missing")),
         (Some(result), Some(distribution)) => {
@@ -139,7 +140,7 @@ fn cpu_doubts(recording: &Recording, phase: &Phase, cpu: CpuId) -> Vec<Doubt> {
         }
     }
     if result.is_some_and(|r| r.scored() == 0) {
-        texts.push(format!("CPU {cpu} recorded no sample"));
+        texts.push(format!("CPU {cpu} recorded no samples"));
     }
     let mut doubts: Vec<Doubt> =
         texts.into_iter().map(|text| of_phase(phase, Some(cpu), ProblemKind::Storage, text)).collect();
@@ -156,15 +157,15 @@ fn mismatch(result: &CpuResult, in_files: (u64, u64, Option<u64>), listed: Optio
     }
     if (raw, late) != (*ran, *skipped) {
         return Some(format!(
-            "CPU {cpu}: {ran} periods ran and {skipped} were skipped, but the histograms hold {raw} and {late}"
+            "CPU {cpu}: {ran} periods ran and {skipped} were skipped, but the histograms have {raw} and {late}"
         ));
     }
-    let other = max_ns.filter(|told| Some(*told) != max).or(listed.filter(|&listed| Some(listed) > max))?;
+    let other = max_ns.filter(|stated| Some(*stated) != max).or(listed.filter(|&listed| Some(listed) > max))?;
     let in_histogram = max.map_or("no latency at all".to_owned(), |ns| format!("at most {ns} ns"));
-    Some(format!("CPU {cpu}: a latency of {other} ns is told of, but the histogram holds {in_histogram}"))
+    Some(format!("CPU {cpu}: a latency of {other} ns is reported, but the histogram has {in_histogram}"))
 }
 
-/// Episodes and blocks that cannot be those of the samples.
+/// Episodes and blocks that contradict the samples.
 fn contradiction(result: &CpuResult, distribution: &Distribution) -> Option<String> {
     let (cpu, corrected) = (result.cpu, distribution.corrected());
     let edges = |limit: u64| {
@@ -191,21 +192,21 @@ fn contradiction(result: &CpuResult, distribution: &Distribution) -> Option<Stri
     Some(format!("CPU {cpu}: its blocks above {} contradict its samples", wrong.limit_ns))
 }
 
-/// Without the complete worst list nothing is known about clustering. An imported file has no such list, which is
-/// reported where it matters; an own run has lost it.
+/// Without the complete list of worst wakeups nothing is known about clustering. An imported file has no such list,
+/// which is reported where it matters; an own run has lost it.
 fn torn_list(run: &Run, cpu: CpuId, worst: &[&Worst], raw: &Histogram) -> Option<String> {
     let keep = run.settings.worst_kept;
     let expected = run.kind == Kind::Latency && keep > 0 && raw.max().is_some_and(|max| max > 0);
     let complete = Late::new(worst, keep, raw, run.settings.period_ns.map_or(0, |p| p.0)).cluster_threshold().is_some();
-    (expected && !complete).then(|| format!("CPU {cpu}: the list of its worst wakeups is not complete"))
+    (expected && !complete).then(|| format!("CPU {cpu}: the list of its worst wakeups is incomplete"))
 }
 
 fn otherwise_than_asked(run: &Run, phase: &Phase, result: &CpuResult) -> Option<Doubt> {
     let (asked, got) = (run.settings.scheduling?, result.got?);
     let same = asked.policy() == got.policy() && asked.priority() == got.priority();
     let known = |p: &Problem| matches!(p.kind, ProblemKind::NotAsAsked | ProblemKind::NoRealTime);
-    let said = run.problems.iter().chain(&phase.problems).any(known);
-    (run.kind == Kind::Latency && !same && !said).then(|| {
+    let recorded = run.problems.iter().chain(&phase.problems).any(known);
+    (run.kind == Kind::Latency && !same && !recorded).then(|| {
         let text = format!("CPU {} was measured with {got} instead of {asked}", result.cpu);
         of_phase(phase, Some(result.cpu), ProblemKind::NotAsAsked, text)
     })
@@ -223,8 +224,8 @@ fn hidden(phase: &Phase) -> Vec<Doubt> {
     let doubt = |(from, cpus): (u64, CpuList)| {
         let who = if cpus.len() == phase.cpus.len() { "there were any".into() } else { format!("CPU {cpus} had any") };
         let text = match from {
-            0 => format!("samples are missing in the file, and could have been of any size (CPU {cpus})"),
-            ns => format!("the file does not count latencies of {} and more: whether {who} is not known", Nanos(ns)),
+            0 => format!("samples are missing in the file and could have any size (CPU {cpus})"),
+            ns => format!("the file does not count latencies of {} and more: it is unknown whether {who}", Nanos(ns)),
         };
         let one = cpus.iter().next().filter(|_| cpus.len() == 1);
         of_phase(phase, one, ProblemKind::NotTold, text)

@@ -20,13 +20,13 @@ struct Wakeup {
     skipped: u64,
 }
 
-/// Extremes are at most this share (1/10) of the wakeups: the theory of clustering is about rare samples.
+/// At most this share (1/10) of the wakeups counts as extreme: the theory of clustering is about rare samples.
 const EXTREME_SHARE: u64 = 10;
 
 impl Late {
-    /// `keep` is the intended length of the list. It is complete if it is full or holds every wakeup that was late at
-    /// all, and its worst is the maximum of the histogram. An imported run may have no list, a damaged one too short a
-    /// list.
+    /// `keep` is the intended length of the list. It is complete if it is full or has every late wakeup, and its worst
+    /// entry equals the maximum of the histogram. An imported run may have no list, and a damaged one a list that is
+    /// too short.
     pub fn new(worst: &[&Worst], keep: usize, raw: &Histogram, period: u64) -> Late {
         let mut wakeups: Vec<Wakeup> =
             worst.iter().map(|w| Wakeup { latency: w.latency_ns, cycle: w.cycle, skipped: w.skipped }).collect();
@@ -61,14 +61,14 @@ impl Late {
     }
 
     /// Exact number of skipped periods later than `limit`, if the list covers them: each belongs to a wakeup that was
-    /// later still.
+    /// even later.
     pub fn skipped_above(&self, limit: u64) -> Option<u64> {
         let known = self.knows(limit) && self.period > 0;
         known.then(|| self.above(limit).map(|w| self.skipped_of(w, limit)).fold(0, u64::saturating_add))
     }
 
-    /// Episodes of all releases later than `limit`, if the list covers them.
-    /// With the late releases of one that had not ended after `released` periods.
+    /// Episodes of all releases later than `limit`, if the list covers them, and the late releases of an episode that
+    /// had not ended after `released` periods.
     pub fn episodes_above(&self, limit: u64, released: u64) -> Option<(EpisodeCounts, u64)> {
         let mut runs: Vec<(u64, u64)> =
             self.above(limit).map(|w| (w.cycle, self.skipped_of(w, limit).saturating_add(1))).collect();

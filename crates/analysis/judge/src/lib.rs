@@ -30,9 +30,10 @@
 //!
 //! # Confidence
 //!
-//! A claim's confidence is that of each decision: the upper and lower bound of a probability each hold one-sidedly at
-//! it. Bounds of a quantile are two-sided (lower and upper with α/2 each). A quantile that was looked at while it was measured needs more: its
-//! n-th look 1 − α·6/(π²n²) instead of 1 − α ([`confidence_at_look`](punctual_stats::confidence_at_look)).
+//! A claim's confidence is that of each decision: the upper and the lower bound of a probability each hold one-sidedly
+//! at it. Bounds of a quantile are two-sided (lower and upper with α/2 each). A quantile that was checked while it was
+//! measured needs more: its n-th check has 1 − α·6/(π²n²) instead of 1 − α
+//! ([`confidence_at_look`](punctual_stats::confidence_at_look)).
 //!
 //! Architecture invariant: no input or output, no clock, no text for people except in problems found here.
 
@@ -75,8 +76,10 @@ pub use virtual_cpus::{CONTROLS as VIRTUAL_CONTROLS, virtual_control};
 /// - `pQ < L` passes if the share beyond L is shown to be below 1 − Q, fails if it is shown to be above.
 /// - `P(>L) < p` passes if the probability's upper bound is below p, fails if its lower bound is above.
 /// - `episodes(>L) < k per day` likewise, by their rate.
-/// - `missed = 0` fails if a period was skipped, or ran later than the run's deadline if there is one; otherwise it is held.
-/// - `missed <= k per m` is judged on the same count as a probability of k/m; if it is neither shown nor refuted, it is held.
+/// - `missed = 0` fails if a period was skipped, or ran later than the run's deadline if there is one; otherwise it is
+/// held.
+/// - `missed <= k per m` is judged on the same count as a probability of k/m; if it is neither shown nor refuted, it is
+/// held.
 pub fn judge(recording: &Recording, claims: &[Claim]) -> Verdict {
     let doubts = doubt::doubts(recording);
     let cells = cell::cells(recording, &doubts);
@@ -108,7 +111,7 @@ pub fn judge(recording: &Recording, claims: &[Claim]) -> Verdict {
     }
 }
 
-/// As [`judge`], with the tail of every load for a report. Fits and resampling take up to some tenths of a second per
+/// Like [`judge`], with the tail of every load for a report. Fits and resampling take up to some tenths of a second per
 /// load.
 ///
 /// A tail decides nothing. Its level extrapolates the distribution of this run by at most two decades, and is refused
@@ -118,19 +121,19 @@ pub fn judge_with_tails(recording: &Recording, claims: &[Claim]) -> Verdict {
     Verdict { tails: tail::tails(recording, &cells), ..judge(recording, claims) }
 }
 
-/// Results of the emulator are no failure of the kernel either.
+/// Results of an emulator are not failures of the kernel either.
 fn invalidate(judged: &mut Judged) {
     judged.outcome = Outcome::Inconclusive;
     judged.cells.iter_mut().for_each(|cell| cell.outcome = Outcome::Inconclusive);
 }
 
-/// The worst outcome; inconclusive at best if nothing was judged or there are doubts.
+/// The worst outcome; at best inconclusive if nothing was judged or there are doubts.
 fn worst_outcome(outcomes: impl Iterator<Item = Outcome>, doubtful: bool) -> Outcome {
     let worst = outcomes.max().unwrap_or(Outcome::Inconclusive);
     if doubtful { worst.max(Outcome::Inconclusive) } else { worst }
 }
 
-/// Does it matter for this claim? When a phase ended does not, except for a quantile ([`sequential`]).
+/// True if the doubt affects this claim. The time at which a phase ended affects only a quantile ([`sequential`]).
 fn counts_for(claim: &Claim, doubt: &Doubt) -> bool {
     doubt.problem.kind != ProblemKind::EndedEarly || matches!(claim.quantity, Quantity::Quantile { .. })
 }
@@ -140,7 +143,8 @@ fn judge_claim(claim: &Claim, look: u64, cells: &[Cell], doubts: &[Doubt]) -> Ju
     let doubts: Vec<&Doubt> = doubts.iter().filter(|doubt| counts_for(claim, doubt)).collect();
     let refute = 1.0 - (1.0 - asked.confidence) / cells.len().max(1) as f64;
     let found: Vec<(CellJudgement, f64)> = cells.iter().map(|cell| judge_cell(&asked, cell, refute, &doubts)).collect();
-    // One claim of many cells is refuted by their mean evidence: what one cell alone would refute, many true ones do now and then.
+    // A claim on many cells is refuted by their mean evidence: evidence that would refute a single cell occurs now and
+    // then among many true ones.
     let evidence: Vec<f64> = found.iter().map(|(_, ln_e)| *ln_e).collect();
     let refuted = ln_mean_e(&evidence) >= ln_e_needed(asked.confidence);
     let most = evidence.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -171,7 +175,7 @@ fn judge_claim(claim: &Claim, look: u64, cells: &[Cell], doubts: &[Doubt]) -> Ju
     Judged { claim: *claim, outcome, cells: judged }
 }
 
-/// With the logarithm of the e-value against the claim.
+/// Also returns the logarithm of the e-value against the claim.
 fn judge_cell(claim: &Claim, cell: &Cell, refute: f64, doubts: &[&Doubt]) -> (CellJudgement, f64) {
     let Some(samples) = &cell.samples else { return (unjudged(cell), f64::NEG_INFINITY) };
     let doubtful = doubts.iter().any(|doubt| doubt.touches(cell.phase, cell.cpu));

@@ -8,15 +8,16 @@ use punctual_model::{Claim, Needed, Outcome, Quantity};
 use punctual_stats::expected_upper;
 use punctual_units::Nanos;
 
-/// For a claim that passed or held: the samples that support a statement stronger by this factor.
+/// For a claim that passed or held: the needed samples support a statement stronger by this factor.
 const STRONGER: f64 = 10.0;
 
-/// Releases, none of them late, that show a share below `p`.
+/// Number of releases, none of them late, that show a share below `p`.
 fn releases(p: f64, stall: f64, confidence: f64) -> f64 {
     (expected_upper(0.0, confidence) * stall * (1.0 - p) / p).ceil()
 }
 
-/// The shortest time on each CPU under each load in which a claim can pass; `None` if it cannot, because it is about what is observed.
+/// The shortest time on each CPU under each load in which a claim can pass; `None` if it cannot, because it is about
+/// observations.
 pub fn shortest(claim: &Claim, period: Nanos) -> Option<Nanos> {
     let stall = claim.stall.and_then(|stall| releases_of(stall, period.0)).unwrap_or(1.0);
     let periods = |n: f64| Nanos((n * period.0 as f64).ceil() as u64);
@@ -34,21 +35,21 @@ pub fn shortest(claim: &Claim, period: Nanos) -> Option<Nanos> {
     }
 }
 
-/// The number of samples, none beyond the limit, that decides an open claim, or that supports a tenth of the probability bounded by one
-/// that passed or held.
+/// The number of samples, none beyond the limit, that decides an open claim, or that supports a tenth of the bounded
+/// probability of one that passed or held.
 ///
 /// The duration saturates at 584 years (64 bits of nanoseconds).
 ///
-/// `None` if time would not help: a refuted claim, a cell in doubt, an observed share no smaller than the claimed one, or more samples than
-/// needed already.
+/// `None` if time would not help: a refuted claim, a cell in doubt, an observed share no smaller than the claimed one,
+/// or more samples than needed already.
 pub(crate) fn needed(claim: &Claim, samples: &Samples, finding: &Finding, doubtful: bool) -> Option<Needed> {
     let n = samples.corrected.count() as f64;
     let stall = claim.stall.and_then(|stall| releases_of(stall, samples.period)).unwrap_or(1.0);
     let bounded = (expected_upper(0.0, claim.confidence) * stall / n).min(1.0);
     let asked = match claim.quantity {
-        // The claim has no probability: the bound achieved is the measure.
+        // The claim has no probability: the achieved bound is the measure.
         Quantity::Max(_) | Quantity::NoneMissed => 1.0,
-        // Rounded to the precision of 1 − q, so that p99.9 asks for 0.001.
+        // Rounded to the precision of 1 − q, so that p99.9 requires 0.001.
         Quantity::Quantile { q, .. } => ((1.0 - q) * 1e15).round() / 1e15,
         Quantity::Exceedance { p, .. } | Quantity::MissedShare(p) => p,
         Quantity::Episodes { per_second, .. } => per_second * samples.period as f64 / 1e9,

@@ -7,10 +7,10 @@ use punctual_stats::{
 };
 use punctual_units::Nanos;
 
-/// The longest stalls for which a share is bounded besides those of one period and of the declared length.
+/// Maximum stalls for which a share is bounded, besides one period and the declared length.
 const STALLS: [Nanos; 2] = [Nanos::from_millis(10), Nanos::from_millis(50)];
 
-/// So many late releases tell their own variance.
+/// From this number of late releases on, their variance is estimated from themselves.
 const MANY: u64 = 100;
 
 /// The result from the samples alone, before doubts.
@@ -18,9 +18,9 @@ pub(crate) struct Finding {
     pub outcome: Outcome,
     /// ln of the e-value against "the claim holds".
     pub ln_e: f64,
-    /// Bounds (least, most) of the samples beyond the limit, or missed.
+    /// Bounds (least, most) of the number of samples that are beyond the limit, or missed.
     pub beyond: (u64, u64),
-    /// A stall was seen that is longer than the claim allows for.
+    /// A stall was observed that is longer than the claim allows.
     pub exceeded: bool,
     pub episodes: Option<EpisodeCounts>,
     pub bounds: Vec<StallBound>,
@@ -40,7 +40,7 @@ pub fn episode_limits(claims: &[Claim], period: Nanos, deadline: Option<Nanos>) 
     of_episodes.map(|claim| Nanos(limit_of(claim.quantity, period.0, deadline.map(|d| d.0)))).collect()
 }
 
-/// The limits above which a run needs counts by blocks of time: those of its claims of quantiles.
+/// The limits above which a run needs counts by blocks of time: those of its quantile claims.
 pub fn block_limits(claims: &[Claim]) -> Vec<Nanos> {
     let of_blocks = claims.iter().filter(|claim| matches!(claim.quantity, Quantity::Quantile { .. }));
     of_blocks.map(|claim| Nanos(limit_of(claim.quantity, 0, None))).collect()
@@ -59,7 +59,7 @@ fn limit_of(quantity: Quantity, period: u64, deadline: Option<u64>) -> u64 {
     }
 }
 
-/// `refute`: the confidence with which a quantile is refuted, of one cell among several.
+/// `refute`: the confidence with which a quantile is refuted for one cell among several.
 pub(crate) fn find(claim: &Claim, samples: &Samples, theta: f64, refute: f64) -> Finding {
     let limit = limit(claim.quantity, samples);
     match claim.quantity {
@@ -85,7 +85,7 @@ fn missed(samples: &Samples) -> (u64, u64) {
     (samples.missed.saturating_add(late.0), most.saturating_add(late.1))
 }
 
-/// Of what was observed: refuted by one that is late, otherwise held.
+/// A claim about observations: refuted by one late sample, otherwise held.
 fn observed(claim: &Claim, samples: &Samples, limit: u64, beyond: (u64, u64)) -> Finding {
     let found = share(claim, samples, limit, beyond, 0.5);
     let (outcome, ln_e) = match beyond {
@@ -96,17 +96,19 @@ fn observed(claim: &Claim, samples: &Samples, limit: u64, beyond: (u64, u64)) ->
     Finding { outcome, ln_e, ..found }
 }
 
-/// A share of releases. Without a declared stall it is bounded for disturbances that make one release late; where longer ones were seen, or
-/// longer than declared, it is not shown. Where the order of the samples is not known, stalls of 50 ms are allowed for.
+/// A share of releases. Without a declared stall it is bounded for disturbances that make one release late; if longer
+/// ones were observed, or longer ones than declared, it is not shown. If the order of the samples is unknown, stalls of
+/// 50 ms are assumed.
 fn share(claim: &Claim, samples: &Samples, limit: u64, beyond: (u64, u64), most: f64) -> Finding {
     let late = episodes::late(samples, limit, beyond);
-    // Skipped periods that were not counted are releases, too, if they are late: with none late there may be none.
+    // Skipped periods that were not counted are releases as well if they are late; without a late one there may be
+    // none.
     let least = samples.corrected.count() as f64;
     let all = least + samples.uncounted as f64;
     let over = |stall: f64| Exposure { released: least, stall };
     let declared = claim.stall.map(|stall| releases_of(stall, samples.period));
     let usual = releases_of(episodes::USUAL_STALL, samples.period);
-    // What a declared stall means in releases is not known without a period.
+    // Without a period the number of releases in a declared stall is unknown.
     let stall = match (declared, late.episodes) {
         (Some(declared), _) => declared,
         (None, None) => Some(usual.unwrap_or(1.0)),
@@ -142,8 +144,8 @@ fn share(claim: &Claim, samples: &Samples, limit: u64, beyond: (u64, u64), most:
     }
 }
 
-/// Are the late releases within a few periods of one another no more than independent ones would be (p > 1 %)? Each is within reach of the next
-/// with the probability of a late release in the periods that an episode waits.
+/// True if the late releases within a few periods of each other are no more than expected of independent ones (p > 1
+/// %). Each is close enough to the next with the probability of a late release in the periods that an episode waits.
 fn is_by_chance(seen: EpisodeCounts, released: f64) -> bool {
     let more = seen.late.saturating_sub(seen.count) as f64;
     let expected = seen.late as f64 * (EPISODE_GAP as f64 * seen.late as f64 / released).min(1.0);
@@ -165,14 +167,14 @@ fn bounds(claim: &Claim, samples: &Samples, late: &Late, released: f64) -> Vec<S
     all
 }
 
-/// Longer stretches of lateness are no episodes among releases in time.
+/// Above this share of late time, stretches of lateness are not episodes among timely releases.
 const MOST_LATE_TIME: f64 = 0.05;
 
-/// A rate of episodes, whatever their length. They begin only outside of one another.
+/// A rate of episodes of any length. They begin only outside of one another.
 fn rate(claim: &Claim, samples: &Samples, limit: u64, per_second: f64) -> Finding {
     let beyond = samples.beyond(limit);
     let late = episodes::late(samples, limit, beyond);
-    // None late: none in any order.
+    // Without a late sample the order does not matter.
     let seen = late.episodes.or((beyond.1 == 0).then(EpisodeCounts::default));
     let found = Finding {
         outcome: Outcome::Inconclusive,
@@ -213,15 +215,15 @@ fn decide(passes: bool, fails: bool) -> Outcome {
     }
 }
 
-/// A quantile by the share beyond its limit in blocks of time. Without blocks (an import, a run of an earlier version) it can hold, and be
-/// refuted by a wide margin.
+/// A quantile, judged by the share beyond its limit in blocks of time. Without blocks (an import, a run of an earlier
+/// version) it can hold, and be refuted by a wide margin.
 fn quantile(claim: &Claim, samples: &Samples, limit: u64, q: f64, theta: f64, refute: f64) -> Finding {
     let allowed = 1.0 - q;
     let shares = quantile::share(samples, limit, claim.confidence);
     let to_refute = quantile::share(samples, limit, refute);
     let is_recorded = samples.blocks.iter().any(|blocks| blocks.limit_ns.0 == limit);
     let found = ranks(q, samples, shares.map_or(theta, |share| share.effective), claim.confidence);
-    // A share of few late releases is not to be seen in blocks, whose variance they do not tell.
+    // A share of few late releases cannot be judged by blocks, since their variance cannot be estimated.
     let late = episodes::late(samples, limit, samples.beyond(limit));
     let stall = claim.stall.map_or(Some(1.0), |stall| releases_of(stall, samples.period));
     let released = samples.corrected.count() as f64;
@@ -257,7 +259,7 @@ fn quantile(claim: &Claim, samples: &Samples, limit: u64, q: f64, theta: f64, re
 }
 
 /// Bounds of a quantile, ns: the lower edge of the bin of the lower rank, the upper edge of that of the upper rank.
-/// Uncounted skipped periods are all assumed early for the lower bound and late for the upper.
+/// Uncounted skipped periods are all assumed early for the lower bound and late for the upper one.
 fn ranks(q: f64, samples: &Samples, theta: f64, confidence: f64) -> (Option<f64>, Option<f64>) {
     let n = samples.corrected.count();
     let ranks = |n: u64| quantile_rank_bounds_clustered(n, theta, q, confidence);

@@ -1,12 +1,12 @@
-//! Runs whose claims are checked while measuring, to end when all are decided.
+//! Runs whose claims are checked while measuring, which end when all are decided.
 
 use punctual_model::{CellJudgement, Claim, EndedBy, Judged, Kind, Outcome, Quantity, Run, Verdict};
 use punctual_stats::{confidence_at_look, expected_upper, ln_e_above, ln_e_below, ln_e_needed};
 use punctual_units::Nanos;
 
-/// The number of the look that a verdict on this run is; 0 if its length was fixed.
+/// The number of the check that a verdict on this run is; 0 if its length was fixed.
 ///
-/// For a run that was killed or is still measured, the verdict is one more look than recorded.
+/// For a run that was killed or is still being measured, the verdict is one more check than recorded.
 pub fn looks(run: &Run) -> u64 {
     if run.settings.until_decided.is_none() || run.kind != Kind::Latency {
         return 0;
@@ -15,14 +15,15 @@ pub fn looks(run: &Run) -> u64 {
     (run.looks.len() as u64 + u64::from(!ended)).max(1)
 }
 
-/// May a run that is measured until decided end at this look as far as this claim is concerned? A quantile is looked at only at the 1st, 2nd,
-/// 4th, 8th … look, since each of its looks costs confidence.
+/// True if this claim allows a run that continues until decided to end at this check. A quantile is checked only at the
+/// 1st, 2nd, 4th, 8th … check, since each one costs confidence.
 pub fn decides_at(claim: &Claim, look: u64) -> bool {
     look.is_power_of_two() || !matches!(claim.quantity, Quantity::Quantile { .. })
 }
 
-/// The claim at the confidence required at this look. Evidence about episodes and shares is valid at any time (`evalue` of stats); the blocks
-/// of a quantile are not: its n-th look at 2^(n−1), or the end of the run after that, has its part of the confidence.
+/// The claim at the confidence required at this check. Evidence about episodes and shares is valid at any time
+/// (`evalue` of stats); the blocks of a quantile are not: its n-th check at 2^(n−1), or the end of the run after that,
+/// uses its part of the confidence.
 pub(crate) fn at_look(claim: &Claim, look: u64) -> Claim {
     let number =
         look.checked_ilog2().map_or(0, |doublings| u64::from(doublings) + if look.is_power_of_two() { 1 } else { 2 });
@@ -32,12 +33,12 @@ pub(crate) fn at_look(claim: &Claim, look: u64) -> Claim {
     }
 }
 
-/// The claim is about observations only. It holds until refuted, and measuring longer adds nothing.
+/// True if the claim is about observations only. It holds until refuted, and measuring longer adds nothing.
 pub fn is_of_observed(claim: &Claim) -> bool {
     !claim.is_of_frequency()
 }
 
-/// More time can decide it.
+/// True if more time can decide it.
 pub fn is_open(judged: &Judged) -> bool {
     match judged.outcome {
         Outcome::Inconclusive => true,
@@ -46,7 +47,8 @@ pub fn is_open(judged: &Judged) -> bool {
     }
 }
 
-/// This wakeup, because of which `skipped` periods were skipped, refutes the claim regardless of further samples.
+/// True if this wakeup, because of which `skipped` periods were skipped, refutes the claim regardless of further
+/// samples.
 pub fn is_refuted_by(claim: &Claim, deadline: Option<Nanos>, latency: Nanos, skipped: u64) -> bool {
     match claim.quantity {
         Quantity::Max(limit) => latency >= limit,
@@ -58,11 +60,11 @@ pub fn is_refuted_by(claim: &Claim, deadline: Option<Nanos>, latency: Nanos, ski
     }
 }
 
-/// The look at which every claim will be decided if the machine continues as before: the next one at which
+/// The check at which every claim will be decided if the machine continues as before: the first later one at which
 /// proportionally more samples and late samples decide each cell.
 ///
-/// `verdict` is that of look `look`; `growth` gives the factor of samples at a later look, `None` after the end of the
-/// run. Returns `None` if that is not before the end.
+/// `verdict` is that of check `look`; `growth` returns the factor of samples at a later check, `None` after the end of
+/// the run. Returns `None` if that is not before the end.
 pub fn expected_look(verdict: &Verdict, look: u64, growth: impl Fn(u64) -> Option<f64>) -> Option<u64> {
     let open = || verdict.claims.iter().filter(|judged| is_open(judged));
     (look + 1..look + 64)
@@ -81,14 +83,15 @@ fn outcome_at(claim: &Claim, cell: &CellJudgement, look: u64, growth: f64) -> Ou
     let sure = at_look(claim, look).confidence;
     let (p, sure) = match claim.quantity {
         Quantity::Max(_) | Quantity::NoneMissed => return cell.outcome,
-        // A quantile is below a limit if few enough samples are beyond it, with half of the doubt on either side.
+        // A quantile is below a limit if few enough samples are beyond it, with half of the error probability on either
+        // side.
         Quantity::Quantile { q, .. } => (1.0 - q, 1.0 - 0.5 * (1.0 - sure)),
         Quantity::Exceedance { p, .. } => (p, sure),
         Quantity::MissedShare(share) => (share, sure),
         Quantity::Episodes { per_second, .. } => {
             let Some(rate) = cell.estimate else { return Outcome::Inconclusive };
             let count = cell.episodes.map_or(0.0, |e| e.count as f64) * growth;
-            // So long that the recorded count has this rate; without an episode the bound tells the time.
+            // Long enough that the recorded count has this rate; without an episode the bound determines the time.
             let seconds = match cell.upper {
                 _ if rate > 0.0 => count / rate,
                 Some(upper) => expected_upper(0.0, sure) / upper * growth,
@@ -100,7 +103,7 @@ fn outcome_at(claim: &Claim, cell: &CellJudgement, look: u64, growth: f64) -> Ou
     if cell.samples == 0 {
         return Outcome::Inconclusive;
     }
-    // Of the same stall: by the bound on none late of the longest stall that was judged.
+    // With the same stall: from the bound for no late samples and the longest stall that was judged.
     let stall = cell.upper.filter(|_| cell.beyond.1 == 0).map_or(1.0, |upper| {
         (upper / (1.0 - upper) * cell.samples as f64 / expected_upper(0.0, claim.confidence)).max(1.0)
     });
@@ -110,7 +113,7 @@ fn outcome_at(claim: &Claim, cell: &CellJudgement, look: u64, growth: f64) -> Ou
     decided(at(most), at(least), sure)
 }
 
-/// By the events and the expected ones, to pass and to fail.
+/// Decides by the observed and the expected events, to pass and to fail.
 fn decided(pass: (f64, f64), fail: (f64, f64), confidence: f64) -> Outcome {
     let needed = ln_e_needed(confidence);
     match (ln_e_below(pass.0, pass.1) >= needed, ln_e_above(fail.0, fail.1) >= needed) {

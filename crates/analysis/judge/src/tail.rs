@@ -24,11 +24,11 @@ const MICRO: u64 = 1_000;
 pub(crate) type Seconds<'a> = BTreeMap<(&'a str, CpuId), Vec<(u64, u64)>>;
 
 pub(crate) fn tails(recording: &Recording, cells: &[Cell]) -> Vec<Tail> {
-    let latest = |phase: &str| {
+    let worst_of = |phase: &str| {
         let mine = cells.iter().filter(|c| c.phase == phase);
         mine.filter_map(|c| Some((c, c.samples.as_ref()?))).min_by_key(|(_, s)| std::cmp::Reverse(s.max))
     };
-    let picked: Vec<_> = recording.run.phases.iter().filter_map(|p| latest(&p.id)).collect();
+    let picked: Vec<_> = recording.run.phases.iter().filter_map(|p| worst_of(&p.id)).collect();
     let seconds = seconds(recording, &picked.iter().map(|(c, _)| (c.phase, c.cpu)).collect::<Vec<_>>());
     picked.into_iter().map(|(cell, samples)| tail(recording, cell, samples, &seconds)).collect()
 }
@@ -81,7 +81,7 @@ fn tail(recording: &Recording, cell: &Cell, samples: &Samples, seconds: &Seconds
     }
 }
 
-/// The largest power of ten at most two decades beyond this many independent samples.
+/// The largest power of ten at most two decades beyond this number of independent samples.
 fn once_in(effective: f64) -> f64 {
     10f64.powf((effective.max(1.0).log10() + DECADES + 1e-9).floor())
 }
@@ -139,8 +139,8 @@ fn refusals(found: &Assessment, samples: &Samples, clustering: &ClusterNote) -> 
     }
 }
 
-/// The corrected histogram, with bins of whole microseconds for imports in that unit; `None` if samples may have been
-/// anything else.
+/// The corrected histogram, with bins of whole microseconds for imports in that unit; `None` if samples may have had
+/// any value.
 fn bins(samples: &Samples) -> Option<Vec<Bin>> {
     let Blur { below_ns, above_ns, unplaced, hidden_from_ns, .. } = samples.blur;
     let exact = unplaced.is_none() && hidden_from_ns.is_none() && samples.uncounted == 0 && below_ns == 0;
@@ -157,8 +157,8 @@ fn bins(samples: &Samples) -> Option<Vec<Bin>> {
     exact.then(|| samples.corrected.bins().map(bin).collect())
 }
 
-/// KPSS of the logarithms of the worst wakeup of each second, or of whole blocks for imports and long runs without
-/// seconds. In logarithms a single very late wakeup does not mask a drift.
+/// KPSS test of the logarithms of the worst wakeup of each second, or of whole blocks for imports and long runs without
+/// seconds. With logarithms a single very late wakeup does not mask a drift.
 fn stationarity(recording: &Recording, cell: &Cell, seconds: &[(u64, u64)]) -> (Option<TailSeries>, Option<f64>) {
     let statistic = |maxima: Vec<u64>| {
         let logs: Vec<f64> = maxima.into_iter().filter(|ns| *ns > 0).map(|ns| (ns as f64).ln()).collect();

@@ -1,10 +1,10 @@
-//! Whether several CPUs in virtual time can be trusted.
+//! Checks whether several CPUs in virtual time can be trusted.
 //!
 //! An emulator that counts instructions runs its CPUs in turn on one host thread, so the work of one CPU delays
-//! another: an artefact of the emulator, not of the kernel. The controls are spinners, on the last CPU (`control`) and
-//! on every CPU (`control-all`). Any kernel preempts those at once, so they must not change the worst wakeup of an idle
-//! CPU by a factor of [`VirtualControl::LIMIT`] or more. The first one alone is insufficient: it has passed (1.7) where
-//! two busy CPUs were 500 µs late.
+//! another: an artefact of the emulator, not of the kernel. The controls are busy loops, on the last CPU (`control`)
+//! and on every CPU (`control-all`). Any kernel preempts those immediately, so they must not change the worst wakeup of
+//! an idle CPU by a factor of [`VirtualControl::LIMIT`] or more. The first one alone is insufficient: it has passed
+//! (1.7) where two busy CPUs were 500 µs late.
 
 use punctual_model::{Problem, ProblemKind, Recording, VirtualControl};
 use punctual_units::{CpuId, Nanos};
@@ -40,7 +40,7 @@ pub(crate) fn doubt(recording: &Recording) -> Option<Problem> {
     let text = match virtual_control(recording) {
         Some(control) if control.passed() => return None,
         Some(control) => format!(
-            "spinners (`{}`) on the {} virtual CPUs made the worst idle wakeup of CPU {} {:.1} times as long ({} instead of {}), \
+            "busy loops (`{}`) on the {} virtual CPUs made the worst idle wakeup of CPU {} {:.1} times as long ({} instead of {}), \
              which no kernel does: the figures are invalid; measure with one virtual CPU",
             control.control,
             model.cpus,

@@ -37,10 +37,11 @@ impl Appended {
     }
 }
 
-/// Appends all or nothing: a partial write is truncated again so that later lines stay readable.
+/// Appends all or nothing: a partial write is truncated again, so that later lines stay readable.
 pub(crate) fn append_whole(file: &mut File, length: u64, bytes: &[u8]) -> std::io::Result<()> {
     file.write_all(bytes).inspect_err(|_| {
-        // Truncation needs no space. If it fails too, the reader drops the partial line by its checksum.
+        // Truncation needs no space. If it fails as well, the reader detects the partial line by its checksum and drops
+        // it.
         let _ = file.set_len(length);
         let _ = file.seek(SeekFrom::Start(length));
     })

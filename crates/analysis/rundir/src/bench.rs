@@ -1,4 +1,4 @@
-//! Runs of kind `bench`: an append-only, synced log, from which a killed benchmark can continue.
+//! Runs of kind `bench`: an append-only, synced log from which a killed benchmark can continue.
 
 use crate::Error;
 use crate::appended::append_whole;
@@ -25,7 +25,7 @@ pub struct BenchWriter {
 }
 
 impl BenchWriter {
-    /// Creates the directory (which must be missing or empty) and writes the run and its plan.
+    /// Creates the directory, which must be missing or empty, and writes the run and its plan.
     ///
     /// # Errors
     /// [`Error::NotEmpty`], [`Error::Io`].
@@ -41,11 +41,11 @@ impl BenchWriter {
         Ok(writer)
     }
 
-    /// Continues a run that was killed, interrupted, or lost power. An incomplete end of its log is cut off.
+    /// Continues a run that was killed, interrupted, or lost power. An incomplete end of its log is removed.
     ///
     /// # Errors
-    /// [`Error::NoRun`], [`Error::Format`], [`Error::Damaged`]; [`Error::Busy`] while another process writes it;
-    /// [`Error::NotResumable`] if it is no benchmark or is complete; [`Error::Io`].
+    /// [`Error::NoRun`], [`Error::Format`], [`Error::Damaged`]; [`Error::Busy`] while another process writes to it;
+    /// [`Error::NotResumable`] if it is not a benchmark or is complete; [`Error::Io`].
     pub fn resume(root: &Path) -> Result<(BenchWriter, BenchLog), Error> {
         let dir = Dir::open_to_write(root, Whose::Results).map_err(|e| Error::no_run(e, root))?;
         let recording = crate::read_dir(&dir)?;
@@ -57,7 +57,7 @@ impl BenchWriter {
         let content = files::read(&dir, layout::BENCH_LOG, LARGEST)?;
         let (records, whole, _) = segment::decode_until(&content);
         let Some(log) = BenchLog::of(records) else {
-            return refuse("its log does not begin with a plan; begin a new run with --out DIR");
+            return refuse("its log does not begin with a plan; start a new run with --out DIR");
         };
         // If killed between the last repetition and the end, only the end is missing.
         let has_ended = recording.run.complete && dir.kind(layout::MANIFEST)?.is_some();
@@ -74,7 +74,7 @@ impl BenchWriter {
         Ok((writer, log))
     }
 
-    /// The benchmark of a complete, undamaged run; `None` if there is work left or anything is wrong. Errors as
+    /// The benchmark of a complete, undamaged run; `None` if work is left or anything is wrong. Fails like
     /// [`crate::read`].
     pub fn whole(root: &Path) -> Result<Option<Bench>, Error> {
         let dir = Dir::open(root).map_err(|e| Error::no_run(e, root))?;
@@ -91,10 +91,10 @@ impl BenchWriter {
         &mut self.run
     }
 
-    /// Appends a record and syncs it: afterwards it survives a power cut.
+    /// Appends a record and syncs it, so that it survives a power failure.
     ///
     /// # Errors
-    /// [`Error::Io`]; the log then holds nothing of the record.
+    /// [`Error::Io`]; the log then has no part of the record.
     pub fn append(&mut self, record: &BenchRecord) -> Result<(), Error> {
         let path = self.dir.path().join(layout::BENCH_LOG);
         let line = segment::encode(record).map_err(|e| Error::io("write", &path)(e.into()))?;
@@ -129,7 +129,7 @@ impl BenchWriter {
     }
 }
 
-/// Keeps other processes from writing the run.
+/// Prevents other processes from writing the run.
 fn lock(dir: &Dir) -> Result<(), Error> {
     if dir.lock(true)? { Ok(()) } else { Err(Error::Busy(dir.path().to_owned())) }
 }

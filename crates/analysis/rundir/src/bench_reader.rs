@@ -6,7 +6,7 @@ use crate::segment;
 use punctual_directory::Dir;
 use punctual_model::{Bench, BenchLog, Kind, Recording};
 
-/// Largest log of a benchmark.
+/// Size limit of a benchmark's log.
 pub(crate) const LARGEST: u64 = 1 << 30;
 
 pub(crate) fn read_bench(recording: &mut Recording, dir: &Dir, sum: Option<FileSum>) {
@@ -18,7 +18,7 @@ pub(crate) fn read_bench(recording: &mut Recording, dir: &Dir, sum: Option<FileS
         if files::sum(&content) == sum { serde_json::from_slice::<Bench>(&content).ok() } else { None }
     });
     if sum.is_some() && written.is_none() {
-        recording.damage.push("bench.json: its checksum does not hold; read from bench.jsonl instead".into());
+        recording.damage.push("bench.json: checksum mismatch; read from bench.jsonl instead".into());
     }
     recording.bench = match written {
         Some(bench) => Some(bench),
@@ -39,7 +39,7 @@ fn read_log(recording: &mut Recording, dir: &Dir) -> Option<Bench> {
     recording.damage.extend(torn.map(|what| format!("bench.jsonl: {what}")));
     let bench = BenchLog::of(records).map(Bench::of);
     if bench.is_none() {
-        recording.damage.push("bench.jsonl: it does not begin with a plan; left out".into());
+        recording.damage.push("bench.jsonl: it does not begin with a plan; skipped".into());
     }
     bench
 }

@@ -8,13 +8,13 @@ use punctual_model::Event;
 use std::fs::File;
 use std::io::Read;
 
-/// Bytes read at once; fits the processor's caches.
+/// Bytes per read; fits the processor's caches.
 const PIECE: usize = 256 << 10;
 /// Maximum line length; a line for hundreds of CPUs has about 100 kB.
 const LONGEST_LINE: usize = 16 << 20;
 
 /// The events in the first bytes of the file, up to `mark`. `None` on any fault (unreadable, too short, wrong checksum,
-/// malformed line); the slow path then reports it.
+/// malformed line), which the slow path then reports.
 pub(crate) fn events(dir: &Dir, mark: FileSum, limit: u64) -> Option<Vec<Event>> {
     let file = files::open(dir, layout::EVENTS, limit).ok()?;
     let mut lines = Lines { file, buffer: vec![0; PIECE], filled: 0, left: mark.bytes };
@@ -79,7 +79,7 @@ mod tests {
         events(&Dir::open(folder.path()).unwrap(), mark, 1 << 30)
     }
 
-    /// Lines longer than a chunk, and across chunk boundaries.
+    /// Lines longer than a chunk, and lines across chunk boundaries.
     #[test]
     fn pieces_are_joined() {
         let mut content = Vec::new();

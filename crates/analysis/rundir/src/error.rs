@@ -3,27 +3,27 @@ use std::path::{Path, PathBuf};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("{0} is not empty: a run is never written over another. Name a new folder with --out")]
+    #[error("{0} is not empty: an existing run is never overwritten. Name a new directory with --out")]
     NotEmpty(PathBuf),
     #[error("cannot {what} {path}: {source}{}", advice(.source, .path))]
     Io {
-        /// `create`, `write`, `read`, …
+        /// Verb of the failed operation: `create`, `write`, `read`, …
         what: &'static str,
         path: PathBuf,
         source: io::Error,
     },
-    #[error("{0} is still being measured by another process: wait for it, or end it (`fuser {0}` tells which)")]
+    #[error("{0} is still being measured by another process: wait for it, or end it (`fuser {0}` shows which)")]
     Busy(PathBuf),
     /// The directory must not be written to.
     #[error(transparent)]
     Refused(punctual_directory::Error),
     #[error("{path} cannot be resumed: {why}")]
     NotResumable { path: PathBuf, why: &'static str },
-    #[error("{0} is not a run directory: it has no run.json. Give the folder that `punctual prove` named")]
+    #[error("{0} is not a run directory: it has no run.json. Name the directory that `punctual prove` printed")]
     NoRun(PathBuf),
-    /// Another program's format, or a future one.
+    /// A format of another program, or of a future version.
     #[error(
-        "{path} is written in format `{found}`, this program reads `{}`: use a newer punctual",
+        "{path} has format `{found}`, but this program reads `{}`: use a newer punctual",
         punctual_model::RUN_SCHEMA
     )]
     Format { path: PathBuf, found: String },
@@ -38,15 +38,15 @@ fn advice(source: &io::Error, path: &Path) -> String {
             format!("\n  free some space (df -h {folder}), or name another disk with --out DIR")
         }
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-            "\n  name a folder you may write with --out DIR".into()
+            "\n  name a directory you may write to with --out DIR".into()
         }
-        io::ErrorKind::NotADirectory => "\n  name a folder, not a file".into(),
+        io::ErrorKind::NotADirectory => "\n  name a directory, not a file".into(),
         _ => String::new(),
     }
 }
 
 impl Error {
-    /// For a directory that is written to.
+    /// Converts an error of a directory that is written to.
     pub(crate) fn refused(error: punctual_directory::Error) -> Error {
         match error {
             io @ punctual_directory::Error::Io { .. } => io.into(),
@@ -54,7 +54,7 @@ impl Error {
         }
     }
 
-    /// For a directory that should hold a run: a missing path or a file is [`Error::NoRun`].
+    /// Converts an error of a directory that should contain a run: a missing path or a file is [`Error::NoRun`].
     pub(crate) fn no_run(error: punctual_directory::Error, root: &Path) -> Error {
         match error.kind() {
             Some(io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Error::NoRun(root.to_owned()),
@@ -67,13 +67,13 @@ impl Error {
         move |source| Error::Io { what, path, source }
     }
 
-    /// The cause is the environment (a full disk, a missing permission), not the input.
+    /// True if the cause is the environment (a full disk, a missing permission), not the input.
     pub fn is_environment(&self) -> bool {
         matches!(self, Error::Io { .. } | Error::Refused(_))
     }
 }
 
-/// For files of the run directory.
+/// Errors of files in the run directory.
 impl From<punctual_directory::Error> for Error {
     fn from(error: punctual_directory::Error) -> Error {
         match error {

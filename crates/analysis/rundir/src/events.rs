@@ -1,4 +1,5 @@
-//! Lines of `events.jsonl`. In a run of days almost all are windows and contexts, one of each per second.
+//! Parses lines of `events.jsonl`. In a run of days almost all of them are windows and contexts, one of each per
+//! second.
 
 use punctual_model::{ContextSample, Event, Reading, WindowMax};
 use serde::Deserialize;
@@ -6,7 +7,7 @@ use serde::Deserialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Detail {
     Whole,
-    /// Of contexts only temperatures and throttling.
+    /// Contexts have only temperatures and throttling.
     Brief,
 }
 
@@ -39,8 +40,8 @@ pub(crate) fn event(line: &[u8], detail: Detail) -> Result<Event, serde_json::Er
     }
 }
 
-/// The end of the wanted part in a context line as this program writes it. Cannot match within a string, where quotes
-/// are escaped.
+/// End of the wanted part in a context line, as this program writes it. Cannot match within a string, where quotes are
+/// escaped.
 const REST: &[u8] = b",\"frequency_transitions\":";
 const MOST_HEAD: usize = 1_024;
 
@@ -93,7 +94,7 @@ mod tests {
             (brief.mono_ns, brief.temperatures.len(), brief.throttling.len(), brief.page_faults),
             (1, 1, 1, None)
         );
-        // In another order, or with a truncated line, the head alone is not enough.
+        // In another order, or in a truncated line, the head alone is not enough.
         let turned = br#"{"event":"context","mono_ns":1,"frequency_transitions":null,"interval_ns":2,"temperatures":[],"throttling":[]}"#;
         assert!(matches!(event(turned, Detail::Brief).unwrap(), Event::Context(c) if c.interval_ns == 2));
         assert!(event(&line[..line.len() - 1], Detail::Brief).is_err());

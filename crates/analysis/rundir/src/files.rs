@@ -29,7 +29,7 @@ pub fn open(dir: &Dir, name: impl AsRef<Path>, limit: u64) -> Result<File, Error
     let file = dir.file(&name)?;
     let bytes = file.metadata().map_err(Error::io("read", dir.path().join(&name)))?.len();
     if bytes > limit {
-        let why = format!("it has {bytes} bytes, more than the {limit} that such a file can have");
+        let why = format!("it has {bytes} bytes, more than the limit of {limit} for such a file");
         return Err(Error::Damaged { path: dir.path().join(&name), why });
     }
     Ok(file)

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 pub(crate) const RUN: &str = "run.json";
-/// The trials that preceded a run made by `tune`.
+/// Trials of `tune` before the run.
 pub const TUNE: &str = "tune.json";
 pub(crate) const SUITE: &str = "suite.json";
 pub(crate) const EXPERIMENT: &str = "experiment.json";
@@ -20,7 +20,7 @@ pub(crate) const MAXIMA: &str = "maxima.jsonl";
 pub(crate) const MANIFEST: &str = "manifest.json";
 pub(crate) const SEGMENTS: &str = "segments";
 pub(crate) const RESERVE: &str = "segments/reserve";
-/// Limit in bytes; a window of a trace has a few MiB.
+/// Size limit, bytes; a window of a trace has a few MiB.
 pub(crate) const LARGEST_TRACE: u64 = 256 << 20;
 pub(crate) const HIST: &str = "hist";
 
@@ -49,7 +49,7 @@ pub(crate) fn capture_note(file: &str) -> String {
     format!("{}.json", file.strip_suffix(".dat").unwrap_or(file))
 }
 
-/// Is it a name of one directory, as an id must be? Run directories are untrusted: `../x` is a path.
+/// True if the ID is the name of a single directory. Run directories are untrusted, and `../x` would be a path.
 pub(crate) fn is_phase_id(id: &str) -> bool {
     !id.is_empty() && id.len() <= 255 && !id.starts_with('.') && !id.chars().any(|c| c == '/' || c.is_control())
 }
@@ -82,7 +82,7 @@ pub(crate) enum Record {
     Run(Box<Run>),
     /// Start of a phase.
     Phase(Box<Phase>),
-    /// All results so far of a CPU in the running phase; supersedes earlier ones.
+    /// All results so far of a CPU in the running phase; replaces earlier ones.
     Progress(Box<Progress>),
     /// Length and checksum of the complete part of `events.jsonl`.
     Events(FileSum),

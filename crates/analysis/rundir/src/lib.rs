@@ -1,7 +1,7 @@
 //! The only reader and writer of run directories. Reference: docs/run-directory.md.
 //!
 //! Writing is crash-safe: while a phase runs, its results so far are appended with checksums to `segments/`; when it
-//! ends they become files, each written aside and renamed. A run killed at any instant can be read.
+//! ends they become files, each written under a temporary name and renamed. A run killed at any instant can be read.
 //!
 //! Architecture invariant: judges nothing and computes nothing from samples.
 

@@ -17,10 +17,10 @@ use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// Maximum size of a file: a sparse file placed here must not exhaust the memory.
+/// Size limit of a file, so that a sparse file cannot exhaust the memory.
 const LARGEST: u64 = 1 << 30;
 
-/// Reads a run directory. Damaged data is left out and named in [`Recording::damage`].
+/// Reads a run directory. Damaged data is skipped and named in [`Recording::damage`].
 ///
 /// # Errors
 /// [`Error::NoRun`], [`Error::Format`], [`Error::Damaged`] if nothing usable is left, [`Error::Io`].
@@ -28,12 +28,12 @@ pub fn read(root: &Path) -> Result<Recording, Error> {
     read_dir(&opened(root)?)
 }
 
-/// As [`read`], of a directory that is open: one that was just written is read back even if its path leads elsewhere now.
+/// Like [`read`], for an open directory: a run that was just written is read back even if its path leads elsewhere now.
 pub fn read_dir(dir: &Dir) -> Result<Recording, Error> {
     read_as(dir, Detail::Whole)
 }
 
-/// As [`read`], but several times as fast for a run of days: contexts in [`Recording::events`] have only time,
+/// Like [`read`], but several times as fast for a run of days: contexts in [`Recording::events`] have only time,
 /// temperatures and throttling.
 pub fn read_brief(root: &Path) -> Result<Recording, Error> {
     read_as(&opened(root)?, Detail::Brief)
@@ -59,7 +59,7 @@ fn read_as(dir: &Dir, detail: Detail) -> Result<Recording, Error> {
     run.phases.retain(|phase| {
         let is_id = layout::is_phase_id(&phase.id);
         if !is_id {
-            damage.push(format!("run.json: {:?} is no id of a phase; left out", phase.id));
+            damage.push(format!("run.json: {:?} is not a valid phase ID; skipped", phase.id));
         }
         is_id
     });
@@ -72,7 +72,7 @@ fn read_as(dir: &Dir, detail: Detail) -> Result<Recording, Error> {
         add_running(&mut recording, dir, segments);
     }
     if !newer.is_empty() {
-        // What could not be read may be what is new.
+        // What could not be read may be new in that version.
         for what in recording.damage.iter_mut().filter(|what| what.ends_with(LEFT_OUT)) {
             what.push_str(&newer);
         }
@@ -81,15 +81,16 @@ fn read_as(dir: &Dir, detail: Detail) -> Result<Recording, Error> {
     Ok(recording)
 }
 
-/// How a line of damage ends where something is left out.
-const LEFT_OUT: &str = "left out";
+/// End of a damage message about skipped data.
+const LEFT_OUT: &str = "skipped";
 
-/// What is said of a run of a later minor version, which may have kinds that this one does not know; nothing: it is not later.
+/// Note about a run of a later minor version, which may contain kinds that this version does not know; empty if the run
+/// is not later.
 fn newer(run: &Run) -> String {
     let minor = |version: &str| version.rsplit_once('.').and_then(|(_, minor)| minor.parse::<u64>().ok());
     match minor(&run.schema_version) > minor(punctual_model::RUN_SCHEMA_VERSION) {
         true => format!(
-            " (the run is of version {}, this program of {})",
+            " (the run has version {}, this program {})",
             run.schema_version,
             punctual_model::RUN_SCHEMA_VERSION
         ),
@@ -125,7 +126,7 @@ fn read_run(
     if let Some(sum) = manifest.and_then(|m| m.files.get(layout::RUN))
         && files::sum(&content) != *sum
     {
-        damage.push("run.json was changed after the run: its checksum does not hold".into());
+        damage.push("run.json was changed after the run: checksum mismatch".into());
     }
     check_format(&path, &content)?;
     match serde_json::from_slice(&content) {
@@ -237,7 +238,7 @@ fn read_lists(
     }
     read_causes(recording, dir, check);
     read_maxima(recording, dir, check);
-    // A benchmark stores its conditions in a file of its own.
+    // A benchmark stores its conditions in a separate file.
     if recording.run.kind == Kind::Bench {
         return;
     }
@@ -253,7 +254,7 @@ fn read_lists(
             if let Some(mark) = mark {
                 content.truncate(usize::try_from(mark.bytes).unwrap_or(usize::MAX));
                 if files::sum(&content) != mark {
-                    recording.damage.push("events.jsonl: its checksum does not hold".into());
+                    recording.damage.push("events.jsonl: checksum mismatch".into());
                 }
             } else {
                 content.clear();
@@ -269,7 +270,7 @@ fn read_whole(recording: &mut Recording, dir: &Dir, check: &dyn Fn(&str) -> Opti
     match recording.run.kind {
         Kind::Events => recording.suite = read_one(layout::SUITE, dir, check, &mut recording.damage),
         Kind::Sched => recording.experiment = read_one(layout::EXPERIMENT, dir, check, &mut recording.damage),
-        // A benchmark's results are in its log if the file is missing.
+        // Without the file, a benchmark's results are in its log.
         Kind::Bench | Kind::Latency | Kind::Imported | Kind::Unknown => {}
     }
 }
@@ -284,7 +285,7 @@ fn read_one<T: DeserializeOwned>(
     read.map_err(|what| damage.push(what)).ok()
 }
 
-/// Maxima of blocks; a short run, or one without context, has none.
+/// Reads the maxima of blocks; a short run, or one without context, has none.
 fn read_maxima(recording: &mut Recording, dir: &Dir, check: &dyn Fn(&str) -> Option<FileSum>) {
     if check(layout::MAXIMA).is_none() && !matches!(dir.kind(layout::MAXIMA), Ok(Some(_))) {
         return;
@@ -301,9 +302,9 @@ fn read_maxima(recording: &mut Recording, dir: &Dir, check: &dyn Fn(&str) -> Opt
 fn read_causes(recording: &mut Recording, dir: &Dir, check: &dyn Fn(&str) -> Option<FileSum>) {
     for name in names(dir, layout::TRACES, "json") {
         match checked(dir, &name, check(&name)).and_then(|content| parse::<Capture>(&name, &content)) {
-            // Run directories are untrusted: a note may only name the trace beside it.
+            // Run directories are untrusted: a note may name only the trace beside it.
             Ok(capture) if layout::capture_note(&capture.file) == name => recording.captures.push(capture),
-            Ok(_) => recording.damage.push(format!("{name}: does not belong to the trace beside it; left out")),
+            Ok(_) => recording.damage.push(format!("{name}: does not belong to the trace beside it; skipped")),
             Err(what) => recording.damage.push(what),
         }
     }
@@ -318,7 +319,7 @@ fn read_causes(recording: &mut Recording, dir: &Dir, check: &dyn Fn(&str) -> Opt
     }
 }
 
-/// Adds what the segments of an unfinished run hold: its last phase, and how it ended.
+/// Adds the contents of the segments of an unfinished run: its last phase, and how it ended.
 fn add_running(recording: &mut Recording, dir: &Dir, segments: Segments) {
     recording.run.complete = false;
     if is_locked(dir) {
@@ -340,7 +341,7 @@ fn add_running(recording: &mut Recording, dir: &Dir, segments: Segments) {
         text: "the run ended in the middle of this phase: its results are those of the last checkpoint".into(),
     });
     let in_segments = |cpu: CpuId| segments.progress.contains_key(&(phase.id.clone(), cpu));
-    // A run killed while writing the results of the phase has them here already.
+    // A run killed while writing the results of the phase already has them here.
     recording.worst.retain(|w| w.phase != phase.id || (place.is_some() && !in_segments(w.cpu)));
     for ((id, cpu), progress) in segments.progress.into_iter().filter(|((id, _), _)| *id == phase.id) {
         if let Some(result) = phase.cpus.iter_mut().find(|c| c.cpu == cpu) {
@@ -378,12 +379,12 @@ fn fill(result: &mut CpuResult, progress: &Progress) {
     result.episodes = progress.episodes.clone();
 }
 
-/// Asked through a descriptor of its own: a lock belongs to the open file description (flock(2)).
+/// Uses a separate descriptor, since a lock belongs to the open file description (flock(2)).
 fn is_locked(dir: &Dir) -> bool {
     dir.dir(".").and_then(|own| own.lock(false)).is_ok_and(|free| !free)
 }
 
-/// The files with this extension in a directory of the run, as names beneath the run, sorted.
+/// The files with this extension in a directory of the run, as sorted paths relative to the run.
 fn names(dir: &Dir, folder: &str, extension: &str) -> Vec<String> {
     let entries = dir.dir(folder).and_then(|folder| folder.entries()).unwrap_or_default();
     let names = entries.into_iter().filter_map(|(name, _)| name.into_os_string().into_string().ok());
@@ -394,13 +395,13 @@ fn names(dir: &Dir, folder: &str, extension: &str) -> Vec<String> {
 fn checked(dir: &Dir, name: &str, sum: Option<FileSum>) -> Result<Vec<u8>, String> {
     let content = files::read(dir, name, LARGEST).map_err(|e| e.to_string())?;
     match sum {
-        Some(sum) if files::sum(&content) != sum => Err(format!("{name}: its checksum does not hold; left out")),
+        Some(sum) if files::sum(&content) != sum => Err(format!("{name}: checksum mismatch; skipped")),
         _ => Ok(content),
     }
 }
 
 fn parse<T: DeserializeOwned>(name: &str, content: &[u8]) -> Result<T, String> {
-    serde_json::from_slice(content).map_err(|e| format!("{name}: {e}; left out"))
+    serde_json::from_slice(content).map_err(|e| format!("{name}: {e}; skipped"))
 }
 
 fn json_lines<T: DeserializeOwned>(name: &str, content: &[u8], damage: &mut Vec<String>) -> Vec<T> {
@@ -417,7 +418,7 @@ fn lines<T>(
     let lines = content.split(|&b| b == b'\n').filter(|line| !line.is_empty());
     let values = lines.filter_map(|line| parse(line).map_err(|_| bad += 1).ok()).collect();
     if bad > 0 {
-        damage.push(format!("{name}: {bad} lines cannot be read; left out"));
+        damage.push(format!("{name}: {bad} unreadable lines; skipped"));
     }
     values
 }

@@ -1,4 +1,4 @@
-//! Lines with checksums: `crc32 json`, that is eight hexadecimal digits, a space, a JSON object, a newline.
+//! Lines with checksums: `crc32 json`, which is eight hexadecimal digits, a space, a JSON object, a newline.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -11,23 +11,27 @@ pub(crate) fn encode<T: Serialize>(record: &T) -> Result<Vec<u8>, serde_json::Er
     Ok(line)
 }
 
-/// The records up to the first torn or altered line, and what is wrong with it.
+/// The records up to the first torn or altered line, and a description of it.
 pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> (Vec<T>, Option<String>) {
     let (records, _, torn) = decode_until(bytes);
     (records, torn)
 }
 
-/// As [`decode`], with the number of valid bytes.
+/// Like [`decode`], with the number of valid bytes.
 pub(crate) fn decode_until<T: DeserializeOwned>(bytes: &[u8]) -> (Vec<T>, usize, Option<String>) {
     let mut records = Vec::new();
     let mut at = 0;
     while at < bytes.len() {
         let Some(length) = bytes[at..].iter().position(|&b| b == b'\n') else {
-            return (records, at, Some(format!("a torn tail of {} bytes was dropped", bytes.len() - at)));
+            return (
+                records,
+                at,
+                Some(format!("an incomplete line of {} bytes at the end was dropped", bytes.len() - at)),
+            );
         };
         match decode_line(&bytes[at..at + length]) {
             Some(record) => records.push(record),
-            None => return (records, at, Some(format!("from byte {at} on the checksum does not hold; dropped"))),
+            None => return (records, at, Some(format!("checksum mismatch from byte {at} on; dropped"))),
         }
         at += length + 1;
     }

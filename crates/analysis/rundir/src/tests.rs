@@ -344,7 +344,7 @@ fn segments_are_followed_by_new_ones() {
     assert_eq!(read(root.path()).unwrap().run.phases[0].cpus[0].released, Some(4_000));
 }
 
-/// Changes the text of a file of a finished run, as a later version would have written it.
+/// Changes the text of a file of a finished run to that of a later version.
 fn rewrite(root: &Path, name: &str, change: impl Fn(&str) -> String) {
     let text = change(&fs::read_to_string(root.join(name)).unwrap());
     let path = root.join("manifest.json");
@@ -376,7 +376,7 @@ fn kinds_of_a_later_minor_version_are_unknown_and_the_rest_is_read() {
     assert_eq!((problem.kind, problem.text.as_str()), (ProblemKind::Unknown, "a ray was seen"));
     assert_eq!((seen.events, seen.distributions.len(), seen.worst.len()), (vec![signal()], 1, 1));
     let [damage] = &seen.damage[..] else { panic!("{:?}", seen.damage) };
-    assert!(damage.starts_with("events.jsonl: 1 lines") && damage.contains("version 1.99"), "{damage}");
+    assert!(damage.starts_with("events.jsonl: 1 unreadable lines") && damage.contains("version 1.99"), "{damage}");
 
     rewrite(root, "run.json", |text| text.replace("\"latency\"", "\"divination\""));
     let seen = read(root).unwrap();
@@ -399,7 +399,7 @@ fn an_id_that_is_a_path_is_no_phase() {
         rewrite(root, "run.json", |text| text.replace("\"id\": \"2-cpu\"", &format!("\"id\": \"{bad}\"")));
         let seen = read(root).unwrap();
         assert_eq!(seen.run.phases.len(), 1, "{bad}");
-        assert!(seen.damage.iter().any(|what| what.contains("is no id of a phase")), "{bad}: {:?}", seen.damage);
+        assert!(seen.damage.iter().any(|what| what.contains("is not a valid phase ID")), "{bad}: {:?}", seen.damage);
         rewrite(root, "run.json", |text| text.replace(&format!("\"id\": \"{bad}\""), "\"id\": \"2-cpu\""));
     }
     assert_eq!(read(root).unwrap().run.phases.len(), 2);

@@ -26,7 +26,7 @@ pub struct Writer {
     compact: bool,
     /// Lines of the running phase with which a new segment must begin: the phase, and the last results of each CPU.
     phase_line: Vec<u8>,
-    latest: BTreeMap<CpuId, Vec<u8>>,
+    results: BTreeMap<CpuId, Vec<u8>>,
     events: File,
     events_pending: Vec<u8>,
     events_sum: crc32fast::Hasher,
@@ -42,14 +42,15 @@ pub struct Writer {
 pub struct Room {
     /// Size at which a segment of checkpoints is replaced by a new one.
     pub segment_bytes: u64,
-    /// Disk space reserved for the results in case the disk fills up; 0: none.
+    /// Disk space reserved for the results in case the disk fills up; 0 reserves none.
     pub reserve_bytes: u64,
-    /// JSON without line breaks and spaces, a third of the size, and without histograms that are the sum of two others.
+    /// Write JSON without line breaks and spaces, which takes a third of the size, and without histograms that are the
+    /// sum of two others.
     pub compact: bool,
 }
 
 impl Default for Room {
-    /// Nothing reserved: for results that are complete already.
+    /// Reserves nothing, for results that are already complete.
     fn default() -> Room {
         Room { segment_bytes: SEGMENT_BYTES, reserve_bytes: 0, compact: false }
     }
@@ -61,9 +62,9 @@ const SEGMENT_BYTES: u64 = 1 << 20;
 const RESERVE_BYTES: u64 = 96 << 10;
 
 impl Writer {
-    /// Creates the directory (which must be missing or empty) and writes the initial run.
+    /// Creates the directory, which must be missing or empty, and writes the initial run.
     ///
-    /// With `sync` every checkpoint survives a power cut, at the cost of disk traffic.
+    /// With `sync` every checkpoint survives a power failure, at the cost of disk traffic.
     ///
     /// # Errors
     /// [`Error::NotEmpty`]; [`Error::Io`] if the directory cannot be created or the disk is full.
@@ -73,13 +74,13 @@ impl Writer {
         Writer::create_in(make_empty(root)?, run, sync, room)
     }
 
-    /// As [`Writer::create`], in an empty directory, within the given space.
+    /// Like [`Writer::create`], in an empty directory, within the given space.
     pub fn create_in(dir: Dir, run: Run, sync: bool, room: Room) -> Result<Writer, Error> {
-        // Only a reader running at this instant can hold the lock; then the run is merely not marked as running.
+        // Only a reader running at this moment can hold the lock; then the run is just not marked as running.
         let _ = dir.lock(true);
         let events = dir.create_new(layout::EVENTS)?;
-        // From here on a reader finds a run, even after a kill. Nothing has been measured yet; the first sync comes
-        // with the first checkpoint.
+        // From here on a reader finds a run, even after a kill. Nothing has been measured yet, so the first sync is
+        // that of the first checkpoint.
         let sum = write_json(&dir, layout::RUN, &run, room.compact, false)?;
         for folder in [layout::SEGMENTS, layout::HIST] {
             dir.make_dir(folder)?;
@@ -98,7 +99,7 @@ impl Writer {
             segment_limit: room.segment_bytes,
             compact: room.compact,
             phase_line: Vec::new(),
-            latest: BTreeMap::new(),
+            results: BTreeMap::new(),
             events,
             events_pending: Vec::new(),
             events_sum: crc32fast::Hasher::new(),
@@ -117,7 +118,7 @@ impl Writer {
         Ok(writer)
     }
 
-    /// The directory, for what else belongs into it.
+    /// The directory, for adding further files.
     pub fn dir(&self) -> &Dir {
         &self.dir
     }
@@ -130,7 +131,7 @@ impl Writer {
         self.failed.as_deref()
     }
 
-    /// Takes the first failed write, so that later ones are reported again. For callers that continue once there is
+    /// Takes the first write error, so that later ones are reported again. For callers that continue once there is
     /// space.
     pub fn take_failure(&mut self) -> Option<String> {
         self.failed.take()
@@ -140,7 +141,7 @@ impl Writer {
         self.json(layout::FINDINGS, &findings)
     }
 
-    /// The audit's findings as another process wrote them: a JSON list of [`Finding`].
+    /// The audit's findings as written by another process: a JSON list of [`Finding`].
     pub fn findings_text(&mut self, text: &[u8]) -> Result<(), Error> {
         let sum = files::replace(&self.dir, layout::FINDINGS, text, self.sync)?;
         self.sums.insert(layout::FINDINGS.into(), sum);
@@ -161,7 +162,7 @@ impl Writer {
         self.json(&format!("machine/{name}.json"), facts)
     }
 
-    /// A failed write is kept in [`Writer::failure`]; measuring continues.
+    /// A write error is stored in [`Writer::failure`]; measuring continues.
     pub fn phase_started(&mut self, phase: &Phase) {
         let result = self.append(&Record::Phase(Box::new(phase.clone()))).map(|line| self.phase_line = line);
         self.note(result);
@@ -175,7 +176,7 @@ impl Writer {
         }
     }
 
-    /// Appends the maxima of finished blocks. A failed write is kept in [`Writer::failure`]; measuring continues.
+    /// Appends the maxima of finished blocks. A write error is stored in [`Writer::failure`]; measuring continues.
     pub fn maxima(&mut self, maxima: &[BlockMaximum]) {
         if !maxima.is_empty() {
             let result = self.maxima.append(&lines(maxima), self.sync);
@@ -183,10 +184,11 @@ impl Writer {
         }
     }
 
-    /// Saves the results so far of a CPU. A failed write is kept in [`Writer::failure`]; measuring continues.
+    /// Saves the results of a CPU so far. A write error is stored in [`Writer::failure`]; measuring continues.
     pub fn progress(&mut self, progress: Progress) {
         let cpu = progress.cpu;
-        let result = self.append(&Record::Progress(Box::new(progress))).map(|line| drop(self.latest.insert(cpu, line)));
+        let result =
+            self.append(&Record::Progress(Box::new(progress))).map(|line| drop(self.results.insert(cpu, line)));
         self.note(result);
     }
 
@@ -255,7 +257,7 @@ impl Writer {
         }
         self.write_run()?;
         self.phase_line.clear();
-        self.latest.clear();
+        self.results.clear();
         self.try_flush()?;
         self.next_segment()
     }
@@ -296,7 +298,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Starts a segment with everything known so far, then removes the preceding one.
+    /// Starts a segment with everything known so far, then removes the previous one.
     fn next_segment(&mut self) -> Result<(), Error> {
         let old = segment_name(self.segment_number);
         let name = segment_name(self.segment_number + 1);
@@ -304,7 +306,7 @@ impl Writer {
         self.segment_number += 1;
         self.segment_bytes = 0;
         self.append(&Record::Run(Box::new(self.run.clone())))?;
-        let lines: Vec<Vec<u8>> = std::iter::once(&self.phase_line).chain(self.latest.values()).cloned().collect();
+        let lines: Vec<Vec<u8>> = std::iter::once(&self.phase_line).chain(self.results.values()).cloned().collect();
         for line in lines {
             self.append_line(&line)?;
         }
@@ -316,7 +318,7 @@ impl Writer {
         Ok(self.dir.remove_file(old)?)
     }
 
-    /// The segment and its name.
+    /// Syncs the segment and its directory entry.
     fn sync_segment(&self) -> Result<(), Error> {
         let path = self.dir.path().join(segment_name(self.segment_number));
         self.segment.sync_all().map_err(Error::io("sync", path))?;
@@ -359,7 +361,7 @@ pub(crate) fn make_empty(root: &Path) -> Result<Dir, Error> {
 fn reserve(dir: &Dir, bytes: u64) -> Result<(), Error> {
     let file = dir.create_new(layout::RESERVE)?;
     match rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, bytes) {
-        // The file system cannot reserve space: nothing is guaranteed then.
+        // The file system cannot reserve space, so none is guaranteed.
         Ok(()) | Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => Ok(()),
         Err(errno) => Err(Error::io("reserve space at", dir.path().join(layout::RESERVE))(errno.into())),
     }

@@ -1,4 +1,5 @@
-//! Keeps CPUs out of idle states during the run: /dev/cpu_dma_latency, and single states of the measured CPUs.
+//! Keeps CPUs out of idle states during the run, with /dev/cpu_dma_latency and by disabling single states of the
+//! measured CPUs.
 
 use punctual_journal::{Journal, Lease, Undo};
 use punctual_units::CpuList;
@@ -6,7 +7,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-/// Holds the request until the file is dropped; the kernel releases it when the process ends, however it ends
+/// The request is held until the file is dropped; the kernel releases it when the process ends in any way
 /// (Documentation/power/pm_qos_interface.rst).
 pub(crate) fn hold(us: i32) -> io::Result<File> {
     let mut file = File::options().write(true).open("/dev/cpu_dma_latency")?;
@@ -14,11 +15,11 @@ pub(crate) fn hold(us: i32) -> io::Result<File> {
     Ok(file)
 }
 
-/// Disables states deeper than `deepest` (-1: all) on these CPUs until the lease ends. Journalled, so that even after
-/// kill -9 the next start restores them.
+/// Disables states deeper than `deepest` (-1: all) on these CPUs until the lease ends. Journalled, so that the next
+/// start restores them even after kill -9.
 ///
 /// # Errors
-/// If there is no cpuidle driver, or a state cannot be written.
+/// There is no cpuidle driver, or a state cannot be written.
 pub(crate) fn limit(cpus: &CpuList, deepest: i32) -> io::Result<Lease> {
     let mut undo = Vec::new();
     let mut files = Vec::new();

@@ -81,13 +81,13 @@ pub(crate) fn document(options: &Options, plans: &[ThreadPlan], stats: &[Stat], 
     out + "  }\n}\n"
 }
 
-/// One thread's lines, without its closing brace.
+/// Lines of one thread without its closing brace.
 fn thread(out: &mut String, index: usize, plan: &ThreadPlan, stat: &Stat) {
     let _ = write!(out, "    \"{index}\": {{\n      \"histogram\": {{");
     let bins = stat.histogram.iter().enumerate().map(|(bin, count)| (bin, count.load(Relaxed)));
     let bins: Vec<String> =
         bins.filter(|(_, count)| *count > 0).map(|(bin, count)| format!("\n        \"{bin}\": {count}")).collect();
-    // Without bins rt-tests leaves the line open.
+    // Without bins rt-tests does not end the line.
     out.push_str(&bins.join(","));
     out.push_str(if bins.is_empty() { "      },\n" } else { "\n      },\n" });
     let _ = writeln!(out, "      \"cycles\": {},", stat.cycles.load(Relaxed));

@@ -1,13 +1,13 @@
-//! `punctual cyclictest`: the options of cyclictest (rt-tests 2.x), its threads and its outputs, so that scripts
-//! written for it need one word changed. What cyclictest silently gets wrong is an error or a warning here: see
-//! docs/cyclictest.md.
+//! `punctual cyclictest`: the options of cyclictest (rt-tests 2.x), its threads and its output, so that scripts written
+//! for it need only the command name changed. Where cyclictest silently does something wrong, this gives an error or a
+//! warning: see docs/cyclictest.md.
 //!
 //! ```text
 //! options ──▶ plan (a line a thread) ──▶ worker (one thread each) ──▶ stat ──▶ text, json
 //! ```
 //!
-//! Architecture invariant: the workers only sleep and count. Everything that prints, formats or opens a file is in the
-//! main thread, which is kept off the measured CPUs if there is another.
+//! Architecture invariant: the workers only sleep and count. Everything that prints, formats or opens a file runs in
+//! the main thread, which is kept off the measured CPUs if possible.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
@@ -22,10 +22,10 @@ mod output;
 mod plan;
 mod report;
 mod run;
+mod sleeper;
 mod stat;
 mod text;
 mod watch;
-mod ways;
 mod worker;
 
 pub use error::RunError;

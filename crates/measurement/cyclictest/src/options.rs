@@ -1,4 +1,4 @@
-//! The command line, as cyclictest reads it by getopt_long(3).
+//! Parses the command line as cyclictest does with getopt_long(3).
 
 mod gone;
 mod reading;
@@ -12,26 +12,26 @@ use punctual_units::{CpuList, Nanos, Policy};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// Defaults are cyclictest's.
+/// The defaults are those of cyclictest.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
-    /// `-a`: CPUs to take in turn; if none is named, all.
+    /// `-a`: CPUs to use in turn; all if none is named.
     pub affinity: Affinity,
-    /// `-A USEC`: all threads start together, each offset by this much from the previous one.
+    /// `-A USEC`: all threads start together, each with this offset from the previous one.
     pub aligned: Option<Nanos>,
-    /// `--secaligned [USEC]`: they start at a full second plus this offset.
+    /// `--secaligned [USEC]`: the threads start at a full second plus this offset.
     pub secaligned: Option<Nanos>,
-    /// `-b USEC`: end at the first latency above it.
+    /// `-b USEC`: stop at the first latency above this.
     pub breaktrace: Option<Nanos>,
-    /// `--tracemark`: at that point mark and stop the kernel's trace.
+    /// `--tracemark`: mark and stop the kernel's trace at that point.
     pub tracemark: bool,
     /// `-c 1`: CLOCK_REALTIME instead of CLOCK_MONOTONIC.
     pub realtime_clock: bool,
-    /// `--deepest-idle-state`: -1 leaves only polling.
+    /// `--deepest-idle-state`: -1 allows only polling.
     pub deepest_idle_state: Option<i32>,
     /// The value to hold in /dev/cpu_dma_latency, µs; `None`: it is not held.
     pub dma_latency: Option<i32>,
-    /// Why it is not held: `--laptop`, `--default-system`.
+    /// The reason why it is not held: `--laptop`, `--default-system`.
     pub not_held: Option<&'static str>,
     /// `-d`: difference between the intervals of consecutive threads.
     pub distance: Nanos,
@@ -39,7 +39,7 @@ pub struct Options {
     pub duration: Option<Nanos>,
     /// `-F`: a named pipe for statistics.
     pub fifo: Option<PathBuf>,
-    /// `-h`: bins of a histogram, one per unit.
+    /// `-h`: bins of a histogram, one per unit of time.
     pub histogram: Option<usize>,
     /// `-H`: with a column for all threads together.
     pub hist_of_all: bool,
@@ -59,7 +59,7 @@ pub struct Options {
     pub refresh_on_max: bool,
     /// `-N`: nanoseconds everywhere.
     pub nsecs: bool,
-    /// `-o`: with `-v` only the largest of this many.
+    /// `-o`: with `-v`, print only the largest of this many samples.
     pub oscope: u64,
     /// `-p`.
     pub priority: Option<u8>,
@@ -77,43 +77,43 @@ pub struct Options {
     pub system: bool,
     /// `-S`.
     pub smp: bool,
-    /// `--spike`: log every latency above it.
+    /// `--spike`: log every latency above this.
     pub spike: Option<Nanos>,
-    /// `--spike-nodes`: at most this many.
+    /// `--spike-nodes`: maximum number of logged spikes.
     pub spike_nodes: usize,
     /// `--smi`.
     pub smi: bool,
-    /// `-t`: 0 is one per CPU.
+    /// `-t`: 0 means one per CPU.
     pub threads: Option<u32>,
     /// `-v`.
     pub verbose: bool,
     /// `-x`: POSIX timers.
     pub posix_timers: bool,
-    /// `--format-version`: which version's text.
+    /// `--format-version`: version of rt-tests whose text format is printed.
     pub format: FormatVersion,
     /// The arguments, for the JSON file.
     pub words: Vec<String>,
-    /// To be printed before the run.
+    /// Printed before the run.
     pub warnings: Vec<String>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Affinity {
-    /// Wherever the kernel puts them.
+    /// Not pinned.
     #[default]
     None,
-    /// Thread N on the Nth CPU.
+    /// Thread N is pinned to the Nth CPU.
     All,
-    /// In turn on these.
+    /// Pinned to these CPUs in turn.
     These(CpuList),
-    /// In turn on those that this names among the CPUs of the machine.
+    /// Pinned in turn to the CPUs that this selects among those of the machine.
     Named(CpuExpression),
 }
 
 /// A list of CPUs as numa_parse_cpustring(3) reads it, with `!`, `+` or `all`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CpuExpression {
-    /// `!`: all but these.
+    /// `!`: all except these.
     pub is_inverted: bool,
     /// `+`: 0 is the first CPU that this process may use.
     pub is_relative: bool,
@@ -121,13 +121,13 @@ pub struct CpuExpression {
     pub list: Option<CpuList>,
 }
 
-/// The versions differ in the histogram.
+/// The versions differ in the histogram's format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FormatVersion {
-    /// Up to 2.4: every row, and a line with totals.
+    /// Up to 2.4: every row is printed, and a line with totals.
     #[default]
     V2_4,
-    /// 2.10: rows with samples only, no totals.
+    /// 2.10: only rows with samples are printed, and no totals.
     V2_10,
 }
 
@@ -142,7 +142,7 @@ pub enum Asked {
     Help,
 }
 
-/// The largest histogram, as in rt-tests (HIST_MAX).
+/// Maximum size of the histogram, as in rt-tests (HIST_MAX).
 const HIST_MAX: usize = 1_000_000;
 
 fn defaults(words: &[OsString]) -> Options {
@@ -191,7 +191,7 @@ fn defaults(words: &[OsString]) -> Options {
 }
 
 impl Options {
-    /// `-smp -p 80` is `-s -m -p -p`: the priority would be 0, and the 80 ignored.
+    /// `-smp -p 80` is parsed as `-s -m -p -p`: the priority would be 0, and the 80 ignored.
     fn bundle(&self) -> &'static str {
         let is_trap = self.words.iter().any(|word| word == "-smp");
         if is_trap { ": -smp is read as -s -m -p; write --smp or -S, then -m -p N" } else { "" }

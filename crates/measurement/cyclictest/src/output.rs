@@ -1,4 +1,4 @@
-//! Standard output and standard error.
+//! Writes standard output and standard error.
 
 use std::io::{self, Write};
 
@@ -7,7 +7,7 @@ pub(crate) fn warn(what: &str) {
     let _ = writeln!(io::stderr(), "WARN: {what}");
 }
 
-/// A closed standard output ends nothing: the results may go into files.
+/// A closed standard output does not end the run, since results may go to files.
 pub(crate) fn print(text: &str) {
     let mut out = io::stdout().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());

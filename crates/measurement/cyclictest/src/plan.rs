@@ -3,10 +3,10 @@ use punctual_units::{CpuId, CpuList, Nanos, Policy, Priority, Scheduling};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ThreadPlan {
-    /// Its only CPU; `None`: wherever the kernel puts it.
+    /// CPU that the thread is pinned to.
     pub cpu: Option<CpuId>,
     pub scheduling: Scheduling,
-    /// As shown after `P:`.
+    /// Value shown after `P:`.
     pub priority: u8,
     pub interval: Nanos,
 }
@@ -14,7 +14,7 @@ pub(crate) struct ThreadPlan {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Plan {
     pub threads: Vec<ThreadPlan>,
-    /// CPUs for the main thread: those requested, else those without measurement; may be empty.
+    /// CPUs for the main thread: the requested ones, otherwise those that are not measured; may be empty.
     pub main: CpuList,
     pub warnings: Vec<String>,
 }
@@ -28,7 +28,7 @@ pub(crate) fn plan(
     let mut warnings = Vec::new();
     let usable = usable(online, allowed, isolated);
     let cpus = cpus(options, online, &usable, &mut warnings)?;
-    // With -a LIST "all" is that list, as in rt-tests.
+    // With -a LIST, "all" is that list, as in rt-tests.
     let all = if cpus.is_empty() { usable.len() } else { cpus.len() }.max(1);
     let count = match options.threads {
         None if options.smp => all,
@@ -47,7 +47,7 @@ pub(crate) fn plan(
     }
     let taken = measured.and(isolated);
     if !taken.is_empty() && matches!(options.affinity, Affinity::All | Affinity::None) {
-        warnings.push(format!("CPU {taken} is isolated and measured, too; name CPUs with -a to leave some out"));
+        warnings.push(format!("CPU {taken} is isolated but measured as well; use -a to leave CPUs out"));
     }
     let main = match &options.main_affinity {
         Some(of) => main_cpus(of, online, &usable)?,
@@ -56,14 +56,15 @@ pub(crate) fn plan(
     Ok(Plan { threads, main, warnings })
 }
 
-/// The CPUs that "all" means. Processes start on all CPUs but the isolated ones: if this process has exactly those, the
-/// isolated ones are meant as well; otherwise somebody chose (taskset(1), a cpuset), which is respected.
+/// The CPUs that "all" stands for. Processes start on all CPUs except the isolated ones: if this process has exactly
+/// those, the isolated ones are included. Otherwise the affinity was set on purpose (taskset(1), a cpuset) and is
+/// respected.
 fn usable(online: &CpuList, allowed: &CpuList, isolated: &CpuList) -> CpuList {
     let allowed = online.and(allowed);
     if allowed.is_empty() || online.minus(isolated) == allowed { online.clone() } else { allowed }
 }
 
-/// The CPUs to take in turn; empty: unpinned.
+/// CPUs to assign in turn; empty: unpinned.
 fn cpus(
     options: &Options,
     online: &CpuList,
@@ -91,14 +92,16 @@ fn these(option: &str, list: &CpuList, online: &CpuList) -> Result<CpuList, Usag
     }
 }
 
-/// The CPUs of an expression, within those that may be used, as parse_cpumask of rt-tests (src/lib/rt-numa.c).
+/// The CPUs of an expression among the usable ones, as in parse_cpumask of rt-tests (src/lib/rt-numa.c).
 fn named(option: &str, of: &CpuExpression, online: &CpuList, usable: &CpuList) -> Result<CpuList, UsageError> {
     let listed = match &of.list {
         None => usable.clone(),
         Some(list) if of.is_relative => {
             let nth = |n: CpuId| {
                 let cpu = usable.iter().nth(n.0 as usize);
-                cpu.ok_or_else(|| UsageError(format!("{option}: there is no +{n}; {} CPUs may be used", usable.len())))
+                cpu.ok_or_else(|| {
+                    UsageError(format!("{option}: +{n} does not exist; {} CPUs are usable", usable.len()))
+                })
             };
             list.iter().map(nth).collect::<Result<CpuList, _>>()?
         }
@@ -106,7 +109,7 @@ fn named(option: &str, of: &CpuExpression, online: &CpuList, usable: &CpuList) -
     };
     let found = if of.is_inverted { usable.minus(&listed) } else { usable.and(&listed) };
     match found.is_empty() {
-        true => Err(UsageError(format!("{option}: no CPU is left of {usable}, which may be used"))),
+        true => Err(UsageError(format!("{option}: no CPU remains of the usable ones, {usable}"))),
         false => Ok(found),
     }
 }
@@ -124,7 +127,7 @@ fn thread(options: &Options, index: usize, cpu: Option<CpuId>) -> Result<ThreadP
     let step = if options.priospread { u8::try_from(index).unwrap_or(u8::MAX) } else { 0 };
     let level = if wanted > 0 { wanted.saturating_sub(step).max(1) } else { 0 };
     let default = if level > 0 { Policy::Fifo } else { Policy::Other };
-    let refused = |_| UsageError(format!("-p wants a priority from 1 to 99, not {level}"));
+    let refused = |_| UsageError(format!("-p needs a priority from 1 to 99, not {level}"));
     let scheduling = match options.policy.unwrap_or(default) {
         Policy::Rr => Scheduling::Rr { priority: Priority::try_from(level).map_err(refused)? },
         Policy::Fifo => Scheduling::Fifo { priority: Priority::try_from(level).map_err(refused)? },
@@ -185,7 +188,7 @@ mod tests {
 
     #[test]
     fn expressions_are_those_of_libnuma() {
-        // CPU 3 is isolated and meant as well; the process may use the others.
+        // CPU 3 is isolated and included; the process may use the others.
         for (words, wanted) in [
             ("-a !0 -t -p 1", vec![1, 2, 3]),
             ("-a!0-1 -t -p 1", vec![2, 3]),
@@ -215,11 +218,11 @@ mod tests {
         let words: Vec<_> = ["-S", "-p", "80"].map(Into::into).into();
         let Asked::Run(options) = parse(&words).unwrap() else { panic!("help") };
         for (allowed, measured, warned) in [
-            ("0-2", vec![0, 1, 2, 3], "CPU 3 is isolated and measured, too"),
-            ("0-3", vec![0, 1, 2, 3], "CPU 3 is isolated and measured, too"),
+            ("0-2", vec![0, 1, 2, 3], "CPU 3 is isolated but measured as well"),
+            ("0-3", vec![0, 1, 2, 3], "CPU 3 is isolated but measured as well"),
             ("0-1", vec![0, 1], "CPU 2-3 is not measured: this process may not use it"),
             ("2-3", vec![2, 3], "CPU 0-1 is not measured"),
-            ("7", vec![0, 1, 2, 3], "CPU 3 is isolated and measured, too"),
+            ("7", vec![0, 1, 2, 3], "CPU 3 is isolated but measured as well"),
         ] {
             let plan = on(&options, allowed).unwrap();
             assert_eq!(cpus(&plan), measured.into_iter().map(Some).collect::<Vec<_>>(), "{allowed}");

@@ -1,4 +1,4 @@
-//! Reports when the threads have ended: the rest of standard output, the files, and warnings about what the format
+//! Reports after the threads have ended: the rest of standard output, the files, and warnings about what the format
 //! cannot express.
 
 use crate::error::RunError;
@@ -30,12 +30,12 @@ pub(crate) fn report(
     if let Some(path) = &options.json {
         write(path, &json::document(options, &plan.threads, stats, when))?;
     }
-    admit(options, stats);
+    warn_of_omissions(options, stats);
     Ok(())
 }
 
-/// The end of standard output, and the file of `--histfile`. `broke`: the thread above the limit of `-b`, 0 for none,
-/// and its latency.
+/// The end of standard output, and the file of `--histfile`. `broke`: the thread above the limit of `-b` (0: none) and
+/// its latency.
 pub(crate) fn texts(
     options: &Options,
     plan: &Plan,
@@ -66,19 +66,19 @@ pub(crate) fn texts(
 }
 
 /// Warns about what the format cannot express.
-fn admit(options: &Options, stats: &[Stat]) {
+fn warn_of_omissions(options: &Options, stats: &[Stat]) {
     let unit = if options.nsecs { "ns" } else { "us" };
     for (index, stat) in stats.iter().enumerate() {
         let (skipped, early, over) =
             (stat.skipped.load(Relaxed), stat.early.load(Relaxed), stat.overflows.load(Relaxed));
         if stat.cycles.load(Relaxed) == 0 {
-            warn(&format!("thread {index} had no cycle: its figures mean nothing"));
+            warn(&format!("thread {index} completed no cycle: its figures are meaningless"));
         }
         if skipped > 0 {
-            warn(&format!("thread {index} missed {skipped} intervals while it was late: no sample stands for them"));
+            warn(&format!("thread {index} missed {skipped} intervals while it was late: they have no sample"));
         }
         if early > 0 {
-            warn(&format!("thread {index} woke {early} times before its time: the clock was set; counted as 0"));
+            warn(&format!("thread {index} woke {early} times too early because the clock was set; counted as 0"));
         }
         if over > 0 {
             let max = stat.max.load(Relaxed);

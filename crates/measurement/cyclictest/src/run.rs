@@ -3,9 +3,9 @@ use crate::json::{Circumstances, SysInfo};
 use crate::options::{Asked, Options, UsageError, parse};
 use crate::output::{print, warn};
 use crate::plan::{Plan, plan};
+use crate::sleeper::Method;
 use crate::stat::{Keep, Stat};
 use crate::watch::Watch;
-use crate::ways::Way;
 use crate::worker::{self, Settings, Shared, Start, common_start};
 use crate::{idle, report, text};
 use jiff::Timestamp;
@@ -24,11 +24,11 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering:
 use std::sync::{Arc, Barrier, Mutex, PoisonError};
 use std::time::Duration;
 
-/// `punctual cyclictest WORDS`: prints as cyclictest does. Returns cyclictest's exit code, which is 0 for interrupted
-/// runs as well.
+/// `punctual cyclictest WORDS`: prints the output of cyclictest. Returns its exit code, which is 0 for interrupted runs
+/// as well.
 ///
 /// # Errors
-/// [`RunError`]; cyclictest ends with 1 then.
+/// [`RunError`]; cyclictest exits with 1 in this case.
 pub fn run(words: &[OsString]) -> Result<u8, RunError> {
     let options = match parse(words)? {
         Asked::Help => {
@@ -37,7 +37,7 @@ pub fn run(words: &[OsString]) -> Result<u8, RunError> {
         }
         Asked::Run(options) => *options,
     };
-    // With whoever reads what is printed.
+    // The limit includes the time of whoever reads the output.
     let lasts = options.duration.map(|duration| Duration::from_nanos(duration.0) + watchdog::GRACE);
     let _limit = lasts.map(|lasts| watchdog::limit("the measurement", lasts));
     let live = Live::new();
@@ -69,16 +69,15 @@ struct Cpus {
     /// /sys/devices/system/cpu/possible.
     possible: usize,
     online: CpuList,
-    /// Those this process may use: sched_getaffinity(2).
+    /// CPUs this process may use: sched_getaffinity(2).
     allowed: CpuList,
     isolated: CpuList,
 }
 
 impl Cpus {
     fn read(live: &Live) -> Result<Cpus, RunError> {
-        let allowed =
-            uapi::affinity(0).map_err(|e| RunError::Refused(format!("which CPUs there are is not known: {e}")))?;
-        // Without /sys those that this process may use.
+        let allowed = uapi::affinity(0).map_err(|e| RunError::Refused(format!("cannot read the CPU affinity: {e}")))?;
+        // Without /sys, the CPUs that this process may use.
         let online = list(live, "/sys/devices/system/cpu/online").unwrap_or_else(|| allowed.clone());
         let possible = list(live, "/sys/devices/system/cpu/possible").map_or(online.len(), |list| list.len());
         let isolated = list(live, "/sys/devices/system/cpu/isolated").unwrap_or_default();
@@ -88,7 +87,7 @@ impl Cpus {
 
 fn check(options: &Options, plan: &Plan) -> Result<(), RunError> {
     if options.system && options.posix_timers && plan.threads.len() > 1 {
-        return Err(UsageError("-s -x use the one interval timer of the process: -t 1".into()).into());
+        return Err(UsageError("-s -x use the process' only interval timer: add -t 1".into()).into());
     }
     let memory = options.histogram.unwrap_or_default().saturating_mul(16).saturating_mul(plan.threads.len());
     if memory > 1 << 30 {
@@ -98,7 +97,11 @@ fn check(options: &Options, plan: &Plan) -> Result<(), RunError> {
     for path in [&options.json, &options.histfile].into_iter().flatten() {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         if !folder.is_dir() {
-            return Err(RunError::Refused(format!("{}: there is no folder {}", path.display(), folder.display())));
+            return Err(RunError::Refused(format!(
+                "{}: directory {} does not exist",
+                path.display(),
+                folder.display()
+            )));
         }
     }
     Ok(())
@@ -137,7 +140,7 @@ fn prepare(options: &Options, plan: &Plan) -> Result<Held, RunError> {
             Some(file)
         }
         Err(e) => {
-            warn(&format!("/dev/cpu_dma_latency: {e}: CPUs idle as deep as they like"));
+            warn(&format!("/dev/cpu_dma_latency: {e}: CPUs enter any idle state"));
             None
         }
     });
@@ -147,21 +150,21 @@ fn prepare(options: &Options, plan: &Plan) -> Result<Held, RunError> {
 
 fn settings(options: &Options) -> Settings {
     let unit = if options.nsecs { 1 } else { 1000 };
-    let way = match (options.posix_timers, options.system) {
-        (true, true) => Way::IntervalTimer,
-        (true, false) => Way::Timer { is_relative: options.relative },
-        (false, true) => Way::System,
-        (false, false) if options.relative => Way::Relative,
-        (false, false) => Way::Absolute,
+    let method = match (options.posix_timers, options.system) {
+        (true, true) => Method::IntervalTimer,
+        (true, false) => Method::Timer { is_relative: options.relative },
+        (false, true) => Method::System,
+        (false, false) if options.relative => Method::Relative,
+        (false, false) => Method::Absolute,
     };
-    let realtime = options.realtime_clock && !matches!(way, Way::System | Way::IntervalTimer);
+    let realtime = options.realtime_clock && !matches!(method, Method::System | Method::IntervalTimer);
     let start = match (options.aligned, options.secaligned) {
         (Some(offset), _) => Start::Aligned(offset.0),
         (_, Some(offset)) => Start::Second(offset.0),
         _ => Start::AtOnce,
     };
     Settings {
-        way,
+        method,
         clock: if realtime { ClockId::Realtime } else { ClockId::Monotonic },
         unit,
         limit: options.breaktrace.map(|limit| limit.0 / unit),
@@ -224,12 +227,12 @@ fn spawn(shared: &Arc<Shared>, plan: &Plan) -> Result<Vec<std::thread::JoinHandl
     Ok(threads)
 }
 
-/// Ends the threads, even those in a long sleep.
+/// Ends the threads, including those in a long sleep.
 fn end(shared: &Shared, threads: Vec<std::thread::JoinHandle<()>>) {
     shared.stop.store(true, Relaxed);
     while shared.finished.load(Relaxed) < threads.len() {
         for tid in shared.stats.iter().filter_map(|stat| i32::try_from(stat.tid.load(Relaxed)).ok()) {
-            // One that has ended needs no waking.
+            // A thread that has ended needs no wakeup.
             let _ = uapi::wake(tid);
         }
         std::thread::sleep(std::time::Duration::from_millis(1));
@@ -237,11 +240,11 @@ fn end(shared: &Shared, threads: Vec<std::thread::JoinHandle<()>>) {
     threads.into_iter().for_each(|thread| drop(thread.join()));
 }
 
-/// MSR_SMI_COUNT, Intel's since Nehalem.
+/// MSR_SMI_COUNT of Intel processors since Nehalem.
 const SMI_COUNT: u64 = 0x34;
 
-/// System management interrupts of each thread's CPU so far; empty if not requested. Only read before and after: each
-/// reading interrupts the CPU.
+/// System management interrupts of each thread's CPU so far; empty if not requested. Read only before and after the
+/// run, since each read interrupts the CPU.
 fn smi(options: &Options, plan: &Plan) -> Result<Vec<u64>, RunError> {
     if !options.smi {
         return Ok(Vec::new());
@@ -265,11 +268,11 @@ fn keep_off(plan: &Plan) {
         return;
     }
     if let Err(e) = uapi::set_affinity(0, &plan.main) {
-        warn(&format!("the main thread stays where it is: CPU {}: {e}", plan.main));
+        warn(&format!("the main thread could not be moved to CPU {}: {e}", plan.main));
     }
 }
 
-/// trace_marker and tracing_on, if they are to be written when a latency is above the limit.
+/// trace_marker and tracing_on, if they are written when a latency exceeds the limit.
 fn trace(options: &Options) -> Result<Option<(File, File)>, RunError> {
     if !options.tracemark {
         return Ok(None);
@@ -278,7 +281,9 @@ fn trace(options: &Options) -> Result<Option<(File, File)>, RunError> {
         .into_iter()
         .find(|root| Path::new(root).join("tracing_on").exists());
     let Some(root) = root else {
-        return Err(RunError::Refused("--tracemark: tracefs is not mounted, or only root sees it: run as root".into()));
+        return Err(RunError::Refused(
+            "--tracemark: tracefs is not mounted, or only accessible to root: run as root".into(),
+        ));
     };
     let open = |name: &str| {
         let path = format!("{root}/{name}");
@@ -293,7 +298,7 @@ fn resolution() {
     text::resolution(reported, punctual_rt::clock_read_cost()).iter().for_each(|line| warn(line));
 }
 
-/// `None` if unreadable.
+/// `None` if the file is unreadable.
 fn list(live: &Live, path: &str) -> Option<CpuList> {
     live.read(path).text()?.parse().ok()
 }

@@ -1,11 +1,11 @@
-//! What a measuring thread counts and the main thread reads: relaxed stores of a single writer, no lock.
+//! Counts of a measuring thread, read by the main thread: relaxed stores of a single writer, no lock.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 
-/// Samples kept for `-v` between two reads by the main thread, which come every 10 ms (VALBUF_SIZE of cyclictest).
+/// Samples kept for `-v` between two reads by the main thread, 10 ms apart (VALBUF_SIZE of cyclictest).
 const VALUES: usize = 16_384;
 
-/// `Min:` before the first cycle, as in cyclictest.
+/// Value of `Min:` before the first cycle, as in cyclictest.
 const NO_MIN: u64 = 1_000_000;
 
 /// One thread's figures, in the unit of the run: µs, or ns with `-N`.
@@ -19,13 +19,13 @@ pub(crate) struct Stat {
     sum: AtomicU64,
     /// Intervals that passed while the thread was late: cyclictest does not count them.
     pub skipped: AtomicU64,
-    /// Wakeups that appear too early: CLOCK_REALTIME was set.
+    /// Wakeups that appear too early because CLOCK_REALTIME was set.
     pub early: AtomicU64,
     pub histogram: Vec<AtomicU64>,
     pub overflows: AtomicU64,
     outliers: Vec<AtomicU64>,
     values: Vec<AtomicU64>,
-    /// Time (µs on the run's clock) and latency of spikes.
+    /// Time (µs on the run's clock) and latency of each spike.
     spikes: Vec<[AtomicU64; 2]>,
     pub spike_count: AtomicU64,
 }
@@ -38,7 +38,7 @@ pub(crate) struct Keep {
 }
 
 impl Stat {
-    /// Every page is written once, so that none faults later.
+    /// Writes every page once, so that none faults later.
     pub fn new(keep: Keep) -> Stat {
         let zeros = |count: usize| -> Vec<AtomicU64> { (0..count).map(|_| AtomicU64::new(0)).collect() };
         Stat {
@@ -59,7 +59,7 @@ impl Stat {
         }
     }
 
-    /// Counts one latency, in the unit of the run.
+    /// Records one latency, in the unit of the run.
     #[inline(always)]
     pub fn record(&self, latency: u64) {
         let cycle = self.cycles.load(Relaxed);
@@ -102,7 +102,7 @@ impl Stat {
         self.spike_count.store(count + 1, Relaxed);
     }
 
-    /// Time and latency.
+    /// Time and latency of each spike.
     pub fn spikes(&self) -> impl Iterator<Item = (u64, u64)> {
         let count = usize::try_from(self.spike_count.load(Relaxed)).unwrap_or(usize::MAX);
         self.spikes.iter().take(count).map(|[at, latency]| (at.load(Relaxed), latency.load(Relaxed)))

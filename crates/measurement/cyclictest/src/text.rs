@@ -18,7 +18,7 @@ pub(crate) fn line(options: &Options, index: usize, plan: &ThreadPlan, stat: &St
     )
 }
 
-/// The rows of `-v` since cycle `read`, of each `-o` cycles the largest; returns the next cycle.
+/// The rows of `-v` from cycle `read` on, only the largest of each `-o` cycles; returns the next cycle.
 pub(crate) fn values(out: &mut String, index: usize, stat: &Stat, mut read: u64, oscope: u64) -> u64 {
     let cycles = stat.cycles.load(Relaxed);
     while read + oscope <= cycles {
@@ -35,23 +35,23 @@ pub(crate) fn latency_held(us: i32) -> String {
     format!("# /dev/cpu_dma_latency set to {us}us\n")
 }
 
-/// The beginning of `-v`: possible and online CPUs.
+/// The first lines of `-v`: possible and online CPUs.
 pub(crate) fn cpus(possible: usize, online: usize) -> String {
     format!("Max CPUs = {possible}\nOnline CPUs = {online}\n")
 }
 
-/// Printed by `-v` for each thread, µs. rt-tests 2.x prints the interval of the next thread.
+/// Printed by `-v` for each thread, µs. rt-tests 2.x prints the interval of the next thread instead.
 pub(crate) fn interval(index: usize, plan: &ThreadPlan) -> String {
     format!("Thread {index} Interval: {}\n", plan.interval.0 / 1000)
 }
 
-/// Those lines, if `-v` asks for them; also with `-q`, as rt-tests prints them.
+/// The interval lines, if `-v` is set; also with `-q`, as in rt-tests.
 pub(crate) fn intervals(options: &Options, threads: &[ThreadPlan]) -> String {
     let asked = threads.iter().enumerate().filter(|_| options.verbose);
     asked.map(|(index, thread)| interval(index, thread)).collect()
 }
 
-/// The end of `-b`.
+/// The final lines of `-b`.
 pub(crate) fn broken(stats: &[Stat], (tid, value): (i64, u64)) -> String {
     let tids: String = stats.iter().map(|stat| format!(" {:05}", stat.tid.load(Relaxed))).collect();
     let which = if tid != 0 { format!("# Break thread: {tid}\n# Break value: {value}\n") } else { String::new() };

@@ -1,11 +1,11 @@
-//! The main thread during the measurement: shows progress, and ends the run.
+//! The main thread during the measurement: shows progress and ends the run.
 
 use crate::options::Options;
 use crate::output::{print, warn};
 use crate::plan::Plan;
+use crate::sleeper::now;
 use crate::stat::Stat;
 use crate::text;
-use crate::ways::now;
 use crate::worker::{Shared, Start};
 use punctual_directory::Dir;
 use punctual_journal::{Journal, Lease, Undo};
@@ -18,9 +18,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 
 const EVERY: Nanos = Nanos::from_millis(10);
-/// Interval of checking for a latency above the limit: the thread itself has stopped the trace by then.
+/// Interval of checks for a latency above the limit; the thread itself has stopped the trace by then.
 const LOOK: Nanos = Nanos::from_millis(50);
-/// The shortest wait for a last cycle.
+/// Minimum wait for a last cycle.
 const SOON: Nanos = Nanos::from_millis(1);
 
 pub(crate) struct Watch<'a> {
@@ -36,11 +36,11 @@ pub(crate) struct Watch<'a> {
 }
 
 impl<'a> Watch<'a> {
-    /// Blocks the signals: call before starting any thread.
+    /// Blocks the signals; must be called before any thread starts.
     pub fn new(options: &'a Options, plan: &'a Plan) -> Result<Watch<'a>, Error> {
         let signals = SignalSet::new(&[Sig::Hup, Sig::Int, Sig::Quit, Sig::Term, Sig::Usr1, Sig::Usr2]);
         block(&signals)?;
-        // The process's own timer may send it to any thread that does not block it.
+        // The process' own timer may send it to any thread that does not block it.
         block(&SignalSet::new(&[Sig::Alrm]))?;
         punctual_uapi::install_wakeup()?;
         let fifo = options.fifo.as_ref().map(|path| Fifo::new(path));
@@ -48,9 +48,9 @@ impl<'a> Watch<'a> {
         Ok(Watch { options, plan, signals, read, shown: 0, lines: 0, fifo, snapshot: None })
     }
 
-    /// Until the time, the loops, a limit or a signal ends it.
+    /// Waits until the duration, the loops, a limit or a signal ends the run.
     pub fn until_the_end(&mut self, shared: &Shared) {
-        // As in rt-tests, from the instant at which aligned threads start.
+        // As in rt-tests, counted from the instant at which aligned threads start.
         let settings = &shared.settings;
         let lead = match settings.start {
             Start::AtOnce => 0,
@@ -83,7 +83,7 @@ impl<'a> Watch<'a> {
         shared.stop.load(Relaxed) || shared.finished.load(Relaxed) > 0
     }
 
-    /// How long nothing can happen that this thread has to handle: its wakeups may be on a measured CPU.
+    /// Time in which this thread has nothing to do, since its wakeups may be on a measured CPU.
     fn silence(&self, shared: &Shared) -> Option<Nanos> {
         let until_loops = self.options.loops.map(|loops| earliest_end(loops, self.plan, &shared.stats).max(SOON));
         let until_look = self.options.breaktrace.map(|_| LOOK);
@@ -131,7 +131,7 @@ impl<'a> Watch<'a> {
         format!("#---------------------------\n# cyclictest current status:\n{lines}#---------------------------\n")
     }
 
-    /// At the path where get_cyclictest_snapshot(8) looks.
+    /// Written to the path that get_cyclictest_snapshot(8) reads.
     fn snapshot(&mut self, shared: &Shared) {
         let path = PathBuf::from(format!("/dev/shm/cyclictest{}", std::process::id()));
         if let Err(e) = self.write_snapshot(&path, shared) {
@@ -139,7 +139,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Journalled first: removed when this ends, or after kill -9 by the next start.
+    /// Journalled first; the file is removed when the run ends, or after kill -9 by the next start.
     fn write_snapshot(&mut self, path: &Path, shared: &Shared) -> std::io::Result<()> {
         if self.snapshot.is_none() {
             let undo = vec![Undo::RemoveFile { path: path.to_owned() }];
@@ -151,7 +151,7 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// The earliest time at which a thread can have reached its last cycle.
+/// The earliest time at which a thread can reach its last cycle.
 fn earliest_end(loops: u64, plan: &Plan, stats: &[Stat]) -> Nanos {
     let left = plan.threads.iter().zip(stats).map(|(thread, stat)| {
         let cycles = loops.saturating_sub(stat.cycles.load(Relaxed));
@@ -167,7 +167,7 @@ fn self_lines(options: &Options, plan: &Plan, shared: &Shared) -> String {
 
 /// A named pipe for the lines, with or without a reader.
 struct Fifo {
-    /// Where it was made; `None`: it was not.
+    /// Where the pipe was created, if it was.
     made: Option<(Dir, PathBuf)>,
     open: Option<File>,
 }
@@ -182,10 +182,10 @@ impl Fifo {
     fn write(&mut self, text: &str) {
         let Some((dir, name)) = &self.made else { return };
         if self.open.is_none() {
-            // ENXIO as long as nobody reads.
+            // ENXIO while there is no reader.
             self.open = dir.special(name, false).ok();
         }
-        // Nobody reads any more, or the pipe is full.
+        // The reader is gone, or the pipe is full.
         if self.open.as_mut().is_some_and(|file| file.write_all(text.as_bytes()).is_err()) {
             self.open = None;
         }

@@ -1,6 +1,6 @@
 use crate::plan::ThreadPlan;
+use crate::sleeper::{Method, Sleeper, now};
 use crate::stat::Stat;
-use crate::ways::{Sleeper, Way, now};
 use punctual_rt::{Attributes, granted_nice};
 use rustix::time::ClockId;
 use std::fs::File;
@@ -13,23 +13,23 @@ pub(crate) struct Shared {
     pub stats: Vec<Stat>,
     pub stop: AtomicBool,
     pub finished: AtomicUsize,
-    /// All are set up, or one was refused.
+    /// All threads wait here until they are set up, or one has failed.
     pub ready: Barrier,
     pub go: Barrier,
     pub start: AtomicU64,
     pub refused: Mutex<Option<String>>,
-    /// The thread whose latency was above the limit, and that latency.
+    /// Thread ID whose latency exceeded the limit, and that latency.
     pub broke: (AtomicI64, AtomicU64),
     pub trace: Option<(File, File)>,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
-    pub way: Way,
+    pub method: Method,
     pub clock: ClockId,
     /// Unit of the results, ns.
     pub unit: u64,
-    /// In that unit.
+    /// Limit of `-b` in that unit.
     pub limit: Option<u64>,
     pub spike: Option<u64>,
     pub loops: Option<u64>,
@@ -39,9 +39,9 @@ pub(crate) struct Settings {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Start {
     AtOnce,
-    /// All at one instant, each offset by this much from the previous one.
+    /// All threads start at one instant, each with this offset from the previous one.
     Aligned(u64),
-    /// All at a full second plus this offset.
+    /// All threads start at a full second plus this offset.
     Second(u64),
 }
 
@@ -76,7 +76,7 @@ fn advise(refused: &punctual_rt::Refused, plan: &ThreadPlan) -> String {
 }
 
 fn measure(shared: &Shared, stat: &Stat, index: usize, plan: &ThreadPlan) {
-    let Settings { way, clock, start, .. } = shared.settings;
+    let Settings { method, clock, start, .. } = shared.settings;
     let common = shared.start.load(Relaxed);
     let base = match start {
         Start::AtOnce => now(clock),
@@ -85,7 +85,7 @@ fn measure(shared: &Shared, stat: &Stat, index: usize, plan: &ThreadPlan) {
     };
     let interval = plan.interval.0;
     let first = base + interval;
-    match Sleeper::new(way, clock, first, interval) {
+    match Sleeper::new(method, clock, first, interval) {
         Ok(sleeper) => cycle(shared, stat, &sleeper, first, interval),
         Err(what) => drop(shared.refused.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(what)),
     }
@@ -142,7 +142,7 @@ fn break_off(shared: &Shared, stat: &Stat, latency: u64) {
     shared.stop.store(true, Relaxed);
 }
 
-/// The common start: late enough for the last thread.
+/// The common start, late enough for the last thread.
 pub(crate) fn common_start(settings: &Settings, threads: usize) -> u64 {
     let soon = now(settings.clock) + 1_000_000 + 20_000 * threads as u64;
     match settings.start {

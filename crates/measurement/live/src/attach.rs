@@ -1,4 +1,4 @@
-//! A view of a measurement that another process makes.
+//! A view of another process' measurement.
 
 use crate::draw::{Looks, draw};
 use crate::keys::{Key, Keys};
@@ -10,12 +10,12 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io;
 use std::time::{Duration, Instant};
 
-/// How often the other process publishes its state.
+/// Interval at which the other process publishes its state.
 const EVERY: Duration = Duration::from_secs(5);
-/// How often `ended` is asked.
+/// Interval at which `ended` is called.
 const SIGNALS: Duration = Duration::from_millis(500);
 
-/// Draws what `look` returns, asked every 5 s, until a key is typed that leaves it or `ended` returns true.
+/// Draws what `look` returns every 5 s, until a key ends it or `ended` returns true.
 ///
 /// # Errors
 /// There is no terminal to draw on, drawing fails, or `look` fails.
@@ -57,7 +57,7 @@ struct Restored;
 
 impl Drop for Restored {
     fn drop(&mut self) {
-        screen::give_back();
+        screen::restore();
     }
 }
 

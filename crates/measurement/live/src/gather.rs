@@ -3,16 +3,16 @@ use punctual_measure::{Cell, Counts};
 use punctual_model::ContextSample;
 use punctual_units::{Bin, CpuId, bin_high, bin_low, held_rank};
 
-/// Reads cells into memory it keeps: repeated use allocates nothing, so no memory is returned to the kernel, which
-/// would interrupt the measured CPUs (munmap(2) flushes their TLBs).
+/// Reads cells into memory that is reused: repeated calls allocate nothing, so no memory is returned to the kernel,
+/// which would interrupt the measured CPUs (munmap(2) flushes their TLBs).
 #[derive(Default)]
 pub struct Looker {
     counts: Counts,
 }
 
 impl Looker {
-    /// Reads `cell` into `view`, except for what comes from the context. A sample recorded meanwhile may be in one
-    /// figure and not yet in another.
+    /// Reads `cell` into `view`, except for the context's values. A sample recorded meanwhile may be in one value and
+    /// not yet in another.
     pub fn look(&mut self, cell: &Cell, view: &mut CpuView) {
         let extremes = cell.extremes();
         cell.copy_counts(&mut self.counts);
@@ -43,7 +43,7 @@ fn quantile(view: &CpuView, percent: u32) -> Option<u64> {
     Some(view.worst.map_or(bin.high, |worst| bin.high.min(worst)))
 }
 
-/// The values of a context sample, and the stolen share of each CPU's time.
+/// The values of a context sample, and each CPU's share of steal time.
 pub fn machine(sample: &ContextSample, khz: &[(CpuId, u64)], cpus: &mut [CpuView]) -> Machine {
     let interval = sample.interval_ns.max(1) as f64;
     for view in &mut *cpus {

@@ -6,18 +6,18 @@ pub(crate) enum Key {
     End,
     /// p, space: pause or resume the display.
     Pause,
-    /// m.
+    /// m: mark this instant.
     Mark,
-    /// n: the next load.
+    /// n: proceed to the next load.
     Next,
-    /// ?, h.
+    /// ?, h: show or hide the help.
     Help,
     /// Ctrl-L: redraw everything.
     Redraw,
 }
 
-/// Skips sequences (arrows, function keys, pasted text, reports), even if they arrive in pieces, so that none of their
-/// letters is taken for a key.
+/// Parser that skips escape sequences (arrows, function keys, pasted text, reports), even in pieces, so that none of
+/// their letters is taken for a key.
 #[derive(Default)]
 pub(crate) struct Keys {
     state: State,
@@ -29,14 +29,14 @@ enum State {
     Plain,
     /// After ESC.
     Escape,
-    /// Within ESC [ … up to its final byte.
+    /// Within ESC [ … up to the final byte.
     Csi,
-    /// After ESC O: one more byte.
+    /// After ESC O, before its single byte.
     Ss3,
 }
 
 impl Keys {
-    /// The key that `byte` completes, if any.
+    /// Returns the key that `byte` completes, if any.
     pub fn take(&mut self, byte: u8) -> Option<Key> {
         let was = std::mem::take(&mut self.state);
         match (was, byte) {

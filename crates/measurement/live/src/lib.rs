@@ -1,14 +1,14 @@
 //! Shows a running measurement in a terminal of any size.
 //!
-//! The picture is a pure function of a [`Snapshot`] ([`draw`]). [`View`] takes snapshots and draws them in an ordinary
+//! The screen is a pure function of a [`Snapshot`] ([`draw`]). [`View`] takes snapshots and draws them in an ordinary
 //! thread that wakes twice a second and reads the measuring threads' cells without a lock; neither side waits for the
 //! other.
 //!
-//! [`Line`] is the small form: one line, overwritten about once a second by a thread that wakes anyway; its text is a
-//! pure function as well ([`text`]).
+//! [`Line`] is the small form: one status line, overwritten about once a second by a thread that wakes up anyway; its
+//! text is a pure function as well ([`text`]).
 //!
-//! Architecture invariant: the only crate that knows keys, colours and the layout of a screen. It knows no run
-//! directory and no engine: what a phase offers comes in as [`Controls`].
+//! Architecture invariant: only this crate handles keys, colours and screen layout. It is independent of run
+//! directories and the engine: the operations on a phase are passed in as [`Controls`].
 
 #![forbid(unsafe_code)]
 

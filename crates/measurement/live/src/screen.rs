@@ -1,4 +1,4 @@
-//! The terminal: checks for one, takes it over, and restores it however the program ends.
+//! The terminal: checked, taken over, and restored however the program ends.
 
 use crossterm::cursor::{Hide, MoveTo, Show};
 use crossterm::style::{Attribute, Color as Ansi, Print, SetAttribute, SetForegroundColor};
@@ -37,7 +37,7 @@ pub enum NoTerminal {
     Dumb,
 }
 
-/// Can a view be shown? It is drawn on standard error, so that standard output may be redirected.
+/// Checks that a view can be shown. It is drawn on standard error, so that standard output may be redirected.
 ///
 /// # Errors
 /// [`NoTerminal`].
@@ -59,14 +59,14 @@ pub fn check() -> Result<(), NoTerminal> {
 
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
-/// Takes over the terminal: raw mode (Ctrl-C becomes a key), alternate screen, no cursor. A panic restores it before it
-/// is reported.
+/// Takes over the terminal: raw mode (Ctrl-C becomes a key), alternate screen, no cursor. A panic restores it before
+/// the panic is reported.
 pub(crate) fn take() -> io::Result<()> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
         let usual = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
-            give_back();
+            restore();
             usual(panic);
         }));
     });
@@ -75,8 +75,8 @@ pub(crate) fn take() -> io::Result<()> {
     execute!(io::stderr(), EnterAlternateScreen, Hide)
 }
 
-/// Restores the terminal; does nothing if it was not taken over.
-pub(crate) fn give_back() {
+/// Restores the terminal; no effect if it was not taken over.
+pub(crate) fn restore() {
     if TAKEN.swap(false, SeqCst) {
         // Errors are ignored: the terminal may be gone.
         let _ = terminal::disable_raw_mode();
@@ -84,7 +84,7 @@ pub(crate) fn give_back() {
     }
 }
 
-/// Standard error, one write(2) per picture.
+/// Standard error with one write(2) per frame.
 pub(crate) struct Screen(BufWriter<Stderr>);
 
 impl Screen {
@@ -111,7 +111,7 @@ impl Backend for Screen {
                 self.style(cell.fg, cell.modifier)?;
             }
             queue!(self.0, Print(cell.symbol()))?;
-            // After a wide character the cursor is not one column further.
+            // After a wide character the cursor position is unknown.
             next = cell.symbol().chars().nth(1).is_none().then(|| (x.saturating_add(1), y));
         }
         queue!(self.0, SetAttribute(Attribute::Reset))
@@ -125,8 +125,8 @@ impl Backend for Screen {
         queue!(self.0, Show)
     }
 
-    /// Used to restore the cursor after clearing. It is hidden, so any place will do; the terminal is not asked, as its
-    /// answer would arrive among the keys.
+    /// Position to restore after clearing. The cursor is hidden, so any position is valid; the terminal is not queried,
+    /// because its answer would be mixed with the keys.
     fn get_cursor_position(&mut self) -> io::Result<Position> {
         Ok(Position::ORIGIN)
     }
@@ -144,12 +144,12 @@ impl Backend for Screen {
         self.clear()
     }
 
-    /// A serial line reports a size of 0, for which the usual 80 × 24 is assumed.
+    /// A serial line reports a size of 0; 80 × 24 is assumed for it.
     fn size(&self) -> io::Result<Size> {
         let size = tcgetwinsize(io::stderr())?;
         Ok(match (size.ws_col, size.ws_row) {
             (0, _) | (_, 0) => Size::new(80, 24),
-            // Bounds memory; a larger picture shows no more.
+            // Limits the memory; a larger screen shows nothing more.
             (columns, rows) => Size::new(columns.min(400), rows.min(200)),
         })
     }

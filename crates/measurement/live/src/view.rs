@@ -15,15 +15,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 const EVERY: Duration = Duration::from_millis(500);
-/// Minimum time between two pictures, whatever is typed.
+/// Minimum time between two frames, whatever keys are pressed.
 const APART: Duration = Duration::from_millis(250);
-/// A terminal that blocks (a stalled connection) holds the drawing thread; the end of the run waits for it no longer
+/// A terminal that blocks (a stalled connection) blocks the drawing thread; the end of the run waits for it no longer
 /// than this.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// What the running phase offers. Called from the drawing thread.
+/// Operations on the running phase. Called from the drawing thread.
 pub trait Controls: Send + Sync {
-    /// The last context sample, and the measured frequencies in kHz.
+    /// The most recent context sample, and the measured frequencies in kHz.
     fn counters(&self) -> (Option<ContextSample>, Vec<(CpuId, u64)>);
     /// Marks this instant; returns the mark's number.
     fn mark(&self) -> u64;
@@ -31,19 +31,19 @@ pub trait Controls: Send + Sync {
 }
 
 pub struct Phase {
-    /// The measured CPUs and what they have recorded.
+    /// The measured CPUs with their cells.
     pub cells: Vec<(CpuId, Arc<Cell>)>,
     /// CLOCK_MONOTONIC of the first recorded release.
     pub start: Nanos,
     pub controls: Box<dyn Controls>,
 }
 
-/// What is known before the measurement.
+/// Parameters known before the measurement.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// `measure` or `prove`.
     pub command: String,
-    /// Is the machine's context sampled?
+    /// True if the machine's context is sampled.
     pub context: bool,
     /// Latencies above this are late.
     pub deadline: Option<Nanos>,
@@ -53,25 +53,25 @@ pub struct Settings {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
     pub pictures: u64,
-    /// Of the drawing thread, ns.
+    /// CPU time of the drawing thread, ns.
     pub cpu_ns: u64,
-    /// Did it share CPUs with the measuring threads?
+    /// True if it shared CPUs with the measuring threads.
     pub shared: bool,
-    /// Why it ended before the run, if so.
+    /// The error that ended the view before the run.
     pub trouble: Option<String>,
 }
 
 /// Shared by the run's thread and the drawing thread; locked briefly, never while sampling, drawing or writing.
 #[derive(Default)]
 struct State {
-    /// Without the figures of CPUs and machine, which belong to the drawing thread.
+    /// Without the values of CPUs and machine, which belong to the drawing thread.
     snapshot: Snapshot,
     phase: Option<Arc<Phase>>,
     cost: Cost,
     quit: bool,
 }
 
-/// A view of a run. Dropping it ends it and restores the terminal.
+/// View of a run. Dropping it ends the view and restores the terminal.
 pub struct View {
     state: Arc<Mutex<State>>,
     bell: Bell,
@@ -80,10 +80,10 @@ pub struct View {
 }
 
 impl View {
-    /// The first phase takes over the terminal.
+    /// Prepares the view; the first phase takes over the terminal.
     ///
     /// # Errors
-    /// [`NoTerminal`]; or no descriptor is left.
+    /// [`NoTerminal`], or no file descriptor is left.
     pub fn new(settings: &Settings) -> Result<View, Unfit> {
         screen::check()?;
         let snapshot = Snapshot {
@@ -97,8 +97,8 @@ impl View {
         Ok(View { state, bell: Bell::new()?, ended: None, looks: Looks::of_environment() })
     }
 
-    /// A phase is about to start. The first one takes over the terminal and starts the drawing thread, which inherits
-    /// the caller's affinity: by now the CPUs that are not measured, if there are any.
+    /// Called before a phase starts. The first call takes over the terminal and starts the drawing thread, which
+    /// inherits the caller's affinity: by then the CPUs that are not measured, if there are any.
     pub fn phase_starts(&mut self, number: usize, of: usize, load: &str) {
         {
             let mut state = lock(&self.state);
@@ -139,7 +139,7 @@ impl View {
         self.ended = Some(receive);
         let thread = std::thread::Builder::new().name("live".into()).stack_size(512 << 10).spawn(move || {
             let state = Arc::clone(&drawer.state);
-            // The run continues without a view: its results matter more.
+            // The run continues without a view, since its results matter more.
             if let Err(e) = drawer.run() {
                 lock(&state).cost.trouble = Some(e.to_string());
             }
@@ -155,7 +155,7 @@ impl View {
 pub enum Unfit {
     #[error(transparent)]
     Terminal(#[from] NoTerminal),
-    #[error("the live view cannot be set up: {0}")]
+    #[error("cannot set up the live view: {0}")]
     Io(#[from] io::Error),
 }
 
@@ -167,7 +167,7 @@ impl Drop for View {
             // Nothing is ever sent: the channel closes when the thread ends.
             let _ = ended.recv_timeout(PATIENCE);
         }
-        screen::give_back();
+        screen::restore();
     }
 }
 
@@ -175,7 +175,7 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// May the caller, and so the drawing thread it started, run on a measured CPU?
+/// True if the caller, and thus the drawing thread it started, may run on a measured CPU.
 fn shares(cells: &[(CpuId, Arc<Cell>)]) -> bool {
     let Ok(allowed) = rustix::thread::sched_getaffinity(None) else { return true };
     cells.iter().any(|(cpu, _)| allowed.is_set(cpu.0 as usize))
@@ -213,21 +213,21 @@ impl Drawer {
                         terminal.clear()?;
                         due = due.min(now + APART);
                     }
-                    // Nobody can type any more; signals still end the run.
+                    // No more keys can arrive; signals still end the run.
                     Read::Closed => keys = None,
                 }
             }
         }
     }
 
-    /// Sleeps until `due`, a key, or the end of the run; `true`: input is available.
+    /// Sleeps until `due`, a key, or the end of the run; returns `true` if input is available.
     fn wait(&self, due: Instant, keys: bool) -> bool {
         let left = due.saturating_duration_since(Instant::now());
         let left = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos() as _ };
         let input = io::stdin();
         let mut both = [PollFd::new(&self.bell, PollFlags::IN), PollFd::new(&input, PollFlags::IN)];
         let watched = if keys { 2 } else { 1 };
-        // A signal ends the wait early, like the time.
+        // A signal ends the wait early, like a timeout.
         let ready = poll(&mut both[..watched], Some(&left)).unwrap_or(0);
         ready > 0 && keys && !both[1].revents().is_empty()
     }
@@ -259,7 +259,7 @@ enum Read {
     Closed,
 }
 
-/// The last sample, in memory that is reused.
+/// The most recent sample, in reused memory.
 #[derive(Default)]
 struct Looking {
     picture: Snapshot,
@@ -317,8 +317,8 @@ fn act(state: &Mutex<State>, key: Key) {
             phase.controls.next();
             "ending this load".into()
         }
-        (Key::Mark | Key::Next, None) => "not between loads".into(),
-        // Ends the run as Ctrl-C does: the signal stays pending until somebody waits for it.
+        (Key::Mark | Key::Next, None) => "not possible between loads".into(),
+        // Ends the run as Ctrl-C does: the signal stays pending until a thread waits for it.
         (Key::End, _) => {
             let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::INT);
             "ending the run".into()

@@ -1,16 +1,16 @@
 use crate::board::{Board, Slot, now};
 
-/// Publishes a worker's progress. One beat is one finished unit of real work.
+/// Publishes a worker's progress. One beat is one completed unit of real work.
 pub(crate) struct Beat {
     board: Board,
     slot: usize,
-    told: Slot,
+    pending: Slot,
 }
 
-/// CPU-bound workers rest together, the first [`REST`] ns of every [`EVERY`] ns of CLOCK_MONOTONIC.
+/// CPU-bound workers pause together for the first [`REST`] ns of every [`EVERY`] ns of CLOCK_MONOTONIC.
 ///
-/// This leaves 1 % of the machine to everyone else, as real-time throttling does. It is necessary: with fair scheduling
-/// by group (autogroups, cgroups), Linux 6.18 can starve kernel threads beside groups that never sleep, and with them
+/// This leaves 1 % of the machine to everything else, as real-time throttling does. It is necessary: with fair group
+/// scheduling (autogroups, cgroups), Linux 6.18 can starve kernel threads beside groups that never sleep, and with them
 /// disks and everything else ("workqueue lockup - pool stuck for 49s", seen on 6.18.44).
 const EVERY: u64 = 100_000_000;
 const REST: u64 = 1_000_000;
@@ -18,20 +18,20 @@ const REST: u64 = 1_000_000;
 impl Beat {
     pub fn new(board: Board, slot: usize) -> Beat {
         let tid = rustix::thread::gettid().as_raw_nonzero().get();
-        Beat { told: Slot { last: now(), tid, ..Slot::default() }, board, slot }
+        Beat { pending: Slot { last: now(), tid, ..Slot::default() }, board, slot }
     }
 
     /// Adds to the count of `unit`; published with the next beat.
     pub fn count(&mut self, unit: usize, amount: u64) {
-        self.told.done[unit] += amount;
+        self.pending.done[unit] += amount;
     }
 
     /// Sets the total of `unit`; published with the next beat.
     pub fn total(&mut self, unit: usize, amount: u64) {
-        self.told.done[unit] = amount.max(self.told.done[unit]);
+        self.pending.done[unit] = amount.max(self.pending.done[unit]);
     }
 
-    /// The process group that the parent kills if this process dies before it can.
+    /// Sets the process group that the parent kills if this process dies first.
     pub fn set_group(&self, pgid: i32) {
         self.board.set_group(pgid);
     }
@@ -40,10 +40,10 @@ impl Beat {
         self.beat_at(now());
     }
 
-    /// Like [`Beat::beat`], for CPU-bound work: from time to time all such workers rest together.
+    /// Like [`Beat::beat`], for CPU-bound work: from time to time all such workers pause together.
     pub fn beat_and_rest(&mut self) {
         self.beat();
-        let left = rest(self.told.last);
+        let left = rest(self.pending.last);
         if left > 0 {
             std::thread::sleep(std::time::Duration::from_nanos(left));
         }
@@ -51,15 +51,15 @@ impl Beat {
 
     fn beat_at(&mut self, now: u64) {
         let (epoch, since) = self.board.recording();
-        if epoch != self.told.epoch {
-            self.told.epoch = epoch;
-            self.told.longest = 0;
-            self.told.last = self.told.last.max(since);
+        if epoch != self.pending.epoch {
+            self.pending.epoch = epoch;
+            self.pending.longest = 0;
+            self.pending.last = self.pending.last.max(since);
         }
-        self.told.longest = self.told.longest.max(now.saturating_sub(self.told.last));
-        self.told.last = now;
-        self.told.beats += 1;
-        self.board.write(self.slot, &self.told);
+        self.pending.longest = self.pending.longest.max(now.saturating_sub(self.pending.last));
+        self.pending.last = now;
+        self.pending.beats += 1;
+        self.board.write(self.slot, &self.pending);
     }
 }
 

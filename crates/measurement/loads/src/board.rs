@@ -1,4 +1,4 @@
-//! The words shared by a load and its parent: the load writes, the parent reads without waking anyone.
+//! Shared memory of a load and its parent: the load writes, the parent reads without waking anyone.
 
 use crate::LoadError;
 use punctual_uapi::SharedWords;
@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-/// Limit of kinds of work that one worker counts.
+/// Maximum number of kinds of work that one worker counts.
 pub(crate) const UNITS: usize = 4;
 
-/// A cache line of 128 bytes (Apple, and x86 prefetching pairs) for the header and for each slot.
+/// Header and slots each have a cache line of 128 bytes (Apple CPUs, and x86 prefetching pairs), in words.
 const STRIDE: usize = 16;
 
 const EPOCH: usize = 0;
@@ -63,19 +63,19 @@ impl Board {
         self.word((slot + 1) * STRIDE + word)
     }
 
-    /// Makes the workers forget earlier silences: those from `now` on count.
+    /// Discards earlier silences of the workers: only those after `now` count.
     pub fn start_recording(&self, now: u64) {
         self.word(RECORDING_SINCE).store(now, Relaxed);
         self.word(EPOCH).fetch_add(1, Release);
     }
 
-    /// Number of the recording, and when it began.
+    /// Number of the recording, and its start.
     pub fn recording(&self) -> (u64, u64) {
         let epoch = self.word(EPOCH).load(Acquire);
         (epoch, self.word(RECORDING_SINCE).load(Relaxed))
     }
 
-    /// The process group of a command, which the parent kills if the load dies before it can.
+    /// Process group of a command, which the parent kills if the load dies first.
     pub fn set_group(&self, pgid: i32) {
         self.word(GROUP).store(pgid as u64, Relaxed);
     }
@@ -96,16 +96,16 @@ impl Board {
         }
     }
 
-    pub fn write(&self, slot: usize, told: &Slot) {
+    pub fn write(&self, slot: usize, values: &Slot) {
         let word = |w, value| self.slot_word(slot, w).store(value, Relaxed);
-        word(LAST, told.last);
-        word(LONGEST, told.longest);
-        word(SEEN_EPOCH, told.epoch);
-        word(TID, told.tid as u64);
-        for (i, done) in told.done.iter().enumerate() {
+        word(LAST, values.last);
+        word(LONGEST, values.longest);
+        word(SEEN_EPOCH, values.epoch);
+        word(TID, values.tid as u64);
+        for (i, done) in values.done.iter().enumerate() {
             word(DONE + i, *done);
         }
-        self.slot_word(slot, BEATS).store(told.beats, Release);
+        self.slot_word(slot, BEATS).store(values.beats, Release);
     }
 }
 
@@ -127,13 +127,13 @@ mod tests {
     fn slots_do_not_overlap() {
         let (board, fd) = Board::create(3).unwrap();
         let theirs = Board::from_fd(&fd, 3).unwrap();
-        let told = |n: u64| Slot { beats: n, last: n + 1, longest: n + 2, epoch: n + 3, tid: 9, done: [n; UNITS] };
+        let values = |n: u64| Slot { beats: n, last: n + 1, longest: n + 2, epoch: n + 3, tid: 9, done: [n; UNITS] };
         for slot in 0..3 {
-            theirs.write(slot, &told(100 * slot as u64));
+            theirs.write(slot, &values(100 * slot as u64));
         }
         board.start_recording(77);
         for slot in 0..3 {
-            assert_eq!(board.read(slot), told(100 * slot as u64));
+            assert_eq!(board.read(slot), values(100 * slot as u64));
         }
         assert_eq!(theirs.recording(), (1, 77));
         assert_eq!(theirs.group(), None);

@@ -1,17 +1,17 @@
-//! The memory budget of a load: a small part of what is available, cgroup limits included, so that boards with 512 MB
+//! Memory budget of a load: a small part of the available memory, including cgroup limits, so that boards with 512 MB
 //! and containers with 64 MB survive.
 
 use crate::mounts::{self, Mount};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Left by the machine and the cgroups, bytes.
+/// Memory available to this process under the machine's and the cgroups' limits, bytes.
 pub(crate) fn available() -> u64 {
     let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let cgroup = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let read = |path: &Path| fs::read_to_string(path).ok();
     let in_cgroup = memory_folders(&mounts::own(), &cgroup).into_iter().filter_map(|f| headroom(&f, &read)).min();
-    // If nothing can be read, be small.
+    // If nothing can be read, assume little.
     let on_machine = field(&meminfo, "MemAvailable:").map_or(64 << 20, |kb| kb * 1024);
     in_cgroup.map_or(on_machine, |limit| limit.min(on_machine))
 }
@@ -22,7 +22,7 @@ fn field(text: &str, key: &str) -> Option<u64> {
     line.split_ascii_whitespace().next()?.parse().ok()
 }
 
-/// The cgroup folders whose memory limits apply to this process, v2 and v1, each up to its mount point.
+/// The cgroup directories whose memory limits apply to this process, v2 and v1, each up to its mount point.
 fn memory_folders(mounts: &[Mount], cgroup: &str) -> Vec<PathBuf> {
     let mut folders = Vec::new();
     for line in cgroup.lines() {
@@ -36,7 +36,7 @@ fn memory_folders(mounts: &[Mount], cgroup: &str) -> Vec<PathBuf> {
             _ => false,
         };
         if let Some(mount) = mounts.iter().find(wanted) {
-            // In a container without cgroup namespace the path starts with the mount's root.
+            // In a container without a cgroup namespace the path starts with the mount's root.
             let below = path.strip_prefix(mount.root.trim_end_matches('/')).unwrap_or(path);
             let top = PathBuf::from(&mount.point);
             let own = top.join(below.trim_start_matches('/'));
@@ -46,7 +46,7 @@ fn memory_folders(mounts: &[Mount], cgroup: &str) -> Vec<PathBuf> {
     folders
 }
 
-/// Limit less usage of one cgroup, without reclaimable file cache; `None` without a limit.
+/// Limit minus usage of one cgroup, without reclaimable file cache; `None` without a limit.
 fn headroom(folder: &Path, read: &impl Fn(&Path) -> Option<String>) -> Option<u64> {
     let number = |name: &str| read(&folder.join(name))?.trim().parse::<u64>().ok();
     let limits = ["memory.max", "memory.high", "memory.limit_in_bytes"];
@@ -57,14 +57,13 @@ fn headroom(folder: &Path, read: &impl Fn(&Path) -> Option<String>) -> Option<u6
     Some(limit.saturating_sub(used.saturating_sub(cache)))
 }
 
-/// Bytes.
 pub(crate) fn last_level_cache() -> Option<u64> {
     let base = Path::new("/sys/devices/system/cpu/cpu0/cache");
     let size = |i: u32| parse_size(&fs::read_to_string(base.join(format!("index{i}/size"))).ok()?);
     (0..8).filter_map(size).max()
 }
 
-/// `32K`, `8192K`, `1M`.
+/// Parses `32K`, `8192K`, `1M`.
 fn parse_size(text: &str) -> Option<u64> {
     let text = text.trim();
     match text.strip_suffix('K') {

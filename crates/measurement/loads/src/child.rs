@@ -16,11 +16,11 @@ const FAILED: i32 = 3;
 /// Sufficient for the deepest worker in a debug build.
 const STACK: usize = 256 << 10;
 
-/// Runs as the load. `args` are those after [`HIDDEN_ARG`]; returns the exit code. Call it first in `main`: it must be
-/// the only thread, because dropping root affects one thread only.
+/// Main function of a load. `args` are those after [`HIDDEN_ARG`]; returns the exit code. Must be called first in
+/// `main` while there is a single thread, because dropping root privileges affects only the calling thread.
 ///
-/// Standard input must be the shared words and standard output a pipe to the parent, as
-/// [`Load::start`](crate::Load::start) makes them; it is not for users.
+/// Standard input must be the shared memory and standard output a pipe to the parent, as
+/// [`Load::start`](crate::Load::start) creates them.
 pub fn child_main(mut args: impl Iterator<Item = OsString>) -> i32 {
     let config = match args.next() {
         Some(word) if word == EXIT_ARG => return 0,
@@ -33,13 +33,13 @@ pub fn child_main(mut args: impl Iterator<Item = OsString>) -> i32 {
             run(config).unwrap_or_else(|error| fail(&error.to_string()))
         }
         Err(error) => {
-            eprintln!("punctual: `{HIDDEN_ARG}` is used by punctual itself, not by people ({error})");
+            eprintln!("punctual: `{HIDDEN_ARG}` is internal to punctual and not for users ({error})");
             2
         }
     }
 }
 
-/// A panic ends the load and not only its thread.
+/// Makes a panic end the load instead of only its thread.
 fn die_loudly() {
     std::panic::set_hook(Box::new(|panic| {
         say(&Message::Failed(format!("defect in punctual, please report it: {panic}")));
@@ -74,9 +74,9 @@ fn prepare(load: &Builtin, config: &ChildConfig, notes: &mut Vec<String>) -> Res
     };
     // A command's host must end what it has started before it ends, so it watches its lifeline instead.
     if load.is_command() {
-        setup::lend_nothing(notes);
+        setup::drop_ambient_capabilities(notes);
     } else {
-        // Keeps no filesystem busy.
+        // Releases the working directory's file system.
         let _ = rustix::process::chdir("/");
         setup::drop_privileges(notes);
         setup::die_with_parent(config.parent)?;
@@ -95,7 +95,7 @@ fn begin(load: &Builtin, plan: Plan, board: &Board, mut notes: Vec<String>) -> R
     }
     let workers = plan.workers.len();
     // Threads that could not be bound report it.
-    let (unbound, told) = mpsc::channel();
+    let (unbound, failures) = mpsc::channel();
     for (cpu, help) in plan.helpers {
         spawn(load.comm, cpu, unbound.clone(), help)?;
     }
@@ -105,7 +105,7 @@ fn begin(load: &Builtin, plan: Plan, board: &Board, mut notes: Vec<String>) -> R
     }
     drop(unbound);
     notes.extend(plan.notes);
-    notes.extend(told.iter());
+    notes.extend(failures.iter());
     notes.dedup();
     say(&Message::Hello(Hello { workers, units: plan.units, counters: plan.counters, notes }));
     Ok(plan.at_end)
@@ -123,7 +123,7 @@ fn spawn(
         }
         drop(unbound);
         let why = match work() {
-            Ok(()) => "a worker ended by itself".into(),
+            Ok(()) => "a worker ended unexpectedly".into(),
             Err(error) => error.to_string(),
         };
         std::process::exit(fail(&why));
@@ -137,6 +137,6 @@ fn wait_for_the_end() {
     use rustix::event::{PollFd, PollFlags, poll};
     let stdout = std::io::stdout();
     let mut lifeline = [PollFd::new(&stdout, PollFlags::empty())];
-    // A pipe without readers reports an error without being asked.
+    // poll(2) reports a pipe without readers as an error even without a requested event.
     while !matches!(poll(&mut lifeline, None), Ok(n) if n > 0) {}
 }

@@ -1,4 +1,4 @@
-//! The kernel's own counters that must rise where a load runs. The parent reads them; the load only names them.
+//! Kernel counters that must rise while a load runs. The parent reads them; the load only names them.
 
 use crate::LoadError;
 use punctual_watchdog::proc::Stat;
@@ -7,27 +7,27 @@ use std::fs;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Counter {
-    /// For display.
+    /// Description for display.
     pub what: String,
     pub source: Source,
     /// Required increase per second of recording (at least 1 in total).
     pub per_second: f64,
-    /// Required increase per counted unit: the kernel has to confirm what the load claims.
+    /// Required increase per unit of work, as confirmation by the kernel: index of the unit, factor.
     pub per_unit: Option<(usize, f64)>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Source {
-    /// `processes`, `ctxt` of /proc/stat.
+    /// A key of /proc/stat: `processes`, `ctxt`.
     Stat(String),
-    /// Minor faults of /proc/PID/stat, all threads.
+    /// Minor faults of all threads, from /proc/PID/stat.
     MinorFaults(i32),
-    /// User and system time of /proc/PID/stat.
+    /// User and system time, from /proc/PID/stat.
     CpuTicks(i32),
-    /// Sectors written, of one device of /proc/diskstats.
+    /// Sectors written on one device of /proc/diskstats.
     DiskSectors(u32, u32),
-    /// Sectors written, of all disks.
+    /// Sectors written on all disks.
     AllDiskSectors,
     /// Protocol and field of /proc/net/snmp.
     Snmp(String, String),
@@ -37,7 +37,7 @@ pub(crate) enum Source {
     Interrupts(Vec<u32>, Vec<String>),
     /// Timer interrupts and softirqs of all architectures.
     Timers,
-    /// A line of /proc/softirqs, all CPUs.
+    /// Line of /proc/softirqs, summed over all CPUs.
     Softirq(String),
 }
 
@@ -87,8 +87,8 @@ fn parsed(path: &str, parse: impl FnOnce(&str) -> Option<u64>) -> Result<u64, Lo
     parse(&text).ok_or_else(|| LoadError::Refused(format!("{path} does not have the counter")))
 }
 
-/// Local timer interrupts (`LOC`, x86; `arch_timer` and others, Arm) and the softirqs that expire timers: which of them
-/// a timer shows up in depends on architecture, PREEMPT_RT and the kind of timer.
+/// Local timer interrupts (`LOC` on x86; `arch_timer` and others on Arm) plus the softirqs that expire timers: which of
+/// them counts a timer depends on architecture, PREEMPT_RT and the kind of timer.
 fn timers() -> Result<u64, LoadError> {
     let is_timer = |id: &str, rest: &str| id == "LOC" || rest.to_ascii_lowercase().contains("timer");
     let hard = parsed("/proc/interrupts", |text| interrupts(text, is_timer));
@@ -105,7 +105,7 @@ fn first_behind(text: &str, key: &str) -> Option<u64> {
     rest.split_ascii_whitespace().next()?.parse().ok()
 }
 
-/// Field 10 of a device, or of all disks: without partitions (their writes are the disk's), loop and RAM devices.
+/// Field 10 of a device, or of all disks without partitions (the disk includes their writes), loop and RAM devices.
 fn disk_sectors(text: &str, device: Option<(u32, u32)>) -> Option<u64> {
     let mut sum = None;
     for line in text.lines() {
@@ -129,7 +129,7 @@ fn partition(name: &str) -> bool {
     fs::exists(format!("/sys/class/block/{name}/partition")).unwrap_or(false)
 }
 
-/// A line of names and a line of values for each protocol.
+/// Parses pairs of lines, names and values, for each protocol.
 fn snmp(text: &str, protocol: &str, key: &str) -> Option<u64> {
     let mut lines = text.lines().filter_map(|l| l.strip_prefix(protocol)?.strip_prefix(": "));
     let at = lines.next()?.split(' ').position(|k| k == key)?;
@@ -152,8 +152,8 @@ fn interrupts(text: &str, wanted: impl Fn(&str, &str) -> bool) -> Option<u64> {
     sum
 }
 
-/// Does a line of /proc/interrupts belong to a device: its number is listed, or it names the device or one of its
-/// queues (`eth0`, `eth0-rx-1`, `virtio3-tx`; not `eth01`)?
+/// True if a line of /proc/interrupts belongs to a device: its number is listed, or it names the device or one of its
+/// queues (`eth0`, `eth0-rx-1`, `virtio3-tx`; not `eth01`).
 fn device_line(id: &str, rest: &str, numbers: &[u32], names: &[String]) -> bool {
     let ends = |tail: &str| !tail.starts_with(|c: char| c.is_alphanumeric());
     let named = |word: &str| names.iter().any(|n| word.strip_prefix(n.as_str()).is_some_and(ends));

@@ -1,4 +1,4 @@
-//! Which disk a folder is on, and how much may be written there.
+//! The disk of a directory, and how much may be written there.
 
 use crate::LoadError;
 use crate::counter::{Counter, Source};
@@ -11,9 +11,9 @@ const MIB: u64 = 1 << 20;
 const LARGEST: u64 = 64 * MIB;
 const SMALLEST: u64 = MIB;
 
-/// The size of a scratch file if `free` of `total` bytes are free: 64 MiB and 5 % of what is free at most.
+/// Size of a scratch file if `free` of `total` bytes are free: at most 64 MiB and 5 % of the free space.
 ///
-/// 5 % of the filesystem stay free, but at least 64 MiB and at most 1 GiB: on a disk of terabytes a file of 64 MiB
+/// 5 % of the file system stay free, but at least 64 MiB and at most 1 GiB: on a disk of terabytes a file of 64 MiB
 /// makes no difference.
 pub(crate) fn scratch_size(folder: &Path, free: u64, total: u64) -> Result<u64, LoadError> {
     let kept = (total / 20).clamp(64 * MIB, 1024 * MIB);
@@ -22,7 +22,7 @@ pub(crate) fn scratch_size(folder: &Path, free: u64, total: u64) -> Result<u64, 
         return Ok(size / SMALLEST * SMALLEST);
     }
     Err(LoadError::Refused(format!(
-        "{} has only {} MiB free of {} MiB, and {} MiB of it are left alone: free space (`df -h`) or choose another \
+        "{} has only {} MiB free of {} MiB, and {} MiB of it must stay free: free space (`df -h`) or choose another \
          folder with --scratch DIR",
         folder.display(),
         free / MIB,
@@ -34,13 +34,13 @@ pub(crate) fn scratch_size(folder: &Path, free: u64, total: u64) -> Result<u64, 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Disk {
     Device(u32, u32),
-    /// Several unknown block devices.
+    /// Unidentified block devices.
     Unclear(String),
     Elsewhere(String),
 }
 
-/// The disk under a file with this st_dev. `device_of` gives the numbers of a path: those of the device if it is a
-/// device node, else those of its filesystem.
+/// The disk under a file with this st_dev. `device_of` returns the device number of a path: its own if it is a device
+/// node, otherwise its file system's.
 pub(crate) fn disk_of(
     device: (u32, u32),
     mounts: &[Mount],
@@ -61,7 +61,7 @@ pub(crate) fn disk_of(
         || kind.starts_with("fuse.")
         || ["cifs", "smb3", "9p", "virtiofs", "ceph", "afs"].contains(&kind)
     {
-        return Disk::Elsewhere(format!("{kind}, which is no disk of this machine"));
+        return Disk::Elsewhere(format!("{kind}, which is not a disk of this machine"));
     }
     let upper = mount.options.split(',').find_map(|o| o.strip_prefix("upperdir="));
     let below = upper.or(mount.source.starts_with("/dev/").then_some(mount.source.as_str()));
@@ -71,22 +71,22 @@ pub(crate) fn disk_of(
     }
 }
 
-/// For display: `ext4 on vda1`.
+/// Description for display: `ext4 on vda1`.
 ///
 /// # Errors
-/// If it is no disk of this machine: what it is instead. Or if the folder cannot be read.
+/// It is not on a disk of this machine (the text says where it is), or the directory cannot be read.
 pub fn storage(folder: &Path) -> Result<String, String> {
     let meta = std::fs::metadata(folder).map_err(|e| e.to_string())?;
     let (device, mounts) = (numbers(meta.dev()), crate::mounts::own());
     let kind = mounts.iter().rfind(|m| m.device == device).map_or("an unknown filesystem", |m| m.kind.as_str());
     match disk_of(device, &mounts, is_counted, device_of) {
         Disk::Device(major, minor) => Ok(format!("{kind} on {}", name((major, minor)))),
-        Disk::Unclear(_) => Ok(format!("{kind}, on a disk that is not told")),
+        Disk::Unclear(_) => Ok(format!("{kind}, on an unknown disk")),
         Disk::Elsewhere(what) => Err(what),
     }
 }
 
-/// The numbers of a device node, or of the filesystem of a path.
+/// The number of a device node, or of a path's file system.
 pub(crate) fn device_of(path: &str) -> Option<(u32, u32)> {
     let meta = std::fs::metadata(path).ok()?;
     let is_device = meta.mode() & 0o170_000 == 0o060_000;
@@ -97,19 +97,19 @@ pub(crate) fn numbers(device: u64) -> (u32, u32) {
     (rustix::fs::major(device), rustix::fs::minor(device))
 }
 
-/// As in sysfs.
+/// Name as in sysfs.
 fn name((major, minor): (u32, u32)) -> String {
     let link = std::fs::read_link(format!("/sys/dev/block/{major}:{minor}")).ok();
     let name = link.and_then(|l| Some(l.file_name()?.to_str()?.to_string()));
     name.unwrap_or_else(|| format!("{major}:{minor}"))
 }
 
-/// Does /proc/diskstats count this device?
+/// True if /proc/diskstats counts this device.
 pub(crate) fn is_counted((major, minor): (u32, u32)) -> bool {
     major != 0 && Counter::new("", Source::DiskSectors(major, minor)).read().is_ok()
 }
 
-/// The counter that must rise by at least half of the bytes that `unit` counts; and a note if it is vague.
+/// A counter that must rise by at least half of the bytes that `unit` counts, and a note if it is imprecise.
 pub(crate) fn proof(disk: &Disk, folder: &Path, unit: usize) -> Result<(Counter, Option<String>), LoadError> {
     let (counter, note) = match disk {
         Disk::Device(major, minor) => {
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_folder_lies_on_is_told_or_why_not() {
+    fn the_disk_of_a_folder_is_reported_or_why_not() {
         assert!(storage(Path::new("/")).map_or_else(|why| !why.is_empty(), |on| on.contains("on ")));
         assert!(storage(Path::new("/proc/self/nothing")).is_err_and(|why| why.contains("No such file")));
     }

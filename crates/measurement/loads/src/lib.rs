@@ -12,15 +12,15 @@
 //! // … only now threads, signal masks and other arguments
 //! ```
 //!
-//! Every worker of a load counts the units of real work it has done in memory shared with the parent, which reads them
-//! at any time without waking anyone. A load that stalled, died, or did not make the kernel's own counters rise is
-//! reported in its [`LoadReport`](punctual_model::LoadReport): `ran` is false and `why_not` says what to do.
+//! Every worker of a load counts completed units of real work in memory shared with the parent, which can read them at
+//! any time without waking anyone. A load that stalled, died, or did not make the kernel's counters rise is reported in
+//! its [`LoadReport`](punctual_model::LoadReport): `ran` is false and `why_not` gives the remedy.
 //!
-//! Loads run SCHED_OTHER with nice 0, as nobody if the caller is root (`cmd:` excepted), as the first choice of the OOM
-//! killer, within bounds of memory and disk. They leave no process and no file, even if the caller is killed with
-//! SIGKILL.
+//! Loads run as SCHED_OTHER with nice 0, as nobody if the caller is root (except `cmd:`), as the OOM killer's first
+//! choice, within limits of memory and disk. They leave no process and no file behind, even if the caller is killed
+//! with SIGKILL.
 //!
-//! Architecture invariant: nothing here changes a setting of the machine, and nothing here knows what is measured.
+//! Architecture invariant: nothing here changes a setting of the machine or depends on what is measured.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]

@@ -10,12 +10,12 @@ use std::marker::PhantomData;
 /// A running load. Dropping it stops it.
 ///
 /// It stays in the thread that started it (it is not `Send`): the kernel kills a load when the *thread* that started it
-/// ends (prctl(2), PR_SET_PDEATHSIG), so that thread must outlive it. For other threads there is [`LoadWatch`].
+/// ends (prctl(2), PR_SET_PDEATHSIG), so that thread must outlive it. Other threads use [`LoadWatch`].
 pub struct Load {
     name: String,
     parts: Vec<Part>,
     recording: Recording,
-    /// PR_SET_PDEATHSIG applies to a thread.
+    /// PR_SET_PDEATHSIG applies to the starting thread.
     not_send: PhantomData<*const ()>,
 }
 
@@ -28,9 +28,9 @@ enum Recording {
 /// Times are CLOCK_MONOTONIC, ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Units of work done since it started, all workers.
+    /// Units of work done since the start by all workers.
     pub beats: u64,
-    /// The last beat of the worker that has been silent for longest; 0 without workers (idle).
+    /// Last beat of the worker that has been silent for longest; 0 without workers (idle).
     pub stalest_mono_ns: u64,
 }
 
@@ -53,12 +53,12 @@ impl LoadWatch {
 }
 
 impl Load {
-    /// Starts a load; returns when each worker has done its first unit of work. It is recorded from then on, unless
-    /// [`Load::start_recording`] is called.
+    /// Starts a load; returns when each worker has done its first unit of work. Recording starts then, unless
+    /// [`Load::start_recording`] is called later.
     ///
     /// # Errors
-    /// If the load cannot run here, or was not ready within `settings.ready_within`: why, and what to do. Nothing is
-    /// left of it. [`not_run`](crate::not_run) makes a report of that.
+    /// The load cannot run here, or was not ready within `settings.ready_within`; nothing of it is left.
+    /// [`not_run`](crate::not_run) converts the error to a report.
     pub fn start(spec: &LoadSpec, settings: &LoadSettings) -> Result<Load, LoadError> {
         if settings.cpus.is_empty() {
             return Err(LoadError::NoCpu);
@@ -79,11 +79,11 @@ impl Load {
         Ok(load)
     }
 
-    /// Can it be started here? Starts it and ends it at once; of a command, which is the user's to run, only what the
-    /// shell says of its syntax and its first word.
+    /// Checks that the load can start, by starting and ending it. A command is not run: the shell checks its syntax and
+    /// its first word.
     ///
     /// # Errors
-    /// As [`Load::start`].
+    /// Those of [`Load::start`].
     pub fn check(spec: &LoadSpec, settings: &LoadSettings) -> Result<(), LoadError> {
         match spec.kind() {
             Kind::Command(command) => check_command(command)
@@ -92,7 +92,7 @@ impl Load {
         }
     }
 
-    /// The report covers the time from now on.
+    /// Starts the time that the report covers.
     pub fn start_recording(&mut self) {
         let since = now();
         self.recording = Recording::Since(since);
@@ -101,7 +101,7 @@ impl Load {
         }
     }
 
-    /// The report covers the time up to now.
+    /// Ends the time that the report covers.
     pub fn stop_recording(&mut self) {
         if let Recording::Since(since) = self.recording {
             let until = now();
@@ -120,17 +120,17 @@ impl Load {
         LoadWatch { boards: self.parts.iter().map(|p| (p.board.clone(), p.hello.workers)).collect() }
     }
 
-    /// Ends it with everything it started, and reports what it did while recording.
+    /// Ends the load with everything it started, and reports what it did while recording.
     pub fn stop(mut self) -> LoadReport {
         self.stop_recording();
         let Recording::Ended { since, until } = self.recording else { unreachable!("recording has just been stopped") };
-        // All at once, then one after the other.
+        // All are asked to end first, then waited for one by one.
         self.parts.iter_mut().for_each(Part::ask_to_end);
         let parts = self.parts.drain(..).map(|part| report::of_part(part.end(), since, until)).collect();
         report::of_load(&self.name, parts)
     }
 
-    /// The load's processes, for monitoring and tests.
+    /// Process IDs of the load, for monitoring and tests.
     pub fn pids(&self) -> Vec<i32> {
         self.parts.iter().map(Part::pid).collect()
     }

@@ -1,4 +1,4 @@
-//! What a load reports to its parent: JSON lines over the pipe that is also its lifeline.
+//! Messages from a load to its parent: JSON lines on the pipe that is also the load's lifeline.
 
 use crate::counter::Counter;
 use serde::{Deserialize, Serialize};
@@ -20,14 +20,14 @@ pub(crate) struct Hello {
     pub notes: Vec<String>,
 }
 
-/// What the workers count, and how it is shown.
+/// A unit of work, and how it is displayed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Unit {
     pub what: String,
     pub unit: String,
-    /// Shown: count × scale per second.
+    /// Displayed value: count × scale per second.
     pub scale: f64,
-    /// Bytes written to a disk?
+    /// True for bytes written to a disk.
     pub written: bool,
 }
 
@@ -42,14 +42,14 @@ impl Unit {
     }
 }
 
-/// Reports to the parent, if it still exists.
+/// Sends a message to the parent, if it still exists.
 pub(crate) fn say(message: &Message) {
     if let Ok(line) = serde_json::to_string(message) {
         let _ = writeln!(std::io::stdout(), "{line}");
     }
 }
 
-/// The messages in `text`, and the rest (the output of a panic).
+/// The messages in `text`, and the remaining text (the output of a panic).
 pub(crate) fn read(text: &str) -> (Vec<Message>, String) {
     let mut messages = Vec::new();
     let mut rest = String::new();

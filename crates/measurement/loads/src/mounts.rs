@@ -4,12 +4,12 @@
 pub(crate) struct Mount {
     /// Major and minor number, as in st_dev.
     pub device: (u32, u32),
-    /// The part of the filesystem that is mounted.
+    /// The directory of the file system that is mounted.
     pub root: String,
     pub point: String,
-    /// `ext4`.
+    /// File system type, for example `ext4`.
     pub kind: String,
-    /// `/dev/sda1`.
+    /// For example `/dev/sda1`.
     pub source: String,
     pub options: String,
 }
@@ -37,7 +37,7 @@ fn parse_line(line: &str) -> Option<Mount> {
     })
 }
 
-/// Space, tab, newline and backslash are written as three octal digits.
+/// Space, tab, newline and backslash are escaped as three octal digits.
 fn unescape(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

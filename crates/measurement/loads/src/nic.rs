@@ -2,17 +2,17 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// The card or cards under an interface.
+/// The network card or cards below an interface.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Card {
     pub numbers: Vec<u32>,
-    /// Names of its lines in /proc/interrupts.
+    /// Names in its lines of /proc/interrupts.
     pub names: Vec<String>,
-    /// Without a device: a tunnel, or the end of a pair into another network namespace.
+    /// Without a device: a tunnel, or one end of a pair into another network namespace.
     pub is_virtual: bool,
 }
 
-/// Nothing nests deeper than bonds of bridges of VLANs.
+/// Maximum nesting depth: bonds of bridges of VLANs.
 const DEPTH: u32 = 4;
 
 pub(crate) fn of(interface: &str) -> Card {
@@ -27,9 +27,9 @@ fn under(net: &Path, interface: &str) -> Card {
         let Ok(device) = fs::canonicalize(net.join(&name).join("device")) else { continue };
         devices += 1;
         names.insert(name);
-        // virtio3 for a virtio card; 0000:01:00.0, fd580000.ethernet name nothing else.
+        // virtio3 for a virtio card; names such as 0000:01:00.0 or fd580000.ethernet match no other device.
         names.extend(device.file_name().and_then(|n| n.to_str()).map(String::from));
-        // The interrupts of a virtio card are those of the PCI device above it.
+        // The interrupts of a virtio card belong to the PCI device above it.
         for folder in [Some(device.as_path()), device.parent()].into_iter().flatten() {
             numbers.extend(listed(&folder.join("msi_irqs")));
         }
@@ -37,7 +37,7 @@ fn under(net: &Path, interface: &str) -> Card {
     Card { numbers: numbers.into_iter().collect(), names: names.into_iter().collect(), is_virtual: devices == 0 }
 }
 
-/// The interfaces that carry what this one sends.
+/// The interfaces that carry the traffic of this one.
 fn lowest(net: &Path, interface: &str, depth: u32) -> BTreeSet<String> {
     let entries = fs::read_dir(net.join(interface)).into_iter().flatten().flatten();
     let lower: Vec<String> =

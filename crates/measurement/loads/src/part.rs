@@ -12,15 +12,15 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-/// A load that writes more than this is defective.
-const HEARD: usize = 64 << 10;
+/// Maximum size of a load's output; a load that writes more is defective.
+const MAX_OUTPUT: usize = 64 << 10;
 
-/// Time for a command's host to end what it has started.
+/// Time for a command's host to end the processes it started.
 const GRACE: Duration = Duration::from_millis(1_500);
 /// Time for a killed process to disappear: one that waits for a broken disk never does.
 const REAP: Duration = Duration::from_secs(2);
 
-/// A process of a load, and what is known of it. Dropping it ends it.
+/// A process of a load with its known state. Ends the process on drop.
 pub(crate) struct Part {
     pub board: Board,
     pub hello: Hello,
@@ -33,16 +33,16 @@ pub(crate) struct Part {
     status: Option<ExitStatus>,
     before: Look,
     after: Look,
-    /// Why it had failed when recording ended.
+    /// The failure that was known when recording ended.
     failed: Option<String>,
 }
 
-/// All published state, and the kernel's counters, at one instant.
+/// Snapshot of all published state and the kernel's counters.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Look {
     pub slots: Vec<Slot>,
     pub counters: Vec<Result<u64, String>>,
-    /// State of each worker's thread, as in /proc/PID/stat; `?` if it is gone.
+    /// State of each worker's thread, as in /proc/PID/stat; `?` if the thread is gone.
     pub states: Vec<char>,
 }
 
@@ -50,7 +50,7 @@ pub(crate) struct Ended {
     pub name: String,
     pub pid: i32,
     pub is_command: bool,
-    /// Is fair scheduling by session (sched(7), autogroup)?
+    /// True if tasks are scheduled fairly by session (sched(7), autogroup).
     pub autogroup: bool,
     pub hello: Hello,
     pub epoch: u64,
@@ -77,8 +77,8 @@ impl Part {
             .stdin(Stdio::from(words))
             .stdout(Stdio::from(theirs))
             .stderr(Stdio::from(errors))
-            // Not in a session of its own: with autogroups (sched(7)) that makes it a rival of every kernel thread, and
-            // parts of `all` were silent ten times as long (Linux 6.18).
+            // Not in a session of its own: with autogroups (sched(7)) it would compete as a group with every kernel
+            // thread, and parts of `all` were silent ten times as long (Linux 6.18).
             .process_group(0)
             .spawn()
             .map_err(LoadError::on("execve", exe.display().to_string()))?;
@@ -103,7 +103,7 @@ impl Part {
 
     pub fn wait_until_ready(&mut self, give_up: u64) -> Result<(), LoadError> {
         loop {
-            // Checked before the load: if this process was starved, the load may be ready all the same.
+            // Checked before the load: if this process was starved, the load may be ready nevertheless.
             let late = now() > give_up;
             if self.is_ready() {
                 return Ok(());
@@ -143,7 +143,7 @@ impl Part {
         }
     }
 
-    /// Reads its messages, for `wait` at most.
+    /// Reads the load's messages, waiting for `wait` at most.
     fn listen(&mut self, wait: Duration) {
         let Some(lifeline) = &self.lifeline else { return };
         let timeout = Timespec { tv_sec: 0, tv_nsec: wait.subsec_nanos() as _ };
@@ -152,10 +152,10 @@ impl Part {
             return;
         }
         let mut buffer = [0u8; 4096];
-        // Bounded: something that is no load may write endlessly.
-        for _ in 0..HEARD / buffer.len() {
+        // Bounded, since a defective program may write endlessly.
+        for _ in 0..MAX_OUTPUT / buffer.len() {
             match rustix::io::read(lifeline, &mut buffer) {
-                Ok(n) if n > 0 && self.heard.len() < HEARD => self.heard.extend(&buffer[..n]),
+                Ok(n) if n > 0 && self.heard.len() < MAX_OUTPUT => self.heard.extend(&buffer[..n]),
                 Ok(n) if n > 0 => {}
                 // All writers are gone; the process is about to end.
                 Ok(_) => {
@@ -167,7 +167,7 @@ impl Part {
         }
     }
 
-    /// Why it has ended early, or is about to.
+    /// Why the load ended early, or is about to.
     fn failure(&mut self) -> Option<String> {
         let ended = self.has_ended();
         self.listen(Duration::ZERO);
@@ -212,7 +212,7 @@ impl Part {
         }
         let Some(pid) = Pid::from_raw(self.pid()) else { return };
         if self.is_command {
-            // It cleans up itself, even after it was stopped.
+            // The host cleans up, even if it was stopped.
             self.lifeline = None;
             let _ = kill_process(pid, Signal::CONT);
         } else {
@@ -244,7 +244,7 @@ impl Part {
         hello
     }
 
-    /// Kills what is left and reaps it; returns what survived.
+    /// Kills and reaps the remaining processes; returns a message about survivors.
     fn finish(&mut self) -> Option<String> {
         self.ask_to_end();
         let pid = Pid::from_raw(self.pid())?;
@@ -265,7 +265,7 @@ impl Part {
         None
     }
 
-    /// The command's host has not ended the command, so the parent does, as far as it can see it.
+    /// Ends the command in place of its host, as far as its processes are visible to the parent.
     fn end_commands(&mut self, host: Pid) {
         if self.has_ended().is_none() {
             for pid in descendants(self.pid()).into_iter().filter_map(Pid::from_raw) {

@@ -1,4 +1,4 @@
-//! Decides from a load's reports and the kernel's counters whether it ran. Pure.
+//! Decides from a load's reports and the kernel's counters whether it ran. Pure functions.
 
 use crate::board::Slot;
 use crate::counter::Counter;
@@ -7,12 +7,12 @@ use crate::{LoadError, LoadSpec};
 use punctual_model::{LoadReport, Proof, Rate};
 use punctual_units::Nanos;
 
-/// How long a worker may be silent: a quarter of the phase, but at least 2 s.
+/// Maximum silence of a worker: a quarter of the phase, but at least 2 s.
 fn allowed(recorded: u64) -> u64 {
     (recorded / 4).max(2_000_000_000)
 }
 
-/// The report of a load that could not be started: its phase is inconclusive.
+/// Report of a load that could not be started: its phase is inconclusive.
 pub fn not_run(spec: &LoadSpec, error: &LoadError) -> LoadReport {
     LoadReport { ran: false, why_not: Some(error.to_string()), ..empty(&spec.to_string()) }
 }
@@ -74,12 +74,13 @@ fn worked(part: &Ended, since: u64, until: u64) -> Vec<Worked> {
 }
 
 fn worker(before: &Slot, after: &Slot, state: char, epoch: u64, since: u64, until: u64) -> Worked {
-    // Silence up to the last beat, and from there to the end. A worker that has not seen this recording has not beaten.
-    let told = if after.epoch == epoch { after.longest } else { 0 };
+    // Silence up to the last beat, and from there to the end. A worker that has not seen this recording has not beaten
+    // during it.
+    let earlier = if after.epoch == epoch { after.longest } else { 0 };
     let last = until.saturating_sub(after.last.max(since));
     Worked {
         beats: after.beats.saturating_sub(before.beats),
-        silence: told.max(last),
+        silence: earlier.max(last),
         done: std::array::from_fn(|i| after.done[i].saturating_sub(before.done[i])),
         state,
     }
@@ -103,7 +104,8 @@ fn proofs(
                 needed: counter.needed(seconds, done),
             }),
             (Err(why), _) | (_, Err(why)) => {
-                unread = unread.or_else(|| Some(format!("nothing proves that it ran: {why}: see `ls -l /proc /sys`")));
+                unread =
+                    unread.or_else(|| Some(format!("no counter confirms that it ran: {why}; see `ls -l /proc /sys`")));
             }
         }
     }
@@ -152,16 +154,20 @@ fn silent(part: &Ended, number: usize, worker: &Worked, recorded: u64, allowed: 
     let pid = part.pid;
     let grouped = if part.autogroup { AUTOGROUP } else { "" };
     let cause = match worker.state {
-        'T' | 't' => format!("its process was stopped: see who sends SIGSTOP (`kill -CONT {pid}` lets it go on)"),
-        _ if part.is_command => "no process of the command used CPU time or was switched: give a command that works \
+        'T' | 't' => format!("its process was stopped: see who sends SIGSTOP (`kill -CONT {pid}` continues it)"),
+        _ if part.is_command => {
+            "no process of the command used CPU time or made a context switch: use a command that works \
                                  all the time, or `idle`"
-            .into(),
+                .into()
+        }
         'D' => format!("it waited for a device: see `dmesg | tail`{grouped}"),
         'R' => format!(
             "it was given no CPU: see `ps -eLo pid,cls,rtprio,psr,comm --sort=-rtprio | head` and cpu.max of the \
              cgroup{grouped}"
         ),
-        _ => "it waited for what did not come: see `dmesg | tail` and `top -H`, and measure again".to_string(),
+        _ => {
+            "it waited for an event that did not occur: see `dmesg | tail` and `top -H`, and measure again".to_string()
+        }
     };
     let (silence, recorded, allowed) = (Nanos(worker.silence), Nanos(recorded), Nanos(allowed));
     match worker.beats {
@@ -170,7 +176,7 @@ fn silent(part: &Ended, number: usize, worker: &Worked, recorded: u64, allowed: 
     }
 }
 
-/// One report of all processes: each must have run.
+/// Combines the reports of all processes: each must have run.
 pub(crate) fn of_load(name: &str, mut parts: Vec<LoadReport>) -> LoadReport {
     if parts.len() == 1 {
         return LoadReport { load: name.into(), ..parts.remove(0) };
@@ -207,7 +213,7 @@ mod tests {
         Look { states: vec!['S'; slots.len()], slots, counters: vec![counter] }
     }
 
-    /// Two workers over 10 s from second 100 on, 1 MiB each, confirmed.
+    /// Two workers for 10 s from second 100 on, 1 MiB each, confirmed.
     fn part() -> Ended {
         let units = vec![Unit { written: true, ..Unit::bytes("written") }];
         let counters = vec![Counter::new("sectors", Source::AllDiskSectors).per_unit(0, 0.5 / 512.0)];

@@ -1,4 +1,4 @@
-//! The interface that packets to an address use: rtnetlink(7), RTM_GETROUTE.
+//! Finds the interface that packets to an address use: rtnetlink(7), RTM_GETROUTE.
 
 use crate::LoadError;
 use rustix::net::netlink::SocketAddrNetlink;
@@ -18,7 +18,7 @@ const AF_INET6: u8 = 10;
 const NLMSGHDR: usize = 16;
 const RTMSG: usize = 12;
 
-/// `lo` for addresses of this machine.
+/// Returns `lo` for addresses of this machine.
 pub(crate) fn interface_to(address: IpAddr) -> Result<String, LoadError> {
     let on = address.to_string();
     let failed = |call| LoadError::on(call, format!("route to {on}"));
@@ -54,7 +54,7 @@ fn request(address: IpAddr) -> Vec<u8> {
     message
 }
 
-/// The index of the interface in an answer, or why there is none.
+/// Interface index in an answer, or why there is none.
 fn parse(answer: &[u8]) -> Result<u32, String> {
     let short = || "a short answer".to_string();
     let kind = u16_at(answer, 4).ok_or_else(short)?;
@@ -70,10 +70,10 @@ fn parse(answer: &[u8]) -> Result<u32, String> {
         if kind == RTA_OIF {
             return u32_at(answer, at + 4).ok_or_else(short);
         }
-        // A length under four would loop endlessly.
+        // A length below four would loop endlessly.
         at += (usize::from(length).max(4) + 3) & !3;
     }
-    Err("it leads nowhere".into())
+    Err("the route has no interface".into())
 }
 
 fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {

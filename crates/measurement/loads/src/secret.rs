@@ -1,4 +1,4 @@
-//! The secret that `punctual serve` and its clients share: proven by an answer to a challenge, never sent.
+//! The secret shared by `punctual serve` and its clients: proved by the answer to a challenge, never sent.
 
 use crate::LoadError;
 use crate::wire::TOKEN;
@@ -8,21 +8,21 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// A shorter one could be guessed from one answer that was listened to.
+/// Minimum size: a shorter secret could be guessed from one recorded answer.
 const SHORTEST: usize = 16;
 const LONGEST: u64 = 4096;
-/// What the file is made with.
+/// Command that creates the file.
 const MAKE: &str =
     "make one with: (umask 077; head -c 32 /dev/urandom | base64 > FILE), and copy it to the other machine";
 
-/// Bytes that two machines have in common. It is not printed.
+/// Bytes known to both machines. Not printed by `Debug`.
 pub struct Secret(Vec<u8>);
 
 impl Secret {
-    /// The content of a file, without the blanks at its end.
+    /// Content of a file without trailing blanks.
     ///
     /// # Errors
-    /// It cannot be read, or has fewer than 16 bytes or more than 4096.
+    /// The file cannot be read, or has fewer than 16 bytes or more than 4096.
     pub fn read(path: &Path) -> Result<Secret, LoadError> {
         let on = path.display().to_string();
         let mut bytes = Vec::new();
@@ -43,7 +43,7 @@ impl Secret {
         self.mac(challenge).finalize().into_bytes().iter().map(|b| format!("{b:02x}")).collect()
     }
 
-    /// Compares in a time that does not depend on the content.
+    /// Compares in constant time.
     pub(crate) fn is_answer(&self, challenge: &[u8; TOKEN], answer: &[u8]) -> bool {
         self.mac(challenge).verify_slice(answer).is_ok()
     }

@@ -1,4 +1,4 @@
-//! The other end of network traffic: `punctual serve`, and the far side of the loopback load.
+//! The server for network traffic: `punctual serve`, and the peer of the loopback load.
 
 use crate::wire::{self, Connection, TOKEN, Token};
 use crate::{LoadError, Secret, Store};
@@ -13,26 +13,26 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The default of `punctual serve` and `--peer HOST`.
+/// Default port of `punctual serve` and `--peer HOST`.
 pub const DEFAULT_PORT: u16 = 7375;
 
-/// Clients at once; one thread each.
+/// Maximum number of clients at a time; one thread each.
 const MOST_CLIENTS: usize = 64;
-/// Of them, those of one other address (an IPv6 network of 64 bits): nobody keeps everybody out.
+/// Maximum for a single remote address (an IPv6 network of 64 bits), so that nobody can lock out others.
 const MOST_OF_ONE: usize = 8;
-/// Time from connecting to the end of the handshake.
+/// Time limit for the handshake.
 const HANDSHAKE: Duration = Duration::from_secs(3);
-/// A client that takes longer than this for a frame, or between two requests, is gone.
+/// Time limit for a frame and between two requests; a slower client is disconnected.
 const SILENCE: Duration = Duration::from_secs(30);
 /// Datagrams answered before polling again.
 const DATAGRAMS: usize = 64;
 
-/// For the user who runs `punctual serve`.
+/// Events for the user who runs `punctual serve`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ServeEvent {
     Listening(SocketAddr),
     Began(SocketAddr),
-    /// A client has gone, after this many bytes of TCP payload.
+    /// A client has disconnected after this many bytes of TCP payload.
     Ended(SocketAddr, u64),
     Refused(SocketAddr, String),
 }
@@ -44,7 +44,7 @@ pub struct Served {
     pub datagrams: u64,
 }
 
-/// A bound, limited echo server for TCP and UDP.
+/// An echo server for TCP and UDP, bound to an address.
 pub struct Server {
     tcp: TcpListener,
     udp: UdpSocket,
@@ -64,20 +64,20 @@ struct Open {
     sessions: HashMap<Token, IpAddr>,
 }
 
-/// Serves on `bind` until `stop` becomes readable or is hung up (a pipe, an eventfd, a signalfd); events are passed to
-/// `told`, from any thread.
+/// Serves on `bind` until `stop` becomes readable or is hung up (a pipe, an eventfd, a signalfd); passes events to
+/// `report`, from any thread.
 ///
-/// Without [`Server::asking`] it answers whoever can reach it. At most 64 clients at once, 8 of one address, at most 1 MiB per
-/// frame, datagrams only for clients that hold a TCP connection.
+/// Without [`Server::asking`] it answers every client that can reach it: at most 64 at a time, 8 per address, at most 1
+/// MiB per frame, and datagrams only for clients with a TCP connection.
 ///
 /// # Errors
-/// If the address is in use or not of this machine, or poll(2) fails.
-pub fn serve(bind: SocketAddr, stop: impl AsFd, told: &(dyn Fn(ServeEvent) + Sync)) -> Result<Served, LoadError> {
-    Server::bind(bind)?.run(stop, told)
+/// The address is in use or not one of this machine, or poll(2) failed.
+pub fn serve(bind: SocketAddr, stop: impl AsFd, report: &(dyn Fn(ServeEvent) + Sync)) -> Result<Served, LoadError> {
+    Server::bind(bind)?.run(stop, report)
 }
 
 impl Server {
-    /// Listens on TCP and UDP; port 0 takes a free one.
+    /// Listens on TCP and UDP; port 0 selects a free one.
     ///
     /// # Errors
     /// bind(2): `EADDRINUSE`, `EADDRNOTAVAIL`, `EACCES`.
@@ -98,7 +98,7 @@ impl Server {
         Server { secret: Some(secret), ..self }
     }
 
-    /// Also accepts images by HTTP POST and keeps them in `store`; otherwise such requests are refused.
+    /// Also accepts images by HTTP POST and stores them in `store`; otherwise such requests are refused.
     pub fn storing(self, store: Store) -> Server {
         Server { store: Some(store), ..self }
     }
@@ -114,9 +114,9 @@ impl Server {
     /// Serves until `stop` becomes readable or is hung up. See [`serve`].
     ///
     /// # Errors
-    /// If poll(2) fails.
-    pub fn run(&self, stop: impl AsFd, told: &(dyn Fn(ServeEvent) + Sync)) -> Result<Served, LoadError> {
-        told(ServeEvent::Listening(self.address));
+    /// poll(2) failed.
+    pub fn run(&self, stop: impl AsFd, report: &(dyn Fn(ServeEvent) + Sync)) -> Result<Served, LoadError> {
+        report(ServeEvent::Listening(self.address));
         let mut datagrams = 0;
         thread::scope(|scope| {
             let result = loop {
@@ -127,7 +127,7 @@ impl Server {
                             datagrams += self.answer_datagrams();
                         }
                         if ready.tcp {
-                            self.accept(scope, told);
+                            self.accept(scope, report);
                         }
                     }
                     Err(error) => break Err(error),
@@ -154,15 +154,15 @@ impl Server {
         Ok(Ready { tcp, udp, stop })
     }
 
-    fn accept<'s>(&'s self, scope: &'s thread::Scope<'s, '_>, told: &'s (dyn Fn(ServeEvent) + Sync)) {
+    fn accept<'s>(&'s self, scope: &'s thread::Scope<'s, '_>, report: &'s (dyn Fn(ServeEvent) + Sync)) {
         let Ok((stream, from)) = self.tcp.accept() else {
-            // Out of descriptors, perhaps: not at full speed.
+            // Probably out of descriptors: does not retry at full speed.
             thread::sleep(Duration::from_millis(1));
             return;
         };
         let refuse = |mut stream: &TcpStream, why: &str| {
             let _ = stream.write_all(wire::BUSY.as_bytes());
-            told(ServeEvent::Refused(from, why.into()));
+            report(ServeEvent::Refused(from, why.into()));
         };
         let number = match self.remember(&stream, from.ip()) {
             Ok(number) => number,
@@ -172,53 +172,53 @@ impl Server {
         let spawned = thread::Builder::new()
             .name("punctual-serve".into())
             .stack_size(256 << 10)
-            .spawn_scoped(scope, move || self.client(stream, from, number, told));
+            .spawn_scoped(scope, move || self.client(stream, from, number, report));
         if spawned.is_err() {
             self.open().streams.remove(&number);
             if let Ok(stream) = spare {
-                refuse(&stream, "no more threads: see `ulimit -u`");
+                refuse(&stream, "cannot create a thread: see `ulimit -u`");
             }
         }
     }
 
-    /// Keeps a handle for hanging up, or says why the client is not served.
+    /// Keeps a handle for disconnecting the client, or returns why it is not served.
     fn remember(&self, stream: &TcpStream, from: IpAddr) -> Result<u64, &'static str> {
         let mut open = self.open();
         let others: Vec<IpAddr> = open.streams.values().map(|(ip, _)| *ip).collect();
         if open.stopping {
-            return Err("the server ends");
+            return Err("the server is shutting down");
         }
         admitted(&others, from)?;
-        let spare = stream.try_clone().map_err(|_| "no more descriptors: see `ulimit -n`")?;
+        let spare = stream.try_clone().map_err(|_| "cannot open another descriptor: see `ulimit -n`")?;
         open.next += 1;
         let number = open.next;
         open.streams.insert(number, (from, spare));
         Ok(number)
     }
 
-    fn client(&self, stream: TcpStream, from: SocketAddr, number: u64, told: &(dyn Fn(ServeEvent) + Sync)) {
+    fn client(&self, stream: TcpStream, from: SocketAddr, number: u64, report: &(dyn Fn(ServeEvent) + Sync)) {
         let mut bytes = 0;
         let mut stream = Timed { stream, end: Instant::now() + HANDSHAKE };
         match self.greet(&mut stream, from.ip()) {
             Ok(Greeting::Post(store, begun)) => {
                 self.clients.fetch_add(1, Relaxed);
-                told(ServeEvent::Began(from));
+                report(ServeEvent::Began(from));
                 let served = store.serve(&mut stream, begun.as_bytes(), |n| bytes += n);
                 self.tcp_bytes.fetch_add(bytes, Relaxed);
                 if let Err(error) = served {
-                    told(ServeEvent::Refused(from, error.to_string()));
+                    report(ServeEvent::Refused(from, error.to_string()));
                 }
-                told(ServeEvent::Ended(from, bytes));
+                report(ServeEvent::Ended(from, bytes));
             }
             Ok(Greeting::Load(token)) => {
                 self.clients.fetch_add(1, Relaxed);
-                told(ServeEvent::Began(from));
+                report(ServeEvent::Began(from));
                 let _ = wire::serve_frames(&mut stream, SILENCE, |n| bytes += n);
                 self.open().sessions.remove(&token);
                 self.tcp_bytes.fetch_add(bytes, Relaxed);
-                told(ServeEvent::Ended(from, bytes));
+                report(ServeEvent::Ended(from, bytes));
             }
-            Err(error) => told(ServeEvent::Refused(from, error.to_string())),
+            Err(error) => report(ServeEvent::Refused(from, error.to_string())),
         }
         self.open().streams.remove(&number);
     }
@@ -231,7 +231,7 @@ impl Server {
         if let Some(store) = store.filter(|_| line.starts_with("POST ")) {
             if self.secret.is_some() {
                 stream.write_all(b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")?;
-                return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it does not know the secret"));
+                return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it does not have the secret"));
             }
             return Ok(Greeting::Post(store, line));
         }
@@ -283,18 +283,18 @@ impl Server {
     }
 }
 
-/// Is there room for a client of this address beside those that are there?
+/// Checks that another client of this address is allowed beside the present ones.
 fn admitted(others: &[IpAddr], from: IpAddr) -> Result<(), &'static str> {
     let of_it = others.iter().filter(|other| network(**other) == network(from)).count();
     match others.len() {
         MOST_CLIENTS.. => Err("too many clients"),
-        // Who is on this machine can do worse.
-        _ if of_it >= MOST_OF_ONE && !from.to_canonical().is_loopback() => Err("too many clients of this address"),
+        // A local user has worse options.
+        _ if of_it >= MOST_OF_ONE && !from.to_canonical().is_loopback() => Err("too many clients from this address"),
         _ => Ok(()),
     }
 }
 
-/// An IPv4 address, or the network of 64 bits that one host may have to itself (RFC 4291).
+/// An IPv4 address, or the network of 64 bits that may belong to a single host (RFC 4291).
 fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() >> 64 << 64).into(),
@@ -302,14 +302,13 @@ fn network(address: IpAddr) -> IpAddr {
     }
 }
 
-/// A connection with one limit for many reads and writes, in place of one for each.
+/// A connection with one time limit for many reads and writes, instead of one for each.
 struct Timed {
     stream: TcpStream,
     end: Instant,
 }
 
 impl Timed {
-    /// What is left of the time.
     fn left(&self) -> io::Result<Option<Duration>> {
         let left = self.end.saturating_duration_since(Instant::now());
         if left.is_zero() { Err(io::Error::new(io::ErrorKind::TimedOut, "it took too long")) } else { Ok(Some(left)) }
@@ -341,9 +340,9 @@ impl Write for Timed {
 }
 
 enum Greeting<'a> {
-    /// Traffic, with this token.
+    /// Traffic with this token.
     Load(Token),
-    /// To send images to be stored; with what has been read of its first request.
+    /// Images to be stored, with what has been read of the first request.
     Post(&'a Store, String),
 }
 

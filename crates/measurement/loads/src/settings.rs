@@ -2,42 +2,42 @@ use punctual_units::{CpuList, Nanos};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// The first argument that makes the program a load: pass what follows to [`child_main`](crate::child_main).
+/// First argument of a load's process; the following ones are for [`child_main`](crate::child_main).
 pub const HIDDEN_ARG: &str = "__load";
 
-/// What the scheduler load starts and reaps repeatedly.
+/// Argument for the program that the scheduler load starts and reaps repeatedly.
 pub(crate) const EXIT_ARG: &str = "exit";
 
-/// Where and within which bounds loads run.
+/// Location and limits of loads.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoadSettings {
-    /// The CPUs to load. Workers are bound to them in turn, so that isolated CPUs (which the scheduler does not
-    /// balance) are loaded as well.
+    /// CPUs to load. Workers are bound to them in turn, so that isolated CPUs, which the scheduler does not balance,
+    /// are loaded as well.
     pub cpus: CpuList,
-    /// A folder on a real disk, for the io load's scratch file; the file has no name there.
+    /// Directory on a real disk for the io load's scratch file, which has no name.
     pub scratch_folder: PathBuf,
-    /// Limit of what the io load writes in total: SD cards wear. It is spread over `phase`.
+    /// Maximum number of bytes that the io load writes, spread over `phase`: SD cards wear.
     pub write_cap_bytes: u64,
     /// `HOST[:PORT]` of a `punctual serve`, for the network load.
     pub peer: Option<String>,
-    /// The file of the secret that the peer asks for.
+    /// File with the peer's secret.
     pub secret_file: Option<PathBuf>,
-    /// Limit of the network load, both directions together.
+    /// Rate limit of the network load, for both directions together.
     pub network_cap_bytes_per_s: u64,
-    /// Limit of a load's buffers; `None`: an eighth of what is available, cgroup limits included.
+    /// Limit of a load's buffers; `None`: an eighth of the available memory, including cgroup limits.
     pub memory_limit_bytes: Option<u64>,
-    /// The program to run as the load: `/proc/self/exe`, whose `main` calls [`child_main`](crate::child_main).
+    /// Program to run as the load: `/proc/self/exe`, whose `main` calls [`child_main`](crate::child_main).
     pub self_exe: PathBuf,
-    /// How long the load will run, including warm-up: the io load spreads its writing over this time.
+    /// Planned duration of the load including warm-up, over which the io load spreads its writes.
     pub phase: Nanos,
     /// Workers of each kind; `None`: one per CPU.
     pub workers: Option<u32>,
-    /// Limit of the time to every worker's first heartbeat.
+    /// Time limit for every worker's first heartbeat.
     pub ready_within: Nanos,
 }
 
 impl LoadSettings {
-    /// 1 GiB to write, 100 MB/s of network traffic, this program, 60 s.
+    /// Defaults: 1 GiB to write, 100 MB/s of network traffic, this program, 60 s.
     pub fn new(cpus: CpuList, scratch_folder: PathBuf) -> LoadSettings {
         LoadSettings {
             cpus,
@@ -55,13 +55,13 @@ impl LoadSettings {
     }
 }
 
-/// The nearest folder at or above `path` that is there: on the same disk as what will be made at `path`.
+/// The nearest existing directory at or above `path`, which is on the disk where `path` would be created.
 pub fn folder_at(path: &Path) -> PathBuf {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     absolute.ancestors().find(|folder| folder.is_dir()).map_or(absolute.clone(), Path::to_owned)
 }
 
-/// The second argument of the load's process.
+/// Configuration in the second argument of the load's process.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct ChildConfig {
     pub load: String,
@@ -75,11 +75,11 @@ pub(crate) struct ChildConfig {
     pub network_cap_bytes_per_s: u64,
     pub memory_limit_bytes: Option<u64>,
     pub phase_ns: Nanos,
-    /// Slots in the shared words.
+    /// Slots in the shared memory.
     pub slots: usize,
-    /// How many loads run at once and share the bounds.
+    /// Number of loads that run at the same time and share the limits.
     pub sharing: u32,
-    /// The caller: when it is no longer the parent, it has died.
+    /// Process ID of the caller, to detect that it has died.
     pub parent: i32,
 }
 
@@ -103,7 +103,7 @@ impl ChildConfig {
         }
     }
 
-    /// Is it a part of `all`? Then it must leave room for the others: a queue of ten on each CPU starves them all.
+    /// True for a part of `all`, which must leave time for the others: a queue of ten on each CPU starves them all.
     pub fn together(&self) -> bool {
         self.sharing > 1
     }
@@ -112,13 +112,13 @@ impl ChildConfig {
         self.workers.map_or(self.cpus.len(), |n| n as usize).max(1)
     }
 
-    /// Each in turn.
+    /// CPU of a worker; the CPUs are assigned in turn.
     pub fn cpu_of(&self, worker: usize) -> Option<punctual_units::CpuId> {
         self.cpus.iter().nth(worker % self.cpus.len().max(1))
     }
 }
 
-/// Room for the workers of any load, which have at most four kinds.
+/// Slots for the workers of any load, which have at most four kinds.
 fn slots(settings: &LoadSettings) -> usize {
     4 * settings.workers.map_or(settings.cpus.len(), |n| n as usize).max(1)
 }

@@ -1,4 +1,4 @@
-//! Makes a load an ordinary, unprivileged process that dies with its parent.
+//! Turns the process of a load into an ordinary, unprivileged one that dies with its parent.
 
 use crate::LoadError;
 use crate::settings::ChildConfig;
@@ -7,28 +7,28 @@ use rustix::process::{Gid, Uid};
 use std::ffi::CString;
 use std::fs;
 
-/// nobody, on every distribution (and the kernel's overflow id).
+/// User nobody, on every distribution (and the kernel's overflow ID).
 const NOBODY: u32 = 65534;
 
 const ORDINARY: Scheduling = Scheduling::Other { nice: 0 };
 
-/// Sets name, OOM score, policy, CPUs. Notes what failed.
+/// Sets name, OOM score, policy and CPUs. Notes what failed.
 #[expect(clippy::disallowed_methods, reason = "a file of /proc")]
 pub(crate) fn ordinary(comm: &str, config: &ChildConfig, notes: &mut Vec<String>) -> Result<(), LoadError> {
     if let Ok(name) = CString::new(comm) {
         let _ = rustix::thread::set_name(&name);
     }
     if let Err(error) = fs::write("/proc/self/oom_score_adj", "1000") {
-        notes.push(format!("the OOM killer may not take this load first: oom_score_adj: {error}"));
+        notes.push(format!("the OOM killer may not choose this load first: oom_score_adj: {error}"));
     }
     ordinary_policy(notes)?;
     if let Err(error) = punctual_uapi::set_affinity(0, &config.cpus) {
-        notes.push(format!("runs where the kernel puts it: {error}"));
+        notes.push(format!("cannot be bound to its CPUs: {error}"));
     }
     Ok(())
 }
 
-/// SCHED_OTHER with nice 0, read back: a real-time load would compete with the measuring threads.
+/// Sets SCHED_OTHER with nice 0 and reads it back: a real-time load would compete with the measuring threads.
 fn ordinary_policy(notes: &mut Vec<String>) -> Result<(), LoadError> {
     if punctual_uapi::scheduling(0)?.0 == ORDINARY {
         return Ok(());
@@ -37,26 +37,26 @@ fn ordinary_policy(notes: &mut Vec<String>) -> Result<(), LoadError> {
     match punctual_uapi::scheduling(0)?.0 {
         ORDINARY => Ok(()),
         kept @ (Scheduling::Other { .. } | Scheduling::Batch { .. }) => {
-            notes.push(format!("runs {kept} as its caller does, not with nice 0"));
+            notes.push(format!("runs with {kept} like its caller, not with nice 0"));
             Ok(())
         }
         kept => Err(LoadError::Refused(format!(
-            "it would run {kept}, not SCHED_OTHER{}: start punctual itself without chrt",
+            "it would run with {kept}, not SCHED_OTHER{}: start punctual itself without chrt",
             refused.map_or(String::new(), |e| format!(" ({e})")),
         ))),
     }
 }
 
-/// Binds the calling thread; returns the failure, if any.
+/// Binds the calling thread; returns the error, if any.
 pub(crate) fn bind(cpu: Option<CpuId>) -> Option<String> {
     let cpu = cpu?;
     let one: CpuList = [cpu].into_iter().collect();
     let error = punctual_uapi::set_affinity(0, &one).err()?;
-    Some(format!("a worker meant for CPU {cpu} runs where the kernel puts it: {error}"))
+    Some(format!("a worker could not be bound to CPU {cpu}: {error}"))
 }
 
-/// From root to nobody, without groups and capabilities. Must run before a second thread exists: the kernel changes one
-/// thread only.
+/// Changes from root to nobody, without groups and capabilities. Must run before a second thread exists: the system
+/// calls change only the calling thread.
 pub(crate) fn drop_privileges(notes: &mut Vec<String>) {
     if rustix::process::geteuid().is_root() {
         let (uid, gid) = (Uid::from_raw(NOBODY), Gid::from_raw(NOBODY));
@@ -68,19 +68,19 @@ pub(crate) fn drop_privileges(notes: &mut Vec<String>) {
         }
     }
     drop_capabilities(notes);
-    // Nothing it starts regains rights from file capabilities or a setuid bit.
+    // No program it starts regains privileges from file capabilities or a setuid bit.
     let _ = rustix::thread::set_no_new_privs(true);
 }
 
-/// A command runs with its caller's rights, but without the ambient capabilities (capabilities(7)) that an ordinary
-/// user holds for measuring. Root's command stays root's. Must run before a second thread exists.
-pub(crate) fn lend_nothing(notes: &mut Vec<String>) {
+/// A command runs with its caller's privileges, but without the ambient capabilities (capabilities(7)) that an ordinary
+/// user holds for measuring. Root's command keeps root's. Must run before a second thread exists.
+pub(crate) fn drop_ambient_capabilities(notes: &mut Vec<String>) {
     if !rustix::process::geteuid().is_root() {
         drop_capabilities(notes);
     }
 }
 
-/// A program with file capabilities (`setcap cap_sys_nice+ep punctual`) regains them when it runs itself.
+/// A program with file capabilities (`setcap cap_sys_nice+ep punctual`) regains them when it executes itself.
 fn drop_capabilities(notes: &mut Vec<String>) {
     use rustix::thread::{CapabilitySet, CapabilitySets};
     let _ = rustix::thread::clear_ambient_capability_set();
@@ -91,11 +91,12 @@ fn drop_capabilities(notes: &mut Vec<String>) {
     }
 }
 
-/// SIGKILL when the thread that started this process ends. After changes of credentials, which reset it.
+/// Requests SIGKILL when the thread that started this process ends. Called after changes of credentials, which reset
+/// it.
 pub(crate) fn die_with_parent(parent: i32) -> Result<(), LoadError> {
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))
         .map_err(LoadError::on("prctl", "PR_SET_PDEATHSIG"))?;
-    // It may have died before that.
+    // The parent may have died before the call.
     match rustix::process::getppid().map(|p| p.as_raw_nonzero().get()) == Some(parent) {
         true => Ok(()),
         false => Err(LoadError::Refused("the program that started it has ended".into())),

@@ -1,8 +1,8 @@
-//! Images that arrive by HTTP POST, stored in one folder: the far side of `bench network`.
+//! Images received by HTTP POST and stored in one directory: the server side of `bench network`.
 //!
-//! Names are chosen here, never taken from a request, and files are made relative to an open folder without following
-//! links: a client decides a file's content and nothing else. An image is complete or absent; the oldest are removed
-//! when there are too many.
+//! Names are generated, never taken from a request, and files are created relative to an open directory without
+//! following links: a client determines a file's content and nothing else. An image is complete or absent; the oldest
+//! are removed when there are too many.
 
 use crate::wire::{CHUNK, Connection};
 use crate::{LoadError, wire};
@@ -16,21 +16,21 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 const MIB: u64 = 1 << 20;
-/// Longest head of a request, bytes.
+/// Maximum size of a request's head, bytes.
 const LONGEST_HEAD: usize = 8 << 10;
 const MOST_FIELDS: usize = 32;
-/// Time for the head of a request, from the end of the one before.
+/// Time limit for the head of a request, counted from the end of the previous one.
 const HEAD_WITHIN: Duration = Duration::from_secs(30);
-/// Time for a whole request with its answer, and more for each MiB of it.
+/// Time limit for a whole request with its answer, plus an allowance per MiB.
 const WITHIN: Duration = Duration::from_secs(30);
 const WITHIN_EACH_MIB: Duration = Duration::from_secs(1);
-/// Space of the file system that stays free in any case.
+/// Space of the file system that always stays free.
 const LEFT_FREE: u64 = 64 * MIB;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoreLimits {
     pub largest: u64,
-    /// Bytes of all images kept; beyond that the oldest of this server are removed.
+    /// Maximum size of all images; beyond that the oldest of this server are removed.
     pub kept: u64,
 }
 
@@ -53,15 +53,15 @@ pub struct Store {
 struct Files {
     next: u64,
     kept: VecDeque<(String, u64)>,
-    /// Including those being received.
+    /// Includes images being received.
     bytes: u64,
 }
 
 #[derive(Debug)]
 enum Refused {
-    /// The client's mistake, or too much: status and reason of the answer.
+    /// The client's error or an exceeded limit: status and reason of the answer.
     Status(u16, &'static str),
-    /// The connection, or the disk.
+    /// The connection or the disk failed.
     Failed(io::Error),
 }
 
@@ -89,18 +89,18 @@ impl Store {
         }
     }
 
-    /// Answers one client's requests until it hangs up or a request is refused. `begun` is what has been read of the
-    /// first one, `told` is called with the size of each stored image.
+    /// Answers one client's requests until it hangs up or a request is refused. `begun` has the bytes already read of
+    /// the first one; `stored` is called with the size of each stored image.
     ///
     /// # Errors
-    /// If the connection broke, or a request was refused, after the client was told why.
-    pub fn serve(&self, stream: &mut impl Connection, begun: &[u8], mut told: impl FnMut(u64)) -> io::Result<()> {
+    /// The connection broke, or a request was refused after the client was sent the reason.
+    pub fn serve(&self, stream: &mut impl Connection, begun: &[u8], mut stored: impl FnMut(u64)) -> io::Result<()> {
         let mut buffer = begun.to_vec();
         loop {
             let answer = match self.request(stream, &mut buffer) {
                 Ok(None) => return Ok(()),
                 Ok(Some(bytes)) => {
-                    told(bytes);
+                    stored(bytes);
                     stream.write_all(b"HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n")?;
                     continue;
                 }
@@ -114,7 +114,7 @@ impl Store {
         }
     }
 
-    /// Stores one image; returns its size, or `None` if the client has hung up between requests.
+    /// Stores one image; returns its size, or `None` if the client hung up between requests.
     fn request(&self, stream: &mut impl Connection, buffer: &mut Vec<u8>) -> Result<Option<u64>, Refused> {
         stream.limit(HEAD_WITHIN);
         let head = loop {
@@ -143,7 +143,8 @@ impl Store {
         Ok(Some(head.bytes))
     }
 
-    /// Removes the oldest images and reserves the space for bytes that are here; the file system keeps some.
+    /// Removes the oldest images and reserves space for the received bytes; some space of the file system always stays
+    /// free.
     fn make_room(&self, bytes: u64) -> Result<(), Refused> {
         let mut files = self.files();
         while files.bytes.saturating_add(bytes) > self.limits.kept
@@ -154,7 +155,7 @@ impl Store {
         }
         let space = rustix::fs::fstatvfs(&self.folder).map_err(io::Error::from)?;
         let free = space.f_bavail.saturating_mul(space.f_frsize);
-        // Images of other clients that are being received may leave no space, whatever is removed.
+        // Images being received from other clients may leave no space, whatever is removed.
         let crowded = files.bytes.saturating_add(bytes) > self.limits.kept;
         if crowded || free < bytes.saturating_add(LEFT_FREE) {
             return Err(Refused::Status(507, "Insufficient Storage"));
@@ -174,7 +175,7 @@ impl Store {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = rustix::fs::openat(&self.folder, &name, flags, Mode::RUSR | Mode::WUSR).map_err(io::Error::from)?;
         let (mut file, mut here) = (File::from(file), 0);
-        // A head that announces much takes no room: only what has arrived does.
+        // Only bytes that have arrived take space, whatever length the head announces.
         let kept = body(stream, buffer, bytes, |part| {
             self.make_room(part.len() as u64)?;
             here += part.len() as u64;
@@ -190,7 +191,7 @@ impl Store {
     }
 
     fn remove(&self, name: &str) {
-        // Somebody else may have removed it.
+        // Another process may have removed it.
         let _ = rustix::fs::unlinkat(&self.folder, name, AtFlags::empty());
     }
 
@@ -199,18 +200,18 @@ impl Store {
     }
 }
 
-/// The relevant part of a request's head.
+/// The relevant fields of a request's head.
 #[derive(Debug, PartialEq, Eq)]
 struct Head {
-    /// Of the head.
+    /// Bytes of the head.
     length: usize,
-    /// Of the body.
+    /// Bytes of the body.
     bytes: u64,
-    /// Does the client wait for `100 Continue` before it sends the body?
+    /// True if the client waits for `100 Continue` before it sends the body.
     waits: bool,
 }
 
-/// `None`: incomplete.
+/// `None` if the head is incomplete.
 fn head(buffer: &[u8]) -> Result<Option<Head>, Refused> {
     let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
     let mut request = httparse::Request::new(&mut fields);
@@ -227,7 +228,7 @@ fn head(buffer: &[u8]) -> Result<Option<Head>, Refused> {
     if named("transfer-encoding").next().is_some() {
         return Err(Refused::Status(411, "Length Required"));
     }
-    // Two lengths are a way to smuggle requests: neither is used.
+    // Two lengths can be used to smuggle requests: neither is accepted.
     let mut lengths = named("content-length").map(|h| std::str::from_utf8(h.value).ok().and_then(digits));
     let bytes = match (lengths.next(), lengths.next()) {
         (None, _) => return Err(Refused::Status(411, "Length Required")),
@@ -238,12 +239,12 @@ fn head(buffer: &[u8]) -> Result<Option<Head>, Refused> {
     Ok(Some(Head { length, bytes, waits }))
 }
 
-/// Digits only: `parse` would accept a sign.
+/// Accepts digits only; `parse` would accept a sign.
 fn digits(text: &str) -> Option<u64> {
     text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok()).flatten()
 }
 
-/// Hands on the body: first what has been read already; leaves what belongs to the next request.
+/// Passes on the body, starting with what has been read already; leaves what belongs to the next request.
 fn body(
     stream: &mut impl Read,
     buffer: &mut Vec<u8>,

@@ -1,4 +1,4 @@
-//! The near end of network traffic: round trips, bulk and datagrams to a [`Server`](crate::Server).
+//! The client side of network traffic: round trips, bulk transfers and datagrams to a [`Server`](crate::Server).
 
 use crate::beat::Beat;
 use crate::board::now;
@@ -10,7 +10,7 @@ use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::time::Duration;
 
 const ANSWER: Duration = Duration::from_secs(3);
-/// Timeout of a datagram, which is then lost.
+/// Time after which a datagram counts as lost.
 const DATAGRAM: Duration = Duration::from_millis(100);
 
 /// Units that [`drive`] counts.
@@ -36,7 +36,7 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Connects and says hello; `peer` is for messages.
+    /// Connects and performs the handshake; `peer` is for messages.
     pub fn open(address: SocketAddr, peer: &str, secret: Option<&Secret>) -> Result<Session, LoadError> {
         let unreachable = |e: std::io::Error| {
             LoadError::Refused(format!(
@@ -58,7 +58,7 @@ impl Session {
         Ok(Session { tcp, udp, token, peer: peer.into(), sequence: 0, buffer: vec![0; CHUNK] })
     }
 
-    /// Sends bytes and waits for their echo. Short ones only: both ends write before they read.
+    /// Sends bytes and waits for their echo. For short ones only: both ends write before they read.
     pub fn echo(&mut self, bytes: &[u8]) -> Result<(), LoadError> {
         if bytes.len() > CHUNK / 4 {
             return Err(LoadError::Refused("too long for an echo".into()));
@@ -91,7 +91,7 @@ impl Session {
         send().map_err(|e| self.lost(e))
     }
 
-    /// Sends a datagram; is it back in time?
+    /// Sends a datagram; returns whether it came back in time.
     pub fn datagram(&mut self, length: usize) -> Result<bool, LoadError> {
         let length = length.clamp(TOKEN + 8, CHUNK);
         self.sequence += 1;
@@ -105,7 +105,7 @@ impl Session {
         loop {
             match self.udp.recv(&mut back) {
                 Ok(n) if n > TOKEN + 8 - 1 && back[TOKEN..TOKEN + 8] == sequence => return Ok(true),
-                // A late one.
+                // A late datagram.
                 Ok(_) => {}
                 Err(error) => return lost_datagram(error).map_err(|e| LoadError::system("recv", &self.peer, e)),
             }
@@ -114,13 +114,13 @@ impl Session {
 
     fn lost(&self, error: std::io::Error) -> LoadError {
         LoadError::Refused(format!(
-            "{} has stopped answering ({error}): see whether `punctual serve` still runs there, and the cable",
+            "{} has stopped answering ({error}): check that `punctual serve` still runs there, and check the cable",
             self.peer
         ))
     }
 }
 
-/// Lost on the way, not on this machine?
+/// True if the error means that the datagram was lost on the network.
 fn lost_datagram(error: std::io::Error) -> Result<bool, std::io::Error> {
     use std::io::ErrorKind::{
         ConnectionRefused, HostUnreachable, Interrupted, NetworkUnreachable, TimedOut, WouldBlock,
@@ -132,10 +132,10 @@ fn lost_datagram(error: std::io::Error) -> Result<bool, std::io::Error> {
     }
 }
 
-/// Limits bytes per second; does not catch up after a pause.
+/// Limits the rate in bytes per second; does not catch up after a pause.
 pub(crate) struct Pace {
     bytes_per_s: f64,
-    /// When what was sent so far is within the rate.
+    /// The time at which what was sent so far is within the rate.
     until: u64,
 }
 
@@ -154,11 +154,11 @@ impl Pace {
 const BYTES: usize = 2;
 const LOST: usize = 3;
 
-/// Bytes of a round trip, and of a datagram: small, and one that fills an Ethernet frame over any tunnel.
+/// Bytes of a round trip, and of a datagram: a small one, and one that fills an Ethernet frame over any tunnel.
 const SMALL: usize = 64;
 const DATAGRAM_SIZES: [usize; 2] = [64, 1200];
 
-/// Round trips, then bulk, then datagrams, endlessly. A beat each.
+/// Repeats round trips, bulk transfers and datagrams endlessly, with a beat each.
 pub(crate) fn drive(mut session: Session, beat: &mut Beat, bulk: usize, mut pace: Pace) -> Result<(), LoadError> {
     let mut done = |unit: usize, bytes: usize, beats: bool| {
         beat.count(unit, u64::from(unit != BYTES));
@@ -167,7 +167,7 @@ pub(crate) fn drive(mut session: Session, beat: &mut Beat, bulk: usize, mut pace
             beat.beat_and_rest();
         }
         let pause = pace.pause(bytes as u64, now());
-        // A sleep costs 50 µs of its own.
+        // A sleep itself costs 50 µs.
         if pause > Duration::from_micros(200) {
             std::thread::sleep(pause);
         }

@@ -1,20 +1,20 @@
 //! The protocol of network traffic.
 //!
-//! Over TCP, the client sends the line `PUNCTUAL-LOAD/1 hello` (or `store`, to post images), the server answers
-//! `PUNCTUAL-LOAD/1 ok TOKEN` or `PUNCTUAL-LOAD/1 busy`. A server with a secret asks `PUNCTUAL-LOAD/1 challenge NONCE` first and is
-//! answered `PUNCTUAL-LOAD/1 response HMAC`, or says `PUNCTUAL-LOAD/1 refused`. Then the client sends requests of HTTP, or frames, each a header of eight bytes (operation, three zeros, length
-//! as 32 bits big-endian) and that many bytes: [`ECHO`] frames are returned unchanged, of [`SINK`] frames only the
-//! header is.
+//! Over TCP, the client sends the line `PUNCTUAL-LOAD/1 hello` (or `store`, to post images), and the server answers
+//! `PUNCTUAL-LOAD/1 ok TOKEN` or `PUNCTUAL-LOAD/1 busy`. A server with a secret first sends `PUNCTUAL-LOAD/1 challenge
+//! NONCE`, expects `PUNCTUAL-LOAD/1 response HMAC`, and otherwise sends `PUNCTUAL-LOAD/1 refused`. Then the client
+//! sends HTTP requests, or frames: a header of eight bytes (operation, three zeros, length as 32 bits big-endian) and
+//! that many bytes. [`ECHO`] frames are returned unchanged, of [`SINK`] frames only the header.
 //!
-//! Over UDP (same port number), datagrams that begin with the token of an open session are returned to its address
-//! unchanged; all others are dropped, so that the server answers no stranger and amplifies nothing.
+//! Over UDP (same port number), datagrams that begin with the token of an open session are returned unchanged to its
+//! address; all others are dropped, so that the server neither answers strangers nor amplifies traffic.
 
 use crate::{LoadError, Secret};
 use std::io::{self, Read, Write};
 use std::time::Duration;
 
 pub(crate) const HELLO: &str = "PUNCTUAL-LOAD/1 hello\n";
-/// To post images.
+/// Handshake for posting images.
 pub(crate) const STORE: &str = "PUNCTUAL-LOAD/1 store\n";
 pub(crate) const REFUSED: &str = "PUNCTUAL-LOAD/1 refused\n";
 pub(crate) const BUSY: &str = "PUNCTUAL-LOAD/1 busy\n";
@@ -29,9 +29,9 @@ const LINE: usize = 128;
 pub(crate) const TOKEN: usize = 16;
 pub(crate) type Token = [u8; TOKEN];
 
-/// A frame that is returned.
+/// Frame that is returned.
 pub(crate) const ECHO: u8 = b'E';
-/// A frame whose header is returned.
+/// Frame whose header is returned.
 pub(crate) const SINK: u8 = b'S';
 pub(crate) const LONGEST: usize = 1 << 20;
 /// Bytes per read and write.
@@ -51,32 +51,32 @@ pub(crate) fn parse_header(header: [u8; HEADER]) -> Option<(u8, usize)> {
     ((operation == ECHO || operation == SINK) && length <= LONGEST).then_some((operation, length))
 }
 
-/// An unguessable token.
+/// An unguessable random token.
 pub(crate) fn new_token() -> io::Result<Token> {
     let mut token = Token::default();
     rustix::rand::getrandom(&mut token[..], rustix::rand::GetRandomFlags::empty())?;
     Ok(token)
 }
 
-/// What a connection is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// Traffic.
+    /// Traffic frames.
     Load,
-    /// Images posted and stored.
+    /// Posting images to be stored.
     Store,
 }
 
-/// A stream whose reads and writes end.
+/// A stream with time limits for reads and writes.
 pub trait Connection: Read + Write {
-    /// All that is read and written from now on is over within `most`, or fails with `TimedOut`.
+    /// Everything read and written from now on must complete within `most`, or fails with `TimedOut`.
     fn limit(&mut self, most: Duration);
 }
 
-/// Says hello and proves the secret, if the server asks for it; `peer` is for messages.
+/// Performs the client's handshake, including the proof of the secret if the server requests it; `peer` is for
+/// messages.
 ///
 /// # Errors
-/// The connection broke, or the server does not take the client: what to do.
+/// The connection broke, or the server refuses the client; the text has the remedy.
 pub fn introduce(
     stream: &mut (impl Read + Write),
     purpose: Purpose,
@@ -98,12 +98,12 @@ pub(crate) fn greet(
         ))
     };
     let hello = if purpose == Purpose::Load { HELLO } else { STORE };
-    // A peer that hangs up on our hello may have answered before: the answer says more than the error.
+    // A peer that hangs up during the handshake may have answered before: its answer says more than the error.
     let greeted = stream.write_all(hello.as_bytes());
     let mut answer = greeted.and_then(|()| read_line(stream)).map_err(silent)?;
     if let Some(challenge) = token_after(CHALLENGE, &answer) {
         let Some(secret) = secret else {
-            return Err(LoadError::Refused(format!("{peer} asks for a secret: name its file with --secret-file FILE")));
+            return Err(LoadError::Refused(format!("{peer} requires a secret: name its file with --secret-file FILE")));
         };
         let response = format!("{RESPONSE}{}\n", secret.answer(&challenge));
         answer = stream.write_all(response.as_bytes()).and_then(|()| read_line(stream)).map_err(silent)?;
@@ -111,7 +111,7 @@ pub(crate) fn greet(
     parse_answer(&answer, peer)
 }
 
-/// Lets the client prove that it has the secret.
+/// Server side: requires the client to prove that it has the secret.
 pub(crate) fn ask(stream: &mut (impl Read + Write), secret: &Secret) -> io::Result<()> {
     let challenge = new_token()?;
     stream.write_all(line(CHALLENGE, &challenge).as_bytes())?;
@@ -121,7 +121,7 @@ pub(crate) fn ask(stream: &mut (impl Read + Write), secret: &Secret) -> io::Resu
         return Ok(());
     }
     let _ = stream.write_all(REFUSED.as_bytes());
-    Err(io::Error::new(io::ErrorKind::PermissionDenied, "it does not know the secret"))
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, "it does not have the secret"))
 }
 
 pub(crate) fn ok_line(token: &Token) -> String {
@@ -133,7 +133,7 @@ fn line(prefix: &str, token: &Token) -> String {
     format!("{prefix}{hex}\n")
 }
 
-/// The bytes that hexadecimal digits stand for.
+/// Decodes hexadecimal digits.
 pub(crate) fn bytes_of(hex: &str) -> Option<Vec<u8>> {
     let digits = hex.bytes().all(|b| b.is_ascii_hexdigit()) && hex.len().is_multiple_of(2);
     let two = |two: &[u8]| u8::from_str_radix(std::str::from_utf8(two).ok()?, 16).ok();
@@ -147,11 +147,11 @@ fn token_after(prefix: &str, line: &str) -> Option<Token> {
 pub(crate) fn parse_answer(line: &str, peer: &str) -> Result<Token, LoadError> {
     let refuse = |why: String| Err(LoadError::Refused(why));
     if line == BUSY {
-        return refuse(format!("{peer} serves as many peers as it can: wait, or use another one"));
+        return refuse(format!("{peer} already serves the maximum number of clients: wait, or use another one"));
     }
     if line == REFUSED {
         return refuse(format!(
-            "{peer} has another secret: copy its file to this machine, and name it with --secret-file"
+            "{peer} has a different secret: copy its file to this machine, and name it with --secret-file"
         ));
     }
     if !(line.starts_with(OK) && line.ends_with('\n')) {
@@ -166,7 +166,7 @@ pub(crate) fn parse_answer(line: &str, peer: &str) -> Result<Token, LoadError> {
     }
 }
 
-/// A line of the handshake with its newline; truncated if too long.
+/// Reads a line of the handshake with its newline; truncated if too long.
 pub(crate) fn read_line(stream: &mut impl Read) -> io::Result<String> {
     let mut line = Vec::new();
     let mut byte = [0];
@@ -179,8 +179,8 @@ pub(crate) fn read_line(stream: &mut impl Read) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&line).into_owned())
 }
 
-/// Serves one client until it hangs up or takes longer than `most` for a frame.
-pub(crate) fn serve_frames(stream: &mut impl Connection, most: Duration, mut told: impl FnMut(u64)) -> io::Result<()> {
+/// Serves one client until it hangs up, or takes longer than `most` for a frame.
+pub(crate) fn serve_frames(stream: &mut impl Connection, most: Duration, mut count: impl FnMut(u64)) -> io::Result<()> {
     let mut buffer = vec![0u8; CHUNK];
     loop {
         stream.limit(most);
@@ -202,7 +202,7 @@ pub(crate) fn serve_frames(stream: &mut impl Connection, most: Duration, mut tol
         if operation == SINK {
             stream.write_all(&head)?;
         }
-        told((HEADER + length) as u64);
+        count((HEADER + length) as u64);
     }
 }
 
@@ -212,7 +212,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn answers_are_told_apart() {
+    fn answers_are_distinguished() {
         let token = new_token().unwrap();
         assert_eq!(parse_answer(&ok_line(&token), "h:1").unwrap(), token);
         for (line, word) in [
@@ -221,7 +221,7 @@ mod tests {
             ("SSH-2.0-OpenSSH\n", "not `punctual serve`"),
             ("", "not `punctual serve`"),
             ("PUNCTUAL-LOAD/1 ok 0011\n", "defective"),
-            (REFUSED, "another secret"),
+            (REFUSED, "a different secret"),
         ] {
             let text = parse_answer(line, "h:1").unwrap_err().to_string();
             assert!(text.contains(word) && text.contains("h:1"), "{text}");

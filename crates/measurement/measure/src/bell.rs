@@ -7,7 +7,7 @@ use rustix::io::{read, write};
 use std::io;
 use std::sync::Arc;
 
-/// An eventfd(2): rung by measuring threads.
+/// An eventfd(2) that measuring threads signal.
 #[derive(Clone, Debug)]
 pub struct Bell(Arc<OwnedFd>);
 
@@ -24,17 +24,17 @@ impl Bell {
         Ok(Bell(Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?)))
     }
 
-    /// One system call that never blocks.
+    /// Signals the bell with one system call that never blocks.
     pub fn ring(&self) {
-        // Fails only after 2^64 rings without a reader.
+        // write(2) fails only after 2^64 rings without a reader.
         let _ = write(&*self.0, &1u64.to_ne_bytes());
     }
 
-    /// Waits until it is rung, at most this long; `true` if it was. All rings until then count as one.
+    /// Waits for a ring, at most this long; returns `true` if there was one. All rings until then count as one.
     pub fn wait(&self, at_most: Option<Nanos>) -> bool {
         let limit =
             at_most.map(|ns| Timespec { tv_sec: (ns.0 / 1_000_000_000) as i64, tv_nsec: (ns.0 % 1_000_000_000) as _ });
-        // A signal ends the wait early, like a time-out.
+        // A signal ends the wait early, as a timeout does.
         let _ = poll(&mut [PollFd::new(&*self.0, PollFlags::IN)], limit.as_ref());
         read(&*self.0, &mut [0u8; 8]).is_ok()
     }

@@ -1,4 +1,5 @@
-//! What one measuring thread writes and everyone else only reads: counters, histograms, the K worst wakeups.
+//! Results of one measuring thread: counters, histograms and the K worst wakeups. Only that thread writes them; others
+//! only read.
 //!
 //! One writer, no lock, no allocation: relaxed stores. A reader may see a running thread's sample in one counter and
 //! not yet in another; after the thread has ended everything agrees.
@@ -12,7 +13,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::fence;
 
-/// Capacity of a cell for worst wakeups.
+/// Maximum number of worst wakeups that a cell keeps.
 pub const WORST: usize = 128;
 
 /// One thread's results. Page-aligned, so that locking it locks nothing else: pages of arm64 have up to 64 KiB
@@ -21,39 +22,39 @@ pub const WORST: usize = 128;
 #[cfg_attr(target_arch = "aarch64", repr(align(65536)))]
 #[cfg_attr(not(target_arch = "aarch64"), repr(align(4096)))]
 pub struct Cell {
-    /// Latencies above this take the slow path: the smallest of the least kept worst, the window's maximum, and the lowest limit above which
-    /// episodes are recorded.
+    /// Latencies above this take the slow path: the minimum of the least kept worst latency, the maximum of the current
+    /// window, and the lowest limit above which episodes are recorded.
     gate: AtomicU64,
     min: AtomicU64,
     sum: AtomicU64,
     skipped_sum: AtomicU64,
     window_max: AtomicU64,
     keep: AtomicU64,
-    /// Odd while the worst list changes.
+    /// Sequence counter of the list of worst wakeups; odd while it changes.
     sequence: AtomicU64,
     kept: AtomicU64,
     raw: [AtomicU64; BINS],
     skipped: [AtomicU64; BINS],
     worst: [[AtomicU64; 4]; WORST],
-    /// Odd while the episodes change.
+    /// Sequence counter of the episodes; odd while they change.
     episodes_sequence: AtomicU64,
-    /// Ascending limits.
+    /// In ascending order of their limits.
     tracks: [Track; LIMITS],
     tracked: AtomicU64,
-    /// The next wakeup later than this rings; `u64::MAX`: none does.
+    /// The next wakeup later than this rings the bell; `u64::MAX` disables it.
     breach: AtomicU64,
     bell: Option<Bell>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kept {
-    /// CLOCK_MONOTONIC.
+    /// CLOCK_MONOTONIC, ns.
     pub release: u64,
     /// ns.
     pub latency: u64,
-    /// Number of the release in the phase.
+    /// Number of the release within the phase.
     pub cycle: u64,
-    /// Releases skipped because of it.
+    /// Releases skipped because of this wakeup.
     pub skipped: u64,
 }
 
@@ -72,7 +73,7 @@ impl Kept {
     }
 }
 
-/// A copy of a cell's counts by bin.
+/// A copy of a cell's bin counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     pub raw: Vec<u64>,
@@ -80,7 +81,7 @@ pub struct Counts {
 }
 
 impl Cell {
-    /// Keeps the `keep` worst wakeups (1 to [`WORST`]).
+    /// `keep`: number of worst wakeups to keep, 1 to [`WORST`].
     pub fn new(keep: usize) -> Cell {
         Cell {
             gate: AtomicU64::new(0),
@@ -102,7 +103,7 @@ impl Cell {
         }
     }
 
-    /// Records the episodes above each of these limits, of which there may be [`LIMITS`].
+    /// Records the episodes above each of these limits, at most [`LIMITS`].
     pub fn with_limits(self, limits: &[Nanos]) -> Cell {
         let mut limits = limits.to_vec();
         limits.sort_unstable();
@@ -122,13 +123,13 @@ impl Cell {
         self
     }
 
-    /// Rings at the next wakeup that is later than `ns` and than the least kept worst, once per call. Costs one system
-    /// call in that wakeup, after it was recorded.
+    /// Rings the bell once, at the next wakeup later than `ns` and than the least kept worst wakeup. Adds one system
+    /// call to that wakeup, after it is recorded.
     pub fn watch(&self, ns: u64) {
         self.breach.store(ns, Relaxed);
     }
 
-    /// Writes every page, so that a fresh allocation is resident even if memory may not be locked.
+    /// Writes every page, so that a new cell is resident even if its memory may not be locked.
     pub fn touch(&self) {
         let episodes = self.tracks.iter().flat_map(Track::words);
         for word in self.raw.iter().chain(&self.skipped).chain(self.worst.iter().flatten()).chain(episodes) {
@@ -136,12 +137,12 @@ impl Cell {
         }
     }
 
-    /// Address of the slow path's code, to be locked with the sampling loop.
+    /// Address of the slow path's code, which is locked together with the sampling loop.
     pub fn cold_path() -> usize {
         Cell::record_late as *const () as usize
     }
 
-    /// Records one wakeup. The sampling path: a handful of instructions unless the wakeup is among the worst.
+    /// Records one wakeup. This is the sampling path: a handful of instructions unless the wakeup is among the worst.
     #[inline(always)]
     pub fn record(&self, wakeup: &Wakeup, period: u64) {
         let latency = wakeup.latency();
@@ -155,8 +156,7 @@ impl Cell {
         }
     }
 
-    /// Records releases that were skipped without a wakeup late enough for it, with a lateness of zero. Not for the
-    /// sampling path.
+    /// Records skipped releases that no late wakeup accounts for, with a latency of zero. Not for the sampling path.
     pub fn skip(&self, releases: u64) {
         add(&self.skipped[0], releases);
     }
@@ -176,7 +176,7 @@ impl Cell {
             cycle: wakeup.cycle,
             skipped: wakeup.skipped,
         });
-        // A wakeup that skips a release is at least a period late, and must always take this path.
+        // A wakeup that skips a release is at least a period late and always has to take this path.
         let lowest = self.tracks().first().map_or(u64::MAX, Track::limit);
         let gate = least.min(self.window_max.load(Relaxed)).min(period.saturating_sub(1)).min(lowest);
         self.gate.store(gate, Relaxed);
@@ -200,7 +200,7 @@ impl Cell {
         self.episodes_sequence.store(self.episodes_sequence.load(Relaxed) + 1, Release);
     }
 
-    /// The late episodes above each limit, ascending, after `released` periods. Exact even while the thread runs.
+    /// Late episodes above each limit in ascending order, after `released` periods. Exact even while the thread runs.
     pub fn episodes(&self, released: u64) -> Vec<Episodes> {
         loop {
             let before = self.episodes_sequence.load(Acquire);
@@ -221,7 +221,7 @@ impl Cell {
         });
     }
 
-    /// Keeps it if it is among the worst; returns the latency that the next one must exceed.
+    /// Keeps the wakeup if it is among the worst; returns the latency that the next one must exceed.
     fn keep_if_worst(&self, new: &Kept) -> u64 {
         let keep = self.keep.load(Relaxed) as usize;
         let kept = self.kept.load(Relaxed) as usize;
@@ -247,7 +247,7 @@ impl Cell {
         if kept + 1 < keep { 0 } else { (0..keep).map(latency_at).min().unwrap_or(0) }
     }
 
-    /// The largest latency since the last call, for the time series; 0 if none.
+    /// The largest latency since the last call, for the time series; 0 if there was no wakeup.
     pub fn take_window_max(&self) -> u64 {
         let max = self.window_max.swap(0, Relaxed);
         self.gate.store(0, Relaxed);
@@ -298,7 +298,8 @@ impl Cell {
         let worst = self.worst();
         let max = worst.first().map_or(0, |k| k.latency);
         let raw = Histogram::from_bins(counts.raw, self.min.load(Relaxed), max, self.sum.load(Relaxed).into());
-        // A skipped release is less late than the wakeup that skipped it; its extremes are known to their bins.
+        // A skipped release is less late than the wakeup that skipped it; the extremes of skipped releases are known to
+        // their bins only.
         let skipped = Histogram::from_bins(counts.skipped, 0, max, self.skipped_sum.load(Relaxed).into());
         (raw, skipped)
     }
@@ -306,7 +307,7 @@ impl Cell {
 
 impl Drop for Cell {
     fn drop(&mut self) {
-        // The allocator may reuse the memory, which should not be locked. Fails harmlessly on a cell that never was.
+        // The allocator may reuse the memory, which should not stay locked. Harmless for a cell that was never locked.
         let _ = punctual_uapi::unlock(self);
     }
 }
@@ -316,7 +317,7 @@ fn read_kept(words: &[AtomicU64; 4]) -> Kept {
     Kept { release, latency, cycle, skipped }
 }
 
-/// Adds as the only writer: a load and a store, no locked instruction.
+/// Adds to a word that has only this writer: a load and a store, no locked instruction.
 #[inline(always)]
 fn add(word: &AtomicU64, n: u64) {
     word.store(word.load(Relaxed).wrapping_add(n), Relaxed);

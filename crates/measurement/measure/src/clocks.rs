@@ -1,4 +1,4 @@
-//! Reads the clocks, detects jumps of them, and reads the host name.
+//! Reads the clocks and the host name, and detects clock jumps.
 
 use crate::sources::read_trimmed;
 use punctual_model::{Event, Stamp};
@@ -15,7 +15,7 @@ pub fn clocks() -> Stamp {
 
 /// Events between two instants: a step of the wall clock, a suspend.
 pub fn clock_events(before: &Stamp, after: &Stamp) -> Vec<Event> {
-    // NTP slews by at most 500 ppm; the reads themselves are microseconds apart, more if preempted.
+    // NTP slews by at most 500 ppm; the reads themselves are microseconds apart, or more if preempted.
     const TOLERANCE: i64 = 20_000_000;
     let mono = after.mono_ns as i64 - before.mono_ns as i64;
     let step = after.real_ns as i64 - before.real_ns as i64 - mono;

@@ -1,5 +1,5 @@
-//! The context thread, an ordinary thread beside the measuring ones: once a second it reads the machine's counters and
-//! saves the results so far.
+//! The context thread: an ordinary thread that samples the machine's counters once a second and saves the results so
+//! far.
 
 use crate::cell::Cell;
 use crate::clocks::{clock_events, clocks};
@@ -18,7 +18,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Where samples go while a phase runs.
+/// Receives the samples while a phase runs.
 pub trait Recorder: Send {
     fn event(&mut self, event: &Event);
     fn progress(&mut self, phase: &str, cpu: CpuId, cell: &Cell);
@@ -30,25 +30,25 @@ pub struct ContextPlan {
     pub phase: String,
     pub cells: Vec<(CpuId, Arc<Cell>)>,
     pub tids: Vec<(CpuId, i32)>,
-    /// CPUs kept free for it; empty: it shares the measured ones.
+    /// CPUs reserved for the context thread; if empty, it shares the measured ones.
     pub housekeeping: CpuList,
-    /// Name of the load and a way to count its heartbeats.
+    /// Name of the load, and a function that counts its heartbeats.
     pub load: Option<(String, Beats)>,
     pub pace: Pace,
-    /// Called after each sample but the last, with no lock held.
+    /// Called after each sample except the last, with no lock held.
     pub tick: Option<Tick>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pace {
-    /// Between two samples.
+    /// Time between two samples.
     pub interval: Nanos,
-    /// Results are saved every this many samples: a kill loses what is measured in between.
+    /// Number of samples between two saves of the results, which is what a kill can lose.
     pub progress_every: u64,
 }
 
 impl Pace {
-    /// Between two saves of results.
+    /// Time between two saves of the results.
     pub fn results(&self) -> Nanos {
         Nanos(self.interval.0.saturating_mul(self.progress_every.max(1)))
     }
@@ -63,7 +63,7 @@ impl Default for Pace {
 /// Called about once a second in a thread that does not measure. It must not block: the end of the phase waits for it.
 pub type Tick = Arc<dyn Fn() + Send + Sync>;
 
-/// Counts a load's heartbeats so far.
+/// Returns the number of a load's heartbeats so far.
 pub type Beats = Box<dyn Fn() -> u64 + Send>;
 
 pub struct Context {
@@ -71,18 +71,18 @@ pub struct Context {
     thread: JoinHandle<ContextCost>,
 }
 
-/// The context thread's own cost, and the problems it found.
+/// CPU time of the context thread, and the problems it found.
 #[derive(Debug, Default)]
 pub struct ContextCost {
     pub wakeups: u64,
     pub cpu_ns: u64,
-    /// What makes the phase inconclusive.
+    /// Problems that make the phase inconclusive.
     pub problems: Vec<Problem>,
-    /// What decides nothing.
+    /// Remarks without effect on the verdict.
     pub notes: Vec<String>,
 }
 
-/// A wakeup this late triggers a search for new real-time tasks, ns.
+/// A wakeup later than this triggers a search for new real-time tasks, ns.
 const LATE: u64 = 1_000_000;
 
 impl Context {
@@ -90,7 +90,7 @@ impl Context {
     /// for a while; then starts the thread.
     ///
     /// # Errors
-    /// If no thread could be created.
+    /// The thread cannot be created.
     pub fn start(plan: ContextPlan, recorder: Arc<Mutex<dyn Recorder>>) -> std::io::Result<Context> {
         let stop = Arc::new((Mutex::new(false), Condvar::new()));
         let theirs = Arc::clone(&stop);
@@ -99,7 +99,7 @@ impl Context {
         let builder = std::thread::Builder::new().name("context".into()).stack_size(256 * 1024);
         let thread = builder.spawn(move || {
             if !sampler.plan.housekeeping.is_empty() {
-                // Staying elsewhere costs accuracy, not correctness; the result shows where it ran.
+                // If this fails, only accuracy suffers; the result shows where the thread ran.
                 let _ = uapi::set_affinity(0, &sampler.plan.housekeeping);
             }
             sampler.run(first, &theirs)
@@ -168,7 +168,8 @@ impl Sampler {
     fn run(mut self, first: Counters, stop: &(Mutex<bool>, Condvar)) -> ContextCost {
         let mut before = first;
         let (mut wakeups, mut next) = (0, Instant::now());
-        // By time, not by wakeups, which are increasingly late on a busy machine. Half an interval is tolerance.
+        // By time instead of by number of wakeups, since these are increasingly late on a busy machine. Half an
+        // interval is tolerance.
         let results = Duration::from(self.plan.pace.results());
         let play = Duration::from(self.plan.pace.interval) / 2;
         let mut handed_on = next;
@@ -193,12 +194,12 @@ impl Sampler {
             if let Some(tick) = &self.plan.tick {
                 tick();
             }
-            // Missed samples are not repeated after a stall: never more than one wakeup per interval.
+            // Samples missed during a stall are not repeated: there is at most one wakeup per interval.
             next = next.max(Instant::now());
         }
     }
 
-    /// Sleeps until `next`; `true`: the phase has ended.
+    /// Sleeps until `next`; returns `true` if the phase has ended.
     fn sleep(&self, stop: &(Mutex<bool>, Condvar), next: Instant) -> bool {
         let mut stopped = stop.0.lock().unwrap_or_else(PoisonError::into_inner);
         while !*stopped {
@@ -343,7 +344,7 @@ impl Sampler {
     }
 }
 
-/// What is said of sensors that are read between phases only.
+/// Note about sensors that are read only between phases.
 fn left_out(sensors: &[String]) -> Option<String> {
     (!sensors.is_empty()).then(|| {
         format!(

@@ -8,7 +8,7 @@ use punctual_model::Reading;
 use punctual_units::{CpuId, CpuList};
 use std::path::Path;
 
-/// Counters at one moment. Reading the SMI count briefly interrupts each CPU: not while measuring.
+/// Counters at one moment. Reading the SMI count briefly interrupts each CPU, so this is not for use while measuring.
 #[derive(Debug)]
 pub struct Counters {
     cpus: CpuList,

@@ -6,9 +6,9 @@ use std::path::Path;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Topology {
     pub online: CpuList,
-    /// By affinity and cpuset.
+    /// CPUs that affinity and cpuset allow.
     pub allowed: CpuList,
-    /// Threads of one core, for every online CPU that shares one.
+    /// For every online CPU that shares its core, the threads of that core.
     pub siblings: Vec<CpuList>,
 }
 
@@ -27,7 +27,7 @@ pub enum CpuError {
 
 impl Topology {
     /// # Errors
-    /// sched_getaffinity(2).
+    /// sched_getaffinity(2) failed.
     pub fn read() -> Result<Topology, uapi::Error> {
         let allowed = uapi::affinity(0)?;
         let list = |path: &Path| read_trimmed(path)?.parse::<CpuList>().ok();
@@ -45,7 +45,7 @@ impl Topology {
     /// The CPUs to measure: those requested, or all allowed ones.
     ///
     /// # Errors
-    /// [`CpuError`], naming what would work.
+    /// [`CpuError`], which names the CPUs that can be measured.
     pub fn choose(&self, asked: Option<&CpuList>) -> Result<CpuList, CpuError> {
         let usable = self.allowed.and(&self.online);
         let Some(asked) = asked else {

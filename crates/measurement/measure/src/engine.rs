@@ -4,7 +4,7 @@ use crate::cell::Cell;
 use crate::outcome::Outcome;
 use crate::plan::Plan;
 use crate::thread::{self, Refusal, Shared, ThreadEnd};
-use crate::woken::{self, Sent, WayRefused};
+use crate::woken::{self, Sent, SourceRefused};
 use punctual_model::{Alignment, Problem, ProblemKind};
 use punctual_rt::{Refused, monotonic, refusal_advice};
 use punctual_uapi as uapi;
@@ -13,13 +13,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread::JoinHandle;
 
-/// Why a phase could not start. Nothing was measured.
+/// The reason why a phase could not start. Nothing was measured.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     #[error("{source}{}", advice(.source))]
     Refused { source: Refused },
     #[error(transparent)]
-    Way(#[from] WayRefused),
+    Source(#[from] SourceRefused),
     #[error("cannot start the measuring thread for CPU {cpu}: {source}; see `ulimit -u` and pids.max of the cgroup")]
     Spawn { cpu: CpuId, source: std::io::Error },
 }
@@ -47,21 +47,21 @@ pub struct Running {
     pub end: Nanos,
 }
 
-/// Starts one measuring thread per CPU. All apply their attributes and meet at a barrier; if one is refused none
+/// Starts one measuring thread per CPU. All threads apply their attributes and meet at a barrier; if one fails, none
 /// measures.
 ///
 /// # Errors
-/// [`EngineError`].
+/// A thread could not be created, or lacks the policy, CPU or memory it needs.
 pub fn start(plan: Plan) -> Result<Running, EngineError> {
     start_threads(plan, false)
 }
 
-/// Like [`start`], but the threads do not sleep: they read the clock continuously, as oslat does, and every difference
-/// between two readings is a sample. A sample is late by its length; none is ever skipped. The period has no meaning
-/// then, and all threads begin at once.
+/// Like [`start`], but the threads do not sleep: they read the clock continuously, as oslat does. Each difference
+/// between two readings is a sample, whose latency is its length; none is skipped. The period has no meaning, and all
+/// threads begin at the same time.
 ///
 /// # Errors
-/// [`EngineError`].
+/// Those of [`start`].
 pub fn start_polling(plan: Plan) -> Result<Running, EngineError> {
     start_threads(Plan { alignment: Alignment::Aligned, via: Way::Nanosleep, limits: Vec::new(), ..plan }, true)
 }
@@ -71,7 +71,7 @@ fn start_threads(plan: Plan, polling: bool) -> Result<Running, EngineError> {
     let shared = Arc::new(Shared::new(plan, partners, polling));
     let spawned = spawn(&shared, "measure", shared.plan.cpus.len(), thread::measure)
         .and_then(|threads| Ok((threads, spawn(&shared, "send", shared.partners.len(), thread::send)?)));
-    // The created ones are called off, and end on their own.
+    // The threads already created are cancelled and end.
     let (threads, senders) = spawned?;
     let start = match shared.begin() {
         Ok(start) => start,
@@ -80,7 +80,7 @@ fn start_threads(plan: Plan, polling: bool) -> Result<Running, EngineError> {
             senders.into_iter().for_each(|t| drop(t.join()));
             return Err(match refusal {
                 Refusal::Attributes(source) => EngineError::Refused { source },
-                Refusal::Way(way) => EngineError::Way(way),
+                Refusal::Source(refused) => EngineError::Source(refused),
             });
         }
     };
@@ -89,7 +89,7 @@ fn start_threads(plan: Plan, polling: bool) -> Result<Running, EngineError> {
     Ok(Running { start: start + shared.plan.warmup, end, shared, threads, senders })
 }
 
-/// A thread for each of the first `many` CPUs; if one cannot be created, the meeting is called off.
+/// Creates a thread for each of the first `many` CPUs; if one cannot be created, cancels the rendezvous.
 fn spawn<T: Send + 'static>(
     shared: &Arc<Shared>,
     name: &str,
@@ -99,12 +99,12 @@ fn spawn<T: Send + 'static>(
     let mut threads = Vec::new();
     for (index, cpu) in shared.plan.cpus.iter().enumerate().take(many) {
         let mine = Arc::clone(shared);
-        // 160 KiB: the 32 KiB locked for the loop, and what starting and ending it needs.
+        // 160 KiB: 32 KiB are locked for the loop, the rest is for starting and ending.
         let builder = std::thread::Builder::new().name(format!("{name}/{cpu}")).stack_size(160 * 1024);
         match builder.spawn(move || body(&mine, index, cpu)) {
             Ok(handle) => threads.push(handle),
             Err(source) => {
-                shared.meeting.call_off();
+                shared.meeting.cancel();
                 threads.into_iter().for_each(|t: JoinHandle<Option<T>>| drop(t.join()));
                 return Err(EngineError::Spawn { cpu, source });
             }
@@ -119,18 +119,18 @@ impl Running {
         self.shared.plan.cpus.iter().zip(&self.shared.cells).map(|(cpu, cell)| (cpu, Arc::clone(cell))).collect()
     }
 
-    /// In the order of the CPUs.
+    /// In CPU order.
     pub fn tids(&self) -> Vec<(CpuId, i32)> {
         let tids = self.shared.tids.iter().map(|t| t.load(Relaxed));
         self.shared.plan.cpus.iter().zip(tids).collect()
     }
 
-    /// Asks the threads to end now, and wakes those that sleep.
+    /// Asks the threads to end now, and wakes sleeping ones.
     pub fn stop(&self) {
         self.shared.stop.store(true, Relaxed);
         for ((_, tid), thread) in self.tids().into_iter().zip(&self.threads) {
             if !thread.is_finished() {
-                // ESRCH for a thread that ends meanwhile, which needs no waking.
+                // ESRCH: the thread has just ended and needs no wakeup.
                 let _ = uapi::wake(tid);
             }
         }
@@ -141,27 +141,27 @@ impl Running {
         }
     }
 
-    /// Like [`Running::stop`], because the user wants the next phase. The recording is complete, but whoever ended it
-    /// has seen the results: it can fail but not pass ([`ProblemKind::EndedEarly`]).
+    /// Like [`Running::stop`], but for a user who proceeds to the next phase. The recording is complete; since the user
+    /// has seen the results, the phase can fail but not pass ([`ProblemKind::EndedEarly`]).
     pub fn end_early(&self) {
         self.shared.early.store(true, Relaxed);
         self.stop();
     }
 
-    /// Asks the threads to end now because enough was measured: unlike after [`Running::stop`], nothing is missing.
+    /// Asks the threads to end because enough is measured: unlike after [`Running::stop`], nothing is missing.
     pub fn stop_with_enough(&self) {
         self.shared.enough.store(true, Relaxed);
         self.stop();
     }
 
-    /// Have all threads finished measuring? They stay until [`Running::collect`], so that their counters in /proc can
-    /// be read to the end.
+    /// True if all threads have finished measuring. They exit only in [`Running::collect`], so that their counters in
+    /// /proc can be read until then.
     pub fn finished(&self) -> bool {
         self.shared.done.load(Relaxed) == self.threads.len()
     }
 
     /// Collects the results. Threads that have not ended (starved by a higher priority after [`Running::stop`]) are
-    /// abandoned, their results taken as they are, and the phase is marked.
+    /// abandoned: their results so far are used, and the phase is marked.
     pub fn collect(self) -> Outcome {
         let mut outcome = Outcome {
             start: self.start,
@@ -177,7 +177,7 @@ impl Running {
         let (stopped, finished) =
             (self.shared.stop.load(Relaxed) && !self.shared.enough.load(Relaxed), self.finished());
         let tids = self.tids();
-        self.shared.meeting.call_off();
+        self.shared.meeting.cancel();
         let mut senders = self.senders.into_iter();
         for (index, thread) in self.threads.into_iter().enumerate() {
             // A finished thread only has to leave the rendezvous.
@@ -185,7 +185,7 @@ impl Running {
             let (cpu, tid) = tids[index];
             let crowded = ended.as_ref().map_or(0, |end| end.remarks.crowded);
             outcome.add(&self.shared, index, cpu, tid, ended);
-            // A sender ends when it sees that its receiver has.
+            // A sender ends once its receiver has.
             let sender = senders.next().filter(|sender| finished || sender.is_finished());
             if let Some(sent) = sender.and_then(|sender| sender.join().ok()).flatten() {
                 outcome.add_sender(&self.shared.plan, cpu, sent, crowded);
@@ -201,18 +201,18 @@ impl Running {
     }
 }
 
-/// The problem of a phase that ended before its time; `by_user`: by somebody who had seen its results.
+/// Problem of a phase that ended early; `by_user` if the user had seen its results.
 pub fn cut_short(by_user: bool, recorded: Nanos, planned: Nanos) -> Problem {
     match by_user {
         true => Problem {
             kind: ProblemKind::EndedEarly,
             text: format!(
-                "{recorded} recorded of {planned}; when to end was not fixed beforehand, so a quantile can be refuted and not proven"
+                "{recorded} recorded of {planned}; the end was not fixed in advance, so a quantile can be refuted but not proven"
             ),
         },
         false => Problem {
             kind: ProblemKind::EndedEarly,
-            text: format!("the phase was ended before its time: {recorded} recorded of {planned}"),
+            text: format!("the phase was ended early: {recorded} recorded of {planned}"),
         },
     }
 }
@@ -291,7 +291,7 @@ mod tests {
         let kinds: Vec<ProblemKind> = outcome.problems.iter().map(|problem| problem.kind).collect();
         assert_eq!(kinds, [ProblemKind::EndedEarly], "{:?}", outcome.problems);
         let text = &outcome.problems[0].text;
-        assert!(text.contains(" recorded of ") && text.contains("not fixed beforehand"), "{text}");
+        assert!(text.contains(" recorded of ") && text.contains("not fixed in advance"), "{text}");
     }
 
     #[test]
@@ -301,7 +301,7 @@ mod tests {
         assert!(outcome.problems.is_empty() && outcome.notes.is_empty(), "{outcome:?}");
     }
 
-    /// The outcome of an hour that is ended after 50 ms.
+    /// Outcome of an hour-long phase that is ended after 50 ms.
     fn ended_by(end: fn(&Running)) -> Outcome {
         uapi::install_wakeup().unwrap();
         let running = start(plan(3_600_000)).unwrap();
@@ -320,7 +320,7 @@ mod tests {
     #[test]
     fn a_cpu_that_is_not_there_stops_all() {
         let mut plan = plan(100);
-        // One CPU beside it: a thread on a CPU that somebody else holds would not start.
+        // A single valid CPU: a thread on a CPU that another test occupies would not start.
         plan.cpus = plan.cpus.iter().take(1).chain([CpuId(8000)]).collect();
         let error = start(plan).err().unwrap().to_string();
         assert!(error.contains("CPU 8000") && error.contains("cpuset"), "{error}");

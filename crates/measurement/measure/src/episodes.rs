@@ -1,4 +1,4 @@
-//! Late episodes of one measuring thread above each limit, as the thread records them: no lock, no allocation.
+//! Late episodes of one measuring thread above each limit, recorded by the thread itself without locks or allocation.
 
 use punctual_model::{EPISODE_GAP, Episode, Episodes};
 use punctual_rt::Wakeup;
@@ -6,10 +6,10 @@ use punctual_units::Nanos;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Most limits above which a cell records episodes.
+/// Maximum number of limits above which a cell records episodes.
 pub const LIMITS: usize = 16;
 
-/// Limits whose episodes are recorded whatever is claimed: 1-2-5 steps from 100 µs to 100 ms.
+/// Limits recorded independently of the claims: 1-2-5 steps from 100 µs to 100 ms.
 pub const GRID: [Nanos; 10] = [
     Nanos::from_micros(100),
     Nanos::from_micros(200),
@@ -26,7 +26,7 @@ pub const GRID: [Nanos; 10] = [
 /// Words of an episode: start, cycle of its first and of its last late release, late releases, area.
 const WORDS: usize = 5;
 
-/// The episodes above one limit. One writer, relaxed stores.
+/// Episodes above one limit. One writer, relaxed stores.
 #[derive(Debug)]
 pub(crate) struct Track {
     limit: AtomicU64,
@@ -36,9 +36,9 @@ pub(crate) struct Track {
     most_late: AtomicU64,
     longest: AtomicU64,
     length: AtomicU64,
-    /// The last one, which may go on.
+    /// The most recent episode, which may still continue.
     now: [AtomicU64; WORDS],
-    /// Those before it with the largest area.
+    /// Earlier episodes with the largest area.
     kept: [[AtomicU64; WORDS]; Episodes::KEPT],
     kept_count: AtomicU64,
 }
@@ -83,7 +83,8 @@ impl Track {
         .chain(self.kept.iter().flatten())
     }
 
-    /// A wakeup later than the limit, and what it skipped: the j-th release after it was `latency − j·period` late.
+    /// Records a wakeup later than the limit and the releases it skipped: the j-th release after it was `latency −
+    /// j·period` late.
     pub fn record(&self, wakeup: &Wakeup, latency: u64, period: u64) {
         let over = latency.saturating_sub(self.limit());
         let more = over.saturating_sub(1).checked_div(period).unwrap_or(0).min(wakeup.skipped);
@@ -112,7 +113,7 @@ impl Track {
         raise(&self.longest, last.load(Relaxed) - first.load(Relaxed) + 1);
     }
 
-    /// The last one has ended: it replaces the smallest of those kept, if that is smaller.
+    /// Ends the current episode: it replaces the smallest kept one if that is smaller.
     fn keep(&self) {
         if self.count.load(Relaxed) == 0 {
             return;
@@ -130,7 +131,7 @@ impl Track {
         }
     }
 
-    /// After `released` periods. Exact only if the writer does not write meanwhile.
+    /// Episodes after `released` periods. Exact only if the writer is idle meanwhile.
     pub fn read(&self, released: u64) -> Episodes {
         let count = self.count.load(Relaxed);
         let kept = self.kept.iter().take(self.kept_count.load(Relaxed) as usize);
@@ -202,7 +203,7 @@ mod tests {
     }
 
     proptest! {
-        /// One release at a time gives the same.
+        /// Recording one release at a time gives the same result.
         #[test]
         fn counted_by_wakeups_as_by_releases(
             wakeups in proptest::collection::vec((0u64..25, 0u64..9_000), 1..200), limit in 1u64..3_000
@@ -236,7 +237,7 @@ mod tests {
             let (mut found, found_kept) = (found.clone(), found.kept);
             found.kept.clear();
             prop_assert_eq!(&found, &slow);
-            // Of equal areas any may stay.
+            // Of episodes with equal area any may be kept.
             let areas = |mut episodes: Vec<Episode>| {
                 episodes.sort_by_key(|e| std::cmp::Reverse(e.area_ns));
                 episodes.iter().take(Episodes::KEPT).map(|e| e.area_ns).collect::<Vec<_>>()

@@ -2,8 +2,8 @@
 //! something took the CPU: Linux, a hypervisor, firmware. It works like the hwlat tracer (kernel/trace/trace_hwlat.c),
 //! but in user space, with interrupts on, on any kernel.
 //!
-//! It reads in windows of half a cycle, as hwlat does, and the windows of the CPUs are staggered evenly: no more than
-//! half of them (rounded up) read at the same time, so with two or more CPUs one is always left for everything else.
+//! It reads in windows of half a cycle, as hwlat does, and the windows of the CPUs are staggered evenly: at most half
+//! of the CPUs (rounded up) read at the same time, so with two or more CPUs one is always left for everything else.
 
 use crate::cell::Cell;
 use crate::engine::EngineError;
@@ -21,16 +21,16 @@ use std::thread::JoinHandle;
 
 #[derive(Clone, Debug)]
 pub struct GapPlan {
-    /// One thread on each.
+    /// Each gets one thread.
     pub cpus: CpuList,
     pub scheduling: Scheduling,
-    /// From one window of a CPU to its next.
+    /// Time between the starts of two windows of a CPU.
     pub cycle: Nanos,
     /// Length of a window.
     pub window: Nanos,
-    /// In total.
+    /// Total duration.
     pub duration: Nanos,
-    /// Readings at least this far apart are a gap.
+    /// Minimum distance of two readings that counts as a gap.
     pub threshold: Nanos,
 }
 
@@ -38,30 +38,30 @@ pub struct GapPlan {
 pub struct GapResult {
     pub cpu: CpuId,
     pub tid: i32,
-    /// The actual policy.
+    /// Policy that the kernel reports.
     pub scheduling: Scheduling,
-    /// Time its windows should have taken until it ended.
+    /// Planned length of its windows until the thread ended.
     pub due_ns: u64,
-    /// Time between the first and the last reading of its windows.
+    /// Time between the first and the last reading of its windows, in total.
     pub looked_ns: u64,
     pub readings: u64,
-    /// All gaps, by length.
+    /// Lengths of all gaps.
     pub gaps: Histogram,
     /// Longest first.
     pub longest: Vec<Gap>,
-    /// Gaps that were not fetched in time by [`Gaps::take`].
+    /// Gaps that [`Gaps::take`] did not fetch in time.
     pub untaken: u64,
-    /// Time the thread was runnable and did not run (schedstat).
+    /// Time the thread was runnable but did not run (schedstat).
     pub run_delay_ns: Option<u64>,
-    /// How often another thread took its CPU.
+    /// Number of involuntary context switches.
     pub preempted: Option<u64>,
-    /// Why its memory is not locked.
+    /// The reason why its memory is not locked.
     pub not_locked: Option<String>,
-    /// It did not end when asked to: it gets no CPU time.
+    /// The thread got no CPU time and did not end when asked to.
     pub stuck: bool,
 }
 
-/// What one thread writes and the others read. Page-aligned, since [`Cell`] is.
+/// Results that one thread writes and others read. Page-aligned, since [`Cell`] is.
 #[repr(C)]
 struct Station {
     cell: Cell,
@@ -87,7 +87,7 @@ const KEPT: usize = 64;
 pub struct Gaps {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<Option<End>>>,
-    /// CLOCK_MONOTONIC at which the first window begins.
+    /// CLOCK_MONOTONIC of the start of the first window.
     pub start: Nanos,
 }
 
@@ -99,12 +99,12 @@ struct End {
 }
 
 impl GapPlan {
-    /// When the windows of the `index`-th CPU begin, from the start of a cycle.
+    /// Offset of the windows of the `index`-th CPU from the start of a cycle.
     pub fn offset(&self, index: usize) -> Nanos {
         Nanos(self.cycle.0 / self.cpus.len().max(1) as u64 * index as u64)
     }
 
-    /// Should `cpu` read at this time after the start?
+    /// True if `cpu` should be reading at this time after the start.
     pub fn reads(&self, cpu: CpuId, after_start: Nanos) -> bool {
         let Some(index) = self.cpus.iter().position(|c| c == cpu) else { return false };
         let own = after_start.0.checked_sub(self.offset(index).0);
@@ -112,10 +112,10 @@ impl GapPlan {
     }
 }
 
-/// Starts the threads. All apply their attributes first; if one is refused, none reads.
+/// Starts the threads. All apply their attributes first; if one fails, none reads.
 ///
 /// # Errors
-/// [`EngineError`].
+/// A thread could not be created, or lacks the policy, CPU or memory it needs.
 pub fn gaps(plan: GapPlan) -> Result<Gaps, EngineError> {
     let n = plan.cpus.len();
     let shared = Arc::new(Shared {
@@ -134,7 +134,7 @@ pub fn gaps(plan: GapPlan) -> Result<Gaps, EngineError> {
         match builder.spawn(move || read(&mine, index, cpu)) {
             Ok(handle) => threads.push(handle),
             Err(source) => {
-                shared.meeting.call_off();
+                shared.meeting.cancel();
                 threads.into_iter().for_each(|t| drop(t.join()));
                 return Err(EngineError::Spawn { cpu, source });
             }
@@ -142,7 +142,7 @@ pub fn gaps(plan: GapPlan) -> Result<Gaps, EngineError> {
     }
     shared.meeting.meet();
     if let Some(source) = shared.refused.lock().unwrap_or_else(PoisonError::into_inner).take() {
-        shared.meeting.call_off();
+        shared.meeting.cancel();
         threads.into_iter().for_each(|t| drop(t.join()));
         return Err(EngineError::Refused { source });
     }
@@ -153,13 +153,13 @@ pub fn gaps(plan: GapPlan) -> Result<Gaps, EngineError> {
 }
 
 impl Gaps {
-    /// In the order of the CPUs.
+    /// In CPU order.
     pub fn tids(&self) -> Vec<(CpuId, i32)> {
         let tids = self.shared.stations.iter().map(|s| s.tid.load(Relaxed));
         self.shared.plan.cpus.iter().zip(tids).collect()
     }
 
-    /// Passes on the gaps since the last call, CPU after CPU, each CPU's in order.
+    /// Passes on the gaps since the last call, ordered by CPU, then by time.
     pub fn take(&self, mut each: impl FnMut(Gap)) {
         for (cpu, station) in self.shared.plan.cpus.iter().zip(&self.shared.stations) {
             station.ring.take(|start_ns, length_ns| each(Gap { cpu, start_ns, length_ns }));
@@ -170,18 +170,18 @@ impl Gaps {
         self.shared.done.load(Relaxed) == self.threads.len()
     }
 
-    /// Asks the threads to end now, and wakes those that sleep.
+    /// Asks the threads to end now, and wakes sleeping ones.
     pub fn stop(&self) {
         self.shared.stop.store(true, Relaxed);
         for ((_, tid), thread) in self.tids().into_iter().zip(&self.threads) {
             if !thread.is_finished() {
-                // ESRCH for a thread that ends meanwhile, which needs no waking.
+                // ESRCH: the thread has just ended and needs no wakeup.
                 let _ = uapi::wake(tid);
             }
         }
     }
 
-    /// The results. A thread that has not ended is abandoned, its results taken as they are.
+    /// Collects the results. A thread that has not ended is abandoned; its results so far are used.
     pub fn collect(self) -> Vec<GapResult> {
         let finished = self.finished();
         let stations = self.shared.plan.cpus.iter().zip(self.shared.stations.iter().map(Arc::clone));
@@ -236,12 +236,12 @@ impl Station {
 
 impl Drop for Station {
     fn drop(&mut self) {
-        // The allocator may reuse the memory. Fails harmlessly if it was never locked.
+        // The allocator may reuse the memory. Harmless if it was never locked.
         let _ = uapi::unlock(self);
     }
 }
 
-/// Body of a reading thread. `None`: it was called off before it read.
+/// Body of a reading thread. `None`: it was cancelled before it read.
 fn read(shared: &Shared, index: usize, cpu: CpuId) -> Option<End> {
     let (plan, station) = (&shared.plan, &*shared.stations[index]);
     station.tid.store(rustix::thread::gettid().as_raw_nonzero().get(), Relaxed);
@@ -271,7 +271,7 @@ fn read(shared: &Shared, index: usize, cpu: CpuId) -> Option<End> {
     Some(end)
 }
 
-/// Reads in each of its windows until the time is over.
+/// Reads in each of its windows until the duration is over.
 fn windows(plan: &GapPlan, station: &Station, stop: &AtomicBool, start: Nanos, index: usize) {
     let over = start + plan.duration;
     let mut from = start + plan.offset(index);
@@ -287,8 +287,8 @@ fn windows(plan: &GapPlan, station: &Station, stop: &AtomicBool, start: Nanos, i
     }
 }
 
-/// The loop: two readings of the clock, a comparison, a check of `stop`. Interrupts and more urgent threads get
-/// through, which is what it looks for.
+/// Inner loop: two readings of the clock, a comparison, a check of `stop`. Interrupts and more urgent threads can
+/// preempt it, which is what it detects.
 #[inline(never)]
 fn spin(station: &Station, stop: &AtomicBool, end: Nanos, threshold: u64) {
     let first = monotonic().0;
@@ -305,7 +305,7 @@ fn spin(station: &Station, stop: &AtomicBool, end: Nanos, threshold: u64) {
     station.readings.store(station.readings.load(Relaxed) + readings, Relaxed);
 }
 
-/// Locks what the loop touches: results, code, the program's data. The stack is locked with the attributes.
+/// Locks the memory that the loop touches: results, code, the program's data. The stack is locked with the attributes.
 fn lock_memory(station: &Station) -> Result<(), uapi::Error> {
     station.cell.touch();
     station.ring.touch();
@@ -323,7 +323,7 @@ mod tests {
     fn plan(cpus: CpuList) -> GapPlan {
         GapPlan {
             cpus,
-            // Under nice(1) nobody but root gets a lower value back (setpriority(2)).
+            // Under nice(1) only root can lower the nice value again (setpriority(2)).
             scheduling: punctual_rt::granted_nice(Scheduling::Other { nice: 0 }),
             cycle: Nanos::from_millis(100),
             window: Nanos::from_millis(50),

@@ -1,22 +1,22 @@
 //! Measures the cost of leaving idle states: the same sleeps with all idle states allowed, and with every state
-//! forbidden that takes time to leave.
+//! disabled that takes time to leave.
 
 use punctual_rt::{Attributes, Refused, monotonic, sleep_until};
 use punctual_units::{CpuId, Nanos, Scheduling};
 use std::fs::File;
 use std::io::{self, Write};
 
-/// Median lateness of a wakeup from idle.
+/// Median latency of a wakeup from idle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IdleExit {
-    /// With all idle states.
+    /// With all idle states allowed.
     pub free: Nanos,
     /// With /dev/cpu_dma_latency held at 0.
     pub held: Nanos,
 }
 
 impl IdleExit {
-    /// What idle states add.
+    /// Latency that idle states add.
     pub fn cost(&self) -> Nanos {
         Nanos(self.free.0.saturating_sub(self.held.0))
     }
@@ -28,11 +28,11 @@ pub enum IdleError {
     Refused(#[from] Refused),
     #[error("cannot hold /dev/cpu_dma_latency: {0}")]
     Request(#[from] io::Error),
-    #[error("no thread to try it in: {0}; see `ulimit -u` and pids.max of the cgroup")]
+    #[error("cannot create a thread: {0}; see `ulimit -u` and pids.max of the cgroup")]
     Thread(io::Error),
 }
 
-/// Sleeps per block, and blocks of each kind in turn: 0.8 s in all.
+/// Sleeps per block. With the alternating blocks of each kind this takes 0.8 s.
 const SLEEPS: usize = 50;
 const BLOCKS: usize = 4;
 /// Long enough for the governor to choose the deepest state (its target residency is below 2 ms on all but tablets).
@@ -41,7 +41,7 @@ const PAUSE: Nanos = Nanos::from_millis(4);
 /// Measures on one CPU in a thread of its own; the latency request is released at the end, even after kill -9.
 ///
 /// # Errors
-/// If the policy, the CPU or the request is refused.
+/// The policy, the CPU or the latency request is refused.
 pub fn idle_exit(cpu: CpuId, scheduling: Scheduling) -> Result<IdleExit, IdleError> {
     let builder = std::thread::Builder::new().name("idle".into());
     let thread = builder.spawn(move || {
@@ -56,7 +56,7 @@ pub fn idle_exit(cpu: CpuId, scheduling: Scheduling) -> Result<IdleExit, IdleErr
         Ok(IdleExit { free: median(&mut free), held: median(&mut held) })
     });
     let thread = thread.map_err(IdleError::Thread)?;
-    thread.join().unwrap_or_else(|_| Err(io::Error::other("the trying thread ended").into()))
+    thread.join().unwrap_or_else(|_| Err(io::Error::other("the measuring thread ended").into()))
 }
 
 fn hold() -> io::Result<File> {

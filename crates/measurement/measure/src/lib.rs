@@ -2,8 +2,8 @@
 //! ordinary thread samples the machine. Also the gap detector ([`gaps`]), whose threads read the clock instead of
 //! sleeping.
 //!
-//! Architecture invariant: knows no tracefs, no load and no run directory. Results leave through [`Outcome`] and
-//! [`Recorder`]; the caller decides where they go.
+//! Architecture invariant: independent of tracefs, loads and run directories. Results are returned in [`Outcome`] and
+//! through [`Recorder`]; the caller decides where they are stored.
 
 #![forbid(unsafe_code)]
 
@@ -40,4 +40,4 @@ pub use idle::{IdleError, IdleExit, idle_exit};
 pub use outcome::Outcome;
 pub use plan::Plan;
 pub use sources::between::{between_phases, frequencies};
-pub use woken::{SenderPlace, Sent, Serial, SerialError, WayRefused};
+pub use woken::{SenderPlace, Sent, Serial, SerialError, SourceRefused};

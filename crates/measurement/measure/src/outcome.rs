@@ -8,17 +8,17 @@ use punctual_units::{CpuId, Nanos};
 pub struct Outcome {
     /// CLOCK_MONOTONIC of the first recorded release.
     pub start: Nanos,
-    /// CLOCK_MONOTONIC of its end.
+    /// CLOCK_MONOTONIC of the end.
     pub end: Nanos,
     pub cpus: Vec<CpuResult>,
     pub distributions: Vec<(CpuId, Distribution)>,
     pub worst: Vec<Worst>,
-    /// What makes it inconclusive.
+    /// Problems that make the phase inconclusive.
     pub problems: Vec<Problem>,
-    /// For each measured CPU what its sender did, if it had one.
+    /// For each measured CPU that has a sender, what the sender did.
     pub senders: Vec<(CpuId, Sent)>,
     pub cpu_ns: u64,
-    /// Remarks that decide nothing.
+    /// Remarks without effect on the verdict.
     pub notes: Vec<String>,
 }
 

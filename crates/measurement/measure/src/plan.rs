@@ -1,4 +1,4 @@
-//! What one phase is to measure.
+//! Parameters of one phase.
 
 use crate::bell::Bell;
 use punctual_model::Alignment;
@@ -9,13 +9,13 @@ use std::path::PathBuf;
 #[derive(Clone, Debug)]
 pub struct Plan {
     pub phase: String,
-    /// One thread on each.
+    /// Each gets one thread.
     pub cpus: CpuList,
     pub scheduling: Scheduling,
     pub via: Way,
-    /// CPUs for the threads that wake them, if any; empty: each shares its receiver's CPU.
+    /// CPUs for the threads that wake the measuring ones; if empty, each sender shares its receiver's CPU.
     pub senders: CpuList,
-    /// The cgroup that a CPU's thread enters first, as the file to write its id to (cgroup.threads); empty: none.
+    /// For each CPU, the cgroup.threads file through which its thread enters a cgroup; empty: none.
     pub groups: BTreeMap<CpuId, PathBuf>,
     pub period: Nanos,
     /// How the releases of the threads relate to each other.
@@ -23,8 +23,8 @@ pub struct Plan {
     pub warmup: Nanos,
     pub duration: Nanos,
     pub keep: usize,
-    /// Above which late episodes are recorded.
+    /// Limits above which late episodes are recorded.
     pub limits: Vec<Nanos>,
-    /// For [`Cell::watch`](crate::Cell::watch).
+    /// Rung by [`Cell::watch`](crate::Cell::watch).
     pub bell: Option<Bell>,
 }

@@ -24,16 +24,16 @@ impl Outcome {
             );
         }
         if remarks.lost > 0 {
-            let text = format!("CPU {cpu}: {} messages were sent and never came ({})", remarks.lost, plan.via);
+            let text = format!("CPU {cpu}: {} messages were sent but never arrived ({})", remarks.lost, plan.via);
             self.problem(ProblemKind::NotAsAsked, text);
         }
         if remarks.strays > 0 {
-            let text = format!("CPU {cpu}: {} messages came that nobody had sent ({})", remarks.strays, plan.via);
+            let text = format!("CPU {cpu}: {} unexpected messages arrived ({})", remarks.strays, plan.via);
             self.problem(ProblemKind::NotAsAsked, text);
         }
     }
 
-    /// Of one sender; `crowded` as counted by its receiver.
+    /// Remarks on one sender; `crowded` is counted by its receiver.
     pub(crate) fn add_sender(&mut self, plan: &Plan, cpu: CpuId, sent: Sent, crowded: u64) {
         self.notes.push(placed(plan, cpu, &sent));
         if sent.late_sends + sent.unsent + crowded > 0 {
@@ -75,7 +75,9 @@ fn placed(plan: &Plan, cpu: CpuId, sent: &Sent) -> String {
     let place = sent.place;
     let why = match (place.shared, place.scheduling.priority().is_some() || plan.scheduling.priority().is_none()) {
         (false, _) => "a CPU that is not measured",
-        (true, true) => "the measured CPU itself, for want of another, giving way to the thread it wakes",
+        (true, true) => {
+            "the measured CPU itself, since there is no other, at a lower priority than the thread it wakes"
+        }
         (true, false) => "the measured CPU itself, as an ordinary thread, since no lower real-time priority is left",
     };
     let (via, scheduling) = (&plan.via, place.scheduling);

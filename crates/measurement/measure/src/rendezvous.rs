@@ -1,8 +1,8 @@
-//! A barrier that can be called off, unlike std's, which would wait forever for a thread that was never created.
+//! A barrier that can be cancelled. That of std would wait forever for a thread that was never created.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
-/// A known number of threads meet here, several times.
+/// A known number of threads meet here, repeatedly.
 pub(crate) struct Rendezvous {
     parties: usize,
     state: Mutex<State>,
@@ -21,7 +21,7 @@ impl Rendezvous {
         Rendezvous { parties, state: Mutex::default(), changed: Condvar::new() }
     }
 
-    /// Waits until all have come; `false`: it was called off before.
+    /// Waits until all threads have arrived; `false` if the rendezvous was cancelled.
     pub fn meet(&self) -> bool {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let round = state.round;
@@ -37,8 +37,8 @@ impl Rendezvous {
         state.round != round
     }
 
-    /// Releases everyone, now and later.
-    pub fn call_off(&self) {
+    /// Releases all threads, waiting and future ones.
+    pub fn cancel(&self) {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).called_off = true;
         self.changed.notify_all();
     }
@@ -58,7 +58,7 @@ mod tests {
         };
         let (a, b) = (go(&place), go(&place));
         assert!(place.meet());
-        place.call_off();
+        place.cancel();
         assert_eq!(a.join().unwrap(), [true, false]);
         assert_eq!(b.join().unwrap(), [true, false]);
     }

@@ -1,12 +1,12 @@
-//! Gaps on their way from the thread that finds them to the one that explains them: one writer, one reader, no lock.
+//! Passes gaps from the thread that finds them to the one that explains them: one writer, one reader, no lock.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-/// Capacity: if read every fifth of a second, one pair every 50 µs.
+/// Capacity: enough for a gap every 50 µs if read five times a second.
 const SLOTS: usize = 4096;
 
-/// Pairs of a start and a length, ns. What does not fit is counted and dropped.
+/// Pairs of start and length, ns. If the ring is full, pairs are counted and dropped.
 #[repr(C)]
 pub(crate) struct Ring {
     head: AtomicU64,
@@ -27,7 +27,7 @@ impl Ring {
         self.slots.iter().flatten().for_each(|word| word.store(word.load(Relaxed), Relaxed));
     }
 
-    /// For the writer.
+    /// Called by the writer.
     pub fn put(&self, start: u64, length: u64) {
         let head = self.head.load(Relaxed);
         if head - self.tail.load(Acquire) >= SLOTS as u64 {
@@ -39,7 +39,7 @@ impl Ring {
         self.head.store(head + 1, Release);
     }
 
-    /// For the reader: passes on every pair and frees its slot.
+    /// Called by the reader: passes on every pair and frees its slot.
     pub fn take(&self, mut each: impl FnMut(u64, u64)) {
         let head = self.head.load(Acquire);
         for at in self.tail.load(Relaxed)..head {
@@ -49,7 +49,7 @@ impl Ring {
         self.tail.store(head, Release);
     }
 
-    /// Dropped pairs.
+    /// Number of dropped pairs.
     pub fn lost(&self) -> u64 {
         self.lost.load(Relaxed)
     }

@@ -2,7 +2,7 @@ use crate::cell::Cell;
 use crate::plan::Plan;
 use crate::poll::Poll;
 use crate::rendezvous::Rendezvous;
-use crate::woken::{AnyLink, Link, Partner, Sender, Sent, WayRefused, Woken, place};
+use crate::woken::{AnyLink, Link, Partner, Sender, Sent, SourceRefused, Woken, place};
 use punctual_model::Alignment;
 use punctual_rt::{Applied, Attributes, Periodic, Refused, Relative, Remarks, Signalled, Timerfd, Wait, monotonic};
 use punctual_uapi as uapi;
@@ -21,15 +21,15 @@ pub(crate) struct Shared {
     pub tids: Vec<AtomicI32>,
     pub sender_tids: Vec<AtomicI32>,
     pub stop: AtomicBool,
-    /// The user wants the next phase.
+    /// Ended by the user, who proceeds to the next phase.
     pub early: AtomicBool,
-    /// Enough was measured: nothing is missing.
+    /// Enough is measured: nothing is missing.
     pub enough: AtomicBool,
     pub meeting: Rendezvous,
-    /// The threads do not sleep but read the clock ([`crate::start_polling`]).
+    /// The threads read the clock instead of sleeping ([`crate::start_polling`]).
     pub polling: bool,
     pub done: AtomicUsize,
-    /// One for each thread, if partners wake them.
+    /// One for each thread, if senders wake them.
     pub partners: Vec<Box<Partner>>,
     refused: Mutex<Option<Refusal>>,
     start: AtomicU64,
@@ -37,7 +37,7 @@ pub(crate) struct Shared {
 
 pub(crate) enum Refusal {
     Attributes(Refused),
-    Way(WayRefused),
+    Source(SourceRefused),
 }
 
 impl Shared {
@@ -62,21 +62,21 @@ impl Shared {
         }
     }
 
-    /// Meets the threads when they have applied their attributes and again when they have agreed on the first release,
-    /// which it returns; or what one of them was refused.
+    /// Waits for the threads to apply their attributes, and again for them to agree on the first release, which it
+    /// returns; or returns the error of one of them.
     pub fn begin(&self) -> Result<Nanos, Refusal> {
         let ready = self.meeting.meet();
         if let Some(refused) = self.refused.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            self.meeting.call_off();
+            self.meeting.cancel();
             return Err(refused);
         }
-        debug_assert!(ready, "only a refusal calls off, and that was looked at");
+        debug_assert!(ready, "only a refusal cancels, which was checked");
         self.meeting.meet();
         self.meeting.meet();
         Ok(Nanos(self.start.load(Relaxed)))
     }
 
-    /// In a thread: reports a refusal, and meets the others until the first release is agreed on. `None`: called off.
+    /// Called by a thread: reports an error, or waits until all agree on the first release. `None`: cancelled.
     fn agree<T>(&self, ready: Result<T, Refusal>) -> Option<(Nanos, T)> {
         let ready = match ready {
             Ok(ready) => Some(ready),
@@ -89,7 +89,7 @@ impl Shared {
             return None;
         }
         let ready = ready?;
-        // The threads are real-time by now, so none is far behind; the first release is after the last proposal.
+        // The threads are real-time by now, so none is far behind. The first release is after the last proposal.
         let margin = Nanos(250_000 + 20_000 * self.plan.cpus.len() as u64);
         self.start.fetch_max((monotonic() + margin).0, Relaxed);
         self.meeting.meet().then(|| (Nanos(self.start.load(Relaxed)), ready))
@@ -109,7 +109,7 @@ pub(crate) struct ThreadEnd {
     pub remarks: Remarks,
 }
 
-/// How much later than CPU 0's the releases of the `index`-th CPU are.
+/// Offset of the releases of the `index`-th CPU after those of the first.
 pub(crate) fn offset(plan: &Plan, index: usize) -> Nanos {
     match plan.alignment {
         Alignment::Aligned => Nanos::ZERO,
@@ -117,7 +117,7 @@ pub(crate) fn offset(plan: &Plan, index: usize) -> Nanos {
     }
 }
 
-/// Body of a measuring thread. `None`: it was called off before it measured.
+/// Body of a measuring thread. `None`: it was cancelled before it measured.
 pub(crate) fn measure(shared: &Shared, index: usize, cpu: CpuId) -> Option<ThreadEnd> {
     let plan = &shared.plan;
     let period = plan.period;
@@ -134,7 +134,7 @@ pub(crate) fn measure(shared: &Shared, index: usize, cpu: CpuId) -> Option<Threa
             AnyLink::Serial(link) => me.woken(link, partner),
         };
     }
-    let refused = |why: String| WayRefused::call(&plan.via, why);
+    let refused = |why: String| SourceRefused::call(&plan.via, why);
     match &plan.via {
         Way::Relative => me.run(Ok(Relative::new(period))),
         Way::Timerfd => me.run(
@@ -158,14 +158,14 @@ impl Me<'_> {
     fn woken<L: Link>(self, link: &L, partner: &Partner) -> Option<ThreadEnd> {
         partner.mail.lock();
         let period = self.shared.plan.period;
-        let ready = link.prepare().map_err(|e| WayRefused::call(&self.shared.plan.via, e));
+        let ready = link.prepare().map_err(|e| SourceRefused::call(&self.shared.plan.via, e));
         let end = self.run(ready.map(|()| Woken::new(link, &partner.mail, period)));
         partner.mail.leave();
         end
     }
 
     /// Measures by one wakeup source, with a monomorphic loop.
-    fn run<W: Wait>(&self, way: Result<W, WayRefused>) -> Option<ThreadEnd> {
+    fn run<W: Wait>(&self, source: Result<W, SourceRefused>) -> Option<ThreadEnd> {
         let Me { shared, index, cpu } = *self;
         let plan = &shared.plan;
         let cell = &*shared.cells[index];
@@ -173,24 +173,24 @@ impl Me<'_> {
         let not_locked = lock_memory(cell, sample::<W> as *const () as usize).err().map(|e| e.to_string());
         let schedstat = File::open("/proc/thread-self/schedstat").ok();
         let applied = apply(plan, cpu, not_locked.is_none());
-        let ready = applied.and_then(|applied| Ok((applied, way.map_err(Refusal::Way)?)));
-        let (start, (applied, mut way)) = shared.agree(ready)?;
+        let ready = applied.and_then(|applied| Ok((applied, source.map_err(Refusal::Source)?)));
+        let (start, (applied, mut source)) = shared.agree(ready)?;
         let start = start + offset(plan, index);
-        way.begin(start, start + plan.warmup);
-        while way.wait(&shared.stop).is_some() {}
+        source.begin(start, start + plan.warmup);
+        while source.wait(&shared.stop).is_some() {}
 
         let before = Before { usage: uapi::thread_usage().ok(), delay: run_delay(schedstat.as_ref()) };
-        way.go_on(plan.duration);
-        // When polling nothing can be skipped, and no gap is normal.
+        source.go_on(plan.duration);
+        // When polling, nothing can be skipped, and a gap of any length is recorded.
         let period = if shared.polling { u64::MAX } else { plan.period.0 };
-        sample(&mut way, cell, &shared.stop, period);
-        let end = before.end(&way, applied, not_locked, schedstat.as_ref());
+        sample(&mut source, cell, &shared.stop, period);
+        let end = before.end(&source, applied, not_locked, schedstat.as_ref());
 
         if let Some(partner) = shared.partners.get(index) {
             partner.mail.leave();
         }
         shared.done.fetch_add(1, Relaxed);
-        // Stays until the results are collected, so that its counters can be read to the end.
+        // Stays until the results are collected, so that its counters can be read until then.
         shared.meeting.meet();
         Some(end)
     }
@@ -199,12 +199,13 @@ impl Me<'_> {
 fn apply(plan: &Plan, cpu: CpuId, lock_stack: bool) -> Result<Applied, Refusal> {
     let group = plan.groups.get(&cpu);
     group.map_or(Ok(()), |file| enter(file, cpu)).map_err(Refusal::Attributes)?;
-    // The kernel refuses SCHED_DEADLINE to a thread that is not allowed on its whole root domain, which a group may be.
+    // The kernel refuses SCHED_DEADLINE to a thread whose affinity is smaller than its root domain; a cgroup partition
+    // has its own.
     let pinned = (plan.scheduling.policy() != Policy::Deadline || group.is_some()).then_some(cpu);
     Attributes { scheduling: plan.scheduling, cpu: pinned, lock_stack }.apply().map_err(Refusal::Attributes)
 }
 
-/// Moves the calling thread into a cgroup: 0 stands for the writer.
+/// Moves the calling thread into a cgroup: writing 0 stands for the writer.
 fn enter(file: &Path, cpu: CpuId) -> Result<(), Refused> {
     let refused = |source| uapi::Error { call: "write", on: file.display().to_string(), source };
     File::options()
@@ -214,7 +215,7 @@ fn enter(file: &Path, cpu: CpuId) -> Result<(), Refused> {
         .map_err(|e| Refused::Cpu { cpu, source: refused(e) })
 }
 
-/// Body of the `index`-th sender. `None`: it was called off.
+/// Body of the `index`-th sender. `None`: it was cancelled.
 pub(crate) fn send(shared: &Shared, index: usize, cpu: CpuId) -> Option<Sent> {
     let plan = &shared.plan;
     let partner = shared.partners.get(index)?;
@@ -249,36 +250,36 @@ struct Before {
 impl Before {
     fn end<W: Wait>(
         self,
-        way: &W,
+        source: &W,
         applied: Applied,
         not_locked: Option<String>,
         schedstat: Option<&File>,
     ) -> ThreadEnd {
         let cpu_time = clock_gettime(ClockId::ThreadCPUTime);
         let after = uapi::thread_usage().ok();
-        // On 32 bits a counter may have wrapped in a long run: then it is unknown.
+        // On 32 bits a counter may wrap in a long run; it is then unknown.
         let used = |count: fn(&uapi::Usage) -> u64| count(&after?).checked_sub(count(&self.usage?));
         ThreadEnd {
-            // Read at the end: what counts is the actual policy.
+            // Read at the end, to report the actual policy.
             scheduling: uapi::scheduling(0).map_or(applied.scheduling, |(s, _)| s),
             affinity: uapi::affinity(0).unwrap_or_default(),
             affinity_at_start: applied.affinity,
             not_locked: not_locked.or(applied.not_locked),
-            released: way.released(),
+            released: source.released(),
             page_faults: used(|u| u.page_faults),
             involuntary_switches: used(|u| u.involuntary_switches),
             run_delay_ns: run_delay(schedstat).zip(self.delay).map(|(after, before)| after.saturating_sub(before)),
             cpu_ns: cpu_time.tv_sec as u64 * 1_000_000_000 + cpu_time.tv_nsec as u64,
-            remarks: way.remarks(),
+            remarks: source.remarks(),
         }
     }
 }
 
-/// The sampling path: one system call per period, no allocation, no lock, no page fault. Each wakeup source has its own
-/// copy.
+/// The sampling path: one system call per period, no allocation, no lock, no page fault. Instantiated for each wakeup
+/// source.
 #[inline(never)]
-fn sample<W: Wait>(way: &mut W, cell: &Cell, stop: &AtomicBool, period: u64) {
-    while let Some(wakeup) = way.wait(stop) {
+fn sample<W: Wait>(source: &mut W, cell: &Cell, stop: &AtomicBool, period: u64) {
+    while let Some(wakeup) = source.wait(stop) {
         if cfg!(feature = "sabotage") && wakeup.latency() > 300_000 {
             continue;
         }
@@ -286,7 +287,8 @@ fn sample<W: Wait>(way: &mut W, cell: &Cell, stop: &AtomicBool, period: u64) {
     }
 }
 
-/// Locks what the sampling path touches: results, code, the program's data. The stack is locked with the attributes.
+/// Locks the memory that the sampling path touches: results, code, the program's data. The stack is locked with the
+/// attributes.
 fn lock_memory(cell: &Cell, code: usize) -> Result<(), uapi::Error> {
     cell.touch();
     uapi::lock(cell)?;

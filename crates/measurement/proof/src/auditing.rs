@@ -1,5 +1,5 @@
-//! The audit as a separate process: more than 200 rules and what they read take megabytes and tens of milliseconds, which the
-//! measuring process must not spend. It runs while the first phase warms up.
+//! Runs the audit in a separate process: more than 200 rules and the files they read take megabytes and tens of
+//! milliseconds, which the measuring process must not spend. It runs while the first phase warms up.
 
 use punctual_audit as audit;
 use punctual_machine::{Live, Machine, Overlay};
@@ -14,7 +14,7 @@ pub const AUDIT_ARG: &str = "__audit";
 pub(crate) struct Auditing(Child);
 
 impl Auditing {
-    /// Audits for threads that should run as `wanted`, whatever policy they got.
+    /// Audits for threads that should run as `wanted`, whatever policy they actually have.
     pub fn start(wanted: Scheduling, cpus: &CpuList) -> Result<Auditing, String> {
         let wanted = serde_json::to_string(&wanted).map_err(|e| e.to_string())?;
         let mut command = Command::new("/proc/self/exe");
@@ -23,7 +23,7 @@ impl Auditing {
         command.spawn().map(Auditing).map_err(|e| format!("cannot start it: {e}"))
     }
 
-    /// Waits for the findings: the contents of `findings.json`.
+    /// Waits for the findings and returns the contents of `findings.json`.
     pub fn finish(self) -> Result<Vec<u8>, String> {
         let ended =
             punctual_watchdog::output_of(self.0, "the audit", punctual_watchdog::GRACE).map_err(|e| e.to_string())?;
@@ -34,8 +34,8 @@ impl Auditing {
     }
 }
 
-/// SIGKILL for this process, a child of `parent`, when the thread that started it ends (prctl(2), PR_SET_PDEATHSIG): a
-/// helper that outlives a killed program would load the machine. `false`: the parent has ended already.
+/// Requests SIGKILL for this process when the thread of `parent` that started it ends (prctl(2), PR_SET_PDEATHSIG): a
+/// helper that outlives a killed program would load the machine. `false`: the parent has already ended.
 pub fn die_with(parent: u32) -> bool {
     // If the kernel refuses, the helper ends when its work is done.
     let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
@@ -43,14 +43,14 @@ pub fn die_with(parent: u32) -> bool {
     rustix::process::getppid().is_some_and(|now| u32::try_from(now.as_raw_nonzero().get()) == Ok(parent))
 }
 
-/// Marks the measuring process as this one: its threads, real-time by now, are not another program's.
+/// Presents the measuring process as this one, so that its real-time threads are not taken for another program's.
 fn measuring() -> Overlay {
     let parent = rustix::process::getppid().map(|parent| format!("/proc/{}/stat", parent.as_raw_nonzero()));
     let files = parent.map(|stat| ("/proc/self/stat".to_owned(), Live::new().read(&stat)));
     Overlay::new(files.into_iter().collect())
 }
 
-/// Audits this machine and prints the findings; `words` are what follows [`AUDIT_ARG`]. Returns the exit code.
+/// Audits this machine and prints the findings; `words` are the arguments after [`AUDIT_ARG`]. Returns the exit code.
 pub fn audit_main(mut words: impl Iterator<Item = OsString>) -> i32 {
     let mut next = || words.next()?.into_string().ok();
     let scheduling = next().and_then(|text| serde_json::from_slice::<Scheduling>(text.as_bytes()).ok());

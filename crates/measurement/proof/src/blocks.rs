@@ -1,10 +1,9 @@
-//! The largest latency of each CPU per block of a few minutes, from the one-second windows that the context thread
-//! reads.
+//! Maximum latency of each CPU per block of a few minutes, from the one-second windows of the context thread.
 
 use punctual_model::{BlockMaximum, WindowMax};
 use punctual_units::{CpuId, Nanos};
 
-/// Joins windows into blocks. Memory: one block per CPU.
+/// Combines windows into blocks. Memory: one block per CPU.
 #[derive(Debug)]
 pub struct Blocks {
     length: Nanos,
@@ -12,7 +11,7 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// Blocks are at least this long.
+    /// `length`: minimum length of a block.
     pub fn new(length: Nanos) -> Blocks {
         Blocks { length, running: Vec::new() }
     }
@@ -21,7 +20,7 @@ impl Blocks {
     pub fn add(&mut self, window: &WindowMax) -> Vec<BlockMaximum> {
         let from_mono_ns = window.mono_ns.saturating_sub(window.interval_ns);
         for (cpu, max) in &window.max_ns {
-            // 0: no wakeup in this window.
+            // 0 means that the window has no wakeup.
             let seen = Some(*max).filter(|max| *max > 0);
             match self.of(&window.phase, *cpu) {
                 Some(block) => {
@@ -46,7 +45,7 @@ impl Blocks {
         &self.running
     }
 
-    /// The unfinished blocks of a phase, or of a round of it, that has ended.
+    /// Returns the unfinished blocks when a phase, or a round of it, ends.
     pub fn end(&mut self) -> Vec<BlockMaximum> {
         std::mem::take(&mut self.running)
     }

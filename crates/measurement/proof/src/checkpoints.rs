@@ -1,5 +1,5 @@
-//! Saves results while the machine is still audited and tracing is switched on: either may take longer than the
-//! warm-up, and a kill must not lose what is measured by then.
+//! Saves results while the audit runs and tracing starts: either may take longer than the warm-up, and a kill must not
+//! lose what is measured by then.
 
 use punctual_measure::{self as measure, Cell, Recorder};
 use punctual_rt::monotonic;
@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// A thread that saves results every five seconds from the first period on, and once more when this is dropped; after
-/// that the context thread saves them.
+/// A thread that saves results every five seconds from the first period on, and once more when this is dropped;
+/// afterwards the context thread saves them.
 pub(crate) struct Checkpoints {
     /// Dropping it ends the thread.
     stop: Option<Sender<()>>,
@@ -20,13 +20,13 @@ pub(crate) struct Checkpoints {
 pub(crate) struct Results {
     pub phase: String,
     pub cells: Vec<(CpuId, Arc<Cell>)>,
-    /// Of the first period, CLOCK_MONOTONIC.
+    /// CLOCK_MONOTONIC of the first period.
     pub start: Nanos,
 }
 
 impl Checkpoints {
     /// # Errors
-    /// No thread can be started.
+    /// The thread cannot be started.
     pub fn start<R: Recorder + 'static>(results: Results, recorder: Arc<Mutex<R>>) -> std::io::Result<Checkpoints> {
         let (stop, stopped) = channel::<()>();
         let builder = std::thread::Builder::new().name("checkpoints".into()).stack_size(256 * 1024);
@@ -48,7 +48,7 @@ impl Checkpoints {
 impl Drop for Checkpoints {
     fn drop(&mut self) {
         drop(self.stop.take());
-        // A thread that panicked saved what it could.
+        // A thread that panicked has saved what it could.
         self.thread.take().map(JoinHandle::join);
     }
 }
@@ -82,8 +82,8 @@ mod tests {
         }
     }
 
-    /// Number of saves of the results of a phase on two CPUs that begins at `start` and is watched for `time`.
-    fn handed_on(start: Nanos, time: Duration) -> (u32, u32) {
+    /// Number of saves for a phase on two CPUs that begins at `start` and is watched for `time`.
+    fn saves(start: Nanos, time: Duration) -> (u32, u32) {
         let cells = (0..2).map(|cpu| (CpuId(cpu), Arc::new(Cell::new(1)))).collect();
         let recorder = Arc::new(Mutex::new(Counted::default()));
         let results = Results { phase: "1-idle".into(), cells, start };
@@ -97,12 +97,12 @@ mod tests {
     #[test]
     #[ignore = "live: timing"]
     fn results_are_handed_on_meanwhile_and_at_the_end() {
-        let (progress, flushes) = handed_on(monotonic(), Duration::from_millis(5_500));
+        let (progress, flushes) = saves(monotonic(), Duration::from_millis(5_500));
         assert!(flushes >= 2 && progress == 2 * flushes, "{progress} {flushes}");
     }
 
     #[test]
     fn nothing_is_handed_on_before_the_first_period() {
-        assert_eq!(handed_on(monotonic() + Nanos::from_secs(3600), Duration::ZERO), (0, 0));
+        assert_eq!(saves(monotonic() + Nanos::from_secs(3600), Duration::ZERO), (0, 0));
     }
 }

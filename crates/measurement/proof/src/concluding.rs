@@ -1,4 +1,4 @@
-//! After the last phase: read back, explain, judge, report.
+//! After the last phase: reads the run back, explains, judges, and writes the report.
 
 use crate::options::{Observer, Options, Step};
 use punctual_directory::Dir;
@@ -12,9 +12,9 @@ pub struct Done {
     pub recording: Recording,
     pub verdict: Verdict,
     pub signal: Option<Sig>,
-    /// A failure after measuring had begun: a result that could not be written, a phase that could not start.
+    /// A failure after the measurement started: a result could not be written, or a phase could not start.
     pub error: Option<String>,
-    /// `report.html`, if one was made.
+    /// Path of `report.html`, if it was written.
     pub report: Option<PathBuf>,
 }
 

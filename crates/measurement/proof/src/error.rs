@@ -2,19 +2,19 @@ use punctual_loads::LoadError;
 use punctual_measure::{CpuError, EngineError};
 use punctual_rundir as rundir;
 
-/// Nothing was measured, or what was measured could not be saved.
+/// Nothing was measured, or the results could not be saved.
 #[derive(Debug, thiserror::Error)]
 pub enum ProofError {
-    /// The options make no sense on this machine.
+    /// The options are invalid on this machine.
     #[error("{0}")]
     Usage(String),
-    /// Missing privilege, disk space, a device.
+    /// A privilege, disk space or a device is missing.
     #[error("{0}")]
     Environment(String),
 }
 
 impl ProofError {
-    /// Is it the user's input (exit code 2) rather than the environment (4)?
+    /// True for an error in the user's input (exit code 2), false for the environment (4).
     pub fn is_usage(&self) -> bool {
         matches!(self, ProofError::Usage(_))
     }

@@ -1,7 +1,7 @@
-//! `prove` and `measure`: a whole run. Audit the machine, measure it idle and under each load into a run directory,
-//! read that back, explain the worst wakeups by the counters, judge the claims, write the report.
+//! `prove` and `measure`: a complete run. Audits the machine, measures it idle and under each load into a run
+//! directory, reads that back, explains the worst wakeups by the counters, judges the claims, and writes the report.
 //!
-//! Architecture invariant: prints nothing and knows no terminal; progress leaves through [`Observer`].
+//! Architecture invariant: prints nothing and does not use the terminal; progress is reported through [`Observer`].
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
@@ -17,6 +17,7 @@ mod hardware;
 mod live;
 mod measuring;
 mod meter;
+mod methods;
 mod options;
 mod partition;
 mod phase;
@@ -31,7 +32,6 @@ mod trial;
 mod unchanged;
 mod until;
 mod watching;
-mod ways;
 
 pub use auditing::{AUDIT_ARG, audit_main, die_with};
 pub use blocks::Blocks;
@@ -43,6 +43,7 @@ pub use hardware::{HardwareOptions, Looked, hardware};
 pub use live::{LiveOptions, Watched, live};
 pub use measuring::{measure, measure_by, prove, signals};
 pub use meter::begun;
+pub use methods::{Method, TIMERLAT_ARG, Via, timerlat_main};
 pub use options::{MAXIMA_BLOCK, Observer, Options, Quiet, Step, Trace, When};
 pub use phase::announced;
 pub use punctual_measure::Tick;
@@ -51,4 +52,3 @@ pub use scheduling::{Choice, choose_scheduling};
 pub use setup::{check_loads_of, facts, new_run};
 pub use trial::{TRIAL_ARG, trial_main, try_out};
 pub use watching::{Seen, Watching};
-pub use ways::{KernelWay, TIMERLAT_ARG, Via, timerlat_main};

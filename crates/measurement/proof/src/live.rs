@@ -1,4 +1,4 @@
-//! Watches threads of this machine by their trace: every event is read, every wakeup followed.
+//! Watches threads of this machine through a trace: reads every event and follows every wakeup.
 
 use crate::capture::{Namer, OfMachine, fair_server};
 use crate::error::ProofError;
@@ -13,17 +13,17 @@ use punctual_uapi::{Sig, Waited, wait};
 use punctual_units::Nanos;
 use punctual_watchdog as watchdog;
 
-/// How often the buffers are emptied: they hold more than this of anything but a storm, and losses are reported.
+/// Interval at which the buffers are read. They hold more than that except in an event storm; losses are reported.
 const EVERY: Nanos = Nanos::from_millis(200);
-/// Stacks are needed until their wakeups are explained.
+/// Maximum number of stacks kept until their wakeups are explained.
 const RELEASED: usize = 4096;
 
 #[derive(Clone, Debug)]
 pub struct LiveOptions {
     pub what: ExplainOptions,
-    /// Maximum.
+    /// Maximum duration.
     pub duration: Nanos,
-    /// End at the first wakeup this late.
+    /// Ends at the first wakeup this late.
     pub stop_at: Option<Nanos>,
     pub trace: Trace,
     /// A kernel tracer to run as well: timerlat, osnoise, hwlat, wakeup_rt.
@@ -41,11 +41,11 @@ pub struct Watched {
 /// Watches threads of this machine. Signals must be blocked as for a run.
 ///
 /// # Errors
-/// [`ProofError::Environment`]: this machine cannot be traced, with what to do.
+/// [`ProofError::Environment`]: this machine cannot be traced; includes the remedy.
 pub fn live(options: &LiveOptions) -> Result<Watched, ProofError> {
     let environment = |e: punctual_tracefs::TracefsError| ProofError::Environment(e.to_string());
     let events = if options.trace.full { FULL } else { MINIMAL };
-    // Without the names of functions a stack tells nothing.
+    // Without function names a stack is useless.
     let namer = options.trace.stacks.then(Namer::open).and_then(Result::ok);
     let stacks = namer.is_some().then(|| taking(&options.what.victims));
     let config = Config { events, buffer_kb: options.trace.buffer_kb, tracer: options.tracer.clone(), stacks };
@@ -88,13 +88,13 @@ pub fn live(options: &LiveOptions) -> Result<Watched, ProofError> {
     Ok(watched)
 }
 
-/// The filter on sched_switch by which the chosen threads take a CPU (Documentation/trace/events.rst, "Event filtering").
+/// The sched_switch filter for switches to the chosen threads (Documentation/trace/events.rst, "Event filtering").
 fn taking(victims: &Victims) -> String {
     match victims {
         Victims::Measuring | Victims::AllRealTime => "next_prio < 100".to_owned(),
         Victims::Tid(tid) => format!("next_pid == {tid}"),
         Victims::Comm(comm) => {
-            // Quotes and wildcards have no escapes there.
+            // Filters cannot escape quotes and wildcards.
             let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:+, ()".contains(c);
             let comm: String = comm.chars().take(15).map(|c| if plain(c) { c } else { '?' }).collect();
             format!("next_comm ~ \"{comm}\"")
@@ -110,7 +110,7 @@ struct Watcher {
 }
 
 impl Watcher {
-    /// Reads all available events, and processes those up to the moment at which reading began.
+    /// Reads all available events, and processes those up to the time at which reading began.
     fn take(&mut self, flight: &mut Flight) -> std::io::Result<()> {
         let ready = self.stream.take(flight)?;
         let steal = steal();
@@ -144,7 +144,7 @@ impl Watcher {
     }
 }
 
-/// Steal time, all CPUs, in ticks: ninth field of /proc/stat's first line (proc_stat(5)).
+/// Steal time of all CPUs, in ticks: ninth field of /proc/stat's first line (proc_stat(5)).
 fn steal() -> Option<u64> {
     let stat = std::fs::read_to_string("/proc/stat").ok()?;
     stat.lines().next()?.split_whitespace().nth(8)?.parse().ok()

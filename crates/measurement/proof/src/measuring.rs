@@ -1,10 +1,11 @@
-//! A whole run: set up, phase after phase, finish, read back, judge.
+//! A complete run: sets up, measures phase after phase, finishes, reads back, judges.
 
 use crate::auditing::Auditing;
 use crate::capture::{HIDING, State};
 use crate::concluding::{Done, conclude};
 use crate::error::ProofError;
 use crate::meter::Part;
+use crate::methods::Method;
 use crate::options::{Observer, Options, Step, Trace, When};
 use crate::partition::{self, Partitions};
 use crate::phase::{Measured, Surroundings, own_memory};
@@ -15,7 +16,6 @@ use crate::setup;
 use crate::subject::Subject;
 use crate::unchanged::Unchanged;
 use crate::until::{self, Schedule, Why};
-use crate::ways::KernelWay;
 use punctual_loads::{LoadSettings, LoadSpec};
 use punctual_measure::{self as measure, Plan, Topology};
 use punctual_model::{EndedBy, MachineFacts, OwnCost, Phase, Recording};
@@ -25,8 +25,7 @@ use punctual_units::{CpuList, Nanos, Scheduling};
 use std::fs::File;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The signals that end a run, and SIGCHLD. They must be blocked once, in the main thread, before any other thread is
-/// started.
+/// The signals that end a run, and SIGCHLD. They must be blocked in the main thread before any other thread is started.
 pub fn signals() -> SignalSet {
     SignalSet::new(&[Sig::Hup, Sig::Int, Sig::Quit, Sig::Term, Sig::Chld])
 }
@@ -34,7 +33,7 @@ pub fn signals() -> SignalSet {
 /// Measures wakeup latency under each load and judges the claims, if any.
 ///
 /// # Errors
-/// [`ProofError`] where nothing was measured.
+/// Nothing was measured.
 pub fn measure(options: &Options, observer: &mut dyn Observer) -> Result<Done, ProofError> {
     prepared(Subject::Measured, options)?.run(observer)
 }
@@ -42,34 +41,33 @@ pub fn measure(options: &Options, observer: &mut dyn Observer) -> Result<Done, P
 /// Audits, measures, explains by the counters, judges, reports.
 ///
 /// # Errors
-/// [`ProofError`] where nothing was measured.
+/// Nothing was measured.
 pub fn prove(options: &Options, observer: &mut dyn Observer) -> Result<Done, ProofError> {
     prepared(Subject::Proven, options)?.run(observer)
 }
 
-/// Like [`measure`], but measures `way`, without tracing beside it.
+/// Like [`measure`], but measures `method`, without tracing beside it.
 ///
 /// # Errors
-/// [`ProofError`] where nothing was measured; for the tracers also if this kernel does not have them, or they
-/// are in use.
-pub fn measure_by(way: KernelWay, options: &Options, observer: &mut dyn Observer) -> Result<Done, ProofError> {
+/// Nothing was measured; for the kernel tracers also if this kernel does not have them, or they are in use.
+pub fn measure_by(method: Method, options: &Options, observer: &mut dyn Observer) -> Result<Done, ProofError> {
     if options.trace.when == When::Always {
-        return Err(ProofError::Usage(format!("with --via {way} nothing else is traced: leave out --trace")));
+        return Err(ProofError::Usage(format!("with --via {method} nothing else is traced: leave out --trace")));
     }
     if options.until.is_some() {
-        return Err(ProofError::Usage(format!("--via {way} measures for a fixed time: leave out --until-decided")));
+        return Err(ProofError::Usage(format!("--via {method} measures for a fixed time: leave out --until-decided")));
     }
     let options = Options { trace: Trace { when: When::Never, ..options.trace }, ..options.clone() };
-    prepared(Subject::Kernel(way), &options)?.run(observer)
+    prepared(Subject::Method(method), &options)?.run(observer)
 }
 
-/// What precedes a measurement computes, and waits for nothing.
+/// The preparation only computes and does not wait for anything.
 fn prepared(subject: Subject, options: &Options) -> Result<Measurement<'_>, ProofError> {
     let _limit = punctual_watchdog::work("the preparation", punctual_watchdog::SHORT);
     Measurement::prepare(subject, options)
 }
 
-/// Why a run ends before its time.
+/// The reason why a run ends early.
 #[derive(Default)]
 struct End {
     signal: Option<Sig>,
@@ -84,7 +82,7 @@ impl End {
     }
 }
 
-/// Everything set up, nothing measured yet.
+/// A run that is set up but not started.
 pub(crate) struct Measurement<'a> {
     options: &'a Options,
     subject: Subject,
@@ -99,22 +97,22 @@ pub(crate) struct Measurement<'a> {
     cost: OwnCost,
     trace: State,
     schedule: Schedule,
-    /// Why measuring longer cannot decide anything.
+    /// The reason why measuring longer cannot decide anything.
     hopeless: Option<String>,
-    /// For which threads to audit, until that is done.
+    /// Scheduling and CPUs to audit for; `None` once the audit is done.
     audit: Option<(Scheduling, CpuList)>,
-    /// What goes to disk, also in memory in case the disk fails.
+    /// Everything written to disk, kept in memory in case the disk fails.
     kept: Recording,
 }
 
 impl<'a> Measurement<'a> {
-    /// Checks and decides everything, and makes the run directory.
+    /// Checks and decides everything, and creates the run directory.
     ///
     /// # Errors
-    /// [`ProofError`]; nothing was changed but the affinity of this thread and, for SCHED_DEADLINE, cpusets.
+    /// Nothing was changed except the affinity of this thread and, for SCHED_DEADLINE, cpusets.
     pub fn prepare(subject: Subject, options: &'a Options) -> Result<Measurement<'a>, ProofError> {
-        let way = match subject {
-            Subject::Kernel(way) => Some(way),
+        let method = match subject {
+            Subject::Method(method) => Some(method),
             Subject::Proven | Subject::Measured => None,
         };
         let proving = subject == Subject::Proven;
@@ -122,10 +120,10 @@ impl<'a> Measurement<'a> {
         let specs = setup::parse_loads(options)?;
         let topology = Topology::read()?;
         let cpus = topology.choose(options.cpus.as_ref())?;
-        let (cpus, left, choice) = match way {
-            Some(way) => {
-                let choice = scheduling::choose(&way.policy(options)?)?;
-                let (cpus, left) = way.check(&topology, cpus, options, choice.scheduling)?;
+        let (cpus, left, choice) = match method {
+            Some(method) => {
+                let choice = scheduling::choose(&method.policy(options)?)?;
+                let (cpus, left) = method.check(&topology, cpus, options, choice.scheduling)?;
                 (cpus, left, Some(choice))
             }
             None => (cpus, None, None),
@@ -133,11 +131,11 @@ impl<'a> Measurement<'a> {
         let plan = setup::plan(options, &cpus, specs.len())?;
         let (plan_period, load_count) = (plan.period, specs.len());
         let choice = choice.map_or_else(|| scheduling::choose(options), Ok)?;
-        let partitions = match way {
+        let partitions = match method {
             Some(_) => None,
             None => partition::where_needed(choice.scheduling, options.cpus.as_ref(), &cpus)?,
         };
-        // The measured CPUs are then available to their threads only.
+        // The measured CPUs are then available to their own threads only.
         let topology = if partitions.is_some() { Topology::read()? } else { topology };
         let housekeeping = topology.housekeeping(&cpus);
         if !housekeeping.is_empty() {
@@ -148,10 +146,10 @@ impl<'a> Measurement<'a> {
         let scheduling = choice.scheduling;
         let plan = Plan { cpus, scheduling, senders: housekeeping.clone(), groups, ..plan };
         let mut run = setup::new_run(options, &plan, choice.explicit);
-        run.problems.extend(choice.problem.filter(|_| way != Some(KernelWay::Hwlat)));
+        run.problems.extend(choice.problem.filter(|_| method != Some(Method::Hwlat)));
         run.notes.extend(left);
-        match way {
-            Some(way) => way.note(&mut run, scheduling),
+        match method {
+            Some(method) => method.note(&mut run, scheduling),
             None => run.notes.extend(setup::policy_note(scheduling, partitions.is_some())),
         }
         let dma_latency = setup::hold_dma_latency(options, &mut run)?;
@@ -203,7 +201,7 @@ impl<'a> Measurement<'a> {
     /// Measures all phases, closes the run directory and concludes.
     ///
     /// # Errors
-    /// Not even the first phase could begin.
+    /// Not even the first phase could start.
     pub fn run(mut self, observer: &mut dyn Observer) -> Result<Done, ProofError> {
         let signals = signals();
         let specs = std::mem::take(&mut self.specs);
@@ -226,7 +224,7 @@ impl<'a> Measurement<'a> {
             self.kept.run.notes.extend(notes);
         }
         drop(self.dma_latency.take());
-        let removed = self.partitions.take().map_or(Ok(()), Partitions::give_back);
+        let removed = self.partitions.take().map_or(Ok(()), Partitions::remove);
         self.kept.run.notes.extend(removed.err().into_iter().flatten());
         let (tracing, left) = self.trace.end();
         self.kept.run.tracing = tracing;
@@ -275,7 +273,7 @@ impl<'a> Measurement<'a> {
         Ok(())
     }
 
-    /// Looks at the claims; `true`: measuring longer can decide something.
+    /// Checks the claims; returns `true` if measuring longer can decide something.
     fn look(&mut self, loads: usize, observer: &mut dyn Observer) -> bool {
         let seen = until::look(&mut self.kept, &self.options.claims, measure::clocks().mono_ns);
         let number = self.kept.run.looks.len();
@@ -291,7 +289,7 @@ impl<'a> Measurement<'a> {
         !seen.look.open.is_empty() && self.hopeless.is_none()
     }
 
-    /// Notes how a run that is measured until decided ended. One that was cut short is looked at once more.
+    /// Notes how a run with `--until-decided` ended. A run that was cut short is checked once more.
     fn end_of_looks(&mut self, end: &End) {
         let Some(max) = self.options.until else { return };
         if end.is_over() {
@@ -347,7 +345,7 @@ impl<'a> Measurement<'a> {
         surroundings.measure(plan, spec, name, trace, &mut |observer| fetch(audit, recorder, notes, observer), observer)
     }
 
-    /// Records a measured phase, on disk and in memory; returns what could not be written.
+    /// Records a measured phase on disk and in memory; returns write errors.
     fn keep(&mut self, measured: Measured, observer: &mut dyn Observer) -> Option<String> {
         let Measured { parts, start, cpu_ns, notes, context_wakeups, context_cpu_ns, locked_bytes, warmup, .. } =
             measured;
@@ -373,7 +371,7 @@ impl<'a> Measurement<'a> {
     }
 
     fn keep_part(&mut self, mut phase: Phase, part: Part, observer: &mut dyn Observer) -> Option<String> {
-        self.recorder.lock().unwrap_or_else(PoisonError::into_inner).shares.give(&mut phase.cpus);
+        self.recorder.lock().unwrap_or_else(PoisonError::into_inner).shares.move_to(&mut phase.cpus);
         observer.phase_ended(&phase, part.worst.iter().max_by_key(|w| w.latency_ns));
         let earlier = rounds::earlier(&self.kept, &phase.id);
         let (distributions, worst) = rounds::add_all(part.distributions, part.worst, &earlier, self.plan.keep);
@@ -420,7 +418,7 @@ impl<'a> Measurement<'a> {
         let dir = self.recorder.lock().unwrap_or_else(PoisonError::into_inner).writer.dir().clone();
         let recording = match rundir::read_dir(&dir) {
             Ok(recording) if closed.is_ok() => recording,
-            // What could not be saved on disk is still reported.
+            // Results that could not be saved on disk are still reported.
             _ => self.kept,
         };
         let error = error.or(closed.err().map(|e| e.to_string()));
@@ -441,7 +439,8 @@ impl<'a> Measurement<'a> {
     }
 }
 
-/// Audits, if that has not been done. Not before the first sample: starting a process would delay it.
+/// Fetches the audit's result if that has not been done. Not before the first sample, since starting a process would
+/// delay it.
 fn fetch(
     audit: &mut Option<(Scheduling, CpuList)>,
     recorder: &Mutex<ToDisk>,

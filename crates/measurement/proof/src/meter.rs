@@ -1,5 +1,5 @@
-//! The interface to what is measured: threads that sleep and note how late they woke, threads that read the clock
-//! without a pause, kernel tracers.
+//! Interface of everything that can be measured: threads that sleep and record how late they wake, threads that read
+//! the clock continuously, kernel tracers.
 
 use punctual_measure::{Cell, Running};
 use punctual_model::{CpuResult, Distribution, Problem, Worst};
@@ -7,13 +7,13 @@ use punctual_units::{CpuId, Nanos, Scheduling};
 use std::sync::Arc;
 
 pub(crate) trait Meter {
-    /// CLOCK_MONOTONIC of the first release that counts.
+    /// CLOCK_MONOTONIC of the first recorded release.
     fn start(&self) -> Nanos;
 
-    /// CLOCK_MONOTONIC from which on releases no longer count.
+    /// CLOCK_MONOTONIC after which releases are no longer recorded.
     fn end(&self) -> Nanos;
 
-    /// The samples by which a phase is followed, and which are saved if the program is killed.
+    /// Cells from which a running phase is observed, and which are saved if the program is killed.
     fn cells(&self) -> Vec<(CpuId, Arc<Cell>)>;
 
     fn tids(&self) -> Vec<(CpuId, i32)> {
@@ -25,7 +25,7 @@ pub(crate) trait Meter {
         self.cells().iter().map(|(cpu, _)| nothing(*cpu)).collect()
     }
 
-    /// How often [`Meter::step`] wants to be called; `None`: never.
+    /// Interval at which [`Meter::step`] must be called; `None`: never.
     fn tick(&self) -> Option<Nanos> {
         None
     }
@@ -33,27 +33,27 @@ pub(crate) trait Meter {
     /// Takes new samples.
     ///
     /// # Errors
-    /// Why no more can come: the phase ends.
+    /// No more samples can be taken; the phase ends.
     fn step(&mut self) -> Result<(), String> {
         Ok(())
     }
 
-    /// Asks the measurement to end now; no effect if it has ended. What a kernel tracer has not measured counts as
+    /// Asks the measurement to end now; no effect if it has ended. Samples that a kernel tracer did not take count as
     /// missing, even with [`Stop::Enough`].
     fn stop(&mut self, why: Stop);
 
     fn finished(&self) -> bool;
 
-    /// The results; restores everything that was changed.
+    /// Returns the results and restores everything that was changed.
     fn collect(self: Box<Self>) -> Collected;
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
-    /// A signal, or it does not end when it should: results may be missing.
+    /// A signal arrived, or the phase does not end in time: results may be missing.
     Now,
     Enough,
-    /// The user skips to the next phase, having seen the results: it can fail but not pass.
+    /// The user proceeds to the next phase after seeing the results: the phase can fail but not pass.
     User,
 }
 
@@ -63,19 +63,19 @@ pub(crate) struct Collected {
     pub parts: Vec<Part>,
     pub end: Nanos,
     pub cpu_ns: Option<u64>,
-    /// Remarks that decide nothing.
+    /// Remarks without effect on the verdict.
     pub notes: Vec<String>,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Part {
-    /// What they are, unless wakeup latencies: `thread latency`.
+    /// Name of the values, for example `thread latency`; `None` for wakeup latencies.
     pub label: Option<&'static str>,
     pub cpus: Vec<CpuResult>,
     pub distributions: Vec<(CpuId, Distribution)>,
     /// The worst of each CPU; their phase is filled in later.
     pub worst: Vec<Worst>,
-    /// What makes it inconclusive.
+    /// Problems that make the phase inconclusive.
     pub problems: Vec<Problem>,
 }
 
@@ -83,7 +83,7 @@ pub(crate) struct Part {
 pub(crate) struct Threads {
     pub running: Running,
     pub scheduling: Scheduling,
-    /// What their figures are, unless wakeup latencies.
+    /// Name of the values; `None` for wakeup latencies.
     pub label: Option<&'static str>,
 }
 
@@ -139,7 +139,7 @@ pub fn begun(running: &Running, scheduling: Scheduling) -> Vec<CpuResult> {
     running.tids().into_iter().map(thread).collect()
 }
 
-/// Adds a cell's totals, distribution and worst wakeups. `totals` has what the cell does not know.
+/// Adds a cell's totals, distribution and worst wakeups; `totals` supplies what the cell does not record.
 pub(crate) fn add(part: &mut Part, cpu: CpuId, cell: &Cell, totals: CpuResult) {
     let (raw, skipped) = cell.histograms();
     part.worst.extend(cell.worst().into_iter().map(|kept| Worst {

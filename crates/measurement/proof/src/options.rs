@@ -4,54 +4,54 @@ use punctual_model::{Alignment, Claim, Look, Phase, VirtualTime, Worst};
 use punctual_units::{CpuList, Nanos, Policy, Priority, Way};
 use std::path::PathBuf;
 
-/// Options of a run; `None` is the default of cli.md.
+/// Options of a run.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Parent of the run directory.
+    /// The run directory to create.
     pub out: PathBuf,
-    /// For the record.
+    /// Command line, for the record.
     pub command: Vec<String>,
-    /// Policy of the measuring threads; if named, a refusal is an error.
+    /// Policy of the measuring threads; if set, a refusal is an error.
     pub policy: Option<Policy>,
-    /// Their priority; if named, a refusal is an error.
+    /// Priority of the measuring threads; if set, a refusal is an error.
     pub priority: Option<Priority>,
     pub via: Way,
     pub period: Nanos,
-    /// The measured CPUs; `None`: all allowed ones.
+    /// CPUs to measure; `None`: all allowed ones.
     pub cpus: Option<CpuList>,
-    /// Phase of the releases between CPUs.
+    /// How the releases of several CPUs are aligned.
     pub alignment: Alignment,
     pub duration: Nanos,
     /// Continue past `duration` until every claim is decided, up to this total.
     pub until: Option<Nanos>,
-    /// Length of the blocks of which the maxima are kept.
+    /// Length of the blocks whose maxima are kept.
     pub maxima_block: Nanos,
-    /// Time before recording, in each phase.
+    /// Time before recording starts, in each phase.
     pub warmup: Nanos,
-    /// One phase each.
+    /// One phase per load.
     pub loads: Vec<String>,
     pub context: bool,
     /// Hold /dev/cpu_dma_latency at this many µs while measuring.
     pub cpu_dma_latency_us: Option<i32>,
-    /// Per phase and CPU.
+    /// Number of worst wakeups to keep per phase and CPU.
     pub worst_kept: usize,
     pub deadline: Option<Nanos>,
     pub claims: Vec<Claim>,
     /// Host that answers the network load.
     pub peer: Option<String>,
-    /// The file of the secret that it asks for.
+    /// File with the peer's secret.
     pub secret_file: Option<PathBuf>,
-    /// Where the io load writes; `None`: the folder of the run.
+    /// Directory of the io load's file; `None`: that of the run.
     pub scratch: Option<PathBuf>,
-    /// Bytes the io load may write in all.
+    /// Maximum number of bytes that the io load writes in total.
     pub write_cap: u64,
     pub trace: Trace,
-    /// Make checkpoints survive a power cut (fsync).
+    /// Sync checkpoints to disk (fsync), so that they survive a power failure.
     pub sync: bool,
     /// The clock model, if this machine is emulated in virtual time.
     pub virtual_time: Option<VirtualTime>,
-    /// Folder of the journal of changes (`punctual_fix::FOLDER`): what is changed or measured by others meanwhile makes
-    /// the run inconclusive. `None`: nobody looks.
+    /// Directory of the journal of changes (`punctual_fix::FOLDER`). Changes to the machine and other measurements
+    /// during the run make it inconclusive. `None`: not checked.
     pub changes: Option<PathBuf>,
     /// CLOCK_MONOTONIC when the program started.
     pub started_mono: Nanos,
@@ -60,20 +60,20 @@ pub struct Options {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trace {
     pub when: When,
-    /// More events than attribution needs: ends of threads and timers, frequencies.
+    /// Also record events that attribution does not need: ends of threads and timers, frequencies.
     pub full: bool,
-    /// Also the kernel's stacks that name sections with interrupts or preemption off.
+    /// Also record the kernel's stacks that name sections with interrupts or preemption off.
     pub stacks: bool,
-    /// Per CPU, KiB; `None`: by the machine's memory.
+    /// Per CPU, KiB; `None`: derived from the machine's memory.
     pub buffer_kb: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
     Never,
-    /// If possible; else the report says why not.
+    /// Trace if possible; otherwise the report says why not.
     Auto,
-    /// Refuse to measure without.
+    /// Refuse to measure without a trace.
     Always,
 }
 
@@ -86,16 +86,16 @@ pub enum Step {
     /// Another process audits the machine while the first phase warms up.
     Auditing,
     Tracing,
-    /// Warm-up until `start`, then recording until `end`, both CLOCK_MONOTONIC. A signal, or a decided claim, ends it
+    /// Warm-up until `start`, then recording until `end`, both CLOCK_MONOTONIC. A signal or a decided claim ends it
     /// earlier.
     Measuring {
-        /// The first recorded release.
+        /// First recorded release.
         start: Nanos,
         end: Nanos,
-        /// Is [`Observer::tick`] called meanwhile?
+        /// True if [`Observer::tick`] is called meanwhile.
         ticks: bool,
     },
-    /// The load and the measuring threads are ended, their results collected.
+    /// The load and the measuring threads have ended; their results are collected.
     Collecting,
     /// The end of the run is written and read back.
     Writing,
@@ -104,27 +104,27 @@ pub enum Step {
     Reporting,
 }
 
-/// Follows a run. Called by the thread that runs the measurement: between the phases, and within one at each [`Step`]
-/// only. To look in between, use [`Watching`], or [`Observer::tick`] about once a second.
+/// Observes a run. Called by the thread that runs the measurement: between phases, and within a phase only at each
+/// [`Step`]. To look in between, use [`Watching`], or [`Observer::tick`] about once a second.
 pub trait Observer {
-    /// Something before the first phase already makes the run inconclusive.
+    /// A condition before the first phase already makes the run inconclusive.
     fn not_alone(&mut self, _what: &str) {}
     fn phase_starts(&mut self, _number: usize, _of: usize, _load: &str, _lasts: Nanos) {}
     fn phase_runs(&mut self, _watching: Watching) {}
     fn step(&mut self, _step: Step) {}
-    /// To be called about once a second while a phase is measured: by the context thread after its sample, which wakes
-    /// then anyway. Without a context thread the waiting thread calls it if it has a CPU that is not measured; else it
-    /// is not called.
+    /// A function to call about once a second while a phase is measured: by the context thread after its sample, since
+    /// it wakes up anyway. Without a context thread the waiting thread calls it if its CPU is not measured; otherwise
+    /// it is not called.
     fn tick(&self) -> Option<Tick> {
         None
     }
     fn phase_ended(&mut self, _phase: &Phase, _worst: Option<&Worst>) {}
-    /// All is measured; judging and writing follow. Returns notes for the record.
+    /// All phases are measured; judging and writing follow. Returns notes for the record.
     fn measured(&mut self) -> Vec<String> {
         Vec::new()
     }
-    /// The `of` claims were looked at for the `number`th time; `left`: how much longer it takes to decide them at this
-    /// rate, `None`: longer than allowed, or never.
+    /// The `of` claims were checked for the `number`th time. `left`: estimated measuring time until they are decided;
+    /// `None`: longer than allowed, or never.
     fn looked(&mut self, _number: usize, _look: &Look, _of: usize, _left: Option<Nanos>) {}
 }
 

@@ -1,12 +1,13 @@
-//! A cpuset partition for each measured CPU, so that a SCHED_DEADLINE thread can be pinned: the kernel admits one only
-//! if it may run on all CPUs of its root domain (sched_setattr(2), dl_task_check_affinity() in kernel/sched/), and a
-//! partition has a root domain of its own (Documentation/admin-guide/cgroup-v2.rst, "Cpuset Interface Files").
+//! A cpuset partition for each measured CPU, so that a SCHED_DEADLINE thread can be pinned. The kernel admits such a
+//! thread only if its affinity includes all CPUs of its root domain (sched_setattr(2), dl_task_check_affinity() in
+//! kernel/sched/), and each partition has its own root domain (Documentation/admin-guide/cgroup-v2.rst, "Cpuset
+//! Interface Files").
 //!
-//! The partitions are threaded cgroups below the root of cgroup v2. Threads of one process may be in different ones
-//! only if the process itself is in the root, so it moves there meanwhile.
+//! The partitions are threaded cgroups below the root of cgroup v2. Threads of one process can be in different ones
+//! only if the process itself is in the root cgroup, so it moves there meanwhile.
 
 use crate::error::ProofError;
-use crate::ways::write;
+use crate::methods::write;
 use punctual_journal::{Journal, Lease, Undo};
 use punctual_rt::monotonic;
 use punctual_units::{CpuId, CpuList, Nanos, Policy, Scheduling};
@@ -14,16 +15,16 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Threads that have ended stay in their cgroup for a moment longer.
+/// Threads that have ended stay in their cgroup for a moment.
 const PATIENCE: Nanos = Nanos::from_millis(500);
 
 /// The bandwidth of an ended deadline thread is removed when its last period is over, from the root domain that its CPU
-/// is in then (inactive_task_timer() in kernel/sched/deadline.c). If the root domain has changed by then, its bandwidth
-/// wraps around, and the kernel admits no deadline thread there any more (EBUSY; seen on 6.1, emulated, on a busy
-/// host).
+/// belongs to then (inactive_task_timer() in kernel/sched/deadline.c). If the root domain has changed by then, its
+/// bandwidth underflows, and the kernel admits no further deadline threads there (EBUSY; seen on 6.1, emulated, on a
+/// busy host).
 const LAST_PERIOD: Nanos = Nanos::from_millis(100);
 
-/// Partitions of one CPU each. They are removed by [`Partitions::give_back`] or drop; after kill -9 by the next start.
+/// Partitions of one CPU each. Removed by [`Partitions::remove`] or drop; after kill -9 by the next start.
 #[derive(Debug)]
 pub(crate) struct Partitions {
     folders: BTreeMap<CpuId, PathBuf>,
@@ -32,10 +33,10 @@ pub(crate) struct Partitions {
     lease: Option<Lease>,
 }
 
-/// Makes them if threads of this policy are to be pinned.
+/// Creates partitions if threads of this policy are to be pinned.
 ///
 /// # Errors
-/// It cannot be done here; the text says why.
+/// Not possible here; the text gives the reason.
 pub(crate) fn where_needed(
     scheduling: Scheduling,
     asked: Option<&CpuList>,
@@ -56,7 +57,7 @@ pub(crate) fn where_needed(
     })
 }
 
-/// A measurement leaves other processes as they are.
+/// A measurement must not change the affinities of other processes.
 fn keeps_affinities(release: Option<&str>) -> Result<(), String> {
     punctual_machine::partition_unpins(release).map_or(Ok(()), Err)
 }
@@ -77,14 +78,14 @@ impl Partitions {
         let folders: BTreeMap<CpuId, PathBuf> = cpus.iter().map(folder).collect();
         let control = root.join("cgroup.subtree_control");
         let enabled = read(&control).split_whitespace().any(|name| name == "cpuset");
-        // Undone from the last to the first.
+        // Undone in reverse order.
         let mut undo = Vec::new();
         if !enabled {
             undo.push(Undo::Write { path: control.clone(), text: "-cpuset".into() });
         }
         undo.extend(folders.values().map(|path| Undo::RemoveFolder { path: path.clone() }));
         let lease = journal.lease(undo).map_err(|e| e.to_string())?;
-        // A failure from here on drops the lease, which removes them.
+        // An error from here on drops the lease, which removes the partitions.
         let mut partitions = Partitions { folders, home: None, lease: Some(lease) };
         if !enabled {
             put(&control, "+cpuset")?;
@@ -99,17 +100,17 @@ impl Partitions {
         Ok(partitions)
     }
 
-    /// The file by which a thread enters each.
+    /// The file through which a thread enters each partition.
     pub fn groups(&self) -> BTreeMap<CpuId, PathBuf> {
         self.folders.iter().map(|(cpu, folder)| (*cpu, folder.join("cgroup.threads"))).collect()
     }
 
-    /// Removes them; the threads in them must have ended.
+    /// Removes the partitions; their threads must have ended.
     ///
     /// # Errors
-    /// What could not be removed.
-    pub fn give_back(mut self) -> Result<(), Vec<String>> {
-        let left = self.go_home();
+    /// A list of what could not be removed.
+    pub fn remove(mut self) -> Result<(), Vec<String>> {
+        let left = self.leave_partitions();
         let given = self.lease.take().map_or(Ok(()), Lease::give_back);
         match left {
             None => given,
@@ -117,8 +118,8 @@ impl Partitions {
         }
     }
 
-    /// Waits until they are empty, removes their CPUs, and moves back.
-    fn go_home(&mut self) -> Option<String> {
+    /// Waits until the partitions are empty, removes their CPUs, and moves the process back.
+    fn leave_partitions(&mut self) -> Option<String> {
         let give_up = monotonic() + PATIENCE;
         let is_empty = |folder: &PathBuf| read(&folder.join("cgroup.threads")).trim().is_empty();
         while !self.folders.values().all(is_empty) && monotonic() < give_up {
@@ -126,7 +127,7 @@ impl Partitions {
         }
         std::thread::sleep(LAST_PERIOD.into());
         for folder in self.folders.values() {
-            // Before 6.2 a removed partition returns its CPU only later; what fails here is removed all the same.
+            // Before 6.2 a removed partition returns its CPU only later; if this fails, the partition is still removed.
             let _ = write(&folder.join("cpuset.cpus.partition"), "member");
         }
         let home = self.home.take()?;
@@ -137,15 +138,15 @@ impl Partitions {
 impl Drop for Partitions {
     fn drop(&mut self) {
         if self.lease.is_some() {
-            // Errors cannot be reported here; what stays is in the journal.
-            let _ = self.go_home();
+            // Errors cannot be reported here; what remains is in the journal.
+            let _ = self.leave_partitions();
         }
     }
 }
 
-/// Can these CPUs be partitions, with one left over?
+/// Checks whether these CPUs can become partitions, with one CPU left over.
 fn possible(root: &Path, cpus: &CpuList) -> Result<(), String> {
-    // Only the root has no type.
+    // Only the root cgroup has no type file.
     if root.join("cgroup.type").exists() {
         return Err("this is a container: its cgroup is not the machine's root".into());
     }
@@ -165,7 +166,7 @@ fn possible(root: &Path, cpus: &CpuList) -> Result<(), String> {
     }
 }
 
-/// Makes one, and reads back whether it is valid: the kernel accepts the word in any case.
+/// Creates a partition and reads back whether it is valid: the kernel accepts the write in any case.
 #[expect(clippy::disallowed_methods, reason = "a cgroup")]
 fn partition(folder: &Path, cpu: CpuId) -> Result<(), String> {
     fs::create_dir(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
@@ -175,11 +176,11 @@ fn partition(folder: &Path, cpu: CpuId) -> Result<(), String> {
     put(&state, "root")?;
     match read(&state).trim() {
         "root" => Ok(()),
-        other => Err(format!("the kernel makes no partition of CPU {cpu}: {other}")),
+        other => Err(format!("the kernel refuses a partition of CPU {cpu}: {other}")),
     }
 }
 
-/// The cgroup.procs of the cgroup a process is in, by its /proc/PID/cgroup (cgroups(7)); `None`: the root.
+/// The cgroup.procs of a process' cgroup, from /proc/PID/cgroup (cgroups(7)); `None`: the root.
 fn home(root: &Path, own: &str) -> Option<PathBuf> {
     let path = own.lines().find_map(|line| line.strip_prefix("0::/"))?;
     (!path.is_empty()).then(|| root.join(path).join("cgroup.procs"))
@@ -224,7 +225,7 @@ mod tests {
 
     #[test]
     fn a_failure_leaves_nothing_behind() {
-        // Not a cgroup: the new folder has no cgroup.type.
+        // Not a cgroup: the new directory has no cgroup.type.
         let root = root("0-3\n", "cpuset cpu io\n");
         let journal = Journal::at(root.path().join("journal"));
         let error = Partitions::make(root.path(), &journal, &"1".parse().unwrap()).unwrap_err();

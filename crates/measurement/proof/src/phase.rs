@@ -1,4 +1,4 @@
-//! One phase: load, measuring threads, context, and waiting for the end or a signal.
+//! One phase: starts load, measuring threads and context thread, and waits for the end or a signal.
 
 use crate::capture::State;
 use crate::checkpoints::{Checkpoints, Results};
@@ -27,32 +27,32 @@ pub(crate) struct Surroundings<'a> {
     pub settings: &'a LoadSettings,
     pub options: &'a Options,
     pub subject: Subject,
-    /// Claims that one wakeup can refute, which ends the run.
+    /// Claims that a single wakeup can refute, which ends the run.
     pub refutable: Vec<Claim>,
     /// The earlier rounds, if the phase is measured in rounds.
     pub rounds: Option<Vec<Round>>,
 }
 
 pub(crate) struct Measured {
-    /// One phase of the run for each kind of figures.
+    /// One phase of the run for each kind of values.
     pub parts: Vec<(Phase, Part)>,
     /// CLOCK_MONOTONIC of the first recorded release.
     pub start: Nanos,
     pub cpu_ns: Option<u64>,
-    /// Remarks that decide nothing.
+    /// Remarks without effect on the verdict.
     pub notes: Vec<String>,
     pub context_wakeups: u64,
     pub context_cpu_ns: Option<u64>,
     pub locked_bytes: Option<u64>,
     pub ended_by: Option<Sig>,
-    /// Ended early because a wakeup had decided every claim.
+    /// Ended early because a wakeup decided every claim.
     pub enough: bool,
     pub warmup: Nanos,
 }
 
-/// How long a thread may take to end on request; then its results are taken as they are.
+/// Time a thread may take to end on request; after that its results so far are used.
 const PATIENCE: Nanos = Nanos::from_millis(700);
-/// How often claims that one wakeup can refute are checked, and an observer's tick is called.
+/// Interval at which claims that a single wakeup can refute are checked, and the observer's tick is called.
 pub(crate) const LOOK_EVERY: Nanos = Nanos::from_secs(1);
 
 impl Surroundings<'_> {
@@ -63,7 +63,7 @@ impl Surroundings<'_> {
     /// Measures one phase under `spec`.
     ///
     /// # Errors
-    /// The measuring threads are refused what they need; a load that does not start is a problem of the phase.
+    /// The measuring threads are refused what they need. A load that does not start is a problem of the phase.
     pub fn measure(
         &self,
         mut plan: Plan,
@@ -89,8 +89,8 @@ impl Surroundings<'_> {
         let label = self.subject.label();
         self.subject.name(&mut phase, label, self.options);
         self.write_begin(&phase, start);
-        // Audit and tracing take a while and disturb; the warm-up is not recorded. On a busy machine they may outlast
-        // it.
+        // The audit and the start of tracing take a while and disturb; the warm-up is not recorded. On a busy machine
+        // they may outlast it.
         let checkpoints = self.checkpoints(&phase.id, &*meter, &mut problems);
         meanwhile(observer);
         let disturbed = self.trace(trace, Some(start), observer);
@@ -166,13 +166,13 @@ impl Surroundings<'_> {
         trace.start(self.options, start)
     }
 
-    /// Saves results until the context thread does, while the machine is audited and tracing is switched on. Not if
-    /// only measuring threads are wanted, nor if neither is done: waiting for the disk would delay a tracer's reader.
+    /// Saves results until the context thread does, while the audit runs and tracing starts. Not if only the measuring
+    /// threads are requested, nor if neither takes place: waiting for the disk would delay a tracer's reader.
     fn checkpoints(&self, phase: &str, meter: &dyn Meter, problems: &mut Vec<Problem>) -> Option<Checkpoints> {
         let results = Results { phase: phase.to_owned(), cells: meter.cells(), start: meter.start() };
-        let wanted = self.context && !matches!(self.subject, Subject::Kernel(_));
+        let wanted = self.context && !matches!(self.subject, Subject::Method(_));
         let started = wanted.then(|| Checkpoints::start(results, Arc::clone(self.recorder)))?;
-        let not = |e| format!("no results were handed on until the context was sampled: {e}");
+        let not = |e| format!("no results were saved until the context was sampled: {e}");
         started.map_err(|e| problems.push(Problem { kind: ProblemKind::NotAsAsked, text: not(e) })).ok()
     }
 
@@ -190,7 +190,7 @@ impl Surroundings<'_> {
         recorder.writer.event(&Event::PhaseEnd { mono_ns: end.0, phase });
     }
 
-    /// Idle is no load; one that does not start is a problem of the phase.
+    /// Idle starts no load; a load that does not start is a problem of the phase.
     fn start_load(&self, spec: &LoadSpec, name: &str, problems: &mut Vec<Problem>) -> Option<Load> {
         if name == "idle" {
             return None;
@@ -236,26 +236,26 @@ impl Surroundings<'_> {
         }
     }
 
-    /// Sleeps until the phase is over; a signal or the user ends it early, and so does, within a second, a wakeup that
-    /// decides the last claim. The thread does not wake in between if no wakeup can decide, the meter has nothing to
-    /// take and there is no `tick` to call.
+    /// Sleeps until the phase is over. A signal or the user ends it early, and within a second a wakeup that decides
+    /// the last claim. The thread does not wake up in between if no wakeup can decide, the meter takes no samples and
+    /// there is no `tick` to call.
     fn wait_for_end(&self, meter: &mut dyn Meter, watching: &Watching, tick: Option<&Tick>) -> (Option<Sig>, End) {
         let (mut signal, mut enough, mut failed) = (None, false, false);
         let looks = (!self.refutable.is_empty() || tick.is_some()).then_some(LOOK_EVERY);
         let most = [meter.tick(), looks].into_iter().flatten().min().unwrap_or(Nanos(u64::MAX));
         while signal.is_none() && !enough && !failed && !watching.next_wanted() && monotonic() < meter.end() {
             match wait(self.signals, Some(meter.end().saturating_sub(monotonic()).min(most))) {
-                // A load that dies says so in its report; the user's request also arrives as SIGCHLD.
+                // A load that dies reports it; the user's request arrives as SIGCHLD, too.
                 Waited::Signal(Sig::Chld) | Waited::TimedOut => {}
                 Waited::Signal(other) => signal = Some(other),
             }
             tick.inspect(|tick| tick());
-            // The failure is among the results.
+            // The failure is part of the results.
             failed = meter.step().is_err();
             let is_refuted = |cell| until::is_refuted(&self.refutable, self.options.deadline, cell);
             enough = !self.refutable.is_empty() && meter.cells().iter().any(|(_, cell)| is_refuted(cell));
         }
-        // A request that comes too late has no effect: the phase has had its time.
+        // A request that comes too late has no effect: the phase is complete.
         let mut end = match (signal, enough) {
             (Some(_), _) => End::Signal,
             _ if failed || monotonic() >= meter.end() => End::Time,
@@ -285,7 +285,8 @@ impl Surroundings<'_> {
     }
 }
 
-/// What the waiting thread calls once a second: nothing if the context thread does, or if it would wake a measured CPU.
+/// The function that the waiting thread calls once a second; `None` if the context thread calls it, or if it would wake
+/// a measured CPU.
 pub(crate) fn tick_of_waiting(context: bool, housekeeping: &CpuList, observer: &dyn Observer) -> Option<Tick> {
     if context || housekeeping.is_empty() { None } else { observer.tick() }
 }
@@ -298,7 +299,7 @@ enum End {
     Signal,
 }
 
-/// The phase as it is when it begins, at `start`; `cpus`: initial results ([`crate::begun`]).
+/// The phase at its start; `cpus`: initial results ([`crate::begun`]).
 pub fn announced(plan: &Plan, load: &str, start: Nanos, cpus: Vec<CpuResult>, rounds: Option<&[Round]>) -> Phase {
     let this = Round { start_mono_ns: start.0, end_mono_ns: None };
     Phase {
@@ -322,7 +323,7 @@ fn not_run(phase: &Phase) -> Option<Problem> {
     Some(Problem { kind: ProblemKind::LoadDidNotRun, text })
 }
 
-/// Was the machine suspended since? Without a context thread this is the only check.
+/// Problem if the machine was suspended. Without a context thread this is the only check.
 fn asleep(before: &punctual_model::Stamp) -> Option<Problem> {
     measure::clock_events(before, &measure::clocks()).into_iter().find_map(|event| match event {
         Event::Suspend { asleep_ns, .. } => Some(Problem {
@@ -333,7 +334,7 @@ fn asleep(before: &punctual_model::Stamp) -> Option<Problem> {
     })
 }
 
-/// A line of /proc/self/status that counts kB, in bytes (proc_pid_status(5)).
+/// A line of /proc/self/status with a size in kB, converted to bytes (proc_pid_status(5)).
 pub(crate) fn own_memory(name: &str) -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|l| l.strip_prefix(name))?;

@@ -1,4 +1,4 @@
-//! Between the context thread and the run directory.
+//! Connects the context thread with the run directory.
 
 use crate::blocks::Blocks;
 use crate::rounds::{self, Earlier};
@@ -11,32 +11,33 @@ use punctual_units::{CpuId, Nanos};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Passes the context thread's samples to the run directory's writer, and keeps the last ones to be looked at.
+/// Passes the context thread's samples to the run directory's writer, and keeps the most recent ones for observers.
 pub(crate) struct ToDisk {
     pub writer: Writer,
-    /// The results of the running phase's earlier rounds, by CPU.
+    /// Results of the running phase's earlier rounds, by CPU.
     pub earlier: BTreeMap<CpuId, Earlier>,
     pub seen: Arc<Mutex<Seen>>,
-    /// Worst wakeups kept per phase and CPU.
+    /// Number of worst wakeups to keep per phase and CPU.
     keep: usize,
     blocks: Blocks,
     pub shares: Shares,
 }
 
 impl ToDisk {
-    /// Keeps the `keep` worst wakeups, the maxima of blocks of this length, and counts above the limits of quantiles.
+    /// Keeps the `keep` worst wakeups, the maxima of blocks of this length, and counts above the limits of quantile
+    /// claims.
     pub fn new(writer: Writer, keep: usize, block: Nanos, quantiles: Vec<Nanos>) -> ToDisk {
         let (seen, shares) = (Arc::default(), Shares::new(quantiles));
         ToDisk { writer, earlier: BTreeMap::new(), seen, keep, blocks: Blocks::new(block), shares }
     }
 
-    /// A phase, or another round of it, begins.
+    /// Starts a phase, or another round of it.
     pub fn begin(&mut self, earlier: BTreeMap<CpuId, Earlier>) {
         self.earlier = earlier;
         self.shares.begin();
     }
 
-    /// The phase, or this round of it, has ended: closes its last block at its current length.
+    /// Ends the phase, or this round of it: closes its last block at its current length.
     pub fn end_blocks(&mut self) {
         let rest = self.blocks.end();
         self.writer.maxima(&rest);

@@ -27,8 +27,8 @@ pub(crate) fn earlier(kept: &Recording, phase: &str) -> BTreeMap<CpuId, Earlier>
     known.cpus.iter().filter_map(of).collect()
 }
 
-/// Adds the earlier rounds. The `keep` worst wakeups stay: each list has its own worst, so the worst of both lists are
-/// the worst of all.
+/// Adds the earlier rounds and keeps the `keep` worst wakeups: each list has its own worst ones, so the worst of both
+/// lists are the worst of all.
 pub(crate) fn add(distribution: &mut Distribution, worst: &mut Vec<Worst>, earlier: &Earlier, keep: usize) {
     distribution.raw.merge(&earlier.distribution.raw);
     distribution.skipped.merge(&earlier.distribution.skipped);
@@ -59,7 +59,7 @@ pub(crate) fn add_all(
     (distributions, all)
 }
 
-/// The phase of all rounds: `new` was measured last, `raw` are the wakeups of all by CPU.
+/// Merges the phase of all rounds with `new`, the last one; `raw` has the wakeups of all rounds by CPU.
 pub(crate) fn merge(old: &Phase, new: Phase, raw: &dyn Fn(CpuId) -> Option<Distribution>) -> Phase {
     let mut problems = old.problems.clone();
     problems.extend(new.problems.into_iter().filter(|p| !old.problems.contains(p)));
@@ -106,7 +106,7 @@ fn merge_cpu(old: &CpuResult, new: CpuResult, raw: &dyn Fn(CpuId) -> Option<Dist
     }
 }
 
-/// Those of both rounds, `released` periods of the first; none where one has none.
+/// Episodes of both rounds; the first has `released` periods. Empty if either has none.
 pub(crate) fn episodes(old: &[Episodes], new: &[Episodes], released: u64) -> Vec<Episodes> {
     let both = old.iter().filter_map(|before| {
         let later = new.iter().find(|later| later.limit_ns == before.limit_ns)?;
@@ -136,7 +136,8 @@ fn merge_report(old: &LoadReport, new: LoadReport, (phase, longer): (&Phase, u64
         Some(r) => Rate { value: (r.value * before + new.value * longer) / (before + longer).max(1.0), ..new },
         None => new,
     };
-    // What other loads did in between is no proof: the counter is reported as if it had risen at once.
+    // Counters also rise while other loads run in between, so each proof is reported as if the increases were
+    // consecutive.
     let proof = |new: Proof| match old.proofs.iter().find(|p| p.what == new.what) {
         Some(p) => Proof {
             before: p.before,

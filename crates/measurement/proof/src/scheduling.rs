@@ -4,13 +4,13 @@ use punctual_model::{Problem, ProblemKind};
 use punctual_rt::{Refused, granted_nice, refusal_advice, try_scheduling};
 use punctual_units::{Nanos, Policy, Priority, Scheduling};
 
-/// The decision and its remarks.
+/// The chosen scheduling with remarks.
 pub struct Choice {
-    /// What was asked for, by name or by default.
+    /// The requested or default scheduling.
     pub wanted: Scheduling,
     pub scheduling: Scheduling,
     pub explicit: bool,
-    /// Set if it is not what was wanted.
+    /// Set if it differs from the requested one.
     pub problem: Option<Problem>,
 }
 
@@ -18,11 +18,11 @@ pub(crate) fn choose(options: &Options) -> Result<Choice, ProofError> {
     choose_scheduling(options.policy, options.priority, options.period)
 }
 
-/// FIFO 90 by default; SCHED_OTHER if that is refused and was not asked for by name.
+/// Chooses FIFO 90 by default, or SCHED_OTHER if FIFO is refused and not requested by name.
 ///
 /// # Errors
-/// [`ProofError::Usage`] if the two contradict each other; [`ProofError::Environment`] if what was asked for
-/// by name is refused.
+/// [`ProofError::Usage`] if policy and priority contradict each other; [`ProofError::Environment`] if a policy
+/// requested by name is refused.
 pub fn choose_scheduling(
     policy: Option<Policy>,
     priority: Option<Priority>,
@@ -59,14 +59,14 @@ fn wanted(policy: Option<Policy>, named: Option<Priority>, period: Nanos) -> Res
         Policy::Batch => granted_nice(Scheduling::Batch { nice: 0 }),
         Policy::Idle => Scheduling::Idle,
         Policy::Deadline => {
-            // A tenth of the period, at least fifty times the kernel's minimum budget.
+            // A tenth of the period, but at least fifty times the kernel's minimum runtime.
             let runtime_ns = Nanos((period.0 / 10).max(50_000).min(period.0));
             Scheduling::Deadline { runtime_ns, deadline_ns: period, period_ns: period }
         }
     })
 }
 
-/// The inner error is the refusal, in words.
+/// The inner error is the refusal as text.
 fn granted(wanted: Scheduling) -> Result<Result<(), String>, ProofError> {
     match try_scheduling(wanted) {
         Ok(()) => Ok(Ok(())),

@@ -1,4 +1,4 @@
-//! From options to a plan: what is checked and decided before anything is measured.
+//! Derives the plan of a run from its options: everything that is checked and decided before the measurement.
 
 use crate::error::ProofError;
 use crate::options::Options;
@@ -23,7 +23,7 @@ pub(crate) fn parse_loads(options: &Options) -> Result<Vec<(String, LoadSpec)>, 
         specs.push((name.clone(), spec));
     }
     match specs.is_empty() {
-        true => Err(ProofError::Usage("no load: write for example --load idle,cpu".into())),
+        true => Err(ProofError::Usage("no load is named: use for example --load idle,cpu".into())),
         false => Ok(specs),
     }
 }
@@ -42,20 +42,22 @@ pub(crate) fn plan(options: &Options, cpus: &CpuList, phases: usize) -> Result<P
     }
     if options.until.is_some_and(|max| max < options.duration) {
         return usage(format!(
-            "--max is shorter than the {} after which the claims are first looked at (--duration)",
+            "--time-limit is shorter than the {} after which the claims are first checked (--duration)",
             options.duration
         ));
     }
     if options.maxima_block < Nanos::from_secs(1) {
-        return usage("blocks of which the maxima are kept last 1s at least".into());
+        return usage("the blocks whose maxima are kept must be at least 1s long".into());
     }
     if options.until.is_some() && options.claims.is_empty() {
-        return usage("--until-decided needs something to decide: claim for example --claim 'P(>100us) < 1e-6'".into());
+        return usage("--until-decided needs a claim to decide, for example --claim 'P(>100us) < 1e-6'".into());
     }
     if options.duration.max(options.until.unwrap_or(Nanos::ZERO)) > Nanos(366 * 86_400_000_000_000)
         || options.warmup > Nanos::from_secs(86_400)
     {
-        return usage("more than a year of measuring or a day of warm-up is surely a typing error".into());
+        return usage(
+            "a measurement of more than a year, or a warm-up of more than a day, is refused as a typing error".into(),
+        );
     }
     Ok(Plan {
         phase: String::new(),
@@ -69,7 +71,7 @@ pub(crate) fn plan(options: &Options, cpus: &CpuList, phases: usize) -> Result<P
         warmup: options.warmup,
         duration,
         keep: options.worst_kept,
-        // Those of the claims before those of the grid, of which the last give way.
+        // Limits of the claims come before those of the grid, the last of which are dropped first.
         limits: judge::episode_limits(&options.claims, options.period, options.deadline)
             .into_iter()
             .chain(measure::GRID)
@@ -79,7 +81,7 @@ pub(crate) fn plan(options: &Options, cpus: &CpuList, phases: usize) -> Result<P
     })
 }
 
-/// `run.json` of a latency run as it begins.
+/// The initial `run.json` of a latency run.
 pub fn new_run(options: &Options, plan: &Plan, explicit: bool) -> Run {
     Run {
         started: Some(measure::clocks()),
@@ -109,11 +111,11 @@ pub fn new_run(options: &Options, plan: &Plan, explicit: bool) -> Run {
     }
 }
 
-/// What a reader must know about figures of this policy.
+/// Note about the figures of this policy.
 pub(crate) fn policy_note(scheduling: Scheduling, partitioned: bool) -> Option<String> {
     match scheduling.policy() {
         Policy::Deadline if partitioned => Some(
-            "each measured CPU was a cpuset partition of its own, to which its SCHED_DEADLINE thread was pinned: no load and no \
+            "each measured CPU was a separate cpuset partition, to which its SCHED_DEADLINE thread was pinned: no load and no \
              other thread but the kernel's own could run there"
                 .into(),
         ),
@@ -132,12 +134,13 @@ pub(crate) fn policy_note(scheduling: Scheduling, partitioned: bool) -> Option<S
     }
 }
 
-/// Holds the C-state limit if asked; the kernel drops it when the descriptor closes, also after kill -9
+/// Holds the C-state limit if requested; the kernel drops it when the descriptor is closed, also after kill -9
 /// (Documentation/power/pm_qos_interface.rst).
 pub(crate) fn hold_dma_latency(options: &Options, run: &mut Run) -> Result<Option<File>, ProofError> {
     let Some(us) = options.cpu_dma_latency_us else {
-        run.notes
-            .push("/dev/cpu_dma_latency was left alone: idle CPUs slept as deep as they do for an application".into());
+        run.notes.push(
+            "/dev/cpu_dma_latency was not held: idle CPUs entered the same idle states as for an application".into(),
+        );
         return Ok(None);
     };
     let path = "/dev/cpu_dma_latency";
@@ -158,14 +161,14 @@ pub(crate) fn hold_dma_latency(options: &Options, run: &mut Run) -> Result<Optio
     }
 }
 
-/// Facts about this machine, including what it costs to read its clock.
+/// Facts about this machine, including the cost of reading its clock.
 pub fn facts() -> MachineFacts {
     MachineFacts { clock_read_ns: Some(clock_read_cost()), ..machine::facts(&Live::new()) }
 }
 
 pub(crate) fn load_settings(options: &Options, topology: &Topology, specs: &[(String, LoadSpec)]) -> LoadSettings {
     let writing = specs.iter().filter(|(name, _)| matches!(name.as_str(), "io" | "all")).count().max(1);
-    // The run directory is not there yet.
+    // The run directory does not exist yet.
     let scratch = options.scratch.clone().unwrap_or_else(|| loads::folder_at(&options.out));
     LoadSettings {
         write_cap_bytes: options.write_cap / writing as u64,
@@ -176,19 +179,19 @@ pub(crate) fn load_settings(options: &Options, topology: &Topology, specs: &[(St
     }
 }
 
-/// Refuses what cannot be measured later because a load cannot start; measures nothing.
+/// Refuses options under which a load could not start later; measures nothing.
 ///
 /// # Errors
-/// [`ProofError`]: why a load cannot start.
+/// A load cannot start.
 pub fn check_loads_of(options: &Options) -> Result<(), ProofError> {
     let specs = parse_loads(options)?;
     check_loads(&specs, &load_settings(options, &Topology::read()?, &specs))
 }
 
-/// Starts every load once and ends it, so that one that cannot start is known before anything is measured.
+/// Starts and ends every load once, to detect those that cannot start before anything is measured.
 ///
 /// # Errors
-/// Why a load cannot start.
+/// A load cannot start.
 pub(crate) fn check_loads(specs: &[(String, LoadSpec)], settings: &LoadSettings) -> Result<(), ProofError> {
     let refused = |e: LoadError| match ProofError::from(e) {
         ProofError::Environment(why) => {
@@ -207,7 +210,7 @@ pub(crate) fn where_context_runs(options: &Options, housekeeping: &CpuList) -> S
     }
 }
 
-/// `3-io`; a load's name may hold anything (`cmd:…`), a phase id may not.
+/// `3-io`; a load's name may contain any character (`cmd:…`), a phase ID may not.
 pub(crate) fn phase_id(number: usize, load: &str) -> String {
     let clean: String = load.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '-').collect();
     format!("{}-{}", number + 1, if clean.is_empty() { "load" } else { &clean })

@@ -1,10 +1,10 @@
-//! Releases by blocks of time, and how many of them were later than the limits of claimed quantiles.
+//! Counts releases by blocks of time, and how many of them exceed the limits of quantile claims.
 
 use punctual_model::{BlockCount, Blocks, CpuResult, Distribution};
 use punctual_units::{Bin, CpuId, Histogram, Nanos};
 use std::collections::BTreeMap;
 
-/// Of the running phase. A block is what came between two savings of the results.
+/// Counts of the running phase. A block is the time between two saves of the results.
 #[derive(Debug, Default)]
 pub(crate) struct Shares {
     limits: Vec<Nanos>,
@@ -16,7 +16,7 @@ impl Shares {
         Shares { limits, by_cpu: BTreeMap::new() }
     }
 
-    /// The results of a CPU since the phase, or this round of it, began.
+    /// Adds the results of a CPU since the start of the phase, or of this round of it.
     pub fn add(&mut self, cpu: CpuId, distribution: &Distribution) {
         let limits = &self.limits;
         let start =
@@ -31,8 +31,8 @@ impl Shares {
         }
     }
 
-    /// Hands them to the results of the phase, and begins anew.
-    pub fn give(&mut self, cpus: &mut [CpuResult]) {
+    /// Moves the counts into the results of the phase, and starts over.
+    pub fn move_to(&mut self, cpus: &mut [CpuResult]) {
         for result in cpus {
             if let Some(blocks) = self.by_cpu.remove(&result.cpu) {
                 result.blocks = blocks.into_iter().map(|(blocks, _)| blocks).filter(|b| !b.counts.is_empty()).collect();
@@ -45,7 +45,7 @@ impl Shares {
     }
 }
 
-/// Releases, and the least and most of them that are later than the limit.
+/// Releases, and the minimum and maximum number of them that exceed the limit.
 fn counts(distribution: &Distribution, limit: u64) -> BlockCount {
     let above = |histogram: &Histogram, edge: fn(&Bin) -> u64| -> u64 {
         histogram.bins().rev().take_while(|bin| edge(bin) > limit).map(|bin| bin.count).sum()

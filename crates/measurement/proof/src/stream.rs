@@ -1,4 +1,4 @@
-//! Events of all CPUs while they happen, in order of time.
+//! Merges the events of all CPUs in order of time while they occur.
 
 use punctual_rt::monotonic;
 use punctual_trace::{Decoder, Event, Kind, Pages, TraceInfo};
@@ -9,7 +9,7 @@ use std::collections::HashSet;
 
 pub(crate) struct Stream {
     pages: Pages,
-    /// Events later than the last moment up to which all CPUs were read.
+    /// Events after the last time up to which all CPUs were read.
     held: Vec<Event>,
     /// All events up to this time were returned.
     pub until_ns: u64,
@@ -29,12 +29,12 @@ impl Stream {
         Stream { pages, held: Vec::new(), until_ns: 0, events: 0, asked: HashSet::new() }
     }
 
-    /// Reads all available pages; returns the events up to the moment at which reading began.
+    /// Reads all available pages; returns the events up to the time at which reading began.
     pub fn take(&mut self, flight: &mut Flight) -> std::io::Result<Vec<Event>> {
         let until = monotonic().0;
         let (pages, held) = (&mut self.pages, &mut self.held);
         flight.drain(until, |cpu, page| pages.page(cpu, page, |event| held.push(event)))?;
-        // Events of one CPU are in order; a stable sort keeps them so where times are equal.
+        // Events of one CPU are ordered; a stable sort preserves that for equal times.
         held.sort_by_key(|event| event.t_ns);
         let ready = held.partition_point(|event| event.t_ns <= until);
         let rest = held.split_off(ready);
@@ -53,8 +53,8 @@ impl Stream {
         self.pages.info()
     }
 
-    /// The policies of the real-time threads that an event names, once each, from the threads still alive: a trace does
-    /// not distinguish FIFO from RR.
+    /// Policies of the real-time threads that an event names, once for each thread, read from the threads that are
+    /// still alive: a trace does not distinguish FIFO from RR.
     pub fn policies(&mut self, event: &Event) -> Vec<(i32, Policy)> {
         let named = match &event.kind {
             Kind::SchedSwitch { prev, next, .. } => [Some(*prev), Some(*next)],

@@ -1,4 +1,5 @@
-//! What only a trial shows: the policy and locked memory as the target user, leaving idle, reading the clock.
+//! Tests that need a trial: policy and locked memory as the target user, the cost of leaving idle, the cost of reading
+//! the clock.
 
 use punctual_audit::Trial;
 use punctual_machine::{Machine, Overlay, Read};
@@ -16,7 +17,7 @@ use std::process::Command;
 /// First argument that makes the program try for `audit --probe`; see [`trial_main`].
 pub const TRIAL_ARG: &str = "__trial";
 
-/// Files that hold a process's limits and capabilities.
+/// Files with a process's limits and capabilities.
 const OWN: [&str; 4] = ["/proc/self/limits", "/proc/self/status", "/proc/self/uid_map", "/proc/self/cgroup"];
 
 #[derive(Serialize, Deserialize)]
@@ -28,11 +29,11 @@ struct Tried {
     files: BTreeMap<String, Vec<u8>>,
 }
 
-/// Tries it in a separate process, as `user` if one is named, and returns that process's files under `/proc/self`, too.
-/// Idle and the clock are tried in this process, for a second.
+/// Tests policy and memory locking in a separate process, as `user` if given, and returns that process's files under
+/// `/proc/self` as well. Idle and clock are tested in this process, for a second.
 ///
 /// # Errors
-/// A sentence: the process could not be started, or ended before it answered.
+/// The process could not be started, or ended without an answer.
 pub fn try_out(user: Option<&str>, wanted: Scheduling, cpus: &CpuList) -> Result<(Trial, Overlay), String> {
     let tried = child(user, wanted)?;
     let errno = |number| if number == 0 { Ok(()) } else { Err(number) };
@@ -47,7 +48,7 @@ pub fn try_out(user: Option<&str>, wanted: Scheduling, cpus: &CpuList) -> Result
     Ok((trial, Overlay::new(files.map(|(path, bytes)| (path, Read::Known(bytes))).collect())))
 }
 
-/// Wakeup latency from idle on the last of the CPUs, ns.
+/// Latency added by leaving idle, on the last of the CPUs, ns.
 fn try_idle(cpus: &CpuList, wanted: Scheduling) -> Result<i64, String> {
     let cpu = cpus.iter().last().ok_or("no CPU was named to try it on")?;
     let exit = idle_exit(cpu, wanted).map_err(|e| format!("on CPU {cpu}: {e}"))?;
@@ -57,10 +58,10 @@ fn try_idle(cpus: &CpuList, wanted: Scheduling) -> Result<i64, String> {
 fn child(user: Option<&str>, wanted: Scheduling) -> Result<Tried, String> {
     let own = File::open("/proc/self/exe").map_err(|e| format!("cannot open this program: {e}"))?;
     let words = [TRIAL_ARG.to_owned(), serde_json::to_string(&wanted).unwrap_or_default()];
-    // By its descriptor, because the user may have no access to the program's folder.
+    // Executed by descriptor, because the user may have no access to the program's directory.
     let program = "/proc/self/fd/0";
     let mut command = match user {
-        // It applies what a login of that user gets from PAM: limits.conf(5).
+        // runuser(1) applies the limits that PAM gives to a login of that user: limits.conf(5).
         Some(user) => {
             let mut command = Command::new("runuser");
             command.args(["-u", user, "--", program]);
@@ -71,7 +72,7 @@ fn child(user: Option<&str>, wanted: Scheduling) -> Result<Tried, String> {
     let output =
         punctual_watchdog::output(command.args(words).stdin(own), punctual_watchdog::GRACE).map_err(
             |e| match user {
-                Some(_) => format!("trying as another user needs runuser(1) of util-linux: {e}"),
+                Some(_) => format!("the test as another user needs runuser(1) of util-linux: {e}"),
                 None => format!("cannot start the trial: {e}"),
             },
         )?;
@@ -82,7 +83,8 @@ fn child(user: Option<&str>, wanted: Scheduling) -> Result<Tried, String> {
     })
 }
 
-/// The trial process; `words` are what follows [`TRIAL_ARG`]. Nothing it is granted outlives it. Returns the exit code.
+/// Main function of the trial process; `words` are the arguments after [`TRIAL_ARG`]. Nothing granted to it outlives
+/// it. Returns the exit code.
 pub fn trial_main(mut words: impl Iterator<Item = OsString>) -> i32 {
     let wanted = words.next().and_then(|text| serde_json::from_slice::<Scheduling>(text.to_str()?.as_bytes()).ok());
     let Some(wanted) = wanted else { return 2 };

@@ -1,5 +1,6 @@
-//! Measuring until every claim is decided: in rounds over all loads, each of about an eighth of what was measured before, with a look at the
-//! claims after each. Order and length of the rounds are drawn at random, so that no periodic event keeps out of a load's time.
+//! Measures in rounds over all loads until every claim is decided. Each round lasts about an eighth of the time
+//! measured before, and the claims are checked after each. Order and length of the rounds are random, so that no
+//! periodic event can systematically miss a load.
 
 use punctual_judge as judge;
 use punctual_measure::Cell;
@@ -7,17 +8,18 @@ use punctual_model::{Claim, CpuResult, EndedBy, Judged, Look, Quantity, Recordin
 use punctual_stats::{SplitMix64, confidence_at_look};
 use punctual_units::Nanos;
 
-/// How long each load is measured in which round. The times do not depend on what is measured: the bounds require that.
+/// Measuring time of each load in each round. The times do not depend on the measured values, which the statistical
+/// bounds require.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Schedule {
-    /// Of one load in the first round.
+    /// Measuring time of one load in the first round.
     first: Nanos,
-    /// Of one load in all rounds.
+    /// Measuring time of one load in all rounds.
     max: Nanos,
-    /// A round shorter than this, one period, is not worth it.
+    /// Minimum length of a round: one period.
     least: Nanos,
     seed: u64,
-    /// Measured so far, of one load.
+    /// Measuring time of one load so far.
     pub done: Nanos,
 }
 
@@ -28,24 +30,24 @@ impl Schedule {
         Schedule { first: share(duration), max: share(max.unwrap_or(duration)), least: period, seed, done: Nanos::ZERO }
     }
 
-    /// Of one load in the next round: the first length, later an eighth of all before, within a quarter of that by chance; `None`: there
-    /// is no next one.
+    /// Measuring time of one load in the next round: the first length, later an eighth of all before, varied randomly
+    /// by up to a quarter. `None`: there is no next round.
     pub fn slice(&self) -> Option<Nanos> {
         let left = self.max.saturating_sub(self.done);
         let usual = self.first.0.max(self.done.0 / 8);
         let wanted =
             if self.done == Nanos::ZERO { usual } else { (usual as f64 * (0.75 + 0.5 * self.draw().uniform())) as u64 };
-        // A short remainder is measured now.
+        // A short remainder is measured in this round.
         let slice = if left.0 <= wanted.saturating_add(wanted / 2) { left } else { Nanos(wanted) };
         (slice >= self.least).then_some(slice)
     }
 
-    /// The same whenever it is asked for in a round, another one in each round.
+    /// The same value throughout a round, another one in each round.
     fn draw(&self) -> SplitMix64 {
         SplitMix64::new(self.seed ^ self.done.0)
     }
 
-    /// In which order so many loads are measured in the next round; in the first one as they were given.
+    /// Order of the loads in the next round; in the first round, as given.
     pub fn order(&self, loads: usize) -> Vec<usize> {
         let mut order: Vec<usize> = (0..loads).collect();
         if self.done > Nanos::ZERO {
@@ -59,12 +61,12 @@ impl Schedule {
         Some(self)
     }
 
-    /// Measuring time `ahead` rounds from here.
+    /// Measuring time `ahead` rounds from now.
     fn ahead(&self, ahead: u64) -> Option<Nanos> {
         (0..ahead).try_fold(*self, |schedule, _| schedule.after()).map(|schedule| schedule.done)
     }
 
-    /// Bytes a load may write in the next round: its share by time of what it may still write, with a small minimum.
+    /// Bytes that a load may write in the next round: its share by time of the remaining amount, with a small minimum.
     pub fn allowance(&self, left: u64) -> u64 {
         const LITTLE: u64 = 16 << 20;
         let time = self.max.saturating_sub(self.done).0.max(1);
@@ -77,11 +79,11 @@ impl Schedule {
 pub(crate) struct Seen {
     pub look: Look,
     pub verdict: Verdict,
-    /// Why measuring longer cannot decide anything; `None`: it can.
+    /// The reason why measuring longer cannot decide anything.
     pub hopeless: Option<String>,
 }
 
-/// Looks at the claims, as if the run ended here, and records the look.
+/// Judges the claims as if the run ended here, and records the check.
 pub(crate) fn look(kept: &mut Recording, claims: &[Claim], mono_ns: u64) -> Seen {
     let before = (kept.run.complete, kept.run.ended_by.take());
     let mut look = Look { mono_ns, measured_ns: measured(kept), open: Vec::new() };
@@ -95,24 +97,27 @@ pub(crate) fn look(kept: &mut Recording, claims: &[Claim], mono_ns: u64) -> Seen
     if let Some(last) = kept.run.looks.last_mut() {
         last.open.clone_from(&look.open);
     }
-    // Nothing in doubt can ever pass, nor a share of stalls that are longer than the claim allows for.
+    // A run in doubt can never pass, nor can a claim whose longest declared stall was exceeded.
     let doubt = verdict.problems.first().map(|(_, problem)| problem.text.clone());
     let exceeded = |judged: &&Judged| judge::is_open(judged) && judged.cells.iter().any(|cell| cell.stall_exceeded);
     let hopeless = doubt.or_else(|| {
         let judged = verdict.claims.iter().find(exceeded)?;
-        Some(format!("`{}`: stalls longer than it allows for were seen; declare the longest with @stall", judged.claim))
+        Some(format!(
+            "`{}`: stalls longer than it allows for were observed; declare the longest with @stall",
+            judged.claim
+        ))
     });
     Seen { look, verdict, hopeless }
 }
 
-/// Measuring time over all loads, by the periods released.
+/// Measuring time over all loads, from the number of released periods.
 fn measured(kept: &Recording) -> Nanos {
     let released = kept.run.phases.iter().map(|p| p.cpus.iter().map(CpuResult::scored).max().unwrap_or(0));
     Nanos(released.fold(0, u64::saturating_add).saturating_mul(kept.run.settings.period_ns.unwrap_or_default().0))
 }
 
-/// How much more measuring time, over `loads` loads and with `warmup` before each, decides all claims if the machine
-/// continues as it did; `None`: more than is left.
+/// Additional measuring time over `loads` loads, each with `warmup`, that decides all claims if the machine continues
+/// to behave the same; `None`: more than is left.
 pub(crate) fn left(seen: &Seen, look: u64, schedule: &Schedule, loads: usize, warmup: Nanos) -> Option<Nanos> {
     let done = schedule.done;
     let growth = |at: u64| Some(schedule.ahead(at - look)?.0 as f64 / (done.0 as f64).max(1.0));
@@ -122,7 +127,7 @@ pub(crate) fn left(seen: &Seen, look: u64, schedule: &Schedule, loads: usize, wa
     Some(Nanos(of_one.saturating_mul(loads as u64)))
 }
 
-/// The claims that one wakeup can refute, which ends the run at once: none while others are open.
+/// Claims that a single wakeup can refute, which ends the run immediately; empty while others are open.
 pub(crate) fn refutable(claims: &[Claim], looks: &[Look]) -> Vec<Claim> {
     let undecided = match looks.last() {
         Some(look) => look.open.iter().any(|claim| !judge::is_of_observed(claim)),
@@ -131,7 +136,7 @@ pub(crate) fn refutable(claims: &[Claim], looks: &[Look]) -> Vec<Claim> {
     if undecided { Vec::new() } else { claims.iter().filter(|claim| judge::is_of_observed(claim)).copied().collect() }
 }
 
-/// Has one of these claims been refuted by what was measured so far?
+/// True if the measurement so far refutes one of these claims.
 pub(crate) fn is_refuted(claims: &[Claim], deadline: Option<Nanos>, cell: &Cell) -> bool {
     let worst = cell.worst();
     claims.iter().any(|claim| worst.iter().any(|w| judge::is_refuted_by(claim, deadline, Nanos(w.latency), w.skipped)))
@@ -139,15 +144,15 @@ pub(crate) fn is_refuted(claims: &[Claim], deadline: Option<Nanos>, cell: &Cell)
 
 #[derive(Clone, Copy)]
 pub(crate) enum Why<'a> {
-    /// A wakeup refuted a claim, and nothing else was open.
+    /// A wakeup refuted a claim, and no other claim was open.
     Refuted,
-    /// What is open cannot be decided by measuring: the reason.
+    /// The open claims cannot be decided by measuring: the reason.
     Hopeless(&'a str),
-    /// All is decided, time is up, or it was cut short.
+    /// All claims are decided, the time is up, or the run was cut short.
     Other,
 }
 
-/// How the run ended, and what looking at it cost, for its notes.
+/// Notes on how the run ended, and on the cost of checking it.
 pub(crate) fn notes(kept: &Recording, claims: &[Claim], max: Nanos, why: Why) -> Vec<String> {
     let looks = &kept.run.looks;
     let Some(last) = looks.last() else { return Vec::new() };
@@ -156,7 +161,7 @@ pub(crate) fn notes(kept: &Recording, claims: &[Claim], max: Nanos, why: Why) ->
     let how = match why {
         Why::Refuted => format!("ended at once, after {after}, by a wakeup that refutes a claim"),
         Why::Hopeless(why) => {
-            format!("ended after {after} because measuring on could not have decided {}: {why}", open.join(", "))
+            format!("ended after {after} because measuring longer could not have decided {}: {why}", open.join(", "))
         }
         Why::Other if open.is_empty() => format!("every claim was decided after {after} of measuring"),
         Why::Other => format!("{} undecided after {after}", open.join(", ")),
@@ -166,16 +171,16 @@ pub(crate) fn notes(kept: &Recording, claims: &[Claim], max: Nanos, why: Why) ->
     let quantiles = claims.iter().filter(|claim| matches!(claim.quantity, Quantity::Quantile { .. }));
     notes.push(match quantiles.map(|claim| claim.confidence).reduce(f64::min) {
         Some(sure) => format!(
-            "looks at the claims: {k}; shares and episodes are valid at any of them; a quantile is looked at only at the 1st, 2nd, 4th, 8th … \
+            "checks of the claims: {k}; shares and episodes are valid at any of them; a quantile is checked only at the 1st, 2nd, 4th, 8th … \
              and then decides with 1 − α·6/(π²n²) instead of 1 − α (after ten of them {} instead of {})",
             percent(confidence_at_look(sure, 10)),
             percent(sure)
         ),
-        None => format!("looks at the claims: {k}; the evidence is valid at any of them"),
+        None => format!("checks of the claims: {k}; the evidence is valid at any of them"),
     });
     if claims.iter().all(judge::is_of_observed) {
         notes.push(
-            "these claims speak of what was observed, so they hold until something refutes them: claim a probability, for example \
+            "these claims are about what was observed, so they hold until something refutes them: claim a probability, for example \
              `P(>100us) < 1e-6`, to have the run made long enough for one"
                 .into(),
         );

@@ -1,4 +1,4 @@
-//! A phase while it is measured: what to look at, and requests to it.
+//! Observes and controls a phase while it is measured.
 
 use crate::meter::Meter;
 use punctual_measure::{Cell, Plan, Recorder};
@@ -9,13 +9,13 @@ use rustix::process::{Signal, getpid, kill_process};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A phase while it is measured. Looking at the cells takes no lock and makes no system call; only ending it reaches a
-/// measuring thread.
+/// A running phase. Reading the cells takes no lock and makes no system call; only ending the phase affects a measuring
+/// thread.
 #[derive(Clone)]
 pub struct Watching {
     /// CLOCK_MONOTONIC of the first recorded release.
     pub start: Nanos,
-    /// CLOCK_MONOTONIC of its planned end.
+    /// CLOCK_MONOTONIC of the planned end.
     pub end: Nanos,
     pub cells: Vec<(CpuId, Arc<Cell>)>,
     next: Arc<AtomicBool>,
@@ -23,12 +23,12 @@ pub struct Watching {
     seen: Arc<Mutex<Seen>>,
 }
 
-/// What the context thread saw last. Empty without one.
+/// The context thread's most recent values; empty without a context thread.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Seen {
     /// Counters over the last interval.
     pub context: Option<ContextSample>,
-    /// Frequencies in kHz before the phase: reading them meanwhile would disturb.
+    /// Frequencies in kHz before the phase; reading them during the phase would disturb it.
     pub khz: Vec<(CpuId, u64)>,
     pub marks: u64,
 }
@@ -50,17 +50,17 @@ impl Watching {
         recorder: Arc<Mutex<dyn Recorder>>,
         seen: Arc<Mutex<Seen>>,
     ) -> Watching {
-        // The last release of the last CPU is a part of a period later.
+        // The last release of the last CPU is a fraction of a period later.
         let end = meter.end().max(meter.start() + plan.duration);
         Watching { start: meter.start(), end, cells: meter.cells(), next: Arc::default(), recorder, seen }
     }
 
-    /// The last counters. Takes a lock that is never held while anything is written.
+    /// The most recent counters. Takes a lock that is never held during a write.
     pub fn seen(&self) -> Seen {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Marks this instant in `events.jsonl`; returns the mark's number. It reaches the disk with the next checkpoint.
+    /// Marks this instant in `events.jsonl`; returns the mark's number. It is written to disk with the next checkpoint.
     pub fn mark(&self) -> u64 {
         let mono_ns = monotonic().0;
         let number = {
@@ -72,11 +72,12 @@ impl Watching {
         number
     }
 
-    /// Ends this phase, to go on with the next load. It is recorded as ended early by the user. No effect if it has
+    /// Ends this phase and continues with the next load. It is recorded as ended early by the user. No effect if it has
     /// ended already.
     pub fn next(&self) {
         self.next.store(true, Relaxed);
-        // The waiting thread takes any SIGCHLD as a reason to look again (sigtimedwait(2)); it is blocked everywhere.
+        // The waiting thread takes any SIGCHLD as a reason to check again (sigtimedwait(2)); it is blocked in all
+        // threads.
         let _ = kill_process(getpid(), Signal::CHILD);
     }
 

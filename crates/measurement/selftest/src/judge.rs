@@ -1,4 +1,4 @@
-use crate::plant::{Kind, Planted};
+use crate::inject::{Injected, Kind};
 use punctual_measure::Outcome;
 use punctual_model::{CpuResult, ProblemKind, Worst};
 use punctual_units::Nanos;
@@ -13,21 +13,21 @@ pub struct Check {
     pub said: String,
 }
 
-/// How much less than injected a report may be: the spinner reads its clock once more after releasing the CPU.
+/// Tolerance below the injected length: the spinner reads its clock once more after releasing the CPU.
 const LESS: Nanos = Nanos::from_micros(50);
 
-/// How much more: the switch back to the measuring thread, and other work of the machine. A shared host may add
-/// milliseconds, so this is generous; a blind detector reports too little.
+/// Tolerance above it: the switch back to the measuring thread, and other work of the machine. A shared host may add
+/// milliseconds, so this is generous; a faulty detector reports too little.
 const MORE: Nanos = Nanos::from_millis(5);
 
-/// One check per injected delay, and one for the accounts of each CPU.
-pub fn judge(planted: &[Planted], outcome: &Outcome, period: Nanos) -> Vec<Check> {
-    let mut checks: Vec<Check> = planted.iter().map(|delay| one(delay, outcome, period)).collect();
+/// One check per injected delay, and one for the accounting of each CPU.
+pub fn judge(injected: &[Injected], outcome: &Outcome, period: Nanos) -> Vec<Check> {
+    let mut checks: Vec<Check> = injected.iter().map(|delay| one(delay, outcome, period)).collect();
     checks.extend(outcome.cpus.iter().map(accounts));
     checks
 }
 
-fn one(delay: &Planted, outcome: &Outcome, period: Nanos) -> Check {
+fn one(delay: &Injected, outcome: &Outcome, period: Nanos) -> Check {
     let name = match delay.kind {
         Kind::Spinner => format!("{} held by a higher priority", delay.wanted),
         Kind::LateStart => format!("{} held at the first period", delay.wanted),
@@ -54,15 +54,15 @@ fn one(delay: &Planted, outcome: &Outcome, period: Nanos) -> Check {
     let is_counted = found.skipped == skipped;
     let is_first = delay.kind != Kind::LateStart || found.cycle == 0;
     let said = format!(
-        "planted {expected} on CPU {}, reported {got}, {} periods skipped (expected {skipped}), cycle {}",
+        "injected {expected} on CPU {}, reported {got}, {} periods skipped (expected {skipped}), cycle {}",
         delay.cpu, found.skipped, found.cycle
     );
     Check { name, passed: fits && is_counted && is_first, said }
 }
 
-/// Something that had begun before (a hypervisor, another thread) held the CPU for longer than the injected delay: then
-/// a wakeup that was late already has to last until the delay is over.
-fn longer(delay: &Planted, outcome: &Outcome) -> Option<String> {
+/// If something else (a hypervisor, another thread) held the CPU already before the injected delay, a wakeup that was
+/// late by then has to last until the delay is over.
+fn longer(delay: &Injected, outcome: &Outcome) -> Option<String> {
     let lasts = |worst: &&Worst| {
         worst.cpu == delay.cpu
             && worst.release_mono_ns < delay.from.0
@@ -70,19 +70,23 @@ fn longer(delay: &Planted, outcome: &Outcome) -> Option<String> {
     };
     let found = outcome.worst.iter().filter(lasts).max_by_key(|worst| worst.release_mono_ns)?;
     let before = Nanos(delay.from.0 - found.release_mono_ns);
-    let planted = Nanos(delay.to.0 - delay.from.0);
+    let injected = Nanos(delay.to.0 - delay.from.0);
     let (cpu, got) = (delay.cpu, Nanos(found.latency_ns));
     Some(format!(
-        "planted {planted} on CPU {cpu}, within {got} reported from {before} before it on: something else had the CPU"
+        "injected {injected} on CPU {cpu}, within {got} reported from {before} before it on: something else had the CPU"
     ))
 }
 
-fn faults(name: String, delay: &Planted, outcome: &Outcome) -> Check {
+fn faults(name: String, delay: &Injected, outcome: &Outcome) -> Check {
     let counted = outcome.cpus.iter().find(|cpu| cpu.cpu == delay.cpu).and_then(|cpu| cpu.page_faults);
     let is_told = outcome.problems.iter().any(|problem| problem.kind == ProblemKind::PageFaults);
     let said = match counted {
         Some(n) => {
-            format!("{n} page faults counted on CPU {}, {}", delay.cpu, if is_told { "and told" } else { "not told" })
+            format!(
+                "{n} page faults counted on CPU {}, {}",
+                delay.cpu,
+                if is_told { "and reported" } else { "not reported" }
+            )
         }
         None => "page faults could not be read".to_owned(),
     };
@@ -92,7 +96,7 @@ fn faults(name: String, delay: &Planted, outcome: &Outcome) -> Check {
 fn accounts(cpu: &CpuResult) -> Check {
     let name = format!("every period on CPU {} accounted for", cpu.cpu);
     let (Some(released), ran, Some(skipped)) = (cpu.released, cpu.ran, cpu.skipped) else {
-        return Check { name, passed: false, said: "periods released and skipped are not told".into() };
+        return Check { name, passed: false, said: "periods released and skipped are not reported".into() };
     };
     let said = format!("{released} released, {ran} ran, {skipped} skipped");
     Check { name, passed: released == ran + skipped && ran > 0, said }

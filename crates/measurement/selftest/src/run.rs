@@ -1,7 +1,7 @@
 //! One self-test: a run of the engine for each group of injected delays.
 
+use crate::inject::{Delay, Injected, Kind, spin};
 use crate::judge::{Check, judge};
-use crate::plant::{Delay, Kind, Planted, spin};
 use punctual_audit::{Context, Offers, Profile, Rules};
 use punctual_machine::Live;
 use punctual_measure::{Outcome, Plan, Topology, start};
@@ -16,10 +16,11 @@ use serde::Serialize;
 pub struct Tested {
     /// The CPU that was measured and disturbed.
     pub cpu: CpuId,
-    /// The CPUs that were left alone.
+    /// The undisturbed CPUs.
     pub housekeeping: CpuList,
     pub scheduling: Scheduling,
-    pub planted: Vec<Planted>,
+    #[serde(rename = "planted")]
+    pub injected: Vec<Injected>,
     pub checks: Vec<Check>,
 }
 
@@ -31,10 +32,10 @@ impl Tested {
 
 #[derive(Debug, thiserror::Error)]
 pub enum SelfTestError {
-    /// All CPUs are needed by others, or there is only one.
+    /// Other users need all CPUs, or there is only one.
     #[error("{0}")]
     NoCpu(String),
-    /// Foreign real-time threads run there, whose effects would be taken for injected delays.
+    /// Foreign real-time threads run there, and their effects would look like injected delays.
     #[error("{0}; stop them, or name another CPU with --cpu")]
     Foreign(String),
     #[error("{0}")]
@@ -48,20 +49,19 @@ const WARMUP: Nanos = Nanos::from_millis(100);
 const GAP: Nanos = Nanos::from_millis(100);
 /// The longest holds the CPU for a fiftieth of what RT throttling leaves.
 const SIZES: [Nanos; 3] = [Nanos::from_millis(1), Nanos::from_millis(5), Nanos::from_millis(20)];
-/// Repetitions of each size.
 const TIMES: usize = 3;
 
-/// Injects and measures on `cpu`, else on the last available CPU. Takes about two seconds.
+/// Injects delays and measures on `cpu`, by default on the last available CPU. Takes about two seconds.
 ///
 /// # Errors
-/// [`SelfTestError`]: nothing was injected.
+/// Nothing was injected.
 pub fn selftest(cpu: Option<CpuId>) -> Result<Tested, SelfTestError> {
     let (cpu, housekeeping) = choose(cpu)?;
     let fifo = |level: u8| Priority::try_from(level).map_err(|e| SelfTestError::Refused(e.to_string()));
     let (measuring, spinning) = (fifo(MEASURING)?, fifo(SPINNING)?);
     let scheduling = Scheduling::Fifo { priority: measuring };
     alone(cpu, scheduling)?;
-    let mut tested = Tested { cpu, housekeeping, scheduling, planted: Vec::new(), checks: Vec::new() };
+    let mut tested = Tested { cpu, housekeeping, scheduling, injected: Vec::new(), checks: Vec::new() };
     tested.holding(spinning)?;
     tested.late_start(spinning)?;
     tested.faulting()?;
@@ -87,7 +87,7 @@ fn choose(wanted: Option<CpuId>) -> Result<(CpuId, CpuList), SelfTestError> {
     Ok((cpu, housekeeping))
 }
 
-/// Refuses if foreign programs run at or above the measuring thread's priority.
+/// Refuses to run if foreign programs run at or above the measuring thread's priority.
 fn alone(cpu: CpuId, scheduling: Scheduling) -> Result<(), SelfTestError> {
     let context = Context { scheduling, cpus: [cpu].into_iter().collect(), profile: Profile::ControlLoop };
     let finding = Rules::embedded().audit_one("rogue-rt-task", &Live::new(), &context, Offers::default());
@@ -128,7 +128,7 @@ impl Tested {
         self.run("spinner", offset + GAP, priority, plan)
     }
 
-    /// One at the boundary between warm-up and recording: it begins 2 ms before.
+    /// One delay across the boundary between warm-up and recording: it begins 2 ms before.
     fn late_start(&mut self, priority: Priority) -> Result<(), SelfTestError> {
         let delay = Delay { kind: Kind::LateStart, offset_ns: -2_000_000, size: Nanos::from_millis(6) };
         self.run("late-start", GAP, priority, vec![delay])
@@ -138,11 +138,11 @@ impl Tested {
         let _limit = limit(phase, duration);
         let running = start(self.plan(phase, duration)).map_err(|e| SelfTestError::Refused(e.to_string()))?;
         let (cpu, begun) = (self.cpu, running.start);
-        let spun = punctual_watchdog::in_thread("planting", || spin(cpu, priority, begun, &plan));
+        let spun = punctual_watchdog::in_thread("injecting", || spin(cpu, priority, begun, &plan));
         let outcome = finish(running);
-        let planted = spun.map_err(|e| SelfTestError::Refused(format!("the planting thread: {e}")))?;
-        let planted = planted.map_err(|e| SelfTestError::Refused(e.to_string()))?;
-        self.take(&planted, &outcome);
+        let injected = spun.map_err(|e| SelfTestError::Refused(format!("the injecting thread: {e}")))?;
+        let injected = injected.map_err(|e| SelfTestError::Refused(e.to_string()))?;
+        self.take(&injected, &outcome);
         Ok(())
     }
 
@@ -158,18 +158,18 @@ impl Tested {
         let to = monotonic();
         let outcome = finish(running);
         forked.map_err(|e| SelfTestError::Refused(e.to_string()))?;
-        let planted = Planted { kind: Kind::PageFault, cpu: self.cpu, wanted: Nanos::ZERO, from, to };
-        self.take(&[planted], &outcome);
+        let injected = Injected { kind: Kind::PageFault, cpu: self.cpu, wanted: Nanos::ZERO, from, to };
+        self.take(&[injected], &outcome);
         Ok(())
     }
 
-    fn take(&mut self, planted: &[Planted], outcome: &Outcome) {
-        self.checks.extend(judge(planted, outcome, PERIOD));
-        self.planted.extend(planted);
+    fn take(&mut self, injected: &[Injected], outcome: &Outcome) {
+        self.checks.extend(judge(injected, outcome, PERIOD));
+        self.injected.extend(injected);
     }
 }
 
-/// Of a phase, from its start to its end.
+/// Time limit of a phase, from its start to its end.
 fn limit(phase: &str, lasts: Nanos) -> punctual_watchdog::Limit {
     let most = std::time::Duration::from_nanos((WARMUP + lasts).0) + punctual_watchdog::GRACE;
     punctual_watchdog::limit(format!("the self-test's phase {phase}"), most)

@@ -1,15 +1,15 @@
 use std::io;
 use std::path::PathBuf;
 
-/// Every text ends with what to do.
+/// Each message ends with the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum TracefsError {
     #[error(
-        "no tracefs is mounted, and this process cannot have a mount of its own ({own}); type: mount -t tracefs nodev \
+        "no tracefs is mounted, and this process cannot create a private mount ({own}); type: mount -t tracefs nodev \
          /sys/kernel/tracing (the kernel needs CONFIG_FTRACE)"
     )]
     NotMounted { own: String },
-    /// Not permitted, by file mode or by lockdown.
+    /// Not permitted by the file's mode or by kernel lockdown.
     #[error("{path}: {source}; run as root (a locked-down kernel refuses root too: see /sys/kernel/security/lockdown)")]
     Denied { path: PathBuf, source: io::Error },
     /// The journal could not be written, so nothing was changed.

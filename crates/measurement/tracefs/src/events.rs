@@ -1,14 +1,14 @@
 /// `(system, name)`.
 pub type EventSet = [(&'static str, &'static str)];
 
-/// Who runs, is woken, by which timer, and what threads wait for.
+/// Context switches, wakeups, their timers, and what threads wait for.
 const WAKEUPS: &EventSet = &[
     ("sched", "sched_switch"),
     ("sched", "sched_stat_runtime"),
     ("sched", "sched_waking"),
     ("sched", "sched_migrate_task"),
     ("sched", "sched_pi_setprio"),
-    // From 5.19: contended locks only.
+    // Since 5.19; contended locks only.
     ("lock", "contention_begin"),
     ("lock", "contention_end"),
     ("timer", "hrtimer_start"),
@@ -39,8 +39,8 @@ const INTERRUPTS: &EventSet = &[
     ("nmi", "nmi_handler"),
 ];
 
-/// What following a wakeup's delay requires: who ran, who was woken, by which timer, in which interrupts, from which idle state. Six
-/// of them lie between a timer and the thread it wakes on an idle CPU.
+/// Events needed to follow the delay of a wakeup: context switches, wakeups, their timers, interrupts, idle states.
+/// Between a timer and the thread it wakes on an idle CPU, six events are recorded.
 pub const MINIMAL: &EventSet = &joined::<{ WAKEUPS.len() + INTERRUPTS.len() }>(WAKEUPS, INTERRUPTS);
 
 const ENDS: &EventSet = &[
@@ -51,7 +51,7 @@ const ENDS: &EventSet = &[
     ("power", "cpu_frequency"),
 ];
 
-/// [`MINIMAL`], and the ends of threads and timers, and frequencies.
+/// [`MINIMAL`] plus ends of threads and timers, and frequencies.
 pub const FULL: &EventSet = &joined::<{ MINIMAL.len() + ENDS.len() }>(MINIMAL, ENDS);
 
 const fn joined<const N: usize>(first: &EventSet, second: &EventSet) -> [(&'static str, &'static str); N] {
@@ -64,7 +64,7 @@ const fn joined<const N: usize>(first: &EventSet, second: &EventSet) -> [(&'stat
     all
 }
 
-/// Events of the osnoise and timerlat tracers besides their own lines: the sources of noise.
+/// Events of the osnoise and timerlat tracers that name sources of noise.
 pub(crate) const NOISE: &EventSet = &[
     ("osnoise", "irq_noise"),
     ("osnoise", "softirq_noise"),
@@ -73,7 +73,7 @@ pub(crate) const NOISE: &EventSet = &[
     ("osnoise", "sample_threshold"),
 ];
 
-/// Of vectors that interrupt no wakeup as a rule, and who runs instead.
+/// Vectors that normally do not interrupt a wakeup, and context switches.
 const STRAYS: &EventSet = &[
     ("sched", "sched_switch"),
     ("sched", "sched_stat_runtime"),
@@ -91,7 +91,8 @@ const STRAYS: &EventSet = &[
     ("irq_vectors", "deferred_error_apic_exit"),
 ];
 
-/// What can take a CPU from a thread that never sleeps: other threads, and interrupts of every kind. No wakeups.
+/// Events of everything that can take a CPU from a thread that never sleeps: other threads, and interrupts of every
+/// kind. No wakeups.
 pub const INTERRUPTIONS: &EventSet = &joined::<{ INTERRUPTS.len() + STRAYS.len() }>(INTERRUPTS, STRAYS);
 
 pub const SYSTEM_CALLS: &EventSet = &[("raw_syscalls", "sys_enter")];

@@ -1,4 +1,4 @@
-//! A flight recorder: the kernel overwrites its buffer until a window is cut out of it.
+//! A flight recorder: a ring buffer that the kernel overwrites until a window is cut out of it.
 
 use crate::error::TracefsError;
 use crate::instance::{Instance, Statistics};
@@ -8,30 +8,30 @@ use std::fs::File;
 use std::io::{self, BufWriter, Read};
 use std::path::PathBuf;
 
-/// Pages kept in memory after reading, per CPU: the next window may begin in them.
+/// Pages per CPU kept in memory after reading, since the next window may begin in them.
 const TAIL_PAGES: usize = 24;
 
-/// A window to be saved, in trace clock time.
+/// A window to save, in trace clock time.
 #[derive(Clone, Debug)]
 pub struct Cut {
     pub from_ns: u64,
     pub to_ns: u64,
-    /// The trace.dat to write, beneath the directory given to [`Flight::cut`]; an existing file is replaced.
+    /// The trace.dat to write, below the directory given to [`Flight::cut`]; replaces an existing file.
     pub name: PathBuf,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Kept {
-    /// Pages, all CPUs.
+    /// Number of pages of all CPUs.
     pub pages: u64,
-    /// CPUs whose buffer had been overwritten beyond the window's beginning.
+    /// CPUs on which the beginning of the window had been overwritten.
     pub overwritten: Vec<u32>,
 }
 
 /// An instance whose buffer is read only to cut windows out of it.
 #[derive(Debug)]
 pub struct Flight {
-    // Closed before the instance is removed: fields are dropped in this order.
+    // Closed before the instance is removed: fields are dropped in declaration order.
     pipes: Vec<Pipe>,
     instance: Instance,
     head: DatHead,
@@ -44,7 +44,7 @@ struct Pipe {
     file: File,
     /// Pages that were read but may still be needed, oldest first.
     tail: Vec<Page>,
-    /// Has something before the next page been read, or overwritten?
+    /// True if events before the next page have been read or overwritten.
     cut_off: bool,
 }
 
@@ -58,7 +58,7 @@ impl Flight {
     /// Takes over an instance.
     ///
     /// # Errors
-    /// If its files cannot be opened; it is removed then.
+    /// Its files cannot be opened; the instance is removed.
     pub fn new(instance: Instance) -> Result<Flight, TracefsError> {
         let head = instance.head()?;
         let layout = head.layout();
@@ -71,12 +71,12 @@ impl Flight {
         &self.instance
     }
 
-    /// Tracer of the main trace; `nop` is none.
+    /// Current tracer of the main trace; `nop` means none.
     pub fn main_tracer(&self) -> Option<String> {
         self.instance.main_tracer()
     }
 
-    /// Formats and facts for a trace.dat.
+    /// Event formats and facts for a trace.dat.
     pub fn head(&self) -> &DatHead {
         &self.head
     }
@@ -92,11 +92,11 @@ impl Flight {
         })
     }
 
-    /// Saves windows of the recording. What is read up to the end of the last window is consumed, except the last
-    /// pages: later windows must begin after it.
+    /// Saves windows of the recording. Everything up to the end of the last window is consumed, except the last pages:
+    /// later windows must begin after it.
     ///
     /// # Errors
-    /// If a file could not be written; the others are complete.
+    /// A file could not be written; the others are complete.
     pub fn cut(&mut self, dir: &Dir, cuts: &[Cut]) -> io::Result<Vec<Kept>> {
         let cpus = self.pipes.last().map_or(0, |pipe| pipe.cpu + 1);
         let mut files = Vec::new();
@@ -115,10 +115,10 @@ impl Flight {
         files.into_iter().map(finish).collect()
     }
 
-    /// Passes on every page recorded since the last read, CPU after CPU, until `until_ns`; keeps nothing.
+    /// Passes on every page recorded since the last read until `until_ns`, CPU by CPU; keeps nothing.
     ///
     /// # Errors
-    /// If reading failed.
+    /// Reading failed.
     pub fn drain(&mut self, until_ns: u64, mut page: impl FnMut(u32, &[u8])) -> io::Result<()> {
         for pipe in &mut self.pipes {
             pipe.tail.drain(..).for_each(|kept| page(pipe.cpu, &kept.bytes));
@@ -133,10 +133,8 @@ impl Flight {
         Ok(())
     }
 
-    /// Removes the instance.
-    ///
     /// # Errors
-    /// What could not be removed.
+    /// A list of what could not be removed.
     pub fn end(self) -> Result<(), Vec<String>> {
         let Flight { pipes, instance, .. } = self;
         drop(pipes);
@@ -191,14 +189,14 @@ impl Pipe {
         let n = match self.file.read(&mut bytes) {
             Ok(n) => n,
             Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => return Ok(None),
-            // A CPU that went offline.
+            // The CPU went offline.
             Err(e) if e.raw_os_error() == Some(rustix::io::Errno::NODEV.raw_os_error()) => return Ok(None),
             Err(e) => return Err(e),
         };
         bytes.truncate(n);
         let Some(stamp) = bytes.first_chunk::<8>() else { return Ok(None) };
         let start_ns = u64::from_ne_bytes(*stamp);
-        // The kernel marks a page before which it lost events (kernel/trace/ring_buffer.c, RB_MISSED_EVENTS).
+        // The kernel marks a page before which events were lost (kernel/trace/ring_buffer.c, RB_MISSED_EVENTS).
         let commit = self.layout.long(&bytes, 8).unwrap_or(0);
         self.cut_off |= commit & MISSED != 0;
         trim(&mut bytes, commit, &self.layout);
@@ -206,12 +204,12 @@ impl Pipe {
     }
 }
 
-/// RB_MISSED_EVENTS, and with RB_MISSED_STORED; the length is below them.
+/// RB_MISSED_EVENTS; RB_MISSED_STORED is the bit below. The length is in the lower bits.
 const MISSED: u64 = 1 << 31;
 const MISSED_STORED: u64 = 3 << 30;
 const LENGTH: u64 = (1 << 27) - 1;
 
-/// Drops what follows a page's data: with a tail of pages in memory, 4 KiB for 50 bytes add up.
+/// Drops the unused end of a page: kept pages of 4 KiB for 50 bytes of data add up.
 fn trim(bytes: &mut Vec<u8>, commit: u64, layout: &Layout) {
     let counted = if commit & MISSED_STORED != 0 { 2 * layout.long } else { 0 };
     bytes.truncate(layout.data + (commit & LENGTH) as usize + counted);
@@ -222,7 +220,7 @@ fn trim(bytes: &mut Vec<u8>, commit: u64, layout: &Layout) {
 mod tests {
     use super::*;
 
-    /// A 32-bit program on a 64-bit kernel reads pages whose commit word has 8 bytes; no data is cut off.
+    /// A 32-bit program on a 64-bit kernel reads pages whose commit word has 8 bytes; no data may be dropped.
     #[test]
     fn what_is_cut_off_depends_on_the_kernel_and_not_on_this_program() {
         for (long, ends) in [(4, 12 + 20), (8, 16 + 20)] {

@@ -10,19 +10,20 @@ use std::path::{Path, PathBuf};
 
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Events that this kernel does not have are skipped and reported.
+    /// Events that this kernel lacks are skipped and reported.
     pub events: &'static EventSet,
-    /// Size of each CPU's buffer, KiB; `None`: by the machine's memory.
+    /// Size of each CPU's buffer, KiB; `None`: derived from the machine's memory.
     pub buffer_kb: Option<u64>,
     /// An additional tracer, such as `timerlat`.
     pub tracer: Option<String>,
-    /// Also the kernel's stacks where sections with interrupts or preemption off end, if the kernel can (CONFIG_STACKTRACE,
-    /// Documentation/trace/events.rst, "Event triggers"): below each timer interrupt of a busy CPU, and of the threads from which those take
-    /// the CPU that this filter on sched_switch chooses (`next_prio < 100`).
+    /// Filter on sched_switch (`next_prio < 100`) that also enables kernel stacks at the end of sections with
+    /// interrupts or preemption off, if the kernel supports them (CONFIG_STACKTRACE, Documentation/trace/events.rst,
+    /// "Event triggers"): at each timer interrupt of a busy CPU, and of the threads preempted by those that the filter
+    /// selects.
     pub stacks: Option<String>,
 }
 
-/// A private instance with events enabled. Removed on drop.
+/// A private trace instance with enabled events. Removed on drop.
 #[derive(Debug)]
 pub struct Instance {
     folder: PathBuf,
@@ -41,7 +42,7 @@ pub struct Instance {
 pub struct Statistics {
     pub entries: u64,
     pub overrun: u64,
-    /// Events lost because they came in the middle of another one's page change.
+    /// Events lost because they occurred while another event was changing pages.
     pub commit_overrun: u64,
     pub read: u64,
     pub dropped: u64,
@@ -54,13 +55,12 @@ impl Statistics {
 }
 
 impl Instance {
-    /// Creates an instance on CLOCK_MONOTONIC and enables its events. It records from here on.
+    /// Creates an instance on CLOCK_MONOTONIC and enables its events; recording starts immediately.
     ///
-    /// Each write to tracefs costs the machine some milliseconds and all CPUs an interrupt: do not call this while
-    /// measuring.
+    /// Each write to tracefs costs the machine some milliseconds and interrupts all CPUs: not for use while measuring.
     ///
     /// # Errors
-    /// [`TracefsError`]; nothing is left behind then.
+    /// The instance could not be created; nothing is left behind.
     pub fn create(tracefs: &Tracefs, journal: &Journal, config: &Config) -> Result<Instance, TracefsError> {
         if let Some(tracer) = &config.tracer {
             let available = tracefs.tracers()?;
@@ -71,13 +71,13 @@ impl Instance {
         let instances = tracefs.root().join("instances");
         let folder = unused(&instances);
         let lease = journal.lease(vec![Undo::RemoveFolder { path: folder.clone() }])?;
-        // A failure from here on drops the lease, which removes the folder.
+        // An error from here on drops the lease, which removes the directory.
         let on = |name: &str| TracefsError::on(folder.join(name));
         #[expect(clippy::disallowed_methods, reason = "tracefs")]
         fs::create_dir(&folder).map_err(TracefsError::on(&folder))?;
         let write = |name: &str, text: &str| write(&folder.join(name), text).map_err(on(name));
         write("trace_clock", "mono")?;
-        // Names are in the events; the list of names by thread would cost every switch.
+        // The events contain the names; recording names by thread would slow down every context switch.
         let _ = write("options/record-cmd", "0");
         let wanted = config.buffer_kb.unwrap_or_else(default_kb);
         if let Err(e) = write("buffer_size_kb", &wanted.to_string())
@@ -142,7 +142,7 @@ impl Instance {
         &self.missing
     }
 
-    /// As `system:name`.
+    /// Recorded events as `system:name`.
     pub fn events(&self) -> Vec<String> {
         self.enabled.iter().map(|(system, name)| format!("{system}:{name}")).collect()
     }
@@ -156,11 +156,11 @@ impl Instance {
         write(&path, if on { "1" } else { "0" }).map_err(TracefsError::on(path))
     }
 
-    /// Records only those of one of its events that pass a filter (Documentation/trace/events.rst, "Event filtering"),
-    /// and clears the buffer.
+    /// Records only those of an event's occurrences that pass a filter (Documentation/trace/events.rst, "Event
+    /// filtering"), and clears the buffer.
     ///
     /// # Errors
-    /// If the filter is refused, or the file cannot be written.
+    /// The filter is refused, or the file cannot be written.
     pub fn filter(&self, system: &str, name: &str, filter: &str) -> Result<(), TracefsError> {
         let path = self.folder.join("events").join(system).join(name).join("filter");
         write(&path, filter).map_err(TracefsError::on(path))?;
@@ -168,33 +168,33 @@ impl Instance {
         File::options().write(true).truncate(true).open(&buffer).map(drop).map_err(TracefsError::on(buffer))
     }
 
-    /// Disables or enables one of its events, to measure the event's cost.
+    /// Enables or disables one of the instance's events, to measure its cost.
     pub fn switch_event(&self, system: &str, name: &str, on: bool) -> Result<(), TracefsError> {
         let path = self.folder.join("events").join(system).join(name).join("enable");
         write(&path, if on { "1" } else { "0" }).map_err(TracefsError::on(path))
     }
 
-    /// Limits it to these CPUs: events elsewhere are not recorded, and tracers with threads of their own (hwlat) stay
-    /// on them.
+    /// Limits the instance to these CPUs: events on others are not recorded, and tracers with their own threads (hwlat)
+    /// stay on them.
     ///
     /// # Errors
-    /// If the file cannot be written: no such CPU.
+    /// The file cannot be written: the CPU does not exist.
     pub fn limit(&self, cpus: impl IntoIterator<Item = u32>) -> Result<(), TracefsError> {
         let path = self.folder.join("tracing_cpumask");
         write(&path, &mask(cpus)).map_err(TracefsError::on(path))
     }
 
-    /// Enables a tracer (`hwlat`), or disables all (`nop`). The kernel clears the buffer then.
+    /// Enables a tracer (`hwlat`), or disables all (`nop`). The kernel then clears the buffer.
     ///
     /// # Errors
-    /// If the kernel does not have it, or another instance uses it (EBUSY).
+    /// The kernel does not have the tracer, or another instance uses it (EBUSY).
     pub fn tracer(&self, name: &str) -> Result<(), TracefsError> {
         let path = self.folder.join("current_tracer");
         write(&path, name).map_err(TracefsError::on(path))
     }
 
-    /// Enables a tracer whose lines are to be read from its pages: without the events that [`Config::tracer`] adds, and
-    /// when everything is set up that it reads at its start.
+    /// Enables a tracer whose output is read from the pages: without the events that [`Config::tracer`] adds, and after
+    /// everything is set up that it reads at its start.
     pub fn start_tracer(&mut self, name: &str) -> Result<(), TracefsError> {
         self.tracer(name)?;
         self.tracer = Some(name.to_owned());
@@ -204,13 +204,13 @@ impl Instance {
     /// The recording as text; the buffer is unchanged.
     ///
     /// # Errors
-    /// If the file cannot be opened.
+    /// The file cannot be opened.
     pub fn text(&self) -> Result<File, TracefsError> {
         let path = self.folder.join("trace");
         File::open(&path).map_err(TracefsError::on(path))
     }
 
-    /// CPUs with a buffer, ascending.
+    /// CPUs with a buffer, in ascending order.
     pub fn cpus(&self) -> Vec<u32> {
         let entries = fs::read_dir(self.folder.join("per_cpu")).into_iter().flatten().flatten();
         let number = |name: &str| name.strip_prefix("cpu")?.parse().ok();
@@ -227,17 +227,17 @@ impl Instance {
     /// A CPU's pages, read without blocking.
     ///
     /// # Errors
-    /// If the file cannot be opened; EBUSY if another process reads it.
+    /// The file cannot be opened; EBUSY if another process reads it.
     pub fn raw_pipe(&self, cpu: u32) -> Result<File, TracefsError> {
         let path = self.folder.join(format!("per_cpu/cpu{cpu}/trace_pipe_raw"));
         let flags = rustix::fs::OFlags::NONBLOCK.bits() as i32;
         File::options().read(true).custom_flags(flags).open(&path).map_err(TracefsError::on(path))
     }
 
-    /// What reading a trace.dat without this kernel requires. Fewer than 30 files, read once.
+    /// Everything needed to read a trace.dat without this kernel: fewer than 30 files, read once.
     ///
     /// # Errors
-    /// If a format cannot be read.
+    /// A format cannot be read.
     pub fn head(&self) -> Result<DatHead, TracefsError> {
         let read = |path: PathBuf| read_at_once(&path).map_err(TracefsError::on(path));
         let events = self.folder.join("events");
@@ -249,7 +249,7 @@ impl Instance {
                 None => systems.push(((*system).to_owned(), vec![format])),
             }
         }
-        // A tracer's own lines are events of the system ftrace.
+        // A tracer's own output has events of the system ftrace.
         let own = fs::read_dir(events.join("ftrace")).into_iter().flatten().flatten().map(|entry| entry.path());
         let own = own.filter(|path| self.tracer.is_some() || path.ends_with("print") || path.ends_with("kernel_stack"));
         let uname = rustix::system::uname();
@@ -259,29 +259,29 @@ impl Instance {
             header_event: read(events.join("header_event"))?,
             ftrace: own.filter_map(|path| read_at_once(&path.join("format")).ok()).collect(),
             systems,
-            // The host's name is private.
+            // The host name is omitted for privacy.
             uname: format!("Linux host {release} {machine}"),
             clock: "[mono]".into(),
         })
     }
 
-    /// Tracer of the main trace, which may have been left on; `nop` is none.
+    /// Current tracer of the main trace, which another program may have left enabled; `nop` means none.
     pub fn main_tracer(&self) -> Option<String> {
         let main = self.folder.parent()?.parent()?;
         Some(fs::read_to_string(main.join("current_tracer")).ok()?.trim().to_owned())
     }
 
-    /// The longest latency that a latency tracer kept, as text with its header; `None` without such a tracer.
+    /// The longest latency that a latency tracer stored, as text with its header; `None` without such a tracer.
     pub fn longest(&self) -> Option<Vec<u8>> {
         let tracer = self.tracer.as_deref()?;
         let latency = tracer.starts_with("wakeup") || tracer.ends_with("off");
         latency.then(|| fs::read(self.folder.join("trace")).ok())?
     }
 
-    /// Removes it.
+    /// Removes the instance.
     ///
     /// # Errors
-    /// What could not be removed: somebody else holds one of its files open.
+    /// A list of what could not be removed because another process holds a file open.
     pub fn remove(mut self) -> Result<(), Vec<String>> {
         self.lease.take().map_or(Ok(()), Lease::give_back)
     }
@@ -298,11 +298,11 @@ fn unused(instances: &Path) -> PathBuf {
 
 fn write(path: &Path, text: &str) -> io::Result<()> {
     use std::io::Write;
-    // tracefs wants the text in one write, and no file created.
+    // tracefs requires the text in one write, and no file may be created.
     File::options().write(true).open(path)?.write_all(text.as_bytes())
 }
 
-/// The format of tracing_cpumask: hexadecimal words of 32 bits, highest first, separated by commas.
+/// Format of tracing_cpumask: hexadecimal words of 32 bits, highest first, separated by commas.
 fn mask(cpus: impl IntoIterator<Item = u32>) -> String {
     let mut words = vec![0u32];
     for cpu in cpus.into_iter().filter(|cpu| *cpu < 8192) {
@@ -318,8 +318,8 @@ fn number(path: &Path) -> Option<u64> {
     fs::read_to_string(path).ok()?.split_whitespace().next()?.parse().ok()
 }
 
-/// A 256th of the machine's memory shared by its CPUs, 512 KiB to 4 MiB each: at least half a second of a busy CPU's
-/// events.
+/// A 256th of the machine's memory divided by the number of CPUs, 512 KiB to 4 MiB each: at least half a second of a
+/// busy CPU's events.
 fn default_kb() -> u64 {
     let info = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let total = info.lines().find_map(|l| l.strip_prefix("MemTotal:")?.split_whitespace().next()?.parse::<u64>().ok());
@@ -339,8 +339,8 @@ fn statistics(text: &str) -> Statistics {
 }
 
 /// `header_page` and `header_event` return everything to the first read(2) and nothing to later ones
-/// (kernel/trace/trace_events.c, show_header), while [`fs::read`] begins with 32 bytes: it would return a description
-/// of the pages without their size.
+/// (kernel/trace/trace_events.c, show_header). [`fs::read`] starts with 32 bytes and would therefore return a truncated
+/// description of the pages, without their size.
 fn read_at_once(path: &Path) -> io::Result<Vec<u8>> {
     const ROOM: usize = 1 << 16;
     let mut file = File::open(path)?;

@@ -1,11 +1,11 @@
-//! A private trace instance of the running kernel (Documentation/trace/ftrace.rst, "Instances"): the events that an
-//! explanation needs, on CLOCK_MONOTONIC, in a ring buffer that the kernel overwrites; windows of it are saved as
-//! trace.dat files.
+//! A private trace instance of the running kernel (Documentation/trace/ftrace.rst, "Instances"): the events needed for
+//! explanations, on CLOCK_MONOTONIC, in a ring buffer that the kernel overwrites; windows of it are saved as trace.dat
+//! files.
 //!
-//! Other tracers are not touched: the instance has its own buffer, events and tracer. It is journalled before it is
-//! created and removed with its owner, or after kill -9 by the next start.
+//! Other users of tracing are not affected: the instance has its own buffer, events and tracer. It is journalled before
+//! it is created, and removed with its owner, or after kill -9 by the next start.
 //!
-//! Architecture invariant: does not know what a late wakeup is. The caller names the times to keep.
+//! Architecture invariant: independent of what a late wakeup is; the caller names the times to keep.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
@@ -22,7 +22,7 @@ pub use flight::{Cut, Flight, Kept};
 pub use instance::{Config, Instance, Statistics};
 pub use mount::Tracefs;
 
-/// Undoes what earlier processes left behind in tracefs or elsewhere; returns messages for the user.
+/// Undoes what killed processes left behind in tracefs or elsewhere; returns messages for the user.
 pub fn recover() -> Vec<String> {
     let found = punctual_journal::Journal::of_user().recover();
     let mut said = Vec::new();
@@ -31,7 +31,7 @@ pub fn recover() -> Vec<String> {
         said.extend(
             one.undone.into_iter().map(|what| format!("restored what {whose} left when it was killed: {what}")),
         );
-        said.extend(one.failed.into_iter().map(|what| format!("could not restore what {whose} left: {what}")));
+        said.extend(one.failed.into_iter().map(|what| format!("cannot restore what {whose} changed: {what}")));
     }
     said
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A mounted tracefs, or a detached mount of this process's own.
+/// A mounted tracefs, or a detached mount of this process.
 #[derive(Clone, Debug)]
 pub struct Tracefs {
     root: PathBuf,
@@ -12,7 +12,7 @@ pub struct Tracefs {
 }
 
 impl Tracefs {
-    /// The mounted tracefs, else a detached mount of this process's own ([`tracefs::own`]), which exists until the
+    /// The mounted tracefs, otherwise a detached mount of this process ([`tracefs::own`]), which exists until the
     /// process ends and is in no mount table.
     ///
     /// # Errors
@@ -38,7 +38,7 @@ impl Tracefs {
         }
     }
 
-    /// A folder that looks like tracefs, for tests.
+    /// A directory that looks like tracefs, for tests.
     pub fn at(root: impl Into<PathBuf>) -> Tracefs {
         Tracefs { root: root.into(), is_own: false }
     }
@@ -47,7 +47,7 @@ impl Tracefs {
         &self.root
     }
 
-    /// For the user: `mounted at /sys/kernel/tracing`, `own detached mount`.
+    /// Description for the user: `mounted at /sys/kernel/tracing`, `own detached mount`.
     pub fn place(&self) -> String {
         match self.is_own {
             true => "own detached mount".into(),
@@ -55,10 +55,10 @@ impl Tracefs {
         }
     }
 
-    /// Tracers that the kernel has, such as `timerlat`, `wakeup_rt`, `function`.
+    /// Tracers of this kernel, such as `timerlat`, `wakeup_rt`, `function`.
     ///
     /// # Errors
-    /// If `available_tracers` cannot be read.
+    /// `available_tracers` cannot be read.
     pub fn tracers(&self) -> Result<Vec<String>, TracefsError> {
         let path = self.root.join("available_tracers");
         let list = fs::read_to_string(&path).map_err(TracefsError::on(path))?;
@@ -73,7 +73,7 @@ fn readable(folder: &Path) -> Option<PathBuf> {
 fn why_no_own(refused: &io::Error) -> String {
     use rustix::io::Errno;
     match Errno::from_io_error(refused) {
-        Some(Errno::PERM) => "that takes CAP_SYS_ADMIN: run as root".into(),
+        Some(Errno::PERM) => "that requires CAP_SYS_ADMIN: run as root".into(),
         Some(Errno::NOSYS) => "this kernel has no fsopen(2), which came with Linux 5.2".into(),
         Some(Errno::NODEV) => "this kernel has no tracefs".into(),
         _ => format!("fsopen(2), fsmount(2): {refused}"),

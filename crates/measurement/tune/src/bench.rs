@@ -1,4 +1,4 @@
-//! The machine as a bench: measures a block, applies and undoes a fix.
+//! The machine as a test bench: measures a block, applies and undoes a fix.
 
 use crate::choose::Prepared;
 use crate::options::{Options, Place, WORK};
@@ -47,14 +47,14 @@ pub(crate) fn block_options(options: &Options) -> proof::Options {
         write_cap: last.write_cap / blocks,
         trace: proof::Trace { when: When::Never, ..last.trace },
         sync: false,
-        // Here it is this program that changes the machine.
+        // The changes during a block are this program's own.
         changes: None,
         ..last.clone()
     }
 }
 
 impl Machine<'_> {
-    /// Measures in a separate thread: it is moved to other CPUs than those measured, and this one must stay as it is.
+    /// Measures in a separate thread, which is moved to CPUs that are not measured; this thread keeps its affinity.
     fn measure(&mut self, options: &proof::Options) -> Result<Done, Stop> {
         if let Some(signal) = self.signal {
             return Err(because(signal.name()));
@@ -66,10 +66,11 @@ impl Machine<'_> {
         let measured = std::thread::scope(|scope| {
             let measure = || proof::measure(&options, &mut Quiet);
             let measuring = std::thread::Builder::new().spawn_scoped(scope, measure);
-            let measuring = measuring.map_err(|e| because(format!("no thread to measure in: {e}; see `ulimit -u`")))?;
+            let measuring =
+                measuring.map_err(|e| because(format!("cannot create the measuring thread: {e}; see `ulimit -u`")))?;
             measuring.join().map_err(|_| because("the measuring thread panicked"))
         });
-        // Its name is never used again; the folder is removed as a whole at the end.
+        // The name is never reused; the directory is removed as a whole at the end.
         let _ = self.scratch.dir().remove_all(&number);
         let done = measured?.map_err(because)?;
         self.signal = done.signal;
@@ -89,7 +90,7 @@ impl Machine<'_> {
         Journal::open(self.place.sys, self.place.folder).map_err(because)
     }
 
-    /// Makes the steps; the inner error says why none is made.
+    /// Applies the steps; the inner error says why none was applied.
     fn make(&self, rule: &RulePlan) -> Result<Result<u64, String>, Stop> {
         let options = FixOptions { i_know: self.options.i_know, ..FixOptions::default() };
         let mut journal = self.journal()?;
@@ -98,7 +99,7 @@ impl Machine<'_> {
             return Ok(Ok(set));
         }
         revert(&mut journal, set);
-        let why = if done.refused.is_empty() { "it is so already".to_owned() } else { done.refused.join("; ") };
+        let why = if done.refused.is_empty() { "already in effect".to_owned() } else { done.refused.join("; ") };
         Ok(Err(why))
     }
 
@@ -111,7 +112,7 @@ impl Machine<'_> {
         let Some(set) = self.on_trial.take() else { return Ok(()) };
         let taken = revert(&mut self.journal()?, set);
         match taken.iter().find(|taken| !taken.outcome.is_settled()) {
-            Some(taken) => Err(because(format!("not everything could be taken back: {}", taken.outcome.sentence()))),
+            Some(taken) => Err(because(format!("not everything could be undone: {}", taken.outcome.sentence()))),
             None => Ok(()),
         }
     }
@@ -133,7 +134,7 @@ impl Bench for Machine<'_> {
         self.number += 1;
         let number = self.number.to_string();
         let rate = (self.place.work)(&self.scratch.path().join(&number));
-        // Its name is never used again; the folder is removed as a whole at the end.
+        // The name is never reused; the directory is removed as a whole at the end.
         let _ = self.scratch.dir().remove_all(&number);
         Ok(rate)
     }
@@ -164,7 +165,7 @@ impl Bench for Machine<'_> {
         if self.number > 0 {
             self.has_time_for(Duration::from_nanos(last.duration.0))?;
         }
-        // Of full length unless a wakeup refutes a claim before.
+        // Of full length unless a wakeup refutes a claim earlier.
         let check = proof::Options {
             until: Some(last.duration),
             claims: last.claims.clone(),

@@ -1,4 +1,4 @@
-//! Which of the audit's fixes can be tried.
+//! Selects the audit's fixes that can be tried.
 
 use crate::search::Candidate;
 use punctual_audit::{Context, Rules};
@@ -6,10 +6,10 @@ use punctual_fix::{RulePlan, System, UnknownRule, Wish, armed, look, removes_pro
 use punctual_machine::Machine;
 use punctual_model::{Finding, State};
 
-/// Fixes that change the conditions of the measurement itself: blocks with and without are not comparable.
+/// Fixes that change the conditions of the measurement itself: blocks with and without them are not comparable.
 const NEVER: &[(&str, &str)] = &[
     ("iso-present", "the measuring threads would have to move into the partition: apply it, then tune"),
-    ("cpu-smt", "it takes CPUs away that are measured: apply it, then tune"),
+    ("cpu-smt", "it removes measured CPUs: apply it, then tune"),
 ];
 
 pub struct Wanted<'a> {
@@ -18,16 +18,16 @@ pub struct Wanted<'a> {
     pub machine: &'a dyn Machine,
     /// The same machine, for changes.
     pub sys: &'a dyn System,
-    /// What it was audited for.
+    /// Purpose and CPUs of the audit.
     pub context: &'a Context,
-    /// Named rules: only these, whatever they interrupt. None: every FAIL and WARN.
+    /// Rules to try, whatever they interrupt; if empty, every FAIL and WARN.
     pub ids: &'a [String],
-    /// Also what interrupts something, or takes something from other programs?
+    /// Also try fixes that interrupt something, or take something from other programs.
     pub disruptive: bool,
-    /// Do helpful fixes persist across reboots?
+    /// Persist helpful fixes across reboots.
     pub persist: bool,
-    /// What a profile that is not built in may change besides settings of latency; an empty name: the last protection
-    /// against runaway loops may be removed without a watchdog.
+    /// Names that a profile that is not built in may change besides latency settings; an empty name allows removing the
+    /// last protection against runaway real-time threads without a watchdog.
     pub i_know: &'a [String],
 }
 
@@ -36,14 +36,14 @@ pub struct Wanted<'a> {
 pub struct Prepared {
     pub candidate: Candidate,
     pub on_trial: RulePlan,
-    /// Applied if it helps: the same, and with `persist` files.
+    /// The fix to apply if it helps, including files with `persist`.
     pub to_stay: RulePlan,
 }
 
 #[derive(Clone, Debug, Default)]
 pub struct Chosen {
     pub prepared: Vec<Prepared>,
-    /// Rules that are not tried, and why.
+    /// Rules that are not tried, with reasons.
     pub not_tried: Vec<(String, String)>,
 }
 
@@ -57,7 +57,7 @@ impl Wanted<'_> {
             (ids, _) => ids.to_vec(),
         };
         if ids.is_empty() && self.disruptive {
-            // Nothing is open; an empty list of names would mean all that is.
+            // Nothing is open; an empty list of names would select all open findings.
             return Ok(Chosen::default());
         }
         let on_trial = self.plan(&ids, false, findings)?;
@@ -88,15 +88,11 @@ impl Wanted<'_> {
         }
         if rule.steps.is_empty() {
             let why = rule.manual.join("; ").replace(&format!("--fix {}", rule.rule), "name it, or --disruptive");
-            return Some(if why.is_empty() {
-                "nothing of it can be done while the system runs".to_owned()
-            } else {
-                why
-            });
+            return Some(if why.is_empty() { "it cannot be applied while the system runs".to_owned() } else { why });
         }
         let is_known = self.i_know.iter().any(String::is_empty);
         if !is_known && rule.steps.iter().any(removes_protection) && armed(self.sys).is_none() {
-            let why = "takes away what ends a runaway real-time loop, and no hardware watchdog is armed: --i-know";
+            let why = "removes the protection against a runaway real-time thread, and no hardware watchdog is armed: add --i-know";
             return Some(why.to_owned());
         }
         let looked: Vec<Result<bool, String>> =
@@ -105,10 +101,10 @@ impl Wanted<'_> {
             return None;
         }
         let why = looked.into_iter().find_map(Result::err);
-        Some(why.unwrap_or_else(|| "it is so already".to_owned()))
+        Some(why.unwrap_or_else(|| "already in effect".to_owned()))
     }
 
-    /// What it changes, in a line.
+    /// The changes in one line.
     fn what(&self, rule: &RulePlan) -> String {
         let changes = rule.steps.iter().filter_map(|step| look(self.sys, step).ok().flatten());
         let all: Vec<String> = changes.map(|change| change.to_string()).collect();

@@ -3,16 +3,16 @@ use punctual_units::Nanos;
 use std::fmt;
 use std::str::FromStr;
 
-/// The figure to minimise. Skipped periods count, on the worst CPU, under the worst load.
+/// The figure to minimise: of the worst CPU under the worst load, including skipped periods.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Objective {
     Max,
-    /// This quantile, 0 to 1; beyond what a block's samples resolve it is the largest latency.
+    /// This quantile, 0 to 1; if the samples of a block do not resolve it, the largest latency.
     Quantile(f64),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no figure of a block: write max, or a quantile such as p99.9")]
+#[error("`{0}` is not a figure of a block: write max, or a quantile such as p99.9")]
 pub struct ObjectiveError(String);
 
 impl FromStr for Objective {
@@ -34,14 +34,14 @@ impl fmt::Display for Objective {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Objective::Max => f.write_str("largest latency"),
-            // Digits of a percentage beyond the sixth are rounding of binary fractions.
+            // Digits of a percentage beyond the sixth are rounding errors of binary fractions.
             Objective::Quantile(q) => write!(f, "p{}", (q * 1e8).round() / 1e6),
         }
     }
 }
 
 impl Objective {
-    /// The strictest of the claims; the largest latency without claims.
+    /// The strictest figure of the claims; the largest latency without claims.
     pub fn of_claims(claims: &[Claim]) -> Objective {
         let quantile = |claim: &Claim| match claim.quantity {
             Quantity::Max(_) | Quantity::NoneMissed | Quantity::Episodes { .. } => 1.0,
@@ -54,7 +54,7 @@ impl Objective {
         }
     }
 
-    /// The figure of a measured block, ns. A CPU whose thread never woke was late for all of the phase.
+    /// The figure of a measured block, ns. A CPU whose thread never woke counts as late for the whole phase.
     pub(crate) fn figure(self, recording: &Recording) -> f64 {
         let mut worst = 0;
         for phase in &recording.run.phases {

@@ -1,4 +1,4 @@
-//! Power of the processors, by the counters of RAPL.
+//! Power of the processors, from RAPL counters.
 
 use punctual_machine::Machine;
 use std::collections::BTreeMap;
@@ -6,12 +6,13 @@ use std::time::Duration;
 
 const POWERCAP: &str = "/sys/class/powercap";
 
-/// Energy that each package has used, and where its counter wraps, µJ (Documentation/power/powercap/powercap.rst).
+/// Energy used by each package, and the value at which its counter wraps, µJ
+/// (Documentation/power/powercap/powercap.rst).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Energy(BTreeMap<String, (u64, u64)>);
 
 impl Energy {
-    /// `None` where a package cannot be read (only root may), or there is none.
+    /// `None` if there is no package, or one cannot be read (only root may).
     pub fn read(machine: &dyn Machine) -> Option<Energy> {
         let listing = machine.list(POWERCAP);
         let mut packages = BTreeMap::new();

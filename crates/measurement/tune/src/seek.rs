@@ -1,4 +1,4 @@
-//! The whole tuning: seek, then prove.
+//! The complete tuning: seeks, then proves.
 
 use crate::bench::{Machine, block_options};
 use crate::choose::Chosen;
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 #[derive(Clone, Debug)]
 pub struct Sought {
-    /// All that was tried, and what stays.
+    /// All trials, and the changes that are kept.
     pub tuned: Tuned,
     pub signal: Option<Sig>,
 }
@@ -24,19 +24,19 @@ pub enum TuneError {
     #[error(transparent)]
     Journal(#[from] JournalError),
     /// An earlier fix awaits confirmation and may be undone at any time.
-    #[error("an earlier fix waits to be confirmed: `punctual undo --keep` keeps it, `punctual undo` takes it back")]
+    #[error("an earlier fix waits for confirmation: `punctual undo --confirm` keeps it, `punctual undo` reverts it")]
     Waiting,
-    #[error("cannot make a folder for the runs of blocks: {0}")]
+    #[error("cannot create a directory for the blocks' runs: {0}")]
     Folder(punctual_directory::Error),
 }
 
-/// Tries the chosen fixes; those that help stay, everything else is as before when it returns.
+/// Tries the chosen fixes; those that help are kept, everything else is restored when it returns.
 ///
 /// Signals must be blocked as for [`proof::measure`].
 ///
 /// # Errors
 /// [`TuneError`]: nothing was changed. Later failures are in [`Tuned::ended`].
-pub fn seek(options: &Options, chosen: &Chosen, place: &Place, tell: OnUpdate) -> Result<Sought, TuneError> {
+pub fn seek(options: &Options, chosen: &Chosen, place: &Place, on_update: OnUpdate) -> Result<Sought, TuneError> {
     let journal = Journal::open(place.sys, place.folder)?;
     if journal.sets().iter().any(|set| set.confirm_by_s.is_some()) {
         return Err(TuneError::Waiting);
@@ -56,10 +56,10 @@ pub fn seek(options: &Options, chosen: &Chosen, place: &Place, tell: OnUpdate) -
         on_trial: None,
     };
     let candidates: Vec<Candidate> = chosen.prepared.iter().map(|prepared| prepared.candidate.clone()).collect();
-    // Of a boot and a moment: what disturbs the machine cannot follow the order.
+    // A new seed for each run, so that no disturbance of the machine can follow the order.
     let rules = Rules::new(RandomState::new().hash_one(std::process::id()));
-    let mut found = search(candidates, &mut machine, &rules, tell);
-    // The search has undone everything; what failed is tried once more.
+    let mut found = search(candidates, &mut machine, &rules, on_update);
+    // The search has undone everything; a failed undo is retried once.
     if let Err(Stop::Because(why)) = machine.revert_all() {
         found.ended = Ended::Stopped { why };
     }
@@ -81,10 +81,10 @@ pub fn seek(options: &Options, chosen: &Chosen, place: &Place, tell: OnUpdate) -
     Ok(Sought { tuned, signal: machine.signal })
 }
 
-/// Proves the machine as it is now, and adds the trials to the run directory and its report.
+/// Proves the machine in its current state, and adds the trials to the run directory and its report.
 ///
 /// # Errors
-/// [`ProofError`] where nothing was measured.
+/// Nothing was measured.
 pub fn conclude(options: &Options, tuned: &Tuned, observer: &mut dyn Observer) -> Result<Done, ProofError> {
     let mut done = proof::prove(&options.last, observer)?;
     done.recording.tuned = Some(tuned.clone());

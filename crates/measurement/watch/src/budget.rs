@@ -1,4 +1,4 @@
-//! How often a trace is cut, and how much space traces take.
+//! Limits how often traces are cut, and how much space they take.
 
 use crate::child::LARGEST_NOTE;
 use crate::keep::{self, RUNS};
@@ -9,18 +9,18 @@ use punctual_units::{CpuId, Nanos};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 
-/// New maxima of a CPU become ever rarer: the n-th comes after about e^n times the time to the first. So this only
-/// bounds a storm.
+/// New maxima of a CPU become increasingly rare: the n-th comes after about e^n times the time to the first. This limit
+/// only matters in a storm.
 const BURST_A_CPU: u32 = 16;
-/// Cutting and explaining one takes some 10 ms of CPU time, more where much is traced: this bounds a burst to seconds,
-/// however many CPUs.
+/// Cutting and explaining a trace takes some 10 ms of CPU time, more if there are many events: this limits a burst to
+/// seconds, for any number of CPUs.
 const MOST_AT_ONCE: u32 = 256;
 const EVERY: Nanos = Nanos::from_secs(5);
-/// Share of the space for all files that traces may fill; the rest is for what is written between two checks.
+/// Percentage of the space for all files that traces may fill; the rest is for what is written between two checks.
 const SHARE_PERCENT: u64 = 85;
 const DAY_NS: u64 = 86_400_000_000_000;
 
-/// At most [`BURST_A_CPU`] at once for each CPU, and one every [`EVERY`] for all.
+/// Allows [`BURST_A_CPU`] at once for each CPU, and one every [`EVERY`] for all.
 pub(crate) struct Pace {
     burst: u32,
     tokens: u32,
@@ -34,7 +34,7 @@ impl Pace {
         Pace { burst, tokens: burst, since: Nanos::ZERO }
     }
 
-    /// May one be traced now? If so, counts it.
+    /// Returns whether a trace is allowed now, and counts it if so.
     pub fn may(&mut self, now: Nanos) -> bool {
         let earned = now.saturating_sub(self.since).0 / EVERY.0;
         if earned > 0 {
@@ -47,13 +47,13 @@ impl Pace {
     }
 }
 
-/// Traces on disk, the oldest first.
+/// Traces on disk, oldest first.
 #[derive(Default)]
 pub(crate) struct Kept(VecDeque<Trace>);
 
 /// A window of the trace with its note.
 pub(crate) struct Trace {
-    /// Name of the run directory, relative to the folder of the watch.
+    /// Name of the run directory, relative to the watch's directory.
     pub run: String,
     /// Relative to the run directory.
     pub file: String,
@@ -62,7 +62,7 @@ pub(crate) struct Trace {
 }
 
 impl Kept {
-    /// Those of the series in `out`, also of earlier processes.
+    /// Traces of the series in `out`, including those of earlier processes.
     pub fn found(out: &Dir) -> Kept {
         let runs = keep::segments(out).into_iter().map(|name| format!("{RUNS}/{name}"));
         let of_run = |name: String| out.dir(&name).map(|run| traces(&name, &run)).unwrap_or_default();
@@ -90,8 +90,8 @@ impl Kept {
         all.map(|(_, trace)| trace.run.clone()).collect()
     }
 
-    /// Indices of the traces that are never deleted: of each CPU the one of its largest latency, and the newest, which
-    /// is that of its largest since the start.
+    /// Indices of the traces that are never deleted: for each CPU that of its largest latency, and the newest one,
+    /// which is that of its largest latency since the start.
     fn current(&self) -> BTreeSet<usize> {
         let (mut largest, mut newest) = (BTreeMap::<CpuId, (u64, usize)>::new(), BTreeMap::<CpuId, usize>::new());
         for (at, trace) in self.0.iter().enumerate() {
@@ -104,7 +104,7 @@ impl Kept {
         largest.into_values().map(|(_, at)| at).chain(newest.into_values()).collect()
     }
 
-    /// Takes out and returns the oldest that are superseded, until the rest fits or is current.
+    /// Removes and returns the oldest superseded traces, until the rest fits or is current.
     pub fn over(&mut self, allowance: u64) -> Vec<Trace> {
         let (current, mut bytes) = (self.current(), self.bytes());
         let (mut gone, mut stays) = (Vec::new(), VecDeque::new());
@@ -120,7 +120,7 @@ impl Kept {
         gone
     }
 
-    /// Forgets those that were deleted with their run directory.
+    /// Drops traces that were deleted with their run directory.
     pub fn only_in(&mut self, out: &Dir) {
         let mut there = BTreeMap::new();
         self.0.retain(|trace| {
@@ -138,7 +138,7 @@ impl Trace {
     }
 }
 
-/// The traces of a run directory, by time. Notes that cannot be read are left out.
+/// The traces of a run directory, by time. Unreadable notes are skipped.
 fn traces(name: &str, run: &Dir) -> Vec<Trace> {
     let entries = run.dir("traces").and_then(|traces| traces.entries()).unwrap_or_default();
     let notes = entries.into_iter().map(|(name, _)| name).filter(|name| name.extension().is_some_and(|e| e == "json"));
@@ -152,8 +152,7 @@ fn traces(name: &str, run: &Dir) -> Vec<Trace> {
 }
 
 impl Ledger {
-    /// Bytes that traces may take by now, if they take `traces`: what the other files, which grow with time, leave
-    /// them.
+    /// Bytes that traces may take now if they take `traces`: what is left by the other files, which grow with time.
     pub fn allowance(&self, traces: u64) -> u64 {
         let settings = &self.watch.settings;
         let elapsed_ns = punctual_measure::clocks().mono_ns.saturating_sub(self.watch.started.mono_ns);
@@ -165,8 +164,8 @@ impl Ledger {
     }
 }
 
-/// A day's share from the start; later as much as the series had when this process began and what the time since allows.
-/// So a process that is started again and again gains nothing by that.
+/// A day's share from the start; later the size of the series when this process began, plus what the time since then
+/// allows. Restarting the process repeatedly therefore gains nothing.
 fn allowed(day: u64, since_start: u64, at_start: u64) -> u64 {
     day.max(at_start.saturating_add(since_start))
 }
@@ -201,7 +200,7 @@ mod tests {
 
     #[test]
     fn superseded_traces_go_first_and_a_current_maximum_never() {
-        // CPU 0 had its largest before this process began; CPU 1 has one trace.
+        // CPU 0 had its largest latency before this process began; CPU 1 has one trace.
         let all = [(0, 900), (0, 100), (1, 50), (0, 200), (0, 300)];
         let traces = (0..).zip(all).map(|(at, (cpu, latency))| trace(1, cpu, at, latency, 100));
         let mut kept = Kept(traces.collect());
@@ -251,8 +250,8 @@ mod tests {
         assert_eq!(kept.bytes(), 0);
     }
 
-    /// Weeks on a noisy machine, restarted now and then: what is on disk stays within the allowance and the current
-    /// maxima, and those are always there.
+    /// Weeks on a noisy machine with occasional restarts: the files stay within the allowance plus the current maxima,
+    /// which are never deleted.
     #[test]
     fn weeks_stay_within_the_budget_and_keep_every_current_maximum() {
         const CPUS: u32 = 4;

@@ -1,5 +1,5 @@
-//! Explains a trace in a separate process, so that its memory is freed at the end, and a trace that crashes it ends
-//! only it.
+//! Explains a trace in a separate process, so that its memory is freed afterwards, and a trace that crashes it affects
+//! nothing else.
 
 use punctual_analyse::{Known, explain_capture};
 use punctual_directory::Dir;
@@ -14,15 +14,15 @@ use std::time::Duration;
 
 /// First argument that makes the program explain a trace for `watch`; see [`explain_main`].
 pub const EXPLAIN_ARG: &str = "__watch-explain";
-/// For a trace of a slow board, at nice 10.
+/// Time limit for a trace on a slow board, at nice 10.
 const EXPLAINED_WITHIN: Duration = Duration::from_secs(300);
 /// Maximum size of a note beside a trace, bytes.
 pub(crate) const LARGEST_NOTE: u64 = 4 << 20;
 
-/// Explains a window that was cut into `run`, in a child that gets the directory as its standard input.
+/// Explains a window in `run`, in a child process that has the directory as its standard input.
 ///
 /// # Errors
-/// A sentence: it could not be started, or how it ended.
+/// The process could not be started, or how it ended.
 pub(crate) fn explain(run: &Dir, capture: &Capture, steal_rose: Option<bool>) -> Result<Vec<Explained>, String> {
     let mut command = Command::new("/proc/self/exe");
     let failed = |what: &str, e| format!("the trace could not be explained: cannot {what}: {e}");
@@ -51,10 +51,10 @@ enum Answer {
     Failed(String),
 }
 
-/// Explains a trace in the directory that is standard input and prints the causes; `words` are what follows
-/// [`EXPLAIN_ARG`]. Returns the exit code.
+/// Main function of that process: explains a trace in the directory on standard input and prints the causes; `words`
+/// are the arguments after [`EXPLAIN_ARG`]. Returns the exit code.
 pub fn explain_main(mut words: impl Iterator<Item = OsString>) -> i32 {
-    // Neither the measurement nor the machine's own work should wait for it.
+    // Neither the measurement nor the machine's work should have to wait for it.
     let _ = rustix::process::nice(10);
     let _ = punctual_uapi::unblock_all();
     let (Some(root), Some(note), Some(steal)) = (words.next(), words.next(), words.next()) else { return 2 };

@@ -2,37 +2,37 @@ use punctual_measure::{CpuError, EngineError};
 use punctual_proof::ProofError;
 use std::path::PathBuf;
 
-/// Watching did not begin, or could not continue.
+/// Watching did not start, or could not continue.
 #[derive(Debug, thiserror::Error)]
 pub enum WatchError {
-    /// The options make no sense on this machine.
+    /// The options are invalid on this machine.
     #[error("{0}")]
     Usage(String),
-    /// Missing privilege or disk space.
+    /// A privilege or disk space is missing.
     #[error("{0}")]
     Environment(String),
     #[error(
-        "{path} is being written by another `punctual watch`{}: stop that first, or name another folder with --out DIR",
+        "{path} is being written by another `punctual watch`{}: stop that first, or name another directory with --out DIR",
         .pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default()
     )]
     Locked {
         path: PathBuf,
-        /// The process that holds it, if that can be read.
+        /// The process that holds the lock, if known.
         pid: Option<u32>,
     },
-    #[error("{0} has no watch.json: give the folder that `punctual watch --out` named")]
+    #[error("{0} has no watch.json: name the directory that `punctual watch --out` named")]
     NoWatch(PathBuf),
     #[error(
-        "{path} is written in format `{found}`, this program reads `{}`: use a newer punctual",
+        "{path} has format `{found}`, but this program reads `{}`: use a newer punctual",
         punctual_model::WATCH_SCHEMA
     )]
     Format { path: PathBuf, found: String },
-    #[error("{path} cannot be read: {why}; the run directories in {}/runs can: `punctual report RUN`", .path.parent().unwrap_or(.path).display())]
+    #[error("{path} cannot be read: {why}; the run directories in {}/runs are readable: `punctual report RUN`", .path.parent().unwrap_or(.path).display())]
     Damaged { path: PathBuf, why: String },
 }
 
 impl WatchError {
-    /// Is it the user's input (exit code 2) rather than the environment (4)?
+    /// True for an error in the user's input (exit code 2), false for the environment (4).
     pub fn is_usage(&self) -> bool {
         !matches!(self, WatchError::Environment(_) | WatchError::Locked { .. })
     }
@@ -41,7 +41,7 @@ impl WatchError {
 impl From<punctual_directory::Error> for WatchError {
     fn from(e: punctual_directory::Error) -> WatchError {
         WatchError::Environment(match e {
-            punctual_directory::Error::Io { .. } => format!("{e}; name another folder with --out DIR"),
+            punctual_directory::Error::Io { .. } => format!("{e}; name another directory with --out DIR"),
             refused => refused.to_string(),
         })
     }

@@ -1,4 +1,4 @@
-//! Which run directories stay.
+//! Selects the run directories to keep.
 
 use crate::budget::Kept;
 use crate::options::Keep;
@@ -6,7 +6,7 @@ use punctual_directory::{Dir, Error, Kind};
 
 pub(crate) const RUNS: &str = "runs";
 
-/// Names of our run directories in `out`, the oldest first; other entries are ignored.
+/// Names of the watch's run directories in `out`, oldest first; other entries are ignored.
 pub(crate) fn segments(out: &Dir) -> Vec<String> {
     let entries = out.dir(RUNS).and_then(|runs| runs.entries()).unwrap_or_default();
     let folders = entries.into_iter().filter(|(_, kind)| *kind == Kind::Directory);
@@ -16,14 +16,14 @@ pub(crate) fn segments(out: &Dir) -> Vec<String> {
     names
 }
 
-/// The stamp of a name and the number behind it: names are given in this order ([`new_name`]).
+/// Sort key of a name: its time stamp and the number after it, in which order names are given ([`new_name`]).
 fn place(name: &str) -> (String, u64) {
     let (stamp, number) = name.split_once('-').unwrap_or((name, "1"));
     (stamp.to_owned(), number.parse().unwrap_or(u64::MAX))
 }
 
-/// A name for a run directory that begins at `stamp` (`20261122T205244Z`). It is always behind the others: where the
-/// clock was set back, it is the newest stamp with a number.
+/// Name for a run directory that begins at `stamp` (`20261122T205244Z`). It sorts after all others: if the clock was
+/// set back, it is the newest stamp with a number.
 pub(crate) fn new_name(out: &Dir, stamp: &str) -> String {
     match segments(out).last().map(|newest| place(newest)) {
         Some((newest, number)) if newest.as_str() >= stamp => format!("{RUNS}/{newest}-{}", number.saturating_add(1)),
@@ -31,7 +31,7 @@ pub(crate) fn new_name(out: &Dir, stamp: &str) -> String {
     }
 }
 
-/// `20261122T205244Z`, perhaps with a number behind it.
+/// `20261122T205244Z`, optionally followed by a number.
 fn is_ours(name: &str) -> bool {
     let (stamp, rest) = name.split_at_checked(16).unwrap_or((name, "?"));
     let pattern = stamp.bytes().enumerate().all(|(at, byte)| match at {
@@ -42,11 +42,11 @@ fn is_ours(name: &str) -> bool {
     pattern && (rest.is_empty() || rest.strip_prefix('-').is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit())))
 }
 
-/// Deletes the oldest until the rest is within `keep`; returns how many. The newest stays, and so does one with the trace
-/// of a CPU's current maximum.
+/// Deletes the oldest run directories until the rest is within `keep`; returns their number. The newest is kept, and
+/// those with the trace of a CPU's current maximum.
 ///
 /// # Errors
-/// One could not be deleted; older ones are.
+/// A directory could not be deleted; older ones are.
 pub(crate) fn tidy(out: &Dir, keep: Keep) -> Result<u64, Error> {
     let names = segments(out);
     let Some((_, older)) = names.split_last() else { return Ok(0) };

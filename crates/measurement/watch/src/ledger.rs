@@ -1,4 +1,4 @@
-//! The state of the series and its files: the context thread delivers samples every few seconds.
+//! State of the series and its files; the context thread delivers samples every few seconds.
 //!
 //! A write error is reported once, counted, and retried with the next checkpoint: measuring continues.
 
@@ -20,41 +20,41 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Receives what a user should know at once, line by line.
-pub type Tell = Arc<dyn Fn(&str) + Send + Sync>;
+/// Receives messages for the user, line by line.
+pub type OnMessage = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// Free space below which a run directory is not closed, bytes.
+/// Minimum free space for closing a run directory, bytes.
 const LEAST_FREE: u64 = 512 << 10;
 
 pub(crate) struct Ledger {
     pub dir: Dir,
     pub sync: bool,
-    pub tell: Tell,
+    pub on_message: OnMessage,
     pub watch: Watch,
     pub lines: Lines,
     pub notify: Notify,
     pub segment: Option<Open>,
-    /// The CPUs to be measured while online.
+    /// CPUs to measure while they are online.
     pub wanted: CpuList,
     /// The segment should end: it is long enough, or other CPUs are online.
     pub renew: bool,
     /// Steal time of each CPU at the last checkpoint, in ticks.
     pub steal: Option<Vec<(CpuId, u64)>>,
     pub blocks: Blocks,
-    /// Bytes of all files when this process began.
+    /// Size of all files when this process began, bytes.
     pub bytes_at_start: u64,
-    /// Those of traces among them.
+    /// Size of the traces among them.
     pub traces_at_start: u64,
     pub textfile: Textfile,
-    /// Every released period of the segments that this process has ended.
+    /// All released periods of the segments that this process has ended.
     pub earlier: BTreeMap<CpuId, Histogram>,
-    /// Throttling within the running block, and the temperatures seen last.
-    pub weather: ContextSample,
-    /// The last remark of the series, and how often it was repeated since.
+    /// Throttling within the current block, and the most recent temperatures.
+    pub thermal: ContextSample,
+    /// The most recent remark of the series, and the number of repetitions since.
     pub remarked: (String, u64),
-    /// Since when, CLOCK_REALTIME, nothing is measured, and why.
+    /// Time (CLOCK_REALTIME) since which nothing is measured, and the reason.
     pub paused: Option<(u64, String)>,
-    /// CPUs that were lost in this segment: they are reported with every sample while they are away.
+    /// CPUs lost in this segment, which are reported with every sample while they are away.
     pub away: BTreeSet<CpuId>,
 }
 
@@ -71,14 +71,14 @@ pub(crate) fn real_of(now: &Stamp, mono_ns: u64) -> u64 {
 }
 
 impl Ledger {
-    /// A remark for the user and the series. What is repeated, perhaps every few seconds for weeks, is counted.
+    /// A remark for the user and the series. Repetitions, perhaps every few seconds for weeks, are only counted.
     pub fn note(&mut self, text: String) {
         if self.remarked.0 == text {
             self.remarked.1 += 1;
             return;
         }
         self.end_remark();
-        (self.tell)(&text);
+        (self.on_message)(&text);
         self.lines.push(&WatchLine::Note { real_ns: clocks().real_ns, text: text.clone() });
         self.remarked.0 = text;
     }
@@ -86,18 +86,18 @@ impl Ledger {
     fn end_remark(&mut self) {
         let (text, repeated) = std::mem::take(&mut self.remarked);
         if repeated > 0 {
-            let text = format!("{repeated} times more: {text}");
+            let text = format!("repeated {repeated} times: {text}");
             self.lines.push(&WatchLine::Note { real_ns: clocks().real_ns, text });
         }
     }
 
-    /// Nothing is measured from now on.
+    /// Records that nothing is measured from now on.
     pub fn pause(&mut self, why: String) {
         let now = clocks().real_ns;
         self.paused.get_or_insert((now, why));
     }
 
-    /// It is measured again, or the watch ends.
+    /// Records that measuring continues, or that the watch ends.
     pub fn resume(&mut self) {
         if let Some((from_real_ns, why)) = self.paused.take() {
             self.lines.push(&WatchLine::Gap { from_real_ns, to_real_ns: clocks().real_ns, why });
@@ -116,13 +116,13 @@ impl Ledger {
         self.renew = false;
     }
 
-    /// Is there room to end the segment? If not, it continues.
+    /// True if there is enough space to end the segment; otherwise it continues.
     pub fn has_room(&self) -> bool {
         let free = rustix::fs::fstatvfs(&self.dir).ok().map(|stat| stat.f_bavail.saturating_mul(stat.f_frsize));
         self.watch.disk.failing.is_none() && free.is_none_or(|free| free >= LEAST_FREE)
     }
 
-    /// Ends the segment: its results become files. Returns what could not be written.
+    /// Ends the segment and writes its results to files. Returns what could not be written.
     pub fn end_segment(&mut self, ending: Ending) -> Option<String> {
         let mut open = self.segment.take()?;
         for (cpu, distribution) in &ending.outcome.distributions {
@@ -139,7 +139,7 @@ impl Ledger {
         self.watch.segment = None;
         let name = open.name.clone();
         match open.writer.take() {
-            None => Some(format!("{name}: no run directory could be made; its maxima are in the series")),
+            None => Some(format!("{name}: the run directory could not be created; its maxima are in the series")),
             Some(writer) => segment::finish(open, writer, ending).err().map(|e| e.to_string()),
         }
     }
@@ -209,18 +209,18 @@ impl Ledger {
         self.watch.block = block_of(self.blocks.running());
     }
 
-    /// A block is over: writes a line of the series, and its maxima with the throttling and temperatures meanwhile to
-    /// the run directory.
+    /// Ends a block: writes a line of the series, and its maxima with the throttling and temperatures meanwhile to the
+    /// run directory.
     fn end_block(&mut self, block: WatchBlock, maxima: &[BlockMaximum], mono_ns: u64) {
         let max_ns = block.max_ns.iter().map(|(cpu, max)| (*cpu, max.unwrap_or(0))).collect();
         let interval_ns = block.lasts_ns;
         self.lines.push(&WatchLine::Block(block));
-        let weather = std::mem::take(&mut self.weather);
+        let thermal = std::mem::take(&mut self.thermal);
         let Some(open) = &mut self.segment else { return };
         self.renew |= mono_ns + self.watch.settings.block_ns.0 / 2 >= open.due_mono.0;
         let Some(writer) = &mut open.writer else { return };
         writer.maxima(maxima);
-        writer.event(&Event::Context(ContextSample { mono_ns, interval_ns, ..weather }));
+        writer.event(&Event::Context(ContextSample { mono_ns, interval_ns, ..thermal }));
         writer.event(&Event::Window(WindowMax { mono_ns, interval_ns, phase: open.phase.id.clone(), max_ns }));
     }
 
@@ -254,11 +254,10 @@ impl Ledger {
         let failed = self.write();
         match (&failed, self.watch.disk.failing.take()) {
             (Some(why), None) => {
-                let text =
-                    format!("{why}\n  measuring goes on; what cannot be written now is written when there is room");
-                (self.tell)(&text);
+                let text = format!("{why}\n  measuring continues; unwritten data is written when there is space");
+                (self.on_message)(&text);
             }
-            (None, Some(why)) => self.note(format!("files can be written again; before: {why}")),
+            (None, Some(why)) => self.note(format!("files can be written again; earlier error: {why}")),
             _ => {}
         }
         self.watch.disk.failures += u64::from(failed.is_some());
@@ -298,7 +297,7 @@ impl Ledger {
         written.err().map(|e| e.to_string())
     }
 
-    /// Must other CPUs be measured than are?
+    /// Checks whether other CPUs have to be measured.
     fn look_at_cpus(&mut self) {
         let Some(online) = own::online() else { return };
         let measured = self.segment.as_ref().map(|open| open.cells.iter().map(|(cpu, _)| *cpu).collect::<CpuList>());
@@ -307,7 +306,7 @@ impl Ledger {
 
     fn status(&self) -> String {
         let max = self.watch.cpus.iter().filter_map(|cpu| Some((cpu.since_start_ns?, cpu.cpu))).max();
-        let max = max.map_or("no wakeup yet".into(), |(ns, cpu)| format!("latest wakeup {} on CPU {cpu}", Nanos(ns)));
+        let max = max.map_or("no wakeup yet".into(), |(ns, cpu)| format!("worst wakeup {} on CPU {cpu}", Nanos(ns)));
         let failing = if self.watch.disk.failing.is_some() { "; FILES CANNOT BE WRITTEN" } else { "" };
         format!(
             "WATCHDOG=1\nSTATUS={max}, {} of {} new maxima explained{failing}",
@@ -316,7 +315,7 @@ impl Ledger {
     }
 }
 
-/// Blocks of one stretch of time as one; `None` without any.
+/// Combines blocks of the same period; `None` if there are none.
 fn block_of(maxima: &[BlockMaximum]) -> Option<WatchBlock> {
     let from = maxima.iter().map(|block| block.from_mono_ns).min()?;
     let to = maxima.iter().map(|block| block.to_mono_ns).max()?;
@@ -329,8 +328,8 @@ impl Recorder for Ledger {
         match event {
             Event::Window(window) => self.window(window),
             Event::Context(sample) => {
-                self.weather.temperatures.clone_from(&sample.temperatures);
-                add(&mut self.weather.throttling, &sample.throttling);
+                self.thermal.temperatures.clone_from(&sample.temperatures);
+                add(&mut self.thermal.throttling, &sample.throttling);
             }
             other => self.upset(other),
         }
@@ -357,7 +356,7 @@ impl Recorder for Ledger {
     fn flush(&mut self) {
         self.checkpoint();
         self.look_at_cpus();
-        self.notify.say(&self.status());
+        self.notify.send(&self.status());
     }
 }
 

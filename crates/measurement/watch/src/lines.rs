@@ -1,4 +1,4 @@
-//! `series.jsonl`: a line per block, new maximum or gap; it survives a full disk, and its size is bounded.
+//! `series.jsonl`: a line per block, new maximum or gap. Survives a full disk; its size is bounded.
 
 use punctual_directory::{Dir, Error};
 use punctual_model::WatchLine;
@@ -7,9 +7,9 @@ use std::io::{self, Write};
 
 pub(crate) const SERIES: &str = "series.jsonl";
 pub(crate) const OLD: &str = "series.old.jsonl";
-/// A file this large, bytes, replaces the old one: at 120 bytes for a block of two CPUs that is 4 months.
+/// Size at which a new file is started, bytes: 4 months with 120 bytes per block of two CPUs.
 const LARGEST: u64 = 4 << 20;
-/// Maximum of lines that wait for room on a full disk: two weeks of blocks.
+/// Maximum number of lines waiting for disk space: two weeks of blocks.
 const MOST_WAITING: usize = 4096;
 
 pub(crate) struct Lines {
@@ -23,7 +23,7 @@ impl Lines {
         Lines { dir, waiting: VecDeque::new(), lost: 0 }
     }
 
-    /// If too many wait, the oldest is dropped and counted.
+    /// If too many lines wait, the oldest is dropped and counted.
     pub fn push(&mut self, line: &WatchLine) {
         let Ok(mut text) = serde_json::to_vec(line) else { return };
         text.push(b'\n');
@@ -41,7 +41,7 @@ impl Lines {
     /// Writes the waiting lines: each line completely or not at all.
     ///
     /// # Errors
-    /// The rest continues to wait.
+    /// The remaining lines continue to wait.
     pub fn write(&mut self, sync: bool) -> io::Result<()> {
         if self.waiting.is_empty() {
             return Ok(());
@@ -54,7 +54,7 @@ impl Lines {
                 (file, length) = (self.dir.append(SERIES)?, 0);
             }
             if let Err(e) = file.write_all(line) {
-                // Half a line would damage the next; truncating needs no space.
+                // Half a line would damage the next one; truncating needs no space.
                 let _ = file.set_len(length);
                 return Err(e);
             }
@@ -68,8 +68,8 @@ impl Lines {
 /// Truncates a line that a kill left incomplete. Returns the number of bytes dropped.
 ///
 /// # Errors
-/// The file is there and cannot be read or cut.
-pub(crate) fn mend(dir: &Dir) -> Result<u64, Error> {
+/// The file exists but cannot be read or truncated.
+pub(crate) fn repair(dir: &Dir) -> Result<u64, Error> {
     if dir.kind(SERIES)?.is_none() {
         return Ok(0);
     }
@@ -117,13 +117,13 @@ mod tests {
     fn a_torn_line_is_cut_off_and_the_next_is_whole() {
         let (folder, dir) = folder();
         let mut lines = Lines::new(dir.clone());
-        assert_eq!(mend(&dir).unwrap(), 0);
+        assert_eq!(repair(&dir).unwrap(), 0);
         lines.push(&note(1));
         lines.write(false).unwrap();
         let path = folder.path().join(SERIES);
         let mut file = File::options().append(true).open(&path).unwrap();
         file.write_all(b"{\"line\":\"no").unwrap();
-        assert_eq!(mend(&dir).unwrap(), 11);
+        assert_eq!(repair(&dir).unwrap(), 11);
         lines.push(&note(2));
         lines.write(false).unwrap();
         let text = fs::read_to_string(path).unwrap();

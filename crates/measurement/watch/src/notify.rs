@@ -5,11 +5,11 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
-/// No socket unless systemd started us.
+/// Without a socket unless systemd started this process.
 pub(crate) struct Notify(Option<(UnixDatagram, SocketAddr)>);
 
 impl Notify {
-    /// `socket` is $NOTIFY_SOCKET: a path, or a name in the abstract name space after an `@`.
+    /// `socket` is $NOTIFY_SOCKET: a path, or after an `@` a name in the abstract namespace.
     pub fn new(socket: Option<&OsString>) -> Notify {
         let address = |name: &OsStr| match name.as_bytes() {
             [b'@', rest @ ..] => SocketAddr::from_abstract_name(rest).ok(),
@@ -19,7 +19,7 @@ impl Notify {
     }
 
     /// Errors are ignored: they are no reason to stop measuring.
-    pub fn say(&self, message: &str) {
+    pub fn send(&self, message: &str) {
         if let Some((socket, to)) = &self.0 {
             let _ = socket.send_to_addr(message.as_bytes(), to);
         }
@@ -38,12 +38,12 @@ mod tests {
         let abstract_name = SocketAddr::from_abstract_name(&name).unwrap();
         let heard = [UnixDatagram::bind(&path).unwrap(), UnixDatagram::bind_addr(&abstract_name).unwrap()];
         for (socket, told) in heard.iter().zip([path.into_os_string(), format!("@{name}").into()]) {
-            Notify::new(Some(&told)).say("WATCHDOG=1");
+            Notify::new(Some(&told)).send("WATCHDOG=1");
             let mut message = [0; 32];
             let n = socket.recv(&mut message).unwrap();
             assert_eq!(&message[..n], b"WATCHDOG=1");
         }
-        Notify::new(None).say("READY=1");
-        Notify::new(Some(&"/nowhere/at/all".into())).say("READY=1");
+        Notify::new(None).send("READY=1");
+        Notify::new(Some(&"/nowhere/at/all".into())).send("READY=1");
     }
 }

@@ -7,34 +7,34 @@ use std::str::FromStr;
 
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The folder of the series; an earlier one is continued.
+    /// Directory of the series; an existing series is continued.
     pub out: PathBuf,
     pub command: Vec<String>,
-    /// Policy of the measuring threads; if named, a refusal is an error.
+    /// Policy of the measuring threads; if set, a refusal is an error.
     pub policy: Option<Policy>,
-    /// Their priority; if named, a refusal is an error.
+    /// Priority of the measuring threads; if set, a refusal is an error.
     pub priority: Option<Priority>,
     pub period: Nanos,
-    /// The measured CPUs; `None`: all allowed ones.
+    /// CPUs to measure; `None`: all allowed ones.
     pub cpus: Option<CpuList>,
-    /// Phase of the releases between CPUs.
+    /// How the releases of several CPUs are aligned.
     pub alignment: Alignment,
     pub segment: Nanos,
-    /// Length of the blocks of which the maxima are kept.
+    /// Length of the blocks whose maxima are kept.
     pub block: Nanos,
-    /// Run directories that stay.
+    /// Number or total size of run directories to keep.
     pub keep: Keep,
     pub trace: Trace,
-    /// Latency from which on new maxima are traced.
+    /// Minimum latency of new maxima that are traced.
     pub trace_above: Nanos,
-    /// A file for Prometheus' textfile collector.
+    /// File for Prometheus' textfile collector.
     pub textfile: Option<PathBuf>,
     pub textfile_every: Nanos,
-    /// `None`: until a signal comes.
+    /// `None`: until a signal arrives.
     pub duration: Option<Nanos>,
-    /// Maximum growth of all files, per CPU and day.
+    /// Maximum growth of all files per CPU and day.
     pub bytes_a_cpu_and_day: u64,
-    /// Make checkpoints survive a power cut (fsync).
+    /// Sync checkpoints to disk (fsync), so that they survive a power failure.
     pub sync: bool,
     /// $NOTIFY_SOCKET of systemd.
     pub notify_socket: Option<OsString>,
@@ -68,7 +68,7 @@ impl FromStr for Keep {
     }
 }
 
-/// Bytes as people write them: `64M`, `1500k`, `1000000`; the letters are powers of 1024.
+/// Parses a number of bytes: `64M`, `1500k`, `1000000`; the letters are powers of 1024.
 pub fn size(text: &str) -> Option<u64> {
     let text = text.trim();
     let (digits, shift) = match text.chars().last()? {

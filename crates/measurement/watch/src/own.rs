@@ -4,7 +4,7 @@ use punctual_model::WatchCost;
 use punctual_units::CpuList;
 use std::fs;
 
-/// CPU time and resident memory of this process now, including children it waited for.
+/// CPU time and resident memory of this process, including children it waited for.
 pub(crate) fn cost() -> WatchCost {
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let tick_ns = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
@@ -15,8 +15,8 @@ pub(crate) fn cost() -> WatchCost {
     }
 }
 
-/// utime, stime, cutime and cstime: fields 14 to 17 (proc_pid_stat(5)); the second field may hold anything in its
-/// brackets.
+/// utime, stime, cutime and cstime: fields 14 to 17 (proc_pid_stat(5)); the second field may contain anything within
+/// its parentheses.
 fn ticks(stat: &str) -> Option<u64> {
     let rest = stat.rsplit_once(')')?.1;
     let fields: Vec<u64> = rest.split_whitespace().skip(11).take(4).map_while(|word| word.parse().ok()).collect();

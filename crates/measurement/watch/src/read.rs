@@ -1,4 +1,4 @@
-//! Reads a folder of `watch`: while it is written, after its end, after a kill.
+//! Reads a directory of `watch`: while it is written, after its end, after a kill.
 
 use crate::budget::Kept;
 use crate::error::WatchError;
@@ -9,17 +9,17 @@ use punctual_directory::Dir;
 use punctual_model::{WatchLine, WatchMaximum, Watched};
 use std::path::Path;
 
-/// Twice the maximum size of such a file, bytes.
+/// Read limit, bytes: twice the maximum size of such a file.
 const LARGEST: u64 = 16 << 20;
 
 pub fn is_watch(folder: &Path) -> bool {
     folder.join(STATE).symlink_metadata().is_ok()
 }
 
-/// Damaged parts are left out and named.
+/// Damaged parts are skipped and reported.
 ///
 /// # Errors
-/// [`WatchError`]: there is none, or it is of a future format, or its state cannot be read.
+/// There is no watch, it has a future format, or its state cannot be read.
 pub fn read(folder: &Path) -> Result<Watched, WatchError> {
     let none = || WatchError::NoWatch(folder.to_owned());
     let dir = &Dir::open(folder).map_err(|_| none())?;
@@ -40,7 +40,7 @@ pub fn read(folder: &Path) -> Result<Watched, WatchError> {
     Ok(Watched { watch, lines, segments, bytes: dir.bytes(), running: dir.lock(false).is_ok_and(|free| !free), damage })
 }
 
-/// Names only what is still kept of a maximum: its run directory and its trace.
+/// Removes the names of files of a maximum that no longer exist: its run directory and its trace.
 fn still_there(maximum: &mut WatchMaximum, segments: &[String], kept: &Kept) {
     maximum.segment = maximum.segment.take().filter(|name| segments.contains(name));
     let trace = maximum.segment.as_ref().and_then(|run| kept.of(run, maximum.cpu, maximum.mono_ns));
@@ -57,12 +57,12 @@ fn read_lines(dir: &Dir, name: &str, lines: &mut Vec<WatchLine>, damage: &mut Ve
     for line in content.split_inclusive(|byte| *byte == b'\n') {
         match serde_json::from_slice(line) {
             Ok(line) => lines.push(line),
-            // Being written at this instant, or torn by a kill.
+            // Being written at this moment, or torn by a kill.
             Err(_) if !line.ends_with(b"\n") => {}
             Err(_) => bad += 1,
         }
     }
     if bad > 0 {
-        damage.push(format!("{name}: {bad} lines cannot be read; left out"));
+        damage.push(format!("{name}: {bad} unreadable lines; skipped"));
     }
 }

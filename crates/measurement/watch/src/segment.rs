@@ -11,26 +11,25 @@ use punctual_units::{CpuId, Nanos};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Id of the one phase; its load is whatever the machine does.
+/// ID of the only phase; its load is whatever the machine does.
 pub(crate) const PHASE: &str = "1-watch";
 const LOAD: &str = "watch";
-/// Keeps checkpoints small. Nothing is reserved: a run directory that finds no room at its end continues to be
-/// measured.
+/// Keeps checkpoints small. No space is reserved: if a run directory has no space at its end, its segment continues.
 const ROOM: Room = Room { segment_bytes: 16 << 10, reserve_bytes: 0, compact: true };
 pub(crate) const WORST: usize = 8;
 
 pub(crate) struct Open {
-    /// Relative to the watch's own folder.
+    /// Name relative to the watch's directory.
     pub name: String,
-    /// The folder of the whole watch.
+    /// Directory of the watch.
     dir: Dir,
     pub phase: Phase,
-    /// CLOCK_MONOTONIC at which it is long enough.
+    /// CLOCK_MONOTONIC at which the segment is long enough.
     pub due_mono: Nanos,
     pub cells: Vec<(CpuId, Arc<Cell>)>,
-    /// Periods that ran and that were skipped before it, in the whole series.
+    /// Periods of the whole series that ran and that were skipped before this segment.
     pub base: BTreeMap<CpuId, (u64, u64)>,
-    /// `None` while the folder cannot be made.
+    /// `None` while the directory cannot be created.
     pub writer: Option<Writer>,
     run: Run,
     gaps: u64,
@@ -47,7 +46,8 @@ pub(crate) struct Ending {
 }
 
 impl Open {
-    /// `base`: periods that ran and were skipped before. If the folder cannot be made, every checkpoint tries again.
+    /// `base`: periods that ran and that were skipped before. If the directory cannot be created, every checkpoint
+    /// retries.
     pub fn begin(
         dir: &Dir,
         options: &Options,
@@ -58,7 +58,7 @@ impl Open {
     ) -> Open {
         let mut run = proof::new_run(&run_options(options), plan, explicit);
         run.machine = proof::facts();
-        run.notes.push("a part of a watch: the load is what the machine did anyway".into());
+        run.notes.push("part of a watch: the load is the machine's usual work".into());
         run.settings.loads = vec![LOAD.into()];
         let mut phase = proof::announced(plan, LOAD, running.start, proof::begun(running, plan.scheduling), None);
         phase.planned_ns = Some(options.segment);
@@ -86,7 +86,7 @@ impl Open {
                 writer.take_failure()
             }
             None => {
-                // The remains of a failed attempt would block the next.
+                // The remains of a failed attempt would block the next one.
                 let _ = self.dir.remove_all(&self.name);
                 self.create(sync).err().map(|e| e.to_string())
             }

@@ -1,4 +1,4 @@
-//! `watch.json` and the folder of a series: lock, begin, continue.
+//! `watch.json` and the directory of a series: locks, begins, continues.
 
 use crate::error::WatchError;
 use crate::lines::{self, Lines};
@@ -11,10 +11,11 @@ use punctual_units::{CpuList, Scheduling};
 use std::path::Path;
 
 pub(crate) const STATE: &str = "watch.json";
-/// Maximum size, bytes: a kilobyte per CPU.
+/// Size limit, bytes; a CPU takes about a kilobyte.
 const LARGEST: u64 = 16 << 20;
 
-/// Makes the folder if missing, and locks it: no other process may write it while the returned [`Dir`] is open.
+/// Creates the directory if it is missing and locks it: no other process may write to it while the returned [`Dir`] is
+/// open.
 pub(crate) fn take(out: &Path) -> Result<Dir, WatchError> {
     let dir = Dir::create(out, Whose::Results)?;
     match dir.lock(true) {
@@ -22,7 +23,7 @@ pub(crate) fn take(out: &Path) -> Result<Dir, WatchError> {
             let pid = read(&dir).ok().flatten().map(|watch| watch.pid);
             Err(WatchError::Locked { path: out.to_owned(), pid })
         }
-        // A file system without locks: avoiding two at once is up to the user there.
+        // A file system without locks: the user has to avoid running two at once.
         _ => {
             dir.remove_stale_drafts();
             Ok(dir)
@@ -30,7 +31,7 @@ pub(crate) fn take(out: &Path) -> Result<Dir, WatchError> {
     }
 }
 
-/// `None`: there is no series yet.
+/// `None` if there is no series yet.
 pub(crate) fn read(out: &Dir) -> Result<Option<Watch>, WatchError> {
     #[derive(serde::Deserialize)]
     struct Head {
@@ -83,16 +84,16 @@ pub(crate) fn begin(options: &Options, scheduling: Scheduling, cpus: &CpuList) -
     }
 }
 
-/// Continues an earlier series in the same folder: its maxima and counts stay, and the time not measured in between
-/// becomes a line. Returns remarks.
+/// Continues an earlier series in the same directory: its maxima and counts are kept, and the unmeasured time in
+/// between becomes a line. Returns remarks.
 ///
 /// # Errors
-/// The series is of a future format; it is not changed.
+/// The series has a future format; it is not changed.
 pub(crate) fn resume(out: &Dir, watch: &mut Watch, lines: &mut Lines) -> Result<Vec<String>, WatchError> {
-    let mut said = Vec::new();
-    match lines::mend(out) {
+    let mut notes = Vec::new();
+    match lines::repair(out) {
         Ok(0) => {}
-        Ok(n) => said.push(format!("a torn line of {n} bytes was cut off {}", lines::SERIES)),
+        Ok(n) => notes.push(format!("an incomplete line of {n} bytes was removed from {}", lines::SERIES)),
         Err(e) => return Err(WatchError::Damaged { path: out.path().join(lines::SERIES), why: e.to_string() }),
     }
     let before = match read(out) {
@@ -100,8 +101,8 @@ pub(crate) fn resume(out: &Dir, watch: &mut Watch, lines: &mut Lines) -> Result<
         Err(WatchError::Damaged { path, why }) => {
             let name = "watch.damaged.json";
             out.rename(STATE, name)?;
-            said.push(format!(
-                "{} could not be read ({why}) and is {} now: maxima and counts begin anew",
+            notes.push(format!(
+                "{} could not be read ({why}) and was renamed to {}: maxima and counts start over",
                 path.display(),
                 out.path().join(name).display()
             ));
@@ -110,9 +111,9 @@ pub(crate) fn resume(out: &Dir, watch: &mut Watch, lines: &mut Lines) -> Result<
         Err(e) => return Err(e),
     };
     if let Some(before) = before {
-        said.push(continued(before, watch, lines));
+        notes.push(continued(before, watch, lines));
     }
-    Ok(said)
+    Ok(notes)
 }
 
 fn continued(before: Watch, watch: &mut Watch, lines: &mut Lines) -> String {
@@ -123,7 +124,7 @@ fn continued(before: Watch, watch: &mut Watch, lines: &mut Lines) -> String {
         Some(EndedBy::Signal { name, .. }) => format!("ended by {name}"),
         Some(EndedBy::Duration) => "ended as planned".into(),
         Some(EndedBy::Error { text }) => format!("ended: {text}"),
-        Some(EndedBy::Unknown) => "ended, it is not known how".into(),
+        Some(EndedBy::Unknown) => "ended for an unknown reason".into(),
         Some(EndedBy::Killed) | None if before.boot_id != watch.boot_id => "the machine went down".into(),
         Some(EndedBy::Killed) | None => "killed".into(),
     };
@@ -134,14 +135,14 @@ fn continued(before: Watch, watch: &mut Watch, lines: &mut Lines) -> String {
     for cpu in &mut watch.cpus {
         (cpu.since_start_ns, cpu.release_mono_ns) = (None, None);
     }
-    format!("an earlier series is continued ({why}): {} not measured", gap(&before.updated, watch))
+    format!("continuing an earlier series ({why}): {} not measured", gap(&before.updated, watch))
 }
 
-/// How long nothing was measured; the wall clock may have been set meanwhile.
+/// Length of the unmeasured time; the wall clock may have been set meanwhile.
 fn gap(before: &Stamp, watch: &Watch) -> String {
     match watch.started.real_ns.checked_sub(before.real_ns) {
         Some(ns) => punctual_units::Nanos(ns).to_string(),
-        None => "a time that the wall clock, set back since, does not tell".into(),
+        None => "an unknown time (the wall clock was set back since)".into(),
     }
 }
 
@@ -181,8 +182,8 @@ mod tests {
         let (folder, dir) = written(&before);
         let (mut now, mut lines) = (watch(), Lines::new(dir.clone()));
         now.started.real_ns = before.updated.real_ns + 60_000_000_000;
-        let said = resume(&dir, &mut now, &mut lines).unwrap();
-        assert!(said[0].contains("killed") && said[0].contains("60"), "{said:?}");
+        let notes = resume(&dir, &mut now, &mut lines).unwrap();
+        assert!(notes[0].contains("killed") && notes[0].contains("60"), "{notes:?}");
         assert_eq!((now.series_started_real_ns, now.cpus[0].released, now.cpus[0].since_start_ns), (77, 5, None));
         lines.write(false).unwrap();
         let text = fs::read_to_string(folder.path().join(lines::SERIES)).unwrap();
@@ -207,8 +208,8 @@ mod tests {
         let (mut now, mut lines) = (watch(), Lines::new(dir.clone()));
         assert!(matches!(resume(&dir, &mut now, &mut lines), Err(WatchError::Format { .. })));
         fs::write(folder.path().join(STATE), b"{\"schema\":\"punctual.series/1\",").unwrap();
-        let said = resume(&dir, &mut now, &mut lines).unwrap();
-        assert!(said[0].contains("begin anew") && folder.path().join("watch.damaged.json").exists(), "{said:?}");
+        let notes = resume(&dir, &mut now, &mut lines).unwrap();
+        assert!(notes[0].contains("start over") && folder.path().join("watch.damaged.json").exists(), "{notes:?}");
     }
 
     #[test]

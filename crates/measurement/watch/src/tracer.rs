@@ -1,8 +1,8 @@
-//! Every new maximum of a CPU leaves a window of the trace, and a sentence that names its cause.
+//! Saves a window of the trace for every new maximum of a CPU, and explains it.
 //!
-//! A measuring thread that was later than ever since the start rings ([`Cell::watch`]), which wakes an ordinary thread
-//! that cuts the window out and has it explained at once by a separate process. The rate is limited ([`Pace`]): what is
-//! left out is counted and reported.
+//! A measuring thread that is later than ever since the start rings a bell ([`Cell::watch`]), which wakes an ordinary
+//! thread that cuts the window out and has it explained by a separate process. The rate is limited ([`Pace`]): skipped
+//! maxima are counted and reported.
 
 use crate::budget::{Kept, Pace};
 use crate::child;
@@ -22,14 +22,14 @@ use std::time::Duration;
 
 /// At the beginning of a segment wakeups settle.
 const SETTLE: Duration = Duration::from_millis(50);
-/// Full causes kept per segment.
+/// Number of complete causes kept per segment.
 const EXPLAINED: usize = 6;
-/// How long the end of a segment waits for a running explanation.
+/// Time that the end of a segment waits for a running explanation.
 const PATIENCE: Duration = Duration::from_millis(300);
-/// Why a maximum has no trace in a storm.
-const TOO_MANY: &str = "not traced: other new maxima had come just before";
+/// The reason given for a maximum without a trace in a storm.
+const TOO_MANY: &str = "not traced: too many new maxima at once";
 
-/// Interval after which a ring that was lost (a filter that refuses to write to an eventfd) is made up for.
+/// Interval of additional checks in case a ring was lost (a security filter that denies writes to an eventfd).
 const UNRUNG: Nanos = Nanos(2_000_000_000);
 
 pub(crate) struct Tracer {
@@ -41,12 +41,12 @@ pub(crate) struct Tracer {
 
 enum Order {
     Watch(Watched),
-    /// It has ended: answer with what was kept of it.
+    /// The segment has ended: answer with its saved traces.
     End(SyncSender<Yield>),
 }
 
 pub(crate) struct Watched {
-    /// Name of the run directory, relative to the folder of the watch.
+    /// Name of the run directory, relative to the watch's directory.
     pub name: String,
     pub phase: String,
     pub cells: Vec<(CpuId, i32, Arc<Cell>)>,
@@ -93,7 +93,7 @@ impl Tracer {
         self.bell.ring();
     }
 
-    /// The segment has ended; returns what was kept of it, unless that takes too long.
+    /// Ends the segment; returns its saved traces, unless that takes too long.
     pub fn end_segment(&self) -> Yield {
         let (answer, answered) = sync_channel(1);
         let _ = self.orders.send(Order::End(answer));
@@ -101,11 +101,11 @@ impl Tracer {
         answered.recv_timeout(PATIENCE).unwrap_or_default()
     }
 
-    /// Ends it and removes the trace; reports what could not be removed.
+    /// Ends tracing and removes the instance; returns a message if something could not be removed.
     pub fn end(self) -> Option<String> {
         self.stop.store(true, Relaxed);
         self.bell.ring();
-        self.thread.join().unwrap_or_else(|_| Some("the thread that kept the traces died".into()))
+        self.thread.join().unwrap_or_else(|_| Some("the thread that saved the traces panicked".into()))
     }
 }
 
@@ -115,7 +115,7 @@ struct Worker {
     inbox: Receiver<Order>,
     stop: Arc<AtomicBool>,
     ledger: Arc<Mutex<Ledger>>,
-    /// The worst wakeup of each CPU since the start that was looked at.
+    /// The worst examined wakeup of each CPU since the start.
     latest: BTreeMap<CpuId, u64>,
     pace: Pace,
     kept: Kept,
@@ -151,7 +151,7 @@ impl Worker {
                 self.cutter.begin_log();
                 self.events_before = self.cutter.recorded();
                 (self.watched, self.result, self.count) = (Some(watched), Yield::default(), 0);
-                // The segment before has become files.
+                // The previous segment's results have been written.
                 self.make_room();
                 self.look();
             }
@@ -160,19 +160,19 @@ impl Worker {
                 let mut result = std::mem::take(&mut self.result);
                 result.traced.events = self.cutter.recorded().saturating_sub(self.events_before);
                 result.traced.captures = result.captures.len() as u64;
-                // If the segment no longer waits, what was kept stays in the folder and is read from there.
+                // If the segment no longer waits, the saved traces stay in the directory and are read from there.
                 let _ = answer.try_send(result);
             }
         }
     }
 
-    /// The next wakeup of a CPU that is later than all before rings.
+    /// Makes the next wakeup of a CPU ring that is later than all before.
     fn arm(&self) {
         let floor = self.ledger().watch.settings.trace_above_ns.0;
         for (cpu, _, cell) in self.watched.iter().flat_map(|watched| &watched.cells) {
             let latest = self.latest.get(cpu).copied().unwrap_or(0).max(floor);
             cell.watch(latest);
-            // Wakeups between looking and arming.
+            // Wakeups between the check and arming.
             if cell.worst().first().is_some_and(|kept| kept.latency > latest) {
                 self.bell.ring();
             }
@@ -183,7 +183,7 @@ impl Worker {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// New maxima that are over, each larger than the one before.
+    /// New maxima that are complete, each larger than the one before.
     fn new_maxima(&mut self, floor: u64) -> Vec<LateWakeup> {
         let now = monotonic().0;
         let mut new = Vec::new();
@@ -246,7 +246,7 @@ impl Worker {
             }
             Err(e) => late
                 .iter()
-                .for_each(|one| self.book(one, Err(format!("the window of the trace could not be kept: {e}")))),
+                .for_each(|one| self.book(one, Err(format!("the window of the trace could not be saved: {e}")))),
         }
     }
 
@@ -267,7 +267,7 @@ impl Worker {
             };
             self.book(late, verdict);
         }
-        // Timelines take more room than everything else; a trace that is kept contains them.
+        // Timelines take more space than everything else, and a saved trace contains them.
         let slim = explained.unwrap_or_default().into_iter().map(|one| Explained { timeline: None, ..one });
         self.result.explained.extend(slim);
         // The others are superseded; their sentences are in the series.
@@ -278,7 +278,7 @@ impl Worker {
         self.make_room();
     }
 
-    /// Deletes superseded traces if all files together take too much.
+    /// Deletes superseded traces if all files together take too much space.
     fn make_room(&mut self) {
         let dir = self.ledger().dir.clone();
         self.kept.only_in(&dir);
@@ -314,14 +314,14 @@ impl Worker {
             segment: self.watched.as_ref().map(|watched| watched.name.clone()),
             verdict,
             why_not,
-            // Its note names the wakeup, as long as there is a trace.
+            // The note names the wakeup as long as a trace exists.
             trace: None,
         };
         ledger.maximum(maximum);
     }
 }
 
-/// Did a CPU of these wakeups lose time to a hypervisor since the last checkpoint?
+/// True if a CPU of these wakeups lost time to a hypervisor since the last checkpoint.
 fn steal_rose(before: Option<&[(CpuId, u64)]>, capture: &Capture) -> Option<bool> {
     let now = steal_ticks()?;
     let of = |all: &[(CpuId, u64)], cpu| all.iter().find(|(c, _)| *c == cpu).map(|(_, ticks)| *ticks);

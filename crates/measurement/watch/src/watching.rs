@@ -1,9 +1,9 @@
-//! A whole watch: set up, segment after segment, end.
+//! A complete watch: set-up, segment after segment, end.
 
 use crate::budget::Kept;
 use crate::error::WatchError;
 use crate::keep;
-use crate::ledger::{Ledger, Tell, Textfile};
+use crate::ledger::{Ledger, OnMessage, Textfile};
 use crate::lines::Lines;
 use crate::notify::Notify;
 use crate::options::Options;
@@ -25,26 +25,26 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Interval of samples and checkpoints: a kill loses at most this much.
 const TICK: Nanos = Nanos::from_secs(5);
-/// How often the main thread checks whether the segment is over.
+/// Interval at which the main thread checks whether the segment is over.
 const LOOK: Nanos = Nanos::from_secs(2);
-/// How long a thread may take to end on request.
+/// Time a thread may take to end on request.
 const PATIENCE: Nanos = Nanos::from_millis(400);
-/// How often CPUs are looked for again while all are offline.
+/// Interval of checks for CPUs while all are offline.
 const RETRY: Nanos = Nanos::from_secs(5);
 
 pub struct Done {
     pub watch: Watch,
     pub signal: Option<Sig>,
-    /// A write error; it also decides the exit code.
+    /// A write error; it also determines the exit code.
     pub error: Option<String>,
 }
 
-/// Watches the machine until a signal comes or `duration` is over. Signals must be blocked as for a run
+/// Watches the machine until a signal arrives or `duration` is over. Signals must be blocked as for a run
 /// ([`punctual_proof::signals`]).
 ///
 /// # Errors
-/// [`WatchError`]: it did not begin. Once it has, only the loss of all CPUs' threads ends it.
-pub fn watch(options: &Options, tell: Tell) -> Result<Done, WatchError> {
+/// The watch did not start. Once it has, only the loss of all CPUs' threads ends it.
+pub fn watch(options: &Options, on_message: OnMessage) -> Result<Done, WatchError> {
     check(options)?;
     uapi::install_wakeup()?;
     let topology = Topology::read()?;
@@ -57,7 +57,7 @@ pub fn watch(options: &Options, tell: Tell) -> Result<Done, WatchError> {
         uapi::set_affinity(0, &housekeeping)?;
     }
     let wanted = options.cpus.clone().unwrap_or_else(|| topology.allowed.clone());
-    let ledger = Arc::new(Mutex::new(begin(options, &choice, dir, wanted, tell)?));
+    let ledger = Arc::new(Mutex::new(begin(options, &choice, dir, wanted, on_message)?));
     let tracer = start_tracer(options, &ledger)?;
     Watching { options, choice, housekeeping, ledger, tracer }.run()
 }
@@ -66,7 +66,7 @@ fn check(options: &Options) -> Result<(), WatchError> {
     let usage = |text: String| Err(WatchError::Usage(text));
     if options.period < Nanos::from_micros(100) || options.period > Nanos::from_secs(60) {
         return usage(format!(
-            "a period of {} is not for watching: choose 100us to 1min with --interval",
+            "a period of {} is not supported by watch: choose 100us to 1min with --interval",
             options.period
         ));
     }
@@ -74,10 +74,10 @@ fn check(options: &Options) -> Result<(), WatchError> {
         return usage(format!("--segment {} is shorter than a block of maxima, {}", options.segment, options.block));
     }
     if options.segment > Nanos::from_secs(7 * 86_400) {
-        return usage("--segment: a run directory of more than a week is too long to lose".into());
+        return usage("--segment: a run directory must not exceed a week".into());
     }
     if options.textfile_every < TICK {
-        return usage(format!("--textfile-every: results are handed on every {TICK}, write that or more"));
+        return usage(format!("--textfile-every: results are saved every {TICK}; use that or more"));
     }
     Ok(())
 }
@@ -87,21 +87,21 @@ pub(crate) fn begin(
     choice: &Choice,
     dir: Dir,
     wanted: CpuList,
-    tell: Tell,
+    on_message: OnMessage,
 ) -> Result<Ledger, WatchError> {
     let mut watch = state::begin(options, choice.scheduling, &wanted);
     let mut lines = Lines::new(dir.clone());
     let said = state::resume(&dir, &mut watch, &mut lines)?;
-    said.iter().for_each(|text| tell(text));
+    said.iter().for_each(|text| on_message(text));
     if let Some(problem) = &choice.problem {
-        tell(&problem.text);
+        on_message(&problem.text);
     }
     Ok(Ledger {
         bytes_at_start: dir.bytes(),
         traces_at_start: Kept::found(&dir).bytes(),
         dir,
         sync: options.sync,
-        tell,
+        on_message,
         watch,
         lines,
         notify: Notify::new(options.notify_socket.as_ref()),
@@ -112,7 +112,7 @@ pub(crate) fn begin(
         blocks: Blocks::new(options.block),
         textfile: Textfile { path: options.textfile.clone(), every: options.textfile_every, next: Nanos::ZERO },
         earlier: BTreeMap::new(),
-        weather: Default::default(),
+        thermal: Default::default(),
         remarked: Default::default(),
         paused: None,
         away: Default::default(),
@@ -122,13 +122,13 @@ pub(crate) fn begin(
 /// The trace of the whole watch; if there is none, the state says why.
 fn start_tracer(options: &Options, ledger: &Arc<Mutex<Ledger>>) -> Result<Option<(Tracer, Tracing, Bell)>, WatchError> {
     let why = if options.trace.when == When::Never {
-        "not asked for (--trace never)".to_owned()
+        "switched off (--trace never)".to_owned()
     } else {
         let started = Bell::new().map_err(|e| format!("no eventfd: {e}")).and_then(|bell| {
             let cutter = Cutter::start(&options.trace, options.period).map_err(|e| e.to_string())?;
             let tracing = cutter.tracing().clone();
-            let tracer =
-                Tracer::start(cutter, bell.clone(), Arc::clone(ledger)).map_err(|e| format!("no thread: {e}"))?;
+            let tracer = Tracer::start(cutter, bell.clone(), Arc::clone(ledger))
+                .map_err(|e| format!("cannot create a thread: {e}"))?;
             Ok((tracer, tracing, bell))
         });
         match started {
@@ -141,7 +141,7 @@ fn start_tracer(options: &Options, ledger: &Arc<Mutex<Ledger>>) -> Result<Option
     };
     let mut ledger = ledger.lock().unwrap_or_else(PoisonError::into_inner);
     if options.trace.when != When::Never {
-        (ledger.tell)(&format!("new maxima are not traced: {why}"));
+        (ledger.on_message)(&format!("new maxima are not traced: {why}"));
     }
     ledger.watch.untraced = Some(why);
     Ok(None)
@@ -167,7 +167,7 @@ impl Watching<'_> {
             let cpus =
                 own::online().map_or_else(|| self.ledger().wanted.clone(), |online| self.ledger().wanted.and(&online));
             if cpus.is_empty() {
-                signal = self.pause(RETRY, "none of the CPUs is online".into());
+                signal = self.pause(RETRY, "all CPUs are offline".into());
                 continue;
             }
             match self.segment(cpus, end) {
@@ -176,8 +176,8 @@ impl Watching<'_> {
                     error = failed.or(error);
                 }
                 Err(e) if self.ledger().earlier.is_empty() => return Err(e),
-                // A CPU that goes offline between looking and starting.
-                Err(e) => signal = self.pause(RETRY, format!("no segment could begin: {e}")),
+                // A CPU that goes offline between the check and the start.
+                Err(e) => signal = self.pause(RETRY, format!("no segment could start: {e}")),
             }
         }
         self.finish(signal, error)
@@ -187,8 +187,8 @@ impl Watching<'_> {
     fn pause(&self, time: Nanos, why: String) -> Option<Sig> {
         {
             let mut ledger = self.ledger();
-            ledger.notify.say(&format!("WATCHDOG=1\nSTATUS=nothing is measured: {why}; trying again"));
-            ledger.note(format!("nothing is measured: {why}; trying again"));
+            ledger.notify.send(&format!("WATCHDOG=1\nSTATUS=nothing is measured: {why}; retrying"));
+            ledger.note(format!("nothing is measured: {why}; retrying"));
             ledger.pause(why);
             ledger.checkpoint();
         }
@@ -231,7 +231,7 @@ impl Watching<'_> {
             let mut ledger = self.ledger();
             ledger.begin_segment(self.options, &plan, &running, self.choice.explicit);
             ledger.checkpoint();
-            ledger.notify.say("READY=1");
+            ledger.notify.send("READY=1");
         }
         let context = self.context(&running)?;
         self.begin_trace(&running);
@@ -270,7 +270,7 @@ impl Watching<'_> {
         tracer.watch(Watched { name: open.name.clone(), phase: PHASE.into(), cells: cells.collect() });
     }
 
-    /// Sleeps until the segment is over and can be written, the time is up, or a signal comes.
+    /// Sleeps until the segment is over and can be written, the duration is over, or a signal arrives.
     fn wait_for_end(&self, running: &Running, end: Option<Nanos>) -> Option<Sig> {
         loop {
             let left = end.map_or(LOOK, |end| end.saturating_sub(monotonic()).min(LOOK));
@@ -289,7 +289,7 @@ impl Watching<'_> {
     fn stop(running: &Running) {
         let give_up = monotonic() + PATIENCE;
         while !running.finished() && monotonic() < give_up {
-            // The series ends where the user says: nothing is missing of what was measured.
+            // The series ends where the user wants it to: nothing measured is missing.
             running.stop_with_enough();
             let _ = wait(&signals(), Some(Nanos::from_micros(500)));
         }
@@ -326,7 +326,7 @@ impl Watching<'_> {
         let mut ledger = self.ledger();
         let failed = ledger.end_segment(ending);
         if let Some(why) = &failed {
-            (ledger.tell)(why);
+            (ledger.on_message)(why);
             ledger.watch.disk.failures += 1;
         }
         match keep::tidy(&ledger.dir, self.options.keep) {
@@ -339,7 +339,7 @@ impl Watching<'_> {
     fn finish(mut self, signal: Option<Sig>, error: Option<String>) -> Result<Done, WatchError> {
         {
             let mut ledger = self.ledger();
-            ledger.notify.say("STOPPING=1");
+            ledger.notify.send("STOPPING=1");
             ledger.resume();
             ledger.watch.ended_by = Some(match signal {
                 Some(s) => EndedBy::Signal { number: s.number(), name: s.name().into() },
@@ -351,7 +351,7 @@ impl Watching<'_> {
         if let Some((tracer, ..)) = self.tracer.take()
             && let Some(left) = tracer.end()
         {
-            (self.ledger().tell)(&left);
+            (self.ledger().on_message)(&left);
         }
         let ledger = self.ledger();
         let written = ledger.watch.disk.failing.clone();

@@ -1,4 +1,4 @@
-//! What happens in weeks, in milliseconds.
+//! Events of weeks, simulated in milliseconds.
 
 use crate::ledger::Ledger;
 use crate::lines::SERIES;
@@ -13,16 +13,16 @@ use std::fs;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-/// A ledger without a segment, and what it tells the user from then on.
+/// A ledger without a segment, and the messages to the user from then on.
 fn ledger(out: &Path) -> (Ledger, Arc<Mutex<Vec<String>>>) {
     let options = crate::tests::options(out);
     let dir = state::take(out).unwrap();
     let choice = choose_scheduling(None, None, options.period).unwrap();
     let told = Arc::new(Mutex::new(Vec::new()));
     let theirs = Arc::clone(&told);
-    let tell = Arc::new(move |text: &str| theirs.lock().unwrap().push(text.to_owned()));
-    let ledger = begin(&options, &choice, dir, CpuList::from_iter([CpuId(0), CpuId(1)]), tell).unwrap();
-    // What the start tells depends on the rights of who runs this.
+    let on_message = Arc::new(move |text: &str| theirs.lock().unwrap().push(text.to_owned()));
+    let ledger = begin(&options, &choice, dir, CpuList::from_iter([CpuId(0), CpuId(1)]), on_message).unwrap();
+    // Messages at the start depend on the user's privileges.
     told.lock().unwrap().clear();
     (ledger, told)
 }
@@ -47,7 +47,7 @@ fn what_is_repeated_for_weeks_is_two_lines_and_a_count() {
     for _ in 0..200_000 {
         ledger.note("no segment could begin".into());
     }
-    // A CPU that a control group takes away is reported with every sample, until the segment ends.
+    // A CPU removed by a control group is reported with every sample until the segment ends.
     for n in 0..200_000u64 {
         let cpu = CpuId((n % 2) as u32);
         ledger.event(&Event::CpuLost { mono_ns: n, cpu, text: format!("CPU {cpu} went offline") });
@@ -55,7 +55,7 @@ fn what_is_repeated_for_weeks_is_two_lines_and_a_count() {
     ledger.checkpoint();
     let expected = [
         "no segment could begin",
-        "199999 times more: no segment could begin",
+        "repeated 199999 times: no segment could begin",
         "CPU 0 went offline",
         "CPU 1 went offline",
     ];
@@ -115,14 +115,14 @@ fn two_weeks_of_a_full_disk_lose_no_line() {
         ledger.checkpoint();
     }
     assert!(ledger.watch.disk.failing.is_some() && !ledger.has_room());
-    assert_eq!((ledger.watch.disk.failures, told.lock().unwrap().len()), (blocks, 1), "told once");
+    assert_eq!((ledger.watch.disk.failures, told.lock().unwrap().len()), (blocks, 1), "reported once");
     [SERIES, STATE].into_iter().for_each(freed);
     ledger.checkpoint();
     ledger.checkpoint();
     let all = lines(folder.path());
     let is_block = |(n, line): (u64, &WatchLine)| matches!(line, WatchLine::Block(block) if block.from_real_ns == n);
     assert!((0..).zip(&all).take(blocks as usize).all(is_block));
-    assert!(notes(folder.path())[0].starts_with("files can be written again; before: "));
+    assert!(notes(folder.path())[0].starts_with("files can be written again; earlier error: "));
     assert_eq!((all.len() as u64, ledger.watch.disk.lines_lost, ledger.has_room()), (blocks + 1, 0, true));
     assert!(state::read(&Dir::open(folder.path()).unwrap()).unwrap().is_some());
 }

@@ -67,7 +67,7 @@ pub fn fixed(fixed: &Fixed, plan: &Plan, confirm_s: Option<u64>, told: &BootNote
     });
     out.push_str(&next(fixed, told));
     if let (Some(seconds), true) = (confirm_s, changes > 0) {
-        out.push_str(&format!("reverted automatically in {seconds} s unless confirmed: `punctual undo --keep`\n"));
+        out.push_str(&format!("reverted automatically in {seconds} s unless confirmed: `punctual undo --confirm`\n"));
     }
     clean::lines(&out)
 }
@@ -191,6 +191,6 @@ pub fn list(entries: &[Entry], sets: &[Set], lost: &[String], covered: &[String]
         out.push_str("no new fix is applied until `punctual undo --accept-loss`\n");
     }
     let waiting = sets.iter().filter_map(|set| set.confirm_by_s);
-    waiting.for_each(|_| out.push_str("waits to be confirmed: `punctual undo --keep`\n"));
+    waiting.for_each(|_| out.push_str("waits to be confirmed: `punctual undo --confirm`\n"));
     clean::lines(&out)
 }

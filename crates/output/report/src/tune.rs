@@ -92,7 +92,7 @@ pub fn plan(plan: &TunePlan) -> String {
         plan.figure
     ));
     out.push_str(&format!(
-        "time: about {} if none helps, {} if one does, {} at most (--max), plus {} for the final run\n",
+        "time: about {} if none helps, {} if one does, {} at most (--time-limit), plus {} for the final run\n",
         rounded(plan.least[0]),
         rounded(plan.least[1]),
         rounded(plan.max),

@@ -98,7 +98,7 @@ pub struct BootPart<'a> {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum UndoResult<'a> {
-    /// `--keep`.
+    /// `--confirm`.
     Kept {
         /// Number of sets that no longer wait to be confirmed.
         kept: usize,

@@ -151,7 +151,7 @@ fn script(kernel: &str, planted: bool) -> String {
         plants.join("\n"),
         values("before"),
         format!(
-            "/bin/punctual tune {} --for dedicated-core --i-know -l idle --block {BLOCK} --max 2h -D 2s -o /tune/run --json > \
+            "/bin/punctual tune {} --for dedicated-core --i-know -l idle --block {BLOCK} --time-limit 2h -D 2s -o /tune/run --json > \
              /tune/tune.json",
             ids.join(" ")
         ),

@@ -47,7 +47,7 @@ fn changes() -> Vec<(&'static str, Change)> {
     vec![
         ("fix", Own { first: &["undo"], words: FIX, named: FIXED }),
         ("undo", Own { first: FIX, words: &["undo", "--while-measuring"], named: FIXED }),
-        ("fix with a timer", Own { first: TIMED, words: &["undo", "--list"], named: "undo --keep" }),
+        ("fix with a timer", Own { first: TIMED, words: &["undo", "--list"], named: "undo --confirm" }),
         (
             "second measurement",
             Own { first: &["undo"], words: &["measure", "-q", "-D", "1s"], named: "punctual measure" },
@@ -207,7 +207,7 @@ impl Trial<'_> {
         let proving = self.prove("refused")?;
         sleep(Duration::from_secs(self.seconds).mul_f64(0.3));
         let pid = format!("PID {}", proving.id());
-        let words: [&[&str]; 3] = [&FIX[..FIX.len() - 1], &["undo"], &["tune", "--max", "1m"]];
+        let words: [&[&str]; 3] = [&FIX[..FIX.len() - 1], &["undo"], &["tune", "--time-limit", "1m"]];
         let mut refused = 0;
         for words in words {
             let output = self.punctual(words).stderr(Stdio::piped()).output().map_err(|e| e.to_string())?;

@@ -1,4 +1,4 @@
-//! Other tools' files: only what they tell is compared.
+//! Other tools' files: only facts they contain are compared.
 
 use punctual_compare::{Side, compare, drawings, is_inconclusive, is_worse, without_files};
 use punctual_import::{Options, read, recording};
@@ -11,7 +11,7 @@ fn file(text: &str) -> Recording {
     recording(vec![read("x.txt", text.as_bytes(), &Options::default()).unwrap()])
 }
 
-/// As often as wanted, each with another thread id: no copies.
+/// `times` recordings, each with another thread ID, so that they are not copies.
 fn files(text: &str, times: usize) -> Vec<Recording> {
     (0..times).map(|n| file(&text.replacen(" 1", &format!(" {}", n + 2), 1))).collect()
 }
@@ -51,7 +51,7 @@ fn of_number_and_extremes_no_quantile_is_compared() {
     assert!(drawn.histograms.iter().flat_map(|(_, groups)| groups).all(|known| known.values().is_empty()));
 }
 
-/// The smallest of each is larger by far in b, its largest and mean are smaller: it is better.
+/// The minimum of b is much larger, but its maximum and mean are smaller: b is better.
 #[test]
 fn a_smallest_that_is_larger_is_not_worse() {
     let (a, b) = (files(A, 6), files(B, 6));
@@ -68,7 +68,7 @@ fn copies_of_a_file_are_no_runs_of_their_own() {
     let (a, b) = (vec![file(A); 4], vec![file(B); 4]);
     let comparison = beside(&b, &a);
     assert!(is_inconclusive(&comparison));
-    assert!(comparison.problems.iter().any(|text| text.contains("a copy is no run of its own")), "{comparison:?}");
+    assert!(comparison.problems.iter().any(|text| text.contains("a copy is not a separate run")), "{comparison:?}");
 }
 
 #[test]

@@ -80,8 +80,8 @@ fn the_published_figures() {
     assert!(drawn.scatters.iter().any(|s| s.at == Some(78.0) && s.groups.iter().all(|g| g.len() == 100)));
 }
 
-/// Batches of the standard kernel below 70 °C, resampled, with 11 % more for the other kernel: a true difference of two
-/// boots, which says nothing of others.
+/// Batches of the standard kernel below 70 °C, resampled, with 11 % added for the other kernel: a true difference of
+/// two boots, which proves nothing about others.
 #[test]
 fn a_difference_at_constant_temperature_is_not_called_heat() {
     let mut random = SplitMix64::new(11);
@@ -114,7 +114,8 @@ fn a_difference_at_constant_temperature_is_not_called_heat() {
     assert!(!differs(&comparison));
 }
 
-/// An own benchmark with the same figures and temperatures gives the same ratio, and the same heat behind it.
+/// A benchmark of this program with the same figures and temperatures gives the same ratio, and the same effect of
+/// heat.
 #[test]
 fn a_benchmark_of_ours_is_compared_as_the_published_one() {
     let groups = groups();

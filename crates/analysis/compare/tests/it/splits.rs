@@ -8,7 +8,7 @@ use punctual_stats::{SplitMix64, normal_quantile};
 const COMPARISONS: u64 = 100;
 const AT_MOST: usize = 9;
 
-/// A boot that is `factor` times as late as others, beside its own effect, in three loads.
+/// A boot whose latencies in three loads are `factor` times those of others, besides its own effect.
 fn boot(random: &mut SplitMix64, effect: f64, factor: f64, nth: u64) -> Recording {
     let normal = |random: &mut SplitMix64| normal_quantile(random.uniform()).unwrap();
     let late = factor * f64::exp(effect * normal(random));
@@ -28,8 +28,8 @@ fn beside(a: &[Recording], b: &[Recording]) -> Comparison {
     compare(&[side("a", a.iter()), side("b", b.iter())]).unwrap()
 }
 
-/// Boots of one kernel dealt into two groups, one after the other or in turns: at most 5 % differ, whatever the number
-/// of rows.
+/// Boots of one kernel divided into two groups, one after the other or in turns: at most 5 % differ, for any number of
+/// rows.
 #[test]
 fn boots_of_one_kernel_do_not_differ() {
     let mut random = SplitMix64::new(9);
@@ -47,7 +47,7 @@ fn boots_of_one_kernel_do_not_differ() {
     }
 }
 
-/// What `recipes` say is found in four of five is found.
+/// A difference that `recipes` promises to find in four of five cases is found.
 #[test]
 fn a_difference_is_found_with_the_boots_that_are_said_to_show_it() {
     let mut random = SplitMix64::new(10);
@@ -86,7 +86,7 @@ fn below_four_boots_nothing_is_judged() {
     assert!(!three.recipes[0].needed.is_empty());
 }
 
-/// Runs of one boot are one sample, and runs that do not tell their boot are none that is known.
+/// Runs of one boot are one sample, and runs without a boot are not counted.
 #[test]
 fn runs_of_one_boot_count_once() {
     let mut random = SplitMix64::new(12);
@@ -121,7 +121,7 @@ fn pairs_see_what_drift_hides() {
     let mut random = SplitMix64::new(13);
     let mut seen = [0; 2];
     for _ in 0..40 {
-        // Each boot is later than the one before, by more than the kernels differ.
+        // Latencies increase from boot to boot by more than the kernels differ.
         let boots: Vec<Recording> = (0..16)
             .map(|n| {
                 boot(&mut random, 0.01, f64::exp(0.1 * n as f64) * if n % 4 == 1 || n % 4 == 2 { 1.3 } else { 1.0 }, n)
@@ -131,7 +131,7 @@ fn pairs_see_what_drift_hides() {
         let group = |of: bool| (0..16).filter(|n| is_b(*n) == of).map(|n| boots[n].clone()).collect::<Vec<Recording>>();
         let (mut a, b) = (group(false), group(true));
         seen[0] += usize::from(is_worse(&beside(&a, &b)));
-        // The same boots, without the order.
+        // The same boots without their order.
         a.iter_mut().for_each(|r| r.run.started.as_mut().unwrap().real_ns -= 1_000_000_000_000_000);
         seen[1] += usize::from(is_worse(&beside(&a, &b)));
     }

@@ -1,11 +1,11 @@
-use super::run::{board, doubt, latest, name, settings};
+use super::run::{board, doubt, name, settings, worst_by_load};
 use punctual_model::history::RunSummary;
 use punctual_model::{FleetBoard, FleetWorst, Outcome};
 use punctual_stats::median;
 use punctual_units::Arrange;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Every board, the one with the worst wakeup first.
+/// All boards, the one with the worst wakeup first.
 pub(super) fn boards(runs: &[RunSummary]) -> Vec<FleetBoard> {
     let mut by_board: BTreeMap<String, Vec<&RunSummary>> = BTreeMap::new();
     runs.iter().for_each(|run| by_board.entry(board(run)).or_default().push(run));
@@ -19,7 +19,7 @@ fn one(runs: &[&RunSummary]) -> FleetBoard {
         runs.iter().filter_map(|run| of(run)).collect::<BTreeSet<String>>().into_iter().collect::<Vec<String>>()
     };
     let outcomes = |wanted| runs.iter().filter(|run| run.outcome == Some(wanted)).count() as u64;
-    let of_run = |run: &&RunSummary| latest(run).iter().map(|(_, ns)| *ns as f64).reduce(f64::max);
+    let of_run = |run: &&RunSummary| worst_by_load(run).iter().map(|(_, ns)| *ns as f64).reduce(f64::max);
     let typical = median(&runs.iter().filter_map(of_run).collect::<Vec<f64>>());
     FleetBoard {
         host: runs.first().and_then(|run| run.host.clone()),

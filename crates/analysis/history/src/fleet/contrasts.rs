@@ -1,29 +1,29 @@
-//! The effect of kernels and settings on the worst wakeups.
+//! Effect of kernels and settings on the worst wakeups.
 
 use super::LEAST_BOARDS;
 use super::outliers::of_boards;
-use super::run::{latest, settings};
+use super::run::{settings, worst_by_load};
 use punctual_model::history::RunSummary;
 use punctual_model::{FleetContrast, FleetFactor};
 use punctual_stats::{benjamini_hochberg, mann_whitney, ratio};
 use punctual_units::Arrange;
 use std::collections::BTreeMap;
 
-/// Fewer boards on a side than this have no interval at 95 %.
+/// With fewer boards on a side there is no interval at 95 %.
 const LEAST: usize = 4;
 const CONFIDENCE: f64 = 0.95;
 
-/// Values by what is equal (stratum and load) and by what differs.
+/// Values by their common facts (stratum and load) and by what differs.
 type Strata<'a> = BTreeMap<(String, String), BTreeMap<String, Vec<(&'a RunSummary, u64)>>>;
 
-/// Each kernel against all others under the same settings, and each settings against all others on the same kernel; the
-/// most certain first.
+/// Compares each kernel with all others under the same settings, and each settings with all others on the same kernel;
+/// the most certain first.
 pub(super) fn contrasts(runs: &[&RunSummary]) -> Vec<FleetContrast> {
     let kernel = |run: &RunSummary| run.kernel.release.clone().unwrap_or_else(|| "unknown".into());
     let mut all = of_factor(FleetFactor::Kernel, &strata(runs, &settings, &kernel));
     all.extend(of_factor(FleetFactor::Settings, &strata(runs, &kernel, &settings)));
     let raw: Vec<f64> = all.iter().map(|contrast| contrast.p).collect();
-    // A value that is no probability allows no conclusion.
+    // A value that is not a probability allows no conclusion.
     let adjusted = benjamini_hochberg(&raw).unwrap_or_else(|| vec![1.0; raw.len()]);
     for (contrast, p) in all.iter_mut().zip(adjusted) {
         contrast.p = p;
@@ -39,7 +39,7 @@ fn strata<'a>(
 ) -> Strata<'a> {
     let mut strata = Strata::new();
     for &run in runs {
-        for (load, ns) in latest(run) {
+        for (load, ns) in worst_by_load(run) {
             let levels = strata.entry((alike(run), load.to_owned())).or_default();
             levels.entry(differs(run)).or_default().push((run, ns));
         }
@@ -76,7 +76,7 @@ fn of_factor(factor: FleetFactor, strata: &Strata) -> Vec<FleetContrast> {
     found
 }
 
-/// One per board, ns.
+/// One value per board, ns.
 fn values(all: &[(&RunSummary, u64)]) -> Vec<f64> {
     of_boards(all).into_values().map(f64::exp).collect()
 }

@@ -1,12 +1,12 @@
-//! Hundreds of runs of many boards: which boards have the worst wakeups, which runs are outliers, and the effect of
+//! Analyses hundreds of runs of many boards: which boards have the worst wakeups, which are outliers, and the effect of
 //! kernels and settings.
 //!
-//! One board is one sample: its runs share a machine, so of each board, load, settings and kernel the median of its
-//! runs' worst wakeups counts. Latencies are compared on a logarithmic scale. An outlier is later than chance makes the
-//! latest of so many boards ([`punctual_stats::GumbelScores`]). Every p is corrected for the number of comparisons
-//! (Benjamini–Hochberg, over boards × loads). Nothing is said of fewer than [`LEAST_BOARDS`] boards.
+//! One board is one sample, because its runs share a machine: of each board, load, settings and kernel the median of
+//! its runs' worst wakeups counts. Latencies are compared on a logarithmic scale. An outlier is worse than chance makes
+//! the worst of that many boards ([`punctual_stats::GumbelScores`]). Every p is corrected for the number of comparisons
+//! (Benjamini–Hochberg, over boards × loads). Fewer than [`LEAST_BOARDS`] boards are not judged.
 //!
-//! Architecture invariant: pure. Figures only; sentences are made by the report.
+//! Architecture invariant: pure functions that return figures; the report writes the sentences.
 
 mod boards;
 mod contrasts;
@@ -22,9 +22,9 @@ use run::{doubt, name};
 
 pub use lines::lines;
 
-/// Fewer boards than this, under the same load and settings, allow no judgement.
+/// With fewer boards under the same load and settings nothing is judged.
 pub const LEAST_BOARDS: usize = 10;
-/// The level at which boards, kernels and settings are told apart.
+/// Significance level for boards, kernels and settings.
 pub const LEVEL: f64 = 0.05;
 
 pub fn fleet(runs: &[RunSummary]) -> Fleet {

@@ -1,4 +1,4 @@
-use super::run::{board, latest, name, settings};
+use super::run::{board, name, settings, worst_by_load};
 use super::{LEAST_BOARDS, LEVEL};
 use punctual_model::history::RunSummary;
 use punctual_model::{FleetOutlier, FleetTooFew};
@@ -6,12 +6,13 @@ use punctual_stats::{GumbelScores, benjamini_hochberg, location, median};
 use punctual_units::Arrange;
 use std::collections::BTreeMap;
 
-/// Smallest deviation, on the logarithmic scale: 2 %.
+/// Minimum deviation on the logarithmic scale: 2 %.
 const LEAST_DEVIATION: f64 = 0.02;
-/// Ratio of standard to mean absolute deviation of a normal distribution, used if more than half of the values are equal.
+/// Ratio of standard to mean absolute deviation of a normal distribution, used if more than half of the values are
+/// equal.
 const OF_MEAN: f64 = 1.253_314_137_315_500_3;
-/// Scores drawn for each number of boards: at least these, and for each board and load so many that 15 of them lie beyond the
-/// cut-off of a single one; at most a second of computing.
+/// Minimum number of simulated scores for each number of boards. For each board and load there are enough that 15 of
+/// them exceed the cut-off of a single one; this takes at most a second.
 const DRAWS: usize = 20_000;
 const DRAWS_EACH: usize = 300;
 const MOST_DRAWS: usize = 5_000_000;
@@ -25,11 +26,12 @@ pub(super) struct Outliers {
 
 type Groups<'a> = BTreeMap<(String, String), Vec<(&'a RunSummary, u64)>>;
 
-/// Boards later than chance makes the latest of so many, under the same load and settings; the most certain first.
+/// Boards that are worse than chance makes the worst of that many under the same load and settings; the most certain
+/// first.
 pub(super) fn outliers(runs: &[&RunSummary]) -> Outliers {
     let mut groups = Groups::new();
     for run in runs {
-        for (load, ns) in latest(run) {
+        for (load, ns) in worst_by_load(run) {
             groups.entry((settings(run), load.to_owned())).or_default().push((*run, ns));
         }
     }
@@ -53,7 +55,7 @@ pub(super) fn outliers(runs: &[&RunSummary]) -> Outliers {
         one.p = drawn.as_ref().map_or(1.0, |drawn| drawn.p(one.score));
     }
     let raw: Vec<f64> = scored.iter().map(|one| one.p).collect();
-    // A value that is no probability allows no conclusion.
+    // A value that is not a probability allows no conclusion.
     let adjusted = benjamini_hochberg(&raw).unwrap_or_else(|| vec![1.0; tests]);
     scored.iter_mut().zip(adjusted).for_each(|(one, p)| one.p = p);
     scored.retain(|one| one.p <= LEVEL);
@@ -61,7 +63,7 @@ pub(super) fn outliers(runs: &[&RunSummary]) -> Outliers {
     Outliers { found: scored, tests, too_few }
 }
 
-/// Every board of a group; its p is not known yet.
+/// Scores of all boards of a group; their p is computed later.
 fn scores(settings: &str, load: &str, all: &[(&RunSummary, u64)], boards: &BTreeMap<String, f64>) -> Vec<FleetOutlier> {
     let values: Vec<f64> = boards.values().copied().collect();
     let Some((middle, deviation)) = spread(&values) else { return Vec::new() };
@@ -91,7 +93,7 @@ pub(super) fn of_boards(all: &[(&RunSummary, u64)]) -> BTreeMap<String, f64> {
     by_board.into_iter().filter_map(|(board, values)| Some((board, median(&values)?))).collect()
 }
 
-/// Ratios of latencies matter; none is below a nanosecond.
+/// Logarithm, since ratios of latencies matter; at least a nanosecond.
 fn log(ns: u64) -> f64 {
     (ns.max(1) as f64).ln()
 }
@@ -101,6 +103,6 @@ fn spread(values: &[f64]) -> Option<(f64, f64)> {
     let (middle, deviation) = location(values)?;
     let mean = OF_MEAN * values.iter().map(|value| (value - middle).abs()).sum::<f64>() / values.len() as f64;
     let deviation = if deviation > 0.0 { deviation } else { mean };
-    // Boards that agree to a fraction of a percent by chance must not make an outlier of one that is a percent away.
+    // Boards that agree to a fraction of a percent by chance must not turn one that is a percent away into an outlier.
     Some((middle, deviation.max(LEAST_DEVIATION)))
 }

@@ -1,9 +1,9 @@
-//! The parts of a run that are compared.
+//! The facts of a run that are compared.
 
 use punctual_model::history::RunSummary;
 use punctual_units::Nanos;
 
-/// Settings that must be equal for latencies to be comparable, in words.
+/// Text of the settings that must be equal for latencies to be comparable.
 pub(super) fn settings(run: &RunSummary) -> String {
     let s = &run.settings;
     let unknown = || "unknown".to_owned();
@@ -20,7 +20,7 @@ pub(super) fn settings(run: &RunSummary) -> String {
     words.join(", ")
 }
 
-/// Why a run's figures say nothing about its machine.
+/// Why a run's figures do not characterize its machine.
 pub(super) fn doubt(run: &RunSummary) -> Option<String> {
     if run.cells.is_empty() {
         return Some("it has no results".into());
@@ -29,13 +29,13 @@ pub(super) fn doubt(run: &RunSummary) -> Option<String> {
     run.cells.first().filter(|_| all).and_then(|cell| cell.doubt.clone())
 }
 
-/// The path of a run, or what else distinguishes it.
+/// The path of a run, or another distinguishing fact.
 pub(super) fn name(run: &RunSummary) -> String {
     run.folder.clone().unwrap_or_else(|| run.id.clone())
 }
 
-/// The worst wakeup of a run under each load, of figures that are not in doubt.
-pub(super) fn latest(run: &RunSummary) -> Vec<(&str, u64)> {
+/// The worst wakeup of a run under each load, from figures that are not in doubt.
+pub(super) fn worst_by_load(run: &RunSummary) -> Vec<(&str, u64)> {
     let mut all: Vec<(&str, u64)> = Vec::new();
     for cell in run.cells.iter().filter(|cell| cell.doubt.is_none()) {
         let Some(ns) = cell.max_ns else { continue };
@@ -47,7 +47,7 @@ pub(super) fn latest(run: &RunSummary) -> Vec<(&str, u64)> {
     all
 }
 
-/// Boards without names are not known to be the same.
+/// Boards without names are not assumed to be the same.
 pub(super) fn board(run: &RunSummary) -> String {
     run.host.clone().unwrap_or_else(|| run.id.clone())
 }

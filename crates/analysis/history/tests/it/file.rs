@@ -1,4 +1,4 @@
-//! The file: added twice is added once, in any order, and damage causes nothing but an error.
+//! The file: duplicates are added once, in any order, and damage causes only an error.
 
 use crate::common;
 
@@ -102,7 +102,8 @@ fn more_is_known_later() {
     assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
 }
 
-/// One of two equal runs with different judgements stays, whichever came first; from another folder it is the same run.
+/// Of two equal runs with different judgements the same one is kept, whichever came first; from another directory it is
+/// the same run.
 #[test]
 fn equal_ones_do_not_depend_on_the_order() {
     let place = tempfile::tempdir().unwrap();
@@ -145,7 +146,7 @@ fn newer_and_tampered_files_are_refused() {
     assert!(matches!(e, Error::Newer { found: 7, known: 1, .. }), "{e}");
     sql("PRAGMA user_version = 1");
     drop(Store::look(&path).unwrap());
-    // A view in place of a table could be endless.
+    // A view instead of a table could be endless.
     sql(
         "DROP TABLE claim; CREATE VIEW claim AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i FROM n) SELECT i AS run FROM n",
     );

@@ -1,4 +1,4 @@
-//! Injected shifts are found, and nothing is found where nothing was injected.
+//! Injected shifts are found, and nothing is found without one.
 
 use crate::common;
 
@@ -15,8 +15,8 @@ fn only(runs: Vec<RunSummary>) -> HistorySeries {
     history.groups[0].series[0].clone()
 }
 
-/// How often a shift by 66/41 was seen within ten runs: at its very run, within one run of it, elsewhere; and not.
-fn planted(spread: f64) -> [u64; 4] {
+/// How often a shift by 66/41 was seen within ten runs: at its run, within one run of it, elsewhere, and not at all.
+fn injected(spread: f64) -> [u64; 4] {
     let mut came = [0; 4];
     for seed in 0..SEEDS {
         let mut random = SplitMix64::new(seed);
@@ -42,13 +42,13 @@ fn planted(spread: f64) -> [u64; 4] {
     came
 }
 
-/// The wider the spread, the more often the run at the step lies nearer to the other side of it: then no method can
-/// decide which of the two it was.
+/// The wider the spread, the more often the run at the step is closer to the level of the other side: then no method
+/// can decide which side it belongs to.
 #[test]
-fn a_planted_shift_is_found_at_its_run() {
-    assert!(planted(0.05)[0] * 100 >= SEEDS * 95, "{:?}", planted(0.05));
-    let [at, beside, elsewhere, _] = planted(0.1);
-    assert!(at * 100 >= SEEDS * 85 && (at + beside + elsewhere) * 100 >= SEEDS * 95, "{:?}", planted(0.1));
+fn an_injected_shift_is_found_at_its_run() {
+    assert!(injected(0.05)[0] * 100 >= SEEDS * 95, "{:?}", injected(0.05));
+    let [at, beside, elsewhere, _] = injected(0.1);
+    assert!(at * 100 >= SEEDS * 85 && (at + beside + elsewhere) * 100 >= SEEDS * 95, "{:?}", injected(0.1));
 }
 
 /// Eight loads and two figures share the alarms: sixteen series of 95 nights raise about a quarter of one.
@@ -93,7 +93,7 @@ fn few_runs_say_how_many_it_takes_and_many_what_would_be_seen() {
     assert!(bounds.of == 110 && (95..=110).contains(&bounds.inside), "{bounds:?}");
 }
 
-/// As often asked for, as often told: the more false alarms are accepted, the sooner a shift is seen.
+/// The alarm rate is as requested: the more false alarms are accepted, the sooner a shift is seen.
 #[test]
 fn the_rate_is_that_asked_for() {
     let runs = |seed| days(&mut SplitMix64::new(seed), (0..70).map(|d| if d < 60 { 41_000.0 } else { 46_000.0 }));
@@ -114,7 +114,7 @@ fn virtual_time_other_settings_and_other_lengths_are_apart() {
     runs[3].settings.duration_ns = Some(1);
     let history = analyse(runs, None, &[Figure::Max, Figure::P999], 1.0);
     assert_eq!(history.groups.len(), 3);
-    // The same settings except for the time measured, which matters to the maximum only.
+    // The same settings except for the measuring time, which matters only for the maximum.
     let both = history.groups.iter().find(|g| g.runs.len() == 2).unwrap();
     let lengths: Vec<_> = both.series.iter().map(|s| (s.figure, s.points.len())).collect();
     assert_eq!(lengths, [(Figure::Max, 1), (Figure::Max, 1), (Figure::P999, 2)]);

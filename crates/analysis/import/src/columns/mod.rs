@@ -1,8 +1,8 @@
-//! Columns of numbers: histograms (a row a bin), a latency a row, extremes over time; separated by commas, semicolons,
-//! tabs or spaces.
+//! Columns of numbers: histograms (one bin per row), one latency per row, or extremes over time; separated by commas,
+//! semicolons, tabs or spaces.
 //!
-//! What the columns are is known from their names, from `--columns`, or, without names, from the shape of a histogram.
-//! Otherwise the table is refused with what was seen: seconds of a transfer are no latency.
+//! The meaning of the columns is derived from their names, from `--columns`, or, without names, from the shape of a
+//! histogram. Otherwise the table is refused, with a description: seconds of a file transfer are not latencies.
 
 mod roles;
 mod table;
@@ -15,19 +15,19 @@ use crate::{Options, number};
 use punctual_model::LostKind;
 use table::Table;
 
-/// Tables in one text.
+/// Maximum number of tables in a text.
 const MOST_TABLES: usize = 64;
-/// Columns of a table.
+/// Maximum number of columns of a table.
 const WIDEST: usize = crate::block::MOST_THREADS as usize + 8;
 
 pub(crate) struct Reader {
     options: Options,
     tables: Vec<Table>,
-    /// Names of columns, if the last line has them, and its number.
+    /// Column names, if the previous line has them, and its number.
     header: Option<(Vec<String>, u64)>,
     rows: u64,
     first: u64,
-    /// The line of the last row, and how many lines of text follow it.
+    /// Line of the last row, and the number of text lines after it.
     last: u64,
     between: u64,
     /// A table has names or several columns.
@@ -36,7 +36,7 @@ pub(crate) struct Reader {
     beyond: u64,
 }
 
-/// The cells of a line, by what separates them; also those of a table in Markdown.
+/// Cells of a line, split by its separator; also for tables in Markdown.
 fn cells(line: &str) -> impl Iterator<Item = &str> {
     let separator = ['|', ';', '\t', ','].into_iter().find(|separator| line.contains(*separator));
     let line = if separator == Some('|') { line.trim().trim_matches('|') } else { line };
@@ -45,18 +45,18 @@ fn cells(line: &str) -> impl Iterator<Item = &str> {
     by_mark.chain(by_space).map(|cell| cell.trim().trim_matches(['"', '\'', '`', '*']).trim())
 }
 
-/// `None` for an empty cell, not a number for words.
+/// `None` for an empty cell, NaN for words.
 fn read(cell: &str) -> Option<f64> {
     let nothing = cell.is_empty() || ["-", "–", "None", "NaN", "nan", "null", "NA", "n/a"].contains(&cell);
     (!nothing).then(|| value(cell).unwrap_or(f64::NAN))
 }
 
-/// As many cells as its table has, of which some are numbers.
+/// True if the row has as many cells as its table, but only some are numbers.
 fn is_torn(table: &Table, row: &[Option<f64>]) -> bool {
     row.len() == table.wide() && row.iter().flatten().any(|value| !value.is_nan())
 }
 
-/// A number, also as `1.2e-05` and, where commas separate nothing, `12,5`; `1,200` may be either of two.
+/// Parses a number, also `1.2e-05` and, if commas are not separators, `12,5`; `1,200` is ambiguous.
 fn value(cell: &str) -> Option<f64> {
     let thousands = |(whole, rest): (&str, &str)| rest.len() == 3 && !whole.starts_with('0');
     if cell.split_once(',').is_some_and(thousands) {
@@ -70,7 +70,7 @@ fn value(cell: &str) -> Option<f64> {
     })
 }
 
-/// `|---|:---:|`, `-----`: between the names of columns and the rows.
+/// `|---|:---:|`, `-----`: the rule between column names and rows.
 fn is_rule(text: &str) -> bool {
     text.contains("--") && text.chars().all(|c| "-|:+= ".contains(c))
 }
@@ -90,7 +90,7 @@ impl Reader {
         }
     }
 
-    /// The line of the first row.
+    /// Line number of the first row.
     pub fn first(&self) -> u64 {
         self.first
     }
@@ -123,7 +123,7 @@ impl Reader {
         Taken::No
     }
 
-    /// A row with words in it: of the table that is being read, or the first one below the names of its columns.
+    /// True for a row with words in it: of the table being read, or the first row below the column names.
     fn is_row(&self, row: &[Option<f64>], line: &Line) -> bool {
         let below = self.header.as_ref().filter(|(names, at)| at + 1 == line.number && names.len() == row.len());
         match below {
@@ -166,7 +166,8 @@ impl Reader {
         Taken::Yes
     }
 
-    /// Rows that may be a result beside those of a tool: not a CPU list, nor a few numbers one below the other.
+    /// Number of rows that may be a result beside those of a tool: not a CPU list, nor a few numbers in successive
+    /// lines.
     pub fn weigh(&self) -> u64 {
         let named = self.tables.iter().any(|table| !table.names.is_empty());
         match (self.telling, self.rows) {
@@ -176,7 +177,7 @@ impl Reader {
         }
     }
 
-    /// The tables that are latencies. The error says why none is, and what to type.
+    /// Tables of latencies. The error says why there are none, and what to type.
     pub fn finish(self, options: &Options) -> Result<Option<Found>, String> {
         let mut found = Found { format: "csv".into(), ..Found::default() };
         let (mut refused, mut skipped) = (None, 0);
@@ -215,7 +216,7 @@ impl Reader {
     }
 }
 
-/// Names of columns: words, at least one with a letter, at the beginning of a comment or not.
+/// Column names: words, at least one of them with a letter, optionally in a comment.
 fn header(text: &str) -> Option<Vec<String>> {
     let text = text.trim_start_matches(['#', '%', '!']).trim();
     let names: Vec<String> =

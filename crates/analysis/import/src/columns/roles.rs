@@ -1,24 +1,24 @@
-//! What the columns of a table are: from their names, or as the user says.
+//! Roles of a table's columns, from their names or as given by the user.
 
-/// A column of a table.
+/// Role of a column.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Role {
-    /// The lower edge of a bin.
+    /// Lower edge of a bin.
     Bin,
-    /// Samples in the row's bin, of one thread.
+    /// Number of samples of one thread in the row's bin.
     Count,
-    /// A latency each.
+    /// One latency per row.
     Sample,
     Min,
     Mean,
     Max,
-    /// The CPU that the row is of.
+    /// CPU of the row.
     Cpu,
-    /// Of no interest: a running number, a time.
+    /// Ignored: a running number, a time.
     Skip,
 }
 
-/// A role, and the length of its unit in ns where the name says it.
+/// A role, and the length of its unit in ns if the name states it.
 pub(super) type Column = (Role, Option<f64>);
 
 /// Columns as given by `--columns`: `bin:us,count…`, `skip,sample:ns`. `…` or `...` repeats the last one.
@@ -67,7 +67,7 @@ fn given(text: &str) -> Result<Column, String> {
 }
 
 impl Columns {
-    /// For a table this wide; `None`: it has another number of columns.
+    /// Roles for a table of this width; `None` if it has a different number of columns.
     pub(super) fn roles(&self, wide: usize) -> Option<Vec<Column>> {
         let mut roles = self.columns.clone();
         let last = roles.last().copied()?;
@@ -78,7 +78,7 @@ impl Columns {
     }
 }
 
-/// ns of a unit's name.
+/// Length of a unit in ns, by its name.
 fn unit_of(word: &str) -> Option<f64> {
     Some(match word {
         "ns" | "nsec" | "nsecs" | "nanosecond" | "nanoseconds" | "nanos" => 1.0,
@@ -109,14 +109,14 @@ fn words(name: &str) -> Vec<String> {
     words
 }
 
-/// `core1`, `cpu 0`, `t3`: a CPU's or a thread's column.
+/// True for the column of a CPU or a thread: `core1`, `cpu 0`, `t3`.
 fn is_numbered(words: &[String]) -> bool {
     let joined = words.concat();
     let rest = ["cpu", "core", "thread", "thr", "t", "c"].iter().find_map(|name| joined.strip_prefix(name));
     rest.is_some_and(|rest| !rest.is_empty() && rest.len() <= 4 && rest.bytes().all(|b| b.is_ascii_digit()))
 }
 
-/// What a name says; `None`: nothing known.
+/// Role that a name implies; `None` if it is unknown.
 fn named(name: &str) -> Option<Column> {
     let words = words(name);
     let has = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));

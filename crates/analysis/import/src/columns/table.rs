@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 type Row = [Option<f64>];
 
-/// Rows kept until their shape shows what they are.
+/// Number of rows kept until their shape shows what they are.
 const SHAPE: usize = 4_096;
 
 pub(super) struct Table {
@@ -18,19 +18,19 @@ pub(super) struct Table {
     wide: usize,
     line: u64,
     before: Option<String>,
-    /// `None`: not known yet.
+    /// `None` until they are known.
     roles: Option<Vec<Column>>,
-    /// By `--columns`, which does not fit this table.
+    /// `--columns` does not fit this table.
     misfit: bool,
     unit: Option<Unit>,
     waiting: Vec<Vec<Option<f64>>>,
-    /// The shape of the rows tells nothing.
+    /// The shape of the rows is inconclusive.
     shapeless: bool,
     first: Option<f64>,
     edges: Edges,
     bins: Vec<Bins>,
     filled: usize,
-    /// By CPU, else by column.
+    /// By CPU if there is a column of CPUs, otherwise by column.
     samples: BTreeMap<u32, Histogram>,
     extremes: BTreeMap<u32, (f64, f64, f64, u64)>,
     rows: u64,
@@ -43,7 +43,7 @@ pub(super) struct Table {
 #[derive(Default)]
 struct Edges {
     last: Option<f64>,
-    /// The smallest step between rows so far, and whether all are multiples of the first one.
+    /// The smallest step between rows so far, and whether all steps are multiples of the first one.
     step: Option<f64>,
     uneven: bool,
     jumps: u64,
@@ -69,7 +69,7 @@ impl Edges {
         true
     }
 
-    /// Width of a bin: the step if all rows are multiples of it apart, otherwise not known.
+    /// Width of a bin: the step if the distances of all rows are multiples of it, otherwise unknown.
     fn width(&self) -> Option<f64> {
         self.step.filter(|_| !self.uneven)
     }
@@ -109,7 +109,7 @@ impl Table {
         self.wide
     }
 
-    /// What the columns are is known, and these cells have what they need: other cells may be words.
+    /// True if the roles are known and these cells have valid values: other cells may be words.
     pub fn takes(&self, row: &Row) -> bool {
         let needed = |(role, _): &Column| matches!(role, Role::Bin | Role::Sample | Role::Max);
         let roles = self.roles.as_deref().unwrap_or_default();
@@ -122,7 +122,7 @@ impl Table {
         self.unreadable += lines;
     }
 
-    /// Does the row begin another table: a histogram begins again, or the rows are of another kind?
+    /// True if the row begins another table: a histogram starts over, or the rows are of another kind.
     pub fn ends_before(&self, row: &Row) -> bool {
         let again = self.wide > 1
             && self.is_histogram() != Some(false)
@@ -157,7 +157,7 @@ impl Table {
         }
     }
 
-    /// Decides by the shape of the rows, where nothing else told.
+    /// Derives the roles from the shape of the rows if nothing else determines them.
     pub fn settle(&mut self) {
         if self.roles.is_none() && self.names.is_empty() && !self.misfit {
             self.roles = shape(&self.waiting, self.wide);
@@ -180,7 +180,7 @@ impl Table {
         let cpu = cell(at(Role::Cpu)).filter(|cpu| (0.0..8_192.0).contains(cpu)).map(|cpu| cpu as u32);
         let columns = roles.iter().enumerate().filter(|(_, (role, _))| *role == Role::Sample);
         for (n, (column, (_, unit))) in columns.enumerate() {
-            // An empty cell is no sample; one that is no number is not a number.
+            // An empty cell is not a sample; one with words is NaN.
             let Some(value) = row.get(column).copied().flatten() else { continue };
             match self.ns(value, *unit).filter(|_| !value.is_nan()) {
                 Some(ns) if self.samples.len() < MOST_THREADS as usize => {
@@ -240,14 +240,14 @@ impl Table {
         self.unit.is_some() || units.into_iter().all(|(_, unit)| unit.is_some())
     }
 
-    /// The result, and the name of its format. The error says what was seen.
+    /// The result, and the name of its format. The error describes the table.
     pub fn block(&self, options: &Options) -> Result<(Block, &'static str), String> {
         let histogram = match self.is_histogram() {
             Some(histogram) => histogram,
             None => return Err(self.unlike()),
         };
         if !histogram && !self.stated_unit() {
-            return Err(format!("{}: the unit is not stated: say --unit us or --unit ns", self.seen()));
+            return Err(format!("{}: the unit is not stated: use --unit us or --unit ns", self.seen()));
         }
         let mut block =
             Block { label: "latency".into(), line: self.line, before: self.before.clone(), ..Block::default() };
@@ -297,23 +297,23 @@ impl Table {
             (thread.min_ns, thread.max_ns) = (ns(min), ns(max));
             thread.cpu = cpus.then_some(n);
             thread.beyond = Beyond::Unknown { from_ns: 0 };
-            let text = "rows have extremes of an interval each: how many samples there were is not stated";
-            thread.lost.push(Loss::told(LostKind::Distribution, Some(rows), text));
+            let text = "each row has the extremes of an interval: the number of samples is unknown";
+            thread.lost.push(Loss::reported(LostKind::Distribution, Some(rows), text));
             thread
         };
         self.extremes.iter().map(thread).collect()
     }
 
     fn faults(&self) -> Vec<Loss> {
-        // Where empty bins have rows and nearly all rows are one step apart, every bin has a row.
+        // If empty bins have rows and nearly all rows are one step apart, every bin has a row.
         let dense = self.edges.empty > 0 && !self.edges.uneven && self.edges.jumps * 10 <= self.rows;
         let missing = if dense { self.edges.jumps } else { 0 };
         [
-            (self.ragged, "rows have another number of columns than the first"),
-            (self.edges.repeated, "rows repeat a bin or go back, and were left out"),
+            (self.ragged, "rows have a different number of columns than the first"),
+            (self.edges.repeated, "rows repeat a bin or decrease and were skipped"),
             (missing, "rows of bins are missing"),
             (self.unreadable, "figures could not be read"),
-            (self.negative, "latencies are negative; they stand as 0"),
+            (self.negative, "latencies are negative; they are placed at 0"),
         ]
         .into_iter()
         .filter(|(n, _)| *n > 0)
@@ -322,8 +322,8 @@ impl Table {
     }
 
     pub fn unit_lost(&self) -> Option<Loss> {
-        let text = "the table does not state its unit: microseconds are assumed (else say --unit ns)";
-        (!self.stated_unit()).then(|| Loss::told(LostKind::Unit, None, text))
+        let text = "the table does not state its unit: microseconds are assumed (otherwise use --unit ns)";
+        (!self.stated_unit()).then(|| Loss::reported(LostKind::Unit, None, text))
     }
 
     pub fn note(&self) -> Option<String> {
@@ -344,27 +344,27 @@ impl Table {
 
     fn unlike(&self) -> String {
         let why = match (self.misfit, self.names.is_empty()) {
-            (true, _) => "--columns has another number of columns",
-            (_, true) => "nothing tells what they are",
-            (_, false) => "none is known as a latency, or as the bins and counts of a histogram",
+            (true, _) => "--columns has a different number of columns",
+            (_, true) => "their meaning is unknown",
+            (_, false) => "none is recognized as a latency, or as bins and counts of a histogram",
         };
         let example = match self.wide {
             0 | 1 => "--columns sample:us",
-            _ => "--columns bin:us,count… for a histogram, --columns skip,sample:us for a latency a row",
+            _ => "--columns bin:us,count… for a histogram, --columns skip,sample:us for a latency per row",
         };
-        format!("{}: {why}; say what they are, for example {example}", self.seen())
+        format!("{}: {why}; describe them, for example with {example}", self.seen())
     }
 }
 
 fn whole(value: f64) -> Option<u64> {
-    // Above, a double is no exact count.
+    // Larger doubles are not exact counts.
     (value >= 0.0 && value.fract() == 0.0 && value <= 9e15)
         .then_some(value as u64)
         .filter(|&n| n <= number::MOST_SAMPLES)
 }
 
-/// A histogram without names: edges that ascend in even steps, whole counts, and empty bins, which latencies in the order of
-/// their time do not have.
+/// Recognizes a histogram without names: edges that ascend in even steps, whole counts, and empty bins, which latencies
+/// in order of time do not have.
 fn shape(rows: &[Vec<Option<f64>>], wide: usize) -> Option<Vec<Column>> {
     let edges: Vec<f64> = rows.iter().map(|row| row.first().copied().flatten()).collect::<Option<_>>()?;
     let mut steps = edges.windows(2).map(|w| w.last().zip(w.first()).map_or(0.0, |(b, a)| b - a));

@@ -7,13 +7,13 @@ use crate::number;
 use punctual_model::{LostKind, Series};
 use std::collections::BTreeMap;
 
-/// A longer row is no row that a mail client wrapped.
+/// Maximum length of a row that a mail client wrapped.
 pub(super) const LONGEST: usize = 400;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tool {
     Cyclictest,
-    /// No priority, and the interval is a deadline.
+    /// Has no priority; the interval is a deadline.
     Cyclicdeadline,
     /// `A:` is the CPU.
     Jitterdebugger,
@@ -37,7 +37,7 @@ impl Tool {
     }
 }
 
-/// Latencies in units of the text.
+/// Latencies are in the units of the text.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Row {
     pub thread: u32,
@@ -56,14 +56,14 @@ pub(super) enum Parsed {
     Row(Row),
     /// Thread and latency.
     Spike(u32, u64),
-    /// It has no end: a mail client may have wrapped it.
+    /// The row is incomplete: a mail client may have wrapped it.
     Open,
     Unreadable,
-    /// Another program's.
+    /// Output of another program.
     Other,
 }
 
-/// The rows in a line; empty if it begins with anything else than a row or cyclictest's line of the load.
+/// The rows in a line; empty if it begins with anything other than a row or cyclictest's line of the load.
 pub(super) fn rows(text: &str) -> Vec<&str> {
     let starts: Vec<usize> = text.match_indices("T:").map(|(at, _)| at).filter(|&at| is_start(text, at)).collect();
     let Some(&first) = starts.first() else { return Vec::new() };
@@ -74,7 +74,7 @@ pub(super) fn rows(text: &str) -> Vec<&str> {
     starts.iter().zip(ends).filter_map(|(&from, to)| Some(text.get(from..to)?.trim_end())).collect()
 }
 
-/// `T: 0 (` or `T: 0 Spike:`; also where the line break before it was lost, but not in a word.
+/// `T: 0 (` or `T: 0 Spike:`, also if the line break before it was lost, but not within a word.
 fn is_start(text: &str, at: usize) -> bool {
     let before = text.get(..at).and_then(|before| before.chars().next_back());
     let after = text.get(at + 2..).unwrap_or_default().trim_start_matches([' ', '\t']);
@@ -85,7 +85,7 @@ fn is_start(text: &str, at: usize) -> bool {
     }
 }
 
-/// Is `line` the rest of a row that was wrapped?
+/// True if `line` is the rest of a wrapped row.
 pub(super) fn continues(open: &str, line: &str) -> bool {
     const KEYS: [&str; 9] = ["P:", "I:", "C:", "A:", "Min:", "Act:", "Avg:", "Max:", "TS:"];
     let numbers = || !line.is_empty() && line.split_ascii_whitespace().all(|w| number::signed(w).is_some());
@@ -137,7 +137,7 @@ fn spike(text: &str) -> Parsed {
     let (Some(thread), Some(value)) = (thread.filter(|&n| n < u64::from(MOST_THREADS)), value) else {
         return Parsed::Unreadable;
     };
-    // The last line may be cut within its timestamp; its latency is still complete.
+    // The last line may be cut off within its timestamp; its latency is still complete.
     if text.contains("TS") { Parsed::Spike(thread as u32, value) } else { Parsed::Unreadable }
 }
 
@@ -167,15 +167,15 @@ fn thread_of(head: &str) -> Option<&str> {
 }
 
 impl Row {
-    /// Is it a later row of the same thread of the same run?
-    pub fn goes_on_from(&self, before: &Row) -> bool {
+    /// True for a later row of the same thread in the same run.
+    pub fn continues(&self, before: &Row) -> bool {
         let same_tid = self.tid.zip(before.tid).is_none_or(|(tid, other)| tid == other);
         let max = before.max.zip(self.max).is_none_or(|(before, now)| now >= before);
         let min = before.min.zip(self.min).is_none_or(|(before, now)| now <= before);
         same_tid && max && min && self.cycles >= before.cycles
     }
 
-    /// Figures that cannot be of one thread.
+    /// True for figures that cannot belong to one thread.
     fn contradicts(&self) -> bool {
         let (Some(min), Some(max)) = (self.min, self.max) else { return false };
         let outside = |v: f64| v < min as f64 - 1.0 || v > max as f64 + 1.0;
@@ -187,7 +187,7 @@ impl Row {
 pub(super) struct Live {
     rows: BTreeMap<u32, Row>,
     spikes: BTreeMap<u32, Series>,
-    /// Rows whose figures contradict one another.
+    /// Number of rows whose figures contradict each other.
     contradictions: u64,
 }
 
@@ -222,7 +222,7 @@ impl Live {
     }
 
     pub fn tool(&self) -> Tool {
-        let any = |told: fn(&Row) -> bool| self.rows.values().any(told);
+        let any = |stated: fn(&Row) -> bool| self.rows.values().any(stated);
         match () {
             () if any(|r| r.cpu.is_some()) => Tool::Jitterdebugger,
             () if any(|r| r.priority.is_none()) => Tool::Cyclicdeadline,
@@ -257,7 +257,7 @@ impl Row {
         thread.count = Some(self.cycles);
         if let Some(min) = self.min.filter(|min| *min < 0) {
             let text =
-                format!("the smallest latency is stated as {min}: a clock went back, or the thread woke too early");
+                format!("the smallest latency is stated as {min}: a clock was set back, or the thread woke too early");
             thread.lost.push(Loss::problem(LostKind::Disagreement, None, text));
         }
         if self.cycles > 0 && thread.max_ns.is_none() {
@@ -268,7 +268,7 @@ impl Row {
         match tool {
             Tool::Cyclictest => {}
             Tool::Jitterdebugger => thread.skips = Skips::Never,
-            // Its interval is the deadline, and how it skips missed ones is undocumented.
+            // Its interval is the deadline, and how it skips missed deadlines is undocumented.
             Tool::Cyclicdeadline => thread.period_ns = facts.period,
         }
         thread

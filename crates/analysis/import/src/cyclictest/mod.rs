@@ -16,24 +16,24 @@ use live::Tool;
 use punctual_model::LostKind;
 use run::Run;
 
-/// More runs in one text are not told apart.
+/// Maximum number of runs distinguished in one text.
 const MOST_RUNS: usize = 256;
 
 pub(crate) struct Reader {
     options: Options,
     /// The last one is being read.
     runs: Vec<Run>,
-    /// Of the run that comes next: what starts it was read, its figures were not.
+    /// The next run, whose start was read but not its figures.
     next: Option<Next>,
     /// A live row that a mail client wrapped, and the number of its last line.
     open: Option<(String, u64)>,
     /// Filled bins of all tables.
     filled: usize,
-    /// Runs that were not kept.
+    /// Number of runs that were not kept.
     beyond: u64,
 }
 
-/// What precedes a run.
+/// Text that precedes a run.
 #[derive(Default)]
 struct Next {
     line: u64,
@@ -59,7 +59,7 @@ impl Reader {
         &mut self.runs[last]
     }
 
-    /// The run being read; begins one where something announced it, or there is none.
+    /// The run being read; begins one if it was announced, or if there is none.
     fn now(&mut self, line: &Line) -> &mut Run {
         match self.runs.len() {
             n if n > 0 && self.next.is_none() => &mut self.runs[n - 1],
@@ -74,7 +74,7 @@ impl Reader {
     fn prompt(&mut self, line: &Line) -> Taken {
         let Some(words) = cmdline::in_prompt(line.text, "cyclictest") else { return Taken::No };
         self.announced(line).command = Some(Command::parse(words));
-        // It is text as well: it may be what names the run.
+        // It is text as well, which may name the run.
         Taken::No
     }
 
@@ -95,18 +95,18 @@ impl Reader {
             run.break_thread = short(thread);
             return true;
         }
-        // `policy: fifo: loadavg: 0.23 0.24 0.11 1/220 1636`, drawn again with the rows.
+        // `policy: fifo: loadavg: 0.23 0.24 0.11 1/220 1636`, redrawn with the rows.
         text.starts_with("policy: ") && text.contains("loadavg:") && live::rows(text).is_empty()
     }
 
-    /// Live rows: several may stand in one line.
+    /// Live rows, several of which may be in one line.
     fn live(&mut self, line: &Line) -> Taken {
         let text = line.text.trim_start();
         if let Some((open, at)) = self.open.take() {
             if at + 1 == line.number && live::continues(&open, text) {
                 return self.live_row(format!("{open} {text}"), line);
             }
-            // It never ended.
+            // The row was never completed.
             self.now(line).unread(&open);
         }
         let rows = live::rows(text);
@@ -145,16 +145,16 @@ impl Reader {
         }
     }
 
-    /// Does the row go on with the run being read? A run ends where its histogram did, a thread is another one, or counts
-    /// or extremes go back. Rows of two programs in turn find their run among the last.
+    /// True if the row continues the run being read. A run ends with its histogram, or where a thread differs or counts
+    /// or extremes decrease. Rows of two programs in turn are assigned to the most recent runs.
     fn continues_run(&mut self, row: &live::Row) -> bool {
         let Some(now) = self.runs.last() else { return true };
-        if self.next.is_some() || now.goes_on_with(row) {
+        if self.next.is_some() || now.can_include(row) {
             return true;
         }
         let recent = self.runs.len().saturating_sub(8);
         let known =
-            self.runs.iter().enumerate().skip(recent).rev().find(|(_, run)| run.has(row) && run.goes_on_with(row));
+            self.runs.iter().enumerate().skip(recent).rev().find(|(_, run)| run.has(row) && run.can_include(row));
         let Some((at, _)) = known else { return false };
         let run = self.runs.remove(at);
         self.runs.push(run);
@@ -222,7 +222,7 @@ impl Next {
     }
 }
 
-type Way = fn(&mut Reader, &Line) -> Taken;
+type Parse = fn(&mut Reader, &Line) -> Taken;
 
 impl tools::Reader for Reader {
     fn line(&mut self, line: &Line) -> Taken {
@@ -230,12 +230,12 @@ impl tools::Reader for Reader {
         if !digits && self.comment(line) {
             return Taken::Yes;
         }
-        let ways: &[Way] = match digits && self.open.is_none() {
+        let parsers: &[Parse] = match digits && self.open.is_none() {
             true => &[Reader::verbose, Reader::table, Reader::prompt],
             false => &[Reader::live, Reader::verbose, Reader::table, Reader::prompt],
         };
-        for way in ways {
-            match way(self, line) {
+        for parse in parsers {
+            match parse(self, line) {
                 Taken::No => {}
                 taken => return taken,
             }
@@ -258,10 +258,10 @@ impl tools::Reader for Reader {
         let mut found = Found { tool: Some("cyclictest".into()), ..Found::default() };
         let mut names: Vec<(&'static str, Tool)> = Vec::new();
         let single = self.runs.iter().filter(|run| !run.is_empty()).count() == 1;
-        let mut told = true;
+        let mut stated = true;
         for mut run in self.runs {
             run.filled_in(&mut self.filled);
-            told &= run.command.is_some();
+            stated &= run.command.is_some();
             let (blocks, kinds) = run.blocks(options);
             names.extend(kinds);
             found.blocks.extend(blocks);
@@ -276,12 +276,12 @@ impl tools::Reader for Reader {
         found.format = format.into();
         found.tool = Some(tool.name().into());
         if self.beyond > 0 {
-            let text = format!("the text has more than {MOST_RUNS} runs: the others are left out");
+            let text = format!("the text has more than {MOST_RUNS} runs: the others are skipped");
             found.lost.push(Loss::problem(LostKind::Unreadable, Some(self.beyond), text));
         }
-        if options.unit.is_none() && !told && !found.blocks.is_empty() {
-            let text = "the text does not state its unit: microseconds are assumed; with -N they are nanoseconds (say --unit ns)";
-            found.lost.push(Loss::told(LostKind::Unit, None, text));
+        if options.unit.is_none() && !stated && !found.blocks.is_empty() {
+            let text = "the text does not state its unit: microseconds are assumed; with -N they are nanoseconds (use --unit ns)";
+            found.lost.push(Loss::reported(LostKind::Unit, None, text));
         }
         (!found.blocks.is_empty() || !found.series.is_empty()).then_some(found)
     }

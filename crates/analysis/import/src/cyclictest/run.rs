@@ -1,4 +1,4 @@
-//! One run of the program: what its text has of it.
+//! One run of the program, with everything its text contains.
 
 use super::Next;
 use super::live::{self, Live, Tool};
@@ -22,7 +22,7 @@ pub(super) struct Run {
     pub verbose: Verbose,
     pub break_value: Option<String>,
     pub break_thread: Option<String>,
-    /// A live row without an end at the end of the text.
+    /// An incomplete live row at the end of the text.
     pub torn: Option<String>,
     pub too_many: bool,
     unreadable: u64,
@@ -57,12 +57,12 @@ impl Run {
         self.table.is_none() && self.live.is_empty() && self.verbose.is_empty()
     }
 
-    /// Its histogram is whole: what follows is another run's.
+    /// True if its histogram is complete: what follows belongs to another run.
     pub fn ended(&self) -> bool {
         self.table.as_ref().is_some_and(Table::is_summed)
     }
 
-    /// A table begins anew: in the run of live rows it is the histogram at their end.
+    /// True if a table begins again; for a run of live rows it is the histogram at their end.
     pub fn ends_before(&self, part: &Part, line: &Line) -> bool {
         match &self.table {
             Some(table) => table.ends_before(part, line),
@@ -70,7 +70,7 @@ impl Run {
         }
     }
 
-    /// Text that is no table.
+    /// Called for text that is not a table.
     pub fn interrupted(&mut self) {
         if let Some(table) = &mut self.table {
             table.interrupted();
@@ -81,9 +81,9 @@ impl Run {
         self.live.row(row.thread).is_some_and(|known| known.tid == row.tid)
     }
 
-    /// Can the live row be of this run?
-    pub fn goes_on_with(&self, row: &live::Row) -> bool {
-        !self.ended() && self.live.row(row.thread).is_none_or(|before| row.goes_on_from(before))
+    /// True if the live row can belong to this run.
+    pub fn can_include(&self, row: &live::Row) -> bool {
+        !self.ended() && self.live.row(row.thread).is_none_or(|before| row.continues(before))
     }
 
     pub fn unread(&mut self, line: &str) {
@@ -99,8 +99,8 @@ impl Run {
         }
     }
 
-    /// A block for each thing that was measured, with its format and tool. Live rows that the histogram contradicts are
-    /// another run's.
+    /// A block for each measured quantity, with its format and tool. Live rows that the histogram contradicts belong to
+    /// another run.
     pub fn blocks(&self, options: &Options) -> (Vec<Block>, Vec<(&'static str, Tool)>) {
         let unit = self.unit().ns();
         let facts = Facts {
@@ -142,7 +142,7 @@ impl Run {
                     last.lost.push(Loss::problem(LostKind::Disagreement, None, text));
                 }
             }
-            // Nothing but lines that could not be read.
+            // Only unreadable lines.
             None if self.unreadable > 0 || self.torn.is_some() => {
                 kinds.push(("cyclictest-live", Tool::Cyclictest));
                 let lost = self.faults();
@@ -163,7 +163,7 @@ impl Run {
     fn faults(&self) -> Vec<Loss> {
         let mut lost = Vec::new();
         if self.torn.is_some() {
-            lost.push(Loss::problem(LostKind::Truncated, None, "the last row has no end"));
+            lost.push(Loss::problem(LostKind::Truncated, None, "the last row is incomplete"));
         }
         if self.too_many {
             let text = format!("more than {} filled bins: the rest of the table is not read", crate::bins::MOST_BINS);
@@ -184,7 +184,8 @@ impl Run {
     }
 }
 
-/// Can the live row be of the run whose histogram this is? The last one is printed at its end, or some ms before.
+/// True if the live row can belong to the run of this histogram. The last row is printed at the run's end, or some ms
+/// before.
 fn of_one_run(row: &live::Row, thread: &Thread, unit_ns: u64) -> bool {
     let scaled = |value: Option<i64>| {
         value.map(|v| crate::number::scaled(u64::try_from(v).unwrap_or(0), unit_ns).unwrap_or(u64::MAX))
@@ -195,7 +196,7 @@ fn of_one_run(row: &live::Row, thread: &Thread, unit_ns: u64) -> bool {
     row.thread == thread.number && max && min && thread.count.is_none_or(late)
 }
 
-/// What the text says of a thread besides its latencies.
+/// Facts about a thread besides its latencies.
 pub(super) struct Facts<'a> {
     pub command: Option<&'a Command>,
     pub live: &'a Live,
@@ -208,10 +209,10 @@ impl Facts<'_> {
         let row = self.live.row(thread.number);
         let number = thread.number;
         thread.tid = thread.tid.or(row.and_then(|r| r.tid));
-        let told = row.and_then(|r| r.interval_us).or_else(|| self.verbose.interval_us(number));
+        let stated = row.and_then(|r| r.interval_us).or_else(|| self.verbose.interval_us(number));
         thread.period_ns = self
             .period
-            .or_else(|| told.and_then(|us| us.checked_mul(1_000)))
+            .or_else(|| stated.and_then(|us| us.checked_mul(1_000)))
             .or_else(|| self.command.and_then(|c| c.period_ns(number)))
             .filter(|&p| p > 0);
         // A row shows the priority without the policy; 0 is not real-time.

@@ -1,7 +1,7 @@
-//! Histograms: `# Histogram`, a row a bin (`"%06d "`, then `"%06lu\t"` a thread), then the summary.
+//! Histograms: `# Histogram`, a row per bin (`"%06d "`, then `"%06lu\t"` per thread), then the summary.
 //!
-//! rt-tests before 2.5 print every bin, later ones only those that hold samples. Overflows are counted, not placed; `-H`
-//! adds a column with the sum. OSADL's mklatencyplot keeps the rows alone, with a tab behind the bin.
+//! rt-tests before 2.5 prints every bin, later versions only those with samples. Overflows are counted but not placed;
+//! `-H` adds a column with the sum. OSADL's mklatencyplot keeps only the rows, with a tab after the bin.
 
 use super::run::Facts;
 use crate::bins::Bins;
@@ -19,7 +19,7 @@ pub(super) enum Key {
     Overflow,
 }
 
-/// As rt-tests 0.78 and later print them; before, with `Latencys`.
+/// As printed by rt-tests 0.78 and later; before that, with `Latencys`.
 const KEYS: [(&str, Key); 8] = [
     ("# Min Latencys:", Key::Min),
     ("# Avg Latencys:", Key::Avg),
@@ -36,13 +36,13 @@ const KEYS: [(&str, Key); 8] = [
 pub(super) enum Part<'a> {
     Header,
     Summary(Key, &'a str),
-    /// Cycle numbers of overflows follow, which look like rows.
+    /// Start of the cycle numbers of overflows, which look like rows.
     Cycles,
-    /// Whole numbers: a row, or the rest of a line that a mail client wrapped.
+    /// Whole numbers only: a row, or the rest of a line that a mail client wrapped.
     Numbers(&'a str),
 }
 
-/// `None`: no line of a table.
+/// `None`: not a line of a table.
 pub(super) fn part(line: &str) -> Option<Part<'_>> {
     let trimmed = line.trim();
     if trimmed.eq_ignore_ascii_case("# Histogram") {
@@ -59,7 +59,7 @@ pub(super) fn part(line: &str) -> Option<Part<'_>> {
 }
 
 impl Part<'_> {
-    /// Does a table begin with it?
+    /// True if a table begins with it.
     pub fn begins(&self) -> bool {
         match self {
             Part::Header | Part::Summary(..) => true,
@@ -82,12 +82,12 @@ pub(super) struct Table {
     wide: usize,
     ragged: u64,
     last_bin: Option<u64>,
-    /// Rows so far, those without samples, and steps of more than one bin between rows.
+    /// Number of rows, of rows without samples, and of steps of more than one bin between rows.
     rows: u64,
     empty: u64,
     jumps: u64,
     back: u64,
-    /// A tab follows the bin.
+    /// The bin is followed by a tab.
     tabs: bool,
     summary: [Vec<Option<u64>>; 5],
     /// Figures of the summary with fewer digits than are printed.
@@ -96,23 +96,23 @@ pub(super) struct Table {
     cycles: bool,
     /// Overflows whose cycle is listed, by thread.
     listed: Vec<u64>,
-    /// Of the last line taken.
+    /// Number of the last line taken.
     at: u64,
 }
 
 impl Table {
-    /// Its summary has begun: no more rows.
+    /// True if its summary has begun: no more rows follow.
     pub fn is_summed(&self) -> bool {
         self.summary.iter().any(|row| !row.is_empty())
     }
 
-    /// Is the line the first one of another table?
+    /// True if the line is the first one of another table.
     pub fn ends_before(&self, part: &Part, line: &Line) -> bool {
         let begun = self.rows > 0 || self.row.is_some() || self.is_summed();
         match part {
             Part::Header => begun,
             Part::Cycles => false,
-            // A second total: the table's own came already.
+            // A second total: this table's total was already read.
             Part::Summary(Key::Total, _) => {
                 self.cycles && self.summary.first().is_some_and(|row| !row.is_empty()) && self.at + 1 < line.number
             }
@@ -135,7 +135,7 @@ impl Table {
         self.cycles && self.at + 1 == line.number
     }
 
-    /// Other text ends whatever was to be continued.
+    /// Other text ends a row that could be continued.
     pub fn interrupted(&mut self) {
         (self.key, self.at) = (None, 0);
     }
@@ -178,13 +178,14 @@ impl Table {
         };
         if number::whole(number) == Some(self.listed.len() as u64) && self.listed.len() < MOST_THREADS as usize {
             let cycles = rest.split('#').next().unwrap_or_default().split_ascii_whitespace();
-            // 2.7 and later print a zero for none.
+            // Versions since 2.7 print a zero if there are none.
             self.listed.push(cycles.filter(|cycle| cycle.bytes().any(|b| b != b'0')).count() as u64);
         }
     }
 
-    /// The line continues the preceding row. A row begins with its bin and a space; its columns are separated by tabs,
-    /// so a continuation begins with a tab, is a single number, or has as many columns as the row lacks.
+    /// True if the line continues the preceding row. A row begins with its bin and a space, and its columns are
+    /// separated by tabs: a continuation begins with a tab, is a single number, or has as many columns as the row
+    /// lacks.
     fn continues(&self, line: &str) -> bool {
         let Some((bin, columns)) = &self.row else { return false };
         if self.tabs || (self.wide > 0 && columns.len() >= self.wide) {
@@ -255,7 +256,7 @@ impl Table {
         Taken::Yes
     }
 
-    fn told(&self, key: Key, column: usize) -> Option<u64> {
+    fn stated(&self, key: Key, column: usize) -> Option<u64> {
         self.summary.get(key as usize)?.get(column).copied().flatten()
     }
 
@@ -263,7 +264,7 @@ impl Table {
         self.summary.get(key as usize).map_or(0, Vec::len)
     }
 
-    /// The last column is the sum of the others (`-H`).
+    /// True if the last column is the sum of the others (`-H`).
     fn has_sum(&self) -> bool {
         let Some((last, others)) = self.columns.split_last() else { return false };
         let adds_up = last.count == others.iter().map(|b| b.count).fold(0, u64::saturating_add);
@@ -278,7 +279,7 @@ impl Table {
     pub fn block(&self, unit_ns: u64, facts: &Facts) -> Block {
         let sum = self.has_sum();
         let threads = match self.columns.len() {
-            // Only the summary was kept, or some of it.
+            // Only the summary was kept, or a part of it.
             0 => [Key::Min, Key::Avg, Key::Max].into_iter().map(|key| self.figures(key)).find(|n| *n > 0).unwrap_or(0),
             n => n - usize::from(sum),
         };
@@ -292,8 +293,8 @@ impl Table {
         let in_bins = bins.count;
         let mut thread = Thread::new(number as u32, Samples::Bins(bins), unit_ns);
         let scaled = |n: Option<u64>| n.and_then(|n| number::scaled(n, unit_ns));
-        let (total, over) = (self.told(Key::Total, number), self.told(Key::Overflow, number));
-        // Newer versions omit empty rows; the command gives the end of the bins.
+        let (total, over) = (self.stated(Key::Total, number), self.stated(Key::Overflow, number));
+        // Newer versions omit empty rows; the command determines the end of the bins.
         let asked = facts.command.and_then(|c| c.bins()).unwrap_or(0);
         let edge = self.last_bin.map_or(0, |bin| bin.saturating_add(1)).max(asked);
         let from_ns = scaled(Some(edge)).unwrap_or(0);
@@ -305,13 +306,13 @@ impl Table {
         thread.count = total.zip(over).map(|(total, over)| total.saturating_add(over));
         let some = in_bins.max(total.unwrap_or(0)).saturating_add(over.unwrap_or(0)) > 0;
         if some || self.columns.is_empty() {
-            thread.min_ns = scaled(self.told(Key::Min, number));
-            thread.max_ns = scaled(self.told(Key::Max, number));
+            thread.min_ns = scaled(self.stated(Key::Min, number));
+            thread.max_ns = scaled(self.stated(Key::Max, number));
             // Truncated to whole units: used only if the bins give no better mean.
-            let mean = scaled(self.told(Key::Avg, number)).map(|ns| ns as f64);
+            let mean = scaled(self.stated(Key::Avg, number)).map(|ns| ns as f64);
             thread.mean_ns = mean.filter(|_| thread.beyond != Beyond::None || self.columns.is_empty());
         }
-        // Rows that a mail client wrapped beyond repair are no bins.
+        // Rows wrapped beyond repair are not bins.
         if self.columns.is_empty() || (self.ragged > 0 && self.is_summed()) {
             thread.samples = Samples::Summary;
             thread.beyond = match thread.count {
@@ -324,10 +325,11 @@ impl Table {
         thread
     }
 
-    /// Where all samples are in bins, their mean is the stated one, truncated: the only sum of versions without a total.
+    /// If all samples are in bins, their truncated mean must equal the stated one: the only checksum of versions
+    /// without a total.
     fn other_mean(&self, number: usize, thread: &Thread) -> Option<Loss> {
         let Samples::Bins(bins) = &thread.samples else { return None };
-        let stated = number::scaled(self.told(Key::Avg, number)?, thread.width_ns)?;
+        let stated = number::scaled(self.stated(Key::Avg, number)?, thread.width_ns)?;
         let complete = bins.count > 0 && thread.beyond == Beyond::None;
         let sum = bins.filled.iter().fold(0u128, |sum, (edge, n)| sum + u128::from(*edge) * u128::from(*n));
         let mean = sum.checked_div(u128::from(bins.count))?;
@@ -343,24 +345,21 @@ impl Table {
                 lost.push(Loss::problem(LostKind::Unreadable, Some(n), text));
             }
         };
-        rows(
-            self.ragged,
-            "rows of the histogram have another number of columns than the first, or counts that cannot be",
-        );
-        rows(self.back, "rows of the histogram repeat or go back; they were left out");
-        rows(self.short, "figures of the histogram's summary are cut: they have fewer digits than are printed");
-        // Where empty bins have rows and nearly all rows are one apart, every bin has a row.
+        rows(self.ragged, "rows of the histogram have another number of columns than the first, or impossible counts");
+        rows(self.back, "rows of the histogram repeat or decrease; they were skipped");
+        rows(self.short, "figures of the histogram's summary are cut off: they have fewer digits than are printed");
+        // If empty bins have rows and nearly all rows are one bin apart, every bin has a row.
         let missing = if self.empty > 0 && self.jumps * 10 <= self.rows { self.jumps } else { 0 };
         if self.figures(Key::Total) == 0 {
             rows(missing, "rows of the histogram are missing");
         }
         if !self.is_summed() && self.tabs {
-            let text = "the file has the histogram's rows alone (as mklatencyplot keeps them): smallest and largest latency and the \
+            let text = "the file has only the histogram's rows (as mklatencyplot keeps them): smallest and largest latency and the \
                         samples beyond the last bin are not stated";
-            lost.push(Loss::told(LostKind::Other, None, text));
+            lost.push(Loss::reported(LostKind::Other, None, text));
         } else if [Key::Overflow, Key::Max, Key::Min].iter().any(|key| self.figures(*key) == 0) {
             let text = "the text ends before the histogram's summary: smallest and largest latency and the samples beyond the \
-                        last bin are not told";
+                        last bin are not stated";
             lost.push(Loss::problem(LostKind::Truncated, None, text));
         } else {
             lost.extend(self.uneven(threads));
@@ -376,11 +375,11 @@ impl Table {
         lost
     }
 
-    /// The figures of all threads (`-H`) and the listed cycles of overflows against those of each thread.
+    /// Compares the figures of all threads (`-H`) and the listed overflow cycles with those of each thread.
     fn other_sums(&self, threads: usize) -> Option<Loss> {
-        let of = |key: Key| (0..threads).map(move |n| self.told(key, n).unwrap_or(0));
+        let of = |key: Key| (0..threads).map(move |n| self.stated(key, n).unwrap_or(0));
         let sum = |key: Key| of(key).fold(0, u64::saturating_add);
-        let differs = |key: Key, figure: u64| self.told(key, threads).is_some_and(|all| all != figure);
+        let differs = |key: Key, figure: u64| self.stated(key, threads).is_some_and(|all| all != figure);
         let sums = differs(Key::Max, of(Key::Max).max().unwrap_or(0))
             || differs(Key::Overflow, sum(Key::Overflow))
             || differs(Key::Total, sum(Key::Total));
@@ -390,7 +389,7 @@ impl Table {
         (sums || listed).then(|| Loss::problem(LostKind::Disagreement, None, text))
     }
 
-    /// Rows of the summary have a figure a thread, and those with sums one more.
+    /// Rows of the summary have one figure per thread, and those with sums one more.
     fn uneven(&self, threads: usize) -> Option<Loss> {
         let odd = |key: Key| {
             let n = self.figures(key);
@@ -403,7 +402,7 @@ impl Table {
     }
 }
 
-/// A tab follows the first word.
+/// True if the first word is followed by a tab.
 fn by_tab(line: &str) -> bool {
     let line = line.trim_start_matches(' ');
     line.find(char::is_whitespace).is_some_and(|at| line.as_bytes().get(at) == Some(&b'\t'))

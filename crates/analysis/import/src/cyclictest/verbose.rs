@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 #[derive(Default)]
 pub(super) struct Verbose {
-    /// By number.
+    /// Indexed by number.
     threads: Vec<Option<Raw>>,
     intervals_us: BTreeMap<u32, u64>,
 }
@@ -18,13 +18,13 @@ pub(super) struct Verbose {
 struct Raw {
     samples: Histogram,
     next: u64,
-    /// Cycles missing from the log.
+    /// Cycles missing in the log.
     missing: u64,
-    /// Rows with a repeated cycle.
+    /// Rows that repeat a cycle.
     back: u64,
-    /// Negative latencies.
+    /// Number of negative latencies.
     negative: u64,
-    /// Latencies that no histogram holds.
+    /// Latencies too large for a histogram.
     unreadable: u64,
 }
 
@@ -42,8 +42,8 @@ pub(super) fn interval(line: &str) -> Option<(u32, u64)> {
     Some((thread as u32, number::whole(us)?))
 }
 
-/// Three numbers with colons, each padded to eight characters, so behind a space where it is shorter: `12:31:01` is no
-/// row. With --smi a count follows.
+/// Three numbers with colons, each padded to eight characters, so that a shorter one follows a space: `12:31:01` is not
+/// a row. With --smi a count follows.
 pub(super) fn row(line: &str) -> Option<Row> {
     let line = line.trim_start();
     if !line.as_bytes().first()?.is_ascii_digit() {
@@ -72,7 +72,7 @@ fn plain(bytes: &[u8]) -> Option<(Row, usize)> {
     Some((Row { thread, cycle, latency: i64::try_from(latency).ok()? }, at))
 }
 
-/// Spaces, a number of at most 15 digits, and its end; at least `wide` bytes before that.
+/// Spaces, a number of at most 15 digits, and the character after it, with at least `wide` bytes before that.
 fn field(bytes: &[u8], at: &mut usize, end: u8, wide: usize) -> Option<u64> {
     let start = *at;
     while bytes.get(*at) == Some(&b' ') {
@@ -107,7 +107,7 @@ impl Verbose {
         self.intervals_us.get(&thread).copied()
     }
 
-    /// Another run: its count goes back, further than to a row printed twice.
+    /// True if the row begins another run: its count decreases by more than for a row printed twice.
     pub fn restarts(&self, row: &Row) -> bool {
         self.raw(row.thread).is_some_and(|raw| row.cycle.saturating_add(1) < raw.next)
     }
@@ -116,7 +116,7 @@ impl Verbose {
         self.threads.get(thread as usize)?.as_ref()
     }
 
-    /// Rows as the program prints them, one after the other, until one is anything else or another run's.
+    /// Reads consecutive rows in the program's format, until a line differs or begins another run.
     pub fn many(&mut self, bytes: &[u8], unit_ns: u64) -> (usize, u64) {
         let (mut at, mut lines) = (0, 0);
         while let Some((row, length)) = bytes.get(at..).and_then(plain) {
@@ -161,14 +161,14 @@ impl Verbose {
             if raw.missing > 0 {
                 let text =
                     "cycles are not in the log: lines are missing, or cyclictest overwrote them before it printed them";
-                thread.lost.push(Loss::told(LostKind::Gap, Some(raw.missing), text));
+                thread.lost.push(Loss::reported(LostKind::Gap, Some(raw.missing), text));
                 // Any of the missing samples may have been the largest.
                 thread.beyond = Beyond::Unknown { from_ns: 0 };
             }
             let faults = [
-                (raw.back, "rows repeat a cycle, and were left out"),
-                (raw.negative, "latencies are negative: a clock went back, or the thread woke too early"),
-                (raw.unreadable, "latencies are larger than can be"),
+                (raw.back, "rows repeat a cycle and were skipped"),
+                (raw.negative, "latencies are negative: a clock was set back, or the thread woke too early"),
+                (raw.unreadable, "latencies are impossibly large"),
             ];
             for (n, text) in faults.into_iter().filter(|(n, _)| *n > 0) {
                 thread.lost.push(Loss::problem(LostKind::Unreadable, Some(n), text));
@@ -191,7 +191,7 @@ mod tests {
         for thread in 0..2 {
             many.add(&Row { thread, cycle: 0, latency: 5 }, 1_000);
         }
-        // The last one leaves a cycle out.
+        // The last row skips a cycle.
         let until = text.len() - 27;
         assert_eq!(many.many(text.as_bytes(), 1_000), (until, 3));
         assert_eq!(

@@ -19,7 +19,7 @@ pub(super) fn of<'a>(value: &'a Value, key: &str) -> Vec<(u32, &'a Value)> {
     found
 }
 
-/// Key and samples; `None` for an entry that is malformed.
+/// Key and samples; `None` for a malformed entry.
 fn bins_of(one: &Value) -> impl Iterator<Item = Option<(&str, u64)>> {
     let all = one.get("histogram").and_then(Value::as_object).into_iter().flatten();
     all.map(|(key, n)| Some((key.as_str(), n.as_u64().filter(|&n| n <= number::MOST_SAMPLES)?)))
@@ -42,12 +42,12 @@ fn unreadable(thread: &mut Thread, bad: u64) {
     }
 }
 
-fn told(thread: &mut Thread, one: &Value, count: &str, unit_ns: u64) {
+fn stated(thread: &mut Thread, one: &Value, count: &str, unit_ns: u64) {
     let whole = |key: &str| one.get(key).and_then(number::json);
     thread.count = whole(count).filter(|&n| n <= number::MOST_SAMPLES);
     let missing = [count, "min", "max"].into_iter().filter(|key| whole(key).is_none());
     for key in missing.filter(|_| one.get("freq").is_none()) {
-        let text = format!("`{key}` is missing or no number");
+        let text = format!("`{key}` is missing or not a number");
         thread.lost.push(Loss::problem(LostKind::Unreadable, None, text));
     }
     if thread.count == Some(0) {
@@ -59,7 +59,8 @@ fn told(thread: &mut Thread, one: &Value, count: &str, unit_ns: u64) {
     thread.mean_ns = mean.map(|v| v * unit_ns as f64);
 }
 
-/// cyclictest and cyclicdeadline. There is no overflow field: cycles not in the bins are beyond the last one.
+/// Threads of cyclictest and cyclicdeadline. There is no overflow field: cycles that are not in the bins are beyond the
+/// last one.
 pub(super) fn cyclic(
     number: u32,
     one: &Value,
@@ -76,9 +77,9 @@ pub(super) fn cyclic(
     let samples = if has_histogram { Samples::Bins(bins) } else { Samples::Summary };
     let mut thread = Thread::new(number, samples, unit_ns);
     unreadable(&mut thread, bad);
-    told(&mut thread, one, "cycles", unit_ns);
-    // All bins up to the number given by -h follow, empty ones too. Without that number the samples are only known to
-    // lie beyond the last filled bin.
+    stated(&mut thread, one, "cycles", unit_ns);
+    // All bins up to the number given by -h follow, including empty ones. Without that number the samples are only
+    // known to lie beyond the last filled bin.
     let bins_end = command.bins().filter(|_| has_histogram).and_then(|n| number::scaled(n, unit_ns));
     thread.beyond = match thread.count {
         Some(_) => Beyond::Rest { from_ns: bins_end.unwrap_or(end).max(end) },
@@ -96,13 +97,13 @@ pub(super) fn cyclic(
     thread
 }
 
-/// jitterdebugger: bins up to 1000, larger samples are dropped; every period runs.
+/// Threads of jitterdebugger: bins up to 1000, larger samples are dropped; every period runs.
 pub(super) fn jitterdebugger(number: u32, one: &Value, unit_ns: u64, options: &Options) -> Thread {
     let (bins, bad) = whole_bins(one, unit_ns);
     let end = bins.range().map_or(0, |(_, last)| last.saturating_add(unit_ns));
     let mut thread = Thread::new(number, Samples::Bins(bins), unit_ns);
     unreadable(&mut thread, bad);
-    told(&mut thread, one, "count", unit_ns);
+    stated(&mut thread, one, "count", unit_ns);
     thread.beyond = match thread.count {
         Some(_) => Beyond::Rest { from_ns: end },
         None => Beyond::Unknown { from_ns: end },
@@ -112,7 +113,7 @@ pub(super) fn jitterdebugger(number: u32, one: &Value, unit_ns: u64, options: &O
     thread
 }
 
-/// oslat: bins are named by their upper edge; the last one holds everything beyond it as well.
+/// Threads of oslat: bins are named by their upper edge; the last one also has everything beyond it.
 pub(super) fn oslat(number: u32, one: &Value) -> Thread {
     // With bins of fractions of a microsecond the extremes are in nanoseconds.
     let fine = bins_of(one).flatten().any(|(key, _)| key.contains('.'));
@@ -128,11 +129,11 @@ pub(super) fn oslat(number: u32, one: &Value) -> Thread {
     all.sort_unstable();
     let apart = all.windows(2).filter_map(|w| w.get(1)?.0.checked_sub(w.first()?.0)).filter(|&d| d > 0).min();
     let first = all.first().map(|b| b.0);
-    // The buckets begin at 0, so the first edge bounds the width too.
+    // The buckets begin at 0, so the first edge limits the width as well.
     let width = apart.into_iter().chain(first).min().unwrap_or(1_000).max(1);
     let mut thread = Thread::new(number, Samples::Summary, width);
     unreadable(&mut thread, bad);
-    told(&mut thread, one, "count", unit_ns);
+    stated(&mut thread, one, "count", unit_ns);
     // The mean is in microseconds for all bins.
     thread.mean_ns = one.get("avg").and_then(Value::as_f64).filter(|v| v.is_finite() && *v >= 0.0).map(|v| v * 1_000.0);
     let last = all.last().copied();

@@ -10,11 +10,11 @@ pub(super) struct Hist {
     noise: bool,
     unit: Option<Unit>,
     columns: Vec<Column>,
-    /// The common divisor of all indices: the bucket size or a multiple of it.
+    /// Greatest common divisor of all indices: the bucket size or a multiple of it.
     divisor: u64,
     last: Option<u64>,
     filled: usize,
-    /// The block over all CPUs follows, or the end.
+    /// The table has ended; the block over all CPUs follows, or nothing.
     over: bool,
     /// The largest figure of the block over all CPUs.
     all_max: Option<u64>,
@@ -28,7 +28,7 @@ struct Column {
     bins: Vec<(u64, u64)>,
     count: u64,
     over: Option<u64>,
-    told: Option<u64>,
+    stated: Option<u64>,
     min: Option<u64>,
     max: Option<u64>,
     avg: Option<f64>,
@@ -41,7 +41,7 @@ pub(super) fn is_header(line: &str) -> bool {
     words.next() == Some("Index") && words.next().is_some_and(column)
 }
 
-/// Whole numbers alone.
+/// Whole numbers only.
 fn is_row(line: &str) -> bool {
     !line.is_empty() && line.split_ascii_whitespace().all(|word| number::whole(word).is_some())
 }
@@ -76,7 +76,7 @@ impl Hist {
         self.filled > MOST_BINS
     }
 
-    /// The lines of the block over all CPUs: an index and a figure or two of each kind.
+    /// True for lines of the block over all CPUs: an index and one or two figures of each kind.
     fn of_all(&self, line: &str) -> bool {
         let kinds = self.columns.iter().map(|column| column.kind).collect::<std::collections::BTreeSet<_>>().len();
         let words = line.split_ascii_whitespace();
@@ -135,7 +135,7 @@ impl Hist {
                 bins,
                 count: 0,
                 over: nothing,
-                told: nothing,
+                stated: nothing,
                 min: nothing,
                 max: nothing,
                 avg: None,
@@ -169,7 +169,7 @@ impl Hist {
     fn summary(&mut self, at: usize, rest: &str) -> Option<()> {
         self.summary += 1;
         let words: Vec<&str> = rest.split_ascii_whitespace().collect();
-        // Without any samples it prints a single 0.
+        // Without samples it prints a single 0.
         if words.len() != self.columns.len() {
             return (words == ["0"]).then_some(());
         }
@@ -177,7 +177,7 @@ impl Hist {
             let whole = number::whole(word);
             match at {
                 0 => column.over = whole,
-                1 => column.told = whole,
+                1 => column.stated = whole,
                 2 => column.min = whole,
                 3 => column.avg = number::decimal(word),
                 _ => column.max = whole,
@@ -221,8 +221,8 @@ impl Hist {
             None => Beyond::Unknown { from_ns },
         };
         let some = column.count.saturating_add(over.unwrap_or(0)) > 0;
-        let told = |n: Option<u64>| n.filter(|_| some).and_then(scaled);
-        (thread.count, thread.min_ns, thread.max_ns) = (column.told, told(column.min), told(column.max));
+        let stated = |n: Option<u64>| n.filter(|_| some).and_then(scaled);
+        (thread.count, thread.min_ns, thread.max_ns) = (column.stated, stated(column.min), stated(column.max));
         thread.mean_ns = column.avg.filter(|_| some).map(|v| v * unit_ns as f64);
         if self.noise {
             thread.skips = Skips::NoPeriods;
@@ -235,12 +235,12 @@ impl Hist {
     fn faults(&self) -> Vec<Loss> {
         let mut lost = Vec::new();
         if self.back > 0 {
-            let text = "rows of the histogram repeat or go back; they were left out";
+            let text = "rows of the histogram repeat or decrease; they were skipped";
             lost.push(Loss::problem(LostKind::Unreadable, Some(self.back), text));
         }
         let most = self.columns.iter().filter_map(|column| column.max).max();
         if self.all_max.is_some_and(|all| Some(all) != most) {
-            let text = "the largest latency of all CPUs is not that of the columns";
+            let text = "the largest latency of all CPUs differs from that of the columns";
             lost.push(Loss::problem(LostKind::Disagreement, None, text));
         }
         if self.summary < 5 {

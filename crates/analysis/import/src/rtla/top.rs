@@ -13,7 +13,7 @@ pub(super) struct Timerlat {
     rows: Vec<Row>,
     done: bool,
     unit_ns: Option<u64>,
-    /// Kinds of latency that the header announces.
+    /// Number of latency kinds that the header announces.
     kinds: usize,
     /// The row over all CPUs.
     all: Option<Row>,
@@ -22,7 +22,7 @@ pub(super) struct Timerlat {
 struct Row {
     cpu: u32,
     count: u64,
-    /// Minimum, mean, maximum of IRQ, thread, and return to user space.
+    /// Minimum, mean and maximum of IRQ, thread, and return to user space.
     parts: Vec<Option<[u64; 3]>>,
 }
 
@@ -37,7 +37,8 @@ fn seconds(text: &str) -> Option<u64> {
 }
 
 impl Timerlat {
-    /// The screen shows the same run as `before`, later: the same CPUs, whose counts and extremes do not go back.
+    /// True if the screen shows the same run as `before` at a later time: the same CPUs, with counts and extremes that
+    /// do not decrease.
     pub fn continues(&self, before: &Timerlat) -> bool {
         let goes_on = |old: &Row| {
             let new = self.rows.iter().find(|row| row.cpu == old.cpu);
@@ -95,7 +96,7 @@ impl Timerlat {
         Some(Taken::Yes)
     }
 
-    /// ` #240010 | …`, behind `ALL`; some versions print the letter `e` for an unknown count.
+    /// ` #240010 | …` after `ALL`; some versions print the letter `e` for an unknown count.
     fn all_row(&self, rest: &str) -> Option<Row> {
         let mut parts = rest.split('|');
         let count = parts.next()?.split(['#', ' ']).find_map(number::samples)?;
@@ -107,7 +108,7 @@ impl Timerlat {
         Some(Row { cpu: 0, count, parts: parts.take(3).map(figures).collect() })
     }
 
-    /// The row over all CPUs counts more, or is later, than the rows.
+    /// True if the row over all CPUs has a larger count or a later time than the rows.
     fn contradicts(&self, at: usize) -> bool {
         let Some(all) = &self.all else { return false };
         let counted = self.rows.iter().fold(0u64, |sum, row| sum.saturating_add(row.count));
@@ -122,7 +123,7 @@ impl Timerlat {
             let threads = self.rows.iter().filter_map(|row| self.thread(row, at, options)).collect();
             let mut block = Block { label: kind.label().into(), threads, ..Block::default() };
             if self.contradicts(at) {
-                let text = "the row over all CPUs is not that of the rows: a row is missing, or doubled";
+                let text = "the row over all CPUs differs from the rows: a row is missing or duplicated";
                 block.lost.push(Loss::problem(LostKind::Disagreement, None, text));
             }
             block
@@ -142,13 +143,13 @@ impl Timerlat {
         thread.period_ns = options.period.map(|p| p.0);
         if at > 0 {
             let text = "the number of samples is that of the timer's interrupts; the thread can have had fewer";
-            thread.lost.push(Loss::told(LostKind::Other, None, text));
+            thread.lost.push(Loss::reported(LostKind::Other, None, text));
         }
         Some(thread)
     }
 }
 
-/// Minimum and maximum do not go back.
+/// True if the new range of minimum and maximum includes the old one.
 fn wider(new: Option<[u64; 3]>, old: Option<[u64; 3]>) -> bool {
     match (new, old) {
         (Some([min, _, max]), Some([old_min, _, old_max])) => min <= old_min && max >= old_max,
@@ -177,10 +178,10 @@ pub(super) struct Noise {
 
 /// Column header, meaning, unit.
 const COLUMNS: [(&str, &str, &str); 9] = [
-    ("Runtime", "time watched", "µs"),
-    ("Noise", "noise in it", "µs"),
-    ("% CPU Aval", "CPU time left", "%"),
-    ("Max Noise", "most noise in one period", "µs"),
+    ("Runtime", "observed time", "µs"),
+    ("Noise", "noise in that time", "µs"),
+    ("% CPU Aval", "remaining CPU time", "%"),
+    ("Max Noise", "maximum noise in one period", "µs"),
     ("Max Single", "longest single noise", "µs"),
     ("HW", "hardware noises", ""),
     ("NMI", "NMIs", ""),
@@ -193,7 +194,7 @@ impl Noise {
         Noise { of, seconds: 0, columns: Vec::new(), rows: Vec::new(), done: false }
     }
 
-    /// The screen shows the same run as `before`, later: of the same CPUs, in as much time or more.
+    /// True if the screen shows the same run as `before` at a later time: the same CPUs, with no less time.
     pub fn continues(&self, before: &Noise) -> bool {
         let figure = |row: &(u32, Vec<f64>), name: &str| {
             let at = self.columns.iter().position(|(_, column)| column == &name);
@@ -215,7 +216,7 @@ impl Noise {
             return Some(Taken::Yes);
         }
         if line.starts_with("CPU Period") {
-            // In the order of the header; threads come last.
+            // In the order of the header; threads are last.
             self.columns =
                 COLUMNS.iter().filter(|(key, ..)| line.contains(key)).map(|(_, name, unit)| (*name, *unit)).collect();
             if line.contains("Thread") {

@@ -1,24 +1,24 @@
-//! Threads of which only number, extremes and mean are told; numbers of JSON and of text with units.
+//! Threads of which only number, extremes and mean are known; numbers in JSON and in text with units.
 
 use crate::block::{Beyond, Loss, Samples, Skips, Thread};
 use crate::number::{LARGEST_NS, MOST_SAMPLES};
 use punctual_model::LostKind;
 use serde_json::Value;
 
-/// Number, extremes and mean as told; what is not told is `None`.
+/// Number, extremes and mean as stated by the tool; `None` if missing.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Told {
+pub(crate) struct Stated {
     pub count: Option<u64>,
     pub min_ns: Option<u64>,
     pub max_ns: Option<u64>,
     pub mean_ns: Option<f64>,
 }
 
-impl Told {
+impl Stated {
     /// A thread without periods. `width_ns` is the resolution of the values.
     ///
-    /// A largest value that is missing, and extremes and a mean that contradict each other, are problems. Of no samples
-    /// nothing is told.
+    /// A missing maximum, and extremes and a mean that contradict each other, are problems. Without samples there are
+    /// no figures.
     pub fn thread(self, number: u32, width_ns: u64) -> Thread {
         let mut thread = Thread::new(number, Samples::Summary, width_ns);
         thread.skips = Skips::NoPeriods;
@@ -36,9 +36,9 @@ impl Told {
             problem(LostKind::Unreadable, "the largest latency is missing or cannot be read");
         }
         if self.min_ns.zip(self.max_ns).is_some_and(|(min, max)| min > max) {
-            problem(LostKind::Disagreement, "the smallest latency is told as larger than the largest");
+            problem(LostKind::Disagreement, "the smallest latency is stated as larger than the largest");
         }
-        // A mean is rounded, the extremes may be truncated.
+        // The mean is rounded, and the extremes may be truncated.
         let slack = width_ns as f64;
         let below = self.mean_ns.zip(self.min_ns).is_some_and(|(mean, min)| mean + slack < min as f64);
         let above = self.mean_ns.zip(self.max_ns).is_some_and(|(mean, max)| mean > max as f64 + slack);
@@ -49,7 +49,7 @@ impl Told {
     }
 }
 
-/// `2134`, `2134.0` and `2134.5` in ns; `None` if negative, too large or no number.
+/// `2134`, `2134.0` and `2134.5` in ns; `None` if negative, too large or not a number.
 pub(crate) fn ns_of(value: Option<&Value>, unit_ns: f64) -> Option<u64> {
     value.and_then(Value::as_f64).and_then(|v| ns(v, unit_ns))
 }
@@ -70,7 +70,7 @@ pub(crate) fn cpu_of(value: Option<&Value>) -> Option<u32> {
     value.and_then(Value::as_u64).and_then(|cpu| u32::try_from(cpu).ok()).filter(|&cpu| cpu < 8_192)
 }
 
-/// Text fit for display, of bounded length.
+/// Text for display, of bounded length.
 pub(crate) fn clean(text: &str, most: usize) -> String {
     text.chars().filter(|c| !c.is_control()).take(most).collect::<String>().trim().to_owned()
 }
@@ -99,14 +99,14 @@ mod tests {
 
     #[test]
     fn contradictions_are_problems() {
-        let told = |min, max, mean| Told { count: Some(9), min_ns: min, max_ns: max, mean_ns: mean };
-        let problems = |told: Told| told.thread(0, 1_000).lost.iter().filter(|l| l.problem).count();
-        assert_eq!(problems(told(Some(3_000), Some(67_000), Some(4_520.0))), 0);
-        assert_eq!(problems(told(Some(3_000), Some(3_000), Some(3_900.0))), 0);
-        assert_eq!(problems(told(Some(3_000), None, None)), 1);
-        assert_eq!(problems(told(Some(68_000), Some(67_000), None)), 1);
-        assert_eq!(problems(told(Some(3_000), Some(67_000), Some(90_000.0))), 1);
-        assert_eq!(problems(told(Some(3_000), Some(67_000), Some(1_000.0))), 1);
-        assert_eq!(problems(Told { count: Some(0), ..Told::default() }), 0);
+        let stated = |min, max, mean| Stated { count: Some(9), min_ns: min, max_ns: max, mean_ns: mean };
+        let problems = |stated: Stated| stated.thread(0, 1_000).lost.iter().filter(|l| l.problem).count();
+        assert_eq!(problems(stated(Some(3_000), Some(67_000), Some(4_520.0))), 0);
+        assert_eq!(problems(stated(Some(3_000), Some(3_000), Some(3_900.0))), 0);
+        assert_eq!(problems(stated(Some(3_000), None, None)), 1);
+        assert_eq!(problems(stated(Some(68_000), Some(67_000), None)), 1);
+        assert_eq!(problems(stated(Some(3_000), Some(67_000), Some(90_000.0))), 1);
+        assert_eq!(problems(stated(Some(3_000), Some(67_000), Some(1_000.0))), 1);
+        assert_eq!(problems(Stated { count: Some(0), ..Stated::default() }), 0);
     }
 }

@@ -1,4 +1,4 @@
-//! Readers take no line of another tool's results.
+//! Readers must not take lines of another tool's results.
 
 use super::{Line, Reader, Taken, pairs, perf_sched, performance_test, rteval, signaltest, sysjitter};
 use crate::Options;

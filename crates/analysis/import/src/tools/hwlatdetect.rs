@@ -1,5 +1,5 @@
-//! hwlatdetect of rt-tests (src/hwlatdetect/hwlatdetect.py): gaps in which the hardware or firmware stopped a CPU, of
-//! more than a threshold.
+//! hwlatdetect of rt-tests (src/hwlatdetect/hwlatdetect.py): gaps above a threshold in which the hardware or firmware
+//! stopped a CPU.
 
 use super::{Line, Taken};
 use crate::Options;
@@ -27,23 +27,23 @@ struct Run {
     threshold_us: Option<u64>,
     window_us: Option<u64>,
     width_us: Option<u64>,
-    /// `Output File:` other than `None`.
+    /// `Output File:` is not `None`.
     to_file: bool,
-    /// `Max Latency`; 0: below the threshold.
+    /// `Max Latency`; 0 means below the threshold.
     max_us: Option<u64>,
     recorded: Option<u64>,
     exceeding: Option<u64>,
     smis: Option<u64>,
-    /// A line of the summary is there twice.
+    /// Number of repeated lines of the summary.
     twice: u64,
     /// The preceding sample, as text.
     last: Option<String>,
     repeated: u64,
-    /// By CPU; `None` if not told.
+    /// By CPU; `None` if it is not stated.
     samples: BTreeMap<Option<u32>, Histogram>,
     listed: u64,
     largest_us: Option<u64>,
-    /// `count:` of all samples.
+    /// Sum of `count:` of all samples.
     hits: u64,
     unreadable: u64,
     interrupted: bool,
@@ -60,7 +60,7 @@ impl Reader {
         Reader::default()
     }
 
-    fn put_away(&mut self) {
+    fn finish_run(&mut self) {
         let Some(run) = self.run.take() else { return };
         if self.done.len() < MOST_RUNS {
             self.done.push(run);
@@ -75,7 +75,7 @@ impl super::Reader for Reader {
         let text = line.text.trim();
         if let Some(seconds) = text.strip_prefix("hwlatdetect:").and_then(|t| t.trim().strip_prefix("test duration ")) {
             let Some(seconds) = seconds.strip_suffix(" seconds").and_then(number::whole) else { return Taken::No };
-            self.put_away();
+            self.finish_run();
             let before = line.before.map(str::to_owned);
             self.run = Some(Run { line: line.number, before, seconds: Some(seconds), ..Run::default() });
             return Taken::Yes;
@@ -96,8 +96,8 @@ impl super::Reader for Reader {
     }
 
     fn finish(mut self: Box<Self>, _: &Options) -> Option<Found> {
-        self.put_away();
-        // Parameters or the maximum alone may be of anything else.
+        self.finish_run();
+        // Parameters or the maximum alone could come from another program.
         let all = std::mem::take(&mut self.done);
         let has_figures = |r: &Run| r.recorded.is_some() || r.listed > 0 || r.max_us.is_some() && r.seconds.is_some();
         let (done, torn): (Vec<Run>, Vec<Run>) = all.into_iter().partition(has_figures);
@@ -106,11 +106,11 @@ impl super::Reader for Reader {
         }
         let mut found = Found { format: "hwlatdetect".into(), tool: Some("hwlatdetect".into()), ..Found::default() };
         if let Some(first) = torn.first() {
-            let text = format!("a run of hwlatdetect begins at line {} and has no results", first.line);
+            let text = format!("a run of hwlatdetect begins at line {} but has no results", first.line);
             found.lost.push(Loss::problem(LostKind::Truncated, Some(torn.len() as u64), text));
         }
         if self.dropped > 0 {
-            let text = format!("more than {MOST_RUNS} runs: the others were left out");
+            let text = format!("more than {MOST_RUNS} runs: the others were skipped");
             found.lost.push(Loss::problem(LostKind::Truncated, Some(self.dropped), text));
         }
         for run in done {
@@ -128,7 +128,7 @@ fn us(text: &str) -> Option<u64> {
     number::whole(text.trim().strip_suffix("us")?).filter(|&us| number::scaled(us, 1_000).is_some())
 }
 
-/// `ts: 1700000000.123456789, inner:13, outer:0, cpu:2`, with `delta:` and `count:` in newer versions.
+/// `ts: 1700000000.123456789, inner:13, outer:0, cpu:2`, in newer versions with `delta:` and `count:`.
 fn tracer_sample(text: &str) -> Option<Sample> {
     let mut sample = Sample { us: 0, cpu: None, count: 1 };
     let (mut inner, mut outer) = (false, false);
@@ -152,7 +152,7 @@ fn tracer_sample(text: &str) -> Option<Sample> {
     (inner && outer).then_some(sample)
 }
 
-/// The kernel module's `0001234567.0000000890\t15`, with the outer gap in newer versions.
+/// The kernel module's `0001234567.0000000890\t15`, in newer versions with the outer gap.
 fn module_sample(text: &str) -> Option<Sample> {
     let mut words = text.split('\t');
     let (seconds, part) = words.next()?.trim().split_once('.')?;
@@ -246,7 +246,7 @@ impl Run {
             self.unreadable = self.unreadable.saturating_add(1);
             return Taken::Unreadable;
         }
-        // Each has its own time.
+        // Each sample has its own time.
         self.repeated = self.repeated.saturating_add(u64::from(self.last.as_deref() == Some(text)));
         self.last = Some(text.chars().take(200).collect());
         let ns = number::scaled(sample.us, 1_000).unwrap_or(number::LARGEST_NS);
@@ -270,7 +270,7 @@ impl Run {
             (Some(s), ..) => format!("{found}, in {s} s"),
             _ => found,
         };
-        lost.push(Loss::told(LostKind::Gap, None, text));
+        lost.push(Loss::reported(LostKind::Gap, None, text));
         let mut threads = Vec::new();
         let beyond = match unlisted {
             0 => Beyond::None,
@@ -282,7 +282,7 @@ impl Run {
             (thread.beyond, thread.max_ns, thread.count) = (beyond, max_ns, self.exceeding.max(self.recorded));
             threads.push(thread);
         } else {
-            // Gaps that no line shows can be on any CPU: then there is one result for all.
+            // Gaps that are not listed can be on any CPU: then there is one result for all CPUs.
             let all = self.samples.keys().all(Option::is_some) && unlisted == 0;
             let mut together = Histogram::new();
             for (cpu, histogram) in self.samples {
@@ -327,13 +327,13 @@ impl Run {
             problem(LostKind::Unreadable, Some(self.unreadable), "samples cannot be read".into());
         }
         if self.twice > 0 {
-            problem(LostKind::Disagreement, Some(self.twice), "lines of the summary are there twice".into());
+            problem(LostKind::Disagreement, Some(self.twice), "lines of the summary appear twice".into());
         }
         if self.repeated > 0 {
-            problem(LostKind::Disagreement, Some(self.repeated), "samples are there twice".into());
+            problem(LostKind::Disagreement, Some(self.repeated), "samples appear twice".into());
         }
         if self.listed != recorded && (self.listed > 0 || !self.to_file) {
-            let text = format!("{recorded} samples are told, {} are listed", self.listed);
+            let text = format!("{recorded} samples are stated, {} are listed", self.listed);
             let kind = if self.listed < recorded { LostKind::Truncated } else { LostKind::Disagreement };
             problem(kind, None, text);
         }
@@ -342,10 +342,10 @@ impl Run {
             problem(LostKind::Disagreement, None, "number and largest of the samples contradict each other".into());
         }
         if self.hits > self.listed && self.hits != exceeding {
-            let text = format!("{exceeding} gaps are told, the samples count {}", self.hits);
+            let text = format!("{exceeding} gaps are stated, the samples count {}", self.hits);
             problem(LostKind::Disagreement, None, text);
         }
-        // Beyond the samples the module counts those that it could not keep.
+        // The module also counts samples that it could not store.
         let lossless = exceeding == recorded || self.hits == exceeding;
         if let Some(largest) = self.largest_us
             && (largest > max || largest < max && lossless)
@@ -353,14 +353,14 @@ impl Run {
             problem(
                 LostKind::Disagreement,
                 None,
-                format!("the largest gap is told as {max} µs, the largest listed is {largest} µs"),
+                format!("the largest gap is stated as {max} µs, the largest listed is {largest} µs"),
             );
         }
         if max > 0 && self.threshold_us.is_some_and(|threshold| max < threshold) {
-            problem(LostKind::Disagreement, None, "the largest gap is told as less than the threshold".into());
+            problem(LostKind::Disagreement, None, "the largest gap is stated as less than the threshold".into());
         }
         if self.interrupted {
-            lost.push(Loss::told(LostKind::Other, None, "hwlatdetect was interrupted before its time"));
+            lost.push(Loss::reported(LostKind::Other, None, "hwlatdetect was interrupted"));
         }
         (lost, exceeding.max(recorded).saturating_sub(self.listed))
     }

@@ -1,5 +1,5 @@
-//! Readers of the text of one tool each. All readers of a text are offered each line that nobody took yet; so a text may hold
-//! results of several tools, with anything between them.
+//! Readers for the text of one tool each. All readers are offered each line that none has taken yet, so a text may
+//! contain results of several tools, with anything between them.
 
 mod extremes;
 #[cfg(test)]
@@ -23,51 +23,51 @@ use crate::block::Found;
 use crate::{Format, Options, cyclictest, json, nqueens, rtla};
 use serde_json::Value;
 
-/// A cleaned line: without escapes, quoting, markup and prefixes of logs; leading white space is kept, trailing is not.
+/// A cleaned line: without escapes, quoting, markup and log prefixes; keeps leading but not trailing white space.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Line<'a> {
     pub text: &'a str,
-    /// From 1.
+    /// Line number, from 1.
     pub number: u64,
-    /// The last text before it that no reader took: what names a run.
+    /// The last text before it that no reader took, which names a run.
     pub before: Option<&'a str>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Taken {
-    /// None of this reader's lines.
+    /// Not a line of this reader.
     No,
     /// A header, a comment or figures of this reader's tool.
     Yes,
-    /// This reader's, and its figures cannot be read: a problem, which the reader keeps and reports in `finish`.
+    /// A line of this reader with unreadable figures: a problem, which the reader stores and reports in `finish`.
     Unreadable,
 }
 
 /// Reads one tool's text in bounded memory.
 ///
-/// A line is taken only on evidence: its shape together with what came before. A run begins anew where the program
-/// started anew (its header again, counters that fall, another thread); each run is a [`crate::block::Block`] with its
+/// A line is taken only on evidence: its shape together with what came before. A new run begins where the program was
+/// restarted (its header again, decreasing counters, another thread); each run is a [`crate::block::Block`] with its
 /// line and the text before it.
 pub(crate) trait Reader {
     fn line(&mut self, line: &Line) -> Taken;
 
-    /// Takes whole lines at the beginning of `bytes` whose form is beyond doubt, without looking at each as a text: logs of
-    /// gigabytes. Returns how many bytes and lines.
+    /// Takes whole lines at the beginning of `bytes` whose form is beyond doubt, without examining each as text: for
+    /// logs of gigabytes. Returns the number of bytes and lines.
     fn many(&mut self, _bytes: &[u8]) -> (usize, u64) {
         (0, 0)
     }
 
-    /// `None`: no figures.
+    /// `None` if there are no figures.
     fn finish(self: Box<Self>, options: &Options) -> Option<Found>;
 }
 
-/// Reads a document of JSON; `None`: another tool's.
+/// Reads a JSON document; `None` if it belongs to another tool.
 pub(crate) type JsonReader = fn(&Value, &Options) -> Option<Found>;
 
-/// Readers of JSON, each of one tool's documents; those of rt-tests and jitterdebugger come after them ([`crate::json`]).
+/// Readers of JSON documents of one tool each; those of rt-tests and jitterdebugger follow them ([`crate::json`]).
 pub(crate) const JSON: &[JsonReader] = &[rttests_json::read, performance_test::json];
 
-/// The readers that a format leaves, in the order in which a line is offered to them.
+/// The readers that the format allows, in the order in which a line is offered to them.
 pub(crate) fn all(options: &Options) -> Vec<Box<dyn Reader>> {
     let wants = |format: Format| options.format.is_none_or(|wanted| wanted == format);
     let mut all: Vec<Box<dyn Reader>> = Vec::new();
@@ -103,7 +103,7 @@ pub(crate) fn all(options: &Options) -> Vec<Box<dyn Reader>> {
     all
 }
 
-/// Reads a text with one reader alone.
+/// Reads a text with a single reader.
 #[cfg(test)]
 pub(crate) fn alone(mut reader: Box<dyn Reader>, text: &str) -> Option<Found> {
     let mut before = None;

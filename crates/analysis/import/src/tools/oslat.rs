@@ -1,7 +1,8 @@
-//! oslat of rt-tests (src/oslat/oslat.c): a column for each CPU, a row for each bucket, then extremes, mean and duration.
+//! oslat of rt-tests (src/oslat/oslat.c): a column for each CPU, a row for each bucket, then extremes, mean and
+//! duration.
 //!
-//! A bucket is named by its upper edge and the last one holds everything beyond it as well. What lies in a bucket differs
-//! between versions, which [`Layout`] tells apart.
+//! A bucket is named by its upper edge, and the last one also holds everything beyond it. The latencies of a bucket
+//! depend on the version, which [`Layout`] distinguishes.
 
 mod table;
 
@@ -16,10 +17,10 @@ use punctual_units::{Arrange, Priority, Scheduling};
 const MOST_RUNS: usize = 256;
 const MOST_CPU: u64 = 8_192;
 
-/// Rows after the buckets, in the order of the program.
+/// Rows after the buckets, in the program's order.
 const SUMMARY: [&str; 5] = ["Minimum:", "Average:", "Maximum:", "Max-Min:", "Duration:"];
 
-/// Lines before the table, with a value.
+/// Lines before the table that have a value.
 const HEADER: [&str; 6] =
     ["Thread priority:", "CPU list:", "CPU for main thread:", "Workload:", "Workload mem:", "Preheat cores:"];
 const STEPS: [&str; 3] = ["Pre-heat for 1 seconds...", "Test starts...", "Test completed."];
@@ -32,7 +33,7 @@ pub(crate) struct Reader {
     table: Option<Table>,
     done: Vec<Table>,
     filled: usize,
-    /// Runs that began and have no table: line of the first, and number.
+    /// Runs that began but have no table: line of the first one, and their number.
     torn: Option<(u64, u64)>,
     stopped: u64,
     dropped: u64,
@@ -52,21 +53,21 @@ struct Table {
     version: Option<String>,
     cpus: Vec<u32>,
     frequency: bool,
-    /// Named edge in ns, samples; in file order.
+    /// Edge that names the bucket, ns, and samples; in file order.
     columns: Vec<Bins>,
     /// Edge of the last row.
     last: Option<u64>,
     /// Samples in the row marked as holding the overflows.
     overflow: Option<Vec<u64>>,
     width: Option<u64>,
-    /// Rows of nothing were left out before the next one.
+    /// Empty rows were omitted before the next one.
     omitted: bool,
-    /// Edge of the first row, and whether rows were left out before it.
+    /// Edge of the first row, and whether rows were omitted before it.
     first: Option<(u64, bool)>,
     fine: bool,
     summary: [Vec<Option<f64>>; 5],
     seen: [u64; 5],
-    /// Rows that repeat, go back, are missing, or have too few or too many columns.
+    /// Rows that repeat, decrease, are missing, or have too few or too many columns.
     back: u64,
     missing: u64,
     ragged: u64,
@@ -77,7 +78,7 @@ impl Reader {
         Reader::default()
     }
 
-    fn put_away(&mut self) {
+    fn finish_run(&mut self) {
         let Some(table) = self.table.take() else { return };
         if table.columns.iter().all(|c| c.count == 0) && table.last.is_none() {
             // A line that only looked like the beginning of a table.
@@ -100,7 +101,7 @@ impl Reader {
 
     /// A run begins.
     fn begin(&mut self, line: &Line) {
-        self.put_away();
+        self.finish_run();
         if let Some(head) = self.head.take() {
             self.tear(head.line);
         }
@@ -115,7 +116,7 @@ impl Reader {
         }
         if let Some(seconds) = text.strip_prefix("Total runtime:").and_then(|t| t.trim().strip_suffix(" seconds")) {
             number::whole(seconds)?;
-            // The version stands directly before it.
+            // The version must be on the line before it.
             if self.head.as_ref().is_none_or(|h| h.line.checked_add(1) != Some(line.number)) {
                 self.begin(line);
             }
@@ -151,7 +152,7 @@ impl Reader {
         if cpus.is_empty() || cpus.len() > MOST_THREADS as usize {
             return None;
         }
-        self.put_away();
+        self.finish_run();
         let here = || Head { line: line.number, before: line.before.map(str::to_owned), ..Head::default() };
         let head = self.head.take().unwrap_or_else(here);
         let columns = vec![Bins::default(); cpus.len()];
@@ -175,7 +176,7 @@ impl super::Reader for Reader {
     }
 
     fn finish(mut self: Box<Self>, _: &Options) -> Option<Found> {
-        self.put_away();
+        self.finish_run();
         if let Some(head) = self.head.take() {
             self.tear(head.line);
         }
@@ -186,15 +187,15 @@ impl super::Reader for Reader {
         let versions: Vec<&String> = self.done.iter().filter_map(|t| t.version.as_ref()).collect();
         found.version = versions.first().filter(|v| versions.iter().all(|w| w == *v)).map(|v| (*v).clone());
         if let Some((line, runs)) = self.torn {
-            let text = format!("a run of oslat begins at line {line} and has no results");
+            let text = format!("a run of oslat begins at line {line} but has no results");
             found.lost.push(Loss::problem(LostKind::Truncated, Some(runs), text));
         }
         if self.stopped > 0 {
-            let text = "oslat stopped at its trace threshold: the latency that it names is in no histogram";
+            let text = "oslat stopped at its trace threshold: the latency it names is not in the histogram";
             found.lost.push(Loss::problem(LostKind::Gap, Some(self.stopped), text));
         }
         if self.dropped > 0 {
-            let text = format!("more than {MOST_RUNS} runs: the others were left out");
+            let text = format!("more than {MOST_RUNS} runs: the others were skipped");
             found.lost.push(Loss::problem(LostKind::Truncated, Some(self.dropped), text));
         }
         found.blocks = self.done.into_iter().map(Table::block).collect();
@@ -208,7 +209,7 @@ fn words<'a>(rest: &'a str, unit: &str) -> impl Iterator<Item = &'a str> {
     rest.strip_suffix(unit).unwrap_or(rest).split_ascii_whitespace().take(MOST_THREADS as usize + 1)
 }
 
-/// Microseconds with up to three places, exact.
+/// Microseconds with up to three decimal places, exact.
 fn micros(text: &str) -> Option<u64> {
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));
     let part = match part.len() {
@@ -221,9 +222,9 @@ fn micros(text: &str) -> Option<u64> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Layout {
-    /// Latencies, rounded up, of at most `e` (before 2.5).
+    /// Latencies of at most `e`, rounded up (before 2.5).
     Named,
-    /// Latencies, rounded up to whole units, of less than `e` (2.5 to 2.8).
+    /// Latencies of less than `e`, rounded up to whole units (2.5 to 2.8).
     Shifted,
     /// As [`Layout::Shifted`], but rounded up or down.
     Unknown,

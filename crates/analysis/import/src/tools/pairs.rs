@@ -1,5 +1,5 @@
-//! Text of pmqtest, ptsematest, svsematest and sigwaittest of rt-tests: a line for each pair of threads, then a line for
-//! what the receiver of each pair measured, redrawn in place. In a log the last screen of a run counts.
+//! Text of pmqtest, ptsematest, svsematest and sigwaittest of rt-tests: a line for each pair of threads, then a line
+//! with the measurement of each pair's receiver, redrawn in place. In a log the last screen of a run counts.
 //!
 //! ```text
 //! #0: ID1234, P80, CPU0, I1000; #1: ID1235, P80, CPU0, TO 0, Cycles 964
@@ -8,7 +8,7 @@
 //!
 //! Format: `main` or `print_stat` of each program, rt-tests 0.70 to 2.10; only pmqtest has `TO`. Microseconds.
 
-use super::extremes::Told;
+use super::extremes::Stated;
 use super::rttests_json::{OF_SECONDS, OF_SENDER, fifo, pair_label};
 use super::scan::Scan;
 use super::{Line, Taken};
@@ -23,9 +23,9 @@ const PROGRAMS: [&str; 4] = ["pmqtest", "ptsematest", "svsematest", "sigwaittest
 #[derive(Default)]
 pub(crate) struct Reader {
     runs: Vec<Run>,
-    /// Beyond the most that are kept.
+    /// Number of runs beyond the maximum.
     further: u64,
-    /// Of the run that follows.
+    /// Program of the run that follows.
     program: Option<&'static str>,
     command: Vec<String>,
     unreadable: u64,
@@ -38,11 +38,11 @@ struct Run {
     program: Option<&'static str>,
     command: Vec<String>,
     rows: BTreeMap<u32, Row>,
-    /// Pairs of a screen.
+    /// Number of pairs on a screen.
     size: Option<u32>,
     measured: bool,
     next: u32,
-    /// Lines out of order, doubled or missing; figures that went back.
+    /// Lines that are out of order, duplicated or missing, and figures that decreased.
     broken: u64,
     timeouts: bool,
 }
@@ -77,11 +77,11 @@ impl Reader {
 
     fn run(&mut self, line: &Line, fresh: bool) -> Option<&mut Run> {
         if fresh || self.runs.is_empty() {
-            let told = PROGRAMS.iter().find(|p| line.before.is_some_and(|b| b.contains(**p))).copied();
+            let stated = PROGRAMS.iter().find(|p| line.before.is_some_and(|b| b.contains(**p))).copied();
             let run = Run {
                 line: line.number,
                 before: line.before.map(str::to_owned),
-                program: self.program.take().or(told),
+                program: self.program.take().or(stated),
                 command: std::mem::take(&mut self.command),
                 ..Run::default()
             };
@@ -114,7 +114,7 @@ impl super::Reader for Reader {
         if looks_like_pair(text) {
             let Some((number, pair)) = pair(text) else { return self.unread() };
             let before = self.runs.last().and_then(|run| run.rows.get(&number)).and_then(|row| row.pair);
-            // Text between two screens, or the same count again after other figures, is another run.
+            // Text between two screens, or the same count again after other figures, indicates another run.
             let named = self.runs.last().is_some_and(|run| run.before.as_deref() != line.before);
             let fresh = before.is_some_and(|b| b.ids != pair.ids || b.cycles > pair.cycles || named);
             if let Some(run) = self.run(line, fresh) {
@@ -213,18 +213,18 @@ impl Run {
         let (line, before) = (self.line, self.before);
         let mut block = Block { label: label.into(), line, before, ..Block::default() };
         let mut lose = |loss| block.lost.push(loss);
-        lose(Loss::told(LostKind::Other, None, OF_SENDER));
-        lose(Loss::told(LostKind::Other, None, OF_SECONDS));
+        lose(Loss::reported(LostKind::Other, None, OF_SENDER));
+        lose(Loss::reported(LostKind::Other, None, OF_SECONDS));
         if program.is_none() {
-            let text = "which of ptsematest, svsematest and sigwaittest wrote the text is not told";
-            lose(Loss::told(LostKind::Other, None, text));
+            let text = "unknown which of ptsematest, svsematest and sigwaittest wrote the text";
+            lose(Loss::reported(LostKind::Other, None, text));
         }
         if self.broken > 0 {
-            let text = "lines are doubled, missing or out of order, or figures went back";
+            let text = "lines are duplicated, missing or out of order, or figures decreased";
             lose(Loss::problem(LostKind::Disagreement, Some(self.broken), text));
         }
         if !self.measured || self.size != Some(self.next) {
-            lose(Loss::problem(LostKind::Truncated, None, "the last figures of the run are cut"));
+            lose(Loss::problem(LostKind::Truncated, None, "the last figures of the run are cut off"));
         }
         block.threads = self.rows.into_iter().map(|(number, row)| row.thread(number)).collect();
         block
@@ -234,15 +234,15 @@ impl Run {
 impl Row {
     fn thread(self, number: u32) -> Thread {
         let us = |us: u64| number::scaled(us, 1_000);
-        let told = Told {
+        let stated = Stated {
             count: self.pair.map(|p| p.cycles),
             min_ns: self.measured.and_then(|m| us(m.min)),
             max_ns: self.measured.and_then(|m| us(m.max)),
             mean_ns: self.measured.and_then(|m| us(m.mean)).map(|ns| ns as f64),
         };
-        let mut thread = told.thread(number, 1_000);
+        let mut thread = stated.thread(number, 1_000);
         if self.measured.is_some_and(|m| m.now > m.max) {
-            let text = "a latency is told as larger than the largest";
+            let text = "a latency is larger than the stated maximum";
             thread.lost.push(Loss::problem(LostKind::Disagreement, None, text));
         }
         let Some(pair) = self.pair else {
@@ -255,7 +255,7 @@ impl Row {
         thread.cpu = u32::try_from(pair.cpu).ok().filter(|&cpu| cpu < 8_192);
         thread.got = fifo(pair.priority);
         if let Some(n) = pair.timeouts.filter(|&n| n > 0) {
-            thread.lost.push(Loss::told(LostKind::Other, Some(n), "the receiver timed out while it waited"));
+            thread.lost.push(Loss::reported(LostKind::Other, Some(n), "the receiver timed out while waiting"));
         }
         thread
     }
@@ -267,7 +267,7 @@ fn looks_like_pair(text: &str) -> bool {
     scan.skip("#").is_some() && scan.whole().is_some() && scan.0.starts_with(": ID")
 }
 
-/// Pair n is of receiver 2n and sender 2n + 1.
+/// Pair n consists of receiver 2n and sender 2n + 1.
 fn pair(text: &str) -> Option<(u32, Pair)> {
     let mut scan = Scan(text);
     scan.skip("#")?;
@@ -319,7 +319,7 @@ fn measured(text: &str) -> Option<Measured> {
     let mut fields = text.split(", ").skip(1);
     let mut get = |key: &str| fields.next()?.strip_prefix(key)?.strip_prefix(' ');
     let texts = [get("Min")?, get("Cur")?, get("Avg")?, get("Max")?];
-    // All are padded to four characters: a shorter last one is cut.
+    // All are padded to four characters: a shorter last one is cut off.
     let [min, now, mean, max] = texts;
     if fields.next().is_some() || max.len() < 4 && [min, now, mean].iter().all(|t| t.len() >= 4) {
         return None;
@@ -373,9 +373,9 @@ mod tests {
         assert_eq!(maxima, [(Some(9_200_000), Some("first")), (Some(40_000), Some("idle, loaded"))]);
         assert_eq!(problems(&all), 0);
         assert_eq!(all.tool.as_deref(), Some("rt-tests"));
-        // The same ID and fewer cycles.
+        // The same ID with fewer cycles.
         assert_eq!(found(&format!("{}{}", line(50, 10, 9_200), line(50, 9, 9))).blocks.len(), 2);
-        // A maximum that falls stays known.
+        // A maximum is kept even if it decreases later.
         let back = found(&format!("{}{}", line(50, 10, 9_200), line(50, 11, 9)));
         assert_eq!((back.blocks[0].threads[0].max_ns, problems(&back)), (Some(9_200_000), 1));
         let named = found(&format!("$ sudo sigwaittest -p 80\n{}", line(7, 9, 9)));
@@ -404,7 +404,7 @@ mod tests {
         for text in [
             "# Histogram\n#1 -> #0 is the fix\n# Total: 000000 100",
             "T: 0 ( 1234) P:80 I:1000 C: 5 Min: 1 Act: 2 Avg: 3 Max: 4",
-            "#12: IDs are told, P80",
+            "#12: IDs are stated, P80",
             "1,2,3\n#",
         ] {
             let mut reader = Reader::default();

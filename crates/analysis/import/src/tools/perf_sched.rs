@@ -4,24 +4,24 @@
 //! until Linux 5.10, then `Avg delay ms`, `max start:` and `max end:`; `Count` for `Switches` since 6.6. Milliseconds
 //! with three decimals.
 
-use super::extremes::{Told, clean, ns};
+use super::extremes::{Stated, clean, ns};
 use super::{Line, Taken};
 use crate::block::{Block, Found, Loss, MOST_THREADS};
 use crate::{Options, number};
 use punctual_model::LostKind;
 
 const MOST_TABLES: usize = 64;
-/// Names of more tasks are not noted.
+/// Maximum number of tasks whose names are noted.
 const MOST_NAMES: usize = 200;
 
 #[derive(Default)]
 pub(crate) struct Reader {
     tables: Vec<Table>,
-    /// Beyond the most that are kept.
+    /// Number of tables beyond the maximum.
     further: u64,
     rows: usize,
     unreadable: u64,
-    /// What stands above the rule that a table begins with.
+    /// Text above the rule that begins a table.
     above: Option<String>,
 }
 
@@ -59,7 +59,7 @@ impl Reader {
         self.tables.push(Table { line: line.number, before, header, ..Table::default() });
     }
 
-    /// The table that is open.
+    /// The table being read.
     fn open(&mut self) -> Option<&mut Table> {
         self.tables.last_mut().filter(|t| t.total.is_none() && self.further == 0)
     }
@@ -74,7 +74,7 @@ impl super::Reader for Reader {
         }
         if text.contains("| avg:") {
             if self.open().is_none() {
-                // The table's beginning is missing.
+                // The beginning of the table is missing.
                 self.begin(line, false);
             }
             let full = self.rows >= MOST_THREADS as usize;
@@ -143,7 +143,7 @@ impl super::Reader for Reader {
 }
 
 impl Table {
-    /// Threads are numbered; their names are noted.
+    /// Threads are numbered; their names are in a note.
     fn names(&self, several: bool) -> String {
         let names: Vec<String> =
             self.rows.iter().take(MOST_NAMES).enumerate().map(|(n, row)| format!("{n} {}", row.task)).collect();
@@ -178,23 +178,24 @@ impl Table {
                 // Each is rounded to a thousandth.
                 let slack = 0.000_51 * (self.rows.len() as f64 + 1.0);
                 if sum != Some(count) || (runtime - runtime_ms).abs() > slack {
-                    let told = sum.unwrap_or(u64::MAX);
-                    let text =
-                        format!("the total is {count} in {runtime_ms:.3} ms, the rows have {told} in {runtime:.3} ms");
+                    let stated = sum.unwrap_or(u64::MAX);
+                    let text = format!(
+                        "the total is {count} in {runtime_ms:.3} ms, but the rows have {stated} in {runtime:.3} ms"
+                    );
                     block.lost.push(Loss::problem(LostKind::Disagreement, None, text));
                 }
             }
             Some(_) => {}
         }
         for (number, row) in self.rows.into_iter().enumerate() {
-            let told = Told {
+            let stated = Stated {
                 count: Some(row.count),
                 min_ns: None,
                 max_ns: ns(row.max_ms, 1e6),
                 mean_ns: Some(row.mean_ms * 1e6),
             };
-            let mut thread = told.thread(number as u32, 1_000);
-            // `(5)` is the number of tasks of that name.
+            let mut thread = stated.thread(number as u32, 1_000);
+            // `(5)` is the number of tasks with that name.
             thread.tid = row.task.rsplit_once(':').and_then(|(_, tid)| tid.parse().ok()).filter(|&tid: &i32| tid > 0);
             block.threads.push(thread);
         }
@@ -219,7 +220,7 @@ fn is_header(text: &str) -> bool {
 fn row(text: &str) -> Option<Row> {
     let mut fields = text.rsplit('|').map(str::trim).collect::<Vec<_>>().into_iter().rev();
     let many = fields.len();
-    // A name may have bars.
+    // A name may contain bars.
     let times = if text.contains("max start:") { 2 } else { 1 };
     let names = many.checked_sub(4 + times).filter(|&n| n > 0)?;
     let task = fields.by_ref().take(names).collect::<Vec<_>>().join("|");
@@ -243,7 +244,7 @@ fn total(rest: &str) -> Option<(f64, u64)> {
     let mut fields = rest.split('|').map(str::trim).skip(1);
     let runtime = number::decimal(fields.next()?.strip_suffix("ms")?)?;
     let count = number::samples(fields.next()?)?;
-    // The bar after it: without it the number may be cut.
+    // The bar after it: without it the number may be cut off.
     fields.next().map(|_| (runtime, count))
 }
 
@@ -254,10 +255,10 @@ fn info(text: &str) -> Option<Loss> {
     let count = number::whole(rest.split_once(" out of ")?.0)?;
     match what {
         "lost events" => {
-            Some(Loss::problem(LostKind::Gap, Some(count), "perf lost events: delays can be missing or wrong"))
+            Some(Loss::problem(LostKind::Gap, Some(count), "perf lost events: delays may be missing or wrong"))
         }
         "unordered timestamps" | "context switch bugs" | "state machine bugs" => {
-            Some(Loss::told(LostKind::Other, Some(count), format!("perf counts {what}")))
+            Some(Loss::reported(LostKind::Other, Some(count), format!("perf counts {what}")))
         }
         _ => None,
     }
@@ -296,7 +297,7 @@ mod tests {
 
         let old = found(OLD);
         assert_eq!(old.blocks[0].threads[0].max_ns, Some(10_234_000));
-        assert_eq!(problems(&old), ["perf lost events: delays can be missing or wrong"]);
+        assert_eq!(problems(&old), ["perf lost events: delays may be missing or wrong"]);
         let two = found(&format!("{NEW}\nafter tuning\n{OLD}"));
         let before: Vec<_> = two.blocks.iter().map(|b| b.before.as_deref()).collect();
         assert_eq!(before, [Some("root@bench:~# perf sched latency -s max"), Some("after tuning")]);

@@ -1,10 +1,10 @@
-//! Logs of performance_test (Apex.AI, ROS 2): a row for each second with number, loss and extremes of the latency of
-//! messages; as CSV and as JSON.
+//! Logs of performance_test (Apex.AI, ROS 2): a row per second with number, loss and extremes of message latencies, as
+//! CSV or JSON.
 //!
-//! Formats: `AnalysisResult::csv_header` and `to_csv_string` (2018 to 2.x; milliseconds of four significant digits), and
-//! `JsonLogger::log` (since 1.2; seconds). Smallest and largest of no messages are infinite in CSV, 0 in JSON.
+//! Formats: `AnalysisResult::csv_header` and `to_csv_string` (2018 to 2.x; milliseconds with four significant digits),
+//! and `JsonLogger::log` (since 1.2; seconds). Without messages, the extremes are infinite in CSV and 0 in JSON.
 
-use super::extremes::{Told, clean, count_of, ns, ns_of};
+use super::extremes::{Stated, clean, count_of, ns, ns_of};
 use super::{Line, Taken};
 use crate::block::{Block, Found, Loss};
 use crate::{Options, number};
@@ -39,20 +39,20 @@ const FACTS: [&str; 20] = [
 /// One second of a run.
 #[derive(Clone, Copy, Debug)]
 struct Row {
-    /// Since the beginning of the run, s.
+    /// Seconds since the beginning of the run.
     at: f64,
-    /// Of which this row tells, s.
+    /// Seconds that this row covers.
     lasts: f64,
     received: u64,
     lost: u64,
-    /// Number of latencies, if told beside the messages.
+    /// Number of latencies, if it is stated besides that of the messages.
     latencies: Option<u64>,
     min_ns: Option<u64>,
     max_ns: Option<u64>,
     mean_ns: Option<f64>,
 }
 
-/// What all rows of a run tell together.
+/// Sums over all rows of a run.
 #[derive(Clone, Debug, Default)]
 struct Run {
     rows: u64,
@@ -67,8 +67,8 @@ struct Run {
     most_seconds: Option<f64>,
     /// Seconds without rows at the beginning.
     ignored: Option<f64>,
-    /// Rows that are doubled or out of order; rows that are missing; rows without a largest latency; rows whose number
-    /// of latencies is not that of the messages.
+    /// Numbers of rows that are duplicated or out of order; rows that are missing; rows without a maximum; rows whose
+    /// number of latencies differs from that of the messages.
     back: u64,
     gaps: u64,
     without: u64,
@@ -80,7 +80,7 @@ impl Run {
         let since = row.at - self.at;
         if self.rows > 0 {
             self.back = self.back.saturating_add(u64::from(since <= 0.0));
-            // A row follows the last one by what it lasts and the time to write it.
+            // A row follows the previous one by its duration and the time to write it.
             let gap = row.lasts > 0.0 && since > row.lasts * 1.5;
             self.gaps = self.gaps.saturating_add(u64::from(gap));
         } else if self.ignored.is_some_and(|ignored| row.at > ignored + row.lasts * 2.5) {
@@ -108,25 +108,25 @@ impl Run {
                 block.lost.push(Loss::problem(kind, Some(n), text));
             }
         };
-        lose(self.lost, LostKind::Gap, "messages were sent and not received: they have no latency");
-        lose(self.back, LostKind::Disagreement, "rows are doubled or out of order");
-        lose(self.gaps, LostKind::Gap, "rows of the log are missing: they are further apart than they last");
-        lose(self.without, LostKind::Unreadable, "rows have messages and no latency that can be read");
-        lose(self.unequal, LostKind::Disagreement, "rows tell another number of latencies than of messages");
+        lose(self.lost, LostKind::Gap, "messages were sent but not received: they have no latency");
+        lose(self.back, LostKind::Disagreement, "rows are duplicated or out of order");
+        lose(self.gaps, LostKind::Gap, "rows of the log are missing: they are further apart than their duration");
+        lose(self.without, LostKind::Unreadable, "rows have messages but no readable latency");
+        lose(self.unequal, LostKind::Disagreement, "rows have a different number of latencies than of messages");
         if let Some(most) = self.most_seconds.filter(|&most| most > 0.0 && self.at + 0.5 < most) {
             let text = format!("the log ends after {:.0} s of {most:.0} s", self.at);
             block.lost.push(Loss::problem(LostKind::Truncated, None, text));
         }
         let mean = self.sum_ns / self.received as f64;
-        let told = Told {
+        let stated = Stated {
             count: Some(self.received.min(number::MOST_SAMPLES)),
             min_ns: self.min_ns,
             max_ns: self.max_ns,
             mean_ns: Some(mean).filter(|m| m.is_finite()),
         };
-        let text = "the latencies of all subscribers are told together";
-        block.lost.push(Loss::told(LostKind::Affinity, None, text));
-        block.threads.push(told.thread(0, self.width_ns.max(1)));
+        let text = "the latencies of all subscribers are combined";
+        block.lost.push(Loss::reported(LostKind::Affinity, None, text));
+        block.threads.push(stated.thread(0, self.width_ns.max(1)));
         block
     }
 }
@@ -134,9 +134,9 @@ impl Run {
 #[derive(Default)]
 pub(crate) struct Reader {
     tables: Vec<Table>,
-    /// Beyond the most that are kept.
+    /// Number of runs beyond the maximum.
     further: u64,
-    /// Of the run that follows.
+    /// Facts about the run that follows.
     next: Next,
     version: Option<String>,
     unreadable: u64,
@@ -276,7 +276,7 @@ fn columns(text: &str) -> Option<Columns> {
     })
 }
 
-/// The row and the step of its largest latency in ns.
+/// The row, and the step of its largest latency in ns.
 fn row(text: &str, columns: Columns) -> Option<(Row, u64)> {
     let fields: Vec<&str> = text.split(',').map(str::trim).collect();
     let get = |at: usize| fields.get(at).copied().filter(|_| fields.len() == columns.all);
@@ -284,7 +284,8 @@ fn row(text: &str, columns: Columns) -> Option<(Row, u64)> {
     let received = count(columns.received)?;
     let ms = |at: usize| get(at).and_then(float).filter(|_| received > 0);
     let (min, max) = (ms(columns.min), ms(columns.max));
-    // The last field is a number: a cut one may look like one, an empty one is cut unless the header ends so too.
+    // The last field is a number: a cut-off one may look like one; an empty one is cut off unless the header ends the
+    // same way.
     if get(columns.all.checked_sub(1)?)?.is_empty() && !text.ends_with(',') {
         return None;
     }
@@ -309,7 +310,7 @@ fn float(text: &str) -> Option<f64> {
     plain.then(|| text.parse::<f64>().ok()).flatten().filter(|v| v.is_finite() && *v >= 0.0)
 }
 
-/// JSON; `None`: another tool's.
+/// Reads JSON; `None` if it belongs to another tool.
 pub(crate) fn json(value: &Value, _: &Options) -> Option<Found> {
     let rows = value.get("analysis_results")?.as_array()?;
     value.get("perf_test_version").or_else(|| value.get("com_mean_str"))?;
@@ -397,11 +398,11 @@ mod tests {
         let [block] = all.blocks.as_slice() else { panic!() };
         let thread = &block.threads[0];
         assert_eq!((block.label.as_str(), thread.count), ("message latency", Some(2_999)));
-        // 12.35 ms is told with four digits.
+        // 12.35 ms has four significant digits.
         assert_eq!((thread.min_ns, thread.max_ns, thread.width_ns), (Some(45_120), Some(12_350_000), 10_000));
         let mean = (0.07231 * 999.0 + 0.08102 * 1_000.0 + 0.07007 * 1_000.0) / 2_999.0 * 1e6;
         assert!((thread.mean_ns.unwrap() - mean).abs() < 1e-6);
-        assert_eq!(problems(&all), ["messages were sent and not received: they have no latency"]);
+        assert_eq!(problems(&all), ["messages were sent but not received: they have no latency"]);
         assert_eq!(block.lost[0].count, Some(1));
         let text = CSV.replace("Mode: NONE", "Mode: MAIN");
         assert_eq!(found(&text).blocks[0].label, "round trip of a message");
@@ -450,7 +451,7 @@ mod tests {
 
     #[test]
     fn other_text_is_not_taken() {
-        let text = "seq,latency_us\n1,3\n2,900\nT_experiment is told\nTopic name: x\n0:  1: 2\n";
+        let text = "seq,latency_us\n1,3\n2,900\nT_experiment is stated\nTopic name: x\n0:  1: 2\n";
         assert!(alone(Box::new(Reader::default()), text).is_none());
     }
 

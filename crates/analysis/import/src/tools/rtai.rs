@@ -1,4 +1,4 @@
-//! RTAI's latency tests (testsuite/kern/latency, user/latency, kern/kthreads): a row for each averaging time.
+//! RTAI's latency tests (testsuite/kern/latency, user/latency, kern/kthreads): one row per averaging time.
 //!
 //! Overall minimum and maximum and the overruns are those of the whole run so far. There is no total at the end.
 
@@ -16,7 +16,7 @@ const PAGE: u64 = 21;
 #[derive(Default)]
 pub(crate) struct Reader {
     about: About,
-    /// The rows that follow are of this layout.
+    /// Layout of the rows that follow.
     columns: Option<Columns>,
     run: Option<Run>,
     done: Vec<Run>,
@@ -24,7 +24,7 @@ pub(crate) struct Reader {
     unreadable: u64,
 }
 
-/// What stands before a run.
+/// Text before a run.
 #[derive(Clone, Default)]
 struct About {
     line: Option<u64>,
@@ -45,7 +45,7 @@ enum Columns {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Row {
     min: i64,
-    /// Overall.
+    /// Overall minimum.
     least: Option<i64>,
     mean: i64,
     max: i64,
@@ -59,7 +59,7 @@ struct Run {
     rows: u64,
     last: Option<Row>,
     least: Option<i64>,
-    /// A header stands before the first row.
+    /// A header precedes the first row.
     headed: bool,
     since: Option<u64>,
     late: bool,
@@ -73,7 +73,7 @@ impl Reader {
         Reader::default()
     }
 
-    fn put_away(&mut self) {
+    fn finish_run(&mut self) {
         let Some(run) = self.run.take().filter(|run| run.rows > 0) else { return };
         if self.done.len() < MOST_RUNS {
             self.done.push(run);
@@ -82,9 +82,9 @@ impl Reader {
         }
     }
 
-    /// A line before the rows of a run; the first of them is where it begins.
+    /// A line before the rows of a run; the run begins at the first one.
     fn about(&mut self, line: &Line) -> &mut About {
-        self.put_away();
+        self.finish_run();
         if self.about.line.is_none() {
             self.about.line = Some(line.number);
             self.about.before = line.before.map(str::to_owned);
@@ -138,8 +138,8 @@ impl Reader {
             _ => None,
         };
         if self.columns.is_none() {
-            // Another program's rows follow.
-            self.put_away();
+            // Rows of another program follow.
+            self.finish_run();
             return Taken::No;
         }
         if let Some(run) = &mut self.run {
@@ -158,7 +158,7 @@ impl Reader {
         let anew = self.run.as_ref().is_none_or(|run| run.last.is_some_and(|last| last.is_before_another(&row)));
         if anew {
             let first = self.run.is_none();
-            self.put_away();
+            self.finish_run();
             let mut about = std::mem::take(&mut self.about);
             if about.line.is_none() {
                 about.line = Some(line.number);
@@ -181,7 +181,7 @@ impl super::Reader for Reader {
             Some(("RTD", rest)) => self.row(rest, line),
             _ if text.is_empty() => Taken::No,
             _ => {
-                // The date stands before each page of the user test.
+                // The date precedes each page of the user test.
                 if self.run.is_some() && is_date(text) {
                     return Taken::Yes;
                 }
@@ -191,7 +191,7 @@ impl super::Reader for Reader {
     }
 
     fn finish(mut self: Box<Self>, _: &Options) -> Option<Found> {
-        self.put_away();
+        self.finish_run();
         if self.done.is_empty() {
             return None;
         }
@@ -201,7 +201,7 @@ impl super::Reader for Reader {
             found.lost.push(Loss::problem(LostKind::Unreadable, Some(self.unreadable), text));
         }
         if self.dropped > 0 {
-            let text = format!("more than {MOST_RUNS} runs: the others were left out");
+            let text = format!("more than {MOST_RUNS} runs: the others were skipped");
             found.lost.push(Loss::problem(LostKind::Truncated, Some(self.dropped), text));
         }
         found.blocks = self.done.into_iter().map(Run::block).collect();
@@ -258,7 +258,7 @@ impl Row {
 impl Run {
     fn add(&mut self, row: Row) {
         match self.last {
-            // The overall maximum of the test with a counter begins at 0.
+            // The overall maximum of the test with a counter starts at 0.
             None => {
                 self.late = row.most > row.max.max(if row.least.is_none() { 0 } else { i64::MIN })
                     || row.least.is_some_and(|least| least < row.min);
@@ -315,23 +315,23 @@ impl Run {
             problem(LostKind::Truncated, None, "the text begins in the middle of the run");
         }
         if self.odd > 0 {
-            problem(LostKind::Disagreement, Some(self.odd), "rows contradict themselves");
+            problem(LostKind::Disagreement, Some(self.odd), "rows are inconsistent");
         }
         if self.jumps > 0 {
-            let text = "overall minimum or maximum of rows are of no row: rows are missing";
+            let text = "an overall minimum or maximum occurs in no row: rows are missing";
             problem(LostKind::Gap, Some(self.jumps), text);
         }
         // Headers may have been removed altogether.
         if self.uneven > 0 || self.headed && self.since.is_some_and(|rows| rows > PAGE && rows != self.rows) {
-            let text = "pages do not have 21 rows: rows are missing or there twice";
+            let text = "pages do not have 21 rows: rows are missing or duplicated";
             problem(LostKind::Gap, Some(self.uneven.max(1)), text);
         }
         if overruns > 0 {
             let text = "periods passed while the task was late (overruns)";
-            lost.push(Loss::told(LostKind::SkippedPeriods, Some(overruns), text));
+            lost.push(Loss::reported(LostKind::SkippedPeriods, Some(overruns), text));
         }
-        let text = "the test has no totals: whether it ran on after the last row is not told";
-        lost.push(Loss::told(LostKind::Other, None, text));
+        let text = "the test has no totals: whether it continued after the last row is unknown";
+        lost.push(Loss::reported(LostKind::Other, None, text));
         lost
     }
 }
@@ -412,7 +412,7 @@ mod tests {
         assert_eq!((found.blocks.len(), problems(&found)), (2, vec![]));
         assert_eq!(found.blocks[0].before.as_deref(), Some("idle"));
         assert_eq!(found.blocks[1].before.as_deref(), Some("stressed"));
-        // Overruns that fall are of another run.
+        // A decreasing number of overruns belongs to another run.
         let (head, row) =
             ("RTH|    lat min|    ovl min|    lat avg|    lat max|    ovl max|   overruns", "RTD|1|1|2|9|9|");
         let found = read(&format!("{head}\n{row}4\nagain\n{row}0\n")).unwrap();

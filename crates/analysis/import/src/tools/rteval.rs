@@ -1,10 +1,11 @@
 //! Reports of rteval: XML (`summary.xml`) and text.
 //!
 //! Formats: `RunData.MakeReport` (v2, v3) and `genxml` (v1) of cyclictest.py, timerlat.py (v3), rteval_text.xsl. The
-//! system is told, then each core; only the cores are threads, the system must be their sum. Values have their unit.
+//! report has figures for the system and for each core; only the cores are threads, and the system must be their sum.
+//! Values have a unit.
 //!
-//! rteval counts the buckets of cyclictest's histogram: larger latencies are neither counted nor shown, until version
-//! 3.11 at the latest, which then has no figures.
+//! rteval counts the buckets of cyclictest's histogram. Before version 3.11, or an earlier one, larger latencies are
+//! neither counted nor shown; later versions report no figures in that case.
 
 pub(crate) mod report;
 mod xml;
@@ -19,21 +20,21 @@ use punctual_model::LostKind;
 use std::collections::BTreeMap;
 
 const DEEPEST: usize = 64;
-/// Longer texts of an element are cut.
+/// Longer text of an element is cut off.
 const LONGEST: usize = 2_000;
 const MOST_BLOCKS: usize = 64;
-/// As far as is known, the first version that tells of latencies beyond the buckets.
+/// The first version, as far as known, that reports latencies beyond the buckets.
 const COMPLETE: (u64, u64) = (3, 11);
 
-/// Larger documents are not read.
+/// Size limit of a document.
 const MOST_BYTES: usize = 32 << 20;
 
-/// Documents of XML in a text. No entities are expanded and no other files are read.
+/// XML documents in a text. Entities are not expanded and no other files are read.
 pub(crate) struct Reader {
     open: Option<(String, u64, Option<String>)>,
     found: Option<Found>,
     options: Options,
-    /// Documents that are cut or too long.
+    /// Documents that are cut off or too long.
     broken: u64,
 }
 
@@ -86,7 +87,7 @@ impl super::Reader for Reader {
         self.close(false);
         let mut found = self.found?;
         if self.broken > 0 {
-            let text = "a document of XML is cut or too long";
+            let text = "an XML document is cut off or too long";
             found.lost.push(Loss::problem(LostKind::Truncated, Some(self.broken), text));
         }
         Some(found)
@@ -96,15 +97,15 @@ impl super::Reader for Reader {
 /// Figures of the system or of a core.
 #[derive(Clone, Debug, Default)]
 struct Figures {
-    /// `None`: the system.
+    /// `None` for the system.
     core: Option<u32>,
     priority: Option<u64>,
-    /// Key and value as told, in ns except for the number of samples.
-    told: BTreeMap<&'static str, f64>,
+    /// Keys and values as stated, in ns except for the number of samples.
+    stated: BTreeMap<&'static str, f64>,
     doubled: u64,
     unreadable: u64,
     bins: Option<Bins>,
-    /// Of the histogram, empty ones too.
+    /// Number of buckets of the histogram, including empty ones.
     buckets: Option<u64>,
     filled: u64,
 }
@@ -129,7 +130,7 @@ fn unit(text: &str) -> Option<f64> {
     }
 }
 
-/// Name in XML, name in text, always told where there are samples.
+/// Name in XML, name in text, and whether it is always present if there are samples.
 const KEYS: [(&str, &str, bool); 10] = [
     ("samples", "Samples:", true),
     ("mean", "Mean:", true),
@@ -150,7 +151,7 @@ impl Figures {
         match value {
             Some(value) => {
                 let value = if *key == "samples" { value } else { value * unit_ns };
-                self.doubled = self.doubled.saturating_add(u64::from(self.told.insert(key, value).is_some()));
+                self.doubled = self.doubled.saturating_add(u64::from(self.stated.insert(key, value).is_some()));
             }
             None => self.unreadable = self.unreadable.saturating_add(1),
         }
@@ -166,15 +167,15 @@ impl Figures {
     }
 
     fn count(&self) -> Option<u64> {
-        let samples = self.told.get("samples").filter(|v| v.fract() == 0.0 && **v <= number::MOST_SAMPLES as f64)?;
+        let samples = self.stated.get("samples").filter(|v| v.fract() == 0.0 && **v <= number::MOST_SAMPLES as f64)?;
         Some(*samples as u64)
     }
 
     fn ns(&self, key: &str) -> Option<u64> {
-        self.told.get(key).filter(|v| **v <= number::LARGEST_NS as f64).map(|v| v.round() as u64)
+        self.stated.get(key).filter(|v| **v <= number::LARGEST_NS as f64).map(|v| v.round() as u64)
     }
 
-    /// What contradicts itself or is missing.
+    /// Contradictory or missing figures.
     fn problems(&self) -> Vec<Loss> {
         let mut lost = Vec::new();
         let mut lose = |kind, n: u64, text: &str| {
@@ -183,16 +184,16 @@ impl Figures {
             }
         };
         lose(LostKind::Unreadable, self.unreadable, "figures or buckets cannot be read");
-        lose(LostKind::Disagreement, self.doubled, "figures are told twice");
+        lose(LostKind::Disagreement, self.doubled, "figures appear twice");
         let some = self.count().is_none_or(|n| n > 0);
         let missing = KEYS
             .iter()
-            .filter(|(key, _, always)| *always && (some || *key == "samples") && !self.told.contains_key(key));
+            .filter(|(key, _, always)| *always && (some || *key == "samples") && !self.stated.contains_key(key));
         lose(LostKind::Truncated, missing.count() as u64, "figures are missing");
-        let of = |key: &str| self.told.get(key).copied();
+        let of = |key: &str| self.stated.get(key).copied();
         let range = of("maximum").zip(of("minimum")).zip(of("range")).filter(|_| some);
         let ranged = range.is_none_or(|((max, min), range)| {
-            // A largest value beyond the buckets widens no range.
+            // A maximum beyond the buckets does not widen the range.
             max >= min && (max - min - range).abs() < 1.0 || max - min > range && self.bins.is_some()
         });
         lose(LostKind::Disagreement, u64::from(!ranged), "range, smallest and largest contradict each other");
@@ -216,7 +217,7 @@ impl Figures {
         let lost = self.problems();
         let (count, priority) = (self.count(), self.priority);
         let (min, max) = (self.ns("minimum"), self.ns("maximum"));
-        let mean = self.told.get("mean").copied();
+        let mean = self.stated.get("mean").copied();
         let core = self.core;
         let has_bins = self.bins.is_some();
         let samples = self.bins.map_or(Samples::Summary, Samples::Bins);
@@ -231,7 +232,7 @@ impl Figures {
             (thread.min_ns, thread.max_ns, thread.mean_ns) = (min, max, mean);
         }
         thread.got = priority.and_then(super::rttests_json::fifo);
-        // Whether larger latencies are told at all.
+        // Whether larger latencies are reported at all.
         let from_ns = bins_end.unwrap_or(end).max(end);
         thread.beyond = match count {
             _ if !complete && has_bins => Beyond::Unknown { from_ns },
@@ -248,7 +249,7 @@ impl Figures {
     }
 }
 
-/// Blocks of the tables. The version decides whether larger latencies than the buckets' can be missing.
+/// Blocks of the tables. The version determines whether latencies beyond the buckets can be missing.
 fn finish(found: &mut Found, tables: Vec<Table>, version: Option<&str>, options: &Options) {
     found.version = version.filter(|v| !v.is_empty()).map(|v| clean(v, 80));
     let numbers = version.and_then(|v| v.split_once('.')).and_then(|(major, minor)| {
@@ -264,7 +265,7 @@ fn finish(found: &mut Found, tables: Vec<Table>, version: Option<&str>, options:
             found.notes.push(format!("rteval: {} was aborted: {}", clean(&table.tool, 20), clean(reason, 80)));
         }
         if table.all.is_empty() {
-            let why = "rteval tells no figures of it, as where a latency lies beyond its histogram";
+            let why = "rteval reports no figures of it, as when a latency is beyond its histogram";
             found.notes.push(format!("{}: {why}", clean(&table.tool, 20)));
             continue;
         }
@@ -293,8 +294,7 @@ impl Table {
         }
         let (cores, system): (Vec<Figures>, Vec<Figures>) = self.all.into_iter().partition(|f| f.core.is_some());
         if !sum_agrees(&cores, &system) {
-            let text =
-                "the figures of the system are not those of all cores together: cores are missing, doubled or changed";
+            let text = "the figures of the system differ from those of all cores together: cores are missing, duplicated or changed";
             block.lost.push(Loss::problem(LostKind::Disagreement, None, text));
         }
         block.lost.extend(system.iter().flat_map(Figures::problems));

@@ -1,17 +1,17 @@
-//! JSON of the programs of rt-tests that [`crate::json`] does not read: pmqtest, ptsematest, svsematest, sigwaittest
-//! (a sender and a receiver a thread), signaltest.
+//! JSON of the programs of rt-tests that [`crate::json`] does not read: pmqtest, ptsematest, svsematest, sigwaittest (a
+//! sender and a receiver per thread), signaltest.
 //!
-//! Format: `rt_write_json` in rt-utils.c and `write_stats` of each program, rt-tests 2.0 to 2.10; earlier ones write no
-//! JSON. All values are microseconds.
+//! Format: `rt_write_json` in rt-utils.c and `write_stats` of each program, rt-tests 2.0 to 2.10; earlier versions do
+//! not write JSON. All values are microseconds.
 
-use super::extremes::{Told, clean, count_of, cpu_of, ns_of};
+use super::extremes::{Stated, clean, count_of, cpu_of, ns_of};
 use crate::block::{Block, Found, Loss, MOST_THREADS, Thread};
 use crate::{Options, cmdline, date, number};
 use punctual_model::{LostKind, MachineFacts};
 use punctual_units::{Arrange, Priority, Scheduling};
 use serde_json::Value;
 
-/// Program, what it measures.
+/// Program and measured quantity.
 const PAIRS: [(&str, &str); 4] = [
     ("pmqtest", "message queue latency"),
     ("ptsematest", "mutex latency"),
@@ -20,8 +20,8 @@ const PAIRS: [(&str, &str); 4] = [
 ];
 
 pub(super) const OF_SECONDS: &str =
-    "of each latency only the fraction of a second is kept by the program: one of a second and more shows as less";
-pub(super) const OF_SENDER: &str = "the number of samples is that of the sender; the receiver can have had one fewer";
+    "the program keeps only the fraction of a second of each latency: one of a second or more appears shorter";
+pub(super) const OF_SENDER: &str = "the number of samples is that of the sender; the receiver may have one fewer";
 pub(super) const OF_ROUNDS: &str = "a latency is a round of the signal through all threads; in the threads after the first it \
                                     includes the first one's pause of 10 ms in every 16th round";
 
@@ -30,8 +30,8 @@ pub(super) fn pair_label(program: &str) -> Option<&'static str> {
     PAIRS.iter().find(|(name, _)| *name == program).map(|(_, label)| *label)
 }
 
-/// `None`: no JSON of rt-tests, or that of cyclictest, cyclicdeadline or oslat. A program that measures no latency, or
-/// that is unknown, is named in `tool` without figures.
+/// `None`: not JSON of rt-tests, or that of cyclictest, cyclicdeadline or oslat. A program that measures no latency, or
+/// is unknown, is named in `tool` without figures.
 pub(crate) fn read(value: &Value, _: &Options) -> Option<Found> {
     let text = |key: &str| value.get(key).and_then(Value::as_str);
     let version = text("rt_test_version:").or_else(|| text("rt_test_version"));
@@ -47,7 +47,7 @@ pub(crate) fn read(value: &Value, _: &Options) -> Option<Found> {
     if ["cyclictest", "cyclicdeadline", "oslat"].contains(&program.as_str()) || any("freq") || any("histogram") {
         return None;
     }
-    // The program may have been renamed: the form of its figures decides.
+    // The program may have been renamed, so the form of its figures decides.
     let pair = any("sender") || any("receiver");
     let known = if pair { pair_label(&program).is_some() } else { program == "signaltest" };
     let tool = if known || !pair && !program.is_empty() { program } else { "rt-tests".into() };
@@ -58,13 +58,13 @@ pub(crate) fn read(value: &Value, _: &Options) -> Option<Found> {
     found.command = words;
     (found.tool, found.format) = (Some(clean(&tool, 80)), format!("{}-json", clean(&tool, 80)));
     if !pair && !known {
-        found.notes.push(format!("{} of rt-tests tells no latency that is read", clean(&tool, 80)));
+        found.notes.push(format!("{} of rt-tests has no latencies that can be read", clean(&tool, 80)));
         return Some(found);
     }
     let label = pair_label(&tool).unwrap_or(if pair { "latency from sender to receiver" } else { "signal round trip" });
     let mut block = Block { label: label.into(), ..Block::default() };
-    let told: &[&str] = if pair { &[OF_SENDER, OF_SECONDS] } else { &[OF_ROUNDS] };
-    block.lost.extend(told.iter().map(|text| Loss::told(LostKind::Other, None, *text)));
+    let stated: &[&str] = if pair { &[OF_SENDER, OF_SECONDS] } else { &[OF_ROUNDS] };
+    block.lost.extend(stated.iter().map(|text| Loss::reported(LostKind::Other, None, *text)));
     for (number, one) in threads {
         block.threads.push(if pair { of_pair(number, one) } else { of_signaltest(number, one) });
     }
@@ -73,9 +73,9 @@ pub(crate) fn read(value: &Value, _: &Options) -> Option<Found> {
     for thread in &mut block.threads {
         thread.longest_ns = times.map(|ns| ns.saturating_add(1_000_000_000));
     }
-    let told = value.get("num_threads").and_then(Value::as_u64);
-    if let Some(told) = told.filter(|&told| told != block.threads.len() as u64) {
-        let text = format!("{told} threads are told, the file has figures of {}", block.threads.len());
+    let stated = value.get("num_threads").and_then(Value::as_u64);
+    if let Some(stated) = stated.filter(|&stated| stated != block.threads.len() as u64) {
+        let text = format!("{stated} threads are stated, the file has figures of {}", block.threads.len());
         block.lost.push(Loss::problem(LostKind::Disagreement, None, text));
     }
     if let Some(code) = value.get("return_code").and_then(Value::as_i64).filter(|&code| code != 0) {
@@ -114,17 +114,17 @@ fn header(value: &Value) -> Found {
     }
 }
 
-fn told(one: &Value, count: Option<u64>) -> Told {
+fn stated(one: &Value, count: Option<u64>) -> Stated {
     let us = |key: &str| ns_of(one.get(key), 1_000.0);
     let mean = one.get("avg").and_then(Value::as_f64).filter(|v| v.is_finite() && *v >= 0.0);
-    Told { count, min_ns: us("min"), max_ns: us("max"), mean_ns: mean.map(|us| us * 1_000.0) }
+    Stated { count, min_ns: us("min"), max_ns: us("max"), mean_ns: mean.map(|us| us * 1_000.0) }
 }
 
-/// The receiver measures; the sender counts.
+/// The receiver measures, and the sender counts.
 fn of_pair(number: u32, one: &Value) -> Thread {
     let none = Value::Null;
     let (sender, receiver) = (one.get("sender").unwrap_or(&none), one.get("receiver").unwrap_or(&none));
-    let mut thread = told(receiver, count_of(sender.get("samples"))).thread(number, 1_000);
+    let mut thread = stated(receiver, count_of(sender.get("samples"))).thread(number, 1_000);
     if thread.count.is_none() {
         let text = "the number of samples is missing or cannot be read";
         thread.lost.push(Loss::problem(LostKind::Unreadable, None, text));
@@ -133,24 +133,24 @@ fn of_pair(number: u32, one: &Value) -> Thread {
     thread.got = receiver.get("priority").and_then(Value::as_u64).and_then(fifo);
     let timeouts = count_of(receiver.get("timeoutcount")).filter(|&n| n > 0);
     if let Some(n) = timeouts {
-        thread.lost.push(Loss::told(LostKind::Other, Some(n), "the receiver timed out while it waited"));
+        thread.lost.push(Loss::reported(LostKind::Other, Some(n), "the receiver timed out while it waited"));
     }
     thread
 }
 
-/// The priority of a thread of these programs, which are FIFO; 0 is not real-time.
+/// The scheduling of these programs' threads, which are FIFO; priority 0 is not real-time.
 pub(super) fn fifo(priority: u64) -> Option<Scheduling> {
     let priority: Priority = priority.to_string().parse().ok()?;
     Some(Scheduling::Fifo { priority })
 }
 
 fn of_signaltest(number: u32, one: &Value) -> Thread {
-    let mut thread = told(one, count_of(one.get("cycles"))).thread(number, 1_000);
+    let mut thread = stated(one, count_of(one.get("cycles"))).thread(number, 1_000);
     if thread.count.is_none() {
         let text = "the number of samples is missing or cannot be read";
         thread.lost.push(Loss::problem(LostKind::Unreadable, None, text));
     }
-    // Every thread is written with the first one's CPU.
+    // The program writes the first thread's CPU for every thread.
     thread.cpu = cpu_of(one.get("cpu")).filter(|_| number == 0);
     thread
 }
@@ -212,7 +212,7 @@ mod tests {
             other["cmdline:"] = json!(program);
             assert!(read(&other, &Options::default()).is_none());
         }
-        // Renamed, but its form is that of cyclictest.
+        // Renamed, but in the form of cyclictest.
         let mut renamed = signaltest();
         renamed["cmdline:"] = json!("./ct -S");
         renamed["resolution_in_ns"] = json!(0);
@@ -236,7 +236,7 @@ mod tests {
         assert_eq!(changed("/thread/0/receiver/max", json!(3)), 2);
         assert_eq!(changed("/thread/0/receiver", json!(null)), 1);
         assert_eq!(changed("/thread/1", json!(7)), 1);
-        // Nothing received: `-1` is the start value of the minimum.
+        // Nothing received: `-1` is the initial value of the minimum.
         assert_eq!(changed("/thread/0/receiver/min", json!(-1)), 0);
     }
 

@@ -1,6 +1,6 @@
-//! Steps through a line of a known form.
+//! Parses a line of a known form step by step.
 
-/// What is left of the line.
+/// The rest of the line.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scan<'a>(pub &'a str);
 
@@ -21,7 +21,7 @@ impl<'a> Scan<'a> {
         number.parse().ok()
     }
 
-    /// A number that cannot be negative.
+    /// A non-negative whole number.
     pub fn whole(&mut self) -> Option<u64> {
         u64::try_from(self.int()?).ok()
     }

@@ -7,7 +7,7 @@
 //! Format: `print_stat` of signaltest.c, the same in rt-tests 0.70 to 2.10; cyclictest's rows have `I:` before `C:`,
 //! those of cyclicdeadline no `P:`. Microseconds.
 
-use super::extremes::{Told, clean};
+use super::extremes::{Stated, clean};
 use super::rttests_json::{OF_ROUNDS, fifo};
 use super::scan::Scan;
 use super::{Line, Taken};
@@ -21,11 +21,11 @@ const MOST_RUNS: usize = 64;
 #[derive(Default)]
 pub(crate) struct Reader {
     runs: Vec<Run>,
-    /// Beyond the most that are kept.
+    /// Number of runs beyond the maximum.
     further: u64,
     command: Vec<String>,
     unreadable: u64,
-    /// What stands above the load average that a screen begins with.
+    /// Text above the load average that begins a screen.
     above: Option<String>,
 }
 
@@ -33,14 +33,14 @@ pub(crate) struct Reader {
 struct Run {
     line: u64,
     before: Option<String>,
-    /// The text before its last row.
+    /// Text before its last row.
     after: Option<String>,
     command: Vec<String>,
     rows: BTreeMap<u32, Row>,
     /// Rows of a screen, once it is complete.
     size: Option<u32>,
     next: u32,
-    /// Rows out of order, doubled or missing; figures that went back.
+    /// Rows that are out of order, duplicated or missing, and figures that decreased.
     broken: u64,
 }
 
@@ -110,7 +110,7 @@ impl super::Reader for Reader {
         if begin(&mut scan).is_none() {
             return Taken::No;
         }
-        // Rows may stand side by side.
+        // Several rows may be in one line.
         let mut scan = Scan(text);
         let mut rows = Vec::new();
         let whole = loop {
@@ -158,7 +158,7 @@ impl Run {
         self.broken = self.broken.saturating_add(u64::from(broken));
     }
 
-    /// Rows come in the order of their threads, again and again.
+    /// Rows repeat in the order of their threads.
     fn row(&mut self, number: u32, mut row: Row) {
         if number == 0 && self.next > 0 {
             let size = *self.size.get_or_insert(self.next);
@@ -178,13 +178,13 @@ impl Run {
     fn block(self) -> Block {
         let (line, before) = (self.line, self.before);
         let mut block = Block { label: "signal round trip".into(), line, before, ..Block::default() };
-        block.lost.push(Loss::told(LostKind::Other, None, OF_ROUNDS));
+        block.lost.push(Loss::reported(LostKind::Other, None, OF_ROUNDS));
         if self.broken > 0 {
-            let text = "rows are doubled, missing or out of order, or figures went back";
+            let text = "rows are duplicated, missing or out of order, or figures decreased";
             block.lost.push(Loss::problem(LostKind::Disagreement, Some(self.broken), text));
         }
         if self.next as usize != self.rows.len() {
-            block.lost.push(Loss::problem(LostKind::Truncated, None, "the last figures of the run are cut"));
+            block.lost.push(Loss::problem(LostKind::Truncated, None, "the last figures of the run are cut off"));
         }
         block.threads = self.rows.into_iter().map(|(number, row)| row.thread(number)).collect();
         block
@@ -194,17 +194,17 @@ impl Run {
 impl Row {
     fn thread(self, number: u32) -> Thread {
         let us = |us: u64| number::scaled(us, 1_000);
-        let told = Told {
+        let stated = Stated {
             count: Some(self.cycles),
             min_ns: us(self.min),
             max_ns: us(self.max),
             mean_ns: us(self.mean).map(|ns| ns as f64),
         };
-        let mut thread = told.thread(number, 1_000);
+        let mut thread = stated.thread(number, 1_000);
         thread.tid = i32::try_from(self.tid).ok().filter(|&tid| tid > 0);
         thread.got = fifo(self.priority);
         if self.cycles > 0 && self.now > self.max {
-            let text = "a latency is told as larger than the largest";
+            let text = "a latency is larger than the stated maximum";
             thread.lost.push(Loss::problem(LostKind::Disagreement, None, text));
         }
         thread
@@ -244,7 +244,7 @@ fn row(scan: &mut Scan) -> Option<(u32, Row)> {
         let before = scan.0.len();
         *value = scan.whole().filter(|&us| number::scaled(us, 1_000).is_some())?;
         let narrow = before.saturating_sub(scan.0.len()) < width;
-        // Where the others have their width, a narrower largest value is cut.
+        // If the others have their full width, a narrower maximum is cut off.
         if key == "Max:" && padded && narrow {
             return None;
         }
@@ -309,7 +309,7 @@ mod tests {
     #[test]
     fn lost_doubled_and_cut_rows_are_problems() {
         let lines: Vec<&str> = LOG.lines().collect();
-        // Without the first thread's last row the second one's stands twice in a row.
+        // Without the first thread's last row, the second thread's row appears twice in succession.
         for at in 3..lines.len() {
             let mut fewer = lines.clone();
             fewer.remove(at);

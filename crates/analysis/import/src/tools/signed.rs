@@ -1,4 +1,4 @@
-//! Latencies that can be below zero: wakeups before their time, where a tool corrects its timer too much.
+//! Latencies that may be negative: early wakeups, if a tool overcompensates its timer.
 
 use crate::block::{Loss, Thread};
 use crate::number;
@@ -22,23 +22,23 @@ pub(super) fn latency(text: &str, unit_ns: u64) -> Option<i64> {
     Some(if negative { ns.checked_neg()? } else { ns })
 }
 
-/// A latency below zero as 0.
+/// Negative latencies become 0.
 pub(super) fn ns(value: i64) -> u64 {
     u64::try_from(value).unwrap_or(0)
 }
 
-/// Extremes and mean of a thread. Below zero the smallest is left out, and reported.
+/// Sets extremes and mean of a thread. A negative minimum is left out and reported.
 pub(super) fn extremes(thread: &mut Thread, min: Option<i64>, mean: Option<i64>, max: Option<i64>) {
     thread.min_ns = min.and_then(|v| u64::try_from(v).ok());
     thread.max_ns = max.map(ns);
-    // The mean is of the values below zero too.
+    // The mean includes the negative values.
     thread.mean_ns = mean.filter(|&v| v >= 0).map(|v| v as f64);
     if let Some(min) = min.filter(|&v| v < 0) {
         let text = format!(
-            "the smallest latency is told as {} ns: latencies below zero stand at 0, and how many there were is not told",
+            "the smallest latency is stated as {} ns: negative latencies are placed at 0, and their number is unknown",
             min
         );
-        thread.lost.push(Loss::told(LostKind::Other, None, text));
+        thread.lost.push(Loss::reported(LostKind::Other, None, text));
     }
 }
 

@@ -1,5 +1,6 @@
 //! `stress-ng --cyclic` (stress-cyclic.c): number, mean, extremes and percentiles of the first instance, and with
-//! `--cyclic-dist` a histogram. Each line begins with `stress-ng: info:  [PID] cyclic:`, before 0.14 `stress-ng-cyclic:`.
+//! `--cyclic-dist` a histogram. Each line begins with `stress-ng: info:  [PID] cyclic:`, before 0.14
+//! `stress-ng-cyclic:`.
 
 use super::{Line, Taken, signed};
 use crate::Options;
@@ -29,7 +30,7 @@ struct Run {
     mean: Option<f64>,
     min: Option<i64>,
     max: Option<i64>,
-    /// `latency percentiles:` was there, percentage and value.
+    /// Percentage and value of each line after `latency percentiles:`, once that was read.
     percentiles: Option<Vec<(f64, i64)>>,
     dist: Option<Dist>,
     /// `--cyclic-samples needed to be`
@@ -39,12 +40,12 @@ struct Run {
 
 struct Dist {
     width: u64,
-    /// Buckets that are shown, of all.
+    /// Number of shown buckets, and of all.
     shown: Option<(u64, u64)>,
     bins: Bins,
     /// Index of the last row.
     last: Option<u64>,
-    /// `..`: only rows of nothing follow.
+    /// Number of `..` rows: only empty rows follow.
     nothing: u64,
     odd: u64,
 }
@@ -54,7 +55,7 @@ impl Reader {
         Reader::default()
     }
 
-    fn put_away(&mut self) {
+    fn finish_run(&mut self) {
         let Some(run) = self.run.take() else { return };
         if self.done.len() < MOST_RUNS {
             self.done.push(run);
@@ -69,11 +70,11 @@ impl Reader {
         let (delay, samples) = rest.split_once(" ns delay, ")?;
         number::whole(delay)?;
         let samples = number::samples(samples.strip_suffix(" samples")?)?;
-        // The name of a policy, and that of a scheduler in BPF.
+        // The name of a policy, or that of a BPF scheduler.
         if !policy.starts_with("SCHED_") || policy.len() > 80 {
             return None;
         }
-        self.put_away();
+        self.finish_run();
         let before = line.before.map(str::to_owned);
         let policy = policy.chars().filter(|c| !c.is_control()).collect();
         self.run = Some(Run { line: line.number, before, policy, samples, ..Run::default() });
@@ -84,7 +85,7 @@ impl Reader {
 impl super::Reader for Reader {
     fn line(&mut self, line: &Line) -> Taken {
         let Some(text) = of_cyclic(line.text) else {
-            // Messages of other stressors and of the whole run name no result.
+            // Messages of other stressors and of the whole run do not name a result.
             return if is_message(line.text) { Taken::Yes } else { Taken::No };
         };
         if let Some(taken) = self.begin(text, line) {
@@ -102,7 +103,7 @@ impl super::Reader for Reader {
     }
 
     fn finish(mut self: Box<Self>, _: &Options) -> Option<Found> {
-        self.put_away();
+        self.finish_run();
         if self.done.is_empty() {
             return None;
         }
@@ -112,7 +113,7 @@ impl super::Reader for Reader {
             found.lost.push(Loss::problem(LostKind::Unreadable, Some(self.unreadable), text));
         }
         if self.dropped > 0 {
-            let text = format!("more than {MOST_RUNS} runs: the others were left out");
+            let text = format!("more than {MOST_RUNS} runs: the others were skipped");
             found.lost.push(Loss::problem(LostKind::Truncated, Some(self.dropped), text));
         }
         let several = self.done.len() > 1;
@@ -124,7 +125,7 @@ impl super::Reader for Reader {
     }
 }
 
-/// What follows `cyclic: `, with or without `stress-ng: info:  [123] ` before it; leading white space is kept.
+/// The text after `cyclic: `, with or without `stress-ng: info:  [123] ` before it; keeps leading white space.
 fn of_cyclic(line: &str) -> Option<&str> {
     let line = line.trim_start();
     let at = match line.strip_prefix("stress-ng: info:") {
@@ -245,7 +246,7 @@ impl Run {
         }
         let twice = self.twice.saturating_add(percentiles.len().saturating_sub(PERCENTILES) as u64);
         if twice > 0 {
-            problem(LostKind::Disagreement, Some(twice), "lines of the result are there twice".into());
+            problem(LostKind::Disagreement, Some(twice), "lines of the result appear twice".into());
         }
         let falls = percentiles.windows(2).any(|w| matches!(w, [a, b] if a.0 >= b.0 || a.1 > b.1));
         let outside = |v: i64| self.min.is_some_and(|min| v < min) || self.max.is_some_and(|max| v > max);
@@ -259,7 +260,7 @@ impl Run {
             problem(LostKind::Disagreement, None, "the mean is not between the extremes".into());
         }
         if let Some(needed) = self.needed {
-            let text = "samples after those that --cyclic-samples has room for were not recorded";
+            let text = "samples beyond --cyclic-samples were not recorded";
             problem(LostKind::Gap, Some(needed.saturating_sub(self.samples)), text.into());
         }
         if let Some(dist) = &self.dist {
@@ -282,7 +283,7 @@ impl Dist {
         match words.as_slice() {
             ["latency", "(ns)", "frequency"] => Some(true),
             ["..", "..", ..] => {
-                // At least five rows stand before it, the last of more than five with samples.
+                // At least five rows precede it, the last of more than five with samples.
                 let rows = self.last.map_or(0, |last| last.saturating_add(1));
                 let last = self.last.map(|last| last.saturating_mul(self.width));
                 let empty = self.bins.filled.last().map(|&(edge, _)| edge) != last;
@@ -295,7 +296,7 @@ impl Dist {
                 let Some((edge, samples)) = read else { return Some(false) };
                 let index = edge.checked_div(self.width).filter(|_| edge.checked_rem(self.width) == Some(0));
                 let next = self.last.map_or(Some(0), |last| last.checked_add(1));
-                // After `..` three rows of nothing end the table.
+                // After `..`, three empty rows end the table.
                 let rest = self.shown.and_then(|(shown, _)| shown.checked_sub(3)).filter(|&at| Some(at) >= next);
                 let follows = match (self.nothing, rest) {
                     (0, _) | (_, None) => index == next,
@@ -316,7 +317,7 @@ impl Dist {
 
     fn faults(&self, samples: u64, max: Option<i64>, problem: &mut impl FnMut(LostKind, Option<u64>, String)) {
         if self.odd > 0 {
-            let text = "rows of the distribution are missing, repeat, or do not follow one another";
+            let text = "rows of the distribution are missing, repeated, or not consecutive";
             problem(LostKind::Unreadable, Some(self.odd), text.into());
         }
         let Some((shown, all)) = self.shown else {
@@ -336,12 +337,12 @@ impl Dist {
             problem(
                 LostKind::Disagreement,
                 None,
-                format!("{samples} samples are told, {held} are in the distribution"),
+                format!("{samples} samples are stated, {held} are in the distribution"),
             );
         }
         let top = max.and_then(|max| signed::ns(max).checked_div(self.width));
         if top.is_some_and(|top| top.checked_add(1) != Some(all)) {
-            let text = "the distribution has another number of buckets than its width and the largest latency make";
+            let text = "the number of buckets of the distribution does not match its width and the largest latency";
             problem(LostKind::Disagreement, None, text.into());
         }
     }
@@ -401,7 +402,7 @@ mod tests {
             let first = lines.iter().position(|l| l.contains("cyclic: sched")).unwrap();
             let end = lines.iter().rposition(|l| l.contains("cyclic:")).unwrap();
             for at in first + 1..=end {
-                // Names of columns, and the dots, of which two lines are alike.
+                // Column names, and the dots, which are two equal lines.
                 if lines[at].contains("frequency") {
                     continue;
                 }
@@ -413,7 +414,7 @@ mod tests {
                     more.insert(at, lines[at]);
                     assert!(!problems(&read(&more.join("\n")).unwrap()).is_empty(), "twice {}", lines[at]);
                 }
-                // Before the distribution nothing says that there is one.
+                // Before the distribution nothing indicates that there is one.
                 if !lines[at].contains("latency distribution") {
                     assert!(!problems(&read(&lines[..at].join("\n")).unwrap()).is_empty(), "cut before {}", lines[at]);
                 }

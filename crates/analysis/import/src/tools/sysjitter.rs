@@ -1,16 +1,16 @@
-//! Summary of sysjitter (Solarflare, Xilinx): interruptions of a busy loop that reach a threshold; a line for each
-//! figure, a column for each core, possibly aligned by `column -t`.
+//! Summary of sysjitter (Solarflare, Xilinx): interruptions of a busy loop that reach a threshold; a line per figure, a
+//! column per core, optionally aligned by `column -t`.
 //!
-//! Format: `write_summary` of sysjitter.c 1.4. Nanoseconds, whole.
+//! Format: `write_summary` of sysjitter.c 1.4. Whole nanoseconds.
 
-use super::extremes::{Told, clean};
+use super::extremes::{Stated, clean};
 use super::{Line, Taken};
 use crate::block::{Block, Found, Loss, MOST_THREADS, Thread};
 use crate::{Options, number};
 use punctual_model::LostKind;
 
 const MOST_RUNS: usize = 64;
-/// All lines, in order; the last two only with `--verbose`.
+/// All lines in order; the last two only with `--verbose`.
 const KEYS: [&str; 19] = [
     "core_i",
     "threshold(ns)",
@@ -34,7 +34,7 @@ const KEYS: [&str; 19] = [
 ];
 /// The last line without `--verbose`.
 const LAST: &str = "int_total(%)";
-/// From the smallest on.
+/// Lines whose values ascend in this order.
 const RISING: [&str; 8] = [
     "int_min(ns)",
     "int_median(ns)",
@@ -49,10 +49,10 @@ const RISING: [&str; 8] = [
 #[derive(Default)]
 pub(crate) struct Reader {
     runs: Vec<Run>,
-    /// Beyond the most that are kept.
+    /// Number of runs beyond the maximum.
     further: u64,
     unreadable: u64,
-    /// Threads that stopped before the end of the run that follows.
+    /// Threads of the following run that stopped before its end.
     stopped: u64,
 }
 
@@ -62,7 +62,7 @@ struct Run {
     before: Option<String>,
     cores: Vec<u32>,
     stopped: u64,
-    /// Key's place and its values.
+    /// Index of the key, and its values.
     lines: Vec<(usize, Vec<f64>)>,
     doubled: u64,
     unreadable: u64,
@@ -132,7 +132,7 @@ impl super::Reader for Reader {
     }
 
     fn finish(self: Box<Self>, _: &Options) -> Option<Found> {
-        // A line `core_i: 3` alone is no result.
+        // A line `core_i: 3` alone is not a result.
         let blocks: Vec<Block> = self.runs.into_iter().filter(|r| !r.lines.is_empty()).map(Run::block).collect();
         if blocks.is_empty() {
             return None;
@@ -171,10 +171,10 @@ impl Run {
         };
         if let Some(ns) = self.whole("threshold(ns)", 0) {
             let text = format!("only interruptions of {ns} ns and more count");
-            block.lost.push(Loss::told(LostKind::Other, None, text));
+            block.lost.push(Loss::reported(LostKind::Other, None, text));
         }
         if self.doubled > 0 {
-            let text = "lines are doubled or out of order";
+            let text = "lines are duplicated or out of order";
             block.lost.push(Loss::problem(LostKind::Disagreement, Some(self.doubled), text));
         }
         let last = KEYS.iter().position(|k| *k == LAST).unwrap_or(KEYS.len());
@@ -195,13 +195,13 @@ impl Run {
 
     fn thread(&self, at: usize) -> Thread {
         let count = self.whole("int_n", at);
-        let told = Told {
+        let stated = Stated {
             count,
             min_ns: self.whole("int_min(ns)", at),
             max_ns: self.whole("int_max(ns)", at),
             mean_ns: self.value("int_mean(ns)", at),
         };
-        let mut thread = told.thread(at as u32, 1);
+        let mut thread = stated.thread(at as u32, 1);
         thread.cpu = self.cores.get(at).copied();
         thread.longest_ns = self.whole("runtime(ns)", at);
         if count.is_none() {
@@ -265,7 +265,7 @@ mod tests {
         assert_eq!((b.cpu, b.count, b.max_ns), (Some(3), Some(20_030), Some(91_422)));
         assert_eq!((c.cpu, c.count, c.min_ns, c.max_ns), (Some(11), Some(0), None, None));
         assert!(problems(&all).is_empty(), "{all:?}");
-        // As `column -t` shows it.
+        // As displayed by `column -t`.
         assert_eq!(problems(&found(&TEXT.replace(' ', "    "))), [""; 0]);
         assert_eq!(found(&format!("{TEXT}isolated\n{TEXT}")).blocks.len(), 2);
         let full = found(&format!("./sysjitter: ERROR: Thread 1 finished at 3.0s (max=10)\n{TEXT}"));

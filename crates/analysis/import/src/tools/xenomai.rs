@@ -1,5 +1,5 @@
-//! `latency` of Xenomai 2 and 3 (testsuite/latency/latency.c) and EVL's `latmus` (benchmarks/latmus.c): a row a second,
-//! totals at the end, and a histogram on request (`-h`; `latmus -g`).
+//! `latency` of Xenomai 2 and 3 (testsuite/latency/latency.c) and EVL's `latmus` (benchmarks/latmus.c): a row per
+//! second, totals at the end, and a histogram on request (`-h`; `latmus -g`).
 //!
 //! Best, worst, overruns and mode switches are those of the whole run so far.
 
@@ -30,14 +30,14 @@ pub(crate) struct Reader {
 /// Columns of the rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Layout {
-    /// No header yet: only rows of the usual form.
+    /// No header yet: only rows of the usual form are accepted.
     #[default]
-    Untold,
+    Unknown,
     /// Minimum, mean, maximum, overruns, mode switches, best, worst.
     Switches,
     /// Without mode switches (Xenomai 2.0).
     Plain,
-    /// Another program's.
+    /// Rows of another program.
     Foreign,
 }
 
@@ -62,13 +62,13 @@ struct Total {
     seconds: Option<u64>,
 }
 
-/// `min`, `avg` or `max` of the histograms.
+/// One of the histograms `min`, `avg` and `max`.
 #[derive(Default)]
 struct Cells {
     bins: Vec<(u64, u64)>,
     count: u64,
-    /// Number and mean cell as told.
-    told: Option<(u64, f64)>,
+    /// Stated number and mean cell.
+    stated: Option<(u64, f64)>,
     last: Option<u64>,
     back: u64,
 }
@@ -79,7 +79,7 @@ struct Plot {
     bins: Bins,
     first: Option<u64>,
     last: Option<u64>,
-    /// Samples of the last cell, which holds everything beyond it as well.
+    /// Samples of the last cell, which also holds everything beyond it.
     over: Option<u64>,
     missing: u64,
     after: bool,
@@ -105,11 +105,11 @@ struct Run {
     last: Option<Row>,
     /// The first row is not the first of the run.
     late: bool,
-    /// Seconds of the last header, rows since it, rows of a page.
+    /// Seconds of the last header, rows since it, rows per page.
     header: Option<u64>,
     since: u64,
     page: Option<u64>,
-    /// Pages with another number of rows; rows before which rows are missing; rows that contradict themselves.
+    /// Pages with a different number of rows; rows preceded by missing rows; inconsistent rows.
     uneven: u64,
     jumps: u64,
     odd: u64,
@@ -127,7 +127,7 @@ impl Reader {
         Reader::default()
     }
 
-    fn put_away(&mut self) {
+    fn finish_run(&mut self) {
         let Some(run) = self.run.take().filter(Run::has_figures) else { return };
         if self.done.len() < MOST_RUNS {
             self.done.push(run);
@@ -137,11 +137,11 @@ impl Reader {
     }
 
     fn begin(&mut self, line: &Line) -> &mut Run {
-        self.put_away();
+        self.finish_run();
         self.run.insert(Run { line: line.number, before: line.before.map(str::to_owned), ..Run::default() })
     }
 
-    /// The run that a header belongs to: a new one if the present one has figures.
+    /// The run that a header belongs to: a new one if the current one has figures.
     fn heading(&mut self, line: &Line) -> &mut Run {
         if self.run.as_ref().is_none_or(Run::has_figures) {
             return self.begin(line);
@@ -201,7 +201,7 @@ impl Reader {
         run.context = Some(context);
         run.cpu = parts.iter().find_map(|p| cpu(p)).or(run.cpu);
         if self.layout == Layout::Foreign {
-            self.layout = Layout::Untold;
+            self.layout = Layout::Unknown;
         }
         Some(Taken::Yes)
     }
@@ -220,7 +220,7 @@ impl Reader {
         let fields: Vec<&str> = rest.split('|').map(str::trim).take(16).collect();
         let row = match (self.layout, fields.as_slice()) {
             (Layout::Foreign, _) => return Taken::No,
-            (Layout::Switches | Layout::Untold, [min, mean, max, overruns, switches, best, worst]) => {
+            (Layout::Switches | Layout::Unknown, [min, mean, max, overruns, switches, best, worst]) => {
                 figures([min, mean, max], overruns, switches, [best, worst])
             }
             (Layout::Plain, [min, mean, max, overruns, best, worst]) => {
@@ -229,8 +229,8 @@ impl Reader {
             _ => None,
         };
         let whole = !rest.contains('.');
-        let Some(row) = row.filter(|_| !whole || self.layout != Layout::Untold) else {
-            if self.layout == Layout::Untold {
+        let Some(row) = row.filter(|_| !whole || self.layout != Layout::Unknown) else {
+            if self.layout == Layout::Unknown {
                 return Taken::No;
             }
             self.unreadable = self.unreadable.saturating_add(1);
@@ -286,9 +286,9 @@ impl Reader {
             }),
             ("HSS", [samples, mean, _]) => {
                 let mean = number::decimal(mean).or_else(|| mean.ends_with("nan").then_some(0.0));
-                number::samples(samples).zip(mean).map(|told| {
-                    cells.back = cells.back.saturating_add(u64::from(cells.told.is_some()));
-                    cells.told = Some(told);
+                number::samples(samples).zip(mean).map(|stated| {
+                    cells.back = cells.back.saturating_add(u64::from(cells.stated.is_some()));
+                    cells.stated = Some(stated);
                 })
             }
             _ => None,
@@ -345,7 +345,7 @@ impl Reader {
         if words.next().is_some() || plot.max.is_none() {
             return None;
         }
-        // Cells follow one another.
+        // Cells are consecutive.
         let missing = plot.over.is_some() || plot.last.is_some_and(|last| last.checked_add(1) != Some(cell));
         plot.missing = plot.missing.saturating_add(u64::from(missing));
         if plot.last.is_some_and(|last| cell <= last) {
@@ -386,7 +386,7 @@ impl super::Reader for Reader {
     }
 
     fn finish(mut self: Box<Self>, _: &Options) -> Option<Found> {
-        self.put_away();
+        self.finish_run();
         let first = self.done.first()?;
         let (format, tool) =
             if first.evl { ("evl-latmus", "EVL latmus") } else { ("xenomai-latency", "Xenomai latency") };
@@ -396,7 +396,7 @@ impl super::Reader for Reader {
             found.lost.push(Loss::problem(LostKind::Unreadable, Some(self.unreadable), text));
         }
         if self.dropped > 0 {
-            let text = format!("more than {MOST_RUNS} runs: the others were left out");
+            let text = format!("more than {MOST_RUNS} runs: the others were skipped");
             found.lost.push(Loss::problem(LostKind::Truncated, Some(self.dropped), text));
         }
         found.blocks = self.done.into_iter().map(Run::block).collect();
@@ -471,7 +471,7 @@ fn total(rest: &str) -> Option<Total> {
 }
 
 impl Row {
-    /// What counts up or only ever grows falls: `next` is of another run.
+    /// True if a counter or an extreme decreases: `next` belongs to another run.
     fn is_before_another(&self, next: &Row) -> bool {
         next.best > self.best
             || next.worst < self.worst

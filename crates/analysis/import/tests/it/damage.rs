@@ -1,4 +1,5 @@
-//! Cut, doubled and dropped lines, and files joined: reported where the format can tell, and never a better result.
+//! Truncated files, duplicated and dropped lines, and joined files: reported if the format can show it, and never a
+//! better result.
 
 use crate::common;
 
@@ -7,9 +8,9 @@ use proptest::prelude::*;
 use punctual_import::{Options, read, recording};
 use punctual_model::Recording;
 
-/// Outputs with a total and a footer. (2.10 has no total: only its extremes and its mean show that a row is missing.)
+/// Output with a total and a footer. (2.10 has no total: a missing row shows only in its extremes and its mean.)
 const WITH_A_TOTAL: [&str; 4] = ["ct-hist-stdout.txt", "ct-histfile-overflow.txt", "ct-2.4.json", "ct-2.10.json"];
-/// And others.
+/// Other output.
 const OTHERS: [&str; 8] = [
     "ct-hist-2.10.txt",
     "ct-break.txt",
@@ -33,7 +34,7 @@ fn figures(run: &Recording) -> (u64, u64) {
     (total(run), max_ns(run))
 }
 
-/// Is nothing lost, or is it reported?
+/// Checks that nothing is lost, or that the loss is reported.
 fn honest(text: &str, whole: &Recording) -> Result<(), String> {
     let Some(run) = of(text) else { return Ok(()) };
     let same =
@@ -108,7 +109,7 @@ fn files_joined_are_several_runs() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
 
-    /// Lines of a sample in any order, torn and joined: read or refused, with what is stated kept.
+    /// Lines of a sample in any order, torn and joined: read or refused, with stated figures kept.
     #[test]
     fn any_mixture_is_read_or_refused(picks in proptest::collection::vec((0usize..12, any::<prop::sample::Index>(), 1usize..40), 1..6)) {
         let names: Vec<&str> = WITH_A_TOTAL.into_iter().chain(OTHERS).collect();

@@ -1,4 +1,4 @@
-//! Pasted text: prompts, colours, quoting, HTML, wrapped lines, surrounding text, torn ends; and arbitrary input.
+//! Pasted text: prompts, colours, quoting, HTML, wrapped lines, surrounding text, torn ends; also arbitrary input.
 
 use crate::common;
 
@@ -11,10 +11,10 @@ fn fixture(name: &str) -> String {
     String::from_utf8_lossy(&std::fs::read(path(name)).unwrap()).into_owned()
 }
 
-type Way = fn(&str) -> String;
+type Mangling = fn(&str) -> String;
 
-/// Manglings that leave the figures intact.
-fn ways() -> Vec<(&'static str, Way)> {
+/// Changes that leave the figures intact.
+fn manglings() -> Vec<(&'static str, Mangling)> {
     vec![
         ("quoted", |t| t.lines().map(|l| format!("> > {l}\n")).collect()),
         ("text around", |t| format!("Hello,\n\nI ran this:\n\nroot@pi:~# ./run.sh\n{t}\nIs that good?\n-- \nMe\n")),
@@ -34,7 +34,7 @@ fn a_paste_has_the_same_figures() {
         ["ct-hist-stdout.txt", "ct-hist-2.10.txt", "ct-nohist.txt", "ct-verbose.txt", "ct-2.4.json", "rtla-7.2-vm2.log"]
     {
         let plain = import(name);
-        for (way, paste) in ways() {
+        for (way, paste) in manglings() {
             let run = from_text(&paste(&fixture(name)));
             assert_eq!((total(&run), max_ns(&run)), (total(&plain), max_ns(&plain)), "{name} {way}");
             assert_eq!(problems(&run), problems(&plain), "{name} {way}");
@@ -91,7 +91,7 @@ fn a_log_redraws_its_rows() {
     };
     let run = from_text(&(1..50).map(frame).collect::<String>());
     assert_eq!((total(&run), max_ns(&run), run.run.phases[0].cpus.len()), (98, 59_000, 2));
-    // 59 µs is below either period.
+    // 59 µs is below both periods.
     assert!(run.run.phases[0].cpus.iter().all(|c| c.skipped == Some(0)));
 }
 
@@ -100,7 +100,7 @@ fn a_torn_histogram_is_no_whole_one() {
     let text = fixture("ct-hist-stdout.txt");
     let cut = &text[..text.find("# Total").unwrap()];
     let run = from_text(cut);
-    // The sum column is recognised by its contents.
+    // The sum column is recognized by its contents.
     assert_eq!((run.run.phases[0].cpus.len(), total(&run)), (2, 23_381 + 21_988));
     assert_eq!((losses(&run, LostKind::Truncated), run.run.complete), (1, false));
     assert_eq!(run.run.phases[0].cpus[0].blur.unwrap().hidden_from_ns, Some(60_000));
@@ -124,14 +124,14 @@ fn several_files_are_one_run() {
     let run = recording(all.into());
     assert_eq!((run.run.phases.len(), run.run.import.as_ref().unwrap().files.len()), (2, 3));
     assert!(run.run.phases[1].label.as_deref().unwrap().starts_with("ct-2.10"));
-    // Two versions result in none.
+    // Two different versions result in none.
     assert_eq!((run.run.tool.version.as_deref(), run.run.host.as_deref()), (None, None));
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
-    /// Any histogram that cyclictest would print is read back with its counts, extremes and quantiles.
+    /// Any histogram that cyclictest could print is read back with its counts, extremes and quantiles.
     #[test]
     fn a_printed_histogram_comes_back(
         samples in proptest::collection::vec(0u64..3_000, 1..400),

@@ -1,4 +1,4 @@
-//! Public results that were read wrongly: what is true of each.
+//! Public results that were once read incorrectly, with the correct figures.
 
 use crate::common;
 
@@ -124,7 +124,7 @@ const GOOD: &str = "T: 0 ( 1334) P:99 I:1000 C:  10000 Min:      5 Act:   12 Avg
 const LATE: &str = "T: 0 ( 1401) P:99 I:1000 C:  10000 Min:      5 Act:   12 Avg:   15 Max:     534\n";
 const TOP: &str = "                 Timer Latency\n  0 00:01:00   |  IRQ Timer Latency (us)  |  Thread Timer Latency (us)\nCPU COUNT      |  cur  min  avg  max |  cur  min  avg  max\n";
 
-/// Is the largest latency in it 534 µs, or is there a problem?
+/// True if the maximum is 534 µs, or if there is a problem.
 fn is_known(text: &str) -> bool {
     let Ok(read) = read("x.txt", text.as_bytes(), &Options::default()) else { return true };
     let run = punctual_import::recording(vec![read]);
@@ -213,7 +213,7 @@ fn a_summary_that_contradicts_itself_is_a_problem() {
     ] {
         assert!(is_known(&table.replace(from, to)), "{to}");
     }
-    // Only what grep(1) left.
+    // Output of grep(1).
     let run = common::from_text("# Min Latencies: 00003 00003\n# Max Latencies: 00086 00534\n");
     assert_eq!((max_ns(&run), problems(&run).is_empty()), (534_000, false));
 }

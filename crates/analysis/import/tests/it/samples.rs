@@ -1,4 +1,4 @@
-//! Every sample: exact totals and extremes, every loss named.
+//! Every sample has exact totals and extremes, and every loss is named.
 
 use crate::common;
 
@@ -116,7 +116,7 @@ fn jitterdebugger() {
     let run = import("jd-results.json");
     let cpus = &run.run.phases[0].cpus;
     assert_eq!((cpus[1].ran, cpus[1].max_ns, cpus[1].min_ns), (13_987, Some(8_546_000), Some(10_000)));
-    // It catches up: every period ran, none is missing.
+    // The tool catches up: every period ran, and none is missing.
     assert_eq!((cpus[1].skipped, cpus[1].released), (Some(0), Some(13_987)));
     let run = import("jd-samples-cut.raw");
     assert_eq!(total(&run), 140_014 / 28);
@@ -202,5 +202,5 @@ fn errors_say_what_to_do() {
     }
     let torn = std::fs::read(common::path("ct-2.4.json")).unwrap();
     let error = fail(&torn[..1_000], &Options::default()).to_string();
-    assert!(error.contains("ends too early") && error.contains("whole output"), "{error}");
+    assert!(error.contains("ends too early") && error.contains("complete output"), "{error}");
 }

@@ -66,7 +66,7 @@ fn the_worst_cell_decides_and_stands_first() {
     assert_eq!((worst.phase.as_str(), worst.cpu, worst.max_ns), ("2-cpu", CpuId(1), 700_000));
 }
 
-/// A run of ten minutes at 1 kHz, with this many later than 100 µs in each of its 120 blocks.
+/// A run of ten minutes at 1 kHz, with this number of wakeups later than 100 µs in each of its 120 blocks.
 fn in_blocks(late: impl Fn(u64) -> u64) -> punctual_model::Recording {
     let mut run = one(vec![1]);
     let counts: Vec<(u64, u64, u64)> = (0..120).map(|n| (5_000, late(n), late(n))).collect();
@@ -81,7 +81,7 @@ fn in_blocks(late: impl Fn(u64) -> u64) -> punctual_model::Recording {
 fn a_quantile_is_judged_by_blocks_of_time() {
     assert_eq!(outcome(&in_blocks(|n| 38 + n % 5), "p99 < 100us"), Pass);
     assert_eq!(outcome(&in_blocks(|n| 58 + n % 5), "p99 < 100us"), Fail);
-    // On average below the limit, in slow waves of four minutes; in waves of ten seconds they decide.
+    // On average below the limit, in slow waves of four minutes; in waves of ten seconds they would decide.
     assert_eq!(outcome(&in_blocks(|n| if n / 24 % 2 == 0 { 0 } else { 80 }), "p99 < 100us"), Inconclusive);
     assert_eq!(outcome(&in_blocks(|n| if n % 2 == 0 { 0 } else { 80 }), "p99 < 100us"), Pass);
 }
@@ -114,7 +114,7 @@ fn without_blocks_a_quantile_holds_or_is_refuted_by_far() {
 #[test]
 fn a_quantile_takes_the_worse_edge_of_its_bin() {
     let mut run = one(vec![1]);
-    // One bin holds both: 100,352 to 100,863 ns.
+    // One bin contains both: 100,352 to 100,863 ns.
     replace_in_bulk(&mut run, &[(100_400, 50_000), (100_800, 50_000)]);
     let cell = judged(&run, "p50 < 1ms").cells.remove(0);
     assert_eq!((cell.lower, cell.upper), (Some(100_400.0), Some(100_800.0)));
@@ -142,7 +142,7 @@ fn an_open_exceedance_says_how_long_it_takes() {
     let needed = cell.needed.unwrap();
     assert!(needed.p == 1e-9 && (needed.samples / 3.38e9 - 1.0).abs() < 1e-2, "{needed:?}");
     assert!((needed.duration_ns.as_secs_f64() / 3.38e6 - 1.0).abs() < 1e-2);
-    // With a declared stall of 50 ms, 50 releases stand for one.
+    // With a declared stall of 50 ms, 50 releases count as one.
     let stall = judged(&run, "P(>1s) < 1e-9 @stall 50ms").cells.remove(0).needed.unwrap();
     assert!((stall.samples / needed.samples - 50.0).abs() < 1e-6);
     let claim = claims(&["P(>1s) < 1e-9 @stall 50ms"]).remove(0);
@@ -158,7 +158,7 @@ fn the_bounds_decide_exactly() {
         let cell = judged(&run, &claim(0.5)).cells.remove(0);
         let (lower, upper) = (cell.lower.unwrap(), cell.upper.unwrap());
         assert_eq!(outcome(&run, &claim(upper * 1.0001)), Pass, "{form}");
-        // Of a share of misses at least that it held.
+        // A share of misses at least held.
         let open = if form.starts_with('P') { Inconclusive } else { Held };
         assert_eq!(outcome(&run, &claim(upper * 0.9999)), open, "{form}");
         assert_eq!(outcome(&run, &claim(lower * 1.0001)), Inconclusive, "{form}");
@@ -176,7 +176,7 @@ fn of_two_failed_maxima_the_larger_stands_first() {
 
 #[test]
 fn time_is_not_asked_for_where_it_would_not_help() {
-    // As many beyond as the claim allows: more of the same never decides.
+    // As many beyond the limit as the claim allows: more of the same never decides.
     let run = one(quiet_but(20_000, &[(100, 150_000), (9_000, 150_000), (17_000, 150_000)]));
     let cell = judged(&run, "P(>100us) < 1.4e-4").cells.remove(0);
     assert_eq!((cell.outcome, cell.needed), (Inconclusive, None));
@@ -185,7 +185,7 @@ fn time_is_not_asked_for_where_it_would_not_help() {
 
 #[test]
 fn exceedances_of_a_cut_bin_are_counted_exactly_from_the_worst_list() {
-    // The bin of the limit holds four values, two of them beyond.
+    // The bin of the limit has four values, two of them beyond it.
     let late = [(1, 100_400), (2_000, 100_500), (4_000, 100_700), (6_000, 100_800)];
     let mut run = one(quiet_but(20_000, &late));
     assert_eq!(judged(&run, "P(>100600ns) < 1e-9").cells[0].beyond, (2, 2));
@@ -262,7 +262,7 @@ fn a_deadline_makes_late_wakeups_misses() {
     assert_eq!(outcome(&run, "missed = 0"), Held);
     run.run.settings.deadline_ns = Some(Nanos::from_micros(110));
     assert_eq!(outcome(&run, "missed <= 1 per 1000"), Pass);
-    // One of 20,000 is no more than that, which is all that can be said.
+    // One of 20,000 is not more than claimed, which is all that can be concluded.
     assert_eq!(outcome(&run, "missed <= 50 per 1e6"), Held);
     assert_eq!(outcome(&run, "missed <= 1 per 1e6"), Inconclusive);
 }
@@ -275,7 +275,7 @@ fn a_share_of_misses() {
     assert_eq!(outcome(&run, "missed <= 200 per 1e6"), Held);
     assert_eq!(outcome(&run, "missed <= 100 per 1e6"), Inconclusive);
     assert_eq!(outcome(&run, "firm"), Fail);
-    // None missed in 20,000 does not yet show 3 in a million.
+    // No miss in 20,000 does not yet show 3 in a million.
     let cell = judged(&one(quiet(20_000, 1)), "firm").cells.remove(0);
     assert_eq!(cell.outcome, Held);
     assert_eq!(cell.bounds.first().unwrap().upper, cell.upper.unwrap());

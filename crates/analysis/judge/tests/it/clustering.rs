@@ -50,21 +50,21 @@ fn a_stall_is_one_event() {
 
 #[test]
 fn a_stall_refutes_less_than_its_samples_seem_to() {
-    // 75 of 100,075 = 7.5e-4: independent samples would refute 6e-4, one event does not.
+    // 75 of 100,075 = 7.5e-4: independent samples would refute 6e-4, a single event does not.
     let run = one(quiet_but(100_000, &[(5_000, 75_500_000)]));
     for claim in ["P(>999us) < 6e-4", "P(>999us) < 1e-3", "P(>999us) < 1e-5", "P(>999us) < 4e-3"] {
-        // Longer than one period: nothing is shown of stalls that were not declared.
+        // Longer than one period: nothing is shown about stalls that were not declared.
         assert_eq!(cell(&run, claim).outcome, Inconclusive, "{claim}");
     }
     assert_eq!(cell(&run, "P(>999us) < 4e-3 @stall 50ms").outcome, Inconclusive, "longer than declared");
-    // Seven events of 76 are excluded where one was seen.
+    // Seven events of 76 are excluded if one was observed.
     assert_eq!(cell(&run, "P(>999us) < 3e-3 @stall 75ms").outcome, Inconclusive);
     assert_eq!(cell(&run, "P(>999us) < 6e-3 @stall 75ms").outcome, Pass);
     assert_eq!(cell(&run, "max < 10ms").outcome, Fail);
     assert_eq!(cell(&run, "missed = 0").outcome, Fail);
 }
 
-/// Consecutive late wakeups without a skip, all of one cluster; the intervals estimator alone says 1.
+/// Consecutive late wakeups without a skip, all of one cluster; the intervals estimator alone gives 1.
 #[test]
 fn a_burst_is_one_event() {
     let late: Vec<(usize, u64)> = (0..64).map(|i| (7_000 + i, 300_000 + i as u64)).collect();

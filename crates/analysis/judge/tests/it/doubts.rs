@@ -35,7 +35,8 @@ fn nothing_stands_against_a_good_run() {
     assert_eq!(said(&good()), []);
 }
 
-/// When a phase ends does not matter for what is valid at any time; a quantile cannot pass then, but a failure stands.
+/// The end of a phase does not affect results that are valid at any time; a quantile cannot pass then, but a failure
+/// stands.
 #[test]
 fn a_phase_that_its_user_ended_can_fail_and_shows_no_quantile() {
     let ended = |mut run: Recording, by_event: bool| {
@@ -233,7 +234,7 @@ fn damage_touches_every_cell() {
     assert_eq!(outcome(&run, "max < 400us"), Fail);
 }
 
-/// What was measured before a signal is whole; what was not measured cannot hold, nor can a run that was killed.
+/// Everything measured before a signal is complete; what was not measured cannot hold, nor can a run that was killed.
 #[test]
 fn a_signal_ends_a_run_at_any_moment_and_a_kill_loses_it() {
     let mut run = good();

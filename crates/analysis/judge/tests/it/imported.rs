@@ -5,7 +5,7 @@ use crate::common;
 use punctual_model::{Blur, Kind, Outcome, Outcome::*, Recording, Unplaced};
 use punctual_units::{CpuId, Histogram};
 
-/// Samples of one thread: (µs, count).
+/// A run of one thread with these samples: (µs, count).
 fn told(samples: &[(u64, u64)], blur: Blur) -> Recording {
     let mut run = common::one(vec![1; 10]);
     let (id, cpu) = (run.run.phases[0].id.clone(), run.run.phases[0].cpus[0].cpu);
@@ -45,7 +45,7 @@ fn samples_without_a_value_can_be_anything_between() {
     let unplaced = Unplaced { count: 999, from_ns: 60_000, to_ns: Some(5_000_000) };
     let run = told(&[(20, 50_000), (60, 999), (5_000, 1)], Blur { unplaced: Some(unplaced), ..MICROS });
     assert_eq!((on(&run, "max < 5ms"), on(&run, "max < 6ms")), (Fail, Held));
-    // Two per cent are beyond 60 µs, by an unknown amount.
+    // Two percent exceed 60 µs, by an unknown amount.
     assert_eq!((on(&run, "p90 < 30us"), on(&run, "p99.9 < 1ms"), on(&run, "p99.9 < 50us")), (Held, Inconclusive, Fail));
     assert_eq!(
         (on(&run, "P(>50us) < 0.1"), on(&run, "P(>1ms) < 0.01"), on(&run, "P(>50us) < 0.005")),

@@ -1,4 +1,5 @@
-//! How often a verdict errs where the truth is the limit: 400 runs of few conditions; `cargo trials verdict` has all.
+//! How often a verdict is wrong if the truth equals the limit: 400 runs of few conditions; `cargo trials verdict`
+//! covers all.
 
 use crate::common;
 use common::{claims, one};
@@ -9,12 +10,12 @@ use punctual_units::Nanos;
 use std::collections::HashMap;
 
 const RUNS: u64 = 400;
-/// Most errors on either side; 5 % are promised.
+/// Maximum number of errors on either side; 5 % are promised.
 const MOST: usize = 32;
 const IN_TIME: u64 = 5_000;
 const LATE: u64 = 150_000;
 
-/// What is recorded: releases, late ones, episodes and the longest of them.
+/// Recorded counts: releases, late ones, episodes, and the longest episode.
 type Counts = (u64, u64, u64, u64);
 
 /// One cell at 1 kHz, without an open episode.
@@ -32,7 +33,7 @@ fn recorded(limit: u64, (released, late, episodes, longest): Counts) -> Recordin
     recording
 }
 
-/// Passes and fails of runs that are looked at whenever one more event is expected, up to 12.
+/// Passes and fails of runs that are checked whenever one more event is expected, up to 12.
 fn until_decided(claim: &str, p: f64, every: u64, mean: f64, size: fn(&mut SplitMix64) -> u64) -> (usize, usize) {
     let claim = claims(&[claim])[0];
     let pause = mean / p - ((mean - 1.0) * every as f64 + 1.0);
@@ -54,7 +55,7 @@ fn until_decided(claim: &str, p: f64, every: u64, mean: f64, size: fn(&mut Split
                 (late, longest) = (late + event.1, longest.max(end - first));
                 event = next(end);
             }
-            // An episode is waited for.
+            // Waits for the end of the episode.
             let counts = (at.max(end + EPISODE_GAP), late, episodes, longest);
             match *known.entry(counts).or_insert_with(|| outcome(&claim, recorded(100_000, counts))) {
                 Outcome::Inconclusive => {}
@@ -89,7 +90,7 @@ fn at_the_limit_few_shares_are_decided() {
         until_decided("P(>100us) < 1e-4 @stall 1s", 1e-4, 5, 200.0, |_| 200),
     ];
     assert!(found.iter().all(|&(passed, failed)| passed <= MOST && failed <= MOST), "{found:?}");
-    // It can err.
+    // Errors do occur.
     assert!(found.iter().any(|&(passed, _)| passed > 0) && found.iter().any(|&(_, failed)| failed > 0), "{found:?}");
 }
 
@@ -97,7 +98,7 @@ fn normal(random: &mut SplitMix64) -> f64 {
     normal_quantile(random.uniform()).unwrap()
 }
 
-/// p99 of latencies whose logarithm is normal, with an AR(1) of 1 s that has a tenth of the variance: 15 min.
+/// p99 of log-normal latencies with an AR(1) component of 1 s and a tenth of the variance, over 15 min.
 #[test]
 fn at_the_limit_few_quantiles_are_decided() {
     let claim = claims(&["p99 < 100us"])[0];

@@ -16,7 +16,7 @@ fn looked(n: usize, latencies: Vec<u64>) -> Recording {
 fn a_share_is_valid_at_any_look() {
     let at = |look: usize, n: usize, claim: &str| outcome(&looked(look, vec![5_000; n]), claim);
     use Outcome::{Inconclusive, Pass};
-    // 3.38 events are excluded where none was seen, whenever one looks.
+    // 3.38 events are excluded if none was observed, at any check.
     for look in [1, 3, 30] {
         assert_eq!((at(look, 3_360, "P(>100us) < 1e-3"), at(look, 3_390, "P(>100us) < 1e-3")), (Inconclusive, Pass));
     }
@@ -53,7 +53,7 @@ fn the_end_is_foreseen() {
     let recording = looked(1, vec![5_000; 1_000]);
     let verdict = judge(&recording, &claims(&["P(>100us) < 1e-3"]));
     let doubling = |look: u64| Some(2f64.powi(look as i32 - 1));
-    // 2000 at look 2, 4000 at look 3; 3380 are needed.
+    // 2000 at check 2, 4000 at check 3; 3380 are needed.
     assert_eq!(expected_look(&verdict, 1, doubling), Some(3));
     assert_eq!(expected_look(&verdict, 1, |look| doubling(look).filter(|_| look < 3)), None);
 }
@@ -70,7 +70,7 @@ fn no_end_is_foreseen_at_the_very_limit() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// The claim is decided at the predicted look, and not at the one before.
+    /// The claim is decided at the predicted check, and not at the one before.
     #[test]
     fn what_is_foreseen_comes(n in 200usize..4_000, look in 1u64..6) {
         let verdict = judge(&looked(look as usize, vec![5_000; n]), &claims(&["P(>100us) < 1e-3"]));

@@ -37,7 +37,7 @@ impl Body {
     }
 }
 
-/// A run of `seconds`, beginning `from` seconds after a spike; with `spikes` there is one every 14 minutes.
+/// A run of `seconds` that begins `from` seconds after a spike; with `spikes` there is one every 14 minutes.
 fn run(body: Body, (from, seconds): (u64, u64), spikes: bool) -> Recording {
     let mut recording = one(vec![2_000]);
     recording.run.settings.period_ns = Some(Nanos(EVERY));

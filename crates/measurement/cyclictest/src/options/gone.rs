@@ -1,11 +1,11 @@
-//! Options that cyclictest had before rt-tests 2.0, and what to write instead.
+//! Options removed from cyclictest with rt-tests 2.0, and their replacements.
 //!
 //! Source: src/cyclictest/cyclictest.c of rt-tests 0.84 and 1.0, `process_options`.
 
-const TRACER: &str = "cyclictest sets no tracer since 2.0: `punctual explain --live` records why a wakeup is late; or set one \
+const TRACER: &str = "cyclictest has not set a tracer since 2.0: `punctual explain --live` records why a wakeup is late; or set one \
                       with trace-cmd(1), and stop it with -b USEC --tracemark";
 
-/// Letter, name, and what to write.
+/// Letter, name, and replacement.
 const GONE: [(Option<char>, &str, &str); 17] = [
     (Some('B'), "preemptirqs", TRACER),
     (Some('C'), "context", TRACER),
@@ -17,7 +17,7 @@ const GONE: [(Option<char>, &str, &str); 17] = [
     (Some('T'), "tracer", TRACER),
     (Some('w'), "wakeup", TRACER),
     (Some('W'), "wakeuprt", TRACER),
-    (None, "notrace", "no tracer is started, so leave it out; -b USEC --tracemark marks and stops one that runs"),
+    (None, "notrace", "no tracer is started, so leave it out; -b USEC --tracemark marks and stops a running one"),
     (Some('e'), "latency", "write --latency=USEC"),
     (Some('g'), "of_max", "write -h BINS: the largest latency is always printed, also of samples beyond the histogram"),
     (Some('Q'), "priospread", "write --priospread"),
@@ -26,12 +26,12 @@ const GONE: [(Option<char>, &str, &str); 17] = [
     (Some('y'), "policy", "write --policy=NAME"),
 ];
 
-/// What to write instead of this letter.
+/// The replacement for this letter.
 pub(super) fn letter(letter: char) -> Option<&'static str> {
     GONE.iter().find(|(known, ..)| *known == Some(letter)).map(|(.., advice)| *advice)
 }
 
-/// What to write instead of this name, or of a beginning of it.
+/// The replacement for this name, or for a prefix of it.
 pub(super) fn name(name: &str) -> Option<&'static str> {
     let fits = |known: &str| name.len() > 2 && known.starts_with(name);
     GONE.iter().find(|(_, known, _)| fits(known)).map(|(.., advice)| *advice)

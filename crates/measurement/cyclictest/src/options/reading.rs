@@ -55,7 +55,7 @@ const LONG: &[&str] = &[
 const OPTIONAL: [char; 3] = ['a', 'A', 't'];
 
 /// # Errors
-/// [`UsageError`], with what to write instead.
+/// [`UsageError`], which names the correct form.
 pub fn parse(words: &[OsString]) -> Result<Asked, UsageError> {
     let mut reading = Reading { options: defaults(words), parser: Parser::from_args(words.iter().cloned()) };
     loop {
@@ -98,12 +98,12 @@ fn long(name: &str) -> Result<Named, UsageError> {
 
 fn unknown(option: &str, instead: Option<&str>) -> UsageError {
     UsageError(match instead {
-        Some(advice) => format!("there is no option {option} since cyclictest 2.0: {advice}"),
-        None => format!("there is no option {option}: see punctual cyclictest --help"),
+        Some(advice) => format!("option {option} was removed in cyclictest 2.0: {advice}"),
+        None => format!("unknown option {option}: see punctual cyclictest --help"),
     })
 }
 
-/// cyclictest ignores unknown words; what it measures is then not what was meant.
+/// cyclictest ignores unknown words, and then measures something other than intended.
 fn stray(word: &str, options: &Options) -> UsageError {
     let advice = match options.words.iter().find(|w| w.starts_with("-s") && w.contains('p') && !w.starts_with("--")) {
         Some(bundle) => format!("{bundle} is read as single letters: did you mean --smp (-S), with -m -p N?"),
@@ -163,14 +163,16 @@ impl Reading {
         match letter {
             'm' => options.mlockall = true,
             'M' => options.refresh_on_max = true,
-            'n' => options.warnings.push("-n does nothing since cyclictest 2.0: clock_nanosleep is the default".into()),
+            'n' => options
+                .warnings
+                .push("-n has had no effect since cyclictest 2.0: clock_nanosleep is the default".into()),
             'N' => options.nsecs = true,
             'q' => options.quiet = true,
             'r' => options.relative = true,
             'R' => options.resolution = true,
             's' => options.system = true,
             'S' => options.smp = true,
-            // Standard output is flushed after every report anyway.
+            // Standard output is flushed after every report in any case.
             'u' => {}
             'v' => options.verbose = true,
             'x' => options.posix_timers = true,
@@ -183,8 +185,8 @@ impl Reading {
         let shown = format!("--{name}");
         match name {
             "dbg_cyclictest" => {}
-            "default-system" => self.leave("not setting cpu_dma_latency from cyclictest"),
-            "laptop" => self.leave("not setting cpu_dma_latency to save battery power"),
+            "default-system" => self.do_not_hold("not setting cpu_dma_latency from cyclictest"),
+            "laptop" => self.do_not_hold("not setting cpu_dma_latency to save battery power"),
             "priospread" => self.options.priospread = true,
             "smi" => self.options.smi = true,
             "tracemark" => self.options.tracemark = true,
@@ -212,12 +214,12 @@ impl Reading {
             "policy" => options.policy = Some(policy(value)?),
             "spike" => options.spike = Some(micros(shown, value)?),
             "spike-nodes" => options.spike_nodes = number::<u32>(shown, value, 1, 1 << 24)? as usize,
-            _ => return Err(UsageError(format!("there is no option {shown}: see punctual cyclictest --help"))),
+            _ => return Err(UsageError(format!("unknown option {shown}: see punctual cyclictest --help"))),
         }
         Ok(())
     }
 
-    fn leave(&mut self, why: &'static str) {
+    fn do_not_hold(&mut self, why: &'static str) {
         (self.options.dma_latency, self.options.not_held) = (None, Some(why));
     }
 
@@ -225,12 +227,15 @@ impl Reading {
         let missing = |e: lexopt::Error| UsageError(format!("{e}{}", self.options.bundle()));
         let value = self.parser.value().map_err(missing)?.to_string_lossy().into_owned();
         if value.starts_with('-') && value.parse::<i64>().is_err() {
-            return Err(UsageError(format!("-{letter} needs a value, and `{value}` is none{}", self.options.bundle())));
+            return Err(UsageError(format!(
+                "-{letter} needs a value, but `{value}` is not one{}",
+                self.options.bundle()
+            )));
         }
         Ok(value)
     }
 
-    /// A value attached to the option, or a next word that does not look like an option.
+    /// A value attached to the option, or a following word that does not look like an option.
     fn optional(&mut self, is_of_cpus: bool) -> Result<Option<String>, UsageError> {
         if let Some(value) = self.parser.optional_value() {
             return Ok(Some(value.to_string_lossy().into_owned()));

@@ -44,19 +44,19 @@ fn values_may_be_glued_spaced_or_left_out() {
 fn every_trap_is_an_error_or_a_warning() {
     for (line, part) in [
         ("-smp -p 80", "-S"),
-        ("-D 1x -p 1", "-D wants"),
-        ("-c 2 -p 1", "-c wants"),
-        ("-p 100", "-p wants"),
+        ("-D 1x -p 1", "-D needs"),
+        ("-c 2 -p 1", "-c needs"),
+        ("-p 100", "-p needs"),
         ("-p 5 extra", "extra"),
-        ("-z", "no option -z"),
-        ("--nonsense", "no option --nonsense"),
+        ("-z", "unknown option -z"),
+        ("--nonsense", "unknown option --nonsense"),
         ("--p 5", "may be"),
         ("-o 3 -p 1", "-v"),
         ("--policy batch -p 5", "leave -p out"),
         ("--policy fifo", "need a priority"),
-        ("--policy nice -p 5", "--policy wants"),
+        ("--policy nice -p 5", "--policy needs"),
         ("-i 0 -p 5", "-i 0"),
-        ("-h 0 -p 5", "-h wants"),
+        ("-h 0 -p 5", "-h needs"),
         ("-p", "-p"),
         ("-a x -p1", "x"),
     ] {
@@ -64,7 +64,7 @@ fn every_trap_is_an_error_or_a_warning() {
         assert!(error.contains(part), "{line}: {error}");
     }
     assert!(read("-q").unwrap().warnings[0].contains("no priority"));
-    assert!(read("-n -p 1").unwrap().warnings[0].contains("-n does nothing"));
+    assert!(read("-n -p 1").unwrap().warnings[0].contains("-n has had no effect"));
     assert!(read("-h 10 -d 0 -p 1").unwrap().warnings[0].contains("-d is ignored"));
 }
 
@@ -95,7 +95,7 @@ fn lists_of_cpus_may_be_inverted_relative_or_all() {
     }
     assert_eq!(read("-p 1 --mainaffinity=!0").unwrap().main_affinity, Some(named(true, false, list("0"))));
     for line in ["-a ! -p 1", "-a + -p 1", "-a !! -p 1", "-a !x -p 1"] {
-        assert!(read(line).unwrap_err().contains("-a wants a list"), "{line}");
+        assert!(read(line).unwrap_err().contains("-a needs a list"), "{line}");
     }
 }
 
@@ -103,7 +103,7 @@ fn lists_of_cpus_may_be_inverted_relative_or_all() {
 fn options_that_are_gone_say_what_to_write() {
     for letter in super::gone::LETTERS.chars() {
         let error = read(&format!("-{letter} -p 1")).unwrap_err();
-        assert!(error.contains("since cyclictest 2.0: "), "-{letter}: {error}");
+        assert!(error.contains("removed in cyclictest 2.0: "), "-{letter}: {error}");
     }
     for (line, part) in [
         ("-f -p 1", "punctual explain --live"),

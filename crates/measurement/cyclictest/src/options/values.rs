@@ -9,7 +9,7 @@ where
     let value = text.trim().parse::<i128>().ok().filter(|n| (i128::from(low)..=i128::from(high)).contains(n));
     value
         .and_then(|n| T::try_from(n).ok())
-        .ok_or_else(|| UsageError(format!("{option} wants a number from {low} to {high}, not `{text}`")))
+        .ok_or_else(|| UsageError(format!("{option} needs a number from {low} to {high}, not `{text}`")))
 }
 
 pub(super) fn priority(text: &str, bundle: &str) -> Result<u8, UsageError> {
@@ -25,9 +25,9 @@ pub(super) fn bins(option: &str, text: &str) -> Result<usize, UsageError> {
     Ok(usize::try_from(wanted).unwrap_or(HIST_MAX).min(HIST_MAX))
 }
 
-/// As numa_parse_cpustring(3): `3-5,0`, all others `!0`, the first that may be used `+0-1`, `all`.
+/// Parsed as by numa_parse_cpustring(3): `3-5,0`, all others `!0`, the first usable ones `+0-1`, `all`.
 pub(super) fn cpus(option: &str, text: &str) -> Result<Affinity, UsageError> {
-    let wrong = || UsageError(format!("{option} wants a list of CPUs such as 3-5,0, !0, +0-1 or all, not `{text}`"));
+    let wrong = || UsageError(format!("{option} needs a list of CPUs such as 3-5,0, !0, +0-1 or all, not `{text}`"));
     let (is_inverted, rest) = text.strip_prefix('!').map_or((false, text), |rest| (true, rest));
     let (is_relative, rest) = rest.strip_prefix('+').map_or((false, rest), |rest| (true, rest));
     let list = match rest {
@@ -40,9 +40,9 @@ pub(super) fn cpus(option: &str, text: &str) -> Result<Affinity, UsageError> {
     })
 }
 
-/// `90`, `10m`, `2h`, `1d`: cyclictest takes any other letter for seconds.
+/// `90`, `10m`, `2h`, `1d`: cyclictest treats any other letter as seconds.
 pub(super) fn duration(text: &str) -> Result<Nanos, UsageError> {
-    let wrong = || UsageError(format!("-D wants seconds, or a number with s, m, h or d behind it, not `{text}`"));
+    let wrong = || UsageError(format!("-D needs seconds, or a number followed by s, m, h or d, not `{text}`"));
     let at = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (digits, unit) = text.split_at(at);
     let factor = match unit {
@@ -63,7 +63,7 @@ pub(super) fn policy(text: &str) -> Result<Policy, UsageError> {
         "idle" => Ok(Policy::Idle),
         "fifo" => Ok(Policy::Fifo),
         "rr" => Ok(Policy::Rr),
-        _ => Err(UsageError(format!("--policy wants other, normal, batch, idle, fifo or rr, not `{text}`"))),
+        _ => Err(UsageError(format!("--policy needs other, normal, batch, idle, fifo or rr, not `{text}`"))),
     }
 }
 
@@ -71,6 +71,6 @@ pub(super) fn format_version(text: &str) -> Result<FormatVersion, UsageError> {
     match text {
         "2.4" | "2.40" => Ok(FormatVersion::V2_4),
         "2.10" => Ok(FormatVersion::V2_10),
-        _ => Err(UsageError(format!("--format-version wants 2.4 or 2.10, not `{text}`"))),
+        _ => Err(UsageError(format!("--format-version needs 2.4 or 2.10, not `{text}`"))),
     }
 }

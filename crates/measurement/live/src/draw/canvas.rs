@@ -2,7 +2,7 @@ use super::Looks;
 use ratatui_core::buffer::Buffer;
 use ratatui_core::style::{Color, Modifier, Style};
 
-/// Colour and modifier of a text. Colour never carries information alone.
+/// Colour and modifier of text. Colour is never the only carrier of information.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Look(Color, Modifier);
 

@@ -1,4 +1,4 @@
-//! One histogram for each CPU above a common axis.
+//! Draws one histogram for each CPU above a common axis.
 
 use super::canvas::{BOLD, COUNT, Canvas, DIM, LATE, WARN};
 use super::scale::Scale;
@@ -7,10 +7,10 @@ use crate::snapshot::{CpuView, Snapshot};
 
 const MARGIN: u16 = 6;
 const BLOCKS: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
-/// Without block characters, a column's top is a dot below half a line and a colon above.
+/// Without block characters, the top of a column is a dot below half a line and a colon above.
 const LETTERS: [&str; 9] = [" ", ".", ".", ".", ".", ":", ":", ":", "|"];
 
-/// From line `top` up to, but without, `bottom`.
+/// Draws into lines `top` up to `bottom`, exclusive.
 pub(super) fn draw(snapshot: &Snapshot, cpus: &[&CpuView], canvas: &mut Canvas, top: u16, bottom: u16) {
     let (width, _) = canvas.size();
     let columns = width.saturating_sub(MARGIN + 1);
@@ -24,7 +24,7 @@ pub(super) fn draw(snapshot: &Snapshot, cpus: &[&CpuView], canvas: &mut Canvas, 
     let each = lines / cpus_shown;
     let mut y = top + lines % cpus_shown;
     for view in cpus {
-        // An empty line separates them if they have more than three.
+        // Histograms of more than three lines are separated by an empty line.
         let gap = u16::from(each > 3);
         one(snapshot, view, canvas, (y + gap, each - gap), scale, tallest);
         y += each;
@@ -66,7 +66,7 @@ fn one(snapshot: &Snapshot, view: &CpuView, canvas: &mut Canvas, (y, lines): (u1
     }
 }
 
-/// The height of a column: logarithmic, at least an eighth of a line for one wakeup, and all of the room for the
+/// Height of a column in eighths of a line: logarithmic, at least an eighth for one wakeup, the full height for the
 /// maximum.
 fn eighths(n: u64, tallest: u64, room: usize) -> usize {
     if n == 0 {
@@ -82,7 +82,7 @@ fn axis(snapshot: &Snapshot, canvas: &mut Canvas, y: u16, scale: Scale, columns:
     canvas.put(MARGIN, y, &line.repeat(columns.into()), DIM);
     let (width, _) = canvas.size();
     let mut free = 0;
-    // Powers of ten are placed first; 2 and 5 fill what is left on a wide axis.
+    // Powers of ten are placed first; 2 and 5 fill the remaining space on a wide axis.
     let decades = scale.ticks().filter(|(_, ns)| ns.to_string().starts_with('1'));
     let wide = scale.ticks().count() * 9 <= usize::from(columns);
     let ticks: Vec<_> = if wide { scale.ticks().collect() } else { decades.collect() };
@@ -101,7 +101,7 @@ fn axis(snapshot: &Snapshot, canvas: &mut Canvas, y: u16, scale: Scale, columns:
     }
 }
 
-/// `1.00 ms` as `1 ms`.
+/// Shortens `1.00 ms` to `1 ms`.
 fn short(ns: u64, canvas: &Canvas) -> String {
     let text = latency(Some(ns), canvas.looks);
     match text.split_once(' ') {

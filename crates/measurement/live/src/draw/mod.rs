@@ -14,13 +14,13 @@ use text::{celsius, clean, hertz};
 /// Capabilities of the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Looks {
-    /// UTF-8? Otherwise blocks become letters and µ becomes u.
+    /// UTF-8 is available; otherwise blocks become letters and µ becomes u.
     pub unicode: bool,
     pub colour: bool,
 }
 
 impl Looks {
-    /// From LC_ALL, LC_CTYPE, LANG (locale(7)) and NO_COLOR (<https://no-color.org>).
+    /// Derived from LC_ALL, LC_CTYPE, LANG (locale(7)) and NO_COLOR (<https://no-color.org>).
     pub fn of_environment() -> Looks {
         let set = |name: &str| std::env::var(name).ok().filter(|v| !v.is_empty());
         let locale = set("LC_ALL").or_else(|| set("LC_CTYPE")).or_else(|| set("LANG")).unwrap_or_default();
@@ -29,10 +29,10 @@ impl Looks {
     }
 }
 
-/// Below this many columns or lines only the worst latency of each CPU is shown.
+/// Below this number of columns or lines, only the worst latency of each CPU is shown.
 const SMALL: (u16, u16) = (44, 11);
 
-/// Any snapshot fits any size; the most important parts are kept longest.
+/// Any snapshot fits any size; on a small screen the most important parts remain.
 pub fn draw(snapshot: &Snapshot, looks: Looks, buffer: &mut Buffer) {
     let mut canvas = Canvas::new(buffer, looks);
     let (width, height) = canvas.size();
@@ -49,7 +49,7 @@ fn full(snapshot: &Snapshot, canvas: &mut Canvas) {
     let (_, height) = canvas.size();
     header(snapshot, canvas);
     progress(snapshot, canvas, 1);
-    // Two lines above, a table, the machine, an axis of two lines, the keys, and three empty lines if there is room.
+    // Two lines above, a table, the machine, an axis of two lines, the keys, and three empty lines if there is space.
     let room = usize::from(height).saturating_sub(8);
     let cpus = shown(&snapshot.cpus, room / 2);
     let airy = room >= 3 * cpus.len() + 3;
@@ -70,7 +70,7 @@ fn full(snapshot: &Snapshot, canvas: &mut Canvas) {
     footer(snapshot, canvas, height.saturating_sub(1));
 }
 
-/// The CPUs there is room for: all, or those with the worst wakeups; in order of their numbers.
+/// The CPUs that fit, in numerical order: all, or those with the worst wakeups.
 fn shown(cpus: &[CpuView], room: usize) -> Vec<&CpuView> {
     let mut all: Vec<&CpuView> = cpus.iter().collect();
     if all.len() > room {
@@ -141,11 +141,11 @@ fn progress(snapshot: &Snapshot, canvas: &mut Canvas, y: u16) {
     canvas.put(at + 1, y, &said, PLAIN);
 }
 
-/// Temperature, frequency, throttling, as far as known.
+/// Temperature, frequency and throttling, as far as known.
 fn machine(snapshot: &Snapshot, cpus: usize, canvas: &mut Canvas, y: u16) {
     let said = match (&snapshot.machine, snapshot.context) {
-        (_, false) => "no context sampled: no temperature, frequency, steal".to_owned(),
-        (None, true) => "first counters after a second".to_owned(),
+        (_, false) => "context not sampled: no temperature, frequency, steal".to_owned(),
+        (None, true) => "first counters appear after a second".to_owned(),
         (Some(machine), true) => counters(machine, canvas.looks),
     };
     let at = match snapshot.cpus.len() {
@@ -161,7 +161,7 @@ fn machine(snapshot: &Snapshot, cpus: usize, canvas: &mut Canvas, y: u16) {
 fn counters(machine: &Machine, looks: Looks) -> String {
     let temperature = match &machine.hottest {
         Some((name, value)) => format!("{} {}", celsius(*value, looks), sensor(name)),
-        None => "no sensor of temperature".into(),
+        None => "no temperature sensor".into(),
     };
     let frequency = match machine.khz {
         Some((low, high)) if low == high => format!("{} before this load", hertz(low)),
@@ -183,7 +183,7 @@ fn sensor(name: &str) -> String {
 }
 
 fn footer(snapshot: &Snapshot, canvas: &mut Canvas, y: u16) {
-    let pause = if snapshot.paused { "go on" } else { "pause display" };
+    let pause = if snapshot.paused { "resume" } else { "pause display" };
     let mut at = 1;
     let run = [("q", "end"), ("p", pause), ("m", "mark"), ("n", "next load"), ("?", "help")];
     let attached = [("q", "leave"), ("p", pause), ("?", "help")];
@@ -200,16 +200,16 @@ const ATTACHED_HELP: [(&str, &str); 4] = [
     ("q, Ctrl-C", "leave; the watch continues"),
     ("p, space", "freeze the display; the watch continues"),
     ("Ctrl-L", "redraw the screen"),
-    ("?", "this help, and back"),
+    ("?", "show or hide this help"),
 ];
 
 const HELP: [(&str, &str); 6] = [
-    ("q, Ctrl-C", "end the run: what was measured is kept and reported"),
-    ("p, space", "freeze the display; measuring and recording go on"),
+    ("q, Ctrl-C", "end the run: results so far are kept and reported"),
+    ("p, space", "freeze the display; measuring and recording continue"),
     ("m", "mark this instant: an event in events.jsonl"),
-    ("n", "end this load, begin the next: it can fail then, but not pass"),
-    ("Ctrl-L", "draw the screen anew"),
-    ("?", "this help, and back"),
+    ("n", "end this load and start the next: it can then fail, but not pass"),
+    ("Ctrl-L", "redraw the screen"),
+    ("?", "show or hide this help"),
 ];
 
 fn help(snapshot: &Snapshot, canvas: &mut Canvas) {

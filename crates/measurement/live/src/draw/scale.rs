@@ -1,6 +1,6 @@
 use crate::snapshot::{CpuView, Snapshot};
 
-/// From latencies to columns.
+/// Maps latencies to columns.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scale {
     low: f64,
@@ -9,7 +9,8 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    /// Covers everything measured and the deadline, from and to a 1, 2 or 5; at least a factor of ten.
+    /// Covers all measured latencies and the deadline. Both ends are a 1, 2 or 5 times a power of ten, at least a
+    /// factor of ten apart.
     pub fn of(snapshot: &Snapshot, cpus: &[&CpuView], columns: u16) -> Scale {
         let least = cpus.iter().filter_map(|view| view.bins.first()).map(|bin| bin.low).min().unwrap_or(1_000);
         let most = cpus.iter().filter_map(|view| view.bins.last()).map(|bin| bin.low).max().unwrap_or(100_000);
@@ -19,7 +20,7 @@ impl Scale {
         Scale { low: (low as f64).ln(), high: (high as f64).ln(), columns }
     }
 
-    /// `None` if outside.
+    /// `None` outside the scale.
     pub fn column(&self, ns: u64) -> Option<u16> {
         let width = f64::from(self.columns);
         let at = ((ns.max(1) as f64).ln() - self.low) / (self.high - self.low).max(f64::MIN_POSITIVE) * width;
@@ -27,7 +28,7 @@ impl Scale {
         (at >= 0.0 && at < width).then_some(at as u16)
     }
 
-    /// Round latencies on the axis, with their columns.
+    /// Round latencies on the axis with their columns.
     pub fn ticks(&self) -> impl Iterator<Item = (u16, u64)> {
         let scale = *self;
         steps().filter_map(move |ns| Some((scale.column(ns)?, ns)))

@@ -2,7 +2,7 @@ use super::canvas::{BOLD, Canvas, DIM, Look, PLAIN, WARN};
 use super::text::{count, latency, share};
 use crate::snapshot::{CpuView, Snapshot};
 
-/// Title, width, and how early it is dropped for lack of room (higher is earlier).
+/// Title, width, and priority for dropping the column when space is short (higher is dropped earlier).
 struct Column {
     title: &'static str,
     width: usize,

@@ -5,7 +5,7 @@ pub(super) fn unknown(looks: Looks) -> &'static str {
     if looks.unicode { "–" } else { "-" }
 }
 
-/// `12.3 µs`.
+/// Formatted as `12.3 µs`.
 pub(super) fn latency(ns: Option<u64>, looks: Looks) -> String {
     match ns {
         Some(ns) => ascii(Nanos(ns).to_string(), looks),
@@ -13,7 +13,7 @@ pub(super) fn latency(ns: Option<u64>, looks: Looks) -> String {
     }
 }
 
-/// Without µ if the terminal cannot show it.
+/// Replaces µ if the terminal cannot show it.
 pub(super) fn ascii(text: String, looks: Looks) -> String {
     if looks.unicode { text } else { text.replace('µ', "u") }
 }
@@ -44,7 +44,7 @@ pub(super) fn share(of_one: Option<f64>, looks: Looks) -> String {
     }
 }
 
-/// From m°C.
+/// Converts from m°C.
 pub(super) fn celsius(milli: i64, looks: Looks) -> String {
     let unit = if looks.unicode { "°C" } else { "C" };
     format!("{:.0} {unit}", milli as f64 / 1000.0)
@@ -67,12 +67,12 @@ pub(super) fn count(n: u64) -> String {
     }
 }
 
-/// Removes control characters from names of the user and the kernel.
+/// Removes control characters from names given by users and the kernel.
 pub(super) fn clean(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(200).collect()
 }
 
-/// At most `room` characters, truncated at the end.
+/// At most `room` characters; the rest is cut off at the end.
 pub(super) fn shortened(text: &str, room: usize, looks: Looks) -> String {
     if text.chars().count() <= room {
         return text.to_owned();

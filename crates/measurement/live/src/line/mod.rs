@@ -8,7 +8,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{isatty, tcgetpgrp, tcgetwinsize};
 use std::io::{self, Write};
 
-/// A line on standard error, removed on drop. Only one may exist at a time.
+/// A line on standard error, erased on drop. Only one may exist at a time.
 #[derive(Debug, Default)]
 pub struct Line {
     shown: bool,
@@ -16,25 +16,25 @@ pub struct Line {
 }
 
 impl Line {
-    /// `None` if standard error is no terminal, or one that cannot erase (TERM is `dumb` or not set).
+    /// `None` if standard error is not a terminal, or one that cannot erase (TERM is `dumb` or not set).
     pub fn new() -> Option<Line> {
         let term = std::env::var_os("TERM").filter(|term| !term.is_empty() && term != "dumb");
         (isatty(io::stderr()) && term.is_some()).then(Line::default)
     }
 
     /// Rewrites the line in one write(2). Does nothing if that would block (a stopped terminal), or in the background,
-    /// where the terminal shows another program.
-    pub fn show(&mut self, told: &Status) {
+    /// where the terminal belongs to another program.
+    pub fn show(&mut self, status: &Status) {
         if is_background() || !is_ready() {
             return;
         }
         // Errors are ignored: the run continues without a terminal.
-        let line = format!("\r{}\x1b[K", text(told, columns()));
+        let line = format!("\r{}\x1b[K", text(status, columns()));
         self.shown |= io::stderr().write_all(line.as_bytes()).is_ok();
         self.written += 1;
     }
 
-    /// Removes the line, so that something else can be printed. Blocks if the terminal is stopped, as printing would.
+    /// Erases the line, so that other text can be printed. Blocks if the terminal is stopped, as printing would.
     pub fn clear(&mut self) {
         if std::mem::take(&mut self.shown) {
             let _ = io::stderr().write_all(b"\r\x1b[K");
@@ -52,7 +52,7 @@ impl Drop for Line {
     }
 }
 
-/// A serial line reports a size of 0, for which the usual 80 is assumed.
+/// A serial line reports a size of 0; 80 columns are assumed for it.
 fn columns() -> usize {
     match tcgetwinsize(io::stderr()) {
         Ok(size) if size.ws_col > 0 => size.ws_col.into(),
@@ -60,12 +60,12 @@ fn columns() -> usize {
     }
 }
 
-/// Does another process group own the terminal? No, if it is not the controlling one.
+/// True if another process group owns the terminal; false if it is not the controlling terminal.
 fn is_background() -> bool {
     tcgetpgrp(io::stderr()).is_ok_and(|foreground| Some(foreground) != punctual_uapi::process_group())
 }
 
-/// Is the terminal writable at once? One stopped by Ctrl-S is not (drivers/tty/n_tty.c, n_tty_poll).
+/// True if a write does not block. A terminal stopped by Ctrl-S blocks (drivers/tty/n_tty.c, n_tty_poll).
 fn is_ready() -> bool {
     let stderr = io::stderr();
     let mut terminal = [PollFd::new(&stderr, PollFlags::OUT)];

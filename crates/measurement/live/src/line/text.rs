@@ -1,10 +1,10 @@
 use punctual_units::Nanos;
 
-/// Content of the line. What is unknown is `None`.
+/// Content of the line; unknown values are `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Status {
-    /// Number, counting from 1, total, and the load as the user named it; `None` before the first phase and after the
-    /// last.
+    /// Number (from 1), number of phases, and the load as named by the user; `None` before the first phase and after
+    /// the last.
     pub phase: Option<(usize, usize, String)>,
     pub doing: String,
     pub phase_left: Option<Nanos>,
@@ -22,35 +22,35 @@ pub enum Left {
     AtMost(Nanos),
 }
 
-/// Columns that stay empty at the end: the cursor's, and two for the `^C` that the terminal echoes there (termios(3),
+/// Columns left empty at the end: one for the cursor, two for the `^C` that the terminal echoes there (termios(3),
 /// ECHOCTL).
 const SPARE: usize = 3;
-/// Limit of a load's name, columns: it may be a command.
+/// Maximum length of a load's name, which may be a command, in columns.
 const NAME: usize = 24;
 
-/// The longest form that fits into `width` columns, else truncated. It never wraps.
-pub fn text(told: &Status, width: usize) -> String {
+/// The longest form that fits into `width` columns, otherwise the shortest, cut off. Never wraps.
+pub fn text(status: &Status, width: usize) -> String {
     let room = width.saturating_sub(SPARE);
-    let forms = forms(told);
+    let forms = forms(status);
     let fits = forms.iter().find(|form| columns(form) <= room);
     cut(fits.or(forms.last()).map_or("", String::as_str), room)
 }
 
-/// From the longest to the shortest.
-fn forms(told: &Status) -> [String; 4] {
-    let (place, name) = match &told.phase {
+/// Forms of the text, longest first.
+fn forms(status: &Status) -> [String; 4] {
+    let (place, name) = match &status.phase {
         Some((number, of, load)) => (format!("[{number}/{of}]"), shortened(load)),
         None => (String::new(), String::new()),
     };
     let colon = if name.is_empty() { "" } else { ":" };
     let joined =
         |head: &str, tail: &str| format!("{place} {name}{colon} {head}{tail}").trim_start_matches([' ', ':']).into();
-    let (phase, run) = (told.phase_left.map(time), in_words(told.run_left));
+    let (phase, run) = (status.phase_left.map(time), in_words(status.run_left));
     let long = match (&phase, &run) {
         (Some(phase), Some(run)) => format!(", {phase} of this phase and {run} of the run left"),
         (Some(phase), None) => format!(", {phase} of this phase left"),
         (None, Some(run)) => format!(", {run} of the run left"),
-        (None, None) if told.since >= Nanos::from_secs(1) => format!(", for {}", whole(told.since.0 / SECOND)),
+        (None, None) if status.since >= Nanos::from_secs(1) => format!(", for {}", whole(status.since.0 / SECOND)),
         (None, None) => String::new(),
     };
     let short = match (&phase, &run) {
@@ -58,10 +58,10 @@ fn forms(told: &Status) -> [String; 4] {
         (Some(left), None) | (None, Some(left)) => format!(", {left} left"),
         (None, None) => long.clone(),
     };
-    let least = phase.or(run).map_or(told.doing.clone(), |left| format!("{left} left"));
+    let least = phase.or(run).map_or(status.doing.clone(), |left| format!("{left} left"));
     [
-        joined(&told.doing, &long),
-        joined(&told.doing, &short),
+        joined(&status.doing, &long),
+        joined(&status.doing, &short),
         joined(&least, ""),
         format!("{place} {least}").trim().into(),
     ]
@@ -77,7 +77,7 @@ fn in_words(left: Left) -> Option<String> {
 
 const SECOND: u64 = 1_000_000_000;
 
-/// Remaining time in whole seconds, rounded up: 0 s are left when it is over.
+/// Remaining time in whole seconds, rounded up, so that 0 s appears only at the end.
 fn time(left: Nanos) -> String {
     whole(left.0.div_ceil(SECOND))
 }
@@ -105,7 +105,7 @@ fn shortened(name: &str) -> String {
     }
 }
 
-/// An upper bound of the columns: a character that is not ASCII may take two.
+/// Upper bound of the number of columns: a character outside ASCII may take two.
 fn columns(text: &str) -> usize {
     text.chars().map(wide).sum()
 }
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn told(phase_left: Option<u64>, run_left: Left) -> Status {
+    fn status(phase_left: Option<u64>, run_left: Left) -> Status {
         Status {
             phase: Some((2, 8, "cpu".into())),
             doing: "measuring".into(),
@@ -145,8 +145,8 @@ mod tests {
 
     #[test]
     fn the_longest_form_that_fits_is_taken() {
-        let told = told(Some(6), about(62));
-        let at = |width| text(&told, width);
+        let status = status(Some(6), about(62));
+        let at = |width| text(&status, width);
         assert_eq!(at(80), "[2/8] cpu: measuring, 6 s of this phase and 1 min 2 s of the run left");
         assert_eq!(at(72), at(80));
         assert_eq!(at(71), "[2/8] cpu: measuring, 6 s / 1 min 2 s left");
@@ -158,29 +158,29 @@ mod tests {
     #[test]
     fn without_room_there_is_nothing() {
         for width in 0..=SPARE {
-            assert_eq!(text(&told(Some(6), about(62)), width), "");
+            assert_eq!(text(&status(Some(6), about(62)), width), "");
         }
     }
 
     #[test]
     fn time_left_may_be_unknown_or_a_bound() {
-        assert_eq!(text(&told(Some(6), Left::Unknown), 80), "[2/8] cpu: measuring, 6 s of this phase left");
+        assert_eq!(text(&status(Some(6), Left::Unknown), 80), "[2/8] cpu: measuring, 6 s of this phase left");
         let most = Left::AtMost(Nanos::from_secs(43_200));
         assert_eq!(
-            text(&told(Some(6), most), 80),
+            text(&status(Some(6), most), 80),
             "[2/8] cpu: measuring, 6 s of this phase and at most 12 h of the run left"
         );
-        assert_eq!(text(&told(None, about(7)), 80), "[2/8] cpu: measuring, 7 s of the run left");
-        assert_eq!(text(&told(None, Left::Unknown), 80), "[2/8] cpu: measuring");
+        assert_eq!(text(&status(None, about(7)), 80), "[2/8] cpu: measuring, 7 s of the run left");
+        assert_eq!(text(&status(None, Left::Unknown), 80), "[2/8] cpu: measuring");
     }
 
     #[test]
     fn outside_the_phases_the_time_taken_is_shown() {
-        let mut told = Status { doing: "judging the claims".into(), ..Status::default() };
-        assert_eq!(text(&told, 80), "judging the claims");
-        told.since = Nanos::from_millis(3_900);
-        assert_eq!(text(&told, 80), "judging the claims, for 3 s");
-        assert_eq!(text(&told, 20), "judging the claim");
+        let mut status = Status { doing: "judging the claims".into(), ..Status::default() };
+        assert_eq!(text(&status, 80), "judging the claims");
+        status.since = Nanos::from_millis(3_900);
+        assert_eq!(text(&status, 80), "judging the claims, for 3 s");
+        assert_eq!(text(&status, 20), "judging the claim");
     }
 
     #[test]
@@ -195,9 +195,9 @@ mod tests {
 
     #[test]
     fn a_command_is_shortened_and_cannot_move_the_cursor() {
-        let mut told = told(Some(6), Left::Unknown);
-        told.phase = Some((1, 1, "cmd:printf '\x1b[2J\n' && make -j4 all".into()));
-        let text = text(&told, 80);
+        let mut status = status(Some(6), Left::Unknown);
+        status.phase = Some((1, 1, "cmd:printf '\x1b[2J\n' && make -j4 all".into()));
+        let text = text(&status, 80);
         assert!(text.starts_with("[1/1] cmd:printf ' [2J ' &&...: measuring"), "{text}");
     }
 
@@ -207,8 +207,8 @@ mod tests {
                           run in 0..u64::MAX, width in 0usize..200) {
             let run_left = if run % 2 == 0 { Left::About(Nanos(run)) } else { Left::AtMost(Nanos(run)) };
             let phase_left = phase.map(Nanos);
-            let told = Status { phase: Some((1, 2, load)), doing, phase_left, run_left, since: Nanos::ZERO };
-            let text = text(&told, width);
+            let status = Status { phase: Some((1, 2, load)), doing, phase_left, run_left, since: Nanos::ZERO };
+            let text = text(&status, width);
             prop_assert!(columns(&text) <= width.saturating_sub(SPARE));
             prop_assert!(!text.chars().any(char::is_control));
         }

@@ -1,4 +1,4 @@
-//! Compares the screen with golden files; any snapshot can be drawn.
+//! Compares the screen with golden files, and draws arbitrary snapshots.
 
 use proptest::prelude::*;
 use punctual_live::{CpuView, Looks, Machine, Snapshot, Stage, draw};
@@ -123,7 +123,7 @@ fn letters_only() {
 fn help_and_pause() {
     compare("help-80x24.txt", &picture(&Snapshot { help: true, shared: true, ..two_cpus() }, LOOKS, (80, 24)));
     let paused = picture(&Snapshot { paused: true, word: Some("mark 1 set".into()), ..two_cpus() }, LOOKS, (80, 24));
-    assert!(paused.contains("DISPLAY PAUSED, still measuring") && paused.contains("p go on"), "{paused}");
+    assert!(paused.contains("DISPLAY PAUSED, still measuring") && paused.contains("p resume"), "{paused}");
     assert!(paused.contains("mark 1 set"), "{paused}");
 }
 
@@ -132,7 +132,7 @@ fn what_is_not_known_is_not_zero() {
     let nothing = Snapshot { context: true, cpus: vec![CpuView::default()], ..Snapshot::default() };
     let picture = picture(&nothing, LOOKS, (80, 24));
     assert_eq!(picture.matches('–').count(), 5, "{picture}");
-    assert!(picture.contains("first counters after a second"));
+    assert!(picture.contains("first counters appear after a second"));
 }
 
 fn any_cpu() -> impl Strategy<Value = CpuView> {

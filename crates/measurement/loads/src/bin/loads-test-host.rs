@@ -1,4 +1,4 @@
-//! Starts a load as `punctual` does, for tests and for trying one by hand:
+//! Starts a load as `punctual` does, for tests and for manual experiments:
 //!
 //! ```text
 //! loads-test-host run LOAD SECONDS [scratch=DIR] [peer=HOST] [cpus=LIST] [cap=BYTES] [memory=BYTES] [workers=N] …

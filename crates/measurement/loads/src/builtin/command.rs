@@ -1,5 +1,5 @@
-//! `cmd:…`: any shell command as load. This process hosts it: starts it, watches that it works, and ends it with
-//! everything it has started, even if the measuring process is gone.
+//! `cmd:…`: any shell command as a load. This process hosts it: starts it, checks that it works, and ends it with
+//! everything it started, even if the measuring process is gone.
 
 use super::{Builtin, Plan, RunsAs, own_pid, printable};
 use crate::LoadError;
@@ -33,13 +33,13 @@ const RUNS: usize = 1;
 
 /// Sampling interval. Each sample reads a few files in /proc of each of its threads.
 const LOOK: Duration = Duration::from_millis(100);
-/// Limit of threads per sample: a busy tree shows in any of them.
+/// Maximum number of threads per sample: a busy process tree is visible in any of them.
 const MOST_THREADS: usize = 64;
-/// Bytes kept of the end of its standard error.
+/// Bytes to keep from the end of the command's standard error.
 const TAIL: usize = 2 << 10;
 const END: Duration = Duration::from_millis(1_200);
 
-/// Held while a command is started, so that none is started after ending has begun.
+/// Locked while a command starts, so that none starts after ending has begun.
 type Gate = Arc<Mutex<bool>>;
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -48,7 +48,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 fn prepare(config: &ChildConfig) -> Result<Plan, LoadError> {
     let command = config.command.clone().ok_or(LoadError::NoCommand)?;
-    // Orphans become our children, so that they can be found and ended.
+    // Adopts orphans, so that they can be found and ended.
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
         .map_err(LoadError::on("prctl", "PR_SET_CHILD_SUBREAPER"))?;
     let units = vec![
@@ -57,9 +57,9 @@ fn prepare(config: &ChildConfig) -> Result<Plan, LoadError> {
     ];
     let mut plan = Plan::new(units, Vec::new());
     if rustix::process::geteuid().is_root() {
-        plan.notes.push("the command runs as root, as you do".into());
+        plan.notes.push("the command runs as root, like its caller".into());
     }
-    // The caller blocks the signals it waits for; inherited, that would keep `timeout` from ending a program.
+    // The caller blocks the signals it waits for; if inherited, that would keep `timeout` from ending a program.
     uapi::unblock_all().map_err(|e| LoadError::Refused(e.to_string()))?;
     let gate = Gate::default();
     let closing = gate.clone();
@@ -71,7 +71,7 @@ fn prepare(config: &ChildConfig) -> Result<Plan, LoadError> {
     Ok(plan)
 }
 
-/// What the shell says of a command's syntax and of its first word, without running it. A first word with quotes or
+/// Lets the shell check a command's syntax and its first word, without running it. A first word with quotes or
 /// expansions is not looked up.
 pub(crate) fn check(command: &str) -> Result<(), LoadError> {
     let shell = |words: &[&str]| {
@@ -102,7 +102,7 @@ fn host(command: &str, beat: &mut Beat, gate: &Gate) -> Result<(), LoadError> {
     let mut again = 0u64;
     loop {
         let Some(running) = start(command, beat, gate)? else {
-            // The main thread has begun to end the process.
+            // The main thread is ending the process.
             std::thread::sleep(Duration::from_secs(3600));
             continue;
         };
@@ -112,9 +112,7 @@ fn host(command: &str, beat: &mut Beat, gate: &Gate) -> Result<(), LoadError> {
         }
         again += 1;
         if again == 1 {
-            say(&Message::Note(
-                "the command ended with exit code 0 and was started again, as often as that took".into(),
-            ));
+            say(&Message::Note("the command ended with exit code 0 and was restarted each time".into()));
         }
         beat.count(RUNS, 1);
         beat.beat();
@@ -141,7 +139,7 @@ fn start(command: &str, beat: &mut Beat, gate: &Gate) -> Result<Option<Running>,
     Ok(Some(Running { pid, tail }))
 }
 
-/// Reads everything, so that the command never blocks on us, and keeps the end.
+/// Reads everything, so that the command never blocks on the pipe, and keeps the end.
 fn keep_tail(mut from: impl Read, tail: &Mutex<Vec<u8>>) {
     let mut buffer = [0; 4096];
     while let Ok(n) = from.read(&mut buffer)
@@ -154,7 +152,7 @@ fn keep_tail(mut from: impl Read, tail: &Mutex<Vec<u8>>) {
     }
 }
 
-/// Beats whenever the command has done something; returns when the shell has ended.
+/// Beats whenever the command has made progress; returns when the shell has ended.
 fn watch(running: &Running, beat: &mut Beat) -> WaitStatus {
     let pidfd = rustix::process::pidfd_open(running.pid, rustix::process::PidfdFlags::empty()).ok();
     let mut before = Work::look();
@@ -180,7 +178,7 @@ fn sleep_or_end(pidfd: Option<&rustix::fd::OwnedFd>) {
     let _ = poll(&mut [PollFd::new(pidfd, PollFlags::IN)], Some(&timeout));
 }
 
-/// Reaps everything that has ended, including orphans; returns the status of `shell` if it is among them.
+/// Reaps all ended processes, including orphans; returns the status of `shell` if it is among them.
 fn reap(shell: Pid) -> Option<WaitStatus> {
     let mut found = None;
     while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
@@ -204,11 +202,11 @@ fn how_it_ended(status: WaitStatus, running: &Running) -> String {
     }
 }
 
-/// What the command and its descendants have done so far.
+/// Work done so far by the command and its descendants.
 struct Work {
     /// CPU time, including that of ended processes.
     cpu_ms: u64,
-    /// Changes when anything has been done: processes started and ended, CPU time used, context switches.
+    /// Changes with any activity: processes started or ended, CPU time used, context switches.
     trace: u64,
 }
 
@@ -237,7 +235,7 @@ fn switches(pid: i32, tid: i32) -> Option<u64> {
     counts.filter_map(|l| l.rsplit_once('\t')?.1.trim().parse::<u64>().ok()).reduce(|a, b| a + b)
 }
 
-/// Stops, then kills, then reaps, until nothing is left: stopped processes cannot fork.
+/// Stops, kills and reaps processes until none is left: stopped processes cannot fork.
 fn end_everything() {
     let give_up = now() + END.as_nanos() as u64;
     let me = own_pid();

@@ -1,6 +1,6 @@
-//! `control`: a spinner on the last CPU only. Any kernel can preempt a thread that only computes at once, so its effect
-//! on an idle machine's wakeups comes from below the kernel: an emulator whose CPUs take turns, or a hypervisor with
-//! too few CPUs.
+//! `control`: a busy loop on the last CPU only. Any kernel can preempt a thread that only computes immediately, so its
+//! effect on the other CPUs' wakeups comes from below the kernel: an emulator that runs CPUs in turns, or a hypervisor
+//! with too few CPUs.
 
 use super::{Builtin, Plan, RunsAs, own_pid};
 use crate::LoadError;
@@ -12,14 +12,14 @@ use std::hint::black_box;
 
 pub(super) const LOAD: Builtin = Builtin {
     name: "control",
-    about: "a spinner on the last CPU only: what it does to the others is not the kernel's doing",
+    about: "a busy loop on the last CPU only: delays of other CPUs are not caused by the kernel",
     comm: "load-control",
     runs_as: RunsAs::Nobody,
     in_all: false,
     prepare,
 };
 
-/// Clock ticks of CPU time per second that prove it.
+/// Clock ticks of CPU time per second that prove that it runs.
 const TICKS: f64 = 5.0;
 
 fn prepare(config: &ChildConfig) -> Result<Plan, LoadError> {
@@ -28,7 +28,7 @@ fn prepare(config: &ChildConfig) -> Result<Plan, LoadError> {
     Ok(plan)
 }
 
-/// A plan without workers, proven by CPU time.
+/// A plan without workers, proved by CPU time.
 pub(super) fn plan() -> Plan {
     let time = Counter::new("CPU time of the load, ticks", Source::CpuTicks(own_pid())).per_second(TICKS);
     Plan::new(vec![Unit::each("loops")], vec![time])

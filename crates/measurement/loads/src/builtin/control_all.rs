@@ -1,11 +1,16 @@
-//! `control-all`: the spinner of `control` on every CPU.
+//! `control-all`: the busy loop of `control` on every CPU.
 
 use super::{Builtin, Plan, control};
 use crate::LoadError;
 use crate::settings::ChildConfig;
 
-pub(super) const LOAD: Builtin =
-    Builtin { name: "control-all", about: "a spinner on every CPU", comm: "load-control-a", prepare, ..control::LOAD };
+pub(super) const LOAD: Builtin = Builtin {
+    name: "control-all",
+    about: "a busy loop on every CPU",
+    comm: "load-control-a",
+    prepare,
+    ..control::LOAD
+};
 
 fn prepare(config: &ChildConfig) -> Result<Plan, LoadError> {
     let mut plan = control::plan();

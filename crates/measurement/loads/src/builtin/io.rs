@@ -1,6 +1,7 @@
-//! `io`: writes, fsyncs and reads back, in a scratch file without a name.
+//! `io`: writes, fsyncs and reads back, in an unnamed scratch file.
 //!
-//! SD cards wear: the amount written is capped and spread over the phase; in between it reads, which causes no wear.
+//! SD cards wear: the amount written is limited and spread over the phase; in between, the load reads, which causes no
+//! wear.
 
 use super::{Builtin, Plan, RunsAs};
 use crate::LoadError;
@@ -28,8 +29,8 @@ pub(super) const LOAD: Builtin = Builtin {
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
-/// The scratch file as a part of `all`: completely written soon. A filesystem leaves first writes of a block to kernel
-/// threads, which then wait long for a CPU.
+/// Size of the scratch file in `all`, small enough to be completely written soon. File systems leave the first write of
+/// a block to kernel threads, which then wait long for a CPU.
 const SMALL: u64 = 8 * MIB;
 
 /// Disks are slower than CPUs: two workers keep one busy.
@@ -54,13 +55,13 @@ fn prepare(config: &ChildConfig) -> Result<Plan, LoadError> {
     let file = Arc::new(scratch.file);
     for worker in 0..WORKERS {
         let region = Region { file: file.clone(), start: worker as u64 * share, bytes: share };
-        // Not bound: workers move about as the disk's interrupts do.
+        // Not bound to CPUs: the workers follow the disk's interrupts.
         plan.worker(None, move |beat| work(beat, region, allowance));
     }
     Ok(plan)
 }
 
-/// A file without a name: nothing is left of it, however the load ends.
+/// A file without a name, so that nothing is left of it however the load ends.
 struct Scratch {
     file: File,
     bytes: u64,
@@ -81,7 +82,7 @@ impl Scratch {
     }
 }
 
-/// O_TMPFILE (Linux 3.11; not on NFS, old overlayfs, FAT), else a file whose name is removed at once.
+/// O_TMPFILE (Linux 3.11; not on NFS, old overlayfs, FAT), otherwise a file whose name is removed immediately.
 fn nameless(folder: &Path) -> Result<File, LoadError> {
     let on = folder.display().to_string();
     let mode = Mode::RUSR | Mode::WUSR;
@@ -98,7 +99,8 @@ fn nameless(folder: &Path) -> Result<File, LoadError> {
     Ok(fd.into())
 }
 
-/// Reserves the space at once, so that the disk cannot fill up meanwhile; without support for that, writes may fail.
+/// Allocates the space in advance, so that the disk cannot fill up meanwhile; without support for that, writes may
+/// fail.
 fn reserve(file: &File, bytes: u64, on: &str) -> Result<(), LoadError> {
     match rustix::fs::fallocate(file, FallocateFlags::empty(), 0, bytes) {
         Err(e) if e != rustix::io::Errno::OPNOTSUPP && e != rustix::io::Errno::NOSYS => {
@@ -108,18 +110,18 @@ fn reserve(file: &File, bytes: u64, on: &str) -> Result<(), LoadError> {
     }
 }
 
-/// How much a worker may have written by a given time.
+/// The number of bytes a worker may have written at a given time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Allowance {
     cap: u64,
-    /// Available at once, so that short phases write as well.
+    /// Available immediately, so that short phases write as well.
     burst: u64,
-    /// Bytes a second, after that.
+    /// Bytes per second, after the burst.
     rate: f64,
 }
 
 impl Allowance {
-    /// The phase is often a little longer than planned.
+    /// Phases often last a little longer than planned.
     const MARGIN: f64 = 1.1;
 
     fn new(cap: u64, phase_ns: u64) -> Allowance {
@@ -132,7 +134,7 @@ impl Allowance {
         self.cap.min(self.burst + (self.rate * elapsed_ns as f64 / 1e9) as u64)
     }
 
-    /// Bytes per write: at least about four writes a second, 4 to 256 KiB.
+    /// Bytes per write: 4 to 256 KiB, for at least about four writes a second.
     fn block(&self) -> u64 {
         (self.rate as u64 / 4).clamp(4 * KIB, 256 * KIB) / (4 * KIB) * (4 * KIB)
     }
@@ -159,7 +161,7 @@ fn work(beat: &mut Beat, region: Region, allowance: Allowance) -> Result<(), Loa
             beat.count(0, block);
             beat.count(2, 1);
         } else {
-            // A block that was written, in an order without a pattern.
+            // A block that was written before, in a pseudorandom order.
             let known = number.min(blocks).max(1);
             let at = (now() / 1000).wrapping_mul(0x9e37_79b9_7f4a_7c15) % known;
             region.read(at * block, &mut buffer)?;
@@ -173,20 +175,20 @@ impl Region {
     fn write(&self, at: u64, buffer: &mut [u8], number: u64) -> Result<(), LoadError> {
         fill(buffer, number);
         self.file.write_all_at(buffer, self.start + at).map_err(LoadError::on("pwrite", ON))?;
-        // Metadata from time to time: a journal is part of the load.
+        // Also sync metadata now and then: a journal is part of the load.
         let synced = if number.is_multiple_of(8) { self.file.sync_all() } else { self.file.sync_data() };
         synced.map_err(LoadError::on("fsync", ON))
     }
 
     fn read(&self, at: u64, buffer: &mut [u8]) -> Result<(), LoadError> {
-        // From the disk, not from the page cache; if that is refused, from the cache.
+        // Read from the disk instead of the page cache; if that is refused, from the cache.
         let length = std::num::NonZeroU64::new(buffer.len() as u64);
         let _ = rustix::fs::fadvise(&*self.file, self.start + at, length, Advice::DontNeed);
         self.file.read_exact_at(buffer, self.start + at).map_err(LoadError::on("pread", ON))
     }
 }
 
-/// Different each time and incompressible: xorshift64* seeded with the number.
+/// Different for each number and incompressible: xorshift64* seeded with the number.
 fn fill(buffer: &mut [u8], number: u64) {
     let mut x = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     for chunk in buffer.chunks_mut(8) {
@@ -234,7 +236,7 @@ mod tests {
             prop_assert!(allowance.bytes_at(at) <= cap);
             prop_assert!(allowance.bytes_at(0) <= allowance.bytes_at(at));
             prop_assert!(allowance.block() >= 4 * KIB && allowance.block() <= 256 * KIB);
-            // It lasts to the end of the phase.
+            // The allowance lasts until the end of the phase.
             prop_assert!(phase < 100_000_000 || allowance.bytes_at(phase) < cap);
         }
     }

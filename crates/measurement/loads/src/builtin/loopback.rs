@@ -1,4 +1,4 @@
-//! `loopback`: TCP and UDP over the loopback interface: the network stack and its softirqs, without a network card.
+//! `loopback`: TCP and UDP over the loopback interface, for the network stack and its softirqs without a network card.
 
 use super::{Builtin, Plan, RunsAs};
 use crate::LoadError;
@@ -33,7 +33,7 @@ fn prepare(config: &ChildConfig) -> Result<Plan, LoadError> {
         let server = bind(&mut plan.notes)?;
         let address = server.local_addr();
         let cpu = config.cpu_of(worker);
-        // Not bound, so packets also cross CPUs.
+        // Not bound to CPUs, so that packets also cross CPUs.
         plan.helper(None, move || serve(server));
         plan.worker(cpu, move |beat| {
             let session = Session::open(address, &address.to_string(), None)?;
@@ -55,7 +55,7 @@ fn bind(notes: &mut Vec<String>) -> Result<Server, LoadError> {
     })
 }
 
-/// Never stops: the process ends with it.
+/// Runs until the process ends.
 fn serve(server: Server) -> Result<(), LoadError> {
     let (stop, _keep) = std::io::pipe().map_err(LoadError::on("pipe", "loopback"))?;
     server.run(stop, &|_| {}).map(drop)

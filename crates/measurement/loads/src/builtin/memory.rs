@@ -21,7 +21,7 @@ pub(super) const LOAD: Builtin = Builtin {
 };
 
 const MIB: usize = 1 << 20;
-/// Assumed if the kernel does not report it (many Arm boards): larger than on most of them.
+/// Assumed if the kernel does not report it (many Arm boards): more than most of them have.
 const UNKNOWN_CACHE: u64 = 2 << 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +31,8 @@ struct Sizes {
     fresh: usize,
 }
 
-/// Four times the cache for each worker, 1 to 64 MiB, within the budget; fewer workers if it is too small for all.
+/// Four times the cache for each worker, 1 to 64 MiB, within the budget; fewer workers if the budget is too small for
+/// all.
 fn sizes(workers: usize, cache: u64, budget: u64) -> Sizes {
     let mib = MIB as u64;
     let workers = (workers as u64).min(budget / mib).max(1);
@@ -59,7 +60,7 @@ fn prepare(config: &ChildConfig) -> Result<Plan, LoadError> {
 fn notes(sizes: &Sizes, wanted: usize, cache: Option<u64>) -> Vec<String> {
     let mut notes = Vec::new();
     if sizes.workers < wanted {
-        notes.push(format!("{} of {wanted} workers: memory allows no more", sizes.workers));
+        notes.push(format!("{} of {wanted} workers: limited by memory", sizes.workers));
     }
     let cache = cache.unwrap_or(UNKNOWN_CACHE);
     if (sizes.buffer as u64) < 4 * cache {
@@ -81,7 +82,7 @@ fn work(beat: &mut Beat, sizes: Sizes) -> Result<(), LoadError> {
             std::io::Error::from(std::io::ErrorKind::OutOfMemory),
         )
     })?;
-    // Grows while working: on a small or busy board, filling all of it first takes seconds without copying.
+    // Grows while working: on a small or busy board, filling the whole buffer first takes seconds without copying.
     loop {
         grow(&mut buffer, sizes.buffer, beat);
         let chunk = MIB.min(buffer.len() / 4);
@@ -99,7 +100,7 @@ fn work(beat: &mut Beat, sizes: Sizes) -> Result<(), LoadError> {
     }
 }
 
-/// Doubles the buffer, from one MiB until it has `size` bytes; beats with every MiB.
+/// Doubles the buffer from one MiB up to `size` bytes; beats with every MiB.
 fn grow(buffer: &mut Vec<u8>, size: usize, beat: &mut Beat) {
     let target = size.min(MIB.max(2 * buffer.len()));
     while buffer.len() < target {
@@ -108,7 +109,7 @@ fn grow(buffer: &mut Vec<u8>, size: usize, beat: &mut Beat) {
     }
 }
 
-/// Copies the lower half to the upper one and back, chunk by chunk.
+/// Copies the lower half to the upper half and back, chunk by chunk.
 fn copy(buffer: &mut [u8], chunk: usize, mut copied: impl FnMut(usize)) {
     let (lower, upper) = buffer.split_at_mut(buffer.len() / 2);
     for (from, to) in lower.chunks(chunk).zip(upper.chunks_mut(chunk)) {
@@ -124,8 +125,8 @@ fn copy(buffer: &mut [u8], chunk: usize, mut copied: impl FnMut(usize)) {
     black_box(buffer);
 }
 
-/// Maps fresh pages, writes to each, and unmaps them: page faults, zeroed pages, and TLB shootdowns on the CPUs of the
-/// other workers.
+/// Maps fresh pages, writes to each, and unmaps them: causes page faults, zeroed pages, and TLB shootdowns on the CPUs
+/// of the other workers.
 fn touch_fresh(bytes: usize) -> Result<u64, LoadError> {
     let words_a_page = page_size() / size_of::<u64>();
     let (fresh, _fd) = SharedWords::create("punctual-fresh-pages", bytes / size_of::<u64>())?;

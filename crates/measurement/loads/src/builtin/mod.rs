@@ -1,4 +1,4 @@
-//! The loads, one file each, and the table of them.
+//! The table of loads, which have a file each.
 
 use crate::LoadError;
 use crate::beat::Beat;
@@ -34,7 +34,7 @@ pub(crate) const LOADS: [Builtin; 10] = [
     command::LOAD,
 ];
 
-/// Every name that [`parse`](crate::parse) accepts, with a line about each, for `--help`.
+/// Every name that [`parse`](crate::parse) accepts, with a one-line description for `--help`.
 pub const NAMES: [(&str, &str); LOADS.len() + 2] = names();
 
 const fn names() -> [(&'static str, &'static str); LOADS.len() + 2] {
@@ -52,33 +52,33 @@ const fn names() -> [(&'static str, &'static str); LOADS.len() + 2] {
 pub(crate) struct Builtin {
     pub name: &'static str,
     pub about: &'static str,
-    /// Its name in ps and traces; the kernel keeps 15 bytes.
+    /// Process name in ps and traces; the kernel keeps 15 bytes.
     pub comm: &'static str,
     pub runs_as: RunsAs,
-    /// Is it part of `all`?
+    /// True if the load is a part of `all`.
     pub in_all: bool,
-    /// Examines the machine and returns what to run, or why it cannot.
+    /// Examines the machine and returns what to run, or why that is not possible.
     pub prepare: fn(&ChildConfig) -> Result<Plan, LoadError>,
 }
 
-/// The user of a load if the caller is root.
+/// The user that a load runs as if the caller is root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RunsAs {
-    /// Nobody, from the start.
+    /// nobody, from the start.
     Nobody,
-    /// Nobody; `prepare` still runs as the caller, to open what only the caller may.
+    /// nobody; `prepare` still runs as the caller, to open what only the caller may.
     NobodyOncePrepared,
-    /// The caller: it is the caller's own command.
+    /// The caller, whose own command it is.
     Caller,
 }
 
 impl Builtin {
-    /// Whether it is a part of `all`: `network` only with a peer.
+    /// True for parts of `all`; `network` only with a peer.
     pub fn is_in_all(&self, has_peer: bool) -> bool {
         self.in_all && (has_peer || self.name != network::LOAD.name)
     }
 
-    /// `cmd:…`: starts foreign programs, and must clean up after them.
+    /// True for `cmd:…`, which starts foreign programs and has to clean up after them.
     pub fn is_command(&self) -> bool {
         self.runs_as == RunsAs::Caller
     }
@@ -98,19 +98,19 @@ pub(crate) fn named(name: &str) -> Option<&'static Builtin> {
 /// Runs until the process ends; returning is a failure.
 pub(crate) type Work = Box<dyn FnOnce(&mut Beat) -> Result<(), LoadError> + Send>;
 
-/// Runs beside the workers, without a heartbeat of its own.
+/// Runs beside the workers, without its own heartbeat.
 pub(crate) type Help = Box<dyn FnOnce() -> Result<(), LoadError> + Send>;
 
 #[derive(Default)]
 pub(crate) struct Plan {
     pub workers: Vec<(Option<CpuId>, Work)>,
     pub helpers: Vec<(Option<CpuId>, Help)>,
-    /// What workers count: at most [`UNITS`](crate::board::UNITS).
+    /// What workers count: at most [`UNITS`](crate::board::UNITS) kinds.
     pub units: Vec<Unit>,
-    /// What the kernel counts and must confirm.
+    /// Kernel counters that have to confirm the work.
     pub counters: Vec<Counter>,
     pub notes: Vec<String>,
-    /// Called before the process ends regularly.
+    /// Called before the process ends normally.
     pub at_end: Option<Box<dyn FnOnce() + Send>>,
 }
 
@@ -132,7 +132,7 @@ impl Plan {
     }
 }
 
-/// Sanitises foreign text for terminals and reports: one line, without control characters.
+/// Sanitises foreign text for terminals and reports: a single line without control characters.
 pub(crate) fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

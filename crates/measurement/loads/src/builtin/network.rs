@@ -1,4 +1,5 @@
-//! `network`: TCP and UDP to a `punctual serve` on another machine, through a network card whose interrupts must rise.
+//! `network`: TCP and UDP to a `punctual serve` on another machine, through a network card whose interrupt count must
+//! rise.
 
 use super::{Builtin, Plan, RunsAs};
 use crate::counter::{Counter, Source};
@@ -48,7 +49,7 @@ fn prepare(config: &ChildConfig) -> Result<Plan, LoadError> {
     Ok(plan)
 }
 
-/// Packets both ways, and the interrupts of the card, or if those cannot be identified, the softirqs of all cards.
+/// Counts packets both ways, and the card's interrupts; if these cannot be identified, the softirqs of all cards.
 fn add_counters(plan: &mut Plan, interface: &str) {
     for file in ["tx_packets", "rx_packets"] {
         let packets = Counter::new(format!("{interface} {file}"), Source::Interface(interface.into(), file.into()));
@@ -60,11 +61,11 @@ fn add_counters(plan: &mut Plan, interface: &str) {
         format!("/proc/interrupts {}", card.names.join(" ")),
         Source::Interrupts(card.numbers.clone(), card.names.clone()),
     );
-    // A busy card is polled and interrupts seldom, but never must not happen.
+    // A busy card is polled and interrupts rarely, but an interrupt count of zero means that it is idle.
     match !card.is_virtual && interrupts.read().is_ok() {
         true => plan.counters.push(interrupts.per_second(1.0)),
         false => {
-            let why = if card.is_virtual { "is not a network card itself" } else { "has no interrupt of its own name" };
+            let why = if card.is_virtual { "is not a network card itself" } else { "has no interrupt with its name" };
             plan.notes.push(format!("{interface} {why}: the network softirqs of all cards are counted instead"));
             let softirqs = Counter::new("/proc/softirqs NET_RX", Source::Softirq("NET_RX".into()));
             plan.counters.push(softirqs.per_unit(ROUND_TRIPS, 0.1));

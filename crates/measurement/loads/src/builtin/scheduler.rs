@@ -1,5 +1,5 @@
-//! `scheduler`: programs started and reaped, and messages passed round rings of threads, as hackbench does: wakeups,
-//! switches, migrations, new address spaces.
+//! `scheduler`: programs started and reaped, and messages passed around rings of threads as in hackbench: causes
+//! wakeups, context switches, migrations and new address spaces.
 
 use super::{Builtin, Plan, RunsAs};
 use crate::LoadError;
@@ -26,7 +26,7 @@ pub(super) const LOAD: Builtin = Builtin {
 const HOPS: usize = 0;
 const PROGRAMS: usize = 1;
 
-/// Threads of a ring, messages on their way round it, and bytes of a message.
+/// Threads per ring, messages in transit on it, and bytes per message.
 const RING: usize = 8;
 const SMALLEST_RING: usize = 2;
 const MESSAGES: usize = 3;
@@ -53,19 +53,19 @@ fn prepare(config: &ChildConfig) -> Result<Plan, LoadError> {
     for worker in 0..workers {
         let cpu = |member: usize| config.cpu_of(worker + member);
         add_ring(&mut plan, ring, message_rest, &cpu)?;
-        // Not bound: placing a new program is part of the load.
+        // Not bound to CPUs: placing a new program is part of the load.
         plan.worker(None, move |beat| start_programs(beat, program, program_rest));
     }
     Ok(plan)
 }
 
-/// Threads per ring with `workers` rings: a quarter of the limit at most.
+/// Threads per ring with `workers` rings: uses at most a quarter of the limit.
 fn ring_size(workers: usize, limit: Option<u64>) -> usize {
     let limit = limit.map_or(MOST_THREADS, |n| (n / 4).min(MOST_THREADS as u64) as usize);
     (limit / workers.max(1)).clamp(SMALLEST_RING, RING)
 }
 
-/// A program that does nothing: this one, or true(1) if nobody may run it.
+/// A program that does nothing: this one, or true(1) if this one is not executable.
 fn program() -> Result<&'static str, LoadError> {
     const OWN: &str = "/proc/self/exe";
     let own = start(OWN);
@@ -87,7 +87,7 @@ fn start(program: &str) -> std::io::Result<()> {
     }
 }
 
-/// Reaching a limit briefly is no failure.
+/// Reaching a limit briefly is not a failure.
 const PATIENCE: u64 = 1_500_000_000;
 
 fn start_programs(beat: &mut Beat, program: &str, rest: Duration) -> Result<(), LoadError> {
@@ -106,7 +106,7 @@ fn start_programs(beat: &mut Beat, program: &str, rest: Duration) -> Result<(), 
     }
 }
 
-/// The first member of a ring beats: if it gets no message, none goes round.
+/// The first member of a ring beats: if it gets no message, none circulates.
 fn add_ring(
     plan: &mut Plan,
     size: usize,

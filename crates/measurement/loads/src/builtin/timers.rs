@@ -27,7 +27,7 @@ pub(super) const LOAD: Builtin = Builtin {
 const EXPIRED: usize = 0;
 const SLEEPS: usize = 1;
 
-/// Timers of each worker: with periods of 4 to 80 ms some 18,000 expire in a second.
+/// Timers per worker: with periods of 4 to 80 ms some 18,000 expire per second.
 const TIMERS: usize = 512;
 const SHORTEST_NS: u64 = 4_000_000;
 const LONGEST_NS: u64 = 80_000_000;
@@ -54,7 +54,7 @@ fn prepare(config: &ChildConfig) -> Result<Plan, LoadError> {
     Ok(plan)
 }
 
-/// The limit available without privileges.
+/// Limit of open files without privileges.
 fn files_allowed() -> usize {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum.or(Some(1 << 20)), maximum: limit.maximum };
@@ -88,7 +88,7 @@ fn expire(beat: &mut Beat, timers: usize) -> Result<(), LoadError> {
     }
 }
 
-/// The period of timer `i`: spread so that few expire together for long.
+/// Period of timer `i`; the periods are spread so that few expire together for long.
 fn period_ns(i: usize) -> u64 {
     SHORTEST_NS + (i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) % (LONGEST_NS - SHORTEST_NS)
 }
@@ -107,11 +107,11 @@ fn timespec(ns: u64) -> Timespec {
     Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as _ }
 }
 
-/// Sleeps in turn: mostly short.
+/// Durations of successive sleeps, mostly short.
 const SLEEPS_NS: [u64; 8] = [50_000, 100_000, 50_000, 250_000, 50_000, 1_000_000, 100_000, 5_000_000];
 
 fn sleep(beat: &mut Beat) -> Result<(), LoadError> {
-    // Timer slack wakes ordinary threads up to 50 µs late so that timers expire together: here they must not.
+    // Timer slack would delay ordinary threads by up to 50 µs so that timers expire together.
     let _ = set_current_timer_slack(NonZeroU64::new(1));
     loop {
         for ns in SLEEPS_NS {

@@ -10,9 +10,9 @@ fn with_server(test: impl FnOnce(SocketAddr)) -> (Served, Vec<ServeEvent>) {
 fn with(server: Server, test: impl FnOnce(SocketAddr)) -> (Served, Vec<ServeEvent>) {
     let (stop, keep) = io::pipe().unwrap();
     let events = Mutex::new(Vec::new());
-    let told = |event| events.lock().unwrap().push(event);
+    let report = |event| events.lock().unwrap().push(event);
     let served = thread::scope(|scope| {
-        let running = scope.spawn(|| server.run(&stop, &told).unwrap());
+        let running = scope.spawn(|| server.run(&stop, &report).unwrap());
         test(server.local_addr());
         drop(keep);
         running.join().unwrap()
@@ -71,7 +71,7 @@ fn more_than_it_can_serve_are_told_so() {
     with_server(|address| {
         let sessions: Vec<_> = (0..MOST_CLIENTS).map(|_| Session::open(address, "peer", None).unwrap()).collect();
         let error = Session::open(address, "peer", None).err().unwrap().to_string();
-        assert!(error.contains("as many peers as it can"), "{error}");
+        assert!(error.contains("the maximum number of clients"), "{error}");
         drop(sessions);
     });
 }
@@ -87,7 +87,7 @@ fn who_does_not_know_the_secret_is_not_served() {
     let store = Store::open(place.path(), crate::StoreLimits::default()).unwrap();
     let server = Server::bind("127.0.0.1:0".parse().unwrap()).unwrap().storing(store).asking(secret("ours"));
     let (served, _) = with(server, |address| {
-        for (given, word) in [(None, "asks for a secret"), (Some(secret("theirs")), "another secret")] {
+        for (given, word) in [(None, "requires a secret"), (Some(secret("theirs")), "a different secret")] {
             let why = Session::open(address, "peer", given.as_ref()).err().unwrap().to_string();
             assert!(why.contains(word) && why.contains("--secret-file"), "{why}");
         }
@@ -128,7 +128,7 @@ fn a_byte_now_and_then_gains_no_time() {
     far.limit(Duration::from_millis(50));
     let (mut read, mut byte) = (0, [0]);
     let error = loop {
-        // One byte is there whenever it reads.
+        // One byte is there at each read.
         near.write_all(b"x").unwrap();
         match far.read(&mut byte) {
             Ok(n) => read += n,

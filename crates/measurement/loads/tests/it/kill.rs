@@ -1,4 +1,4 @@
-//! Neither process nor file is left when a load is stopped, or when its parent is killed.
+//! No process or file is left when a load is stopped, or when its parent is killed.
 
 use crate::common;
 

@@ -1,4 +1,4 @@
-//! The network load, to a server in another network namespace. Needs root and ip(8); otherwise it is skipped with a
+//! The network load with a server in another network namespace. Needs root and ip(8); otherwise it is skipped with a
 //! message.
 
 use crate::common;
@@ -74,7 +74,7 @@ fn over_a_pair_of_interfaces() {
     // 20 MB/s is 19.1 MiB/s.
     assert!((1.0..20.0).contains(&rate("sent and received")), "{report:?}");
 
-    // The server ends during the load.
+    // The server ends while the load runs.
     let mut host = Host::start(&["run", "network", "2", &peer]);
     host.ready();
     std::thread::sleep(Duration::from_millis(300));

@@ -1,4 +1,4 @@
-//! Every load runs, proves it, is an ordinary process, and leaves nothing.
+//! Every load runs, proves it, is an ordinary process, and leaves nothing behind.
 
 use crate::common;
 

@@ -3,7 +3,7 @@
 use punctual_units::CpuId;
 use std::collections::HashMap;
 
-/// Counts by source for the requested CPUs; columns follow the file's header, which omits offline CPUs.
+/// Counts by source for the requested CPUs. The columns follow the file's header, which omits offline CPUs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Table {
     /// Source name → count for each of `cpus`.
@@ -12,7 +12,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// Parses either file. A CPU that is offline gets no counts.
+    /// Parses either file. An offline CPU has no counts.
     pub fn parse(text: &str, cpus: &[CpuId]) -> Table {
         let mut lines = text.lines();
         let header: Vec<CpuId> = lines.next().unwrap_or("").split_whitespace().filter_map(cpu_of).collect();
@@ -23,7 +23,7 @@ impl Table {
             let Some((key, rest)) = line.split_once(':') else { continue };
             let fields: Vec<&str> = rest.split_whitespace().collect();
             let counts: Vec<u64> = fields.iter().map_while(|f| f.parse().ok()).take(header.len()).collect();
-            // ERR and MIS have one figure for the whole machine.
+            // ERR and MIS have one count for the whole machine.
             if counts.len() < header.len() {
                 continue;
             }
@@ -33,8 +33,8 @@ impl Table {
         Table { rows, cpus: present.into_iter().map(|(cpu, _)| cpu).collect() }
     }
 
-    /// The increase of each source for `cpu` since `before`, busiest first, without zeros. `None` if the CPU is in
-    /// neither.
+    /// Increase of each source on `cpu` since `before`, largest first, without zeros. `None` if neither table has the
+    /// CPU.
     pub fn risen(&self, before: &Table, cpu: CpuId) -> Option<Vec<(String, u64)>> {
         let (now, then) = (self.column(cpu)?, before.column(cpu)?);
         let mut risen: Vec<(String, u64)> = self
@@ -59,7 +59,7 @@ fn cpu_of(word: &str) -> Option<CpuId> {
     word.strip_prefix("CPU")?.parse().ok().map(CpuId)
 }
 
-/// `36 virtio1-req.0` for a numbered interrupt, `LOC Local timer interrupts` for an architecture's own.
+/// `36 virtio1-req.0` for a numbered interrupt, `LOC Local timer interrupts` for one of the architecture.
 fn source_name(key: &str, words: &[&str]) -> String {
     let numbered = key.bytes().all(|b| b.is_ascii_digit());
     let trigger = |w: &&str| {

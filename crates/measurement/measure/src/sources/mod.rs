@@ -1,5 +1,5 @@
-//! What is read from the kernel while measuring, one file per kind. Nothing read meanwhile disturbs a measured CPU; what
-//! does is in [`between`], or left out by [`thermal`], and read between phases only.
+//! Values read from the kernel, one file per kind. Whatever is read during a measurement does not disturb a measured
+//! CPU; other values are read between phases only, in [`between`], or skipped by [`thermal`].
 
 pub(crate) mod between;
 pub(crate) mod interrupts;
@@ -11,18 +11,18 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// A file of /proc or /sys that is kept open and read repeatedly; each read gives fresh content.
+/// A file of /proc or /sys that is kept open and read repeatedly.
 #[derive(Debug)]
 pub(crate) struct Source {
     file: File,
     text: Vec<u8>,
 }
 
-/// No file read here is larger: /proc/interrupts of 512 CPUs is about 1 MiB.
+/// Read limit: /proc/interrupts of 512 CPUs has about 1 MiB.
 const LARGEST: usize = 16 << 20;
 
 impl Source {
-    /// `None` if it is absent or forbidden.
+    /// `None` if the file is absent or may not be read.
     pub fn open(path: impl AsRef<Path>) -> Option<Source> {
         Some(Source { file: File::open(path).ok()?, text: vec![0; 512] })
     }
@@ -47,7 +47,7 @@ impl Source {
     }
 }
 
-/// `None` if it cannot be read.
+/// `None` if the file cannot be read.
 pub(crate) fn read_trimmed(path: impl AsRef<Path>) -> Option<String> {
     std::fs::read_to_string(path).ok().map(|s| s.trim().to_owned())
 }

@@ -1,4 +1,4 @@
-//! /proc/stat, /proc/vmstat and cpufreq statistics: sums over the machine, and steal by CPU.
+//! /proc/stat, /proc/vmstat and cpufreq statistics: machine-wide counters, and steal time by CPU.
 
 use punctual_units::CpuId;
 
@@ -7,7 +7,7 @@ use punctual_units::CpuId;
 pub(crate) struct Stat {
     /// In USER_HZ ticks.
     pub steal_ticks: Vec<(CpuId, u64)>,
-    /// Of the whole machine since boot.
+    /// Machine-wide, since boot.
     pub context_switches: Option<u64>,
 }
 
@@ -19,7 +19,7 @@ impl Stat {
             match words.next() {
                 Some("ctxt") => stat.context_switches = words.next().and_then(|w| w.parse().ok()),
                 Some(cpu) => {
-                    // The eighth figure is steal; the line `cpu` without a number is the sum.
+                    // The eighth number is steal time; the line `cpu` without a number is the sum.
                     let id = cpu.strip_prefix("cpu").and_then(|n| n.parse().ok()).map(CpuId);
                     if let (Some(id), Some(ticks)) = (id, words.nth(7).and_then(|w| w.parse().ok())) {
                         stat.steal_ticks.push((id, ticks));

@@ -18,7 +18,7 @@ pub(crate) struct TaskStat {
 
 impl TaskStat {
     pub fn parse(text: &str) -> Option<TaskStat> {
-        // The name may contain blanks and parentheses; it ends at the last one.
+        // The name may contain blanks and parentheses, so the last parenthesis ends it.
         let (head, tail) = text.rsplit_once(')')?;
         let comm = head.split_once('(')?.1.to_owned();
         let fields: Vec<&str> = tail.split_whitespace().collect();
@@ -89,18 +89,18 @@ pub(crate) struct RtTask {
     ran_ns: u64,
 }
 
-/// Watches how long all other real-time threads run.
+/// Tracks the run time of all other real-time threads.
 #[derive(Default)]
 pub(crate) struct RtTasks {
     tasks: HashMap<i32, RtTask>,
 }
 
-/// Limit of watched threads: each costs two reads a second.
+/// Maximum number of tracked threads: each costs two reads a second.
 const MOST: usize = 128;
 
 impl RtTasks {
-    /// Looks for new threads. One that started after `since_ticks` is counted from its first nanosecond, an older one
-    /// from now on.
+    /// Looks for new threads. A thread that started after `since_ticks` is counted from its start, an older one from
+    /// now on.
     pub fn scan(&mut self, since_ticks: Option<u64>) {
         let own = std::process::id();
         for pid in numbers("/proc").filter(|pid| *pid as u32 != own) {
@@ -117,7 +117,7 @@ impl RtTasks {
         }
     }
 
-    /// Time each ran since the last call: CPU it ran on last, label, ns. Threads that have ended are dropped.
+    /// Run time of each thread since the last call: the CPU it ran on last, its label, ns. Ended threads are dropped.
     pub fn ran(&mut self) -> Vec<(CpuId, String, u64)> {
         let mut ran = Vec::new();
         self.tasks.retain(|_, task| match task.advance() {

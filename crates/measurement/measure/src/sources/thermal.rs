@@ -1,7 +1,7 @@
 //! Temperatures and throttling: thermal zones, x86 throttle counters, the Raspberry Pi's firmware.
 //!
-//! Some sensors are read by interrupting a CPU, or by a message to firmware that an interrupt answers. Such a sensor is
-//! read while a CPU is measured only where that is known to be another CPU.
+//! Some sensors are read by interrupting a CPU, or by a message to firmware, which answers with an interrupt. During a
+//! measurement such a sensor is read only if the interrupt is known to go to a CPU that is not measured.
 
 use super::{Source, read_trimmed};
 use punctual_model::Reading;
@@ -18,7 +18,7 @@ pub(crate) struct Thermal {
     firmware: Option<Source>,
     undervoltage: Option<Source>,
     vcio: Option<File>,
-    /// May the Raspberry Pi's firmware be asked while the CPUs are measured?
+    /// True if a request to the Raspberry Pi's firmware does not disturb a measured CPU.
     is_mailbox_quiet: bool,
 }
 
@@ -26,14 +26,13 @@ pub(crate) struct Thermal {
 struct Zone {
     name: String,
     source: Source,
-    /// Is no measured CPU disturbed by a read?
+    /// True if a read disturbs no measured CPU.
     is_quiet: bool,
 }
 
-/// When a read is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum When {
-    /// CPUs are measured: only what disturbs none of them.
+    /// During a measurement: only sensors whose reading disturbs no measured CPU.
     Measuring,
     Between,
 }
@@ -42,16 +41,16 @@ pub(crate) enum When {
 pub(crate) struct ThermalReadings {
     /// m°C.
     pub temperatures: Vec<Reading>,
-    /// Throttle counters and firmware flags: a count, or 1 while it lasts.
+    /// Throttle counters and firmware flags: a count, or 1 while the condition lasts.
     pub throttling: Vec<Reading>,
 }
 
-/// Bits of the Pi firmware's `get_throttled`: now, and since boot 16 places higher.
+/// Bits of the Pi firmware's `get_throttled`: the current state, and 16 bits higher the state since boot.
 const PI_BITS: [(u32, &str); 4] =
     [(0, "under-voltage"), (1, "frequency capped"), (2, "throttled"), (3, "soft temperature limit")];
 
 impl Thermal {
-    /// Finds the sensors below `root` (`/` except in tests); `measured`: the CPUs that are not to be disturbed.
+    /// Finds the sensors below `root` (`/` except in tests). `measured`: CPUs that must not be disturbed.
     pub fn open(root: &Path, measured: &CpuList) -> Thermal {
         let mut thermal = Thermal { zones: zones(root, measured), ..Thermal::default() };
         for (folder, dir) in folders(&root.join("sys/devices/system/cpu"), "cpu") {
@@ -71,7 +70,7 @@ impl Thermal {
         thermal
     }
 
-    /// Reads them; failures are left out, and what may disturb a measured CPU is while it is measured.
+    /// Reads the sensors. Leaves out those that fail and, during a measurement, those that may disturb a measured CPU.
     pub fn read(&mut self, when: When) -> ThermalReadings {
         let mut now = ThermalReadings::default();
         let reading = |name: &str, value| Reading { name: name.to_owned(), value };
@@ -91,7 +90,7 @@ impl Thermal {
         now
     }
 
-    /// Two messages of the firmware's mailbox (drivers/firmware/raspberrypi.c).
+    /// Sends two messages to the firmware's mailbox (drivers/firmware/raspberrypi.c).
     fn ask_firmware(&mut self, now: &mut ThermalReadings) {
         let reading = |name: &str, value| Reading { name: name.to_owned(), value };
         if let Some(Ok(m)) = self.vcio.as_ref().map(uapi::gpu_temperature) {
@@ -102,7 +101,7 @@ impl Thermal {
         }
     }
 
-    /// The sensors that are not read while CPUs are measured, since a read disturbs one, or may.
+    /// Sensors that are not read during a measurement because that disturbs, or may disturb, a measured CPU.
     pub fn left_out(&self) -> Vec<String> {
         let zones = self.zones.iter().filter(|zone| !zone.is_quiet).map(|zone| zone.name.clone());
         let asks = self.firmware.is_some() || self.vcio.is_some();
@@ -131,12 +130,12 @@ fn zones(root: &Path, measured: &CpuList) -> Vec<Zone> {
 
 const PACKAGE: &str = "x86_pkg_temp";
 
-/// Is a read of this type of zone known to disturb no measured CPU?
+/// True if reading this type of zone is known not to disturb a measured CPU.
 ///
-/// drivers/thermal/intel/x86_pkg_temp_thermal.c reads a register on the first CPU of the package, by an interrupt to it;
-/// which one is known of the package of CPU 0 alone. Registers in memory: bcm2835_thermal.c and bcm2711_thermal.c under
-/// drivers/thermal/broadcom (Raspberry Pi), intel_pch_thermal.c. Not quiet: processor_thermal_device.c (TCPU: an interrupt
-/// to every CPU), ACPI's zones (firmware code, which may enter the management mode); not known: the others.
+/// drivers/thermal/intel/x86_pkg_temp_thermal.c reads a register on the first CPU of the package, through an interrupt
+/// to it; that CPU is known only for the package of CPU 0. Registers in memory: bcm2835_thermal.c and bcm2711_thermal.c
+/// under drivers/thermal/broadcom (Raspberry Pi), intel_pch_thermal.c. Not quiet: processor_thermal_device.c (TCPU: an
+/// interrupt to every CPU), ACPI zones (firmware code, which may enter system management mode). All others are unknown.
 fn is_quiet(kind: &str, is_pi: bool, packages: usize, measured: &CpuList) -> bool {
     match kind {
         PACKAGE => packages == 1 && !measured.contains(CpuId(0)),
@@ -145,7 +144,7 @@ fn is_quiet(kind: &str, is_pi: bool, packages: usize, measured: &CpuList) -> boo
     }
 }
 
-/// Does the interrupt of the mailbox go to CPUs that are not measured, as far as is known?
+/// True if the mailbox interrupt is known to go to CPUs that are not measured.
 fn is_mailbox_quiet(root: &Path, measured: &CpuList) -> bool {
     if measured.is_empty() {
         return true;
@@ -162,7 +161,7 @@ fn is_mailbox_quiet(root: &Path, measured: &CpuList) -> bool {
 }
 
 impl ThermalReadings {
-    /// Throttling since `before`: the increase of counters, and flags that are set.
+    /// Throttling since `before`: counter increases, and flags that are set.
     pub fn throttled_since(&self, before: &ThermalReadings) -> Vec<Reading> {
         let old = |name: &str| before.throttling.iter().find(|r| r.name == name).map_or(0, |r| r.value);
         let events = |r: &Reading| match r.name.ends_with("_count") {
@@ -178,7 +177,7 @@ fn parse_hex(text: &str) -> Option<u32> {
     u32::from_str_radix(text.strip_prefix("0x").unwrap_or(text), 16).ok()
 }
 
-/// Folders below `dir` named `prefix` and a number, ascending.
+/// Directories below `dir` named `prefix` plus a number, in ascending order.
 fn folders(dir: &Path, prefix: &str) -> Vec<(String, std::path::PathBuf)> {
     let mut found: Vec<(u32, String, std::path::PathBuf)> = fs::read_dir(dir)
         .into_iter()
@@ -257,7 +256,7 @@ mod tests {
         assert_eq!(left_out, ["thermal_zone0 acpitz", "thermal_zone2 TCPU"]);
         assert_eq!(read("0-3", When::Measuring).0, ["thermal_zone3 pch_cannonlake"]);
         assert_eq!(read("0-3", When::Between).0.len(), 4);
-        // Of a second package the asked CPU is not known.
+        // With a second package it is unknown which CPU is interrupted.
         write(root, "sys/class/thermal/thermal_zone4/type", "x86_pkg_temp");
         write(root, "sys/class/thermal/thermal_zone4/temp", "40000");
         assert_eq!(read("2-3", When::Measuring).0, ["thermal_zone3 pch_cannonlake"]);

@@ -10,17 +10,17 @@ use std::io;
 use std::net::{Ipv4Addr, UdpSocket};
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 
-/// A way to pass messages. One system call each, no allocation.
+/// A channel for messages: one system call per operation, no allocation.
 pub(crate) trait Link: Send + Sync {
-    /// Called in the receiving thread, before anything is sent.
+    /// Called in the receiving thread before anything is sent.
     fn prepare(&self) -> Result<(), uapi::Error> {
         Ok(())
     }
 
-    /// Sends the message that was just published; false: it was refused.
+    /// Sends the message that was just published; false if the kernel refused it.
     fn send(&self, mail: &Mailbox, sequence: u64) -> bool;
 
-    /// Sleeps until there is something; `taken` messages are accounted for. `None`: a signal, or nothing of ours.
+    /// Sleeps until something arrives; `taken` messages are accounted for. `None`: a signal, or a foreign message.
     fn receive(&self, mail: &Mailbox, taken: u64) -> Option<Arrival>;
 }
 
@@ -36,7 +36,7 @@ impl Link for Futex {
     #[inline(always)]
     fn receive(&self, mail: &Mailbox, taken: u64) -> Option<Arrival> {
         match futex::wait(&mail.word.0, futex::Flags::PRIVATE, taken as u32, None) {
-            // It had changed before we slept.
+            // The word changed before the thread slept.
             Ok(()) | Err(Errno::AGAIN) => Some(Arrival::State),
             Err(_) => None,
         }
@@ -95,7 +95,7 @@ impl Link for Eventfd {
     }
 }
 
-/// Two sockets of 127.0.0.1, connected to each other only.
+/// Two connected sockets on 127.0.0.1.
 pub(crate) struct Udp {
     from: UdpSocket,
     to: UdpSocket,

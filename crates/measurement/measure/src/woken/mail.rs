@@ -1,15 +1,15 @@
-//! What sender and receiver share, and how the receiver accounts for messages.
+//! State shared by sender and receiver, and the receiver's accounting of messages.
 
 use punctual_rt::{Remarks, Wakeup};
 use punctual_units::Nanos;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
-/// Messages whose sending time is kept until they are taken. Those beyond are counted without a time of their own: the
-/// oldest one decides how late the receiver is.
+/// Messages whose sending time is kept until they are taken. Messages beyond that are counted without their own time:
+/// the oldest one determines the receiver's latency.
 const SLOTS: usize = 1024;
 
-/// On a cache line of its own, so that writing one does not slow down reading the other.
+/// A value on its own cache line, to avoid false sharing.
 #[repr(align(128))]
 pub(crate) struct Own<T>(pub T);
 
@@ -18,17 +18,17 @@ struct Slot {
     sent: AtomicU64,
 }
 
-/// One receiver's messages: how many were sent, when, and how many were taken. Page-aligned as a [`crate::Cell`] is.
+/// One receiver's messages: number sent, sending times, number taken. Page-aligned like [`crate::Cell`].
 #[repr(C)]
 #[cfg_attr(target_arch = "aarch64", repr(align(65536)))]
 #[cfg_attr(not(target_arch = "aarch64"), repr(align(4096)))]
 pub(crate) struct Mailbox {
-    /// Published messages: the number of the next one.
+    /// Number of published messages, which is the number of the next one.
     head: Own<AtomicU64>,
     /// The low half of `head`, for futex(2).
     pub word: Own<AtomicU32>,
     taken: Own<AtomicU64>,
-    /// The first message that is recorded; `u64::MAX`: none yet.
+    /// The first recorded message; `u64::MAX` before it is known.
     recorded: Own<AtomicU64>,
     closed: AtomicBool,
     left: AtomicBool,
@@ -57,13 +57,13 @@ impl Mailbox {
         let _ = punctual_uapi::lock(self);
     }
 
-    /// The number of published messages. Read it before the clock: then all of them were sent before that reading.
+    /// Number of published messages. Must be read before the clock, so that all of them were sent before that reading.
     #[inline(always)]
     pub fn head(&self) -> u64 {
         self.head.0.load(Acquire)
     }
 
-    /// The sender publishes the next message at `now`, just before it sends it; returns its number.
+    /// Called by the sender just before it sends: publishes the next message at `now`, and returns its number.
     #[inline(always)]
     pub fn publish(&self, now: Nanos) -> u64 {
         let sequence = self.head.0.load(Relaxed);
@@ -77,19 +77,19 @@ impl Mailbox {
         sequence
     }
 
-    /// When a message was published, while that is kept.
+    /// Sending time of a message, while it is kept.
     #[inline(always)]
     fn sent(&self, sequence: u64) -> Option<Nanos> {
         let slot = &self.slots[sequence as usize % SLOTS];
         (slot.sequence.load(Relaxed) == sequence).then(|| Nanos(slot.sent.load(Relaxed)))
     }
 
-    /// The sender records from the next message on.
+    /// Called by the sender: records from the next message on.
     pub fn record(&self) {
         self.recorded.0.store(self.head.0.load(Relaxed), Release);
     }
 
-    /// Has the receiver accounted for all?
+    /// True if the receiver has accounted for all messages.
     pub fn is_empty(&self) -> bool {
         self.taken.0.load(Relaxed) == self.head()
     }
@@ -118,33 +118,33 @@ impl Drop for Mailbox {
     }
 }
 
-/// What a receiver learns from the call it slept in.
+/// What a receiver learns from the system call it slept in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arrival {
-    /// Something was published: nothing can be lost, several are one.
+    /// Something was published: nothing can be lost, and several messages count as one.
     State,
-    /// The number of messages sent since the last time; several are one.
+    /// Number of messages sent since the last time; several count as one.
     Count(u64),
-    /// A queue's next `messages` (at least one), the last of which has a number that ends in these `bits` bits.
+    /// The next `messages` (at least one) of a queue; the number of the last one ends in these `bits` bits.
     Queue { messages: u64, last: u64, bits: u32 },
 }
 
-/// The receiver's accounts. `released == ran + skipped`, whatever comes.
+/// The receiver's accounting. `released == ran + skipped` always holds.
 ///
-/// Two limits of what can be known. A message that a late receiver counted as skipped while it seemed to be on its way,
-/// and that a queue turns out to have lost, stays skipped and is reported as lost as well: the release was missed
-/// either way, and the phase is inconclusive. And a queue shows a loss only by the next message: one that was counted
-/// as skipped with none after it is not reported. It was sent and the receiver was late for it, so the accounts are
-/// right without.
+/// Its knowledge has two limits. A message that a late receiver counted as skipped while it seemed to be in transit,
+/// and that the queue turns out to have lost, stays skipped and is also reported as lost: the release was missed either
+/// way, and the phase is inconclusive. And a queue reveals a loss only with the next message: a lost message that was
+/// counted as skipped, with none after it, is not reported. It was sent and the receiver was late for it, so the
+/// accounting is still correct.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Inbox {
     period: u64,
-    /// Messages before this are accounted for.
+    /// Messages with lower numbers are accounted for.
     taken: u64,
-    /// Messages before this came out of the queue, or were counted.
+    /// Messages with lower numbers came out of the queue, or were counted.
     delivered: u64,
     recording: bool,
-    /// Ran and skipped.
+    /// Number of releases that ran or were skipped.
     cycle: u64,
     remarks: Remarks,
 }
@@ -154,11 +154,11 @@ impl Inbox {
         Inbox { period: period.0.max(1), ..Inbox::default() }
     }
 
-    /// Accounts for an arrival: `head` was read before the clock said `woke`. `None`: nothing new.
+    /// Accounts for an arrival; `head` must be read before the clock reading `woke`. `None`: nothing new.
     ///
-    /// The release is when the oldest message was sent that was neither accounted for nor lost. Later ones published
-    /// meanwhile are skipped as far as the receiver is periods late; the others were sent too close together, which is
-    /// not the receiver's fault.
+    /// The release is the sending time of the oldest message that is neither accounted for nor lost. Later messages
+    /// published meanwhile count as skipped as far as the receiver is periods late; the others were sent too close
+    /// together, which is not the receiver's fault.
     #[inline(always)]
     pub fn book(&mut self, mail: &Mailbox, arrival: Arrival, head: u64, woke: Nanos) -> Option<Wakeup> {
         let lost = self.remarks.lost;
@@ -208,7 +208,7 @@ impl Inbox {
                     self.lose(lost, last + 1 - messages.max(1));
                 }
                 if last < self.taken {
-                    // It was counted with an earlier one, when it was on its way.
+                    // It was counted with an earlier one while it was in transit.
                     return None;
                 }
             }
@@ -216,14 +216,15 @@ impl Inbox {
         (head > self.taken).then_some(self.taken)
     }
 
-    /// A queue dropped `lost` messages, the last of them just before `next`; those already accounted for stay so.
+    /// Records that a queue dropped `lost` messages, the last of them just before `next`; those already accounted for
+    /// are unchanged.
     #[cold]
     fn lose(&mut self, lost: u64, next: u64) {
         self.remarks.lost += lost;
         self.taken = self.taken.max(next);
     }
 
-    /// At the first recorded message, what came before is dropped, except for the messages that were `lost` just now.
+    /// At the first recorded message, drops the accounting of earlier ones, except for the messages `lost` just now.
     #[inline(always)]
     fn cross(&mut self, mail: &Mailbox, oldest: u64, head: u64, lost: u64) -> u64 {
         if self.recording {
@@ -233,14 +234,13 @@ impl Inbox {
         if head <= first {
             return oldest;
         }
-        // Until now all accounts were of earlier messages. Where among several messages of one answer some are missing
-        // is unknown.
+        // All accounting so far is of earlier messages. Which of several messages in one read are missing is unknown.
         let remarks = Remarks { lost, ..Remarks::default() };
         (self.recording, self.cycle, self.remarks) = (true, 0, remarks);
         oldest.max(first)
     }
 
-    /// Was a recorded message accounted for?
+    /// True if a recorded message was accounted for.
     #[inline(always)]
     pub fn is_recording(&self) -> bool {
         self.recording
@@ -255,10 +255,10 @@ impl Inbox {
         if self.recording { self.cycle } else { 0 }
     }
 
-    /// Including what was sent and did not arrive.
+    /// Includes messages that were sent but did not arrive.
     pub fn remarks(&self, mail: &Mailbox) -> Remarks {
         let left = mail.head().saturating_sub(self.taken);
-        // A stop interrupts a message on its way, which is no loss.
+        // Stopping interrupts a message in transit, which is not a loss.
         let left = if mail.is_closed() { left } else { 0 };
         Remarks { lost: self.remarks.lost + left, ..self.remarks.clone() }
     }

@@ -1,4 +1,4 @@
-//! Woken by a partner thread: it sends a message at each release, and the measuring thread's latency counts from the
+//! Wakeups by a partner thread: it sends a message at each release, and the measuring thread's latency counts from the
 //! partner's clock reading just before the sending call.
 
 mod links;
@@ -23,7 +23,7 @@ pub(crate) struct Partner {
     pub link: AnyLink,
 }
 
-/// A link, dispatched once and not in every period.
+/// A link, selected once instead of in every period.
 pub(crate) enum AnyLink {
     Futex(Futex),
     Signal(Signal),
@@ -33,41 +33,41 @@ pub(crate) enum AnyLink {
 }
 
 #[derive(Debug, thiserror::Error)]
-pub enum WayRefused {
+pub enum SourceRefused {
     #[error(transparent)]
     Serial(#[from] SerialError),
-    /// One port has one reader.
+    /// A port has a single reader.
     #[error("{port} wakes one thread, and {cpus} CPUs were to be measured: choose one with --cpus")]
     OneThread { port: String, cpus: usize },
     #[error("cannot measure --via {via}: {why}")]
     Call { via: Way, why: String },
 }
 
-impl WayRefused {
-    pub(crate) fn call(via: &Way, why: impl std::fmt::Display) -> WayRefused {
-        WayRefused::Call { via: via.clone(), why: why.to_string() }
+impl SourceRefused {
+    pub(crate) fn call(via: &Way, why: impl std::fmt::Display) -> SourceRefused {
+        SourceRefused::Call { via: via.clone(), why: why.to_string() }
     }
 }
 
-/// One partner for each of `threads`; empty if the threads wake themselves.
-pub(crate) fn partners(via: &Way, threads: usize, period: Nanos) -> Result<Vec<Box<Partner>>, WayRefused> {
+/// One partner for each of `threads`; empty if the threads wake by a timer.
+pub(crate) fn partners(via: &Way, threads: usize, period: Nanos) -> Result<Vec<Box<Partner>>, SourceRefused> {
     if !via.is_woken() {
         return Ok(Vec::new());
     }
-    uapi::install_wakeup().map_err(|e| WayRefused::call(via, e))?;
+    uapi::install_wakeup().map_err(|e| SourceRefused::call(via, e))?;
     (0..threads).map(|_| Ok(Box::new(Partner { mail: Mailbox::new(), link: link(via, threads, period)? }))).collect()
 }
 
-fn link(via: &Way, threads: usize, period: Nanos) -> Result<AnyLink, WayRefused> {
-    let files = |e: std::io::Error| WayRefused::call(via, format!("{e}; raise RLIMIT_NOFILE (ulimit -n)"));
+fn link(via: &Way, threads: usize, period: Nanos) -> Result<AnyLink, SourceRefused> {
+    let files = |e: std::io::Error| SourceRefused::call(via, format!("{e}; raise RLIMIT_NOFILE (ulimit -n)"));
     Ok(match via {
         Way::Signal => AnyLink::Signal(Signal::new()),
         Way::Eventfd => AnyLink::Eventfd(Eventfd::new().map_err(files)?),
         Way::Udp => AnyLink::Udp(
-            Udp::new().map_err(|e| WayRefused::call(via, format!("127.0.0.1: {e}; try ip link set lo up")))?,
+            Udp::new().map_err(|e| SourceRefused::call(via, format!("127.0.0.1: {e}; try ip link set lo up")))?,
         ),
         Way::Serial(port) if threads > 1 => {
-            return Err(WayRefused::OneThread { port: port.clone(), cpus: threads });
+            return Err(SourceRefused::OneThread { port: port.clone(), cpus: threads });
         }
         Way::Serial(port) => AnyLink::Serial(Serial::open(port, period)?),
         _ => AnyLink::Futex(Futex),
@@ -91,7 +91,7 @@ impl<'a, L: Link> Woken<'a, L> {
 }
 
 impl<L: Link> Wait for Woken<'_, L> {
-    /// The sender decides when.
+    /// The sender determines the start.
     fn begin(&mut self, _: Nanos, _: Nanos) {}
 
     #[inline(always)]
@@ -105,7 +105,7 @@ impl<L: Link> Wait for Woken<'_, L> {
                 return None;
             }
             let Some(arrival) = self.link.receive(self.mail, self.inbox.taken()) else { continue };
-            // In this order: everything counted was sent before the clock is read.
+            // In this order, everything counted was sent before the clock is read.
             let head = self.mail.head();
             let woke = punctual_rt::monotonic();
             let Some(wakeup) = self.inbox.book(self.mail, arrival, head, woke) else { continue };
@@ -117,7 +117,7 @@ impl<L: Link> Wait for Woken<'_, L> {
         }
     }
 
-    /// The sender decides how long.
+    /// The sender determines the length.
     fn go_on(&mut self, _: Nanos) {
         self.went_on = true;
     }

@@ -1,4 +1,4 @@
-//! The sending end: one thread for each measured CPU.
+//! The sender: one thread for each measured CPU.
 
 use super::links::Link;
 use super::mail::Mailbox;
@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering::Relaxed;
 pub struct SenderPlace {
     pub cpu: CpuId,
     pub scheduling: Scheduling,
-    /// Is it the measured CPU itself?
+    /// True if this is the measured CPU.
     pub shared: bool,
 }
 
@@ -20,21 +20,21 @@ pub struct SenderPlace {
 pub struct Sent {
     pub place: SenderPlace,
     pub messages: u64,
-    /// Messages sent more than a quarter of a period after their release. Their receiver's latency counts from when
-    /// they were sent.
+    /// Messages sent more than a quarter of a period after their release. The receiver's latency counts from the
+    /// sending time.
     pub late_sends: u64,
     /// Releases without a message, because the previous one was still late.
     pub unsent: u64,
-    /// Messages that the kernel refused (a full queue).
+    /// Messages refused by the kernel because the queue was full.
     pub refused: u64,
-    /// The worst lateness, ns after the release.
+    /// Worst delay after the release, ns.
     pub worst_ns: u64,
 }
 
-/// A sender on a housekeeping CPU has the policy of the measured thread. Without one it shares the measured CPU and
-/// must not delay the thread it wakes: one priority lower, or an ordinary thread.
+/// A sender on a housekeeping CPU has the policy of the measured thread. Without such a CPU it shares the measured one
+/// and must not delay the thread it wakes: it runs one priority lower, or as an ordinary thread.
 pub(crate) fn place(measured: Scheduling, index: usize, cpu: CpuId, housekeeping: &CpuList) -> SenderPlace {
-    // A SCHED_DEADLINE thread cannot be pinned, and its sender needs no budget.
+    // A SCHED_DEADLINE thread cannot be pinned, and its sender needs no runtime of its own.
     let middle = Priority::try_from(50).map_or(Scheduling::Other { nice: 0 }, |priority| Scheduling::Fifo { priority });
     let own = if matches!(measured, Scheduling::Deadline { .. }) { middle } else { measured };
     if let Some(free) = housekeeping.iter().nth(index % housekeeping.len().max(1)) {
@@ -49,9 +49,9 @@ pub(crate) fn place(measured: Scheduling, index: usize, cpu: CpuId, housekeeping
     SenderPlace { cpu, scheduling: scheduling.unwrap_or(Scheduling::Other { nice: 0 }), shared: true }
 }
 
-/// How long after its last message a sender waits for the receiver to take it.
+/// Time a sender waits for the receiver to take its last message.
 const GRACE: Nanos = Nanos::from_millis(200);
-/// Polling interval meanwhile.
+/// Polling interval during that wait.
 const LOOK: Nanos = Nanos::from_millis(1);
 
 pub(crate) struct Sender<'a> {
@@ -71,11 +71,11 @@ impl Sender<'_> {
         attributes.apply()
     }
 
-    /// Sends from `start` on, then ends the receiver, whose thread is `receiver`.
+    /// Sends from `start` on, then ends the thread `receiver`.
     pub fn run<L: Link>(&self, link: &L, start: Nanos, receiver: i32) -> Sent {
         let mut periodic = Periodic::new(start, self.period, start + self.warmup);
         self.send(link, &mut periodic);
-        // The warm-up is not counted.
+        // Messages of the warm-up are not counted.
         self.mail.record();
         periodic.go_on(self.duration);
         let sent = self.send(link, &mut periodic);
@@ -83,7 +83,7 @@ impl Sender<'_> {
         sent
     }
 
-    /// The loop: one system call to sleep and one to send.
+    /// The loop: one system call to sleep, one to send.
     #[inline(never)]
     fn send<L: Link>(&self, link: &L, periodic: &mut Periodic) -> Sent {
         let mut sent = Sent { place: self.place, messages: 0, late_sends: 0, unsent: 0, refused: 0, worst_ns: 0 };
@@ -101,8 +101,8 @@ impl Sender<'_> {
         sent
     }
 
-    /// Lets the receiver take what is on its way, tells it that no more comes, and wakes it until it has seen that.
-    /// After a stop it ends on its own.
+    /// Lets the receiver take what is in transit, tells it that nothing follows, and wakes it until it has noticed.
+    /// After a stop the receiver ends on its own.
     fn close(&self, receiver: i32) {
         let give_up = monotonic() + GRACE;
         let pause = || {
@@ -117,7 +117,7 @@ impl Sender<'_> {
         }
         self.mail.close();
         while !self.mail.has_left() && !self.stop.load(Relaxed) {
-            // Gone already: nobody needs waking.
+            // The thread has exited and needs no wakeup.
             if uapi::wake(receiver).is_err() {
                 return;
             }

@@ -1,4 +1,4 @@
-//! Woken by a UART in loopback: each byte raises a receive interrupt.
+//! Wakeups by a UART in loopback mode: each byte raises a receive interrupt.
 
 use super::links::Link;
 use super::mail::{Arrival, Mailbox};
@@ -14,7 +14,7 @@ use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
-/// Why a port cannot be used. It is unchanged, or restored.
+/// The reason why a port cannot be used. The port is unchanged, or restored.
 #[derive(Debug, thiserror::Error)]
 pub enum SerialError {
     #[error(
@@ -27,37 +27,37 @@ pub enum SerialError {
     )]
     InUse {
         port: String,
-        /// Its name without the folder.
+        /// Name without the directory.
         short: String,
         pid: i32,
         name: String,
     },
     #[error("cannot open {port}: {source}; see which there are: ls -l /dev/ttyS* /dev/ttyAMA*")]
     Open { port: String, source: std::io::Error },
-    /// No UART behind it, or one without loopback.
+    /// There is no UART behind the port, or one without loopback.
     #[error("{port}: {why}; see which there are: cat /proc/tty/driver/serial")]
     NoHardware { port: String, why: String },
     #[error("a byte takes {byte} at {rate} bit/s on {port}: choose a period of at least twice that with --period")]
     TooShort {
         port: String,
         rate: u32,
-        /// Duration on the (internal) line.
+        /// Time of a byte on the internal line.
         byte: Nanos,
     },
 }
 
-/// The rates that are tried, fastest first.
+/// Baud rates to try, fastest first.
 const RATES: [u32; 8] = [4_000_000, 3_000_000, 2_000_000, 1_000_000, 921_600, 460_800, 230_400, 115_200];
 
-/// A port in loopback, restored on drop, and also when this process is killed.
+/// A port in loopback mode. Restored on drop, and after this process is killed.
 pub struct Serial {
     port: Port,
     _guard: Guard,
-    /// For the reader of the figures: its rate, and how long a byte takes.
+    /// Notes for the report: baud rate, and time per byte.
     pub notes: Vec<String>,
 }
 
-/// Reading blocks until there is a byte.
+/// Reading blocks until a byte arrives.
 impl AsFd for Serial {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.port.as_fd()
@@ -65,10 +65,10 @@ impl AsFd for Serial {
 }
 
 impl Serial {
-    /// Opens an unused port, and tries a byte.
+    /// Opens an unused port, and tests it with a byte.
     ///
     /// # Errors
-    /// [`SerialError`].
+    /// The port is in use, has no loopback, or is too slow for the period.
     pub fn open(path: &str, period: Nanos) -> Result<Serial, SerialError> {
         let device = device(path)?;
         if is_console(&fs::read_to_string("/proc/consoles").unwrap_or_default(), device) {
@@ -92,7 +92,7 @@ impl Serial {
         Ok(serial)
     }
 
-    /// A byte must come back in time.
+    /// A byte has to return in time.
     fn try_byte(&self) -> Result<(), String> {
         let fail = |e: Errno| e.to_string();
         write(&self.port, &[0x55]).map_err(fail)?;
@@ -102,7 +102,7 @@ impl Serial {
         if read(&self.port, &mut byte) != Ok(1) || byte != [0x55] {
             return Err("in loopback it sent itself a byte, and none came back".into());
         }
-        // From here on reading blocks.
+        // From here on, reading blocks.
         fcntl_setfl(self.port.as_fd(), OFlags::RDWR).map_err(fail)
     }
 }
@@ -124,26 +124,26 @@ impl Link for Serial {
 
 fn device(path: &str) -> Result<u64, SerialError> {
     let file = fs::metadata(path).map_err(|source| SerialError::Open { port: path.into(), source })?;
-    // Major 1 is /dev/null and its like: half of all processes have one open.
+    // Major 1 has /dev/null and similar devices, which half of all processes have open.
     match file.file_type().is_char_device() && rustix::fs::major(file.rdev()) != 1 {
         true => Ok(file.rdev()),
         false => Err(SerialError::NoHardware { port: path.into(), why: "it is no serial port".into() }),
     }
 }
 
-/// A line of /proc/consoles ends in the device: `ttyS0 -W- (EC p a) 4:64`.
+/// A line of /proc/consoles ends with the device: `ttyS0 -W- (EC p a) 4:64`.
 fn is_console(consoles: &str, device: u64) -> bool {
     let number = format!("{}:{}", rustix::fs::major(device), rustix::fs::minor(device));
     consoles.lines().any(|line| line.split_whitespace().next_back() == Some(&number))
 }
 
-/// A process that has the device open, as far as we may look.
+/// A process that has the device open, as far as /proc may be read.
 fn user(device: u64) -> Option<(i32, String)> {
     let numbered = |entry: fs::DirEntry| entry.file_name().to_str()?.parse::<i32>().ok();
     let pids = fs::read_dir("/proc").ok()?.flatten().filter_map(numbered);
     let has = |pid: &i32| {
         let open = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
-        // Only devices are examined: a file on a dead server would block.
+        // Only devices are examined: stat on a file of an unreachable server would block.
         let devices = open.filter(|fd| fs::read_link(fd.path()).is_ok_and(|to| to.starts_with("/dev/")));
         devices.into_iter().any(|fd| fs::metadata(fd.path()).is_ok_and(|file| file.rdev() == device))
     };
@@ -152,7 +152,7 @@ fn user(device: u64) -> Option<(i32, String)> {
     Some((pid, name.trim().to_owned()))
 }
 
-/// Checks the hardware, and sets raw mode, the fastest rate, loopback. Returns the rate.
+/// Checks the hardware, and sets raw mode, the fastest rate, and loopback. Returns the rate.
 fn set_up(port: &Port) -> Result<(u32, Guard), String> {
     let hardware = port.hardware().map_err(|e| format!("it is no serial port with modem lines ({e})"))?;
     if hardware.kind == 0 {
@@ -161,7 +161,7 @@ fn set_up(port: &Port) -> Result<(u32, Guard), String> {
     if hardware.irq == 0 {
         return Err("it has no interrupt: the driver polls it by a timer".into());
     }
-    ioctl_tiocexcl(port).map_err(|e| format!("it cannot be had alone: {e}"))?;
+    ioctl_tiocexcl(port).map_err(|e| format!("exclusive access is not possible: {e}"))?;
     let looped = port.is_looped().map_err(|e| e.to_string())?;
     if looped {
         return Err("it is in loopback already: another program measures with it, or died".into());
@@ -189,7 +189,7 @@ fn make_raw(port: &Port, fastest: u32) -> Result<u32, Errno> {
     Ok(tcgetattr(port)?.output_speed().max(1))
 }
 
-/// What the figures include besides the kernel's work.
+/// What the latencies include besides the kernel's work.
 fn notes(path: &str, rate: u32, byte: Nanos) -> Vec<String> {
     let mut notes =
         vec![format!("each latency holds the time a byte takes on {path}: {byte} at {rate} bit/s, 10 bits")];

@@ -1,1 +1,1 @@
-mod ways;
+mod wakeup_sources;

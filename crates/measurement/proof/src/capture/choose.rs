@@ -1,21 +1,21 @@
-//! Which windows of a trace are worth keeping.
+//! Selects the windows of a trace that are kept.
 
 use punctual_model::LateWakeup;
 use punctual_units::{Arrange, Nanos};
 
 pub(crate) const MOST: usize = 8;
-/// Worst wakeups of a CPU that are traced.
+/// Number of worst wakeups per CPU that are traced.
 pub(crate) const RANKS: usize = 4;
-/// Windows cut at once from one buffer of seconds.
+/// Maximum number of windows cut at once from one buffer of some seconds.
 const AT_ONCE: usize = 4;
-/// Longest window, ns: beginning and end explain a thread that was away for a minute no better than the end alone.
+/// Maximum length of a window, ns: the end of a delay of a minute explains it as well as start and end together.
 const LONGEST: u64 = 10_000_000_000;
 
 pub(crate) type Late = LateWakeup;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Window {
-    /// CLOCK_MONOTONIC, ns; so is `to`.
+    /// CLOCK_MONOTONIC, ns, like `to`.
     pub from: u64,
     pub to: u64,
     pub late: Vec<LateWakeup>,
@@ -27,8 +27,8 @@ impl Window {
     }
 }
 
-/// Windows around `late`, joined where they overlap, in order of time; only those among the [`MOST`] worst besides
-/// those `kept`, and at most [`AT_ONCE`].
+/// Windows around `late`, in order of time, merged where they overlap: at most [`AT_ONCE`], and only wakeups among the
+/// [`MOST`] worst, counting those already `kept`.
 pub(crate) fn windows(mut late: Vec<Late>, before: Nanos, after: Nanos, kept: &[u64]) -> Vec<Window> {
     late.arrange_by_key(|l| l.release_mono_ns);
     let mut all: Vec<Window> = Vec::new();

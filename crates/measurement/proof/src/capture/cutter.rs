@@ -1,4 +1,4 @@
-//! Cuts windows out of the trace that the kernel overwrites; used by runs and by `watch`.
+//! Cuts windows out of an overwritten trace buffer, for runs and for `watch`.
 
 use super::choose::{self, Late, Window};
 use super::cost;
@@ -12,7 +12,7 @@ use punctual_tracefs::{Config, Cut, FULL, Flight, Instance, MINIMAL, Tracefs, Tr
 use punctual_units::{CpuId, Nanos};
 use std::path::{Path, PathBuf};
 
-/// A private trace and the windows cut out of it. Dropping it removes the instance.
+/// A private trace instance and the windows cut out of it. Dropping it removes the instance.
 pub struct Cutter {
     flight: Flight,
     before: Nanos,
@@ -22,13 +22,13 @@ pub struct Cutter {
 }
 
 impl Cutter {
-    /// What has to be in the buffer after a late wakeup before its window is cut.
+    /// Time after a late wakeup that must be in the buffer before its window is cut.
     pub const AFTER: Nanos = Nanos::from_millis(1);
 
-    /// Begins to trace for threads of this period. Takes about a tenth of a second, in which all CPUs are disturbed.
+    /// Starts tracing for threads of this period. Takes about a tenth of a second, in which all CPUs are disturbed.
     ///
     /// # Errors
-    /// [`TracefsError`]: tracing is not possible here; the instance is removed.
+    /// Tracing is not possible here; the instance is removed.
     pub fn start(trace: &Trace, period: Nanos) -> Result<Cutter, TracefsError> {
         let events = if trace.full { FULL } else { MINIMAL };
         // The names of the measuring threads.
@@ -43,7 +43,7 @@ impl Cutter {
             buffer_kb: instance.buffer_kb(),
             event_cost_ns: None,
         };
-        // Two periods hold the start of the timer; 5 ms what the CPU did before.
+        // Two periods contain the start of the timer, 5 ms what the CPU did before.
         let before = Nanos((2 * period.0).clamp(5_000_000, 100_000_000));
         Ok(Cutter {
             flight: Flight::new(instance)?,
@@ -58,24 +58,23 @@ impl Cutter {
         &self.tracing
     }
 
-    /// Events recorded so far, all CPUs; most were overwritten, as intended.
+    /// Events recorded so far on all CPUs; most of them are overwritten, as intended.
     pub fn recorded(&self) -> u64 {
         self.flight.statistics().recorded()
     }
 
-    /// Ignores what the kernel's log said until now.
+    /// Skips existing messages of the kernel log.
     pub fn begin_log(&mut self) {
         self.log = Log::open();
     }
 
-    /// Windows around late wakeups that are over, joined where they overlap, in order of time; only those among the
-    /// worst besides those whose latencies are `kept`.
+    /// Windows around late wakeups that are complete, in order of time, merged where they overlap; only the worst,
+    /// counting those whose latencies are already `kept`.
     pub fn windows(&self, late: Vec<Late>, kept: &[u64]) -> Vec<Window> {
         choose::windows(late, self.before, Self::AFTER, kept)
     }
 
-    /// Writes each window into `dir` under its name (`traces/NAME.dat`), with the known facts beside it in a `.json`
-    /// file.
+    /// Writes each window into `dir` under its name (`traces/NAME.dat`), with known facts beside it in a `.json` file.
     ///
     /// # Errors
     /// A file could not be written.
@@ -105,16 +104,17 @@ impl Cutter {
         for (capture, kept) in captures.iter_mut().zip(kept) {
             capture.overwritten = kept.overwritten.into_iter().map(CpuId).collect();
             capture.policies = facts::policies(dir, &capture.file);
-            // Complete or absent, also after a kill: a reader takes an empty note for damage.
+            // Complete or absent, also after a kill: a reader treats an empty file as damaged.
             dir.replace(note(&capture.file), &punctual_rundir::capture_text(capture), false)?;
         }
         Ok(captures)
     }
 
-    /// Names the functions of the stacks in these windows, in their files. Reads /proc/kallsyms: not while measuring.
+    /// Adds the function names of the stacks to the files of these windows. Reads /proc/kallsyms, so this is not for
+    /// use while measuring.
     ///
     /// # Errors
-    /// A file could not be read or written; it stays as it was.
+    /// A file could not be read or written; it is unchanged.
     pub fn name(&self, dir: &Dir, captures: &mut [Capture]) -> std::io::Result<()> {
         stacks::name(dir, self.flight.head(), captures)?;
         captures.iter().try_for_each(|capture| {
@@ -123,19 +123,19 @@ impl Cutter {
         })
     }
 
-    /// Removes a window's files. If one stays, a reader finds an extra capture.
+    /// Removes a window's files. If one cannot be removed, a reader finds an additional capture.
     pub fn forget(dir: &Dir, file: &str) {
         let _ = dir.remove_file(note(file));
         let _ = dir.remove_file(file);
     }
 
-    /// Measures what an event costs, then removes the instance; reports what could not be removed.
+    /// Measures the cost of an event, then removes the instance; returns a message if something could not be removed.
     pub fn end(mut self) -> (Tracing, Option<String>) {
         self.tracing.event_cost_ns = cost::of_event(self.flight.instance());
         (self.tracing, removed(self.flight))
     }
 
-    /// Removes the instance at once; reports what could not be removed.
+    /// Removes the instance without further measurements; returns a message if something could not be removed.
     pub fn end_now(self) -> Option<String> {
         removed(self.flight)
     }

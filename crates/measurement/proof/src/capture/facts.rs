@@ -1,4 +1,4 @@
-//! What is known besides the events when a window is kept.
+//! Facts stored with a window besides its events.
 
 use punctual_directory::Dir;
 use punctual_machine::{self as machine, Live};
@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt;
 
-/// Policies of the real-time threads in a trace that still live.
+/// Policies of the real-time threads in a trace that are still alive.
 pub(super) fn policies(dir: &Dir, trace: &str) -> BTreeMap<i32, Policy> {
     let mut policies = BTreeMap::new();
     let Ok(file) = dir.file(trace) else { return policies };
@@ -33,7 +33,7 @@ pub(super) fn policies(dir: &Dir, trace: &str) -> BTreeMap<i32, Policy> {
     policies
 }
 
-/// What does not change while a machine is up.
+/// Facts that do not change between boots.
 pub(crate) struct OfMachine {
     pub kernel: Option<String>,
     pub guest: Option<bool>,
@@ -52,7 +52,7 @@ impl OfMachine {
     }
 }
 
-/// Does the fair server run ordinary tasks on CPU 0 (Linux 6.12 and later, debugfs)? `None` if unknown.
+/// True if the fair server runs ordinary tasks on CPU 0 (Linux 6.12 and later, debugfs); `None` if unknown.
 pub(crate) fn fair_server() -> Option<bool> {
     let runtime = std::fs::read_to_string("/sys/kernel/debug/sched/fair_server/cpu0/runtime").ok()?;
     runtime.trim().parse::<u64>().ok().map(|ns| ns > 0)
@@ -72,13 +72,13 @@ impl Log {
         Log(file)
     }
 
-    /// Did the kernel report real-time throttling? It does so once per boot: silence proves nothing.
+    /// True if the kernel reported real-time throttling. It does so once per boot, so a missing message proves nothing.
     pub fn throttled(&mut self) -> Option<bool> {
         let file = self.0.as_mut()?;
         let mut record = [0u8; 2048];
         let mut found = None;
-        // One record per read (Documentation/ABI/testing/dev-kmsg); an overwritten one is an error, and the next one
-        // follows.
+        // Each read returns one record (Documentation/ABI/testing/dev-kmsg). An overwritten record is an error, after
+        // which the next one follows.
         for _ in 0..4096 {
             match file.read(&mut record) {
                 Ok(n) => {

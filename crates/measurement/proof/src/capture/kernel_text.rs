@@ -1,13 +1,13 @@
-//! The running kernel's instructions, by /proc/kcore (fs/proc/kcore.c): was this address reached through an instruction that lets
-//! interrupts in?
+//! Reads the running kernel's instructions through /proc/kcore (fs/proc/kcore.c), to determine whether an address
+//! follows an instruction that enables interrupts.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-/// Bytes before the address that are looked at.
+/// Number of bytes examined before the address.
 const BEFORE: usize = 12;
 
-/// A part of the kernel's memory: its address, its length, its place in the file.
+/// A segment of the kernel's memory: address, length, offset in the file.
 struct Part {
     address: u64,
     length: u64,
@@ -20,10 +20,10 @@ pub(super) struct KernelText {
 }
 
 impl KernelText {
-    /// `None`: no such file (CONFIG_PROC_KCORE), not root, or locked down.
+    /// `None`: the file does not exist (CONFIG_PROC_KCORE), or may not be read (not root, kernel lockdown).
     pub fn open() -> Option<KernelText> {
         let file = File::open("/proc/kcore").ok()?;
-        // An ELF64 core file of this machine's byte order (elf(5)).
+        // The header of an ELF64 core file in this machine's byte order (elf(5)).
         let mut head = [0u8; 64];
         file.read_exact_at(&mut head, 0).ok()?;
         if !head.starts_with(b"\x7fELF\x02") {
@@ -41,7 +41,7 @@ impl KernelText {
         Some(KernelText { file, parts })
     }
 
-    /// Does the instruction before `address` let interrupts in? `false` where that cannot be told.
+    /// True if the instruction before `address` enables interrupts; `false` if that is unknown.
     pub fn lets_interrupts_in(&mut self, address: u64) -> bool {
         let from = address - (BEFORE as u64).min(address);
         let part = self.parts.iter().find(|part| from >= part.address && address - part.address < part.length);
@@ -64,8 +64,8 @@ fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
 }
 
-/// `popf`, or `sti` and the instruction in whose shadow no interrupt comes: those that compilers and the kernel's patching (nops) put
-/// there. Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, STI.
+/// Matches `popf`, or `sti` followed by the instruction in its interrupt shadow, as compilers and the kernel's patching
+/// (nops) emit them. Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, STI.
 fn x86(before: &[u8]) -> bool {
     const STI: u8 = 0xfb;
     const POPF: u8 = 0x9d;
@@ -80,13 +80,14 @@ fn x86(before: &[u8]) -> bool {
         &[0x31, 0xc0],
         &[],
     ];
-    // Nops may follow popf as well: the site is patched to the length of a call.
+    // Nops may follow popf, too: the site is patched to the length of a call.
     let ends = |first: u8, second: &[u8]| before.strip_suffix(second).is_some_and(|rest| rest.last() == Some(&first));
     let pop = |rest: &[u8]| matches!(rest, [.., STI, 0x50..=0x5f] | [.., STI, 0x41, 0x50..=0x5f]);
     SHADOWED.iter().any(|nop| ends(STI, nop) || ends(POPF, nop)) || pop(before)
 }
 
-/// `msr daifclr, #imm` or `msr daif, xN`, and maybe the `isb` behind it (Arm Architecture Reference Manual, C5.2).
+/// Matches `msr daifclr, #imm` or `msr daif, xN`, optionally followed by `isb` (Arm Architecture Reference Manual,
+/// C5.2).
 fn arm64(before: &[u8]) -> bool {
     const ISB: u32 = 0xd503_3fdf;
     let mut words = before.chunks_exact(4).rev().filter_map(|word| Some(u32::from_le_bytes(word.try_into().ok()?)));

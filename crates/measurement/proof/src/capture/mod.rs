@@ -1,9 +1,9 @@
-//! Tracing while measuring: the kernel overwrites a private trace buffer, and windows around the worst wakeups are
-//! kept.
+//! Tracing during a measurement: the kernel writes to a private ring buffer, and windows around the worst wakeups are
+//! saved.
 //!
-//! A measuring thread that was late rings a bell ([`Cell::watch`]), which wakes an ordinary thread that cuts the window
-//! out. The threshold rises so that this becomes ever rarer: at once for a new worst, else at most once a second for
-//! one of the worst four of a CPU. Nothing is explained while it is measured.
+//! A late measuring thread rings a bell ([`Cell::watch`]), which wakes an ordinary thread that cuts the window out. The
+//! threshold adapts so that this becomes rare: immediately for a new worst wakeup, at most once a second for one of the
+//! worst four of a CPU. Nothing is analysed during the measurement.
 
 mod choose;
 mod cost;
@@ -33,16 +33,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::JoinHandle;
 
-/// Time between a new worst and looking again for less than that.
+/// Time after a new worst wakeup until smaller ones are considered again.
 const SECOND: Nanos = Nanos::from_secs(1);
-/// At the beginning of a phase every wakeup is the worst so far.
+/// Settling time: at the start of a phase every wakeup is the worst so far.
 const SETTLE: Nanos = Nanos::from_millis(50);
 
 pub(crate) struct Tracer {
     cutter: Cutter,
     bell: Bell,
     dir: Dir,
-    /// Windows kept of phases that continue in another round, and how many were cut.
+    /// Saved windows of phases that continue in another round, and the number that was cut.
     kept: BTreeMap<String, (u32, Vec<(u64, Capture)>)>,
 }
 
@@ -52,7 +52,7 @@ pub(crate) struct Watch {
     thread: JoinHandle<(Tracer, PhaseTrace)>,
 }
 
-/// CPU, thread id, and the cell that the thread writes to.
+/// CPU, thread ID, and the thread's cell.
 pub(crate) type Watched = (CpuId, i32, Arc<Cell>);
 
 impl Tracer {
@@ -65,7 +65,7 @@ impl Tracer {
     /// Watches one phase.
     ///
     /// # Errors
-    /// No thread can be started; the trace is gone.
+    /// The thread could not be started; tracing has ended.
     pub fn watch(mut self, phase: String, watched: Vec<Watched>) -> std::io::Result<Watch> {
         self.cutter.begin_log();
         let (count, kept) = self.kept.remove(&phase).unwrap_or_default();
@@ -85,14 +85,14 @@ impl Tracer {
         builder.spawn(move || watcher.run(&theirs)).map(|thread| Watch { bell, stop, thread })
     }
 
-    /// Measures what an event costs, then removes the instance; reports what could not be removed.
+    /// Measures the cost of an event, then removes the instance; returns a message if something could not be removed.
     pub fn end(self) -> (Tracing, Option<String>) {
         self.cutter.end()
     }
 }
 
 impl Watch {
-    /// Ends it, after a last look. `None`: the thread died, and the trace with it.
+    /// Ends the watch after a last check. `None`: the thread panicked, and the trace is lost.
     pub fn finish(self) -> Option<(Tracer, PhaseTrace)> {
         self.stop.store(true, Relaxed);
         self.bell.ring();
@@ -105,9 +105,9 @@ struct Watcher {
     events_before: u64,
     phase: String,
     watched: Vec<Watched>,
-    /// CPU and release of late wakeups already looked at.
+    /// CPU and release of late wakeups already examined.
     seen: Vec<(CpuId, u64)>,
-    /// The worst latency in each kept window, and its capture.
+    /// The worst latency in each saved window, and its capture.
     kept: Vec<(u64, Capture)>,
     count: u32,
     result: PhaseTrace,
@@ -146,14 +146,14 @@ impl Watcher {
         (self.tracer, self.result)
     }
 
-    /// Sleeps until the end of the phase at most; a bell meanwhile is handled afterwards.
+    /// Sleeps until the end of the phase at most; a ring meanwhile is handled afterwards.
     fn pause(&self, time: Nanos, stop: &AtomicBool) {
         if !stop.load(Relaxed) {
             std::thread::sleep(time.into());
         }
     }
 
-    /// Decides which wakeups ring: those worse than all before, or one of a CPU's worst.
+    /// Sets the threshold for the bell: worse than all before, or among a CPU's worst.
     fn arm(&self, high: bool) {
         let full = self.kept.len() >= MOST;
         let least = self.kept.iter().map(|(latency, _)| *latency).min().filter(|_| full).unwrap_or(0);
@@ -164,7 +164,7 @@ impl Watcher {
         }
     }
 
-    /// Cuts out the windows of wakeups that are among the worst and have not been looked at.
+    /// Cuts out the windows of wakeups that are among the worst and have not been examined.
     fn look(&mut self) {
         let now = monotonic();
         let mut late: Vec<Late> = Vec::new();

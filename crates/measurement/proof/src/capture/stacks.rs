@@ -1,5 +1,5 @@
-//! Stacks in saved windows, and in a trace that is read while it is recorded: names of their functions, and which of them end a section
-//! with interrupts off.
+//! Function names of stacks, in saved windows and in a live trace, and detection of those that end a section with
+//! interrupts disabled.
 
 use super::kernel_text::KernelText;
 use punctual_directory::Dir;
@@ -10,18 +10,18 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// Addresses named in the windows of a phase.
+/// Maximum number of addresses resolved in the windows of a phase.
 const MOST: usize = 4096;
 
-/// What a window refers to by address.
+/// Addresses in a window.
 #[derive(Default)]
 struct Seen {
     addresses: BTreeSet<u64>,
-    /// Stacks of timer interrupts: when, and the addresses, innermost first.
+    /// Stacks of timer interrupts: time, and addresses with the innermost first.
     expiries: Vec<(u64, Vec<u64>)>,
 }
 
-/// Writes the functions into the space that each file keeps for them, and the times of [`Capture::released`].
+/// Writes the function names into the space that each file reserves for them, and the times of [`Capture::released`].
 pub(super) fn name(dir: &Dir, head: &DatHead, captures: &mut [Capture]) -> io::Result<()> {
     let seen: Vec<Seen> = captures.iter().map(|capture| seen(dir, capture)).collect::<io::Result<_>>()?;
     let addresses: BTreeSet<u64> = seen.iter().flat_map(|seen| &seen.addresses).copied().take(MOST).collect();
@@ -66,7 +66,7 @@ fn seen(dir: &Dir, capture: &Capture) -> io::Result<Seen> {
     Ok(seen)
 }
 
-/// The functions that an event names.
+/// Symbols of an event.
 fn symbols_of(kind: &mut Kind) -> Vec<&mut Symbol> {
     match kind {
         Kind::HrtimerStart { function, .. } | Kind::HrtimerExpireEntry { function, .. } => {
@@ -85,34 +85,35 @@ fn address(symbol: &Symbol) -> Option<u64> {
     }
 }
 
-/// The address that the interrupt returns to.
+/// The return address of the interrupt.
 fn interrupted<'n>(frames: &[u64], name: impl Fn(u64) -> Option<&'n str>) -> Option<u64> {
     let names: Vec<Option<&str>> = frames.iter().map(|at| name(*at)).collect();
     frames.get(punctual_trace::interrupted(&names)?).copied()
 }
 
-/// Names the functions of events as they come.
+/// Resolves the function names of events as they arrive.
 pub(crate) struct Namer {
     symbols: Symbols,
     text: Option<KernelText>,
-    /// Does the instruction before this address let interrupts in?
+    /// For each address, whether the instruction before it enables interrupts.
     lets_in: HashMap<u64, bool>,
-    /// CPUs whose last event is hrtimer_expire_entry.
+    /// CPUs whose most recent event is hrtimer_expire_entry.
     expired: BTreeSet<u32>,
 }
 
 impl Namer {
-    /// Reads /proc/kallsyms: some 0.1 s.
+    /// Reads /proc/kallsyms, which takes some 0.1 s.
     ///
     /// # Errors
-    /// If it cannot be opened.
+    /// The file cannot be opened.
     pub fn open() -> io::Result<Namer> {
         let mut symbols = Symbols::default();
         symbols.load(File::open("/proc/kallsyms")?);
         Ok(Namer { symbols, text: KernelText::open(), lets_in: HashMap::new(), expired: BTreeSet::new() })
     }
 
-    /// `true`: it is the stack of a timer interrupt that came right after an instruction that lets interrupts in.
+    /// Returns `true` for the stack of a timer interrupt that arrived right after an instruction that enables
+    /// interrupts.
     pub fn name(&mut self, event: &mut Event) -> bool {
         let is_expiry = matches!(event.kind, Kind::HrtimerExpireEntry { .. });
         let expired = if is_expiry { !self.expired.insert(event.cpu) } else { self.expired.remove(&event.cpu) };

@@ -7,12 +7,12 @@ use punctual_model::{PhaseTrace, Tracing};
 use punctual_rt::monotonic;
 use punctual_units::Nanos;
 
-/// A warm-up this long hides the setup; a shorter one is extended.
+/// A warm-up of this length hides the setup; a shorter one is extended.
 pub(crate) const HIDING: Nanos = Nanos::from_millis(500);
 
 pub(crate) enum State {
     Off,
-    /// Not started yet.
+    /// Requested but not started.
     Wanted(Bell, Dir),
     On(Box<Tracer>),
     Refused(String),
@@ -39,10 +39,10 @@ impl State {
         matches!(self, State::Wanted(..))
     }
 
-    /// Starts it if it is wanted and not on. `recording_from`: when it must be ready.
+    /// Starts tracing if it is requested and not running. `recording_from`: the time at which it must be ready.
     ///
     /// # Errors
-    /// It cannot be started, and the user requires it.
+    /// Tracing cannot start, and the user requires it.
     pub fn start(&mut self, options: &Options, recording_from: Option<Nanos>) -> Result<Option<String>, ProofError> {
         let State::Wanted(bell, dir) = self else { return Ok(None) };
         match Tracer::start(options, dir, bell) {
@@ -53,16 +53,17 @@ impl State {
             Err(e) => *self = State::Refused(e.to_string()),
         }
         let late = recording_from.map(|from| monotonic().saturating_sub(from)).filter(|late| late.0 > 0);
-        Ok(late.map(|late| {
-            format!("switching the trace on disturbed the first {late} of this phase: give it a longer --warmup")
-        }))
+        Ok(late
+            .map(|late| format!("enabling the trace disturbed the first {late} of this phase: use a longer --warmup")))
     }
 
     pub fn watch(&mut self, phase: &str, watched: Vec<Watched>) -> Option<Watch> {
         match std::mem::replace(self, State::Off) {
             State::On(tracer) => {
                 let watch = tracer.watch(phase.to_owned(), watched);
-                let no_thread = |e| format!("no thread for the trace: {e}; see `ulimit -u` and pids.max of the cgroup");
+                let no_thread = |e| {
+                    format!("cannot create a thread for the trace: {e}; see `ulimit -u` and pids.max of the cgroup")
+                };
                 watch.map_err(|e| *self = State::Refused(no_thread(e))).ok()
             }
             other => {
@@ -79,13 +80,13 @@ impl State {
                 Some(result)
             }
             None => {
-                *self = State::Refused("the thread that kept the traces died".into());
+                *self = State::Refused("the thread that saved the traces panicked".into());
                 None
             }
         }
     }
 
-    /// `None` if no trace was wanted.
+    /// `None` if tracing was not requested.
     pub fn end(&mut self) -> (Option<Tracing>, Option<String>) {
         match std::mem::replace(self, State::Off) {
             State::Off => (None, None),

@@ -7,16 +7,17 @@ use punctual_rt::monotonic;
 use punctual_units::{Arrange, CpuId, CpuList, Nanos};
 use std::collections::{HashMap, VecDeque};
 
-/// CPU time is charged at the next tick or switch, so a gap's charge is known this much later, ns.
+/// CPU time is accounted at the next tick or context switch, so the accounting of a gap is complete this much later,
+/// ns.
 const SETTLE: u64 = 20_000_000;
 const WAITING: usize = 1 << 16;
-/// A gap of another CPU that overlaps this percentage of one is the same stall.
+/// Minimum overlap, in percent, of two CPUs' gaps that count as one stall.
 const SAME: u64 = 80;
 
-/// Steal readings kept: two slices.
+/// Number of kept steal readings: two slices.
 const SAMPLES: usize = 4;
 
-/// Steal time by CPU, in ticks; `None`: could not be read.
+/// Steal time by CPU, in ticks; `None` if it could not be read.
 type Ticks = Option<Vec<(CpuId, u64)>>;
 
 pub(super) struct Comparison {
@@ -24,16 +25,16 @@ pub(super) struct Comparison {
     start: Nanos,
     online: CpuList,
     tids: HashMap<CpuId, i32>,
-    /// It is, or may be, a guest.
+    /// True if this is, or may be, a virtual machine.
     guest: bool,
     activity: Activity,
     sorter: GapSorter,
     waiting: Vec<Gap>,
-    /// Gaps compared last: a stall of all CPUs may extend into both.
+    /// Gaps of the last comparison: a stall of all CPUs may extend across two comparisons.
     recent: Vec<Gap>,
-    /// Steal time by CPU at the last reads, the most recent last.
+    /// Recent readings of steal time by CPU, newest last.
     steal: VecDeque<(u64, Ticks)>,
-    /// Gaps for which there was no room.
+    /// Number of gaps dropped for lack of space.
     pub dropped: u64,
 }
 
@@ -73,7 +74,7 @@ impl Comparison {
         }
     }
 
-    /// Compares the gaps that ended well before `known_until`, to which the trace was read.
+    /// Compares the gaps that ended well before `known_until`, up to which the trace was read.
     pub fn compare(&mut self, known_until: u64, traced: bool) {
         self.waiting.arrange_by_key(|gap| gap.start_ns);
         self.steal.push_back((monotonic().0, steal_ticks()));
@@ -98,14 +99,14 @@ impl Comparison {
     fn steal_rose(&self, gap: &Gap) -> Option<bool> {
         let of = |ticks: &Ticks| ticks.as_ref()?.iter().find(|(cpu, _)| *cpu == gap.cpu).map(|(_, n)| *n);
         let before = self.steal.iter().rev().find(|(t, _)| *t <= gap.start_ns).or(self.steal.front())?;
-        // Steal is counted at a tick, which may come a little later.
+        // Steal time is counted at a tick, which may come a little later.
         let counted = end(gap).saturating_add(SETTLE);
         let after = self.steal.iter().find(|(t, _)| *t >= counted).or(self.steal.back())?;
         Some(of(&after.1)? > of(&before.1)?)
     }
 
-    /// Did the other CPUs stand still in it too? A CPU that turned to something else in the middle of it did not, nor
-    /// did one that read its clock and saw no gap.
+    /// True if the other CPUs stopped as well. A CPU that switched to something else in the middle of the gap did not
+    /// stop, nor did one that read its clock without a gap.
     fn at_once(&self, gap: &Gap, ready: &[Gap]) -> Option<bool> {
         let margin = gap.length_ns / 10;
         let (from, to) = (gap.start_ns.saturating_add(margin), end(gap).saturating_sub(margin));
@@ -113,7 +114,7 @@ impl Comparison {
         if others().any(|cpu| self.activity.turned(cpu, from, to)) {
             return Some(false);
         }
-        // A gap of another CPU a little shorter than the threshold is not reported.
+        // Another CPU's gap a little below the threshold is not reported.
         if gap.length_ns < 2 * self.plan.threshold.0 {
             return None;
         }
@@ -130,10 +131,10 @@ impl Comparison {
         stood_still
     }
 
-    /// Was `cpu` to read its clock during all of the gap?
+    /// True if `cpu` should have read its clock during the whole gap.
     fn reads(&self, cpu: CpuId, gap: &Gap) -> bool {
         let at = |t: u64| self.plan.reads(cpu, Nanos(t).saturating_sub(self.start));
-        // Windows are long: a gap that begins and ends in one lies in one.
+        // Windows are long: a gap that starts and ends inside a window lies in the same one.
         at(gap.start_ns) && at(end(gap)) && gap.length_ns < self.plan.window.0
     }
 
@@ -146,10 +147,10 @@ fn end(gap: &Gap) -> u64 {
     gap.start_ns.saturating_add(gap.length_ns)
 }
 
-/// The gaps of a list, sorted by start, that may overlap `gap`: few, except for crafted ones.
+/// Gaps of a list sorted by start that may overlap `gap`: few, unless crafted.
 fn near<'a>(list: &'a [Gap], gap: &Gap) -> &'a [Gap] {
-    // A gap that began long before and overlaps it is at least that long: twice the gap reaches far enough back for a
-    // stall of the same length.
+    // A gap that started long before and still overlaps is at least that long; looking back by twice the gap's length
+    // finds a stall of the same length.
     let first = list.partition_point(|g| g.start_ns < gap.start_ns.saturating_sub(gap.length_ns.saturating_mul(2)));
     let last = list.partition_point(|g| g.start_ns < end(gap));
     list.get(first..last.max(first)).unwrap_or_default()

@@ -1,7 +1,7 @@
-//! The kernel's own detector (kernel/trace/trace_hwlat.c): it reads its clock with interrupts off, so its gaps are not
-//! Linux's, except for NMIs, which it counts.
+//! The kernel's hwlat detector (kernel/trace/trace_hwlat.c): it reads its clock with interrupts disabled, so Linux does
+//! not cause its gaps, except through NMIs, which it counts.
 
-use super::Said;
+use super::Remarks;
 use punctual_journal::Journal;
 use punctual_model::Hwlat;
 use punctual_rt::monotonic;
@@ -11,12 +11,17 @@ use punctual_uapi::{Sig, Waited, wait};
 use punctual_units::{CpuId, CpuList, Nanos};
 use std::fs::read_to_string;
 
-/// Runs it on these CPUs, one after the other; `None` if it cannot, which is noted.
-pub(super) fn run(cpus: &CpuList, time: Nanos, threshold: Nanos, said: &mut Said) -> (Option<Hwlat>, Option<Sig>) {
-    match run_instance(cpus, time, threshold, said) {
+/// Runs the detector on these CPUs, one after the other; `None` if that is not possible, which is noted.
+pub(super) fn run(
+    cpus: &CpuList,
+    time: Nanos,
+    threshold: Nanos,
+    remarks: &mut Remarks,
+) -> (Option<Hwlat>, Option<Sig>) {
+    match run_instance(cpus, time, threshold, remarks) {
         Ok((hwlat, signal)) => (hwlat, signal),
         Err(e) => {
-            said.narrowed.push(format!("the kernel's detector (hwlat) could not run: {e}"));
+            remarks.narrowed.push(format!("the kernel's detector (hwlat) could not run: {e}"));
             (None, None)
         }
     }
@@ -26,12 +31,12 @@ fn run_instance(
     cpus: &CpuList,
     time: Nanos,
     threshold: Nanos,
-    said: &mut Said,
+    remarks: &mut Remarks,
 ) -> Result<(Option<Hwlat>, Option<Sig>), TracefsError> {
     let tracefs = Tracefs::find()?;
     if !tracefs.tracers()?.iter().any(|tracer| tracer == "hwlat") {
         let text = "this kernel has no hwlat tracer: it needs CONFIG_HWLAT_TRACER (Debian's RT kernels have it)";
-        said.narrowed.push(text.into());
+        remarks.narrowed.push(text.into());
         return Ok((None, None));
     }
     let config = Config { events: &[], buffer_kb: Some(64), tracer: None, stacks: None };
@@ -47,18 +52,18 @@ fn run_instance(
             signal = Some(other).filter(|s| *s != Sig::Chld);
         }
     }
-    // The threshold is shared by the whole machine, and left as it is.
+    // The threshold is shared by the whole machine and is not changed.
     let own =
         read_to_string(tracefs.root().join("tracing_thresh")).ok().and_then(|text| text.trim().parse::<u64>().ok());
-    // Another tracer would clear the buffer; removing the instance switches it off.
+    // Starting another tracer would clear the buffer; removing the instance stops this one.
     instance.record(false)?;
     let text = instance.text()?;
     if let Some(us) = own.filter(|us| us.saturating_mul(1_000) > threshold.0) {
-        said.notes.push(format!("hwlat told of gaps from {us} µs on only (tracing_thresh)"));
+        remarks.notes.push(format!("hwlat reported only gaps of at least {us} µs (tracing_thresh)"));
     }
     let hwlat = read(text, monotonic() - begun, threshold);
     if let Err(left) = instance.remove() {
-        said.notes.extend(left);
+        remarks.notes.extend(left);
     }
     Ok((Some(hwlat), signal))
 }
@@ -66,7 +71,7 @@ fn run_instance(
 fn read(text: impl std::io::Read, ran: Nanos, threshold: Nanos) -> Hwlat {
     let mut hwlat =
         Hwlat { ran_ns: ran.0, windows: 0, worst_ns: 0, worst_cpu: None, nmis: None, verdict: String::new() };
-    // An empty trace is only a header, from which the format cannot be detected.
+    // An empty trace has only a header, from which the format cannot be detected.
     let events = punctual_trace::open_text(text, Options::default()).into_iter().flatten();
     for event in events {
         let Kind::Hwlat { inner_us, outer_us, nmi_count, .. } = event.kind else { continue };
@@ -92,8 +97,8 @@ fn verdict(hwlat: &Hwlat) -> String {
         return format!("hwlat, with interrupts off: no gap in {ran}");
     };
     let nmis = match hwlat.nmis {
-        Some(n) if n > 0 => format!("; {n} NMIs came meanwhile, which are Linux's"),
-        _ => "; no NMI came meanwhile: none of it is Linux".to_owned(),
+        Some(n) if n > 0 => format!("; {n} NMIs occurred meanwhile, which Linux causes"),
+        _ => "; no NMI occurred meanwhile, so Linux caused none of it".to_owned(),
     };
     let worst = Nanos(hwlat.worst_ns);
     format!("hwlat, with interrupts off: gaps in {} windows in {ran}, worst {worst} on CPU {cpu}{nmis}", hwlat.windows)

@@ -1,4 +1,4 @@
-//! Distinguishes hardware, hypervisor and Linux: threads that read the clock, a trace of what Linux did meanwhile,
+//! Distinguishes hardware, hypervisor and Linux with threads that read the clock, a trace of Linux' activity, and
 //! counters.
 
 mod compare;
@@ -18,25 +18,25 @@ use punctual_tracefs::{Config, Flight, INTERRUPTIONS, Instance, Tracefs, Tracefs
 use punctual_uapi::{self as uapi, Sig, Waited, wait};
 use punctual_units::{CpuList, Nanos, Priority};
 
-/// How often the trace is read and compared with the gaps.
+/// Interval at which the trace is read and compared with the gaps.
 const EVERY: Nanos = Nanos::from_millis(200);
-/// A thread that has not ended this long after its time gets no CPU.
+/// A thread that has not ended this long after its duration gets no CPU time.
 const GRACE: Nanos = Nanos::from_millis(500);
 
 #[derive(Clone, Debug)]
 pub struct HardwareOptions {
-    /// `None`: all allowed ones.
+    /// `None`: all allowed CPUs.
     pub cpus: Option<CpuList>,
-    /// Maximum.
+    /// Maximum duration.
     pub duration: Nanos,
-    /// Readings of the clock this far apart are a gap.
+    /// Minimum distance of two clock readings that counts as a gap.
     pub threshold: Nanos,
-    /// Priority of the reading threads; `None`: FIFO 90 where permitted, else SCHED_OTHER with a note.
+    /// Priority of the reading threads; `None`: FIFO 90 where permitted, otherwise SCHED_OTHER with a note.
     pub priority: Option<Priority>,
     pub trace: bool,
-    /// Per CPU, KiB; `None`: by the machine's memory.
+    /// Per CPU, KiB; `None`: derived from the machine's memory.
     pub buffer_kb: Option<u64>,
-    /// Also run the kernel's detector, for half of the time.
+    /// Also run the kernel's hwlat detector, for half of the time.
     pub hwlat: bool,
 }
 
@@ -49,41 +49,40 @@ pub struct Looked {
 /// Looks for gaps on this machine. Signals must be blocked as for a run.
 ///
 /// # Errors
-/// [`ProofError`]: CPUs that do not exist or are not allowed, a refused priority that was asked for, no
-/// threads.
+/// CPUs that do not exist or are not allowed, a requested priority that is refused, or threads that cannot be created.
 pub fn hardware(options: &HardwareOptions) -> Result<Looked, ProofError> {
     let topology = Topology::read()?;
     let cpus = topology.choose(options.cpus.as_ref())?;
     uapi::install_wakeup()?;
-    let mut said = Said::default();
-    let scheduling = schedule::scheduling(options.priority, &mut said)?;
+    let mut remarks = Remarks::default();
+    let scheduling = schedule::scheduling(options.priority, &mut remarks)?;
     let share = if options.hwlat { options.duration.0 / 2 } else { options.duration.0 };
-    let plan = schedule::plan(cpus.clone(), scheduling, Nanos(share), options.threshold, &mut said);
-    let trace = trace(options, &mut said);
-    let mut look = Look { topology, plan, trace, said };
+    let plan = schedule::plan(cpus.clone(), scheduling, Nanos(share), options.threshold, &mut remarks);
+    let trace = trace(options, &mut remarks);
+    let mut look = Look { topology, plan, trace, remarks };
     let begun = monotonic();
     let mut seen = look.read()?;
     if options.hwlat && seen.signal.is_none() {
         let left = Nanos(options.duration.0 - share);
-        (seen.hardware.hwlat, seen.signal) = hwlat::run(&cpus, left, options.threshold, &mut look.said);
+        (seen.hardware.hwlat, seen.signal) = hwlat::run(&cpus, left, options.threshold, &mut look.remarks);
     }
     look.judge_conditions(&seen.hardware);
     seen.hardware.took_ns = (monotonic() - begun).0;
-    seen.hardware.narrowed = look.said.narrowed;
-    seen.hardware.notes = look.said.notes;
+    seen.hardware.narrowed = look.remarks.narrowed;
+    seen.hardware.notes = look.remarks.notes;
     Ok(seen)
 }
 
 #[derive(Debug, Default)]
-struct Said {
+struct Remarks {
     narrowed: Vec<String>,
     notes: Vec<String>,
 }
 
-/// A trace of what interrupts and preempts; if there is none, the reason is noted.
-fn trace(options: &HardwareOptions, said: &mut Said) -> Option<(Flight, Stream)> {
+/// Traces interrupts and preemption; if that is not possible, the reason is noted.
+fn trace(options: &HardwareOptions, remarks: &mut Remarks) -> Option<(Flight, Stream)> {
     if !options.trace {
-        said.narrowed.push("nothing was traced, as asked: Linux cannot be told from the rest".into());
+        remarks.narrowed.push("tracing is switched off: Linux cannot be distinguished from other causes".into());
         return None;
     }
     let made = || -> Result<(Flight, Vec<String>), TracefsError> {
@@ -94,12 +93,14 @@ fn trace(options: &HardwareOptions, said: &mut Said) -> Option<(Flight, Stream)>
     };
     match made() {
         Ok((flight, missing)) => {
-            said.notes.extend(schedule::blind(&missing));
+            remarks.notes.extend(schedule::blind(&missing));
             let stream = Stream::new(&flight);
             Some((flight, stream))
         }
         Err(e) => {
-            said.narrowed.push(format!("nothing was traced, so Linux cannot be told from the rest: {e}"));
+            remarks
+                .narrowed
+                .push(format!("nothing was traced, so Linux cannot be distinguished from other causes: {e}"));
             None
         }
     }
@@ -109,7 +110,7 @@ struct Look {
     topology: Topology,
     plan: GapPlan,
     trace: Option<(Flight, Stream)>,
-    said: Said,
+    remarks: Remarks,
 }
 
 impl Look {
@@ -124,9 +125,9 @@ impl Look {
         let around = self.surroundings(virtualisation, &before, &after);
         let events = self.end_trace();
         if comparison.dropped > 0 {
-            self.said
+            self.remarks
                 .narrowed
-                .push(format!("{} gaps came too fast to be compared: raise --threshold", comparison.dropped));
+                .push(format!("{} gaps occurred too fast to be compared: raise --threshold", comparison.dropped));
         }
         let (findings, worst) = comparison.finish(&around);
         let hardware = Hardware {
@@ -155,14 +156,14 @@ impl Look {
         let statistics = flight.statistics();
         let lost = statistics.overrun + statistics.commit_overrun + statistics.dropped;
         if lost > 0 {
-            let text = "events of the trace were overwritten before they were read: give it more with --trace-buffer";
-            self.said.notes.push(format!("{lost} {text}"));
+            let text = "events of the trace were overwritten before they were read: increase --trace-buffer";
+            self.remarks.notes.push(format!("{lost} {text}"));
         }
-        self.said.notes.extend(flight.end().err().into_iter().flatten());
+        self.remarks.notes.extend(flight.end().err().into_iter().flatten());
         Some(stream.events)
     }
 
-    /// Compares gaps with the trace until the time is over, or a signal comes.
+    /// Compares gaps with the trace until the duration is over or a signal arrives.
     fn follow(&mut self, running: &Gaps, mut comparison: Comparison) -> (Comparison, Option<Sig>) {
         let over = running.start + self.plan.duration;
         let signals = crate::signals();
@@ -183,7 +184,7 @@ impl Look {
     }
 
     fn step(&mut self, running: &Gaps, comparison: &mut Comparison, last: bool) {
-        // Gaps first: what the trace shows of them is in its buffer by then.
+        // Gaps are taken first, so that the buffer already has their events.
         running.take(|gap| comparison.gap(gap));
         let mut known_until = u64::MAX;
         if let Some((flight, stream)) = &mut self.trace {
@@ -199,7 +200,7 @@ impl Look {
                     events.iter().for_each(|event| activity.event(event));
                 }
                 Err(e) => {
-                    self.said.narrowed.push(format!("the trace could not be read to the end: {e}"));
+                    self.remarks.narrowed.push(format!("the trace could not be read to the end: {e}"));
                     self.trace = None;
                 }
             }
@@ -221,14 +222,15 @@ impl Look {
         let cpu = result.cpu;
         if result.stuck {
             let text = format!("the thread on CPU {cpu} did not end: something more urgent keeps that CPU");
-            self.said.narrowed.push(text);
+            self.remarks.narrowed.push(text);
         }
         if result.untaken > 0 {
-            let text = format!("{} gaps of CPU {cpu} came too fast to be compared: raise --threshold", result.untaken);
-            self.said.narrowed.push(text);
+            let text =
+                format!("{} gaps of CPU {cpu} occurred too fast to be compared: raise --threshold", result.untaken);
+            self.remarks.narrowed.push(text);
         }
         let not_locked = result.not_locked.iter();
-        self.said.notes.extend(not_locked.map(|why| format!("CPU {cpu}: memory is not locked: {why}")));
+        self.remarks.notes.extend(not_locked.map(|why| format!("CPU {cpu}: memory is not locked: {why}")));
         GapCpu {
             cpu,
             scheduling: result.scheduling,
@@ -252,24 +254,26 @@ impl Look {
             let asked = self.plan.scheduling;
             if cpu.scheduling != asked {
                 let text = format!("the thread on CPU {} ran as {}, not {asked}", cpu.cpu, cpu.scheduling);
-                self.said.narrowed.push(text);
+                self.remarks.narrowed.push(text);
             }
             if cpu.looked_ns < cpu.due_ns / 2 || cpu.looked_ns == 0 {
                 let (looked, due) = (Nanos(cpu.looked_ns), Nanos(cpu.due_ns));
-                let text = format!("CPU {} could be read for {looked} of {due} only", cpu.cpu);
-                self.said.narrowed.push(text);
+                let text = format!("CPU {} was observed for only {looked} of {due}", cpu.cpu);
+                self.remarks.narrowed.push(text);
             }
         }
         if hardware.virtualisation.is_none() {
-            self.said.notes.push("whether this is a guest could not be found out".into());
+            self.remarks.notes.push("unknown whether this is a virtual machine".into());
         }
         let cost = clock_read_cost();
         if cost >= self.plan.threshold.0 as f64 / 4.0 {
             let text = format!("one reading of the clock takes {cost:.0} ns: raise --threshold");
-            self.said.narrowed.push(text);
+            self.remarks.narrowed.push(text);
         }
         if self.plan.cpus.len() == 1 {
-            self.said.notes.push("on one CPU, a stall of the whole machine cannot be told from one of this CPU".into());
+            self.remarks
+                .notes
+                .push("on one CPU, a stall of the whole machine cannot be distinguished from one of this CPU".into());
         }
     }
 }

@@ -1,17 +1,17 @@
-//! Policy, windows, and what a kernel's trace cannot show.
+//! Policy and windows of the reading threads, and limits of the kernel's trace.
 
-use super::Said;
+use super::Remarks;
 use crate::error::ProofError;
 use punctual_measure::GapPlan;
 use punctual_rt::{Refused, granted_nice, refusal_advice, try_scheduling};
 use punctual_units::{CpuList, Nanos, Priority, Scheduling};
 use std::fs::read_to_string;
 
-/// As the hwlat tracer: half of each second.
+/// As for the hwlat tracer, which reads half of each second.
 const CYCLE: Nanos = Nanos::from_secs(1);
 
-/// FIFO 90, or as asked for; SCHED_OTHER with a note if that is refused and was not asked for.
-pub(super) fn scheduling(priority: Option<Priority>, said: &mut Said) -> Result<Scheduling, ProofError> {
+/// FIFO 90 or the requested priority; SCHED_OTHER with a note if FIFO is refused and no priority was requested.
+pub(super) fn scheduling(priority: Option<Priority>, remarks: &mut Remarks) -> Result<Scheduling, ProofError> {
     let usual = || Priority::try_from(90).map_err(|e| ProofError::Usage(e.to_string()));
     let wanted = Scheduling::Fifo { priority: priority.map_or_else(usual, Ok)? };
     let refused = match try_scheduling(wanted) {
@@ -25,17 +25,17 @@ pub(super) fn scheduling(priority: Option<Priority>, said: &mut Said) -> Result<
     if priority.is_some() {
         return Err(ProofError::Environment(refused));
     }
-    said.narrowed.push(format!("{refused}. They ran as SCHED_OTHER: other threads took their CPUs"));
+    remarks.narrowed.push(format!("{refused}. They ran as SCHED_OTHER: other threads took their CPUs"));
     Ok(granted_nice(Scheduling::Other { nice: 0 }))
 }
 
-/// Windows that stay clear of real-time throttling.
+/// Windows that do not trigger real-time throttling.
 pub(super) fn plan(
     cpus: CpuList,
     scheduling: Scheduling,
     duration: Nanos,
     threshold: Nanos,
-    said: &mut Said,
+    remarks: &mut Remarks,
 ) -> GapPlan {
     let number = |name| read_to_string(format!("/proc/sys/kernel/{name}")).ok()?.trim().parse().ok();
     let throttling = number("sched_rt_runtime_us").zip(number("sched_rt_period_us"));
@@ -46,12 +46,12 @@ pub(super) fn plan(
     };
     if window < usual {
         let why = "to stay clear of RT throttling (kernel.sched_rt_runtime_us)";
-        said.notes.push(format!("windows are {window} of each {CYCLE} only, {why}"));
+        remarks.notes.push(format!("windows are {window} of each {CYCLE} only, {why}"));
     }
     GapPlan { cpus, scheduling, cycle: CYCLE, window, duration, threshold }
 }
 
-/// The longest window in each cycle that takes at most four fifths of what throttling allows. `runtime` and `period` in
+/// The longest window of each cycle that uses at most four fifths of what throttling allows. `runtime` and `period` in
 /// µs.
 fn window(runtime: i64, period: i64) -> Nanos {
     let (Ok(runtime), Ok(period)) = (u64::try_from(runtime), u64::try_from(period)) else { return Nanos(CYCLE.0 / 2) };
@@ -59,24 +59,24 @@ fn window(runtime: i64, period: i64) -> Nanos {
         return Nanos(CYCLE.0 / 2);
     }
     let (runtime, period) = (u128::from(runtime) * 1_000, u128::from(period.max(1)) * 1_000);
-    // A period longer than a cycle holds more than one window.
+    // A period longer than a cycle contains several windows.
     let windows = period.div_ceil(u128::from(CYCLE.0));
     let most = runtime * 4 / 5 / windows.max(1);
     Nanos(u64::try_from(most).unwrap_or(u64::MAX).clamp(1_000_000, CYCLE.0 / 2))
 }
 
-/// Notes on interrupts that this kernel does not trace, which look like hardware.
+/// Notes on interrupts that this kernel does not trace, and that therefore look like hardware.
 pub(super) fn blind(missing: &[String]) -> Vec<String> {
     let lacks = |event: &str| missing.iter().any(|name| name == event);
-    let mut said = Vec::new();
-    // x86 has the one, Arm the other.
+    let mut remarks = Vec::new();
+    // x86 has the former, Arm the latter.
     if lacks("irq_vectors:call_function_entry") && lacks("ipi:ipi_entry") {
-        said.push("this kernel does not trace interrupts between CPUs: a short gap may be one".to_owned());
+        remarks.push("this kernel does not trace interrupts between CPUs: a short gap may be one".to_owned());
     }
     if lacks("nmi:nmi_handler") {
-        said.push("this kernel does not trace NMIs: a gap may be one".to_owned());
+        remarks.push("this kernel does not trace NMIs: a gap may be one".to_owned());
     }
-    said
+    remarks
 }
 
 #[cfg(test)]

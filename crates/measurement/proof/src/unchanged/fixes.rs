@@ -1,4 +1,4 @@
-//! The journal of changes before and after: fixes that may go away by themselves, and changes that were made meanwhile.
+//! The journal of changes before and after a run: pending fixes that may be reverted, and changes made meanwhile.
 
 use punctual_fix::{Entry, Journal, Real, Set, State, TRIAL_RULE};
 use std::io::ErrorKind;
@@ -8,7 +8,7 @@ pub(super) struct Fixes {
     entries: Vec<Entry>,
     sets: Vec<Set>,
     lost: bool,
-    /// Why the journal could not be read.
+    /// The reason why the journal could not be read.
     unknown: Option<String>,
 }
 
@@ -26,7 +26,7 @@ impl Fixes {
             },
             Err(e) => {
                 let who = if e.source.kind() == ErrorKind::PermissionDenied { " (only root can)" } else { "" };
-                let what = "whether a fix waits to be confirmed is not known";
+                let what = "unknown whether a fix waits for confirmation";
                 Fixes { unknown: Some(format!("{e}{who}: {what}")), ..nothing }
             }
         }
@@ -42,12 +42,12 @@ impl Fixes {
         let mut waiting = Vec::new();
         if self.sets.iter().any(|set| set.confirm_by_s.is_some()) {
             waiting.push(
-                "a fix waits to be confirmed and may be undone at any time: `punctual undo --keep` keeps it, \
+                "a fix waits for confirmation and may be undone at any time: `punctual undo --confirm` keeps it, \
                  `punctual undo` undoes it",
             );
         }
         if self.sets.iter().any(|set| !set.is_ended && set.confirm_by_s.is_none() && is_open(set)) {
-            waiting.push("a fix or a trial of `punctual tune` was begun and has not ended: `punctual undo` undoes it");
+            waiting.push("a fix or a trial of `punctual tune` has started and not ended: `punctual undo` undoes it");
         }
         if self.entries.iter().any(|entry| entry.is_open() && entry.rule == TRIAL_RULE) {
             waiting.push(
@@ -61,7 +61,7 @@ impl Fixes {
         waiting.into_iter().map(str::to_owned).collect()
     }
 
-    /// What was changed or undone by this program since.
+    /// Changes that this program made or undid since.
     pub fn since(&self, later: &Fixes) -> Vec<String> {
         let before = |entry: &Entry| self.entries.iter().find(|other| other.id == entry.id).map(|other| other.state);
         let is_done = |entry: &&Entry| match (before(entry), entry.state) {
@@ -103,7 +103,7 @@ mod tests {
         let ended = fixes(&[set(1, true, None)], &[entry(1, 1, "a", State::Verified)]);
         assert_eq!((ended.waiting(), ended.since(&ended)), (vec![], vec![]));
         for (waiting, command) in [
-            (fixes(&[set(1, true, Some(9))], &[entry(1, 1, "a", State::Verified)]), "--keep"),
+            (fixes(&[set(1, true, Some(9))], &[entry(1, 1, "a", State::Verified)]), "--confirm"),
             (fixes(&[set(1, false, None)], &[entry(1, 1, "a", State::Written)]), "`punctual undo`"),
             (fixes(&[set(1, true, None)], &[entry(1, 1, TRIAL_RULE, State::Verified)]), "boot-trial"),
             (Fixes { lost: true, ..fixes(&[], &[]) }, "--list"),
@@ -122,6 +122,6 @@ mod tests {
             &[entry(1, 1, "a", State::Verified), entry(2, 2, "b", State::Verified), entry(3, 2, "c", State::GaveUp)],
         );
         let since = one.since(&two);
-        assert!(since.len() == 2 && since[0].contains("(b) was made") && since[1].contains("--keep"), "{since:?}");
+        assert!(since.len() == 2 && since[0].contains("(b) was made") && since[1].contains("--confirm"), "{since:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! Does nobody change the machine while it is measured, and nobody else measure on the same CPUs? Looked at before the
+//! Detects changes of the machine during a measurement, and other measurements on the same CPUs. Checked before the
 //! first phase, between phases and after the last one, so that no measured CPU is disturbed. See
 //! docs/adr/0034-nobody-changes-the-machine-under-a-proof.md.
 
@@ -16,7 +16,7 @@ use punctual_units::CpuList;
 use settings::Settings;
 use std::path::Path;
 
-/// What there was before.
+/// State before the measurement.
 pub(crate) struct Unchanged {
     cpus: CpuList,
     register: Option<Register>,
@@ -28,22 +28,22 @@ pub(crate) struct Unchanged {
 }
 
 impl Unchanged {
-    /// Enters this process in the register; `journal` is the folder of the journal of changes.
+    /// Enters this process in the register; `journal` is the directory of the journal of changes.
     ///
     /// # Errors
-    /// Another process changes the machine now.
+    /// Another process is changing the machine.
     pub fn begin(cpus: &CpuList, journal: &Path) -> Result<Unchanged, ProofError> {
         let (mut problems, mut notes) = (Vec::new(), Vec::new());
         let register = Register::enter(&Does::Measures(cpus.clone()));
         match &register {
             Ok(register) => notes.extend(register.limited().map(str::to_owned)),
-            Err(e) => notes.push(format!("other measurements cannot be seen: {e}")),
+            Err(e) => notes.push(format!("cannot detect other measurements: {e}")),
         }
         let register = register.ok();
         for other in register.iter().flat_map(Register::others) {
             if !matches!(other.does, Does::Measures(_)) {
                 return Err(ProofError::Environment(format!(
-                    "{other} changes this machine: measure when it has ended"
+                    "{other} changes this machine: measure after it has ended"
                 )));
             }
             said(&other, cpus, &mut problems, &mut notes);
@@ -58,20 +58,20 @@ impl Unchanged {
         Ok(unchanged)
     }
 
-    /// What was found so far that makes the run inconclusive.
+    /// Problems found so far that make the run inconclusive.
     pub fn problems(&self) -> &[String] {
         &self.problems
     }
 
-    /// Looks for programs of others that measure. For between phases.
+    /// Looks for foreign programs that measure. Called between phases.
     pub fn look(&mut self) {
         let known: Vec<u32> = self.register.iter().flat_map(Register::others).map(|other| other.pid).collect();
         let (measuring, loading) = self.programs.look(&known);
-        self.problems.extend(measuring.into_iter().map(|who| format!("{who} measures on this machine, too")));
-        self.notes.extend(loading.into_iter().map(|who| format!("{who} loads this machine, too")));
+        self.problems.extend(measuring.into_iter().map(|who| format!("{who} also measures on this machine")));
+        self.notes.extend(loading.into_iter().map(|who| format!("{who} also loads this machine")));
     }
 
-    /// Compares with what there is now: what makes the run inconclusive, and remarks.
+    /// Compares with the current state; returns problems that make the run inconclusive, and remarks.
     pub fn end(mut self, journal: &Path) -> (Vec<Problem>, Vec<String>) {
         self.look();
         let (problems, notes) = (&mut self.problems, &mut self.notes);
@@ -89,17 +89,17 @@ impl Unchanged {
     }
 }
 
-/// A process of this program: one on other CPUs is a remark.
+/// Adds another process of this program; on other CPUs it is only a remark.
 fn said(other: &Other, cpus: &CpuList, problems: &mut Vec<String>, notes: &mut Vec<String>) {
     match &other.does {
         Does::Changes => problems.push(format!("{other} changed this machine meanwhile")),
         Does::WouldChange => notes.push(format!("{other} would have changed this machine and was refused")),
         Does::Measures(its) if its.and(cpus).is_empty() => notes.push(format!("{other} measured on CPU {its}")),
-        Does::Measures(its) => problems.push(format!("{other} measured on CPU {its}, too")),
+        Does::Measures(its) => problems.push(format!("{other} also measured on CPU {its}")),
     }
 }
 
-/// Who came while this process entered was seen in two ways.
+/// Removes duplicates: a process that arrives while this one registers is seen twice.
 fn once(texts: Vec<String>) -> Vec<String> {
     let mut kept: Vec<String> = Vec::new();
     texts.into_iter().for_each(|text| {
@@ -110,7 +110,7 @@ fn once(texts: Vec<String>) -> Vec<String> {
     kept
 }
 
-/// Changes in a sentence.
+/// Lists the changes in a sentence.
 fn listed(what: &str, changes: &[String]) -> Option<String> {
     let (shown, more) = changes.split_at(changes.len().min(MOST_SHOWN));
     let more = if more.is_empty() { String::new() } else { format!(", and {} more", more.len()) };

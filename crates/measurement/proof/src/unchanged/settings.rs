@@ -1,9 +1,9 @@
-//! The settings that decide about latency, as they read now.
+//! Current values of the settings that affect latency.
 
 use punctual_machine::Machine;
 use std::collections::BTreeMap;
 
-/// Files of one setting each. `*` stands for any text within one name.
+/// Files of one setting each. `*` matches any text within one path component.
 const FILES: &[&str] = &[
     "/proc/irq/*/smp_affinity_list",
     "/proc/irq/default_smp_affinity",
@@ -56,7 +56,7 @@ const FILES: &[&str] = &[
     "/sys/module/workqueue/parameters/*",
 ];
 
-/// Files below /proc/sys that are no settings: the kernel counts in them, or reading them makes every CPU work
+/// Files below /proc/sys that are not settings: the kernel counts in them, or reading them disturbs every CPU
 /// (vm.stat_refresh).
 const NOT: &[&str] = &[
     "/proc/sys/kernel/hung_task_detect_count",
@@ -67,15 +67,15 @@ const NOT: &[&str] = &[
     "/proc/sys/vm/stat_refresh",
 ];
 
-/// Of this process's control group and those above it.
+/// Files of this process's control group and its ancestors.
 const OF_GROUP: &[&str] = &["cpu.max", "cpuset.cpus", "cpuset.cpus.effective", "cpuset.cpus.partition"];
 
 pub(super) struct Settings {
-    /// Policy and priority of kernel threads, too.
+    /// Includes policy and priority of kernel threads.
     values: BTreeMap<String, String>,
-    /// Does irqbalance run?
+    /// True if irqbalance runs.
     has_irqbalance: bool,
-    /// Does the kernel limit frequencies against heat?
+    /// True if the kernel limits frequencies because of heat.
     is_cooling: bool,
 }
 
@@ -104,7 +104,7 @@ impl Settings {
         Settings { values, has_irqbalance, is_cooling }
     }
 
-    /// What differs later, as `path: from → to`; and apart what the machine does by itself.
+    /// Settings that differ later, as `path: from → to`; separately those that the machine changes automatically.
     pub fn since(&self, later: &Settings) -> (Vec<String>, Vec<String>) {
         let by_itself = |path: &str| {
             let is_balanced = self.has_irqbalance && later.has_irqbalance && path.starts_with("/proc/irq/");
@@ -112,7 +112,7 @@ impl Settings {
         };
         let (mut changed, mut moved) = (Vec::new(), Vec::new());
         for (path, from) in &self.values {
-            // What is gone went with its device, its thread or its CPU, and `online` tells of a CPU.
+            // A missing file disappeared with its device, its thread or its CPU; `online` shows a missing CPU.
             let Some(to) = later.values.get(path).filter(|to| *to != from) else { continue };
             let shown = |value: &str| if value.is_empty() { "(empty)".to_owned() } else { value.replace('\t', " ") };
             let text = format!("{path}: {} → {}", shown(from), shown(to));
@@ -131,7 +131,7 @@ fn expand(machine: &dyn Machine, pattern: &str) -> Vec<String> {
         };
         let fits = |name: &&String| {
             name.strip_prefix(before).and_then(|rest| rest.strip_suffix(after)).is_some_and(|rest| {
-                // /proc/* are processes.
+                // Numeric directories below /proc are processes.
                 pattern != "/proc/*/stat" || rest.bytes().all(|byte| byte.is_ascii_digit())
             })
         };
@@ -160,7 +160,7 @@ fn of_group(machine: &dyn Machine) -> Vec<String> {
 struct Stat {
     pid: String,
     name: String,
-    /// A child of kthreadd.
+    /// True for children of kthreadd.
     is_of_kernel: bool,
     policy: String,
 }
@@ -170,7 +170,7 @@ impl Stat {
         let (head, tail) = text.rsplit_once(')')?;
         let (pid, name) = head.split_once(" (")?;
         let fields: Vec<&str> = tail.split_whitespace().collect();
-        // The first of them is the third of the manual page.
+        // `fields` starts with the third field of the manual page.
         let field = |n: usize| fields.get(n - 3).copied();
         let policy = match field(41)? {
             "0" => "SCHED_OTHER".to_owned(),

@@ -4,9 +4,9 @@ use punctual_units::{CpuId, Priority, Scheduling};
 
 const PERIOD: Nanos = Nanos::from_millis(1);
 
-fn planted() -> Planted {
+fn injected() -> Injected {
     let ms = Nanos::from_millis;
-    Planted { kind: Kind::Spinner, cpu: CpuId(1), wanted: ms(5), from: Nanos(10_200_000), to: Nanos(15_200_000) }
+    Injected { kind: Kind::Spinner, cpu: CpuId(1), wanted: ms(5), from: Nanos(10_200_000), to: Nanos(15_200_000) }
 }
 
 fn outcome() -> Outcome {
@@ -50,23 +50,23 @@ fn outcome() -> Outcome {
     }
 }
 
-fn passes(delay: Planted, outcome: &Outcome) -> bool {
+fn passes(delay: Injected, outcome: &Outcome) -> bool {
     judge(&[delay], outcome, PERIOD).iter().all(|check| check.passed)
 }
 
 #[test]
-fn what_was_planted_is_found() {
-    assert!(passes(planted(), &outcome()));
+fn injected_delays_are_found() {
+    assert!(passes(injected(), &outcome()));
 }
 
 #[test]
 fn what_lies_within_a_longer_delay_is_found_there() {
-    let (mut stalled, delay) = (outcome(), planted());
+    let (mut stalled, delay) = (outcome(), injected());
     stalled.worst[0].release_mono_ns = delay.from.0 - 7_000_000;
     stalled.worst[0].latency_ns = delay.to.0 - stalled.worst[0].release_mono_ns + 10_000;
     assert!(passes(delay, &stalled));
     stalled.worst[0].latency_ns = 8_000_000;
-    assert!(!passes(delay, &stalled), "it ended before the planted delay did");
+    assert!(!passes(delay, &stalled), "it ended before the injected delay did");
 }
 
 #[test]
@@ -85,13 +85,13 @@ fn every_way_to_miss_it_is_told() {
     for (name, change) in changes {
         let mut changed = outcome();
         change(&mut changed);
-        assert!(!passes(planted(), &changed), "{name}");
+        assert!(!passes(injected(), &changed), "{name}");
     }
 }
 
 #[test]
 fn a_late_start_is_that_of_the_first_period() {
-    let delay = Planted { kind: Kind::LateStart, ..planted() };
+    let delay = Injected { kind: Kind::LateStart, ..injected() };
     assert!(!passes(delay, &outcome()));
     let mut first = outcome();
     first.worst[0].cycle = 0;
@@ -100,7 +100,7 @@ fn a_late_start_is_that_of_the_first_period() {
 
 #[test]
 fn page_faults_are_counted_and_told() {
-    let delay = Planted { kind: Kind::PageFault, ..planted() };
+    let delay = Injected { kind: Kind::PageFault, ..injected() };
     assert!(!passes(delay, &outcome()));
     let mut counted = outcome();
     counted.cpus[0].page_faults = Some(3);

@@ -1,10 +1,10 @@
-//! The self-test on this machine, and with an engine that drops late wakeups (`--features sabotage`), where it must
+//! The self-test on this machine, also with an engine that drops late wakeups (`--features sabotage`), where it has to
 //! fail.
 
 use punctual_selftest::selftest;
 
-/// A host that takes the CPU away adds milliseconds to injected delays, and the test rightly fails: three tries. A
-/// blind engine may pass none of them.
+/// A host that takes the CPU away lengthens injected delays by milliseconds, and the test rightly fails: there are
+/// three attempts. A faulty engine must not pass any of them.
 #[test]
 #[ignore = "live: timing"]
 fn it_passes_where_the_engine_is_whole_and_fails_where_it_is_not() {
@@ -13,8 +13,8 @@ fn it_passes_where_the_engine_is_whole_and_fails_where_it_is_not() {
         match selftest(None) {
             Ok(tested) if tested.passed() && !cfg!(feature = "sabotage") => return,
             Ok(tested) => said.push((tested.passed(), tested.checks)),
-            // Not permitted here, or one CPU: the command says so and ends with 4.
-            Err(error) => return println!("nothing was planted: {error}"),
+            // Not permitted here, or only one CPU: the command says so and exits with 4.
+            Err(error) => return println!("nothing was injected: {error}"),
         }
     }
     let is_blind = cfg!(feature = "sabotage") && said.iter().all(|(passed, _)| !passed);

@@ -1,6 +1,6 @@
-//! The search: screen, confirm with fresh data, keep, again.
+//! The search: screens candidates, confirms them with fresh data, keeps those that help, and repeats.
 //!
-//! Architecture invariant: knows neither how a block is measured nor how a fix is applied; both are behind [`Bench`].
+//! Architecture invariant: independent of how a block is measured and a fix applied, which [`Bench`] implements.
 
 mod costs;
 mod plan;
@@ -11,14 +11,14 @@ use plan::{Judgement, alpha_of, is_futile, is_hopeless, judge, pairs_for};
 use punctual_model::{Ended, Trial, TrialCost, TrialKind};
 use punctual_stats::SplitMix64;
 
-/// Without and with a change, ns.
+/// Figures without and with a change, ns.
 type Pairs = Vec<(f64, f64)>;
 
 /// A change that may help.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
     pub rule: String,
-    /// What it changes, for people.
+    /// Description of the change for the user.
     pub what: String,
 }
 
@@ -31,69 +31,67 @@ pub enum Stop {
     Because(String),
 }
 
-/// What was measured in a block.
+/// Result of one block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Block {
-    /// Its figure.
+    /// The block's figure.
     pub ns: f64,
-    /// Power of the machine meanwhile; `None` where it is not known.
+    /// Power of the machine during the block, if known.
     pub watts: Option<f64>,
 }
 
 pub trait Bench {
-    /// Measures one block with the applied changes.
-    ///
     /// # Errors
-    /// [`Stop`].
+    /// The search has to stop.
     fn block(&mut self) -> Result<Block, Stop>;
 
-    /// Throughput with the applied changes, 1/s; `None` where it cannot be measured.
+    /// Throughput with the applied changes, 1/s; `None` if it cannot be measured.
     ///
     /// # Errors
-    /// [`Stop`].
+    /// The search has to stop.
     fn work(&mut self) -> Result<Option<f64>, Stop>;
 
-    /// Applies a change. The inner error says why that failed: it is not tried again.
+    /// Applies a change. The inner error is the reason why that failed; the change is not tried again.
     ///
     /// # Errors
-    /// [`Stop`].
+    /// The search has to stop.
     fn apply(&mut self, candidate: &Candidate) -> Result<Result<(), String>, Stop>;
 
-    /// Applies a change permanently. The inner error says why that failed.
+    /// Applies a change permanently. The inner error is the reason why that failed.
     ///
     /// # Errors
-    /// [`Stop`].
+    /// The search has to stop.
     fn keep(&mut self, candidate: &Candidate) -> Result<Result<(), String>, Stop>;
 
-    /// Undoes what is on trial.
+    /// Undoes the change on trial.
     ///
     /// # Errors
-    /// [`Stop`] also if undoing failed: later measurements would be meaningless.
+    /// The search has to stop, also if undoing failed, since later measurements would be meaningless.
     fn revert(&mut self, candidate: &Candidate) -> Result<(), Stop>;
 
-    /// Do the claims hold now, measured for as long as they need? `None`: there are none.
+    /// Measures whether the claims hold now, for as long as they need; `None` if there are none.
     ///
     /// # Errors
-    /// [`Stop`].
+    /// The search has to stop.
     fn claims_hold(&mut self) -> Result<Option<bool>, Stop>;
 }
 
 #[derive(Clone, Debug)]
 pub struct Rules {
-    /// Probability to keep anything where nothing helps.
+    /// Probability of keeping any change where none helps.
     pub alpha: f64,
-    /// Pairs of a screening; an odd number, so that there is a middle one.
+    /// Pairs of a screening; odd, so that there is a middle one.
     pub screening: usize,
-    /// A change is kept only if it saves at least this share of the figure without it …
+    /// Minimum reduction of a kept change, as a share of the figure without it; [`Rules::least_ns`] applies as well.
     pub least_share: f64,
-    /// … and this, ns.
+    /// Minimum reduction of a kept change, ns.
     pub least_ns: f64,
-    /// Of the order in which blocks are measured.
+    /// Seed of the order in which blocks are measured.
     pub seed: u64,
 }
 
 impl Rules {
-    /// The usual rules; `seed` determines the order in which blocks are measured.
+    /// The default rules.
     pub fn new(seed: u64) -> Rules {
         Rules { alpha: 0.05, screening: 3, least_share: 0.02, least_ns: 1_000.0, seed }
     }
@@ -102,11 +100,11 @@ impl Rules {
 #[derive(Debug)]
 pub struct Found {
     pub trials: Vec<Trial>,
-    /// Candidates that could not be tried, and why.
+    /// Candidates that could not be tried, with reasons.
     pub not_tried: Vec<(String, String)>,
-    /// Rules whose changes stay.
+    /// Rules whose changes are kept.
     pub kept: Vec<String>,
-    /// Figures of blocks before anything was applied; `after`: with all that was kept.
+    /// Figures of blocks before any change; `after`: with all kept changes.
     pub before: Vec<f64>,
     pub after: Vec<f64>,
     pub ended: Ended,
@@ -116,42 +114,42 @@ pub struct Found {
 pub enum Update<'a> {
     Begins {
         candidate: &'a Candidate,
-        /// Is it confirmed, rather than screened?
+        /// True for a confirmation, false for a screening.
         confirming: bool,
-        /// Its position in the round, from 1.
+        /// Position in the round, from 1.
         number: usize,
-        /// Candidates in the round.
+        /// Number of candidates in the round.
         of: usize,
-        /// Pairs until [`Update::Paired`] or [`Update::Ended`].
+        /// Number of pairs until [`Update::Paired`] or [`Update::Ended`].
         pairs: usize,
     },
-    /// A pair of a screening is measured: with minus without, ns.
+    /// A pair of a screening was measured: with minus without, ns.
     Paired(f64),
-    /// A change is confirmed, or not.
+    /// A confirmation has ended.
     Ended(&'a Trial),
 }
 
 pub type OnUpdate<'a> = &'a mut dyn FnMut(Update);
 
-/// Minimum number of blocks of a search: a screening of each candidate, of more than half of its pairs, which suffices
-/// if none helps; and for each that is kept the rest of its screening, its confirmation and a screening of the others.
+/// Minimum number of blocks of a search: a screening of each candidate with more than half of its pairs, which suffices
+/// if none helps; for each kept change also the rest of its screening, its confirmation, and a screening of the others.
 pub fn blocks(candidates: usize, kept: usize, rules: &Rules) -> usize {
     let kept = kept.min(candidates);
     let hopeless = rules.screening / 2 + 1;
-    // What is kept at the end of a round has completed its screening.
+    // A change kept at the end of a round has completed its screening.
     let screening = |n: usize| 2 * ((candidates - n) * hopeless + usize::from(n < kept) * (rules.screening - hopeless));
     let confirming = |nth: usize| 2 * pairs_for(alpha_of(rules.alpha, nth as u64));
     (0..=kept).map(|n| screening(n) + if n > 0 { confirming(n) } else { 0 }).sum()
 }
 
-/// Measurements of throughput of a search that keeps `kept` of so many candidates.
+/// Number of throughput measurements of a search that keeps `kept` of this number of candidates.
 pub fn works(candidates: usize, kept: usize) -> usize {
     2 * kept.min(candidates) * costs::pairs_of_work()
 }
 
-/// Whatever ends the search, only what was kept is applied when it returns (unless undoing failed, which `ended`
+/// However the search ends, only kept changes are applied when it returns (unless undoing failed, which `ended`
 /// reports).
-pub fn search(candidates: Vec<Candidate>, bench: &mut dyn Bench, rules: &Rules, tell: OnUpdate) -> Found {
+pub fn search(candidates: Vec<Candidate>, bench: &mut dyn Bench, rules: &Rules, on_update: OnUpdate) -> Found {
     let found = Found {
         trials: Vec::new(),
         not_tried: Vec::new(),
@@ -161,7 +159,7 @@ pub fn search(candidates: Vec<Candidate>, bench: &mut dyn Bench, rules: &Rules, 
         ended: Ended::NothingToTry,
     };
     let random = SplitMix64::new(rules.seed);
-    let mut search = Search { open: candidates, bench, rules, tell, random, confirmations: 0, found };
+    let mut search = Search { open: candidates, bench, rules, on_update, random, confirmations: 0, found };
     search.found.ended = match search.run() {
         Ok(ended) => ended,
         Err(Stop::TimeUp) => Ended::TimeUp,
@@ -172,7 +170,7 @@ pub fn search(candidates: Vec<Candidate>, bench: &mut dyn Bench, rules: &Rules, 
 
 enum Round {
     Kept,
-    /// Some looked helpful; none was confirmed.
+    /// Some looked helpful, but none was confirmed.
     Unconfirmed,
     Nothing,
 }
@@ -181,7 +179,7 @@ struct Search<'a> {
     open: Vec<Candidate>,
     bench: &'a mut dyn Bench,
     rules: &'a Rules,
-    tell: OnUpdate<'a>,
+    on_update: OnUpdate<'a>,
     random: SplitMix64,
     confirmations: u64,
     found: Found,
@@ -204,7 +202,8 @@ impl Search<'_> {
             if self.open.is_empty() {
                 return Ok(if self.found.trials.is_empty() { Ended::NothingToTry } else { Ended::NothingHelps });
             }
-            // What looked helpful and was not confirmed gets a second chance: one outlier can hide a true effect.
+            // A candidate that looked helpful but was not confirmed gets a second chance: one outlier can hide a true
+            // effect.
             match self.round()? {
                 Round::Kept => fruitless = 0,
                 Round::Unconfirmed if fruitless == 0 => fruitless += 1,
@@ -213,12 +212,12 @@ impl Search<'_> {
         }
     }
 
-    /// Screens the open candidates and confirms the promising, best first, until one stays.
+    /// Screens the open candidates and confirms the promising ones, best first, until one is kept.
     fn round(&mut self) -> Result<Round, Stop> {
         let mut promising = Vec::new();
         for (candidate, pairs) in self.screened()? {
             let Some(judged) = judge(&pairs) else { continue };
-            // The middle pair: of three, one outlier moves half of the Walsh averages.
+            // The middle pair: with three pairs, one outlier affects half of the Walsh averages.
             let differences: Vec<f64> = pairs.iter().map(|(without, with)| with - without).collect();
             let seems = punctual_stats::median(&differences).unwrap_or(0.0);
             if self.is_worth_it(&pairs, seems) {
@@ -235,8 +234,9 @@ impl Search<'_> {
         Ok(if promising.is_empty() { Round::Nothing } else { Round::Unconfirmed })
     }
 
-    /// A pair of each open candidate in turn, in an order that is drawn anew each time: what disturbs the machine for a
-    /// while disturbs a pair of several, not all pairs of one. Those whose middle pair can no longer be worth it are left out.
+    /// Measures a pair of each open candidate in turn, in an order drawn again for each round of pairs: a
+    /// temporary disturbance then affects one pair of several candidates instead of all pairs of one. Candidates whose
+    /// middle pair can no longer suffice are dropped.
     fn screened(&mut self) -> Result<Vec<(Candidate, Pairs)>, Stop> {
         let all = self.rules.screening;
         let mut screened: Vec<(Candidate, Pairs)> = self.open.iter().map(|open| (open.clone(), Vec::new())).collect();
@@ -249,9 +249,9 @@ impl Search<'_> {
             let of = turn.len();
             for (number, n) in (1..).zip(turn) {
                 let Some((candidate, pairs)) = screened.get_mut(n) else { continue };
-                (self.tell)(Update::Begins { candidate, confirming: false, number, of, pairs: 1 });
+                (self.on_update)(Update::Begins { candidate, confirming: false, number, of, pairs: 1 });
                 let Some((without, with)) = self.pair(candidate)? else { continue };
-                (self.tell)(Update::Paired(with.ns - without.ns));
+                (self.on_update)(Update::Paired(with.ns - without.ns));
                 pairs.push((without.ns, with.ns));
             }
             screened.retain(|(candidate, _)| self.open.contains(candidate));
@@ -263,7 +263,7 @@ impl Search<'_> {
     fn confirm(&mut self, candidate: &Candidate, number: usize, of: usize) -> Result<bool, Stop> {
         self.confirmations += 1;
         let alpha = alpha_of(self.rules.alpha, self.confirmations);
-        (self.tell)(Update::Begins { candidate, confirming: true, number, of, pairs: pairs_for(alpha) });
+        (self.on_update)(Update::Begins { candidate, confirming: true, number, of, pairs: pairs_for(alpha) });
         let Some(blocks) = self.confirmed(candidate, alpha)? else { return Ok(false) };
         let pairs = figures(&blocks);
         let Some(judged) = judge(&pairs) else { return Ok(false) };
@@ -300,7 +300,8 @@ impl Search<'_> {
         self.rules.least_ns.max(usual * self.rules.least_share)
     }
 
-    /// Measures pairs; fewer if `alpha` is out of reach. `None`: it could not be applied, and is no longer a candidate.
+    /// Measures pairs; stops early if `alpha` is out of reach. `None`: the change could not be applied, and is no
+    /// longer a candidate.
     fn confirmed(&mut self, candidate: &Candidate, alpha: f64) -> Result<Option<Vec<Pair>>, Stop> {
         let (all, mut pairs) = (pairs_for(alpha), Vec::new());
         while pairs.len() < all && !is_futile(&figures(&pairs), all, alpha) {
@@ -310,7 +311,7 @@ impl Search<'_> {
         Ok(Some(pairs))
     }
 
-    /// A block without the change and one with it, in an order that is drawn. `None` as for [`Search::confirmed`].
+    /// A block without the change and one with it, in random order. `None` as for [`Search::confirmed`].
     fn pair(&mut self, candidate: &Candidate) -> Result<Option<Pair>, Stop> {
         let early = if self.random.below(2) == 0 { Some(self.without()?) } else { None };
         let Some(with) = self.with(candidate, |bench| bench.block())? else { return Ok(None) };
@@ -321,7 +322,7 @@ impl Search<'_> {
         Ok(Some((without, with)))
     }
 
-    /// What is measured while the change is applied. `None`: it could not be applied, and is no longer a candidate.
+    /// Runs `measure` while the change is applied. `None`: it could not be applied, and is no longer a candidate.
     fn with<T>(
         &mut self,
         candidate: &Candidate,
@@ -333,7 +334,7 @@ impl Search<'_> {
             return Ok(None);
         }
         let measured = measure(self.bench);
-        // Undone also if measuring was stopped.
+        // Undone even if measuring was stopped.
         self.bench.revert(candidate)?;
         measured.map(Some)
     }
@@ -365,7 +366,7 @@ impl Search<'_> {
             costs,
         };
         if kind != TrialKind::Screening {
-            (self.tell)(Update::Ended(&trial));
+            (self.on_update)(Update::Ended(&trial));
         }
         self.found.trials.push(trial);
     }

@@ -2,9 +2,9 @@ use super::*;
 use punctual_stats::SplitMix64;
 use std::collections::BTreeSet;
 
-/// A simulated machine: the largest of the delays of all faults not fixed, plus what harmless changes do, plus noise.
+/// A simulated machine: the largest delay of the unfixed faults, plus the effects of harmless changes, plus noise.
 struct Simulated {
-    /// Name, ns it adds while it is not fixed (below 0: its change does harm).
+    /// Name, and the delay it adds while unfixed, ns (negative: fixing it does harm).
     faults: Vec<(&'static str, f64)>,
     on: BTreeSet<String>,
     noise: SplitMix64,
@@ -12,7 +12,7 @@ struct Simulated {
     most: usize,
     refuses: Option<&'static str>,
     holds_below: Option<f64>,
-    /// Do delays add up, or does the largest hide the others?
+    /// If true, the largest delay hides the others; otherwise delays add up.
     hides: bool,
 }
 
@@ -54,9 +54,9 @@ impl Bench for Simulated {
         if self.blocks > self.most {
             return Err(Stop::TimeUp);
         }
-        // A heavy tail: now and then a block is several times as late.
+        // A heavy tail: some blocks are several times as late.
         let noise = 4_000.0 / (1.0 - self.noise.uniform()).powf(0.5);
-        // Each change takes a tenth more power, and a hundredth of the throughput.
+        // Each change costs a tenth more power and a hundredth of the throughput.
         let watts = Some(10.0 * 1.1f64.powi(self.on.len() as i32) + 0.1 * self.noise.uniform());
         Ok(Block { ns: self.level() + noise, watts })
     }
@@ -78,7 +78,7 @@ impl Bench for Simulated {
     }
 
     fn revert(&mut self, candidate: &Candidate) -> Result<(), Stop> {
-        assert!(self.on.remove(&candidate.rule), "taken back without being applied");
+        assert!(self.on.remove(&candidate.rule), "undone without being applied");
         Ok(())
     }
 
@@ -110,7 +110,7 @@ fn five_faults_are_found_in_order_of_effect() {
         assert_eq!(found.ended, Ended::NothingHelps);
         small += usize::from(kept.get(4) == Some(&"governor"));
     }
-    // Little more than the noise: not always seen in three pairs.
+    // Little more than the noise: not always visible in three pairs.
     assert!(small >= 34, "{small} of 40");
 }
 
@@ -137,7 +137,7 @@ fn what_a_change_costs_stands_beside_its_gain() {
     assert!(found.trials.iter().filter(|t| t.kind == TrialKind::Screening).all(|t| t.costs.is_empty()));
 }
 
-/// Twelve knobs that do nothing: at most 5 % of the runs may keep one.
+/// Twelve knobs without effect: at most 5 % of the runs may keep one.
 #[test]
 fn a_machine_without_faults_is_left_alone() {
     let names = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"];
@@ -164,7 +164,7 @@ fn what_cannot_be_applied_is_said_and_left() {
     assert!(!found.kept.contains(&"hog".to_owned()));
 }
 
-/// Stopped at any block, only what was kept is applied (asserted in `search`).
+/// Stopped at any block, only kept changes are applied (asserted in `search`).
 #[test]
 fn stopped_anywhere_nothing_is_left_on_trial() {
     for most in (0..120).step_by(7) {

@@ -1,4 +1,4 @@
-//! A table as a block: its buckets, its summary, and what contradicts.
+//! Converts a table to a block: its buckets, its summary, and contradictions.
 
 use super::*;
 
@@ -58,7 +58,7 @@ impl Table {
         Taken::Yes
     }
 
-    /// The buckets are equally wide; only rows before which `...` stands may be further apart.
+    /// The buckets are equally wide; only rows after `...` may be further apart.
     pub(super) fn steps(&mut self, edge: u64) {
         let Some(last) = self.last else {
             self.first = Some((edge, self.omitted));
@@ -66,7 +66,7 @@ impl Table {
         };
         let step = edge.saturating_sub(last);
         match self.width {
-            // The first step that no row was left out of is the width.
+            // The first step without an omitted row is the width.
             None if !self.omitted => self.width = Some(step),
             Some(width) if !self.omitted && step != width => self.missing = self.missing.saturating_add(1),
             Some(width) if self.omitted && (step <= width || step % width != 0) => {
@@ -98,12 +98,12 @@ impl Table {
         over == 0 && self.columns.get(column).is_none_or(|c| c.count == 0)
     }
 
-    pub(super) fn told(&self, row: usize, column: usize) -> Option<f64> {
+    pub(super) fn stated(&self, row: usize, column: usize) -> Option<f64> {
         self.summary.get(row)?.get(column).copied().flatten()
     }
 
-    pub(super) fn told_ns(&self, row: usize, column: usize) -> Option<u64> {
-        let ns = (self.told(row, column)? * 1_000.0).round();
+    pub(super) fn stated_ns(&self, row: usize, column: usize) -> Option<u64> {
+        let ns = (self.stated(row, column)? * 1_000.0).round();
         (ns <= number::LARGEST_NS as f64).then_some(ns as u64)
     }
 
@@ -117,11 +117,11 @@ impl Table {
         self.width.or(first).unwrap_or(self.unit_ns()).max(1)
     }
 
-    /// Which latencies a bucket named `e` holds, told by the smallest latency and the lowest bucket.
+    /// Determines the latencies of a bucket named `e` from the smallest latency and the lowest bucket.
     pub(super) fn layout(&self) -> Layout {
         let apart = (0..self.columns.len()).filter_map(|n| {
             let lowest = self.columns.get(n)?.range()?.0;
-            Some(lowest.saturating_sub(self.told_ns(0, n)?))
+            Some(lowest.saturating_sub(self.stated_ns(0, n)?))
         });
         let shifted = !self.head.bias && apart.min().is_some_and(|apart| apart > 0);
         match (shifted, self.version.as_deref().and_then(number::decimal)) {
@@ -142,9 +142,9 @@ impl Table {
             ..Block::default()
         };
         if layout == Layout::Unknown {
-            let text = "this version of oslat names buckets one step above the latencies that it prints: each stands at the \
+            let text = "this version of oslat names buckets one step above the latencies that it prints: each is placed at the \
                         bucket's name, and the largest a step above the printed one";
-            block.lost.push(Loss::told(LostKind::Resolution, None, text));
+            block.lost.push(Loss::reported(LostKind::Resolution, None, text));
         }
         for (column, &cpu) in self.cpus.iter().enumerate() {
             block.threads.push(self.thread(column, cpu, layout));
@@ -165,7 +165,7 @@ impl Table {
             // Rounded up or down, depending on the version.
             thread.width_ns = width.saturating_add(unit);
         }
-        let (min, max) = (self.told_ns(0, column), self.told_ns(2, column));
+        let (min, max) = (self.stated_ns(0, column), self.stated_ns(2, column));
         let max = if layout == Layout::Unknown { max.map(|max| max.saturating_add(unit)) } else { max };
         let over = self.overflow.as_ref().and_then(|o| o.get(column)).copied();
         match (over, self.last) {
@@ -190,31 +190,32 @@ impl Table {
         thread
     }
 
-    /// The mean is of the buckets' names; oslat adds what lies beyond the last bucket of the first CPU to all CPUs.
+    /// The mean uses the names of the buckets; oslat adds the samples beyond the last bucket of the first CPU to all
+    /// CPUs.
     pub(super) fn mean(&self, column: usize) -> Option<f64> {
-        let within = |n: usize| Some(self.told_ns(2, n)? < self.last?);
+        let within = |n: usize| Some(self.stated_ns(2, n)? < self.last?);
         let usable = self.overflow.is_some() && within(0)? && within(column)? && !self.is_empty(column);
-        self.told(1, column).filter(|_| usable).map(|us| us * 1_000.0)
+        self.stated(1, column).filter(|_| usable).map(|us| us * 1_000.0)
     }
 
     pub(super) fn contradictions(&self, column: usize) -> Vec<Loss> {
         let mut lost = Vec::new();
         let mut problem = |text: String| lost.push(Loss::problem(LostKind::Disagreement, None, text));
         if let (Some(min), Some(max), Some(apart)) =
-            (self.told_ns(0, column), self.told_ns(2, column), self.told_ns(3, column))
+            (self.stated_ns(0, column), self.stated_ns(2, column), self.stated_ns(3, column))
             && max.checked_sub(min) != Some(apart)
         {
-            problem("`Max-Min` is not the difference of `Maximum` and `Minimum`".into());
+            problem("`Max-Min` is not the difference between `Maximum` and `Minimum`".into());
         }
         let over = self.overflow.as_ref().and_then(|over| over.get(column)).copied().unwrap_or(0);
-        if let (Some(max), Some(last)) = (self.told_ns(2, column), self.last)
+        if let (Some(max), Some(last)) = (self.stated_ns(2, column), self.last)
             && over > 0
             && self.layout() == Layout::Named
             && max < last
         {
-            problem("the last bucket holds samples, and `Maximum` is below it".into());
+            problem("the last bucket has samples, but `Maximum` is below it".into());
         }
-        if let (Some(told), Some(bins), Some(over), Some(last)) =
+        if let (Some(stated), Some(bins), Some(over), Some(last)) =
             (self.mean(column), self.columns.get(column), &self.overflow, self.last)
         {
             let over = over.get(column).copied().unwrap_or(0);
@@ -222,10 +223,10 @@ impl Table {
             let (sum, count) =
                 all.fold((0.0, 0.0), |(sum, count), (edge, n)| (sum + edge as f64 * n as f64, count + n as f64));
             let found = sum / count;
-            if (found - told).abs() > 0.6 + found * 1e-6 {
+            if (found - stated).abs() > 0.6 + found * 1e-6 {
                 problem(format!(
-                    "the mean is told as {:.3} µs, that of the buckets is {:.3} µs",
-                    told / 1e3,
+                    "the mean is stated as {:.3} µs, but that of the buckets is {:.3} µs",
+                    stated / 1e3,
                     found / 1e3
                 ));
             }
@@ -237,14 +238,14 @@ impl Table {
         let mut lost = Vec::new();
         let mut problem = |kind, count, text: &str| lost.push(Loss::problem(kind, count, text));
         if self.ragged > 0 {
-            let text = "rows have another number of columns than CPUs, or figures that cannot be";
+            let text = "rows have a different number of columns than CPUs, or impossible figures";
             problem(LostKind::Unreadable, Some(self.ragged), text);
         }
         if self.back > 0 {
             problem(
                 LostKind::Unreadable,
                 Some(self.back),
-                "rows of the histogram repeat or go back; they were left out",
+                "rows of the histogram repeat or decrease; they were skipped",
             );
         }
         let wide = self.width.unwrap_or(0);
@@ -262,12 +263,12 @@ impl Table {
         }
         let twice = self.seen.iter().filter(|&&n| n > 1).count() as u64;
         if twice > 0 {
-            problem(LostKind::Disagreement, Some(twice), "rows of the histogram's summary are there twice");
+            problem(LostKind::Disagreement, Some(twice), "rows of the histogram's summary appear twice");
         }
         let mut cpus = self.cpus.clone();
         cpus.arrange_by_key(|&cpu| cpu);
         if cpus.windows(2).any(|w| w.first() == w.last()) {
-            problem(LostKind::Disagreement, None, "a CPU is told twice");
+            problem(LostKind::Disagreement, None, "a CPU appears twice");
         }
         lost
     }

@@ -18,7 +18,7 @@ fn bins(thread: &Thread) -> &Bins {
     }
 }
 
-/// Problems of the text itself and those that reconciling the figures finds.
+/// Problems of the text itself, and those found by reconciling the figures.
 fn problems(found: &Found) -> Vec<String> {
     let settled = |t: &Thread| crate::settle::settle(t.clone(), punctual_units::CpuId(0)).lost;
     let threads = found.blocks.iter().flat_map(|b| &b.threads).flat_map(settled);
@@ -74,11 +74,11 @@ fn every_cut_doubled_or_missing_line_is_a_problem() {
             let mut fewer = lines.clone();
             fewer.remove(at);
             let found = read(&fewer.join("\n")).unwrap();
-            // Where rows of nothing are left out (-z), a row before such a gap is missed only if it moves the mean.
+            // If empty rows are omitted (-z), a missing row before such a gap is detected only if it changes the mean.
             if lines[at + 1].trim() != "..." {
                 assert!(!problems(&found).is_empty(), "without {}", lines[at]);
             }
-            // Dots twice say the same.
+            // Repeated dots mean the same.
             if lines[at].trim() != "..." {
                 let mut more = lines.clone();
                 more.insert(at, lines[at]);
@@ -108,12 +108,12 @@ fn several_runs_are_several_tables() {
     assert_eq!(found.blocks[0].before.as_deref(), Some("idle:"));
     assert_eq!(found.blocks[1].before.as_deref(), Some("under load:"));
     assert_eq!(problems(&found), [""; 0]);
-    // The second one ended before its table.
+    // The second run ended before its table.
     let cut = V2_6.find("        Core").unwrap();
     let found = read(&format!("{V2_4}{}", &V2_6[..cut])).unwrap();
     assert_eq!((found.blocks.len(), problems(&found).len()), (1, 1));
     assert!(read(&V2_6[..cut]).is_none());
-    // Without its header a table is read as well.
+    // A table is also read without its header.
     let found = read(&V2_4[V2_4.find("        Core").unwrap()..]).unwrap();
     assert_eq!((found.blocks.len(), found.blocks[0].threads[1].got), (1, None));
 }

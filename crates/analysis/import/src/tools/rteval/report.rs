@@ -10,11 +10,11 @@ use punctual_model::LostKind;
 #[derive(Default)]
 pub(crate) struct Reader {
     found: Found,
-    /// One for each report, and one for figures before any.
+    /// One for each report, and one for figures before the first.
     reports: Vec<Report>,
     further: u64,
     unreadable: u64,
-    /// What stands above the rule that a report begins with.
+    /// Text above the rule that begins a report.
     above: Option<String>,
 }
 
@@ -22,8 +22,8 @@ pub(crate) struct Reader {
 struct Report {
     before: Option<String>,
     version: Option<String>,
-    /// Cores of `System:`, for each table.
-    told: Vec<Option<u64>>,
+    /// Number of cores in `System:`, for each table.
+    stated: Vec<Option<u64>>,
     tables: Vec<Table>,
     ended: bool,
 }
@@ -64,8 +64,8 @@ impl Reader {
         }
         if let Some(rest) = text.strip_prefix("System:") {
             let mut scan = Scan(rest);
-            if let Some(told) = report.told.last_mut() {
-                *told = scan.skip("(").and_then(|()| scan.whole()).filter(|_| scan.0.starts_with(" cores)"));
+            if let Some(stated) = report.stated.last_mut() {
+                *stated = scan.skip("(").and_then(|()| scan.whole()).filter(|_| scan.0.starts_with(" cores)"));
             }
             table.all.push(Figures::default());
             return Taken::Yes;
@@ -135,7 +135,7 @@ impl tools::Reader for Reader {
                 return Taken::Yes;
             }
             let before = report.before.clone();
-            report.told.push(None);
+            report.stated.push(None);
             report.tables.push(Table { line: line.number, before, tool: "cyclictest".into(), ..Table::default() });
             return Taken::Yes;
         }
@@ -154,12 +154,12 @@ impl tools::Reader for Reader {
             let cores: Vec<u64> =
                 report.tables.iter().map(|t| t.all.iter().filter(|f| f.core.is_some()).count() as u64).collect();
             if !report.ended && !report.tables.is_empty() {
-                let text = "the report has no end";
+                let text = "the report is incomplete";
                 found.lost.push(Loss::problem(LostKind::Truncated, None, text));
             }
-            for (told, cores) in report.told.iter().zip(cores) {
-                if let Some(told) = told.filter(|&told| told != cores) {
-                    let text = format!("{told} cores are told, the report has figures of {cores}");
+            for (stated, cores) in report.stated.iter().zip(cores) {
+                if let Some(stated) = stated.filter(|&stated| stated != cores) {
+                    let text = format!("{stated} cores are stated, the report has figures of {cores}");
                     found.lost.push(Loss::problem(LostKind::Disagreement, None, text));
                 }
             }

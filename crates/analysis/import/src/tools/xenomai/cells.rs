@@ -1,4 +1,4 @@
-//! A histogram (`-h`): its cells, and the number, mean and deviation that are stated of them.
+//! A histogram (`-h`): its cells, and their stated number, mean and deviation.
 
 use super::*;
 
@@ -18,10 +18,10 @@ impl Cells {
     pub(super) fn fault(&self, kind: &str) -> Option<Loss> {
         let problem = |kind, count, text: String| Some(Loss::problem(kind, count, text));
         if self.back > 0 {
-            let text = format!("rows of the histogram of `{kind}` repeat or go back; they were left out");
+            let text = format!("rows of the histogram of `{kind}` repeat or decrease; they were skipped");
             return problem(LostKind::Unreadable, Some(self.back), text);
         }
-        let Some((told, mean)) = self.told else {
+        let Some((stated, mean)) = self.stated else {
             let text = format!("the text ends before the total of the histogram of `{kind}`");
             return (!self.bins.is_empty()).then(|| problem(LostKind::Truncated, None, text)).flatten();
         };
@@ -29,20 +29,20 @@ impl Cells {
         if self.bins.is_empty() {
             return None;
         }
-        if told != self.count {
-            let text = format!("{told} samples are told, {} are in the histogram of `{kind}`", self.count);
+        if stated != self.count {
+            let text = format!("{stated} samples are stated, {} are in the histogram of `{kind}`", self.count);
             return problem(LostKind::Disagreement, None, text);
         }
         let sum: f64 = self.bins.iter().map(|&(cell, n)| cell as f64 * n as f64).sum();
         let found = sum / self.count.max(1) as f64;
-        // The tool adds up in 32 bits, which long runs exceed.
+        // The tool sums in 32 bits, which long runs exceed.
         let exact = sum < 2_147_483_647.0;
         ((found - mean).abs() > 0.000_6 && exact)
             .then(|| {
                 problem(
                     LostKind::Disagreement,
                     None,
-                    format!("the mean of `{kind}` is told as {mean}, its histogram has {found:.3}"),
+                    format!("the mean of `{kind}` is stated as {mean}, but its histogram has {found:.3}"),
                 )
             })
             .flatten()

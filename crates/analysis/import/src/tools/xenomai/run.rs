@@ -1,4 +1,4 @@
-//! A run as a block: what of its rows, totals and histograms agrees.
+//! Converts a run to a block and checks its rows, totals and histograms against each other.
 
 use super::*;
 
@@ -6,7 +6,7 @@ impl Run {
     pub(super) fn has_figures(&self) -> bool {
         self.rows > 0
             || self.total.is_some()
-            || self.cells.iter().any(|c| c.count > 0 || c.told.is_some())
+            || self.cells.iter().any(|c| c.count > 0 || c.stated.is_some())
             || self.plot.as_ref().is_some_and(|p| p.last.is_some() || p.max.is_some())
     }
 
@@ -48,12 +48,12 @@ impl Run {
         SECOND_NS.checked_div(self.period_us?.checked_mul(1_000)?).filter(|&n| n > 0)
     }
 
-    /// As told, or else that of the rows that are there.
+    /// The stated number, otherwise that of the rows.
     pub(super) fn count(&self) -> Option<u64> {
-        let told = self.cells.get(AVG).and_then(|c| c.told).map(|(n, _)| n).filter(|&n| n > 0);
+        let stated = self.cells.get(AVG).and_then(|c| c.stated).map(|(n, _)| n).filter(|&n| n > 0);
         let plotted = self.plot.as_ref().and_then(|p| p.count);
         let rows = || self.in_a_row()?.checked_mul(self.rows).filter(|&n| n > 0 && n <= number::MOST_SAMPLES);
-        told.or(plotted).or_else(rows)
+        stated.or(plotted).or_else(rows)
     }
 
     pub(super) fn block(self) -> Block {
@@ -95,7 +95,7 @@ impl Run {
         }
         if self.whole {
             let text = "values without a fraction are taken as nanoseconds";
-            thread.lost.push(Loss::told(LostKind::Unit, None, text));
+            thread.lost.push(Loss::reported(LostKind::Unit, None, text));
         }
         thread
     }
@@ -104,7 +104,7 @@ impl Run {
         let last = plot.last.unwrap_or(0).saturating_mul(CELL_NS);
         thread.beyond = match plot.over {
             Some(count) => Beyond::Counted { count, from_ns: last },
-            // Without its last line: nothing says that no more followed.
+            // Without its last line, more lines may have followed.
             None if max.is_none() => Beyond::Unknown { from_ns: last },
             None => Beyond::None,
         };
@@ -112,7 +112,8 @@ impl Run {
         (thread.samples, thread.width_ns) = (Samples::Bins(plot.bins.clone()), CELL_NS);
     }
 
-    /// Cells hold latencies without their sign; the last one everything beyond it as well, and its number is not told.
+    /// Cells hold absolute values of latencies; the last one also holds everything beyond it, and its index is not
+    /// stated.
     pub(super) fn binned(&self, thread: &mut Thread, cells: &Cells, max: Option<i64>) {
         let top = cells.last.unwrap_or(0).saturating_mul(CELL_NS);
         let over = match max.map(signed::ns) {
@@ -130,14 +131,14 @@ impl Run {
         if let Some(count) = over {
             thread.beyond = Beyond::Counted { count, from_ns: top };
         }
-        // The extremes are of whole seconds, the histogram also of the last one begun.
+        // The extremes cover whole seconds, the histogram also the last incomplete one.
         if thread.max_ns.is_some_and(|max| max < top) {
             thread.max_ns = None;
         }
         if thread.min_ns.zip(bins.range()).is_some_and(|(min, (lowest, _))| min >= lowest.saturating_add(CELL_NS)) {
             thread.min_ns = None;
         }
-        thread.count = cells.told.map(|(n, _)| n);
+        thread.count = cells.stated.map(|(n, _)| n);
         (thread.samples, thread.width_ns) = (Samples::Bins(bins), CELL_NS);
     }
 
@@ -151,18 +152,18 @@ impl Run {
             problem(LostKind::Truncated, None, "the text begins in the middle of the run");
         }
         if self.odd > 0 {
-            problem(LostKind::Disagreement, Some(self.odd), "rows contradict themselves");
+            problem(LostKind::Disagreement, Some(self.odd), "rows are inconsistent");
         }
         if self.jumps > 0 {
-            let text = "best or worst of rows are of no row: rows are missing";
+            let text = "a best or worst value occurs in no row: rows are missing";
             problem(LostKind::Gap, Some(self.jumps), text);
         }
         if self.uneven > 0 {
-            let text = "pages have another number of rows than the first: rows are missing or there twice";
+            let text = "pages have a different number of rows than the first: rows are missing or duplicated";
             problem(LostKind::Gap, Some(self.uneven), text);
         }
         if self.twice {
-            problem(LostKind::Disagreement, None, "the run's totals are there twice");
+            problem(LostKind::Disagreement, None, "the run's totals appear twice");
         }
         if let (Some(total), Some(last)) = (self.total, self.last)
             && (total.min > last.best
@@ -173,13 +174,13 @@ impl Run {
             problem(LostKind::Disagreement, None, "the run's totals contradict its last row");
         }
         if self.total.is_some_and(|t| t.min > t.mean || t.mean > t.max) {
-            problem(LostKind::Disagreement, None, "the run's totals contradict themselves");
+            problem(LostKind::Disagreement, None, "the run's totals are inconsistent");
         }
         self.time_faults(&mut lost);
         self.histogram_faults(&mut lost);
         if let Some(count) = self.overruns().filter(|&n| n > 0) {
             let text = "periods passed while the thread was late (overruns)";
-            lost.push(Loss::told(LostKind::SkippedPeriods, Some(count), text));
+            lost.push(Loss::reported(LostKind::SkippedPeriods, Some(count), text));
         }
         let switches = self.switches();
         if switches > 0 && self.evl {
@@ -187,12 +188,12 @@ impl Run {
             lost.push(Loss::problem(LostKind::Other, Some(switches), text));
         } else if switches > 0 {
             let text = "the thread left the real-time core (mode switches): latencies may be due to that";
-            lost.push(Loss::told(LostKind::Other, Some(switches), text));
+            lost.push(Loss::reported(LostKind::Other, Some(switches), text));
         }
         lost
     }
 
-    /// A row is a second, plus the periods that were missed in it.
+    /// A row covers a second, plus the periods missed in it.
     pub(super) fn time_faults(&self, lost: &mut Vec<Loss>) {
         let Some((seconds, period_us)) = self.total.and_then(|t| t.seconds).zip(self.period_us) else { return };
         if self.rows == 0 || self.late {
@@ -202,27 +203,27 @@ impl Run {
         let of_rows = self.rows.saturating_add(missed);
         let slack = 3_u64.saturating_add(seconds / 50);
         if of_rows.saturating_add(slack) < seconds || self.rows > seconds {
-            let text = format!("the run took {seconds} s, but {} rows of a second each are there", self.rows);
+            let text = format!("the run took {seconds} s, but has {} rows of a second each", self.rows);
             lost.push(Loss::problem(LostKind::Gap, None, text));
         }
     }
 
     pub(super) fn histogram_faults(&self, lost: &mut Vec<Loss>) {
         lost.extend(KINDS.iter().zip(&self.cells).filter_map(|(kind, cells)| cells.fault(kind)));
-        let told: Vec<bool> = self.cells.iter().map(|c| c.told.is_some() || c.count > 0).collect();
+        let stated: Vec<bool> = self.cells.iter().map(|c| c.stated.is_some() || c.count > 0).collect();
         let mut problem = |kind, text: String| lost.push(Loss::problem(kind, None, text));
         // All three with cells (-h), or none (-s).
-        let empty = |c: &Cells| c.bins.is_empty() && c.told.is_some_and(|(n, _)| n > 0);
+        let empty = |c: &Cells| c.bins.is_empty() && c.stated.is_some_and(|(n, _)| n > 0);
         let some = self.cells.iter().any(|c| !c.bins.is_empty()) && self.cells.iter().any(empty);
-        if some || told.contains(&true) && told.contains(&false) {
+        if some || stated.contains(&true) && stated.contains(&false) {
             problem(LostKind::Truncated, "parts of the histograms are missing".into());
         }
-        if told.contains(&true) && self.total.is_none() {
+        if stated.contains(&true) && self.total.is_none() {
             problem(LostKind::Truncated, "the text ends before the run's totals (`RTS`)".into());
         }
         let cells = self.cells.get(AVG);
-        if let (Some((count, mean)), Some(total)) = (cells.and_then(|c| c.told), self.total) {
-            // -B changes the width of a cell and is not told; a mean of few cells says little.
+        if let (Some((count, mean)), Some(total)) = (cells.and_then(|c| c.stated), self.total) {
+            // -B changes the width of a cell and is not reported; a mean of few cells proves little.
             let cell = total.mean as f64 / CELL_NS as f64;
             if mean > 1.0 && total.min >= 0 && !(0.6..1.6).contains(&(cell / (mean + 0.5))) {
                 problem(LostKind::Disagreement, "the histogram's cells are not 1 µs wide (-B)".into());
@@ -236,7 +237,7 @@ impl Run {
         }
         let Some(plot) = &self.plot else { return };
         if plot.missing > 0 {
-            problem(LostKind::Unreadable, "rows of the histogram are missing or there twice".into());
+            problem(LostKind::Unreadable, "rows of the histogram are missing or duplicated".into());
         }
         let Some(last) = plot.last else {
             problem(LostKind::Truncated, "the text ends before the histogram".into());
@@ -244,17 +245,17 @@ impl Run {
         };
         let held = plot.bins.count.saturating_add(plot.over.unwrap_or(0));
         if let Some(count) = plot.count.filter(|&count| count != held) {
-            problem(LostKind::Disagreement, format!("{count} samples are told, {held} are in the histogram"));
+            problem(LostKind::Disagreement, format!("{count} samples are stated, {held} are in the histogram"));
         }
         // The last row is the cell of the largest latency, or marked.
         let top = plot.max.map(|max| signed::ns(max) / CELL_NS);
         if plot.over.is_none() && top.is_some_and(|top| top != last) {
-            let text = "the histogram ends at another latency than the largest";
+            let text = "the histogram does not end at the largest latency";
             problem(LostKind::Truncated, text.into());
         }
         let low = plot.min.map(|min| signed::ns(min) / CELL_NS);
         if low.zip(plot.first).is_some_and(|(low, first)| low != first && plot.over != Some(held)) {
-            let text = "the histogram begins at another latency than the smallest";
+            let text = "the histogram does not begin at the smallest latency";
             problem(LostKind::Truncated, text.into());
         }
         if let Some(total) = self.total

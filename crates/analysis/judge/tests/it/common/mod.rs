@@ -117,7 +117,7 @@ fn result(cpu: CpuId, d: &Distribution) -> CpuResult {
     }
 }
 
-/// Replaces the samples of a cell in bulk, without a worst list, as in an imported run.
+/// Replaces the samples of a cell, without a list of worst wakeups, as in an imported run.
 pub fn replace_in_bulk(recording: &mut Recording, samples: &[(u64, u64)]) {
     let mut raw = Histogram::new();
     samples.iter().for_each(|&(latency, n)| raw.record_n(latency, n));
@@ -171,7 +171,7 @@ fn settings() -> Settings {
 }
 
 pub fn problem(kind: ProblemKind) -> Problem {
-    Problem { kind, text: "planted".into() }
+    Problem { kind, text: "injected".into() }
 }
 
 pub fn claims(texts: &[&str]) -> Vec<Claim> {

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Loads disturb each other: one test at a time.
+/// Serializes the tests, since loads disturb each other.
 pub fn alone() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -27,7 +27,7 @@ impl Host {
         Host::start_in(&[], args)
     }
 
-    /// `before`: a command to run it with.
+    /// `before`: a command that runs the host.
     pub fn start_in(before: &[&str], args: &[&str]) -> Host {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let mark = format!("PUNCTUAL_TEST={}-{}", std::process::id(), COUNT.fetch_add(1, Relaxed));
@@ -74,7 +74,7 @@ impl Host {
         report
     }
 
-    /// All its living descendants.
+    /// All living descendants.
     pub fn processes(&self) -> Vec<i32> {
         let pids = fs::read_dir("/proc").unwrap().filter_map(|e| e.ok()?.file_name().to_str()?.parse::<i32>().ok());
         pids.filter(|pid| self.is_marked(*pid)).collect()
@@ -90,7 +90,7 @@ impl Host {
         self.child.wait().unwrap();
     }
 
-    /// Nothing of it lives, within a second.
+    /// Checks that all descendants end within a second.
     pub fn assert_nothing_left(&self) {
         let began = Instant::now();
         while !self.processes().is_empty() {
@@ -124,7 +124,7 @@ pub fn run(args: &[&str]) -> LoadReport {
     Host::start(args).report()
 }
 
-/// A folder on a disk, not in memory.
+/// A directory on a disk, not in memory.
 pub fn disk_folder() -> tempfile::TempDir {
     tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
 }

@@ -10,19 +10,19 @@ enum Kind {
     State,
     Count,
     Queue(u32),
-    /// Several in one answer, as read(2) of a terminal.
+    /// Several in one read, as from read(2) of a terminal.
     Bytes,
 }
 
-/// A sender and a receiver on one clock, with everything that can happen between them.
+/// A sender and a receiver on one clock, with all events that can happen between them.
 struct World {
     mail: Box<Mailbox>,
     inbox: Inbox,
     kind: Kind,
-    /// Published and on their way.
+    /// Published and in transit.
     way: VecDeque<u64>,
     dropped: Vec<u64>,
-    /// The last message that came out of the queue.
+    /// Number of the last message that left the queue.
     came: Option<u64>,
     sent: u64,
     recorded: Option<u64>,
@@ -91,8 +91,8 @@ fn kinds() -> impl Strategy<Value = Kind> {
 }
 
 proptest! {
-    /// Whatever is late or lost on either side: every recorded message that was sent is ran, skipped, lost or crowded,
-    /// once.
+    /// Whatever is late or lost on either side, every recorded message that was sent is counted exactly once as ran,
+    /// skipped, lost or crowded.
     #[test]
     fn every_message_is_booked_once(
         kind in kinds(),
@@ -118,7 +118,7 @@ proptest! {
                 prop_assert_eq!(world.inbox.released(), world.ran + world.skipped);
             }
         }
-        // Takes everything that is on its way, then sends no more.
+        // Takes everything in transit, then sends no more.
         while world.receive(now).is_some() || !world.way.is_empty() {}
         world.mail.close();
         let sent = world.recorded.map_or(0, |first| world.sent - first);
@@ -130,8 +130,8 @@ proptest! {
             prop_assert_eq!(world.ran + world.skipped + remarks.crowded, sent);
             prop_assert_eq!(remarks.lost, 0);
         } else {
-            // A message counted as skipped before it was found to be lost is both; one after which none came is the
-            // former. One lost in the warm-up may be found later, and is reported as well.
+            // A message counted as skipped before it was found to be lost is both; one without a successor is only
+            // skipped. A message lost in the warm-up may be found later, and is reported as well.
             let first = world.recorded.unwrap_or(u64::MAX);
             let shown = |lost: &&u64| **lost >= first && world.came.is_some_and(|came| **lost < came);
             let least = world.dropped.iter().filter(shown).count() as u64;
@@ -141,7 +141,7 @@ proptest! {
         }
     }
 
-    /// What nobody sent is reported, never believed; nothing overflows.
+    /// Unsent messages are reported and not counted; nothing overflows.
     #[test]
     fn rubbish_is_not_believed(arrivals in proptest::collection::vec((0u8..3, any::<u64>(), 1u32..65, 1u64..70), 1..200)) {
         let mut world = world(Kind::State);
@@ -172,7 +172,7 @@ fn a_receiver_ten_periods_late_has_skipped_nine() {
     (0..10).for_each(|n| world.send(n * PERIOD, false));
     let wakeup = world.receive(9 * PERIOD + 1).unwrap();
     assert_eq!((wakeup.latency(), wakeup.skipped), (9 * PERIOD + 1, 9));
-    // The others come out of the queue and are accounted for already.
+    // The others leave the queue and are already accounted for.
     assert!((0..9).all(|_| world.receive(10 * PERIOD).is_none()));
     assert_eq!((world.inbox.released(), world.inbox.remarks(&world.mail).lost), (10, 0));
 }

@@ -8,7 +8,7 @@ use std::process::Stdio;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// One at a time: each keeps CPUs busy, or a tracer that all share.
+/// Serializes the tests: each keeps CPUs busy, or uses a tracer that all share.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -58,7 +58,7 @@ fn a_busy_poll_ends_within_a_second_of_a_signal() {
     let begun = Instant::now();
     kill_process(Pid::from_raw(child.id() as i32).unwrap(), Signal::INT).unwrap();
     let (code, text, err) = answer(child.wait_with_output().unwrap());
-    // The threads end at once; writing the run down takes its time on a busy machine.
+    // The threads end immediately; writing the run takes some time on a busy machine.
     assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
     assert_eq!(code, 130, "{text}{err}");
     let document = shown(&out);
@@ -90,17 +90,18 @@ fn wrong_words_are_told_with_the_right_ones() {
         ("timerlat", &["--policy", "deadline"], "choose --policy fifo"),
         ("hwlat", &["--policy", "fifo"], "the kernel's own"),
         ("busy-poll", &["--trace", "always"], "leave out --trace"),
-        ("busy-poll", &["--live"], "--live"),
+        ("busy-poll", &["--tui"], "--tui"),
     ] {
         let (code, _, err) = measure(way, &out, more);
-        // Where the policy itself is refused first, that is the answer.
+        // If the policy itself is refused first, that is the error.
         assert!(code == 2 && err.contains(says) || code == 4 && err.contains("SCHED_DEADLINE"), "{way} {code} {err}");
     }
     let (code, _, err) = run(&["prove", "--via", "hwlat"]);
     assert!(code == 2 && err.contains("punctual measure --via hwlat"), "{err}");
 }
 
-/// Where the kernel has the tracer and we may use it, three kinds or two; else a sentence that tells where it is to be had.
+/// Two or three kinds of records if the kernel has the tracer and it may be used; otherwise a message that says where
+/// to get it.
 #[test]
 #[ignore = "live: tracefs, timing"]
 fn a_tracer_measures_or_says_where_to_get_it() {

@@ -1,4 +1,4 @@
-//! Tracer settings that all instances share: recorded, changed, and restored.
+//! Tracer settings shared by all instances: recorded, changed, and restored.
 
 use crate::error::ProofError;
 use punctual_journal::{Journal, Lease, Undo};
@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// Changed settings. They are restored by [`Settings::give_back`] or drop; after kill -9 by the next start.
+/// Changed settings. Restored by [`Settings::restore`] or drop; after kill -9 by the next start.
 #[derive(Debug)]
 pub(super) struct Settings(Option<Lease>);
 
@@ -18,21 +18,21 @@ pub(super) struct Change {
 }
 
 impl Change {
-    /// Sets `path` to `new`; `None` if it is already.
+    /// Changes `path` to `new`; `None` if it already has that value.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The file cannot be read.
     pub fn of(path: PathBuf, new: String) -> Result<Option<Change>, ProofError> {
         let old = read(&path).map_err(|e| failed("read", &path, &e))?;
         let old = old.trim().to_owned();
         Ok((old != new).then_some(Change { path, old, new }))
     }
 
-    /// An option in a file that lists them all, with `NO_` before those that are off (osnoise/options). `None` if it is
-    /// as wanted, or this kernel does not have it.
+    /// Changes an option in a file that lists all options, with the prefix `NO_` on disabled ones (osnoise/options).
+    /// `None` if the option has the wanted state, or if this kernel does not have it.
     ///
     /// # Errors
-    /// The file is there and cannot be read.
+    /// The file exists but cannot be read.
     pub fn option(path: PathBuf, name: &str, on: bool) -> Result<Option<Change>, ProofError> {
         let list = match read(&path) {
             Ok(list) => list,
@@ -46,10 +46,10 @@ impl Change {
 }
 
 impl Settings {
-    /// Makes the changes, in order, each recorded first.
+    /// Makes the changes in order; each is recorded first.
     ///
     /// # Errors
-    /// The journal cannot be written, or a change is refused: all are undone.
+    /// The journal cannot be written, or a change is refused: all changes are undone.
     pub fn change(journal: &Journal, changes: Vec<Change>) -> Result<Settings, ProofError> {
         if changes.is_empty() {
             return Ok(Settings(None));
@@ -58,24 +58,22 @@ impl Settings {
         let lease = journal
             .lease(changes.iter().map(undo).collect())
             .map_err(|e| ProofError::Environment(format!("{e}; nothing was changed")))?;
-        // A failure from here on drops the lease, which restores.
+        // An error from here on drops the lease, which restores the settings.
         for Change { path, new, .. } in &changes {
             write(path, new).map_err(|e| failed(&format!("write `{new}` to"), path, &e))?;
         }
         Ok(Settings(Some(lease)))
     }
 
-    /// Restores the settings.
-    ///
     /// # Errors
-    /// What could not be restored.
-    pub fn give_back(&mut self) -> Result<(), Vec<String>> {
+    /// A list of what could not be restored.
+    pub fn restore(&mut self) -> Result<(), Vec<String>> {
         self.0.take().map_or(Ok(()), Lease::give_back)
     }
 }
 
-/// In one read: osnoise/cpus answers EINVAL to one that has not room for all of it, also at its end
-/// (osnoise_cpus_read()).
+/// Reads the file in a single read: osnoise/cpus answers EINVAL if the buffer is too small for all of it, also at its
+/// end (osnoise_cpus_read()).
 fn read(path: &Path) -> io::Result<String> {
     let mut room = vec![0; 32 << 10];
     let n = File::open(path)?.read(&mut room)?;
@@ -83,7 +81,7 @@ fn read(path: &Path) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&room).into_owned())
 }
 
-/// In one write, without creating the file.
+/// Writes the file in a single write, without creating it.
 pub(crate) fn write(path: &Path, text: &str) -> io::Result<()> {
     File::options().write(true).truncate(true).open(path)?.write_all(text.as_bytes())
 }
@@ -110,7 +108,7 @@ mod tests {
         let mut held = Settings::change(&Journal::at(home.path().join("j")), vec![one, two]).unwrap();
         let text = |path| fs::read_to_string(path).unwrap();
         assert_eq!((text(&period).as_str(), text(&options).get(..19)), ("200", Some("NO_OSNOISE_WORKLOAD")));
-        held.give_back().unwrap();
+        held.restore().unwrap();
         assert_eq!((text(&period).as_str(), text(&options).as_str()), ("1000", "OSNOISE_WORKLOAD"));
         assert_eq!(fs::read_dir(home.path().join("j")).unwrap().count(), 0);
     }

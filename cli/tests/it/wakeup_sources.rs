@@ -1,10 +1,10 @@
-//! `--via`: every way that needs no device, a second each.
+//! `--via`: every wakeup source that needs no device, for a second each.
 
 use crate::common;
 use common::{answer, is_emulated, punctual, run, shown};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// One measurement at a time: each takes all CPUs.
+/// Serializes the tests: each measures all CPUs.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)

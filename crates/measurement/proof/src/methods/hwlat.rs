@@ -1,6 +1,6 @@
-//! `hwlat`: the kernel's own detector (kernel/trace/trace_hwlat.c), in a private instance. Its thread goes from CPU to
-//! CPU; in each window (1 s) it reads the clock with interrupts off for half of the time and reports the longest gap,
-//! if there was one.
+//! `hwlat`: the kernel's detector (kernel/trace/trace_hwlat.c) in a private instance. Its thread moves from CPU to CPU;
+//! in each window (1 s) it reads the clock with interrupts disabled for half of the time, and reports the longest gap,
+//! if any.
 
 use super::timerlat;
 use crate::error::ProofError;
@@ -40,14 +40,12 @@ struct Hwlat {
     failed: Option<String>,
 }
 
-/// Starts a phase.
-///
 /// # Errors
-/// [`ProofError`]; everything is undone.
+/// The tracer cannot be used; everything is restored.
 pub(super) fn start(plan: &Plan) -> Result<Box<dyn Meter>, ProofError> {
     let environment = |e: TracefsError| match &e {
         TracefsError::Io { source, .. } if source.raw_os_error() == Some(rustix::io::Errno::BUSY.raw_os_error()) => {
-            ProofError::Environment(format!("{e}: another instance runs the hwlat tracer, which only one can"))
+            ProofError::Environment(format!("{e}: another instance runs the hwlat tracer, which supports only one"))
         }
         _ => ProofError::Environment(e.to_string()),
     };
@@ -57,7 +55,7 @@ pub(super) fn start(plan: &Plan) -> Result<Box<dyn Meter>, ProofError> {
     instance.limit(plan.cpus.iter().map(|cpu| cpu.0)).map_err(environment)?;
     instance.start_tracer("hwlat").map_err(environment)?;
     let flight = Flight::new(instance).map_err(environment)?;
-    // Read while the tracer runs: if tracing_thresh is 0, the kernel sets its own for that time.
+    // Read while the tracer runs: if tracing_thresh is 0, the kernel sets its own threshold for that time.
     let micros = |path: &str, usual| number(&tracefs.root().join(path)).unwrap_or(usual).max(1);
     let start = monotonic();
     Ok(Box::new(Hwlat {
@@ -92,7 +90,7 @@ impl Hwlat {
             self.gaps = self.gaps.saturating_add(gaps.unwrap_or(1).into());
             self.nmis = self.nmis.saturating_add(nmi_count.unwrap_or(0).into());
             if let Some((_, cell)) = self.cells.iter().find(|(cpu, _)| cpu.0 == event.cpu) {
-                // The record is written at the end of the window; the gap lies somewhere in it.
+                // The record is written at the end of the window; the gap is somewhere within it.
                 let release = Nanos(event.t_ns.saturating_sub(longest));
                 let woke = release + Nanos(longest);
                 cell.record(&Wakeup { cycle: count, release, woke, skipped: 0 }, u64::MAX);
@@ -101,10 +99,10 @@ impl Hwlat {
         Ok(())
     }
 
-    /// Windows without a gap are samples, too, of which only an upper bound is known.
+    /// Windows without a gap are samples, too, for which only an upper bound is known.
     fn part(&self, took: Nanos) -> Part {
         let mut part = Part { label: Some(LABEL), ..Part::default() };
-        // The detector goes round the CPUs without reporting where it is, so a window that may have been another CPU's
+        // The detector visits the CPUs without reporting which one it is on, so a window that may belong to another CPU
         // is not counted.
         let windows = took.0 / self.window.0.max(1) / (self.cells.len().max(1) as u64);
         for (cpu, cell) in &self.cells {
@@ -137,15 +135,15 @@ impl Hwlat {
     fn notes(&self) -> Vec<String> {
         let (window, threshold) = (self.window, self.threshold);
         let nmis = match self.nmis {
-            0 => "no NMI came in a gap: none of it is Linux".to_owned(),
-            n => format!("{n} NMIs came in gaps, which are Linux's"),
+            0 => "no NMI occurred in a gap, so Linux caused none of them".to_owned(),
+            n => format!("{n} NMIs occurred in gaps; these are caused by Linux"),
         };
         vec![
             format!(
                 "hwlat reads with interrupts off, on one CPU after the other for a window of {window} each. A sample is the \
                  longest gap of a window in whole µs; a window whose gaps all were below {threshold} (tracing_thresh) stands at 0"
             ),
-            format!("hwlat saw {} gaps in all; {nmis}", self.gaps),
+            format!("hwlat reported {} gaps in total; {nmis}", self.gaps),
         ]
     }
 }

@@ -1,4 +1,4 @@
-//! `timerlat`: the kernel's own measurement of a periodic thread, in a private instance. Every sample is read.
+//! `timerlat`: the kernel's measurement of a periodic thread, in a private instance. Every sample is read.
 
 use super::lane::{KINDS, Lane};
 use super::settings::{Change, Settings};
@@ -18,10 +18,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// As the importer of rtla names them.
+/// Same names as in the importer of rtla.
 pub(super) const LABELS: [&str; KINDS] = ["IRQ latency", "thread latency", "return-to-user latency"];
 
-/// How often the buffer is read: 100 000 records of 32 bytes at the shortest period, in 512 KiB and more.
+/// Interval at which the buffer is read: up to 100 000 records of 32 bytes at the shortest period, in at least 512 KiB.
 const EVERY: Nanos = Nanos::from_millis(100);
 
 /// timerlat_min_period and timerlat_max_period (kernel/trace/trace_osnoise.c).
@@ -32,7 +32,7 @@ pub(super) struct Timerlat {
     end: Nanos,
     period: Nanos,
     lanes: Vec<(CpuId, Lane)>,
-    /// The kernel's threads, or ours: CPU, id, policy.
+    /// CPU, thread ID and policy of the kernel's threads, or of ours.
     threads: Vec<(CpuId, i32, Scheduling)>,
     stream: Stream,
     // In the order in which they have to end: readers of the files, the tracer, its settings.
@@ -45,7 +45,7 @@ pub(super) struct Timerlat {
 }
 
 /// # Errors
-/// A period or policy that timerlat does not take.
+/// timerlat does not support the period or the policy.
 pub(super) fn check(period: Nanos, scheduling: Scheduling) -> Result<(), ProofError> {
     if period < PERIODS.0 || period > PERIODS.1 || !period.0.is_multiple_of(1_000) {
         let text =
@@ -64,7 +64,7 @@ pub(super) fn check(period: Nanos, scheduling: Scheduling) -> Result<(), ProofEr
 /// A tracefs with this tracer.
 ///
 /// # Errors
-/// There is none; the text says where to find one.
+/// There is none; the text says which kernel has one.
 pub(super) fn find(tracer: &str) -> Result<Tracefs, ProofError> {
     let environment = |e: TracefsError| ProofError::Environment(e.to_string());
     let tracefs = Tracefs::find().map_err(environment)?;
@@ -80,10 +80,8 @@ pub(super) fn find(tracer: &str) -> Result<Tracefs, ProofError> {
     )))
 }
 
-/// Starts a phase.
-///
 /// # Errors
-/// [`ProofError`]; everything is undone.
+/// The tracer cannot be used; everything is restored.
 pub(super) fn start(plan: &Plan) -> Result<Box<dyn Meter>, ProofError> {
     let environment = |e: TracefsError| ProofError::Environment(e.to_string());
     let tracefs = find("timerlat")?;
@@ -95,7 +93,7 @@ pub(super) fn start(plan: &Plan) -> Result<Box<dyn Meter>, ProofError> {
     let osnoise = tracefs.root().join("osnoise");
     let has_user = plan.cpus.iter().all(|cpu| user::file(&osnoise, cpu).exists());
     let journal = Journal::of_user();
-    // Before the instance: after a kill they are restored in the opposite order.
+    // Before the instance: after a kill, changes are restored in reverse order.
     let settings = Settings::change(&journal, changes(&osnoise, plan, has_user)?)?;
     let config = Config { events: &[], buffer_kb: None, tracer: None, stacks: None };
     let mut instance = Instance::create(&tracefs, &journal, &config).map_err(environment)?;
@@ -132,7 +130,7 @@ pub(super) fn start(plan: &Plan) -> Result<Box<dyn Meter>, ProofError> {
     }))
 }
 
-/// The shared settings of the tracer, as this phase needs them.
+/// Changes to the tracer's shared settings for this phase.
 fn changes(osnoise: &Path, plan: &Plan, user: bool) -> Result<Vec<Change>, ProofError> {
     let mut changes = Vec::new();
     changes.extend(Change::of(osnoise.join("timerlat_period_us"), (plan.period.0 / 1_000).to_string())?);
@@ -156,7 +154,7 @@ fn user_of(root: &Path) -> Option<PathBuf> {
     })
 }
 
-/// Gives the tracer's threads policy and priority, and reads them back.
+/// Sets policy and priority of the tracer's threads, and reads them back.
 fn kernel_threads(cpus: &CpuList, scheduling: Scheduling) -> Result<Vec<(CpuId, i32, Scheduling)>, ProofError> {
     let mut found = Vec::new();
     for (cpu, tid) in threads_named("timerlat/") {
@@ -173,13 +171,13 @@ fn kernel_threads(cpus: &CpuList, scheduling: Scheduling) -> Result<Vec<(CpuId, 
     }
 }
 
-/// Kernel threads by the prefix of their names, with the CPU that follows it.
+/// Kernel threads with this name prefix, and the CPU number that follows it.
 fn threads_named(prefix: &str) -> Vec<(CpuId, i32)> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let thread = |name: &str| {
         let tid: i32 = name.parse().ok()?;
         let comm = fs::read_to_string(format!("/proc/{tid}/comm")).ok()?;
-        // Any thread can take such a name; a kernel thread has no memory of its own.
+        // Any thread can have such a name; a kernel thread has an empty command line.
         let kernel = fs::read(format!("/proc/{tid}/cmdline")).ok()?.is_empty();
         let cpu = comm.trim().strip_prefix(prefix)?.parse().ok()?;
         kernel.then_some((CpuId(cpu), tid))
@@ -211,7 +209,7 @@ impl Timerlat {
         if let Some(flight) = self.flight.take() {
             self.notes.extend(flight.end().err().into_iter().flatten());
         }
-        self.notes.extend(self.settings.give_back().err().into_iter().flatten());
+        self.notes.extend(self.settings.restore().err().into_iter().flatten());
     }
 
     fn problems(&mut self) -> Vec<Problem> {
@@ -237,7 +235,7 @@ impl Timerlat {
             }
             if lane.restarts > 0 {
                 let text = format!(
-                    "somebody restarted the tracer on CPU {cpu} ({} times): samples are missing",
+                    "another program restarted the tracer on CPU {cpu} ({} times): samples are missing",
                     lane.restarts
                 );
                 add(ProblemKind::Storage, text);
@@ -260,7 +258,7 @@ impl Timerlat {
             }
             if let Some(lost) = lane.lost.get(kind).filter(|lost| **lost > 0) {
                 let text = format!(
-                    "CPU {cpu}: {lost} samples were overwritten before they were read: this program got no CPU for a while"
+                    "CPU {cpu}: {lost} samples were overwritten before they were read: this program got no CPU time for a while"
                 );
                 part.problems.push(Problem { kind: ProblemKind::Storage, text });
             }
@@ -279,7 +277,7 @@ impl Meter for Timerlat {
     }
 
     fn cells(&self) -> Vec<(CpuId, Arc<Cell>)> {
-        // The thread's: every kernel has them.
+        // The thread's cell, which every kernel has.
         self.lanes.iter().map(|(cpu, Lane { cells: [_, thread, _], .. })| (*cpu, Arc::clone(thread))).collect()
     }
 
@@ -289,7 +287,7 @@ impl Meter for Timerlat {
 
     fn step(&mut self) -> Result<(), String> {
         let result = match self.user.as_mut().is_some_and(User::has_ended) {
-            true => Err("timerlat's user-space threads ended: somebody changed the tracer".into()),
+            true => Err("timerlat's user-space threads ended: another program changed the tracer".into()),
             false => self.take(false),
         };
         result.inspect_err(|why| self.failed = Some(why.clone()))
@@ -304,7 +302,7 @@ impl Meter for Timerlat {
     }
 
     fn collect(mut self: Box<Self>) -> Collected {
-        // Records of the last releases may still be on their way.
+        // Records of the last releases may still be missing.
         if self.stopped.is_none() && self.failed.is_none() {
             std::thread::sleep(Nanos(self.period.0.max(1_000_000)).into());
         }

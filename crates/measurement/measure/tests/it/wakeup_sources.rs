@@ -1,4 +1,4 @@
-//! Every wakeup source that needs no device, on this machine: accounting is exact, even when the machine is busy.
+//! Every wakeup source that needs no device, on this machine: the accounting is exact even when the machine is busy.
 
 use punctual_measure::{Outcome, Plan, WORST, start};
 use punctual_model::{Alignment, ProblemKind};

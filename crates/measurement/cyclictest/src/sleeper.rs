@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 const SECOND: u64 = 1_000_000_000;
 
-/// How long a wait for a signal lasts before `stop` is checked.
+/// Interval of checks of `stop` while waiting for a signal.
 const LOOK: Nanos = Nanos::from_millis(100);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum Method {
     /// clock_nanosleep(2) with TIMER_ABSTIME.
     Absolute,
-    /// The same without TIMER_ABSTIME (`-r`): the release is an interval after the call.
+    /// Without TIMER_ABSTIME (`-r`): the release is one interval after the call.
     Relative,
     /// nanosleep(2) (`-s`), relative and on CLOCK_MONOTONIC.
     System,
@@ -34,7 +34,7 @@ fn timespec(ns: u64) -> Timespec {
 }
 
 pub(crate) struct Sleeper {
-    way: Way,
+    method: Method,
     clock: ClockId,
     interval: u64,
     timer: Option<PosixTimer>,
@@ -42,20 +42,20 @@ pub(crate) struct Sleeper {
 }
 
 impl Sleeper {
-    /// Creates a timer if the way needs one, first due at `first`.
-    pub fn new(way: Way, clock: ClockId, first: u64, interval: u64) -> Result<Sleeper, String> {
+    /// Creates a timer if the method needs one; it first expires at `first`.
+    pub fn new(method: Method, clock: ClockId, first: u64, interval: u64) -> Result<Sleeper, String> {
         let signals = SignalSet::new(&[Sig::Alrm]);
-        let mut sleeper = Sleeper { way, clock, interval, timer: None, signals };
+        let mut sleeper = Sleeper { method, clock, interval, timer: None, signals };
         let until = |at: u64| Nanos(at.saturating_sub(now(clock)).max(1));
-        match way {
-            Way::Timer { is_relative } => {
+        match method {
+            Method::Timer { is_relative } => {
                 block(&signals).map_err(|e| e.to_string())?;
                 let timer = PosixTimer::new(clock == ClockId::Realtime, Sig::Alrm).map_err(|e| e.to_string())?;
                 let first = if is_relative { until(first) } else { Nanos(first) };
                 timer.set(!is_relative, first, Nanos(interval)).map_err(|e| e.to_string())?;
                 sleeper.timer = Some(timer);
             }
-            Way::IntervalTimer => {
+            Method::IntervalTimer => {
                 block(&signals).map_err(|e| e.to_string())?;
                 set_interval_timer(until(first), Nanos(interval)).map_err(|e| e.to_string())?;
             }
@@ -64,27 +64,29 @@ impl Sleeper {
         Ok(sleeper)
     }
 
-    /// Sleeps until `next`, which a relative way moves to an interval from now. False: the run has ended.
+    /// Sleeps until `next`, which a relative method sets to one interval from now. False: the run has ended.
     #[inline(always)]
     pub fn sleep(&self, next: &mut u64, stop: &AtomicBool) -> bool {
         loop {
             if stop.load(Relaxed) {
                 return false;
             }
-            let is_over = match self.way {
-                Way::Absolute => clock_nanosleep_absolute(self.clock, &timespec(*next)).is_ok(),
-                Way::Relative => {
+            let is_over = match self.method {
+                Method::Absolute => clock_nanosleep_absolute(self.clock, &timespec(*next)).is_ok(),
+                Method::Relative => {
                     *next = now(self.clock) + self.interval;
                     matches!(
                         clock_nanosleep_relative(self.clock, &timespec(self.interval)),
                         NanosleepRelativeResult::Ok
                     )
                 }
-                Way::System => {
+                Method::System => {
                     *next = now(self.clock) + self.interval;
                     matches!(nanosleep(&timespec(self.interval)), NanosleepRelativeResult::Ok)
                 }
-                Way::Timer { .. } | Way::IntervalTimer => wait(&self.signals, Some(LOOK)) == Waited::Signal(Sig::Alrm),
+                Method::Timer { .. } | Method::IntervalTimer => {
+                    wait(&self.signals, Some(LOOK)) == Waited::Signal(Sig::Alrm)
+                }
             };
             if is_over {
                 return true;
@@ -92,21 +94,21 @@ impl Sleeper {
         }
     }
 
-    /// Expiries of the timer that came while the thread was late.
+    /// Timer expiries that occurred while the thread was late.
     #[inline(always)]
     pub fn overrun(&self) -> u64 {
         self.timer.as_ref().map_or(0, PosixTimer::overrun)
     }
 
-    /// Are its releases independent of the thread?
+    /// True if its releases do not depend on the thread.
     pub fn is_absolute(&self) -> bool {
-        !matches!(self.way, Way::Relative | Way::System)
+        !matches!(self.method, Method::Relative | Method::System)
     }
 }
 
 impl Drop for Sleeper {
     fn drop(&mut self) {
-        if self.way == Way::IntervalTimer {
+        if self.method == Method::IntervalTimer {
             // The process ends soon, so failures do not matter.
             let _ = set_interval_timer(Nanos::ZERO, Nanos::ZERO);
         }
@@ -118,23 +120,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_way_wakes_after_its_release() {
-        for way in [
-            Way::Absolute,
-            Way::Relative,
-            Way::System,
-            Way::Timer { is_relative: false },
-            Way::Timer { is_relative: true },
+    fn every_method_wakes_after_its_release() {
+        for method in [
+            Method::Absolute,
+            Method::Relative,
+            Method::System,
+            Method::Timer { is_relative: false },
+            Method::Timer { is_relative: true },
         ] {
             std::thread::spawn(move || {
                 let clock = ClockId::Monotonic;
                 let mut next = now(clock) + 2_000_000;
-                let sleeper = Sleeper::new(way, clock, next, 2_000_000).unwrap();
+                let sleeper = Sleeper::new(method, clock, next, 2_000_000).unwrap();
                 for _ in 0..3 {
-                    assert!(sleeper.sleep(&mut next, &AtomicBool::new(false)), "{way:?}");
+                    assert!(sleeper.sleep(&mut next, &AtomicBool::new(false)), "{method:?}");
                     let woke = now(clock);
                     // A relative timer is set a moment before its first expiry is noted.
-                    assert!(woke + 200_000 >= next, "{way:?}: {woke} {next}");
+                    assert!(woke + 200_000 >= next, "{method:?}: {woke} {next}");
                     next += 2_000_000 * (1 + sleeper.overrun());
                 }
                 assert!(!sleeper.sleep(&mut next, &AtomicBool::new(true)));

@@ -1,4 +1,4 @@
-//! `busy-poll`: threads that read the clock without a pause.
+//! `busy-poll`: threads that read the clock continuously.
 
 use crate::error::ProofError;
 use crate::meter::{Meter, Threads};
@@ -13,11 +13,11 @@ pub(super) fn start(plan: &Plan) -> Result<Box<dyn Meter>, ProofError> {
     Ok(Box::new(Threads { running, scheduling: plan.scheduling, label: Some(LABEL) }))
 }
 
-/// The CPUs to read on, of those asked for (`None`: all), and remarks: with a real-time policy one is always left, for
-/// the user to end the run and for the kernel's own work.
+/// CPUs to read on among the requested ones (`None`: all), and remarks. With a real-time policy one CPU is always left
+/// for the kernel's own work and for the user to end the run.
 ///
 /// # Errors
-/// All were asked for, or there is only one.
+/// All CPUs were requested, or there is only one.
 pub(super) fn cpus(
     topology: &Topology,
     chosen: CpuList,
@@ -25,7 +25,7 @@ pub(super) fn cpus(
     scheduling: Scheduling,
 ) -> Result<(CpuList, Option<String>), ProofError> {
     if scheduling.policy() == Policy::Deadline {
-        let text = "SCHED_DEADLINE gives a thread a budget, which one that never sleeps uses up: choose --policy fifo or other";
+        let text = "SCHED_DEADLINE gives a thread a runtime budget, which a thread that never sleeps exhausts: choose --policy fifo or other";
         return Err(ProofError::Usage(text.into()));
     }
     let real_time = matches!(scheduling.policy(), Policy::Fifo | Policy::Rr);
@@ -35,7 +35,7 @@ pub(super) fn cpus(
     }
     let left: CpuList = chosen.iter().take(1).collect();
     let rest = chosen.minus(&left);
-    let why = "a real-time thread that never sleeps leaves its CPU to nobody";
+    let why = "a real-time thread that never sleeps never releases its CPU";
     match (asked, rest.is_empty()) {
         (_, true) => Err(ProofError::Usage(format!(
             "busy-poll cannot occupy the only CPU {left}: {why}, and nothing could end it; write --policy other"
@@ -47,12 +47,12 @@ pub(super) fn cpus(
         (false, false) => {
             let shared = topology.siblings.iter().any(|core| !core.and(&left).is_empty());
             let sibling = if shared { "; it shares a core with a measured one and disturbs that" } else { "" };
-            Ok((rest, Some(format!("CPU {left} was left for everything else and not measured: {why}{sibling}"))))
+            Ok((rest, Some(format!("CPU {left} was left free for everything else and not measured: {why}{sibling}"))))
         }
     }
 }
 
-/// What takes the CPU from a real-time thread that never sleeps, by the kernel's own settings.
+/// Notes on what takes the CPU from a real-time thread that never sleeps under the kernel's current settings.
 pub(super) fn notes(scheduling: Scheduling, fair_server: Option<bool>) -> Vec<String> {
     if !matches!(scheduling.policy(), Policy::Fifo | Policy::Rr) {
         return vec!["threads of an ordinary policy share their CPUs: a gap may be another thread's turn".into()];

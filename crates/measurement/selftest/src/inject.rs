@@ -8,16 +8,16 @@ use serde::Serialize;
 pub enum Kind {
     /// A thread of higher priority holds the CPU.
     Spinner,
-    /// The same while the first recorded period is released.
+    /// A spinner while the first recorded period is released.
     LateStart,
     /// The process forks: the next write of the measuring thread to its own memory faults (copy on write).
     PageFault,
 }
 
-/// An injected delay, as it really was.
+/// An injected delay, as it actually took place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Planted {
+pub struct Injected {
     pub kind: Kind,
     pub cpu: CpuId,
     pub wanted: Nanos,
@@ -26,7 +26,7 @@ pub struct Planted {
     pub to: Nanos,
 }
 
-/// Rest after the last delay.
+/// Pause after the last delay.
 const AFTERWARDS: Nanos = Nanos::from_millis(5);
 
 #[derive(Clone, Copy, Debug)]
@@ -38,9 +38,9 @@ pub(crate) struct Delay {
 }
 
 /// Holds a CPU at `priority` for each delay in turn; `begun` is the first recorded release.
-pub(crate) fn spin(cpu: CpuId, priority: Priority, begun: Nanos, plan: &[Delay]) -> Result<Vec<Planted>, Refused> {
+pub(crate) fn spin(cpu: CpuId, priority: Priority, begun: Nanos, plan: &[Delay]) -> Result<Vec<Injected>, Refused> {
     Attributes { scheduling: Scheduling::Fifo { priority }, cpu: Some(cpu), lock_stack: false }.apply()?;
-    let mut planted = Vec::with_capacity(plan.len());
+    let mut injected = Vec::with_capacity(plan.len());
     for delay in plan {
         let at = Nanos(begun.0.saturating_add_signed(delay.offset_ns));
         while sleep_until(at).is_err() {}
@@ -49,11 +49,11 @@ pub(crate) fn spin(cpu: CpuId, priority: Priority, begun: Nanos, plan: &[Delay])
         while to < from + delay.size {
             to = monotonic();
         }
-        planted.push(Planted { kind: delay.kind, cpu, wanted: delay.size, from, to });
+        injected.push(Injected { kind: delay.kind, cpu, wanted: delay.size, from, to });
     }
-    // Ending a thread takes time (7 ms in an emulator): lets the measuring thread run first, and then ends at a
+    // Ending a thread takes time (7 ms in an emulator), so the measuring thread runs first, and this one ends at a
     // priority that delays nobody.
     while sleep_until(monotonic() + AFTERWARDS).is_err() {}
     Attributes { scheduling: Scheduling::Other { nice: 0 }, cpu: Some(cpu), lock_stack: false }.apply()?;
-    Ok(planted)
+    Ok(injected)
 }

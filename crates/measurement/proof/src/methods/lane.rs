@@ -1,9 +1,9 @@
-//! One CPU's timerlat samples, put together.
+//! Assembles one CPU's timerlat samples.
 //!
-//! Each activation gives two or three records: the timer interrupt's latency, the thread's, and with a user-space
-//! thread its return's. All carry the same number, which counts activations: a missing number was recorded and lost. A
-//! period that passed while the thread was late is no activation and has no number (wait_next_period() in
-//! kernel/trace/trace_osnoise.c skips it silently); it shows in the times between releases.
+//! Each activation has two or three records: the latency of the timer interrupt, of the thread and, with a user-space
+//! thread, of its return to user space. All carry the same number, which counts activations: a missing number was
+//! recorded and lost. A period that passed while the thread was late is not an activation and has no number
+//! (wait_next_period() in kernel/trace/trace_osnoise.c skips it silently); it is visible in the times between releases.
 
 use punctual_measure::Cell;
 use punctual_rt::Wakeup;
@@ -14,35 +14,35 @@ use std::sync::Arc;
 /// Kinds of latency: interrupt, thread, return to user space.
 pub(super) const KINDS: usize = 3;
 
-/// A year: no latency is longer.
+/// Maximum latency: a year.
 const LONGEST: u64 = 366 * 86_400 * 1_000_000_000;
 
 pub(super) struct Lane {
-    /// Of interrupt, thread and user space, in this order.
+    /// Cells of interrupt, thread and user space, in this order.
     pub cells: [Arc<Cell>; KINDS],
     /// Missing records, by kind.
     pub lost: [u64; KINDS],
-    /// Times the numbers began anew: the tracer was restarted.
+    /// Number of times the numbering restarted because the tracer was restarted.
     pub restarts: u64,
     user: bool,
     period: u64,
     from: u64,
     to: u64,
-    /// A release; those of others are whole periods from it.
+    /// One release; all others are whole periods apart from it.
     base: Option<u64>,
     pending: Option<Activation>,
 }
 
 struct Activation {
     count: u64,
-    /// In periods from the base.
+    /// Number of periods from the base.
     index: u64,
     release: u64,
     latencies: [Option<u64>; KINDS],
 }
 
 impl Lane {
-    /// Counts activations released from `from` on and before `to`; `user`: three records each.
+    /// Counts activations released in `from..to`; `user`: with three records each.
     pub fn new(period: Nanos, keep: usize, from: Nanos, to: Nanos, user: bool) -> Lane {
         Lane {
             cells: [(); KINDS].map(|()| Arc::new(Cell::new(keep))),
@@ -57,7 +57,7 @@ impl Lane {
         }
     }
 
-    /// Takes a record: when it was written, and its contents.
+    /// Takes a record: the time it was written, and its contents.
     pub fn record(&mut self, t_ns: u64, count: u64, context: TimerlatContext, latency: u64) {
         let latency = latency.min(LONGEST);
         if self.pending.as_ref().is_none_or(|pending| pending.count != count) {
@@ -103,13 +103,14 @@ impl Lane {
         self.pending = Some(Activation { count, index, release, latencies: [None; KINDS] });
     }
 
-    /// How many of `periods` after a release count.
+    /// How many of the `periods` that begin with a release are recorded.
     fn periods_in(&self, release: u64, periods: u64) -> u64 {
         let counts = (self.from..self.to).contains(&release);
         if counts { periods.min(self.to.saturating_sub(release).saturating_sub(1) / self.period) } else { 0 }
     }
 
-    /// Counts an activation and the periods that passed before the next. `whole`: every record of it should be there.
+    /// Counts an activation and the periods that passed before the next one. `whole`: all its records should be
+    /// present.
     fn settle(&mut self, activation: &Activation, skipped: u64, whole: bool) {
         if !(self.from..self.to).contains(&activation.release) {
             return;
@@ -122,7 +123,7 @@ impl Lane {
                 continue;
             };
             let release = Nanos(activation.release);
-            // An interrupt in time can have a late thread: the skipped periods are not its own.
+            // A timely interrupt can have a late thread, whose skipped periods are not the interrupt's.
             let own = skipped.min(latency / self.period);
             let woke = Nanos(activation.release.saturating_add(latency));
             cell.record(&Wakeup { cycle: activation.index, release, woke, skipped: own }, self.period);
@@ -130,8 +131,8 @@ impl Lane {
         }
     }
 
-    /// Counts the last activation, and as skipped the periods since then that have no records although they were over a
-    /// period ago; returns since when a thread that has not run until `now` has been waiting.
+    /// Counts the last activation, and as skipped the periods since then that ended more than a period ago without
+    /// records. Returns the time since which a thread that has not run until `now` has been waiting.
     pub fn finish(&mut self, now: Nanos) -> Option<u64> {
         let last = self.pending.take()?;
         self.to = self.to.min(now.0.saturating_sub(self.period)).max(last.release.saturating_add(1).min(self.to));
@@ -208,7 +209,7 @@ mod tests {
     #[test]
     fn records_that_are_written_late_move_nothing() {
         let mut lane = lane(false);
-        // The first is written 300 µs after the time it reports, the later ones at once.
+        // The first record is written 300 µs after the time it reports, the later ones immediately.
         lane.record(1_000 * MS + 302_000, 1, Irq, 2_000);
         lane.record(1_000 * MS + 5_000, 1, Thread, 5_000);
         (1..50).for_each(|n| activation(&mut lane, n + 1, 1_000 * MS + n * MS, &[2_000, 5_000]));

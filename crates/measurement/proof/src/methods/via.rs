@@ -1,6 +1,6 @@
-//! Everything that can be measured, by its name on a command line.
+//! All measurements selectable with `--via`, by name.
 
-use super::KernelWay;
+use super::Method;
 use punctual_units::Way;
 use std::fmt;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use std::str::FromStr;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Via {
     Wakeup(Way),
-    Kernel(KernelWay),
+    Method(Method),
 }
 
 impl Default for Via {
@@ -21,7 +21,7 @@ impl fmt::Display for Via {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Via::Wakeup(way) => way.fmt(f),
-            Via::Kernel(way) => way.fmt(f),
+            Via::Method(method) => method.fmt(f),
         }
     }
 }
@@ -30,11 +30,11 @@ impl FromStr for Via {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Via, String> {
-        match text.parse::<KernelWay>() {
-            Ok(way) => Ok(Via::Kernel(way)),
+        match text.parse::<Method>() {
+            Ok(method) => Ok(Via::Method(method)),
             Err(_) => text.parse().map(Via::Wakeup).map_err(|e| {
-                let kernel = KernelWay::ALL.map(KernelWay::name).join(", ");
-                format!("{e}; or, instead of wakeups, {kernel}")
+                let methods = Method::ALL.map(Method::name).join(", ");
+                format!("{e}; or, instead of wakeups, {methods}")
             }),
         }
     }

@@ -1,7 +1,7 @@
 //! The user-space part of timerlat: a process with a thread per CPU that sleeps in osnoise/per_cpu/cpuN/timerlat_fd, so
-//! that the tracer sees its return to user space (Linux 6.5, kernel/trace/trace_osnoise.c, timerlat_fd_read()).
+//! that the tracer records its return to user space (Linux 6.5, kernel/trace/trace_osnoise.c, timerlat_fd_read()).
 //!
-//! A separate process, because the kernel kills those that hold the file when the tracer is switched off under them.
+//! A separate process, because the kernel kills the processes that hold the file when the tracer is disabled.
 
 use crate::error::ProofError;
 use punctual_rt::Attributes;
@@ -14,7 +14,7 @@ use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// First argument that makes the program timerlat's user space; see [`timerlat_main`].
+/// First argument of the user-space process; see [`timerlat_main`].
 pub const TIMERLAT_ARG: &str = "__timerlat";
 
 #[derive(Serialize, Deserialize)]
@@ -31,7 +31,7 @@ pub(super) struct Thread {
     pub got: Scheduling,
 }
 
-/// The reading process. Killed when this is dropped.
+/// The reading process. Killed on drop.
 #[derive(Debug)]
 pub(super) struct User {
     child: Child,
@@ -43,10 +43,10 @@ pub(super) fn file(osnoise: &Path, cpu: CpuId) -> PathBuf {
 }
 
 impl User {
-    /// Starts it and waits until all its threads are about to read.
+    /// Starts the process and waits until all its threads are about to read.
     ///
     /// # Errors
-    /// One of them was refused what it needs.
+    /// A thread was refused what it needs.
     pub fn start(osnoise: &Path, cpus: &CpuList, scheduling: Scheduling) -> Result<User, ProofError> {
         let failed = |why: String| ProofError::Environment(format!("timerlat's user-space threads: {why}"));
         let wanted = Wanted { folder: osnoise.to_owned(), cpus: cpus.clone(), scheduling };
@@ -66,17 +66,17 @@ impl User {
         }
         limit.ended().map_err(|e| failed(e.to_string()))?;
         if user.threads.len() < cpus.len() {
-            return Err(failed("they ended before they began".into()));
+            return Err(failed("they ended before reading".into()));
         }
         Ok(user)
     }
 
-    /// Has it ended without a request?
+    /// True if the process ended without a request.
     pub fn has_ended(&mut self) -> bool {
         !matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Ends it. It must not hold the files any more when the tracer is switched off.
+    /// Ends the process, which must not hold the files when the tracer is disabled.
     pub fn end(&mut self) {
         // It may have ended already.
         let _ = self.child.kill();
@@ -90,7 +90,7 @@ impl Drop for User {
     }
 }
 
-/// Runs as that process; `words` are what follows [`TIMERLAT_ARG`]. Returns the exit code.
+/// Main function of that process; `words` are the arguments after [`TIMERLAT_ARG`]. Returns the exit code.
 pub fn timerlat_main(mut words: impl Iterator<Item = OsString>) -> i32 {
     let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
     let wanted = words.next().and_then(|text| serde_json::from_slice::<Wanted>(text.to_str()?.as_bytes()).ok());
@@ -102,23 +102,23 @@ pub fn timerlat_main(mut words: impl Iterator<Item = OsString>) -> i32 {
         match builder.spawn(move || read(&path, cpu, scheduling)) {
             Ok(thread) => threads.push(thread),
             Err(e) => {
-                say(&format!("no thread for CPU {cpu}: {e}"));
+                say(&format!("cannot create a thread for CPU {cpu}: {e}"));
                 return 4;
             }
         }
     }
-    // Until the other end is closed, which is when the program ends.
+    // Blocks until the other end is closed, which is when the program ends.
     let _ = std::io::stdin().read(&mut [0]);
     0
 }
 
 fn say(line: &str) {
     let mut out = std::io::stdout().lock();
-    // The parent may be gone.
+    // The parent may have ended.
     let _ = writeln!(out, "{line}").and_then(|()| out.flush());
 }
 
-/// Body of a thread: the kernel wants it on one CPU before it opens the file.
+/// Body of a thread. It has to be on one CPU before it opens the file.
 fn read(path: &Path, cpu: CpuId, scheduling: Scheduling) {
     let attributes = Attributes { scheduling, cpu: Some(cpu), lock_stack: true };
     let applied = match attributes.apply() {

@@ -1,4 +1,4 @@
-//! Known delays planted, and found: the right size, CPU and time. Needs real-time privileges.
+//! Injected delays are found with the right size, CPU and time. Needs real-time privileges.
 
 use crate::common;
 use common::{may_be_real_time, punctual, shown};
@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-/// Holds `cpu` at FIFO 99 for `length`; returns when it began.
+/// Keeps `cpu` busy at FIFO 99 for `length`; returns the start time.
 fn hog(cpu: CpuId, length: Nanos) -> Nanos {
     let priority = Priority::try_from(99).unwrap();
     std::thread::spawn(move || {
@@ -42,7 +42,7 @@ fn last_cpu() -> CpuId {
     list.parse::<punctual_units::CpuList>().unwrap().iter().last().unwrap()
 }
 
-/// A shared machine may itself stall for 20 ms; three tries.
+/// Up to three attempts, since a shared machine may stall for 20 ms.
 fn attempt(check: impl Fn() -> Result<(), String>) {
     if !may_be_real_time() {
         eprintln!("not tested: planting delays needs CAP_SYS_NICE");
@@ -91,7 +91,7 @@ fn a_stall_of_15_ms_skips_as_many_periods_of_200_us_as_it_took() {
         let document = shown(&out);
         let worst = &document["result"]["worst"][0];
         let skipped = worst["skipped"].as_u64().unwrap();
-        // 75, or more where the machine stalled as well.
+        // 75, or more if the machine stalled as well.
         let latency = worst["latency_ns"].as_u64().unwrap();
         ensure(latency > 14_500_000, "size", worst)?;
         ensure(skipped.abs_diff(latency / 200_000) <= 1, "skipped periods", worst)?;
