@@ -5,7 +5,7 @@ use crate::args::common::EventsArg;
 use crate::run_directory::{command_line, default_out};
 use punctual_model::Claim;
 use punctual_proof::{self as proof, Options, Trace, Via, When};
-use punctual_units::{Nanos, Way};
+use punctual_units::{Nanos, WakeupSource};
 
 /// Default of `--time-limit`.
 const UNTIL_AT_MOST: Nanos = Nanos::from_secs(12 * 3_600);
@@ -22,7 +22,7 @@ pub fn options(args: &RunArgs, started: Nanos) -> Options {
         priority: args.priority,
         via: match &args.via {
             Via::Wakeup(way) => way.clone(),
-            Via::Method(_) => Way::default(),
+            Via::Method(_) => WakeupSource::default(),
         },
         period: args.period,
         cpus: args.cpus.clone(),

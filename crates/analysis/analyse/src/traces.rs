@@ -4,7 +4,7 @@ use punctual_directory::Dir;
 use punctual_explain::{ExplainOptions, Facts, Measured};
 use punctual_model::{Capture, Event, Explained, LateWakeup, Recording};
 use punctual_trace::{Kept, Source};
-use punctual_units::{Arrange, Way};
+use punctual_units::{Arrange, WakeupSource};
 use std::path::Path;
 
 /// Returns `false` if no trace was saved.
@@ -103,7 +103,7 @@ fn known(late: &LateWakeup, recording: &Recording) -> Known {
         kernel: recording.run.machine.kernel_release.clone(),
         guest: recording.run.machine.virtualisation.as_deref().map(|kind| kind != "none"),
         steal_rose: steal_rose(late, recording),
-        sent: recording.run.settings.via.as_ref().is_some_and(Way::is_woken),
+        sent: recording.run.settings.via.as_ref().is_some_and(WakeupSource::is_woken),
     }
 }
 

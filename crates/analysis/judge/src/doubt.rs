@@ -228,7 +228,7 @@ fn hidden(phase: &Phase) -> Vec<Doubt> {
             ns => format!("the file does not count latencies of {} and more: it is unknown whether {who}", Nanos(ns)),
         };
         let one = cpus.iter().next().filter(|_| cpus.len() == 1);
-        of_phase(phase, one, ProblemKind::NotTold, text)
+        of_phase(phase, one, ProblemKind::Unreported, text)
     };
     by_bin.into_iter().map(doubt).collect()
 }

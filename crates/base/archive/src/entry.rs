@@ -1,21 +1,21 @@
-//! One entry of an archive, examined before anything is made of it.
+//! One entry of an archive, validated before anything is extracted.
 
 use crate::{Error, Limits};
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 use tar::{Entries, EntryType, PaxExtensions};
 
-/// Of one part of a name, bytes (NAME_MAX).
+/// Maximum length of one path component in bytes (NAME_MAX).
 const PART: usize = 255;
-/// Of the records in front of an entry (pax): a name, times, sizes.
+/// Maximum size in bytes of the pax records that precede an entry (name, times, size).
 const RECORDS: usize = 16 << 10;
 
 pub(crate) struct Entry<'a, R: Read> {
-    /// As the archive spells it.
+    /// The name exactly as the archive stores it.
     pub name: String,
-    /// Its parts, each a plain name.
+    /// The parsed name; every component is a plain file name.
     pub path: PathBuf,
-    /// Of a file; `None`: a folder.
+    /// `None` for a directory.
     pub content: Option<Content<'a, R>>,
 }
 
@@ -25,7 +25,8 @@ pub(crate) struct Content<'a, R: Read> {
 }
 
 impl<'a, R: Read> Entry<'a, R> {
-    /// The next file or folder, with the name that precedes it where it is a long one; `None`: the end.
+    /// Returns the next file or directory, with a preceding long-name record applied, or `None` at the end of the
+    /// archive.
     pub fn next(entries: &mut Entries<'a, R>, limits: &Limits) -> Result<Option<Entry<'a, R>>, Error> {
         let mut long: Option<Vec<u8>> = None;
         loop {
@@ -58,13 +59,13 @@ impl<'a, R: Read> Entry<'a, R> {
                 other => return Err(refused(kind_of(other).into())),
             };
             let path = path(&name, limits).map_err(&refused)?;
-            // The folder that it was packed in.
+            // The root directory that was packed.
             if path == Path::new("") && content.is_none() {
                 long = None;
                 continue;
             }
             if path == Path::new("") {
-                return Err(refused("is no name of a file".into()));
+                return Err(refused("is not a file name".into()));
             }
             return Ok(Some(Entry { name: shown, path, content }));
         }
@@ -75,14 +76,15 @@ impl<'a, R: Read> Entry<'a, R> {
     }
 }
 
-/// The name in the records of pax(1), if any. Times and the like are ignored; what changes where a content ends is refused.
+/// Returns the name from pax(1) records, if there is one. Times and similar records are ignored; records that change
+/// where the content ends are refused.
 fn name_of_pax(records: &[u8]) -> Result<Option<Vec<u8>>, String> {
     let mut name = None;
     for record in PaxExtensions::new(records) {
-        let record = record.map_err(|e| format!("has records that cannot be read: {e}"))?;
+        let record = record.map_err(|e| format!("has unreadable records: {e}"))?;
         match record.key_bytes() {
             b"path" => name = Some(record.value_bytes().to_vec()),
-            b"size" | b"linkpath" => return Err("has a size or a link in its records".into()),
+            b"size" | b"linkpath" => return Err("sets a size or a link in its pax records".into()),
             key if key.starts_with(b"GNU.sparse") => return Err(kind_of(EntryType::GNUSparse).into()),
             _ => {}
         }
@@ -95,8 +97,8 @@ fn kind_of(kind: EntryType) -> &'static str {
         EntryType::Symlink | EntryType::Link | EntryType::GNULongLink => "is a link",
         EntryType::Char | EntryType::Block => "is a device",
         EntryType::Fifo => "is a FIFO",
-        EntryType::GNUSparse => "is a file with holes",
-        _ => "is neither a file nor a folder",
+        EntryType::GNUSparse => "is a sparse file",
+        _ => "is neither a file nor a directory",
     }
 }
 
@@ -104,7 +106,7 @@ fn path(name: &[u8], limits: &Limits) -> Result<PathBuf, String> {
     if name.len() > limits.name {
         return Err(format!("has a name of more than {} bytes", limits.name));
     }
-    let name = std::str::from_utf8(name).map_err(|_| "has a name that is no text".to_owned())?;
+    let name = std::str::from_utf8(name).map_err(|_| "has a name that is not UTF-8".to_owned())?;
     if name.chars().any(punctual_clean::is_obeyed) {
         return Err("has a name with control characters".into());
     }
@@ -117,12 +119,12 @@ fn path(name: &[u8], limits: &Limits) -> Result<PathBuf, String> {
             }
             Component::Normal(part) => path.push(part),
             Component::ParentDir | Component::RootDir | Component::Prefix(_) => {
-                return Err("has a name that leads out of the folder".into());
+                return Err("has a name that leads outside the directory".into());
             }
         }
     }
     match path.components().count() > limits.depth {
-        true => Err(format!("lies more than {} folders deep", limits.depth)),
+        true => Err(format!("is more than {} directories deep", limits.depth)),
         false => Ok(path),
     }
 }

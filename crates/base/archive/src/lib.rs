@@ -1,8 +1,8 @@
-//! Archives of others (tar(5), plain or gzip'ed) unpacked beneath a directory.
+//! Unpacks untrusted archives (tar(5), plain or gzip-compressed) beneath a directory.
 //!
-//! An archive decides names and contents, nothing else: only regular files and folders are made, with the modes and the owner that
-//! everything else of ours has. What an archive has besides (links, devices, names that lead elsewhere, names that a terminal would
-//! obey) refuses it as a whole. Nothing of it is held in memory but one name and one block.
+//! Only names and contents are taken from an archive: regular files and directories are created with the default mode
+//! and owner. Anything else (a link, a device, a name that leads outside, a name with terminal escapes) causes the
+//! whole archive to be refused. Memory use is bounded by one name and one block.
 
 #![forbid(unsafe_code)]
 
@@ -17,30 +17,31 @@ use std::path::{Path, PathBuf};
 
 /// The first bytes of gzip (RFC 1952).
 const GZIP: [u8; 2] = [0x1f, 0x8b];
-/// Behind the two empty blocks that end an archive: tar(1) fills up its last record, of 20 blocks unless told otherwise.
+/// Maximum padding after the two empty blocks that end an archive: tar(1) fills its last record, 20 blocks by default.
 const PADDING: u64 = 1 << 20;
-/// Of an entry: its header, that of a long name and the name, and the rest of the content's last block.
+/// Maximum overhead per entry in bytes: its header, the long-name header with the name, and the padding of the last
+/// content block.
 const AROUND: u64 = 2 << 10;
 const BLOCK: usize = 64 << 10;
 
-/// What an archive may hold at most.
+/// Upper bounds on what an archive may contain.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Of all files together.
+    /// Total size of all files.
     pub bytes: u64,
-    /// Files and folders.
+    /// Files and directories together.
     pub entries: u64,
-    /// Folders above one another.
+    /// Nesting depth of directories.
     pub depth: usize,
-    /// Of a whole name, bytes.
+    /// Length of a full path in bytes.
     pub name: usize,
 }
 
 impl Limits {
-    /// Of a run directory with weeks of windows and traces.
+    /// Limits for a run directory with weeks of windows and traces.
     pub const RUN: Limits = Limits { bytes: 2 << 30, entries: 100_000, depth: 8, name: 512 };
 
-    /// Bytes of an archive that keeps to them, unpacked by gzip.
+    /// Maximum size in bytes of an archive within these limits, after gzip decompression.
     pub const fn packed(&self) -> u64 {
         self.bytes.saturating_add(self.entries.saturating_mul(AROUND)).saturating_add(PADDING)
     }
@@ -49,15 +50,15 @@ impl Limits {
 /// Why an archive is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// It holds an entry that is not accepted.
+    /// The archive contains an entry that is not accepted.
     #[error("the archive is refused: `{}` {why}", punctual_clean::line(name))]
     Refused {
-        /// The entry, as it is named there.
+        /// Name of the entry in the archive.
         name: String,
-        /// As in `is a link`.
+        /// Completes a sentence about the entry, as in `is a link`.
         why: String,
     },
-    /// It is damaged, cut off, or no archive.
+    /// The archive is damaged, truncated, or not an archive at all.
     #[error("the archive cannot be read: {}", punctual_clean::line(&.0.to_string()))]
     Damaged(io::Error),
     /// It cannot be written here.
@@ -68,21 +69,22 @@ pub enum Error {
 }
 
 impl Error {
-    /// Is it the fault of this machine, not of the archive?
+    /// Returns true if this machine, not the archive, is at fault.
     pub fn is_environment(&self) -> bool {
         matches!(self, Error::Here(_) | Error::Write { .. })
     }
 }
 
-/// Is a file that begins like this an archive? `head` has its first 512 bytes, or what there is.
+/// Returns true if a file that begins with `head` (its first 512 bytes, or the whole of a shorter file) is an archive.
 pub fn is_archive(head: &[u8]) -> bool {
     head.starts_with(&GZIP) || head.get(257..262) == Some(b"ustar")
 }
 
-/// Unpacks a whole archive beneath an empty directory. After an error the directory holds a part of it: the caller removes it.
+/// Unpacks a whole archive into an empty directory. After an error the directory holds part of it; the caller removes
+/// it.
 ///
 /// # Errors
-/// As of [`Error`].
+/// See [`Error`].
 pub fn unpack(archive: impl Read, into: &Dir, limits: Limits) -> Result<(), Error> {
     let mut archive = BufReader::with_capacity(BLOCK, archive);
     match archive.fill_buf().map_err(Error::Damaged)?.starts_with(&GZIP) {
@@ -92,7 +94,7 @@ pub fn unpack(archive: impl Read, into: &Dir, limits: Limits) -> Result<(), Erro
 }
 
 fn unpack_plain(archive: impl Read, into: &Dir, limits: Limits) -> Result<(), Error> {
-    // What is no content (headers, names) is bounded too.
+    // This also bounds headers and names, which are not content.
     let mut archive = tar::Archive::new(archive.take(limits.packed()));
     let mut entries = archive.entries().map_err(Error::Damaged)?.raw(true);
     let (mut found, mut left) = (0, limits.bytes);
@@ -102,7 +104,7 @@ fn unpack_plain(archive: impl Read, into: &Dir, limits: Limits) -> Result<(), Er
         let folder = if is_folder { Some(entry.path.as_path()) } else { entry.path.parent() };
         let ancestors = folder.into_iter().flat_map(Path::ancestors);
         let new: Vec<PathBuf> = ancestors.filter(|one| !folders.contains(*one)).map(Path::to_owned).collect();
-        // Folders that no entry names count, too.
+        // Directories that exist only as part of a path count too.
         found += 1 + new.iter().filter(|one| !is_folder || **one != entry.path).count() as u64;
         if found > limits.entries {
             return Err(entry.refused(format!("is one of more than {} files", limits.entries)));
@@ -125,7 +127,7 @@ fn unpack_plain(archive: impl Read, into: &Dir, limits: Limits) -> Result<(), Er
     if found == 0 {
         return Err(Error::Damaged(io::Error::other("it is empty")));
     }
-    // To its end: only there gzip's sum is compared.
+    // Read to the end: the gzip checksum is verified only there.
     let mut rest = archive.into_inner();
     io::copy(&mut rest, &mut io::sink()).map_err(Error::Damaged)?;
     match rest.limit() {
@@ -134,11 +136,11 @@ fn unpack_plain(archive: impl Read, into: &Dir, limits: Limits) -> Result<(), Er
     }
 }
 
-/// What the archive did, where a folder cannot be made because a file has its name.
+/// Attributes a failed mkdir to the archive if one of its files has that name.
 fn beneath_a_file(error: punctual_directory::Error, name: &str) -> Error {
     match error.kind() {
         Some(io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists) => {
-            Error::Refused { name: name.to_owned(), why: "lies beneath a file of the same archive".into() }
+            Error::Refused { name: name.to_owned(), why: "lies beneath a file in the same archive".into() }
         }
         _ => error.into(),
     }
@@ -147,7 +149,7 @@ fn beneath_a_file(error: punctual_directory::Error, name: &str) -> Error {
 fn write(mut content: Content<'_, impl Read>, into: &Dir, path: &Path, name: String) -> Result<(), Error> {
     let mut file = match into.create_new(path) {
         Err(e) if e.kind() == Some(io::ErrorKind::AlreadyExists) => {
-            return Err(Error::Refused { name, why: "is in it twice".into() });
+            return Err(Error::Refused { name, why: "occurs twice".into() });
         }
         file => file?,
     };

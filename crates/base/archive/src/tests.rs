@@ -8,7 +8,7 @@ use tar::{Builder, EntryType, Header};
 
 const FEW: Limits = Limits { bytes: 1 << 20, entries: 20, depth: 3, name: 100 };
 
-/// An entry as it is, however hostile: [`Builder`] would not write it.
+/// Adds a raw entry, which may be invalid: [`Builder`] would refuse to write it.
 fn add(out: &mut Vec<u8>, name: &[u8], kind: EntryType, size: u64, content: &[u8]) {
     let mut header = Header::new_gnu();
     header.as_old_mut().name[..name.len()].copy_from_slice(name);
@@ -125,7 +125,7 @@ fn what_is_no_file_and_no_folder_is_refused_and_named() {
         (EntryType::Char, "device"),
         (EntryType::Block, "device"),
         (EntryType::Fifo, "FIFO"),
-        (EntryType::GNUSparse, "holes"),
+        (EntryType::GNUSparse, "sparse"),
         (EntryType::XGlobalHeader, "neither"),
         (EntryType::new(b'V'), "neither"),
     ] {
@@ -165,13 +165,13 @@ fn hostile_names_are_refused() {
 fn limits_hold() {
     let many: Vec<u8> = (0..21).flat_map(|n| file(&format!("f{n}"), b"")).collect();
     assert!(refusal(&ended(many), FEW).contains("more than 20 files"));
-    // Said, sent, and packed.
+    // A stated size, the bytes sent, and the compressed archive.
     let mut said = Vec::new();
     add(&mut said, b"big", EntryType::Regular, 3 << 30, b"");
     assert!(refusal(&said, FEW).contains("`big` makes it more than 1 MiB"));
     let halves = [file("a", &vec![0; 600 << 10]), file("b", &vec![0; 600 << 10])].concat();
     assert!(refusal(&gzip(&halves), FEW).contains("`b` makes it"));
-    // Entries that are nothing, without an end.
+    // Empty entries without end.
     let mut nothing = Vec::new();
     add(&mut nothing, b"./", EntryType::Directory, 0, b"");
     refusal(&nothing.repeat(8192), FEW);
@@ -199,7 +199,7 @@ fn what_is_damaged_is_refused() {
     let at = sum.len() - 6;
     sum[at] ^= 1;
     let twice = [file("a", b"x"), ended(file("a", b"y"))].concat();
-    assert!(refusal(&twice, FEW).contains("`a` is in it twice"));
+    assert!(refusal(&twice, FEW).contains("`a` occurs twice"));
     let beneath = [file("a", b"x"), ended(file("a/b", b"y"))].concat();
     let (_folder, dir) = staging();
     assert!(unpack(&beneath[..], &dir, FEW).is_err());

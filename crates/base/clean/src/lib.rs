@@ -1,16 +1,17 @@
 //! Makes untrusted text harmless for terminals, browsers and test harnesses.
 //!
-//! Control characters (C0, DEL, C1), line separators, and characters that reverse or hide text (Unicode TR 36) become visible
-//! escapes. So does the first character of what a harness obeys: `<LAVA_`, `##[`, `##vso[` and `##teamcity[` anywhere in a line, `::name` where a word begins.
+//! Control characters (C0, DEL, C1), line separators, and characters that reverse or hide text (Unicode TR 36) become
+//! visible escapes. So does the first character of a command that a CI harness would execute: `<LAVA_`, `##[`, `##vso[`
+//! and `##teamcity[` anywhere in a line, `::name` at the start of a word.
 
 #![forbid(unsafe_code)]
 
 use std::fmt::Write;
 
-/// Maximum length in characters; a report is no place for a megabyte of command line.
+/// Maximum length in characters, so that a very long command line does not fill a report.
 pub const LONGEST: usize = 2_000;
 
-/// A line without anything that a terminal, browser or test harness would interpret.
+/// Returns the text as one line that no terminal, browser or test harness interprets.
 pub fn line(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for (n, c) in text.chars().enumerate() {
@@ -28,7 +29,7 @@ pub fn line(text: &str) -> String {
     without_commands(out)
 }
 
-/// As [`line`] for several lines, which end in `\n` or `\r\n`, without truncation.
+/// Like [`line`] for text with several lines, which end in `\n` or `\r\n`; nothing is truncated.
 pub fn lines(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.replace("\r\n", "\n").chars() {
@@ -42,8 +43,8 @@ pub fn lines(text: &str) -> String {
     without_commands(out)
 }
 
-/// LAVA's dispatcher looks for the first anywhere in a line of a console; the runners of Azure, GitHub and TeamCity for the others.
-/// Some of them do not distinguish upper and lower case.
+/// LAVA's dispatcher looks for the first one anywhere in a console line; the runners of Azure, GitHub and TeamCity look
+/// for the others. Some of them ignore case.
 const COMMANDS: [&str; 4] = ["<LAVA_", "##[", "##vso[", "##teamcity["];
 
 fn without_commands(text: String) -> String {
@@ -60,12 +61,12 @@ fn without_commands(text: String) -> String {
     if text.contains("::") { without_workflow_commands(&text) } else { text }
 }
 
-/// Whatever the case of ASCII letters.
+/// Compares ASCII letters without regard to case.
 fn starts_with(text: &str, command: &str) -> bool {
     text.as_bytes().get(..command.len()).is_some_and(|first| first.eq_ignore_ascii_case(command.as_bytes()))
 }
 
-/// What GitHub's runner obeys as `::name` where a line begins.
+/// Names that GitHub's runner executes as `::name` at the start of a line.
 const WORKFLOW: [&str; 13] = [
     "add-mask",
     "add-matcher",
@@ -82,7 +83,8 @@ const WORKFLOW: [&str; 13] = [
     "warning",
 ];
 
-/// Whatever the name is where a word begins: lines are wrapped there. A long word is cut anywhere, so its names count everywhere.
+/// Escapes any `::name` at the start of a word, because wrapping may put it at the start of a line. A long word may be
+/// cut at any place, so names inside it are escaped everywhere.
 fn without_workflow_commands(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 8);
     let mut begins = true;
@@ -105,14 +107,14 @@ fn escape(out: &mut String, c: char) {
     };
 }
 
-/// A terminal or browser would interpret this character instead of showing it.
+/// Returns true for a character that a terminal or browser interprets instead of displaying.
 pub fn is_obeyed(c: char) -> bool {
     c.is_control() || hides(c)
 }
 
-/// Line separators (U+2028, U+2029), marks of annotations (U+FFF9 to U+FFFB), the blank Braille pattern, and what a font shows nothing for
-/// (Default_Ignorable_Code_Point of Unicode 16, DerivedCoreProperties.txt: direction marks and overrides, zero-width characters,
-/// fillers, selectors of variants, the byte order mark, tags).
+/// Line separators (U+2028, U+2029), interlinear annotation marks (U+FFF9 to U+FFFB), the blank Braille pattern, and
+/// invisible characters (Default_Ignorable_Code_Point of Unicode 16, DerivedCoreProperties.txt: direction marks and
+/// overrides, zero-width characters, fillers, variation selectors, the byte order mark, tags).
 fn hides(c: char) -> bool {
     matches!(
         u32::from(c),
@@ -122,7 +124,7 @@ fn hides(c: char) -> bool {
     )
 }
 
-/// [`line`], safe inside an HTML element or a quoted attribute.
+/// Like [`line`], and escaped for use inside an HTML element or a quoted attribute.
 pub fn html(text: &str) -> String {
     let clean = line(text);
     let mut out = String::with_capacity(clean.len());
@@ -139,7 +141,7 @@ pub fn html(text: &str) -> String {
     out
 }
 
-/// The first `most` characters, with `…` if truncated.
+/// The first `most` characters, followed by `…` if the text was truncated.
 pub fn clip(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! Names resolved beneath a directory, no link followed.
+//! Resolves names beneath a directory without following links.
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags, ResolveFlags, openat, openat2};
@@ -6,11 +6,12 @@ use rustix::io::Errno;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path};
 
-/// Opens `path`, relative to `dir`: openat2(2), or name by name where the kernel (before Linux 5.6) or a filter of system calls has
-/// no openat2.
+/// Opens `path` relative to `dir` with openat2(2), or component by component where openat2 is missing (before Linux
+/// 5.6) or blocked by a seccomp filter.
 ///
 /// # Errors
-/// `ELOOP` for a symbolic link at any place, `EXDEV` for a path that is absolute or has `..`; those of open(2).
+/// `ELOOP` for a symbolic link anywhere in the path, `EXDEV` for a path that is absolute or contains `..`; errors of
+/// open(2).
 pub(crate) fn open(dir: BorrowedFd<'_>, path: &Path, flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
     if !path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir)) {
         return Err(Errno::XDEV);
@@ -18,15 +19,16 @@ pub(crate) fn open(dir: BorrowedFd<'_>, path: &Path, flags: OFlags, mode: Mode) 
     let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
     match openat2(dir, path, flags, mode, resolve) {
-        // A filter answers EPERM for a call that it does not know; a file that is refused is refused again, name by name.
+        // A seccomp filter returns EPERM for an unknown call; if the file itself was refused, opening it by components
+        // is refused too.
         Err(Errno::NOSYS | Errno::PERM) => by_names(dir, path, flags, mode),
         opened => opened,
     }
 }
 
-/// As [`open`], one openat(2) a name.
+/// Like [`open`], with one openat(2) per component.
 fn by_names(dir: BorrowedFd<'_>, path: &Path, flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
-    // These endings ask for a directory, which `Path` ignores.
+    // A trailing `/` or `/.` asks for a directory; `Path` ignores it.
     let wants_directory = [&b"/"[..], b"/."].iter().any(|end| path.as_os_str().as_bytes().ends_with(end));
     let flags = if wants_directory { flags | OFlags::DIRECTORY } else { flags };
     let mut names = path.components().filter_map(|part| match part {
@@ -37,7 +39,7 @@ fn by_names(dir: BorrowedFd<'_>, path: &Path, flags: OFlags, mode: Mode) -> Resu
     let mut at: Option<OwnedFd> = None;
     for next in names {
         let here = at.as_ref().map_or(dir, |fd| fd.as_fd());
-        // With O_DIRECTORY a link is refused as ENOTDIR; openat2 says ELOOP. Both name the same entry.
+        // With O_DIRECTORY a link fails with ENOTDIR where openat2 returns ELOOP. Both name the same entry.
         at = Some(openat(
             here,
             name,
@@ -64,7 +66,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
-        /// Paths over a small tree with links in and out: both ways open the same file, or neither opens one; none leads out.
+        /// For paths over a small tree with links in and out of it, both methods open the same file or both fail, and
+        /// none leaves the tree.
         #[test]
         fn both_ways_agree_and_none_leads_out(parts in prop::collection::vec(
             prop::sample::select(vec!["a", "b", "file", "in", "out", "up", ".", "..", "none", "/"]), 1..6

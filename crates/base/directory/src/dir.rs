@@ -1,4 +1,4 @@
-//! One directory.
+//! A directory held open as a descriptor.
 
 use crate::safe::DIRECTORY_MODE;
 use crate::{Error, beneath};
@@ -15,29 +15,29 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Readable by all, less the umask.
+/// Readable by everyone, subject to the umask.
 pub(crate) const FILE_MODE: Mode = Mode::from_raw_mode(0o644);
 pub(crate) const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
-/// Directories within each other that are walked.
+/// Maximum nesting depth of directories that are walked.
 const DEEPEST: usize = 128;
 
-/// A directory, held open. A clone is the same directory.
+/// A directory held open. Clones refer to the same directory.
 #[derive(Clone, Debug)]
 pub struct Dir {
     fd: Arc<OwnedFd>,
-    /// For messages only.
+    /// The path it was opened with, for messages only.
     path: PathBuf,
-    /// As whom what is beneath is accessed; `None`: as the caller.
+    /// The identity that accesses what is beneath it; `None` for the caller's.
     acts_as: Option<Arc<Identity>>,
 }
 
-/// What an entry is.
+/// Type of a directory entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     File,
     Directory,
-    /// A link, a device, a socket, a FIFO.
+    /// A link, a device, a socket or a FIFO.
     Other,
 }
 
@@ -46,8 +46,9 @@ impl Dir {
         Dir { fd: Arc::new(fd), path: path.into(), acts_as }
     }
 
-    /// Makes the calling thread the directory's owner, where that is not the caller, until the guard is dropped: for a library that opens
-    /// its files by path (SQLite). It reaches nothing that the owner could not change anyway.
+    /// Assumes the identity of the directory's owner for the calling thread until the guard is dropped, if that is not
+    /// the caller: for a library that opens its files by path (SQLite). It gains access to nothing that the owner could
+    /// not change anyway.
     ///
     /// # Errors
     /// setfsuid(2), setgroups(2).
@@ -59,12 +60,12 @@ impl Dir {
         assume(self.acts_as.as_deref(), path)
     }
 
-    /// As it was named when it was opened. What lies there now may be another directory.
+    /// The path as given when the directory was opened. By now it may name another directory.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The directory that it lies in, to name what is there.
+    /// The parent directory, for operations on this directory's own name.
     pub(crate) fn above(&self) -> Result<Dir, Error> {
         let path = self.path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -72,7 +73,7 @@ impl Dir {
         Ok(Dir { fd: Arc::new(fd), path: path.into(), ..self.clone() })
     }
 
-    /// A directory beneath, which is there.
+    /// Opens an existing subdirectory.
     ///
     /// # Errors
     /// `ELOOP` or `ENOTDIR` for a link; open(2).
@@ -83,10 +84,10 @@ impl Dir {
         Ok(Dir::new(fd, &path, self.acts_as.clone()))
     }
 
-    /// A directory beneath, made where it is missing.
+    /// Opens a subdirectory and creates it if it is missing.
     ///
     /// # Errors
-    /// mkdir(2); as [`Dir::dir`].
+    /// mkdir(2); see [`Dir::dir`].
     pub fn make_dir(&self, name: impl AsRef<Path>) -> Result<Dir, Error> {
         let (name, path) = self.named(&name);
         {
@@ -104,10 +105,10 @@ impl Dir {
         self.dir(name)
     }
 
-    /// A regular file, to be read. A FIFO or a device is refused without waiting for it.
+    /// Opens a regular file for reading. A FIFO or a device is refused without blocking.
     ///
     /// # Errors
-    /// [`Error::Unfit`] for what is no regular file; open(2).
+    /// [`Error::Unfit`] for anything but a regular file; open(2).
     pub fn file(&self, name: impl AsRef<Path>) -> Result<File, Error> {
         let (name, path) = self.named(&name);
         let _as = self.assume(&path)?;
@@ -117,10 +118,10 @@ impl Dir {
         Ok(File::from(fd))
     }
 
-    /// A regular file's content, at most `limit` bytes.
+    /// Reads a regular file of at most `limit` bytes.
     ///
     /// # Errors
-    /// [`Error::Unfit`] where there are more; as [`Dir::file`].
+    /// [`Error::Unfit`] if the file is larger; see [`Dir::file`].
     pub fn read(&self, name: impl AsRef<Path>, limit: u64) -> Result<Vec<u8>, Error> {
         let path = self.path.join(&name);
         let file = self.file(&name)?;
@@ -130,16 +131,16 @@ impl Dir {
         if content.len() as u64 > limit {
             return Err(Error::Unfit {
                 path,
-                why: format!("it has more than the {limit} bytes that such a file can have"),
+                why: format!("it is larger than {limit} bytes, the limit for such a file"),
             });
         }
         Ok(content)
     }
 
-    /// A new file, to be written: nothing with that name may be there, no link either.
+    /// Creates a file for writing. No entry of that name may exist, not even a link.
     ///
     /// # Errors
-    /// open(2), `EEXIST` among them.
+    /// open(2), including `EEXIST`.
     pub fn create_new(&self, name: impl AsRef<Path>) -> Result<File, Error> {
         let (name, path) = self.named(&name);
         let _as = self.assume(&path)?;
@@ -148,18 +149,19 @@ impl Dir {
         Ok(File::from(fd))
     }
 
-    /// A file to append to, made where it is missing.
+    /// Opens a file for appending and creates it if it is missing.
     ///
     /// # Errors
-    /// [`Error::Unfit`] where it is no regular file, has a second name (a hard link), or belongs to another user; open(2).
+    /// [`Error::Unfit`] if it is not a regular file, has a second name (a hard link), or belongs to another user;
+    /// open(2).
     pub fn append(&self, name: impl AsRef<Path>) -> Result<File, Error> {
         self.existing(name.as_ref(), OFlags::WRONLY | OFlags::APPEND)
     }
 
-    /// A file to be changed in place (a lock, a database), made where it is missing.
+    /// Opens a file to be changed in place (a lock, a database) and creates it if it is missing.
     ///
     /// # Errors
-    /// As [`Dir::append`].
+    /// See [`Dir::append`].
     pub fn update(&self, name: impl AsRef<Path>) -> Result<File, Error> {
         self.existing(name.as_ref(), OFlags::RDWR)
     }
@@ -168,7 +170,7 @@ impl Dir {
         match self.create_new(name) {
             Err(e) if e.kind() == Some(std::io::ErrorKind::AlreadyExists) => {}
             Ok(made) if how == OFlags::RDWR => return Ok(made),
-            // Opened once more, to append.
+            // Reopened for appending.
             Ok(_) => {}
             refused => return refused,
         }
@@ -193,7 +195,7 @@ impl Dir {
     /// Makes a FIFO.
     ///
     /// # Errors
-    /// mknod(2), `EEXIST` among them.
+    /// mknod(2), including `EEXIST`.
     pub fn make_fifo(&self, name: impl AsRef<Path>) -> Result<(), Error> {
         let (name, path) = self.named(&name);
         let _as = self.assume(&path)?;
@@ -201,12 +203,13 @@ impl Dir {
         mknodat(&parent, last.as_bytes(), FileType::Fifo, FILE_MODE, 0).map_err(Error::io("create", &path))
     }
 
-    /// A FIFO, a terminal or another file that is written to and never replaced (`/dev/stdout`). Without `wait`, a FIFO that nobody reads
-    /// is an error. A link is followed if nobody but root or the owner of the directory can have made it.
+    /// Opens a FIFO, a terminal or another file that is written to and never replaced (`/dev/stdout`). Without `wait`,
+    /// a FIFO without a reader is an error. A link is followed only if nobody but root or the owner of the directory
+    /// can have made it.
     ///
     /// # Errors
-    /// [`Error::Unfit`] for a regular file (unless a link leads to one that standard input, output or error is), a block device, and
-    /// another user's link; open(2).
+    /// [`Error::Unfit`] for a regular file (unless a link leads to one that is standard input, output or error), for a
+    /// block device, and for a link made by another user; open(2).
     pub fn special(&self, name: impl AsRef<Path>, wait: bool) -> Result<File, Error> {
         let (name, path) = self.named(&name);
         let _as = self.assume(&path)?;
@@ -215,7 +218,7 @@ impl Dir {
         let stat = statat(&parent, last.as_bytes(), AtFlags::SYMLINK_NOFOLLOW).map_err(Error::io("open", &path))?;
         let is_own = stat.st_uid == 0 || stat.st_uid == uid(self.acts_as.as_deref());
         let is_link = FileType::from_raw_mode(stat.st_mode) == FileType::Symlink;
-        // A terminal may be anybody's.
+        // A terminal may belong to anyone.
         if !is_own && FileType::from_raw_mode(stat.st_mode) != FileType::CharacterDevice {
             return Err(unfit("it belongs to another user"));
         }
@@ -225,11 +228,11 @@ impl Dir {
         let fd = openat(&parent, last.as_bytes(), flags, Mode::empty()).map_err(Error::io("open", &path))?;
         let opened = fstat(&fd).map_err(Error::io("examine", &path))?;
         if !is_link && (opened.st_dev, opened.st_ino) != (stat.st_dev, stat.st_ino) {
-            return Err(unfit("it was replaced meanwhile"));
+            return Err(unfit("it was replaced while it was being opened"));
         }
         match FileType::from_raw_mode(opened.st_mode) {
             FileType::Fifo | FileType::CharacterDevice => Ok(File::from(fd)),
-            // `/dev/stdout`, redirected. What is open here already was chosen by whoever started this process.
+            // `/dev/stdout`, redirected. Whoever started this process chose the open file.
             FileType::RegularFile if is_link && is_standard(&opened) => Ok(File::from(fd)),
             _ => Err(unfit("it is neither a FIFO nor a terminal")),
         }
@@ -249,10 +252,11 @@ impl Dir {
         self.unlink(name.as_ref(), AtFlags::REMOVEDIR)
     }
 
-    /// Removes a file, or a directory with all beneath it. Links are removed, not followed. A missing entry is no error.
+    /// Removes a file, or a directory with everything beneath it. Links are removed, not followed. A missing entry is
+    /// not an error.
     ///
     /// # Errors
-    /// The first of unlink(2), rmdir(2), getdents(2) that fails; `ELOOP` more than 128 directories deep.
+    /// The first failure of unlink(2), rmdir(2) or getdents(2); `ELOOP` beyond a depth of 128 directories.
     pub fn remove_all(&self, name: impl AsRef<Path>) -> Result<(), Error> {
         self.remove_beneath(name.as_ref(), DEEPEST)
     }
@@ -278,7 +282,7 @@ impl Dir {
         unlinkat(&parent, last.as_bytes(), flags).map_err(Error::io("remove", &path))
     }
 
-    /// Gives an entry another name beneath the same directory; one that has that name is replaced.
+    /// Renames an entry within this directory; an existing entry of the new name is replaced.
     ///
     /// # Errors
     /// rename(2).
@@ -290,10 +294,10 @@ impl Dir {
         renameat(&one, a.as_bytes(), &two, b.as_bytes()).map_err(failed())
     }
 
-    /// What lies there, links not followed; `None`: nothing.
+    /// Type of the entry, without following links; `None` if there is none.
     ///
     /// # Errors
-    /// stat(2), but for `ENOENT` and `ENOTDIR`.
+    /// stat(2), except `ENOENT` and `ENOTDIR`.
     pub fn kind(&self, name: impl AsRef<Path>) -> Result<Option<Kind>, Error> {
         let (name, path) = self.named(&name);
         let _as = self.assume(&path)?;
@@ -306,19 +310,19 @@ impl Dir {
         }
     }
 
-    /// The user to whom an entry belongs, links not followed.
+    /// User ID of an entry's owner, without following links.
     pub(crate) fn owner_of(&self, name: &Path) -> Result<u32, Error> {
         let _as = self.assume(&self.path)?;
         let stat = statat(&*self.fd, name, AtFlags::SYMLINK_NOFOLLOW);
         Ok(stat.map_err(Error::io("examine", self.path.join(name)))?.st_uid)
     }
 
-    /// The user to whom what is made here belongs.
+    /// User ID that owns what is created here.
     pub(crate) fn uid(&self) -> u32 {
         uid(self.acts_as.as_deref())
     }
 
-    /// Names and kinds, sorted by name.
+    /// Names and types of the entries, sorted by name.
     ///
     /// # Errors
     /// getdents(2), stat(2).
@@ -328,13 +332,14 @@ impl Dir {
         Ok(listed.into_iter().map(|(name, stat)| (PathBuf::from(name), kind(&stat))).collect())
     }
 
-    /// Bytes of all regular files beneath; what goes away meanwhile, cannot be read or lies more than 128 directories deep counts nothing.
+    /// Total size of all regular files beneath. Files that disappear during the walk, cannot be read or are more than
+    /// 128 directories deep are not counted.
     pub fn bytes(&self) -> u64 {
         let _as = self.assume(&self.path);
         bytes(&*self.fd, DEEPEST)
     }
 
-    /// Makes names that were created or changed here survive a power cut (fsync(2) of the directory).
+    /// Makes names that were created or changed here survive a power failure (fsync(2) of the directory).
     ///
     /// # Errors
     /// fsync(2).
@@ -342,22 +347,23 @@ impl Dir {
         rustix::fs::fsync(&*self.fd).map_err(Error::io("sync", &self.path))
     }
 
-    /// Makes the content of a file survive a power cut (fsync(2)).
+    /// Makes the content of a file survive a power failure (fsync(2)).
     ///
     /// # Errors
-    /// As [`Dir::file`]; fsync(2).
+    /// See [`Dir::file`]; fsync(2).
     pub fn sync_file(&self, name: impl AsRef<Path>) -> Result<(), Error> {
         rustix::fs::fsync(self.file(&name)?).map_err(Error::io("sync", self.path.join(&name)))
     }
 
-    /// Makes this directory's own name survive a power cut, where the one above may be read.
+    /// Makes this directory's own name survive a power failure, if its parent may be read.
     pub fn sync_above(&self) {
         let above = openat(&*self.fd, c"..", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
-        // The directory is there; its name is that of the caller's caller to lose.
+        // The directory exists; only its name could still be lost, which the caller accepts.
         let _ = above.and_then(rustix::fs::fsync);
     }
 
-    /// Locks the directory (flock(2)) without waiting, until every clone is dropped; `false`: another process holds it.
+    /// Locks the directory (flock(2)) without waiting, until every clone is dropped. Returns `false` if another process
+    /// holds the lock.
     ///
     /// # Errors
     /// flock(2).
@@ -379,7 +385,7 @@ impl Dir {
         beneath::open(self.fd.as_fd(), name, flags, Mode::empty())
     }
 
-    /// The directory that a name lies in, and the name there.
+    /// Opens the parent directory of a path and returns the last component.
     pub(crate) fn parent<'a>(&self, path: &'a Path) -> Result<(OwnedFd, &'a OsStr), Errno> {
         let last = path.file_name().ok_or(Errno::XDEV)?;
         let above = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -401,12 +407,12 @@ pub(crate) fn assume(identity: Option<&Identity>, path: &Path) -> Result<Option<
     identity.map(Identity::assume).transpose().map_err(failed)
 }
 
-/// The user to whom belongs what is created as this one.
+/// User ID that owns what this identity creates.
 pub(crate) fn uid(acts_as: Option<&Identity>) -> u32 {
     acts_as.map_or_else(|| rustix::process::geteuid().as_raw(), |identity| identity.uid)
 }
 
-/// Whether standard input, output or error is this file.
+/// Returns true if standard input, output or error is this file.
 fn is_standard(file: &Stat) -> bool {
     let same = |stat: Stat| (stat.st_dev, stat.st_ino) == (file.st_dev, file.st_ino);
     [fstat(std::io::stdin()), fstat(std::io::stdout()), fstat(std::io::stderr())].into_iter().flatten().any(same)
@@ -420,10 +426,11 @@ fn kind(stat: &Stat) -> Kind {
     }
 }
 
-/// Names and their stat(2), links not followed, sorted by name; entries that disappear meanwhile are left out.
+/// Names with their stat(2), without following links, sorted by name; entries that disappear during the walk are left
+/// out.
 fn list(dir: impl AsFd) -> Result<Vec<(OsString, Stat)>, Errno> {
     let mut found = Vec::new();
-    // With an offset of its own.
+    // Reopened, so that it has its own offset.
     let mut stream = rustix::fs::Dir::new(openat(&dir, c".", DIRECTORY, Mode::empty())?)?;
     while let Some(entry) = stream.read() {
         let entry = entry?;

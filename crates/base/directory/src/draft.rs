@@ -1,4 +1,4 @@
-//! A file that is complete or absent.
+//! Files that appear complete or not at all.
 
 use crate::dir::{DIRECTORY, FILE_MODE};
 use crate::{Dir, Error};
@@ -12,7 +12,8 @@ use std::io::{Seek, SeekFrom, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// A file with a temporary name that no reader looks for. Dropped without [`Draft::publish`], it is removed.
+/// A file under a temporary name that no reader looks for. It is removed on drop unless it was published with
+/// [`Draft::publish`].
 #[derive(Debug)]
 pub struct Draft {
     dir: Dir,
@@ -24,7 +25,7 @@ pub struct Draft {
 }
 
 impl Dir {
-    /// A file that gets its name when it is complete: [`Draft::publish`].
+    /// Creates a file that gets its name only once it is complete; see [`Draft::publish`].
     ///
     /// # Errors
     /// open(2).
@@ -32,13 +33,14 @@ impl Dir {
         let (name, path) = self.named(&name);
         let _as = self.assume(&path)?;
         let (parent, _) = self.parent(name).map_err(Error::io("create", &path))?;
-        // A name of its own, so that two who write the same file do not meet, and short, so that a long name is no error.
+        // A unique name, so that two writers of the same file do not collide, and a short one, so that a long file name
+        // still fits.
         for _ in 0..8 {
             let temporary = [b".", &random()[..], b".new"].concat();
             let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             match openat(&parent, &temporary[..], flags, FILE_MODE) {
                 Ok(fd) => {
-                    // For [`Dir::remove_stale_drafts`]; a file system without locks has no stale ones.
+                    // For [`Dir::remove_stale_drafts`]; a file system without locks never has stale drafts.
                     let _ = flock(&fd, FlockOperation::NonBlockingLockExclusive);
                     let (dir, name) = (self.clone(), name.to_owned());
                     return Ok(Draft { dir, parent, file: File::from(fd), temporary, name, published: false });
@@ -50,11 +52,11 @@ impl Dir {
         Err(Error::io("create", &path)(Errno::EXIST))
     }
 
-    /// Replaces a file at once: a reader sees the old or the new content, complete. A link of that name is replaced, not followed.
-    /// `sync`: both survive a power cut.
+    /// Replaces a file atomically: a reader sees either the old or the new content, complete. A link of that name is
+    /// replaced, not followed. With `sync`, content and name survive a power failure.
     ///
     /// # Errors
-    /// As [`Dir::draft`], write(2), rename(2); the old file is kept.
+    /// See [`Dir::draft`]; write(2), rename(2). On failure the old file is kept.
     pub fn replace(&self, name: impl AsRef<Path>, content: &[u8], sync: bool) -> Result<(), Error> {
         let path = self.path().join(&name);
         let mut draft = self.draft(&name)?;
@@ -65,7 +67,7 @@ impl Dir {
 }
 
 impl Draft {
-    /// Gives the file its name; what had it before is replaced.
+    /// Renames the file to its final name and replaces an existing file of that name.
     ///
     /// # Errors
     /// fsync(2), rename(2); the draft is removed.
@@ -73,10 +75,10 @@ impl Draft {
         self.finish(sync, false)
     }
 
-    /// As [`Draft::publish`], where nothing has that name yet.
+    /// Like [`Draft::publish`], but fails if the name exists.
     ///
     /// # Errors
-    /// `EEXIST`; as [`Draft::publish`].
+    /// `EEXIST`; see [`Draft::publish`].
     pub fn publish_new(self, sync: bool) -> Result<(), Error> {
         self.finish(sync, true)
     }
@@ -95,7 +97,8 @@ impl Draft {
             let done = match new {
                 false => renamed(),
                 true => match renameat_with(&self.parent, temporary, &self.parent, name, RenameFlags::NOREPLACE) {
-                    // A file system without flags (renameat2(2)), or a filter of system calls; asked just before.
+                    // The file system does not support the flags of renameat2(2), or a seccomp filter blocks it; the
+                    // name was free just before.
                     Err(Errno::INVAL | Errno::NOSYS | Errno::PERM) if is_free() => renamed(),
                     Err(Errno::INVAL | Errno::NOSYS) => Err(Errno::EXIST),
                     done => done,
@@ -132,7 +135,7 @@ impl Seek for Draft {
 impl Drop for Draft {
     fn drop(&mut self) {
         if !self.published {
-            // Incomplete and useless; if this fails, the next draft of that name replaces it.
+            // Incomplete and useless; if removal fails, the next draft of that name replaces it.
             let _as = self.dir.assume(self.dir.path());
             let _ = unlinkat(&self.parent, &self.temporary[..], AtFlags::empty());
         }
@@ -141,7 +144,7 @@ impl Drop for Draft {
 
 pub(crate) fn random() -> [u8; 16] {
     let mut bytes = [0; 8];
-    // Without randomness the name is one that was tried, and the caller gives up in the end.
+    // Without randomness the name repeats, and the caller gives up after its last attempt.
     let _ = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
     let mut hex = [0; 16];
     for (two, byte) in hex.chunks_mut(2).zip(bytes) {

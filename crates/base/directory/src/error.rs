@@ -1,4 +1,4 @@
-//! Why a directory or a file beneath it is not used.
+//! Errors of directories and of the files beneath them.
 
 use std::io;
 use std::path::PathBuf;
@@ -9,32 +9,24 @@ pub enum Error {
     /// A system call failed.
     #[error("cannot {doing} {}: {source}", path.display())]
     Io {
-        /// As in `cannot create …`.
+        /// The failed operation, as in `cannot create …`.
         doing: &'static str,
-        /// On what.
         path: PathBuf,
-        /// Why.
         source: io::Error,
     },
-    /// Something else than asked for lies there.
+    /// The entry is not of the requested type, or must not be used.
     #[error("{}: {why}", path.display())]
-    Unfit {
-        /// What.
-        path: PathBuf,
-        /// Why it is not used.
-        why: String,
-    },
-    /// Root would write where another user decides what lies there.
+    Unfit { path: PathBuf, why: String },
+    /// Root would write to a place that another user controls.
     #[error(
-        "{}: {why}; root does not write there, since others decide what lies there: choose another directory{}",
+        "{}: {why}; root does not write there, because other users control that directory: choose another directory{}",
         path.display(), .owner.map(|uid| format!(", or give --owner {uid} to write as that user")).unwrap_or_default()
     )]
     Exposed {
-        /// The directory at fault, which is the one named or one above it.
+        /// The directory at fault: the requested one or one above it.
         path: PathBuf,
-        /// Who else can change it.
         why: String,
-        /// The user as whom one can write there.
+        /// A user who can safely write there.
         owner: Option<u32>,
     },
 }
@@ -45,12 +37,13 @@ impl Error {
         move |errno| Error::Io { doing, path, source: errno.into() }
     }
 
-    /// Could another user do what failed?
+    /// Returns true if the failure may be due to missing permissions that another user could have.
     pub(crate) fn is_for_want_of_rights(&self) -> bool {
         matches!(self, Error::Unfit { .. }) || self.kind() == Some(io::ErrorKind::PermissionDenied)
     }
 
-    /// The error of the system call alone, for a caller that names what it was doing; a refusal stays as it is.
+    /// The error of the system call alone, for a caller that names the operation itself; other variants are returned
+    /// unchanged.
     pub fn cause(self) -> io::Error {
         match self {
             Error::Io { source, .. } => source,
@@ -58,7 +51,7 @@ impl Error {
         }
     }
 
-    /// The kind of the system call's error; `None` where none failed.
+    /// The kind of the system call's error; `None` if no system call failed.
     pub fn kind(&self) -> Option<io::ErrorKind> {
         match self {
             Error::Io { source, .. } => Some(source.kind()),

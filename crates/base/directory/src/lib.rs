@@ -1,11 +1,12 @@
-//! Directories as descriptors.
+//! Directories held open as descriptors.
 //!
-//! A path is resolved once, when a directory is opened. Everything beneath is reached from that descriptor by openat2(2) with
-//! `RESOLVE_BENEATH` and `RESOLVE_NO_SYMLINKS`, so a directory that is renamed, or replaced by a link, redirects nothing. A file
-//! is created with a new name and `O_EXCL`, then renamed: neither a symbolic nor a hard link placed there beforehand is written through.
+//! A path is resolved once, when the directory is opened. Everything beneath it is reached from that descriptor by
+//! openat2(2) with `RESOLVE_BENEATH` and `RESOLVE_NO_SYMLINKS`, so renaming the directory, or replacing it by a link,
+//! redirects nothing. A file is created under a new name with `O_EXCL` and then renamed: it is never written through a
+//! symbolic or hard link that someone placed there beforehand.
 //!
-//! [`Whose`] says as whom: results belong to the user who called sudo; as root without sudo, only directories that no other user can
-//! change are written to.
+//! [`Whose`] selects the identity: results belong to the user who called sudo; as root without sudo, only directories
+//! that no other user can change are written to.
 
 #![forbid(unsafe_code)]
 

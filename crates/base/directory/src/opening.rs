@@ -1,4 +1,4 @@
-//! Opens directories: whose they are, and who may have led the path there.
+//! Opens directories, with checks of the owner and of the path that leads there.
 
 use crate::dir::{DIRECTORY, assume, uid};
 use crate::{Dir, Error, Whose, safe, whose};
@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 impl Dir {
-    /// Opens a directory to read from it, and to write to it with the rights of the caller. Links on the way are followed: the path is
-    /// the caller's.
+    /// Opens a directory for reading, and for writing with the caller's permissions. Links on the path are followed,
+    /// because the path is the caller's choice.
     ///
     /// # Errors
     /// open(2).
@@ -19,10 +19,10 @@ impl Dir {
         Ok(Dir::new(fd.map_err(Error::io("open", path))?, path, None))
     }
 
-    /// A directory that another process opened; as root, what lies beneath is accessed as the user it belongs to.
+    /// Wraps a directory that another process opened. As root, its contents are accessed as the user who owns it.
     ///
     /// # Errors
-    /// fstat(2); [`Error::Unfit`] for what is no directory.
+    /// fstat(2); [`Error::Unfit`] for anything but a directory.
     pub fn inherited(fd: OwnedFd, path: &Path) -> Result<Dir, Error> {
         let stat = fstat(&fd).map_err(Error::io("examine", path))?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
@@ -31,14 +31,15 @@ impl Dir {
         Ok(Dir::new(fd, path, whose::of_owner(stat.st_uid)))
     }
 
-    /// The directory that a single file is written to, and the file's name. Root writes in another user's directory as that user.
+    /// Returns the directory that a single file is written to, and the file's name. Root writes to another user's
+    /// directory as that user.
     ///
     /// # Errors
-    /// [`Error::Exposed`] for root where a user decides on the way where the path leads to another's directory; [`Error::Unfit`] for
-    /// a path without a file's name; open(2).
+    /// [`Error::Exposed`] for root if another user can redirect the path to a directory that belongs to someone else;
+    /// [`Error::Unfit`] for a path without a file name; open(2).
     pub fn of_file(path: &Path) -> Result<(Dir, PathBuf), Error> {
         let name =
-            path.file_name().ok_or_else(|| Error::Unfit { path: path.into(), why: "it is no file name".into() })?;
+            path.file_name().ok_or_else(|| Error::Unfit { path: path.into(), why: "it has no file name".into() })?;
         let above = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
         if !rustix::process::geteuid().is_root() {
             return Ok((Dir::open(above)?, name.into()));
@@ -51,19 +52,19 @@ impl Dir {
         Ok((Dir::new(fd, above, acts_as), name.into()))
     }
 
-    /// Opens a directory that is written to, and makes it, and what is missing above it, first.
+    /// Opens a directory for writing, and creates it and its missing parents.
     ///
     /// # Errors
-    /// [`Error::Exposed`] for root where another user can change it, or a directory above it; [`Error::Unfit`] where it belongs to
-    /// another user; mkdir(2), open(2).
+    /// [`Error::Exposed`] for root if another user can change the directory or one above it; [`Error::Unfit`] if it
+    /// belongs to another user; mkdir(2), open(2).
     pub fn create(path: &Path, whose: Whose) -> Result<Dir, Error> {
         Dir::writable(path, whose, true)
     }
 
-    /// As [`Dir::create`], of a directory that is there.
+    /// Like [`Dir::create`], for an existing directory.
     ///
     /// # Errors
-    /// As [`Dir::create`].
+    /// See [`Dir::create`].
     pub fn open_to_write(path: &Path, whose: Whose) -> Result<Dir, Error> {
         Dir::writable(path, whose, false)
     }
@@ -71,7 +72,7 @@ impl Dir {
     fn writable(path: &Path, whose: Whose, make: bool) -> Result<Dir, Error> {
         let as_root = || {
             let opened = safe::open(path, make).map_err(|refused| match (refused, whose) {
-                // `--owner` is for results.
+                // `--owner` applies to results only.
                 (Error::Exposed { path, why, .. }, Whose::System) => Error::Exposed { path, why, owner: None },
                 (refused, _) => refused,
             });
@@ -90,7 +91,7 @@ impl Dir {
         }
     }
 
-    /// With this user's rights nothing can be reached that the user could not change anyway.
+    /// With this user's permissions nothing is reachable that the user could not change anyway.
     fn of_user(path: &Path, user: Option<Arc<Identity>>, make: bool) -> Result<Dir, Error> {
         let _as = assume(user.as_deref(), path)?;
         if make {
@@ -99,7 +100,7 @@ impl Dir {
         let fd = openat(CWD, path, DIRECTORY, Mode::empty()).map_err(Error::io("open", path))?;
         let owner = fstat(&fd).map_err(Error::io("open", path))?.st_uid;
         let wanted = uid(user.as_deref());
-        // An ordinary user has no more rights than the owner has; some file systems (vfat, NFS) show another one.
+        // An ordinary user has no more permissions than the owner; some file systems (vfat, NFS) report another owner.
         if user.is_some() && owner != wanted {
             let why = format!("it belongs to user {owner}, not to {wanted}: name another directory, or a new one");
             return Err(Error::Unfit { path: path.into(), why });
@@ -108,7 +109,7 @@ impl Dir {
     }
 }
 
-/// Makes a directory and those above it, with the rights of the calling thread.
+/// Creates a directory and its missing parents with the permissions of the calling thread.
 fn make_all(path: &Path) -> Result<(), Error> {
     let made = |source| Error::Io { doing: "create", path: path.into(), source };
     std::fs::DirBuilder::new().recursive(true).create(path).map_err(made)

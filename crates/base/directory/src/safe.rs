@@ -1,7 +1,7 @@
-//! Paths that no other user can change, for root.
+//! Checks for root that no other user can change a path.
 //!
-//! As safe_path of OpenSSH (auth2-pubkeyfile.c) and CHASE_SAFE of systemd (src/basic/chase.c) ask: each directory on the way belongs
-//! to root and no other user can rename what lies in it.
+//! The rules are those of safe_path in OpenSSH (auth2-pubkeyfile.c) and CHASE_SAFE in systemd (src/basic/chase.c): each
+//! directory on the path belongs to root, and no other user can rename its entries.
 
 use crate::Error;
 use rustix::fd::{AsFd, OwnedFd};
@@ -13,31 +13,31 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// Links followed before a path counts as a loop (MAXSYMLINKS, include/linux/namei.h).
+/// Maximum number of links followed before a path counts as a loop (MAXSYMLINKS, include/linux/namei.h).
 const MAX_LINKS: usize = 40;
-/// Readable by all, less the umask.
+/// Readable by everyone, subject to the umask.
 pub(crate) const DIRECTORY_MODE: Mode = Mode::from_raw_mode(0o755);
 
-/// Opens a directory whose whole path only root (or the caller) can change, and which itself belongs to the caller and is writable
-/// by nobody else. Missing directories are made where `make`.
+/// Opens a directory whose whole path only root (or the caller) can change, and which belongs to the caller and is
+/// writable by nobody else. Missing directories are created if `make` is set.
 ///
 /// # Errors
-/// [`Error::Exposed`] names the directory at fault and who can change it.
+/// [`Error::Exposed`] names the offending directory and who can change it.
 pub(crate) fn open(path: &Path, make: bool) -> Result<OwnedFd, Error> {
     walk(path, make, check)
 }
 
-/// Opens a directory. On the way no user may decide where the path leads to what belongs to another user (CHASE_SAFE): once in
-/// somebody's directory, or behind somebody's link, all that follows belongs to the same user.
+/// Opens a directory. No user on the path may redirect it to something that belongs to another user (CHASE_SAFE): after
+/// a directory or link of some user, everything that follows must belong to the same user.
 ///
 /// # Errors
-/// [`Error::Exposed`] names where the owner changes.
+/// [`Error::Exposed`] names the place where the owner changes.
 pub(crate) fn follow(path: &Path) -> Result<OwnedFd, Error> {
     let mut before = 0;
     walk(path, false, |stat, shown, last| {
         let (from, to) = (std::mem::replace(&mut before, stat.st_uid), stat.st_uid);
         if from == 0 || from == to || is_unmapped(from) {
-            // In root's directory that others can write to, they can give root's own entries other names.
+            // In a directory of root's that is writable by others, they can rename root's own entries.
             let is_roots = to == 0 && FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
             return if is_roots && !last { writable_by_others(stat, shown, false) } else { Ok(()) };
         }
@@ -46,7 +46,8 @@ pub(crate) fn follow(path: &Path) -> Result<OwnedFd, Error> {
     })
 }
 
-/// Opens a directory name by name. `judge` is called for each, links too, with `true` for the last one.
+/// Opens a directory component by component. `judge` is called for each component, links included, with `true` for the
+/// last one.
 fn walk(
     path: &Path,
     make: bool,
@@ -54,10 +55,11 @@ fn walk(
 ) -> Result<OwnedFd, Error> {
     let absolute =
         std::path::absolute(path).map_err(|source| Error::Io { doing: "resolve", path: path.into(), source })?;
-    // Names still to be walked, the next one last, and whether they may be made: not where a link leads to nothing.
+    // Components still to walk, the next one last, each with a flag that allows creating it; the components of a link's
+    // target are never created.
     let mut left: Vec<(OsString, bool)> = Vec::new();
     push(&mut left, &absolute, make);
-    // Opened to be read only at the end: landlock(7) may refuse what lies above.
+    // Opened for reading only at the end: landlock(7) may refuse access to the parents.
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let root = || openat(CWD, c"/", flags, Mode::empty()).map_err(Error::io("open", "/"));
     let mut at: Vec<(OwnedFd, PathBuf)> = vec![(root()?, PathBuf::from("/"))];
@@ -114,20 +116,22 @@ fn walk(
         .map_err(Error::io("open", absolute))
 }
 
-/// Whether other users can change what lies in a directory on the way; `last`: or in the one that is written to.
+/// Fails if other users can change a directory on the path, or, with `last`, the directory that is written to.
 fn check(stat: &Stat, shown: &Path, last: bool) -> Result<(), Error> {
     trusted_owner(stat, shown)?;
-    // Nobody but its owner can have chosen where a link leads: links are replaced, never changed. Their mode is no mode.
+    // Only its owner can have chosen a link's target: links are replaced, never modified. The mode of a link has no
+    // meaning.
     if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink {
         return Ok(());
     }
     writable_by_others(stat, shown, last)
 }
 
-/// A group's right counts whatever the group: the bits of the group are also the mask of an access control list (acl(5)).
+/// Write permission of any group counts, because the group bits are also the mask of an access control list (acl(5)).
 fn writable_by_others(stat: &Stat, shown: &Path, last: bool) -> Result<(), Error> {
     let mode = Mode::from_raw_mode(stat.st_mode);
-    // In a sticky directory (/tmp) nobody can rename or remove what belongs to another; in the last one, others could still add to it.
+    // In a sticky directory (/tmp) nobody can rename or remove another user's entries, but others could still add
+    // entries to the last one.
     if mode.intersects(Mode::WOTH | Mode::WGRP) && (last || !mode.contains(Mode::SVTX)) {
         let who = if mode.contains(Mode::WOTH) { "every user" } else { "its group" };
         return Err(Error::Exposed { path: shown.into(), why: format!("{who} can write there"), owner: None });
@@ -143,8 +147,8 @@ fn trusted_owner(stat: &Stat, shown: &Path) -> Result<(), Error> {
     Err(Error::Exposed { path: shown.into(), why: format!("it belongs to user {uid}"), owner: Some(uid) })
 }
 
-/// In a user namespace that has no number for the owner, who is outside of it (user_namespaces(7)). Such a file is the host's own in a
-/// container; its real owner cannot be known here.
+/// Returns true if the owner lies outside this user namespace and has no ID in it (user_namespaces(7)). In a container,
+/// such a file belongs to the host; its real owner cannot be determined here.
 pub(crate) fn is_unmapped(uid: u32) -> bool {
     static OVERFLOW: OnceLock<Option<u32>> = OnceLock::new();
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
@@ -152,7 +156,8 @@ pub(crate) fn is_unmapped(uid: u32) -> bool {
     *OVERFLOW.get_or_init(overflow) == Some(uid)
 }
 
-/// The number that stands for users outside of a namespace; `None`: it is also a user inside, or there are none outside.
+/// The ID that stands for users outside the namespace; `None` if a user inside also has that ID, or if there are no
+/// users outside.
 fn unmapped(map: &str, overflow: &str) -> Option<u32> {
     let overflow: u32 = overflow.trim().parse().ok()?;
     let inside = map.lines().any(|line| {
@@ -163,7 +168,7 @@ fn unmapped(map: &str, overflow: &str) -> Option<u32> {
     (!map.trim().is_empty() && !inside).then_some(overflow)
 }
 
-/// The names of a path, the next one last.
+/// Pushes the components of a path, the next one last.
 fn push(left: &mut Vec<(OsString, bool)>, path: &Path, make: bool) {
     let names = path.components().rev().filter_map(|part| match part {
         std::path::Component::Normal(name) => Some(name.to_owned()),

@@ -5,8 +5,8 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// A temporary directory beside the requested one, which gets its name when complete. If dropped before, it is removed; after a
-/// kill the next one for the same name removes it.
+/// A temporary directory next to the requested one, renamed once it is complete. It is removed on drop; after a kill,
+/// the next one for the same name removes it.
 #[derive(Debug)]
 pub struct Staging {
     dir: Dir,
@@ -16,28 +16,27 @@ pub struct Staging {
 }
 
 impl Staging {
-    /// Makes an empty directory beside `path`, and what is missing above it.
+    /// Creates an empty directory next to `path`, with its missing parents.
     ///
     /// # Errors
-    /// [`Error::Unfit`] where `path` ends in no name; as [`Dir::create`], but others may write to the directory above where it is sticky,
-    /// as /tmp is.
+    /// [`Error::Unfit`] if `path` has no last component; see [`Dir::create`], except that others may write to the
+    /// parent if it is sticky, like /tmp.
     pub fn create(path: &Path, whose: Whose) -> Result<Staging, Error> {
-        let no_name = || Error::Unfit { path: path.into(), why: "it is no name of a new directory".into() };
+        let no_name = || Error::Unfit { path: path.into(), why: "it is not a valid name for a new directory".into() };
         let name = path.file_name().ok_or_else(no_name)?.to_owned();
         let above = path.parent().unwrap_or(Path::new("."));
         let (dir, parent, temporary) = stale::make(above, &[b".", name.as_bytes(), b"."].concat(), whose)?;
         Ok(Staging { dir, parent, temporary, name })
     }
 
-    /// The directory to fill.
     pub fn dir(&self) -> &Dir {
         &self.dir
     }
 
-    /// Renames its entry `inner` to the requested name. An empty directory of that name is replaced.
+    /// Renames the entry `inner` to the requested name. An empty directory of that name is replaced.
     ///
     /// # Errors
-    /// rename(2), `ENOTEMPTY` and `ENOTDIR` among them.
+    /// rename(2), including `ENOTEMPTY` and `ENOTDIR`.
     pub fn publish(self, inner: impl AsRef<Path>) -> Result<(), Error> {
         self.parent.rename(Path::new(&self.temporary).join(inner), &self.name)
     }

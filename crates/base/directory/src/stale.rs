@@ -1,7 +1,8 @@
-//! What a killed process left behind is removed by the next one.
+//! Removes what a killed process left behind.
 //!
-//! Temporary names have 16 random hexadecimal digits, and whoever made one holds a lock on it (flock(2)), which ends with the
-//! process. So what has such a name, belongs to the same user and can be locked is nobody's any more.
+//! Temporary names contain 16 random hexadecimal digits, and their creator holds a lock on them (flock(2)) that ends
+//! with the process. An entry that has such a name, belongs to the same user and can be locked is therefore no longer
+//! in use.
 
 use crate::dir::Kind;
 use crate::draft::random;
@@ -11,10 +12,10 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
-/// Attempts to make a directory that another process takes for stale before it is locked.
+/// Attempts to create a directory, in case another process takes it for stale before it is locked.
 const TRIES: usize = 8;
 
-/// A directory for temporary files that is removed when this is dropped, or after a kill by the next [`Scratch::create`].
+/// A directory for temporary files. It is removed on drop, or, after a kill, by the next [`Scratch::create`].
 #[derive(Debug)]
 pub struct Scratch {
     dir: Dir,
@@ -23,10 +24,10 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Makes `punctual-WHAT-…` in the directory for temporary files ($TMPDIR, else /tmp).
+    /// Creates `punctual-WHAT-…` in the directory for temporary files ($TMPDIR, or /tmp).
     ///
     /// # Errors
-    /// As [`Dir::create`].
+    /// See [`Dir::create`].
     pub fn create(what: &str, whose: Whose) -> Result<Scratch, Error> {
         Scratch::create_in(&std::env::temp_dir(), what, whose)
     }
@@ -47,26 +48,28 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What cannot be removed now is removed by the next one.
+        // If removal fails, the next process removes it.
         let _ = self.parent.remove_all(&self.name);
     }
 }
 
-/// A new, locked directory of a temporary name with this prefix; stale ones are removed.
+/// Creates and locks a new temporary directory with this prefix, and removes stale ones.
 pub(crate) fn make(folder: &Path, prefix: &[u8], whose: Whose) -> Result<(Dir, Dir, OsString), Error> {
     let mut made = None;
     for _ in 0..TRIES {
         let name = OsString::from_vec([prefix, &random()[..]].concat());
         let dir = Dir::create(&folder.join(&name), whose)?;
         let parent = dir.above()?;
-        // Between making and locking it looks stale to others. A file system without locks has no stale ones.
+        // Between creation and locking it looks stale to others. A file system without locks never has stale
+        // directories.
         let is_ours = dir.lock(true).unwrap_or(true) && parent.kind(&name)?.is_some();
         made = Some((dir, parent, name));
         if is_ours {
             break;
         }
     }
-    let made = made.ok_or_else(|| Error::Unfit { path: folder.into(), why: "no name is free in it".into() })?;
+    let made =
+        made.ok_or_else(|| Error::Unfit { path: folder.into(), why: "no free temporary name was found in it".into() })?;
     made.1.remove_stale(prefix, b"");
     Ok(made)
 }
@@ -77,7 +80,7 @@ impl Dir {
         self.remove_stale(b".", b".new");
     }
 
-    /// Removes what has a temporary name, belongs to the owner of this process's files and is not locked.
+    /// Removes entries that have a temporary name, belong to the owner of this process's files and are not locked.
     fn remove_stale(&self, prefix: &[u8], suffix: &[u8]) {
         let is_temporary = |name: &OsStr| {
             let random = name.as_bytes().strip_prefix(prefix).and_then(|rest| rest.strip_suffix(suffix));
@@ -85,7 +88,7 @@ impl Dir {
         };
         let entries = self.entries().unwrap_or_default();
         for (name, kind) in entries.into_iter().filter(|(name, _)| is_temporary(name.as_os_str())) {
-            // What cannot be removed is no obstacle.
+            // A failed removal is harmless.
             let _ = self.remove_if_stale(&name, kind);
         }
     }

@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
-/// A directory of the caller's own, and what lies beside it.
+/// Returns a directory of the caller, and its parent.
 fn own() -> (tempfile::TempDir, Dir) {
     let folder = tempfile::tempdir().unwrap();
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
@@ -67,7 +67,7 @@ fn a_directory_that_became_a_link_is_refused() {
     for outside in ["../secret", "/etc/hostname", "a/../../secret"] {
         assert!(dir.file(outside).is_err() && dir.replace(outside, b"no", false).is_err(), "{outside}");
     }
-    // Removed itself, not what it leads to.
+    // The link itself is removed, not its target.
     dir.remove_all("hist").unwrap();
     assert_eq!(secret(&folder), "secret");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
@@ -115,7 +115,7 @@ fn what_is_no_regular_file_is_refused_at_once() {
     }
 }
 
-/// The walk for root, which accepts the caller's own directories for any caller.
+/// The walk done for root, which accepts the caller's own directories whoever the caller is.
 #[test]
 fn a_path_that_others_can_change_is_not_safe() {
     let (folder, dir) = own();
@@ -129,7 +129,7 @@ fn a_path_that_others_can_change_is_not_safe() {
         let Err(Error::Exposed { path, .. }) = safe::open(&new, true) else { panic!("{open_to_all:o}") };
         assert_eq!(path, dir.path());
     }
-    // As /tmp: nobody can rename another's directory in it, but anybody can add to it.
+    // Like /tmp: nobody can rename another user's directory in it, but anyone can add to it.
     mode(dir.path(), 0o1777);
     safe::open(&new, false).unwrap();
     assert!(safe::open(dir.path(), false).is_err());
@@ -163,7 +163,7 @@ fn what_is_never_replaced_is_written_in_place() {
     assert_eq!(secret(&folder), "secret");
 }
 
-/// The walk to a single file's directory: here all belongs to one user.
+/// The walk to the directory of a single file; everything belongs to one user here.
 #[test]
 fn a_single_file_is_written_beneath_its_directory() {
     let (folder, dir) = own();
@@ -186,7 +186,7 @@ fn a_directory_is_handed_on_as_a_descriptor() {
     assert!(Dir::inherited(dir.file("x").unwrap().into(), dir.path()).is_err());
 }
 
-/// As another user swaps what lies on the way: root follows nobody's path to what is not that user's.
+/// Another user swaps directories on the path: root follows no user's path to what belongs to someone else.
 #[test]
 #[ignore = "live: root"]
 fn root_writes_in_a_users_directory_as_that_user_and_nowhere_else() {
@@ -206,7 +206,7 @@ fn root_writes_in_a_users_directory_as_that_user_and_nowhere_else() {
         lchown(home.join(link), Some(USER), Some(USER)).unwrap();
         assert!(matches!(Dir::of_file(&home.join(link).join("page")), Err(Error::Exposed { .. })), "{link}");
     }
-    // Their link in a shared directory.
+    // The other user's link in a shared directory.
     symlink(&own, folder.path().join("theirs")).unwrap();
     lchown(folder.path().join("theirs"), Some(USER), Some(USER)).unwrap();
     assert!(matches!(Dir::of_file(&folder.path().join("theirs/page")), Err(Error::Exposed { .. })));
@@ -215,7 +215,7 @@ fn root_writes_in_a_users_directory_as_that_user_and_nowhere_else() {
     let (dir, name) = Dir::of_file(&folder.path().join("mine/page")).unwrap();
     dir.replace(&name, b"page", true).unwrap();
     assert_eq!(fs::metadata(own.join("page")).unwrap().uid(), 0);
-    // `--owner` would help where results go, and only there.
+    // `--owner` applies to results only.
     for (whose, named) in [(Whose::Results, Some(USER)), (Whose::System, None)] {
         let refused = Dir::create(&home.join("run"), whose).unwrap_err();
         assert!(matches!(refused, Error::Exposed { owner, .. } if owner == named), "{refused}");
@@ -237,7 +237,7 @@ fn a_staged_directory_is_whole_or_not_there() {
     fs::create_dir(&to).unwrap();
     fill().publish("in").unwrap();
     assert_eq!(fs::read(to.join("run.json")).unwrap(), b"{}");
-    // What is there is kept.
+    // The existing content is kept.
     assert!(fill().publish("in").is_err());
     fs::remove_dir_all(&to).unwrap();
     symlink(folder.path(), &to).unwrap();

@@ -1,4 +1,4 @@
-//! As whom a directory is written.
+//! The identity that writes a directory.
 
 use crate::safe;
 use punctual_uapi::Identity;
@@ -6,36 +6,39 @@ use std::fs;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, OnceLock};
 
-/// Whose files a directory holds.
+/// The kind of files a directory holds, which decides who owns them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whose {
-    /// Results of the person at the keyboard: the user given to [`set_owner`], else the caller.
+    /// Results for the person running the program: owned by the user given to [`set_owner`], or by the caller.
     Results,
-    /// The system's own (journals, caches, drop-in files): always the caller's.
+    /// Files of the system (journals, caches, drop-in files): always owned by the caller.
     System,
 }
 
 static OWNER: OnceLock<Owner> = OnceLock::new();
 
-/// As whom results are written.
+/// The identity that results are written as.
 #[derive(Debug)]
 pub(crate) struct Owner {
     pub identity: Arc<Identity>,
-    /// Given by name. Otherwise it is the user who called sudo, and root still writes where nobody but root can.
+    /// Set by name. Otherwise it is the user who called sudo, and root still writes to places that only root can
+    /// change.
     pub named: bool,
 }
 
-/// Results are written as this user from now on. Only root can write as somebody else. The first call counts.
+/// From now on results are written as this user. Only root can write as someone else. The first call takes effect;
+/// later ones are ignored.
 ///
-/// `named` is what the user asked for, a name or a number; without it `sudo`, the numbers of the user who called sudo(8) and of that
-/// user's group (`SUDO_UID`, `SUDO_GID`). A user whom /etc/passwd does not have is asked of getent(1) (nsswitch.conf(5)).
+/// `named` is the user's choice, a name or a number. Without it, `sudo` gives the IDs of the user who called sudo(8)
+/// and of that user's group (`SUDO_UID`, `SUDO_GID`). A user missing from /etc/passwd is looked up with getent(1)
+/// (nsswitch.conf(5)).
 ///
 /// # Errors
-/// No such user, in words; also a name given by anybody but root.
+/// A message for the user: the user does not exist, or someone other than root gave a name.
 pub fn set_owner(named: Option<&str>, sudo: Option<(&str, Option<&str>)>) -> Result<(), String> {
     let root = rustix::process::geteuid().is_root();
     if root {
-        // A confined process could not read them.
+        // Read now, because a confined process cannot read them later.
         users();
         safe::is_unmapped(0);
     }
@@ -59,7 +62,7 @@ pub fn set_owner(named: Option<&str>, sudo: Option<(&str, Option<&str>)>) -> Res
     Ok(())
 }
 
-/// For root: the user to whom something belongs, where that is somebody else.
+/// For root: the identity of the owner `uid`, if that is another user.
 pub(crate) fn of_owner(uid: u32) -> Option<Arc<Identity>> {
     let root = rustix::process::geteuid().is_root();
     (root && uid != 0 && !safe::is_unmapped(uid)).then(|| known(&uid.to_string()).map(Arc::new)).flatten()
@@ -70,7 +73,7 @@ fn known(user: &str) -> Option<Identity> {
     identity(user, None, passwd, groups)
 }
 
-/// As the system's other sources of users know it (LDAP, SSSD, systemd-homed).
+/// Looks the user up in the system's other sources (LDAP, SSSD, systemd-homed).
 fn entry_elsewhere(user: &str) -> Option<String> {
     let mut getent = Command::new("/usr/bin/getent");
     let asked = getent.args(["passwd", "--", user]).stdin(Stdio::null());
@@ -78,23 +81,24 @@ fn entry_elsewhere(user: &str) -> Option<String> {
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// /etc/passwd and /etc/group.
+/// Contents of /etc/passwd and /etc/group.
 fn users() -> &'static (String, String) {
     static USERS: OnceLock<(String, String)> = OnceLock::new();
-    // A name in another character set must not hide the other users.
+    // A name in another encoding must not hide the other users.
     let read = |path| String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned();
     USERS.get_or_init(|| (read("/etc/passwd"), read("/etc/group")))
 }
 
-/// The line of a user in passwd(5), by name or number.
+/// Fields of a user's line in passwd(5), found by name or number.
 fn entry<'a>(user: &str, passwd: &'a str) -> Option<Vec<&'a str>> {
     let entries = passwd.lines().map(|line| line.split(':').collect::<Vec<_>>()).filter(|fields| fields.len() >= 4);
     entries.into_iter().find(|fields| fields[0] == user || fields[2] == user)
 }
 
-/// A user by name or number. A number without an entry is a user of this group, else of the one with the same number, as in containers.
+/// Resolves a user by name or number. A number without an entry gets this group, or else the group of the same number,
+/// as is usual in containers.
 fn identity(user: &str, group: Option<u32>, passwd: &str, groups: &str) -> Option<Identity> {
-    // u32::MAX is no user and no group: it means "unchanged" (setfsuid(2)).
+    // u32::MAX is neither a user nor a group: it means "unchanged" (setfsuid(2)).
     let valid = |id: u32| (id != u32::MAX).then_some(id);
     let Some(entry) = entry(user, passwd) else {
         let uid = user.parse().ok().and_then(valid)?;
@@ -109,7 +113,7 @@ fn identity(user: &str, group: Option<u32>, passwd: &str, groups: &str) -> Optio
 }
 
 impl Whose {
-    /// As whom files are accessed; `None`: as the caller.
+    /// The identity that accesses files; `None` for the caller's.
     pub(crate) fn owner(self) -> Option<&'static Owner> {
         match self {
             Whose::Results => OWNER.get(),

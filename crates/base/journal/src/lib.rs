@@ -1,10 +1,12 @@
-//! Changes to a system that must not outlive this process: how to undo each is written to disk before it is made.
+//! Changes to a system that must not outlive this process. The steps that undo a change are written to disk before it
+//! is made.
 //!
-//! A [`Lease`] stands for such a change, for example a trace instance or a tracer. It is undone when the lease is given
+//! A [`Lease`] represents such a change, for example a trace instance or a tracer. It is undone when the lease is given
 //! back or dropped, or else, after kill -9, by [`Journal::recover`] at the next start of any process that uses the same
 //! journal.
 //!
-//! Leases are kept under /run: neither they nor what they undo outlives a boot. Fixes do; `fix` has its own journal.
+//! Leases are kept under /run: neither they nor the changes they undo survive a reboot. Fixes do; `fix` has its own
+//! journal.
 //!
 //! Architecture invariant: nothing here decides what to change; an entry is undone only when its owner is known to be
 //! dead.
@@ -38,13 +40,12 @@ pub struct JournalError {
 #[derive(Clone, Debug)]
 pub struct Journal {
     folder: PathBuf,
-    /// How long its lock is waited for.
+    /// How long to wait for the journal's lock.
     patience: Duration,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Entry {
-    /// Always [`SCHEMA`].
     schema: String,
     owner: Owner,
     undo: Vec<Undo>,
@@ -53,20 +54,20 @@ struct Entry {
 const SCHEMA: &str = "punctual.lease/1";
 /// Extension of an entry while it is being written, under a shared lock on the folder.
 const ASIDE: &str = "new";
-/// A larger file is not a journal entry.
+/// Maximum size of a journal entry in bytes.
 const MOST: u64 = 1 << 20;
 
-/// The entry of a process that died without giving its lease back.
+/// The entry of a process that died without returning its lease.
 #[derive(Debug)]
 pub struct Recovered {
-    /// `None`: not known, since the journal is locked, or the name of the entry does not say it.
+    /// `None` if unknown, because the journal is locked or the name of the entry has no PID.
     pub pid: Option<u32>,
     pub undone: Vec<String>,
-    /// Descriptions of what could not be undone, and why. The entry stays for the next attempt.
+    /// Descriptions of the steps that failed, and why. The entry stays for the next attempt.
     pub failed: Vec<String>,
 }
 
-/// A change that is undone when this is given back or dropped, or, after kill -9, at the next start.
+/// A change that is undone when the lease is given back or dropped, or, after kill -9, at the next start.
 #[derive(Debug)]
 pub struct Lease {
     path: PathBuf,
@@ -75,8 +76,8 @@ pub struct Lease {
 }
 
 impl Journal {
-    /// The journal of this user: /run/punctual for root, $XDG_RUNTIME_DIR/punctual for others, /tmp/punctual-UID
-    /// without that variable.
+    /// The journal of this user: /run/punctual for root; for others $XDG_RUNTIME_DIR/punctual, or /tmp/punctual-UID if
+    /// that variable is not set.
     pub fn of_user() -> Journal {
         let root = rustix::process::geteuid().is_root();
         let own = std::env::var_os("XDG_RUNTIME_DIR").filter(|_| !root).map(PathBuf::from);
@@ -89,14 +90,14 @@ impl Journal {
         Journal::at(folder)
     }
 
-    /// The folder is created when the first entry is written.
+    /// Uses the given folder, which is created when the first entry is written.
     pub fn at(folder: impl Into<PathBuf>) -> Journal {
         Journal { folder: folder.into(), patience: SHORT }
     }
 
-    /// Writes down how to undo a change that is about to be made. The steps of `undo` are carried out from last to
-    /// first. A path through this process's own mount of tracefs is stored relative to tracefs, because the mount ends
-    /// with the process.
+    /// Records how to undo a change that is about to be made. The steps of `undo` are carried out from last to first. A
+    /// path through this process's private mount of tracefs is stored relative to tracefs, because the mount ends with
+    /// the process.
     ///
     /// # Errors
     /// [`JournalError`]; the change must not be made then.
@@ -123,8 +124,9 @@ impl Journal {
         Ok(Lease { path, undo: entry.undo, done: false })
     }
 
-    /// Undoes the changes of dead processes. Skips entries of living processes and of other PID namespaces, and names
-    /// that are no entries'. An entry that cannot be read is a failure. Returns nothing if the journal does not exist.
+    /// Undoes the changes of dead processes. Skips entries of living processes, entries of other PID namespaces, and
+    /// files that are not entries. An unreadable entry counts as a failure. Returns nothing if the journal does not
+    /// exist.
     pub fn recover(&self) -> Vec<Recovered> {
         let Ok(folder) = File::open(&self.folder) else { return Vec::new() };
         // A folder of another user in /tmp could hold any undo step.
@@ -177,7 +179,7 @@ impl Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        // Nobody can be told here; the entry stays, and the next start tries again and reports the result.
+        // The error cannot be returned here; the entry stays, and the next start tries again and reports the result.
         let _ = self.undo();
     }
 }
@@ -201,7 +203,7 @@ fn recover_one(path: &Path) -> Option<Recovered> {
     let read = fs::read(path).ok()?;
     let Some(entry) = serde_json::from_slice::<Entry>(&read).ok().filter(|entry| entry.schema == SCHEMA) else {
         let pid = path.file_stem().and_then(|name| name.to_str()?.split('-').next()?.parse().ok());
-        let what = "is damaged or of another version, so what was changed is not known: remove it once the machine is as it should be";
+        let what = "is damaged or was written by another version, so the change it describes is unknown: remove the file once the machine is in the desired state";
         return Some(Recovered { pid, undone: Vec::new(), failed: vec![format!("{} {what}", path.display())] });
     };
     if !entry.owner.is_dead() {
@@ -225,7 +227,7 @@ fn make_private(folder: &Path) -> io::Result<()> {
     let mine = meta.uid() == rustix::process::geteuid().as_raw() && meta.mode() & 0o022 == 0;
     match meta.is_dir() && mine {
         true => Ok(()),
-        false => Err(io::Error::new(io::ErrorKind::PermissionDenied, "the folder is not this user's alone")),
+        false => Err(io::Error::new(io::ErrorKind::PermissionDenied, "other users have access to the folder")),
     }
 }
 
@@ -323,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_undone_stays_and_is_told() {
+    fn what_cannot_be_undone_stays_and_is_reported() {
         let home = tempfile::tempdir().unwrap();
         let journal = Journal::at(home.path().join("j"));
         let missing = home.path().join("no/such/file");
@@ -371,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn garbage_in_the_folder_is_left_alone_and_told() {
+    fn garbage_in_the_folder_is_left_alone_and_reported() {
         let home = tempfile::tempdir().unwrap();
         let folder = home.path().join("j");
         make_private(&folder).unwrap();
@@ -379,9 +381,9 @@ mod tests {
             fs::write(folder.join(name), text).unwrap();
         }
         std::os::unix::fs::symlink("/etc/passwd", folder.join("4-0.json")).unwrap();
-        let told = Journal::at(&folder).recover();
+        let recovered = Journal::at(&folder).recover();
         assert_eq!(
-            told.iter().map(|one| (one.pid, one.failed.len())).collect::<Vec<_>>(),
+            recovered.iter().map(|one| (one.pid, one.failed.len())).collect::<Vec<_>>(),
             [(Some(3), 1), (Some(2), 1), (Some(1), 1)]
         );
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 5);

@@ -10,7 +10,7 @@ const NO_NAMESPACES: &str = "none";
 /// A process, identified by boot, PID namespace, PID and start time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owner {
-    /// From /proc/sys/kernel/random/boot_id.
+    /// Content of /proc/sys/kernel/random/boot_id.
     pub boot_id: String,
     /// Target of /proc/self/ns/pid, or `none` on a kernel without CONFIG_PID_NS; a PID means nothing in another
     /// namespace.
@@ -29,7 +29,7 @@ impl Owner {
         Ok(Owner { boot_id: boot_id()?, pid_namespace: pid_namespace()?, pid, start_ticks })
     }
 
-    /// Whether the process is known to be dead; false if that cannot be determined.
+    /// Returns true if the process is known to be dead, false if it lives or that cannot be determined.
     pub fn is_dead(&self) -> bool {
         if !self.is_of_this_boot() {
             return boot_id().is_ok();
@@ -65,7 +65,7 @@ fn namespace_of(process: &Path) -> io::Result<String> {
     }
 }
 
-/// The comm may contain blanks and parentheses, so fields are counted from the last parenthesis.
+/// The command name may contain spaces and parentheses, so fields are counted from the last parenthesis.
 fn start_of(pid: u32) -> io::Result<Option<u64>> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
     Ok(stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(19)?.parse().ok()))

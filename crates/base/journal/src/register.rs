@@ -1,8 +1,9 @@
-//! Who measures on this machine and who changes it, so that they know of each other.
+//! Makes processes that measure on this machine and processes that change it visible to each other.
 //!
-//! Each such process has a file in a directory that all users share, and all containers that share /run. Its name says
-//! who it is and on which CPUs; its lock (flock(2)) says that the process lives, whatever its PID namespace. The
-//! directory is watched (inotify(7)), so that one that came and went is known at the end without a look in between.
+//! Each such process has a file in a directory shared by all users, and by all containers that share /run. The file's
+//! name identifies the process and its CPUs; the lock on it (flock(2)) shows that the process is alive, whatever its
+//! PID namespace. The directory is watched with inotify(7), so that a process that started and ended in between is not
+//! missed.
 
 use crate::Journal;
 use punctual_units::CpuList;
@@ -15,77 +16,77 @@ use std::mem::MaybeUninit;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Debian lets all users write to /run/lock, elsewhere root makes the directory.
+/// On Debian all users may write to /run/lock; elsewhere root creates the directory.
 const SHARED: &str = "/run/lock/punctual";
-/// Longest part of a command in a name, bytes.
+/// Maximum length in bytes of the command in a file name.
 const LONGEST: usize = 150;
-/// Stands for `/` in a name.
+/// Stands for `/` in a file name.
 const SLASH: char = '\u{2215}';
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Does {
-    /// On these CPUs.
+    /// Measures on these CPUs.
     Measures(CpuList),
-    /// Settings of the machine.
+    /// Changes settings of the machine.
     Changes,
-    /// As [`Does::Changes`], if nobody measures.
+    /// Like [`Does::Changes`], but only if nobody is measuring.
     WouldChange,
 }
 
 /// Another process of this program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Other {
-    /// In its own PID namespace.
+    /// PID in its own PID namespace.
     pub pid: u32,
     pub is_in_other_namespace: bool,
     pub does: Does,
-    /// Its command line, cut.
+    /// Its command line, truncated.
     pub command: String,
 }
 
 impl fmt::Display for Other {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Other { pid, command, .. } = self;
-        let container = if self.is_in_other_namespace { " of another container" } else { "" };
+        let container = if self.is_in_other_namespace { " in another container" } else { "" };
         write!(f, "PID {pid}{container} (`{command}`)")
     }
 }
 
-/// This process among those that measure and change. It leaves when this is dropped, or it dies.
+/// Registration of this process; it ends when this value is dropped or the process dies.
 #[derive(Debug)]
 pub struct Register {
     folder: OwnedFd,
     watch: OwnedFd,
     name: String,
-    /// Its lock is the sign of life.
+    /// Holds the lock that shows this process is alive.
     _file: OwnedFd,
     limited: Option<String>,
 }
 
 impl Register {
-    /// Enters this process. Where the directory of all users cannot be used, processes of this user see each other only
-    /// ([`Register::limited`]).
+    /// Registers this process. If the shared directory cannot be used, processes see only those of the same user (see
+    /// [`Register::limited`]).
     ///
     /// # Errors
     /// Neither directory can be used.
     pub fn enter(does: &Does) -> io::Result<Register> {
         Register::enter_at(Path::new(SHARED), does).or_else(|e| {
             let mut register = Register::enter_at(&own(), does)?;
-            let limited = format!("{SHARED}: {e}: other users and containers cannot be seen to measure or to change");
+            let limited = format!("{SHARED}: {e}: processes of other users and containers are not visible");
             register.limited = Some(limited);
             Ok(register)
         })
     }
 
-    /// As [`Register::enter`], in this directory, which is made if missing.
+    /// Like [`Register::enter`], in this directory, which is created if missing.
     ///
     /// # Errors
-    /// The system's.
+    /// Errors of the system calls.
     pub fn enter_at(folder: &Path, does: &Does) -> io::Result<Register> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let folder = open(folder, true)?;
         let watch = inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK)?;
-        // By its descriptor: its path may lead elsewhere by now.
+        // By its descriptor, because the path may lead elsewhere by now.
         let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&folder));
         inotify::add_watch(&watch, path, inotify::WatchFlags::MOVED_TO)?;
         let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
@@ -100,10 +101,10 @@ impl Register {
         Ok(Register { folder, watch, name, _file: file, limited: None })
     }
 
-    /// Lets one that would change the machine do it: those that measure are told now.
+    /// Announces that this process now changes the machine, so that measuring processes notice it.
     ///
     /// # Errors
-    /// The system's.
+    /// Errors of the system calls.
     pub fn changes(&mut self) -> io::Result<()> {
         let name = self.name.replacen(" ? ", " - ", 1);
         rustix::fs::renameat(&self.folder, &self.name, &self.folder, &name)?;
@@ -111,20 +112,20 @@ impl Register {
         Ok(())
     }
 
-    /// Why not all that measure or change can be seen from here.
+    /// Why some measuring or changing processes may be invisible; `None` if all are visible.
     pub fn limited(&self) -> Option<&str> {
         self.limited.as_deref()
     }
 
-    /// The others that live.
+    /// The other registered processes that are alive.
     pub fn others(&self) -> Vec<Other> {
         alive(&self.folder).into_iter().filter(|name| *name != self.name).filter_map(|name| other(&name)).collect()
     }
 
-    /// Those that came since the last call, or since this process entered; some may have gone again.
+    /// Processes that registered since the last call, or since this process registered; some may have ended already.
     ///
     /// # Errors
-    /// More came than the kernel kept.
+    /// The kernel's event queue overflowed.
     pub fn came(&mut self) -> io::Result<Vec<Other>> {
         let mut came = Vec::new();
         let mut buffer = [MaybeUninit::<u8>::uninit(); 4096];
@@ -132,7 +133,9 @@ impl Register {
         loop {
             match events.next() {
                 Ok(event) if event.events().contains(inotify::ReadFlags::QUEUE_OVERFLOW) => {
-                    return Err(io::Error::other("more processes came than the kernel could tell of"));
+                    return Err(io::Error::other(
+                        "the kernel's event queue overflowed, so some processes may have been missed",
+                    ));
                 }
                 Ok(event) => {
                     let name = event.file_name().map(|name| name.to_string_lossy().into_owned());
@@ -148,12 +151,12 @@ impl Register {
 
 impl Drop for Register {
     fn drop(&mut self) {
-        // If it stays, it is without a lock, and the next that looks removes it.
+        // If the file stays, it has no lock, and the next reader removes it.
         let _ = rustix::fs::unlinkat(&self.folder, &self.name, AtFlags::empty());
     }
 }
 
-/// The processes that measure or change now, as far as this process can see. Enters nothing.
+/// The processes that measure or change the machine now, as far as they are visible. Does not register this process.
 pub fn at_work() -> Vec<Other> {
     let folders = [PathBuf::from(SHARED), own()];
     let names = folders.iter().filter_map(|folder| open(folder, false).ok()).flat_map(|folder| alive(&folder));
@@ -164,7 +167,7 @@ fn own() -> PathBuf {
     Journal::of_user().folder.join("at-work")
 }
 
-/// A directory to which all users may add files, and nobody removes another's (the sticky bit).
+/// Opens a directory to which all users may add files, and where nobody can remove another user's file (sticky bit).
 fn open(path: &Path, makes: bool) -> io::Result<OwnedFd> {
     if makes {
         let above = path.parent().unwrap_or(path);
@@ -175,7 +178,7 @@ fn open(path: &Path, makes: bool) -> io::Result<OwnedFd> {
         match rustix::fs::mkdirat(CWD, path, Mode::from_raw_mode(0o1777)) {
             Ok(()) | Err(Errno::EXIST) => {}
             Err(Errno::NOENT) if is_shared => {
-                // Not every system has /run/lock.
+                // Some systems have no /run/lock.
                 rustix::fs::mkdirat(CWD, above, Mode::from_raw_mode(0o755))?;
                 rustix::fs::mkdirat(CWD, path, Mode::from_raw_mode(0o1777))?;
             }
@@ -187,7 +190,7 @@ fn open(path: &Path, makes: bool) -> io::Result<OwnedFd> {
     let meta = rustix::fs::fstat(&folder)?;
     let me = rustix::process::geteuid();
     if makes && me.is_root() && meta.st_uid != 0 {
-        // Another user made it first, and could remove our files.
+        // Another user created it first and could remove our files.
         rustix::fs::fchown(&folder, Some(Uid::ROOT), Some(Gid::ROOT))?;
     }
     if makes && (me.is_root() || meta.st_uid == me.as_raw()) && meta.st_mode & 0o7777 != 0o1777 {
@@ -196,7 +199,7 @@ fn open(path: &Path, makes: bool) -> io::Result<OwnedFd> {
     Ok(folder)
 }
 
-/// The names of processes that live; files of dead ones are removed as far as this user may.
+/// Names of the live processes; files of dead ones are removed where this user may do so.
 fn alive(folder: &OwnedFd) -> Vec<String> {
     let Ok(entries) = rustix::fs::Dir::read_from(folder) else { return Vec::new() };
     let names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
@@ -212,7 +215,7 @@ fn alive(folder: &OwnedFd) -> Vec<String> {
     names.filter(|name| !name.starts_with('.') && lives(name)).collect()
 }
 
-/// `PID NAMESPACE TIME CPUS COMMAND`; CPUS is `-` for one that changes, `?` for one that would.
+/// `PID NAMESPACE TIME CPUS COMMAND`; CPUS is `-` for [`Does::Changes`] and `?` for [`Does::WouldChange`].
 fn name(does: &Does, time: &str) -> String {
     let mut words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
     let program = words.next().unwrap_or_default();
@@ -235,7 +238,7 @@ fn name(does: &Does, time: &str) -> String {
         Does::WouldChange => "?".to_owned(),
         Does::Measures(cpus) => {
             let list = cpus.to_string();
-            // A name has 255 bytes: of a longer list all between the first and the last.
+            // A name is limited to 255 bytes: a longer list is widened to the range from its first to its last CPU.
             let ends = || Some(format!("{}-{}", cpus.iter().next()?, cpus.iter().last()?));
             if list.len() > 40 { ends().unwrap_or(list) } else { list }
         }
@@ -248,7 +251,7 @@ fn namespace() -> String {
     link.to_string_lossy().chars().filter(char::is_ascii_digit).collect::<String>() + "n"
 }
 
-/// `None` for this process itself, and for a name that is none of ours.
+/// Parses a file name; `None` for this process and for names in another format.
 fn other(name: &str) -> Option<Other> {
     let mut parts = name.splitn(5, ' ');
     let pid = parts.next()?.parse().ok()?;
@@ -271,7 +274,7 @@ mod tests {
         Does::Measures(cpus.parse().unwrap())
     }
 
-    /// As another process would.
+    /// Registers this entry again under another process's PID.
     fn as_other(register: &mut Register, folder: &Path, pid: u32) {
         let (_, rest) = register.name.split_once(' ').unwrap();
         let name = format!("{pid} {rest}");

@@ -1,8 +1,8 @@
-//! Locates tracefs: its mount point, or else a detached mount of this process that is in no mount table.
+//! Locates tracefs: its mount point, or else a detached mount that is private to this process.
 //!
-//! It is in this crate because undoing needs it: a path through the process's own mount ends with the process, so an
-//! undo step stores the path relative to tracefs. All mounts of tracefs show the same files (get_tree_single(), in
-//! older kernels mount_single(), in fs/tracefs/inode.c).
+//! It is in this crate because undoing needs it: a path through a private mount ends with the process, so an undo step
+//! stores the path relative to tracefs. All mounts of tracefs show the same files (get_tree_single(), in older kernels
+//! mount_single(), in fs/tracefs/inode.c).
 
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
@@ -26,15 +26,16 @@ pub fn mounted() -> Option<PathBuf> {
     mount_points(&mounts).into_iter().map(PathBuf::from).find(|path| path.join("trace_clock").exists())
 }
 
-/// The root of this process's own mount, a detached one made at the first call (fsopen(2), fsmount(2); Linux 5.2 and
-/// later). No mount table changes. The path is /proc/PID/fd/N: children may use it while this process lives.
+/// Returns the root of this process's private mount, a detached one created at the first call (fsopen(2), fsmount(2);
+/// Linux 5.2 and later). No mount table changes. The path is /proc/PID/fd/N, which children may use while this process
+/// lives.
 ///
-/// tracefs has one superblock. If it is mounted in another mount namespace only, the mount options shown there are
-/// reset, as by every mount(2) of tracefs; its modes and groups stay (Linux 6.18), but are reset, too, by kernels
-/// without "tracefs: Only clobber mode/uid/gid on remount if asked".
+/// tracefs has a single superblock. If it is mounted only in another mount namespace, the mount options shown there are
+/// reset, as by every mount(2) of tracefs. Modes and groups are kept since Linux 6.18; kernels without "tracefs: Only
+/// clobber mode/uid/gid on remount if asked" reset them too.
 ///
 /// # Errors
-/// EPERM without CAP_SYS_ADMIN, ENOSYS on older kernels, ENODEV without tracefs, or /proc is not mounted.
+/// EPERM without CAP_SYS_ADMIN, ENOSYS on older kernels, ENODEV without tracefs, or an error if /proc is not mounted.
 pub fn own() -> io::Result<&'static Path> {
     if OWN.get().is_none() {
         // If two threads race here, the loser's mount is closed again.
@@ -50,21 +51,21 @@ fn mount() -> io::Result<Own> {
     let attributes =
         MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV | MountAttrFlags::MOUNT_ATTR_NOEXEC;
     let mount = fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, attributes)?;
-    // The PID as this /proc shows it, which may be that of another PID namespace.
+    // The PID as this /proc shows it, which may belong to another PID namespace.
     let process = Path::new("/proc").join(fs::read_link("/proc/self")?);
     let root = process.join("fd").join(mount.as_raw_fd().to_string());
     Ok(Own { _mount: mount, root })
 }
 
-/// The root of the process's own mount; `None` if it has not been made.
+/// The root of this process's private mount; `None` if there is none yet.
 pub(crate) fn own_root() -> Option<&'static Path> {
     OWN.get().map(|own| own.root.as_path())
 }
 
-/// The process's own mount if there is one, else the mount point of tracefs, else a new mount of its own.
+/// Returns the process's private mount if there is one, otherwise the mount point of tracefs, otherwise a new private mount.
 ///
 /// # Errors
-/// As [`own`].
+/// See [`own`].
 pub(crate) fn root() -> io::Result<PathBuf> {
     match own_root().map(Path::to_owned).or_else(mounted) {
         Some(root) => Ok(root),
@@ -72,7 +73,7 @@ pub(crate) fn root() -> io::Result<PathBuf> {
     }
 }
 
-/// Blanks in a mount point are escaped as octal (proc_pid_mounts(5)).
+/// Spaces in a mount point are escaped as octal (proc_pid_mounts(5)).
 fn mount_points(mounts: &str) -> Vec<String> {
     let fields = mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>());
     fields.filter(|f| f.get(2) == Some(&"tracefs")).filter_map(|f| Some(f.get(1)?.replace("\\040", " "))).collect()

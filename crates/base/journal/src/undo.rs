@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// A trace instance is busy while anyone reads one of its files, as an audit does (`__remove_instance` in
-/// kernel/trace/trace.c). No reader takes longer than this.
+/// How long to retry: a trace instance is busy while anyone reads one of its files, as an audit does
+/// (`__remove_instance` in kernel/trace/trace.c). No reader takes longer than this.
 const BUSY: Duration = Duration::from_secs(2);
 
 /// One undo step. Idempotent.
@@ -21,23 +21,22 @@ pub enum Undo {
     RemoveFile { path: PathBuf },
     /// Writes the old content back to an existing file.
     Write { path: PathBuf, text: String },
-    /// As [`Undo::RemoveFolder`], in tracefs wherever it is mounted by then.
+    /// Like [`Undo::RemoveFolder`], in tracefs wherever it is mounted then.
     RemoveInTracefs {
         /// Relative to tracefs.
         path: PathBuf,
     },
-    /// As [`Undo::Write`], in tracefs wherever it is mounted by then.
+    /// Like [`Undo::Write`], in tracefs wherever it is mounted then.
     WriteInTracefs {
         /// Relative to tracefs.
         path: PathBuf,
-        /// The old content.
         text: String,
     },
 }
 
 impl Undo {
     /// # Errors
-    /// The system's, after retrying while a trace instance is busy.
+    /// The error of the system call, after retrying while a trace instance is busy.
     pub fn carry_out(&self) -> io::Result<()> {
         match self {
             Undo::RemoveFolder { path } => gone(remove_folder(path)),
@@ -66,7 +65,7 @@ impl Undo {
     }
 }
 
-/// A missing file is not an error.
+/// Treats a missing file as success.
 fn gone(result: io::Result<()>) -> io::Result<()> {
     match result {
         Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
@@ -74,7 +73,7 @@ fn gone(result: io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// Does not create the file: if it is gone, there is nothing to undo.
+/// Does not create the file: if it no longer exists, there is nothing to undo.
 fn write(path: &Path, text: &str) -> io::Result<()> {
     File::options().write(true).truncate(true).open(path)?.write_all(text.as_bytes())
 }

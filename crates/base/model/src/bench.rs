@@ -1,7 +1,7 @@
 //! Results of `punctual bench`.
 //!
 //! A benchmark repeats one task and records the conditions of each repetition. [`BenchRecord`]s are appended while it
-//! runs. [`Bench`] is built from them, so that killed, resumed and complete runs are read alike.
+//! runs. [`Bench`] is built from them, so that killed, resumed and complete runs are all read the same way.
 
 use crate::{ContextSample, Event, Reading, Series};
 use punctual_units::{CpuId, Histogram, Nanos};
@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// Value of [`Bench::schema`].
 pub const BENCH_SCHEMA: &str = "punctual.bench/1";
 
 /// `bench.json`: all results of a benchmark.
@@ -18,7 +17,7 @@ pub const BENCH_SCHEMA: &str = "punctual.bench/1";
 pub struct Bench {
     pub schema: String,
     pub plan: BenchPlan,
-    /// In the order they ended.
+    /// In the order in which they ended.
     pub repetitions: Vec<BenchRepetition>,
     /// The figures of the repetitions that ran without a resume, one point each, followed by the temperatures.
     pub series: Vec<Series>,
@@ -34,7 +33,7 @@ pub struct Bench {
 pub struct BenchPlan {
     pub settings: BenchSettings,
     pub repetitions: u64,
-    /// What cannot be measured on this machine, and why.
+    /// Figures that cannot be measured on this machine, and why.
     pub not_measured: Vec<String>,
     /// What a reader must know to interpret the figures.
     pub notes: Vec<String>,
@@ -81,12 +80,12 @@ pub struct NqueensSettings {
     pub threads: u32,
     /// Consecutive counts per repetition; fixed once, so that all repetitions are alike.
     pub batch: u64,
-    /// Instruction set used for counting, for example `avx2`; absent for the published search, which has no choice.
+    /// Instruction set used for counting, for example `avx2`; absent for the published search, which uses no special
+    /// instructions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel: Option<String>,
 }
 
-/// Search algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -102,15 +101,15 @@ pub enum NqueensMode {
 pub struct NetworkSettings {
     /// HOST:PORT of a `punctual serve --store`; null for a server in this process, over loopback.
     pub to: Option<String>,
-    /// The file of the secret that it asks for.
+    /// The file with the secret that the server requires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret_file: Option<PathBuf>,
     /// Where the server in this process stores the images; null if it does not store here.
     pub folder: Option<PathBuf>,
     pub bytes: u64,
-    /// How long images are sent per repetition.
+    /// Time for which images are sent per repetition.
     pub duration_ns: Nanos,
-    /// What runs, and is measured, at the same time.
+    /// The task that runs, and is measured, at the same time.
     pub beside: Beside,
 }
 
@@ -119,7 +118,7 @@ pub struct NetworkSettings {
 #[serde(tag = "what", rename_all = "lowercase")]
 pub enum Beside {
     Nothing,
-    /// The published N-queens search, repeatedly.
+    /// The published N-queens search, repeated until the end.
     Nqueens {
         n: u32,
         threads: u32,
@@ -132,7 +131,7 @@ pub enum Beside {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BenchRepetition {
     pub number: u64,
-    /// CLOCK_MONOTONIC at its end; a resumed benchmark may span boots, so this is of the boot it ended in.
+    /// CLOCK_MONOTONIC at its end; a resumed benchmark may span boots, so this belongs to the boot in which it ended.
     pub ended_mono_ns: u64,
     /// CLOCK_REALTIME at its end, ns since 1970.
     pub ended_real_ns: u64,
@@ -143,7 +142,7 @@ pub struct BenchRepetition {
     /// Number of times it was interrupted and resumed; if not 0, its times are left out of the series.
     pub resumed: u32,
     pub figures: Vec<BenchFigure>,
-    /// Results that must have a known value.
+    /// Results with a known correct value.
     pub checks: Vec<BenchCheck>,
     pub distributions: Vec<BenchDistribution>,
     pub notes: Vec<String>,
@@ -154,20 +153,21 @@ pub struct BenchRepetition {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Conditions {
-    /// Temperature of each sensor at its end, m°C.
+    /// Temperature of each sensor at the end of the repetition, m°C.
     pub temperatures: Vec<Reading>,
-    /// Mean frequency of each CPU over the samples taken while it ran, kHz.
+    /// Mean frequency of each CPU over the samples taken during the repetition, kHz.
     pub khz: Vec<(CpuId, u64)>,
-    /// Throttling while it ran: how much each counter rose, and flags that were set. Empty if nothing can be read.
+    /// Throttling during the repetition: the increase of each counter, and the flags that were set. Empty if nothing
+    /// can be read.
     pub throttling: Vec<Reading>,
-    /// Time the hypervisor ran something else, sum of all CPUs, ns; null if not reported.
+    /// Time the hypervisor ran something else, summed over all CPUs, ns; null if not reported.
     pub steal_ns: Option<u64>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BenchFigure {
-    /// What the figure is of, for example `N-queens, N = 12, 4 threads, compat`.
+    /// The subject of the figure, for example `N-queens, N = 12, 4 threads, compat`.
     pub of: String,
     /// Name of the figure, for example `time of a count`.
     pub name: String,
@@ -188,7 +188,7 @@ pub struct BenchCheck {
 }
 
 impl BenchCheck {
-    /// Whether the result differs from the known correct value.
+    /// Returns true if the result differs from the known correct value.
     pub fn is_wrong(&self) -> bool {
         self.expected.is_some_and(|expected| expected != self.got)
     }
@@ -198,7 +198,7 @@ impl BenchCheck {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BenchDistribution {
-    /// What is timed, for example `pipe, same CPU`.
+    /// The timed step, for example `pipe, same CPU`.
     pub of: String,
     /// Name of the time, for example `round trip`.
     pub name: String,
@@ -241,7 +241,7 @@ pub struct BenchLog {
 }
 
 impl BenchLog {
-    /// Builds it from the records of a log; `None` if the first is not a plan.
+    /// Builds the log from its records; `None` if the first one is not a plan.
     pub fn of(records: impl IntoIterator<Item = BenchRecord>) -> Option<BenchLog> {
         let mut records = records.into_iter();
         let Some(BenchRecord::Plan(plan)) = records.next() else { return None };
@@ -285,7 +285,7 @@ impl Bench {
         }
     }
 
-    /// Every wrong result, with the number of its repetition.
+    /// All wrong results, each with the number of its repetition.
     pub fn wrong(&self) -> impl Iterator<Item = (u64, &BenchCheck)> {
         let of = |r: &'_ BenchRepetition| r.number;
         self.repetitions.iter().flat_map(move |r| r.checks.iter().filter(|c| c.is_wrong()).map(move |c| (of(r), c)))
@@ -312,7 +312,7 @@ impl Bench {
 }
 
 impl Conditions {
-    /// Temperature of the CPU, °C: of the sensor whose name says so, else of the first that is not the GPU's.
+    /// Temperature of the CPU in °C: from the sensor named after it, or from the first one that is not the GPU's.
     pub fn cpu_celsius(&self) -> Option<f64> {
         let names_cpu = |r: &&Reading| ["cpu", "x86_pkg", "soc"].iter().any(|n| r.name.to_lowercase().contains(n));
         let known = self.temperatures.iter().filter(|r| !r.name.starts_with("GPU"));
@@ -325,8 +325,8 @@ impl Conditions {
     }
 }
 
-/// Each figure, and each temperature, as a [`Series`] with one point per repetition. Resumed repetitions are left out:
-/// their caches and clocks started cold in the middle.
+/// Each figure, and each temperature, as a [`Series`] with one point per repetition. Resumed repetitions are left out,
+/// because caches and clocks started cold partway through them.
 fn series(repetitions: &[BenchRepetition]) -> Vec<Series> {
     let mut all: Vec<Series> = Vec::new();
     let mut push = |of: &str, name: &str, unit: &str, value: f64| match all

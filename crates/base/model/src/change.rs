@@ -1,5 +1,5 @@
-//! Changes to a system as plain data: file edits, and commands with how to revert them. Produced by what knows the
-//! system (rules, boot chains); applied, journalled and undone elsewhere.
+//! Changes to a system as plain data: file edits, and commands with the way to revert them. They are produced by code
+//! that knows the system (rules, boot chains), and applied, journalled and undone elsewhere.
 
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -12,10 +12,10 @@ pub struct Edit {
     pub path: PathBuf,
     /// The whole new content; `None` removes the file.
     pub new: Option<Vec<u8>>,
-    /// Permission bits; `None` keeps those it has, or 0644 for a new file. Ignored by file systems without modes
-    /// (vfat).
+    /// Permission bits; `None` keeps the current ones, or uses 0644 for a new file. Ignored by file systems without
+    /// modes (vfat).
     pub mode: Option<u32>,
-    /// User and group id; `None` keeps those it has, or the process's own for a new file.
+    /// User and group ID; `None` keeps the current ones, or uses the process's own for a new file.
     pub owner: Option<(u32, u32)>,
 }
 
@@ -43,7 +43,7 @@ impl Argv {
         Argv(words.into_iter().map(Into::into).collect())
     }
 
-    /// As typed in a shell: words with special characters are in single quotes.
+    /// The command as typed in a shell: words with special characters are in single quotes.
     pub fn line(&self) -> String {
         self.0.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
     }
@@ -61,7 +61,7 @@ fn quoted(word: &str) -> String {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Back {
-    /// Run this command when its step is undone (steps are undone from last to first).
+    /// Run this command when the step is undone (steps are undone from last to first).
     By(Argv),
     /// Run the same command again after every edit of the change is undone, for example update-grub or
     /// `systemctl daemon-reload`.
@@ -73,20 +73,20 @@ pub enum Back {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Command {
-    /// Run as root.
+    /// The command, run as root.
     pub argv: Argv,
     pub back: Back,
-    /// Files that the command writes (`/boot/grub/grub.cfg`, boot loader entries). They are saved before, and restored
-    /// byte for byte by an undo after `back` has run.
+    /// Files that the command writes (`/boot/grub/grub.cfg`, boot loader entries). They are saved first; an undo
+    /// restores them byte for byte after it has run `back`.
     pub rewrites: Vec<PathBuf>,
-    /// One of these files that the command can generate under another name.
+    /// The one of these files that the command can generate under another name, if any.
     pub draft: Option<Draft>,
 }
 
-/// A file that a command generates under another name beside it. When it is complete, it is checked, synced and renamed
-/// over the old one, so that a power cut leaves either the old file or the new one. grub-mkconfig(8) itself ends with
-/// `cat grub.cfg.new > grub.cfg` without fsync, and a cut during that leaves half a menu (GRUB 2.06,
-/// util/grub-mkconfig.in).
+/// A file that a command generates under another name next to the old one. When it is complete, it is checked, synced
+/// and renamed over the old file, so that a power failure leaves either the old file or the new one. grub-mkconfig(8)
+/// itself ends with `cat grub.cfg.new > grub.cfg` without fsync, and a power failure during that leaves half a menu
+/// (GRUB 2.06, util/grub-mkconfig.in).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Draft {
@@ -99,7 +99,7 @@ pub struct Draft {
     /// Text that must be in the new file if it is in the old one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub needs: String,
-    /// Must exit with 0 before the file is replaced; skipped if the program is not installed.
+    /// A command that must exit with 0 before the file is replaced; skipped if the program is not installed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check: Option<Argv>,
 }
@@ -109,7 +109,7 @@ pub struct Draft {
 pub enum Step {
     Edit(Edit),
     Run(Command),
-    /// A step that only a person can do: what, and why.
+    /// A step that only a person can do: instructions and the reason.
     Manual(String),
 }
 

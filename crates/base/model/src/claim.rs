@@ -1,4 +1,4 @@
-//! Claims: what must hold, in readable text form.
+//! Claims: statements about a run, in a readable text form.
 
 use punctual_units::Nanos;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -14,7 +14,8 @@ pub struct Claim {
     pub quantity: Quantity,
     /// Confidence required for a pass or fail, 0–1.
     pub confidence: f64,
-    /// The longest that one disturbance makes releases late, as the claimant declares it; it matters for shares of releases.
+    /// The longest time for which one disturbance makes releases late, as declared by the claimant; it matters for
+    /// shares of releases.
     pub stall: Option<Nanos>,
 }
 
@@ -33,7 +34,7 @@ pub enum Quantity {
         limit: Nanos,
         p: f64,
     },
-    /// Late episodes above `limit` are rarer than this many in a second.
+    /// Late episodes above `limit` occur less often than this many times per second.
     Episodes {
         limit: Nanos,
         per_second: f64,
@@ -68,7 +69,8 @@ impl Claim {
         Claim { quantity, confidence: USUAL_CONFIDENCE, stall: None }
     }
 
-    /// Does it say how often something may happen, so that a run can show it? Otherwise (`max`, `missed`) it holds until it is refuted.
+    /// Returns true if the claim limits how often something may happen, so that a run can demonstrate it. Other claims
+    /// (`max`, `missed`) hold until they are refuted.
     pub fn is_of_frequency(&self) -> bool {
         !matches!(self.quantity, Quantity::Max(_) | Quantity::NoneMissed)
     }
@@ -79,16 +81,19 @@ impl FromStr for Claim {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let claim = Claim::read(text)?;
-        // Runs carry it as text.
+        // Runs store claims as text.
         match Claim::read(&claim.to_string()) {
             Ok(again) if again.is_nearly(&claim) => Ok(claim),
-            _ => Err(ClaimError { text: text.trim().into(), why: "its figures are too extreme to be written".into() }),
+            _ => Err(ClaimError {
+                text: text.trim().into(),
+                why: "its figures are too large or too small to be stored".into(),
+            }),
         }
     }
 }
 
 impl Claim {
-    /// But for the twelfth digit of its figures.
+    /// Compares the claims, allowing for rounding of their figures at the twelfth digit.
     fn is_nearly(&self, other: &Claim) -> bool {
         let near = |a: f64, b: f64| (a - b).abs() <= 1e-6 * a.abs().min(b.abs());
         let quantity = match (self.quantity, other.quantity) {
@@ -120,7 +125,7 @@ impl Claim {
                 None => sure.replace(confidence(part).map_err(fail)?).is_some(),
             };
             if twice {
-                return Err(fail(format!("`@{part}`: that is said twice")));
+                return Err(fail(format!("`@{part}`: this is given twice")));
             }
         }
         let body: String = body.chars().filter(|c| !c.is_whitespace()).collect();
@@ -143,7 +148,7 @@ impl Claim {
 
 fn confidence(text: &str) -> Result<f64, String> {
     let number =
-        text.trim().strip_suffix('%').ok_or("the confidence is written @95%, the longest stall @stall 50ms")?;
+        text.trim().strip_suffix('%').ok_or("write the confidence as @95%, the longest stall as @stall 50ms")?;
     match number.trim().parse::<f64>() {
         Ok(c) if (50.0..100.0).contains(&c) => Ok(c / 100.0),
         _ => Err("the confidence must be at least 50 % and below 100 %".into()),
@@ -156,7 +161,7 @@ fn quantity(body: &str) -> Result<Quantity, String> {
         let close = body.find(')')?;
         body[close..].find(['<', '=', '≤'].as_slice()).map(|i| close + i)
     });
-    let at = at.ok_or("there is no comparison in it")?;
+    let at = at.ok_or("it contains no comparison")?;
     let (left, right) = body.split_at(at);
     let (equal, right) = match right {
         r if r.starts_with("<=") => (true, &r[2..]),
@@ -179,7 +184,7 @@ fn quantity(body: &str) -> Result<Quantity, String> {
         return Ok(Quantity::Episodes { limit: limit(inner)?, per_second: rate(right)? });
     }
     if let Some(percent) = left.strip_prefix(['p', 'P']) {
-        let percent: f64 = percent.parse().map_err(|_| format!("`{left}` is no quantile"))?;
+        let percent: f64 = percent.parse().map_err(|_| format!("`{left}` is not a quantile"))?;
         if !(percent > 0.0 && percent < 100.0) {
             return Err("a quantile lies between p0 and p100".into());
         }
@@ -191,22 +196,29 @@ fn quantity(body: &str) -> Result<Quantity, String> {
 fn missed(right: &str, equal: bool) -> Result<Quantity, String> {
     let (count, per) = right.split_once("per").unwrap_or((right, "1"));
     let number = |t: &str| t.parse::<f64>().ok().filter(|x| x.is_finite() && *x >= 0.0);
-    let (count, per) = (number(count).ok_or("how many?")?, number(per).filter(|p| *p >= 1.0).ok_or("per how many?")?);
+    let (count, per) = (
+        number(count).ok_or("the number before `per` is missing or invalid")?,
+        number(per).filter(|p| *p >= 1.0).ok_or("the number after `per` is missing or below 1")?,
+    );
     match (count, per, equal) {
         (0.0, _, true) => Ok(Quantity::NoneMissed),
-        (c, 1.0, _) if c >= 1.0 => Err("say of how many: `missed <= 3 per 1e6`".into()),
+        (c, 1.0, _) if c >= 1.0 => Err("name the number of releases: `missed <= 3 per 1e6`".into()),
         (c, p, _) if c > 0.0 && c < p => Ok(Quantity::MissedShare(c / p)),
         _ => Err("the share must lie between 0 and 1".into()),
     }
 }
 
-/// Units of a rate, seconds, the longest first.
+/// Units of a rate in seconds, longest first.
 const RATES: [(&str, f64); 5] =
     [("week", 604_800.0), ("day", 86_400.0), ("hour", 3_600.0), ("minute", 60.0), ("second", 1.0)];
 
 fn rate(text: &str) -> Result<f64, String> {
-    let (count, unit) = text.split_once("per").ok_or("per what? `episodes(>100us) < 1 per day`")?;
-    let count = count.parse::<f64>().ok().filter(|x| x.is_finite() && *x > 0.0).ok_or("how many episodes?")?;
+    let (count, unit) = text.split_once("per").ok_or("write a rate, for example `episodes(>100us) < 1 per day`")?;
+    let count = count
+        .parse::<f64>()
+        .ok()
+        .filter(|x| x.is_finite() && *x > 0.0)
+        .ok_or("the number of episodes is missing or not positive")?;
     let unit = RATES.iter().find(|(name, _)| *name == unit);
     let (_, seconds) = unit.ok_or("the unit of a rate is second, minute, hour, day or week")?;
     Ok(count / seconds)
@@ -214,7 +226,7 @@ fn rate(text: &str) -> Result<f64, String> {
 
 fn limit(text: &str) -> Result<Nanos, String> {
     match text.parse::<Nanos>() {
-        Ok(Nanos(0)) => Err("no wakeup takes no time".into()),
+        Ok(Nanos(0)) => Err("a limit of 0 cannot be met by any wakeup".into()),
         Ok(limit) => Ok(limit),
         Err(e) => Err(e.to_string()),
     }
@@ -249,7 +261,7 @@ impl fmt::Display for Claim {
             }
             Quantity::Exceedance { limit, p } => write!(f, "P(>{}) < {p:e}", exact(limit))?,
             Quantity::Episodes { limit, per_second } => {
-                // In the longest unit in which it is a whole number, else by the week.
+                // In the longest unit in which it is a whole number, otherwise per week.
                 let in_unit = |seconds: f64| round_share(per_second * seconds);
                 let whole =
                     RATES.iter().rev().find(|(_, seconds)| in_unit(*seconds).fract() == 0.0).unwrap_or(&RATES[0]);

@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-/// What passed the time between when a thread should have run and when it did.
+/// What delayed a thread between the time it should have run and the time it did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -82,7 +82,7 @@ impl Confidence {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Confidence {
-    /// It fits, but the trace lacks an event that would prove it.
+    /// The cause fits, but the trace lacks an event that would prove it.
     Suspected,
     /// Inferred from the trace.
     Medium,

@@ -1,25 +1,26 @@
-//! Groups of runs side by side.
+//! Comparison of groups of runs.
 
 use serde::{Deserialize, Serialize};
 
-/// Result of comparing groups of runs. The others are compared with the first group.
+/// Result of comparing groups of runs. Each later group is compared with the first.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Comparison {
     /// The groups in the order given, at least two.
     pub groups: Vec<Group>,
-    /// Boots of each group that it takes to see a difference, for each spread between boots.
+    /// Number of boots per group needed to detect a difference, for each spread between boots.
     pub recipes: Vec<BootsRecipe>,
-    /// Runs of which it is not known whether they share a boot with others; nothing is judged then.
+    /// Runs that may or may not share a boot with others; if there are any, nothing is judged.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unknown_boots: Vec<String>,
-    /// For each group after the first: both were booted in turns (A B B A …), and began their runs equally warm.
+    /// For each group after the first: whether it and the first group were booted alternately (A B B A …) and started
+    /// their runs equally warm.
     pub began_alike: Vec<bool>,
-    /// The clock model if all runs share one; every figure is of that model then. Null otherwise.
+    /// The clock model if all runs share one; all figures then use virtual time. Null otherwise.
     pub virtual_time: Option<crate::VirtualTime>,
     /// One row per figure; the first is the worst over all loads.
     pub rows: Vec<ComparisonRow>,
-    /// Differences between the groups other than the one compared.
+    /// Differences between the groups other than the one under test.
     pub unlike: Vec<Unlike>,
     /// Causes of the worst wakeups in traces, for each group; empty if nothing was explained.
     pub causes: Vec<Vec<CauseShare>>,
@@ -27,7 +28,7 @@ pub struct Comparison {
     pub left_out: Vec<String>,
     /// Reasons not to draw conclusions from the comparison.
     pub problems: Vec<String>,
-    /// What the files of other tools do not tell, so that it is not compared; empty if all is known.
+    /// Properties that files of other tools do not record, so that they are not compared; empty if all are known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_known: Vec<String>,
 }
@@ -37,7 +38,7 @@ pub struct Comparison {
 pub struct Group {
     /// For example the kernel release.
     pub name: String,
-    /// Its boots by the names or seeds of their runs, in the order of [`Sampled::values`].
+    /// Its boots, identified by the names or seeds of their runs, in the order of [`Sampled::values`].
     pub boots: Vec<String>,
     /// Number of its runs.
     pub runs: u64,
@@ -47,12 +48,12 @@ pub struct Group {
     pub scored: u64,
 }
 
-/// What one value of a row is taken from.
+/// The unit that one value of a row represents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SampleUnit {
-    /// A boot, by the median of its runs; independent of the others.
+    /// A boot, represented by the median of its runs; independent of other boots.
     Boot,
     /// A batch of a benchmark, consecutive within one boot; says nothing about other boots.
     Batch,
@@ -61,7 +62,7 @@ pub enum SampleUnit {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ComparisonRow {
-    /// `all loads`, a load, or what a series is of.
+    /// `all loads`, the name of a load, or the subject of a series.
     pub load: String,
     /// Name of the figure: `max`, `p99.9`, `skipped`, or the name of a rate or series.
     pub figure: String,
@@ -110,13 +111,13 @@ pub struct Against {
     /// The p-value adjusted for all rows of the comparison (Benjamini and Hochberg); null if not tested.
     pub q: Option<f64>,
     pub told: Conclusion,
-    /// Whether boots were compared in pairs, since they were in turns.
+    /// Whether boots were compared in pairs because the groups were booted alternately.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub paired: bool,
-    /// Ratio at the same temperature, by analysis of covariance of the boots; absent where temperatures are not known.
+    /// Ratio at equal temperature, by analysis of covariance over the boots; absent if temperatures are unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub equal_temperature: Option<Ratio>,
-    /// How much of the difference the temperature explains; absent if that was not tested or found.
+    /// How much of the difference the temperature explains; absent if it was not tested or no effect was found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub covariate: Option<Covariate>,
 }
@@ -144,7 +145,7 @@ pub struct Ratio {
     pub value: f64,
     /// Ends of the confidence interval; null if there are too few values.
     pub interval: Option<(f64, f64)>,
-    /// Actual confidence of the interval; without one, the confidence asked for.
+    /// Actual confidence of the interval; the requested confidence if there is no interval.
     pub confidence: f64,
     /// Boots per group needed for an interval.
     pub least_n: u64,
@@ -172,7 +173,7 @@ pub struct Covariate {
     pub is_most: bool,
 }
 
-/// Boots that it takes to see differences of a figure that is the only one to differ, in four of five comparisons.
+/// Boots needed to detect a difference in a single figure with a power of 80 %.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BootsRecipe {
@@ -182,7 +183,7 @@ pub struct BootsRecipe {
     pub spread: f64,
     /// Whether the spread is that of these boots; otherwise it is assumed.
     pub is_seen: bool,
-    /// Comparisons that p is corrected for.
+    /// Number of comparisons for which p is corrected.
     pub tests: u64,
     pub needed: Vec<BootsNeeded>,
 }
@@ -192,11 +193,10 @@ pub struct BootsRecipe {
 pub struct BootsNeeded {
     /// 0.1 for 10 % more.
     pub difference: f64,
-    /// Of each group.
     pub boots: u64,
 }
 
-/// A difference between groups other than the one compared.
+/// A difference between the groups other than the one under test.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Unlike {
@@ -209,11 +209,9 @@ pub struct Unlike {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum UnlikeKind {
-    /// Board or processor.
     Machine,
     Cpus,
     Period,
-    /// Policy and priority.
     Scheduling,
     Way,
     /// How the releases on different CPUs are aligned.
@@ -243,9 +241,9 @@ pub struct CauseShare {
     pub class: crate::Class,
     /// Thread, interrupt or other culprit; null if the class says it all.
     pub who: Option<String>,
-    /// Worst wakeups of which it is the main cause.
+    /// Worst wakeups whose main cause this is.
     pub wakeups: u64,
-    /// Worst wakeups that were explained.
+    /// Number of worst wakeups that were explained.
     pub of: u64,
     /// Longest delay by this cause, ns.
     pub longest_ns: u64,
@@ -253,12 +251,12 @@ pub struct CauseShare {
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ComparisonDrawings {
-    /// Load, and the corrected latencies of each group as far as they are known.
+    /// Per load: its name, and the corrected latencies of each group as far as they are known.
     pub histograms: Vec<(String, Vec<crate::Known<'static>>)>,
     pub scatters: Vec<Scatter>,
 }
 
-/// Values over the temperature at which they were taken.
+/// Values plotted against the temperature at which they were taken.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scatter {
     pub of: String,
@@ -266,6 +264,6 @@ pub struct Scatter {
     pub unit: String,
     /// Detected threshold, °C.
     pub at: Option<f64>,
-    /// Temperature and value, for each group.
+    /// Pairs of temperature and value, per group.
     pub groups: Vec<Vec<(f64, f64)>>,
 }

@@ -3,17 +3,19 @@
 use punctual_units::Nanos;
 use serde::{Deserialize, Serialize};
 
-/// An episode ends when this many releases in succession were served in time. A disturbance often makes only some of the releases late
-/// that fall into it, for example every fifth: counted apart, they would pass for as many independent events (docs/guide/statistics.md).
+/// An episode ends when this many successive releases were served in time. A disturbance often delays only some of the
+/// releases that fall into it, for example every fifth; counted separately, they would look like as many independent
+/// events (docs/guide/statistics.md).
 pub const EPISODE_GAP: u64 = 10;
 
-/// The late episodes of one CPU in one phase above one limit. Counts are exact; [`Episodes::kept`] holds the largest.
+/// The late episodes above one limit, on one CPU in one phase. Counts are exact; [`Episodes::kept`] holds the largest
+/// episodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Episodes {
     /// A release that is served later than this is late.
     pub limit_ns: Nanos,
-    /// Number of episodes, with one that had not ended when recording did.
+    /// Number of episodes, including one that was still open at the end of the recording.
     pub count: u64,
     /// Late releases in all of them: wakeups, and periods skipped because of them.
     pub late: u64,
@@ -21,19 +23,18 @@ pub struct Episodes {
     pub area_ns: u64,
     /// Largest number of late releases in one episode.
     pub most_late: u64,
-    /// Length of the longest, in periods, from its first late release to its last.
+    /// Length of the longest episode in periods, from its first late release to its last.
     pub longest: u64,
-    /// Sum of the lengths of all, in periods.
+    /// Sum of the lengths of all episodes, in periods.
     pub length: u64,
-    /// Late releases of the one that had not ended when recording did; 0: none.
+    /// Late releases of the episode that was still open at the end of the recording; 0 if there was none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub open: u64,
-    /// Those with the largest area, in the order of time.
+    /// The episodes with the largest area, in chronological order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kept: Vec<Episode>,
 }
 
-/// One late episode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Episode {
@@ -41,9 +42,8 @@ pub struct Episode {
     pub start_mono_ns: u64,
     /// Number of that release in the phase, from 0.
     pub cycle: u64,
-    /// Periods from the first late release to the last, both counted.
+    /// Periods from the first late release to the last, inclusive.
     pub length: u64,
-    /// Late releases in it.
     pub late: u64,
     /// Sum of their lateness beyond the limit (saturating), ns.
     pub area_ns: u64,
@@ -54,11 +54,11 @@ fn is_zero(n: &u64) -> bool {
 }
 
 impl Episodes {
-    /// Most episodes that are kept one by one.
+    /// Maximum number of episodes that are stored individually.
     pub const KEPT: usize = 64;
 
-    /// Of two recordings of a CPU with the same limit; `released` periods of the first precede the second. An episode that had not
-    /// ended when the first recording did has ended.
+    /// Merges a later recording of the same CPU with the same limit; `released` is the number of periods in the first
+    /// one. An episode still open at the end of the first recording counts as ended.
     pub fn and(mut self, later: &Episodes, released: u64) -> Episodes {
         self.count = self.count.saturating_add(later.count);
         self.late = self.late.saturating_add(later.late);
@@ -72,7 +72,7 @@ impl Episodes {
         self
     }
 
-    /// Leaves [`Episodes::KEPT`] of those kept, in the order of time.
+    /// Keeps the [`Episodes::KEPT`] largest stored episodes, in chronological order.
     pub fn keep_largest(&mut self) {
         self.kept.sort_by_key(|e| (std::cmp::Reverse(e.area_ns), e.cycle));
         self.kept.truncate(Episodes::KEPT);
@@ -80,22 +80,23 @@ impl Episodes {
     }
 }
 
-/// Released periods, and the least and most of them that were later than a limit, which may lie within a bin.
+/// Number of periods in a block, then the least and the greatest number of them that may have been later than the
+/// limit, which may lie within a bin.
 pub type BlockCount = (u64, u64, u64);
 
-/// Releases by blocks of time, and how many of them were later than a limit: what a claim of a quantile is judged by, since neighbours
-/// resemble each other (docs/guide/statistics.md).
+/// Releases in blocks of time, with the number of late ones in each. Claims about quantiles are judged by blocks
+/// because neighbouring releases are correlated (docs/guide/statistics.md).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Blocks {
-    /// Of the quantile.
+    /// The limit of the quantile.
     pub limit_ns: Nanos,
-    /// In the order of time.
+    /// In chronological order.
     pub counts: Vec<BlockCount>,
 }
 
 impl Blocks {
-    /// Most blocks; before there are more, each two become one.
+    /// Maximum number of blocks; when it is reached, adjacent blocks are merged in pairs.
     pub const MOST: usize = 512;
 
     pub fn push(&mut self, count: BlockCount) {

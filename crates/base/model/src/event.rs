@@ -1,4 +1,4 @@
-//! Events on the machine while it was measured: lines of `events.jsonl`.
+//! Events on the machine during a measurement: the lines of `events.jsonl`.
 
 use punctual_units::CpuId;
 use serde::{Deserialize, Serialize};
@@ -39,7 +39,7 @@ pub enum Event {
     Suspend {
         /// CLOCK_MONOTONIC.
         mono_ns: u64,
-        /// Time suspended, ns.
+        /// Time spent suspended, ns.
         asleep_ns: u64,
     },
     /// A measured CPU went offline, or its measuring thread was migrated.
@@ -53,14 +53,14 @@ pub enum Event {
     Frequency {
         /// CLOCK_MONOTONIC.
         mono_ns: u64,
-        /// CPU and kHz.
+        /// Pairs of CPU and frequency in kHz.
         khz: Vec<(CpuId, u64)>,
     },
-    /// System management interrupts counted by the processor, read between phases only.
+    /// System management interrupts counted by the processor; read between phases only.
     Smi {
         /// CLOCK_MONOTONIC.
         mono_ns: u64,
-        /// CPU and SMI count since boot.
+        /// Pairs of CPU and SMI count since boot.
         counts: Vec<(CpuId, u64)>,
     },
     Signal {
@@ -76,7 +76,7 @@ pub enum Event {
         number: u64,
     },
     /// The user ended a phase early to continue with the next load. Its recording is valid, but its length was chosen
-    /// by someone who saw the results.
+    /// by someone who had seen the results.
     EndedEarly {
         /// CLOCK_MONOTONIC.
         mono_ns: u64,

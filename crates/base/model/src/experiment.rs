@@ -3,14 +3,13 @@
 use punctual_units::{CpuId, CpuList, Nanos, Scheduling};
 use serde::{Deserialize, Serialize};
 
-/// Value of [`Experiment::schema`].
 pub const EXPERIMENT_SCHEMA: &str = "punctual.sched/1";
 
-/// Largest share of a thread's time that may be missing for the time to count as accounted for.
+/// Maximum share of a thread's time that may be missing for the time to count as accounted for.
 pub const ACCOUNTED: f64 = 0.005;
-/// Largest share of a thread's time that may be left over for its end to count as explained.
+/// Maximum share of a thread's time that may remain for its end to count as explained.
 pub const EXPLAINED: f64 = 0.03;
-/// A smaller rest than this (1 ms) always counts as explained: a wakeup latency, a clock read.
+/// Remainders below this (1 ms) always count as explained: a wakeup latency, a clock read.
 const TOO_SHORT: u64 = 1_000_000;
 
 /// `experiment.json`: what was planned, predicted and measured.
@@ -18,7 +17,7 @@ const TOO_SHORT: u64 = 1_000_000;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Experiment {
     pub schema: String,
-    /// For example `case-3`.
+    /// Name of the experiment, for example `case-3`.
     pub name: String,
     /// What the experiment shows.
     pub about: String,
@@ -32,7 +31,7 @@ pub struct Experiment {
     pub system: SchedSettings,
     /// Threads that are released at the same time are released in this order.
     pub threads: Vec<PlannedThread>,
-    /// In the order they ran.
+    /// In the order in which they ran.
     pub repetitions: Vec<Repetition>,
     /// Why run, wait and sleep times do not come from sched_switch; absent if they do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -70,12 +69,12 @@ pub struct RtLimit {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlannedThread {
-    /// For example `App #1`.
+    /// Name in the experiment, for example `App #1`.
     pub name: String,
     pub scheduling: Scheduling,
     /// CPUs it may run on.
     pub cpus: CpuList,
-    /// For example `canny`, `busy`.
+    /// For example `canny` or `busy`.
     pub workload: String,
     /// Release time since the start of the experiment.
     pub offset_ns: Nanos,
@@ -85,8 +84,8 @@ pub struct PlannedThread {
     pub alone_ns: Option<Nanos>,
     /// Prediction from the calibrated time.
     pub predicted: Prediction,
-    /// Bound on the response time of each period by response-time analysis; absent if it is not periodic or there is no
-    /// bound.
+    /// Upper bound on the response time of each period, from response-time analysis; absent if the thread is not
+    /// periodic or no bound exists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound_ns: Option<Nanos>,
 }
@@ -108,13 +107,13 @@ pub struct Repetition {
     pub start_mono_ns: u64,
     /// In the order of [`Experiment::threads`].
     pub threads: Vec<RanThread>,
-    /// Which thread had which CPU when, ordered by time; spans too short to draw are merged.
+    /// Intervals in which a thread had a CPU, in chronological order; intervals too short to draw are merged.
     pub spans: Vec<GanttSpan>,
-    /// Times a fair task ran while a real-time thread of the experiment waited for the same CPU.
+    /// Intervals in which a fair task ran while a real-time thread of the experiment waited for the same CPU.
     pub held: Vec<Held>,
     /// Other tasks that took CPU time from the threads, largest first.
     pub others: Vec<OtherTask>,
-    /// Why its figures are incomplete.
+    /// Why the figures are incomplete.
     pub problems: Vec<String>,
 }
 
@@ -122,7 +121,7 @@ pub struct Repetition {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RanThread {
     pub tid: i32,
-    /// Whether it did all its work.
+    /// Whether it completed all its work.
     pub whole: bool,
     /// From the start of the experiment to its release.
     pub released_ns: Nanos,
@@ -142,7 +141,7 @@ pub struct RanThread {
     /// Steal time and CPU time of other tasks that delayed its end; null if unknown.
     pub taken: Option<Taken>,
     /// How much later (negative: earlier) it ended than if every runnable fair thread had moved at once to the least
-    /// loaded CPU, as the prediction assumes. Absent if it is pinned to one CPU, is a real-time thread, or that is
+    /// loaded CPU, as the prediction assumes. Absent if it is pinned to one CPU, is a real-time thread, or the value is
     /// unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub balance_ns: Option<i64>,
@@ -198,7 +197,7 @@ pub struct GanttSpan {
 #[serde(rename_all = "lowercase")]
 pub enum Doing {
     Runs,
-    /// Has the CPU in turns too short to draw.
+    /// Has the CPU in intervals too short to draw.
     Shares,
     Waits,
     Sleeps,
@@ -224,7 +223,7 @@ pub struct OtherTask {
 }
 
 impl TimeAccount {
-    /// Run, wait, sleep and steal; `None` if one is unknown.
+    /// Sum of run, wait, sleep and steal time; `None` if one is unknown.
     pub fn sum(&self) -> Option<Nanos> {
         let parts = [self.run_ns, self.wait_ns?, self.blocked_ns?, self.steal_ns?];
         Some(parts.into_iter().fold(Nanos::ZERO, |sum, part| Nanos(sum.0.saturating_add(part.0))))
@@ -256,7 +255,7 @@ impl RanThread {
         Some(self.unaccounted()? <= ACCOUNTED)
     }
 
-    /// Whether the prediction, with charged and taken time, explains its end; `None` if one of them is unknown.
+    /// Whether the prediction, with charged and taken time, explains the end; `None` if one of them is unknown.
     pub fn is_explained(&self) -> Option<bool> {
         Some(self.rest()?.abs() <= EXPLAINED || self.rest_ns()?.unsigned_abs() < TOO_SHORT)
     }

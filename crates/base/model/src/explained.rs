@@ -15,7 +15,7 @@ pub struct Scheduled {
 }
 
 impl Scheduled {
-    /// A thread in words: `multipathd (RR 99, pid 144)`. One without a name, or with a blank one, is `a thread`.
+    /// Describes a thread: `multipathd (RR 99, pid 144)`. A thread with no name, or a blank one, becomes `a thread`.
     pub fn thread(&self, comm: Option<&str>, tid: Option<i32>) -> String {
         let name = comm.filter(|name| !name.trim().is_empty()).unwrap_or("a thread");
         let prio = match (self.policy.as_deref(), self.prio) {
@@ -43,8 +43,9 @@ pub struct Cause {
     pub scheduled: Scheduled,
     /// The cause if it is not a thread: `local_timer`, `irq 24 eth0`, `NET_RX`; null otherwise.
     pub what: Option<String>,
-    /// Where in the kernel, of a section with interrupts or preemption off (`in foo_write ← vfs_write`, `last traced in …`), or who is
-    /// behind a thread or interrupt (`sent by rsync (pid 9), CPU 0`, `queued by …`); absent if unknown.
+    /// Location in the kernel of a section with interrupts or preemption disabled (`in foo_write ← vfs_write`, `last
+    /// traced in …`), or the source of a thread or interrupt (`sent by rsync (pid 9), CPU 0`, `queued by …`); absent if
+    /// unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<String>,
     /// Delay by this cause, ns.
@@ -52,18 +53,18 @@ pub struct Cause {
     /// Share of the whole delay, 0–1.
     pub share: f64,
     pub confidence: Confidence,
-    /// What the trace shows for it.
+    /// What the trace shows as evidence.
     pub evidence: String,
 }
 
-/// What a thread waited for on the way to a late wakeup: the late thread itself before it was woken, who woke it, who woke that one; or a
-/// thread that spun for a lock.
+/// What a thread waited for on the way to a late wakeup. The thread is the late thread itself before it was woken, its
+/// waker, the waker's waker, or a thread that spun on a lock.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Link {
     /// The thread that waited; null for an interrupt.
     pub tid: Option<i32>,
-    /// Null if unknown.
+    /// Name of the thread; null if unknown.
     pub comm: Option<String>,
     #[serde(flatten)]
     pub scheduled: Scheduled,
@@ -76,8 +77,8 @@ pub struct Link {
 }
 
 impl Link {
-    /// The sentence, and whether it is only suspected.
-    pub fn told(&self) -> String {
+    /// The sentence, with a remark if it is only suspected.
+    pub fn text(&self) -> String {
         let guess = if self.confidence == Confidence::Suspected { "suspected: " } else { "" };
         format!("{guess}{}", self.sentence)
     }
@@ -87,7 +88,7 @@ impl Link {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Moments {
-    /// When it was due: expiry of the timer, or the waking if no timer was seen.
+    /// When the wakeup was due: expiry of the timer, or the waking event if no timer was seen.
     pub t0_ns: u64,
     /// Start of the timer interrupt; null if not seen.
     pub t1_ns: Option<u64>,
@@ -103,21 +104,22 @@ pub struct Moments {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Victim {
-    /// Null only if a summary does not report it.
+    /// Null only if the trace is a summary that does not report it.
     pub tid: Option<i32>,
-    /// Null if unknown.
+    /// Name of the thread; null if unknown.
     pub comm: Option<String>,
     #[serde(flatten)]
     pub scheduled: Scheduled,
-    /// CPU on which it started to run; null only if a summary does not report it.
+    /// CPU on which it started to run; null only if the trace is a summary that does not report it.
     pub cpu: Option<u32>,
-    /// From due to running, ns; the sum of all causes.
+    /// Time from due to running, ns; the sum of all causes.
     pub latency_ns: u64,
     /// Null if the trace is only a summary.
     pub moments: Option<Moments>,
     /// Largest first; their `ns` add up to `latency_ns`. Includes `unaccounted` if that is not 0.
     pub causes: Vec<Cause>,
-    /// What it and the threads before it waited for, the latest first. Before `moments.t0_ns` they are no part of `latency_ns`.
+    /// What it and the threads before it waited for, most recent first. Waits before `moments.t0_ns` are not part of
+    /// `latency_ns`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub chain: Vec<Link>,
     /// Delay without a cause, ns.
@@ -131,9 +133,9 @@ pub struct Victim {
 }
 
 impl Victim {
-    /// `CPU 2`, or that it is not known.
+    /// `CPU 2`, or a statement that it is unknown.
     pub fn place(&self) -> String {
-        self.cpu.map_or_else(|| "a CPU that is not known".to_owned(), |cpu| format!("CPU {cpu}"))
+        self.cpu.map_or_else(|| "an unknown CPU".to_owned(), |cpu| format!("CPU {cpu}"))
     }
 }
 
@@ -161,16 +163,16 @@ pub struct CulpritGroup {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Blocked {
-    /// Until it was woken, ns.
+    /// Time until it was woken, ns.
     pub ns: u64,
     /// State letter of the kernel: `S` sleeping, `D` uninterruptible (device, page fault).
     pub state: String,
-    /// Thread that woke it, for a lock its owner; null if an interrupt did.
+    /// Thread that woke it, which for a lock is its owner; null if an interrupt woke it.
     pub woken_by: Option<i32>,
     /// Name of the waking thread.
     pub comm: Option<String>,
-    /// Whether the waking thread has a lower priority of its own: if it held a lock, this is a priority inversion. Null
-    /// if unknown.
+    /// Whether the waking thread's own priority is lower: if it held a lock, this is a priority inversion. Null if
+    /// unknown.
     pub inverted: Option<bool>,
     /// What it waited for, if that was a lock: `the rtmutex at 0x…, held by logger (nice 0, pid 9)`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -182,7 +184,7 @@ pub struct Blocked {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cycle {
     pub tid: i32,
-    /// Null if unknown.
+    /// Name of the thread; null if unknown.
     pub comm: Option<String>,
     #[serde(flatten)]
     pub scheduled: Scheduled,
@@ -190,7 +192,7 @@ pub struct Cycle {
     pub cpu: u32,
     /// When its timer was due, ns on the trace's clock.
     pub release_ns: u64,
-    /// From there to the end of its work, ns; the sum of `ran_ns`, `delays` and `blocked`.
+    /// From the release to the end of its work, ns; the sum of `ran_ns`, `delays` and `blocked`.
     pub length_ns: u64,
     pub ran_ns: u64,
     /// What kept it from running while it was runnable.
@@ -217,15 +219,15 @@ pub struct Explanation {
     pub chosen: String,
     /// What the trace cannot show, and why.
     pub notes: Vec<String>,
-    /// What a tracer found that needs no wakeup: a section of irqsoff or preemptoff, a gap of hwlat, noise of osnoise; absent if
-    /// there are explained wakeups.
+    /// The answer of a tracer that reports no wakeups: a section from irqsoff or preemptoff, a gap from hwlat, noise
+    /// from osnoise; absent if there are explained wakeups.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
     /// Results of latency tracers and rtla, if the trace contains their summaries.
     pub tracers: Vec<String>,
 }
 
-/// The result of `explain`.
+/// Output of `explain --json`.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ExplainResult<'a> {
@@ -233,7 +235,7 @@ pub struct ExplainResult<'a> {
     pub explanation: &'a Explanation,
     /// Format of the trace.
     pub trace_format: &'a str,
-    /// One per victim, only with `--timeline`.
+    /// One per victim; present only with `--timeline`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timelines: Option<&'a [Option<Timeline>]>,
 }
@@ -265,7 +267,7 @@ pub struct Timeline {
     pub end_ns: u64,
     /// Times of the wakeup itself.
     pub moments: Moments,
-    /// The CPUs that matter: the late thread's first, then those it came from or waited for, then the busiest.
+    /// The relevant CPUs: the late thread's first, then those it came from or waited for, then the busiest.
     pub lanes: Vec<Lane>,
     /// States of the late thread, ordered by time and without gaps.
     pub states: Vec<StateSpan>,
@@ -279,8 +281,8 @@ pub struct Timeline {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Lane {
     pub cpu: CpuId,
-    /// What ran there, by start time. Task, idle and unknown spans follow each other without gaps; softirqs, interrupts
-    /// and NMIs overlap them, and may overlap each other.
+    /// What ran there, in order of start time. Task, idle and unknown spans follow each other without gaps; softirqs,
+    /// interrupts and NMIs overlap them, and may overlap each other.
     pub spans: Vec<Span>,
     /// Number of spans that were merged with their neighbours because they are too short to draw.
     pub joined: u64,
@@ -306,7 +308,7 @@ pub struct Span {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SpanKind {
-    /// The trace does not say.
+    /// The trace does not show it.
     Unknown,
     Idle,
     Task,
@@ -344,7 +346,7 @@ mod tests {
 
     const LINE: &str = r#"{"phase":"2-cpu","cpu":1,"release_mono_ns":5,"latency_ns":130,"trace":"traces/1.dat","victim":{"tid":7,"comm":null,"policy":"FIFO","prio":80,"cpu":1,"latency_ns":120,"moments":{"t0_ns":1,"t1_ns":null,"t2_ns":2,"t3_ns":121},"causes":[{"class":"higher_priority","tid":9,"comm":"x","policy":null,"prio":null,"what":null,"ns":120,"share":1.0,"confidence":"high","evidence":"e"}],"unaccounted_ns":0,"coverage":1.0,"verdict":"v","doubts":[]},"timeline":{"start_ns":0,"end_ns":200,"moments":{"t0_ns":1,"t1_ns":null,"t2_ns":2,"t3_ns":121},"lanes":[{"cpu":1,"spans":[{"start_ns":0,"end_ns":200,"kind":"task","label":"x","tid":9,"policy":"RT","prio":99,"cause":"higher_priority"}],"joined":0}],"states":[{"start_ns":0,"end_ns":1,"state":"sleeping"}],"cpus_left_out":2,"notes":[]}}"#;
 
-    /// The format of `punctual explain --json` and `causes.jsonl` must stay readable.
+    /// Old files of `punctual explain --json` and `causes.jsonl` must stay readable.
     #[test]
     fn a_line_reads_and_writes_the_same() {
         let read: Explained = serde_json::from_str(LINE).unwrap();

@@ -12,7 +12,7 @@ pub struct Finding {
     pub group: String,
     pub severity: Severity,
     pub state: State,
-    /// The subject, and the result in one sentence: `Clocksource: it is tsc`.
+    /// Subject and result in one sentence: `Clocksource: it is tsc`.
     pub summary: String,
     pub evidence: Vec<Evidence>,
     /// Why it matters, with a figure if one is known.
@@ -26,9 +26,9 @@ pub struct Finding {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// Not judged.
+    /// The rule is not judged.
     Off,
-    /// Worth knowing.
+    /// Informative, without a known cost.
     Info,
     /// Costs microseconds.
     Low,
@@ -45,12 +45,12 @@ pub enum Severity {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "UPPERCASE")]
 pub enum State {
-    /// Read and correct.
+    /// The value was read and is correct.
     Pass,
     Fail,
-    /// Doubtful.
+    /// The value is doubtful.
     Warn,
-    /// Information only.
+    /// The rule only informs and does not judge.
     Info,
     Skip,
     /// Could not be read because of permissions or lockdown.

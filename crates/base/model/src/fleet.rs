@@ -1,9 +1,9 @@
-//! Runs of many boards side by side.
+//! Comparison of the runs of many boards.
 
 use punctual_units::CpuId;
 use serde::{Deserialize, Serialize};
 
-/// One phase on one CPU of one run, flat: a line of JSONL for DuckDB. Latencies are corrected: skipped periods are
+/// One phase on one CPU of one run, as a flat JSONL line for DuckDB. Latencies are corrected: skipped periods are
 /// scored. Null values are unknown.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -18,7 +18,6 @@ pub struct FleetLine {
     pub kernel: Option<String>,
     /// Output of `uname -v`.
     pub kernel_version: Option<String>,
-    /// Active preemption mode.
     pub preemption: Option<String>,
     /// All settings that must be equal for latencies to be comparable.
     pub settings: String,
@@ -53,11 +52,12 @@ pub struct Fleet {
     pub runs: u64,
     /// All boards, the one with the worst wakeup first.
     pub boards: Vec<FleetBoard>,
-    /// Boards later than chance makes the latest of so many with the same load and settings, the most certain first.
+    /// Boards whose worst wakeup is larger than chance explains among that many boards with the same load and settings,
+    /// most certain first.
     pub outliers: Vec<FleetOutlier>,
-    /// Boards × loads that were tested for that.
+    /// Number of tests (boards × loads) made to find outliers.
     pub outlier_tests: u64,
-    /// Loads and settings that too few boards have, so that no outlier is looked for.
+    /// Loads and settings measured on too few boards to look for outliers.
     pub too_few: Vec<FleetTooFew>,
     /// Effect of kernels and of settings.
     pub contrasts: Vec<FleetContrast>,
@@ -70,7 +70,7 @@ pub struct Fleet {
 pub struct FleetBoard {
     /// Host name; null if unknown.
     pub host: Option<String>,
-    /// Null if unknown.
+    /// Model of the board; null if unknown.
     pub board: Option<String>,
     pub kernels: Vec<String>,
     /// Distinct settings of its runs.
@@ -83,7 +83,7 @@ pub struct FleetBoard {
     pub inconclusive: u64,
     /// Median over its runs of the worst wakeup, ns; null if unknown.
     pub typical_ns: Option<u64>,
-    /// Its worst wakeup; null if unknown.
+    /// Worst wakeup of the board; null if unknown.
     pub worst: Option<FleetWorst>,
 }
 
@@ -94,11 +94,11 @@ pub struct FleetWorst {
     pub load: String,
     pub cpu: CpuId,
     pub run: String,
-    /// Main cause if a trace shows it, else null.
+    /// Main cause if a trace shows it, otherwise null.
     pub cause: Option<String>,
 }
 
-/// Load and settings of fewer than ten boards.
+/// A combination of load and settings that fewer than ten boards have.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FleetTooFew {
@@ -107,11 +107,11 @@ pub struct FleetTooFew {
     pub boards: u64,
 }
 
-/// A board that is later than the others.
+/// A board whose worst wakeups are larger than those of the others.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FleetOutlier {
-    /// Its latest run.
+    /// The run with its worst wakeup.
     pub run: String,
     /// Host name; null if unknown.
     pub host: Option<String>,
@@ -148,12 +148,12 @@ pub struct FleetContrast {
     pub factor: FleetFactor,
     /// The kernel or settings.
     pub level: String,
-    /// What is equal: the settings or the kernel.
+    /// The property held equal: the settings or the kernel.
     pub within: String,
     pub load: String,
     /// Boards with this kernel or settings.
     pub boards: u64,
-    /// Boards with others.
+    /// Boards with any other value.
     pub others: u64,
     /// Ratio of its worst wakeups to those of the others (Hodges–Lehmann).
     pub ratio: f64,

@@ -1,4 +1,4 @@
-//! What took CPUs from threads that never sleep: result of `punctual explain --hardware`.
+//! What took CPU time from threads that never sleep: the result of `punctual explain --hardware`.
 
 use crate::{Confidence, Reading, SpanKind};
 use punctual_units::{CpuId, CpuList, Scheduling};
@@ -11,7 +11,7 @@ pub struct Gap {
     pub cpu: CpuId,
     /// Last reading before the gap, CLOCK_MONOTONIC.
     pub start_ns: u64,
-    /// Until the next reading.
+    /// Time until the next reading.
     pub length_ns: u64,
 }
 
@@ -19,7 +19,7 @@ pub struct Gap {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum GapClass {
-    /// Linux, as its trace shows: interrupts, softirqs, NMI handlers, other threads.
+    /// Linux, as shown by its trace: interrupts, softirqs, NMI handlers, other threads.
     Linux,
     Hypervisor,
     /// Firmware: a system management interrupt (SMI).
@@ -28,7 +28,7 @@ pub enum GapClass {
     Hardware,
     /// Not Linux; hardware and hypervisor cannot be told apart.
     BeyondLinux,
-    /// Not even Linux can be ruled in or out.
+    /// It is not known whether Linux or something below it is the cause.
     Unknown,
 }
 
@@ -36,11 +36,11 @@ pub enum GapClass {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GapPart {
-    /// For example `local_timer`, `irq 24 eth0`, `NET_RX`, `NMI`, `stress-ng (FIFO 99, pid 712)`.
+    /// For example `local_timer`, `irq 24 eth0`, `NET_RX`, `NMI` or `stress-ng (FIFO 99, pid 712)`.
     pub what: String,
     pub kind: SpanKind,
     pub gaps: u64,
-    /// Its largest part of one gap, ns.
+    /// The largest part of a single gap that it caused, ns.
     pub worst_ns: u64,
     /// Sum of its parts, ns.
     pub total_ns: u64,
@@ -51,7 +51,7 @@ pub struct GapPart {
 pub struct GapFinding {
     pub class: GapClass,
     pub gaps: u64,
-    /// Gaps that occurred on every reading CPU at once.
+    /// Gaps that occurred on all reading CPUs at the same time.
     pub at_once: u64,
     /// Longest time taken in one gap, ns.
     pub worst_ns: u64,
@@ -59,13 +59,13 @@ pub struct GapFinding {
     /// Sum over all gaps, ns.
     pub total_ns: u64,
     pub confidence: Confidence,
-    /// What Linux did, by name, largest total first.
+    /// Linux activities by name, largest total first.
     pub parts: Vec<GapPart>,
     /// What the classification is based on.
     pub evidence: Vec<String>,
     /// The finding as one sentence.
     pub verdict: String,
-    /// What to do, with the command; null if there is nothing to do.
+    /// The next step, with the command; null if there is nothing to do.
     pub advice: Option<String>,
 }
 
@@ -77,9 +77,9 @@ pub struct ExplainedGap {
     pub gap: Gap,
     /// Time in which the trace shows Linux at work, ns.
     pub linux_ns: u64,
-    /// Time in which it shows only the reading thread, in stretches of at least the threshold, ns.
+    /// Time in which the trace shows only the reading thread, in intervals of at least the threshold, ns.
     pub beyond_ns: u64,
-    /// The same in shorter stretches: entry to and return from what Linux did, ns.
+    /// The same in shorter intervals: entry to and return from activities of Linux, ns.
     pub edge_ns: u64,
     /// Time that the trace does not cover, ns.
     pub unknown_ns: u64,
@@ -102,7 +102,7 @@ pub struct GapCpu {
     pub gaps: u64,
     /// Longest gap, ns; null if there was none.
     pub worst_ns: Option<u64>,
-    /// Gaps by length: from (ns), to (ns, inclusive), count.
+    /// Gaps by length. An entry is the shortest length, the longest length (both in ns) and the number of gaps.
     pub histogram: Vec<(u64, u64, u64)>,
     /// Steal time, ns, in steps of 10 ms; null if not counted.
     pub steal_ns: Option<u64>,
@@ -160,7 +160,7 @@ pub struct Hardware {
     pub cycle_ns: u64,
     /// Trace events that the gaps were compared with; null if nothing was traced.
     pub events: Option<u64>,
-    /// What was not examined, or examined with less than requested. Unless it is empty, the result is no clean bill of
+    /// What was not examined, or examined with less than requested. Unless it is empty, the result is not a clean bill of
     /// health.
     pub narrowed: Vec<String>,
     pub notes: Vec<String>,

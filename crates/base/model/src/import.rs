@@ -14,7 +14,8 @@ pub struct Import {
     pub format: String,
     /// In the order given.
     pub files: Vec<ImportedFile>,
-    /// Resolution of the values: 1000 for whole microseconds. The coarsest of all files; absent without samples.
+    /// Resolution of the values in ns, for example 1000 for whole microseconds; the coarsest of all files. Absent
+    /// without samples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resolution_ns: Option<u64>,
     /// Start as stated in the file, ns since 1970; absent if not stated.
@@ -87,7 +88,7 @@ pub enum LostKind {
     Disagreement,
     /// Lines could not be read.
     Unreadable,
-    /// Anything else that a reader must know, also of a later version.
+    /// Anything else that matters to the reader, also from later versions.
     #[serde(other)]
     Other,
 }
@@ -104,7 +105,7 @@ pub struct Blur {
     /// Samples without a value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unplaced: Option<Unplaced>,
-    /// There may be more samples, of this value (ns) or larger, that the file does not count; absent if not.
+    /// The file may omit samples of this value (ns) or larger from its count; absent if it counts all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hidden_from_ns: Option<u64>,
     /// Upper bound on the number of skipped periods; absent if unknown.
@@ -129,11 +130,11 @@ pub struct Unplaced {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Series {
-    /// What the figures are of, for example `N-queens, N = 12, 4 threads`.
+    /// The subject of the figures, for example `N-queens, N = 12, 4 threads`.
     pub of: String,
-    /// What each figure is, for example `time of a batch`, `CPU temperature`.
+    /// The meaning of each figure, for example `time of a batch` or `CPU temperature`.
     pub name: String,
-    /// For example `s`, `°C`, `µs`, `%`.
+    /// For example `s`, `°C`, `µs` or `%`.
     pub unit: String,
     /// Number of figures, including those that are not in `points`.
     pub count: u64,
@@ -166,7 +167,7 @@ impl Series {
         }
     }
 
-    /// Adds one figure; ignores one that is not finite.
+    /// Adds one figure; ignores it if it is not finite.
     pub fn push(&mut self, value: f64) {
         if !value.is_finite() {
             return;

@@ -1,5 +1,5 @@
-//! What is known of samples that a file tells only in part: the one place that says which values, quantiles and bins of
-//! a [`Histogram`] with a [`Blur`] are known.
+//! What is known about samples that a file describes only in part. This is the one place that decides which values,
+//! quantiles and bins of a [`Histogram`] with a [`Blur`] are known.
 
 use crate::{Blur, CpuResult, Unplaced};
 use punctual_units::{Bin, Histogram, held_rank};
@@ -8,7 +8,7 @@ use std::borrow::Cow;
 const MICRO: u64 = 1_000;
 
 impl Blur {
-    /// Of samples whose values are known: measured ones.
+    /// For measured samples, whose values are exactly known.
     pub const EXACT: Blur =
         Blur { below_ns: 0, above_ns: 0, unplaced: None, hidden_from_ns: None, skipped_at_most: Some(0) };
 
@@ -16,7 +16,7 @@ impl Blur {
         result.blur.unwrap_or(Blur::EXACT)
     }
 
-    /// Of the samples of both.
+    /// The blur of the union of two sets of samples.
     pub fn and(self, other: Blur) -> Blur {
         let unplaced = match (self.unplaced, other.unplaced) {
             (Some(a), Some(b)) => Some(Unplaced {
@@ -35,27 +35,27 @@ impl Blur {
         }
     }
 
-    /// All values are whole microseconds, rounded down.
+    /// Returns true if all values are whole microseconds, rounded down.
     pub fn is_whole_micros(&self) -> bool {
         (self.below_ns, self.above_ns) == (0, MICRO - 1)
     }
 
-    /// The most that a sample of this bin can have been, ns.
+    /// The largest value that a sample in this bin can have had, ns.
     pub fn most_of(&self, bin: &Bin, max: Option<u64>) -> u64 {
         value(bin, max, self).saturating_add(self.above_ns)
     }
 
-    /// The file counts every sample.
+    /// Returns true if the file counts every sample.
     pub fn is_counted(&self) -> bool {
         self.hidden_from_ns.is_none()
     }
 }
 
-/// Samples and their blur.
+/// Samples together with their blur.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Known<'a> {
     all: Cow<'a, Histogram>,
-    /// The samples with a value; `None`: all of them.
+    /// The samples with a value; `None` if all have one.
     placed: Option<Histogram>,
     blur: Blur,
 }
@@ -89,65 +89,65 @@ impl<'a> Known<'a> {
         &self.blur
     }
 
-    /// Every counted sample, those without a value at the least that they can have had. Only its extremes and its number
-    /// are to be shown; bins are in [`Known::values`].
+    /// Every counted sample; those without a value are placed at their lower bound. Only the extremes and the count may
+    /// be shown; use the bins of [`Known::values`].
     pub fn all(&self) -> &Histogram {
         &self.all
     }
 
-    /// Number of all samples; `None` if the file does not count some.
+    /// Number of all samples; `None` if the file does not count all of them.
     pub fn count(&self) -> Option<u64> {
         self.blur.is_counted().then(|| self.all.count())
     }
 
-    /// The smallest; `None` if one that is not counted can be smaller.
+    /// The smallest value; `None` if an uncounted sample could be smaller.
     pub fn min(&self) -> Option<u64> {
         self.all.min().filter(|min| self.blur.hidden_from_ns.is_none_or(|from| *min < from))
     }
 
-    /// The largest; `None` if another can be larger.
+    /// The largest value; `None` if another sample could be larger.
     pub fn max(&self) -> Option<u64> {
-        let is_told = self.blur.unplaced.is_none_or(|unplaced| unplaced.to_ns.is_some());
-        self.all.max().filter(|_| is_told && self.blur.is_counted())
+        let is_known = self.blur.unplaced.is_none_or(|unplaced| unplaced.to_ns.is_some());
+        self.all.max().filter(|_| is_known && self.blur.is_counted())
     }
 
-    /// The samples with a value: the bins that may be shown. Its extremes are those of `all` only if nothing is
-    /// [`Known::beyond`].
+    /// The samples with a value, whose bins may be shown. Their extremes equal those of `all` only if [`Known::beyond`]
+    /// is 0.
     pub fn values(&self) -> &Histogram {
         self.placed.as_ref().unwrap_or(&self.all)
     }
 
-    /// Number of samples that are counted, but not in [`Known::values`].
+    /// Number of samples that are counted but not in [`Known::values`].
     pub fn beyond(&self) -> u64 {
         self.all.count() - self.values().count()
     }
 
-    /// There are samples, and only their number and extremes are known.
+    /// Returns true if there are samples of which only the count and the extremes are known.
     pub fn is_summary(&self) -> bool {
         self.beyond() > 0 && self.values().is_empty()
     }
 
-    /// Every sample is counted and has a value.
+    /// Returns true if every sample is counted and has a value.
     pub fn is_whole(&self) -> bool {
         self.beyond() == 0 && self.blur.is_counted()
     }
 
-    /// The `q` quantile of the counted samples by nearest rank; `None` if so few samples do not hold it ([`held_rank`]), or
-    /// the sample of this rank has no value.
+    /// The `q` quantile of the counted samples by nearest rank; `None` if there are too few samples for it
+    /// ([`held_rank`]), or if the sample of this rank has no value.
     pub fn quantile(&self, q: f64) -> Option<u64> {
         self.at_rank(held_rank(q, self.all.count())?)
     }
 
-    /// The value of the sample with this rank (1 = smallest), as [`Histogram::value_at_rank`]; in whole microseconds if
-    /// the file tells it so. `None` if it has no value.
+    /// The value of the sample with this rank (1 = smallest), like [`Histogram::value_at_rank`]; in whole microseconds
+    /// if the file has that resolution. `None` if it has no value.
     pub fn at_rank(&self, rank: u64) -> Option<u64> {
-        // Those without a value are not below the others.
+        // Samples without a value are not below the others.
         let bin = bin_at(self.values(), rank)?;
         Some(value(&bin, self.values().max(), &self.blur))
     }
 
-    /// The least that the sample with this rank can have been. `None` if skipped periods, which count below it, are not
-    /// counted.
+    /// Lower bound on the sample with this rank. `None` if the number of skipped periods, which count as samples, is
+    /// unknown.
     pub fn at_least(&self, rank: u64) -> Option<u64> {
         let bin = bin_at(&self.all, rank).filter(|_| self.blur.skipped_at_most == Some(0))?;
         let low = bin.low.max(self.all.min()?);
@@ -156,7 +156,7 @@ impl<'a> Known<'a> {
         Some(low.saturating_sub(self.blur.below_ns))
     }
 
-    /// The most that the sample with this rank can have been; `None` if nothing bounds it.
+    /// Upper bound on the sample with this rank; `None` if there is none.
     pub fn at_most(&self, rank: u64) -> Option<u64> {
         let is_closed = self.blur.is_counted() && self.blur.skipped_at_most == Some(0);
         if !is_closed || rank == 0 || rank > self.all.count() {
@@ -175,15 +175,15 @@ fn bin_at(histogram: &Histogram, rank: u64) -> Option<Bin> {
     })
 }
 
-/// The largest value that a sample of this bin can have: its end, not above the maximum; of whole microseconds the last
-/// one in it.
+/// The largest value that a sample of this bin can have: the end of the bin, limited to the maximum; with microsecond
+/// resolution, the last whole microsecond in it.
 fn value(bin: &Bin, max: Option<u64>, blur: &Blur) -> u64 {
     let high = max.map_or(bin.high, |max| bin.high.min(max));
     let whole = high / MICRO * MICRO;
     if blur.is_whole_micros() && whole >= bin.low { whole } else { high }
 }
 
-/// The samples below `unplaced.from_ns`. A bin around it holds samples with and without a value.
+/// The samples below `unplaced.from_ns`. The bin around that value holds samples with and without a value.
 fn placed(all: &Histogram, unplaced: &Unplaced, blur: &Blur) -> Histogram {
     let mut known = Histogram::new();
     let (from, max) = (unplaced.from_ns, all.max());
@@ -209,7 +209,7 @@ mod tests {
 
     const WHOLE: Blur = Blur { above_ns: 999, ..Blur::EXACT };
 
-    fn told(values: &[(u64, u64)], beyond: Option<(u64, u64, Option<u64>)>) -> Known<'static> {
+    fn known_of(values: &[(u64, u64)], beyond: Option<(u64, u64, Option<u64>)>) -> Known<'static> {
         let mut all = Histogram::new();
         values.iter().for_each(|(us, n)| all.record_n(us * MICRO, *n));
         let unplaced = beyond.map(|(count, from_us, to_us)| {
@@ -221,9 +221,9 @@ mod tests {
         Known::new(Cow::Owned(all), Blur { unplaced, ..WHOLE })
     }
 
-    /// `Min: 5 Avg: 40 Max: 900` of 100,000.
+    /// A summary `Min: 5 Avg: 40 Max: 900` of 100,000 samples.
     fn summary() -> Known<'static> {
-        told(&[(5, 1)], Some((99_998, 5, Some(900))))
+        known_of(&[(5, 1)], Some((99_998, 5, Some(900))))
     }
 
     #[test]
@@ -240,7 +240,7 @@ mod tests {
     #[test]
     fn a_counted_overflow_leaves_the_bins_and_the_quantiles_below_it() {
         // 400 and 401 µs are in one bin of the histogram.
-        let known = told(&[(10, 90), (400, 7)], Some((2, 401, Some(1_800))));
+        let known = known_of(&[(10, 90), (400, 7)], Some((2, 401, Some(1_800))));
         assert_eq!((known.values().count(), known.beyond()), (97, 3));
         assert_eq!(
             (known.quantile(0.5), known.quantile(0.97), known.quantile(0.99)),
@@ -253,7 +253,7 @@ mod tests {
     #[test]
     fn whole_microseconds_stay_whole() {
         for us in 1..5_000 {
-            let known = told(&[(us, 3)], None);
+            let known = known_of(&[(us, 3)], None);
             assert_eq!(known.quantile(0.5), Some(us * MICRO), "{us}");
             assert_eq!((known.at_least(2), known.at_most(2)), (Some(us * MICRO), Some(us * MICRO + 999)), "{us}");
         }
@@ -271,8 +271,8 @@ mod tests {
     #[test]
     fn threads_together_are_known_where_each_is() {
         let mut all = Known::default();
-        all.add(&told(&[(10, 90), (60, 5)], Some((4, 100, Some(300)))));
-        all.add(&told(&[(20, 100), (200, 1)], None));
+        all.add(&known_of(&[(10, 90), (60, 5)], Some((4, 100, Some(300)))));
+        all.add(&known_of(&[(20, 100), (200, 1)], None));
         assert_eq!((all.values().count(), all.beyond(), all.all().count()), (195, 6, 201));
         assert_eq!((all.quantile(0.5), all.quantile(0.999)), (Some(20_000), None));
         all.add(&summary());
@@ -281,7 +281,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the samples beyond the last bin were, a known value is the true one, and bounds hold.
+        /// Whatever the samples beyond the last bin were, known values are true and bounds hold.
         #[test]
         fn what_is_known_is_true(
             mut values in prop::collection::vec(1u64..3_000, 1..60), last in 1u64..3_000, q in 0.0..1.0f64
@@ -291,7 +291,7 @@ mod tests {
             let bins: Vec<(u64, u64)> = values.iter().filter(|us| **us < last).map(|us| (*us, 1)).collect();
             let unplaced = (beyond.len() > 1).then(|| (beyond.len() as u64 - 1, last, beyond.last().copied()));
             let single: Vec<(u64, u64)> = beyond.iter().filter(|_| unplaced.is_none()).map(|us| (*us, 1)).collect();
-            let known = told(&[bins.clone(), single].concat(), unplaced);
+            let known = known_of(&[bins.clone(), single].concat(), unplaced);
             let rank = ((q * values.len() as f64).ceil() as usize).clamp(1, values.len());
             let truth = values[rank - 1] * MICRO;
             if let Some(ns) = known.quantile(q) {

@@ -1,7 +1,7 @@
 //! The data model of a run: plain types without input, output or clock.
 //!
 //! [`Run`] is `run.json`; a [`Recording`] is a whole run directory in memory. Judging, explaining and reporting work on
-//! recordings, so live, recorded and imported runs take the same path. All durations and points in time are
+//! recordings, so live, recorded and imported runs share the same code. All durations and points in time are in
 //! nanoseconds; `mono_ns` is CLOCK_MONOTONIC of the measured machine.
 //!
 //! Architecture invariant: nothing here reads or writes a file, and no type has a default that could pass for a

@@ -1,4 +1,4 @@
-//! The report of a load when it ends.
+//! The report that a load delivers when it ends.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,19 +10,19 @@ pub struct LoadReport {
     pub load: String,
     /// Whether it provably ran from start to end.
     pub ran: bool,
-    /// If it did not run, what failed and what to do; null otherwise.
+    /// What failed and what to do, if it did not run; null otherwise.
     pub why_not: Option<String>,
     pub workers: u32,
-    /// Heartbeats while recording.
+    /// Heartbeats during the recording.
     pub beats: u64,
     /// Longest time without a heartbeat, ns.
     pub longest_silence_ns: u64,
     pub rates: Vec<Rate>,
-    /// Counters of the kernel that prove it ran.
+    /// Kernel counters that prove it ran.
     pub proofs: Vec<Proof>,
     /// Bytes written to disk; 0 if it does not write.
     pub written_bytes: u64,
-    /// Restrictions, for example less memory than wanted, no IPv6, running as root.
+    /// Restrictions, for example less memory than requested, no IPv6, or running as root.
     pub notes: Vec<String>,
 }
 
@@ -32,9 +32,9 @@ pub struct LoadReport {
 pub struct Rate {
     /// What is counted: `written`, `page faults`, `round trips`.
     pub what: String,
-    /// Per second.
+    /// Amount per second, in `unit`.
     pub value: f64,
-    /// Unit: `MiB/s`, `1/s`.
+    /// For example `MiB/s` or `1/s`.
     pub unit: String,
 }
 
@@ -46,7 +46,7 @@ pub struct Proof {
     pub what: String,
     pub before: u64,
     pub after: u64,
-    /// Minimum increase.
+    /// Smallest increase that counts as proof.
     pub needed: u64,
 }
 

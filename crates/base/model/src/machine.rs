@@ -1,4 +1,4 @@
-//! The machine a run was recorded on, the cost of measuring, and scratch space for loads.
+//! The machine on which a run was recorded, the cost of measuring, and scratch space for loads.
 
 use punctual_units::CpuList;
 use serde::{Deserialize, Serialize};
@@ -52,7 +52,6 @@ pub struct OwnCost {
     pub context_cpu_ns: Option<u64>,
     /// Where the context thread ran: `housekeeping CPU 3`, or `shared with the measured CPUs`.
     pub context_cpus: String,
-    /// Peak resident memory.
     pub rss_bytes: Option<u64>,
     pub locked_bytes: Option<u64>,
     /// Time from process start to the first recorded release without warm-up, ns.

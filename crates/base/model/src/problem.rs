@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Something that makes a result inconclusive: it can never pass.
+/// A problem that makes a result inconclusive, so that it can never pass.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Problem {
@@ -38,10 +38,11 @@ pub enum ProblemKind {
     /// In virtual time: the CPUs disturb each other through the emulator, not the kernel.
     VirtualCpus,
     /// An imported file lacks information needed to decide.
-    NotTold,
-    /// Settings changed while it was measured, may change at any time, or another program measured too.
+    #[serde(rename = "not_told")]
+    Unreported,
+    /// Settings changed during the measurement, may change at any time, or another program measured as well.
     MachineChanged,
-    /// Of a later version, which the text tells.
+    /// A kind from a later version; the text describes it.
     #[serde(other)]
     Unknown,
 }

@@ -4,13 +4,13 @@ use crate::{
     BlockMaximum, Blocks, Blur, Claim, Episodes, Event, Import, LoadReport, Look, MachineFacts, OwnCost, PhaseTrace,
     Problem, Round, Tracing, UntilDecided, Worst,
 };
-use punctual_units::{CpuId, CpuList, Histogram, Nanos, Scheduling, Way};
+use punctual_units::{CpuId, CpuList, Histogram, Nanos, Scheduling, WakeupSource};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Value of [`Run::schema`]; the number after the slash is the major version.
 pub const RUN_SCHEMA: &str = "punctual.run/1";
-/// Major and minor version. A minor version only adds fields.
+/// Major and minor version. A new minor version only adds fields.
 pub const RUN_SCHEMA_VERSION: &str = "1.8";
 
 /// `run.json`: everything about a run except its samples.
@@ -25,14 +25,14 @@ pub struct Run {
     pub kind: Kind,
     /// Whether every phase ran to its planned end.
     pub complete: bool,
-    /// How it ended; null while it runs, or if it was killed before it could say.
+    /// How it ended; null while it runs, or if it was killed.
     pub ended_by: Option<EndedBy>,
     /// Start; absent if an imported file does not state it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started: Option<Stamp>,
     /// End; null while it runs, or if unknown.
     pub ended: Option<Stamp>,
-    /// Host name as the user may disclose it; absent if an imported file does not state it.
+    /// Host name in the form that the user allows to be disclosed; absent if an imported file does not state it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
     pub command: Vec<String>,
@@ -47,14 +47,14 @@ pub struct Run {
     /// How late wakeups were traced; absent if not requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tracing: Option<Tracing>,
-    /// In the order they ran.
+    /// In the order in which they ran.
     pub phases: Vec<Phase>,
     /// Each check of the claims that decided whether to continue measuring; empty if the length was fixed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub looks: Vec<Look>,
     /// Problems that make every phase inconclusive; those of a single phase are in the phase.
     pub problems: Vec<Problem>,
-    /// Remarks that do not affect the verdict, for example a fallback taken or a setting left alone.
+    /// Remarks that do not affect the verdict, for example a fallback that was used or a setting that was not changed.
     pub notes: Vec<String>,
     /// Cost of measuring; null if unknown.
     pub cost: Option<OwnCost>,
@@ -105,12 +105,11 @@ impl Tool {
     }
 }
 
-/// What a run measured.
+/// What a run contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// Wakeup latency.
     Latency,
     /// Read from another tool's file.
     Imported,
@@ -120,7 +119,7 @@ pub enum Kind {
     Sched,
     /// A benchmark: all results are in `bench.json`, none in the phases.
     Bench,
-    /// Of a later version.
+    /// A kind from a later version.
     #[serde(other)]
     Unknown,
 }
@@ -153,7 +152,7 @@ pub enum EndedBy {
     },
     /// Set by the reader if no end was recorded: the process was killed, or power failed.
     Killed,
-    /// Of a later version.
+    /// A value from a later version.
     #[serde(other)]
     Unknown,
 }
@@ -166,9 +165,9 @@ pub struct Settings {
     /// Clock and system call, for example `CLOCK_MONOTONIC, clock_nanosleep absolute`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<String>,
-    /// Wakeup source of the measuring threads; if absent, [`Settings::clock`] tells what is known.
+    /// Wakeup source of the measuring threads; if absent, [`Settings::clock`] has all that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub via: Option<Way>,
+    pub via: Option<WakeupSource>,
     /// Requested policy and priority.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduling: Option<Scheduling>,
@@ -187,9 +186,9 @@ pub struct Settings {
     /// Time at the start of each phase that is not recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warmup_ns: Option<Nanos>,
-    /// One phase each, in this order.
+    /// The load of each phase, in order.
     pub loads: Vec<String>,
-    /// Exit-latency limit held in /dev/cpu_dma_latency while measuring, µs; null if left alone or not stated.
+    /// Exit-latency limit held in /dev/cpu_dma_latency while measuring, µs; null if not set or not stated.
     pub cpu_dma_latency_us: Option<i32>,
     /// Whether the machine's counters were sampled.
     pub context: bool,
@@ -198,11 +197,11 @@ pub struct Settings {
     /// Deadline of a wakeup; null if none was given.
     pub deadline_ns: Option<Nanos>,
     pub claims: Vec<Claim>,
-    /// Set if it was measured until the claims were decided, with `duration_ns` then being the time until the first
-    /// check; absent if it was measured for `duration_ns`.
+    /// Present if measuring continued until the claims were decided; `duration_ns` is then the time until the first
+    /// check. Absent if `duration_ns` was the total.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_decided: Option<UntilDecided>,
-    /// Length of the blocks of which maxima were kept; absent if none were.
+    /// Length of the blocks whose maxima were kept; absent if none were.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub maxima_block_ns: Option<Nanos>,
 }
@@ -212,7 +211,7 @@ pub struct Settings {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VirtualTime {
-    /// Emulator and version.
+    /// Name and version of the emulator.
     pub emulator: String,
     pub machine: String,
     /// The booted kernel, as named by the user.
@@ -242,7 +241,7 @@ pub struct Phase {
     pub id: String,
     /// Name of the load: `idle`, `cpu`, `cmd:make -j4`, …; `unknown` if an imported file does not state it.
     pub load: String,
-    /// What the figures of an imported phase are, for example `IRQ latency`, and their file; absent for wakeup latency
+    /// Kind of the figures in an imported phase, for example `IRQ latency`, and their file; absent for wakeup latency
     /// under the load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
@@ -261,7 +260,7 @@ pub struct Phase {
     /// What was traced; absent if nothing was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traced: Option<PhaseTrace>,
-    /// Intervals in which it was measured, if measured in rounds; its figures cover all of them.
+    /// Intervals in which the phase was measured, if it was measured in rounds; its figures cover all of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rounds: Vec<Round>,
     /// Problems that make this phase inconclusive.
@@ -269,7 +268,8 @@ pub struct Phase {
 }
 
 impl Phase {
-    /// Intervals in which it was measured: start, and end if known; empty if an imported file does not state them.
+    /// Intervals in which the phase was measured: start, and end if known; empty if an imported file does not state
+    /// them.
     pub fn stretches(&self) -> Vec<(u64, Option<u64>)> {
         match self.rounds.as_slice() {
             [] => self.start_mono_ns.map(|start| (start, self.end_mono_ns)).into_iter().collect(),
@@ -286,7 +286,7 @@ pub struct CpuResult {
     /// Thread id; absent if an imported file does not state it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tid: Option<i32>,
-    /// Policy and priority as read back from the kernel; absent if an imported file does not state it.
+    /// Policy and priority read back from the kernel; absent if an imported file does not state it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub got: Option<Scheduling>,
     /// Released periods, always `ran + skipped`; absent if an imported file does not state it.
@@ -294,7 +294,7 @@ pub struct CpuResult {
     pub released: Option<u64>,
     /// Periods in which the thread woke.
     pub ran: u64,
-    /// Periods that passed while the thread was still late; absent if an imported file does not state it.
+    /// Periods that passed before the late thread woke; absent if an imported file does not state it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skipped: Option<u64>,
     /// Exact smallest wakeup latency of the periods that ran; null without any.
@@ -309,13 +309,14 @@ pub struct CpuResult {
     pub involuntary_switches: Option<u64>,
     /// Time it was runnable but not running (schedstat), ns; null if not readable.
     pub run_delay_ns: Option<u64>,
-    /// How far its samples can differ from the recorded values; absent if not at all.
+    /// How far the samples can differ from the recorded values; absent if they are exact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blur: Option<Blur>,
-    /// Late episodes above each claimed limit and a fixed grid of limits, ascending; empty: their order was not recorded.
+    /// Late episodes above each claimed limit and a fixed grid of limits, ascending; empty if the order of the samples
+    /// was not recorded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub episodes: Vec<Episodes>,
-    /// Counts by blocks of time above the limit of each claimed quantile; empty: not recorded.
+    /// Counts per block of time above the limit of each claimed quantile; empty if not recorded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocks: Vec<Blocks>,
 }
@@ -327,12 +328,12 @@ impl CpuResult {
     }
 }
 
-/// Latencies of wakeups, and of the periods they skipped, kept separately.
+/// Latencies of wakeups, kept separately from those of the periods they skipped.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Distribution {
     /// One sample per period that ran.
     pub raw: Histogram,
-    /// One sample per skipped period: how late the thread was for it when it woke.
+    /// One sample per skipped period: how late the thread woke for it.
     pub skipped: Histogram,
 }
 
@@ -349,7 +350,6 @@ impl Distribution {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recording {
     pub run: Run,
-    /// From `hist/<phase>/<cpu>.json`.
     pub distributions: BTreeMap<(String, CpuId), Distribution>,
     /// From `worst.jsonl`, worst first.
     pub worst: Vec<Worst>,
@@ -376,7 +376,7 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// A recording with nothing but the run's description.
+    /// A recording that holds only the run's description.
     pub fn new(run: Run) -> Recording {
         Recording {
             run,
@@ -399,7 +399,7 @@ impl Recording {
         self.distributions.get(&(phase.to_owned(), cpu))
     }
 
-    /// Why the figures may be wrong: faults of the files, and what contradicts itself or is torn in another tool's file.
+    /// Why the figures may be wrong: damaged files, and contradictions or truncation in another tool's file.
     pub fn damaged(&self) -> Vec<&str> {
         let imported = self.run.import.iter().flat_map(|_| {
             let of_phases = self.run.phases.iter().flat_map(|phase| &phase.problems);

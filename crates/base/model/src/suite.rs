@@ -17,28 +17,28 @@ pub struct Suite {
     pub backend: String,
     /// Kernel, policy and libraries, as reported by the backend.
     pub environment: BTreeMap<String, String>,
-    /// CPU that receivers are pinned to; absent if any.
+    /// CPU that receivers are pinned to; absent if they are not pinned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu: Option<CpuId>,
     /// Requested time, divided equally among the tests without a fixed length.
     pub duration_ns: Nanos,
     /// Loads that ran during all tests, with proof that they did.
     pub under: Vec<LoadReport>,
-    /// In the order they ran.
+    /// In the order in which they ran.
     pub results: Vec<SuiteResult>,
-    /// Whether tests are missing: it was ended early, or it was killed, or it still runs.
+    /// True if tests are missing because the suite was ended early, was killed, or is still running.
     pub interrupted: bool,
-    /// The signal that ended it early, for example `SIGTERM`; absent if none is known.
+    /// The signal that ended it early, for example `SIGTERM`; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<String>,
-    /// Requested tests that were not begun.
+    /// Requested tests that were not started.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_run: Vec<String>,
 }
 
 impl Suite {
-    /// Fail: a promise was broken. Pass: every test ran and kept its promise, under every requested load. Inconclusive:
-    /// anything else.
+    /// Fail if a promise was broken. Pass if every test ran and kept its promise, under every requested load.
+    /// Inconclusive otherwise.
     pub fn outcome(&self) -> Outcome {
         let ran = |result: &SuiteResult| match &result.ended {
             SuiteEnd::Ran(ran) => Some((ran.broken.is_empty(), ran.inconclusive.is_empty())),
@@ -56,11 +56,11 @@ impl Suite {
         }
     }
 
-    /// Why tests are missing: what ended the suite, and which tests; `None` if none is.
+    /// Why tests are missing, and which ones; `None` if none is.
     pub fn missing(&self) -> Option<String> {
         let ended = match (&self.signal, self.interrupted) {
             (Some(signal), _) => format!("ended early by {signal}"),
-            (None, true) => "not ended regularly (killed, or it still runs)".to_owned(),
+            (None, true) => "did not end regularly (killed, or still running)".to_owned(),
             (None, false) if self.not_run.is_empty() => return None,
             (None, false) => "tests are missing".to_owned(),
         };
@@ -109,12 +109,12 @@ pub struct SuiteResult {
 #[serde(tag = "how", rename_all = "snake_case")]
 pub enum SuiteEnd {
     Ran(Box<SuiteRan>),
-    /// The environment lacks what is tested; never a pass.
+    /// The environment lacks the facility under test; never a pass.
     Unsupported {
         /// The reason, and what would help.
         why: String,
     },
-    /// It could not be run, or not to its end.
+    /// The test could not be run to its end.
     Failed {
         /// What failed, on what, and why.
         why: String,
@@ -129,13 +129,13 @@ pub struct SuiteRan {
     pub lateness: Histogram,
     /// Page faults of the receiver after its first event; null if unknown.
     pub page_faults: Option<u64>,
-    /// Unwanted switches from a co-kernel to Linux; null without a co-kernel.
+    /// Unintended switches from a co-kernel to Linux; null without a co-kernel.
     pub mode_switches: Option<u64>,
     /// Class by timing and loss; null if the test sent nothing, or could not have failed.
     pub class: Option<SuiteClass>,
     /// Broken promises; empty if all were kept.
     pub broken: Vec<String>,
-    /// Reasons why nothing can be concluded although it ran.
+    /// Reasons why the test is inconclusive although it ran.
     pub inconclusive: Vec<String>,
     /// Remarks that do not affect the result.
     pub notes: Vec<String>,
@@ -153,7 +153,7 @@ pub struct EventCounts {
     pub coalesced: u64,
     /// Events that the source reports as refused or dropped.
     pub overflowed: u64,
-    /// Events that nothing accounts for.
+    /// Events for which there is no explanation.
     pub lost: u64,
     /// Repeated arrivals of an event.
     pub doubled: u64,

@@ -1,11 +1,11 @@
-//! The tail of a load's latencies: extrapolation, and arrival pattern of the worst wakeups.
+//! The tail of a load's latencies: extrapolation, and the arrival pattern of the worst wakeups.
 
 use crate::ClusterNote;
 use punctual_units::{CpuId, Nanos};
 use serde::{Deserialize, Serialize};
 
-/// Tail analysis of one load, on the CPU with its worst wakeup. Computed when a recording is judged for a report, never
-/// stored.
+/// Tail analysis of one load, on the CPU with its worst wakeup. It is computed when a recording is judged for a report,
+/// and never stored.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tail {
     pub phase: String,
@@ -13,13 +13,12 @@ pub struct Tail {
     pub cpu: CpuId,
     /// Corrected samples: released periods.
     pub samples: u64,
-    /// Largest corrected latency.
     pub max_ns: u64,
     /// Clustering of the worst wakeups (extremal index).
     pub clustering: ClusterNote,
-    /// Series tested for stationarity; null if none could be.
+    /// Series tested for stationarity; null if none could be tested.
     pub series: Option<TailSeries>,
-    /// KPSS statistic of the logarithms of that series; null if it has none.
+    /// KPSS statistic of the logarithms of that series; null if none could be computed.
     pub kpss: Option<f64>,
     /// Generalised Pareto fits above thresholds with decreasing numbers of exceedances, starting with the one that a
     /// level is based on.
@@ -35,9 +34,9 @@ pub struct Tail {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum TailSeries {
-    /// Maxima of seconds.
+    /// Maxima of each second.
     Seconds,
-    /// Maxima of blocks of minutes.
+    /// Maxima of each block of minutes.
     Blocks,
 }
 
@@ -49,7 +48,7 @@ pub struct TailThreshold {
     pub exceedances: u64,
     /// Shape ξ: the tail is heavy above 0 and bounded below 0.
     pub shape: f64,
-    /// Ends of its 95 % profile likelihood interval; null if it has none.
+    /// Ends of the 95 % profile likelihood interval of the shape; null if there is none.
     pub shape_interval: Option<(f64, f64)>,
     pub scale_ns: f64,
     /// σ − ξ·threshold, which is constant over thresholds if the tail is Pareto.
@@ -110,9 +109,9 @@ pub enum TailRefusal {
     },
     /// No single shape lies within all intervals.
     ShapeUnstable {
-        /// Smallest upper end.
+        /// Smallest upper end of the intervals.
         at_most: f64,
-        /// Largest lower end, above the smallest upper end.
+        /// Largest lower end of the intervals, above the smallest upper end.
         at_least: f64,
     },
     /// The exceedances do not follow the fitted distribution.
@@ -147,7 +146,7 @@ pub struct Arrivals {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Latest {
-    /// Wakeups, known exactly.
+    /// Single wakeups, whose times are exactly known.
     Wakeups,
     /// Seconds that contain the worst wakeups.
     Seconds,
@@ -157,7 +156,7 @@ pub enum Latest {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "how", rename_all = "snake_case")]
 pub enum ArrivalPattern {
-    /// In phase with a period.
+    /// The events are in phase with a period.
     Periodic {
         period_ns: Nanos,
         /// p-value of independent events, over all periods tried.
@@ -165,7 +164,7 @@ pub enum ArrivalPattern {
         /// Number of events in phase.
         in_step: u64,
     },
-    /// Closer together than independent events.
+    /// The events are closer together than independent ones.
     Bursts {
         /// p-value of independent events.
         p: f64,

@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 pub struct Tracing {
     /// Why nothing was traced, and what to do; null if tracing worked.
     pub why_not: Option<String>,
-    /// The tracefs that was used: `mounted at PATH`, `own detached mount`; absent if nothing was traced, or in runs of
+    /// The tracefs mount that was used: `mounted at PATH`, `own detached mount`; absent if nothing was traced, or in
+    /// runs of older versions.
     /// older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tracefs: Option<String>,
@@ -30,7 +31,7 @@ pub struct PhaseTrace {
     pub events: u64,
     /// Windows saved to files.
     pub captures: u64,
-    /// Times that the recorder was woken to save one.
+    /// Number of times the recorder woke up to save a window.
     pub wakeups: u64,
     /// What went wrong; usually empty.
     pub problems: Vec<String>,
@@ -59,7 +60,7 @@ pub struct Capture {
     pub tracer: Option<String>,
     /// Whether the kernel log reports real-time throttling in this phase; null if the log is not readable.
     pub throttled: Option<bool>,
-    /// The kernel's release.
+    /// Output of `uname -r`.
     #[serde(default)]
     pub kernel: Option<String>,
     /// Whether a hypervisor runs the machine.
@@ -68,8 +69,8 @@ pub struct Capture {
     /// Whether the kernel schedules real-time threads by groups; null if its configuration is not readable.
     #[serde(default)]
     pub rt_group_sched: Option<bool>,
-    /// Times (CLOCK_MONOTONIC) of timer interrupts that came upon an address behind an instruction that lets interrupts in: there a
-    /// section with interrupts off had just ended.
+    /// Times (CLOCK_MONOTONIC) of timer interrupts that hit the address after an instruction that enables interrupts: a
+    /// section with interrupts disabled had just ended there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub released: Vec<u64>,
 }

@@ -1,4 +1,4 @@
-//! What was tried on a machine, and how much it helped.
+//! What was tried on a machine, and by how much it helped.
 
 use punctual_units::Nanos;
 use serde::{Deserialize, Serialize};
@@ -8,20 +8,20 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tuned {
     pub schema: String,
-    /// Figure that is minimised: `largest latency`, `p99.9`.
+    /// Figure to minimise: `largest latency`, `p99.9`.
     pub objective: String,
-    /// Measuring time of a block over all loads.
+    /// Measuring time of a block, summed over all loads.
     pub block_ns: Nanos,
-    /// Probability that any change is kept if none helps.
+    /// Probability that any change is kept although none helps.
     pub alpha: f64,
     /// Seed of the order in which blocks were measured.
     #[serde(default)]
     pub seed: u64,
-    /// Figure of each block without changes, in order, ns.
+    /// Figure of each block measured without changes, in order, ns.
     pub before_ns: Vec<f64>,
-    /// Figure of each block with everything that was kept, in order, ns.
+    /// Figure of each block measured with all kept changes, in order, ns.
     pub after_ns: Vec<f64>,
-    /// In the order they were made.
+    /// In the order in which they were made.
     pub trials: Vec<Trial>,
     /// Changes that could not be tried, and why.
     pub not_tried: Vec<(String, String)>,
@@ -30,7 +30,6 @@ pub struct Tuned {
     pub ended: Ended,
 }
 
-/// Value of [`Tuned::schema`].
 pub const TUNE_SCHEMA: &str = "punctual.tune/1";
 
 /// A change measured alternately with and without it.
@@ -41,7 +40,7 @@ pub struct Trial {
     pub rule: String,
     /// What the rule changes.
     pub what: String,
-    /// Number of changes that were kept before.
+    /// Number of changes kept before this trial.
     pub round: usize,
     /// Figures without and with the change, ns, pair by pair.
     pub pairs: Vec<(f64, f64)>,
@@ -50,13 +49,13 @@ pub struct Trial {
     /// 95 % confidence interval of the shift; null if there are too few pairs.
     pub interval_ns: Option<(f64, f64)>,
     pub kind: TrialKind,
-    /// What the change costs, for one that was confirmed: `power` in the blocks, `throughput` of a benchmark; without
-    /// what is not known.
+    /// What a confirmed change costs: `power` measured in the blocks, `throughput` of a benchmark. A missing entry
+    /// means the cost is unknown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub costs: Vec<TrialCost>,
 }
 
-/// A quantity without and with a change.
+/// A quantity measured without and with a change.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TrialCost {
@@ -66,9 +65,9 @@ pub struct TrialCost {
     pub unit: String,
     /// Without and with the change, pair by pair.
     pub pairs: Vec<(f64, f64)>,
-    /// With / without: Hodges–Lehmann's estimate for pairs.
+    /// Ratio of with to without (Hodges–Lehmann estimate for pairs).
     pub ratio: f64,
-    /// Its 95 % interval; null if there are too few pairs.
+    /// 95 % interval of the ratio; null if there are too few pairs.
     pub interval: Option<(f64, f64)>,
 }
 
@@ -76,9 +75,9 @@ pub struct TrialCost {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum TrialKind {
-    /// To find changes worth confirming.
+    /// Looks for changes worth confirming.
     Screening,
-    /// To confirm a change with independent data.
+    /// Confirms a change with independent data.
     Confirmation {
         /// p-value of the pairs if the change does not help.
         p: f64,
@@ -97,9 +96,8 @@ pub enum Ended {
     NothingHelps,
     NothingToTry,
     TimeUp,
-    /// A signal or an error.
+    /// The search was stopped by a signal or an error.
     Stopped {
-        /// The signal or error.
         why: String,
     },
 }

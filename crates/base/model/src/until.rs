@@ -13,7 +13,7 @@ pub struct UntilDecided {
 }
 
 /// A check of the claims of a run that is measured until they are decided. Its number (from 1) is its position in the
-/// run's list; how the number affects the confidence is up to the judge.
+/// run's list; the judge decides how that number affects the confidence.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Look {
@@ -51,7 +51,7 @@ pub struct BlockMaximum {
 }
 
 impl BlockMaximum {
-    /// Whether it is as long as requested.
+    /// Returns true if the block has the requested length.
     pub fn is_whole(&self, block: Nanos) -> bool {
         self.to_mono_ns.saturating_sub(self.from_mono_ns) >= block.0
     }

@@ -1,18 +1,18 @@
-//! Judgement of a run's claims, as figures. Sentences are made from them elsewhere.
+//! Judgement of a run's claims, as figures. The sentences are made elsewhere.
 
 use crate::{Claim, Problem, Tail};
 use punctual_units::{CpuId, Nanos};
 use serde::{Deserialize, Serialize};
 
-/// Pass, held, fail, or undecided. Missing data is never a pass.
+/// Verdict on a claim or a run. Missing data is never a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
     /// Every claim holds in every phase on every CPU, with the required confidence.
     Pass,
-    /// Every claim holds; of at least one (`max`, `missed`) all that can be said is that it was not refuted, with the bound that it was
-    /// measured to.
+    /// Every claim holds, but at least one of them (`max`, `missed`) was merely not refuted, up to the bound that was
+    /// measured.
     Held,
     Inconclusive,
     /// At least one claim is refuted.
@@ -28,9 +28,9 @@ pub struct Verdict {
     pub claims: Vec<Judged>,
     /// Problems that make phases inconclusive, with the phase (null: all phases).
     pub problems: Vec<(Option<String>, Problem)>,
-    /// Rare events that a run of this length can have missed.
+    /// Rare events that a run of this length may have missed.
     pub coverage: Vec<Coverage>,
-    /// For each load the longest period up to which every regular event was seen; empty where the times are not known.
+    /// For each load, the longest period up to which every regular event was observed; empty if the times are unknown.
     pub periods: Vec<PeriodSeen>,
     /// The largest corrected latency of the run, and where; null without samples.
     pub worst: Option<CellId>,
@@ -39,7 +39,7 @@ pub struct Verdict {
     pub ran: u64,
     /// Skipped periods; null if an imported file does not state them.
     pub skipped: Option<u64>,
-    /// Result of the controls, in virtual time with several CPUs.
+    /// Result of the control, in virtual time with several CPUs.
     pub virtual_control: Option<VirtualControl>,
     /// Tail of each load; empty if not requested.
     pub tails: Vec<Tail>,
@@ -52,7 +52,8 @@ impl Verdict {
     }
 }
 
-/// Worst wakeups of one virtual CPU when idle and next to a control's spinners, where they differ most.
+/// Worst wakeups of one virtual CPU when idle and next to the spinning threads of the control, for the CPU where they
+/// differ most.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VirtualControl {
@@ -112,44 +113,45 @@ pub struct CellJudgement {
     pub clustering: ClusterNote,
     /// Largest corrected latency; null without samples.
     pub max_ns: Option<u64>,
-    /// Lower and upper bound of the number of samples beyond the limit of the claim, or missed; they differ by the bin
-    /// of the limit.
+    /// Lower and upper bound of the number of samples beyond the limit of the claim, or missed; they differ by the
+    /// samples in the bin of the limit.
     pub beyond: (u64, u64),
-    /// The estimated quantile in ns, or probability; null if there is none.
+    /// The estimated quantile in ns, or the estimated probability; null if there is none.
     pub estimate: Option<f64>,
     /// Lower bound of the estimate at the claim's confidence; null if this run does not bound it.
     pub lower: Option<f64>,
     /// Upper bound of the estimate at the claim's confidence; null if this run does not bound it.
     pub upper: Option<f64>,
-    /// Upper bound on P(> max) at the claim's confidence if a disturbance makes one release late.
+    /// Upper bound on P(> max) at the claim's confidence, assuming that a disturbance makes one release late.
     pub p_beyond_max: Option<f64>,
-    /// An episode has more late releases than the longest stall that the claim allows for: no longer run shows it.
+    /// True if an episode has more late releases than the longest stall that the claim allows; a longer run cannot
+    /// change that.
     pub stall_exceeded: bool,
-    /// Late episodes beyond the limit; null if the order of the samples is not known, or for a quantile.
+    /// Late episodes beyond the limit; null for a quantile, or if the order of the samples is unknown.
     pub episodes: Option<EpisodeCounts>,
-    /// Upper bound on the share beyond the limit, by the longest time that one disturbance makes releases late: one period, 10 and 50 ms, and
-    /// what the claim declares. Empty for a quantile, and without a period.
+    /// Upper bounds on the share beyond the limit, each for a longest time that one disturbance makes releases late:
+    /// one period, 10 ms, 50 ms, and the time the claim declares. Empty for a quantile, or if there is no period.
     pub bounds: Vec<StallBound>,
-    /// What would be needed to decide or, if passed, to claim ten times more.
+    /// What is needed to decide the claim or, if it passed, to make one that is ten times stronger.
     pub needed: Option<Needed>,
 }
 
-/// Late episodes in figures.
+/// Counts of late episodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EpisodeCounts {
     pub count: u64,
     /// Late releases in all of them.
     pub late: u64,
-    /// Largest number of late releases in one.
+    /// Largest number of late releases in one episode.
     pub most_late: u64,
-    /// Length of the longest, in periods, from its first late release to its last.
+    /// Length of the longest episode in periods, from its first late release to its last.
     pub longest: u64,
-    /// Sum of the lengths of all, in periods.
+    /// Sum of the lengths of all episodes, in periods.
     pub length: u64,
 }
 
-/// An upper bound on a share that holds if no disturbance makes releases late for longer.
+/// An upper bound on a share, which holds if no disturbance makes releases late for longer than stated.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StallBound {
@@ -157,7 +159,7 @@ pub struct StallBound {
     pub upper: f64,
 }
 
-/// How much more measuring a statement needs.
+/// How much more measuring a statement requires.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Needed {
@@ -185,8 +187,8 @@ pub enum ClusterNote {
     TooFew { from: u64 },
 }
 
-/// Events that come regularly, with any period up to this one, fall into what was measured of a load with a probability of 95 % (uniform
-/// over when they come).
+/// Events that recur with any period up to this one fall into the measuring time of a load with a probability of 95 %
+/// (averaged uniformly over their phase).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PeriodSeen {
@@ -194,7 +196,7 @@ pub struct PeriodSeen {
     pub period_ns: Nanos,
 }
 
-/// How likely a run of this length includes a rare event.
+/// The probability that a run of this length includes a rare event.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Coverage {

@@ -1,4 +1,4 @@
-//! Results of `watch`, which measures a machine for weeks: what it keeps besides run directories.
+//! Results of `watch`, which measures a machine for weeks, apart from the run directories.
 
 use crate::{EndedBy, Stamp, Tool};
 use punctual_units::{CpuId, CpuList, Nanos, Scheduling};
@@ -64,7 +64,7 @@ pub struct WatchSettings {
     pub bytes_a_cpu_and_day: u64,
 }
 
-/// Largest latencies of a block: a line of `series.jsonl`, or the current block.
+/// Largest latencies in a block: a line of `series.jsonl`, or the current block.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WatchBlock {
@@ -72,7 +72,7 @@ pub struct WatchBlock {
     pub from_real_ns: u64,
     /// Length of the block on CLOCK_MONOTONIC.
     pub lasts_ns: u64,
-    /// CPU, and largest latency of its wakeups, ns; null if the thread never woke.
+    /// Pairs of a CPU and the largest latency of its wakeups, ns; null if the thread never woke.
     pub max_ns: Vec<(CpuId, Option<u64>)>,
 }
 
@@ -88,9 +88,9 @@ pub struct WatchCpu {
     /// Released periods of the series, as far as recorded.
     pub released: u64,
     pub ran: u64,
-    /// Periods skipped while it was late.
+    /// Periods skipped because the thread was late.
     pub skipped: u64,
-    /// A release of the current segment, CLOCK_MONOTONIC, from which all others are a multiple of the period away; null
+    /// A release of the current segment, CLOCK_MONOTONIC; all others are a multiple of the period away from it. Null
     /// before the first late wakeup.
     pub release_mono_ns: Option<u64>,
 }
@@ -105,8 +105,8 @@ pub struct WatchMaximum {
     /// CLOCK_MONOTONIC of the release.
     pub mono_ns: u64,
     pub latency_ns: u64,
-    /// Its run directory, relative to the watch directory. In the files: as it was named then, and it may have been
-    /// deleted since; in a document: absent if it was.
+    /// Its run directory, relative to the watch directory. In files this is the name at that time, and the directory
+    /// may have been deleted since; in documents it is absent if it was deleted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub segment: Option<String>,
     /// The cause in one sentence; absent if not explained.
@@ -115,8 +115,8 @@ pub struct WatchMaximum {
     /// Why there is no verdict or no trace; absent if there is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why_not: Option<String>,
-    /// Trace file, relative to the run directory; absent if there is none. Only in documents: in the folder the notes of
-    /// the traces name their wakeups.
+    /// Trace file, relative to the run directory; absent if there is none. Only in documents: on disk, the notes in the
+    /// traces folder name the wakeups.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
 }
@@ -153,7 +153,7 @@ pub struct WatchDisk {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WatchCost {
-    /// CPU time of the process and the children it waited for, in steps of a tick (usually 10 ms).
+    /// CPU time of the process and of the children it waited for, in steps of a tick (usually 10 ms).
     pub cpu_ns: Option<u64>,
     pub rss_bytes: Option<u64>,
 }
@@ -165,7 +165,7 @@ pub struct WatchUpsets {
     pub clock_steps: u64,
     /// Times the machine was suspended.
     pub suspends: u64,
-    /// Times a measured CPU went offline, or was taken away.
+    /// Number of times a measured CPU went offline or was taken away.
     pub cpus_lost: u64,
 }
 
@@ -175,9 +175,9 @@ pub struct WatchUpsets {
 #[serde(tag = "line", rename_all = "snake_case")]
 pub enum WatchLine {
     Block(WatchBlock),
-    /// A CPU had its largest latency since the process began.
+    /// A CPU reached its largest latency since the process began.
     Maximum(WatchMaximum),
-    /// Nothing was measured for some time.
+    /// Nothing was measured during this interval.
     Gap {
         /// Last recorded moment, CLOCK_REALTIME, ns since 1970.
         from_real_ns: u64,
@@ -202,7 +202,7 @@ pub struct Watched {
     #[serde(serialize_with = "without_blocks")]
     #[cfg_attr(feature = "schema", schemars(with = "Vec<WatchLine>"))]
     pub lines: Vec<WatchLine>,
-    /// Run directories that are still kept, oldest first, relative to the folder.
+    /// Run directories that still exist, oldest first, relative to the folder.
     pub segments: Vec<String>,
     /// Total size of all files.
     pub bytes: u64,
@@ -219,7 +219,7 @@ impl Watched {
     /// Largest latency of a CPU in the time `within` before the last update. A block counts if it ends in that time.
     /// `None` if nothing is known.
     ///
-    /// Times are lengths of blocks and gaps, so that a wall clock that was set meanwhile makes no difference.
+    /// Time is counted by the lengths of blocks and gaps, so that setting the wall clock makes no difference.
     pub fn max_within(&self, cpu: CpuId, within: Nanos) -> Option<u64> {
         let (mut ago, mut largest) = (0u64, None);
         let of = |block: &WatchBlock| block.max_ns.iter().find(|(c, _)| *c == cpu).and_then(|(_, max)| *max);
@@ -292,7 +292,7 @@ mod tests {
         let block = |from_real_ns, max| {
             WatchLine::Block(WatchBlock { from_real_ns, lasts_ns: 300, max_ns: vec![(CpuId(0), Some(max))] })
         };
-        // Written in 2099 by the clock's account, then in 1970, then as it should be.
+        // Written in 2099 according to the wall clock, then in 1970, then at the correct time.
         let lines = vec![block(100 * year, 900), block(0, 50), block(50 * year, 7)];
         let series = watched(lines.clone());
         let within = |series: &Watched, ns| series.max_within(CpuId(0), Nanos(ns));

@@ -14,7 +14,7 @@ pub struct Worst {
     pub latency_ns: u64,
     /// Number of the period in the phase, from 0.
     pub cycle: u64,
-    /// Periods skipped because of it.
+    /// Periods skipped because of this wakeup.
     pub skipped: u64,
     /// Byte offset in the trace that covers it; null if none was recorded.
     pub trace_offset: Option<u64>,
@@ -22,7 +22,7 @@ pub struct Worst {
     pub suspicions: Vec<Suspicion>,
 }
 
-/// A possible cause of one late wakeup from counters. Only a hint: counters know the second, not the instant.
+/// A possible cause of one late wakeup, derived from counters. Only a hint: counters resolve seconds, not instants.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Suspicion {
@@ -31,7 +31,7 @@ pub struct Suspicion {
     pub text: String,
 }
 
-/// Possible causes as far as counters can tell.
+/// Possible causes that counters can reveal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -40,7 +40,7 @@ pub enum SuspicionClass {
     OtherTask,
     /// The hypervisor ran something else.
     Steal,
-    /// A burst of one interrupt.
+    /// Many occurrences of one interrupt.
     Irq,
     /// A burst of softirq work.
     Softirq,

@@ -10,11 +10,11 @@ use crate::beta::{Tail, ln_beta_tails};
 use crate::gamma::chi_square_sf;
 use std::f64::consts::TAU;
 
-/// Fewer events are not tested.
+/// Fewer events than this are not tested.
 pub const LEAST_ARRIVALS: usize = 8;
 /// A period must fit this many times into the observed time.
 const LEAST_CYCLES: f64 = 5.0;
-/// The shortest period tried is the mean interval of events divided by this, so most cycles may be empty.
+/// The shortest period tried is the mean interval between events divided by this, so most cycles may be empty.
 const SHORTEST: f64 = 16.0;
 /// Frequencies tried per resolvable frequency.
 const OVERSAMPLED: f64 = 4.0;
@@ -55,7 +55,7 @@ pub enum Pattern {
     Periodic(Period),
     /// Closer together than independent events, with this p-value.
     Bursts(f64),
-    /// No evidence against independence; the p-value for bursts.
+    /// No evidence against independence, with the p-value for bursts.
     Independent(f64),
 }
 
@@ -148,7 +148,7 @@ pub fn period(times: &[f64], observed: &Observed) -> Option<Period> {
     let refined = peaks.into_iter().map(|f| sharpened(&at, f, step));
     let best = refined.filter_map(|f| in_step(&at, f, tried, (observed, first))).min_by(|a, b| a.1.p.total_cmp(&b.1.p));
     let (arc, best) = best?;
-    // Harmonics of a period keep its events in phase, too.
+    // Harmonics of a period keep its events in phase too.
     let whole = |d: f64| (best.period * d, densest(&at, 1.0 / (best.period * d), arc).1);
     let longer = (2..=64).rev().map(f64::from).filter(|d| best.period * d * low <= 1.01).map(whole);
     let longest = longer.into_iter().find(|(_, within)| *within as f64 >= SAME * best.in_step as f64);

@@ -78,7 +78,7 @@ pub fn ln_beta_tails(a: f64, b: f64, x: f64, y: f64) -> Tails {
 /// by term, that fraction loses all digits at a = 1e12. Uses Lentz's method.
 fn continued_fraction(a: f64, b: f64, x: f64, y: f64, ahead: f64) -> f64 {
     const TINY: f64 = 1e-300;
-    // A few times √min(a, b) steps suffice, and min(a, b) ≤ LARGE.
+    // A few times √min(a, b) steps are enough, and min(a, b) ≤ LARGE.
     const MOST_STEPS: u32 = 20_000;
     let away_from_zero = |v: f64| if v.abs() < TINY { TINY } else { v };
     let first = away_from_zero((1.0 + ahead) / (1.0 + 1.0 / a));

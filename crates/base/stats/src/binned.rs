@@ -57,9 +57,9 @@ impl Binned {
         (shape > -0.99).then(|| GpdFit { gpd: Gpd { shape, scale: ln_scale.exp() }, nll: least, n: self.count })
     }
 
-    /// As [`Binned::fit`] to 1e-3 in ξ and ln σ, starting at a nearby distribution. Precise enough for a sample drawn
-    /// from that distribution when only the height of the likelihood matters: its sampling error is about 1/√n, 7e-3
-    /// for 20 000 exceedances.
+    /// Like [`Binned::fit`], to 1e-3 in ξ and ln σ, starting at a nearby distribution. That is precise enough for a
+    /// sample drawn from that distribution if only the height of the likelihood matters: the sampling error is about
+    /// 1/√n, 7e-3 for 20 000 exceedances.
     pub(crate) fn fit_near(&self, near: Gpd) -> Option<Gpd> {
         let step = 1.0 / self.count.sqrt();
         let ([shape, ln_scale], _) = one_simplex([near.shape, near.scale.ln()], step, 1e-3, &|p| self.nll_at(p))?;

@@ -1,4 +1,4 @@
-//! Whether a difference between two samples is explained by a covariate, such as temperature, frequency or load.
+//! Tests whether a covariate, such as temperature, frequency or load, explains a difference between two samples.
 
 use crate::estimate::{Estimate, Interval, logarithms, possible_confidence};
 use crate::gamma::student_two_sided;
@@ -6,7 +6,7 @@ use crate::mann_whitney::ratio;
 use crate::random::SplitMix64;
 use crate::series::{effective_n, inflation, inflation_by_first};
 
-/// Values each sample needs on either side of a threshold: the minimum for an interval at 95 %.
+/// Minimum number of values in each sample on either side of a threshold, as needed for an interval at 95 %.
 const LEAST_SIDE: usize = 4;
 /// Circular shifts drawn for the p-value of a threshold.
 const SHIFTS: u32 = 499;
@@ -14,7 +14,7 @@ const SHIFTS: u32 = 499;
 /// A value with the covariate measured next to it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// Must be positive, for example a run time.
+    /// A positive value, for example a run time.
     pub value: f64,
     /// For example the temperature at the end of the run.
     pub covariate: f64,
@@ -29,7 +29,8 @@ pub struct Threshold {
     pub step: f64,
     /// Share of the within-sample variance that the step explains, 0–1.
     pub explained: f64,
-    /// Probability of so good a step if the covariate had no effect, allowing for autocorrelation of both.
+    /// Probability of a step that explains as much if the covariate had no effect, allowing for autocorrelation of
+    /// both.
     pub p: f64,
 }
 
@@ -189,8 +190,8 @@ impl Moments {
         Some(Moments { centred, n, x, y, xx, xy, yy, largest })
     }
 
-    /// Factor by which the effective number of residuals is smaller than their number. `None` if they are correlated
-    /// over too much of the series; residuals that are all 0 are uncorrelated.
+    /// Ratio of the number of residuals to their effective number. `None` if they are correlated over too much of the
+    /// series; residuals that are all 0 count as uncorrelated.
     fn inflation(&self, slope: f64) -> Option<f64> {
         let residuals: Vec<f64> = self.centred.iter().map(|(x, y)| y - slope * x).collect();
         if effective_n(&residuals).is_none() {
@@ -261,7 +262,7 @@ fn best(samples: &[Ordered; 2], candidates: &[Candidate], shifts: [usize; 2]) ->
         for ((sample, sums), below) in samples.iter().zip(&sums).zip(candidate.below) {
             let (n, above) = (sample.centred.len() as f64, (sample.centred.len() - below) as f64);
             xx += below as f64 * above / n;
-            // The values are centred: those above add up to minus those below.
+            // The values are centred, so those above the threshold sum to minus those below.
             xy -= sums.get(below).copied().unwrap_or(0.0);
         }
         (xy * xy / xx, index, xy / xx)
@@ -275,8 +276,7 @@ mod tests {
     use crate::normal::normal_quantile;
     use proptest::prelude::*;
 
-    /// Warming up from 60 to 82 °C; above 78 °C everything takes 20 % longer; scaled by `true_ratio`; noise with ρ =
-    /// .5.
+    /// Warms up from 60 to 82 °C; above 78 °C everything takes 20 % longer; scaled by `true_ratio`; noise with ρ = .5.
     fn run(random: &mut SplitMix64, n: usize, true_ratio: f64, warming: f64) -> Vec<Point> {
         let mut noise = 0.0;
         (0..n)

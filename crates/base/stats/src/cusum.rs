@@ -1,63 +1,64 @@
-//! Shifts of a series that is looked at after each value, at a rate of false alarms that is asked for.
+//! Detects shifts in the level of a series that is checked after each value, at a chosen rate of false alarms.
 
 use crate::normal::normal_quantile;
 use crate::order::median;
 use crate::outliers::location;
 use crate::random::SplitMix64;
 
-/// Values of a level that are learnt from before it is watched.
+/// Number of values from which a level is learnt before it is watched.
 pub const LEARNT: usize = 16;
-/// Reference value: the smallest drift of the standardised residuals that adds up.
+/// Reference value of the CUSUM: the smallest drift of the standardised residuals that accumulates.
 const REFERENCE: f64 = 0.5;
-/// Levels that are learnt are less sharp than known ones, so that the alarms of the latter come this much sooner
-/// (`cargo trials decide`); and while a level is learnt anew after an alarm there is none.
+/// Factor on the requested run length. Learnt levels are less precise than known ones and raise no alarm while they are
+/// learnt after an alarm, so known levels may alarm this much sooner (`cargo trials decide`).
 const SHARPNESS: f64 = 0.9;
-/// The autocorrelation is estimated by so many of its standard errors too high: too low ones cost more.
+/// Number of standard errors by which the estimated autocorrelation is raised, because an estimate that is too low
+/// costs more.
 const CAUTION: f64 = 0.1;
-/// Values before the alarm's excess in which the place of a shift is looked for.
+/// Number of values before the excess of the alarm in which the location of a shift is searched.
 const BEFORE: usize = 20;
 const MOST_PHI: f64 = 0.95;
-/// Latest values of a level that are used.
+/// Number of most recent values of a level that are used.
 const LATEST: usize = 500;
 const CONFIDENCE: f64 = 0.95;
-/// Share in which [`least_shift`] is to be seen.
+/// Probability with which [`least_shift`] is to be detected.
 const POWER: f64 = 0.8;
 
 /// A shift of level that raised an alarm.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LevelShift {
-    /// Index of the first value after it, the best cut by the sum of distances from the medians of both parts.
+    /// Index of the first value after the shift: the best cut by the sum of distances from the medians of both parts.
     pub at: usize,
     /// Index of the value that raised the alarm.
     pub seen: usize,
 }
 
-/// What watching a series found.
+/// The result of watching a series.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Watched {
-    /// In the order of time.
+    /// In chronological order.
     pub shifts: Vec<LevelShift>,
     /// Lag-one autocorrelation of the present level; `None` while it is learnt.
     pub phi: Option<f64>,
-    /// Standard deviation of a value given the one before, by its median absolute deviation; likewise.
+    /// Standard deviation of a value given the previous one, from the median absolute deviation; `None` as for `phi`.
     pub spread: Option<f64>,
-    /// Upper 95 % bound of the next value, given all of the present level; `None` below 20 values.
+    /// Upper 95 % bound of the next value, given all values of the current level; `None` below 20 values.
     pub next: Option<f64>,
-    /// How many values lay within such a bound, drawn before each, and of how many.
+    /// How many values lay within a bound computed before each, and how many such bounds there were.
     pub inside: (usize, usize),
 }
 
-/// Watches a series of values by a two-sided CUSUM, as if it were looked at after each value: the result for the first n
-/// values never changes with those that follow. Where nothing shifts, an alarm is raised once in `values_per_alarm` on
-/// average, if each value depends on the one before (AR(1), φ up to 0.5 was tried), whatever the distribution.
+/// Watches a series of values by a two-sided CUSUM, as if it were checked after each value: later values never change
+/// the result for earlier ones. If nothing shifts, an alarm is raised once in `values_per_alarm` on average, whatever
+/// the distribution, if each value depends on the previous one (AR(1), tested for φ up to 0.5).
 ///
 /// Each value is compared with all earlier ones of its level: its residual x − m − φ(x′ − m), with the mean m and the
-/// autocorrelation φ of the earlier ones, has a rank among their residuals, and Φ⁻¹ of the rank is added up (a
-/// self-starting CUSUM). After an alarm the new level is learnt, from [`LEARNT`] values on.
+/// autocorrelation φ of the earlier ones, has a rank among their residuals, and Φ⁻¹ of the rank is summed (a
+/// self-starting CUSUM). After an alarm the new level is learnt, starting with [`LEARNT`] values.
 ///
 /// Source: D. M. Hawkins, "Self-starting CUSUM charts for location and scale", The Statistician 36 (1987); E. S. Page,
-/// "Continuous inspection schemes", Biometrika 41 (1954); the bias of φ: F. H. C. Marriott and J. A. Pope, Biometrika 41
-/// (1954). Empty for values that are not finite, or a rate that is not positive.
+/// "Continuous inspection schemes", Biometrika 41 (1954); the bias of φ: F. H. C. Marriott and J. A. Pope, Biometrika
+/// 41 (1954). The result is empty for values that are not finite, or a rate that is not positive.
 pub fn watch(x: &[f64], values_per_alarm: f64) -> Watched {
     let mut found = Watched::default();
     let Some(limit) = limit(values_per_alarm).filter(|_| x.iter().all(|v| v.is_finite())) else { return found };
@@ -85,8 +86,9 @@ pub fn watch(x: &[f64], values_per_alarm: f64) -> Watched {
     found
 }
 
-/// The smallest shift that is seen within so many values in 80 %, in the unit of `spread`, by simulation of normal
-/// residuals of a level of which `known` values are known; it is asked for 85 %, since φ and spread are estimates. `None` if the rate is not positive, or no shift is seen so soon.
+/// The smallest shift, in units of `spread`, that is detected within this many values with a probability of 80 %, by
+/// simulating normal residuals of a level with `known` known values. The simulation requires 85 %, because φ and spread
+/// are estimates. `None` if the rate is not positive, or no shift is detected that soon.
 pub fn least_shift(
     values_per_alarm: f64,
     (phi, spread): (f64, f64),
@@ -102,8 +104,9 @@ pub fn least_shift(
     let is_seen = |shift: f64| {
         let seen = noise.chunks_exact(within.max(1)).filter(|run| {
             let mut sum = Sum::default();
-            // Of a shift the first residual has all, the others what does not follow from the value before.
-            // What was seen of it is taken for a part of the level.
+            // The first residual contains the whole shift, the later ones only what the previous value does not
+            // predict.
+            // Values observed after the shift are gradually absorbed into the level.
             let fades = |n: usize| known as f64 / (known + n) as f64;
             let part = |n: usize| if n == 0 { shift } else { shift * (1.0 - phi) * fades(n) };
             run.iter().enumerate().any(|(n, e)| sum.add((part(n) + e).min(highest) - REFERENCE, n) > limit)
@@ -121,8 +124,9 @@ pub fn least_shift(
     Some(high * spread)
 }
 
-/// The decision interval h for an average run length, two-sided: Siegmund's approximation, (e^(2kb) − 2kb − 1)/(2k²)
-/// for one side, b = h + 1.166. It is asked for a shorter one, for what a level that is learnt misses.
+/// The decision interval h for a two-sided average run length: Siegmund's approximation, (e^(2kb) − 2kb − 1)/(2k²) for
+/// one side, b = h + 1.166. It is computed for a shorter run length, to make up for what a level that is still being
+/// learnt misses.
 ///
 /// Source: D. Siegmund, Sequential Analysis, 1985, 2.6.
 fn limit(values_per_alarm: f64) -> Option<f64> {
@@ -156,7 +160,7 @@ impl Sum {
     }
 }
 
-/// What is known of a level from its values so far.
+/// Properties of a level, estimated from its values so far.
 struct Level {
     mean: f64,
     phi: f64,
@@ -193,14 +197,15 @@ impl Level {
         now - self.expected()
     }
 
-    /// Φ⁻¹ of the rank among the residuals; of equal ones the middle.
+    /// Φ⁻¹ of the rank among the residuals; ties get the middle rank.
     fn score(&self, residual: f64) -> f64 {
         let below = self.residuals.iter().filter(|r| **r < residual).count() as f64;
         let equal = self.residuals.iter().filter(|r| **r == residual).count() as f64;
         normal_quantile((below + 0.5 * equal + 0.5) / (self.residuals.len() as f64 + 1.0)).unwrap_or(0.0)
     }
 
-    /// The residual that the next does not exceed with 95 %, if it is exchangeable with the others; `None` for fewer than 19.
+    /// The bound that the next residual does not exceed with 95 % probability, if it is exchangeable with the others;
+    /// `None` for fewer than 19.
     fn bound(&self) -> Option<f64> {
         let mut residuals = self.residuals.clone();
         let rank = (CONFIDENCE * (residuals.len() as f64 + 1.0)).ceil() as usize;
@@ -209,7 +214,7 @@ impl Level {
     }
 }
 
-/// The split (number of values before it, 1…n−1) with the least sum of distances from the medians of both parts.
+/// The split (number of values before it, 1…n−1) with the smallest sum of distances from the medians of both parts.
 fn best_cut(x: &[f64]) -> usize {
     let distances = |part: &[f64]| median(part).map_or(0.0, |m| part.iter().map(|v| (v - m).abs()).sum());
     let cost = |cut: &usize| x.split_at_checked(*cut).map_or(f64::INFINITY, |(a, b)| distances(a) + distances(b));
@@ -266,7 +271,7 @@ mod tests {
     fn false_alarms_come_at_the_rate_asked_for() {
         for phi in [0.0, 0.5] {
             let alarms: usize = (0..150).map(|seed| watch(&series(395, phi, seed, |_| 0.0), 365.0).shifts.len()).sum();
-            // Of 150 years, one a year: 150 ± 12.
+            // In 150 years at one alarm a year: 150 ± 12.
             assert!((105..=195).contains(&alarms), "{phi} {alarms}");
         }
     }
@@ -291,7 +296,7 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(20))]
-        /// What was said after a value stays said.
+        /// Later values do not change earlier results.
         #[test]
         fn later_values_change_nothing(x in proptest::collection::vec(0u8..9, 0..120), cut in 0usize..120) {
             let x: Vec<f64> = x.into_iter().map(f64::from).collect();

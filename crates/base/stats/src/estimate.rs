@@ -10,7 +10,7 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Whether the value is inside or at an end.
+    /// Returns true if the value is inside the interval or at one of its ends.
     pub fn holds(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
     }

@@ -9,7 +9,6 @@
 pub struct Gap {
     /// Number of samples from one late sample to the next; 1 if adjacent.
     pub size: u64,
-    /// Number of occurrences.
     pub times: u64,
 }
 
@@ -21,7 +20,7 @@ pub fn gaps(positions: &[u64]) -> impl Iterator<Item = Gap> + '_ {
 
 /// The intervals estimator of the extremal index, which needs no run length. Between 0 and 1; `None` without a gap.
 ///
-/// With the N−1 gaps Tᵢ between N late samples: θ̂ = 2(ΣT)² / ((N−1)ΣT²) if the largest gap is at most 2, else
+/// With the N−1 gaps Tᵢ between N late samples: θ̂ = 2(ΣT)² / ((N−1)ΣT²) if the largest gap is at most 2, otherwise
 /// 2(Σ(T−1))² / ((N−1)Σ(T−1)(T−2)); at most 1.
 ///
 /// It compares gaps with each other, so late samples that are all adjacent, which form a single cluster, give 1:

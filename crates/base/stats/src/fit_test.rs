@@ -62,7 +62,7 @@ pub fn fit_p(exceedances: &[f64], replicates: u32, seed: u64) -> Option<f64> {
     })
 }
 
-/// As [`fit_p`] for bins, by G² = 2 Σ O ln(O/E) over bins merged until 5 are expected in each: by simulation for up to
+/// Like [`fit_p`] for bins, by G² = 2 Σ O ln(O/E) over bins merged until 5 are expected in each: by simulation for up to
 /// 20 000 exceedances, beyond against χ² with two degrees fewer than bins minus one. `None` also if fewer than 4 bins
 /// remain.
 ///

@@ -1,4 +1,4 @@
-//! Levels beyond the data, and the conditions that must hold before one is reported.
+//! Extrapolated levels, and the conditions that must hold before one is reported.
 //!
 //! A fit with a few parameters always gives a number. On the published Raspberry Pi 4 histograms, the levels for one in
 //! 10⁹ range from 85 µs, below the observed maximum, to 17 618 µs, depending on the threshold: the tail is a mixture of
@@ -64,7 +64,7 @@ pub enum Refusal {
         /// Lower edge of the highest non-empty bin.
         observed: f64,
     },
-    /// The interval of the level has no end that can be found.
+    /// No end of the interval can be found.
     Unbounded,
 }
 
@@ -144,7 +144,8 @@ pub struct Assessment {
 
 /// The level that a sample exceeds with `probability`, if the evidence supports it.
 ///
-/// The level is that of the fit above the lowest threshold, its interval the union over all accepted thresholds; `seed` determines the samples drawn to test it.
+/// The level comes from the fit above the lowest threshold, its interval is the union over all accepted thresholds;
+/// `seed` determines the samples drawn to test it.
 ///
 /// # Errors
 /// Every failed condition; never empty.
@@ -157,7 +158,7 @@ pub fn extrapolate(
     assess(evidence, probability, confidence, seed).level
 }
 
-/// As [`extrapolate`], with the fits over all thresholds even if the level is refused: a threshold stability plot shows
+/// Like [`extrapolate`], with the fits over all thresholds even if the level is refused: a threshold stability plot shows
 /// why.
 pub fn assess(evidence: &Evidence, probability: f64, confidence: f64, seed: u64) -> Assessment {
     let all: f64 = evidence.bins.iter().map(|b| b.count as f64).sum();
@@ -206,8 +207,8 @@ fn gated(
     }
 }
 
-/// Which of the accepted thresholds is right is not known: the level lies in the union of their intervals. `None` where that of the lowest
-/// has no end.
+/// Any of the accepted thresholds may be the right one, so the interval is the union of their intervals. `None` if the
+/// interval of the lowest threshold is unbounded.
 fn union_of_levels(
     bins: &[Bin],
     thresholds: &[ThresholdFit],
@@ -245,7 +246,7 @@ fn unstable(thresholds: &[ThresholdFit]) -> Option<Refusal> {
     (at_least > at_most).then_some(Refusal::ShapeUnstable { at_most, at_least })
 }
 
-/// A level rarer than one in all effective samples should not have been exceeded by more than its own interval.
+/// A level rarer than one in all effective samples should not be exceeded by more than its own interval.
 fn below_observed(bins: &[Bin], level: f64, decades: f64) -> Option<Refusal> {
     let observed = bins.iter().filter(|b| b.count > 0).map(|b| b.low).fold(f64::NEG_INFINITY, f64::max);
     (decades >= 0.0 && level < observed).then_some(Refusal::BelowObserved { level, observed })
@@ -288,7 +289,7 @@ mod tests {
         assert_eq!(known_beforehand(&changing), [Refusal::NotStationary(0.9), Refusal::ClusteringUnknown]);
     }
 
-    /// One in 200 samples has another cause, around 60 µs.
+    /// One in 200 samples has another cause, at around 60 µs.
     #[test]
     fn a_mixture_is_refused() {
         let mut random = SplitMix64::new(92);

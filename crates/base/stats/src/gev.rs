@@ -12,7 +12,7 @@ pub struct Gev {
     pub location: f64,
     /// σ > 0, in the unit of the maxima.
     pub scale: f64,
-    /// ξ.
+    /// The shape ξ.
     pub shape: f64,
 }
 

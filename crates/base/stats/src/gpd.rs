@@ -13,7 +13,7 @@ const EXPONENTIAL: f64 = 1e-12;
 /// A generalised Pareto distribution, P(X > x) = (1 + ξx/σ)^(−1/ξ) for x ≥ 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gpd {
-    /// ξ.
+    /// The shape ξ.
     pub shape: f64,
     /// σ > 0, in the unit of the exceedances.
     pub scale: f64,
@@ -56,10 +56,9 @@ impl Gpd {
     }
 }
 
-/// Sample L-moments.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LMoments {
-    /// Mean.
+    /// The mean, l₁.
     pub l1: f64,
     /// Half the mean difference of two values.
     pub l2: f64,

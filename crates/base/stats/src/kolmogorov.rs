@@ -40,7 +40,7 @@ pub fn kolmogorov_p(distance: f64, n_a: usize, n_b: usize) -> f64 {
     let (a, b) = (n_a as f64, n_b as f64);
     let root = (a * b / (a + b)).sqrt();
     let lambda = (root + 0.12 + 0.11 / root) * distance;
-    // Below this the sum converges slowly, and is 1 to twelve digits. Also covers an empty sample.
+    // Below this the sum converges slowly, and is 1 to twelve digits. Also handles an empty sample.
     if lambda.is_nan() || lambda < 0.25 || root == 0.0 {
         return 1.0;
     }

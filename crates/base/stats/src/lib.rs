@@ -1,11 +1,11 @@
 //! Statistics of latency samples: what one sample supports, and comparisons of samples.
 //!
 //! One sample: bounds on exceedance probabilities and quantiles, clustering, rare events, tails (generalised Pareto and
-//! extreme value) with the conditions for any level beyond the data ([`extrapolate`]). Two samples: ranks, ratios with
-//! intervals, how many boots show a difference ([`boots_for_difference`]), and whether temperature explains one
-//! ([`split_ratio`]). Series: effective sample size, stationarity, shifts at a rate of false alarms ([`watch`]). Many
-//! samples: which is too large to be the largest by chance ([`GumbelScores`]). Rare events: periodic, bursty or
-//! independent ([`arrivals`]).
+//! extreme value) with the conditions for extrapolating a level ([`extrapolate`]). Two samples: ranks, ratios with
+//! intervals, the number of boots needed to detect a difference ([`boots_for_difference`]), and whether temperature
+//! explains one ([`split_ratio`]). Series: effective sample size, stationarity, shifts at a given rate of false alarms
+//! ([`watch`]). Many samples: which one is too large to be the largest by chance ([`GumbelScores`]). Rare events:
+//! periodic, bursty or independent ([`arrivals`]).
 //!
 //! Pure mathematics on numbers. Probabilities and confidences are plain `f64` in 0–1 (`0.95`, not `95`); counts that
 //! may be corrected for clustering are real-valued.
@@ -20,7 +20,7 @@
 //! functions and stops its continued fraction after 140 steps, so at 1e12 samples its fourth digit is wrong and its far
 //! tails are zero, as a test shows. Where statrs is accurate, tests use it as a reference. erfc and Γ come from libm.
 //!
-//! Architecture invariant: no other crate of this workspace, no clock, no input or output is used here.
+//! Architecture invariant: this crate uses no other crate of this workspace, no clock, no input and no output.
 
 #![forbid(unsafe_code)]
 

@@ -35,7 +35,8 @@ mod tests {
         assert!((confidence_at_look(0.95, 10) - 0.999_696_0).abs() < 1e-6);
     }
 
-    /// The share of runs in which a claim at the boundary is decided at one of eight looks, each at twice the data.
+    /// The share of runs in which a claim at the boundary is decided at one of eight looks, each with twice the data of
+    /// the last.
     fn decided(correct: bool, pass: bool) -> f64 {
         const RUNS: u64 = 1_500;
         let p = 0.05;

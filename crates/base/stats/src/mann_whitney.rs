@@ -8,7 +8,8 @@ use crate::order::{double_ranks, sorted};
 use crate::pairwise::{middle, nth_difference};
 use crate::subset;
 
-/// Up to this total number of values the interval's rank is exact; beyond, the normal one is at most one rank off.
+/// Up to this total number of values the rank of the interval is exact; above it, the normal approximation is at most
+/// one rank off.
 const EXACT_INTERVAL: usize = 60;
 
 /// How a p-value was computed.
@@ -53,7 +54,7 @@ pub fn mann_whitney(a: &[f64], b: &[f64]) -> Option<MannWhitney> {
     Some(ranked.exact().unwrap_or_else(|| ranked.normal()))
 }
 
-/// As [`mann_whitney`], by the normal approximation for any sample size: z = (|U − mn/2| − ½)/s with s² = mn/12·((N+1)
+/// Like [`mann_whitney`], by the normal approximation for any sample size: z = (|U − mn/2| − ½)/s with s² = mn/12·((N+1)
 /// − Σ(t³−t)/(N(N−1))) over the groups of t ties (Hollander, Wolfe and Chicken, Nonparametric Statistical Methods, 3rd
 /// ed., 4.1).
 pub fn mann_whitney_normal(a: &[f64], b: &[f64]) -> Option<MannWhitney> {
@@ -154,7 +155,7 @@ pub fn samples_for_interval(confidence: f64) -> Option<u64> {
     Some(n)
 }
 
-/// c and its actual confidence.
+/// The rank c and its actual confidence.
 fn critical(m: usize, n: usize, confidence: f64) -> Option<(u64, f64)> {
     let fewer = m.min(n);
     let ranks = (m + n <= EXACT_INTERVAL).then(|| (1..=(m + n) as u64).collect::<Vec<u64>>());
@@ -187,7 +188,7 @@ mod tests {
         }
     }
 
-    /// Three against three cannot reach 95 %, four against four can: 2/20 and 2/70.
+    /// Three against three cannot reach 95 %, four against four can: the smallest p-values are 2/20 and 2/70.
     #[test]
     fn too_few_have_no_interval() {
         let (a, b) = ([1.0, 2.0, 3.0, 4.0], [11.0, 12.0, 13.0, 14.0]);

@@ -43,7 +43,7 @@ pub(crate) fn simplex<const N: usize>(
     one_simplex(first, 0.1 * step, 1e-8, &f)
 }
 
-/// As [`simplex`] without the restart; ends when all corners are within `width` of the best.
+/// Like [`simplex`] without the restart; ends when all corners are within `width` of the best.
 pub(crate) fn one_simplex<const N: usize>(
     start: [f64; N],
     step: f64,

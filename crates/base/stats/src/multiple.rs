@@ -3,7 +3,7 @@
 /// Adjusted p-value of each test: rejecting those ≤ q keeps the expected share of false rejections below q. The i-th
 /// smallest of m becomes the smallest m·p₍ⱼ₎/j for j ≥ i, at most 1. For independent or positively dependent tests.
 ///
-/// In the order given; `None` if one is not a probability.
+/// The result has the order of the input; `None` if an input is not a probability.
 ///
 /// Source: Y. Benjamini and Y. Hochberg, "Controlling the false discovery rate", J. R. Statist. Soc. B 57 (1995).
 pub fn benjamini_hochberg(p: &[f64]) -> Option<Vec<f64>> {

@@ -28,7 +28,7 @@ pub fn quantile_of_sorted(sorted: &[f64], q: f64) -> Option<f64> {
     Some(if part < 0.5 { low + (high - low) * part } else { high - (high - low) * (1.0 - part) })
 }
 
-/// As [`quantile_of_sorted`] for values in any order; `None` also if one is not finite.
+/// Like [`quantile_of_sorted`] for values in any order; `None` also if one is not finite.
 pub fn quantile(values: &[f64], q: f64) -> Option<f64> {
     quantile_of_sorted(&sorted(values)?, q)
 }

@@ -1,16 +1,16 @@
-//! Which of many values is too large to be the largest by chance.
+//! Finds values that are too large to be the largest by chance.
 
 use crate::order::median;
 use crate::random::SplitMix64;
 
-/// Standard deviation over median absolute deviation, of a normal distribution.
+/// Ratio of standard deviation to median absolute deviation for a normal distribution.
 const OF_MAD: f64 = 1.482_602_218_505_602;
 
-/// Distances from the median, in scaled median absolute deviations, that chance gives values of Gumbel's distribution.
+/// Random distances from the median, in scaled median absolute deviations, for values with a Gumbel distribution.
 ///
-/// The largest of many latencies has a tail like c·x^−α (Fréchet's distribution) or a lighter one; its logarithm is then
-/// of Gumbel's distribution, whatever α is, or has a lighter tail. So the distribution of the scores depends on the
-/// number of values alone, and is drawn.
+/// The largest of many latencies has a tail like c·x^−α (Fréchet's distribution) or a lighter one. Its logarithm then
+/// has a Gumbel distribution, whatever α is, or a lighter tail, so the distribution of the scores depends only on the
+/// number of values and can be simulated.
 ///
 /// Source: E. J. Gumbel, Statistics of Extremes, 1958.
 #[derive(Clone, Debug)]
@@ -35,14 +35,14 @@ impl GumbelScores {
         Some(GumbelScores { sorted })
     }
 
-    /// The probability that a value scores so much by chance; at least 1/(draws + 1), so that it is never understated.
+    /// The probability of a score this high by chance; at least 1/(draws + 1), so that it is never understated.
     pub fn p(&self, score: f64) -> f64 {
         let below = self.sorted.partition_point(|drawn| *drawn < score);
         (1.0 + (self.sorted.len() - below) as f64) / (1.0 + self.sorted.len() as f64)
     }
 }
 
-/// The median, and the median absolute deviation scaled to be the standard deviation of a normal distribution.
+/// The median, and the median absolute deviation scaled to estimate the standard deviation of a normal distribution.
 ///
 /// `None` without values, or if one is not finite.
 pub fn location(x: &[f64]) -> Option<(f64, f64)> {
@@ -62,7 +62,8 @@ mod tests {
         assert_eq!(location(&[1.0, f64::NAN]), None);
     }
 
-    /// The median of Gumbel's distribution is −ln ln 2, and its MAD 0.7670 scales (numerically, by its quantiles).
+    /// The median of Gumbel's distribution is −ln ln 2, and its scaled MAD is 0.7670 (computed numerically from its
+    /// quantiles).
     #[test]
     fn many_values_score_as_the_distribution_does() {
         let scores = GumbelScores::draw(2_000, 200_000, 1).unwrap();

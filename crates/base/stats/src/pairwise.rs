@@ -2,7 +2,7 @@
 //!
 //! The number of pairs at or below a value is counted with two pointers over the sorted samples. The value is found by
 //! bisection over the representable numbers, so the result is exactly one of the pairs' values after at most 64 counts.
-//! Rounding is monotone, so sorted samples give sorted pairs in floating point, too.
+//! Rounding is monotone, so sorted samples give sorted pairs in floating point too.
 
 /// The `k`-th smallest (from 1) of y − x over all x in `xs`, y in `ys`, both ascending; `None` if there are fewer.
 pub(crate) fn nth_difference(xs: &[f64], ys: &[f64], k: u128) -> Option<f64> {

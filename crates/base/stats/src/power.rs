@@ -1,20 +1,20 @@
-//! How many boots a comparison takes.
+//! The number of boots that a comparison needs.
 
 use crate::estimate::possible_confidence;
 use crate::normal::normal_quantile;
 use crate::signed_rank::signed_rank_least_p;
 
-/// The share of comparisons in which the difference is to be found.
+/// Probability with which the difference is to be detected.
 const POWER: f64 = 0.8;
 const MOST: u64 = 100_000;
 
-/// Boots in each of two groups, or pairs, with which the rank test at two-sided level `alpha` finds a `shift` between
-/// normal values with standard deviation `spread` in 80 %: 2(z + z′)²·spread²/shift²·π/3, and z²/4 because ranks are of
-/// few values; at least as many as the smallest possible p needs. π/3 is the loss of ranks to means at the normal
-/// distribution.
+/// Number of boots in each of two groups, or of pairs, with which the rank test at two-sided level `alpha` detects a
+/// `shift` between normal values with standard deviation `spread` in 80 % of cases: 2(z + z′)²·spread²/shift²·π/3, plus
+/// z²/4 because there are few values to rank, and at least as many as the smallest possible p requires. The factor π/3
+/// is the loss of efficiency of ranks against means for the normal distribution.
 ///
-/// `None` if alpha is not strictly between 0 and 1, spread or shift is not positive and finite, or it takes more than
-/// 100 000.
+/// `None` if alpha is not strictly between 0 and 1, spread or shift is not positive and finite, or more than 100 000
+/// would be needed.
 ///
 /// Source: E. L. Lehmann, Nonparametrics, 2.4; W. C. Guenther, "Sample size formulas for normal theory t tests", The
 /// American Statistician 35 (1981).

@@ -32,7 +32,7 @@ pub fn quantile_rank_upper(n: u64, q: f64, confidence: f64) -> Option<u64> {
     possible.then(|| upper_rank(n, q, (1.0 - confidence).ln())).flatten()
 }
 
-/// As [`quantile_rank_bounds`] for `n` samples in clusters with extremal index `theta` (0–1).
+/// Like [`quantile_rank_bounds`] for `n` samples in clusters with extremal index `theta` (0–1).
 ///
 /// Late samples then come in groups of 1/θ, so n of them carry as much information as n·θ independent ones. The ranks
 /// are computed for ⌊n·θ⌋ samples and transferred by the share of samples above them: each step above counts as 1/θ
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Adds up the binomial probabilities one by one, as in the definition.
+    /// Sums the binomial probabilities one by one, following the definition.
     fn slow(n: u64, q: f64, confidence: f64) -> RankBounds {
         let alpha = 1.0 - confidence;
         let (mut ln_p, mut sum, mut cdf) = (n as f64 * (1.0 - q).ln(), 0.0, vec![]);

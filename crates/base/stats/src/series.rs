@@ -4,7 +4,7 @@ use crate::gamma::chi_square_sf;
 
 /// Limit on the products of an estimate: about 0.2 s.
 const MOST_WORK: usize = 200_000_000;
-/// Smaller correlations count as none.
+/// Correlations below this count as zero.
 const NEGLIGIBLE: f64 = 0.05;
 
 /// The autocorrelation at `lag`, Σ(xₜ − x̄)(xₜ₊ₗ − x̄) / Σ(xₜ − x̄)², between −1 and 1.

@@ -100,7 +100,7 @@ fn center(differences: &[f64], confidence: f64) -> Option<Estimate> {
     Some(Estimate { value, interval, least_n: pairs_for_interval(confidence)? })
 }
 
-/// c and its actual confidence.
+/// The rank c and its actual confidence.
 fn critical(n: usize, confidence: f64) -> Option<(u64, f64)> {
     let ranks = (n <= 250).then(|| (1..=n as u64).collect::<Vec<u64>>());
     if let Some(distribution) = ranks.and_then(|ranks| subset::of_signs(&ranks)) {

@@ -10,7 +10,7 @@ const MOST_WORK: u64 = 20_000_000;
 
 /// P(sum = s), s from 0, over all equally likely choices of `chosen` of these weights.
 ///
-/// `None` if that exceeds [`MOST_WORK`] or nothing can be chosen.
+/// `None` if that would exceed [`MOST_WORK`] or nothing can be chosen.
 pub(crate) fn of_choices(weights: &[u64], chosen: usize) -> Option<Vec<f64>> {
     let most = largest_sum(weights, chosen)?;
     let cells = (chosen as u64).checked_add(1)?.checked_mul(most + 1)?;
@@ -35,7 +35,7 @@ pub(crate) fn of_choices(weights: &[u64], chosen: usize) -> Option<Vec<f64>> {
 
 /// P(sum = s), s from 0, where each weight is included with probability ½.
 ///
-/// `None` if that exceeds [`MOST_WORK`] or there are more than 1000 weights.
+/// `None` if that would exceed [`MOST_WORK`] or there are more than 1000 weights.
 pub(crate) fn of_signs(weights: &[u64]) -> Option<Vec<f64>> {
     let most = largest_sum(weights, weights.len())?;
     if weights.is_empty() || weights.len() > 1_000 || (most + 1).checked_mul(weights.len() as u64)? > MOST_WORK {

@@ -1,4 +1,4 @@
-//! Comparison of means: for orientation next to the rank tests, since published comparisons often use it.
+//! Comparison of means, given alongside the rank tests because published comparisons often use it.
 
 use crate::beta::ln_beta_tails;
 
@@ -33,7 +33,6 @@ pub fn welch(a: &[f64], b: &[f64]) -> Option<Welch> {
     Some(Welch { t, degrees, p })
 }
 
-/// The mean and its squared standard error.
 fn mean_and_error(x: &[f64]) -> Option<(f64, f64)> {
     let n = x.len() as f64;
     let mean = x.iter().sum::<f64>() / n;

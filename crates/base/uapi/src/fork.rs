@@ -3,8 +3,8 @@
 use crate::Error;
 use punctual_units::Nanos;
 
-/// Copies this process for a while: fork(2), a child that only sleeps and exits, waitpid(2). Meanwhile every private
-/// page is shared, so that each write takes a page fault (copy on write), even if the page is locked.
+/// Forks this process for a while: fork(2), a child that only sleeps and exits, waitpid(2). Meanwhile every private
+/// page is shared, so each write takes a page fault (copy on write), even if the page is locked.
 ///
 /// # Errors
 /// `EAGAIN` (RLIMIT_NPROC), `ENOMEM`.
@@ -13,11 +13,11 @@ pub fn copy_process(for_so_long: Nanos) -> Result<(), Error> {
         tv_sec: libc::time_t::try_from(for_so_long.0 / 1_000_000_000).unwrap_or(libc::time_t::MAX),
         tv_nsec: (for_so_long.0 % 1_000_000_000) as _,
     };
-    // SAFETY: the child calls nothing but nanosleep and _exit, which are async-signal-safe, as the child of a process with
-    // several threads must (fork(2)); `time` lives in its copy of the stack.
+    // SAFETY: the child calls only nanosleep and _exit, which are async-signal-safe, as fork(2) requires of a process
+    // with several threads; `time` lives in the child's copy of the stack.
     let child = unsafe { libc::fork() };
     if child == 0 {
-        // SAFETY: as above; the remaining time is not wanted.
+        // SAFETY: as above; the remaining time is not needed.
         unsafe {
             libc::nanosleep(&raw const time, std::ptr::null_mut());
             libc::_exit(0);
@@ -27,7 +27,7 @@ pub fn copy_process(for_so_long: Nanos) -> Result<(), Error> {
         return Err(Error::last("fork", "this process"));
     }
     loop {
-        // SAFETY: a child of ours, and no status wanted.
+        // SAFETY: it is our child, and no status is requested.
         let ended = unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
         if ended == child {
             return Ok(());

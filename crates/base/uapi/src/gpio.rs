@@ -16,11 +16,11 @@ pub const OUTPUT: u64 = 1 << 3;
 pub const EDGE_RISING: u64 = 1 << 4;
 /// Events on falling edges (GPIO_V2_LINE_FLAG_EDGE_FALLING).
 pub const EDGE_FALLING: u64 = 1 << 5;
-/// Pull-up resistor (GPIO_V2_LINE_FLAG_BIAS_PULL_UP).
+/// Enables the pull-up resistor (GPIO_V2_LINE_FLAG_BIAS_PULL_UP).
 pub const BIAS_PULL_UP: u64 = 1 << 8;
-/// Pull-down resistor (GPIO_V2_LINE_FLAG_BIAS_PULL_DOWN).
+/// Enables the pull-down resistor (GPIO_V2_LINE_FLAG_BIAS_PULL_DOWN).
 pub const BIAS_PULL_DOWN: u64 = 1 << 9;
-/// No bias resistor (GPIO_V2_LINE_FLAG_BIAS_DISABLED).
+/// Disables the bias resistors (GPIO_V2_LINE_FLAG_BIAS_DISABLED).
 pub const BIAS_DISABLED: u64 = 1 << 10;
 /// Time stamps of events are CLOCK_REALTIME instead of CLOCK_MONOTONIC (GPIO_V2_LINE_FLAG_EVENT_CLOCK_REALTIME, Linux
 /// 5.11).
@@ -45,7 +45,6 @@ pub struct ChipInfo {
     pub name: String,
     /// Name given by the driver.
     pub label: String,
-    /// Number of lines.
     pub lines: u32,
 }
 
@@ -147,7 +146,7 @@ const SET_VALUES: Opcode = opcode::read_write::<RawValues>(0xb4, 0x0f);
 /// Reads information on a chip (GPIO_GET_CHIPINFO_IOCTL).
 ///
 /// # Errors
-/// `ENOTTY`, `EINVAL`: the descriptor is not a GPIO chip. `ENODEV`: the chip is gone.
+/// `ENOTTY`, `EINVAL`: the descriptor is not a GPIO chip. `ENODEV`: the chip was removed.
 pub fn chip_info(chip: impl AsFd) -> Result<ChipInfo, Error> {
     // SAFETY: the kernel writes one gpiochip_info, which every bit pattern is.
     let read = unsafe { ioctl(chip, Getter::<GET_CHIP, RawChip>::new()) };
@@ -158,7 +157,7 @@ pub fn chip_info(chip: impl AsFd) -> Result<ChipInfo, Error> {
 /// Reads information on a line (GPIO_V2_GET_LINEINFO_IOCTL).
 ///
 /// # Errors
-/// `EINVAL`: the chip has no such line. `ENODEV`: the chip is gone.
+/// `EINVAL`: the chip has no such line. `ENODEV`: the chip was removed.
 pub fn line_info(chip: impl AsFd, offset: u32) -> Result<LineInfo, Error> {
     let mut raw = RawLine {
         name: [0; NAME_BYTES],
@@ -183,7 +182,7 @@ pub fn line_info(chip: impl AsFd, offset: u32) -> Result<LineInfo, Error> {
 pub fn request(chip: impl AsFd, wanted: &LineRequest<'_>) -> Result<OwnedFd, Error> {
     let mut raw = raw_request(wanted);
     update::<GET_LINE, _>(chip, &mut raw).map_err(failed("GPIO_V2_GET_LINE"))?;
-    // SAFETY: the call succeeded, so fd is a new descriptor that nobody else has.
+    // SAFETY: the call succeeded, so fd is a new descriptor that nothing else owns.
     Ok(unsafe { OwnedFd::from_raw_fd(raw.fd) })
 }
 
@@ -209,7 +208,7 @@ fn raw_request(wanted: &LineRequest<'_>) -> RawRequest {
 /// Reads the logical value of a requested line (GPIO_V2_LINE_GET_VALUES_IOCTL).
 ///
 /// # Errors
-/// `ENODEV`: the chip is gone. Also any error of the driver.
+/// `ENODEV`: the chip was removed. Also any error of the driver.
 pub fn value(line: impl AsFd) -> Result<bool, Error> {
     let mut raw = RawValues { bits: 0, mask: 1 };
     update::<GET_VALUES, _>(line, &mut raw).map_err(failed("GPIO_V2_LINE_GET_VALUES"))?;
@@ -219,7 +218,7 @@ pub fn value(line: impl AsFd) -> Result<bool, Error> {
 /// Drives a requested output (GPIO_V2_LINE_SET_VALUES_IOCTL).
 ///
 /// # Errors
-/// `EPERM`: it was not requested as an output. `ENODEV`: the chip is gone.
+/// `EPERM`: the line was not requested as an output. `ENODEV`: the chip was removed.
 pub fn set_value(line: impl AsFd, value: bool) -> Result<(), Error> {
     let mut raw = RawValues { bits: u64::from(value), mask: 1 };
     update::<SET_VALUES, _>(line, &mut raw).map(drop).map_err(failed("GPIO_V2_LINE_SET_VALUES"))
@@ -227,8 +226,8 @@ pub fn set_value(line: impl AsFd, value: bool) -> Result<(), Error> {
 
 /// An ioctl(2) that reads and writes `value`; private, because the request number must match the type.
 fn update<const NUMBER: Opcode, T>(fd: impl AsFd, value: &mut T) -> Result<(), Errno> {
-    // SAFETY: the request number is made from T (above), so that the kernel reads and writes one live T; each T here holds integers
-    // only, so every bit pattern is one.
+    // SAFETY: the request number is made from T (above), so the kernel reads and writes one live T; each T here holds
+    // integers only, so every bit pattern is valid.
     unsafe { ioctl(fd, Updater::<NUMBER, T>::new(value)) }
 }
 

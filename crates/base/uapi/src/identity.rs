@@ -1,21 +1,21 @@
-//! The file-system identity of a thread: the user, group and groups by which the kernel judges its accesses to files (credentials(7)).
+//! The file-system identity of a thread: the user, group and supplementary groups that the kernel checks for file
+//! access (credentials(7)).
 
 use crate::Error;
 use rustix::io::Errno;
 use rustix::thread::{CapabilitySet, capabilities};
 
-/// A user as whom files are accessed.
+/// An identity for file access.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// User.
+    /// User ID given to created files.
     pub uid: u32,
-    /// Group of what is created.
+    /// Group ID given to created files.
     pub gid: u32,
-    /// Supplementary groups.
     pub groups: Vec<u32>,
 }
 
-/// The calling thread accesses files as another user until this is dropped.
+/// A changed identity of the calling thread for file access, restored on drop.
 ///
 /// Not `Send`: the kernel keeps a file-system identity per thread.
 pub struct Assumed {
@@ -24,7 +24,7 @@ pub struct Assumed {
 }
 
 impl Identity {
-    /// Of the calling thread.
+    /// The identity of the calling thread.
     ///
     /// # Errors
     /// getgroups(2).
@@ -35,11 +35,12 @@ impl Identity {
         Ok(Identity { uid: uid.cast_unsigned(), gid: gid.cast_unsigned(), groups: groups()? })
     }
 
-    /// The calling thread accesses files as this user until the answer is dropped. Other threads keep their identity. Effective
-    /// capabilities over files are dropped meanwhile (capabilities(7), "Effect of user ID changes on capabilities").
+    /// Makes the calling thread access files as this user until the result is dropped. Other threads keep their
+    /// identity. Effective capabilities over files are dropped meanwhile (capabilities(7), "Effect of user ID changes
+    /// on capabilities").
     ///
     /// # Errors
-    /// `EPERM` without `CAP_SETUID` and `CAP_SETGID`; the identity is as before then.
+    /// `EPERM` without `CAP_SETUID` and `CAP_SETGID`; the identity is unchanged then.
     pub fn assume(&self) -> Result<Assumed, Error> {
         let assumed = Assumed { before: Identity::current()?, _not_send: std::marker::PhantomData };
         let ends_with = death_signal();
@@ -50,7 +51,7 @@ impl Identity {
 
     fn set(&self) -> Result<(), Error> {
         set_groups(&self.groups)?;
-        // The user last: file capabilities go with user 0, and CAP_SETGID is none of them.
+        // The user comes last: the change away from user 0 drops the capabilities over files, but not CAP_SETGID.
         // SAFETY: neither call takes a pointer.
         unsafe {
             libc::setfsgid(self.gid);
@@ -61,11 +62,16 @@ impl Identity {
         if (now.uid, now.gid) != (self.uid, self.gid) {
             return Err(Error::from_errno("setfsuid", on(), Errno::PERM));
         }
-        // They stay under SECBIT_NO_SETUID_FIXUP (capabilities(7)), and with them this would be root in another's name.
+        // With SECBIT_NO_SETUID_FIXUP they stay (capabilities(7)), and the thread would still be root under another
+        // user's ID.
         let over_files = CapabilitySet::DAC_OVERRIDE | CapabilitySet::DAC_READ_SEARCH | CapabilitySet::FOWNER;
         let held = capabilities(None).map_err(|errno| Error::from_errno("capget", "this thread", errno))?.effective;
         if self.uid != 0 && held.intersects(over_files) {
-            return Err(Error::from_errno("setfsuid", format!("{}: capabilities over files stay", on()), Errno::PERM));
+            return Err(Error::from_errno(
+                "setfsuid",
+                format!("{}: the capabilities over files are still set", on()),
+                Errno::PERM,
+            ));
         }
         Ok(())
     }
@@ -74,19 +80,20 @@ impl Identity {
 impl Drop for Assumed {
     fn drop(&mut self) {
         let ends_with = death_signal();
-        // What was held before may be taken again: the user first, since the capabilities over files come back with user 0.
+        // Restoring what was held before is always allowed; the user comes first, because the capabilities over files
+        // return with user 0.
         // SAFETY: neither call takes a pointer.
         unsafe {
             libc::setfsuid(self.before.uid);
             libc::setfsgid(self.before.gid);
         }
-        // CAP_SETGID allowed the change and is still held; without it nothing was changed.
+        // CAP_SETGID allowed the change and is still held; without it there was no change.
         let _ = set_groups(&self.before.groups);
         set_death_signal(ends_with);
     }
 }
 
-/// A change of identity forgets the signal that comes when the parent dies (PR_SET_PDEATHSIG(2const), CAVEATS); 0: none.
+/// A change of identity clears the signal sent when the parent dies (PR_SET_PDEATHSIG(2const), CAVEATS); 0 means none.
 fn death_signal() -> libc::c_int {
     let mut signal = 0;
     // SAFETY: one number is written.
@@ -101,12 +108,12 @@ fn set_death_signal(signal: libc::c_int) {
     }
 }
 
-/// Of the calling thread.
+/// Supplementary groups of the calling thread.
 fn groups() -> Result<Vec<u32>, Error> {
     // SAFETY: with 0 nothing is written.
     let count = unsafe { libc::getgroups(0, std::ptr::null_mut()) };
     let mut groups = vec![0; usize::try_from(count).unwrap_or(0)];
-    // SAFETY: at most `count` numbers are written, for which there is room.
+    // SAFETY: at most `count` numbers are written, and the buffer has that size.
     let written = unsafe { libc::getgroups(count, groups.as_mut_ptr()) };
     if written < 0 {
         return Err(Error::last("getgroups", "this thread"));
@@ -115,7 +122,8 @@ fn groups() -> Result<Vec<u32>, Error> {
     Ok(groups)
 }
 
-/// The system call, which changes the calling thread; setgroups(3) of a C library changes all threads.
+/// Calls setgroups(2) directly, which changes only the calling thread; the C library's setgroups(3) changes all
+/// threads.
 fn set_groups(groups: &[u32]) -> Result<(), Error> {
     #[cfg(target_arch = "arm")]
     const SET_GROUPS: libc::c_long = libc::SYS_setgroups32;

@@ -75,18 +75,17 @@ pub fn lock_all() -> Result<(), Error> {
 
 const STACK: usize = 32 * 1024;
 
-/// Locks the 32 KiB of stack below the caller. The calling thread's real-time code must not use more.
+/// Locks the 32 KiB of stack below the caller. The calling thread's real-time code must not use more than that.
 ///
 /// # Errors
-/// As [`lock`].
+/// See [`lock`].
 #[inline(never)]
 pub fn lock_stack() -> Result<(), Error> {
     let room = [0u8; STACK];
     lock(black_box(&room))
 }
 
-/// Touches the 32 KiB of stack below the caller, so that they are resident for now: for a process that may not lock
-/// memory.
+/// Touches the 32 KiB of stack below the caller so that they become resident, for a process that may not lock memory.
 #[inline(never)]
 pub fn touch_stack() {
     black_box(&[1u8; STACK]);
@@ -96,7 +95,7 @@ pub fn touch_stack() {
 /// pointer. Returns the number of bytes.
 ///
 /// # Errors
-/// As [`lock`]; also reading /proc/self/maps.
+/// See [`lock`]; also errors reading /proc/self/maps.
 pub fn lock_program_data() -> Result<usize, Error> {
     let fail = |source| Error { call: "read", on: "/proc/self/maps".into(), source };
     let maps = std::fs::read_to_string("/proc/self/maps").map_err(fail)?;

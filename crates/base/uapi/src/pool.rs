@@ -86,8 +86,8 @@ impl<T, const N: usize> Pool<T, N> {
         };
         let used = self.used.fetch_add(1, Relaxed) + 1;
         self.peak.fetch_max(used, Relaxed);
-        // SAFETY: the index came off the free stack, so until it goes back this call, and then the block, are the only
-        // ones to touch the cell; it holds no value that would have to be dropped.
+        // SAFETY: the index came off the free stack, so until it is returned only this call, and then the block, access
+        // the cell; the cell holds no value that would have to be dropped.
         unsafe { (*self.blocks[index].get()).write(value) };
         Ok(Block { pool: self, index })
     }
@@ -151,7 +151,7 @@ pub struct Block<'p, T, const N: usize> {
     index: usize,
 }
 
-// SAFETY: the block is the only one to touch its cell; it goes where its value may go.
+// SAFETY: only the block accesses its cell, so it may move wherever its value may move.
 unsafe impl<T: Send, const N: usize> Send for Block<'_, T, N> {}
 // SAFETY: a shared block gives out `&T` only.
 unsafe impl<T: Send + Sync, const N: usize> Sync for Block<'_, T, N> {}
@@ -173,7 +173,7 @@ impl<T, const N: usize> Block<'_, T, N> {
 impl<T, const N: usize> Deref for Block<'_, T, N> {
     type Target = T;
     fn deref(&self) -> &T {
-        // SAFETY: the cell holds a value from `alloc` until the block goes, and belongs to this block.
+        // SAFETY: the cell holds a value from `alloc` until the block is dropped, and belongs to this block.
         unsafe { (*self.pool.blocks[self.index].get()).assume_init_ref() }
     }
 }
@@ -194,8 +194,8 @@ impl<T: fmt::Debug, const N: usize> fmt::Debug for Block<'_, T, N> {
 impl<T, const N: usize> Drop for Block<'_, T, N> {
     fn drop(&mut self) {
         let cell = self.pool.blocks[self.index].get();
-        // SAFETY: the cell holds a value, and nothing uses it afterwards: the block goes back only below. Were T's Drop to
-        // panic, the block would stay out.
+        // SAFETY: the cell holds a value, and nothing uses it afterwards, because the block is returned only below. If
+        // T's Drop panics, the block is never returned.
         unsafe { ptr::drop_in_place((*cell).as_mut_ptr()) };
         self.pool.used.fetch_sub(1, Relaxed);
         self.pool.push(self.index);
@@ -206,7 +206,7 @@ impl<T, const N: usize> Drop for Block<'_, T, N> {
 mod tests {
     use super::*;
 
-    /// Threads allocate, check and free; a block allocated twice at once would show another thread's mark. Also runs
+    /// Threads allocate, check and free; a block allocated twice at once would contain another thread's mark. Also runs
     /// under miri.
     #[test]
     fn no_block_is_in_two_hands() {

@@ -18,9 +18,9 @@ pub enum Origin {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Taken {
     pub origin: Origin,
-    /// For a timer, expiries after the one that queued the signal until it was received (timer_getoverrun(2)); else 0.
+    /// For a timer, expiries after the one that queued the signal until it was received (timer_getoverrun(2)), otherwise 0.
     pub overrun: u64,
-    /// For [`queue`], the value passed there; else 0.
+    /// For [`queue`], the value passed there, otherwise 0.
     pub value: u32,
 }
 
@@ -37,7 +37,7 @@ struct Info {
     fields: Fields,
 }
 
-/// The union starts at the alignment of a pointer.
+/// The union has the alignment of a pointer.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Fields {
@@ -57,7 +57,7 @@ const _: () = assert!(size_of::<Info>() <= size_of::<libc::siginfo_t>());
 #[inline]
 pub fn take(set: &SignalSet) -> Result<Taken, Errno> {
     let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
-    // SAFETY: a valid set, and room for a siginfo_t that the kernel fills.
+    // SAFETY: the set is valid, and the buffer holds a siginfo_t that the kernel fills.
     let number = unsafe { libc::sigwaitinfo(&raw const set.0, info.as_mut_ptr()) };
     if number < 0 {
         let errno = std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EINTR);
@@ -83,8 +83,8 @@ pub fn take(set: &SignalSet) -> Result<Taken, Errno> {
 #[inline]
 pub fn queue(tid: i32, signal: Sig, value: u32) -> Result<(), Errno> {
     let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
-    // SAFETY: zeroed, so initialised; `Info` is a prefix of siginfo_t. The kernel takes the fields of SI_QUEUE, and only from the
-    // process itself (rt_sigqueueinfo(2)).
+    // SAFETY: zeroed, so initialised; `Info` is a prefix of siginfo_t. The kernel accepts the fields of SI_QUEUE only
+    // from the process itself (rt_sigqueueinfo(2)).
     let rc = unsafe {
         let fields = &mut *info.as_mut_ptr().cast::<Info>();
         fields.signal = signal.number();
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timer_tells_its_overrun() {
+    fn a_timer_reports_its_overrun() {
         std::thread::spawn(|| {
             let set = SignalSet::new(&[Sig::Alrm]);
             block(&set).unwrap();
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_is_not_there_is_told() {
+    fn a_thread_that_is_not_there_is_reported() {
         assert_eq!(queue(i32::MAX, Sig::RtMin, 0), Err(Errno::SRCH));
     }
 }

@@ -70,10 +70,10 @@ impl Port {
         Ok(Hardware { kind: info.kind, irq: info.irq, fastest: info.baud_base })
     }
 
-    /// Whether loopback is on.
+    /// Returns true if loopback is enabled.
     ///
     /// # Errors
-    /// `ENOTTY`: it has no modem lines.
+    /// `ENOTTY`: the port has no modem lines.
     pub fn is_looped(&self) -> Result<bool, Error> {
         let mut lines: libc::c_int = 0;
         // SAFETY: the kernel writes one int into a live one.
@@ -84,7 +84,7 @@ impl Port {
     /// Turns loopback on or off (UART_MCR_LOOP of a 16550).
     ///
     /// # Errors
-    /// `ENOTTY`: it has no modem lines. `EIO`: a hang-up.
+    /// `ENOTTY`: the port has no modem lines. `EIO`: the terminal hung up.
     pub fn set_loop(&self, on: bool) -> Result<(), Error> {
         let request = if on { libc::TIOCMBIS } else { libc::TIOCMBIC };
         // SAFETY: the kernel reads one int from a live one.
@@ -92,9 +92,9 @@ impl Port {
         if rc == 0 { Ok(()) } else { Err(Error::last("ioctl", if on { "TIOCMBIS" } else { "TIOCMBIC" })) }
     }
 
-    /// Starts a process that waits for the end of this one, however it comes, and then restores the port: loopback off,
-    /// and the current settings (termios(3)). Call it before changing anything. The process ends when the result is
-    /// dropped.
+    /// Starts a process that waits for the end of this one, for whatever reason, and then restores the port: loopback
+    /// off, and the present settings (termios(3)). Call it before changing anything. The process ends when the result
+    /// is dropped.
     ///
     /// # Errors
     /// `EAGAIN`, `ENOMEM`: the process cannot be created. `ENOTTY`: not a terminal.
@@ -112,8 +112,8 @@ impl Port {
             source: io::Error::from(e),
         })?;
         let end = theirs.as_raw_fd();
-        // SAFETY: the child only makes system calls that are async-signal-safe (fork(2)), on descriptors and a termios that live in
-        // its copy.
+        // SAFETY: the child only makes async-signal-safe system calls (fork(2)), on descriptors and a termios in its
+        // own copy of the memory.
         let child = unsafe { libc::fork() };
         if child == 0 {
             // SAFETY: as above; `guard_until` never returns.
@@ -131,8 +131,8 @@ impl Port {
 /// # Safety
 /// Call only in a child of fork(2).
 unsafe fn guard_until(end: libc::c_int, port: libc::c_int, before: &libc::termios) -> ! {
-    // SAFETY: plain descriptors and a live termios; all calls are async-signal-safe but ioctl, which on Linux is a plain system
-    // call too.
+    // SAFETY: plain descriptors and a live termios; all calls are async-signal-safe except ioctl, which on Linux is a
+    // plain system call too.
     unsafe {
         // Inherited descriptors that stay open would block readers that wait for end of file.
         let (end, port) = (libc::fcntl(end, libc::F_DUPFD, 16), libc::fcntl(port, libc::F_DUPFD, 16));
@@ -163,7 +163,7 @@ unsafe fn guard_until(end: libc::c_int, port: libc::c_int, before: &libc::termio
     }
 }
 
-/// The process that restores a port. Dropping this restores it, and waits until that is done.
+/// The process that restores a port. Dropping this value restores the port and waits until that is done.
 #[derive(Debug)]
 pub struct Guard {
     child: libc::pid_t,
@@ -174,7 +174,7 @@ impl Drop for Guard {
     fn drop(&mut self) {
         drop(self.pipe.take());
         loop {
-            // SAFETY: a child of ours, and no status wanted.
+            // SAFETY: it is our child, and no status is requested.
             let ended = unsafe { libc::waitpid(self.child, std::ptr::null_mut(), 0) };
             let interrupted = std::io::Error::last_os_error().raw_os_error() == Some(libc::EINTR);
             if ended == self.child || !interrupted {
@@ -189,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_serial_port_is_told() {
+    fn a_file_that_is_not_a_serial_port_is_an_error() {
         let port = Port::new(std::fs::File::open("/dev/null").unwrap().into());
         assert_eq!(port.hardware().unwrap_err().errno(), Some(libc::ENOTTY));
         assert_eq!(port.set_loop(true).unwrap_err().errno(), Some(libc::ENOTTY));

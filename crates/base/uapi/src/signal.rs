@@ -4,7 +4,7 @@ use crate::Error;
 use punctual_units::Nanos;
 use std::mem::MaybeUninit;
 
-/// A signal that programs of this workspace wait for.
+/// The signals that programs of this workspace wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Sig {
     /// SIGHUP: the terminal or ssh connection closed.
@@ -82,7 +82,7 @@ impl SignalSet {
 /// Blocks the signals in the calling thread; threads and programs that it starts inherit the mask.
 ///
 /// # Errors
-/// None for a valid set.
+/// Cannot fail for a valid set.
 pub fn block(set: &SignalSet) -> Result<(), Error> {
     // SAFETY: a valid, initialised set; the old mask is not asked for.
     let rc = unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set.0, std::ptr::null_mut()) };
@@ -95,7 +95,7 @@ pub fn block(set: &SignalSet) -> Result<(), Error> {
 /// Unblocks all signals in the calling thread, before starting a program that expects the default.
 ///
 /// # Errors
-/// None for an empty set.
+/// Cannot fail for an empty set.
 pub fn unblock_all() -> Result<(), Error> {
     let none = SignalSet::new(&[]);
     // SAFETY: a valid, initialised set; the old mask is not asked for.
@@ -141,7 +141,7 @@ fn timespec(left: std::time::Duration) -> libc::timespec {
 /// interrupts system calls.
 ///
 /// # Errors
-/// None for a valid handler.
+/// Cannot fail for a valid handler.
 pub fn install_wakeup() -> Result<(), Error> {
     extern "C" fn nothing(_: libc::c_int) {}
     // SAFETY: an all-zero sigaction is valid (no flags, so no SA_RESTART, and an empty mask); the handler does
@@ -160,7 +160,7 @@ pub fn install_wakeup() -> Result<(), Error> {
 /// # Errors
 /// `ESRCH`: the thread has ended.
 pub fn wake(tid: i32) -> Result<(), Error> {
-    // SAFETY: plain numbers; a thread that is gone is an error.
+    // SAFETY: plain numbers; a thread that has ended is an error.
     let rc = unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), tid, libc::SIGURG) };
     if rc == 0 { Ok(()) } else { Err(Error::last("tgkill", format!("thread {tid}"))) }
 }

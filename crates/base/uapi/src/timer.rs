@@ -1,4 +1,4 @@
-//! POSIX timers that signal one thread: timer_create(2), SIGEV_THREAD_ID; and the process's interval timer:
+//! POSIX timers that signal one thread: timer_create(2), SIGEV_THREAD_ID; and the interval timer of the process:
 //! setitimer(2).
 
 use crate::{Error, Sig};
@@ -24,7 +24,7 @@ impl PosixTimer {
         let clock = if is_realtime { libc::CLOCK_REALTIME } else { libc::CLOCK_MONOTONIC };
         let mut timer = MaybeUninit::<libc::timer_t>::uninit();
         // SAFETY: an all-zero sigevent is valid; the three fields set are those SIGEV_THREAD_ID reads; the result is
-        // written where the call succeeds.
+        // written if the call succeeds.
         let rc = unsafe {
             let mut event: libc::sigevent = std::mem::zeroed();
             event.sigev_notify = libc::SIGEV_THREAD_ID;
@@ -42,7 +42,7 @@ impl PosixTimer {
     /// Expires first at `first` (or, if not absolute, after it), then every `interval`; zero disarms.
     ///
     /// # Errors
-    /// None for valid times.
+    /// Cannot fail for valid times.
     pub fn set(&self, is_absolute: bool, first: Nanos, interval: Nanos) -> Result<(), Error> {
         let value = libc::itimerspec { it_interval: timespec(interval), it_value: timespec(first) };
         let flags = if is_absolute { libc::TIMER_ABSTIME } else { 0 };
@@ -74,7 +74,7 @@ fn timespec(time: Nanos) -> libc::timespec {
 /// Sets the process's real-time interval timer, which sends SIGALRM; zero disarms.
 ///
 /// # Errors
-/// None for valid times.
+/// Cannot fail for valid times.
 pub fn set_interval_timer(first: Nanos, interval: Nanos) -> Result<(), Error> {
     let timeval = |time: Nanos| {
         let tv_sec = libc::time_t::try_from(time.0 / SECOND).unwrap_or(libc::time_t::MAX);

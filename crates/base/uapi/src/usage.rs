@@ -15,7 +15,7 @@ pub struct Usage {
 /// The calling thread's counters.
 ///
 /// # Errors
-/// None since Linux 2.6.26.
+/// Cannot fail since Linux 2.6.26.
 pub fn thread_usage() -> Result<Usage, Error> {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the kernel fills a live struct of the right type.

@@ -22,10 +22,10 @@ impl fmt::Display for CpuId {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct CpuList(BTreeSet<CpuId>);
 
-/// Linux supports at most 8192 CPUs (range of CONFIG_NR_CPUS in arch/x86/Kconfig); a larger number is a typing error.
+/// Linux supports at most 8192 CPUs (range of CONFIG_NR_CPUS in arch/x86/Kconfig); a larger number is a typo.
 const MOST_CPUS: u32 = 8192;
 
-/// Enough to name each CPU alone; a longer list only costs parsing time.
+/// Enough to list each CPU separately; a longer list would only cost parsing time.
 const MOST_PARTS: usize = MOST_CPUS as usize;
 
 impl CpuList {
@@ -37,7 +37,7 @@ impl CpuList {
         self.0.contains(&cpu)
     }
 
-    /// In ascending order.
+    /// The CPUs in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = CpuId> + '_ {
         self.0.iter().copied()
     }

@@ -76,8 +76,8 @@ impl Default for Histogram {
     }
 }
 
-/// The nearest rank ⌈q·n⌉ of the `q` quantile (0–1) of `n` samples, from 1 on. `None` for a quantile above the median that
-/// no sample exceeds: p99.99 takes more than 10 000 samples.
+/// The nearest rank ⌈q·n⌉ (from 1) of the `q` quantile (0–1) of `n` samples. `None` for a quantile above the median
+/// that no sample exceeds: p99.99 needs more than 10 000 samples.
 pub fn held_rank(q: f64, n: u64) -> Option<u64> {
     let rank = ((q * n as f64).ceil() as u64).clamp(1, n.max(1));
     (n > 0 && (rank < n || q <= 0.5)).then_some(rank)
@@ -95,7 +95,7 @@ impl Histogram {
     pub fn from_bins(bins: Vec<u64>, min: u64, max: u64, sum: u128) -> Histogram {
         let mut bins = bins;
         bins.truncate(bins.iter().rposition(|&c| c > 0).map_or(0, |last| last + 1).min(BINS));
-        // One is kept for every load and CPU until the run ends, 59 KB each otherwise.
+        // One histogram is kept for every load and CPU until the run ends, 59 KB each without this.
         bins.shrink_to_fit();
         let count = bins.iter().sum();
         let first = bins.iter().position(|&c| c > 0);
@@ -149,22 +149,22 @@ impl Histogram {
         self.count == 0
     }
 
-    /// Exact, ns.
+    /// Exact minimum, ns.
     pub fn min(&self) -> Option<u64> {
         (self.count > 0).then_some(self.min)
     }
 
-    /// Exact, ns.
+    /// Exact maximum, ns.
     pub fn max(&self) -> Option<u64> {
         (self.count > 0).then_some(self.max)
     }
 
-    /// Exact, ns.
+    /// Exact sum, ns.
     pub fn sum(&self) -> u128 {
         self.sum
     }
 
-    /// Exact, ns.
+    /// Exact mean, ns.
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }
@@ -194,8 +194,8 @@ impl Histogram {
         None
     }
 
-    /// The `q` quantile (0–1) by nearest rank ⌈q·n⌉, without interpolation. `None` for one above the median that no sample
-    /// exceeds: it would be the maximum, and so many samples do not hold it.
+    /// The `q` quantile (0–1) by nearest rank ⌈q·n⌉, without interpolation. `None` for a quantile above the median that
+    /// no sample exceeds, because it would equal the maximum; see [`held_rank`].
     pub fn quantile(&self, q: f64) -> Option<u64> {
         self.value_at_rank(held_rank(q, self.count)?)
     }
@@ -221,7 +221,6 @@ impl Histogram {
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct OnDisk {
-    /// Number of samples.
     count: u64,
     /// Exact minimum; null without samples.
     min_ns: Option<u64>,

@@ -1,7 +1,7 @@
 //! Basic types used by every other crate: [`Nanos`], [`CpuId`] and [`CpuList`], [`Policy`] and [`Priority`], the
 //! log-linear [`Histogram`], and [`Arrange`], a sort with small code size.
 //!
-//! Architecture invariant: no system call, no clock and no other crate of this workspace is used here.
+//! Architecture invariant: this crate uses no system call, no clock and no other crate of this workspace.
 
 #![forbid(unsafe_code)]
 
@@ -10,11 +10,11 @@ mod histogram;
 mod nanos;
 mod order;
 mod sched;
-mod way;
+mod wakeup;
 
 pub use cpu::{CpuId, CpuList, CpuListError};
 pub use histogram::{BINS, Bin, Histogram, bin_high, bin_index, bin_low, bins_of_steps, held_rank};
 pub use nanos::{DurationError, Nanos};
 pub use order::Arrange;
 pub use sched::{Policy, PolicyError, Priority, PriorityError, Scheduling};
-pub use way::{Way, WayError};
+pub use wakeup::{WakeupSource, WakeupSourceError};

@@ -8,10 +8,10 @@ use core::cmp::Ordering;
 /// sorts in a hundred places. Here one function sorts indices, and only the comparison is instantiated. It allocates,
 /// and compares through a pointer, so do not use it in a loop over events.
 pub trait Arrange<T> {
-    /// As `slice::sort_by`. Allocates at most two machine words per item.
+    /// Like `slice::sort_by`. Allocates at most two machine words per item.
     fn arrange_by(&mut self, order: impl FnMut(&T, &T) -> Ordering);
 
-    /// As `slice::sort_by_key`. Allocates at most two machine words per item.
+    /// Like `slice::sort_by_key`. Allocates at most two machine words per item.
     fn arrange_by_key<K: Ord>(&mut self, key: impl FnMut(&T) -> K);
 }
 

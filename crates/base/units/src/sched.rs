@@ -18,12 +18,12 @@ pub enum Policy {
 }
 
 impl Policy {
-    /// Whether the policy takes a priority of 1–99.
+    /// Returns true if the policy takes a priority from 1 to 99.
     pub fn has_priority(self) -> bool {
         matches!(self, Policy::Fifo | Policy::Rr)
     }
 
-    /// Whether its threads run before all threads of the fair class.
+    /// Returns true if its threads run before all threads of the fair class.
     pub fn is_real_time(self) -> bool {
         matches!(self, Policy::Fifo | Policy::Rr | Policy::Deadline)
     }
@@ -111,27 +111,26 @@ impl fmt::Display for Priority {
 #[serde(tag = "policy", rename_all = "lowercase")]
 pub enum Scheduling {
     Other {
-        /// −20 (highest priority) to 19.
+        /// Nice value, −20 (highest priority) to 19.
         nice: i8,
     },
     Batch {
-        /// −20 (highest priority) to 19.
+        /// Nice value, −20 (highest priority) to 19.
         nice: i8,
     },
     Idle,
     Fifo {
-        /// 1–99.
+        /// Real-time priority, 1–99.
         priority: Priority,
     },
     Rr {
-        /// 1–99.
+        /// Real-time priority, 1–99.
         priority: Priority,
     },
     /// SCHED_DEADLINE: `runtime_ns` of CPU time within `deadline_ns` of each `period_ns`.
     Deadline {
-        /// CPU time per period.
         runtime_ns: Nanos,
-        /// Relative to the release.
+        /// Deadline relative to the release.
         deadline_ns: Nanos,
         period_ns: Nanos,
     },

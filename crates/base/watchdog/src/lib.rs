@@ -1,12 +1,14 @@
-//! Waits that end.
+//! Bounded waits.
 //!
-//! Whoever waits for a child, a thread, a peer or a device holds a [`Limit`] meanwhile; [`lock`] waits for locks. One thread sleeps until the first of them is
-//! over. Then it looks in /proc at what did not end (stopped, without CPU time, waiting in the kernel), and either kills the child that is
-//! waited for, so that the wait returns, or ends the program: a thread that gets no CPU time can be neither joined nor abandoned.
+//! Code that waits for a child, a thread, a peer or a device holds a [`Limit`] meanwhile; [`lock`] waits for locks. One
+//! thread sleeps until the first limit expires. It then examines in /proc what did not end (stopped, without CPU time,
+//! blocked in the kernel), and either kills the awaited child, so that the wait returns, or ends the program, because a
+//! thread that gets no CPU time can be neither joined nor abandoned.
 //!
-//! Nothing is limited in a program that has not called [`end_with`], and while no thread can be started.
+//! Limits have no effect in a program that has not called [`end_with`], or while no thread can be started.
 //!
-//! Architecture invariant: the thread is an ordinary one and wakes for limits that are over, and for a new one that is over earlier.
+//! Architecture invariant: the thread is an ordinary one and wakes only for limits that expire, and for a new one that
+//! expires earlier.
 
 #![forbid(unsafe_code)]
 
@@ -28,17 +30,17 @@ use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a program has beyond the time that its user gave.
+/// Extra time for a program beyond the duration that its user gave.
 pub const GRACE: Duration = Duration::from_secs(10);
-/// Where all that did not end waits for a disk or a driver, which may take its time.
+/// Extra time if everything that did not end is waiting for a disk or a driver, which may be slow.
 const FOR_DISKS: Duration = Duration::from_secs(60);
-/// For what takes no time where nothing is wrong: the end of everything else is waited for by then.
+/// For operations that are immediate unless something is wrong, after everything else has ended.
 pub const SHORT: Duration = Duration::from_secs(5);
-/// For programs of the system that build, pack or install.
+/// For system programs that build, pack or install.
 pub const PROGRAMS: Duration = Duration::from_secs(3600);
-/// What the thread is later than this means that the whole program was stopped, or its machine.
+/// If the thread wakes up later than this, the whole program or its machine was stopped.
 const OVERSLEPT: Duration = Duration::from_secs(1);
-/// Time for a killed child to be gone.
+/// Time for a killed child to disappear.
 const FOR_KILLED: Duration = Duration::from_secs(5);
 
 static STATE: State = State { waits: Mutex::new(Waits::new()), changed: Condvar::new() };
@@ -53,9 +55,9 @@ struct State {
 struct Waits {
     next: u64,
     all: BTreeMap<u64, Wait>,
-    /// The wait for the command's start.
+    /// The wait that [`starting`] began.
     start: Option<u64>,
-    /// Until when the thread sleeps; `None`: there is none.
+    /// Time until which the thread sleeps; `None` if there are no limits.
     asleep_until: Option<Instant>,
 }
 
@@ -64,7 +66,7 @@ struct Wait {
     most: Duration,
     end: Instant,
     action: Action,
-    /// What was found when it was over.
+    /// What was found when the limit expired.
     over: Option<String>,
     is_extended: bool,
 }
@@ -72,7 +74,7 @@ struct Wait {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Action {
     EndProgram,
-    /// Unless the program computes.
+    /// Ends the program unless it is computing.
     EndIdle,
     KillChild(i32),
 }
@@ -83,40 +85,41 @@ impl Waits {
     }
 }
 
-/// Ends the program with `end` where a wait is over and nothing less helps: it gets the reason, and must not return. What this process has
-/// started is dead by then, and its threads may run on any CPU.
+/// Sets the function that ends the program when a limit expires and nothing less drastic helps. It gets the reason, and
+/// must not return. By then all children of this process have been killed, and its threads may run on any CPU.
 pub fn end_with(end: fn(&str)) {
     let _ = END.set(end);
 }
 
-/// A wait that is over after some time. Dropping it says that the wait has ended.
+/// A time limit on a wait. Dropping it marks the wait as finished.
 #[must_use = "it limits what happens while it is held"]
 #[derive(Debug)]
 pub struct Limit(Option<u64>);
 
-/// Until it is dropped, the program has `most` for what it waits for (`the …`); then it ends.
+/// Limits a wait for `what` (`the …`) to `most`, until the result is dropped; then the program is ended.
 pub fn limit(what: impl Display, most: Duration) -> Limit {
     begin(&what, most, Action::EndProgram)
 }
 
-/// Like [`limit`], for what computes: the time begins anew as long as the program does, however slowly beside other ordinary threads.
+/// Like [`limit`], for computations: the time starts again as long as the program makes progress, however slowly next
+/// to other ordinary threads.
 pub fn work(what: impl Display, most: Duration) -> Limit {
     begin(&what, most, Action::EndIdle)
 }
 
-/// Like [`work`], until the next [`limit`] begins: what comes before a command does what it is there for.
+/// Like [`work`], until the next [`limit`] begins: the preparation of a command is limited until the command itself is.
 pub fn starting(most: Duration) {
     let mut limit = begin(&"the start of the command", most, Action::EndIdle);
     state().start = limit.0.take();
 }
 
-/// Until it is dropped, the child has `most`; then it is killed.
+/// Limits the run time of a child to `most`, until the result is dropped; then the child is killed.
 pub fn limit_child(child: &Child, what: impl Display, most: Duration) -> Limit {
     begin(&what, most, Action::KillChild(child.id().cast_signed()))
 }
 
 impl Limit {
-    /// Something went on: the time begins anew.
+    /// Records progress: the time starts again.
     pub fn renew(&self) {
         let mut waits = state();
         if let Some(wait) = self.0.and_then(|id| waits.all.get_mut(&id)) {
@@ -124,10 +127,10 @@ impl Limit {
         }
     }
 
-    /// Ends the wait for a child.
+    /// Marks the wait for a child as finished.
     ///
     /// # Errors
-    /// `TimedOut`: the child was killed, and what it was doing.
+    /// `TimedOut`: the child was killed; the text says what it was doing.
     pub fn ended(mut self) -> io::Result<()> {
         let over = self.0.take().and_then(|id| state().all.remove(&id)).and_then(|wait| wait.over);
         over.map_or(Ok(()), |why| Err(io::Error::new(io::ErrorKind::TimedOut, why)))
@@ -142,10 +145,10 @@ impl Drop for Limit {
     }
 }
 
-/// Like [`Child::wait_with_output`], with an end.
+/// Like [`Child::wait_with_output`], with a time limit.
 ///
 /// # Errors
-/// Its own, and `TimedOut`: the child was killed, and what it was doing.
+/// Errors of that call, and `TimedOut`: the child was killed; the text says what it was doing.
 pub fn output_of(child: Child, what: impl Display, most: Duration) -> io::Result<Output> {
     let limit = limit_child(&child, what, most);
     let output = child.wait_with_output();
@@ -153,29 +156,30 @@ pub fn output_of(child: Child, what: impl Display, most: Duration) -> io::Result
     output
 }
 
-/// Like [`Command::output`], with an end, and with the standard input that it was given; its name is that of its program.
+/// Like [`Command::output`], with a time limit, and with the standard input configured by the caller. Messages use the
+/// name of the program.
 ///
 /// # Errors
-/// Those of spawning, and of [`output_of`].
+/// Errors of spawning, and those of [`output_of`].
 pub fn output(command: &mut Command, most: Duration) -> io::Result<Output> {
     use std::process::Stdio;
     let name = command.get_program().to_string_lossy().into_owned();
     output_of(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?, name, most)
 }
 
-/// Like [`Command::status`], with an end.
+/// Like [`Command::status`], with a time limit.
 ///
 /// # Errors
-/// As [`output`].
+/// See [`output`].
 pub fn status(command: &mut Command, most: Duration) -> io::Result<ExitStatus> {
     let name = command.get_program().to_string_lossy().into_owned();
     wait(&mut command.spawn()?, name, most)
 }
 
-/// Like [`Child::wait`], with an end.
+/// Like [`Child::wait`], with a time limit.
 ///
 /// # Errors
-/// As [`output_of`].
+/// See [`output_of`].
 pub fn wait(child: &mut Child, what: impl Display, most: Duration) -> io::Result<ExitStatus> {
     let limit = limit_child(child, what, most);
     let status = child.wait();
@@ -183,7 +187,7 @@ pub fn wait(child: &mut Child, what: impl Display, most: Duration) -> io::Result
     status
 }
 
-/// Does work in a thread of its own, so that what it changes of its thread (policy, CPUs, memory) ends with it.
+/// Runs `work` in a separate thread, so that changes to that thread (policy, CPUs, memory) end with it.
 ///
 /// # Errors
 /// No thread could be started, or it panicked.
@@ -232,14 +236,14 @@ fn state() -> MutexGuard<'static, Waits> {
 
 /// Body of the thread.
 fn watch() {
-    // The thread that starts it may have been bound to a CPU that is not free.
+    // The thread inherits the affinity of its creator, which may be a busy CPU.
     anywhere(0);
     let mut waits = state();
     loop {
         let now = Instant::now();
         let first = waits.all.iter().filter(|(_, wait)| wait.over.is_none()).min_by_key(|(_, wait)| wait.end);
         let over = first.filter(|(_, wait)| wait.end <= now).map(|(id, wait)| (*id, wait.action));
-        // Job control, a debugger, a paused guest: nobody else could go on either.
+        // Job control, a debugger or a paused guest: nothing else could make progress either.
         if waits.asleep_until.is_some_and(|until| now > until + OVERSLEPT) {
             waits.asleep_until = Some(now);
             waits.all.values_mut().for_each(|wait| wait.end = wait.end.max(now + GRACE));
@@ -257,7 +261,7 @@ fn watch() {
             Action::KillChild(pid) => Look::at_child(pid),
         };
         waits = state();
-        // It may have ended, or gone on, meanwhile.
+        // It may have ended, or made progress, meanwhile.
         let Some(wait) = waits.all.get_mut(&id).filter(|wait| wait.end <= Instant::now()) else { continue };
         if look.is_disk() && !wait.is_extended {
             (wait.is_extended, wait.end) = (true, Instant::now() + FOR_DISKS);
@@ -271,9 +275,9 @@ fn watch() {
         match action {
             Action::KillChild(pid) => {
                 wait.over = Some(why);
-                // What holds the other end of its pipes, too.
+                // Descendants too, because they hold the other end of the child's pipes.
                 descendants(pid).into_iter().chain([pid]).for_each(kill);
-                // One that does not die holds up who waits for it.
+                // A child that does not die still blocks its waiter.
                 let (what, most) = (format!("{}, killed,", wait.what), FOR_KILLED);
                 let end = end_of(most);
                 let survivor = Wait { what, most, end, action: Action::EndProgram, over: None, is_extended: false };
@@ -299,14 +303,14 @@ const KILLED: u64 = 1 << 63;
 fn end(why: &str) {
     let own = std::process::id().cast_signed();
     descendants(own).into_iter().for_each(kill);
-    // Threads that are bound to a CPU that another one keeps could not even die.
+    // Threads bound to a CPU that another thread keeps busy could not even die.
     proc::threads(own).into_iter().for_each(anywhere);
     if let Some(end) = END.get() {
         end(why);
     }
 }
 
-/// Kills a process where it can: its threads may die on any CPU.
+/// Kills a process if permitted, and lets its threads die on any CPU.
 fn kill(pid: i32) {
     if let Some(process) = Pid::from_raw(pid) {
         let _ = kill_process(process, Signal::KILL);
@@ -314,7 +318,7 @@ fn kill(pid: i32) {
     proc::threads(pid).into_iter().for_each(anywhere);
 }
 
-/// Lets a thread run on any CPU that its cpuset has.
+/// Lets a thread run on any CPU of its cpuset.
 fn anywhere(tid: i32) {
     let _ = punctual_uapi::set_affinity(tid, &(0..1024).map(CpuId).collect::<CpuList>());
 }

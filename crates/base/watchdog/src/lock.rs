@@ -1,4 +1,4 @@
-//! flock(2) with an end.
+//! flock(2) with a time limit.
 
 use crate::proc::{Stat, everyone};
 use crate::{GRACE, seconds};
@@ -12,30 +12,30 @@ use std::os::unix::fs::MetadataExt;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Between two tries.
+/// Time between two attempts.
 const TRY: Duration = Duration::from_millis(20);
-/// Between two looks at who holds it.
+/// Time between two checks of who holds the lock.
 const LOOK: Duration = Duration::from_secs(1);
-/// Of a command line, characters shown.
+/// Maximum number of characters of a command line that are shown.
 const SHOWN: usize = 100;
 
-/// Of a lock.
+/// Kind of lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Share {
     Shared,
     Exclusive,
 }
 
-/// Locks a file or a directory until its last descriptor is closed. Waits at most `most` for those that hold the lock, and at most
-/// [`GRACE`] while all of them are stopped. `waits` is called once with who holds it, after 1 s.
+/// Locks a file or a directory until its last descriptor is closed. Waits at most `most` for the processes that hold
+/// the lock, and at most [`GRACE`] while all of them are stopped. After 1 s, `waits` is called once with the holders.
 ///
 /// # Errors
-/// `TimedOut`, with who holds it; the system's.
+/// `TimedOut` with the holders, or an error of the system.
 pub fn lock(file: impl AsFd, share: Share, most: Duration, waits: &mut dyn FnMut(&str)) -> io::Result<()> {
     lock_within(file, share, (most, GRACE), waits)
 }
 
-/// The limits: of all, and while its holders are stopped.
+/// The two limits are the total, and that while all holders are stopped.
 fn lock_within(
     file: impl AsFd,
     share: Share,
@@ -75,12 +75,12 @@ fn lock_within(
 
 struct Holder {
     pid: i32,
-    /// Cut.
+    /// Possibly shortened.
     command: String,
     is_stopped: bool,
 }
 
-/// The processes that can be seen to have a descriptor of the lock, which may be inherited.
+/// The processes that are known to have a descriptor of the lock, which may be inherited.
 struct Holders(Vec<Holder>);
 
 impl Holders {
@@ -108,7 +108,8 @@ impl Holder {
     }
 }
 
-/// By /proc/PID/fdinfo (Linux 4.1), which has the inode of each lock; asks the file system only about files of this inode.
+/// Reads /proc/PID/fdinfo (Linux 4.1), which has the inode of each lock. Asks the file system only about files with
+/// this inode.
 fn holds(pid: i32, wanted: (u64, u64)) -> bool {
     let inode = format!(":{}", wanted.1);
     let of_lock = |line: &str| {
@@ -134,7 +135,7 @@ impl Display for Holders {
             let between = if n > 0 { "; " } else { "" };
             write!(f, "{between}PID {pid} (`{command}`)")?;
             if *is_stopped {
-                write!(f, ", which is stopped: `kill -CONT {pid}` lets it go on")?;
+                write!(f, ", which is stopped: `kill -CONT {pid}` lets it continue")?;
             }
         }
         Ok(())
@@ -174,7 +175,7 @@ mod tests {
         while !Holders::of(&other).unwrap().are_stopped() {
             thread::sleep(TRY);
         }
-        let stopped = format!("PID {pid} (`sleep 600`), which is stopped: `kill -CONT {pid}` lets it go on");
+        let stopped = format!("PID {pid} (`sleep 600`), which is stopped: `kill -CONT {pid}` lets it continue");
         assert_eq!(Holders::of(&other).unwrap().to_string(), stopped);
         let limits = (Duration::from_secs(600), Duration::from_millis(500));
         let refused = lock_within(&other, Share::Exclusive, limits, nobody).unwrap_err();

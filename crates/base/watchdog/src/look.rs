@@ -1,4 +1,4 @@
-//! What a wait waits for: processes that are stopped, threads that get no CPU time, threads that wait in the kernel.
+//! Examines what a wait is waiting for: stopped processes, threads that get no CPU time, threads blocked in the kernel.
 
 use crate::proc::{Stat, descendants, everyone, threads};
 use std::fmt::{Display, Formatter, Result};
@@ -6,15 +6,16 @@ use std::fs;
 use std::thread;
 use std::time::Duration;
 
-/// Between two looks at the CPU time of threads that want some: longer than the period of RT throttling and of the fair server (1 s), in which an
-/// ordinary thread gets its time in one piece.
+/// Time between two readings of the CPU time of runnable threads: longer than the period of RT throttling and of the
+/// fair server (1 s), in which an ordinary thread may get all of its time at once.
 const BETWEEN: Duration = Duration::from_millis(1100);
-/// Less than this share of a CPU is none, where a real-time thread has the rest (fair server, RT throttling).
+/// A thread with less than this share of a CPU counts as starved if a real-time thread has the rest (fair server, RT
+/// throttling).
 const STARVED: f64 = 0.3;
-/// What is named, at most.
+/// Maximum number of items that are named.
 const MOST: usize = 3;
 
-/// What was found, the worst first.
+/// Findings, the worst first.
 #[derive(Debug, Default)]
 pub struct Look {
     stopped: Vec<String>,
@@ -41,7 +42,7 @@ impl Thread {
     }
 }
 
-/// Time on a CPU (Documentation/scheduler/sched-stats.rst); 0 without CONFIG_SCHED_INFO.
+/// Time spent on a CPU (Documentation/scheduler/sched-stats.rst); 0 without CONFIG_SCHED_INFO.
 fn ran(pid: i32, tid: i32) -> u64 {
     let text = fs::read_to_string(format!("/proc/{pid}/task/{tid}/schedstat")).unwrap_or_default();
     text.split_ascii_whitespace().next().and_then(|ns| ns.parse().ok()).unwrap_or(0)
@@ -53,13 +54,13 @@ fn all(pids: &[i32]) -> Vec<Thread> {
 }
 
 impl Look {
-    /// At this program and all that it has started.
+    /// Examines this program and everything it has started.
     pub fn at_all() -> Look {
         let own = std::process::id().cast_signed();
         Look::at(&[vec![own], descendants(own)].concat())
     }
 
-    /// At one child and what it has started.
+    /// Examines one child and everything it has started.
     pub fn at_child(pid: i32) -> Look {
         Look::at(&[vec![pid], descendants(pid)].concat())
     }
@@ -76,7 +77,7 @@ impl Look {
             let share = new.ran_ns.saturating_sub(old.ran_ns) as f64 / BETWEEN.as_nanos() as f64;
             match (old.stat.state, stat.state) {
                 ('T', 'T') if pid == tid => {
-                    look.stopped.push(format!("process {pid} ({name}) is stopped: `kill -CONT {pid}` lets it go on"));
+                    look.stopped.push(format!("process {pid} ({name}) is stopped: `kill -CONT {pid}` resumes it"));
                 }
                 ('R', 'R') if share < STARVED => match holder(&real_time, stat.processor, *tid) {
                     Some(holder) => look.starved.push(starved(&new, share, &holder)),
@@ -93,12 +94,12 @@ impl Look {
         look
     }
 
-    /// Does a thread use CPU time, or compete for it with ordinary ones only?
+    /// Returns true if a thread uses CPU time, or competes for it with ordinary threads only.
     pub fn computes(&self) -> bool {
         self.computes && self.stopped.is_empty() && self.starved.is_empty()
     }
 
-    /// Does all of it wait in the kernel?
+    /// Returns true if all threads are blocked in the kernel.
     pub fn is_disk(&self) -> bool {
         self.stopped.is_empty() && self.starved.is_empty() && !self.waiting.is_empty()
     }
@@ -108,10 +109,12 @@ fn starved(thread: &Thread, share: f64, holder: &str) -> String {
     let Thread { tid, name, stat, .. } = thread;
     let (cpu, percent) = (stat.processor, share * 100.0);
     let gets = if share == 0.0 { "no time on".to_owned() } else { format!("{percent:.0} % of") };
-    format!("thread {tid} ({name}) gets {gets} CPU {cpu}, which {holder} has: end that, or use other CPUs (taskset(1))")
+    format!(
+        "thread {tid} ({name}) gets {gets} CPU {cpu}, which {holder} occupies: end that thread, or use other CPUs (taskset(1))"
+    )
 }
 
-/// The real-time thread that has run longest on a CPU since it was looked at.
+/// The real-time thread that has run longest on a CPU since the first reading.
 fn holder(before: &[Thread], cpu: u64, besides: i32) -> Option<String> {
     let there = before.iter().filter(|thread| thread.stat.processor == cpu && thread.tid != besides);
     let ran = there.filter_map(|old| {

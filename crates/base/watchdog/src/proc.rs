@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fs;
 
-/// What is used of /proc/PID/stat.
+/// Fields read from /proc/PID/stat.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stat {
     pub pid: i32,
@@ -12,20 +12,20 @@ pub struct Stat {
     pub minor_faults: u64,
     /// User and system time, in clock ticks.
     pub cpu_ticks: u64,
-    /// That of children waited for.
+    /// CPU time of children that were waited for, in clock ticks.
     pub childrens_ticks: u64,
     /// Start time: with the pid it identifies a process uniquely.
     pub started: u64,
     /// The CPU it last ran on.
     pub processor: u64,
-    /// 1 to 99 under SCHED_FIFO and SCHED_RR, else 0.
+    /// 1 to 99 under SCHED_FIFO and SCHED_RR, otherwise 0.
     pub rt_priority: u64,
-    /// As in <linux/sched.h>.
+    /// A SCHED_* number of <linux/sched.h>.
     pub policy: u64,
 }
 
 impl Stat {
-    /// The name in parentheses may contain anything, including parentheses: the last one ends it.
+    /// The name in parentheses may itself contain parentheses, so the last one ends it.
     pub fn parse(text: &str) -> Option<Stat> {
         let (pid, rest) = text.split_once(" (")?;
         let fields: Vec<&str> = rest.rsplit_once(") ")?.1.split_ascii_whitespace().collect();
@@ -64,19 +64,19 @@ fn numbers(folder: &str) -> Vec<i32> {
     entries.filter_map(|e| e.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// All processes.
+/// IDs of all processes.
 pub fn everyone() -> Vec<i32> {
     numbers("/proc")
 }
 
-/// Of a process; none: it is gone.
+/// Thread IDs of a process; empty if it has ended.
 pub fn threads(pid: i32) -> Vec<i32> {
     numbers(&format!("/proc/{pid}/task"))
 }
 
 /// All living descendants of `root`, including zombies.
 ///
-/// From /proc/PID/task/TID/children if the kernel has it (CONFIG_PROC_CHILDREN, Linux 3.5), else from the parents of
+/// From /proc/PID/task/TID/children if the kernel has it (CONFIG_PROC_CHILDREN, Linux 3.5), otherwise from the parents of
 /// all processes.
 pub fn descendants(root: i32) -> Vec<i32> {
     let by_children = fs::exists(format!("/proc/{root}/task/{root}/children")).unwrap_or(false);

@@ -10,7 +10,7 @@ fn sh(script: &str) -> Command {
     command
 }
 
-/// One test, since a limit that is over kills all that this process has started.
+/// A single test, because an expired limit kills everything that this process has started.
 #[test]
 fn what_does_not_end_is_named_and_ended() {
     let long = Duration::from_secs(600);
@@ -25,7 +25,7 @@ fn what_does_not_end_is_named_and_ended() {
     let short = Duration::from_millis(300);
     for (script, word) in [
         ("exec sleep 600", "sh takes longer than 300 ms"),
-        // The pipe is its child's, too.
+        // The child of the shell holds the pipe too.
         ("sleep 600 & exec sleep 600", "sh takes longer than 300 ms"),
         ("kill -STOP $$", "(sh) is stopped: `kill -CONT "),
     ] {
@@ -33,14 +33,14 @@ fn what_does_not_end_is_named_and_ended() {
         assert!(error.kind() == io::ErrorKind::TimedOut && error.to_string().contains(word), "{error}");
     }
 
-    // What comes before is over when the first limit begins.
+    // The wait for the start ends when the first limit begins.
     starting(short);
     drop(work("the preparation", long));
     assert!(state().all.values().any(|wait| wait.what == "the start of the command"));
     drop(limit("the phase", long));
     assert!(state().all.values().all(|wait| wait.what != "the start of the command"));
 
-    // A limit that begins later and ends earlier; one that is renewed; one that ends in time.
+    // A limit that starts later and ends earlier, one that is renewed, and one that ends in time.
     let (later, renewed) = (limit("the later one", long), limit("the renewed one", Duration::from_secs(3)));
     drop(limit("the quick one", short));
     let mut child = sh("exec sleep 600").spawn().unwrap();

@@ -8,7 +8,7 @@ use crate::woken::{self, Sent, SourceRefused};
 use punctual_model::{Alignment, Problem, ProblemKind};
 use punctual_rt::{Refused, monotonic, refusal_advice};
 use punctual_uapi as uapi;
-use punctual_units::{CpuId, Nanos, Way};
+use punctual_units::{CpuId, Nanos, WakeupSource};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread::JoinHandle;
@@ -63,7 +63,10 @@ pub fn start(plan: Plan) -> Result<Running, EngineError> {
 /// # Errors
 /// Those of [`start`].
 pub fn start_polling(plan: Plan) -> Result<Running, EngineError> {
-    start_threads(Plan { alignment: Alignment::Aligned, via: Way::Nanosleep, limits: Vec::new(), ..plan }, true)
+    start_threads(
+        Plan { alignment: Alignment::Aligned, via: WakeupSource::Nanosleep, limits: Vec::new(), ..plan },
+        true,
+    )
 }
 
 fn start_threads(plan: Plan, polling: bool) -> Result<Running, EngineError> {
@@ -228,7 +231,7 @@ mod tests {
             phase: "1-idle".into(),
             cpus: uapi::affinity(0).unwrap(),
             scheduling: punctual_rt::granted_nice(Scheduling::Other { nice: 0 }),
-            via: Way::default(),
+            via: WakeupSource::default(),
             senders: CpuList::new(),
             groups: BTreeMap::new(),
             period: Nanos::from_millis(1),

@@ -2,7 +2,7 @@
 
 use crate::bell::Bell;
 use punctual_model::Alignment;
-use punctual_units::{CpuId, CpuList, Nanos, Scheduling, Way};
+use punctual_units::{CpuId, CpuList, Nanos, Scheduling, WakeupSource};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ pub struct Plan {
     /// Each gets one thread.
     pub cpus: CpuList,
     pub scheduling: Scheduling,
-    pub via: Way,
+    pub via: WakeupSource,
     /// CPUs for the threads that wake the measuring ones; if empty, each sender shares its receiver's CPU.
     pub senders: CpuList,
     /// For each CPU, the cgroup.threads file through which its thread enters a cgroup; empty: none.

@@ -3,7 +3,7 @@ use crate::plan::Plan;
 use crate::woken::{AnyLink, Partner, Sent};
 use punctual_model::ProblemKind;
 use punctual_rt::Remarks;
-use punctual_units::{CpuId, Nanos, Way};
+use punctual_units::{CpuId, Nanos, WakeupSource};
 
 impl Outcome {
     pub(crate) fn add_remarks(&mut self, plan: &Plan, cpu: CpuId, remarks: &Remarks) {
@@ -81,7 +81,7 @@ fn placed(plan: &Plan, cpu: CpuId, sent: &Sent) -> String {
         (true, false) => "the measured CPU itself, as an ordinary thread, since no lower real-time priority is left",
     };
     let (via, scheduling) = (&plan.via, place.scheduling);
-    let until = if matches!(plan.via, Way::Serial(_)) { "write(2)" } else { "the sending call" };
+    let until = if matches!(plan.via, WakeupSource::Serial(_)) { "write(2)" } else { "the sending call" };
     format!(
         "the thread on CPU {cpu} was woken --via {via} by a sender on CPU {} ({why}) as {scheduling}; latency counts from the sender's \
          clock reading before {until}",

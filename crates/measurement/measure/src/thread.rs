@@ -6,7 +6,7 @@ use crate::woken::{AnyLink, Link, Partner, Sender, Sent, SourceRefused, Woken, p
 use punctual_model::Alignment;
 use punctual_rt::{Applied, Attributes, Periodic, Refused, Relative, Remarks, Signalled, Timerfd, Wait, monotonic};
 use punctual_uapi as uapi;
-use punctual_units::{CpuId, CpuList, Nanos, Policy, Scheduling, Way};
+use punctual_units::{CpuId, CpuList, Nanos, Policy, Scheduling, WakeupSource};
 use rustix::time::{ClockId, clock_gettime};
 use std::fs::File;
 use std::io::Write;
@@ -136,11 +136,11 @@ pub(crate) fn measure(shared: &Shared, index: usize, cpu: CpuId) -> Option<Threa
     }
     let refused = |why: String| SourceRefused::call(&plan.via, why);
     match &plan.via {
-        Way::Relative => me.run(Ok(Relative::new(period))),
-        Way::Timerfd => me.run(
+        WakeupSource::Relative => me.run(Ok(Relative::new(period))),
+        WakeupSource::Timerfd => me.run(
             Timerfd::new(period).map_err(|e| refused(format!("timerfd_create: {e}; raise RLIMIT_NOFILE (ulimit -n)"))),
         ),
-        Way::PosixTimer => {
+        WakeupSource::PosixTimer => {
             me.run(Signalled::new(period).map_err(|e| refused(format!("{e}; raise RLIMIT_SIGPENDING (ulimit -i)"))))
         }
         _ => me.run(Ok(Periodic::new(Nanos::ZERO, period, Nanos::ZERO))),

@@ -1,7 +1,7 @@
 use crate::watching::Watching;
 use punctual_measure::Tick;
 use punctual_model::{Alignment, Claim, Look, Phase, VirtualTime, Worst};
-use punctual_units::{CpuList, Nanos, Policy, Priority, Way};
+use punctual_units::{CpuList, Nanos, Policy, Priority, WakeupSource};
 use std::path::PathBuf;
 
 /// Options of a run.
@@ -15,7 +15,7 @@ pub struct Options {
     pub policy: Option<Policy>,
     /// Priority of the measuring threads; if set, a refusal is an error.
     pub priority: Option<Priority>,
-    pub via: Way,
+    pub via: WakeupSource,
     pub period: Nanos,
     /// CPUs to measure; `None`: all allowed ones.
     pub cpus: Option<CpuList>,

@@ -14,7 +14,7 @@ use punctual_measure::{self as measure, Context, ContextPlan, Plan, Tick};
 use punctual_model::{Claim, CpuResult, Event, Phase, Problem, ProblemKind, Round};
 use punctual_rt::monotonic;
 use punctual_uapi::{Sig, SignalSet, Waited, wait};
-use punctual_units::{CpuList, Nanos, Scheduling, Way};
+use punctual_units::{CpuList, Nanos, Scheduling, WakeupSource};
 use punctual_watchdog as watchdog;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -341,6 +341,6 @@ pub(crate) fn own_memory(name: &str) -> Option<u64> {
     Some(line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok()? * 1024)
 }
 
-pub(crate) fn clock_and_sleep(via: &Way, scheduling: Scheduling) -> String {
+pub(crate) fn clock_and_sleep(via: &WakeupSource, scheduling: Scheduling) -> String {
     format!("{}, {scheduling}", via.clock_and_call())
 }

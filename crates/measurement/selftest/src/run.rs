@@ -8,7 +8,7 @@ use punctual_measure::{Outcome, Plan, Topology, start};
 use punctual_model::{Alignment, State};
 use punctual_rt::monotonic;
 use punctual_uapi as uapi;
-use punctual_units::{CpuId, CpuList, Nanos, Priority, Scheduling, Way};
+use punctual_units::{CpuId, CpuList, Nanos, Priority, Scheduling, WakeupSource};
 use serde::Serialize;
 
 #[derive(Clone, Debug, Serialize)]
@@ -103,7 +103,7 @@ impl Tested {
             phase: phase.to_owned(),
             cpus: [self.cpu].into_iter().collect(),
             scheduling: self.scheduling,
-            via: Way::default(),
+            via: WakeupSource::default(),
             senders: CpuList::new(),
             groups: Default::default(),
             period: PERIOD,

@@ -42,7 +42,7 @@ pub(super) fn verdict(victim: &Victim) -> String {
     let late = late(victim);
     let ordinary = [Class::PreemptionDisabled, Class::IdleExit, Class::Unaccounted];
     if victim.latency_ns <= SWITCH && victim.causes.first().is_none_or(|cause| ordinary.contains(&cause.class)) {
-        let before = victim.chain.first().map(|link| format!("; {}", link.told())).unwrap_or_default();
+        let before = victim.chain.first().map(|link| format!("; {}", link.text())).unwrap_or_default();
         return format!("{late}: no longer than an ordinary switch takes{before}");
     }
     let main = victim.causes.iter().find(|c| c.class != Class::Unaccounted);

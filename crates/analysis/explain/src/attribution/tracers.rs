@@ -234,7 +234,7 @@ pub(super) fn behind(behind: &Behind, told: &[Victim]) -> Option<String> {
         return None;
     }
     let who = Scheduled::default().thread(behind.comm.map(|comm| comm.to_string()).as_deref(), Some(behind.tid));
-    let links: Vec<String> = behind.links.iter().map(Link::told).collect();
+    let links: Vec<String> = behind.links.iter().map(Link::text).collect();
     Some(format!("the longest wait behind a wakeup of {who}, no part of its latency: {}", links.join("; ")))
 }
 

@@ -62,7 +62,7 @@ impl Trace {
 }
 
 fn told(victim: &Victim) -> Vec<String> {
-    victim.chain.iter().map(punctual_explain::Link::told).collect()
+    victim.chain.iter().map(punctual_explain::Link::text).collect()
 }
 
 /// The server is woken in time, a hog runs, and the server wakes the victim.

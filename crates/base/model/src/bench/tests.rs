@@ -60,7 +60,7 @@ fn a_log_without_a_plan_is_none() {
 }
 
 #[test]
-fn a_repetition_that_was_resumed_is_told_but_no_point_of_a_series() {
+fn a_repetition_that_was_resumed_is_marked_but_not_a_point_of_a_series() {
     let log = BenchLog::of([plan(3), ended(1)]).unwrap();
     let all = vec![repetition(1, 0, Some(50_000)), repetition(2, 1, Some(51_000)), repetition(3, 0, Some(52_500))];
     let bench = Bench::of(BenchLog { repetitions: all, ..log });

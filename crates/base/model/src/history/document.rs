@@ -43,15 +43,16 @@ pub struct RemoveResult<'a> {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum BaselineResult {
-    /// `set`.
     Set(Baseline),
-    /// `remove`.
+    /// Result of `history baseline remove`.
     Removed {
         /// Name of the baseline.
         removed: String,
     },
-    /// `list`.
-    Listed { baselines: Vec<Baseline> },
+    /// Result of `history baseline list`.
+    Listed {
+        baselines: Vec<Baseline>,
+    },
 }
 
 /// A named set of runs.

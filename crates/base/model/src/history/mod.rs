@@ -1,10 +1,10 @@
 //! Runs as stored in a history, and what the history says about them: figures only.
 
 mod document;
-mod told;
+mod report;
 
 pub use document::{AddResult, AddedRun, Baseline, BaselineResult, NotAdded, RemoveResult};
-pub use told::{
+pub use report::{
     Difference, Gate, GateMethod, GateOutcome, GateTest, History, HistoryBounds, HistoryGroup, HistoryLevel,
     HistoryPoint, HistorySeries, HistoryShift, LeftOut,
 };
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// Summary of one run, as stored. Null values are not reported by the run.
+/// Summary of one run, as stored. Null values were not reported by the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunSummary {
@@ -77,13 +77,13 @@ pub struct RunSettings {
     pub scheduling: Option<String>,
     /// Measured CPUs as a cpulist.
     pub cpus: String,
-    /// One phase each, in this order.
+    /// The load of each phase, in order.
     pub loads: Vec<String>,
     /// Wakeup source of the threads.
     pub via: Option<String>,
     /// How the releases on different CPUs are aligned.
     pub alignment: Option<String>,
-    /// Exit-latency limit held in /dev/cpu_dma_latency, µs; null if left alone, or not reported.
+    /// Exit-latency limit held in /dev/cpu_dma_latency, µs; null if it was not set, or not reported.
     pub cpu_dma_latency_us: Option<i32>,
     /// Whether the kernel was traced, which adds latency.
     pub traced: bool,
@@ -103,14 +103,14 @@ pub struct ClaimOutcome {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SummaryCell {
     pub phase: String,
-    /// The load; in an imported phase, what its figures are.
+    /// The load; in an imported phase, the kind of its figures.
     pub load: String,
     pub cpu: CpuId,
     /// Periods with a latency.
     pub samples: u64,
     /// Skipped periods; null if unknown.
     pub skipped: Option<u64>,
-    /// Median; like every quantile here null if no sample lies above it, because it would equal the maximum.
+    /// Median. Like every quantile here it is null if no sample lies above it, because it would then equal the maximum.
     pub p50_ns: Option<u64>,
     pub p99_ns: Option<u64>,
     pub p999_ns: Option<u64>,
@@ -121,7 +121,7 @@ pub struct SummaryCell {
     pub temperature_max_mc: Option<i64>,
     /// Main cause of the worst wakeup, if a trace shows it.
     pub cause: Option<String>,
-    /// Why its figures say nothing about the machine, for example that the load did not run or the phase was
+    /// Why the figures do not represent the machine, for example because the load did not run or the phase was
     /// interrupted; null if they do.
     pub doubt: Option<String>,
 }
@@ -145,7 +145,7 @@ pub enum Figure {
 impl Figure {
     pub const ALL: [Figure; 5] = [Figure::Max, Figure::P50, Figure::P99, Figure::P999, Figure::P9999];
 
-    /// As users type it.
+    /// The name used on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Figure::Max => "max",
@@ -178,17 +178,17 @@ impl FromStr for Figure {
 
     fn from_str(text: &str) -> Result<Figure, String> {
         let found = Figure::ALL.into_iter().find(|f| f.name() == text.trim());
-        found.ok_or_else(|| format!("`{text}` is no figure of the history: use max, p50, p99, p99.9 or p99.99"))
+        found.ok_or_else(|| format!("`{text}` is not a figure of the history: use max, p50, p99, p99.9 or p99.99"))
     }
 }
 
-const NOT_TOLD: &str = "not told";
+const UNKNOWN: &str = "unknown";
 
 impl MachineId {
     /// A short description, for example `Raspberry Pi 4 Model B, CPUs 0-3`.
     pub fn name(&self) -> String {
         let model = self.board.as_ref().or(self.cpu_model.as_ref()).or(self.architecture.as_ref());
-        let Some(model) = model else { return "a machine that is not named".into() };
+        let Some(model) = model else { return "an unnamed machine".into() };
         match &self.cpus {
             Some(cpus) => format!("{model}, CPUs {cpus}"),
             None => model.clone(),
@@ -197,18 +197,18 @@ impl MachineId {
 }
 
 impl RunSettings {
-    /// The settings that must be equal, by name; `not told` counts as a value.
+    /// The settings that must be equal, with their names; an unreported setting counts as a value.
     pub fn named(&self) -> Vec<(&'static str, String)> {
-        let told = |text: Option<String>| text.unwrap_or_else(|| NOT_TOLD.into());
+        let or_unknown = |text: Option<String>| text.unwrap_or_else(|| UNKNOWN.into());
         vec![
             ("measured by", self.measured_by.clone()),
-            ("period", told(self.period_ns.map(|ns| punctual_units::Nanos(ns).to_string()))),
-            ("scheduling", told(self.scheduling.clone())),
+            ("period", or_unknown(self.period_ns.map(|ns| punctual_units::Nanos(ns).to_string()))),
+            ("scheduling", or_unknown(self.scheduling.clone())),
             ("CPUs", self.cpus.clone()),
             ("loads", self.loads.join(", ")),
-            ("woken by", told(self.via.clone())),
-            ("releases", told(self.alignment.clone())),
-            ("cpu_dma_latency", self.cpu_dma_latency_us.map_or_else(|| "left alone".into(), |us| format!("{us} µs"))),
+            ("woken by", or_unknown(self.via.clone())),
+            ("releases", or_unknown(self.alignment.clone())),
+            ("cpu_dma_latency", self.cpu_dma_latency_us.map_or_else(|| "not set".into(), |us| format!("{us} µs"))),
             ("traced", if self.traced { "yes" } else { "no" }.into()),
         ]
     }
@@ -218,18 +218,18 @@ impl RunSummary {
     /// Machine, clock model and settings; runs are comparable if these are equal.
     pub fn comparable(&self) -> Vec<(&'static str, String)> {
         let clock = self.virtual_time.clone().unwrap_or_else(|| "real".into());
-        let told = |text: &Option<String>| text.clone().unwrap_or_else(|| NOT_TOLD.into());
+        let or_unknown = |text: &Option<String>| text.clone().unwrap_or_else(|| UNKNOWN.into());
         let machine = [
-            ("board", told(&self.machine.board)),
-            ("processor", told(&self.machine.cpu_model)),
-            ("architecture", told(&self.machine.architecture)),
-            ("CPUs online", told(&self.machine.cpus)),
+            ("board", or_unknown(&self.machine.board)),
+            ("processor", or_unknown(&self.machine.cpu_model)),
+            ("architecture", or_unknown(&self.machine.architecture)),
+            ("CPUs online", or_unknown(&self.machine.cpus)),
             ("time", clock),
         ];
         machine.into_iter().chain(self.settings.named()).collect()
     }
 
-    /// Loads of the phases in the order measured, without duplicates.
+    /// Loads of the phases in measurement order, without duplicates.
     pub fn loads(&self) -> Vec<&str> {
         let mut loads: Vec<&str> = Vec::new();
         for cell in &self.cells {
@@ -240,21 +240,21 @@ impl RunSummary {
         loads
     }
 
-    /// The figure under a load on the CPU where it is largest, ns. `None` if it is unknown on any CPU, since that could
-    /// be the largest.
+    /// The figure under a load, in ns, on the CPU where it is largest. `None` if it is unknown on any CPU, because that
+    /// CPU could have the largest.
     pub fn figure(&self, load: &str, figure: Figure) -> Option<u64> {
         let mut cells = self.cells.iter().filter(|c| c.load == load).peekable();
         cells.peek()?;
         cells.try_fold(0, |largest: u64, cell| Some(largest.max(figure.of(cell)?)))
     }
 
-    /// Why the figures under a load say nothing; `None` if they do.
+    /// Why the figures under a load do not represent the machine; `None` if they do.
     pub fn doubt(&self, load: &str) -> Option<&str> {
         self.cells.iter().filter(|c| c.load == load).find_map(|c| c.doubt.as_deref())
     }
 
     /// Length of the measurement under a load, for figures that grow with it: `60.0 s in all`, or, if the length was
-    /// not fixed, the number of samples to two digits.
+    /// not fixed, the number of samples rounded to two digits.
     pub fn length(&self, load: &str) -> String {
         if let Some(ns) = self.settings.duration_ns {
             return format!("{} in all", punctual_units::Nanos(ns));

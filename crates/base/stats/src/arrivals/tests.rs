@@ -45,9 +45,9 @@ fn impossible_input_is_none() {
     assert!(matches!(found(&[50.0; 20], &whole(100.0), 1e-3), Pattern::Bursts(_)));
 }
 
-/// As from firmware: every 14 minutes for 3 hours, alone and among as many and more less severe events.
+/// Like firmware events: every 14 minutes for 3 hours, alone and among as many and more less severe events.
 #[test]
-fn a_planted_period_is_found() {
+fn an_injected_period_is_found() {
     let mut random = SplitMix64::new(14);
     for (period, wobble, hours, others) in [
         (840.0, 0.01, 3.0, 0),
@@ -105,7 +105,7 @@ fn independent_events_are_rarely_called_anything_else() {
     }
 }
 
-/// One load of four, ten minutes each in turn: the observation is periodic, but the events are not.
+/// One of four loads, ten minutes each in rotation: the observation is periodic, but the events are not.
 #[test]
 fn looking_in_turns_is_no_period() {
     let turns: Vec<(f64, f64)> = (0..9).map(|i| (2_400.0 * f64::from(i), 2_400.0 * f64::from(i) + 600.0)).collect();

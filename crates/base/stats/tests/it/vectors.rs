@@ -1,4 +1,4 @@
-//! Published vectors (scipy) and our own at high precision (mpmath); the files say how they were made.
+//! Published vectors (scipy) and vectors computed at high precision (mpmath); each file says how it was made.
 
 use crate::common;
 

@@ -68,11 +68,11 @@ impl Condvar {
         Ok(self.sleep(guard, None)?.0)
     }
 
-    /// As [`Condvar::wait`], but at most until `until` on CLOCK_MONOTONIC. The mutex is taken again in any case, which
+    /// Like [`Condvar::wait`], but at most until `until` on CLOCK_MONOTONIC. The mutex is taken again in any case, which
     /// may take longer.
     ///
     /// # Errors
-    /// As [`Condvar::wait`].
+    /// See [`Condvar::wait`].
     pub fn wait_until<'a, T: ?Sized>(
         &self,
         guard: MutexGuard<'a, T>,
@@ -95,7 +95,7 @@ impl Condvar {
         }
     }
 
-    /// As [`Condvar::wait_until`] for a lock that the caller holds without a guard; `None` means no time limit. On
+    /// Like [`Condvar::wait_until`] for a lock that the caller holds without a guard; `None` means no time limit. On
     /// success the caller holds the lock again; [`Acquired`] says how.
     ///
     /// # Errors
@@ -152,12 +152,12 @@ impl Condvar {
     /// Wakes all waiters, which take the mutex one after the other by priority. Otherwise as [`Condvar::notify_one`].
     ///
     /// # Errors
-    /// As [`Condvar::notify_one`].
+    /// See [`Condvar::notify_one`].
     pub fn notify_all<T: ?Sized>(&self, guard: &MutexGuard<'_, T>) -> Result<bool, LockError> {
         self.notify(guard.mutex().futex(), ALL)
     }
 
-    /// As [`Condvar::notify_one`] for a lock that the caller holds without a guard.
+    /// Like [`Condvar::notify_one`] for a lock that the caller holds without a guard.
     ///
     /// # Errors
     /// [`LockError::Kernel`] with `EPERM` if the caller does not own `futex`; otherwise as [`Condvar::notify_one`].
@@ -165,10 +165,10 @@ impl Condvar {
         if futex.is_mine() { self.notify(futex, 0) } else { Err(error(Errno::PERM)) }
     }
 
-    /// As [`Condvar::notify_all`] for a lock that the caller holds without a guard.
+    /// Like [`Condvar::notify_all`] for a lock that the caller holds without a guard.
     ///
     /// # Errors
-    /// As [`Condvar::notify_one_on`].
+    /// See [`Condvar::notify_one_on`].
     pub fn notify_all_on(&self, futex: &PiFutex) -> Result<bool, LockError> {
         if futex.is_mine() { self.notify(futex, ALL) } else { Err(error(Errno::PERM)) }
     }

@@ -48,8 +48,8 @@ pub struct Mutex<T: ?Sized> {
     data: UnsafeCell<T>,
 }
 
-// SAFETY: a reference to the data exists only through the guard, which one thread at a time has; so sharing the mutex
-// moves the data between threads, no more.
+// SAFETY: a reference to the data exists only through the guard, which only one thread at a time has, so sharing the
+// mutex at most moves the data between threads.
 unsafe impl<T: ?Sized + Send> Sync for Mutex<T> {}
 // SAFETY: the word and the poison are plain atomics; the data may move where T may.
 unsafe impl<T: ?Sized + Send> Send for Mutex<T> {}
@@ -79,7 +79,7 @@ impl<T: ?Sized> Mutex<T> {
     /// Locks the mutex, or gives up at `until` on CLOCK_MONOTONIC. A free mutex is locked even if that has passed.
     ///
     /// # Errors
-    /// As [`Mutex::lock`]; also [`LockError::TimedOut`], [`LockError::NeedsLinux5_14`].
+    /// See [`Mutex::lock`]; also [`LockError::TimedOut`], [`LockError::NeedsLinux5_14`].
     #[inline]
     pub fn lock_until(&self, until: Nanos) -> Result<MutexGuard<'_, T>, LockError> {
         let acquired = self.futex.lock(Some(until))?;
@@ -175,7 +175,7 @@ impl<T: ?Sized> Deref for MutexGuard<'_, T> {
     type Target = T;
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: the guard's thread owns the futex word, so no other guard exists; the borrow of the guard keeps it so.
+        // SAFETY: the guard's thread owns the futex word, so no other guard exists while this one is borrowed.
         unsafe { &*self.mutex.data.get() }
     }
 }
@@ -200,7 +200,7 @@ impl<T: ?Sized> Drop for MutexGuard<'_, T> {
         if !self.panicking && std::thread::panicking() {
             self.mutex.poison.store(PANICKED, Relaxed);
         }
-        // The guard is with the owner, so the kernel has no reason to refuse; if it did, the lock would stay held.
+        // The guard belongs to the owner, so the kernel has no reason to refuse; if it did, the lock would stay held.
         let unlocked = self.mutex.futex.unlock();
         debug_assert_eq!(unlocked, Ok(()));
     }

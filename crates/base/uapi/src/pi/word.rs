@@ -9,7 +9,6 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU32, fence};
 
 const SECOND: u64 = 1_000_000_000;
-/// FUTEX_TID_MASK of include/uapi/linux/futex.h.
 const TID_MASK: u32 = 0x3fff_ffff;
 const PRIVATE: futex::Flags = futex::Flags::PRIVATE;
 
@@ -22,7 +21,8 @@ pub enum LockError {
          take locks in one order, each once"
     )]
     Deadlock,
-    /// Held by another thread; only returned by a try.
+    /// The lock is held by another thread; returned only by [`PiFutex::try_lock`] and
+    /// [`Mutex::try_lock`](crate::Mutex::try_lock).
     #[error("the lock is held by another thread; wait for it with lock() or lock_until()")]
     WouldBlock,
     /// The time limit passed before the lock was free (`ETIMEDOUT`).
@@ -37,7 +37,7 @@ pub enum LockError {
     /// A timed wait needs FUTEX_LOCK_PI2, Linux 5.14; before it, lock timeouts are on CLOCK_REALTIME, which can jump.
     #[error("a timed wait for a lock needs Linux 5.14 (FUTEX_LOCK_PI2): see `uname -r`, or use lock()")]
     NeedsLinux5_14,
-    /// Another errno of futex(2).
+    /// Any other errno of futex(2).
     #[error("futex(2) refused the lock with errno {0}: see `errno {0}` and futex(2)")]
     Kernel(i32),
 }

@@ -1,5 +1,5 @@
-//! Nothing between threads allocates after it is created. The test is in this crate because a counting allocator is
-//! `unsafe`; most of what it tests is in `punctual-rt`.
+//! Communication between threads allocates nothing after set-up. The test is in this crate because a counting allocator
+//! needs `unsafe`; most of the tested code is in `punctual-rt`.
 
 use punctual_rt::{
     Condvar, EventFlags, Level, Line, Log, Mailbox, Match, Mutex, Overflow, Pool, Rendezvous, Semaphore, Shared,
@@ -22,11 +22,11 @@ fn note() {
     COUNT.fetch_add(u64::from(WATCHED.get()), Relaxed);
 }
 
-// SAFETY: every call is passed on to the system's allocator as it came; the count touches no memory but its own.
+// SAFETY: every call is passed unchanged to the system's allocator; counting accesses no other memory.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         note();
-        // SAFETY: the caller's promise, passed on.
+        // SAFETY: guaranteed by the caller.
         unsafe { System.alloc(layout) }
     }
     unsafe fn dealloc(&self, start: *mut u8, layout: Layout) {

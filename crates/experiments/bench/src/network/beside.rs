@@ -7,7 +7,7 @@ use crate::nqueens::Nqueens;
 use punctual_measure::{EngineError, Plan, Running, Topology, start};
 use punctual_model::{Alignment, Beside, NqueensMode, NqueensSettings};
 use punctual_queens::known;
-use punctual_units::{CpuList, Histogram, Nanos, Priority, Scheduling, Way};
+use punctual_units::{CpuList, Histogram, Nanos, Priority, Scheduling, WakeupSource};
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
@@ -98,7 +98,7 @@ fn measuring(cpus: &CpuList, duration: Nanos) -> Result<(Running, Vec<String>), 
         phase: "network".into(),
         cpus: cpus.clone(),
         scheduling,
-        via: Way::Nanosleep,
+        via: WakeupSource::Nanosleep,
         senders: CpuList::new(),
         groups: BTreeMap::new(),
         period: Nanos::from_millis(1),

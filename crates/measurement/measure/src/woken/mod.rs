@@ -15,7 +15,7 @@ pub use serial::{Serial, SerialError};
 use mail::Inbox;
 use punctual_rt::{Remarks, Wait, Wakeup};
 use punctual_uapi as uapi;
-use punctual_units::{Nanos, Way};
+use punctual_units::{Nanos, WakeupSource};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 pub(crate) struct Partner {
@@ -40,17 +40,17 @@ pub enum SourceRefused {
     #[error("{port} wakes one thread, and {cpus} CPUs were to be measured: choose one with --cpus")]
     OneThread { port: String, cpus: usize },
     #[error("cannot measure --via {via}: {why}")]
-    Call { via: Way, why: String },
+    Call { via: WakeupSource, why: String },
 }
 
 impl SourceRefused {
-    pub(crate) fn call(via: &Way, why: impl std::fmt::Display) -> SourceRefused {
+    pub(crate) fn call(via: &WakeupSource, why: impl std::fmt::Display) -> SourceRefused {
         SourceRefused::Call { via: via.clone(), why: why.to_string() }
     }
 }
 
 /// One partner for each of `threads`; empty if the threads wake by a timer.
-pub(crate) fn partners(via: &Way, threads: usize, period: Nanos) -> Result<Vec<Box<Partner>>, SourceRefused> {
+pub(crate) fn partners(via: &WakeupSource, threads: usize, period: Nanos) -> Result<Vec<Box<Partner>>, SourceRefused> {
     if !via.is_woken() {
         return Ok(Vec::new());
     }
@@ -58,18 +58,18 @@ pub(crate) fn partners(via: &Way, threads: usize, period: Nanos) -> Result<Vec<B
     (0..threads).map(|_| Ok(Box::new(Partner { mail: Mailbox::new(), link: link(via, threads, period)? }))).collect()
 }
 
-fn link(via: &Way, threads: usize, period: Nanos) -> Result<AnyLink, SourceRefused> {
+fn link(via: &WakeupSource, threads: usize, period: Nanos) -> Result<AnyLink, SourceRefused> {
     let files = |e: std::io::Error| SourceRefused::call(via, format!("{e}; raise RLIMIT_NOFILE (ulimit -n)"));
     Ok(match via {
-        Way::Signal => AnyLink::Signal(Signal::new()),
-        Way::Eventfd => AnyLink::Eventfd(Eventfd::new().map_err(files)?),
-        Way::Udp => AnyLink::Udp(
+        WakeupSource::Signal => AnyLink::Signal(Signal::new()),
+        WakeupSource::Eventfd => AnyLink::Eventfd(Eventfd::new().map_err(files)?),
+        WakeupSource::Udp => AnyLink::Udp(
             Udp::new().map_err(|e| SourceRefused::call(via, format!("127.0.0.1: {e}; try ip link set lo up")))?,
         ),
-        Way::Serial(port) if threads > 1 => {
+        WakeupSource::Serial(port) if threads > 1 => {
             return Err(SourceRefused::OneThread { port: port.clone(), cpus: threads });
         }
-        Way::Serial(port) => AnyLink::Serial(Serial::open(port, period)?),
+        WakeupSource::Serial(port) => AnyLink::Serial(Serial::open(port, period)?),
         _ => AnyLink::Futex(Futex),
     })
 }

@@ -2,10 +2,10 @@
 
 use punctual_measure::{Outcome, Plan, WORST, start};
 use punctual_model::{Alignment, ProblemKind};
-use punctual_units::{CpuList, Nanos, Scheduling, Way};
+use punctual_units::{CpuList, Nanos, Scheduling, WakeupSource};
 use std::time::Duration;
 
-fn plan(via: Way, ms: u64) -> Plan {
+fn plan(via: WakeupSource, ms: u64) -> Plan {
     Plan {
         phase: "1-idle".into(),
         cpus: punctual_uapi::affinity(0).unwrap(),
@@ -51,15 +51,17 @@ fn account(outcome: &Outcome, planned: u64) {
 #[test]
 #[ignore = "live: timing"]
 fn every_way_accounts_for_every_period() {
-    for via in Way::without_device() {
+    for via in WakeupSource::without_device() {
         for warmup in [5, 0] {
             let outcome = measure(Plan { warmup: Nanos::from_millis(warmup), ..plan(via.clone(), 200) });
             account(&outcome, 200);
             assert_eq!(outcome.senders.len(), if via.is_woken() { outcome.cpus.len() } else { 0 }, "{via}");
             let starved = |p: &&punctual_model::Problem| !p.text.contains("starved");
             assert_eq!(outcome.problems.iter().filter(starved).count(), 0, "{via}: {:?}", outcome.problems);
-            assert!(outcome.notes.iter().any(|n| n.contains("behind an absolute cycle")) == (via == Way::Relative));
-            if matches!(via, Way::Nanosleep | Way::Timerfd | Way::PosixTimer) {
+            assert!(
+                outcome.notes.iter().any(|n| n.contains("behind an absolute cycle")) == (via == WakeupSource::Relative)
+            );
+            if matches!(via, WakeupSource::Nanosleep | WakeupSource::Timerfd | WakeupSource::PosixTimer) {
                 assert!(outcome.cpus.iter().all(|cpu| cpu.released == Some(200)), "{via}: {:?}", outcome.cpus);
             }
         }
@@ -72,7 +74,7 @@ fn a_sender_has_a_cpu_of_its_own_where_there_is_one() {
     let all = punctual_uapi::affinity(0).unwrap();
     let one: CpuList = all.iter().take(1).collect();
     let others = all.minus(&one);
-    let outcome = measure(Plan { cpus: one, senders: others.clone(), ..plan(Way::Futex, 100) });
+    let outcome = measure(Plan { cpus: one, senders: others.clone(), ..plan(WakeupSource::Futex, 100) });
     account(&outcome, 100);
     let place = outcome.senders[0].1.place;
     assert_eq!((place.shared, others.contains(place.cpu)), (others.is_empty(), !others.is_empty()));
@@ -84,7 +86,7 @@ fn a_sender_has_a_cpu_of_its_own_where_there_is_one() {
 #[ignore = "live: timing"]
 fn a_stop_ends_every_way_even_in_a_long_sleep() {
     punctual_uapi::install_wakeup().unwrap();
-    for via in Way::without_device() {
+    for via in WakeupSource::without_device() {
         let period = Nanos::from_secs(600);
         let running = start(Plan { period, warmup: Nanos::ZERO, ..plan(via.clone(), 3_600_000) }).unwrap();
         std::thread::sleep(Duration::from_millis(20));
@@ -107,7 +109,7 @@ fn a_stop_ends_every_way_even_in_a_long_sleep() {
 #[ignore = "live: timing"]
 fn an_early_end_loses_nothing() {
     punctual_uapi::install_wakeup().unwrap();
-    for via in Way::without_device() {
+    for via in WakeupSource::without_device() {
         let running = start(plan(via.clone(), 3_600_000)).unwrap();
         std::thread::sleep(Duration::from_millis(40));
         while !running.finished() {
@@ -126,9 +128,11 @@ fn an_early_end_loses_nothing() {
 #[test]
 fn a_port_that_is_none_is_refused_with_the_next_command() {
     let one: CpuList = punctual_uapi::affinity(0).unwrap().iter().take(1).collect();
-    let error = start(Plan { cpus: one, ..plan(Way::Serial("/dev/null".into()), 10) }).err().unwrap().to_string();
+    let error =
+        start(Plan { cpus: one, ..plan(WakeupSource::Serial("/dev/null".into()), 10) }).err().unwrap().to_string();
     assert!(error.contains("/proc/tty/driver/serial"), "{error}");
     let two: CpuList = "0-1".parse().unwrap();
-    let error = start(Plan { cpus: two, ..plan(Way::Serial("/dev/null".into()), 10) }).err().unwrap().to_string();
+    let error =
+        start(Plan { cpus: two, ..plan(WakeupSource::Serial("/dev/null".into()), 10) }).err().unwrap().to_string();
     assert!(error.contains("--cpus"), "{error}");
 }

@@ -1,19 +1,19 @@
 //! All measurements selectable with `--via`, by name.
 
 use super::Method;
-use punctual_units::Way;
+use punctual_units::WakeupSource;
 use std::fmt;
 use std::str::FromStr;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Via {
-    Wakeup(Way),
+    Wakeup(WakeupSource),
     Method(Method),
 }
 
 impl Default for Via {
     fn default() -> Via {
-        Via::Wakeup(Way::default())
+        Via::Wakeup(WakeupSource::default())
     }
 }
 

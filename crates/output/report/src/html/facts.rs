@@ -3,7 +3,7 @@ use crate::number::{bytes, confidence, count, nanos, plural};
 use crate::svg::Table;
 use crate::{bounds, date, words};
 use punctual_model::{Alignment, Claim, EndedBy, OwnCost, Quantity, Recording, VirtualTime};
-use punctual_units::{CpuList, Nanos, Way};
+use punctual_units::{CpuList, Nanos, WakeupSource};
 
 pub fn words(recording: &Recording) -> String {
     let due = due(recording.run.settings.via.as_ref());
@@ -11,10 +11,10 @@ pub fn words(recording: &Recording) -> String {
 }
 
 /// The point in time from which a latency is measured.
-fn due(via: Option<&Way>) -> &'static str {
+fn due(via: Option<&WakeupSource>) -> &'static str {
     match via {
         Some(via) if via.is_woken() => "the sender's clock reading just before the call that wakes a thread",
-        Some(Way::Relative) => "a thread's own clock reading before it slept, and a period later,",
+        Some(WakeupSource::Relative) => "a thread's own clock reading before it slept, and a period later,",
         _ => "the instant a thread's timer was due",
     }
 }

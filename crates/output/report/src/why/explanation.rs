@@ -23,7 +23,7 @@ pub fn explanation_text(explanation: &Explanation, places: &[String], cycles: bo
         let place = places.get(n).filter(|place| !place.is_empty());
         let place = place.map(|place| format!("{}: ", line(place))).unwrap_or_default();
         out.push_str(&format!("{place}{}\n", line(&victim.verdict)));
-        victim.chain.iter().for_each(|link| out.push_str(&format!("  ← {}\n", line(&link.told()))));
+        victim.chain.iter().for_each(|link| out.push_str(&format!("  ← {}\n", line(&link.text()))));
     }
     if let Some(worst) = explanation.victims.first() {
         out.push_str(&format!("\nThe worst, {} of which:\n{}", Nanos(worst.latency_ns), causes(worst)));

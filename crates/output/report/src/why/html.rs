@@ -62,7 +62,7 @@ pub fn culprits(all: &[Late]) -> String {
 
 /// The sentence of a wakeup, and the chain behind it.
 fn item(late: &Late) -> String {
-    let chain: Vec<String> = late.victim.chain.iter().map(|link| words::stopped(&link.told())).collect();
+    let chain: Vec<String> = late.victim.chain.iter().map(|link| words::stopped(&link.text())).collect();
     format!("<li>{}{}", prose(&late.sentence), list("", &chain))
 }
 

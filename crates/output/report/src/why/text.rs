@@ -23,7 +23,7 @@ pub fn section(page: &mut Page, recording: &Recording) {
         if let Some(worst) = group.late.first() {
             page.tagged("  - ", Tint::Plain, &worst.sentence);
             for link in &worst.victim.chain {
-                page.tagged("    ← ", Tint::Plain, &words::stopped(&link.told()));
+                page.tagged("    ← ", Tint::Plain, &words::stopped(&link.text()));
             }
         }
         if group.late.len() > 1 {

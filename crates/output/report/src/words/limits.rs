@@ -4,7 +4,7 @@ use crate::bounds;
 use crate::figures::{Figures, QUANTILES};
 use crate::number::{at_most, count, count_f, percent};
 use punctual_model::{Event, Recording, Verdict};
-use punctual_units::Way;
+use punctual_units::WakeupSource;
 
 pub fn cannot_say(recording: &Recording, verdict: &Verdict) -> Vec<String> {
     from_figures(&Figures::new(recording, verdict))
@@ -28,9 +28,9 @@ pub(crate) fn from_figures(figures: &Figures) -> Vec<String> {
 }
 
 /// What the run does not say about other wakeup sources.
-fn other_ways(via: Option<&Way>) -> String {
+fn other_ways(via: Option<&WakeupSource>) -> String {
     match via {
-        None | Some(Way::Nanosleep) => {
+        None | Some(WakeupSource::Nanosleep) => {
             "A timer expires in hard interrupt context. A program woken by a threaded interrupt or by another task has larger latencies."
                 .into()
         }

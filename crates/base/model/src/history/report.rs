@@ -6,22 +6,22 @@ use serde::Serialize;
 #[derive(Clone, Debug, PartialEq)]
 pub struct History {
     pub figures: Vec<Figure>,
-    /// False alarms that were asked for, over all series, per year.
+    /// Accepted number of false alarms per year, over all series.
     pub alarms_per_year: f64,
-    /// Series with enough runs to be watched.
+    /// Number of series with enough runs to be watched.
     pub watched: usize,
     /// Runs by machine and settings, the group with the most recent run first.
     pub groups: Vec<HistoryGroup>,
 }
 
-/// Comparable runs.
+/// Runs that are comparable with each other.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HistoryGroup {
     pub machine: String,
     /// Clock model; null for real time.
     pub virtual_time: Option<String>,
     pub settings: Vec<(&'static str, String)>,
-    /// Ordered by time; runs without a time come last.
+    /// In chronological order; runs without a time come last.
     pub runs: Vec<RunSummary>,
     /// Distinct hosts of the runs.
     pub hosts: Vec<String>,
@@ -36,13 +36,13 @@ pub struct HistorySeries {
     pub figure: Figure,
     /// Length of the measurement, if the figure grows with it; null otherwise.
     pub length: Option<String>,
-    /// Ordered by time.
+    /// In chronological order.
     pub points: Vec<HistoryPoint>,
     /// Runs that could not be used.
     pub left_out: LeftOut,
-    /// Number of runs from which on a shift can be told.
+    /// Number of runs from which a shift can be detected.
     pub least_runs: usize,
-    /// Detected shifts, ordered by time.
+    /// Detected shifts, in chronological order.
     pub shifts: Vec<HistoryShift>,
     /// Null if there are too few runs since the last shift.
     pub level: Option<HistoryLevel>,
@@ -60,7 +60,7 @@ pub struct LeftOut {
     pub incomplete: usize,
     /// Runs whose load did not run, or whose phase is otherwise doubtful.
     pub doubtful: usize,
-    /// Runs too short to have the figure.
+    /// Runs too short to yield the figure.
     pub unknown: usize,
     /// Runs older than the most recent 20,000.
     pub older: usize,
@@ -77,22 +77,24 @@ pub struct HistoryPoint {
     pub ns: u64,
 }
 
-/// What the runs since the last shift, at least 16, say of the next.
+/// Properties of the current level, estimated from at least 16 runs since the last shift, and a prediction of the next
+/// run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HistoryLevel {
     /// Lag-one autocorrelation of the logarithms.
     pub autocorrelation: f64,
-    /// Standard deviation of a run given the one before, as a factor.
+    /// Standard deviation of a run given the previous one, as a factor.
     pub spread: f64,
-    /// Rise or fall that is seen within [`HistoryLevel::within_runs`] in three of four cases, as a factor; null if none is.
+    /// Smallest rise or fall, as a factor, that is detected within [`HistoryLevel::within_runs`] in three of four
+    /// cases; null if none is.
     pub least_shift: Option<f64>,
     pub within_runs: usize,
     /// Upper 95 % bound of the next run, ns; null below 20 runs.
     pub next_ns: Option<f64>,
 }
 
-/// How often runs lay within the bound that the runs before had drawn for the next (95 %).
+/// How many runs lay within the 95 % bound computed for each of them from the runs before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HistoryBounds {
@@ -105,11 +107,11 @@ pub struct HistoryBounds {
 pub struct HistoryShift {
     /// Index in the series of the first run after the shift.
     pub at: usize,
-    /// Id of that run.
+    /// ID of that run.
     pub run: String,
     /// Start of that run, CLOCK_REALTIME, ns since 1970.
     pub started_ns: u64,
-    /// Kernel of the run before.
+    /// Kernel of the run before the shift.
     pub kernel_before: Option<String>,
     /// Kernel of the first run after the shift.
     pub kernel: Option<String>,
@@ -119,14 +121,14 @@ pub struct HistoryShift {
     pub after_ns: f64,
     /// Ratio of after to before.
     pub ratio: f64,
-    /// Its 95 % interval, widened for autocorrelation, given the place of the shift; null if there is one run only on a
-    /// side.
+    /// Its 95 % interval, widened for autocorrelation, given the location of the shift; null if there is only one run
+    /// on one side.
     pub interval: Option<(f64, f64)>,
-    /// Id of the run that raised the alarm.
+    /// ID of the run that raised the alarm.
     pub seen: String,
-    /// Runs from the shift to that one.
+    /// Number of runs from the shift to the alarm.
     pub runs_to_see: usize,
-    /// Other differences between the run before and this one.
+    /// Other differences between the run before the shift and the first one after it.
     pub differs: Vec<Difference>,
 }
 
@@ -145,14 +147,15 @@ pub struct Difference {
 pub struct Gate {
     pub run: String,
     pub kernel: Option<String>,
-    /// The baseline as the user named it.
+    /// The baseline as named by the user.
     pub baseline: String,
     /// Runs of the baseline that were used, ordered by time.
     pub baseline_runs: Vec<String>,
     pub outcome: GateOutcome,
     /// How it was decided; null if it was not.
     pub method: Option<GateMethod>,
-    /// Runs the baseline lacks for any decision, or, if it is large enough for a model, for one without a model.
+    /// Runs that the baseline lacks for a decision, or, if it is large enough for a model, for a decision without a
+    /// model.
     pub runs_needed: usize,
     /// Accepted worsening, for example 0.1 for 10 %.
     pub tolerance: f64,
@@ -162,7 +165,7 @@ pub struct Gate {
     pub tests: Vec<GateTest>,
     /// What could not be tested, and why.
     pub left_out: Vec<String>,
-    /// If nothing was comparable: how the run differs from the nearest run of the baseline.
+    /// How the run differs from the most similar run of the baseline; filled in only if nothing was comparable.
     pub differs: Vec<Difference>,
 }
 

@@ -1,0 +1,161 @@
+//! Wakeup sources of a measuring thread.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// What wakes a measuring thread. The first four wakeup sources set their own timer. In the others a partner thread
+/// sends at the release, and latency is counted from the partner's clock reading before the sending call.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(try_from = "String", into = "String")]
+pub enum WakeupSource {
+    /// Absolute clock_nanosleep(2).
+    #[default]
+    Nanosleep,
+    /// Relative clock_nanosleep(2): each release is one period after the call.
+    Relative,
+    /// A periodic timerfd_create(2) timer with TFD_TIMER_ABSTIME, and read(2).
+    Timerfd,
+    /// A periodic timer_create(2) timer with SIGEV_THREAD_ID, and sigwaitinfo(2).
+    PosixTimer,
+    /// A futex(2) FUTEX_WAKE by the partner thread.
+    Futex,
+    /// A queued real-time signal: rt_tgsigqueueinfo(2), and sigwaitinfo(2).
+    Signal,
+    /// write(2) to an eventfd(2), and read(2).
+    Eventfd,
+    /// A datagram over loopback: send(2), and recv(2).
+    Udp,
+    /// A byte that a UART sends to itself (TIOCM_LOOP): write(2), the receive interrupt, and read(2). Holds the
+    /// device's path.
+    Serial(String),
+}
+
+/// The wakeup sources that need no device, in the order in which they are listed to users.
+const NAMED: [(&str, WakeupSource); 8] = [
+    ("nanosleep", WakeupSource::Nanosleep),
+    ("relative", WakeupSource::Relative),
+    ("timerfd", WakeupSource::Timerfd),
+    ("posix-timer", WakeupSource::PosixTimer),
+    ("futex", WakeupSource::Futex),
+    ("signal", WakeupSource::Signal),
+    ("eventfd", WakeupSource::Eventfd),
+    ("udp", WakeupSource::Udp),
+];
+
+impl WakeupSource {
+    /// All wakeup sources that need no device.
+    pub fn without_device() -> impl Iterator<Item = WakeupSource> {
+        NAMED.into_iter().map(|(_, source)| source)
+    }
+
+    /// Returns true if a partner thread wakes the measuring thread.
+    pub fn is_woken(&self) -> bool {
+        matches!(
+            self,
+            WakeupSource::Futex
+                | WakeupSource::Signal
+                | WakeupSource::Eventfd
+                | WakeupSource::Udp
+                | WakeupSource::Serial(_)
+        )
+    }
+
+    /// Clock and system call, as recorded in a run: `CLOCK_MONOTONIC, timerfd absolute`.
+    pub fn clock_and_call(&self) -> String {
+        let call = match self {
+            WakeupSource::Nanosleep => "clock_nanosleep TIMER_ABSTIME",
+            WakeupSource::Relative => "clock_nanosleep relative",
+            WakeupSource::Timerfd => "timerfd absolute",
+            WakeupSource::PosixTimer => "timer_settime absolute, SIGEV_THREAD_ID",
+            WakeupSource::Futex => "woken by FUTEX_WAKE",
+            WakeupSource::Signal => "woken by rt_tgsigqueueinfo",
+            WakeupSource::Eventfd => "woken through an eventfd",
+            WakeupSource::Udp => "woken by a datagram over loopback",
+            WakeupSource::Serial(port) => return format!("CLOCK_MONOTONIC, woken by the receive interrupt of {port}"),
+        };
+        format!("CLOCK_MONOTONIC, {call}")
+    }
+}
+
+impl fmt::Display for WakeupSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self, NAMED.iter().find(|(_, source)| source == self)) {
+            (WakeupSource::Serial(port), _) => write!(f, "serial:{port}"),
+            (_, Some((name, _))) => f.pad(name),
+            (_, None) => f.pad("nanosleep"),
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{0}` is not a wakeup source: use nanosleep, relative, timerfd, posix-timer, futex, signal, eventfd, udp or \
+     serial:/dev/ttyS1"
+)]
+pub struct WakeupSourceError(String);
+
+impl FromStr for WakeupSource {
+    type Err = WakeupSourceError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text.strip_prefix("serial:") {
+            Some(port) if port.starts_with('/') => Ok(WakeupSource::Serial(port.into())),
+            Some(_) => Err(WakeupSourceError(text.into())),
+            None => NAMED
+                .into_iter()
+                .find(|(name, _)| *name == text)
+                .map(|(_, source)| source)
+                .ok_or_else(|| WakeupSourceError(text.into())),
+        }
+    }
+}
+
+impl TryFrom<String> for WakeupSource {
+    type Error = WakeupSourceError;
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+impl From<WakeupSource> for String {
+    fn from(source: WakeupSource) -> String {
+        source.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn every_way_is_written_as_it_is_read() {
+        for source in WakeupSource::without_device().chain([WakeupSource::Serial("/dev/ttyS1".into())]) {
+            assert_eq!(source.to_string().parse(), Ok(source.clone()));
+            assert_eq!(serde_json::from_str::<WakeupSource>(&serde_json::to_string(&source).unwrap()).unwrap(), source);
+            assert_eq!(
+                source.clock_and_call().contains("nanosleep"),
+                matches!(source, WakeupSource::Nanosleep | WakeupSource::Relative)
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_none_is_refused_with_those_that_are() {
+        for text in ["", "sleep", "serial:", "serial:ttyS1", "serial", "Nanosleep"] {
+            let error = text.parse::<WakeupSource>().unwrap_err().to_string();
+            assert!(error.contains("timerfd") && error.contains("serial:/dev/ttyS1"), "{error}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text in ".{0,40}") {
+            if let Ok(source) = text.parse::<WakeupSource>() {
+                prop_assert_eq!(source.to_string(), text);
+            }
+        }
+    }
+}
