@@ -159,9 +159,9 @@ enum prt_overflow {
 
 // How many of the requested flags must be set.
 enum prt_match {
-  // At least one.
+  // At least one of them.
   PRT_MATCH_ANY = 0,
-  // Every one.
+  // All of them.
   PRT_MATCH_ALL = 1,
 };
 
@@ -430,11 +430,11 @@ int prt_cond_free(struct prt_cond *cond);
 int prt_cond_wait(const struct prt_cond *cond,
                   const struct prt_mutex *mutex);
 
-// As prt_cond_wait(), but at most until `until_ns` on CLOCK_MONOTONIC. The mutex is taken again in any case, which may
+// Like prt_cond_wait(), but at most until `until_ns` on CLOCK_MONOTONIC. The mutex is taken again in any case, which may
 // take longer.
 //
 // Threads: the one that holds the mutex. Real-time; blocks.
-// Errors: as prt_cond_wait(); PRT_STATUS_TIMED_OUT, with the mutex held.
+// Errors: as for prt_cond_wait(); PRT_STATUS_TIMED_OUT, with the mutex held.
 int prt_cond_wait_until(const struct prt_cond *cond,
                         const struct prt_mutex *mutex,
                         uint64_t until_ns);
@@ -451,7 +451,7 @@ int prt_cond_notify_one(const struct prt_cond *cond,
 // Wakes all waiters, which get the mutex one after the other, by priority. Otherwise as prt_cond_notify_one().
 //
 // Threads: the one that holds the mutex. Real-time: futex(2).
-// Errors: as prt_cond_notify_one().
+// Errors: as for prt_cond_notify_one().
 int prt_cond_notify_all(const struct prt_cond *cond,
                         const struct prt_mutex *mutex);
 
@@ -494,10 +494,10 @@ int prt_flags_try_wait(const struct prt_flags *flags,
                        int how,
                        uint32_t *set);
 
-// As prt_flags_try_wait(), and clears them in the same step, so that only one thread takes an event.
+// Like prt_flags_try_wait(), and clears them in the same step, so that only one thread takes an event.
 //
 // Threads: any. Real-time.
-// Errors: as prt_flags_try_wait(); nothing is cleared then.
+// Errors: as for prt_flags_try_wait(); nothing is cleared then.
 int prt_flags_try_take(const struct prt_flags *flags,
                        uint32_t mask,
                        int how,
@@ -513,28 +513,28 @@ int prt_flags_wait(const struct prt_flags *flags,
                    int how,
                    uint32_t *set);
 
-// As prt_flags_wait(), and clears them in the same step, so that only one thread takes an event.
+// Like prt_flags_wait(), and clears them in the same step, so that only one thread takes an event.
 //
 // Threads: any. Real-time: futex(2) if it has to sleep; blocks.
-// Errors: as prt_flags_wait().
+// Errors: as for prt_flags_wait().
 int prt_flags_take(const struct prt_flags *flags, uint32_t mask, int how, uint32_t *set);
 
-// As prt_flags_wait(), but at most until `until_ns` on CLOCK_MONOTONIC. Flags that are already set are found even
+// Like prt_flags_wait(), but at most until `until_ns` on CLOCK_MONOTONIC. Flags that are already set are found even
 // after that time.
 //
 // Threads: any. Real-time; blocks.
-// Errors: as prt_flags_wait(); PRT_STATUS_TIMED_OUT.
+// Errors: as for prt_flags_wait(); PRT_STATUS_TIMED_OUT.
 int prt_flags_wait_until(const struct prt_flags *flags,
                          uint32_t mask,
                          int how,
                          uint64_t until_ns,
                          uint32_t *set);
 
-// As prt_flags_take(), but at most until `until_ns` on CLOCK_MONOTONIC. Flags that are already set are taken even
+// Like prt_flags_take(), but at most until `until_ns` on CLOCK_MONOTONIC. Flags that are already set are taken even
 // after that time.
 //
 // Threads: any. Real-time; blocks.
-// Errors: as prt_flags_take(); PRT_STATUS_TIMED_OUT: nothing is cleared.
+// Errors: as for prt_flags_take(); PRT_STATUS_TIMED_OUT: nothing is cleared.
 int prt_flags_take_until(const struct prt_flags *flags,
                          uint32_t mask,
                          int how,
@@ -562,10 +562,10 @@ int prt_mutex_free(struct prt_mutex *mutex);
 // otherwise the mutex is lost. PRT_STATUS_NULL, PRT_STATUS_REFUSED.
 int prt_mutex_lock(const struct prt_mutex *mutex);
 
-// As prt_mutex_lock(), but at most until `until_ns` on CLOCK_MONOTONIC. A free mutex is locked even after that time.
+// Like prt_mutex_lock(), but at most until `until_ns` on CLOCK_MONOTONIC. A free mutex is locked even after that time.
 //
 // Threads: any. Real-time; blocks.
-// Errors: as prt_mutex_lock(); PRT_STATUS_TIMED_OUT; PRT_STATUS_REFUSED before Linux 5.14.
+// Errors: as for prt_mutex_lock(); PRT_STATUS_TIMED_OUT; PRT_STATUS_REFUSED before Linux 5.14.
 int prt_mutex_lock_until(const struct prt_mutex *mutex,
                          uint64_t until_ns);
 
@@ -618,10 +618,10 @@ int prt_pipe_in_receive(const struct prt_pipe_in *pipe,
                         size_t size,
                         size_t *length);
 
-// As prt_pipe_in_receive(), but sleeps until there is a line, at most until `until_ns` on CLOCK_MONOTONIC.
+// Like prt_pipe_in_receive(), but sleeps until there is a line, at most until `until_ns` on CLOCK_MONOTONIC.
 //
 // Threads: one, the receiver. Real-time: poll(2) and read(2) on an eventfd; blocks.
-// Errors: as prt_pipe_in_receive(), with PRT_STATUS_TIMED_OUT instead of PRT_STATUS_EMPTY.
+// Errors: as for prt_pipe_in_receive(), with PRT_STATUS_TIMED_OUT instead of PRT_STATUS_EMPTY.
 int prt_pipe_in_receive_until(const struct prt_pipe_in *pipe,
                               uint64_t until_ns,
                               char *line,
@@ -768,7 +768,7 @@ int prt_semaphore_post(const struct prt_semaphore *semaphore);
 // Errors: PRT_STATUS_NULL.
 int prt_semaphore_wait(const struct prt_semaphore *semaphore);
 
-// As prt_semaphore_wait(), but at most until `until_ns` on CLOCK_MONOTONIC. If the count is not 0, it is lowered even
+// Like prt_semaphore_wait(), but at most until `until_ns` on CLOCK_MONOTONIC. If the count is not 0, it is lowered even
 // after that time.
 //
 // Threads: any. Real-time; blocks.
@@ -887,7 +887,7 @@ int prt_task_stats(const struct prt_task *task,
 
 // The quantile `q` (0 to 1) of one of enum prt_measure, ns, by nearest rank; exact to 1 %, at the extremes exact.
 //
-// Threads: as prt_task_stats().
+// Threads: as for prt_task_stats().
 // Errors: PRT_STATUS_NULL; PRT_STATUS_INVALID for a measure or `q` out of range; PRT_STATUS_EMPTY if there is no
 // sample yet.
 int prt_task_quantile(const struct prt_task *task,
@@ -959,7 +959,7 @@ int prt_task_stop(const struct prt_task *task,
 // Waits until the task ends on its own. Other threads may read its statistics meanwhile.
 //
 // Threads: any ordinary one, not a task's. Blocks; polls at least every 10 ms.
-// Errors: as prt_task_stop().
+// Errors: as for prt_task_stop().
 int prt_task_join(const struct prt_task *task, int *end);
 
 // Stops the task like prt_task_stop() if it still runs, and frees its handle. NULL is ignored.

@@ -42,7 +42,7 @@ pub struct prt_rung {
 pub type prt_alarm_action = Option<unsafe extern "C" fn(rung: *const prt_rung, data: *mut c_void) -> c_int>;
 
 impl prt_alarms {
-    /// The set, for changes.
+    /// Mutable access to the set.
     ///
     /// # Safety
     /// No other thread may change the set or start to run it meanwhile.
@@ -54,7 +54,7 @@ impl prt_alarms {
         if self.runner.load(SeqCst) != 0 {
             return Err(Failure::fixed(
                 prt_status::Busy,
-                c"the set runs: change it when prt_alarms_run() has returned",
+                c"the set is running: change it after prt_alarms_run() has returned",
             ));
         }
         // SAFETY: nobody runs it, and the caller promises the rest.
@@ -64,11 +64,11 @@ impl prt_alarms {
     fn run(&self, epoch: Nanos, mut carry_out: impl FnMut(&i64, Rung) -> bool) -> Result<usize, Failure> {
         let me = tid();
         if self.runner.compare_exchange(0, me, SeqCst, Relaxed).is_err() {
-            return Err(Failure::fixed(prt_status::Busy, c"the set runs already: make one for each thread"));
+            return Err(Failure::fixed(prt_status::Busy, c"the set is already running: create one set per thread"));
         }
         // SAFETY: this thread has just become the only runner, and while there is one nobody changes the set.
         let set = unsafe { &*self.set.get() };
-        // A stop is announced in `asked` first, so it is seen either here or during the run.
+        // A stop is announced in `asked` first, so it is noticed either here or during the run.
         self.stop.store(false, SeqCst);
         if self.asked.load(SeqCst) {
             self.stop.store(true, SeqCst);
@@ -130,7 +130,7 @@ pub unsafe extern "C" fn prt_alarms_add(alarms: *mut prt_alarms, after_ns: u64, 
             return Err(Failure::fixed(prt_status::Invalid, c"after_ns is longer than 31 years: it is in nanoseconds"));
         }
         let full =
-            Failure::fixed(prt_status::Full, c"the set holds PRT_ALARMS_MOST alarms already: use another one too");
+            Failure::fixed(prt_status::Full, c"the set already holds PRT_ALARMS_MOST alarms: use another set as well");
         set.at(Nanos(after_ns), action).map_err(|_| full)
     })
 }
@@ -178,7 +178,8 @@ pub unsafe extern "C" fn prt_alarms_run(
         }
         let count = alarms.run(Nanos(epoch_ns), |action, rung| {
             let rung = prt_rung { action: *action, due_ns: rung.due.0, woke_ns: rung.woke.0 };
-            // SAFETY: the caller promises a function that may be called here with this pointer; the alarm lives through the call.
+            // SAFETY: the caller guarantees a function that may be called here with this pointer; the alarm lives
+            // through the call.
             let answer = unsafe { function(&raw const rung, data) };
             answer == prt_next::Continue as c_int
         })?;

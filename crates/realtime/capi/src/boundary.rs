@@ -13,7 +13,7 @@ pub(crate) fn guard(work: impl FnOnce() -> Result<(), Failure>) -> c_int {
         Err(panic) => {
             let said = panic.downcast_ref::<&str>().copied().or(panic.downcast_ref::<String>().map(String::as_str));
             let said = said.map(|said| format!(": {said}")).unwrap_or_default();
-            let text = format!("a panic inside the library{said}; report it, with what was called");
+            let text = format!("a panic inside the library{said}; please report it with the function that was called");
             remember(Failure { status: prt_status::Panic, text: Text::Written(text) })
         }
     };
@@ -131,8 +131,8 @@ impl Data {
     }
 }
 
-// SAFETY: the library never looks behind the pointer; that the callback may use it in another thread is what the functions that
-// take it ask of the caller.
+// SAFETY: the library never dereferences the pointer; the functions that take it require that the callback may use it
+// in another thread.
 unsafe impl Send for Data {}
 
 #[cfg(test)]
@@ -157,9 +157,15 @@ mod tests {
             last_error()
         });
         let [plain, formatted, other] = texts.each_ref().map(String::as_str);
-        assert_eq!(plain, "a panic inside the library: said as it stands; report it, with what was called");
-        assert_eq!(formatted, "a panic inside the library: said of a number; report it, with what was called");
-        assert_eq!(other, "a panic inside the library; report it, with what was called");
+        assert_eq!(
+            plain,
+            "a panic inside the library: said as it stands; please report it with the function that was called"
+        );
+        assert_eq!(
+            formatted,
+            "a panic inside the library: said of a number; please report it with the function that was called"
+        );
+        assert_eq!(other, "a panic inside the library; please report it with the function that was called");
     }
 
     #[test]

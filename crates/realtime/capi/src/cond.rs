@@ -42,7 +42,7 @@ pub unsafe extern "C" fn prt_cond_free(cond: *mut prt_cond) -> c_int {
         if unsafe { condvar(cond) }?.waiters() > 0 {
             return Err(Failure::fixed(
                 prt_status::Busy,
-                c"a thread waits for this condition: notify it, and join it first",
+                c"a thread is waiting for this condition: notify and join it first",
             ));
         }
         // SAFETY: the caller's handle, from prt_cond_new, not used any more.
@@ -62,7 +62,7 @@ unsafe fn wait(cond: *const prt_cond, mutex: *const prt_mutex, until: Option<Nan
         Woke::Notified => Ok(()),
         Woke::TimedOut => Err(Failure::fixed(
             prt_status::TimedOut,
-            c"nobody notified in time; the calling thread has the mutex again",
+            c"no notification came in time; the calling thread holds the mutex again",
         )),
     }
 }
@@ -79,11 +79,11 @@ pub unsafe extern "C" fn prt_cond_wait(cond: *const prt_cond, mutex: *const prt_
     guard(|| unsafe { wait(cond, mutex, None) })
 }
 
-/// As prt_cond_wait(), but at most until `until_ns` on CLOCK_MONOTONIC. The mutex is taken again in any case, which may
+/// Like prt_cond_wait(), but at most until `until_ns` on CLOCK_MONOTONIC. The mutex is taken again in any case, which may
 /// take longer.
 ///
 /// Threads: the one that holds the mutex. Real-time; blocks.
-/// Errors: as prt_cond_wait(); PRT_STATUS_TIMED_OUT, with the mutex held.
+/// Errors: as for prt_cond_wait(); PRT_STATUS_TIMED_OUT, with the mutex held.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_cond_wait_until(cond: *const prt_cond, mutex: *const prt_mutex, until_ns: u64) -> c_int {
     let until = Nanos(until_ns.min(i64::MAX as u64));
@@ -106,7 +106,7 @@ pub unsafe extern "C" fn prt_cond_notify_one(cond: *const prt_cond, mutex: *cons
 /// Wakes all waiters, which get the mutex one after the other, by priority. Otherwise as prt_cond_notify_one().
 ///
 /// Threads: the one that holds the mutex. Real-time: futex(2).
-/// Errors: as prt_cond_notify_one().
+/// Errors: as for prt_cond_notify_one().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_cond_notify_all(cond: *const prt_cond, mutex: *const prt_mutex) -> c_int {
     // SAFETY: each NULL or a live handle.

@@ -9,9 +9,9 @@ use std::ffi::c_int;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum prt_match {
-    /// At least one.
+    /// At least one of them.
     Any = 0,
-    /// Every one.
+    /// All of them.
     All = 1,
 }
 
@@ -27,7 +27,7 @@ unsafe fn inner<'a>(flags: *const prt_flags) -> Result<&'a EventFlags, Failure> 
     unsafe { shared(flags, c"flags is NULL") }.map(|flags| &flags.0)
 }
 
-/// How to match a mask, if it can be satisfied at all.
+/// Validates the mask and the way to match it.
 fn asked(mask: u32, how: c_int) -> Result<Match, Failure> {
     match how {
         _ if mask == 0 => Err(Failure::fixed(prt_status::Invalid, c"mask is 0: name the flags to wait for")),
@@ -53,7 +53,7 @@ unsafe fn look(
         // SAFETY: as the caller promises.
         let flags = unsafe { inner(flags) }?;
         let how = asked(mask, how)?;
-        // Checked first, so that flags are not taken without being returned.
+        // Checked first, so that flags are not consumed without being returned.
         wanted(set, c"set is NULL")?;
         let found = at(flags, how)?;
         // SAFETY: as the caller promises.
@@ -128,10 +128,10 @@ pub unsafe extern "C" fn prt_flags_try_wait(flags: *const prt_flags, mask: u32, 
     unsafe { look(flags, mask, how, set, |flags, how| flags.try_wait(mask, how).ok_or(NONE)) }
 }
 
-/// As prt_flags_try_wait(), and clears them in the same step, so that only one thread takes an event.
+/// Like prt_flags_try_wait(), and clears them in the same step, so that only one thread takes an event.
 ///
 /// Threads: any. Real-time.
-/// Errors: as prt_flags_try_wait(); nothing is cleared then.
+/// Errors: as for prt_flags_try_wait(); nothing is cleared then.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_flags_try_take(flags: *const prt_flags, mask: u32, how: c_int, set: *mut u32) -> c_int {
     // SAFETY: as this function's caller promises.
@@ -149,21 +149,21 @@ pub unsafe extern "C" fn prt_flags_wait(flags: *const prt_flags, mask: u32, how:
     unsafe { look(flags, mask, how, set, |flags, how| Ok(flags.wait(mask, how))) }
 }
 
-/// As prt_flags_wait(), and clears them in the same step, so that only one thread takes an event.
+/// Like prt_flags_wait(), and clears them in the same step, so that only one thread takes an event.
 ///
 /// Threads: any. Real-time: futex(2) if it has to sleep; blocks.
-/// Errors: as prt_flags_wait().
+/// Errors: as for prt_flags_wait().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_flags_take(flags: *const prt_flags, mask: u32, how: c_int, set: *mut u32) -> c_int {
     // SAFETY: as this function's caller promises.
     unsafe { look(flags, mask, how, set, |flags, how| Ok(flags.take(mask, how))) }
 }
 
-/// As prt_flags_wait(), but at most until `until_ns` on CLOCK_MONOTONIC. Flags that are already set are found even
+/// Like prt_flags_wait(), but at most until `until_ns` on CLOCK_MONOTONIC. Flags that are already set are found even
 /// after that time.
 ///
 /// Threads: any. Real-time; blocks.
-/// Errors: as prt_flags_wait(); PRT_STATUS_TIMED_OUT.
+/// Errors: as for prt_flags_wait(); PRT_STATUS_TIMED_OUT.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_flags_wait_until(
     flags: *const prt_flags,
@@ -177,11 +177,11 @@ pub unsafe extern "C" fn prt_flags_wait_until(
     unsafe { look(flags, mask, how, set, at) }
 }
 
-/// As prt_flags_take(), but at most until `until_ns` on CLOCK_MONOTONIC. Flags that are already set are taken even
+/// Like prt_flags_take(), but at most until `until_ns` on CLOCK_MONOTONIC. Flags that are already set are taken even
 /// after that time.
 ///
 /// Threads: any. Real-time; blocks.
-/// Errors: as prt_flags_take(); PRT_STATUS_TIMED_OUT: nothing is cleared.
+/// Errors: as for prt_flags_take(); PRT_STATUS_TIMED_OUT: nothing is cleared.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_flags_take_until(
     flags: *const prt_flags,

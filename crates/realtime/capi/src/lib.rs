@@ -10,8 +10,8 @@
 //! - No panic crosses the boundary: it becomes `PRT_STATUS_PANIC` if the library is built with unwinding, and aborts
 //!   the process otherwise, as in the release profile.
 //!
-//! Architecture invariant: `unsafe` is used only for a C caller's pointers. A function marked *real-time* neither
-//! allocates, locks, formats nor makes a system call that is not named.
+//! Architecture invariant: `unsafe` is used only for pointers of a C caller. A function marked *real-time* neither
+//! allocates, locks nor formats, and makes no system call other than those it names.
 
 #![warn(missing_docs)]
 #![allow(non_camel_case_types, clippy::missing_safety_doc)]

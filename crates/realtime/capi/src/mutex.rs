@@ -21,7 +21,7 @@ pub(crate) fn failure(error: LockError) -> Failure {
         LockError::TimedOut => (prt_status::TimedOut, c"the mutex was not free in time (ETIMEDOUT)"),
         LockError::OwnerDied | LockError::Poisoned => (
             prt_status::OwnerDied,
-            c"the mutex's owner ended while it held it, and the mutex is lost (ESRCH): start the program again",
+            c"the mutex's owner ended while holding it, and the mutex is lost (ESRCH): restart the program",
         ),
         LockError::NeedsLinux5_14 => (
             prt_status::Refused,
@@ -82,10 +82,10 @@ pub unsafe extern "C" fn prt_mutex_lock(mutex: *const prt_mutex) -> c_int {
     guard(|| acquired(unsafe { futex(mutex) }?.lock(None)))
 }
 
-/// As prt_mutex_lock(), but at most until `until_ns` on CLOCK_MONOTONIC. A free mutex is locked even after that time.
+/// Like prt_mutex_lock(), but at most until `until_ns` on CLOCK_MONOTONIC. A free mutex is locked even after that time.
 ///
 /// Threads: any. Real-time; blocks.
-/// Errors: as prt_mutex_lock(); PRT_STATUS_TIMED_OUT; PRT_STATUS_REFUSED before Linux 5.14.
+/// Errors: as for prt_mutex_lock(); PRT_STATUS_TIMED_OUT; PRT_STATUS_REFUSED before Linux 5.14.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_mutex_lock_until(mutex: *const prt_mutex, until_ns: u64) -> c_int {
     let until = Nanos(until_ns.min(i64::MAX as u64));
@@ -97,13 +97,13 @@ fn acquired(answer: Result<Acquired, LockError>) -> Result<(), Failure> {
     held(answer.map_err(failure)?)
 }
 
-/// The caller holds the mutex; checks whether the protected data may be inconsistent.
+/// For a mutex that the caller now holds: returns an error if the protected data may be inconsistent.
 pub(crate) fn held(acquired: Acquired) -> Result<(), Failure> {
     match acquired {
         Acquired::Clean => Ok(()),
         Acquired::OwnerDied => Err(Failure::fixed(
             prt_status::OwnerDied,
-            c"the mutex's owner ended while it held it; this thread has it now: what it guards may be half changed",
+            c"the mutex's owner ended while holding it; this thread holds it now, and the data it protects may be inconsistent",
         )),
     }
 }

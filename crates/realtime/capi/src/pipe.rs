@@ -145,10 +145,10 @@ pub unsafe extern "C" fn prt_pipe_in_receive(
     guard(|| unsafe { receive(pipe, [line.cast(), length.cast()], size, |end| end.receive().ok_or(EMPTY)) })
 }
 
-/// As prt_pipe_in_receive(), but sleeps until there is a line, at most until `until_ns` on CLOCK_MONOTONIC.
+/// Like prt_pipe_in_receive(), but sleeps until there is a line, at most until `until_ns` on CLOCK_MONOTONIC.
 ///
 /// Threads: one, the receiver. Real-time: poll(2) and read(2) on an eventfd; blocks.
-/// Errors: as prt_pipe_in_receive(), with PRT_STATUS_TIMED_OUT instead of PRT_STATUS_EMPTY.
+/// Errors: as for prt_pipe_in_receive(), with PRT_STATUS_TIMED_OUT instead of PRT_STATUS_EMPTY.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_pipe_in_receive_until(
     pipe: *const prt_pipe_in,
@@ -157,7 +157,7 @@ pub unsafe extern "C" fn prt_pipe_in_receive_until(
     size: usize,
     length: *mut usize,
 ) -> c_int {
-    const LATE: Failure = Failure::fixed(prt_status::TimedOut, c"no line came before the time was over");
+    const LATE: Failure = Failure::fixed(prt_status::TimedOut, c"no line came before the time limit");
     let until = Nanos(until_ns.min(i64::MAX as u64));
     guard(|| {
         let wait = |end: &mut RtReceiver<Line>| end.receive_until(until).map_err(|_| LATE);
@@ -235,7 +235,7 @@ pub unsafe extern "C" fn prt_pipe_out_send(pipe: *const prt_pipe_out, line: *con
         let pipe = unsafe { shared(pipe, c"pipe is NULL") }?;
         // SAFETY: NULL, or the caller has that many bytes there.
         let text = unsafe { bytes(line.cast(), length, c"line is NULL") }?;
-        let wrong = Failure::fixed(prt_status::Invalid, c"a line has 62 bytes at most, and no newline");
+        let wrong = Failure::fixed(prt_status::Invalid, c"a line has at most 62 bytes and no newline");
         let line = Line::new(text).ok_or(wrong)?;
         let full = Failure::fixed(prt_status::Full, c"the pipe is full: its reader is slower than its writer");
         // SAFETY: the caller is the only sender, and nobody else touches this end.

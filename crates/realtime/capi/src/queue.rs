@@ -210,7 +210,7 @@ fn other_size(size: usize, queue: usize) -> Result<(), Failure> {
     }
     Err(Failure::fixed(
         prt_status::Invalid,
-        c"size is not that of the queue's values: give what prt_queue_new() was given",
+        c"size differs from the size of the queue's values: pass the size given to prt_queue_new()",
     ))
 }
 

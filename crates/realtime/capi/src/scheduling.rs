@@ -52,7 +52,8 @@ pub(crate) fn scheduling(policy: c_int, priority: c_int, times: [u64; 3]) -> Res
 pub extern "C" fn prt_try_scheduling(policy: c_int, priority: c_int) -> c_int {
     guard(|| {
         if policy == prt_policy::Deadline as c_int {
-            let text = c"SCHED_DEADLINE is tried with prt_builder_check_deadline(), which has its times";
+            let text =
+                c"use prt_builder_check_deadline() for SCHED_DEADLINE, since it takes the runtime, deadline and period";
             return Err(Failure::fixed(prt_status::Invalid, text));
         }
         try_scheduling(scheduling(policy, priority, [0; 3])?).map_err(refused)

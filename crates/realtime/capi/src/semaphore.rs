@@ -43,7 +43,7 @@ pub unsafe extern "C" fn prt_semaphore_free(semaphore: *mut prt_semaphore) {
 pub unsafe extern "C" fn prt_semaphore_post(semaphore: *const prt_semaphore) -> c_int {
     const MOST: Failure = Failure::fixed(
         prt_status::Full,
-        c"the semaphore's count is at its most, 2^32 - 1: more is posted than ever waited for",
+        c"the semaphore's count is at its maximum, 2^32 - 1: it is posted more often than it is waited for",
     );
     // SAFETY: NULL or a live handle.
     guard(|| unsafe { inner(semaphore) }?.post().map_err(|_| MOST))
@@ -59,14 +59,14 @@ pub unsafe extern "C" fn prt_semaphore_wait(semaphore: *const prt_semaphore) -> 
     guard(|| unsafe { inner(semaphore) }.map(Semaphore::wait))
 }
 
-/// As prt_semaphore_wait(), but at most until `until_ns` on CLOCK_MONOTONIC. If the count is not 0, it is lowered even
+/// Like prt_semaphore_wait(), but at most until `until_ns` on CLOCK_MONOTONIC. If the count is not 0, it is lowered even
 /// after that time.
 ///
 /// Threads: any. Real-time; blocks.
 /// Errors: PRT_STATUS_TIMED_OUT: the count is not lowered. PRT_STATUS_NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_semaphore_wait_until(semaphore: *const prt_semaphore, until_ns: u64) -> c_int {
-    const LATE: Failure = Failure::fixed(prt_status::TimedOut, c"nobody posted to the semaphore in time");
+    const LATE: Failure = Failure::fixed(prt_status::TimedOut, c"no thread posted to the semaphore in time");
     let until = Nanos(until_ns.min(i64::MAX as u64));
     // SAFETY: NULL or a live handle.
     guard(|| unsafe { inner(semaphore) }?.wait_until(until).map_err(|_| LATE))

@@ -121,7 +121,7 @@ pub unsafe extern "C" fn prt_task_stats(task: *const prt_task, out: *mut prt_sta
 
 /// The quantile `q` (0 to 1) of one of enum prt_measure, ns, by nearest rank; exact to 1 %, at the extremes exact.
 ///
-/// Threads: as prt_task_stats().
+/// Threads: as for prt_task_stats().
 /// Errors: PRT_STATUS_NULL; PRT_STATUS_INVALID for a measure or `q` out of range; PRT_STATUS_EMPTY if there is no
 /// sample yet.
 #[unsafe(no_mangle)]

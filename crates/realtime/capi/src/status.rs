@@ -39,7 +39,7 @@ pub(crate) struct Failure {
     pub(crate) text: Text,
 }
 
-/// A fixed text costs a real-time thread nothing; a formatted one is for functions that are not real-time.
+/// A fixed text costs a real-time thread nothing; a formatted one is only for functions that are not real-time.
 pub(crate) enum Text {
     Fixed(&'static CStr),
     Written(String),
@@ -72,7 +72,7 @@ pub(crate) fn remember(failure: Failure) -> prt_status {
         }
         Text::Written(text) => {
             let text = CString::new(text.replace('\0', "?")).unwrap_or_default();
-            // A thread that is ending has no text any more.
+            // A thread that is ending can no longer store a text.
             let kept = WRITTEN.try_with(|written| written.replace(text)).is_ok();
             LAST.set(c"(the thread is ending: the text of the error is lost)");
             IS_WRITTEN.set(kept);

@@ -115,11 +115,11 @@ pub struct prt_task {
     not_resident: CString,
 }
 
-#[expect(clippy::large_enum_variant, reason = "one a task, and never moved but at its end")]
+#[expect(clippy::large_enum_variant, reason = "one per task; it is moved only when the task ends")]
 pub(crate) enum State {
     Running(Task),
     Ended(Finished),
-    /// Between the two; permanent only after a panic.
+    /// Between the two states; permanent only after a panic.
     Between,
 }
 
@@ -134,8 +134,8 @@ impl Callback {
     fn call(&self, cycle: &Cycle) -> Next {
         let Cycle { index, scheduled, woke, skipped, pending } = *cycle;
         let cycle = prt_cycle { index, scheduled_ns: scheduled.0, woke_ns: woke.0, skipped, pending };
-        // SAFETY: prt_task_start's caller promises a function that may be called in this thread with this pointer, as long as the task
-        // runs; the cycle lives through the call.
+        // SAFETY: the caller of prt_task_start guarantees a function that may be called in this thread with this
+        // pointer while the task runs; the cycle lives through the call.
         let answer = unsafe { (self.function)(&raw const cycle, self.data.get()) };
         if answer == prt_next::Continue as c_int { Next::Continue } else { Next::Stop }
     }
@@ -152,7 +152,7 @@ pub(crate) fn not_in_a_task() -> Result<(), Failure> {
         false => Ok(()),
         true => Err(Failure::fixed(
             prt_status::Deadlock,
-            c"a task's body may not wait for tasks: answer PRT_NEXT_STOP to end its own, or stop it in another thread",
+            c"a task's body may not wait for tasks: return PRT_NEXT_STOP to end its own task, or stop the task from another thread",
         )),
     }
 }
@@ -355,7 +355,7 @@ pub unsafe extern "C" fn prt_task_stop(task: *const prt_task, end: *mut c_int) -
 /// Waits until the task ends on its own. Other threads may read its statistics meanwhile.
 ///
 /// Threads: any ordinary one, not a task's. Blocks; polls at least every 10 ms.
-/// Errors: as prt_task_stop().
+/// Errors: as for prt_task_stop().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_task_join(task: *const prt_task, end: *mut c_int) -> c_int {
     // SAFETY: as this function's caller promises.

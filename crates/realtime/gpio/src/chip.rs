@@ -42,7 +42,7 @@ impl Chip {
     /// Finds a chip by device, name or label.
     ///
     /// # Errors
-    /// There is none, or it cannot be opened.
+    /// No chip matches, or it cannot be opened.
     pub fn find(wanted: &str) -> Result<Chip, GpioError> {
         if wanted.starts_with('/') {
             return Chip::open(Path::new(wanted));
@@ -101,13 +101,13 @@ impl Chip {
             return Ok(());
         }
         let ChipInfo { name, lines, .. } = &self.info;
-        Err(GpioError::Usage(format!("{name} has no line {offset}: it has {lines}, from 0 on")))
+        Err(GpioError::Usage(format!("{name} has no line {offset}: it has {lines}, starting at 0")))
     }
 
     fn consumer(&self, offset: u32) -> String {
         match self.line(offset) {
             Ok(info) if info.flags & USED != 0 && !info.consumer.is_empty() => format!("`{}`", info.consumer),
-            _ => "the kernel or a program that gives no name".into(),
+            _ => "the kernel, or a program that gave no name".into(),
         }
     }
 }
@@ -145,7 +145,9 @@ pub fn find_line(name: &str) -> Result<LineAt, GpioError> {
     }
     if let [first, second, ..] = found.as_slice() {
         let (a, b) = (&first.chip.info.name, &second.chip.info.name);
-        return Err(GpioError::Usage(format!("{a} and {b} both have a line `{name}`: name chip and offset")));
+        return Err(GpioError::Usage(format!(
+            "{a} and {b} both have a line named `{name}`: give chip and offset instead"
+        )));
     }
     found.pop().ok_or_else(|| GpioError::NoLine { wanted: name.to_owned(), on: list(&names) })
 }
@@ -191,6 +193,6 @@ mod tests {
         assert!(missing.contains("gpiochip0") && missing.contains("list the chips"), "{missing}");
         fs::write(&file, "").unwrap();
         let text = Chip::find(file.to_str().unwrap()).unwrap_err().to_string();
-        assert!(text.contains("is it a GPIO chip?"), "{text}");
+        assert!(text.contains("check that it is a GPIO chip"), "{text}");
     }
 }

@@ -18,7 +18,7 @@ pub enum GpioError {
     },
     /// There is no such chip.
     #[error(
-        "no GPIO chip is called `{wanted}`; there are: {there}; write a device, a name or a label: /dev/gpiochip0, gpiochip0"
+        "there is no GPIO chip `{wanted}`; available: {there}; use a device, a name or a label: /dev/gpiochip0, gpiochip0"
     )]
     NoChip {
         /// The requested device, name or label.
@@ -27,7 +27,7 @@ pub enum GpioError {
         there: String,
     },
     /// There is no such line.
-    #[error("no GPIO line is called `{wanted}` on {on}; list them: gpioinfo (package gpiod)")]
+    #[error("there is no GPIO line `{wanted}` on {on}; gpioinfo (package gpiod) lists them")]
     NoLine {
         /// The requested name or offset.
         wanted: String,
@@ -70,7 +70,7 @@ pub enum GpioError {
     Call(#[from] CallError),
     /// The kernel sent an event with an unknown id.
     #[error(
-        "the kernel sent an event with the id {0}, which uAPI v2 does not have: this kernel is newer than this program"
+        "the kernel sent an event with the id {0}, which is unknown in uAPI v2: this kernel is newer than this program"
     )]
     Unknown(u32),
     /// A file of the simulator failed.
@@ -91,12 +91,12 @@ fn remedy(source: &io::Error) -> &'static str {
     match source.kind() {
         io::ErrorKind::PermissionDenied => "run as root, or join the group that owns it: ls -l /dev/gpiochip*",
         io::ErrorKind::NotFound => "list the chips: ls /dev/gpiochip*",
-        _ => "is it a GPIO chip? ls -l /dev/gpiochip*",
+        _ => "check that it is a GPIO chip: ls -l /dev/gpiochip*",
     }
 }
 
 impl GpioError {
-    /// An error of reading, waiting for or writing a requested line.
+    /// Converts an error of reading, waiting for or writing a requested line.
     pub(crate) fn of_line(call: &'static str, offset: u32, errno: Errno) -> GpioError {
         match errno {
             Errno::NODEV => GpioError::Removed { offset },
@@ -104,7 +104,7 @@ impl GpioError {
         }
     }
 
-    /// An error of a typed call on a requested line.
+    /// Converts an error of a typed call on a requested line.
     pub(crate) fn of_call(offset: u32, error: CallError) -> GpioError {
         match error.errno() {
             Some(number) if number == Errno::NODEV.raw_os_error() => GpioError::Removed { offset },

@@ -6,11 +6,11 @@ use punctual_uapi::gpio::{EDGE_FALLING, EDGE_RISING, EVENT_BYTES, EVENT_CLOCK_RE
 /// Edges that generate events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Edges {
-    /// From inactive to active.
+    /// Edges from inactive to active.
     Rising,
-    /// From active to inactive.
+    /// Edges from active to inactive.
     Falling,
-    /// Both. The kernel reads the level in the interrupt's thread to find the direction.
+    /// Both edges. The kernel reads the level in the interrupt's thread to find the direction.
     Both,
 }
 
@@ -27,10 +27,10 @@ pub enum EventClock {
 /// Direction of an edge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Edge {
-    /// From inactive to active.
+    /// An edge from inactive to active.
     #[default]
     Rising,
-    /// From active to inactive.
+    /// An edge from active to inactive.
     Falling,
 }
 

@@ -8,14 +8,14 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 /// Bias of an input whose wire is open. A chip without bias resistors refuses all but [`Bias::Unchanged`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Bias {
-    /// As before.
+    /// The bias is left as it is.
     #[default]
     Unchanged,
-    /// No bias resistor.
+    /// The bias resistors are disabled.
     Disabled,
-    /// Pull-up: for contacts to ground, such as those of a rotary dial.
+    /// Pull-up resistor, for contacts to ground such as those of a rotary dial.
     PullUp,
-    /// Pull-down.
+    /// Pull-down resistor.
     PullDown,
 }
 
@@ -47,7 +47,7 @@ impl Input {
     /// Requests a line of `chip`. With `active_low` the logical value is the inverse of the level.
     ///
     /// # Errors
-    /// The line does not exist, is in use, or its chip lacks such a bias.
+    /// The line does not exist, is in use, or its chip does not support the bias.
     pub fn new(chip: &Chip, offset: u32, bias: Bias, active_low: bool) -> Result<Input, GpioError> {
         let flags = INPUT | bias.flags() | if active_low { ACTIVE_LOW } else { 0 };
         let wanted = LineRequest { offset, consumer: "punctual", flags, event_buffer_size: 0, value: false };

@@ -74,7 +74,7 @@ impl Line {
         gpio::value(&self.fd).map_err(|e| GpioError::of_call(self.offset, e))
     }
 
-    /// Waits until an event can be read, at most `limit` (`None`: forever). Returns `false` if nothing came. A signal
+    /// Waits until an event can be read, at most `limit` (`None` means forever). Returns `false` if nothing came. A signal
     /// neither ends nor extends the wait.
     ///
     /// # Errors
@@ -104,10 +104,10 @@ impl Line {
         }
     }
 
-    /// As [`Line::read`], but returns 0 if a signal came before an event: for a thread that is stopped by a signal.
+    /// Like [`Line::read`], but returns 0 if a signal came before an event: for a thread that is stopped by a signal.
     ///
     /// # Errors
-    /// As [`Line::read`].
+    /// See [`Line::read`].
     pub fn read_until_signal(&mut self, events: &mut [Event]) -> Result<usize, GpioError> {
         let most = events.len().min(CHUNK);
         if most == 0 {
@@ -174,7 +174,7 @@ mod tests {
     use std::sync::atomic::AtomicBool;
     use std::sync::atomic::Ordering::Relaxed;
 
-    /// A pipe in place of the kernel.
+    /// A line backed by a pipe instead of the kernel.
     fn line_and_writer() -> (Line, OwnedFd) {
         let (fd, writer) = pipe().unwrap();
         (Line { fd, offset: 4, bytes: Box::new([[0; EVENT_BYTES]; CHUNK]) }, writer)
@@ -210,7 +210,7 @@ mod tests {
         assert!(events.next().is_none());
     }
 
-    /// A thread is stopped by signals, repeated until it has ended. At intervals shorter than the limit they used to
+    /// A thread is stopped by signals, repeated until it has ended. Signals at intervals shorter than the limit used to
     /// extend the wait forever.
     #[test]
     fn signals_do_not_make_a_wait_longer() {

@@ -1,4 +1,4 @@
-//! Waiting for interrupt threads to be ready.
+//! Waits until interrupt threads are ready.
 
 use punctual_uapi::scheduling;
 use punctual_units::{Nanos, Scheduling};
@@ -14,7 +14,7 @@ pub fn settle(limit: Nanos) -> bool {
     let end = Instant::now() + Duration::from_nanos(limit.0);
     loop {
         let threads: Vec<i32> = irq_threads().collect();
-        // A thread that is gone need not be waited for.
+        // A thread that has ended need not be waited for.
         let is_ready = |tid: &i32| matches!(scheduling(*tid), Ok((Scheduling::Fifo { .. }, _)) | Err(_));
         if !threads.is_empty() && threads.iter().all(is_ready) {
             return true;

@@ -25,7 +25,7 @@ pub struct SimChip {
 }
 
 impl SimChip {
-    /// Creates a chip with `names.len()` lines of these names (an empty string: no name). `name` is that of its folder
+    /// Creates a chip with one line per entry of `names` (an empty string: no name). `name` is the name of its folder
     /// in configfs.
     ///
     /// # Errors
@@ -95,7 +95,7 @@ impl SimChip {
         file.write_all_at(word, 0).map_err(|e| failed("write", &path())(e))
     }
 
-    /// The level of a line: the driven value, or else its pull.
+    /// The level of a line: the driven value, or otherwise its pull.
     ///
     /// # Errors
     /// No such line.

@@ -31,7 +31,7 @@ impl Tally {
         self.last = Some((event.line_seqno, event.edge));
     }
 
-    /// Number of `sent` edges that left neither an event nor a gap; `None` if more came than were sent.
+    /// Number of the `sent` edges that left neither an event nor a gap; `None` if more events were received than sent.
     pub fn coalesced(&self, sent: u64) -> Option<u64> {
         sent.checked_sub(self.received.checked_add(self.dropped)?)
     }
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repeated_edge_without_a_gap_is_told() {
+    fn a_repeated_edge_without_a_gap_is_reported() {
         let mut tally = Tally::default();
         for (number, edge) in [(1, Edge::Rising), (2, Edge::Rising), (3, Edge::Falling), (5, Edge::Falling)] {
             tally.add(&event(number, edge));

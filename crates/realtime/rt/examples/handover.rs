@@ -60,7 +60,7 @@ fn handovers(batches: usize) -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// The other end stays as long as the test works, so no error can occur.
+/// Discards a value. The other end stays open during the test, so no error can occur.
 fn ignore<T>(_: T) {}
 
 fn wakeups(batches: usize) -> Result<(), Box<dyn std::error::Error>> {

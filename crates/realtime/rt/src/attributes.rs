@@ -8,7 +8,7 @@ use punctual_units::{CpuId, CpuList, Scheduling};
 pub struct Attributes {
     /// Policy and priority; its children get SCHED_OTHER (SCHED_RESET_ON_FORK).
     pub scheduling: Scheduling,
-    /// The CPU to pin the thread to; `None` leaves its affinity alone.
+    /// The CPU to pin the thread to; with `None`, its affinity is not changed.
     pub cpu: Option<CpuId>,
     /// Whether to lock its stack (32 KiB below the caller).
     pub lock_stack: bool,
@@ -84,8 +84,8 @@ pub fn try_scheduling(wanted: Scheduling) -> Result<(), Refused> {
 }
 
 /// Replaces a nice value that the kernel refuses, because it needs CAP_SYS_NICE or RLIMIT_NICE, by that of the calling
-/// thread, as sched_setscheduler(2) does (sched(7), nice(1)). Returns other policies unchanged, and also if the
-/// thread's own policy cannot be read: setting it then reports the error.
+/// thread, as sched_setscheduler(2) does (sched(7), nice(1)). Other policies are returned unchanged, and so is the
+/// value if the thread's own policy cannot be read: setting it then reports the error.
 ///
 /// Tries the value on the calling thread and restores the old one at once.
 pub fn granted_nice(wanted: Scheduling) -> Scheduling {
@@ -109,7 +109,7 @@ pub fn refusal_advice(wanted: Scheduling, errno: Option<i32>) -> Option<&'static
              CPUs, or give the CPUs an exclusive cpuset",
         ),
         rustix::io::Errno::PERM if rustix::process::geteuid().is_root() => Some(
-            "root may, unless CAP_SYS_NICE was taken from it (a container: --cap-add SYS_NICE) or CONFIG_RT_GROUP_SCHED \
+            "root may, unless CAP_SYS_NICE was dropped (a container: --cap-add SYS_NICE) or CONFIG_RT_GROUP_SCHED \
              gives this cgroup no RT runtime (write 950000 to its cpu.rt_runtime_us, or move the shell to the root cgroup)",
         ),
         rustix::io::Errno::PERM => Some(
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn a_trial_changes_nothing() {
         let before = uapi::scheduling(0).unwrap();
-        // Of a higher nice value there is no way back without privileges.
+        // Without privileges a raised nice value cannot be lowered again.
         let (Scheduling::Other { nice } | Scheduling::Batch { nice }, _) = before else { return };
         try_scheduling(Scheduling::Batch { nice }).unwrap();
         assert_eq!(uapi::scheduling(0).unwrap(), before);
@@ -154,7 +154,7 @@ mod tests {
             })
         };
         assert_eq!(raised(7).join().unwrap(), Scheduling::Other { nice: 7 });
-        // 0 with the privilege, else the thread's own value.
+        // The result is 0 with the privilege, otherwise the thread's own value.
         let lower = raised(0).join().unwrap();
         assert!([0, 5].map(|nice| Scheduling::Other { nice }).contains(&lower), "{lower}");
         let fifo = Scheduling::Fifo { priority: punctual_units::Priority::try_from(99).unwrap() };

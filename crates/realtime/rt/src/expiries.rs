@@ -10,7 +10,7 @@ pub(crate) struct Expiries {
     period: u64,
     end: u64,
     cycle: u64,
-    /// When the thread last read its clock. The kernel's next answer must include everything due by then.
+    /// When the thread last read its clock. The kernel's next count must include everything due by then.
     known: u64,
     disagreements: u64,
 }
@@ -32,11 +32,11 @@ impl Expiries {
         if at >= self.next { (at - self.next) / self.period + 1 } else { 0 }
     }
 
-    /// Accounts for an answer of the kernel: `count` expiries since the previous one, with the clock read at `woke`
-    /// just after.
+    /// Accounts for a result of the kernel: `count` expiries since the previous one, with the clock read at `woke` just
+    /// after.
     ///
     /// The kernel's count is used within the bounds of the clock. The kernel advances the timer before the clock is
-    /// read, so a release between the two belongs to the next answer.
+    /// read, so a release between the two belongs to the next result.
     #[inline(always)]
     pub fn book(&mut self, count: u64, woke: Nanos) -> Wakeup {
         let (least, most) = (self.due(self.known), self.due(woke.0));
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn an_expiry_that_the_kernel_forgets_is_told() {
+    fn an_expiry_that_the_kernel_forgets_is_reported() {
         let mut e = Expiries::new(Nanos(START), Nanos(1_000), Nanos(u64::MAX));
         e.book(1, Nanos(START + 10));
         // Two releases were due when the clock was last read, and the kernel reports one.

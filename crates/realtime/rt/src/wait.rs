@@ -15,19 +15,19 @@ pub trait Wait {
     /// is also checked when a signal interrupts the sleep.
     fn wait(&mut self, stop: &AtomicBool) -> Option<Wakeup>;
 
-    /// Continues for `duration` after the end, counting from 0 again. For a warm-up that is not recorded.
+    /// Continues for `duration` after the end, counting from 0 again; used after a warm-up that is not recorded.
     fn go_on(&mut self, duration: Nanos);
 
     /// Number of releases accounted for, ran and skipped.
     fn released(&self) -> u64;
 
-    /// Remarks in addition to the wakeups, since the last [`Wait::go_on`].
+    /// Observations beyond the wakeups, since the last [`Wait::go_on`].
     fn remarks(&self) -> Remarks {
         Remarks::default()
     }
 }
 
-/// Remarks of a wakeup source.
+/// Observations that a wakeup source makes beyond the wakeups.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Remarks {
     /// For relative sleeps: how far the last release was behind that of an absolute loop.

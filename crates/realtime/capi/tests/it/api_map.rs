@@ -1,5 +1,5 @@
-//! Every name of ours in docs/api-map.md exists: among the public names of punctual-rt, in its methods, or in the C
-//! header. The documentation tests of this crate compile its examples.
+//! Every name of this workspace in docs/api-map.md exists: among the public names of punctual-rt, in its methods, or in
+//! the C header. The documentation tests of this crate compile its examples.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,7 +13,7 @@ fn page() -> String {
     fs::read_to_string(root().join("docs/api-map.md")).unwrap()
 }
 
-/// Text in backquotes in the last column of the tables, which is our side.
+/// Words in backquotes in the last column of the tables, which lists our names.
 fn ours(page: &str) -> BTreeSet<String> {
     let rows = page.lines().filter(|line| line.starts_with('|') && !line.starts_with("|---"));
     let cells = rows.filter_map(|row| row.trim_end_matches('|').rsplit_once(" | "));
@@ -24,7 +24,7 @@ fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-/// Whether the text contains this word, not as part of another.
+/// Returns true if the text contains this word as a whole word.
 fn has_word(text: &str, word: &str) -> bool {
     text.match_indices(word).any(|(at, _)| {
         let bytes = text.as_bytes();
@@ -41,7 +41,8 @@ fn exported() -> String {
     uses.collect::<Vec<_>>().join(" ")
 }
 
-/// Whether `pub fn METHOD`, `fn METHOD` of a trait, or a variant of this name exists in a file that also has the type.
+/// Returns true if `pub fn METHOD`, `fn METHOD` of a trait, or a variant of this name exists in a file that also has
+/// the type.
 fn has_member(all: &[String], of: &str, member: &str) -> bool {
     let owns =
         |text: &&String| ["struct", "enum", "trait"].iter().any(|kind| has_word(text, &format!("pub {kind} {of}")));
@@ -57,7 +58,7 @@ fn files(folder: &Path, into: &mut Vec<String>) {
     }
 }
 
-/// What is wrong with a name, if anything.
+/// Describes what is wrong with a name; `None` if it is valid.
 fn fault(name: &str, exported: &str, all: &[String], header: &str) -> Option<String> {
     if name.starts_with("prt_") {
         return (!has_word(header, name)).then(|| format!("{name} is not in the header"));
@@ -69,7 +70,7 @@ fn fault(name: &str, exported: &str, all: &[String], header: &str) -> Option<Str
     member.filter(|member| !has_member(all, of, member)).map(|_| format!("{name} does not exist"))
 }
 
-/// Words in backquotes on our side that are not names of ours.
+/// Words in backquotes in that column that are not names of this workspace.
 const OTHERS: [&str; 7] =
     ["data", "thread_local!", "punctual-gpio", "rt_task_suspend", "resume", "rt_task_send", "rt_sem_broadcast"];
 

@@ -55,7 +55,7 @@ fn config() -> Config {
 }
 
 fn header() -> String {
-    // Includes the modules that it names.
+    // Includes the modules declared in lib.rs.
     let builder = Builder::new().with_config(config()).with_src(folder().join("src/lib.rs"));
     let mut text = Vec::new();
     builder.generate().unwrap().write(&mut text);

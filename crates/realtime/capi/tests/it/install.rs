@@ -59,7 +59,7 @@ fn install(prefix: &Path) -> PathBuf {
     libraries
 }
 
-fn told(libraries: &Path, words: &[&str]) -> Vec<String> {
+fn pkg_config(libraries: &Path, words: &[&str]) -> Vec<String> {
     let mut command = Command::new("pkg-config");
     let text = run(command.args(words).arg("punctual-rt").env("PKG_CONFIG_PATH", libraries.join("pkgconfig")));
     text.split_whitespace().map(String::from).collect()
@@ -91,10 +91,10 @@ fn an_installed_library_is_linked_with_what_pkg_config_says() {
     }
     let prefix = tempfile::tempdir().unwrap();
     let libraries = install(prefix.path());
-    assert_eq!(told(&libraries, &["--modversion"]), [env!("CARGO_PKG_VERSION")]);
+    assert_eq!(pkg_config(&libraries, &["--modversion"]), [env!("CARGO_PKG_VERSION")]);
 
     let shared = prefix.path().join("shared");
-    link(&shared, &told(&libraries, &["--cflags", "--libs"]));
+    link(&shared, &pkg_config(&libraries, &["--cflags", "--libs"]));
     let missing = Command::new(&shared).env_remove("LD_LIBRARY_PATH").output().unwrap();
     let said = String::from_utf8_lossy(&missing.stderr).into_owned();
     assert!(
@@ -105,7 +105,7 @@ fn an_installed_library_is_linked_with_what_pkg_config_says() {
 
     let whole = prefix.path().join("static");
     let archive = |word: String| if word == "-lpunctual_rt_c" { "-l:libpunctual_rt_c.a".into() } else { word };
-    let flags = told(&libraries, &["--cflags", "--libs", "--static"]);
+    let flags = pkg_config(&libraries, &["--cflags", "--libs", "--static"]);
     link(&whole, &flags.into_iter().map(archive).collect::<Vec<_>>());
     accounts(&whole, None);
 }

@@ -25,8 +25,8 @@ fn library() -> PathBuf {
 /// A compiler for the architecture of this test: the machine's own, or Debian's cross compiler.
 fn compiler(language: &Language) -> Compiler {
     let made_for = |name: &str| {
-        let told = Command::new(name).arg("-dumpmachine").output().ok().filter(|told| told.status.success())?;
-        Some(String::from_utf8_lossy(&told.stdout).starts_with(std::env::consts::ARCH))
+        let output = Command::new(name).arg("-dumpmachine").output().ok().filter(|output| output.status.success())?;
+        Some(String::from_utf8_lossy(&output.stdout).starts_with(std::env::consts::ARCH))
     };
     if made_for(language.compiler) == Some(true) {
         return Compiler { name: language.compiler.to_owned(), is_foreign: false };
@@ -43,7 +43,7 @@ fn compiler(language: &Language) -> Compiler {
 
 struct Compiler {
     name: String,
-    /// The loader does not find its C library, so programs are linked statically.
+    /// The loader does not find the C library of a foreign architecture, so programs are linked statically.
     is_foreign: bool,
 }
 
@@ -57,7 +57,7 @@ struct Language {
 const C: Language = Language { compiler: "cc", foreign: "gcc", options: &["-std=c99"] };
 const CPP: Language = Language { compiler: "g++", foreign: "g++", options: &["-x", "c++", "-std=c++11"] };
 
-/// Compiles and links.
+/// Compiles and links a program.
 fn build(language: &Language, source: &str, into: &Path) -> PathBuf {
     let Compiler { name, is_foreign } = compiler(language);
     let program = into.join(format!("{}-{}", Path::new(source).file_stem().unwrap().display(), language.compiler));
@@ -86,7 +86,7 @@ fn succeeded(what: &str, output: &Output) -> String {
     out.into_owned()
 }
 
-/// Builds the source in a temporary folder, and runs the check on the program.
+/// Builds the source in a temporary folder and runs the check on the program.
 fn with(language: &Language, source: &str, check: impl Fn(&Path, &Path)) {
     let scratch = tempfile::tempdir().unwrap();
     check(&build(language, source, scratch.path()), scratch.path());
@@ -148,9 +148,9 @@ fn misuse(language: &Language) {
 fn threads(language: &Language) {
     with(language, "tests/c/sync.c", |program, _| {
         let text = succeeded("sync", &Command::new(program).output().unwrap());
-        let (told, last) = text.trim_end().rsplit_once('\n').unwrap_or(("", text.trim_end()));
-        assert!(last == "sync ok" && told.lines().all(|line| line.starts_with("not tested: ")), "{text}");
-        println!("{told}");
+        let (notes, last) = text.trim_end().rsplit_once('\n').unwrap_or(("", text.trim_end()));
+        assert!(last == "sync ok" && notes.lines().all(|line| line.starts_with("not tested: ")), "{text}");
+        println!("{notes}");
     });
 }
 
@@ -205,7 +205,7 @@ fn the_documented_program_runs_until_it_is_told_to_end() {
     });
 }
 
-/// As [`everywhere`], for source text.
+/// Like [`everywhere`], for source text.
 fn everywhere_text(source: &str, check: impl Fn(&Path)) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("control.c");

@@ -18,11 +18,11 @@ use std::process::ExitCode;
 type Outcome = Result<String, Box<dyn Error>>;
 type Check = fn(&SimChip) -> Outcome;
 
-/// Toggles when each is waited for.
+/// Number of toggles when the sender waits for each event.
 const PACED: u32 = 1000;
-/// Toggles without a reader.
+/// Number of toggles without a reader.
 const STALLED: u32 = 40;
-/// Above the interrupt threads (50, sched(7)).
+/// Priority above the interrupt threads (50, sched(7)).
 const ABOVE: u8 = 90;
 /// Time limit for one event, long enough for a guest on a busy machine.
 const PATIENCE: Nanos = Nanos(10_000_000_000);
@@ -51,7 +51,7 @@ fn main() -> ExitCode {
         }
     };
     let mut failed = 0;
-    let mut told = |name: &str, outcome: Outcome| match outcome {
+    let mut print = |name: &str, outcome: Outcome| match outcome {
         Ok(figures) => println!("ok      {name:10} {figures}"),
         Err(why) => {
             failed += 1;
@@ -59,9 +59,9 @@ fn main() -> ExitCode {
         }
     };
     for (name, check) in CHECKS {
-        told(name, check(&sim));
+        print(name, check(&sim));
     }
-    told("removed", removed(sim));
+    print("removed", removed(sim));
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
@@ -88,7 +88,7 @@ fn toggle(sim: &SimChip, offset: u32, count: u32) -> Result<(), GpioError> {
     (1..=count).try_for_each(|number| sim.pull(offset, number % 2 == 1))
 }
 
-/// All pending events, and those that follow within 200 ms of the last.
+/// Reads all pending events, and those that follow within 200 ms of the last.
 fn drain(line: &mut Line) -> Result<(Vec<Event>, Tally), GpioError> {
     let (mut all, mut tally) = (Vec::new(), Tally::default());
     let mut events = [Event::default(); 64];
@@ -102,7 +102,7 @@ fn drain(line: &mut Line) -> Result<(Vec<Event>, Tally), GpioError> {
 
 fn account(sent: u32, tally: &Tally) -> String {
     let Tally { received, dropped, repeated, .. } = tally;
-    let coalesced = tally.coalesced(sent.into()).map_or("more than were sent".into(), |n| n.to_string());
+    let coalesced = tally.coalesced(sent.into()).map_or("more events than were sent".into(), |n| n.to_string());
     format!("sent {sent}, received {received}, dropped {dropped}, coalesced {coalesced}, repeated {repeated}")
 }
 
@@ -110,7 +110,7 @@ fn names(sim: &SimChip) -> Outcome {
     let at = find_line("punctual-b")?;
     expect(at.offset == 1 && at.chip.path() == sim.node(), format!("punctual-b was found at {at:?}"))?;
     let label = at.chip.info().label.clone();
-    expect(Chip::find(&label)?.path() == sim.node(), format!("the label {label} leads elsewhere"))?;
+    expect(Chip::find(&label)?.path() == sim.node(), format!("the label {label} finds another chip"))?;
     let names: Vec<String> = at.chip.lines()?.into_iter().map(|line| line.name).collect();
     expect(names == ["punctual-a", "punctual-b", "punctual-out", ""], format!("lines {names:?}"))?;
     expect(matches!(find_line("nowhere"), Err(GpioError::NoLine { .. })), "a line `nowhere` was found")?;
@@ -138,17 +138,17 @@ fn paced(sim: &SimChip) -> Outcome {
         let after = now_ns(ClockId::Monotonic);
         let edge = if number % 2 == 1 { Edge::Rising } else { Edge::Falling };
         let event = events[0];
-        let told = (count, event.edge, event.offset, event.seqno, event.line_seqno);
-        expect(told == (1, edge, 0, number, number), format!("toggle {number}: {event:?}, {count} events"))?;
+        let seen = (count, event.edge, event.offset, event.seqno, event.line_seqno);
+        expect(seen == (1, edge, 0, number, number), format!("toggle {number}: {event:?}, {count} events"))?;
         expect((before..=after).contains(&event.timestamp_ns), format!("{event:?} is not in {before}..={after}"))?;
         tally.add(&event);
     }
     expect(tally.received == u64::from(PACED), account(PACED, &tally))?;
-    expect(!line.wait(Some(Nanos::from_millis(200)))?, "an event nobody sent")?;
-    Ok(format!("{}; line_seqno 1 to {PACED}, edges alternate, stamps within", account(PACED, &tally)))
+    expect(!line.wait(Some(Nanos::from_millis(200)))?, "received an event that was not sent")?;
+    Ok(format!("{}; line_seqno 1 to {PACED}, edges alternate, timestamps within bounds", account(PACED, &tally)))
 }
 
-/// Every other toggle has the other direction.
+/// With one edge direction requested, every other toggle is an event.
 fn one_way(sim: &SimChip, edges: Edges) -> Outcome {
     let mut line = line(sim, 0, edges, 64)?;
     toggle(sim, 0, STALLED)?;
@@ -166,7 +166,7 @@ fn realtime(sim: &SimChip) -> Outcome {
     let event = line.events().next().ok_or("no event")??;
     let around = before..=now_ns(ClockId::Realtime);
     expect(around.contains(&event.timestamp_ns), format!("{event:?} is not in {around:?}"))?;
-    Ok("stamps of CLOCK_REALTIME within the readings around it".into())
+    Ok("CLOCK_REALTIME timestamps lie between the surrounding clock readings".into())
 }
 
 /// Without a reader: the queue keeps the last `kept` events, and the gap is at the start.
@@ -183,8 +183,8 @@ fn stalled(sim: &SimChip, buffer: u32, kept: u64) -> Outcome {
     Ok(format!("buffer {buffer}: {account}; first line_seqno {}", dropped + 1))
 }
 
-/// The sender preempts the interrupt's thread on its CPU: a hard interrupt for each toggle, one run of the thread, one
-/// event, no gap.
+/// The sender preempts the interrupt's thread on its CPU: each toggle causes a hard interrupt, but the thread runs once
+/// and reports one event without a gap.
 fn coalesced(sim: &SimChip) -> Outcome {
     let mut line = line(sim, 0, Edges::Both, 64)?;
     let count = STALLED + 1;
@@ -198,7 +198,7 @@ fn coalesced(sim: &SimChip) -> Outcome {
     let account = account(count, &tally);
     expect(tally.dropped == 0 && tally.coalesced(count.into()).is_some_and(|n| n > 0), account.clone())?;
     expect(events.iter().all(|e| e.timestamp_ns <= last), format!("{events:?}"))?;
-    Ok(format!("sender at FIFO {ABOVE}: {account}: no gap tells of them"))
+    Ok(format!("sender at FIFO {ABOVE}: {account}: no gap reveals them"))
 }
 
 /// Edges of one line are not events of another.
@@ -224,17 +224,17 @@ fn output(sim: &SimChip) -> Outcome {
     }
     drop(output);
     expect(!sim.value(2)?, "the line is still driven")?;
-    Ok("100 values set, 100 read back; let go afterwards".into())
+    Ok("100 values set, 100 read back; no longer driven afterwards".into())
 }
 
-/// The chip is removed under a reader, without leaving anything behind.
+/// The chip is removed while a reader waits, and leaves nothing behind.
 fn removed(sim: SimChip) -> Outcome {
     let mut line = line(&sim, 0, Edges::Both, USUAL_BUFFER)?;
     let node = sim.node().to_owned();
     drop(sim);
     let error = match line.read(&mut [Event::default()]) {
         Err(e @ GpioError::Removed { .. }) => e.to_string(),
-        other => return Err(format!("a line of a removed chip was read: {other:?}").into()),
+        other => return Err(format!("a line of a removed chip could still be read: {other:?}").into()),
     };
     expect(!node.exists(), format!("{} is still there", node.display()))?;
     let left: Vec<_> = std::fs::read_dir(Path::new("/sys/kernel/config/gpio-sim"))?.flatten().collect();

@@ -9,7 +9,7 @@ use std::fs;
 pub enum IrqThreadError {
     /// The interrupt has no thread.
     #[error(
-        "interrupt {0} has no thread: it is not requested (look at /proc/interrupts), or interrupts are not threaded (boot with \
+        "interrupt {0} has no thread: it is not requested (see /proc/interrupts), or interrupts are not threaded (boot with \
          threadirqs, or a PREEMPT_RT kernel)"
     )]
     None(u32),
@@ -35,13 +35,13 @@ pub enum IrqThreadError {
 
 /// Interrupt threads with changed priority. The old priorities are restored on drop.
 #[derive(Debug)]
-#[must_use = "the priority is put back when this is dropped"]
+#[must_use = "the priority is restored when this is dropped"]
 pub struct IrqThreads(Vec<(i32, Scheduling, bool)>);
 
 impl IrqThreads {
     /// Gives every thread of interrupt `irq` this SCHED_FIFO priority. Choose it above the tasks that must not delay
     /// the interrupt, and not below those that wait for it. Needs CAP_SYS_NICE. A killed program does not restore the
-    /// priority: `punctual audit --fix irq-thread-priority` is journalled, this is not.
+    /// priority; for a change that is journalled, use `punctual audit --fix irq-thread-priority`.
     ///
     /// # Errors
     /// [`IrqThreadError`]; threads changed before the error are restored.
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_interrupt_without_thread_is_told() {
+    fn an_interrupt_without_thread_is_reported() {
         let error = IrqThreads::set(4_000_000, Priority::try_from(50).unwrap()).unwrap_err();
         assert!(error.to_string().contains("has no thread"), "{error}");
     }

@@ -22,7 +22,7 @@ pub struct Arrival {
     pub events: u64,
     /// Events before this one that the source dropped, according to its sequence numbers.
     pub lost: u64,
-    /// Value of the event: the edge of a GPIO line (1 rising, 0 falling), else 0.
+    /// Value of the event: the edge of a GPIO line (1 rising, 0 falling), otherwise 0.
     pub value: u64,
 }
 

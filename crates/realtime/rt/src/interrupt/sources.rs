@@ -1,4 +1,4 @@
-//! Event sources that every Linux has, and UIO.
+//! Event sources available on every Linux system, and UIO.
 
 use crate::clock::timespec;
 use crate::interrupt::{Arrival, Source};
@@ -89,7 +89,7 @@ impl TimerHandle {
     /// time stamps of one may be combined with the timer of the other.
     ///
     /// # Errors
-    /// None for valid times.
+    /// Cannot fail for valid times.
     pub fn set(&self, first: Nanos, interval: Nanos) -> Result<(), Errno> {
         use std::sync::atomic::Ordering::Relaxed;
         self.times.first.store(first.0, Relaxed);
@@ -102,7 +102,7 @@ impl TimerHandle {
     /// Disarms the timer.
     ///
     /// # Errors
-    /// As [`TimerHandle::set`].
+    /// See [`TimerHandle::set`].
     pub fn cancel(&self) -> Result<(), Errno> {
         let never = Itimerspec { it_interval: timespec(Nanos::ZERO), it_value: timespec(Nanos::ZERO) };
         timerfd_settime(&*self.fd, TimerfdTimerFlags::empty(), &never).map(drop)

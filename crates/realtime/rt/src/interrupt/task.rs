@@ -21,7 +21,7 @@ pub struct Interrupt {
     pub coalesced: u64,
     /// Events before it that the source dropped.
     pub lost: u64,
-    /// Value of the event: the edge of a GPIO line (1 rising, 0 falling), else 0.
+    /// Value of the event: the edge of a GPIO line (1 rising, 0 falling), otherwise 0.
     pub value: u64,
 }
 

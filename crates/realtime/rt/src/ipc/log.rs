@@ -196,15 +196,15 @@ fn write_all(common: &Common, mut output: impl Write) {
 /// Writes the waiting records ordered by time, then one line per source with newly dropped records.
 fn write_waiting(inside: &mut Inside, output: &mut impl Write) {
     let mut lines: Vec<(Nanos, String)> = Vec::new();
-    for (name, receiver, told) in &mut inside.sources {
+    for (name, receiver, reported) in &mut inside.sources {
         // Only what is waiting now: a thread that records continuously must not keep others from being written.
         for record in (0..receiver.waiting()).map_while(|_| receiver.receive()) {
             lines.push((record.at, line(name, &record)));
         }
         let dropped = receiver.counts().dropped;
-        if dropped > *told {
-            lines.push((Nanos(u64::MAX), format!("{name} dropped {} records\n", dropped - *told)));
-            *told = dropped;
+        if dropped > *reported {
+            lines.push((Nanos(u64::MAX), format!("{name} dropped {} records\n", dropped - *reported)));
+            *reported = dropped;
         }
     }
     lines.sort_by_key(|(at, _)| *at);
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn sources_are_merged_by_time_and_drops_are_told_once() {
+    fn sources_are_merged_by_time_and_drops_are_reported_once() {
         let mut inside = Inside::default();
         let (mut a, from_a) = queue(2, Overflow::DropNewest).unwrap();
         let (mut b, from_b) = queue(9, Overflow::DropNewest).unwrap();

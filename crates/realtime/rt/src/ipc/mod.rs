@@ -1,4 +1,4 @@
-//! Passing values between threads and programs.
+//! Passes values between threads and programs.
 
 mod log;
 mod mailbox;

@@ -72,7 +72,7 @@ pub enum ServeError {
 #[derive(Debug)]
 pub struct Rendezvous<M, R> {
     state: Mutex<State<M, R>>,
-    /// One per place: free, or owned by the receiver from the message until the answer.
+    /// One per place: free, or owned by the receiver from the arrival of the message until the answer.
     gates: Vec<PiFutex>,
     bell: Bell,
 }
@@ -90,7 +90,7 @@ enum Place<M, R> {
     Free,
     Waiting(M),
     Received,
-    /// Received, and its sender has given up.
+    /// Received, but its sender has given up.
     Abandoned,
     Answered(Option<R>),
 }
@@ -128,7 +128,7 @@ impl<M, R> Rendezvous<M, R> {
         self.exchange(message, None)
     }
 
-    /// As [`Rendezvous::send`], but at most until `until` on CLOCK_MONOTONIC. A message not yet received by then is
+    /// Like [`Rendezvous::send`], but at most until `until` on CLOCK_MONOTONIC. A message not yet received by then is
     /// withdrawn.
     ///
     /// # Errors
@@ -227,7 +227,7 @@ impl<M, R> Server<'_, M, R> {
         self.sleep(None)
     }
 
-    /// As [`Server::receive`], but at most until `until` on CLOCK_MONOTONIC.
+    /// Like [`Server::receive`], but at most until `until` on CLOCK_MONOTONIC.
     ///
     /// # Errors
     /// [`LockError::TimedOut`]; any other: its lock could not be taken.

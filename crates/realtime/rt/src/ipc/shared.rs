@@ -160,7 +160,7 @@ impl<T: Words> Shared<T> {
         claim.is_ok().then(|| SharedWriter::of(self))
     }
 
-    /// As [`Shared::writer`], even if another process has a writer: for a new writer after the old one was killed. Two
+    /// Like [`Shared::writer`], even if another process has a writer: for a new writer after the old one was killed. Two
     /// concurrent writers mix their values, but do no other harm.
     pub fn take_over(&self) -> SharedWriter<'_, T> {
         self.words.words()[CLAIMED].swap(1, AcqRel);

@@ -31,7 +31,7 @@ pub enum Check {
     /// The clock is read without a system call: the clocksource is not `hpet`, `acpi_pm` or `jiffies`.
     FastClock,
     /// Real-time tasks are not throttled after 950 ms of each second: kernel.sched_rt_runtime_us is −1, or this program
-    /// leaves that much.
+    /// leaves that much time unused.
     NoThrottling,
     /// No thread of another program has this priority or a higher one; kernel threads count.
     ForeignRtAbove(u8),
@@ -106,7 +106,7 @@ fn pass(passed: bool, found: impl Into<String>, fix: impl Into<String>) -> Outco
 
 fn preempt_rt(machine: &Machine) -> Result<Outcome, String> {
     let release = machine.read("/proc/sys/kernel/osrelease")?;
-    // /sys/kernel/realtime exists only with PREEMPT_RT; the build line of /proc/version names it, too (init/version.c).
+    // /sys/kernel/realtime exists only with PREEMPT_RT; the build line of /proc/version names it too (init/version.c).
     let version = machine.read("/proc/version")?;
     let rt = machine.read("/sys/kernel/realtime").is_ok_and(|text| text == "1") || version.contains("PREEMPT_RT");
     let fix = "install a PREEMPT_RT kernel (Debian, Ubuntu: linux-image-rt-ARCH) and reboot";
@@ -157,12 +157,12 @@ fn throttling(machine: &Machine) -> Result<Outcome, String> {
     let runtime: i64 = machine.number("/proc/sys/kernel/sched_rt_runtime_us")?;
     let period: i64 = machine.number("/proc/sys/kernel/sched_rt_period_us")?;
     let found = if runtime < 0 { "off".into() } else { format!("{runtime} of {period} µs for real-time tasks") };
-    let fix = "sysctl kernel.sched_rt_runtime_us=-1, where no task of yours can run away";
+    let fix = "sysctl kernel.sched_rt_runtime_us=-1, if none of your tasks can run away";
     Ok(pass(runtime < 0 || runtime >= period, found, fix))
 }
 
 fn foreign(machine: &Machine, priority: u8) -> Result<Outcome, String> {
-    /// Number of threads that are named.
+    /// Maximum number of threads to name.
     const NAMED: usize = 5;
     let found = machine.real_time_from(priority)?;
     let name = |task: &super::probe::Foreign| format!("{} ({}, pid {})", task.name, task.priority, task.pid);
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_told_is_no_pass() {
+    fn unknown_is_not_a_pass() {
         for check in [Check::Priority(80), Check::Priority(0), Check::NoRtTimeLimit, Check::HighResolutionTimers] {
             assert!(matches!(outcome(check, &[RELEASE]), Outcome::Unknown(_)), "{check}");
         }

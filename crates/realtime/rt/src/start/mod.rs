@@ -189,7 +189,7 @@ fn ending() -> uapi::SignalSet {
 /// them. Call it at the start of `main`.
 ///
 /// # Errors
-/// None on Linux.
+/// Cannot fail on Linux.
 pub fn block_signals() -> Result<(), uapi::Error> {
     uapi::block(&ending())
 }

@@ -49,7 +49,11 @@ impl Machine {
 
     /// Whether the kernel grants this to a thread of this process; it is tried and restored.
     pub(crate) fn grants(&self, scheduling: punctual_units::Scheduling) -> Result<Result<(), crate::Refused>, String> {
-        if self.live { Ok(crate::try_scheduling(scheduling)) } else { Err("a recorded machine grants nothing".into()) }
+        if self.live {
+            Ok(crate::try_scheduling(scheduling))
+        } else {
+            Err("a recorded machine cannot grant anything".into())
+        }
     }
 
     /// Resolution of CLOCK_MONOTONIC timers: clock_getres(2).

@@ -17,7 +17,7 @@ pub enum Severity {
 pub enum Outcome {
     /// Passed; says what was found.
     Pass(String),
-    /// Failed.
+    /// The check failed.
     Fail {
         /// What was found.
         found: String,
@@ -31,16 +31,16 @@ pub enum Outcome {
 /// A check and its result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checked {
-    /// The check.
+    /// The check that was made.
     pub check: Check,
-    /// Its weight.
+    /// How much the check matters.
     pub severity: Severity,
-    /// Its result.
+    /// What the check found.
     pub outcome: Outcome,
 }
 
 impl Checked {
-    /// Whether it passed.
+    /// Returns true if the check passed.
     pub fn passed(&self) -> bool {
         matches!(self.outcome, Outcome::Pass(_))
     }
@@ -54,7 +54,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Whether all checks passed.
+    /// Returns true if all checks passed.
     pub fn passed(&self) -> bool {
         self.checked.iter().all(Checked::passed)
     }

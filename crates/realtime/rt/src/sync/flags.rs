@@ -15,11 +15,12 @@ pub enum Match {
 }
 
 /// A group of 32 event flags. Any thread sets and clears them; others wait until some or all flags of a mask are set,
-/// and may clear these in the same step, so that only one thread takes an event.
+/// and may clear them in the same step, so that only one thread takes an event.
 ///
 /// Setting never blocks; it makes a system call (FUTEX_WAKE of all) only if a thread sleeps. Flags are states, not
-/// counts: a flag set twice before it is cleared was set once, and a waiter misses a flag that is cleared before it has
-/// looked. Use [`Semaphore`](crate::Semaphore) to count. Flags have no owner, so there is no priority inheritance.
+/// counts: a flag set twice before it is cleared counts once, and a waiter misses a flag that is cleared before the
+/// waiter checks it. Use [`Semaphore`](crate::Semaphore) to count. Flags have no owner, so there is no priority
+/// inheritance.
 ///
 /// ```
 /// use punctual_rt::{EventFlags, Match};
@@ -66,7 +67,7 @@ impl EventFlags {
         met(self.get(), mask, how)
     }
 
-    /// As [`EventFlags::try_wait`], and clears them in the same step.
+    /// Like [`EventFlags::try_wait`], and clears them in the same step.
     pub fn try_take(&self, mask: u32, how: Match) -> Option<u32> {
         let taken = self.flags.fetch_update(AcqRel, Acquire, |now| met(now, mask, how).map(|set| now & !set));
         taken.ok().map(|before| before & mask)
@@ -77,12 +78,12 @@ impl EventFlags {
         self.sleep(mask, how, None, Self::try_wait).unwrap_or_default()
     }
 
-    /// As [`EventFlags::wait`], and clears them in the same step.
+    /// Like [`EventFlags::wait`], and clears them in the same step.
     pub fn take(&self, mask: u32, how: Match) -> u32 {
         self.sleep(mask, how, None, Self::try_take).unwrap_or_default()
     }
 
-    /// As [`EventFlags::wait`], but at most until `until` on CLOCK_MONOTONIC.
+    /// Like [`EventFlags::wait`], but at most until `until` on CLOCK_MONOTONIC.
     ///
     /// # Errors
     /// [`TimedOut`].
@@ -90,7 +91,7 @@ impl EventFlags {
         self.sleep(mask, how, Some(until), Self::try_wait)
     }
 
-    /// As [`EventFlags::take`], but at most until `until` on CLOCK_MONOTONIC.
+    /// Like [`EventFlags::take`], but at most until `until` on CLOCK_MONOTONIC.
     ///
     /// # Errors
     /// [`TimedOut`]: nothing is cleared.

@@ -7,14 +7,14 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 
 /// The count is at its maximum (2^32 - 1) and was not raised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the semaphore's count is at its most, 2^32 - 1: more is posted than ever waited for")]
+#[error("the semaphore's count is at its maximum, 2^32 - 1: it is posted more often than it is waited for")]
 pub struct Overflowed;
 
 /// A counting semaphore: [`Semaphore::post`] raises the count, [`Semaphore::wait`] lowers it, sleeping while it is 0.
 ///
 /// Posting never blocks: it is an atomic addition, and a system call (FUTEX_WAKE) only if a thread sleeps. Waiters wake
-/// by real-time priority; a thread that comes meanwhile may take the count first. A semaphore has no owner, so there is
-/// no priority inheritance: protect data with [`Mutex`](crate::Mutex). Not for use between processes.
+/// by real-time priority; a thread that arrives meanwhile may take the count first. A semaphore has no owner, so there
+/// is no priority inheritance: protect data with [`Mutex`](crate::Mutex). Not for use between processes.
 ///
 /// ```
 /// use punctual_rt::Semaphore;
@@ -57,11 +57,11 @@ impl Semaphore {
 
     /// Lowers the count, sleeping until it is not 0.
     pub fn wait(&self) {
-        // Cannot time out.
+        // This cannot time out.
         let _ = self.sleep(None);
     }
 
-    /// As [`Semaphore::wait`], but at most until `until` on CLOCK_MONOTONIC. If the count is not 0, it is lowered even
+    /// Like [`Semaphore::wait`], but at most until `until` on CLOCK_MONOTONIC. If the count is not 0, it is lowered even
     /// after that time.
     ///
     /// # Errors

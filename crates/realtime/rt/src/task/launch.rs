@@ -95,7 +95,7 @@ where
     }
 }
 
-/// Runs the work, reading the kernel's counters before and after; a panic ends only this task.
+/// Runs the work and reads the kernel's counters before and after it; a panic ends only this task.
 fn measured(shared: &Shared, work: impl FnOnce() -> End) -> End {
     let tid = shared.tid.load(Relaxed);
     let before = TaskUsage::of(tid);

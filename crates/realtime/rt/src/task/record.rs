@@ -153,7 +153,7 @@ impl Record {
         self.missed(cycle, 1);
     }
 
-    /// Accounts for skipped releases, and for this one: `ran` is 1 if it ran, else 0.
+    /// Accounts for skipped releases, and for this one: `ran` is 1 if it ran, otherwise 0.
     pub(crate) fn missed(&self, cycle: &Cycle, ran: u64) {
         self.sequence.store(self.sequence.load(Relaxed) + 1, Relaxed);
         fence(Release);

@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_that_must_not_be_late_is_told() {
+    fn a_task_that_must_not_be_late_is_reported() {
         let mut releases = Releases::new(Nanos(1_000), Nanos(100), Miss::Stop);
         assert!(releases.on_time(Nanos(1_099)).is_some());
         assert!(releases.on_time(Nanos(1_200)).is_none());

@@ -157,7 +157,7 @@ fn every_sender_gets_its_own_answer() {
 }
 
 #[test]
-fn who_gets_no_answer_is_told_why() {
+fn who_gets_no_answer_gets_the_reason() {
     let rendezvous = Rendezvous::<u8, u8>::new(2);
     let (go, may_go) = mpsc::channel::<()>();
     scope(|s| {
@@ -269,7 +269,7 @@ fn every_record_is_written_or_counted() {
     drop(log);
     let text = String::from_utf8(output.0.lock().unwrap().clone()).unwrap();
     let written = text.lines().filter(|l| l.contains("cycle ")).count() as u64;
-    let told: u64 =
+    let reported: u64 =
         text.lines().filter_map(|l| l.split_once(" dropped ")?.1.split(' ').next()?.parse::<u64>().ok()).sum();
-    assert_eq!((written + dropped, told), (2_000, dropped));
+    assert_eq!((written + dropped, reported), (2_000, dropped));
 }

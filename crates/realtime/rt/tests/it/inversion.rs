@@ -1,5 +1,5 @@
-//! Priority inversion: a low-priority thread holds what a high-priority one wants while a medium-priority one burns the
-//! CPU they share. The threads start each other, so nothing depends on a sleep.
+//! Priority inversion: a low-priority thread holds what a high-priority one needs, while a medium-priority one burns
+//! the CPU they share. The threads start each other, so nothing depends on a sleep.
 
 use punctual_rt::{Attributes, Mutex, Rendezvous, Semaphore, monotonic, try_scheduling};
 use punctual_units::{CpuId, Nanos, Priority, Scheduling};

@@ -4,4 +4,4 @@ mod models;
 mod pipe;
 mod steady;
 mod tasks;
-mod ways;
+mod wakeups;

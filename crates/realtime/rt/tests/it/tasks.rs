@@ -42,8 +42,8 @@ fn skipped_releases_are_exact() {
     assert_eq!(counted.ran, seen.len() as u64);
     assert_eq!(counted.released, counted.ran + counted.skipped);
     let gaps: u64 = seen.windows(2).map(|pair| pair[1].index - pair[0].index - 1).sum();
-    let told: u64 = seen[..seen.len() - 1].iter().map(|cycle| cycle.skipped).sum();
-    assert_eq!(gaps, told);
+    let skipped: u64 = seen[..seen.len() - 1].iter().map(|cycle| cycle.skipped).sum();
+    assert_eq!(gaps, skipped);
     for cycle in &seen {
         assert_eq!(cycle.scheduled, finished_first(&seen) + Nanos(cycle.index * 100_000));
         assert_eq!(cycle.skipped, cycle.lateness().0 / 100_000);
@@ -78,13 +78,13 @@ fn a_million_releases_are_exact() {
             Next::Continue
         });
         let finished = task.unwrap().join();
-        let [ran, passed, planted, after_last] = truth.each_ref().map(|word| word.load(Relaxed));
+        let [ran, passed, injected, after_last] = truth.each_ref().map(|word| word.load(Relaxed));
         let counted = &finished.stats.counted;
-        println!("{miss:?}: {planted} stalls, {ran} ran, {} skipped, {} pending", counted.skipped, counted.pending);
+        println!("{miss:?}: {injected} stalls, {ran} ran, {} skipped, {} pending", counted.skipped, counted.pending);
         assert_eq!((finished.end, counted.ran), (End::Cycles, ran));
         assert_eq!(counted.released, counted.ran + counted.skipped + counted.pending);
         assert_eq!(counted.skipped, passed + after_last);
-        assert!(counted.released >= 1_000_000 && planted > 0);
+        assert!(counted.released >= 1_000_000 && injected > 0);
     }
 }
 
@@ -129,7 +129,7 @@ fn a_safe_state_runs_in_place_of_the_body() {
 }
 
 #[test]
-fn tasks_are_stopped_while_they_sleep_and_tell_their_figures_before() {
+fn tasks_are_stopped_while_they_sleep_and_report_their_figures_before() {
     let rt = rt();
     let hour = Nanos::from_secs(3_600);
     let sleeper = rt.periodic("sleeper", ORDINARY, hour).spawn(|_| Next::Continue).unwrap();
@@ -153,10 +153,10 @@ fn a_panic_ends_its_task_only() {
     let rt = rt();
     let other = rt.periodic("other", ORDINARY, Nanos::from_millis(1)).spawn(|_| Next::Continue).unwrap();
     let panics = rt.periodic("panics", ORDINARY, Nanos::from_millis(1)).spawn(|cycle| {
-        assert!(cycle.index < 3, "planted");
+        assert!(cycle.index < 3, "injected");
         Next::Continue
     });
-    assert_eq!(panics.unwrap().join().end, End::Panicked("planted".into()));
+    assert_eq!(panics.unwrap().join().end, End::Panicked("injected".into()));
     assert!(!other.is_finished());
     other.stop();
 }
@@ -203,7 +203,7 @@ fn what_is_required_and_not_there_keeps_it_from_starting() {
 }
 
 #[test]
-fn a_refused_task_is_told_why() {
+fn a_refused_task_gets_the_reason() {
     let rt = rt();
     let nowhere = punctual_units::CpuId(8_000);
     let refused = rt.periodic("nowhere", ORDINARY, Nanos::from_millis(1)).cpu(nowhere).spawn(|_| Next::Continue);

@@ -63,7 +63,7 @@ impl Common {
     }
 }
 
-/// From the FIFO into the ring, until told to stop.
+/// Moves frames from the FIFO into the ring until told to stop.
 pub(super) fn carry_in<T: Frame>(common: &Common, fifo: &OwnedFd, mut ring: Sender<T>) {
     let mut decoder = Decoder::default();
     let mut refused = None;
@@ -99,7 +99,7 @@ pub(super) fn carry_in<T: Frame>(common: &Common, fifo: &OwnedFd, mut ring: Send
     }
 }
 
-/// From the ring into the FIFO, until told to stop; then writes what is left and fits.
+/// Moves frames from the ring into the FIFO until told to stop; then writes what is left and fits.
 pub(super) fn carry_out<T: Frame>(common: &Common, fifo: &OwnedFd, mut ring: Receiver<T>) {
     let mut batch = Batch::default();
     let mut goes_on = true;

@@ -1,4 +1,4 @@
-//! The FIFO of a pipe: found or created, held exclusively, and removed if created.
+//! The FIFO of a pipe: found or created, locked exclusively, and removed if it was created.
 
 use crate::CapacityError;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -78,12 +78,12 @@ pub enum NotOpened {
     #[error("eventfd(): {0}; see `ulimit -n`")]
     Event(Errno),
     /// The thread cannot be created.
-    #[error("the bridge's thread cannot be started: {0}; see `ulimit -u`")]
+    #[error("cannot start the bridge's thread: {0}; see `ulimit -u`")]
     Thread(io::Error),
 }
 
-/// A FIFO that only this program reads, or only this program writes (flock(2)). It is open for both, so that other ends
-/// may come and go; it is non-blocking. For programs with their own bridge; [`pipe`](crate::pipe) and
+/// A FIFO that only this program reads, or only this program writes (flock(2)). It is open for both, so that the other
+/// ends may come and go; it is non-blocking. It is meant for programs with their own bridge; [`pipe`](crate::pipe) and
 /// [`pipe_out`](crate::pipe_out) include one.
 ///
 /// If it does not exist, it is created (mode 660, less the umask) and removed on drop. An existing one is taken over
@@ -109,7 +109,7 @@ impl Fifo {
     /// [`NotOpened`]: another program uses it, it is not a FIFO, or a system call failed.
     pub fn open(at: impl Into<At>) -> Result<Fifo, NotOpened> {
         let path = at.into().path();
-        // A program that ends just now may remove the FIFO we have opened; then retry.
+        // Another program may just be ending and removing the FIFO that was opened here; then retry.
         for _ in 0..8 {
             if let Some(fifo) = Fifo::try_open(&path)? {
                 return Ok(fifo);
