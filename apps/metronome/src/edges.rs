@@ -5,7 +5,7 @@ use punctual_wires::{EdgeAt, Place};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edge {
-    /// CLOCK_MONOTONIC, taken by the kernel in the hard interrupt, or when the wire in memory was driven.
+    /// Time on CLOCK_MONOTONIC: taken by the kernel in the hard interrupt or, for a wire in memory, when it was driven.
     pub at: Nanos,
     pub level: bool,
 }
@@ -26,15 +26,15 @@ impl EdgeSource {
     /// Requests a line for its edges, with the kernel's largest buffer.
     ///
     /// # Errors
-    /// No such line, no permission, the line is in use or raises no interrupts, or the place has no edges.
+    /// The line does not exist, is not accessible, is in use or raises no interrupts, or the place has no edges.
     pub fn open(place: &Place) -> Result<EdgeSource, GpioError> {
-        let none = || GpioError::Usage(format!("{place} has no edges of its own: listen on a GPIO line"));
+        let none = || GpioError::Usage(format!("{place} reports no edges: listen on a GPIO line"));
         let (chip, offset) = place.open()?.ok_or_else(none)?;
         let line = Line::edges(&chip, offset, gpio::Edges::Both, MOST_BUFFERED, EventClock::Monotonic)?;
         Ok(EdgeSource::Line(Box::new(line), Tally::default()))
     }
 
-    /// Passes pending edges to `each`; waits at most `limit` for the first.
+    /// Passes pending edges to `each`; waits at most `limit` for the first one.
     ///
     /// # Errors
     /// The chip was removed.

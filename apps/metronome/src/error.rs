@@ -27,14 +27,14 @@ pub enum Error {
     System(#[from] punctual_uapi::Error),
     #[error("cannot start the thread that reads edges: {0}; see `ulimit -u`")]
     Thread(io::Error),
-    #[error("the metronome ended: {0}; start the program again, and report this if it comes back")]
+    #[error("the metronome ended: {0}; restart the program, and report this if it happens again")]
     Ended(String),
-    #[error("{0}; name another folder with --out")]
+    #[error("{0}; choose another directory with --out")]
     Run(String),
 }
 
 impl Error {
-    /// 2 if the command line must change, 4 if the machine must.
+    /// 2 if the command line must be changed, 4 if the machine must be.
     pub fn exit_code(&self) -> u8 {
         match self {
             Error::Usage(_) => 2,

@@ -17,7 +17,7 @@ const LOOK: Nanos = Nanos::from_millis(20);
 /// How long to wait for the edge of the last beat.
 const LAST_EDGE: Nanos = Nanos::from_millis(100);
 
-/// Passed from one measurement to the next.
+/// State passed from one measurement to the next.
 #[derive(Debug)]
 pub(crate) struct Heard {
     /// `None` if there is no second line; beats are then only counted.
@@ -50,7 +50,7 @@ impl Listener {
         Ok(Listener { thread: thread.map_err(Error::Thread)?, stop })
     }
 
-    /// Call this when the task has ended: reads the remaining edges, and returns everything.
+    /// Reads the remaining edges and returns everything. Call it after the task has ended.
     pub(crate) fn end(self) -> Result<(Heard, Listened), Error> {
         self.stop.store(true, Relaxed);
         let (heard, listened) =

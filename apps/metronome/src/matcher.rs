@@ -16,10 +16,10 @@ pub struct EdgeCounts {
     pub worst: Option<(Nanos, Nanos)>,
 }
 
-/// Takes beats and edges, each in order. A beat must be added before the edges that follow it.
+/// Matches beats with edges, each given in order. A beat must be added before the edges that follow it.
 #[derive(Clone, Debug, Default)]
 pub struct Matcher {
-    /// The most recent beat that has started and later ones, with whether their edge was seen.
+    /// The most recent beat that has started and the later ones, each with a flag that says whether its edge was seen.
     beats: VecDeque<(Beat, bool)>,
     counts: EdgeCounts,
 }
@@ -48,7 +48,7 @@ impl Matcher {
         }
     }
 
-    /// Drops the first beat, which can get no edge any more.
+    /// Drops the first beat, for which no edge can come any more.
     fn leave(&mut self) {
         if let Some((_, false)) = self.beats.pop_front() {
             self.counts.unseen += 1;
@@ -77,8 +77,8 @@ mod tests {
     }
 
     proptest! {
-        /// Some edges are lost, some are late, beats come in bursts: each beat is seen or unseen, and each seen one has
-        /// its own latency.
+        /// Some edges are lost, some are late, and beats come in bursts: each beat is counted as seen or unseen, and
+        /// each seen one has its own latency.
         #[test]
         fn every_beat_is_accounted_for(
             beats in proptest::collection::vec((0u64..150_000, 0u64..150_000, any::<bool>()), 0..200),

@@ -41,7 +41,7 @@ impl Drop for Lent {
 
 pub(crate) fn measure(bench: &Bench, plan: &Plan, instruments: Instruments) -> Result<(Measured, Instruments), Error> {
     let Instruments { toggler, heard } = instruments;
-    let (made_before, untold_before) = (toggler.beats(), toggler.untold());
+    let (made_before, unreported_before) = (toggler.beats(), toggler.unreported());
     let failure = toggler.failure();
     let mut load = Load::start(&plan.load, &bench.loads)?;
     let early = wait(bench.settle);
@@ -60,8 +60,8 @@ pub(crate) fn measure(bench: &Bench, plan: &Plan, instruments: Instruments) -> R
     if !matches!(finished.end, End::Stopped) {
         return Err(Error::Ended(how(&finished)));
     }
-    let (made, untold) = (toggler.beats() - made_before, toggler.untold() - untold_before);
-    let beats = Beats { made, told: listened.beats, untold };
+    let (made, unreported) = (toggler.beats() - made_before, toggler.unreported() - unreported_before);
+    let beats = Beats { made, reported: listened.beats, unreported };
     let mut run = taken.ended(&finished).under(&plan.load.to_string(), report.clone());
     if let Some(signal) = ended_by {
         run =
@@ -95,7 +95,7 @@ fn spawn(bench: &Bench, plan: &Plan, toggler: Toggler) -> Result<(Task, Receiver
     Ok((task, back))
 }
 
-/// Waits until the time is over, a signal comes, or the task has ended. Returns the signal.
+/// Waits until the duration has passed, a signal arrives, or the task has ended. Returns the signal.
 fn attend(task: &Task, duration: Nanos) -> Option<Sig> {
     let end = punctual_rt::monotonic().0.saturating_add(duration.0);
     loop {
@@ -109,7 +109,7 @@ fn attend(task: &Task, duration: Nanos) -> Option<Sig> {
     }
 }
 
-/// Sleeps; returns early with a signal that asks for the end.
+/// Sleeps; returns early if a termination signal arrives.
 fn wait(time: Nanos) -> Option<Sig> {
     match uapi::wait(&SignalSet::new(&[Sig::Int, Sig::Term, Sig::Hup]), Some(time)) {
         Waited::Signal(signal) => Some(signal),

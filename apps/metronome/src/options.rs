@@ -8,30 +8,30 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 pub const HELP: &str = "\
-metronome: toggles a GPIO line at a fixed period and tells how late it is, idle and under load
+metronome: toggles a GPIO line at a fixed period and measures how late it is, idle and under load
 
-  metronome --line gpiochip0:20 --listen gpiochip0:21 --compare     lines wired to each other: Table 2 of the paper, beside it
+  metronome --line gpiochip0:20 --listen gpiochip0:21 --compare     lines wired together: next to Table 2 of the paper
   metronome --line sim -D 5s                                        without hardware
 
-  --line PLACE          the line that toggles: gpiochip0:20, a line's name (GPIO20), sim (in memory), or the pull of
+  --line PLACE          the line to toggle: gpiochip0:20, a line's name (GPIO20), sim (in memory), or the pull of
                         gpio-sim (/sys/devices/platform/gpio-sim.0/gpiochip0/sim_gpio3/pull)
-  --listen PLACE        a line wired to it, whose edges the kernel stamps; with --line sim the wire itself is listened to
-  --period TIME         again for more, 50us to 10s                                             [360us and 35ms]
+  --listen PLACE        a line wired to it, whose edges the kernel timestamps; not needed with --line sim
+  --period TIME         50us to 10s; may be repeated                                            [360us and 35ms]
   --policy POLICY       fifo, rr or other (ordinary)                                            [fifo]
   --priority N          1 to 99                                                                 [99]
-  --compare             an ordinary thread besides
-  --cpu N               stay on this CPU
+  --compare             also measure an ordinary thread
+  --cpu N               pin the task to this CPU
   --loads LIST          idle, cpu, network, loopback, ...: one measurement each      [idle,cpu,loopback; with --peer network]
-  --peer HOST[:PORT]    the other machine of the load network: run `punctual serve` there
-  --secret-file FILE    with the secret that it asks for
-  --load-cpus LIST      CPUs that the loads use                                                 [all]
-  --scratch DIR         for loads that write                                                    [/var/tmp]
-  -D, --duration TIME   of each measurement, 100ms or more                                      [30s]
-  --settle TIME         how long a load runs before it is measured under                        [1s]
-  --allow-ordinary      measure an ordinary thread where real time is refused
-  --json                JSON, one object a line
-  --out DIR             run directories: DIR/360us-fifo-99, ...: punctual report, punctual compare
-  --quiet               nothing but the table
+  --peer HOST[:PORT]    peer of the network load, where `punctual serve` runs
+  --secret-file FILE    with the secret that the peer requires
+  --load-cpus LIST      CPUs for the loads                                                      [all]
+  --scratch DIR         directory for loads that write                                          [/var/tmp]
+  -D, --duration TIME   length of each measurement, at least 100ms                              [30s]
+  --settle TIME         how long a load runs before the measurement starts                      [1s]
+  --allow-ordinary      measure an ordinary thread if real-time scheduling is refused
+  --json                JSON, one object per line
+  --out DIR             write run directories (DIR/360us-fifo-99, ...) for punctual report and punctual compare
+  --quiet               print only the table
   --help, --version
 ";
 
@@ -146,7 +146,7 @@ fn option(reading: &mut Reading, name: &str, parser: &mut Parser) -> Result<(), 
         "json" => options.json = true,
         "out" => options.out = Some(word(parser)?.into()),
         "quiet" => options.quiet = true,
-        _ => return Err(UsageError(format!("there is no option --{name}"))),
+        _ => return Err(UsageError(format!("unknown option --{name}"))),
     }
     Ok(())
 }
@@ -154,13 +154,13 @@ fn option(reading: &mut Reading, name: &str, parser: &mut Parser) -> Result<(), 
 fn complete(reading: Reading) -> Result<Options, UsageError> {
     let Reading { mut options, line, policy, priority, compare } = reading;
     options.line =
-        line.ok_or_else(|| UsageError("no line: name one, --line gpiochip0:20, or try --line sim".into()))?;
+        line.ok_or_else(|| UsageError("no line is given: use --line gpiochip0:20, or try --line sim".into()))?;
     let ordinary = Scheduling::Other { nice: 0 };
     let real_time = priority.map_or_else(|| Priority::try_from(99).map_err(said), Ok)?;
     options.scheduling = match policy {
         Policy::Fifo => vec![Scheduling::Fifo { priority: real_time }],
         Policy::Rr => vec![Scheduling::Rr { priority: real_time }],
-        _ if priority.is_some() => return Err(UsageError("--priority: an ordinary thread has none".into())),
+        _ if priority.is_some() => return Err(UsageError("--priority: an ordinary thread has no priority".into())),
         _ => vec![ordinary],
     };
     if compare && !options.scheduling.contains(&ordinary) {
@@ -178,18 +178,18 @@ fn complete(reading: Reading) -> Result<Options, UsageError> {
     }
     match (&options.line, &options.listen) {
         (Place::Simulated, Some(_)) => {
-            Err(UsageError("--listen: with --line sim the wire in memory is listened to".into()))
+            Err(UsageError("--listen: with --line sim, the wire in memory is always listened to".into()))
         }
-        (line, Some(listen)) if line == listen => Err(UsageError(format!(
-            "--listen {listen}: a line that is driven cannot be listened to; wire it to another"
-        ))),
+        (line, Some(listen)) if line == listen => {
+            Err(UsageError(format!("--listen {listen}: a driven line cannot be listened to; wire it to another line")))
+        }
         _ => Ok(options),
     }
 }
 
 fn once<T: PartialEq>(all: &mut Vec<T>, one: T, name: &str) -> Result<(), UsageError> {
     if all.contains(&one) {
-        return Err(UsageError(format!("`{name}` is there twice: leave one out")));
+        return Err(UsageError(format!("`{name}` is given twice: remove one")));
     }
     all.push(one);
     Ok(())
@@ -212,7 +212,7 @@ fn policy(text: &str) -> Result<Policy, UsageError> {
         "ordinary" => Ok(Policy::Other),
         _ => match text.parse().map_err(said)? {
             policy @ (Policy::Fifo | Policy::Rr | Policy::Other) => Ok(policy),
-            other => Err(UsageError(format!("{other} is not measured: choose fifo, rr or other"))),
+            other => Err(UsageError(format!("{other} is not supported: choose fifo, rr or other"))),
         },
     }
 }

@@ -7,14 +7,14 @@ use punctual_units::Nanos;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Column {
     Idle,
-    /// Xenomai's `dohell`.
+    /// Xenomai's `dohell` load script.
     Cpu,
-    /// Download of a file of 702 MB.
+    /// Download of a 702 MB file.
     Network,
 }
 
 impl Column {
-    /// The column that corresponds to one of our loads.
+    /// The column that corresponds to one of our loads; `None` if there is none.
     pub fn of_load(load: &str) -> Option<Column> {
         match load {
             "idle" => Some(Column::Idle),
@@ -27,9 +27,9 @@ impl Column {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Means {
-    /// On the line: by oscilloscope in the paper, by time stamps of a second line's edges here.
+    /// On the line: by oscilloscope in the paper, by the timestamps of a second line's edges here.
     Edges,
-    /// In the task, by its clock.
+    /// In the task, by reading the clock.
     Task,
 }
 
@@ -39,7 +39,7 @@ pub struct Published {
     pub means: Means,
     /// A Xenomai task, as opposed to an ordinary program.
     pub real_time: bool,
-    /// For idle, CPU load, network load.
+    /// Worst cases when idle, under CPU load and under network load.
     pub worst: [Nanos; 3],
 }
 
@@ -51,12 +51,12 @@ pub const PAPER: [Published; 5] = [
     row(LONG, Means::Edges, false, [260, 1_500, 7_300]),
 ];
 
-/// The shortest time the transmitter is on.
+/// The shortest time for which the transmitter is on.
 pub(crate) const SHORT: Nanos = Nanos::from_micros(360);
 /// Duration of a whole message.
 pub(crate) const LONG: Nanos = Nanos::from_millis(35);
 
-/// Xenomai's own latency test, a task of 1 ms for 15 minutes: minimum, mean, maximum.
+/// Minimum, mean and maximum of Xenomai's own latency test, a task with a period of 1 ms, over 15 minutes.
 pub(crate) const XENOMAI_LATENCY: [Nanos; 3] = [Nanos::from_micros(4), Nanos::from_micros(19), Nanos::from_micros(61)];
 
 const fn row(period: Nanos, means: Means, real_time: bool, worst: [u64; 3]) -> Published {

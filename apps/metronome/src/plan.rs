@@ -17,9 +17,9 @@ pub struct Plan {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Beats {
     pub made: u64,
-    pub told: u64,
-    /// Not reported because the queue was full.
-    pub untold: u64,
+    pub reported: u64,
+    /// Beats that were not reported because the queue was full.
+    pub unreported: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -30,25 +30,28 @@ pub struct Measured {
     pub edges: Option<(EdgeCounts, Lost)>,
     pub beats: Beats,
     pub load: LoadReport,
-    /// The signal that ended it early.
+    /// The signal that ended the measurement early.
     pub ended_by: Option<Sig>,
     pub run: TaskRun,
 }
 
 impl Measured {
-    /// Whether every release ran or was given up, and every beat belongs to a release that ran.
+    /// Returns true if every release ran or was given up, and every beat belongs to a release that ran.
     pub fn accounted_for(&self) -> bool {
         let counted = &self.stats.counted;
-        let Beats { made, told, untold } = self.beats;
-        let edges = self.edges.as_ref().is_none_or(|(edges, _)| edges.seen + edges.unseen == told);
-        counted.released == counted.ran + counted.skipped && made == counted.ran && told + untold == made && edges
+        let Beats { made, reported, unreported } = self.beats;
+        let edges = self.edges.as_ref().is_none_or(|(edges, _)| edges.seen + edges.unseen == reported);
+        counted.released == counted.ran + counted.skipped
+            && made == counted.ran
+            && reported + unreported == made
+            && edges
     }
 
     /// Reasons to doubt the figures, reported with them.
     pub fn doubts(&self) -> Vec<String> {
         let mut doubts = Vec::new();
         if !self.accounted_for() {
-            doubts.push("releases and beats do not add up: report this as a fault of metronome".into());
+            doubts.push("releases and beats do not add up: please report this as a bug in metronome".into());
         }
         if !self.load.ran {
             let why = self.load.why_not.as_deref().unwrap_or("it gave no reason");
@@ -63,12 +66,12 @@ impl Measured {
 
     fn edge_doubts(&self) -> Option<String> {
         let (edges, lost) = self.edges.as_ref()?;
-        let untold = self.beats.untold;
+        let unreported = self.beats.unreported;
         match edges.seen {
-            0 if edges.unseen > 0 => Some("no edge came: is --listen wired to --line?".into()),
-            _ if edges.unseen + edges.strays + lost.dropped + untold > 0 => Some(format!(
-                "edges of {} beats were not seen ({} were dropped for want of room), {} edges belong to no beat, {untold} beats were \
-                 not told",
+            0 if edges.unseen > 0 => Some("no edge was seen: check that --listen is wired to --line".into()),
+            _ if edges.unseen + edges.strays + lost.dropped + unreported > 0 => Some(format!(
+                "edges of {} beats were not seen ({} were dropped because a buffer was full), {} edges belong to no beat, {unreported} beats were \
+                 not reported",
                 edges.unseen, lost.dropped, edges.strays
             )),
             _ => None,

@@ -23,9 +23,9 @@ const INCONCLUSIVE: u8 = 3;
 /// Exit code if releases or beats do not add up.
 const FAILED: u8 = 1;
 
-/// Runs the program and returns its exit code: 0, 1 if releases are not accounted for, 2 if the command line must
-/// change, 3 if a load did not run, 4 if the machine must change, 128 plus the signal number after SIGINT, SIGTERM or
-/// SIGHUP. Prints to standard output, errors to standard error. `main` must pass [`HIDDEN_ARG`] to the loads first.
+/// Runs the program and returns its exit code: 0, 1 if releases are not accounted for, 2 if the command line must be
+/// changed, 3 if a load did not run, 4 if the machine must be changed, 128 plus the signal number after SIGINT, SIGTERM
+/// or SIGHUP. Prints to standard output, errors to standard error. `main` must first pass [`HIDDEN_ARG`] to the loads.
 pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
     let result = parse(words).map_err(Error::from).and_then(|asked| match asked {
         Asked::Help => Ok(say(HELP)),
@@ -38,7 +38,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
     })
 }
 
-/// Ignores errors: the reader may have gone.
+/// Prints to standard output and ignores errors: the reader may have exited.
 fn say(text: &str) -> u8 {
     let mut out = io::stdout().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
@@ -64,10 +64,10 @@ fn all(options: &Options) -> Result<u8, Error> {
     while let Some(plan) = plans.next() {
         match measure(&bench, &plan, instruments) {
             Ok((one, back)) => {
-                tell(options, &one);
+                print_result(options, &one);
                 let early = one.ended_by.is_some();
                 measured.push(one);
-                // Not between measurements, because its edge would belong to no beat.
+                // Not between two measurements, because the edge would belong to no beat.
                 match plans.peek().filter(|_| !early) {
                     Some(_) => instruments = back,
                     None => {
@@ -130,7 +130,7 @@ fn plans(options: &Options, scheduling: &[Scheduling]) -> Vec<Plan> {
     plans
 }
 
-fn tell(options: &Options, measured: &Measured) {
+fn print_result(options: &Options, measured: &Measured) {
     match (options.json, options.quiet) {
         (true, _) => drop(say(&format!("{}\n", report::json(measured)))),
         (false, false) => drop(say(&report::text(measured))),
@@ -165,7 +165,7 @@ fn code(measured: &[Measured]) -> u8 {
     }
 }
 
-/// Writes to standard error, ignoring errors: a long measurement must not end because a terminal has gone.
+/// Writes to standard error and ignores errors: a long measurement must not end because its terminal was closed.
 fn complain(what: &dyn std::fmt::Display) {
     let _ = writeln!(io::stderr(), "metronome: {what}");
 }

@@ -21,7 +21,7 @@ pub(crate) fn json(measured: &Measured) -> Value {
         "period_ns": plan.period.0,
         "scheduling": plan.scheduling.to_string(),
         "released": counted.released, "ran": counted.ran, "skipped": counted.skipped,
-        "beats": measured.beats.made, "beats_untold": measured.beats.untold,
+        "beats": measured.beats.made, "beats_untold": measured.beats.unreported,
         "accounted_for": measured.accounted_for(),
         "lateness_ns": distribution(&counted.lateness),
         "given_up_ns": distribution(&counted.given_up),
@@ -44,7 +44,7 @@ pub(crate) fn text(measured: &Measured) -> String {
     let (plan, counted) = (&measured.plan, &measured.stats.counted);
     let shown = |ns: Option<u64>| ns.map_or("–".to_owned(), |ns| Nanos(ns).to_string());
     let edges = match &measured.edges {
-        None => "edges not listened to".into(),
+        None => "edges not measured".into(),
         Some((edges, _)) => format!(
             "{} edges, late by {} at the median, {} at most",
             edges.seen,

@@ -9,7 +9,7 @@ use std::path::Path;
 /// Writes the measurements below `folder`, which is created if missing.
 ///
 /// # Errors
-/// A folder cannot be created, or is not empty; what was written before stays.
+/// A folder cannot be created or is not empty; what was written before stays.
 pub(crate) fn write(folder: &Path, measured: &[Measured], words: &[String]) -> Result<Vec<String>, Error> {
     let mut written: Vec<String> = Vec::new();
     for one in measured {
@@ -28,7 +28,7 @@ pub(crate) fn write(folder: &Path, measured: &[Measured], words: &[String]) -> R
 /// Checks before measuring that the folders are empty, since writing would fail at the end.
 ///
 /// # Errors
-/// The folder that is not usable, and why.
+/// The folder that is not usable, and the reason.
 pub(crate) fn free<'a>(folder: &Path, plans: impl IntoIterator<Item = &'a Plan>) -> Result<(), Error> {
     for plan in plans {
         let folder = folder.join(name(plan.period, plan.scheduling));

@@ -6,9 +6,9 @@ const MEMORY: u64 = 64 << 20;
 
 pub(crate) struct Started {
     pub(crate) rt: Rt,
-    /// One per requested policy if all were granted; substitutes appear only once.
+    /// One entry per requested policy if all were granted; a substitute appears only once.
     pub(crate) scheduling: Vec<Scheduling>,
-    /// What was not granted but could be substituted.
+    /// Requests that were not granted but could be replaced by something weaker.
     pub(crate) narrowed: Vec<String>,
 }
 
@@ -36,7 +36,8 @@ pub(crate) fn start(wanted: &[Scheduling], allow_ordinary: bool) -> Result<Start
     let rt = match builder().require(Check::LockedMemory(MEMORY)).lock_memory().start() {
         Ok(rt) => rt,
         Err(refused @ (StartError::Lock(_) | StartError::Required(_))) if allow_unlocked => {
-            narrowed.push(format!("memory is not locked and may have to be read back: {}", shortly(&refused)));
+            narrowed
+                .push(format!("memory is not locked and pages may be evicted and read back: {}", shortly(&refused)));
             builder().start()?
         }
         Err(refused @ (StartError::Lock(_) | StartError::Required(_))) => {

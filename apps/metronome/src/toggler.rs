@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Beat {
-    /// Number from 0, over all measurements of the program.
+    /// Sequence number from 0, over all measurements of the program.
     pub number: u64,
     /// Scheduled time, CLOCK_MONOTONIC.
     pub scheduled: Nanos,
-    /// Just before the line was driven, CLOCK_MONOTONIC; the edge is not earlier.
+    /// Clock reading (CLOCK_MONOTONIC) just before the line was driven; the edge is never earlier.
     pub before: Nanos,
     pub level: bool,
 }
@@ -24,12 +24,13 @@ pub struct Toggler {
 }
 
 impl Toggler {
-    /// Takes a line that is low. Each beat is sent before the line changes, so that it is available before its edge.
+    /// Takes over a line that is low. Each beat is sent before the line changes, so that it is available before its
+    /// edge.
     pub fn new(out: Out, beats: Sender<Beat>) -> Toggler {
         Toggler { out, level: false, number: 0, beats, failure: Arc::default() }
     }
 
-    /// Receives the error that ended the toggler.
+    /// A handle to the error that ended the toggler, if any.
     pub fn failure(&self) -> Arc<Mutex<Option<GpioError>>> {
         self.failure.clone()
     }
@@ -54,7 +55,7 @@ impl Toggler {
         self.number
     }
 
-    pub fn untold(&self) -> u64 {
+    pub fn unreported(&self) -> u64 {
         self.beats.counts().dropped
     }
 

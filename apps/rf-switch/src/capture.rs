@@ -30,7 +30,7 @@ pub struct Captured {
     pub edges: u64,
     /// Edges dropped by the kernel, according to its sequence numbers.
     pub dropped: u64,
-    /// Repetitions of the same edge: one between them was coalesced.
+    /// Repetitions of the same edge: each means that one in between was coalesced.
     pub repeated: u64,
 }
 
@@ -44,7 +44,7 @@ impl Capturing {
     /// Starts a capture. `tid` is the transmitter's thread, to which the tracepoint is filtered.
     ///
     /// # Errors
-    /// No such line, no tracefs, no tracepoint, no privilege.
+    /// A missing line, tracefs, tracepoint or privilege.
     pub fn start(what: &Capture, tid: i32, writer: OokWriter<File>) -> Result<Option<Capturing>, Error> {
         let stop = Arc::new(AtomicBool::new(false));
         let theirs = stop.clone();
@@ -67,10 +67,10 @@ impl Capturing {
         Ok(Some(Capturing { stop, thread }))
     }
 
-    /// Takes the remaining edges, and ends.
+    /// Reads the remaining edges and ends the capture.
     ///
     /// # Errors
-    /// The error that ended it before.
+    /// The error that ended the capture earlier.
     pub fn stop(self) -> Result<Captured, Error> {
         self.stop.store(true, Relaxed);
         self.thread.join().unwrap_or(Err(Error::Thread("capture")))
@@ -81,8 +81,8 @@ fn of_line(mut line: Line, mut writer: OokWriter<File>, stop: &AtomicBool) -> Re
     let mut events = [Event::default(); 64];
     let mut tally = Tally::default();
     loop {
-        // Checked before the last read: what was sent by then is available, except for what the interrupt's thread has
-        // not handled.
+        // Checked before the last read: everything sent by then is available, except for what the interrupt's thread
+        // has not yet handled.
         let last = stop.load(Relaxed);
         let now = monotonic();
         let ready = line.wait(Some(LOOK)).map_err(Error::Capture)?;
@@ -108,8 +108,8 @@ fn write_failed(source: std::io::Error) -> Error {
     Error::file("write", "the file of --ook")(source)
 }
 
-/// A private trace instance with this one event of this one thread. It needs no line number, which the kernel assigns
-/// anew at each boot. The thread id is that of the initial PID namespace.
+/// Creates a private trace instance that records this event for this thread only. It needs no line number, which the
+/// kernel assigns anew at each boot. The thread ID is that of the initial PID namespace.
 fn trace(tid: i32) -> Result<(Instance, File), Error> {
     punctual_tracefs::recover().iter().for_each(|line| say(line));
     let config = Config { events: TRACEPOINT, buffer_kb: Some(BUFFER_KB), tracer: None, stacks: None };

@@ -26,32 +26,32 @@ pub struct Code {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Addresses {
-    /// The addresses of the sockets in the set: houses A to D, units 1 to 3.
+    /// The addresses used by the sockets of the set: houses A to D, units 1 to 3.
     #[default]
     Usual,
     All,
 }
 
 impl House {
-    /// From its letter, in either case; `None` unless A to P.
+    /// Parses a letter in either case; `None` unless it is A to P.
     pub fn of_letter(letter: u8) -> Option<House> {
         let index = letter.to_ascii_uppercase().wrapping_sub(b'A');
         (index < 16).then_some(House(index))
     }
 
-    /// A to P.
+    /// The letter, A to P.
     pub fn letter(self) -> char {
         char::from(b'A' + self.0)
     }
 }
 
 impl Unit {
-    /// From its number; `None` unless 1 to 16.
+    /// Parses a number; `None` unless it is 1 to 16.
     pub fn of_number(number: u8) -> Option<Unit> {
         (1..=16).contains(&number).then(|| Unit(number - 1))
     }
 
-    /// 1 to 16.
+    /// The number, 1 to 16.
     pub fn number(self) -> u8 {
         self.0 + 1
     }
@@ -78,7 +78,7 @@ impl Code {
         std::array::from_fn(|bit| word >> bit & 1 == 1)
     }
 
-    /// From its bits; `None` if the last four are neither on nor off.
+    /// Decodes the bits; `None` if the last four are neither on nor off.
     pub fn of_bits(bits: [bool; BITS]) -> Option<Code> {
         let word = bits.iter().rev().fold(0u16, |word, bit| word << 1 | u16::from(*bit));
         let on = match (word >> 8) as u8 {
@@ -90,7 +90,7 @@ impl Code {
     }
 }
 
-/// As typed: `d21`, or `d:10:1` for units of two digits.
+/// The form in which a user types it: `d21`, or `d:10:1` for units of two digits.
 impl fmt::Display for Code {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (house, unit, on) = (self.house.letter().to_ascii_lowercase(), self.unit.number(), u8::from(self.on));

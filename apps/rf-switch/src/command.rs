@@ -1,32 +1,32 @@
 //! Parses commands from the FIFO, byte by byte.
 //!
-//! `d21` switches house D, unit 2 on; `d20` off. Letters in either case; commands may be run together (`d21d20`) or
-//! stand on separate lines. Units of two digits need colons, `d:10:1` (any unit may have them): without, `d101` would
-//! be unit 1 off and a stray 1. Both forms end with their last character, so that a command is executed without a
-//! newline. `@NS` and a blank before a command give the time at which its sender wrote it, ns on CLOCK_MONOTONIC, from
-//! which the latency is measured.
+//! `d21` switches house D, unit 2 on; `d20` switches it off. Letters may have either case; commands may be run together
+//! (`d21d20`) or stand on separate lines. Units of two digits need colons, `d:10:1` (any unit may have them): without
+//! colons, `d101` would be unit 1 off and a stray 1. Both forms end with their last character, so that a command is
+//! executed without a newline. `@NS` and a space before a command give the time at which its sender wrote it, in ns on
+//! CLOCK_MONOTONIC, from which the latency is measured.
 //!
-//! An invalid word is skipped up to the next blank or newline: anything that follows garbage without a blank is garbage
+//! An invalid word is skipped up to the next space or newline: anything that follows garbage without a space is garbage
 //! too, and must not switch lamps.
 
 use crate::code::{Addresses, Code, House, Unit};
 use punctual_units::Nanos;
 use std::fmt;
 
-/// The longest word that is kept: `@` and the longest stamp.
+/// Maximum number of bytes kept of a word: `@` and the longest time stamp.
 const LONGEST: usize = 24;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Command {
     pub code: Code,
-    /// When its sender wrote it, CLOCK_MONOTONIC; `None` if not stated.
+    /// Time at which its sender wrote it, CLOCK_MONOTONIC; `None` if not stated.
     pub stamp: Option<Nanos>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadCommand {
     #[error(
-        "`{0}` is no command, and is left out up to the next blank; write house, unit, 1 or 0: d21 (D, 2, on), d:10:0 (D, 10, off)"
+        "`{0}` is not a command and is ignored up to the next space; write house, unit, 1 or 0: d21 (D, 2, on), d:10:0 (D, 10, off)"
     )]
     NotWritten(String),
     #[error(
@@ -54,7 +54,7 @@ impl Decoder {
         Decoder { addresses, ..Decoder::default() }
     }
 
-    /// Adds a byte; `None` if it completes nothing. An invalid word is reported once.
+    /// Adds a byte; returns `None` if it completes nothing. An invalid word is reported once.
     pub fn push(&mut self, byte: u8) -> Option<Result<Command, BadCommand>> {
         if byte.is_ascii_whitespace() {
             return self.blank();
@@ -79,10 +79,10 @@ impl Decoder {
     }
 
     fn blank(&mut self) -> Option<Result<Command, BadCommand>> {
-        let told = std::mem::take(&mut self.bad) || self.word.is_empty();
+        let reported = std::mem::take(&mut self.bad) || self.word.is_empty();
         let stamp = stamp(&self.word);
-        let error = (!told && stamp.is_none()).then(|| Err(self.not_written()));
-        if !told {
+        let error = (!reported && stamp.is_none()).then(|| Err(self.not_written()));
+        if !reported {
             self.stamp = stamp;
         }
         self.word.clear();
@@ -104,7 +104,7 @@ impl Decoder {
         held
     }
 
-    /// The invalid word, as far as it is kept: pushed into a new decoder, it makes that skip to the next blank, too.
+    /// The retained part of an invalid word; pushed into a new decoder, it makes that one skip to the next space too.
     pub fn rest(&self) -> &[u8] {
         if self.bad { &self.word } else { &[] }
     }
@@ -140,7 +140,7 @@ fn stamp(word: &[u8]) -> Option<Nanos> {
     digits.parse().ok().map(Nanos)
 }
 
-/// As typed, with its stamp if it has one.
+/// The form in which a user types it, with its time stamp if it has one.
 impl fmt::Display for Command {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(stamp) = self.stamp {
@@ -150,7 +150,7 @@ impl fmt::Display for Command {
     }
 }
 
-/// Parses a complete text: a word that is incomplete at its end is invalid, too.
+/// Parses a complete text; a word that is incomplete at its end is invalid too.
 pub fn read_all(text: &str, addresses: Addresses) -> Vec<Result<Command, BadCommand>> {
     let mut decoder = Decoder::new(addresses);
     text.bytes().chain([b'\n']).filter_map(|byte| decoder.push(byte)).collect()
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_the_sockets_do_not_have_is_told_with_what_to_type() {
+    fn an_address_the_sockets_do_not_have_is_reported_with_what_to_type() {
         assert_eq!(said("e11d41d21", Addresses::Usual), ["not e11", "not d41", "d21"]);
         let error = BadCommand::NotAllowed(Addresses::All.codes().last().unwrap()).to_string();
         assert!(error.contains("`p:16:0`") && error.contains("--all-addresses"), "{error}");
@@ -217,7 +217,7 @@ mod tests {
             let mut second = Decoder::new(Addresses::All);
             prop_assert!(first.rest().iter().all(|b| second.push(*b).is_none_or(|one| one.is_err())));
             got.extend(bytes[cut - held..].iter().filter_map(|b| second.push(*b)?.ok()));
-            // Only a stamp before the split is lost.
+            // Only a time stamp before the split is lost.
             let codes = |all: &[Command]| all.iter().map(|one| one.code).collect::<Vec<_>>();
             prop_assert_eq!(codes(&got), codes(&expected));
         }

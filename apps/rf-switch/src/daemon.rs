@@ -25,15 +25,15 @@ impl Signals {
     /// Blocks SIGINT, SIGTERM, SIGHUP and SIGUSR1. Call it before the first thread starts.
     ///
     /// # Errors
-    /// None on Linux.
+    /// Cannot fail on Linux.
     pub fn block() -> Result<Signals, Error> {
         let set = SignalSet::new(&[Sig::Int, Sig::Term, Sig::Hup, Sig::Usr1]);
         block(&set)?;
         Ok(Signals(set))
     }
 
-    /// Sleeps at most `limit`, or until a signal. `None` if the time passed, `Some(true)` if figures are requested,
-    /// `Some(false)` if the program should end.
+    /// Sleeps until a signal arrives, at most for `limit`. Returns `None` if the time passed, `Some(true)` if figures
+    /// are requested, `Some(false)` if the program should end.
     pub fn wait(&self, limit: Nanos) -> Option<bool> {
         match wait(&self.0, Some(limit)) {
             Waited::Signal(signal) => Some(signal == Sig::Usr1),
@@ -47,7 +47,7 @@ pub fn greet(station: &Station, where_from: &str) {
     station.narrowed.iter().for_each(|line| say(&format!("narrowed: {line}")));
     say(&format!("transmitter {}; {where_from}", station.scheduling));
     if station.restored > 0 {
-        say(&format!("{} commands of an earlier run wait still, and are sent first", station.restored));
+        say(&format!("{} commands of an earlier run are still pending, and are sent first", station.restored));
     }
 }
 
@@ -78,7 +78,7 @@ pub fn end(station: Station, phases: Option<Vec<Phase>>, json: bool) -> Result<u
 /// Sends commands from the FIFO until a signal.
 ///
 /// # Errors
-/// What is not available, or failed while it ran.
+/// Something is not available, or failed while it ran.
 pub fn daemon(options: &Options, signals: &Signals) -> Result<(), Error> {
     let tap = fifo::open(options)?;
     let from = format!("reads {}", tap.path().display());
@@ -100,7 +100,7 @@ pub fn daemon(options: &Options, signals: &Signals) -> Result<(), Error> {
 /// Sends these codes and ends.
 ///
 /// # Errors
-/// What is not available; [`Error::NotSent`] if a signal came first.
+/// Something is not available; [`Error::NotSent`] if a signal arrived first.
 pub fn one_shot(options: &Options, codes: &[Code], signals: &Signals) -> Result<(), Error> {
     if options.virtual_time {
         return as_meant(options, codes);
@@ -120,17 +120,17 @@ pub fn one_shot(options: &Options, codes: &[Code], signals: &Signals) -> Result<
     }
 }
 
-/// Writes the ideal edges without sleeping, by running the same alarms at a time that has passed.
+/// Writes the ideal edges without sleeping, by running the same alarms for a time that has passed.
 fn as_meant(options: &Options, codes: &[Code]) -> Result<(), Error> {
     let Some(path) = &options.ook else { return Ok(()) };
     let failed = || Error::file("write", path);
     let file = File::create(path).map_err(failed())?;
-    let mut writer = OokWriter::new(file, &options.timing, "the alarms as they are meant").map_err(failed())?;
+    let mut writer = OokWriter::new(file, &options.timing, "the ideal alarm times").map_err(failed())?;
     let waveform = Waveform::new(&options.timing)?;
     let frames = codes.iter().flat_map(|code| (0..options.repeats).map(move |_| *code));
     for (frame, code) in frames.enumerate() {
         let mut wrote = Ok(());
-        // Every frame's alarms are at the first moments of the clock, which have passed however short the uptime is.
+        // The alarms of all frames lie at the very start of the clock, which has passed however short the uptime is.
         let from = Nanos(options.timing.frame().0 * frame as u64);
         waveform.send(code, Nanos(1), |level, rung| {
             wrote = writer.edge(EdgeAt { at: from + rung.due, level });
@@ -139,6 +139,6 @@ fn as_meant(options: &Options, codes: &[Code]) -> Result<(), Error> {
         wrote.map_err(failed())?;
     }
     let written = writer.finish().map_err(failed())?;
-    print(&format!("{} commands, {} pulses as they are meant, in {}\n", codes.len(), written.pulses, path.display()));
+    print(&format!("{} commands, {} ideal pulses in {}\n", codes.len(), written.pulses, path.display()));
     Ok(())
 }

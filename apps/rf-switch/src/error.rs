@@ -18,9 +18,9 @@ pub enum Error {
     #[error("the FIFO: {0}")]
     Pipe(#[from] NotOpened),
     /// Locking memory or the checks failed.
-    #[error("{0}; or go on without: --allow-ordinary")]
+    #[error("{0}; or continue without it: --allow-ordinary")]
     Start(#[from] StartError),
-    #[error("{0}; or go on as an ordinary program: --allow-ordinary")]
+    #[error("{0}; or run as an ordinary program: --allow-ordinary")]
     Spawn(#[from] SpawnError),
     #[error("--capture trace: {0}")]
     Trace(#[from] TracefsError),
@@ -28,11 +28,11 @@ pub enum Error {
         "--capture trace: this kernel has no event gpio:gpio_value: it needs CONFIG_GPIOLIB and CONFIG_EVENT_TRACING; capture a wired input instead"
     )]
     NoTracepoint,
-    #[error("the first descriptor that systemd hands over is {what}, not {}; let ListenFIFO= of rf-switch.socket and --pipe name the same", path.display())]
+    #[error("the first descriptor passed by systemd is {what}, not {}; give ListenFIFO= in rf-switch.socket and --pipe the same path", path.display())]
     NotOurFifo { what: String, path: PathBuf },
     #[error(transparent)]
     Rtl433(#[from] Rtl433Error),
-    /// A load of a trial was misnamed.
+    /// A load of a trial is invalid.
     #[error(transparent)]
     Load(#[from] LoadError),
     #[error("cannot {what} {}: {source}; see ls -ld {}", path.display(), path.parent().unwrap_or(path).display())]
@@ -45,7 +45,7 @@ pub enum Error {
     Capacity(#[from] CapacityError),
     #[error(transparent)]
     Alarms(#[from] AlarmsFull),
-    #[error("the {0} thread ended by a panic, which is an error of this program: please report what it printed")]
+    #[error("the {0} thread panicked, which is a bug in this program: please report its output")]
     Thread(&'static str),
     #[error("{0}")]
     NotSent(String),

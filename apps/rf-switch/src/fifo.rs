@@ -1,4 +1,4 @@
-//! The FIFO that is read: the one requested, or the one held by systemd (sd_listen_fds(3), `ListenFIFO=`).
+//! Opens the FIFO for commands: the requested one, or the one held by systemd (sd_listen_fds(3), `ListenFIFO=`).
 
 use crate::error::Error;
 use crate::options::{Options, USUAL_PIPE};
@@ -25,9 +25,9 @@ pub fn open(options: &Options) -> Result<Tap, Error> {
         (false, Some(path)) => path.clone(),
         (false, None) => USUAL_PIPE.into(),
     };
-    // The folder of the default FIFO is ours; others must exist.
+    // The folder of the default FIFO belongs to this program; others must exist.
     if let Some(folder) = Path::new(USUAL_PIPE).parent().filter(|_| path == Path::new(USUAL_PIPE)) {
-        // The journal of a capture is in there, too, and requires that only its owner can write.
+        // The journal of a capture is in that folder too, and requires that only its owner can write there.
         fs::DirBuilder::new().recursive(true).mode(0o755).create(folder).map_err(Error::file("make", folder))?;
     }
     Tap::new(Fifo::open(&*path)?)

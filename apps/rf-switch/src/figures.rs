@@ -2,18 +2,19 @@ use crate::ook::Written;
 use crate::transmit::{Done, Emitted, Origin};
 use punctual_units::{Histogram, Nanos};
 
-/// Commands by outcome. `accepted + restored == sent + waiting`; an unfinished command still waits, for the next start.
+/// Commands by outcome. `accepted + restored == sent + waiting`; an unfinished command stays pending until the next
+/// start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Commands {
     pub accepted: u64,
     pub restored: u64,
-    /// Sent with all their frames.
+    /// Commands sent with all their frames.
     pub sent: u64,
-    /// Ended after some of their frames, because the program ended or the line failed.
+    /// Commands that ended after some of their frames, because the program ended or the line failed.
     pub unfinished: u64,
     pub dropped: u64,
     pub bad: u64,
-    /// Accepted but not written to the pending file, so they are lost if the program is killed before they are sent.
+    /// Commands accepted but not written to the pending file, so that they are lost if the program is killed first.
     pub not_kept: u64,
 }
 
@@ -26,13 +27,13 @@ pub struct Figures {
     pub spoiled: u64,
     /// Commands sent without any frame in time.
     pub doubtful: u64,
-    /// From the sender's stamp to the first edge, ns, of commands that did not wait for another.
+    /// Time from the sender's time stamp to the first edge, ns, for commands that did not wait for another.
     pub from_written: Histogram,
-    /// From the read to the first edge, ns, of commands without a stamp that did not wait.
+    /// Time from reading to the first edge, ns, for commands without a time stamp that did not wait.
     pub from_read: Histogram,
-    /// Commands that waited for another one, whose latency is meaningless.
+    /// Commands that waited for another one, so that their latency is meaningless.
     pub waited: u64,
-    /// Lateness of each edge, ns: from its due time until the call that drives the line has returned.
+    /// Lateness of each edge, ns: from its due time until the call that drives the line returned.
     pub lateness: Histogram,
     /// Edges later than half of T.
     pub late: u64,
@@ -50,7 +51,7 @@ impl Figures {
         let late = edge.at.saturating_sub(edge.due);
         self.lateness.record(late.0);
         self.late += u64::from(late > half);
-        // An edge that is too early is not counted: the next one's due time is this one's deadline.
+        // An edge that is too early is not counted: the due time of the next edge is the deadline of this one.
         self.missed += u64::from(self.last.is_some_and(|last| last.due < edge.due && last.at > edge.due));
         self.last = Some(edge);
     }

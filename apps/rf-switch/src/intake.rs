@@ -1,4 +1,4 @@
-//! The ordinary side: from the FIFO to the ring, and from what was done to figures and pulse text.
+//! The ordinary side: reads commands from the FIFO into the ring, and turns results into figures and pulse text.
 
 use crate::command::{BadCommand, Command, Decoder};
 use crate::error::Error;
@@ -6,8 +6,8 @@ use crate::figures::Figures;
 use crate::ook::{EdgeAt, OokWriter};
 use crate::pending::Pending;
 use crate::tap::{MOST, Tap};
-use crate::tell::Teller;
 use crate::transmit::{Done, Emitted, Job, Origin, Shared};
+use crate::warnings::Warnings;
 use punctual_rt::{Eventfd, Receiver, Sender, monotonic};
 use punctual_units::Nanos;
 use rustix::event::{Timespec, epoll};
@@ -33,17 +33,17 @@ impl Board {
     }
 }
 
-/// Pulse text of the edges driven by this program.
+/// Writes the edges driven by this program as pulse text.
 #[derive(Debug)]
 pub struct Sink {
     pub writer: OokWriter<File>,
-    /// Edges seen by the wire in memory; `None` for a real line, for which the times of driving are used.
+    /// Edges seen on the wire in memory; `None` for a real line, for which the times of driving it are used.
     pub wire: Option<Receiver<punctual_wires::EdgeAt>>,
 }
 
 #[derive(Debug)]
 pub struct Intake {
-    /// The FIFO; `None` for a program that sends given commands.
+    /// The FIFO; `None` for a program that sends the commands given as arguments.
     pub tap: Option<Tap>,
     pub decoder: Decoder,
     pub pending: Option<Pending>,
@@ -58,7 +58,7 @@ pub struct Intake {
     pub shared: Arc<Shared>,
     pub board: Arc<Board>,
     pub sink: Option<Sink>,
-    pub teller: Teller<Stderr>,
+    pub warnings: Warnings<Stderr>,
     pub half: Nanos,
     pub dropped: u64,
 }
@@ -75,7 +75,7 @@ impl Intake {
             let written = sink.writer.finish().map_err(Error::file("write", "the file of --ook"))?;
             self.board.figures().written = Some(written);
         }
-        self.teller.say_held();
+        self.warnings.write_omitted();
         end.map(|()| self.waiting)
     }
 
@@ -88,10 +88,10 @@ impl Intake {
             }
             let _ = rustix::io::read(&self.shared.wake, &mut [0u8; 8]);
             self.settle()?;
-            // Only one piece at a time, so that a writer that never stops does not keep finished messages from being
+            // Only one chunk at a time, so that a writer that never stops does not keep finished messages from being
             // processed.
             more = self.read()?;
-            self.teller.look(monotonic());
+            self.warnings.look(monotonic());
         }
         Ok(())
     }
@@ -112,28 +112,28 @@ impl Intake {
 
     /// Sleeps until there is something to do; may also return spuriously.
     fn sleep(&self, epoll: &OwnedFd) {
-        let looks = self.sink.is_some() || self.teller.holds();
+        let looks = self.sink.is_some() || self.warnings.holds();
         let limit = looks.then_some(Timespec { tv_sec: 0, tv_nsec: LOOK.0 as _ });
         let mut events = [const { MaybeUninit::uninit() }; 2];
         let _ = epoll::wait(epoll, &mut events, limit.as_ref());
     }
 
-    /// Takes a piece from the FIFO, up to an incomplete command, which stays there: looks at it, writes it to the
-    /// pending file, takes it out, and passes it on. Returns `false` if nothing can be taken.
+    /// Reads a chunk from the FIFO, up to an incomplete command, which stays there: copies it, writes it to the pending
+    /// file, removes it from the FIFO, and passes it on. Returns `false` if nothing can be read.
     fn read(&mut self) -> Result<bool, Error> {
         let mut bytes = [0; MOST];
         let (whole, jobs) = self.write_down(&mut bytes)?;
-        // If killed here, the next start reads all of it again.
+        // After a kill at this point, the next start reads all of it again.
         if self.tap.as_ref().is_some_and(|tap| !tap.take(whole).unwrap_or(false)) {
-            let text = "another program reads this FIFO, too, and takes commands away: see fuser -v on it";
-            self.teller.tell(monotonic(), text);
+            let text = "another program also reads this FIFO and takes commands away: see fuser -v on it";
+            self.warnings.warn(monotonic(), text);
         }
         self.hand_over(jobs);
         Ok(!whole.is_empty())
     }
 
-    /// Looks at the FIFO and writes the complete commands to the pending file. Returns the bytes to take out, and the
-    /// jobs.
+    /// Reads the FIFO without consuming it, and writes the complete commands to the pending file. Returns the bytes to
+    /// consume, and the jobs.
     fn write_down<'a>(&mut self, bytes: &'a mut [u8; MOST]) -> Result<(&'a [u8], Vec<Job>), Error> {
         let Some(tap) = &self.tap else { return Ok((&[], Vec::new())) };
         let seen = tap.look(bytes)?;
@@ -145,12 +145,12 @@ impl Intake {
         if !jobs.is_empty() || self.decoder.rest() != rest {
             self.keep(jobs.len() as u64, at);
         }
-        // Counted once they are in the file: a command that a figure calls accepted survives kill -9.
+        // Counted once they are in the file: a command counted as accepted survives kill -9.
         self.board.figures().commands.accepted += jobs.len() as u64;
         Ok((whole, jobs))
     }
 
-    /// The jobs among parsed commands.
+    /// Extracts the jobs from the parsed commands.
     fn accept(&mut self, said: Vec<Result<Command, BadCommand>>, at: Nanos) -> Vec<Job> {
         let mut jobs = Vec::new();
         for one in said {
@@ -158,15 +158,16 @@ impl Intake {
             match one {
                 Err(bad) => {
                     count.commands.bad += 1;
-                    self.teller.tell(at, &bad.to_string());
+                    self.warnings.warn(at, &bad.to_string());
                 }
                 Ok(command) if self.waiting.len() >= self.most => {
                     count.commands.dropped += 1;
                     let (code, most) = (command.code, self.most);
-                    self.teller.tell(at, &format!("{code} is dropped: {most} commands wait already, see --queue"));
+                    self.warnings
+                        .warn(at, &format!("{code} is dropped: {most} commands are already waiting, see --queue"));
                 }
                 Ok(command) => {
-                    // A stamp in the future is invalid.
+                    // A time stamp in the future is invalid.
                     let written = command.stamp.filter(|stamp| *stamp <= at).map(Origin::Written);
                     let alone = self.waiting.is_empty();
                     let origin = if alone { written.unwrap_or(Origin::Read(at)) } else { Origin::Waited };
@@ -184,7 +185,7 @@ impl Intake {
         let Some(pending) = &self.pending else { return };
         if let Err(error) = pending.keep(&self.waiting, self.decoder.rest()) {
             self.board.figures().commands.not_kept += new;
-            self.teller.tell(at, &format!("{error}; commands that wait would be lost by kill -9"));
+            self.warnings.warn(at, &format!("{error}; waiting commands would be lost by kill -9"));
         }
     }
 
@@ -193,7 +194,7 @@ impl Intake {
             return;
         }
         for job in jobs {
-            // The ring holds as many as may wait.
+            // The ring has room for as many as may wait.
             let _ = self.jobs.send(job);
         }
         let _ = self.raise.raise(1);
@@ -202,7 +203,7 @@ impl Intake {
     /// Processes finished messages and their edges.
     fn settle(&mut self) -> Result<(), Error> {
         let at = monotonic();
-        // In this order, the edges of finished messages are available.
+        // In this order, the edges of all finished messages are available.
         let done: Vec<Done> = std::iter::from_fn(|| self.done.receive()).collect();
         let edges: Vec<Emitted> = std::iter::from_fn(|| self.edges.receive()).collect();
         let dropped = self.edges.counts().dropped;

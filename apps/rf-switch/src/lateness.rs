@@ -1,5 +1,6 @@
-//! The table "lateness → frames decoded": how late edges affect a receiver, and why alarms are absolute. The edges are
-//! those of the transmitter's own alarms with added lateness; nothing sleeps, and the same seed gives the same table.
+//! Computes how many frames are decoded depending on the lateness of edges: how late edges affect a receiver, and why
+//! alarms are absolute. The edges are those of the transmitter's own alarms with added lateness; nothing sleeps, and
+//! the same seed gives the same table.
 
 use crate::code::{Addresses, Code};
 use crate::error::Error;
@@ -14,13 +15,13 @@ use std::io;
 
 const COMMANDS: usize = 60;
 const REPEATS: u32 = 4;
-/// How long the line is low before each command.
+/// Time for which the line is low before each command.
 const PAUSE: Nanos = Nanos::from_millis(200);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Lateness {
-    /// Uniform from 0 to this, µs.
+    /// Uniform between 0 and this, µs.
     UniformUs(u64),
     /// Constant, µs.
     ConstantUs(u64),
@@ -42,16 +43,16 @@ pub const ROWS: [Lateness; 11] = [
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deadlines {
-    /// The start of the bit, as in this program: lateness does not accumulate.
+    /// Relative to the start of the bit, as in this program: lateness does not accumulate.
     Absolute,
-    /// The previous edge: lateness accumulates.
+    /// Relative to the previous edge: lateness accumulates.
     Relative,
 }
 
-/// What a receiver decoded of 60 commands with 4 frames.
+/// What a receiver decoded of 60 commands with 4 frames each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Decoded {
-    /// Of 240.
+    /// Decoded frames, of 240.
     pub frames: u64,
     /// Commands with at least one decoded frame, of 60.
     pub commands: u64,
@@ -136,7 +137,7 @@ fn cell(lateness: Lateness, deadlines: Deadlines, timing: &Timing, seed: u64) ->
     let mut writer = OokWriter::new(output, timing, "a simulation").map_err(failed())?;
     let waveform = Waveform::new(timing)?;
     let mut random = Random(seed);
-    // Each command has its own code, by which it is recognised.
+    // Each command has a distinct code, by which it is recognised.
     let codes: Vec<Code> = Addresses::All.codes().step_by(7).take(COMMANDS).collect();
     let mut from = PAUSE;
     for code in &codes {

@@ -29,9 +29,9 @@ pub mod rtl433;
 pub mod start;
 pub mod station;
 pub mod tap;
-pub mod tell;
 pub mod transmit;
 pub mod trial;
+pub mod warnings;
 pub mod waveform;
 
 use error::Error;

@@ -1,4 +1,4 @@
-//! `rf-switch`: the program; the library does everything.
+//! The `rf-switch` program, a wrapper around the library.
 
 #![forbid(unsafe_code)]
 
@@ -7,7 +7,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let mut words = std::env::args_os().skip(1).peekable();
     if words.next_if(|first| first == punctual_loads::HIDDEN_ARG).is_some() {
-        // The process is a load of a trial; its result must fit in an exit code.
+        // This process runs a load of a trial; its result must fit in an exit code.
         return ExitCode::from(u8::try_from(punctual_loads::child_main(words)).unwrap_or(1));
     }
     match punctual_rf_switch::run(words) {

@@ -25,8 +25,7 @@ pub struct Written {
     pub lost: u64,
 }
 
-/// Writes edges as they come. A package is written at once, so that the file of a killed program is readable by
-/// rtl_433.
+/// Writes edges as they come. A package is written at once, so that rtl_433 can read the file of a killed program.
 #[derive(Debug)]
 pub struct OokWriter<W> {
     output: W,
@@ -44,7 +43,7 @@ impl<W: Write> OokWriter<W> {
     /// Writes the header; `from` says in a comment where the edges were observed.
     ///
     /// # Errors
-    /// Those of the output.
+    /// Errors of the output.
     pub fn new(mut output: W, timing: &Timing, from: &str) -> io::Result<OokWriter<W>> {
         write!(output, ";pulse data\n;version 1\n;timescale 1us\n;edges from {from}\n")?;
         let gap = timing.times(timing.stop_gap);
@@ -55,7 +54,7 @@ impl<W: Write> OokWriter<W> {
     /// Adds the next edge.
     ///
     /// # Errors
-    /// Those of the output.
+    /// Errors of the output.
     pub fn edge(&mut self, edge: EdgeAt) -> io::Result<()> {
         match (self.rise, self.fall, edge.level) {
             (None, _, true) => self.rise = Some(edge.at),
@@ -73,10 +72,10 @@ impl<W: Write> OokWriter<W> {
         Ok(())
     }
 
-    /// Ends the package if the line, which has been low until `now`, was low long enough.
+    /// Ends the package if the line was low for long enough until `now`.
     ///
     /// # Errors
-    /// Those of the output.
+    /// Errors of the output.
     pub fn quiet_until(&mut self, now: Nanos) -> io::Result<()> {
         match (self.rise, self.fall) {
             (Some(rise), Some(fall)) if now.saturating_sub(fall) >= self.quiet => {
@@ -88,10 +87,10 @@ impl<W: Write> OokWriter<W> {
         }
     }
 
-    /// Writes the rest; no more edges come.
+    /// Writes the rest; no more edges follow.
     ///
     /// # Errors
-    /// Those of the output.
+    /// Errors of the output.
     pub fn finish(mut self) -> io::Result<Written> {
         self.quiet_until(Nanos(u64::MAX))?;
         self.package()?;
@@ -218,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_pulse_text_is_told_by_its_line() {
+    fn an_error_in_pulse_text_is_reported_with_its_line() {
         for (text, line) in [
             ("1 2", 1),
             (";ook 1 pulses\n1\n", 2),

@@ -19,7 +19,7 @@ pub enum What {
     OneShot(Vec<Code>),
     /// Feed the daemon with commands under these loads.
     Trial(Vec<LoadSpec>),
-    /// Print the table of lateness against decoded frames.
+    /// Print the table of decoded frames by lateness.
     LatenessTable,
     /// Print the commands with a time stamp.
     Stamp(Vec<Code>),
@@ -38,12 +38,12 @@ pub enum Capture {
 pub struct Options {
     pub what: What,
     pub line: Option<Place>,
-    /// Run even without privileges, on a wire in memory.
+    /// Run without privileges, on a wire in memory.
     pub dry_run: bool,
     pub addresses: Addresses,
     pub timing: Timing,
     pub repeats: u32,
-    /// Maximum number of frames sent in place of spoiled ones.
+    /// Maximum number of frames sent to replace spoiled ones.
     pub replace: u32,
     pub pipe: Option<PathBuf>,
     /// Path of the file for waiting commands; `None` means next to the FIFO.
@@ -56,7 +56,7 @@ pub struct Options {
     pub ook: Option<PathBuf>,
     /// Source of the edges in the pulse text, if not this program.
     pub capture: Option<Capture>,
-    /// Do not sleep.
+    /// Advances virtual time instead of sleeping.
     pub virtual_time: bool,
     pub json: bool,
     pub count: u32,
@@ -85,7 +85,7 @@ pub enum UsageError {
     Together(&'static str),
 }
 
-/// Words that can only be put into [`Options`] when all are parsed.
+/// Words that can be stored in [`Options`] only after all are parsed.
 #[derive(Default)]
 struct Words {
     commands: String,
@@ -221,11 +221,11 @@ fn checked(mut options: Options) -> Result<Options, UsageError> {
     match (&options.line, options.dry_run) {
         (None, true) => options.line = Some(Place::Simulated),
         (Some(Place::Simulated) | None, _) | (Some(_), false) => {}
-        (Some(_), true) => return together("--dry-run drives no line: leave --line out, or --dry-run"),
+        (Some(_), true) => return together("--dry-run drives no line: remove --line or --dry-run"),
     }
     options.dry_run |= options.line == Some(Place::Simulated);
     if sends && options.line.is_none() {
-        return together("say which line the transmitter is on: --line gpiochip0:17, or try with --dry-run");
+        return together("give the line of the transmitter with --line gpiochip0:17, or try --dry-run");
     }
     if options.virtual_time && !(one_shot && options.dry_run && options.ook.is_some()) {
         return together("--virtual-time needs COMMAND..., --dry-run and --ook FILE");
@@ -233,9 +233,9 @@ fn checked(mut options: Options) -> Result<Options, UsageError> {
     match &options.capture {
         Some(_) if options.ook.is_none() => together("--capture needs --ook FILE"),
         Some(_) if options.dry_run => {
-            together("--capture needs a real line; of a wire in memory --ook has the edges anyway")
+            together("--capture needs a real line; for a wire in memory, --ook records the edges anyway")
         }
-        Some(Capture::Line(Place::Simulated)) => together("--capture sim: name an input, or trace"),
+        Some(Capture::Line(Place::Simulated)) => together("--capture sim: give an input, or trace"),
         _ => Ok(options),
     }
 }
@@ -278,7 +278,7 @@ mod tests {
             ("--dry-run --t 1us", "300us"),
             ("--dry-run --repeats 0", "choose 1 to 100"),
             ("--dry-run --priority 100", "100"),
-            ("--dry-run --line gpiochip0:1", "leave --line out"),
+            ("--dry-run --line gpiochip0:1", "remove --line"),
             ("--dry-run --capture trace --ook x.ook", "real line"),
             ("--line gpiochip0:1 --capture trace", "--ook"),
             ("--line gpiochip0", "--x"),

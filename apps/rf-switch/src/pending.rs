@@ -1,5 +1,5 @@
 //! Keeps commands that were read from the FIFO and not yet sent in a file for the next start, so that kill -9 loses
-//! none. It belongs on a tmpfs such as /run: after a reboot no lamp must be switched by an old command.
+//! none. The file belongs on a tmpfs such as /run: after a reboot, no old command may switch a lamp.
 
 use crate::command::{BadCommand, Command, Decoder};
 use crate::error::Error;
@@ -19,14 +19,14 @@ pub struct Pending {
 /// Content left by an earlier run.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Left {
-    /// In order, without their stamps.
+    /// In order, without their time stamps.
     pub commands: Vec<Command>,
     /// Text that is not a valid command, for example because the allowed addresses have changed.
     pub bad: Vec<BadCommand>,
 }
 
 impl Pending {
-    /// Does not create the file.
+    /// Refers to the pending file at `path` without creating it.
     pub fn at(path: PathBuf) -> Pending {
         let mut new = path.clone().into_os_string();
         new.push(".new");
@@ -37,8 +37,8 @@ impl Pending {
         &self.path
     }
 
-    /// Reads what an earlier run left; `decoder` then skips an invalid word that run had begun. A missing file is
-    /// empty.
+    /// Reads what an earlier run left; `decoder` then skips an invalid word that the earlier run had started. A missing
+    /// file counts as empty.
     ///
     /// # Errors
     /// It cannot be read, is not a regular file, or is too large.
@@ -49,7 +49,7 @@ impl Pending {
             Err(e) => return Err(failed()(e)),
             // Opening a FIFO at this path would block.
             Ok(meta) if !meta.is_file() || meta.len() > MOST_BYTES => {
-                let why = "it is no file that rf-switch wrote: move it away, or give --pending PATH";
+                let why = "it was not written by rf-switch: move it away, or give another path with --pending";
                 return Err(failed()(io::Error::other(why)));
             }
             Ok(_) => fs::File::open(&self.path).map_err(failed())?,
@@ -113,7 +113,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let pending = Pending::at(folder.path().into());
         let error = pending.restore(&mut Decoder::default()).unwrap_err().to_string();
-        assert!(error.contains("--pending PATH"), "{error}");
+        assert!(error.contains("--pending"), "{error}");
         let pending = Pending::at(folder.path().join("large"));
         fs::write(pending.path(), vec![b'x'; 70_000]).unwrap();
         assert!(pending.restore(&mut Decoder::default()).is_err());

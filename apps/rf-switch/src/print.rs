@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-/// Prints to stdout, ignoring errors: the reader may have gone.
+/// Prints to stdout and ignores errors: the reader may have exited.
 pub fn print(text: &str) {
     let _ = std::io::stdout().write_all(text.as_bytes());
 }

@@ -66,9 +66,9 @@ pub struct Phase {
     /// Whether it ran; `None` without a load.
     pub load_ran: Option<bool>,
     pub load_why_not: Option<String>,
-    /// Commands written by the trial; `None` if others write.
+    /// Commands written by the trial; `None` if other programs write.
     pub written: Option<u64>,
-    /// Commands written but neither sent, unfinished, dropped nor invalid; `None` if others write.
+    /// Commands written but neither sent, unfinished, dropped nor invalid; `None` if other programs write.
     pub lost: Option<u64>,
     pub accepted: u64,
     pub restored: u64,
@@ -82,9 +82,9 @@ pub struct Phase {
     pub spoiled_frames: u64,
     /// Commands sent without any frame in time.
     pub doubtful: u64,
-    /// From the sender's stamp to the first edge.
+    /// Time from the sender's time stamp to the first edge.
     pub written_to_first_edge: Option<Spread>,
-    /// From the read to the first edge.
+    /// Time from reading to the first edge.
     pub read_to_first_edge: Option<Spread>,
     pub waited: u64,
     pub edge_lateness: Option<Spread>,
@@ -141,7 +141,7 @@ impl Phase {
 impl fmt::Display for Phase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(load) = &self.load {
-            let ran = if self.load_ran == Some(true) { "" } else { " (which did NOT run as it should)" };
+            let ran = if self.load_ran == Some(true) { "" } else { " (which did NOT run properly)" };
             writeln!(
                 f,
                 "load {load}{ran}{}",
@@ -154,13 +154,13 @@ impl fmt::Display for Phase {
         let Phase { accepted, restored, sent, unfinished, dropped, bad, frames, .. } = self;
         writeln!(
             f,
-            "  commands          {accepted} accepted, {restored} taken over, {sent} sent, {unfinished} cut off, {dropped} dropped, {bad} no commands"
+            "  commands          {accepted} accepted, {restored} restored, {sent} sent, {unfinished} unfinished, {dropped} dropped, {bad} invalid"
         )?;
         if self.not_kept > 0 {
-            writeln!(f, "  not kept          {} commands could not be written into the pending file", self.not_kept)?;
+            writeln!(f, "  not kept          {} commands could not be written to the pending file", self.not_kept)?;
         }
         let Phase { spoiled_frames, doubtful, .. } = self;
-        let at_all = if *doubtful > 0 { format!("; {doubtful} commands had no other") } else { String::new() };
+        let at_all = if *doubtful > 0 { format!("; {doubtful} commands had no good frame") } else { String::new() };
         writeln!(f, "  frames            {frames}, {spoiled_frames} spoiled by a late edge{at_all}")?;
         let none = || "nothing".to_owned();
         let text = |spread: &Option<Spread>| spread.as_ref().map_or_else(none, Spread::to_string);
@@ -179,9 +179,9 @@ impl fmt::Display for Phase {
 pub struct Report {
     pub schema: &'static str,
     pub scheduling: String,
-    /// What was not granted.
+    /// Requests that were not granted, and the consequences.
     pub narrowed: Vec<String>,
-    /// One per load, or a single one.
+    /// One entry per load, or a single one.
     pub phases: Vec<Phase>,
     /// Pulse text that was driven or captured.
     pub pulse_text: Option<Pulses>,
@@ -202,7 +202,7 @@ impl Report {
 
     pub fn text(&self, json: bool) -> String {
         match json {
-            // Consists of numbers, strings and lists, so it cannot fail.
+            // It consists of numbers, strings and lists, so this cannot fail.
             true => serde_json::to_string(self).unwrap_or_else(|error| format!("{{\"error\":\"{error}\"}}")) + "\n",
             false => self.to_string(),
         }
@@ -217,13 +217,13 @@ impl fmt::Display for Report {
         if let Some(p) = &self.pulse_text {
             write!(
                 f,
-                "pulse text: {} packages, {} pulses, {} edges without a partner, {} lost",
+                "pulse text: {} packages, {} pulses, {} unmatched edges, {} lost",
                 p.packages, p.pulses, p.out_of_order, p.lost
             )?;
             writeln!(f, "{}", p.repeated.map(|n| format!(", {n} repeated")).unwrap_or_default())?;
         }
         match self.waiting {
-            Some(waiting) if waiting > 0 => writeln!(f, "{waiting} commands wait for the next start"),
+            Some(waiting) if waiting > 0 => writeln!(f, "{waiting} commands are kept for the next start"),
             _ => Ok(()),
         }
     }

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 pub enum Rtl433Error {
     #[error("there is no rtl_433 in PATH: apt-get install rtl-433")]
     Absent,
-    #[error("cannot run rtl_433 on {}: {source}; try it by hand: rtl_433 -R 4 -r {} -F json", path.display(), path.display())]
+    #[error("cannot run rtl_433 on {}: {source}; try it manually: rtl_433 -R 4 -r {} -F json", path.display(), path.display())]
     NotRun { path: PathBuf, source: io::Error },
     #[error("rtl_433 on {} ended with {status}: {said}", path.display())]
     Failed {
@@ -19,18 +19,18 @@ pub enum Rtl433Error {
         /// The last lines of its output.
         said: String,
     },
-    #[error("rtl_433 printed what this program does not understand ({what}): {line}; versions from 20.02 on are known")]
+    #[error("unexpected output of rtl_433 ({what}): {line}; version 20.02 or later is supported")]
     Unknown { what: &'static str, line: String },
 }
 
-/// Decodes a pulse text file (with the suffix .ook) with rtl_433's decoder 4, Waveman-Switch. Returns a code per frame,
+/// Decodes a pulse text file (with the suffix .ook) by rtl_433's decoder 4, Waveman-Switch. Returns one code per frame,
 /// in order.
 ///
 /// # Errors
 /// [`Rtl433Error`].
 pub fn decode(path: &Path) -> Result<Vec<Code>, Rtl433Error> {
     let mut command = Command::new("rtl_433");
-    // -c 0: ignore configuration files of the user.
+    // -c 0 ignores the user's configuration files.
     command.args(["-c", "0", "-R", "4", "-F", "json", "-r"]).arg(path).stdin(Stdio::null());
     let output = command.output().map_err(|source| match source.kind() {
         io::ErrorKind::NotFound => Rtl433Error::Absent,
@@ -45,7 +45,7 @@ pub fn decode(path: &Path) -> Result<Vec<Code>, Rtl433Error> {
     String::from_utf8_lossy(&output.stdout).lines().filter(|line| line.starts_with('{')).map(code).collect()
 }
 
-/// One line per code with its number of frames, and the totals.
+/// Formats one line per code with its number of frames, and the totals.
 pub fn table(codes: &[Code], json: bool) -> String {
     let mut frames: BTreeMap<Code, u64> = BTreeMap::new();
     codes.iter().for_each(|code| *frames.entry(*code).or_default() += 1);

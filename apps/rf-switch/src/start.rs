@@ -1,18 +1,18 @@
-//! Privileges and checks: as requested or, if allowed, with restrictions that are reported.
+//! Checks privileges and the machine: as requested or, if allowed, with restrictions that are reported.
 
 use crate::error::Error;
 use crate::options::Options;
 use punctual_rt::{Builder, Check, Rt, StartError, granted_nice, try_scheduling};
 use punctual_units::Scheduling;
 
-/// Bytes to lock: stacks of all threads, queues, the program. With a lower limit mlockall(2) succeeds, but a thread
-/// cannot start later.
+/// Bytes to lock: stacks of all threads, queues and the program. With a lower limit, mlockall(2) would succeed but a
+/// later thread could not start.
 const MEMORY: u64 = 64 << 20;
 
 pub struct Started {
     pub rt: Rt,
     pub scheduling: Scheduling,
-    /// What was not granted, and the consequence.
+    /// Requests that were not granted, and the consequences.
     pub narrowed: Vec<String>,
 }
 
@@ -39,10 +39,10 @@ pub fn start(options: &Options) -> Result<Started, Error> {
     let mut narrowed = Vec::new();
     let scheduling = match try_scheduling(wanted) {
         Err(refused) if ordinary => {
-            narrowed.push(format!("{refused}: runs as an ordinary thread, and edges come late under load"));
+            narrowed.push(format!("{refused}: runs as an ordinary thread, and edges are late under load"));
             granted_nice(Scheduling::Other { nice: 0 })
         }
-        // If refused without permission to continue, the required check reports it with a fix.
+        // If it is refused and may not be replaced, the required check reports it with a fix.
         _ => wanted,
     };
     let required =

@@ -1,5 +1,5 @@
-//! Everything that sends: the line, the real-time task, the intake, a capture; started in this order, and stopped in
-//! reverse.
+//! Everything needed for sending: the line, the real-time task, the intake and a capture; started in this order, and
+//! stopped in reverse.
 
 use crate::capture::{Captured, Capturing};
 use crate::command::{Command, Decoder};
@@ -11,8 +11,8 @@ use crate::pending::Pending;
 use crate::print::say;
 use crate::start::{Started, start};
 use crate::tap::Tap;
-use crate::tell::Teller;
 use crate::transmit::{Done, Emitted, Job, Origin, Shared, Transmitter};
+use crate::warnings::Warnings;
 use crate::waveform::Waveform;
 use punctual_rt::{End, Eventfd, InterruptHandle, Overflow, Receiver, Rt, Sender, queue};
 use punctual_units::{Nanos, Scheduling};
@@ -36,7 +36,7 @@ pub struct Station {
     capturing: Option<Capturing>,
     shared: Arc<Shared>,
     pub board: Arc<Board>,
-    /// What was not granted, and the consequence.
+    /// Requests that were not granted, and the consequences.
     pub narrowed: Vec<String>,
     pub scheduling: Scheduling,
     pub restored: u64,
@@ -83,7 +83,7 @@ fn line(options: &Options) -> Result<(Out, Option<Receiver<punctual_wires::EdgeA
 fn writer(options: &Options) -> Result<Option<OokWriter<File>>, Error> {
     let Some(path) = &options.ook else { return Ok(None) };
     let from = match (&options.capture, options.dry_run) {
-        (Some(Capture::Line(place)), _) => format!("{place}, stamped by the kernel"),
+        (Some(Capture::Line(place)), _) => format!("{place}, timestamped by the kernel"),
         (Some(Capture::Trace), _) => "the tracepoint gpio:gpio_value".into(),
         (None, true) => "a wire in memory".into(),
         (None, false) => "the clock after each call that drives the line".into(),
@@ -103,11 +103,11 @@ fn restore(options: &Options, tap: Option<&Tap>) -> Result<(Option<Pending>, Dec
     let Some(tap) = tap else { return Ok((None, decoder, Vec::new())) };
     let pending = Pending::at(pending_path(options, tap));
     let left = pending.restore(&mut decoder)?;
-    left.bad.iter().for_each(|bad| say(&format!("of an earlier run: {bad}")));
+    left.bad.iter().for_each(|bad| say(&format!("from an earlier run: {bad}")));
     Ok((Some(pending), decoder, left.commands))
 }
 
-/// Starts the capture, or returns where the intake writes.
+/// Starts the capture, or returns the sink that the intake writes to.
 fn outputs(
     options: &Options,
     wire: Option<Receiver<punctual_wires::EdgeAt>>,
@@ -137,7 +137,7 @@ impl Station {
     /// Starts everything. `tap` is the FIFO; `commands` are sent first.
     ///
     /// # Errors
-    /// What is not available; everything else is cleaned up.
+    /// Something is not available; everything else is cleaned up.
     pub fn start(options: &Options, tap: Option<Tap>, commands: Vec<Command>) -> Result<Station, Error> {
         let started = start(options)?;
         let (out, wire) = line(options)?;
@@ -177,7 +177,7 @@ impl Station {
             shared: shared.clone(),
             board: board.clone(),
             sink,
-            teller: Teller::new(std::io::stderr()),
+            warnings: Warnings::new(std::io::stderr()),
             half: Nanos(options.timing.t.0 / 2),
             dropped: 0,
         };
@@ -190,7 +190,7 @@ impl Station {
         self.rt.report().to_string()
     }
 
-    /// Whether a thread ended unexpectedly; [`Station::stop`] then returns why.
+    /// Returns true if a thread ended unexpectedly; [`Station::stop`] then returns the reason.
     pub fn broken(&self) -> bool {
         self.task.task().is_finished() || self.intake.is_finished()
     }
@@ -199,7 +199,7 @@ impl Station {
     /// file.
     ///
     /// # Errors
-    /// What went wrong while it ran.
+    /// An error that occurred while it ran.
     pub fn stop(self) -> Result<Ended, Error> {
         self.shared.ending.store(true, Relaxed);
         let (end, _) = self.task.stop();

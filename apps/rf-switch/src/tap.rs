@@ -1,4 +1,4 @@
-//! Reads the FIFO in two steps: copies its content with tee(2), and takes it out once it is in the pending file. A
+//! Reads the FIFO in two steps: copies its content with tee(2), and consumes it once it is in the pending file. A
 //! program killed in between reads it again: sending a command twice is harmless, losing it is not.
 
 use crate::error::Error;
@@ -49,7 +49,7 @@ impl Tap {
         Ok(&bytes[..count])
     }
 
-    /// Removes bytes that were seen. Returns `false` if they differ, because another program reads this FIFO, too.
+    /// Consumes bytes that were seen. Returns `false` if they differ, because another program also reads this FIFO.
     ///
     /// # Errors
     /// read(2).

@@ -12,11 +12,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// The stamp that its sender wrote before it.
+    /// The time stamp written by the sender.
     Written(Nanos),
-    /// When the ordinary side read it.
+    /// The time when the ordinary side read it.
     Read(Nanos),
-    /// Not measured: it waited for the previous command, or for this start.
+    /// Not measured, because the command waited for the previous one or for this start.
     Waited,
 }
 
@@ -30,7 +30,7 @@ pub struct Job {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Done {
     pub job: Job,
-    /// When the line had been driven for its first edge, CLOCK_MONOTONIC; `None` if that failed.
+    /// Time when the line had been driven for its first edge, CLOCK_MONOTONIC; `None` if that failed.
     pub first_edge: Option<Nanos>,
     /// Complete frames.
     pub frames: u32,
@@ -74,9 +74,9 @@ pub struct Transmitter {
     pub out: Out,
     pub waveform: Waveform,
     pub repeats: u32,
-    /// Maximum number of frames sent in place of spoiled ones.
+    /// Maximum number of frames sent to replace spoiled ones.
     pub replace: u32,
-    /// A later edge spoils its frame: half of T.
+    /// Limit on lateness, half of T; a later edge spoils its frame.
     pub half: Nanos,
     pub jobs: Receiver<Job>,
     pub done: Sender<Done>,
@@ -90,7 +90,7 @@ impl Transmitter {
         while !self.shared.ending.load(Relaxed) {
             let Some(job) = self.jobs.receive() else { return Next::Continue };
             let (done, end) = self.message(job);
-            // The ring is as large as that of the jobs, so there is room.
+            // The ring is as large as that of the jobs, so there is always room.
             let _ = self.done.send(done);
             self.shared.wake();
             if end == FrameEnd::Failed {
@@ -103,7 +103,7 @@ impl Transmitter {
     fn message(&mut self, job: Job) -> (Done, FrameEnd) {
         let Transmitter { out, waveform, edges, shared, half, .. } = self;
         let mut done = Done { job, first_edge: None, frames: 0, spoiled: 0, whole: false };
-        // Every frame's start is absolute relative to this.
+        // The start of every frame is absolute, relative to this time.
         let epoch = monotonic();
         while done.frames < self.repeats + done.spoiled.min(self.replace) {
             let frame = done.frames;
@@ -129,13 +129,13 @@ impl Transmitter {
     }
 }
 
-/// Drives the line; `None` if that fails, with the reason left for the ordinary side. Its lock is taken once, at the
-/// end of the task.
+/// Drives the line; returns `None` if that fails, and leaves the reason for the ordinary side. Its lock is taken once,
+/// at the end of the task.
 fn drive(out: &mut Out, level: bool, rung: Rung, edges: &mut Sender<Emitted>, shared: &Shared) -> Option<Nanos> {
     match out.set(level) {
         Ok(()) => {
             let at = monotonic();
-            // The ring counts what does not fit, which is reported.
+            // The ring counts what does not fit, and that is reported.
             let _ = edges.send(Emitted { due: rung.due, at, level });
             Some(at)
         }
@@ -220,7 +220,7 @@ mod tests {
 
     /// The counts of spoiled and replaced frames match the edges. Half of T is 10 µs here, so many are late.
     #[test]
-    fn spoiled_frames_are_replaced_up_to_a_bound_and_told() {
+    fn spoiled_frames_are_replaced_up_to_a_bound_and_reported() {
         for half in [Nanos(0), Nanos(timing().t.0 / 2), Nanos(u64::MAX)] {
             let mut b = bench();
             (b.transmitter.replace, b.transmitter.half) = (3, half);
@@ -256,7 +256,7 @@ mod tests {
         });
         assert_eq!(b.transmitter.work(), Next::Stop);
         waker.join().unwrap();
-        // How many were sent by then depends on the machine; none is incomplete.
+        // How many were sent by then depends on the machine; none of them is incomplete.
         let frames: u32 = std::iter::from_fn(|| b.done.receive()).map(|done| done.frames).sum();
         let seen: Vec<_> = std::iter::from_fn(|| b.wire.receive()).collect();
         assert!(frames >= 1 && seen.len() == 50 * frames as usize, "{frames} frames, {} edges", seen.len());

@@ -1,5 +1,4 @@
-//! A trial: feeds a daemon with stamped commands through its own FIFO under each load, and reports what happened to
-//! them.
+//! A trial: feeds a daemon with time-stamped commands through its own FIFO under each load, and reports the outcome.
 
 use crate::code::Code;
 use crate::command::Command;
@@ -25,7 +24,7 @@ const LOOK: Nanos = Nanos::from_millis(20);
 /// Runs the trial and prints its report.
 ///
 /// # Errors
-/// What is not available; [`Error::NotSent`] if commands were lost, a load did not run, or a signal came.
+/// Something is not available; [`Error::NotSent`] if commands were lost, a load did not run, or a signal arrived.
 pub fn trial(options: &Options, loads: &[LoadSpec], signals: &Signals) -> Result<(), Error> {
     let settings = load_settings(options)?;
     loads.iter().try_for_each(|spec| Load::check(spec, &settings))?;
@@ -59,7 +58,7 @@ fn load_settings(options: &Options) -> Result<LoadSettings, Error> {
     Ok(LoadSettings { phase, ..LoadSettings::new(cpus, "/var/tmp".into()) })
 }
 
-/// Waits until the commands of an earlier run are sent. Returns `false` if a signal came, or they cannot be sent.
+/// Waits until the commands of an earlier run are sent. Returns `false` if a signal arrived, or they cannot be sent.
 fn settled(station: &Station, signals: &Signals) -> bool {
     while station.board.figures().commands.sent < station.restored {
         if station.broken() || signals.wait(LOOK) == Some(false) {
@@ -76,13 +75,13 @@ fn wrong(phases: &[Phase]) -> Option<String> {
         match phase.load_ran {
             _ if lost > 0 => Some(format!("under {load} {lost} commands were not sent")),
             Some(true) => None,
-            _ => Some(format!("the load {load} did not run as it should")),
+            _ => Some(format!("the load {load} did not run properly")),
         }
     };
     phases.iter().find_map(of)
 }
 
-/// Runs one load. `None` if a signal ended it.
+/// Runs one load. Returns `None` if a signal ended it.
 fn phase(
     options: &Options,
     spec: &LoadSpec,
@@ -102,7 +101,7 @@ fn phase(
     Ok(Some(Phase::of(&station.board.figures()).under(&report, written)))
 }
 
-/// Writes the commands and waits until each is sent or the time limit has passed. `None` if a signal came.
+/// Writes the commands and waits until each is sent or the time limit has passed. Returns `None` if a signal arrived.
 fn feed(
     options: &Options,
     fifo: &mut File,
@@ -115,7 +114,7 @@ fn feed(
         if station.broken() || signals.wait(options.every) == Some(false) {
             return Ok(None);
         }
-        // In a single write(2), which is atomic because it is shorter than PIPE_BUF.
+        // Written with a single write(2), which is atomic because it is shorter than PIPE_BUF.
         let line = format!("{}\n", Command { code: *code, stamp: Some(monotonic()) });
         fifo.write_all(line.as_bytes()).map_err(Error::file("write", path))?;
     }

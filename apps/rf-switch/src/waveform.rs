@@ -19,7 +19,7 @@ pub struct Timing {
     pub stop_gap: u32,
 }
 
-/// As in the paper: 360 µs, 36 T.
+/// The timing of the paper: T = 360 µs, stop gap 36 T.
 impl Default for Timing {
     fn default() -> Timing {
         Timing { t: Nanos::from_micros(360), stop_gap: 36 }
@@ -28,9 +28,9 @@ impl Default for Timing {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadTiming {
-    #[error("T of {0}: choose 20us to 10ms; the sockets want 300us to 400us")]
+    #[error("T of {0}: choose 20us to 10ms; the sockets need 300us to 400us")]
     T(Nanos),
-    #[error("a stop gap of {0} T: choose 4 to 1000; the sockets want 30 to 40")]
+    #[error("a stop gap of {0} T: choose 4 to 1000; the sockets need 30 to 40")]
     StopGap(u32),
 }
 
@@ -70,8 +70,8 @@ pub fn pulses(code: Code, timing: &Timing) -> Vec<Pulse> {
     bits.chain([pulse(1, timing.stop_gap)]).collect()
 }
 
-/// Decodes a frame of 25 pulses like a receiver that knows T: on for less than 2 T is short, for less than 4 T is long.
-/// Checks captures without another program; rtl_433 is the independent decoder.
+/// Decodes a frame of 25 pulses as a receiver that knows T does: less than 2 T on is short, less than 4 T is long. It
+/// checks captures without another program; rtl_433 is the independent decoder.
 pub fn read_frame(pulses: &[Pulse], timing: &Timing) -> Option<Code> {
     let long = |pulse: &Pulse| (pulse.mark < timing.times(4)).then(|| pulse.mark >= timing.times(2));
     let (stop, bits) = pulses.split_last()?;
@@ -102,7 +102,7 @@ enum Action {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameEnd {
-    /// Sent, including the stop gap.
+    /// The whole frame was sent, including the stop gap.
     Sent,
     Failed,
 }
@@ -125,7 +125,7 @@ fn alarms<const N: usize>(steps: &[(Nanos, Action)]) -> Result<AlarmSet<Action, 
 
 impl Waveform {
     /// # Errors
-    /// None with these numbers of alarms.
+    /// Cannot fail with this number of alarms.
     pub fn new(timing: &Timing) -> Result<Waveform, AlarmsFull> {
         let edge = |n, level| (timing.times(n), Action::Drive(level));
         let bit = |off| alarms(&[edge(0, true), edge(1, false), edge(4, true), edge(off, false)]);
@@ -171,7 +171,7 @@ mod tests {
         Addresses::Usual.codes().find(|code| code.to_string() == "d21").unwrap()
     }
 
-    /// Edges of a frame whose alarms have all passed: nothing sleeps, and they are ideal.
+    /// Edges of a frame whose alarms have all passed: nothing sleeps, so the times are ideal.
     fn edges(code: Code, timing: &Timing) -> Vec<(Nanos, bool)> {
         let mut edges = Vec::new();
         let end = Waveform::new(timing).unwrap().send(code, Nanos(1), |level, rung| {

@@ -12,7 +12,7 @@ pub struct Entry {
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BookError {
-    #[error("`{0}` is no number with its command: write for example 421=d21")]
+    #[error("`{0}` is not NUMBER=COMMAND: write for example 421=d21")]
     NoCommand(String),
     /// No digits, other characters, or too many digits.
     #[error("`{0}` is not a number: write 1 to {MOST_DIGITS} digits")]
@@ -20,12 +20,12 @@ pub enum BookError {
     /// The command does not fit in a line of the pipe.
     #[error("the command of {number} does not fit: 1 to 62 bytes on one line, and this is `{command}`")]
     Command { number: String, command: String },
-    #[error("the number {0} has two commands: leave one out")]
+    #[error("the number {0} has two commands: remove one")]
     Twice(String),
 }
 
 impl Entry {
-    /// A number in digits, and the command to write to the pipe for it.
+    /// Creates an entry from a number in digits and the command to write to the pipe for it.
     ///
     /// # Errors
     /// [`BookError`].
@@ -63,16 +63,16 @@ impl fmt::Display for Entry {
     }
 }
 
-/// Result of looking up digits, which may be incomplete.
+/// Result of looking up digits, which may still be incomplete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found<'a> {
     /// No number starts with these digits.
     Nothing,
-    /// They start a number, but are not one.
+    /// Some number starts with these digits, but they are not a complete number.
     Begun,
     Number {
         entry: &'a Entry,
-        /// Whether other numbers start with it.
+        /// Whether longer numbers start with it.
         longer: bool,
     },
 }
@@ -80,7 +80,7 @@ pub enum Found<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Book(Vec<Entry>);
 
-/// As in the paper: 421 switches the socket d2 on, 420 off.
+/// The entries of the paper: 421 switches the socket d2 on, 420 switches it off.
 impl Default for Book {
     fn default() -> Book {
         let entries = [("421", "d21"), ("420", "d20")];

@@ -10,7 +10,7 @@ pub struct Number {
 }
 
 impl Number {
-    /// 0 to 9 each.
+    /// The digits, each 0 to 9.
     pub fn digits(&self) -> &[u8] {
         self.digits.get(..self.length.into()).unwrap_or_default()
     }
@@ -32,9 +32,9 @@ impl fmt::Display for Number {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     Command(Number, Line),
-    /// No entry matches or starts with it. Further digits belong to it, until the caller pauses or hangs up.
+    /// No entry matches or starts with it. Further digits are part of it, until the caller pauses or hangs up.
     Unknown(Number),
-    /// Started but not completed: the caller hung up or paused, or one of its digits was rejected.
+    /// A number that was started but not completed: the caller hung up or paused, or one of its digits was rejected.
     Dropped(Number),
 }
 
@@ -43,13 +43,13 @@ pub enum Outcome {
 pub struct Collector {
     pause: Nanos,
     number: Number,
-    /// The digits being dialled cannot become a number.
+    /// The digits being dialled can no longer become a number.
     spoiled: bool,
     since: Nanos,
 }
 
 impl Collector {
-    /// A number ends if no digit follows for `pause`.
+    /// A number ends if no digit follows within `pause`.
     pub fn new(pause: Nanos) -> Collector {
         Collector { pause, number: Number::default(), spoiled: false, since: Nanos::ZERO }
     }
@@ -71,7 +71,7 @@ impl Collector {
         }
     }
 
-    /// A digit was rejected, or may have been missed: the number it belongs to is invalid.
+    /// A digit was rejected, or may have been missed, so the number it belongs to is invalid.
     pub fn spoil(&mut self, at: Nanos) -> Option<Outcome> {
         (self.since, self.spoiled) = (at, true);
         let number = std::mem::take(&mut self.number);
@@ -83,7 +83,7 @@ impl Collector {
         (number.length > 0).then_some(Outcome::Dropped(number))
     }
 
-    /// Time has passed. While a digit is being dialled (`dialling`), nothing ends.
+    /// Advances the time. While a digit is being dialled (`dialling`), nothing ends.
     pub fn pass(&mut self, now: Nanos, dialling: bool, book: &Book) -> Option<Outcome> {
         if dialling {
             // The pause counts from the end of the current digit.
@@ -117,12 +117,12 @@ mod tests {
 
     fn dial(digits: &[u8], book: &Book) -> (Collector, Vec<String>) {
         let mut collector = Collector::new(ms(4000));
-        let told = digits.iter().enumerate().filter_map(|(n, digit)| {
+        let outcomes = digits.iter().enumerate().filter_map(|(n, digit)| {
             let outcome = collector.digit(ms(n as u64 * 1000), *digit, book);
             outcome.map(text)
         });
-        let told = told.collect();
-        (collector, told)
+        let outcomes = outcomes.collect();
+        (collector, outcomes)
     }
 
     fn text(outcome: Outcome) -> String {
@@ -142,11 +142,12 @@ mod tests {
     #[test]
     fn a_wrong_number_does_not_end_in_a_right_one() {
         let book = Book::default();
-        let (mut collector, told) = dial(&[9, 4, 2, 1], &book);
-        assert_eq!(told, ["9 unknown"]);
+        let (mut collector, outcomes) = dial(&[9, 4, 2, 1], &book);
+        assert_eq!(outcomes, ["9 unknown"]);
         assert_eq!(collector.pass(ms(8000), false, &book), None);
-        let told: Vec<_> = [4, 2, 0].iter().filter_map(|d| collector.digit(ms(8000), *d, &book).map(text)).collect();
-        assert_eq!(told, ["420 d20"]);
+        let outcomes: Vec<_> =
+            [4, 2, 0].iter().filter_map(|d| collector.digit(ms(8000), *d, &book).map(text)).collect();
+        assert_eq!(outcomes, ["420 d20"]);
     }
 
     #[test]
@@ -161,8 +162,8 @@ mod tests {
     #[test]
     fn a_number_that_others_begin_with_waits_for_the_pause() {
         let book = Book::new(vec!["42=short".parse().unwrap(), "421=long".parse().unwrap()]).unwrap();
-        let (mut collector, told) = dial(&[4, 2], &book);
-        assert_eq!(told, Vec::<String>::new());
+        let (mut collector, outcomes) = dial(&[4, 2], &book);
+        assert_eq!(outcomes, Vec::<String>::new());
         assert_eq!(collector.pass(ms(4999), false, &book), None);
         assert_eq!(collector.pass(ms(4999), true, &book), None);
         assert_eq!(collector.pass(ms(8998), false, &book), None);

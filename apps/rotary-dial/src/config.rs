@@ -12,7 +12,7 @@ use std::path::Path;
 
 /// Default path of the commands' FIFO.
 pub const PIPE: &str = "/run/punctual/rtp2";
-/// Default priority of the loop, as in the paper: below the transmitter's 80.
+/// Default priority of the loop, as in the paper: below the 80 of the transmitter.
 const PRIORITY: u8 = 60;
 /// Default pause between two digits that starts a new number.
 const PAUSE: Nanos = Nanos::from_secs(4);
@@ -28,9 +28,9 @@ pub enum Pull {
     Up,
     /// Pull-down: the contact is between line and supply.
     Down,
-    /// No bias resistor of the chip.
+    /// The bias resistors of the chip are disabled.
     None,
-    /// Unchanged.
+    /// The bias is left as it is.
     AsIs,
 }
 
@@ -50,18 +50,17 @@ impl Pull {
             "down" => Ok(Pull::Down),
             "none" => Ok(Pull::None),
             "as-is" => Ok(Pull::AsIs),
-            _ => Err(UsageError(format!("`{text}` is no pull: write up, down, none or as-is"))),
+            _ => Err(UsageError(format!("`{text}` is not a pull: write up, down, none or as-is"))),
         }
     }
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct LineConfig {
-    /// Name in reports.
+    /// Name used in reports.
     pub name: String,
-    /// Place of the line.
     pub place: Place,
-    /// Digit map of its country.
+    /// Digit map of the country it comes from.
     pub map: DigitMap,
     /// Bias of the line while its contact is open.
     pub pull: Pull,
@@ -70,7 +69,6 @@ pub struct LineConfig {
     pub book: Book,
 }
 
-/// The complete configuration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// Path of the commands' FIFO.
@@ -78,9 +76,9 @@ pub struct Config {
     pub priority: Priority,
     /// CPU to pin the loop to.
     pub cpu: Option<CpuId>,
-    /// A number ends if no digit follows for this time.
+    /// A number ends if no digit follows within this time.
     pub pause: Nanos,
-    /// At least one.
+    /// The lines, at least one.
     pub lines: Vec<LineConfig>,
 }
 
@@ -110,8 +108,8 @@ struct FileLine {
 }
 
 impl Config {
-    /// Combines the options with the file they name, which is read here. Options take precedence; lines of both are
-    /// used.
+    /// Combines the options with the configuration file they name, which is read here. Options take precedence; the
+    /// lines of both are used.
     ///
     /// # Errors
     /// The file cannot be read or parsed; there is no line, two lines have the same name, or a value is out of range.
@@ -197,7 +195,7 @@ fn of_options(name: String, place: Place, options: &Options, usual: &Book) -> Li
 
 fn check(lines: &[LineConfig]) -> Result<(), UsageError> {
     if lines.is_empty() {
-        return Err(UsageError("no line: name one, --line gpiochip0:17, or try --simulate 421".into()));
+        return Err(UsageError("no line is given: use --line gpiochip0:17, or try --simulate 421".into()));
     }
     if lines.len() > MOST_LINES {
         return Err(UsageError(format!("{} lines: {MOST_LINES} at most", lines.len())));
@@ -205,13 +203,13 @@ fn check(lines: &[LineConfig]) -> Result<(), UsageError> {
     for (at, line) in lines.iter().enumerate() {
         if lines.iter().take(at).any(|other| other.name == line.name) {
             return Err(UsageError(format!(
-                "two lines are called `{}`: name them, --line hall=gpiochip0:17",
+                "two lines are named `{}`: give them different names, as in --line hall=gpiochip0:17",
                 line.name
             )));
         }
         if matches!(line.place, Place::Pull(_)) {
             return Err(UsageError(format!(
-                "{} can only be driven, by --play-on: a line is chip and offset",
+                "{} can only be driven, with --play-on: give chip and offset for a line",
                 line.place
             )));
         }

@@ -20,23 +20,23 @@ pub struct LineCounts {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     pub samples: u64,
-    /// Samples that could not be taken: reading the line failed, or the loop was preempted for more than 2 ms while
-    /// reading it.
+    /// Samples that could not be taken, because reading the line failed or the loop was preempted for more than 2 ms
+    /// while reading.
     pub unread: u64,
     pub digits: u64,
-    /// Pulse trains that gave no digit, in the order of [`Reason::ALL`].
+    /// Pulse trains that yielded no digit, in the order of [`Reason::ALL`].
     pub rejected: [u64; Reason::ALL.len()],
-    /// Times that samples were missing while the dial rested, so that a pulse may have been missed.
+    /// How often samples were missing while the dial rested, so that a pulse may have been missed.
     pub blind: u64,
     pub lifted: u64,
     pub hung_up: u64,
     pub commands: u64,
     pub unknown: u64,
-    /// Numbers started but not completed: the caller hung up, paused, or a digit was rejected.
+    /// Numbers that were started but not completed: the caller hung up or paused, or a digit was rejected.
     pub dropped: u64,
 }
 
-/// Requires that the caller is the only writer; no locked instruction.
+/// Adds one without a locked instruction. The caller must be the only writer.
 pub(crate) fn count(counter: &AtomicU64) {
     counter.store(counter.load(Relaxed).wrapping_add(1), Relaxed);
 }

@@ -9,7 +9,7 @@ use punctual_units::Nanos;
 /// State of a line. A line is closed while the handset is lifted and the dial rests; each pulse of the dial opens it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// Open for long, not yet known, or closed but not settled.
+    /// Open for a long time, not yet known, or closed but not settled.
     OnHook,
     /// Lifted; the dial rests.
     Ready,
@@ -28,7 +28,7 @@ pub enum Heard {
     Rejected(Reason),
     /// The handset was hung up; `cut` if within a digit, which is [`Reason::HungUp`].
     HungUp {
-        /// Pulses were counted or the previous digit had not ended.
+        /// Whether pulses had been counted, or the previous digit had not ended.
         cut: bool,
     },
     /// The handset is lifted and the dial seemed to rest, but samples were missing for so long that a pulse may have
@@ -42,8 +42,8 @@ struct Sample {
     closed: bool,
 }
 
-/// Decodes one line from its samples. It depends only on their times and levels: it reads no clock, and counts no
-/// samples.
+/// Decodes one line from its samples. The result depends only on their times and levels: the decoder reads no clock and
+/// counts no samples.
 ///
 /// ```
 /// use punctual_units::Nanos;
@@ -66,7 +66,7 @@ pub struct Decoder {
     since: Nanos,
     state: State,
     train: Train,
-    /// When a gap between samples last was so long that a break may have been missed.
+    /// When a gap between samples was last so long that a break may have been missed.
     blind: Option<Nanos>,
 }
 
@@ -112,17 +112,17 @@ impl Decoder {
         heard.or(blind)
     }
 
-    /// Checks three samples for anything their majority hides: missed breaks or makes, and short makes.
+    /// Checks three samples for anything that their majority hides: missed breaks or makes, and short makes.
     fn look(&mut self, older: Sample, last: Sample, now: Sample) -> Option<Heard> {
         let wide = now.at.saturating_sub(older.at) > self.timing.break_unseen;
         match self.state {
             State::Make if wide => self.train.reject(Reason::Samples),
             State::Ready if wide => {
-                // One gap is in two windows of three samples.
-                let told = self.blind.replace(now.at) == Some(last.at);
-                return (!told).then_some(Heard::Blind);
+                // One gap appears in two windows of three samples.
+                let reported = self.blind.replace(now.at) == Some(last.at);
+                return (!reported).then_some(Heard::Blind);
             }
-            // What came before is unknown: it must settle again.
+            // What came before is unknown, so the line must settle again.
             State::OnHook if wide => self.since = now.at,
             State::Break => {
                 if now.at.saturating_sub(last.at) > self.timing.make_unseen {
@@ -137,7 +137,7 @@ impl Decoder {
         None
     }
 
-    /// The contact is unchanged: checks whether that has lasted long enough.
+    /// The contact is unchanged: checks whether it has been so for long enough.
     fn stays(&mut self, now: Nanos) -> Option<Heard> {
         let lasts = now.saturating_sub(self.since);
         match (self.state, self.closed) {

@@ -7,12 +7,12 @@ use std::str::FromStr;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DigitMap {
-    /// n pulses are n, ten are 0: most countries.
+    /// n pulses mean n, ten mean 0: most countries.
     #[default]
     Usual,
-    /// One pulse is 0, ten are 9.
+    /// One pulse means 0, ten mean 9.
     Sweden,
-    /// Reversed: one pulse is 9, nine are 1, ten are 0. Also used in Oslo.
+    /// Reversed: one pulse means 9, nine mean 1, ten mean 0. Also used in Oslo.
     NewZealand,
 }
 

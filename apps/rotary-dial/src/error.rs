@@ -11,11 +11,11 @@ pub struct UsageError(pub String);
 pub enum Error {
     #[error(transparent)]
     Usage(#[from] UsageError),
-    #[error("cannot read {}: {source}; see `ls -l {}`, or name another file with --config", path.display(), path.display())]
+    #[error("cannot read {}: {source}; see `ls -l {}`, or give another file with --config", path.display(), path.display())]
     NotRead { path: PathBuf, source: io::Error },
     #[error("{}: {why}", path.display())]
     Config { path: PathBuf, why: String },
-    #[error("mkdir({}): {source}; make it as root (mkdir {}), or name another pipe with --to PATH", path.display(), path.display())]
+    #[error("mkdir({}): {source}; create it as root (mkdir {}), or give another pipe with --to PATH", path.display(), path.display())]
     Folder { path: PathBuf, source: io::Error },
     #[error(transparent)]
     Pipe(#[from] NotOpened),
@@ -23,7 +23,7 @@ pub enum Error {
     Queue(#[from] CapacityError),
     #[error("line {name}: {source}")]
     Line { name: String, source: GpioError },
-    #[error("{0}\nor go on as an ordinary program, which may come late: --allow-ordinary")]
+    #[error("{0}\nor run as an ordinary program, which may be late: --allow-ordinary")]
     NotRealTime(String),
     #[error(transparent)]
     Start(#[from] StartError),
@@ -33,14 +33,14 @@ pub enum Error {
     Signals(punctual_uapi::Error),
     #[error("cannot start the thread that plays the dial: {0}; see `ulimit -u`")]
     Thread(io::Error),
-    #[error("the dial task ended: {0}; start the program again, and report this if it comes back")]
+    #[error("the dial task ended: {0}; restart the program, and report this if it happens again")]
     Ended(String),
-    #[error("{0}; name another folder with --out")]
+    #[error("{0}; choose another directory with --out")]
     Run(String),
 }
 
 impl Error {
-    /// 2 if the command line must change, 4 if the machine must.
+    /// 2 if the command line must be changed, 4 if the machine must be.
     pub fn exit_code(&self) -> u8 {
         match self {
             Error::Usage(_) | Error::Config { .. } => 2,

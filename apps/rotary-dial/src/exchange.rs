@@ -3,7 +3,7 @@ use crate::collector::{Collector, Outcome};
 use crate::counts::{LineCounts, count};
 use crate::decoder::{Decoder, Heard, State};
 use crate::digits::DigitMap;
-use crate::told::{LineEvent, What};
+use crate::event::{LineEvent, What};
 use crate::train::{Reason, Timing};
 use punctual_rt::{Line, Next, RtSender, Sender, monotonic};
 use punctual_units::Nanos;
@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Number of consecutive failed samples of a line (one second) that ends the loop.
 const MOST_UNREAD: u32 = 100;
 
-/// A read that takes longer was preempted: the time of its level is unknown, so the sample is discarded.
+/// A read that takes longer than this was preempted: the time of its level is unknown, so the sample is discarded.
 const UNSURE: Nanos = Nanos::from_millis(2);
 
 #[derive(Debug)]
@@ -28,7 +28,7 @@ pub struct ExchangeLine {
 }
 
 impl ExchangeLine {
-    /// `input` must be true while the contact is closed. A number ends if no digit follows for `pause`.
+    /// `input` must be true while the contact is closed. A number ends if no digit follows within `pause`.
     pub fn new(input: In, map: DigitMap, book: Book, timing: Timing, pause: Nanos) -> ExchangeLine {
         let (decoder, collector) = (Decoder::new(timing), Collector::new(pause));
         ExchangeLine { input, decoder, collector, map, book, counts: Arc::default(), unread: 0 }
@@ -38,11 +38,11 @@ impl ExchangeLine {
         self.counts.clone()
     }
 
-    fn sample(&mut self, now: Nanos, closed: bool, mut tell: impl FnMut(What)) {
+    fn sample(&mut self, now: Nanos, closed: bool, mut report: impl FnMut(What)) {
         count(&self.counts.samples);
         let heard = self.decoder.sample(now, closed);
         let outcome = match heard {
-            Some(heard) => self.heard(now, heard, &mut tell),
+            Some(heard) => self.heard(now, heard, &mut report),
             None => {
                 let dialling = matches!(self.decoder.state(), State::Break | State::Make);
                 self.collector.pass(now, dialling, &self.book)
@@ -55,40 +55,40 @@ impl ExchangeLine {
             None => return,
         };
         count(counter);
-        tell(what);
+        report(what);
     }
 
-    fn heard(&mut self, now: Nanos, heard: Heard, tell: &mut impl FnMut(What)) -> Option<Outcome> {
+    fn heard(&mut self, now: Nanos, heard: Heard, report: &mut impl FnMut(What)) -> Option<Outcome> {
         let counts = &self.counts;
         match heard {
             Heard::Lifted => {
                 count(&counts.lifted);
-                tell(What::Lifted);
+                report(What::Lifted);
                 None
             }
             Heard::HungUp { cut } => {
                 if cut {
                     counts.reject(Reason::HungUp);
-                    tell(What::Rejected(Reason::HungUp));
+                    report(What::Rejected(Reason::HungUp));
                 }
                 count(&counts.hung_up);
-                tell(What::HungUp);
+                report(What::HungUp);
                 self.collector.hang_up()
             }
             Heard::Blind => {
                 count(&counts.blind);
-                tell(What::Blind);
+                report(What::Blind);
                 self.collector.spoil(now)
             }
             Heard::Rejected(reason) => {
                 counts.reject(reason);
-                tell(What::Rejected(reason));
+                report(What::Rejected(reason));
                 self.collector.spoil(now)
             }
             Heard::Pulses(pulses) => {
                 let digit = self.map.digit(pulses)?;
                 count(&counts.digits);
-                tell(What::Digit(digit));
+                report(What::Digit(digit));
                 self.collector.digit(now, digit, &self.book)
             }
         }
@@ -99,17 +99,17 @@ impl ExchangeLine {
 pub struct Exchange {
     lines: Vec<ExchangeLine>,
     commands: RtSender<Line>,
-    told: Sender<LineEvent>,
+    events: Sender<LineEvent>,
     failure: Arc<Mutex<Option<(usize, GpioError)>>>,
 }
 
 impl Exchange {
-    /// Commands go into the pipe; events go to `told` if there is room.
-    pub fn new(lines: Vec<ExchangeLine>, commands: RtSender<Line>, told: Sender<LineEvent>) -> Exchange {
-        Exchange { lines, commands, told, failure: Arc::default() }
+    /// Commands go into the pipe; events go to `events` if there is room.
+    pub fn new(lines: Vec<ExchangeLine>, commands: RtSender<Line>, events: Sender<LineEvent>) -> Exchange {
+        Exchange { lines, commands, events, failure: Arc::default() }
     }
 
-    /// Receives the index of a line that could not be read for a second, and the error.
+    /// A handle to the index and the error of a line that could not be read for a second.
     pub fn failure(&self) -> Arc<Mutex<Option<(usize, GpioError)>>> {
         self.failure.clone()
     }
@@ -119,9 +119,9 @@ impl Exchange {
         self.cycle_by(monotonic)
     }
 
-    /// As [`Exchange::cycle`] with another clock, which must be monotonic.
+    /// Like [`Exchange::cycle`] with another clock, which must be monotonic.
     pub fn cycle_by(&mut self, clock: impl Fn() -> Nanos) -> Next {
-        let Exchange { lines, commands, told, failure } = self;
+        let Exchange { lines, commands, events, failure } = self;
         for (index, line) in lines.iter_mut().enumerate() {
             let before = clock();
             let closed = match line.input.value() {
@@ -144,11 +144,11 @@ impl Exchange {
                 continue;
             }
             line.sample(at, closed, |what| {
-                // Both drop and count what does not fit.
+                // Both queues drop and count what does not fit.
                 if let What::Command(_, command) = what {
                     let _ = commands.send(command);
                 }
-                let _ = told.send(LineEvent { line: index, at, what });
+                let _ = events.send(LineEvent { line: index, at, what });
             });
         }
         Next::Continue

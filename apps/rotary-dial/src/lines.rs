@@ -7,10 +7,9 @@ use punctual_rt::{Attributes, Nanos, Receiver, Scheduling, monotonic, sleep_unti
 use punctual_wires::{EdgeAt, In, Out, Place, wire};
 use std::thread::JoinHandle;
 
-/// Edges kept by a line in memory, which are not read.
+/// Capacity for edges of a line in memory, which are not read.
 const EDGES: usize = 1;
 
-/// A contact that is played.
 #[derive(Debug)]
 pub struct Contact {
     out: Out,
@@ -26,7 +25,7 @@ impl Contact {
     }
 }
 
-/// A line's sampled end, and its contact if it is in memory.
+/// The sampled end of a line, and its contact if it is in memory.
 pub(crate) struct Opened {
     pub(crate) input: In,
     pub(crate) contact: Option<Contact>,
@@ -65,7 +64,8 @@ pub(crate) fn play(
             let play = Play::call(&simulation.script, line.map, &options.dial, &mut random);
             let thread = std::thread::Builder::new().name("dial player".into());
             let thread = thread.spawn(move || {
-                // The loop got the same attributes; if the player does not, it may play late, and that is decoded.
+                // The loop got the same attributes; if the player does not get them, it may play late, and what it
+                // plays is decoded as is.
                 let _ = attributes.apply();
                 perform(&play, start, contact)
             });
@@ -76,7 +76,7 @@ pub(crate) fn play(
     Ok(players)
 }
 
-/// Checks before opening that there are lines to play on.
+/// Checks that there are lines to play on, before anything is opened.
 pub(crate) fn check(config: &Config, options: &Options) -> Result<(), UsageError> {
     let Options { simulations, play_on, .. } = options;
     let played = |line: &LineConfig| simulations.iter().filter(|s| plays_on(s, line, options)).count();
@@ -84,19 +84,19 @@ pub(crate) fn check(config: &Config, options: &Options) -> Result<(), UsageError
         if !config.lines.iter().any(|line| plays_on(simulation, line, options)) {
             let name = simulation.line.as_deref().unwrap_or("sim");
             return Err(UsageError(format!(
-                "there is no line {name} to play on: a played line is sim, or driven from --play-on PLACE"
+                "there is no line {name} to play on: it must be sim, or driven with --play-on PLACE"
             )));
         }
     }
     if let Some(line) = config.lines.iter().find(|line| played(line) > 1) {
-        return Err(UsageError(format!("two dials on line {}: one --simulate a line", line.name)));
+        return Err(UsageError(format!("two dials on line {}: give one --simulate per line", line.name)));
     }
     let real = config.lines.iter().filter(|line| line.place != Place::Simulated && played(line) > 0).count();
     match play_on {
-        Some(Place::Simulated) => Err(UsageError("--play-on sim: a line that is sim is played on without it".into())),
-        Some(_) if real != 1 => Err(UsageError(format!(
-            "--play-on drives one line, and {real} are played on: name it, --simulate NAME=421"
-        ))),
+        Some(Place::Simulated) => Err(UsageError("--play-on sim: a sim line needs no --play-on".into())),
+        Some(_) if real != 1 => {
+            Err(UsageError(format!("--play-on drives one line, but {real} lines match: name one, --simulate NAME=421")))
+        }
         _ => Ok(()),
     }
 }

@@ -11,42 +11,42 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 pub const HELP: &str = "\
-rotary-dial: numbers dialled on rotary telephones become commands in a pipe
+rotary-dial: turns numbers dialled on rotary telephones into commands in a pipe
 
   rotary-dial --line gpiochip0:17            421 writes d21 to /run/punctual/rtp2, 420 writes d20
-  rotary-dial --simulate 421                 without hardware: a dial played on a line in memory
+  rotary-dial --simulate 421                 without hardware: plays a dial on a line in memory
   cat /run/punctual/rtp2 > /run/punctual/rtp1     connects it with rf-switch
 
 lines
-  --line [NAME=]PLACE   gpiochip0:17, a line's name (GPIO17) or sim; again for more lines, all in one loop
+  --line [NAME=]PLACE   gpiochip0:17, a line's name (GPIO17) or sim; may be repeated, all lines run in one loop
   --map MAP             usual (10 pulses are 0), sweden (1 pulse is 0), new-zealand (reversed)   [usual]
   --pull PULL           up, down, none, as-is                                                    [up]
   --active-low, --active-high   level of the line while its contact is closed        [low, with --pull down high]
-  --number NUMBER=COMMAND   again for more; in place of 421=d21 and 420=d20
-  --number-timeout TIME a number ends where no digit follows                                     [4s]
-  --config FILE         all this for each line: docs/apps/rotary-dial.md
-  --to PIPE             a name below /run, or a path                              [/run/punctual/rtp2]
+  --number NUMBER=COMMAND   may be repeated; replaces 421=d21 and 420=d20
+  --number-timeout TIME time without a digit that ends a number                                  [4s]
+  --config FILE         settings for each line: docs/apps/rotary-dial.md
+  --to PIPE             a name under /run, or a path                              [/run/punctual/rtp2]
 real time
   --priority N          SCHED_FIFO 1 to 99                                                       [60]
-  --cpu N               stay on this CPU
-  --allow-ordinary      go on as an ordinary program where real time is refused
+  --cpu N               pin the loop to this CPU
+  --allow-ordinary      run as an ordinary program if real-time scheduling is refused
 without hardware
-  --simulate [NAME=]SCRIPT   plays a dial on this line (on all that are sim, without NAME), then ends: digits, h hangs up and
-                        lifts again, a comma waits for a second
-  --play-on PLACE       plays it there, for a line that is wired to it: an output, or the pull of gpio-sim
-  --pps N --make PERCENT --bounce TIME   the dial played: 5 to 20 pulses/s, closed for 10 to 90 %   [10, 40, 3ms]
-  --survey              how many digits of which dials are decoded, in simulated time; a table
+  --simulate [NAME=]SCRIPT   play a dial on this line (on all sim lines without NAME), then exit: digits, h to hang up and
+                        lift again, a comma to wait for a second
+  --play-on PLACE       play the dial on this output, or the pull of gpio-sim, that is wired to the line
+  --pps N --make PERCENT --bounce TIME   the dial: 5 to 20 pulses/s, closed for 10 to 90 %          [10, 40, 3ms]
+  --survey              print a table of decoded digits by dial, in simulated time
 results
-  -D, --duration TIME   end after that; else at SIGTERM, SIGINT or SIGHUP. SIGUSR1 reports meanwhile
-  --json                JSON, one object a line
-  --quiet               nothing but the report
-  --out RUN             write a run directory at the end: punctual report RUN
+  -D, --duration TIME   exit after this time; default: on SIGTERM, SIGINT or SIGHUP. SIGUSR1 prints a report
+  --json                JSON, one object per line
+  --quiet               print only the report
+  --out RUN             write a run directory at the end, for punctual report RUN
   --help, --version
 ";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Simulation {
-    /// Name of the line; `None` for all that are in memory, or the one that is driven.
+    /// Name of the line; `None` for all lines in memory, or the one that is driven.
     pub line: Option<String>,
     pub script: Script,
 }
@@ -139,7 +139,7 @@ fn option(options: &mut Options, name: &str, parser: &mut Parser) -> Result<(), 
         "make" => options.dial.make = within(name, value(parser)?, 10.0, 90.0)? / 100.0,
         "bounce" => options.dial.bounce = bounce(value(parser)?)?,
         "duration" => options.duration = Some(value(parser)?),
-        _ => return Err(UsageError(format!("there is no option --{name}"))),
+        _ => return Err(UsageError(format!("unknown option --{name}"))),
     }
     Ok(())
 }

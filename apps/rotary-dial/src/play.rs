@@ -1,4 +1,4 @@
-//! A dial played on a line: when its contact opens and closes, including bounce.
+//! The contact of a dial over time, including bounce.
 
 use crate::digits::DigitMap;
 use crate::random::Random;
@@ -7,13 +7,13 @@ use punctual_units::Nanos;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Dial {
-    /// 10 nominally, 7 to 12 in practice.
+    /// Pulses per second: 10 nominally, 7 to 12 in practice.
     pub pulses_per_second: f64,
-    /// The closed part of a pulse, 0 to 1: 0.4 or 0.33 nominally.
+    /// The closed share of a pulse, 0 to 1: nominally 0.4 or 0.33.
     pub make: f64,
-    /// How long the contact bounces after each change.
+    /// Time for which the contact bounces after each change.
     pub bounce: Nanos,
-    /// Closed time between digits; winding up a dial takes 200 to 800 ms.
+    /// Time closed between digits; winding up a dial takes 200 to 800 ms.
     pub pause: Nanos,
 }
 
@@ -34,14 +34,14 @@ pub struct Change {
 pub struct Play {
     /// Consecutive changes always differ, and times never decrease.
     pub changes: Vec<Change>,
-    /// When each digit's first pulse began, and its last make ended.
+    /// Start of each digit's first pulse, and end of its last make.
     pub digits: Vec<(Nanos, Nanos)>,
     pub end: Nanos,
 }
 
 impl Play {
-    /// A whole call: on hook for 300 ms, lifted, after 600 ms the script, then closed for 500 ms and hung up for 400
-    /// ms.
+    /// A whole call: on hook for 300 ms, then lifted; after 600 ms the script, then closed for 500 ms and hung up for
+    /// 400 ms.
     pub fn call(script: &Script, map: DigitMap, dial: &Dial, random: &mut Random) -> Play {
         let mut play = Play { end: Nanos::from_millis(300), ..Play::default() };
         play.lift(dial, random);
@@ -93,7 +93,7 @@ impl Play {
         let mut at = self.changes.last().map_or(self.end, |last| last.at.max(self.end));
         let until = at + dial.bounce;
         self.changes.push(Change { at, closed });
-        // Up to three times back and forth, each a random part of the remaining time.
+        // Up to three bounces, each for a random part of the remaining time.
         for _ in 0..random.up_to(3) {
             let back = at + Nanos(random.up_to((until - at).0));
             let forth = back + Nanos(random.up_to((until - back).0));

@@ -15,14 +15,14 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Commands between the loop and the FIFO, which holds another 64 KiB.
+/// Capacity for commands between the loop and the FIFO, which holds another 64 KiB.
 const COMMANDS: usize = 64;
-/// Events waiting to be printed: some minutes of dialling.
-const TOLD: usize = 1024;
+/// Capacity for events waiting to be printed: some minutes of dialling.
+const EVENTS: usize = 1024;
 const LOOK: Nanos = Nanos::from_millis(50);
 
-/// Runs the program and returns its exit code: 0 after an orderly end, 2 if the command line must change, 4 if the
-/// machine must. Prints to standard output, errors to standard error.
+/// Runs the program and returns its exit code: 0 after an orderly end, 2 if the command line must be changed, 4 if the
+/// machine must be changed. Prints to standard output, errors to standard error.
 pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
     let result = parse(words).map_err(Error::from).and_then(|asked| match asked {
         Asked::Help => print(HELP),
@@ -39,7 +39,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
     }
 }
 
-/// Ignores errors: the reader may have gone.
+/// Prints to standard output and ignores errors: the reader may have exited.
 fn print(text: &str) -> Result<(), Error> {
     let _ = io::stdout().write_all(text.as_bytes());
     Ok(())
@@ -72,8 +72,8 @@ fn begin(config: &Config, options: &Options, started: Started) -> Result<(Runnin
         contacts.push(open.contact);
         opened.push(line);
     }
-    let (tell, told) = queue(TOLD, Overflow::DropNewest)?;
-    let mut exchange = Exchange::new(opened, commands, tell);
+    let (sender, events) = queue(EVENTS, Overflow::DropNewest)?;
+    let mut exchange = Exchange::new(opened, commands, sender);
     let failure = exchange.failure();
     let Started { rt, scheduling, narrowed } = started;
     let task = rt.periodic("dial", scheduling, PERIOD).on_miss(Miss::Skip);
@@ -86,7 +86,7 @@ fn begin(config: &Config, options: &Options, started: Started) -> Result<(Runnin
     if !players.is_empty() && !options.quiet {
         complain(&format_args!("plays {}", lines::describe(&options.dial)));
     }
-    Ok((Running::new(config, options, narrowed, task, bridge, told, counts, failure), players))
+    Ok((Running::new(config, options, narrowed, task, bridge, events, counts, failure), players))
 }
 
 /// Checks before running that the folder is empty, since writing would fail at the end.
@@ -118,7 +118,7 @@ fn attend(running: &mut Running, options: &Options, mut players: Vec<Player>) ->
         (!players.is_empty(), options.duration.map(|time| Nanos(punctual_rt::monotonic().0.saturating_add(time.0))));
     loop {
         let waited = uapi::wait(&set, Some(LOOK));
-        running.tell();
+        running.print_events();
         match waited {
             Waited::Signal(Sig::Usr1) => running.report(),
             Waited::Signal(_) => return Ok(()),
@@ -136,7 +136,7 @@ fn attend(running: &mut Running, options: &Options, mut players: Vec<Player>) ->
     }
 }
 
-/// Writes to standard error, ignoring errors: the program must not end because a terminal has gone.
+/// Writes to standard error and ignores errors: the program must not end because its terminal was closed.
 fn complain(what: &dyn std::fmt::Display) {
     let _ = writeln!(io::stderr(), "rotary-dial: {what}");
 }

@@ -16,13 +16,13 @@ pub struct LineReport {
 #[derive(Clone, Debug)]
 pub struct Report {
     pub scheduling: String,
-    /// What was not granted: real time, locked memory.
+    /// Requests that were not granted: real-time scheduling, locked memory.
     pub narrowed: Vec<String>,
     pub task: TaskStats,
     pub pipe: String,
     pub piped: PipeCounts,
-    /// Events dropped because their queue was full: counted, but not printed.
-    pub untold: u64,
+    /// Events counted but not printed, because their queue was full.
+    pub unreported: u64,
     pub lines: Vec<LineReport>,
 }
 
@@ -46,7 +46,7 @@ impl Report {
                 "page_faults": usage.page_faults,
             },
             "pipe": {"path": self.pipe, "written": self.piped.sent, "dropped": self.piped.dropped},
-            "untold": self.untold,
+            "untold": self.unreported,
             "lines": self.lines.iter().map(line_json).collect::<Vec<_>>(),
         })
     }
@@ -71,8 +71,8 @@ impl Report {
         for line in &self.lines {
             text.push_str(&line_text(line));
         }
-        if self.untold > 0 {
-            let _ = writeln!(text, "      {} happenings were not printed: the output was too slow", self.untold);
+        if self.unreported > 0 {
+            let _ = writeln!(text, "      {} events were not printed: the output was too slow", self.unreported);
         }
         text
     }
@@ -101,7 +101,7 @@ fn line_text(line: &LineReport) -> String {
     let reasons = if reasons.is_empty() { String::new() } else { format!(" ({})", reasons.join(", ")) };
     format!(
         "line  {} at {}, digits {}: {} samples, {} unread; {} digits, {} rejected{reasons}, blind {} times; lifted {} times\n      \
-         {} commands, {} unknown numbers, {} not ended\n",
+         {} commands, {} unknown numbers, {} incomplete\n",
         line.name,
         line.place,
         line.map,

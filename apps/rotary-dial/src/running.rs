@@ -1,9 +1,9 @@
 use crate::config::Config;
 use crate::counts::LineCounts;
 use crate::error::Error;
+use crate::event::LineEvent;
 use crate::options::Options;
 use crate::report::{LineReport, Report};
-use crate::told::LineEvent;
 use punctual_record::Taken;
 use punctual_rt::{Bridge, End, Finished, Receiver, Task, TaskStats, monotonic};
 use punctual_units::Nanos;
@@ -25,7 +25,7 @@ pub(crate) struct Running {
     /// `None` once it has ended.
     task: Option<Task>,
     bridge: Bridge,
-    told: Receiver<LineEvent>,
+    events: Receiver<LineEvent>,
     counts: Vec<Arc<LineCounts>>,
     failure: Failure,
     scheduling: String,
@@ -44,7 +44,7 @@ impl Running {
         narrowed: Vec<String>,
         task: Task,
         bridge: Bridge,
-        told: Receiver<LineEvent>,
+        events: Receiver<LineEvent>,
         counts: Vec<Arc<LineCounts>>,
         failure: Failure,
     ) -> Running {
@@ -56,7 +56,7 @@ impl Running {
             taken: Taken::of(&task),
             task: Some(task),
             bridge,
-            told,
+            events,
             counts,
             failure,
             json: options.json,
@@ -66,13 +66,13 @@ impl Running {
         }
     }
 
-    pub(crate) fn tell(&mut self) {
-        while let Some(told) = self.told.receive() {
-            let name = self.lines.get(told.line).map_or("?", |[name, ..]| name.as_str());
+    pub(crate) fn print_events(&mut self) {
+        while let Some(event) = self.events.receive() {
+            let name = self.lines.get(event.line).map_or("?", |[name, ..]| name.as_str());
             match (self.quiet, self.json) {
                 (true, _) => {}
-                (false, true) => say(&format!("{}\n", told.json(name))),
-                (false, false) => say(&format!("{name}: {}\n", told.what)),
+                (false, true) => say(&format!("{}\n", event.json(name))),
+                (false, false) => say(&format!("{name}: {}\n", event.what)),
             }
         }
     }
@@ -96,7 +96,7 @@ impl Running {
             task: stats,
             pipe: self.bridge.path().display().to_string(),
             piped: self.bridge.counts(),
-            untold: self.told.counts().dropped,
+            unreported: self.events.counts().dropped,
             lines: lines.collect(),
         };
         say(&if self.json { format!("{}\n", report.json()) } else { report.text() });
@@ -105,14 +105,14 @@ impl Running {
     /// Checks that the loop is running.
     ///
     /// # Errors
-    /// Why it is not, for example a line that cannot be read.
+    /// The reason why it is not running, for example a line that cannot be read.
     pub(crate) fn healthy(&self) -> Result<(), Error> {
         if let Some((line, source)) = self.failure.lock().unwrap_or_else(PoisonError::into_inner).take() {
             let name = self.lines.get(line).map_or_else(|| "?".into(), |[name, ..]| name.clone());
             return Err(Error::Line { name, source });
         }
         match &self.task {
-            Some(task) if task.is_finished() => Err(Error::Ended("nobody asked it to".into())),
+            Some(task) if task.is_finished() => Err(Error::Ended("it ended unexpectedly".into())),
             _ => Ok(()),
         }
     }
@@ -121,7 +121,7 @@ impl Running {
     pub(crate) fn end(mut self) -> Result<(), Error> {
         let Some(task) = self.task.take() else { return Ok(()) };
         let finished = task.stop();
-        self.tell();
+        self.print_events();
         self.last_commands();
         self.print(finished.stats.clone());
         let written = self.out.take().map(|folder| self.write(&folder, &finished)).transpose();
@@ -131,7 +131,7 @@ impl Running {
         }
     }
 
-    /// Waits for the last commands. Without a reader a full FIFO has no room, so the wait is limited.
+    /// Waits for the last commands, for a limited time, because without a reader a full FIFO never has room.
     fn last_commands(&self) {
         let commands: u64 = self.counts.iter().map(|counts| counts.now().commands).sum();
         let give_up = monotonic() + LAST_COMMANDS;
@@ -150,7 +150,7 @@ impl Running {
     }
 }
 
-/// Ignores errors: the reader may have gone.
+/// Prints and ignores errors: the reader may have exited.
 fn say(text: &str) {
     let mut out = io::stdout().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());

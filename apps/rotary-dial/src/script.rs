@@ -15,12 +15,12 @@ pub struct Script(Vec<Step>);
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` cannot be dialled: write digits, `h` where the caller hangs up and lifts again, `,` for a second's pause (421, 42h420)"
+    "`{0}` cannot be dialled: write digits, `h` to hang up and lift again, `,` for a pause of one second (421, 42h420)"
 )]
 pub struct NoScript(String);
 
 impl Script {
-    /// 0 to 9 each.
+    /// Creates a script from digits, each 0 to 9.
     pub fn of_digits(digits: &[u8]) -> Script {
         Script(digits.iter().map(|digit| Step::Digit(*digit)).collect())
     }

@@ -7,7 +7,7 @@ const MEMORY: u64 = 64 << 20;
 pub(crate) struct Started {
     pub(crate) rt: Rt,
     pub(crate) scheduling: Scheduling,
-    /// What was not granted but is not required.
+    /// Requests that were not granted but are not required.
     pub(crate) narrowed: Vec<String>,
 }
 
@@ -26,7 +26,7 @@ pub(crate) fn start(priority: Priority, allow_ordinary: bool) -> Result<Started,
             if !allow_ordinary {
                 return Err(Error::NotRealTime(format!("{refused}{advice}")));
             }
-            narrowed.push(format!("runs as an ordinary program and may come late: {refused}"));
+            narrowed.push(format!("runs as an ordinary program and may be late: {refused}"));
             granted_nice(Scheduling::Other { nice: 0 })
         }
     };
@@ -35,7 +35,8 @@ pub(crate) fn start(priority: Priority, allow_ordinary: bool) -> Result<Started,
     let rt = match builder().require(Check::LockedMemory(MEMORY)).lock_memory().start() {
         Ok(rt) => rt,
         Err(refused @ (StartError::Lock(_) | StartError::Required(_))) if allow_ordinary => {
-            narrowed.push(format!("memory is not locked and may have to be read back: {}", shortly(&refused)));
+            narrowed
+                .push(format!("memory is not locked and pages may be evicted and read back: {}", shortly(&refused)));
             builder().start()?
         }
         Err(refused @ (StartError::Lock(_) | StartError::Required(_))) => {

@@ -1,4 +1,4 @@
-//! The table of dials that can be decoded, in simulated time.
+//! A table of the dials that can be decoded, in simulated time.
 
 use crate::play::Dial;
 use crate::random::Random;
@@ -23,10 +23,10 @@ const fn sampling(lateness_ms: u64, lost_per_million: u64) -> Sampling {
     Sampling { lateness: Nanos::from_millis(lateness_ms), lost_per_million }
 }
 
-/// Digits decoded and digits wrong, in per cent of those dialled, by pulses per second and make ratio.
+/// Percentage of dialled digits that were decoded, and numbers decoded wrongly, by pulses per second and make ratio.
 pub(crate) fn table() -> String {
     let mut text = format!(
-        "Digits decoded, of those dialled, in per cent; the rest was rejected. After a slash: numbers with a wrong digit.\n\
+        "Digits decoded, in per cent of those dialled; the rest were rejected. After a slash: numbers with a wrong digit.\n\
          {} digits each, 3 ms bounce, 600 ms between digits.\n",
         NUMBERS * 10
     );

@@ -1,16 +1,16 @@
-//! A pulse train: breaks and makes of a dial that runs back, and reasons to reject it.
+//! A pulse train, the breaks and makes of a dial that runs back, and the reasons to reject one.
 
 use punctual_units::Nanos;
 use serde::Serialize;
 
-/// Limits on the parts of a train, as measured by samples every 10 ms that are up to 9 ms late: an edge is seen up to
-/// 19 ms after it happened, plus 3 ms of bounce. Chosen for dials with 7 to 12 pulses/s and a make ratio of 30 to 50 %.
+/// Limits on the parts of a train, as measured with samples every 10 ms that are up to 9 ms late: an edge is seen up to
+/// 19 ms after it happened, plus 3 ms of bounce. They suit dials with 7 to 12 pulses/s and a make ratio of 30 to 50 %.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
-    /// Closed for this time after a pulse: the dial rests, the digit is over. Also the time a lifted line needs to
-    /// settle.
+    /// If the line is closed for this long after a pulse, the dial rests and the digit is over. A lifted line also
+    /// needs this time to settle.
     pub digit_timeout: Nanos,
-    /// Open for this time: the handset is on the hook.
+    /// If the line is open for this long, the handset is on the hook.
     pub hang_up: Nanos,
     /// Maximum break: 7 pulses/s and 30 % make give 100 ms, plus 22 ms for a late edge.
     pub longest_break: Nanos,
@@ -19,10 +19,10 @@ pub struct Timing {
     /// Maximum make between two pulses (71 ms plus 22 ms). A longer one, below the digit timeout, is neither within a
     /// digit nor between two.
     pub longest_make: Nanos,
-    /// A break that contains a contrary sample is split there if both parts have at least this length: a make can be so
-    /// short (25 ms) that only one sample falls into it.
+    /// A break that contains a contrary sample is split there if both parts have at least this length, because a make
+    /// can be so short (25 ms) that only one sample falls into it.
     pub shortest_part: Nanos,
-    /// A break of at least this length may be two with a make between samples.
+    /// A break of at least this length may be two breaks with a make between samples.
     pub doubtful_break: Nanos,
     /// Samples further apart than this can miss a make.
     pub make_unseen: Nanos,
@@ -52,20 +52,20 @@ impl Default for Timing {
 pub enum Reason {
     /// The handset was hung up before the dial rested.
     HungUp,
-    /// A break was longer than any dial's, and shorter than a hang-up.
+    /// A break was longer than that of any dial, and shorter than a hang-up.
     LongBreak,
-    /// A break was shorter than any dial's.
+    /// A break was shorter than that of any dial.
     ShortBreak,
     /// A make was longer than any within a digit and shorter than the pause between two.
     LongMake,
     Doubtful,
-    /// Samples were missing or so late that a pulse may have been missed.
+    /// Samples were missing, or so late that a pulse may have been missed.
     Samples,
     TooMany,
 }
 
 impl Reason {
-    /// In the order of their counters.
+    /// All reasons, in the order of their counters.
     pub const ALL: [Reason; 7] = [
         Reason::HungUp,
         Reason::LongBreak,
@@ -92,9 +92,9 @@ impl Reason {
 #[derive(Clone, Copy, Debug)]
 struct Break {
     start: Nanos,
-    /// Start of its last part, after the last split.
+    /// Start of the last part, after the last split.
     part: Nanos,
-    /// A contrary sample that may split it.
+    /// A contrary sample that may split the break.
     cut: Option<Nanos>,
     cuts: u8,
     unseen: bool,
@@ -104,7 +104,7 @@ struct Break {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Train {
     pulses: u8,
-    /// The first reason to reject it.
+    /// The first reason to reject the train.
     wrong: Option<Reason>,
     now: Break,
 }
@@ -120,7 +120,7 @@ impl Train {
         self.wrong = self.wrong.or(Some(reason));
     }
 
-    /// The next break begins, after a make of this length.
+    /// Starts the next break, after a make of this length.
     pub(crate) fn open(&mut self, at: Nanos, make: Nanos, timing: &Timing) {
         if make > timing.longest_make {
             self.reject(Reason::LongMake);
@@ -128,12 +128,12 @@ impl Train {
         self.now = Train::new(at).now;
     }
 
-    /// Samples were so far apart that a make in this break may have been missed.
+    /// Records that samples were so far apart that a make in this break may have been missed.
     pub(crate) fn unseen(&mut self) {
         self.now.unseen = true;
     }
 
-    /// One closed sample between two open ones: bounce, or a short make.
+    /// Records one closed sample between two open ones: bounce, or a short make.
     pub(crate) fn contrary(&mut self, at: Nanos, timing: &Timing) {
         if at.saturating_sub(self.now.part) < timing.shortest_part {
             return;
@@ -161,7 +161,7 @@ impl Train {
         now.saturating_sub(self.now.cut.unwrap_or(self.now.part))
     }
 
-    /// The break ends: one pulse, or several if it was split.
+    /// Ends the break: one pulse, or several if it was split.
     pub(crate) fn close(&mut self, at: Nanos, timing: &Timing) {
         if let Some(cut) = self.now.cut.filter(|cut| at.saturating_sub(*cut) >= timing.shortest_part) {
             self.cut(cut, timing);
@@ -180,7 +180,7 @@ impl Train {
         self.pulses = self.pulses.saturating_add(1).saturating_add(self.now.cuts);
     }
 
-    /// The dial rests: returns the number of pulses.
+    /// Ends the train when the dial rests; returns the number of pulses.
     pub(crate) fn end(&self) -> Result<u8, Reason> {
         match self.wrong {
             Some(reason) => Err(reason),

@@ -1,4 +1,4 @@
-//! Dials played into the decoder in simulated time, to measure its reliability.
+//! Measures the reliability of the decoder by playing dials into it in simulated time.
 
 use crate::decoder::{Decoder, Heard};
 use crate::digits::DigitMap;
@@ -11,7 +11,7 @@ use punctual_units::Nanos;
 /// Sampling every 10 ms, with random lateness and losses.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sampling {
-    /// A sample is late by a uniform time up to this.
+    /// Upper bound on the uniformly distributed lateness of a sample.
     pub lateness: Nanos,
     pub lost_per_million: u64,
 }
@@ -24,9 +24,10 @@ pub struct Tried {
     pub digits: u64,
     pub right: u64,
     pub rejected: [u64; Reason::ALL.len()],
-    /// Times samples were missing while the dial rested, and hang-ups detected within a digit.
+    /// How often samples were missing while the dial rested, or a hang-up was detected within a digit.
     pub blind: u64,
-    /// Numbers with a wrong digit, two digits for one, or a digit without a trace: what was dialled and decoded.
+    /// Numbers with a wrong digit, two digits for one, or a digit without any event: what was dialled and what was
+    /// decoded.
     pub wrong: Vec<String>,
 }
 
@@ -61,7 +62,7 @@ impl Tried {
         }
         self.blind += blind;
         self.right += answers.iter().filter(|answer| **answer == Some(true)).count() as u64;
-        // A digit without any trace changes the number.
+        // A digit without any event changes the number.
         wrong |= blind == 0 && answers.contains(&None);
         if wrong {
             self.wrong.push(format!("{digits:?} with {dial:?}: {heard:?}"));
@@ -69,7 +70,7 @@ impl Tried {
     }
 }
 
-/// The decoder's events for a play.
+/// The events that the decoder reports for a play.
 pub fn listen(play: &Play, sampling: &Sampling, random: &mut Random) -> Vec<(Nanos, Heard)> {
     let mut decoder = Decoder::new(Timing::default());
     let mut changes = play.changes.iter().peekable();

@@ -52,9 +52,9 @@ fn every_release_and_every_edge_is_accounted_for_in_every_measurement() {
         assert_eq!((number(&edges["unseen"]), number(&edges["strays"])), (0, 0), "{event}");
         let doubts = event["doubts"].to_string();
         assert_eq!(event["load_report"]["ran"] == true, !doubts.contains("the load did not run"), "{event}");
-        // All but the first, which is a millisecond or a period after the start.
+        // All except the first, which comes a millisecond or a period after the start.
         assert!(number(&event["released"]) >= 290_000_000 / number(&event["period_ns"]) - 1, "{event}");
-        // An edge is never earlier than its task woke.
+        // An edge never comes before its task has woken.
         assert!(number(&edges["latency_ns"]["max"]) >= number(&event["lateness_ns"]["max"]), "{event}");
     }
     let short = events.iter().find(|event| event["period_ns"] == 360_000 && event["load"] == "cpu").unwrap();
@@ -123,8 +123,8 @@ fn sigterm_ends_it_in_order_and_keeps_what_was_measured() {
     command.args(["--line", "sim", "--loads", "idle", "--settle", "0", "--period", "1ms", "--policy", "ordinary"]);
     let mut child = command.args(["-D", "60s", "--json", "--allow-ordinary"]).arg("--out").arg(&out).spawn().unwrap();
     // Signals are blocked before the checks are reported.
-    let mut told = BufReader::new(child.stderr.take().unwrap());
-    told.read_line(&mut String::new()).unwrap();
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    stderr.read_line(&mut String::new()).unwrap();
     std::thread::sleep(std::time::Duration::from_millis(150));
     kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
     let mut text = String::new();
@@ -155,7 +155,7 @@ fn what_it_cannot_have_is_an_error_with_the_next_step() {
     }
 }
 
-/// Runs as nobody, without the right to real-time priorities.
+/// Runs as the user nobody, who may not use real-time priorities.
 #[test]
 #[ignore = "live: root, timing"]
 fn without_privilege_it_refuses_or_says_what_it_goes_on_without() {

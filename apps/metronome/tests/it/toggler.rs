@@ -22,7 +22,7 @@ fn a_beat_allocates_nothing_and_every_beat_has_its_edge() {
             assert_eq!(toggler.beat(&cycle(index)), Next::Continue);
         }
     });
-    assert_eq!((allocated.count_total, toggler.beats(), toggler.untold()), (0, BEATS, 0));
+    assert_eq!((allocated.count_total, toggler.beats(), toggler.unreported()), (0, BEATS, 0));
     let mut matcher = Matcher::default();
     while let Some(beat) = beats.receive() {
         let edge = edges.receive().unwrap();
@@ -43,7 +43,7 @@ fn beats_without_room_are_counted_and_the_line_goes_on() {
     for index in 0..5 {
         assert_eq!(toggler.beat(&cycle(index)), Next::Continue);
     }
-    assert_eq!((toggler.beats(), toggler.untold()), (5, 3));
+    assert_eq!((toggler.beats(), toggler.unreported()), (5, 3));
     assert_eq!(beats.receive().map(|beat| (beat.number, beat.level)), Some((0, true)));
     assert!(input.value().unwrap());
     toggler.rest().unwrap();

@@ -1,4 +1,5 @@
-//! An intake that is killed at the worst moments. Nothing is sent, so everything taken must be in the pending file.
+//! Tests an intake that is killed at the worst moments. Nothing is sent, so everything read must be in the pending
+//! file.
 
 use super::*;
 use crate::code::{Addresses, Code};
@@ -33,7 +34,7 @@ fn intake(path: &Path, most: usize) -> Intake {
         shared: shared(),
         board: Arc::new(Board::default()),
         sink: None,
-        teller: Teller::new(std::io::stderr()),
+        warnings: Warnings::new(std::io::stderr()),
         half: Nanos::ZERO,
         dropped: 0,
     }
@@ -59,7 +60,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step, 0..60)
 }
 
-/// An intake after these steps, and the text that is not written yet.
+/// Runs these steps; returns the intake, and the text that is not yet written.
 fn live<'a>(path: &Path, writer: &mut std::fs::File, text: &'a [u8], steps: Vec<Step>) -> (Intake, &'a [u8]) {
     let (mut now, mut rest) = (intake(path, 100_000), text);
     for step in steps {
@@ -86,7 +87,7 @@ fn live<'a>(path: &Path, writer: &mut std::fs::File, text: &'a [u8], steps: Vec<
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Every command is kept, complete, in the order written; some twice. Invalid words switch nothing.
+    /// Every command is kept, complete, in the order written; some appear twice. Invalid words switch nothing.
     #[test]
     fn whenever_it_is_killed_no_command_is_lost(
         picks in proptest::collection::vec((0usize..512, prop_oneof![Just(""), Just(" "), Just("\n"), Just(" zz ")]), 1..40),
@@ -130,7 +131,7 @@ fn a_full_queue_drops_the_newest_and_reads_on() {
 }
 
 #[test]
-fn a_file_that_cannot_be_written_is_told_and_the_command_is_sent() {
+fn a_file_that_cannot_be_written_is_reported_and_the_command_is_sent() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("rtp1");
     let mut now = intake(&path, 8);

@@ -4,7 +4,7 @@ use common::{Place, count, packages};
 use std::fs::File;
 
 #[test]
-fn commands_are_sent_in_the_order_written_and_bad_ones_are_told_and_left() {
+fn commands_are_sent_in_the_order_written_and_bad_ones_are_reported_and_left() {
     let place = Place::new();
     let ook = place.path("sent.ook");
     let mut daemon = place.daemon(&["--ook", ook.to_str().unwrap()]);
@@ -13,7 +13,7 @@ fn commands_are_sent_in_the_order_written_and_bad_ones_are_told_and_left() {
     let phase = daemon.until(|phase| count(phase, "sent") == 4);
     assert_eq!((count(&phase, "accepted"), count(&phase, "bad"), count(&phase, "frames")), (4, 2, 16));
     let said = daemon.said();
-    assert!(said.contains("`r` is no command") && said.contains("`e11`: the sockets"), "{said}");
+    assert!(said.contains("`r` is not a command") && said.contains("`e11`: the sockets"), "{said}");
     let (status, report) = daemon.end();
     assert_eq!((status.code(), report["waiting"].as_u64()), (Some(0), Some(0)));
     assert!(!place.pipe().exists() && !place.pending().exists());
@@ -38,7 +38,9 @@ fn a_flood_is_dropped_and_counted_and_what_was_taken_is_sent() {
     daemon.until(|after| count(after, "sent") == count(&phase, "sent") + 1);
     daemon.end();
     let said = std::fs::read_to_string(place.path("stderr")).unwrap();
-    assert!(said.contains("is dropped: 5 commands wait already, see --queue") && said.contains("more such lines"));
+    assert!(
+        said.contains("is dropped: 5 commands are already waiting, see --queue") && said.contains("more lines omitted")
+    );
     assert!(said.lines().count() < 1_000, "{} lines", said.lines().count());
 }
 
@@ -80,7 +82,7 @@ fn kill_9_and_a_restart_lose_no_command_while_the_fifo_is_held() {
     place.write("1b10");
     let mut daemon = place.daemon(&[]);
     let phase = daemon.until(|phase| count(phase, "sent") >= 5);
-    // Killed after it kept the three and before it took them from the FIFO, it finds them in both.
+    // It was killed after it kept the three and before it consumed them from the FIFO, so it finds them in both.
     assert_eq!((count(&phase, "restored"), count(&phase, "bad")), (3, 0));
     assert!(matches!(count(&phase, "accepted"), 2 | 5), "{phase}");
     let (status, report) = daemon.end();
@@ -90,7 +92,7 @@ fn kill_9_and_a_restart_lose_no_command_while_the_fifo_is_held() {
     assert!(place.pipe().exists());
 }
 
-/// Killed at any moment, also between looking and taking, and with commands split anywhere.
+/// Killed at any moment, including between copying and consuming, and with commands split anywhere.
 #[test]
 fn kill_9_again_and_again_loses_no_command_and_cuts_none() {
     let place = Place::new();

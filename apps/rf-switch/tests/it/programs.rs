@@ -20,7 +20,7 @@ fn a_one_shot_sends_four_frames_of_25_pulses_and_ends() {
     let pulses = packages(&ook).concat();
     assert_eq!(pulses.len(), 200);
     let late = phase["edge_lateness"]["max_ns"].as_u64().unwrap();
-    // Whether the frame is decodable depends on lateness, and that on the machine.
+    // Whether the frame can be decoded depends on the lateness, and thus on the machine.
     if late < 150_000 {
         let timing = Timing::default();
         let read: Vec<String> =
@@ -41,7 +41,7 @@ fn a_stamp_is_where_latency_is_counted_from() {
     let phase = daemon.until(|phase| count(phase, "sent") == 1);
     assert_eq!(phase["written_to_first_edge"]["count"].as_u64(), Some(1), "{phase}");
     assert!(phase["read_to_first_edge"].is_null());
-    // A stamp in the future is ignored, but the command is sent.
+    // A time stamp in the future is ignored, but the command is sent.
     place.write("@18446744073709551615 d20\n");
     let phase = daemon.until(|phase| count(phase, "sent") == 2);
     assert_eq!(phase["read_to_first_edge"]["count"].as_u64(), Some(1), "{phase}");
@@ -49,7 +49,7 @@ fn a_stamp_is_where_latency_is_counted_from() {
 
 #[test]
 #[ignore = "live: timing"]
-fn a_trial_sends_all_it_wrote_and_tells_the_latency_of_each_load() {
+fn a_trial_sends_all_it_wrote_and_reports_the_latency_of_each_load() {
     let place = Place::new();
     let pipe = place.pipe();
     let words = [
@@ -114,7 +114,7 @@ fn the_fifo_that_systemd_keeps_is_read() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("ListenFIFO="));
 }
 
-/// Runs the program as nobody if the test is root, else as the current user.
+/// Runs the program as nobody if the test is root, otherwise as the current user.
 fn without_privileges(place: &Place, words: &[&str]) -> (Option<i32>, String) {
     let folder = place.path("");
     std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o777)).unwrap();

@@ -3,7 +3,7 @@
 use punctual_units::Nanos;
 use rotary_dial::{Dial, Random, Sampling, Tried};
 
-/// Per cent of digits that must be decoded, not just not wrong.
+/// Minimum percentage of digits that must be decoded, not merely rejected.
 const DECODED: u64 = 99;
 
 const NUMBERS: usize = 100_000;
@@ -44,14 +44,14 @@ fn no_digit_is_wrong_where_one_sample_in_a_thousand_is_lost() {
         }
         println!("{tried:?}");
         assert!(tried.right * 100 >= tried.digits * DECODED, "{} of {} digits", tried.right, tried.digits);
-        // Every digit is decoded, rejected, or was announced as unsure.
+        // Every digit is decoded, rejected, or reported as uncertain.
         assert!(tried.right + tried.rejected() + tried.blind >= tried.digits);
         assert!(tried.rejected() > 0);
         assert!(tried.wrong.is_empty(), "{} wrong: {:#?}", tried.wrong.len(), &tried.wrong[..tried.wrong.len().min(3)]);
     }
 }
 
-/// The trial detects wrong digits if there are any: pulses that are too short for 100 samples per second.
+/// The trial detects wrong digits if there are any: these pulses are too short for 100 samples per second.
 #[test]
 fn dials_far_too_fast_are_decoded_wrongly_and_that_is_seen() {
     let mut random = Random::new(1);

@@ -129,7 +129,7 @@ fn what_is_neither_pulse_nor_hang_up_is_rejected_by_its_reason() {
 }
 
 #[test]
-fn samples_that_are_missing_are_told() {
+fn samples_that_are_missing_are_reported() {
     let mut decoder = Decoder::new(Timing::default());
     let ms = Nanos::from_millis;
     let mut heard: Vec<Heard> = (0..30).filter_map(|n| decoder.sample(ms(n * 10), true)).collect();

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 struct Played {
     counts: Vec<Counts>,
-    told: Vec<LineEvent>,
+    events: Vec<LineEvent>,
     text: String,
     cycles: u64,
     allocations: u64,
@@ -28,7 +28,7 @@ fn exchange(scripts: &[(&str, DigitMap, Book)]) -> Played {
     let path = folder.path().join("rtp2");
     let (commands, bridge) = pipe_out::<Line, 64>(&*path, Overflow::DropNewest).unwrap();
     let mut reader = std::fs::File::open(&path).unwrap();
-    let (tell, mut told) = queue(1024, Overflow::DropNewest).unwrap();
+    let (sender, mut events) = queue(1024, Overflow::DropNewest).unwrap();
     let mut random = Random::new(7);
     let (mut lines, mut plays, mut counts) = (Vec::new(), Vec::new(), Vec::new());
     for (script, map, book) in scripts {
@@ -39,7 +39,7 @@ fn exchange(scripts: &[(&str, DigitMap, Book)]) -> Played {
         let script: Script = script.parse().unwrap();
         plays.push((out, edges, Play::call(&script, *map, &Dial::default(), &mut random)));
     }
-    let mut exchange = Exchange::new(lines, commands, tell);
+    let mut exchange = Exchange::new(lines, commands, sender);
     let mut cycles = 0;
     let allocated = allocation_counter::measure(|| cycles = run(&mut exchange, &mut plays));
     drop(exchange);
@@ -50,9 +50,9 @@ fn exchange(scripts: &[(&str, DigitMap, Book)]) -> Played {
     drop(bridge);
     let mut text = String::new();
     reader.read_to_string(&mut text).unwrap();
-    let told = std::iter::from_fn(|| told.receive()).collect();
+    let events = std::iter::from_fn(|| events.receive()).collect();
     let counts = counts.iter().map(|counts| counts.now()).collect();
-    Played { counts, told, text, cycles, allocations: allocated.count_total }
+    Played { counts, events, text, cycles, allocations: allocated.count_total }
 }
 
 fn run<E>(exchange: &mut Exchange, plays: &mut [(Out, Receiver<E>, Play)]) -> u64 {
@@ -93,8 +93,8 @@ fn several_lines_of_several_countries_are_decoded_in_one_loop() {
     for counts in &played.counts {
         assert_eq!((counts.samples, counts.unread, counts.rejected, counts.blind), (played.cycles, 0, [0; 7], 0));
     }
-    let told = played.told.iter().filter(|told| matches!(told.what, What::Command(..))).count();
-    assert_eq!(told, 3);
+    let commands = played.events.iter().filter(|event| matches!(event.what, What::Command(..))).count();
+    assert_eq!(commands, 3);
 }
 
 #[test]
@@ -111,30 +111,30 @@ fn the_loop_allocates_nothing() {
 fn what_nobody_reads_is_counted_and_the_loop_goes_on() {
     let folder = tempfile::tempdir().unwrap();
     let (commands, _bridge) = pipe_out::<Line, 1>(&*folder.path().join("rtp2"), Overflow::DropNewest).unwrap();
-    let (tell, mut told) = queue(1, Overflow::DropNewest).unwrap();
+    let (sender, mut events) = queue(1, Overflow::DropNewest).unwrap();
     let (mut out, input, _edges) = wire(1).unwrap();
     let book = book(&["1=d11"]);
     let line = ExchangeLine::new(input, DigitMap::Usual, book, Timing::default(), Nanos::from_secs(4));
     let counts = line.counts();
-    let mut exchange = Exchange::new(vec![line], commands, tell);
+    let mut exchange = Exchange::new(vec![line], commands, sender);
     for ms in (0..20_000).step_by(10) {
         out.set(ms % 1000 >= 60).unwrap();
         assert_eq!(exchange.cycle_by(|| Nanos::from_millis(ms)), Next::Continue);
     }
     assert!(counts.now().commands >= 18, "{:?}", counts.now());
-    assert!(told.receive().is_some() && told.receive().is_none());
-    assert!(told.counts().dropped >= 36);
+    assert!(events.receive().is_some() && events.receive().is_none());
+    assert!(events.counts().dropped >= 36);
 }
 
 #[test]
 fn a_reading_that_was_preempted_is_no_sample() {
     let folder = tempfile::tempdir().unwrap();
     let (commands, _bridge) = pipe_out::<Line, 1>(&*folder.path().join("rtp2"), Overflow::DropNewest).unwrap();
-    let (tell, _told) = queue(1, Overflow::DropNewest).unwrap();
+    let (sender, _events) = queue(1, Overflow::DropNewest).unwrap();
     let (_out, input, _edges) = wire(1).unwrap();
     let line = ExchangeLine::new(input, DigitMap::Usual, Book::default(), Timing::default(), Nanos::from_secs(4));
     let counts = line.counts();
-    let mut exchange = Exchange::new(vec![line], commands, tell);
+    let mut exchange = Exchange::new(vec![line], commands, sender);
     let now = std::cell::Cell::new(Nanos::ZERO);
     for step in [Nanos::from_millis(1), Nanos::from_millis(3), Nanos::from_millis(1)] {
         exchange.cycle_by(|| now.replace(now.get() + step));

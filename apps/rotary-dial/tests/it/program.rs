@@ -46,8 +46,8 @@ fn a_simulated_421_writes_d21_to_the_pipe() {
     let (path, held) = fifo(folder.path());
     let run = folder.path().join("run");
     let output = program().args(["--simulate", "421", "--to", &path, "--out", run.to_str().unwrap()]).output().unwrap();
-    let told = text(&output);
-    assert!(told.contains("sim: 421: d21\n") && told.contains(": 1 written, 0 dropped"), "{told}");
+    let printed = text(&output);
+    assert!(printed.contains("sim: 421: d21\n") && printed.contains(": 1 written, 0 dropped"), "{printed}");
     assert_eq!(line(held), "d21\n");
     let recording = punctual_rundir::read(&run).unwrap();
     assert!(recording.run.complete && recording.damage.is_empty());
@@ -70,8 +70,8 @@ fn lines_of_a_file_have_their_own_maps_and_json_accounts_for_every_sample() {
     std::fs::write(&config, format!("pipe = \"{path}\"\n{lines}[line.numbers]\n01 = \"a11\"\n")).unwrap();
     let mut command = program();
     command.args(["--simulate", "hall=420", "--simulate", "cellar=01", "--json", "--config"]).arg(&config);
-    let told = text(&command.output().unwrap());
-    let events: Vec<Value> = told.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let printed = text(&command.output().unwrap());
+    let events: Vec<Value> = printed.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let commands: Vec<&str> = events
         .iter()
         .filter(|event| event["event"] == "command")
@@ -95,7 +95,7 @@ fn sigusr1_reports_and_sigterm_ends_it_in_order() {
     let path = folder.path().join("rtp2");
     let mut child = program().args(["--line", "sim", "--to", path.to_str().unwrap()]).spawn().unwrap();
     let mut out = BufReader::new(child.stdout.take().unwrap());
-    // Once its FIFO exists the program is up; it blocks signals before that.
+    // The FIFO exists once the program is up; the program blocks signals before that.
     while !path.exists() {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
@@ -133,7 +133,7 @@ fn what_it_cannot_have_is_an_error_with_the_next_step() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("ls -ld"), "{output:?}");
 }
 
-/// Runs as nobody, without the right to real-time priorities.
+/// Runs as the user nobody, who may not use real-time priorities.
 #[test]
 #[ignore = "live: root, timing"]
 fn without_privilege_it_refuses_or_says_what_it_goes_on_without() {
@@ -185,9 +185,9 @@ fn after_a_kill_the_pipe_is_taken_over_and_nothing_in_it_is_lost() {
     let (path, held) = fifo(folder.path());
     let config = ["--line", "sim", "--line", "played=sim", "--simulate", "played=421", "--to", &path];
     let mut child = program().args(config).spawn().unwrap();
-    let mut told = BufReader::new(child.stdout.take().unwrap()).lines();
-    assert!(told.by_ref().any(|line| line.unwrap() == "played: 421: d21"));
-    // The bridge has been woken for it; the program would run for another 0.9 s.
+    let mut printed = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(printed.by_ref().any(|line| line.unwrap() == "played: 421: d21"));
+    // By then the bridge has been woken; the program would run for another 0.9 s.
     std::thread::sleep(std::time::Duration::from_millis(300));
     child.kill().unwrap();
     child.wait().unwrap();

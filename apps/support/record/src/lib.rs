@@ -1,7 +1,7 @@
 //! Writes a program's tasks as a run directory for `punctual report`, `compare` and `history`.
 //!
 //! A task is a phase, `task:NAME`, with one histogram: how late it woke for releases that ran, and how late the skipped
-//! ones were.
+//! releases were.
 //!
 //! ```no_run
 //! # use punctual_rt::{Nanos, Next, Rt, Scheduling};
@@ -64,8 +64,8 @@ impl Taken {
     }
 }
 
-/// Writes the tasks as a run directory at `folder`, which must not exist or be empty; `command` is the program's
-/// command line. Do not call this from a real-time thread: it reads the machine and writes files.
+/// Writes the tasks as a run directory at `folder`, which must be missing or empty; `command` is the program's command
+/// line. Do not call this from a real-time thread: it examines the machine and writes files.
 ///
 /// # Errors
 /// [`rundir::Error`]; nothing that existed is changed.
@@ -102,7 +102,8 @@ fn plain(name: &str) -> String {
 }
 
 impl TaskRun {
-    /// Sets the load it ran under: the phase has the load's name instead of the task's, and the load's report.
+    /// Sets the load under which the task ran: the phase then has the load's name instead of the task's, and the load's
+    /// report.
     pub fn under(mut self, load: &str, report: LoadReport) -> TaskRun {
         self.load = Some((load.to_owned(), report));
         self
@@ -129,7 +130,7 @@ impl TaskRun {
         self.taken.affinity.iter().next().unwrap_or(CpuId(0))
     }
 
-    /// Whether it ended as intended, or still runs.
+    /// Returns true if the task ended as intended, or still runs.
     fn orderly(&self) -> bool {
         matches!(self.end, None | Some(End::Returned | End::Stopped | End::Cycles))
             && !self.problems.iter().any(|problem| problem.kind == ProblemKind::Interrupted)
@@ -148,7 +149,7 @@ impl TaskRun {
                 cpu: self.cpu(),
                 tid: None,
                 got: Some(self.taken.scheduling),
-                // Pending releases have no lateness yet; they count once they have run or been given up.
+                // Pending releases have no lateness yet; they count once they have run or were given up.
                 released: Some(counted.ran + counted.skipped),
                 ran: counted.ran,
                 skipped: Some(counted.skipped),
@@ -182,15 +183,15 @@ impl TaskRun {
             let text = format!("the load {} did not run: {why}", report.load);
             problems.push(Problem { kind: ProblemKind::LoadDidNotRun, text });
         }
-        let mut tell = |kind, text: String| problems.push(Problem { kind, text });
+        let mut add = |kind, text: String| problems.push(Problem { kind, text });
         if !self.taken.scheduling.policy().is_real_time() {
-            tell(ProblemKind::NoRealTime, format!("task {name} ran as {}: an ordinary thread", self.taken.scheduling));
+            add(ProblemKind::NoRealTime, format!("task {name} ran as {}: an ordinary thread", self.taken.scheduling));
         }
         if let Some(why) = &self.taken.not_resident {
-            tell(ProblemKind::NotAsAsked, format!("the memory of task {name} is not locked: {why}"));
+            add(ProblemKind::NotAsAsked, format!("the memory of task {name} is not locked: {why}"));
         }
         if let Some(faults) = self.stats.usage.page_faults.filter(|n| *n > 0) {
-            tell(ProblemKind::PageFaults, format!("task {name} took {faults} page faults"));
+            add(ProblemKind::PageFaults, format!("task {name} took {faults} page faults"));
         }
         if !matches!(self.end, None | Some(End::Returned | End::Stopped | End::Cycles)) {
             let how = match &self.end {
@@ -198,7 +199,7 @@ impl TaskRun {
                 Some(End::Missed) => "ended because it missed a release".into(),
                 _ => "ended by an error".into(),
             };
-            tell(ProblemKind::Interrupted, format!("task {name} {how}"));
+            add(ProblemKind::Interrupted, format!("task {name} {how}"));
         }
         problems
     }

@@ -33,7 +33,7 @@ use punctual_gpio::{Input, Output};
 #[derive(Debug)]
 pub enum Out {
     Gpio(Output),
-    /// The pull of a line of gpio-sim.
+    /// The pull of a gpio-sim line.
     Pull(Pull),
     /// The driven end of a [`wire`].
     Simulated(SimOut),

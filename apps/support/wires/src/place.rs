@@ -15,17 +15,17 @@ pub enum Place {
         chip: String,
         line: u32,
     },
-    /// A line's name, on any chip.
+    /// The name of a line, on any chip.
     Named(String),
-    /// The file that pulls a line of gpio-sim up and down, like a wire to it: another program, or this one, uses that
-    /// line as an input (Documentation/admin-guide/gpio/gpio-sim.rst).
+    /// The file that pulls a line of gpio-sim up or down, as a wire to it would: another program, or this one, uses
+    /// that line as an input (Documentation/admin-guide/gpio/gpio-sim.rst).
     Pull(PathBuf),
     Simulated,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` names no line: write chip and offset (gpiochip0:17), a line's name (GPIO17; gpioinfo lists them) or sim"
+    "`{0}` is not a line: write chip and offset (gpiochip0:17), a line's name (GPIO17; gpioinfo lists them) or sim"
 )]
 pub struct BadPlace(pub String);
 
@@ -61,7 +61,7 @@ impl Place {
     /// creates.
     ///
     /// # Errors
-    /// No such chip or line, no permission, or the line is in use.
+    /// The chip or line does not exist, may not be accessed, or the line is in use.
     pub fn output(&self, level: bool) -> Result<Option<Out>, GpioError> {
         if let Place::Pull(path) = self {
             return Ok(Some(Out::Pull(Pull::open(path, level)?)));
@@ -73,7 +73,7 @@ impl Place {
     /// Requests the line as an input; `None` for [`Place::Simulated`], whose wire the caller creates.
     ///
     /// # Errors
-    /// No such chip or line, no permission, the line is in use, or the chip has no such bias.
+    /// The chip or line does not exist, may not be accessed or is in use, or the chip does not support the bias.
     pub fn input(&self, bias: Bias, active_low: bool) -> Result<Option<In>, GpioError> {
         let Some((chip, line)) = self.open()? else { return Ok(None) };
         Ok(Some(In::Gpio(Input::new(&chip, line, bias, active_low)?)))
@@ -82,14 +82,14 @@ impl Place {
     /// The chip and the line's offset, for edges; `None` for [`Place::Simulated`].
     ///
     /// # Errors
-    /// No such chip or line, no permission, or a pull, which can only be driven.
+    /// The chip or line does not exist or may not be accessed, or the place is a pull, which can only be driven.
     pub fn open(&self) -> Result<Option<(Chip, u32)>, GpioError> {
         match self {
             Place::Offset { chip, line } => Ok(Some((Chip::find(chip)?, *line))),
             Place::Named(name) => find_line(name).map(|found| Some((found.chip, found.offset))),
             Place::Pull(path) => {
                 let path = path.display();
-                Err(GpioError::Usage(format!("{path} can only be driven: to read that line name its chip and offset")))
+                Err(GpioError::Usage(format!("{path} can only be driven: to read that line, give its chip and offset")))
             }
             Place::Simulated => Ok(None),
         }

@@ -6,11 +6,10 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-const HINT: &str =
-    "gpio-sim's files are writable for root: see ls -l /sys/devices/platform/gpio-sim.*/*/sim_gpio*/pull";
+const HINT: &str = "only root may write gpio-sim's files: see ls -l /sys/devices/platform/gpio-sim.*/*/sim_gpio*/pull";
 
-/// An open `sim_gpioN/pull` (Documentation/admin-guide/gpio/gpio-sim.rst). Whoever uses the line as an input sees an
-/// edge if a write changes its level.
+/// An open `sim_gpioN/pull` (Documentation/admin-guide/gpio/gpio-sim.rst). The program that uses the line as an input
+/// sees an edge if a write changes its level.
 #[derive(Debug)]
 pub struct Pull {
     file: File,
@@ -21,7 +20,7 @@ impl Pull {
     /// Opens the file and pulls the line to `level`.
     ///
     /// # Errors
-    /// It does not exist, may not be written, or the write fails.
+    /// The file does not exist, may not be written, or the write fails.
     pub fn open(path: &Path, level: bool) -> Result<Pull, GpioError> {
         let file = File::options().write(true).open(path).map_err(failed("open", path))?;
         let mut pull = Pull { file, path: path.into() };
@@ -29,7 +28,7 @@ impl Pull {
         Ok(pull)
     }
 
-    /// One pwrite(2).
+    /// Writes the level with a single pwrite(2).
     pub(crate) fn set(&mut self, level: bool) -> Result<(), GpioError> {
         let word: &[u8] = if level { b"pull-up" } else { b"pull-down" };
         self.file.write_all_at(word, 0).map_err(failed("write", &self.path))
@@ -44,7 +43,7 @@ fn failed<'a>(what: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> G
 mod tests {
     use super::*;
 
-    /// A file in place of the simulator's: each write starts at offset 0.
+    /// Uses an ordinary file in place of the simulator: each write starts at offset 0.
     #[test]
     fn each_level_is_written_from_the_start() {
         let path = std::env::temp_dir().join(format!("punctual-pull-{}", std::process::id()));

@@ -1,4 +1,4 @@
-//! A wire in memory: one end drives it, the other reads it, and every edge is kept with its time.
+//! A wire in memory: one end is driven, the other is read, and every edge is recorded with its time.
 
 use crate::{In, Out};
 use punctual_rt::{CapacityError, Nanos, Overflow, Receiver, Sender, monotonic, queue};
@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering::{Acquire, Release};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EdgeAt {
-    /// When it was driven, CLOCK_MONOTONIC.
+    /// Time at which the wire was driven, CLOCK_MONOTONIC.
     pub at: Nanos,
     pub level: bool,
 }
@@ -39,8 +39,8 @@ impl SimIn {
     }
 }
 
-/// A wire, initially low: its driven end, its sampled end, and its edges. At most `capacity` edges wait for their
-/// reader; others are dropped and counted.
+/// Creates a wire, initially low; returns its driven end, its sampled end, and its edges. At most `capacity` edges wait
+/// for their reader; further ones are dropped and counted.
 ///
 /// # Errors
 /// A capacity of 0.

@@ -1,4 +1,4 @@
-//! A daemon without hardware, in a temporary folder.
+//! Runs a daemon without hardware, in a temporary folder.
 
 #![allow(dead_code)] // each test file uses some of it
 
@@ -62,7 +62,7 @@ pub struct Daemon {
 }
 
 impl Daemon {
-    /// Returns when the daemon reads its FIFO.
+    /// Starts the daemon and returns once it reads its FIFO.
     pub fn spawn(command: &mut Command, stderr: PathBuf) -> Daemon {
         let errors = File::create(&stderr).unwrap();
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(errors).spawn().unwrap();
@@ -110,7 +110,7 @@ impl Daemon {
         }
     }
 
-    /// Sends SIGTERM; returns the exit status and the last report.
+    /// Sends SIGTERM; returns the exit status and the final report.
     pub fn end(mut self) -> (ExitStatus, Value) {
         self.signal("TERM");
         let status = self.child.wait().unwrap();

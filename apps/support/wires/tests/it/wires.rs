@@ -28,7 +28,7 @@ fn a_pull_of_gpio_sim_can_only_be_driven() {
 }
 
 #[test]
-fn a_chip_that_is_absent_is_an_error_that_tells_what_to_type() {
+fn a_chip_that_is_absent_is_an_error_with_the_command_to_type() {
     let place: Place = "/dev/gpiochip-that-is-absent:1".parse().unwrap();
     let error = place.output(false).unwrap_err();
     assert!(matches!(error, GpioError::Open { .. }), "{error}");

@@ -37,10 +37,10 @@ impl fmt::Display for What {
             What::HungUp => write!(f, "hung up"),
             What::Digit(digit) => write!(f, "digit {digit}"),
             What::Rejected(reason) => write!(f, "pulses rejected: {}", reason.name()),
-            What::Blind => write!(f, "samples came too late: what is dialled now counts for nothing"),
+            What::Blind => write!(f, "samples were too late: digits dialled now are ignored"),
             What::Command(number, line) => write!(f, "{number}: {}", String::from_utf8_lossy(line.as_bytes())),
-            What::Unknown(number) => write!(f, "{number}: no such number"),
-            What::Dropped(number) => write!(f, "{number}: not ended"),
+            What::Unknown(number) => write!(f, "{number}: unknown number"),
+            What::Dropped(number) => write!(f, "{number}: incomplete"),
         }
     }
 }

@@ -4,25 +4,25 @@ use std::io::Write;
 const MOST: u32 = 10;
 const SECOND: Nanos = Nanos::from_secs(1);
 
-/// Writes at most 10 lines per second, and the number of lines it left out.
+/// Writes at most 10 lines per second, and reports how many it left out.
 #[derive(Debug)]
-pub struct Teller<W> {
+pub struct Warnings<W> {
     output: W,
     since: Nanos,
-    told: u32,
+    written: u32,
     held: u64,
 }
 
-impl<W: Write> Teller<W> {
-    pub fn new(output: W) -> Teller<W> {
-        Teller { output, since: Nanos::ZERO, told: 0, held: 0 }
+impl<W: Write> Warnings<W> {
+    pub fn new(output: W) -> Warnings<W> {
+        Warnings { output, since: Nanos::ZERO, written: 0, held: 0 }
     }
 
     /// Writes a line, or counts it. Write errors are ignored (stderr may be closed).
-    pub fn tell(&mut self, now: Nanos, line: &str) {
+    pub fn warn(&mut self, now: Nanos, line: &str) {
         self.look(now);
-        if self.told < MOST {
-            self.told += 1;
+        if self.written < MOST {
+            self.written += 1;
             let _ = writeln!(self.output, "rf-switch: {line}");
         } else {
             self.held += 1;
@@ -31,8 +31,8 @@ impl<W: Write> Teller<W> {
 
     pub fn look(&mut self, now: Nanos) {
         if now.saturating_sub(self.since) >= SECOND {
-            self.say_held();
-            (self.since, self.told) = (now, 0);
+            self.write_omitted();
+            (self.since, self.written) = (now, 0);
         }
     }
 
@@ -40,10 +40,10 @@ impl<W: Write> Teller<W> {
         self.held > 0
     }
 
-    pub fn say_held(&mut self) {
+    pub fn write_omitted(&mut self) {
         let held = std::mem::take(&mut self.held);
         if held > 0 {
-            let _ = writeln!(self.output, "rf-switch: and {held} more such lines");
+            let _ = writeln!(self.output, "rf-switch: {held} more lines omitted");
         }
     }
 }
@@ -55,16 +55,16 @@ mod tests {
     #[test]
     fn a_flood_is_ten_lines_and_a_number() {
         let mut text = Vec::new();
-        let mut teller = Teller::new(&mut text);
-        (0..1_000).for_each(|n| teller.tell(Nanos::from_secs(5), &n.to_string()));
-        assert!(teller.holds());
-        teller.tell(Nanos::from_secs(6), "next");
-        teller.say_held();
+        let mut warnings = Warnings::new(&mut text);
+        (0..1_000).for_each(|n| warnings.warn(Nanos::from_secs(5), &n.to_string()));
+        assert!(warnings.holds());
+        warnings.warn(Nanos::from_secs(6), "next");
+        warnings.write_omitted();
         let text = String::from_utf8(text).unwrap();
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(
             (lines.len(), lines[9], lines[10], lines[11]),
-            (12, "rf-switch: 9", "rf-switch: and 990 more such lines", "rf-switch: next")
+            (12, "rf-switch: 9", "rf-switch: 990 more lines omitted", "rf-switch: next")
         );
     }
 }
