@@ -10,10 +10,10 @@ use std::time::Duration;
 
 pub trait Axis {
     /// # Errors
-    /// An error ends the benchmark with what has been measured.
+    /// An error ends the benchmark; what has been measured so far is kept.
     fn repetition(&mut self, turn: &mut Turn<'_>) -> Result<Ended, BenchError>;
 
-    /// After this time a repetition does not go on; `None`: it counts as long as it takes.
+    /// Time after which a repetition is stopped. `None` means that it runs until it is done.
     fn longest(&self) -> Option<Duration> {
         Some(Duration::from_secs(3600))
     }
@@ -22,7 +22,7 @@ pub trait Axis {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Ended {
     Done(Measured),
-    /// Stopped early: only what it logged counts.
+    /// Stopped early; only the parts in the log count.
     Stopped,
 }
 
@@ -30,7 +30,6 @@ pub enum Ended {
 pub struct Measured {
     pub elapsed_ns: u64,
     pub cpu_ns: Option<u64>,
-    /// One value each.
     pub figures: Vec<BenchFigure>,
     pub checks: Vec<BenchCheck>,
     pub distributions: Vec<BenchDistribution>,
@@ -49,8 +48,9 @@ impl Measured {
 
     /// Adds times, and their median, 99th percentile and maximum as figures.
     pub(crate) fn times(&mut self, of: &str, name: &str, histogram: Histogram) {
-        let told = [("median", histogram.quantile(0.5)), ("p99", histogram.quantile(0.99)), ("max", histogram.max())];
-        for (which, ns) in told {
+        let figures =
+            [("median", histogram.quantile(0.5)), ("p99", histogram.quantile(0.99)), ("max", histogram.max())];
+        for (which, ns) in figures {
             if let Some(ns) = ns {
                 self.figure(of, &format!("{name}, {which}"), "ns", ns as f64);
             }
@@ -60,9 +60,9 @@ impl Measured {
 }
 
 pub struct Turn<'a> {
-    /// Counts from 1.
+    /// Number of the repetition, starting at 1.
     pub number: u64,
-    /// Finished parts of an interrupted repetition, and their duration.
+    /// Finished parts of an interrupted repetition, and the time they took.
     pub earlier: BenchParts,
     pub stop: &'a AtomicBool,
     pub(crate) log: &'a mut dyn FnMut(BenchParts) -> Result<(), punctual_rundir::Error>,
@@ -74,10 +74,10 @@ impl Turn<'_> {
         self.stop.load(Relaxed)
     }
 
-    /// Logs finished parts and the duration so far; synced when this returns.
+    /// Logs finished parts and the elapsed time. The log is synced when this returns.
     ///
     /// # Errors
-    /// [`BenchError::RunDirectory`].
+    /// [`BenchError::RunDirectory`] if the log cannot be written.
     pub fn log(&mut self, parts: BenchParts) -> Result<(), BenchError> {
         (self.log)(parts).map_err(BenchError::RunDirectory)
     }
@@ -88,7 +88,7 @@ impl Turn<'_> {
 }
 
 /// # Errors
-/// [`BenchError::Refused`]: impossible settings (an edited log, another machine).
+/// [`BenchError::Refused`] if the settings are impossible, as in an edited log or one from another machine.
 pub(crate) fn of(settings: &BenchSettings) -> Result<Box<dyn Axis>, BenchError> {
     Ok(match settings {
         BenchSettings::Memory { threads, bytes } => Box::new(memory::Memory::new(*threads, *bytes)?),

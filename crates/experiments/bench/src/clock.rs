@@ -1,11 +1,11 @@
 use rustix::time::{ClockId, clock_gettime};
 
-/// CLOCK_MONOTONIC, ns.
+/// CLOCK_MONOTONIC in nanoseconds.
 pub(crate) fn now() -> u64 {
     read(ClockId::Monotonic)
 }
 
-/// CLOCK_PROCESS_CPUTIME_ID: user and system time of all threads, ns.
+/// CPU time of all threads of the process (CLOCK_PROCESS_CPUTIME_ID) in nanoseconds.
 pub(crate) fn cpu_time() -> u64 {
     read(ClockId::ProcessCPUTime)
 }

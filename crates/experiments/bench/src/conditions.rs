@@ -1,4 +1,4 @@
-//! The machine during a repetition: temperatures, frequencies, throttling, steal.
+//! The state of the machine during a repetition: temperatures, frequencies, throttling, steal time.
 
 use punctual_measure::{Counters, frequencies};
 use punctual_model::Conditions;
@@ -12,7 +12,7 @@ use std::time::Duration;
 /// Sampling interval: long enough to cost nothing, short enough to see a board throttle.
 const EVERY: Duration = Duration::from_millis(500);
 
-/// Sum of the readings, kHz, and their number.
+/// Sum of the readings in kHz, and how many there were.
 type Sums = BTreeMap<CpuId, (u64, u64)>;
 
 pub(crate) struct Watch<'s> {
@@ -23,7 +23,7 @@ pub(crate) struct Watch<'s> {
 }
 
 impl<'s> Watch<'s> {
-    /// `over` must be false. If no thread can be started, frequencies are read only at the end.
+    /// `over` must be false. If the sampling thread cannot be started, frequencies are read only once, at the end.
     pub fn begin<'e>(scope: &'s Scope<'s, 'e>, cpus: &CpuList, over: &'s AtomicBool) -> Watch<'s> {
         let list = cpus.clone();
         let sample = move || {
@@ -40,7 +40,7 @@ impl<'s> Watch<'s> {
 
     pub fn end(self) -> Conditions {
         self.over.store(true, Relaxed);
-        // Wakes it for a last reading, which is the only one of a repetition shorter than half a second.
+        // Wakes the sampler for a last reading, which is the only one if the repetition took less than half a second.
         self.sampler.iter().for_each(|s| s.thread().unpark());
         let mut sums = self.sampler.and_then(|s| s.join().ok()).unwrap_or_default();
         if sums.is_empty() {
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn watching_ends_and_tells_what_this_machine_has() {
+    fn watching_ends_and_reports_this_machine() {
         let cpus: CpuList = "0".parse().unwrap();
         let over = AtomicBool::new(false);
         let seen = thread::scope(|scope| Watch::begin(scope, &cpus, &over).end());

@@ -1,4 +1,4 @@
-//! Time until written data is on the disk: fsync(2) of a growing file, fdatasync(2) of one of fixed size.
+//! Time until written data is on disk: fsync(2) of a growing file, fdatasync(2) of a file of fixed size.
 
 use crate::axis::{Axis, Ended, Measured, Turn};
 use crate::clock::{cpu_time, now};
@@ -12,21 +12,22 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 const MIB: u64 = 1 << 20;
-const ADVICE: &str = "name a folder on a disk, where you may write, with --dir DIR";
+const ADVICE: &str = "choose a writable directory on a disk with --dir DIR";
 
 /// # Errors
-/// [`BenchError`]: the folder is not writable or too full, or the sizes are impossible.
+/// [`BenchError`] if the directory is not writable, the disk is too full, or the sizes are impossible.
 pub fn plan(folder: &Path, bytes: u64, writes: u32, repetitions: u64) -> Result<BenchPlan, BenchError> {
     let folder = std::path::absolute(folder).map_err(BenchError::io("name", folder.display().to_string(), ADVICE))?;
     Disk::new(&folder, bytes, writes)?;
-    let mut notes = vec!["the scratch file has no name: it is gone when the program is, however that ends".to_owned()];
+    let mut notes =
+        vec!["the scratch file has no name, so it disappears when the program ends, however it ends".to_owned()];
     match punctual_loads::storage(&folder) {
         Ok(on) => notes.push(format!("{} is on {on}", folder.display())),
-        Err(what) => notes.push(format!("{} is on {what}: no disk of this machine is measured", folder.display())),
+        Err(what) => notes.push(format!("{} is on {what}, so no disk of this machine is measured", folder.display())),
     }
     let not_measured = vec![
-        "whether the drive keeps what it says it has: only cutting its power would show it".into(),
-        "bandwidth of the disk".into(),
+        "whether the drive really keeps what it reports as written: only a power cut would show it".into(),
+        "disk bandwidth".into(),
     ];
     Ok(BenchPlan { settings: BenchSettings::Disk { folder, bytes, writes }, repetitions, not_measured, notes })
 }
@@ -40,7 +41,7 @@ pub(crate) struct Disk {
 impl Disk {
     pub fn new(folder: &Path, bytes: u64, writes: u32) -> Result<Disk, BenchError> {
         if !(1..=64 * MIB).contains(&bytes) || !(1..=1_000_000).contains(&writes) {
-            let text = format!("{writes} writes of {bytes} bytes: 1 to 1000000 of 1 byte to 64 MiB can be measured");
+            let text = format!("{writes} writes of {bytes} bytes: choose 1 to 1000000 writes of 1 byte to 64 MiB");
             return Err(BenchError::Refused(text));
         }
         let on = || folder.display().to_string();
@@ -48,20 +49,20 @@ impl Disk {
         let (free, needed) = (space.f_bavail.saturating_mul(space.f_frsize), 2 * bytes * u64::from(writes));
         if needed.saturating_add(64 * MIB) > free {
             return Err(BenchError::Refused(format!(
-                "{} has {} MiB free; {} MiB would be written and 64 MiB are left alone: fewer with --writes or --size, or \
-                 another folder with --dir DIR",
+                "{} has {} MiB free, but {} MiB would be written and 64 MiB must stay free: reduce --writes or --size, or choose \
+                 another directory with --dir DIR",
                 on(),
                 free / MIB,
                 needed.div_ceil(MIB)
             )));
         }
         drop(scratch(folder)?);
-        // Not zeros, which some file systems and drives do not store.
+        // Not zeros: some file systems and drives do not store blocks of zeros.
         let block = (0..bytes).map(|n| (n.wrapping_mul(0x9E37_79B9) >> 13) as u8 | 1).collect();
         Ok(Disk { folder: folder.to_owned(), block, writes })
     }
 
-    /// Writes blocks one after the other, each synced; `None` if stopped.
+    /// Writes blocks one after another and syncs each. Returns `None` if stopped.
     fn synced(
         &self,
         file: &File,
@@ -70,7 +71,7 @@ impl Disk {
         sync: fn(&File) -> std::io::Result<()>,
     ) -> Result<Option<Histogram>, BenchError> {
         let mut times = Histogram::new();
-        let failed = |what| BenchError::io(what, format!("a scratch file in {}", self.folder.display()), ADVICE);
+        let failed = |what| BenchError::io(what, format!("the scratch file in {}", self.folder.display()), ADVICE);
         for n in 0..self.writes {
             if turn.is_stopped() {
                 return Ok(None);
@@ -100,13 +101,13 @@ impl Axis for Disk {
     }
 }
 
-/// A file without a name (O_TMPFILE), or if the file system does not support that, one whose name is removed at once.
+/// An unnamed file (O_TMPFILE). If the file system does not support that, a named file that is unlinked at once.
 fn scratch(folder: &Path) -> Result<File, BenchError> {
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
     match rustix::fs::open(folder, flags, Mode::RUSR | Mode::WUSR) {
         Ok(fd) => Ok(File::from(fd)),
         Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::ISDIR | rustix::io::Errno::INVAL) => named(folder),
-        Err(e) => Err(BenchError::io("make a scratch file in", folder.display().to_string(), ADVICE)(e.into())),
+        Err(e) => Err(BenchError::io("create a scratch file in", folder.display().to_string(), ADVICE)(e.into())),
     }
 }
 

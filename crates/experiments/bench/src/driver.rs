@@ -1,4 +1,4 @@
-//! Runs repetitions: conditions, log, signals, progress.
+//! Runs the repetitions and handles their conditions, log, signals and progress.
 
 use crate::axis::{self, Axis, Ended, Measured, Turn};
 use crate::conditions::Watch;
@@ -20,10 +20,10 @@ use std::time::{Duration, Instant};
 
 #[derive(Debug)]
 pub struct Around<'a> {
-    /// For the record.
+    /// The command line, for the record.
     pub command: Vec<String>,
     pub stop: &'a AtomicBool,
-    /// The signal that set it, if any; set before `stop`.
+    /// The signal that stopped the run, if any. Set before `stop`.
     pub signal: &'a OnceLock<Sig>,
 }
 
@@ -31,12 +31,12 @@ pub struct Around<'a> {
 pub enum Update<'a> {
     Repetition(&'a BenchRepetition),
     Share {
-        /// The running repetition, from 1.
+        /// The running repetition, counted from 1.
         number: u64,
         of: u64,
-        /// Finished share of all repetitions, 0 to 1.
+        /// Fraction of all repetitions that is finished, 0 to 1.
         done: f64,
-        /// Remaining time at the pace so far; `None`: nothing is finished yet.
+        /// Estimated time left. `None` until something is finished.
         left: Option<Duration>,
     },
 }
@@ -44,25 +44,26 @@ pub enum Update<'a> {
 /// Runs a benchmark into a new run directory.
 ///
 /// # Errors
-/// [`BenchError`]; what was measured before is in the run directory, and the run can be resumed.
+/// [`BenchError`] if the benchmark cannot finish. What was measured until then is in the run directory, and the run can
+/// be resumed.
 pub fn run(
     plan: &BenchPlan,
     out: &Path,
     around: &Around<'_>,
-    told: &mut dyn FnMut(Update<'_>),
+    report: &mut dyn FnMut(Update<'_>),
 ) -> Result<Bench, BenchError> {
     let axis = axis::of(&plan.settings)?;
     let writer = BenchWriter::create(out, new_run(around), plan)?;
     let log = BenchLog { plan: plan.clone(), repetitions: Vec::new(), parts: BenchParts::default() };
-    Driver::new(writer, log)?.drive(axis, around, told)
+    Driver::new(writer, log)?.drive(axis, around, report)
 }
 
-/// Resumes a killed or interrupted benchmark. A finished one is returned unchanged, since whoever killed it cannot know
+/// Resumes a killed or interrupted benchmark. A finished one is returned unchanged, since the caller may not know
 /// whether it had finished.
 ///
 /// # Errors
-/// [`BenchError`]: also if machine or kernel differ from those it was started on.
-pub fn resume(root: &Path, around: &Around<'_>, told: &mut dyn FnMut(Update<'_>)) -> Result<Bench, BenchError> {
+/// [`BenchError`], also if the machine or the kernel differs from the one the run was started on.
+pub fn resume(root: &Path, around: &Around<'_>, report: &mut dyn FnMut(Update<'_>)) -> Result<Bench, BenchError> {
     if let Some(bench) = BenchWriter::whole(root)? {
         return Ok(bench);
     }
@@ -78,10 +79,10 @@ pub fn resume(root: &Path, around: &Around<'_>, told: &mut dyn FnMut(Update<'_>)
     same("the processor", &then.cpu_model, &now.cpu_model)?;
     writer.run_mut().notes.push(format!("resumed after {} repetitions", log.repetitions.len()));
     let axis = axis::of(&log.plan.settings)?;
-    Driver::new(writer, log)?.drive(axis, around, told)
+    Driver::new(writer, log)?.drive(axis, around, report)
 }
 
-/// Fail: a result is wrong. Pass: all repetitions exist, and nothing is wrong. Inconclusive: some are missing.
+/// Fails if a result is wrong; passes if all repetitions are there and none is wrong; otherwise inconclusive.
 pub fn outcome(bench: &Bench) -> Outcome {
     match (bench.wrong().next(), bench.interrupted) {
         (Some(_), _) => Outcome::Fail,
@@ -109,12 +110,12 @@ impl Driver {
         mut self,
         mut axis: Box<dyn Axis>,
         around: &Around<'_>,
-        told: &mut dyn FnMut(Update<'_>),
+        report: &mut dyn FnMut(Update<'_>),
     ) -> Result<Bench, BenchError> {
         let mut pace = Pace::new(self.plan.repetitions);
         let mut failed = None;
         while self.done < self.plan.repetitions && failed.is_none() && !around.stop.load(Relaxed) {
-            match self.repetition(axis.as_mut(), around, &mut pace, told) {
+            match self.repetition(axis.as_mut(), around, &mut pace, report) {
                 Ok(true) => self.done += 1,
                 Ok(false) => break,
                 Err(e) => failed = Some(e),
@@ -124,24 +125,24 @@ impl Driver {
         failed.map_or(Ok(bench), Err)
     }
 
-    /// One repetition; `false` if stopped.
+    /// Runs one repetition. Returns `false` if it was stopped.
     fn repetition(
         &mut self,
         axis: &mut dyn Axis,
         around: &Around<'_>,
         pace: &mut Pace,
-        told: &mut dyn FnMut(Update<'_>),
+        report: &mut dyn FnMut(Update<'_>),
     ) -> Result<bool, BenchError> {
         let number = self.done + 1;
         let earlier = std::mem::take(&mut self.parts);
-        // It counts as resumed only if some of it was kept; otherwise it starts again.
+        // Counts as resumed only if some parts were kept; otherwise the repetition starts again.
         let resumed = if earlier.done.is_empty() { 0 } else { earlier.resumed + 1 };
         let over = AtomicBool::new(false);
         let most = axis.longest();
         let _limit = most.map(|most| punctual_watchdog::limit(format!("repetition {number}"), most));
         let writer = &mut self.writer;
         let mut log = |parts| writer.append(&BenchRecord::Parts(BenchParts { repetition: number, resumed, ..parts }));
-        let mut share = |share| told(pace.told(number, share));
+        let mut share = |share| report(pace.update(number, share));
         share(0.0);
         let mut turn = Turn { number, earlier, stop: around.stop, log: &mut log, share: &mut share };
         let (ended, conditions) = std::thread::scope(|scope| {
@@ -150,9 +151,9 @@ impl Driver {
             (ended, watch.end())
         });
         let Ended::Done(measured) = ended? else { return Ok(false) };
-        let one = told_of(measured, number, resumed, conditions);
+        let one = repetition_of(measured, number, resumed, conditions);
         self.writer.append(&BenchRecord::Repetition(Box::new(one.clone())))?;
-        told(Update::Repetition(&one));
+        report(Update::Repetition(&one));
         Ok(true)
     }
 
@@ -164,13 +165,13 @@ impl Driver {
             (Some(e), ..) => EndedBy::Error { text: e.to_string() },
             (None, true, _) => EndedBy::Duration,
             (None, false, Some(signal)) => EndedBy::Signal { number: signal.number(), name: signal.name().into() },
-            (None, false, None) => EndedBy::Error { text: "stopped before all repetitions were done".into() },
+            (None, false, None) => EndedBy::Error { text: "stopped before all repetitions were complete".into() },
         });
         Ok(self.writer.finish()?)
     }
 }
 
-fn told_of(measured: Measured, number: u64, resumed: u32, conditions: Conditions) -> BenchRepetition {
+fn repetition_of(measured: Measured, number: u64, resumed: u32, conditions: Conditions) -> BenchRepetition {
     let now = clocks();
     BenchRepetition {
         number,
@@ -198,7 +199,7 @@ impl Pace {
         Pace { began: Instant::now(), of, first: None }
     }
 
-    fn told(&mut self, number: u64, share: f64) -> Update<'static> {
+    fn update(&mut self, number: u64, share: f64) -> Update<'static> {
         let done = ((number - 1) as f64 + share.clamp(0.0, 1.0)) / self.of.max(1) as f64;
         let first = *self.first.get_or_insert(done);
         let here = done - first;

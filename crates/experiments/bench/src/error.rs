@@ -12,11 +12,11 @@ pub enum BenchError {
     #[error("{0}")]
     Refused(String),
     #[error(
-        "{what} of the run to resume is `{then}`, here it is `{now}`: its repetitions would not be of one thing; begin a new run \
+        "{what} of the run to resume is `{then}`, but here it is `{now}`: the repetitions would not be comparable; start a new run \
          with --out DIR"
     )]
     Elsewhere { what: &'static str, then: String, now: String },
-    /// A thread ended without a result: a bug in this crate.
+    /// A thread ended without a result, which is a bug in this crate.
     #[error("a thread of the benchmark ended without its result; repeat it with --resume DIR, and report it")]
     Ended,
 }

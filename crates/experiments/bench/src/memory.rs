@@ -1,4 +1,4 @@
-//! Memory bandwidth: read, write, copy; each thread on its own CPU, all at once.
+//! Memory bandwidth: read, write and copy. Each thread has its own CPU, and all run at the same time.
 
 use crate::axis::{Axis, Ended, Measured, Turn};
 use crate::clock::{cpu_time, now};
@@ -13,15 +13,16 @@ use std::sync::{Barrier, PoisonError, RwLock};
 use std::thread;
 
 const MIB: u64 = 1 << 20;
-/// Passes over the memory per measurement: one is too short for a fast machine's clock and scheduler.
+/// Passes over the memory per measurement. A single pass is too short, given clock resolution and scheduling.
 const PASSES: u64 = 4;
 /// Words summed in parallel, so that additions do not wait for each other.
 const LANES: usize = 16;
 
-/// `bytes` of `None` is four times the largest cache, 64 MiB to 512 MiB, and a quarter of the free memory at most.
+/// If `bytes` is `None`, uses four times the largest cache, within 64 MiB and 512 MiB, and at most a quarter of the
+/// free memory.
 ///
 /// # Errors
-/// [`BenchError::Refused`]: more threads than CPUs, or more memory than is free.
+/// [`BenchError::Refused`] if there are more threads than CPUs, or if more memory is needed than is free.
 pub fn plan(threads: Option<u32>, bytes: Option<u64>, repetitions: u64) -> Result<BenchPlan, BenchError> {
     let allowed = allowed()?;
     let threads = threads.unwrap_or(allowed.len() as u32);
@@ -31,18 +32,18 @@ pub fn plan(threads: Option<u32>, bytes: Option<u64>, repetitions: u64) -> Resul
     let bytes = bytes.unwrap_or(wanted.min(fitting).max(MIB) / MIB * MIB);
     Memory::new(threads, bytes)?;
     let mut notes = vec![
-        "a copy reads and writes: both are counted, as STREAM does".to_owned(),
-        format!("each thread has two areas of {} MiB; a pass over one is repeated {PASSES} times", bytes / MIB),
+        "a copy counts both the bytes read and the bytes written, as STREAM does".to_owned(),
+        format!("each thread has two areas of {} MiB and makes {PASSES} passes over each", bytes / MIB),
     ];
     match cache {
         Some(cache) if bytes < 2 * cache => notes.push(format!(
-            "the areas are smaller than twice the largest cache ({} MiB): this is partly the bandwidth of the cache",
+            "the areas are smaller than twice the largest cache ({} MiB), so this is partly cache bandwidth",
             cache / MIB
         )),
         Some(_) => {}
-        None => notes.push("the size of the caches is not told: this may be partly their bandwidth".into()),
+        None => notes.push("the cache sizes are unknown, so this may be partly cache bandwidth".into()),
     }
-    let not_measured = vec!["latency of memory, and bandwidth between NUMA nodes".into()];
+    let not_measured = vec!["memory latency, and bandwidth between NUMA nodes".into()];
     Ok(BenchPlan { settings: BenchSettings::Memory { threads, bytes }, repetitions, not_measured, notes })
 }
 
@@ -60,23 +61,26 @@ enum Kind {
 
 const KINDS: [(Kind, &str, u64); 3] = [(Kind::Read, "read", 1), (Kind::Write, "write", 1), (Kind::Copy, "copy", 2)];
 
-/// Begin and end of each kind in one thread, ns.
+/// Start and end of each kind of access in one thread, ns.
 type Spans = Vec<(u64, u64)>;
 
 impl Memory {
     pub fn new(threads: u32, bytes: u64) -> Result<Memory, BenchError> {
         let cpus: Vec<CpuId> = allowed()?.iter().take(threads as usize).collect();
         if threads == 0 || cpus.len() < threads as usize {
-            let text = format!("{threads} threads: there are CPUs for 1 to {} (`taskset -cp $$`)", allowed()?.len());
+            let text = format!(
+                "--threads {threads}: must be 1 to {}, the number of available CPUs (`taskset -cp $$`)",
+                allowed()?.len()
+            );
             return Err(BenchError::Refused(text));
         }
         let needed = bytes.saturating_mul(2).saturating_mul(u64::from(threads));
         if !(MIB..=64 << 30).contains(&bytes) {
-            return Err(BenchError::Refused(format!("--size of {bytes} bytes: 1 MiB to 64 GiB can be measured")));
+            return Err(BenchError::Refused(format!("--size of {bytes} bytes: choose 1 MiB to 64 GiB")));
         }
         if let Some(free) = free_memory().filter(|free| needed > free / 2) {
             return Err(BenchError::Refused(format!(
-                "{} MiB are needed and {} MiB are free (/proc/meminfo): take half of that at most, by --size or --threads",
+                "{} MiB are needed but only {} MiB are free (/proc/meminfo): use at most half of that, with a smaller --size or --threads",
                 needed / MIB,
                 free / MIB
             )));
@@ -86,7 +90,7 @@ impl Memory {
 
     fn thread(&self, cpu: CpuId, barrier: &Barrier) -> Result<Spans, BenchError> {
         let pinned = uapi::set_affinity(0, &[cpu].into_iter().collect());
-        // Touched here, on this CPU's node, before anything is timed.
+        // Touched on this CPU, so that the pages are on its node before anything is timed.
         let (mut from, mut to) = (vec![1u64; self.words], vec![2u64; self.words]);
         let mut spans = Spans::new();
         for (kind, ..) in KINDS {
@@ -127,7 +131,7 @@ impl Axis for Memory {
         let (began, cpu) = (now(), cpu_time());
         let barrier = Barrier::new(self.cpus.len());
         let this = &*self;
-        // Nobody comes to the barrier before all are there.
+        // No thread enters the barrier before all threads exist.
         let all_there = RwLock::new(false);
         let spans: Vec<Spans> = thread::scope(|scope| {
             let mut hold = all_there.write().unwrap_or_else(PoisonError::into_inner);
@@ -173,21 +177,21 @@ fn allowed() -> Result<CpuList, BenchError> {
     uapi::affinity(0).map_err(|e| BenchError::Refused(e.to_string()))
 }
 
-/// MemAvailable of /proc/meminfo, bytes.
+/// MemAvailable of /proc/meminfo in bytes.
 fn free_memory() -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|l| l.strip_prefix("MemAvailable:"))?;
     line.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// The largest cache of CPU 0, bytes.
+/// Size of the largest cache of CPU 0 in bytes.
 fn largest_cache() -> Option<u64> {
     let folders = fs::read_dir("/sys/devices/system/cpu/cpu0/cache").ok()?;
     let size = |entry: fs::DirEntry| cache_size(fs::read_to_string(entry.path().join("size")).ok()?.trim());
     folders.flatten().filter_map(size).max()
 }
 
-/// `32768K`, as in sysfs.
+/// Parses a size such as `32768K`, as in sysfs.
 fn cache_size(text: &str) -> Option<u64> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match text.get(digits.len()..)? {
@@ -219,8 +223,8 @@ mod tests {
     #[ignore = "live: timing"]
     fn what_cannot_be_had_is_refused_with_what_can() {
         let text = |r: Result<Memory, BenchError>| r.err().unwrap().to_string();
-        assert!(text(Memory::new(0, MIB)).contains("there are CPUs for 1 to"));
-        assert!(text(Memory::new(9_999, MIB)).contains("there are CPUs for 1 to"));
+        assert!(text(Memory::new(0, MIB)).contains("the number of available CPUs"));
+        assert!(text(Memory::new(9_999, MIB)).contains("the number of available CPUs"));
         assert!(text(Memory::new(1, 3)).contains("1 MiB to 64 GiB"));
         assert!(text(Memory::new(1, 64 << 30)).contains("--size"));
     }

@@ -1,4 +1,4 @@
-//! Solutions of the N-queens problem, counted by the published search or by the fastest one.
+//! The number of solutions of the N-queens problem, counted with the published search or with the fastest one.
 
 use crate::axis::{Axis, Ended, Measured, Turn};
 use crate::clock::{cpu_time, now};
@@ -14,7 +14,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-/// Interval of writing and syncing finished parts, so that syncing costs nothing measurable.
+/// Interval at which finished parts are written and synced, long enough for syncing to cost nothing measurable.
 const SYNC_EVERY_NS: u64 = 1_000_000_000;
 /// Interval at which a count that cannot be interrupted checks `stop`.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -24,17 +24,17 @@ const MOST_THREADS: u32 = 4096;
 pub struct Wanted {
     pub mode: NqueensMode,
     pub n: u32,
-    /// `None`: one per CPU.
+    /// Number of threads. `None` means one per CPU.
     pub threads: Option<u32>,
-    /// Duration of a repetition, s, by counting repeatedly; `None`: one count each.
+    /// Duration of a repetition in seconds, filled by counting repeatedly. `None` means one count per repetition.
     pub fill_s: Option<f64>,
     pub repetitions: u64,
 }
 
-/// With `fill_s` it counts up to a second to calibrate the number of counts.
+/// With `fill_s`, counts for up to a second to find the number of counts per repetition.
 ///
 /// # Errors
-/// [`BenchError`]: an impossible board, or too many threads.
+/// [`BenchError`] if the board is impossible or there are too many threads.
 pub fn plan(wanted: &Wanted, stop: &AtomicBool) -> Result<BenchPlan, BenchError> {
     let Wanted { mode, n, threads, fill_s, repetitions } = *wanted;
     let cpus = punctual_uapi::affinity(0).map_or(1, |cpus| cpus.len() as u32);
@@ -45,16 +45,18 @@ pub fn plan(wanted: &Wanted, stop: &AtomicBool) -> Result<BenchPlan, BenchError>
     let mut notes = Vec::new();
     if let Some(seconds) = fill_s {
         if !(seconds > 0.0 && seconds <= 86_400.0) {
-            return Err(BenchError::Refused(format!("--fill {seconds}: more than 0 s and a day at most")));
+            return Err(BenchError::Refused(format!("--fill {seconds}: must be more than 0 s and at most a day")));
         }
         settings.batch = axis.counts_in(seconds, stop)?;
         notes.push(format!(
-            "a repetition counts the board {} times, about {seconds} s here; times are those of one count",
+            "a repetition counts the board {} times, about {seconds} s here; times are per count",
             settings.batch
         ));
     }
     if mode == NqueensMode::Compat {
-        notes.push("seconds of native code: never to be compared with those of the published Python program".into());
+        notes.push(
+            "these are times of native code: do not compare them with those of the published Python program".into(),
+        );
     }
     if threads > cpus {
         notes.push(format!("{threads} threads share {cpus} CPUs"));
@@ -63,8 +65,8 @@ pub fn plan(wanted: &Wanted, stop: &AtomicBool) -> Result<BenchPlan, BenchError>
     Ok(BenchPlan { settings: BenchSettings::Nqueens(settings), repetitions, not_measured, notes })
 }
 
-/// The published CSV file of a run in mode `compat`: a row for each repetition that was not interrupted. `None` for any
-/// other run.
+/// The published CSV file of a run in mode `compat`, with a row for each repetition that was not interrupted. `None`
+/// for any other run.
 pub fn published_csv(bench: &Bench) -> Option<String> {
     let BenchSettings::Nqueens(NqueensSettings { mode: NqueensMode::Compat, n, threads, batch, .. }) =
         &bench.plan.settings
@@ -94,7 +96,7 @@ pub fn published_csv(bench: &Bench) -> Option<String> {
 pub(crate) struct Nqueens {
     settings: NqueensSettings,
     threads: NonZeroU32,
-    /// For the fastest search: its parts, and the runner that counts them.
+    /// The parts and the runner that counts them. Only for the fastest search.
     native: Option<(Vec<Unit>, Runner)>,
     of: String,
 }
@@ -104,7 +106,7 @@ impl Nqueens {
         let n = settings.n;
         let board = Board::new(n)?;
         let threads = NonZeroU32::new(settings.threads).filter(|t| t.get() <= MOST_THREADS);
-        let refused = || BenchError::Refused(format!("--threads {}: 1 to {MOST_THREADS}", settings.threads));
+        let refused = || BenchError::Refused(format!("--threads {}: must be 1 to {MOST_THREADS}", settings.threads));
         let threads = threads.ok_or_else(refused)?;
         let (native, mode) = match settings.mode {
             NqueensMode::Compat => (None, "compat"),
@@ -119,7 +121,7 @@ impl Nqueens {
         Ok(Nqueens { settings: settings.clone(), threads, native, of })
     }
 
-    /// `None` if stopped.
+    /// Returns `None` if stopped.
     pub fn count(&self, stop: &AtomicBool) -> Result<Option<u64>, BenchError> {
         match &self.native {
             None => published(Published::new(self.settings.n, self.threads)?, self.threads.get(), stop),
@@ -130,9 +132,9 @@ impl Nqueens {
         }
     }
 
-    /// The number of counts in `seconds`.
+    /// The number of counts that fit into `seconds`.
     fn counts_in(&self, seconds: f64, stop: &AtomicBool) -> Result<u64, BenchError> {
-        // The first warms up caches and clocks.
+        // The first count warms up caches and clocks.
         self.count(stop)?;
         let began = now();
         let mut counts = 0u64;
@@ -144,13 +146,13 @@ impl Nqueens {
         Ok((seconds / each).round().clamp(1.0, 1e9) as u64)
     }
 
-    /// All counts of a repetition; `None` if stopped.
+    /// Runs all counts of a repetition. Returns `None` if stopped.
     fn batch(&self, turn: &mut Turn<'_>) -> Result<Option<BenchCheck>, BenchError> {
         let mut check = None;
         for n in 0..self.settings.batch {
             let Some(total) = self.count(turn.stop)? else { return Ok(None) };
             let this = self.check(total);
-            // One wrong count makes the repetition wrong.
+            // A single wrong count makes the repetition wrong.
             if check.is_none() || this.is_wrong() {
                 check = Some(this);
             }
@@ -194,7 +196,7 @@ struct Parts<'t, 'a, 'u> {
     units: &'u [Unit],
     known: BTreeMap<u64, u64>,
     pending: Vec<(u64, u64)>,
-    /// Start time, and the processor time then.
+    /// Start time, and the CPU time used until then.
     began: (u64, u64),
     synced: u64,
     size: f64,
@@ -211,7 +213,7 @@ impl<'t, 'a, 'u> Parts<'t, 'a, 'u> {
         Parts { turn, units, known, pending: Vec::new(), began, synced: began.0, size, done, failed: None }
     }
 
-    /// The sum of all parts; `None` if stopped.
+    /// Sum of the solutions of all parts. `None` if stopped.
     fn count(&mut self, runner: &Runner) -> Result<Option<u64>, BenchError> {
         let left: Vec<Unit> =
             self.units.iter().filter(|u| !self.known.contains_key(&(u.index() as u64))).copied().collect();
@@ -220,7 +222,7 @@ impl<'t, 'a, 'u> Parts<'t, 'a, 'u> {
         if outcome.complete && self.failed.is_none() {
             return Ok(Some(self.known.values().sum::<u64>() + outcome.total));
         }
-        // Also parts of less than a second, which need not be counted again.
+        // Writes the last parts as well, so that they need not be counted again.
         self.flush();
         match self.failed.take() {
             Some(e) => Err(e),
@@ -238,7 +240,7 @@ impl<'t, 'a, 'u> Parts<'t, 'a, 'u> {
         }
     }
 
-    /// Writes pending parts. Failures are retried with the next part, and reported at the end.
+    /// Writes pending parts. A failed write is retried with the next part and reported at the end.
     fn flush(&mut self) {
         self.synced = now();
         if self.pending.is_empty() {
@@ -258,13 +260,13 @@ impl<'t, 'a, 'u> Parts<'t, 'a, 'u> {
     }
 }
 
-/// The published search, each part in its own thread. When stopped, it abandons the threads until the process ends: the
-/// search cannot be interrupted, and is kept as published.
+/// Runs each part of the published search in its own thread. The search cannot be interrupted and is kept as published,
+/// so when stopped, its threads are abandoned until the process ends.
 fn published(search: Published, threads: u32, stop: &AtomicBool) -> Result<Option<u64>, BenchError> {
     let (sender, counts) = channel();
     for index in 0..threads {
         let sender = sender.clone();
-        // After a stop nobody receives.
+        // Nobody receives after a stop.
         let work = move || {
             let _ = sender.send(search.count_part(index));
         };
@@ -272,7 +274,7 @@ fn published(search: Published, threads: u32, stop: &AtomicBool) -> Result<Optio
         spawned.map_err(BenchError::io(
             "start",
             "a thread",
-            "give fewer --threads, or raise RLIMIT_NPROC (ulimit -u)",
+            "use fewer --threads, or raise RLIMIT_NPROC (ulimit -u)",
         ))?;
     }
     drop(sender);

@@ -12,38 +12,40 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use std::thread;
 
-/// Rounds that are not counted: caches, and the first wakeups of a new thread.
+/// Rounds that are not counted, because caches are cold and a new thread's first wakeups are slow.
 const WARM_UP: u32 = 50;
-/// If fewer of the rounds had a switch, the times are not those of wakeups alone.
+/// If fewer rounds than this fraction had a switch, the times are not those of wakeups alone.
 const MOST_SLEPT: f64 = 0.9;
 
-/// On the first two CPUs this process may run on, or the two named.
+/// Uses the first two CPUs the process may run on, or the two given.
 ///
 /// # Errors
-/// [`BenchError::Refused`]: a CPU that may not be used, or no rounds.
+/// [`BenchError::Refused`] if a CPU is not available or the number of rounds is out of range.
 pub fn plan(rounds: u32, cpus: Option<(CpuId, CpuId)>, repetitions: u64) -> Result<BenchPlan, BenchError> {
     let allowed = uapi::affinity(0).map_err(|e| BenchError::Refused(e.to_string()))?;
     if !(1..=10_000_000).contains(&rounds) {
-        return Err(BenchError::Refused(format!("{rounds} rounds: 1 to 10000000 can be measured")));
+        return Err(BenchError::Refused(format!("{rounds} rounds: choose 1 to 10000000")));
     }
     if let Some(bad) = cpus.into_iter().flat_map(|(a, b)| [a, b]).find(|cpu| !allowed.contains(*cpu)) {
-        return Err(BenchError::Refused(format!("CPU {bad}: this process may run on {allowed} (taskset -cp $$)")));
+        return Err(BenchError::Refused(format!("CPU {bad}: this process may only run on {allowed} (taskset -cp $$)")));
     }
     let mut own = allowed.iter();
     let (cpu, other) = match cpus {
         Some((a, b)) => (a, (a != b).then_some(b)),
         None => (own.next().unwrap_or_default(), own.next()),
     };
-    let mut not_measured =
-        vec!["a switch between two address spaces: both threads are of one process, so page tables stay".to_owned()];
+    let mut not_measured = vec![
+        "switches between address spaces: both threads belong to one process, so the page tables stay the same"
+            .to_owned(),
+    ];
     if other.is_none() {
-        not_measured.push(format!("wakeups between CPUs: only CPU {cpu} may be used (taskset -cp $$)"));
+        not_measured.push(format!("wakeups between CPUs: only CPU {cpu} is available (taskset -cp $$)"));
     }
     let notes = vec![
-        "half a round trip is a wakeup and a switch; a wakeup is from just before it is caused until the woken thread \
+        "half a round trip is a wakeup and a switch; a wakeup lasts from just before it is issued until the woken thread \
          reads the clock"
             .into(),
-        "the threads have the policy this program was started with".into(),
+        "the threads run under the policy this program was started with".into(),
     ];
     Ok(BenchPlan { settings: BenchSettings::Switch { rounds, cpu, other }, repetitions, not_measured, notes })
 }
@@ -54,10 +56,10 @@ pub(crate) struct Switch {
     other: Option<CpuId>,
 }
 
-/// One direction of a ping-pong.
-trait Way: Send + Sync {
+/// One direction of the ping-pong.
+trait Direction: Send + Sync {
     fn wake(&self) -> io::Result<()>;
-    /// `false`: the other end is gone.
+    /// Waits to be woken. Returns `false` if the other end is gone.
     fn wait(&self) -> io::Result<bool>;
     fn close(&self);
 }
@@ -68,7 +70,7 @@ struct Pipe {
     closed: AtomicBool,
 }
 
-impl Way for Pipe {
+impl Direction for Pipe {
     fn wake(&self) -> io::Result<()> {
         (&self.to).write_all(&[1])
     }
@@ -80,18 +82,18 @@ impl Way for Pipe {
 
     fn close(&self) {
         self.closed.store(true, Release);
-        // A byte ends the wait; if the pipe is full nobody waits.
+        // One byte ends the wait. If the pipe is full, nobody is waiting.
         let _ = self.wake();
     }
 }
 
 #[derive(Default)]
 struct Futex {
-    /// 0: nothing; 1: woken; 2: the other end is gone.
+    /// 0: idle; 1: woken; 2: the other end is gone.
     state: AtomicU32,
 }
 
-impl Way for Futex {
+impl Direction for Futex {
     fn wake(&self) -> io::Result<()> {
         self.state.store(1, Release);
         futex::wake(&self.state, futex::Flags::PRIVATE, 1).map(drop).map_err(io::Error::from)
@@ -112,7 +114,7 @@ impl Way for Futex {
 
     fn close(&self) {
         self.state.store(2, Release);
-        // A thread that does not wait yet sees the state.
+        // A thread that is not waiting yet sees the state.
         let _ = futex::wake(&self.state, futex::Flags::PRIVATE, 1);
     }
 }
@@ -128,27 +130,32 @@ impl Switch {
         Switch { rounds, cpu, other }
     }
 
-    /// Round trips between two threads; `None` if stopped.
-    fn ping_pong(&self, ways: [&dyn Way; 2], far: CpuId, stop: &AtomicBool) -> Result<Option<Times>, BenchError> {
+    /// Runs round trips between two threads. Returns `None` if stopped.
+    fn ping_pong(
+        &self,
+        directions: [&dyn Direction; 2],
+        far: CpuId,
+        stop: &AtomicBool,
+    ) -> Result<Option<Times>, BenchError> {
         let stamp = AtomicU64::new(0);
         let failed = || BenchError::io("exchange", "a pipe or futex", "repeat it with --resume DIR");
         thread::scope(|scope| {
             let partner = thread::Builder::new().name("switch/far".into());
             let partner = partner
                 .spawn_scoped(scope, || {
-                    let times = pin(far).and_then(|()| answer(ways, &stamp).map_err(failed()));
-                    ways[1].close();
+                    let times = pin(far).and_then(|()| answer(directions, &stamp).map_err(failed()));
+                    directions[1].close();
                     times
                 })
                 .map_err(BenchError::io("start", "a thread", "raise RLIMIT_NPROC (ulimit -u)"))?;
             let near = thread::Builder::new().name("switch/near".into());
             let near = near.spawn_scoped(scope, || {
-                let times = pin(self.cpu).and_then(|()| self.lead(ways, &stamp, stop).map_err(failed()));
-                ways[0].close();
+                let times = pin(self.cpu).and_then(|()| self.lead(directions, &stamp, stop).map_err(failed()));
+                directions[0].close();
                 times
             });
             let near = near.map_err(|e| {
-                ways[0].close();
+                directions[0].close();
                 BenchError::io("start", "a thread", "raise RLIMIT_NPROC (ulimit -u)")(e)
             })?;
             let led = near.join().unwrap_or(Err(BenchError::Ended));
@@ -157,10 +164,15 @@ impl Switch {
         })
     }
 
-    /// The near end: round trips, and the share of them that had a switch.
-    fn lead(&self, ways: [&dyn Way; 2], stamp: &AtomicU64, stop: &AtomicBool) -> io::Result<Option<(Histogram, f64)>> {
+    /// The near end: makes the round trips and returns the fraction of them that had a switch.
+    fn lead(
+        &self,
+        directions: [&dyn Direction; 2],
+        stamp: &AtomicU64,
+        stop: &AtomicBool,
+    ) -> io::Result<Option<(Histogram, f64)>> {
         let mut times = Histogram::new();
-        // On one CPU the woken thread may preempt this one before it waits: a switch as well.
+        // On one CPU, the woken thread may preempt this one before it waits, which is a switch as well.
         let switches = || uapi::thread_usage().map_or(0, |u| u.voluntary_switches + u.involuntary_switches);
         let mut before = switches();
         for round in 0..self.rounds.saturating_add(WARM_UP) {
@@ -172,8 +184,8 @@ impl Switch {
             }
             let begin = now();
             stamp.store(begin, Release);
-            ways[0].wake()?;
-            if !ways[1].wait()? {
+            directions[0].wake()?;
+            if !directions[1].wait()? {
                 return Err(io::ErrorKind::BrokenPipe.into());
             }
             if round >= WARM_UP {
@@ -185,17 +197,17 @@ impl Switch {
     }
 }
 
-/// The far end: answers until the near end is gone; measures each wakeup.
-fn answer(ways: [&dyn Way; 2], stamp: &AtomicU64) -> io::Result<Histogram> {
+/// The far end: answers until the near end is gone, and measures each wakeup.
+fn answer(directions: [&dyn Direction; 2], stamp: &AtomicU64) -> io::Result<Histogram> {
     let mut times = Histogram::new();
     let mut round = 0;
-    while ways[0].wait()? {
+    while directions[0].wait()? {
         let woken = now();
         if round >= WARM_UP {
             times.record(woken.saturating_sub(stamp.load(Acquire)));
         }
         round = round.saturating_add(1);
-        ways[1].wake()?;
+        directions[1].wake()?;
     }
     Ok(times)
 }
@@ -205,7 +217,7 @@ fn pin(cpu: CpuId) -> Result<(), BenchError> {
 }
 
 fn pipe() -> Result<Pipe, BenchError> {
-    let made = io::pipe().map_err(BenchError::io("make", "a pipe", "raise RLIMIT_NOFILE (ulimit -n)"));
+    let made = io::pipe().map_err(BenchError::io("create", "a pipe", "raise RLIMIT_NOFILE (ulimit -n)"));
     made.map(|(from, to)| Pipe { from, to, closed: AtomicBool::new(false) })
 }
 
@@ -218,10 +230,10 @@ impl Axis for Switch {
         for (n, (place, far)) in wanted.iter().enumerate() {
             let pipes = [pipe()?, pipe()?];
             let futexes = [Futex::default(), Futex::default()];
-            let pairs: [(&str, [&dyn Way; 2]); 2] =
+            let pairs: [(&str, [&dyn Direction; 2]); 2] =
                 [("pipe", [&pipes[0], &pipes[1]]), ("futex", [&futexes[0], &futexes[1]])];
-            for (kind, ways) in pairs {
-                let Some(times) = self.ping_pong(ways, *far, turn.stop)? else { return Ok(Ended::Stopped) };
+            for (kind, directions) in pairs {
+                let Some(times) = self.ping_pong(directions, *far, turn.stop)? else { return Ok(Ended::Stopped) };
                 let of = format!("{kind}, {place}");
                 if let Some(ns) = times.round.quantile(0.5) {
                     measured.figure(&of, "wakeup and switch", "ns", ns as f64 / 2.0);
@@ -229,7 +241,7 @@ impl Axis for Switch {
                 measured.times(&of, "wakeup", times.wakeup);
                 measured.times(&of, "round trip", times.round);
                 if times.slept < MOST_SLEPT {
-                    let text = "a tenth of the rounds or more had no switch: the answer was there already";
+                    let text = "a tenth of the rounds or more had no switch, because the answer had already arrived";
                     measured.notes.push(format!("{of}: {text}"));
                 }
             }
@@ -252,8 +264,8 @@ mod tests {
         let stop = AtomicBool::new(false);
         let pipes = [pipe().unwrap(), pipe().unwrap()];
         let futexes = [Futex::default(), Futex::default()];
-        for ways in [[&pipes[0] as &dyn Way, &pipes[1]], [&futexes[0], &futexes[1]]] {
-            let times = switch.ping_pong(ways, cpu, &stop).unwrap().unwrap();
+        for directions in [[&pipes[0] as &dyn Direction, &pipes[1]], [&futexes[0], &futexes[1]]] {
+            let times = switch.ping_pong(directions, cpu, &stop).unwrap().unwrap();
             assert_eq!((times.round.count(), times.wakeup.count()), (20, 20));
         }
     }

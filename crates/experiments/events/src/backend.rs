@@ -1,4 +1,4 @@
-//! What a real-time environment offers, and how the suite uses it.
+//! What a real-time environment offers, and the trait through which the suite uses it.
 
 use crate::Ledger;
 use punctual_units::{CpuId, Nanos, Priority};
@@ -8,35 +8,35 @@ use std::sync::atomic::AtomicBool;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     Priority,
-    /// By readiness, each to its end.
+    /// In the order they became ready, each to completion.
     Fifo,
     RoundRobin,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Channel {
-    /// Between two real-time threads.
+    /// A queue between two real-time threads.
     Queue,
     Pipe,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// timerfd(2), or the environment's own timer.
+    /// timerfd(2), or the environment's native timer.
     Timer,
-    /// eventfd(2), or the environment's own counting object.
+    /// eventfd(2), or the environment's native counting object.
     Eventfd,
     /// pipe(7).
     Pipe,
     /// pty(7).
     Pty,
-    /// A real-time signal, signal(7).
+    /// A queued real-time signal, signal(7).
     RtSignal,
-    /// An ordinary signal, signal(7).
+    /// A standard signal, signal(7).
     Signal,
     /// udp(7) over loopback.
     Udp,
-    /// Two GPIO lines with a wire between them, or gpio-sim.
+    /// Two GPIO lines joined by a wire, or gpio-sim.
     Gpio,
     /// rtc(4).
     Rtc,
@@ -64,20 +64,20 @@ impl Source {
 #[derive(Clone, Copy, Debug)]
 pub struct Plan<'a> {
     pub test: &'static str,
-    /// Time between events; zero: not periodic.
+    /// Time between events. Zero means not periodic.
     pub interval: Nanos,
     pub events: u64,
-    /// An event taken later than this is late.
+    /// An event received later than this counts as late.
     pub deadline: Nanos,
-    /// Of the receiver; the sender has one more.
+    /// Priority of the receiver. The sender's is one higher.
     pub priority: Priority,
-    /// Of the receiver; `None`: any.
+    /// CPU of the receiver. `None` means any.
     pub cpu: Option<CpuId>,
     pub stop: &'a AtomicBool,
 }
 
 impl Plan<'_> {
-    /// A ledger with room for every event and some unexpected ones.
+    /// Creates a ledger with room for every event and some unexpected ones.
     pub fn ledger(&self) -> Ledger {
         Ledger::new(self.events + 1024, self.deadline)
     }
@@ -86,13 +86,13 @@ impl Plan<'_> {
 #[derive(Clone, Debug)]
 pub struct Observed {
     pub ledger: Ledger,
-    /// Events that were sent, including those whose refusal the sender saw.
+    /// Number of events sent, including those that the sender saw refused.
     pub sent: u64,
-    /// Of the receiver after its first event; `None`: unknown.
+    /// Page faults of the receiver after its first event. `None` means unknown.
     pub page_faults: Option<u64>,
-    /// Unwanted switches from a co-kernel to Linux; `None`: not applicable.
+    /// Unwanted switches from the co-kernel to Linux. `None` means not applicable.
     pub mode_switches: Option<u64>,
-    /// Why nothing can be concluded, although it ran.
+    /// Reasons why nothing can be concluded although the test ran.
     pub inconclusive: Vec<String>,
     pub notes: Vec<String>,
 }
@@ -113,7 +113,7 @@ pub enum NotRun {
 
 /// For `map_err` where a thread is started.
 pub(crate) fn no_thread(error: std::io::Error) -> NotRun {
-    NotRun::Failed(format!("clone: {error}; see `ulimit -u` and pids.max of the cgroup"))
+    NotRun::Failed(format!("cannot start a thread: {error}; see `ulimit -u` and pids.max of the cgroup"))
 }
 
 pub type Answer = Result<Observed, NotRun>;
@@ -122,35 +122,36 @@ fn without(what: &str) -> Answer {
     Err(NotRun::Unsupported(format!("this backend has no {what}")))
 }
 
-/// A real-time environment, one file per backend. It generates and takes events and reports them; it does not count or
-/// judge.
+/// A real-time environment, one file per backend. It generates events, receives them and reports them; it does not
+/// count or judge them.
 ///
-/// The defaults report `Unsupported`, which is never a pass.
+/// The default methods return `Unsupported`, which never counts as a pass.
 pub trait Backend {
-    /// `posix`.
+    /// Name used on the command line, such as `posix`.
     fn name(&self) -> &str;
 
-    /// What determines its timing: kernel, policy, libraries.
+    /// Facts that determine the timing: kernel, policy, libraries.
     fn facts(&self) -> BTreeMap<String, String>;
 
-    /// A task that waits for each of `plan.events` releases, `plan.interval` apart: a number is a release.
+    /// Runs a task that waits for each of `plan.events` releases, `plan.interval` apart. Events are numbered by
+    /// release.
     fn periodic(&mut self, _plan: &Plan<'_>) -> Answer {
         without("periodic task")
     }
 
-    /// Alarms at [`alarm_at`] after a common epoch: a number is an alarm.
+    /// Sets alarms at [`alarm_at`] after a common epoch. Events are numbered by alarm.
     fn alarms(&mut self, _plan: &Plan<'_>) -> Answer {
         without("alarm")
     }
 
-    /// Rounds in which a low thread holds a mutex with priority inheritance for [`CRITICAL`](crate::CRITICAL), a medium
-    /// one runs for [`BURN`](crate::BURN), and a high one waits for the mutex, all on one CPU: a number is a round, its
-    /// lateness the wait.
+    /// Runs rounds on one CPU in which a low-priority thread holds a mutex with priority inheritance for
+    /// [`CRITICAL`](crate::CRITICAL), a medium-priority one runs for [`BURN`](crate::BURN), and a high-priority one
+    /// waits for the mutex. Events are numbered by round, and the lateness is the wait.
     fn inversion(&mut self, _plan: &Plan<'_>) -> Answer {
         without("mutex with priority inheritance")
     }
 
-    /// Threads made ready together on one CPU: a number is a place in the expected order.
+    /// Makes threads on one CPU ready together. Events are numbered by the place in the expected order.
     fn order(&mut self, _order: Order, _plan: &Plan<'_>) -> Answer {
         without("priorities")
     }
@@ -159,15 +160,16 @@ pub trait Backend {
         without("such channel")
     }
 
-    /// Numbered or counted events of a source, taken by a real-time thread.
+    /// Sends numbered or counted events through a source to a real-time thread.
     fn source(&mut self, _source: Source, _plan: &Plan<'_>) -> Answer {
         without("such source")
     }
 }
 
-/// When alarm `number` is due after the epoch: an interval apart on average, from a quarter of it to seven quarters.
+/// Due time of alarm `number` after the epoch. Alarms are one interval apart on average; the gaps range from a quarter
+/// of an interval to seven quarters.
 pub fn alarm_at(number: u64, interval: Nanos) -> Nanos {
-    // A fixed permutation of 0, 1, 2, 3 quarters of an interval.
+    // A fixed permutation of 0, 1, 2 and 3 quarters of an interval.
     let quarters = [1, 3, 0, 2, 3, 0, 2, 1][(number % 8) as usize];
     Nanos((number + 1) * interval.0 + quarters * interval.0 / 4)
 }

@@ -7,21 +7,21 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// Rounds of tests that are not timed, and places of the order tests.
+/// Rounds of the untimed tests, and places of the order tests.
 const ROUNDS: u64 = 5;
-/// Limit of events per test: the ledger has two bits for each.
+/// Limit of events per test. The ledger has two bits for each.
 const MOST: u64 = 1 << 32;
 
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub tests: Vec<Test>,
-    /// Shared equally by the timed tests.
+    /// Time that the timed tests share equally.
     pub duration: Nanos,
-    /// `None`: the test's own deadline.
+    /// `None` means the test's default deadline.
     pub deadline: Option<Nanos>,
-    /// Of receivers.
+    /// Priority of the receivers.
     pub priority: Priority,
-    /// Of receivers.
+    /// CPU of the receivers.
     pub cpu: Option<CpuId>,
 }
 
@@ -33,19 +33,19 @@ impl Settings {
 
     fn plan<'a>(&self, test: &Test, stop: &'a AtomicBool) -> Plan<'a> {
         let events = if test.is_timed() { (self.share().0 / test.interval.0).clamp(1, MOST) } else { ROUNDS };
-        // A deadline for events does not apply to the wait for a mutex or a turn.
+        // A deadline for events does not apply to waiting for a mutex or a turn.
         let deadline = if test.is_timed() { self.deadline.unwrap_or(test.deadline) } else { test.deadline };
         let Settings { priority, cpu, .. } = *self;
         Plan { test: test.name, interval: test.interval, events, deadline, priority, cpu, stop }
     }
 }
 
-/// Runs the tests; `told` receives each result. If `stop` is set the result is shorter than the list.
+/// Runs the tests and passes each result to `report`. If `stop` is set, the result is shorter than the list.
 pub fn run(
     backend: &mut dyn Backend,
     settings: &Settings,
     stop: &AtomicBool,
-    told: &mut dyn FnMut(&SuiteResult),
+    report: &mut dyn FnMut(&SuiteResult),
 ) -> Vec<SuiteResult> {
     let mut results = Vec::new();
     for test in &settings.tests {
@@ -63,13 +63,13 @@ pub fn run(
         let interval_ns = test.is_timed().then_some(test.interval);
         let (promise, deadline_ns) = (test.promise, plan.deadline);
         let result = SuiteResult { test: test.name.into(), promise, interval_ns, deadline_ns, ended };
-        told(&result);
+        report(&result);
         results.push(result);
     }
     results
 }
 
-/// Notes if the suite was ended before all events were sent.
+/// Adds a note if the suite ended before all events were sent.
 fn cut_short(mut ran: SuiteRan, plan: &Plan<'_>) -> SuiteRan {
     if plan.stop.load(Relaxed) && ran.counts.sent < plan.events {
         ran.inconclusive.push(format!("ended early: {} of {} events were sent", ran.counts.sent, plan.events));

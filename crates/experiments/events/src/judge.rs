@@ -1,4 +1,4 @@
-//! From counts and a promise to a verdict. Pure.
+//! Turns counts and a promise into a verdict. Pure.
 
 use crate::backend::Observed;
 use crate::test::{Test, What};
@@ -7,9 +7,9 @@ use punctual_model::{EventCounts, Promise, SuiteClass, SuiteRan};
 /// "A few missed deadlines" of a firm system (after Laplante and Ovaska, docs/backends.md): one in this many events.
 pub const FEW: u64 = 1000;
 
-/// Hard: no event late, nothing lost. Firm: at most one in [`FEW`]. Soft: more. `None`: nothing was sent.
+/// Hard if no event was late or lost, firm if at most one in [`FEW`] was, otherwise soft. `None` if nothing was sent.
 ///
-/// Counts every event that did not arrive or was late, whether its source had promised it or not.
+/// Counts every event that did not arrive or was late, whether or not its source promises delivery.
 pub fn classify(counts: &EventCounts) -> Option<SuiteClass> {
     let missed = counts.late + counts.lost + counts.overflowed;
     match counts.sent {
@@ -20,7 +20,7 @@ pub fn classify(counts: &EventCounts) -> Option<SuiteClass> {
     }
 }
 
-/// How a source broke its promise; empty: not at all.
+/// How a source broke its promise. Empty if it kept the promise.
 pub fn kept(promise: Promise, counts: &EventCounts) -> Vec<String> {
     let EventCounts { coalesced, overflowed, lost, doubled, reordered, strays, .. } = *counts;
     let (each, bounded, counted) = (promise == Promise::Each, promise == Promise::Bounded, promise == Promise::Counted);
@@ -39,7 +39,7 @@ pub fn kept(promise: Promise, counts: &EventCounts) -> Vec<String> {
         .map(|(_, n, what)| format!("{n} {what}"))
         .collect();
     if promise == Promise::Merged && counts.sent > 0 && counts.received == 0 {
-        broken.push("not one arrived".into());
+        broken.push("none arrived".into());
     }
     broken
 }
@@ -48,7 +48,7 @@ pub(crate) fn judge(test: &Test, observed: Observed) -> SuiteRan {
     let Observed { ledger, sent, page_faults, mode_switches, mut inconclusive, notes } = observed;
     let (counts, lateness) = ledger.close(sent);
     let mut broken = match test.what {
-        // A missed release is a missed deadline and is identified by number, so it affects the class only.
+        // A missed release is a missed deadline and is identified by number, so it affects only the class.
         What::Periodic | What::Faults | What::Alarms => kept(Promise::Counted, &counts),
         _ => kept(test.promise, &counts),
     };
@@ -58,12 +58,13 @@ pub(crate) fn judge(test: &Test, observed: Observed) -> SuiteRan {
     match (test.what, page_faults) {
         (What::Faults, Some(0)) => {}
         (What::Faults, Some(faults)) => broken.push(format!("{faults} page faults after the first release")),
-        (What::Faults, None) => inconclusive.push("this backend cannot tell page faults".into()),
+        (What::Faults, None) => inconclusive.push("this backend cannot count page faults".into()),
         _ => {}
     }
-    // A mutex without inheritance makes every wait long; a machine that stalls makes one, which affects the class.
+    // A mutex without inheritance makes every wait long; a stalled machine makes one long, which affects only the
+    // class.
     if test.what == What::Inversion && counts.late * 2 > sent {
-        broken.push(format!("{} of {sent} waits as long as without inheritance", counts.late));
+        broken.push(format!("{} of {sent} waits were as long as without inheritance", counts.late));
     }
     if sent == 0 {
         inconclusive.push("no event was sent: measure longer (--duration)".into());
@@ -103,7 +104,7 @@ mod tests {
         assert_eq!(broken(Promise::Bounded), "1 lost, 2 doubled, 3 out of order, 4 coalesced");
         assert_eq!(broken(Promise::Counted), "1 lost, 2 doubled, 3 out of order, 5 dropped by the source");
         assert_eq!(broken(Promise::Merged), "");
-        assert_eq!(kept(Promise::Merged, &counts(|c| c.received = 0)), ["not one arrived"]);
+        assert_eq!(kept(Promise::Merged, &counts(|c| c.received = 0)), ["none arrived"]);
         assert_eq!(broken(Promise::Nothing), "");
         assert_eq!(kept(Promise::Nothing, &counts(|c| c.strays = 6)), ["6 never sent"]);
     }
@@ -137,6 +138,6 @@ mod tests {
         let stalled = inversion([20, 288, 21, 45, 20]);
         assert_eq!((stalled.broken.len(), stalled.class), (0, Some(SuiteClass::Soft)));
         let plain = inversion([219, 218, 20, 220, 221]);
-        assert_eq!(plain.broken, ["4 of 5 waits as long as without inheritance"]);
+        assert_eq!(plain.broken, ["4 of 5 waits were as long as without inheritance"]);
     }
 }

@@ -3,19 +3,19 @@
 use punctual_model::EventCounts;
 use punctual_units::{BINS, Histogram, Nanos, bin_index};
 
-/// Counts what became of each event of one source.
+/// Records what became of each event of one source.
 ///
-/// Events are numbered from 0 in sending order. The receiver reports arrivals and lateness; at the end the number of
-/// sent events is given. Nothing is allocated after construction, so a real-time thread may own it.
+/// Events are numbered from 0 in the order they are sent. The receiver reports arrivals and lateness; the number of
+/// events sent is given at the end. Nothing is allocated after construction, so a real-time thread may own it.
 #[derive(Clone, Debug)]
 pub struct Ledger {
-    /// Arrived, alone or with another: a bit per event.
+    /// Events that arrived, alone or with others; one bit per event.
     seen: Vec<u64>,
-    /// Arrived with an earlier one.
+    /// Events that arrived together with an earlier one.
     merged: Vec<u64>,
     capacity: u64,
     deadline: u64,
-    /// One past the largest number that has arrived.
+    /// One past the highest number that has arrived.
     next: u64,
     overflowed: u64,
     doubled: u64,
@@ -29,11 +29,11 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// For at most `capacity` events, of which those taken more than `deadline` after they were sent are late.
-    /// Allocates and touches 2 bits per event and 15 KiB.
+    /// Creates a ledger for at most `capacity` events. An event received more than `deadline` after it was sent is
+    /// late. Allocates and touches 2 bits per event and 15 KiB.
     pub fn new(capacity: u64, deadline: Nanos) -> Ledger {
         let words = usize::try_from(capacity.div_ceil(64)).unwrap_or(usize::MAX);
-        // Not zeroed first: zero pages are not mapped before they are written.
+        // Not `vec![0; n]`: its zero pages would not be mapped until they are written.
         let written = |words: usize| {
             let mut all = vec![u64::MAX; words];
             all.iter_mut().for_each(|word| *std::hint::black_box(word) = 0);
@@ -57,13 +57,13 @@ impl Ledger {
         }
     }
 
-    /// Event `number` arrived alone, with this lateness.
+    /// Records that event `number` arrived alone, with this lateness.
     #[inline]
     pub fn arrived(&mut self, number: u64, lateness: Nanos) {
         self.one(number, lateness.0, false);
     }
 
-    /// `count` events from `first` on arrived at once; `lateness` gives that of each.
+    /// Records that `count` events starting at `first` arrived at once. `lateness` returns the lateness of each.
     #[inline]
     pub fn arrived_together(&mut self, first: u64, count: u64, lateness: impl Fn(u64) -> Nanos) {
         let end = first.saturating_add(count).min(self.capacity.max(first));
@@ -73,13 +73,13 @@ impl Ledger {
         self.strays = self.strays.saturating_add(count - (end - first));
     }
 
-    /// Like [`Ledger::arrived_together`] for a source that only counts: the next `count` events.
+    /// Like [`Ledger::arrived_together`] for a source that only counts: records the next `count` events.
     #[inline]
     pub fn counted(&mut self, count: u64, lateness: impl Fn(u64) -> Nanos) {
         self.arrived_together(self.next, count, lateness);
     }
 
-    /// The source refused or dropped this many events.
+    /// Records that the source refused or dropped this many events.
     pub fn overflowed(&mut self, events: u64) {
         self.overflowed += events;
     }
@@ -115,9 +115,9 @@ impl Ledger {
         self.sum += u128::from(lateness);
     }
 
-    /// Closes the account of `sent` events: what became of them, and the lateness of those that arrived.
+    /// Closes the account: returns what became of the `sent` events, and the lateness of those that arrived.
     ///
-    /// Arrivals beyond `sent` are strays, but are included in the lateness and the late events.
+    /// Arrivals beyond `sent` are strays, but their lateness is included.
     pub fn close(self, sent: u64) -> (EventCounts, Histogram) {
         let arrived = ones(&self.seen, sent);
         let coalesced = ones(&self.merged, sent);
@@ -139,7 +139,7 @@ impl Ledger {
     }
 }
 
-/// The number of set bits among the first `end`.
+/// Number of set bits among the first `end`.
 fn ones(words: &[u64], end: u64) -> u64 {
     let part = |(at, word): (usize, &u64)| {
         let bits = end.saturating_sub(at as u64 * 64).min(64);
@@ -194,13 +194,13 @@ mod tests {
     }
 
     proptest! {
-        /// The counts equal those of a plain list of arrivals, and every sent event is accounted for once.
+        /// The counts match those computed from a plain list of arrivals, and every event sent is accounted for once.
         #[test]
         fn it_agrees_with_a_plain_list(steps in proptest::collection::vec(step(), 0..200), sent in 0u64..=140) {
             let (capacity, deadline) = (140, 20);
             let mut ledger = Ledger::new(capacity, Nanos(deadline));
             let (mut first, mut expected) = (BTreeMap::new(), EventCounts { sent, ..EventCounts::default() });
-            let mut told = 0;
+            let mut reported = 0;
             for step in steps {
                 let (from, count, late) = match step {
                     Step::Alone(n, late) => { ledger.arrived(n, Nanos(late)); (n, 1, late) }
@@ -208,7 +208,7 @@ mod tests {
                         ledger.arrived_together(n, count, |_| Nanos(late));
                         (n, count, late)
                     }
-                    Step::Overflow(n) => { ledger.overflowed(n); told += n; continue }
+                    Step::Overflow(n) => { ledger.overflowed(n); reported += n; continue }
                 };
                 for n in from..from + count {
                     if n >= capacity {
@@ -226,7 +226,7 @@ mod tests {
             (expected.received, expected.coalesced) = (merged(false), merged(true));
             expected.strays += first.keys().filter(|n| **n >= sent).count() as u64;
             let missing = sent - expected.received - expected.coalesced;
-            expected.overflowed = missing.min(told);
+            expected.overflowed = missing.min(reported);
             expected.lost = missing - expected.overflowed;
             let (counts, lateness) = ledger.close(sent);
             prop_assert_eq!(counts, expected);

@@ -1,9 +1,9 @@
-//! The portable event suite: periodic and interrupt-driven events of any real-time environment, their timing and their
-//! number. "No event may be lost."
+//! The portable event suite. It checks the timing and the number of periodic and interrupt-driven events in any
+//! real-time environment. "No event may be lost."
 //!
-//! A [`Backend`] generates and takes events; a [`Ledger`] counts what became of each; [`run`] judges that by what the
-//! source promises. Ledger and judgement are the same for every backend, and [`Mock`], which drops, doubles, delays and
-//! coalesces an exact number of events, tests them. docs/backends.md.
+//! A [`Backend`] generates and receives events; a [`Ledger`] counts what became of each; [`run`] judges the counts by
+//! what the source promises. Ledger and judgement are the same for every backend. They are tested with [`Mock`], which
+//! drops, duplicates, delays and coalesces an exact number of events. See docs/backends.md.
 //!
 //! Architecture invariant: a backend only observes; it never counts and never judges.
 

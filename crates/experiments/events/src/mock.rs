@@ -1,4 +1,4 @@
-//! A backend in virtual time with an exact number of faults: the suite's own test.
+//! A backend in virtual time with an exact number of faults, for testing the suite itself.
 
 use crate::backend::{Answer, Backend, Channel, NotRun, Observed, Order, Plan, Source};
 use punctual_units::Nanos;
@@ -6,20 +6,20 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::str::FromStr;
 
-/// How many of a test's events go wrong, each in one way.
+/// How many events of a test are affected, each by one fault.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
     pub drop: u64,
     pub double: u64,
-    /// Arrive [`Mock::BEHIND`] and a little after the deadline, and so after later events.
+    /// Events that arrive [`Mock::BEHIND`] after the deadline, and so after later events.
     pub delay: u64,
-    /// Arrive together with the previous event.
+    /// Events that arrive together with the previous one.
     pub coalesce: u64,
-    /// Are refused, which the sender notices.
+    /// Events that the source refuses, which the sender notices.
     pub refuse: u64,
 }
 
-/// `drop=3,double=1`: names and numbers of [`Faults`]; empty: none.
+/// Parses `drop=3,double=1`, names and values of the fields of [`Faults`]. Empty text means no faults.
 impl FromStr for Faults {
     type Err = String;
 
@@ -53,7 +53,7 @@ pub struct Mock {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     Well,
-    /// The next event arrives with it.
+    /// The next event arrives together with this one.
     Leads,
     Drop,
     Double,
@@ -63,10 +63,10 @@ enum Fate {
 }
 
 impl Mock {
-    /// How far after its deadline a delayed event arrives.
+    /// How far past its deadline a delayed event arrives.
     pub const BEHIND: Nanos = Nanos::from_micros(1);
 
-    /// `seed` decides which events of every test get the `faults`.
+    /// `seed` decides which events of each test the `faults` affect.
     pub fn new(seed: u64, faults: Faults) -> Mock {
         Mock { seed, faults }
     }
@@ -75,7 +75,7 @@ impl Mock {
         let Faults { drop, double, delay, coalesce, refuse } = self.faults;
         let wanted: u128 = [coalesce, coalesce, drop, double, delay, refuse].map(u128::from).iter().sum();
         if wanted > u128::from(events / 2) {
-            let why = format!("{wanted} of {events} events cannot go wrong, half of them at most: measure longer");
+            let why = format!("{wanted} of {events} events cannot be faulty, at most half of them can: measure longer");
             return Err(NotRun::Failed(why));
         }
         let mut fates = vec![Fate::Well; events as usize];
@@ -103,14 +103,14 @@ impl Mock {
         Ok(fates)
     }
 
-    /// Sends `plan.events` events in virtual time and takes them in order of arrival.
+    /// Sends `plan.events` events in virtual time and receives them in order of arrival.
     fn deliver(&self, plan: &Plan<'_>) -> Answer {
         let mut random = Random(self.seed ^ plan.events);
         let fates = self.fates(plan.events, &mut random)?;
         let mut ledger = plan.ledger();
         let interval = plan.interval.0.max(1);
         let mut delayed: BinaryHeap<Reverse<(u64, u64)>> = BinaryHeap::new();
-        // Without a fault an event is taken within half its deadline and before the next one is sent.
+        // Without a fault, an event is received within half its deadline and before the next one is sent.
         let usual = (plan.deadline.0 / 2).min(interval - 1);
         for (number, fate) in fates.into_iter().enumerate().map(|(n, fate)| (n as u64, fate)) {
             let sent = number * interval;
@@ -174,7 +174,7 @@ impl Backend for Mock {
     }
 }
 
-/// A few correct rounds: tests of order have no events to drop.
+/// Returns a few correct rounds: the order tests have no events to drop.
 fn well(plan: &Plan<'_>) -> Answer {
     let mut ledger = plan.ledger();
     (0..plan.events).for_each(|number| ledger.arrived(number, Nanos(plan.deadline.0 / 2)));
@@ -193,7 +193,7 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// From 0 to below `end`; uniform enough for drawing events.
+    /// Returns a number below `end`, uniform enough for choosing events.
     fn below(&mut self, end: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(end)) >> 64) as u64
     }

@@ -1,4 +1,4 @@
-//! A whole pass: loads beside it, the run directory, the outcome.
+//! Runs the whole suite: starts the loads, writes the run directory and determines the outcome.
 
 use crate::backend::Backend;
 use crate::engine::{Settings, run};
@@ -15,14 +15,14 @@ use std::sync::atomic::Ordering::Relaxed;
 
 #[derive(Debug)]
 pub struct Surroundings<'a> {
-    /// Loads that run beside all tests, together.
+    /// Loads that run together during all tests.
     pub under: &'a [LoadSpec],
     pub out: &'a Path,
-    /// For the record.
+    /// The command line, for the record.
     pub command: Vec<String>,
     pub stop: &'a AtomicBool,
     pub machine: MachineFacts,
-    /// The signal that set it, if any; set before `stop`.
+    /// The signal that stopped the suite, if any. Set before `stop`.
     pub signal: &'a OnceLock<Sig>,
 }
 
@@ -30,15 +30,15 @@ pub struct Surroundings<'a> {
 pub enum SuiteError {
     #[error(transparent)]
     RunDirectory(#[from] punctual_rundir::Error),
-    /// The CPUs cannot be read, or none is ours.
+    /// The CPUs cannot be read, or none is available to this process.
     #[error("the CPUs that loads may use cannot be found: {0}; see taskset -cp $$")]
     Cpus(String),
-    #[error("{0}; nothing was tested: name other loads with --under")]
+    #[error("{0}; nothing was tested: choose other loads with --under")]
     Load(#[from] LoadError),
 }
 
 impl SuiteError {
-    /// Is it the user's input (exit code 2) rather than the environment (4)?
+    /// Returns `true` if the user's input is at fault (exit code 2) rather than the environment (4).
     pub fn is_usage(&self) -> bool {
         match self {
             SuiteError::RunDirectory(e) => !e.is_environment(),
@@ -51,13 +51,13 @@ impl SuiteError {
 /// Runs the tests under the loads and writes a run directory of kind `events`, which is updated after every test.
 ///
 /// # Errors
-/// [`SuiteError`]: nothing was tested. A load that fails meanwhile is listed in [`Suite::under`], and makes the outcome
+/// [`SuiteError`] if nothing was tested. A load that fails later is listed in [`Suite::under`] and makes the outcome
 /// inconclusive.
 pub fn suite(
     backend: &mut dyn Backend,
     settings: &Settings,
     around: &Surroundings<'_>,
-    told: &mut dyn FnMut(&SuiteResult),
+    report: &mut dyn FnMut(&SuiteResult),
 ) -> Result<Suite, SuiteError> {
     let mut suite = Suite {
         schema: SUITE_SCHEMA.into(),
@@ -67,7 +67,7 @@ pub fn suite(
         duration_ns: settings.duration,
         under: Vec::new(),
         results: Vec::new(),
-        // Until it has ended: a kill leaves it so.
+        // Stays true if the process is killed.
         interrupted: true,
         signal: None,
         not_run: settings.tests.iter().map(|test| test.name.to_owned()).collect(),
@@ -77,7 +77,7 @@ pub fn suite(
     writer.suite(&suite)?;
     let mut failure = None;
     run(backend, settings, around.stop, &mut |result| {
-        told(result);
+        report(result);
         suite.results.push(result.clone());
         suite.not_run.remove(0);
         if let Err(e) = writer.suite(&suite) {
@@ -94,7 +94,7 @@ pub fn suite(
     run.ended_by = Some(match (suite.interrupted, around.signal.get()) {
         (false, _) => EndedBy::Duration,
         (true, Some(signal)) => EndedBy::Signal { number: signal.number(), name: signal.name().into() },
-        (true, None) => EndedBy::Error { text: "stopped before its tests had ended".into() },
+        (true, None) => EndedBy::Error { text: "stopped before all tests had finished".into() },
     });
     writer.finish()?;
     Ok(suite)
@@ -107,7 +107,7 @@ fn start_loads(around: &Surroundings<'_>, settings: &Settings) -> Result<Vec<Loa
     let topology = Topology::read().map_err(|e| SuiteError::Cpus(e.to_string()))?;
     let cpus: CpuList = topology.allowed.and(&topology.online);
     let phase = settings.duration + Nanos::from_secs(30);
-    // The run directory is not there yet.
+    // The run directory does not exist yet.
     let settings = LoadSettings { phase, ..LoadSettings::new(cpus, folder_at(around.out)) };
     let wanted = around.under.iter().filter(|spec| !spec.is_idle());
     Ok(wanted.map(|spec| Load::start(spec, &settings)).collect::<Result<_, _>>()?)

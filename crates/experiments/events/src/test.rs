@@ -5,11 +5,11 @@ use punctual_units::Nanos;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     Periodic,
-    /// Is woken every interval, and must not fault.
+    /// Wakes every interval and must not take a page fault.
     Faults,
     /// Sets alarms at irregular instants.
     Alarms,
-    /// Waits for a mutex that a lower thread holds while a medium one runs.
+    /// Waits for a mutex that a low-priority thread holds while a medium-priority one runs.
     Inversion,
     Order(Order),
     /// Sends messages between two threads.
@@ -19,13 +19,13 @@ pub enum What {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Test {
-    /// As the user gives it.
+    /// The name given on the command line.
     pub name: &'static str,
     pub about: &'static str,
     pub what: What,
-    /// Time between events; zero: not periodic.
+    /// Time between events. Zero means not periodic.
     pub interval: Nanos,
-    /// An event taken later than this is late, unless `--deadline` is given.
+    /// An event received later than this counts as late, unless `--deadline` is given.
     pub deadline: Nanos,
     pub promise: Promise,
 }
@@ -39,9 +39,9 @@ const fn source(source: Source, promise: Promise, about: &'static str) -> Test {
 }
 
 const MS: Nanos = Nanos::from_millis(1);
-/// The low thread's time under the lock: [`What::Inversion`].
+/// Time the low-priority thread holds the lock in [`What::Inversion`].
 pub const CRITICAL: Nanos = Nanos::from_millis(20);
-/// The medium thread's time: without inheritance the high one waits for this as well.
+/// Time the medium-priority thread runs. Without inheritance the high-priority one waits for this as well.
 pub const BURN: Nanos = Nanos::from_millis(200);
 
 pub const TESTS: [Test; 23] = [
@@ -50,19 +50,23 @@ pub const TESTS: [Test; 23] = [
     test("periodic-10ms", What::Periodic, Nanos::from_millis(10), Promise::Each, "woken every 10 ms"),
     test("periodic-100ms", What::Periodic, Nanos::from_millis(100), Promise::Each, "woken every 100 ms"),
     test("periodic-1s", What::Periodic, Nanos::from_secs(1), Promise::Each, "woken every second"),
-    test("alarms", What::Alarms, MS, Promise::Each, "alarms at uneven instants of one epoch, 1 ms apart on average"),
+    test("alarms", What::Alarms, MS, Promise::Each, "alarms at irregular times, 1 ms apart on average"),
     test("page-faults", What::Faults, MS, Promise::Each, "a periodic task does not fault after its first release"),
     Test {
         name: "pi-inversion",
-        about: "a mutex inherits priority: a high thread waits for the 20 ms of the holder, not for 200 ms of a medium one",
+        about: "a mutex inherits priority: the high-priority thread waits 20 ms for the holder, not 200 ms for a medium one",
         what: What::Inversion,
         interval: Nanos::ZERO,
         deadline: Nanos(CRITICAL.0 + BURN.0 / 2),
         promise: Promise::Each,
     },
-    order("priority-order", Order::Priority, "of threads made ready together the highest priority runs first"),
-    order("fifo-order", Order::Fifo, "threads of one priority run in the order they became ready (SCHED_FIFO)"),
-    order("rr-order", Order::RoundRobin, "threads of one priority take turns (SCHED_RR)"),
+    order(
+        "priority-order",
+        Order::Priority,
+        "of threads that become ready together, the one with the highest priority runs first",
+    ),
+    order("fifo-order", Order::Fifo, "threads of equal priority run in the order they became ready (SCHED_FIFO)"),
+    order("rr-order", Order::RoundRobin, "threads of equal priority take turns (SCHED_RR)"),
     test("queue", What::Channel(Channel::Queue), MS, Promise::Bounded, "messages between two real-time threads"),
     test(
         "rt-pipe",
@@ -73,12 +77,12 @@ pub const TESTS: [Test; 23] = [
     ),
     source(Source::Timer, Promise::Counted, "expirations of a timer"),
     source(Source::Eventfd, Promise::Counted, "additions to an eventfd"),
-    source(Source::Pipe, Promise::Bounded, "numbers through a pipe of the kernel"),
+    source(Source::Pipe, Promise::Bounded, "numbers through a kernel pipe"),
     source(Source::Pty, Promise::Bounded, "numbers through a pseudo-terminal in raw mode"),
-    source(Source::RtSignal, Promise::Bounded, "queued real-time signals with a number each"),
-    source(Source::Signal, Promise::Merged, "an ordinary signal"),
+    source(Source::RtSignal, Promise::Bounded, "queued real-time signals, each with a number"),
+    source(Source::Signal, Promise::Merged, "a standard signal"),
     source(Source::Udp, Promise::Nothing, "datagrams over the loopback device"),
-    source(Source::Gpio, Promise::Merged, "edges of a GPIO line that another one drives"),
+    source(Source::Gpio, Promise::Merged, "edges on a GPIO line that another line drives"),
     test(
         "rtc",
         What::Source(Source::Rtc),
@@ -86,7 +90,7 @@ pub const TESTS: [Test; 23] = [
         Promise::Counted,
         "update interrupts of the real-time clock",
     ),
-    source(Source::Serial, Promise::Bounded, "bytes from a serial port to itself, by a wire or its loop mode"),
+    source(Source::Serial, Promise::Bounded, "bytes from a serial port to itself, through a wire or in loopback mode"),
 ];
 
 const fn order(name: &'static str, order: Order, about: &'static str) -> Test {
@@ -105,7 +109,7 @@ pub fn find(name: &str) -> Option<Test> {
 }
 
 impl Test {
-    /// Is its duration adjustable? The others run their rounds.
+    /// Returns `true` if the duration of the test is adjustable. The other tests run a fixed number of rounds.
     pub fn is_timed(&self) -> bool {
         self.interval > Nanos::ZERO
     }

@@ -1,5 +1,5 @@
 //! Counts the solutions of one board: `queens N [--threads T] [--kernel avx512|avx2|neon|portable] [--published]`.
-//! Exit code 1 if the count is not the known one.
+//! Exits with 1 if the count is not the known one.
 
 use std::error::Error;
 use std::num::{NonZeroU32, NonZeroUsize};
@@ -23,7 +23,9 @@ fn options(mut arguments: impl Iterator<Item = String>) -> Result<Options, Box<d
             "--threads" => options.threads = value()?.parse()?,
             "--kernel" => options.kernel = value()?.parse()?,
             "--published" => options.published = true,
-            number => options.n = number.parse().map_err(|_| format!("{number:?} is no option and no board size"))?,
+            number => {
+                options.n = number.parse().map_err(|_| format!("{number:?} is neither an option nor a board size"))?
+            }
         }
     }
     Ok(options)

@@ -2,7 +2,7 @@ use crate::error::Error;
 use crate::position::{Middle, Position, middles};
 use crate::rows::{Set, Symmetry, family};
 
-/// Limit of sets of south-eastern rows per unit: bounds the time of a unit on large boards.
+/// Largest number of sets of south-eastern rows per unit. It bounds the time of a unit on large boards.
 const SETS_IN_UNIT: usize = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,27 +10,27 @@ pub struct Board {
     n: u32,
 }
 
-/// A part of the search. The counts of all [`Board::units`] add up to that of the board, in any order. A unit's count
-/// is one number, so a long count can be saved unit by unit and resumed.
+/// A part of the search. The counts of all [`Board::units`] add up to the count of the board, in any order. The count
+/// of a unit is a single number, so a long run can be saved unit by unit and resumed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Unit {
     pub(crate) n: u32,
     pub(crate) index: u32,
     pub(crate) middle: Middle,
     pub(crate) top: Set,
-    /// Range of the sets of south-eastern rows: the first, and one past the last.
+    /// Range of the sets of south-eastern rows, end excluded.
     pub(crate) south: (u32, u32),
     size: f64,
 }
 
 impl Unit {
-    /// Index in [`Board::units`]: the same for the same board in every run of this version.
+    /// Index in [`Board::units`], the same for the same board in every run of this version.
     #[must_use]
     pub fn index(&self) -> usize {
         self.index as usize
     }
 
-    /// The relative share of the work, for estimates of the remaining time.
+    /// Relative share of the work, for estimates of the remaining time.
     #[must_use]
     pub fn size(&self) -> f64 {
         self.size
@@ -41,10 +41,10 @@ impl Board {
     /// The largest board with a known count (OEIS A000170).
     pub const MAX: u32 = 27;
 
-    /// 1 to [`Self::MAX`] queens.
+    /// Creates a board for 1 to [`Self::MAX`] queens.
     ///
     /// # Errors
-    /// [`Error::Size`] for any other.
+    /// [`Error::Size`] for any other number.
     pub fn new(n: u32) -> Result<Self, Error> {
         if (1..=Self::MAX).contains(&n) { Ok(Self { n }) } else { Err(Error::Size { n }) }
     }
@@ -54,8 +54,8 @@ impl Board {
         self.n
     }
 
-    /// The independent parts of the search, always the same list for the same board. Larger parts come early, so that
-    /// threads that take them in this order end together.
+    /// The independent parts of the search, always the same list for the same board. Larger parts come first, so that
+    /// threads that take them in this order finish at about the same time.
     #[must_use]
     pub fn units(self) -> Vec<Unit> {
         let mut units = Vec::new();
@@ -99,17 +99,17 @@ impl Board {
     }
 }
 
-/// The work for one combination of sets, by the number of queens in the north-western quarter: about the number of ways
-/// to put that many and the rest into the given rows and columns of two quarters.
+/// Estimates the work for one combination of sets from the number of queens in the north-western quarter: roughly the
+/// number of ways to place these and the remaining queens in the given rows and columns of two quarters.
 fn work(n: u32, queens: u32) -> f64 {
     let factorial = |k: u32| (1..=k).map(f64::from).product::<f64>();
     let rest = (n / 2).saturating_sub(queens);
-    // A third of the permutations of 2, and ever fewer of more, have no two queens on one diagonal.
+    // Of the permutations of 2, a third have no two queens on one diagonal; of longer ones, ever fewer.
     let ways = |k: u32| 1.0 + factorial(k) * 0.45f64.powi(k as i32);
     ways(queens) * ways(rest)
 }
 
-/// The sets of one size that the rows and columns of a position belong to.
+/// Sets of one size that contain the rows and columns of a position.
 #[derive(Debug)]
 pub(crate) struct Families {
     pub(crate) top: Vec<Set>,

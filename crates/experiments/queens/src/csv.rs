@@ -1,4 +1,4 @@
-//! The CSV file of the published benchmark, one line per repetition.
+//! The CSV file of the published benchmark, with one line per repetition.
 
 use core::fmt;
 use core::str::FromStr;
@@ -7,7 +7,7 @@ use crate::error::Error;
 
 pub const HEADER: &str = "time,queen,threads,solutions,seconds,microseconds,cpu_temp,gpu_temp";
 
-/// Hundredths of a degree Celsius, the precision of the file.
+/// A temperature in hundredths of a degree Celsius, the precision of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CentiCelsius(pub i32);
 
@@ -23,7 +23,7 @@ impl FromStr for CentiCelsius {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, &'static str> {
-        const FORM: &str = "not degrees with two decimals, as 62.81";
+        const FORM: &str = "not degrees with two decimals, like 62.81";
         let (negative, rest) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
         let (whole, hundredths) = rest.split_once('.').ok_or(FORM)?;
         if whole.is_empty() || hundredths.len() != 2 || !rest.bytes().all(|b| b.is_ascii_digit() || b == b'.') {
@@ -38,21 +38,21 @@ impl FromStr for CentiCelsius {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repetition {
-    /// End time: whole seconds since 1970, UTC.
+    /// End time in whole seconds since 1970, UTC.
     pub time_s: u64,
     pub queens: u32,
     pub threads: u32,
     pub solutions: u64,
-    /// Microseconds; the file has seconds and the remainder.
+    /// Duration in microseconds. The file has seconds and the remainder.
     pub elapsed_us: u64,
-    /// After the repetition. `None`: not read.
+    /// CPU temperature after the repetition. `None` if it was not read.
     pub cpu: Option<CentiCelsius>,
-    /// `None`: not read, or no GPU.
+    /// GPU temperature after the repetition. `None` if it was not read or there is no GPU.
     pub gpu: Option<CentiCelsius>,
 }
 
-/// A temperature that is not known is an empty column. (The published program omits both columns then, against its own
-/// header; [`read`] takes that, too.)
+/// An unknown temperature becomes an empty column. (The published program omits both columns in that case, contrary to
+/// its own header; [`read`] accepts that, too.)
 impl fmt::Display for Repetition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { time_s, queens, threads, solutions, elapsed_us, cpu, gpu } = self;
@@ -69,7 +69,8 @@ pub fn write(repetitions: &[Repetition]) -> String {
 }
 
 /// # Errors
-/// [`Error::Csv`] with the line and its mistake. This includes a last line without line end, which may be truncated.
+/// [`Error::Csv`] with the line and what is wrong with it. A last line without a line end is an error, since it may be
+/// truncated.
 pub fn read(text: &str) -> Result<Vec<Repetition>, Error> {
     let at = |line: usize, reason: String| Error::Csv { line: line + 1, reason };
     let mut lines = text.split_inclusive('\n').enumerate();
@@ -79,7 +80,9 @@ pub fn read(text: &str) -> Result<Vec<Repetition>, Error> {
     }
     lines
         .map(|(index, line)| {
-            let line = line.strip_suffix('\n').ok_or_else(|| at(index, "it does not end: cut off?".to_owned()))?;
+            let line = line
+                .strip_suffix('\n')
+                .ok_or_else(|| at(index, "it has no line end and may be truncated".to_owned()))?;
             read_line(line.trim_end_matches('\r')).map_err(|reason| at(index, reason))
         })
         .collect()

@@ -1,7 +1,7 @@
 //! The eastern half of the board: a flat list of pairs of a north-eastern and a south-eastern placement, as bits.
 //!
-//! Of the diagonals of a pair, those that a north-western quarter can attack are kept transposed, one row of bits for
-//! each diagonal: an OR finds the pairs that one placement leaves, 512 at a time. Those that a south-western quarter
+//! The diagonals of a pair that a north-western quarter can attack are kept transposed, with one row of bits per
+//! diagonal: an OR finds the pairs that a placement leaves, 512 at a time. The diagonals that a south-western quarter
 //! can attack are kept as one word per pair: an AND tests the remaining pairs, sixteen at a time.
 
 use crate::quadrant::Diagonals;
@@ -10,21 +10,21 @@ use crate::transpose::transpose;
 
 pub(crate) const GROUP: usize = 512;
 pub(crate) const GROUPS: usize = 16;
-/// Pairs in a block: its rows and words fit the second-level cache.
+/// Pairs in a block, whose rows and words fit the second-level cache.
 pub(crate) const PAIRS: usize = GROUP * GROUPS;
-/// Limit of pairs added at once.
+/// Largest number of pairs added at once.
 pub(crate) const MORE: usize = 64;
 pub(crate) const BITS: usize = 64;
 
-/// Holds the diagonals that a south-western quarter can attack: 32 bits suffice up to N = 23.
+/// Holds the diagonals that a south-western quarter can attack. 32 bits suffice up to N = 23.
 pub(crate) trait Word: Copy + Eq + core::fmt::Debug + Default {
-    /// Attacked by everything.
+    /// A word whose diagonals are all attacked.
     const FULL: Self;
     fn new(bits: u64) -> Self;
-    /// [`Simd::gather_32`] or [`Simd::gather_64`].
+    /// Calls [`Simd::gather_32`] or [`Simd::gather_64`], depending on the width.
     ///
     /// # Safety
-    /// As for the methods of [`Simd`].
+    /// See the methods of [`Simd`].
     unsafe fn gather<S: Simd>(
         words: &[Self; PAIRS + MORE],
         bits: &[u64],
@@ -32,10 +32,10 @@ pub(crate) trait Word: Copy + Eq + core::fmt::Debug + Default {
         to: &mut [Self; ROOM],
     ) -> usize;
 
-    /// Number of pairs of one of `left` and one of `probes` without a common bit.
+    /// Counts the pairs of one of `left` and one of `probes` that have no bit in common.
     ///
     /// # Safety
-    /// As for the methods of [`Simd`].
+    /// See the methods of [`Simd`].
     unsafe fn count<S: Simd>(left: &[Self], probes: &[Self]) -> u64;
 }
 
@@ -54,12 +54,12 @@ macro_rules! word {
                 places: &[u64],
                 to: &mut [Self; ROOM],
             ) -> usize {
-                // SAFETY: as the caller promises.
+                // SAFETY: the caller upholds the contract of `gather`.
                 unsafe { S::$gather(words, bits, places, to) }
             }
             #[inline(always)]
             unsafe fn count<S: Simd>(left: &[Self], probes: &[Self]) -> u64 {
-                // SAFETY: as the caller promises.
+                // SAFETY: the caller upholds the contract of `count`.
                 unsafe { S::$count(left, probes) }
             }
         }
@@ -72,16 +72,16 @@ word!(u64, count_64, gather_64);
 #[repr(C, align(64))]
 pub(crate) struct Group(pub(crate) [u64; GROUP / BITS]);
 
-/// Up to [`PAIRS`] pairs.
+/// A list of up to [`PAIRS`] pairs.
 #[derive(Debug)]
 pub(crate) struct Block<T> {
-    /// `rows[diagonal][group]`: the pairs on that diagonal. The last row marks padding.
+    /// `rows[diagonal][group]` holds the pairs on that diagonal. The last row marks padding.
     pub(crate) rows: Vec<[Group; GROUPS]>,
     pub(crate) words: Box<[T; PAIRS + MORE]>,
-    /// What a north-western quarter can attack, for the pairs since the last whole group.
+    /// Diagonals that a north-western quarter can attack, of the pairs added since the last complete group.
     waiting: Box<[u64; GROUP + MORE]>,
     length: usize,
-    /// Words of bits before this one belong to pairs with columns below the highest rank.
+    /// Words of bits before this index belong to pairs with columns below the highest rank.
     pub(crate) top: usize,
     absent: u64,
 }
@@ -112,18 +112,18 @@ impl<T: Word> Block<T> {
         self.length == 0
     }
 
-    /// Groups in use, after [`Self::close`].
+    /// Number of groups in use, after [`Self::close`].
     pub(crate) fn groups(&self) -> usize {
         self.length / GROUP
     }
 
-    /// The bit of a probe that finds padding.
+    /// The bit of a probe that selects padding.
     pub(crate) fn absent(&self) -> u64 {
         self.absent
     }
 
-    /// Adds the pairs of one north-eastern placement with the south-eastern ones that it does not attack; at most
-    /// [`MORE`]. There must be room for all of them.
+    /// Adds the pairs of one north-eastern placement with the south-eastern ones it does not attack, at most [`MORE`].
+    /// There must be room for all of them.
     #[inline(always)]
     pub(crate) fn push(&mut self, north: &NorthEast, south: &[SouthEast]) {
         let start = self.length / GROUP * GROUP;
@@ -137,7 +137,7 @@ impl<T: Word> Block<T> {
         }
     }
 
-    /// From here on pairs have columns of the highest rank.
+    /// From here on, pairs have columns of the highest rank.
     pub(crate) fn begin_top(&mut self) {
         if self.top == usize::MAX {
             self.pad(BITS);
@@ -179,11 +179,11 @@ impl<T: Word> Block<T> {
 /// A north-eastern placement as the other quarters see it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NorthEast {
-    /// [`Diagonals::north_east_seen_west`].
+    /// See [`Diagonals::north_east_seen_west`].
     pub(crate) west: u64,
-    /// [`Diagonals::north_east_seen_across`].
+    /// See [`Diagonals::north_east_seen_across`].
     across: u64,
-    /// [`Diagonals::above`].
+    /// See [`Diagonals::above`].
     probe: u64,
     pub(crate) columns: u32,
 }

@@ -1,12 +1,12 @@
-//! Joins the western half with a block of the eastern one.
+//! Joins the western half of the board with a block of the eastern half.
 //!
-//! Everything here is inlined into the functions of [`crate::kernel`], and compiled there for their instructions.
+//! Everything here is inlined into the functions of [`crate::kernel`] and compiled there for their instruction sets.
 
 use crate::east::{Block, GROUPS, Group, Word};
 use crate::quadrant::Diagonals;
 use crate::simd::{BIT_WORDS, Bits, ROOM, Simd, TILE};
 
-/// Number of solutions, apart for eastern columns of the highest rank.
+/// Number of solutions, counted separately for eastern columns of the highest rank.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Found {
     pub(crate) below: u64,
@@ -17,11 +17,11 @@ pub(crate) struct Found {
 pub(crate) struct Scratch<T> {
     /// South-western placements as the east sees them.
     probes: Vec<T>,
-    /// Those that fit one north-western placement.
+    /// The probes that fit one north-western placement.
     fitting: Vec<T>,
     /// Remaining pairs, as bits.
     bits: Box<Bits>,
-    /// Words of the pairs that remain beside one north-western placement.
+    /// Words of the pairs that remain with one north-western placement.
     left: Box<[T; ROOM]>,
 }
 
@@ -43,10 +43,10 @@ pub(crate) struct West<'a> {
     pub(crate) south: &'a [u64],
 }
 
-/// Number of solutions in a block for one set of columns in the west.
+/// Counts the solutions in a block for one set of columns in the west.
 ///
 /// # Safety
-/// The CPU has the instructions of `S`, and the calling function has them enabled.
+/// The CPU must support the instructions of `S`, and they must be enabled in the calling function.
 #[inline(always)]
 pub(crate) unsafe fn join<S: Simd, T: Word>(west: West<'_>, block: &Block<T>, scratch: &mut Scratch<T>) -> Found {
     let diagonals = west.diagonals;
@@ -60,16 +60,16 @@ pub(crate) unsafe fn join<S: Simd, T: Word>(west: West<'_>, block: &Block<T>, sc
         if count == 0 {
             continue;
         }
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller upholds the contract of `join`.
         let all = unsafe { filter::<S, T>(block, diagonals.north_west_probe(*word) | block.absent(), bits) };
         let below = bits.places[..all].partition_point(|place| (*place as usize) < block.top);
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller upholds the contract of `join`.
         found.below += unsafe {
             let length = gather::<S, T>(block, &bits.words[..below], &bits.places[..below], left);
             T::count::<S>(&left[..length], &fitting[..count])
         };
         if all > below {
-            // SAFETY: as the caller promises.
+            // SAFETY: the caller upholds the contract of `join`.
             found.top += unsafe {
                 let length = gather::<S, T>(block, &bits.words[below..all], &bits.places[below..all], left);
                 T::count::<S>(&left[..length], &fitting[..count])
@@ -79,7 +79,7 @@ pub(crate) unsafe fn join<S: Simd, T: Word>(west: West<'_>, block: &Block<T>, sc
     found
 }
 
-/// Collects the southern placements that fit a northern one; returns their number.
+/// Collects the southern placements that fit a northern one and returns their number.
 #[inline(always)]
 fn fit<T: Word>(probe: u64, south: &[u64], probes: &[T], fitting: &mut [T]) -> usize {
     let mut count = 0;
@@ -90,7 +90,7 @@ fn fit<T: Word>(probe: u64, south: &[u64], probes: &[T], fitting: &mut [T]) -> u
     count
 }
 
-/// Collects the words of bits with a pair on none of these diagonals; returns their number.
+/// Collects the words of bits that have a pair on none of these diagonals and returns their number.
 #[inline(always)]
 unsafe fn filter<S: Simd, T: Word>(block: &Block<T>, mut probe: u64, bits: &mut Bits) -> usize {
     let Some(first) = block.rows.first() else { return 0 };
@@ -101,14 +101,14 @@ unsafe fn filter<S: Simd, T: Word>(block: &Block<T>, mut probe: u64, bits: &mut 
         count += 1;
         probe &= probe - 1;
     }
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller upholds the contract of `join`.
     unsafe { S::filter(&rows[..count], block.groups(), bits) }
 }
 
-/// Collects the words of the remaining pairs, padded to whole tiles; returns the length.
+/// Collects the words of the remaining pairs, padded to whole tiles, and returns the length.
 #[inline(always)]
 unsafe fn gather<S: Simd, T: Word>(block: &Block<T>, bits: &[u64], places: &[u64], left: &mut [T; ROOM]) -> usize {
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller upholds the contract of `join`.
     let length = unsafe { T::gather::<S>(&block.words, bits, places, left) };
     let end = length.next_multiple_of(TILE);
     left[length..end].fill(T::FULL);

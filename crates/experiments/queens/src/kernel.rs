@@ -6,20 +6,20 @@ use crate::error::Error;
 use crate::join::{Found, Scratch, West, join};
 use crate::simd::portable::Portable;
 
-/// The instruction sets. All give the same counts.
+/// The instruction sets. The counts are the same with all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kernel {
     Avx512,
     Avx2,
     Neon,
-    /// The build target's own instructions; runs everywhere.
+    /// Instructions of the build target. Runs everywhere.
     Portable,
 }
 
 impl Kernel {
     pub const ALL: [Self; 4] = [Self::Avx512, Self::Avx2, Self::Neon, Self::Portable];
 
-    /// The fastest that this CPU supports, determined at run time.
+    /// Returns the fastest kernel this CPU supports, determined at run time.
     #[must_use]
     pub fn detect() -> Self {
         Self::ALL.into_iter().find(|kernel| kernel.is_available()).unwrap_or(Self::Portable)
@@ -50,7 +50,7 @@ impl Kernel {
         }
     }
 
-    /// The join for this kernel, if this CPU supports it.
+    /// Returns the join for this kernel if this CPU supports it.
     pub(crate) fn select(self) -> Result<Join, Error> {
         if !self.is_available() {
             return Err(Error::Kernel { kernel: self, detected: Self::detect() });
@@ -76,7 +76,7 @@ impl FromStr for Kernel {
     }
 }
 
-/// Every CPU with AVX2 so far has these; checked anyway, as the kernels use them.
+/// Every CPU with AVX2 so far has these instructions. They are checked anyway, because the kernels use them.
 #[cfg(target_arch = "x86_64")]
 fn has_bit_manipulation() -> bool {
     std::arch::is_x86_feature_detected!("bmi1")
@@ -85,26 +85,26 @@ fn has_bit_manipulation() -> bool {
         && std::arch::is_x86_feature_detected!("lzcnt")
 }
 
-/// A kernel whose instructions are known to exist: only [`Kernel::select`] makes one.
+/// A kernel whose instructions are known to be supported. Only [`Kernel::select`] creates one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Join {
     kernel: Kernel,
 }
 
 impl Join {
-    /// Number of solutions in a block for one set of columns in the west.
+    /// Counts the solutions in a block for one set of columns in the west.
     pub(crate) fn count<T: Word>(self, west: West<'_>, block: &Block<T>, scratch: &mut Scratch<T>) -> Found {
         match self.kernel {
-            // SAFETY: select() has found the instructions.
+            // SAFETY: select() has verified that the CPU supports the instructions.
             #[cfg(target_arch = "x86_64")]
             Kernel::Avx512 => unsafe { avx512(west, block, scratch) },
-            // SAFETY: select() has found the instructions.
+            // SAFETY: select() has verified that the CPU supports the instructions.
             #[cfg(target_arch = "x86_64")]
             Kernel::Avx2 => unsafe { avx2(west, block, scratch) },
-            // SAFETY: select() has found the instructions.
+            // SAFETY: select() has verified that the CPU supports the instructions.
             #[cfg(target_arch = "aarch64")]
             Kernel::Neon => unsafe { neon(west, block, scratch) },
-            // SAFETY: needs no instructions.
+            // SAFETY: the portable kernel needs no special instructions.
             _ => unsafe { join::<Portable, T>(west, block, scratch) },
         }
     }

@@ -1,4 +1,4 @@
-/// Solutions of boards of 1 to 27 queens, including all images: OEIS A000170.
+/// Numbers of solutions of boards with 1 to 27 queens, including symmetric ones: OEIS A000170.
 pub const SOLUTIONS: [u64; 27] = [
     1,
     0,

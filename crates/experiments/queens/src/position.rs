@@ -1,24 +1,25 @@
-//! Positions of the queens in the middle row and column, and what they leave of the four quarters.
+//! Positions of the queens in the middle row and column, and what they leave free in the four quarters.
 
 use crate::quadrant::Quarter;
 use crate::rows::Symmetry;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Middle {
-    /// Even boards have no middle row and column.
+    /// An even board, which has no middle row or column.
     None,
     /// One queen in the centre of an odd board.
     Centre,
-    /// One queen `row` above the centre, one `column` to the right of it, `column` < `row`: one of eight images.
+    /// One queen `row` above the centre and one `column` to the right of it, where `column` < `row`. This is one of
+    /// eight symmetric images.
     Apart {
-        /// From 1.
+        /// Column, starting at 1.
         column: u32,
-        /// From 2.
+        /// Row, starting at 2.
         row: u32,
     },
 }
 
-/// The starts of a board, which together give every solution.
+/// The starting positions of a board, which together give every solution.
 pub(crate) fn middles(n: u32) -> Vec<Middle> {
     if n.is_multiple_of(2) {
         return vec![Middle::None];
@@ -62,8 +63,8 @@ impl Position {
         }
     }
 
-    /// The queens are at (0, row) and (column, 0), counted from the centre; in quarter coordinates, mirrored outwards
-    /// from 1, each is seen on δ = x − y and σ = x + y as below.
+    /// The queens are at (0, row) and (column, 0), counted from the centre. In the coordinates of a quarter, which
+    /// count outwards from 1, each lies on δ = x − y and σ = x + y as below.
     fn apart(quarter: Quarter, all: u32, column: u32, row: u32) -> Self {
         let (column, row) = (i64::from(column), i64::from(row));
         let taken = |deltas: &[i64], sigmas: &[i64]| Quarter {
@@ -72,7 +73,7 @@ impl Position {
             ..quarter
         };
         let east = all & !(1 << (column - 1));
-        // δ = ±side is outside a quarter.
+        // δ = ±side lies outside the quarter.
         let inside = |deltas: &[i64]| -> Vec<i64> {
             deltas.iter().copied().filter(|delta| delta.abs() < i64::from(quarter.side)).collect()
         };

@@ -1,6 +1,6 @@
-//! The published benchmark (lemariva/N-Queens-Problem, `queenpool_multithread.py`): plain backtracking, column by
-//! column, with the first column's rows split over a fixed number of workers. Search, order and split are the same, but
-//! in native code, so its seconds are never compared with those of the Python program.
+//! The published benchmark (lemariva/N-Queens-Problem, `queenpool_multithread.py`): simple backtracking, column by
+//! column, with the rows of the first column split over a fixed number of workers. Search, order and split are the same
+//! as there. Since this is native code, do not compare its times with those of the Python program.
 
 use std::num::NonZeroU32;
 use std::thread;
@@ -15,17 +15,18 @@ pub struct Published {
 }
 
 impl Published {
-    /// `n` queens, searched by `threads` threads. Published: 12 queens, 4 threads (100 repetitions) and 1 (45).
+    /// Searches for `n` queens with `threads` threads. Published are 12 queens with 4 threads (100 repetitions) and
+    /// with 1 (45).
     ///
     /// # Errors
-    /// [`Error::Size`] for boards that are not counted.
+    /// [`Error::Size`] for unsupported boards.
     pub fn new(n: u32, threads: NonZeroU32) -> Result<Self, Error> {
         Board::new(n)?;
         Ok(Self { n, threads })
     }
 
-    /// The rows of the first column that the thread `index` (from 0) tries; may be empty. The sums are in floating
-    /// point, as published.
+    /// The rows of the first column that thread `index` (from 0) tries, possibly none. The sums are in floating point,
+    /// as published.
     #[must_use]
     pub fn rows(self, index: u32) -> core::ops::Range<u32> {
         let share = f64::from(self.n) / f64::from(self.threads.get());
@@ -44,7 +45,7 @@ impl Published {
         search.solutions
     }
 
-    /// Counts all parts, each in its own thread.
+    /// Counts all parts, each in a separate thread.
     ///
     /// # Errors
     /// [`Error::Thread`] if a thread cannot be started.

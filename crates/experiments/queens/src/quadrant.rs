@@ -1,6 +1,6 @@
-//! One quarter of the board: every way to fill given rows of it with queens that do not attack each other.
+//! One quarter of the board, with every way to fill given rows of it with queens that do not attack each other.
 //!
-//! Coordinates run outwards from the centre of the board in all four quarters, so one list serves all of them, and a
+//! Coordinates count outwards from the centre of the board in all four quarters, so one list serves all of them, and a
 //! mirror image of the board only swaps quarters. For a queen in column x and row y, both from 0: δ = x − y, σ = x + y.
 
 const S: u32 = 0;
@@ -8,9 +8,9 @@ const M: u32 = 1;
 const P: u32 = 2;
 const Z: u32 = 3;
 
-/// The diagonals of a quarter that other quarters see, each a bit of one word. With H = side − 1: bits 0..H are S (σ,
-/// where the diagonal leaves the quarter for a neighbour), H..2H are M (δ = −1, −2…), 2H..3H are P (δ = 1, 2…), bit 3H
-/// is Z (δ = 0).
+/// The diagonals of a quarter that other quarters see, each one bit of a word. With H = side − 1, bits 0..H are S (σ,
+/// where the diagonal leaves the quarter for a neighbour), H..2H are M (δ = −1, −2…), 2H..3H are P (δ = 1, 2…), and bit
+/// 3H is Z (δ = 0).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Diagonals {
     width: u32,
@@ -37,14 +37,15 @@ impl Diagonals {
         at(0) | at(1) | at(2) | at(3)
     }
 
-    /// Bits that a quarter above or below (they share columns) may not have: its σ meets the other's positive δ.
+    /// Bits that a quarter above or below (which shares columns) may not have, because its σ meets the other's positive
+    /// δ.
     #[inline(always)]
     pub(crate) fn above(self, word: u64) -> u64 {
         self.pack([self.field(word, P), 0, self.field(word, S), 0])
     }
 
     /// The diagonals on which a north-western quarter meets the eastern half, in the order of
-    /// [`Self::north_east_seen_west`]: north-east across the middle column, south-east across the centre.
+    /// [`Self::north_east_seen_west`]: the north-east across the middle column, the south-east across the centre.
     #[inline(always)]
     pub(crate) fn north_west_probe(self, word: u64) -> u64 {
         self.pack([self.field(word, M), self.field(word, S), self.field(word, P), self.field(word, Z)])
@@ -62,8 +63,8 @@ impl Diagonals {
         self.pack([self.field(word, P), 0, self.field(word, M), self.field(word, Z)])
     }
 
-    /// The diagonals on which a south-western quarter meets the eastern half: south-east across the middle column,
-    /// north-east across the centre.
+    /// The diagonals on which a south-western quarter meets the eastern half: the south-east across the middle column,
+    /// the north-east across the centre.
     #[inline(always)]
     pub(crate) fn south_west_probe(self, word: u64) -> u64 {
         self.north_west_probe(word)
@@ -82,16 +83,16 @@ impl Diagonals {
     }
 }
 
-/// A quarter before any queen is in it.
+/// A quarter before any queen is placed in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Quarter {
     pub(crate) side: u32,
-    /// 1 if a middle row and column separate the quarters (odd boards), else 0.
+    /// 1 if a middle row and column separate the quarters (odd boards), otherwise 0.
     pub(crate) gap: u32,
     pub(crate) columns: u32,
-    /// Diagonals taken by queens in the middle row and column: bit δ + side − 1.
+    /// Diagonals taken by queens in the middle row and column. The bit is δ + side − 1.
     pub(crate) taken_delta: u32,
-    /// The same for σ.
+    /// Like `taken_delta`, for σ.
     pub(crate) taken_sigma: u32,
 }
 
@@ -103,7 +104,7 @@ pub(crate) struct Placements {
 }
 
 impl Placements {
-    /// Every placement of one queen in each row of `rows`.
+    /// Lists every placement of one queen in each row of `rows`.
     pub(crate) fn new(quarter: Quarter, rows: u32) -> Self {
         let mut found = Search { quarter, rows, found: Vec::new() };
         found.place(rows, 0, quarter.taken_delta, quarter.taken_sigma);
@@ -137,13 +138,13 @@ impl Placements {
         &self.words
     }
 
-    /// The range in [`Self::words`] of those with exactly these columns.
+    /// The range in [`Self::words`] of the placements with exactly these columns.
     pub(crate) fn range(&self, columns: u32) -> core::ops::Range<usize> {
         let column = columns as usize;
         self.starts[column] as usize..self.starts[column + 1] as usize
     }
 
-    /// On the heap.
+    /// Size on the heap.
     pub(crate) fn bytes(&self) -> usize {
         self.starts.capacity() * size_of::<u32>() + self.words.capacity() * size_of::<u64>()
     }
@@ -205,7 +206,7 @@ mod tests {
             search.word(1 << (self.x + quarter.side - 1 - self.y), 1 << (self.x + self.y))
         }
 
-        /// In half squares from the centre of the board.
+        /// Position in half squares from the centre of the board.
         fn place(self, gap: u32) -> (i64, i64) {
             let from_centre = |at: u32, positive: bool| i64::from(2 * at + 1 + gap) * if positive { 1 } else { -1 };
             (from_centre(self.x, self.east), from_centre(self.y, self.north))

@@ -1,17 +1,16 @@
-//! Sets of rows or columns of one size, ranked, so that only one of a board's images under the symmetries of the square
-//! is counted.
+//! Sets of rows or columns of one size, ranked so that only one of a board's symmetric images is counted.
 
 /// A set of rows (or columns) as a mask, and its rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Set {
     pub(crate) mask: u32,
-    /// Order in its family; two complements of half the rows have the same.
+    /// Rank within the family. Two complementary sets of half the rows have the same rank.
     pub(crate) rank: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Symmetry {
-    /// No image of the position is another position of the search: all ranks are 0.
+    /// No image of the position is another position of the search, so all ranks are 0.
     None,
     /// All eight images are positions of the search.
     Square,
@@ -39,12 +38,12 @@ pub(crate) fn family(free: u32, size: u32, symmetry: Symmetry) -> Vec<Set> {
     sets
 }
 
-/// The weight of one count with the sets u (of rank `top`), v, s and t, where no rank is above `top`.
+/// The weight of one count with the sets u (with rank `top`), v, s and t, none of which ranks above `top`.
 ///
-/// The eight images of a position have as first set each of u, v, s, t and, complemented, of the same again. Those
-/// whose first set has the highest rank are counted: one if the highest rank occurs once, else as many as occurrences,
-/// which share the weight of eight. Eight is not divisible by three, so of three occurrences the one with v below is
-/// counted for all.
+/// In the eight images of a position, the first set is u, v, s, t or the complement of one of them. The images whose
+/// first set has the highest rank are counted. If the highest rank occurs once, there is one such image; otherwise
+/// there are as many as occurrences, and they share the weight of eight. Eight is not divisible by three, so of three
+/// occurrences the one where v ranks lower is counted for all.
 pub(crate) fn weight(symmetry: Symmetry, v_is_top: bool, s_is_top: bool, t_is_top: bool) -> u64 {
     if symmetry == Symmetry::None {
         return 8;
@@ -61,7 +60,8 @@ pub(crate) fn weight(symmetry: Symmetry, v_is_top: bool, s_is_top: bool, t_is_to
 mod tests {
     use super::*;
 
-    /// Sums the weights of all searched quadruples of sets; each is one position, so this must be their number.
+    /// Sums the weights of all searched quadruples of sets. Each is one position, so the sum must be the number of
+    /// quadruples.
     fn weighed(free: u32, size: u32) -> u64 {
         let sets = family(free, size, Symmetry::Square);
         let halves = size * 2 == free.count_ones();
@@ -82,7 +82,7 @@ mod tests {
             let all = family(free, size, Symmetry::Square).len() as u64;
             assert_eq!(weighed(free, size), all.pow(4), "{size} of {free:b}");
         }
-        // With fewer than half the queens in the north-west, the mirror image has more than half, and is not searched.
+        // With fewer than half the queens in the north-west, the mirror image has more than half and is not searched.
         for (free, size) in [(0b1, 0), (0b1111, 1), (0b1_1111, 2), (0b11_1111, 2)] {
             let all = family(free, size, Symmetry::Square).len() as u64;
             assert_eq!(weighed(free, size), 2 * all.pow(4), "{size} of {free:b}");

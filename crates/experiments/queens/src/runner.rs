@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::kernel::{Join, Kernel};
 use crate::worker::Worker;
 
-/// Counts units on several threads: each takes the next one when it has finished one.
+/// Counts units on several threads. Each thread takes the next unit when it has finished one.
 #[derive(Clone, Copy, Debug)]
 pub struct Runner {
     threads: NonZeroUsize,
@@ -19,25 +19,25 @@ pub struct Runner {
 pub struct Outcome {
     pub total: u64,
     pub finished: usize,
-    /// Are all units finished? Else `total` is not the count of the board.
+    /// Whether all units are finished. If not, `total` is not the count of the board.
     pub complete: bool,
 }
 
 impl Runner {
-    /// The threads inherit policy and affinity of the calling thread.
+    /// Creates a runner. Its threads inherit the policy and affinity of the calling thread.
     ///
     /// # Errors
-    /// [`Error::Kernel`] if the CPU does not have the kernel's instructions.
+    /// [`Error::Kernel`] if the CPU lacks the kernel's instructions.
     pub fn new(threads: NonZeroUsize, kernel: Kernel) -> Result<Self, Error> {
         Ok(Self { threads, join: kernel.select()? })
     }
 
     /// Counts `units` until all are finished or `stop` is true. `finished` is called in the calling thread with each
-    /// finished unit and its count, in no particular order: these units need never be counted again, while a stopped
-    /// unit has no count.
+    /// finished unit and its count, in no particular order. Finished units need never be counted again; a unit that was
+    /// stopped has no count.
     ///
     /// # Errors
-    /// [`Error::Thread`] if a thread cannot be started; units finished by then were reported.
+    /// [`Error::Thread`] if a thread cannot be started. Units finished by then have been reported.
     pub fn run(
         &self,
         units: &[Unit],

@@ -34,7 +34,7 @@ mod tests {
 
         #[test]
         fn rows_become_columns_in_each_matrix(seed in any::<u64>()) {
-            // A multiplicative generator (Knuth, MMIX) fills 32 KiB from one number.
+            // A multiplicative generator (Knuth, MMIX) fills 32 KiB from a single seed.
             let mut state = seed;
             let mut matrices = [[0u64; 8]; 64];
             for word in matrices.as_flattened_mut() {

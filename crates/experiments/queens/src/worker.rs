@@ -1,4 +1,4 @@
-//! Counts units in one thread, and keeps what the next unit can reuse.
+//! Counts units in one thread and keeps what the next unit can reuse.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -13,11 +13,11 @@ use crate::position::{Middle, Position};
 use crate::quadrant::{Diagonals, Placements, Quarter};
 use crate::rows::{Set, weight};
 
-/// Limit of placements kept for later units, bytes per worker.
+/// Limit of the placements kept for later units, in bytes per worker.
 const KEPT: usize = 64 << 20;
 
-/// Counts units one after the other. Keeps at most 64 MiB of placements for later units, besides what a unit itself
-/// needs (see the crate's documentation).
+/// Counts units one after another. Keeps at most 64 MiB of placements for later units, in addition to what a unit
+/// itself needs (see the crate's documentation).
 #[derive(Debug)]
 pub struct Worker {
     narrow: Counter<u32>,
@@ -26,7 +26,7 @@ pub struct Worker {
 
 impl Worker {
     /// # Errors
-    /// [`Error::Kernel`] if the CPU does not have its instructions.
+    /// [`Error::Kernel`] if the CPU lacks the kernel's instructions.
     pub fn new(kernel: Kernel) -> Result<Self, Error> {
         Ok(Self::with(kernel.select()?))
     }
@@ -35,13 +35,13 @@ impl Worker {
         Self { narrow: Counter::new(join), wide: Counter::new(join) }
     }
 
-    /// The solutions in a unit, including all images.
+    /// The number of solutions in a unit, including symmetric ones.
     pub fn count(&mut self, unit: &Unit) -> u64 {
         self.count_until(unit, &AtomicBool::new(false)).unwrap_or_default()
     }
 
-    /// Like [`Worker::count`]; `None` if `stop` became true before the end. It is checked every second or so on the
-    /// largest boards, more often on others.
+    /// Like [`Worker::count`], but returns `None` if `stop` became true before the end. `stop` is checked about every
+    /// second on the largest boards, more often on smaller ones.
     pub fn count_until(&mut self, unit: &Unit, stop: &AtomicBool) -> Option<u64> {
         if Diagonals::new(unit.n / 2).bits() <= u32::BITS as usize {
             self.narrow.count(unit, stop)
@@ -60,7 +60,7 @@ pub(crate) struct Counter<T> {
     kept: Kept,
 }
 
-/// Shared by all units of a start.
+/// Tables shared by all units of a starting position.
 #[derive(Debug)]
 struct Start<T> {
     n: u32,
@@ -80,7 +80,7 @@ struct Quarters {
     south_east: Rc<Placements>,
 }
 
-/// The sets that a unit counts.
+/// The sets that a unit covers.
 struct Sets<'a> {
     top: Set,
     south: Set,
@@ -93,7 +93,7 @@ impl<T: Word> Counter<T> {
         Self { join, start: None, scratch: Scratch::new(), kept: Kept::default() }
     }
 
-    /// `None` if stopped.
+    /// Returns `None` if stopped.
     pub(crate) fn count(&mut self, unit: &Unit, stop: &AtomicBool) -> Option<u64> {
         if unit.n == 1 {
             return Some(1);
@@ -117,7 +117,7 @@ impl<T: Word> Counter<T> {
         Some(total)
     }
 
-    /// The solutions with these rows in the north-western and the south-eastern quarter.
+    /// Counts the solutions with these rows in the north-western and the south-eastern quarter.
     fn count_rows(&mut self, start: &mut Start<T>, sets: &Sets<'_>, stop: &AtomicBool) -> Option<u64> {
         let position = &start.position;
         let quarters = Quarters {
@@ -152,7 +152,7 @@ impl<T: Word> Counter<T> {
         Some(total)
     }
 
-    /// The solutions in one block of the east, which is empty afterwards.
+    /// Counts the solutions in one block of the east, which is empty afterwards.
     fn count_block(
         &mut self,
         start: &mut Start<T>,
@@ -207,13 +207,13 @@ impl<T: Word> Start<T> {
     }
 }
 
-/// The north-eastern placements of one set of rows, ordered so that those attacked by a north-western one are close
-/// together.
+/// The north-eastern placements of one set of rows, ordered so that those attacked by the same north-western placement
+/// are close together.
 #[derive(Debug, Default)]
 struct NorthEasts {
     made_for: Option<Set>,
     all: Vec<NorthEast>,
-    /// From here on columns have the highest rank.
+    /// From this index on, columns have the highest rank.
     top: usize,
 }
 
@@ -236,7 +236,7 @@ impl NorthEasts {
     }
 }
 
-/// Placements for reuse, up to [`KEPT`] bytes.
+/// Placements kept for reuse, up to [`KEPT`] bytes.
 #[derive(Debug, Default)]
 struct Kept {
     lists: HashMap<(Quarter, u32), Rc<Placements>>,

@@ -1,4 +1,4 @@
-//! Accounts for threads' time, from sched_switch and sched_waking.
+//! Accounts for the time of threads, from sched_switch and sched_waking events.
 
 use crate::predict::replay::Idle;
 use punctual_model::{Doing, GanttSpan, Held, OtherTask};
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, Debug)]
 pub struct Watched {
     pub tid: i32,
-    /// Its release, CLOCK_MONOTONIC.
+    /// Release time of the thread, CLOCK_MONOTONIC.
     pub from: u64,
     pub to: u64,
     pub class: Class,
@@ -22,10 +22,10 @@ pub enum Class {
     Ordinary,
     /// SCHED_FIFO, SCHED_RR.
     RealTime,
-    /// Like `RealTime` under RT throttling, which holds it even if nobody else wants the CPU: ordinary tasks may run
-    /// then.
+    /// Like `RealTime` under RT throttling, which stops the thread even if nothing else wants the CPU. Ordinary tasks
+    /// may run then.
     Throttled,
-    /// SCHED_DEADLINE: anybody may run when its budget is used up.
+    /// SCHED_DEADLINE. Any task may run when its budget is used up.
     Deadline,
 }
 
@@ -35,27 +35,28 @@ impl Class {
     }
 }
 
-/// One thread's time, ns.
+/// Time of one thread in ns.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Spent {
-    /// It had a CPU, including stolen time.
+    /// Time on a CPU, including stolen time.
     pub on_cpu: u64,
     pub waited: u64,
     pub slept: u64,
-    /// The part of `waited` during which a task outside the experiment had the CPU, where the prediction has nobody.
+    /// The part of `waited` during which a task outside the experiment had the CPU. In the prediction nobody has it
+    /// then.
     pub others: u64,
-    /// How long thread `n` had the CPU while this one waited for it; at its own index, its own time.
+    /// How long thread `n` had the CPU while this one waited for it. At its own index, the time of the thread itself.
     pub behind: Vec<u64>,
-    /// The part of `on_cpu` that may have been waiting, because the switch that gave it the CPU is missing in the
-    /// trace.
+    /// The part of `on_cpu` that may have been waiting, because the switch that gave the thread the CPU is missing from
+    /// the trace.
     pub unclear: u64,
-    /// The part of that behind a task outside the experiment, which no prediction has.
+    /// The part of `unclear` spent behind a task outside the experiment, which no prediction includes.
     pub unclear_others: u64,
 }
 
 impl Spent {
-    /// Resolves what is unclear in the trace by /proc/thread-self/schedstat, whose `wait` covers the same time; false:
-    /// it is unknown, and something is unclear.
+    /// Resolves what the trace leaves unclear from /proc/thread-self/schedstat, whose `wait` covers the same time.
+    /// Returns false if `wait` is unknown and something is unclear.
     #[must_use]
     pub fn settle(&mut self, thread: usize, wait: Option<u64>) -> bool {
         let Some(wait) = wait else { return self.unclear == 0 };
@@ -71,19 +72,19 @@ impl Spent {
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Accounts {
-    /// In the order of the threads.
+    /// One entry per thread, in the order of the threads.
     pub spent: Vec<Spent>,
-    /// By time, since `start`.
+    /// Ordered by time since `start`.
     pub spans: Vec<GanttSpan>,
-    /// Ordinary threads that ran while real-time ones waited on that CPU.
+    /// Periods in which ordinary threads ran while real-time ones waited on that CPU.
     pub held: Vec<Held>,
     /// Other tasks that ran while a thread waited.
     pub others: Vec<OtherTask>,
-    /// When CPUs were certainly idle.
+    /// Periods in which a CPU was certainly idle.
     pub idle: Vec<Idle>,
-    /// Observed switches of the threads; 0: the trace has other thread ids.
+    /// Observed switches of the threads. Zero means that the trace has other thread ids.
     pub switches: u64,
-    /// How often a thread left a CPU that it had not been given: switches are missing, and the accounts are wrong.
+    /// How often a thread left a CPU it had not been given. Switches are missing then, and the accounts are wrong.
     pub missing: u64,
 }
 
@@ -93,14 +94,14 @@ struct Now {
     cpu: Option<u32>,
     since: u64,
     here: u64,
-    /// It was runnable when the CPU went idle without it: throttled, for an unknown time.
+    /// The thread was runnable when the CPU went idle without it: it was throttled for an unknown time.
     set_aside: bool,
 }
 
 struct Current {
     tid: i32,
     comm: String,
-    /// Kernel priority 100 and above, or unknown.
+    /// The kernel's priority is 100 or above, or unknown.
     is_ordinary: bool,
     since: u64,
 }
@@ -113,11 +114,11 @@ struct Sweep<'a> {
     at: u64,
     out: Accounts,
     others: BTreeMap<String, u64>,
-    /// Since when a real-time thread is held on this CPU.
+    /// Time since which a real-time thread has been held off this CPU.
     held: BTreeMap<u32, u64>,
 }
 
-/// Follows the threads through a trace in order of time. `start` is the beginning of the experiment.
+/// Follows the threads through a trace in time order. `start` is the beginning of the experiment.
 pub fn account(events: impl Iterator<Item = Event>, threads: &[Watched], start: u64) -> Accounts {
     let asleep = Now { doing: Doing::Sleeps, cpu: None, since: start, here: start, set_aside: false };
     let spent = Spent { behind: vec![0; threads.len()], ..Spent::default() };
@@ -170,7 +171,8 @@ impl Sweep<'_> {
         self.at = self.at.max(t);
     }
 
-    /// Ends a CPU's idle time. If the switch away from idle was not recorded, it is unknown when another task came.
+    /// Ends the idle time of a CPU. If the switch away from idle was not recorded, it is unknown when another task took
+    /// the CPU.
     fn end_of_idle(&mut self, event: &Event, prev: i32) {
         let Some(current) = self.current.get(&event.cpu).filter(|current| current.tid == 0) else { return };
         let ordinary = |n: usize| self.threads[n].class == Class::Ordinary;
@@ -181,8 +183,8 @@ impl Sweep<'_> {
         }
     }
 
-    /// Does the prediction have somebody run here as well? An ordinary task while a real-time thread yields to ordinary
-    /// threads of the experiment; anybody when a budget is used up.
+    /// Returns `true` if the prediction has another thread run here as well: an ordinary thread while a real-time
+    /// thread yields to the experiment's ordinary threads, or any thread when a budget is used up.
     fn is_predicted(&self, n: usize, current: &Current, cpu: Option<u32>) -> bool {
         let wants = |(now, watched): (&Now, &Watched)| {
             let wants = watched.class == Class::Ordinary && now.doing == Doing::Waits && now.cpu == cpu;
@@ -239,7 +241,7 @@ impl Sweep<'_> {
         };
         let now = self.now[n];
         let unseen = now.doing != Doing::Runs && event.t_ns > self.threads[n].from;
-        // No other thread can have had it: it would not have left.
+        // No other thread can have had the CPU, because it would not have left it.
         let given = unseen && now.doing == Doing::Waits && self.find_on(event.cpu).is_none();
         match given {
             true => self.ran_unseen(n, since.max(now.here), event.t_ns, was_idle && !now.set_aside),
@@ -250,9 +252,10 @@ impl Sweep<'_> {
         self.now[n].set_aside = runnable && next == 0;
     }
 
-    /// A thread leaves a CPU, and the switch to it is missing (seen on 6.18: switches away from some tasks are never
-    /// recorded, the idle task of CPU 1 among them). An idle CPU runs `at_once` what is woken or moved there, so a wait
-    /// since then was none. Behind another task, or throttled, it waited for an unknown part of that time.
+    /// A thread leaves a CPU although no switch to it was recorded. (On 6.18, switches away from some tasks, such as
+    /// the idle task of CPU 1, are never recorded.) An idle CPU runs `at_once` whatever is woken on it or moved to it,
+    /// so the thread has not waited since then. Behind another task, or throttled, it waited for an unknown part of
+    /// that time.
     fn ran_unseen(&mut self, n: usize, since: u64, t: u64, at_once: bool) {
         let watched = self.threads[n];
         let length = t.min(watched.to).saturating_sub(since.max(watched.from));
@@ -262,7 +265,7 @@ impl Sweep<'_> {
         spent.behind[n] += length;
         if !at_once {
             spent.unclear += length;
-            // What `advance` charged.
+            // The time that `advance` charged.
             let charged = length.min(spent.others);
             spent.others -= charged;
             spent.unclear_others += charged;
@@ -278,7 +281,7 @@ impl Sweep<'_> {
         self.out.switches += 1;
     }
 
-    /// Like `ran_unseen`, for another task: since the CPU was idle, at most, threads there waited for it.
+    /// Like `ran_unseen` for another task: threads waited for it at most since the CPU was idle.
     fn other_ran_from_idle(&mut self, event: &Event, tid: i32, since: u64) {
         let Kind::SchedSwitch { prev, .. } = &event.kind else { return };
         let mut took = 0;
@@ -326,7 +329,7 @@ impl Sweep<'_> {
         }
     }
 
-    /// Does an ordinary task run where a real-time thread waits?
+    /// Notes when an ordinary task runs where a real-time thread waits.
     fn note_held(&mut self, t: u64) {
         let waits = |(now, watched): (&Now, &Watched)| {
             let waits = watched.class.is_real_time() && now.doing == Doing::Waits;

@@ -4,18 +4,18 @@ use punctual_units::Nanos;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Uses this much CPU time, as calibrated alone.
+    /// Uses this much CPU time, as calibrated when running alone.
     Run(Nanos),
     Sleep(Nanos),
-    /// Sleeps until the next multiple of a period since its release; if that has passed, the grid restarts now
-    /// (rt-app's relative timer).
+    /// Sleeps until the next multiple of the period after its release. If that time has passed, the grid restarts now
+    /// (a relative timer in rt-app).
     Timer(Nanos),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Body {
     pub actions: Vec<Action>,
-    /// `None`: until the experiment ends.
+    /// Number of loops. `None` means until the experiment ends.
     pub loops: Option<u64>,
 }
 
@@ -48,7 +48,7 @@ impl Body {
         (timers.next().is_none() && !sleeps).then_some(period)
     }
 
-    /// Multiplies the work.
+    /// Multiplies all work by `factor`; sleeps and timers stay the same.
     pub fn scaled(&self, factor: f64) -> Body {
         let scale = |action: &Action| match action {
             Action::Run(ns) => Action::Run(Nanos((ns.0 as f64 * factor) as u64)),

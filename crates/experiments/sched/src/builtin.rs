@@ -1,9 +1,9 @@
-//! The table of experiments: one file each under `experiments/`, one line each here.
+//! The table of built-in experiments. Each has a file under `experiments/` and a line here.
 
 use crate::error::SpecError;
 use crate::spec::Spec;
 
-/// Name and text, in listing order.
+/// Name and text of each experiment, in the order in which they are listed.
 pub const EXPERIMENTS: &[(&str, &str)] = &[
     ("case-1", include_str!("../../../../experiments/case-1.toml")),
     ("case-2", include_str!("../../../../experiments/case-2.toml")),
@@ -16,10 +16,10 @@ pub const EXPERIMENTS: &[(&str, &str)] = &[
     ("nice", include_str!("../../../../experiments/nice.toml")),
 ];
 
-/// The experiment of this name; `1` is `case-1`.
+/// Returns the experiment with this name. `1` is short for `case-1`.
 ///
 /// # Errors
-/// Never for a release: a test parses all of them.
+/// Not in a release, since a test parses all experiments.
 pub fn builtin(name: &str) -> Option<Result<Spec, SpecError>> {
     let is_number = name.len() == 1 && name.bytes().all(|b| b.is_ascii_digit());
     let name = if is_number { format!("case-{name}") } else { name.to_owned() };

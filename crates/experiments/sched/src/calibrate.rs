@@ -1,4 +1,4 @@
-//! Calibrates how long a workload takes alone.
+//! Measures how long a workload takes when it runs alone.
 
 use crate::body::{Action, Body};
 use crate::error::SchedError;
@@ -14,24 +14,25 @@ use punctual_workloads::{FRAMES_PER_WRITE, Image, Kind, Work};
 use std::fs::File;
 use std::path::Path;
 
-/// Rounds of a quarter of the scale, each of at most some seconds of CPU time, on a CPU that may be shared.
+/// Time limit of a calibration: rounds of a quarter of the scale, each at most some seconds of CPU time, on a CPU that
+/// may be shared.
 const CALIBRATED_WITHIN: std::time::Duration = std::time::Duration::from_secs(60);
 
-/// The median counts.
+/// Number of rounds; the median is used.
 const ROUNDS: usize = 3;
 const ROUND: (Nanos, Nanos) = (Nanos::from_millis(60), Nanos::from_millis(400));
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Rate {
-    /// Steps after which the work repeats itself.
+    /// Number of steps after which the work repeats.
     unit: u64,
-    /// CPU time of a unit, ns.
+    /// CPU time per unit in ns.
     unit_ns: f64,
-    /// Sleep per write, if it writes.
+    /// Sleep per write, if the workload writes.
     write: Option<Nanos>,
 }
 
-/// Runs each workload alone on `cpu` as an ordinary thread, and measures the CPU time it is charged, not the elapsed
+/// Runs each workload alone on `cpu` as an ordinary thread and measures the CPU time charged to it, not the elapsed
 /// time.
 pub(crate) fn calibrate(
     kinds: &[Kind],
@@ -52,7 +53,7 @@ pub(crate) fn calibrate(
     kinds.iter().map(|kind| one(*kind)).collect()
 }
 
-/// What the workload writes goes to a file without a name in `folder`.
+/// The workload writes to an unnamed file in `folder`.
 pub(crate) fn new_work(kind: Kind, image: &Image, folder: &Path) -> Result<Work, SchedError> {
     let file = match kind {
         Kind::CannyIo => Some(scratch(folder)?),
@@ -61,14 +62,14 @@ pub(crate) fn new_work(kind: Kind, image: &Image, folder: &Path) -> Result<Work,
     Ok(Work::new(kind, image, file)?)
 }
 
-/// A file that disappears with its last user.
+/// Creates a file that disappears when its last user closes it.
 fn scratch(folder: &Path) -> Result<File, SchedError> {
     let path = folder.join(format!(".edges-{}", std::process::id()));
     let failed = |source| SchedError::System {
         call: "create",
         path: path.clone(),
         source,
-        help: "canny+io writes there; name another folder with --out",
+        help: "canny+io writes there; choose another directory with --out",
     };
     let made = Dir::of_file(&path).and_then(|(dir, name)| {
         let file = dir.create_new(&name)?;
@@ -107,7 +108,7 @@ fn measure(mut work: Work, cpu: CpuId, round: Nanos) -> Result<Rate, String> {
     Ok(Rate { unit, unit_ns: rounds[ROUNDS / 2].max(1.0), write })
 }
 
-/// Mean sleep per write: neither charged nor waited for the CPU.
+/// Measures the mean sleep per write, which is neither charged CPU time nor a wait for the CPU.
 fn sleep_a_write(work: &mut Work, unit: u64) -> std::io::Result<Nanos> {
     const WRITES: u64 = 4;
     let stat = Schedstat::open().ok();
@@ -122,7 +123,7 @@ fn sleep_a_write(work: &mut Work, unit: u64) -> std::io::Result<Nanos> {
 }
 
 impl Rate {
-    /// The number of whole units nearest to this CPU time, at least one.
+    /// The number of whole units closest to this CPU time, at least one.
     pub fn units(&self, work: Nanos) -> u64 {
         ((work.0 as f64 / self.unit_ns).round() as u64).max(1)
     }
@@ -135,7 +136,7 @@ impl Rate {
         Nanos((units as f64 * self.unit_ns) as u64)
     }
 
-    /// The thread's work in steps, and in calibrated time with the sleeps of its writes.
+    /// The thread's work in steps, and the same work in calibrated time, including the sleeps of its writes.
     pub fn fit(&self, thread: &PlanThread) -> (Vec<Do>, Body) {
         let doing = compile(&thread.body.actions, |work| self.steps(work));
         let mut actions = Vec::new();
@@ -143,7 +144,7 @@ impl Rate {
             match (*action, self.write) {
                 (Action::Run(work), None) => actions.push(Action::Run(self.alone(self.units(work)))),
                 (Action::Run(work), Some(write)) => {
-                    // After the first frame, then after every so many.
+                    // A write follows the first frame, then one after every so many frames.
                     let (mut left, mut next) = (self.units(work), 1);
                     while left >= next {
                         actions.extend([Action::Run(self.alone(next)), Action::Sleep(write)]);

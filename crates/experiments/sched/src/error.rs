@@ -3,15 +3,15 @@ use std::path::PathBuf;
 
 #[derive(Debug, thiserror::Error)]
 pub enum SpecError {
-    #[error("cannot read {path}: {source}; punctual sched --list names the experiments that are built in")]
+    #[error("cannot read {path}: {source}; punctual sched --list shows the built-in experiments")]
     Read { path: PathBuf, source: io::Error },
-    /// Not TOML or JSON, or with unknown keys.
+    /// The file is not TOML or JSON, or has unknown keys.
     #[error("{name}: {why}; experiments/case-1.toml is an example, docs/sched.md the reference")]
     Form { name: String, why: String },
-    #[error("{name}: `{what}` is not understood{why}; docs/sched.md says what of rt-app is")]
+    #[error("{name}: `{what}` is not supported{why}; docs/sched.md lists what is supported of rt-app")]
     RtApp {
         name: String,
-        /// The key, with its path: `tasks.a.mem`.
+        /// The key with its path, such as `tasks.a.mem`.
         what: String,
         why: String,
     },
@@ -19,7 +19,7 @@ pub enum SpecError {
 
 #[derive(Debug, thiserror::Error)]
 pub enum SchedError {
-    /// Not suitable for this machine, or it would block everybody else.
+    /// The experiment does not suit this machine, or would block every other task.
     #[error("{0}")]
     Refused(String),
     #[error("{thread}: {why}")]

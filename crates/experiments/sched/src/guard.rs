@@ -4,13 +4,13 @@ use crate::plan::Plan;
 use crate::system::is_throttled;
 use punctual_units::Nanos;
 
-/// An experiment with this limit of its duration may take every CPU.
+/// An experiment limited to this duration may take every CPU.
 const BOUNDED: Nanos = Nanos::from_secs(10);
 
-/// Refuses a plan whose real-time threads could have every CPU at once without any limit.
+/// Refuses a plan whose real-time threads could occupy every CPU at once without limit.
 ///
 /// # Errors
-/// The reason, and what to do.
+/// The reason and what to do about it.
 pub fn check(plan: &Plan, at_most: Option<Nanos>) -> Result<(), String> {
     let taken = taken(plan);
     let all = plan.system.online.len();
@@ -18,13 +18,13 @@ pub fn check(plan: &Plan, at_most: Option<Nanos>) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "its real-time threads can take all {all} CPUs at once and RT throttling is off, so nothing else would run, not even a shell to end it; type \
-         `sysctl kernel.sched_rt_runtime_us=950000`, or pin its threads to fewer CPUs, or write at_most_s (10 or less) into the experiment"
+        "its real-time threads can take all {all} CPUs at once and RT throttling is off, so nothing else would run, not even a shell to stop it; run \
+         `sysctl kernel.sched_rt_runtime_us=950000`, or pin its threads to fewer CPUs, or set at_most_s (10 or less) in the experiment"
     ))
 }
 
-/// CPUs that FIFO, RR and DEADLINE threads can have at the same time: the size of a maximum matching of threads to
-/// CPUs.
+/// Number of CPUs that FIFO, RR and DEADLINE threads can occupy at the same time, which is the size of a maximum
+/// matching of threads to CPUs.
 fn taken(plan: &Plan) -> usize {
     let threads: Vec<Vec<usize>> = plan
         .threads

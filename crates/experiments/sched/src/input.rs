@@ -1,4 +1,4 @@
-//! Files of experiments: TOML of our own, or rt-app's JSON.
+//! Reads experiment files: TOML, or the JSON of rt-app.
 
 use crate::error::SpecError;
 use crate::rtapp;
@@ -6,10 +6,10 @@ use crate::spec::Spec;
 use std::path::Path;
 
 impl Spec {
-    /// rt-app's format if the name ends in `.json`, else TOML.
+    /// Reads rt-app's format if the name ends in `.json`, otherwise TOML.
     ///
     /// # Errors
-    /// [`SpecError`].
+    /// [`SpecError`] if the file cannot be read or is not valid.
     pub fn read(path: &Path) -> Result<Spec, SpecError> {
         let failed = |source| SpecError::Read { path: path.to_owned(), source };
         let text = std::fs::read_to_string(path).map_err(failed)?;
@@ -20,9 +20,9 @@ impl Spec {
         }
     }
 
-    /// Reads rt-app's JSON; `source` names it in errors.
+    /// Reads rt-app's JSON. `source` is its name in errors.
     ///
-    /// # Errors
+    /// [`SpecError::Form`] if the text is not valid.
     /// [`SpecError::Form`].
     pub fn of_rtapp(source: &str, text: &str) -> Result<Spec, SpecError> {
         rtapp::import(source, text)

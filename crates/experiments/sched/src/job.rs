@@ -1,4 +1,4 @@
-//! The work of a measured thread: nothing here allocates, locks or logs.
+//! The work of a measured thread. Nothing here allocates, locks or logs.
 
 use crate::body::Action;
 use punctual_rt::{monotonic, sleep_until};
@@ -8,7 +8,7 @@ use std::io;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// An action, with work in steps.
+/// An action whose work is given in steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Do {
     Steps(u64),
@@ -21,15 +21,15 @@ pub enum Do {
 #[derive(Debug)]
 pub struct Job {
     pub doing: Vec<Do>,
-    /// `None`: until it is stopped.
+    /// Number of loops. `None` means until it is stopped.
     pub loops: Option<u64>,
     pub work: Work,
 }
 
-/// What ends a job before its work is done. CLOCK_MONOTONIC.
+/// What ends a job before its work is done. Times are CLOCK_MONOTONIC.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds<'a> {
-    /// It ends then in any case.
+    /// Time at which the job ends in any case.
     pub until: Nanos,
     /// Set when the result is no longer wanted.
     pub stop: &'a AtomicBool,
@@ -37,21 +37,21 @@ pub struct Bounds<'a> {
 
 #[derive(Debug)]
 pub struct Done {
-    /// CLOCK_MONOTONIC of its first step.
+    /// CLOCK_MONOTONIC at the first step.
     pub first: Nanos,
-    /// CLOCK_MONOTONIC of its end.
+    /// CLOCK_MONOTONIC at the end.
     pub end: Nanos,
     /// CPU time charged in between.
     pub charged: Nanos,
-    /// Did it do all its work? Endless work is complete when its time is over.
+    /// Whether all work was done. Endless work is complete when its time is over.
     pub whole: bool,
-    /// Longest time from the beginning of a period to the end of its work; 0 without periods.
+    /// Longest time from the start of a period to the end of its work; 0 without periods.
     pub worst_response: Nanos,
     pub failed: Option<io::Error>,
 }
 
 impl Job {
-    /// Works until the work is done or a bound is reached. `release` is the origin of its timers.
+    /// Works until the work is done or a bound is reached. `release` is the origin of the job's timers.
     pub fn perform(&mut self, release: Nanos, bounds: &Bounds<'_>) -> Done {
         let (charged, first) = (charged(), monotonic());
         let mut done =
@@ -83,7 +83,7 @@ impl Job {
         done
     }
 
-    /// Reads the clock after each step, so under any policy it exceeds its bound by one step at most.
+    /// Reads the clock after each step, so that under any policy the bound is exceeded by at most one step.
     fn steps(&mut self, steps: u64, bounds: &Bounds<'_>) -> io::Result<bool> {
         for _ in 0..steps {
             self.work.step()?;
@@ -111,13 +111,13 @@ fn timer(grid: &mut Nanos, period: Nanos, worst: &mut Nanos, bounds: &Bounds<'_>
     Ok(now < bounds.until)
 }
 
-/// CPU time of the calling thread, brought up to date by the call.
+/// CPU time of the calling thread, as of this call.
 pub(crate) fn charged() -> Nanos {
     let t = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Nanos(t.tv_sec.unsigned_abs() * 1_000_000_000 + t.tv_nsec.unsigned_abs())
 }
 
-/// `steps` converts nanoseconds of work to steps.
+/// Converts work in nanoseconds to steps with `steps`.
 pub(crate) fn compile(actions: &[Action], steps: impl Fn(Nanos) -> u64) -> Vec<Do> {
     let one = |action: &Action| match *action {
         Action::Run(work) => Do::Steps(steps(work)),

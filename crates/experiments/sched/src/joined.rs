@@ -1,11 +1,11 @@
-//! Joins what is too short to report or draw.
+//! Joins spans that are too short to report or draw.
 
 use punctual_model::{Doing, GanttSpan, Held};
 use punctual_units::{Arrange, Nanos};
 use std::collections::BTreeMap;
 
-/// Joins the turns of ordinary threads while a real-time one is held. A switch between two of them is shorter than 100
-/// µs; a total below that is a wakeup's own latency, and holds nobody.
+/// Joins the turns of ordinary threads while a real-time one is held off. Switching between two of them takes less than
+/// 100 µs. A total below that is the latency of a wakeup itself and is dropped.
 pub(crate) fn rounds(held: &[Held]) -> Vec<Held> {
     const SWITCH: u64 = 100_000;
     let mut out: Vec<Held> = Vec::new();
@@ -21,8 +21,8 @@ pub(crate) fn rounds(held: &[Held]) -> Vec<Held> {
     out
 }
 
-/// Joins what is too short to draw: in each of `parts` equal parts of the time a thread does one thing, or shares its
-/// CPU.
+/// Joins spans that are too short to draw: in each of `parts` equal parts of the time, a thread does one thing or
+/// shares its CPU.
 pub fn coarse(spans: &[GanttSpan], parts: u64) -> Vec<GanttSpan> {
     let end = spans.iter().map(|span| span.to_ns.0).max().unwrap_or(0);
     let shortest = end / parts.max(1);

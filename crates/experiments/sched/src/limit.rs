@@ -1,15 +1,16 @@
-//! The kernel's own bound on real-time work, as a fallback for ours: RLIMIT_RTTIME of getrlimit(2).
+//! The kernel's limit on real-time work, as a fallback for the experiment's: RLIMIT_RTTIME of getrlimit(2).
 
 use punctual_units::Nanos;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Restored on drop.
+/// Restores the previous limit on drop.
 #[derive(Debug)]
 pub(crate) struct RtTime(Rlimit);
 
 impl RtTime {
-    /// A real-time thread that works this long without sleeping ends this process (SIGXCPU), if its own check of the
-    /// clock after each step has failed. `None`: the limit was stricter already, or cannot be set.
+    /// If a real-time thread works this long without sleeping, because its check of the clock after each step has
+    /// failed, the kernel ends this process (SIGXCPU). Returns `None` if the limit was stricter already or cannot be
+    /// set.
     pub fn at_most(limit: Nanos) -> Option<RtTime> {
         let before = getrlimit(Resource::Rttime);
         let micros = limit.0 / 1000;

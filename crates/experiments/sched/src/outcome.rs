@@ -1,4 +1,4 @@
-//! The result of a pass: its times, its accounts, and what the prediction leaves unexplained.
+//! The result of a pass: times, accounts, and what the prediction leaves unexplained.
 
 use crate::account::{Accounts, Class, Watched};
 use crate::body::Body;
@@ -12,7 +12,7 @@ use punctual_model::{Experiment, Outcome, Prediction, RanThread, Repetition, Tak
 use punctual_units::{Nanos, Policy};
 use punctual_workloads::Image;
 
-/// Parts of the time in a drawing.
+/// Number of parts into which a drawing divides the time.
 const PARTS: u64 = 1000;
 
 pub(crate) struct Folded {
@@ -22,7 +22,7 @@ pub(crate) struct Folded {
 }
 
 impl Folded {
-    /// The trace is saved as `name` beneath `dir`.
+    /// Saves the trace as `name` in `dir`.
     pub fn new(fitted: &Fitted, passed: Passed, dir: &Dir, name: &str) -> Folded {
         let Passed { start, threads, trace: traced } = passed;
         let pairs = threads.iter().zip(&fitted.plan.threads);
@@ -72,12 +72,12 @@ struct Moved {
     balance_ns: i64,
 }
 
-/// Resolves what is unclear in a trace by the kernel's own counters.
+/// Resolves what is unclear in a trace from the kernel's counters.
 fn settled(mut accounts: Accounts, threads: &[Ended]) -> Result<Accounts, String> {
     for (n, (spent, ended)) in accounts.spent.iter_mut().zip(threads).enumerate() {
         if !spent.settle(n, ended.schedstat_wait.map(|wait| wait.0)) {
             return Err(
-                "switches are missing from the trace, and /proc/thread-self/schedstat, which has the waits, cannot be \
+                "switches are missing from the trace, and /proc/thread-self/schedstat, which has the wait times, cannot be \
                         read (CONFIG_SCHED_INFO)"
                     .into(),
             );
@@ -99,7 +99,7 @@ fn watched(ended: &Ended, plan: &PlanThread, always_throttled: bool) -> Watched 
 const PHASES: u64 = 10;
 
 /// Predicts again with the CPU time that each thread was charged. If RT throttling takes CPUs from real-time threads,
-/// the phase of its period is unknown: of several phases, takes that with ends nearest to the measured ones.
+/// the phase of its period is unknown; the phase whose ends are closest to the measured ones is used.
 fn as_charged(fitted: &Fitted, threads: &[Ended], accounts: Option<&Accounts>) -> Vec<Prediction> {
     let slept = |n: usize| accounts.and_then(|accounts| accounts.spent.get(n)).map(|spent| Nanos(spent.slept));
     let body = |(n, ended): (usize, &Ended)| fitted.as_charged(n, ended.done.charged, slept(n));
@@ -117,7 +117,7 @@ fn as_charged(fitted: &Fitted, threads: &[Ended], accounts: Option<&Accounts>) -
     best
 }
 
-/// Distance of the ends of real-time threads from the measured ones, ns.
+/// Total distance of the predicted ends of real-time threads from the measured ones in ns.
 fn off(fitted: &Fitted, threads: &[Ended], found: &[Prediction]) -> u64 {
     let all = fitted.plan.threads.iter().zip(threads).zip(found);
     let real_time = all.filter(|((plan, _), _)| matches!(plan.scheduling.policy(), Policy::Fifo | Policy::Rr));
@@ -128,9 +128,9 @@ fn off(fitted: &Fitted, threads: &[Ended], found: &[Prediction]) -> u64 {
     real_time.map(apart).fold(0, u64::saturating_add)
 }
 
-/// For threads that may move, what delayed them besides the experiment's own threads. What other tasks took is how much
-/// later the threads would have ended with the remaining CPUs if balanced at once; the rest up to the measured end is
-/// due to balancing.
+/// For threads that may migrate, what delayed them apart from the experiment's own threads. The delay by other tasks is
+/// how much later the threads would have ended on the remaining CPUs with immediate balancing; the rest up to the
+/// measured end is due to the kernel's balancing.
 fn moved(fitted: &Fitted, threads: &[Ended], start: Nanos, known: &Accounts) -> Vec<Option<Moved>> {
     let pairs = fitted.plan.threads.iter().zip(threads).enumerate();
     let ordinary = pairs.filter(|(_, (plan, _))| !plan.scheduling.policy().is_real_time());
@@ -197,7 +197,7 @@ fn traced(n: usize, ended: &Ended, accounts: &Accounts) -> TimeAccount {
     }
 }
 
-/// Without a trace steal and sleep cannot be told apart.
+/// Without a trace, steal and sleep cannot be told apart.
 fn untraced(ended: &Ended) -> TimeAccount {
     TimeAccount {
         run_ns: ended.done.charged,
@@ -209,7 +209,8 @@ fn untraced(ended: &Ended) -> TimeAccount {
     }
 }
 
-/// What delayed thread `n`: others it waited for, and the steal of whoever had its CPU meanwhile, including itself.
+/// What delayed thread `n`: the threads it waited for, and the steal time of whichever thread had its CPU, including
+/// itself.
 fn taken(n: usize, accounts: &Accounts, threads: &[Ended]) -> Taken {
     let of = |(other, behind): (usize, &u64)| {
         let spent = &accounts.spent[other];
@@ -230,8 +231,9 @@ fn problems(fitted: &Fitted, threads: &[Ended]) -> Vec<String> {
     threads.iter().zip(&fitted.plan.threads).filter_map(problem).collect()
 }
 
-/// Pass: in every repetition run, wait, sleep and steal of every thread add up to its elapsed time, and the prediction
-/// explains its end. Fail: for one they do not. Inconclusive: not everything needed was measured.
+/// Passes if in every repetition the run, wait, sleep and steal times of every thread add up to its elapsed time and
+/// the prediction explains its end; fails if they do not for one thread; inconclusive if something needed was not
+/// measured.
 pub fn outcome(experiment: &Experiment) -> Outcome {
     let threads: Vec<&RanThread> = experiment.repetitions.iter().flat_map(|one| &one.threads).collect();
     let whole = !threads.is_empty() && !experiment.interrupted && threads.iter().all(|thread| thread.whole);

@@ -21,18 +21,18 @@ use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::Thread;
 
-/// Time between the last preparation and the first release.
+/// Time between the end of preparation and the first release.
 const LEAD: Nanos = Nanos::from_millis(20);
-/// Sampling interval without a trace.
+/// Sampling interval when there is no trace.
 const LOOKS: Nanos = Nanos::from_millis(10);
 
 pub(crate) struct Pass<'a> {
     pub plan: &'a Plan,
-    /// Of each thread.
+    /// Actions of each thread.
     pub doing: &'a [Vec<Do>],
     pub image: &'a Image,
     pub folder: &'a Path,
-    /// From a thread's release, after which it ends in any case.
+    /// Time from a thread's release after which the thread ends in any case.
     pub limit: Nanos,
     pub stop: &'a AtomicBool,
 }
@@ -59,7 +59,7 @@ type Ready = (usize, Result<(i32, Thread), SchedError>);
 
 impl Pass<'_> {
     /// # Errors
-    /// If a thread could not get what it needs; then none has been released.
+    /// [`SchedError`] if a thread could not be set up. No thread has been released then.
     pub fn run(&self) -> Result<Passed, SchedError> {
         let gates: Vec<Gate> = self.plan.threads.iter().map(|_| Gate::default()).collect();
         let (halt, ended, steal) = (AtomicBool::new(false), AtomicUsize::new(0), steal());
@@ -67,12 +67,12 @@ impl Pass<'_> {
         let lasts = std::time::Duration::from_nanos(self.limit.0);
         let _limit = watchdog::limit("a pass of the experiment", lasts + watchdog::GRACE);
         std::thread::scope(|s| {
-            let (tell, ready) = channel();
+            let (sender, receiver) = channel();
             let (mut workers, mut missing) = (Vec::new(), None);
             for (n, job) in jobs.into_iter().enumerate() {
-                let (tell, gate, steal, halt, ended) = (tell.clone(), &gates[n], &steal, &halt, &ended);
+                let (sender, gate, steal, halt, ended) = (sender.clone(), &gates[n], &steal, &halt, &ended);
                 let work = move || {
-                    let done = self.worker(n, job, &tell, gate, halt, steal);
+                    let done = self.worker(n, job, &sender, gate, halt, steal);
                     ended.fetch_add(1, Release);
                     done
                 };
@@ -81,16 +81,16 @@ impl Pass<'_> {
                     Err(e) => missing = missing.or(Some(SchedError::thread(&self.plan.threads[n].name, e))),
                 }
             }
-            drop(tell);
+            drop(sender);
             let count = workers.len();
             let over = || {
                 halt.fetch_or(self.stop.load(Relaxed), Relaxed);
                 ended.load(Acquire) == count
             };
-            let all = missing.map_or(Ok(()), Err).and_then(|()| prepared(&ready, count));
+            let all = missing.map_or(Ok(()), Err).and_then(|()| prepared(&receiver, count));
             let released = all.and_then(|threads| self.conduct(&threads, &gates, &over));
             if released.is_err() {
-                // Opens the gates of prepared threads, which then see that they should end.
+                // Opens the gates of the prepared threads, which then see that they should end.
                 halt.store(true, Relaxed);
                 let threads = workers.iter().zip(&gates).map(|(w, gate)| (Nanos::ZERO, gate, w.thread().clone()));
                 release(Nanos::ZERO, &threads.collect::<Vec<_>>());
@@ -111,7 +111,7 @@ impl Pass<'_> {
         self.plan.threads.iter().zip(self.doing).map(job).collect()
     }
 
-    /// Traces, releases each thread at its time, and samples if there is no trace.
+    /// Starts tracing, releases each thread at its time, and samples if there is no trace.
     fn conduct(
         &self,
         threads: &[(i32, Thread)],
@@ -149,7 +149,7 @@ impl Pass<'_> {
         &self,
         n: usize,
         mut job: Job,
-        tell: &Sender<Ready>,
+        sender: &Sender<Ready>,
         gate: &Gate,
         halt: &AtomicBool,
         steal_before: &BTreeMap<CpuId, Nanos>,
@@ -157,12 +157,12 @@ impl Pass<'_> {
         let plan = &self.plan.threads[n];
         let prepared = prepare(plan, &mut job);
         let failed = prepared.is_err();
-        let told = prepared.map(|tid| (tid, std::thread::current()));
-        let tid = told.as_ref().map_or(0, |(tid, _)| *tid);
+        let ready = prepared.map(|tid| (tid, std::thread::current()));
+        let tid = ready.as_ref().map_or(0, |(tid, _)| *tid);
         let stat = Schedstat::open().ok();
         let faults = || uapi::thread_usage().ok().map(|usage| usage.page_faults);
-        // The receiver is gone only if another thread has failed already.
-        let _ = tell.send((n, told));
+        // The receiver is gone only if another thread has already failed.
+        let _ = sender.send((n, ready));
         if failed {
             return None;
         }
@@ -185,7 +185,7 @@ impl Pass<'_> {
     }
 }
 
-/// CPUs, memory, policy: in this order, as a real-time thread then only waits.
+/// Sets CPUs, memory and policy in this order, because a real-time thread should only wait afterwards.
 fn prepare(plan: &PlanThread, job: &mut Job) -> Result<i32, SchedError> {
     let failed = |why: String| SchedError::thread(&plan.name, why);
     let deadline = plan.scheduling.policy() == Policy::Deadline;
@@ -196,7 +196,7 @@ fn prepare(plan: &PlanThread, job: &mut Job) -> Result<i32, SchedError> {
         job.work.step().map_err(|e| failed(format!("its workload: {e}")))?;
     }
     job.work.begin_anew();
-    // Locking may fail for lack of memory; faults are counted.
+    // Locking may fail for lack of memory; page faults are counted.
     let lock_stack = plan.scheduling.policy().is_real_time();
     let attributes = Attributes { scheduling: plan.scheduling, cpu: None, lock_stack };
     attributes.apply().map_err(|refused| {
@@ -209,7 +209,7 @@ fn prepare(plan: &PlanThread, job: &mut Job) -> Result<i32, SchedError> {
     Ok(rustix::thread::gettid().as_raw_nonzero().get())
 }
 
-/// Waits until all threads are at their gates; returns them in order, or the first failure.
+/// Waits until all threads are at their gates. Returns them in order, or the first failure.
 fn prepared(ready: &Receiver<Ready>, count: usize) -> Result<Vec<(i32, Thread)>, SchedError> {
     let mut all: Vec<Option<(i32, Thread)>> = vec![None; count];
     for (n, thread) in ready.iter().take(count) {

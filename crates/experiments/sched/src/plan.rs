@@ -1,4 +1,4 @@
-//! An experiment fitted to this machine, before calibration.
+//! An experiment adapted to this machine, before calibration.
 
 use crate::body::Body;
 use crate::error::SchedError;
@@ -12,13 +12,13 @@ use punctual_workloads::Kind;
 
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// CPU time of an amount of 1.
+    /// CPU time that an amount of 1 stands for.
     pub scale: Nanos,
     pub pinned: CpuId,
     pub free: CpuList,
     pub system: SchedSettings,
     pub threads: Vec<PlanThread>,
-    /// Everything ends then.
+    /// Time at which everything ends.
     pub at_most: Option<Nanos>,
 }
 
@@ -29,15 +29,15 @@ pub struct PlanThread {
     pub cpus: CpuList,
     pub workload: Kind,
     pub offset: Nanos,
-    /// Work is in CPU time.
+    /// Body of the thread, with work in CPU time.
     pub body: Body,
 }
 
 impl Plan {
-    /// Fits an experiment to the CPUs this process may use.
+    /// Adapts an experiment to the CPUs this process may use.
     ///
     /// # Errors
-    /// [`SchedError::Refused`]: a CPU that does not exist.
+    /// [`SchedError::Refused`] if the experiment needs a CPU that is not available.
     pub fn new(
         spec: &Spec,
         scale: Nanos,
@@ -45,11 +45,10 @@ impl Plan {
         free: CpuList,
         system: SchedSettings,
     ) -> Result<Plan, SchedError> {
-        // The last one: interrupts go to the first by default.
-        let pinned = pinned
-            .or_else(|| free.iter().last())
-            .filter(|cpu| free.contains(*cpu))
-            .ok_or_else(|| SchedError::Refused(format!("--cpu: this process may run on {free} (taskset -cp $$)")))?;
+        // The last CPU, since interrupts go to the first by default.
+        let pinned = pinned.or_else(|| free.iter().last()).filter(|cpu| free.contains(*cpu)).ok_or_else(|| {
+            SchedError::Refused(format!("--cpu: this process may only run on {free} (taskset -cp $$)"))
+        })?;
         let thread = |thread: &crate::spec::Thread| {
             let cpus = match &thread.cpus {
                 Place::Pinned => CpuList::from_iter([pinned]),
@@ -60,7 +59,7 @@ impl Plan {
             if !missing.is_empty() {
                 let name = &thread.name;
                 return Err(SchedError::Refused(format!(
-                    "{name} wants CPU {missing}: this process may run on {free} (taskset -cp $$)"
+                    "{name} needs CPU {missing}, but this process may only run on {free} (taskset -cp $$)"
                 )));
             }
             Ok(PlanThread {
@@ -76,7 +75,7 @@ impl Plan {
         Ok(Plan { scale, pinned, free, system, threads, at_most: spec.at_most })
     }
 
-    /// Predicts with these bodies instead of the threads' own.
+    /// Predicts with these bodies in place of the threads' own.
     pub fn predict(&self, bodies: &[Body]) -> Vec<Prediction> {
         self.predict_from(bodies, None)
     }
@@ -101,7 +100,8 @@ impl Plan {
         simulate(&tasks, &scheduler)
     }
 
-    /// Bounds by response-time analysis, if all threads are periodic real-time ones of different priorities on one CPU.
+    /// Bounds from response-time analysis, if all threads are periodic real-time ones with different priorities on one
+    /// CPU.
     pub fn bounds(&self, bodies: &[Body]) -> Vec<Option<Nanos>> {
         let none = vec![None; self.threads.len()];
         let mut order: Vec<usize> = (0..self.threads.len()).collect();
@@ -127,13 +127,13 @@ impl Plan {
         bounds
     }
 
-    /// Has it a thread that ordinary ones cannot preempt?
+    /// Returns `true` if the plan has a thread that ordinary ones cannot preempt.
     pub fn has_real_time(&self) -> bool {
         self.threads.iter().any(|thread| thread.scheduling.policy().is_real_time())
     }
 }
 
-/// When even the slowest schedule is over: all work in sequence at a twentieth of a CPU, and all sleep.
+/// Time when even the slowest schedule is over: all work in sequence at a twentieth of a CPU, plus all sleep.
 fn longest(tasks: &[Task]) -> Nanos {
     let one = |task: &Task| {
         let loops = task.body.loops.unwrap_or(1);
@@ -176,7 +176,7 @@ pub(crate) mod tests {
             Plan::new(&spec, Nanos::from_secs(1), Some(CpuId(cpu)), free, SchedSettings::default())
         };
         assert!(plan(1).is_ok());
-        assert!(plan(2).unwrap_err().to_string().contains("may run on 0-1"));
+        assert!(plan(2).unwrap_err().to_string().contains("may only run on 0-1"));
     }
 
     #[test]

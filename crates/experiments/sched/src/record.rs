@@ -26,7 +26,7 @@ pub(crate) fn finish(mut writer: Writer, options: &Options<'_>, failed: Option<&
     run.ended_by = Some(match (failed, interrupted, options.signal.get()) {
         (Some(e), ..) => EndedBy::Error { text: e.to_string() },
         (None, true, Some(signal)) => EndedBy::Signal { number: signal.number(), name: signal.name().into() },
-        (None, true, None) => EndedBy::Error { text: "stopped before its repetitions had ended".into() },
+        (None, true, None) => EndedBy::Error { text: "stopped before all repetitions had finished".into() },
         (None, false, _) => EndedBy::Duration,
     });
     Ok(writer.finish().map(drop)?)

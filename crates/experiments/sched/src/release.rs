@@ -12,7 +12,7 @@ use std::thread::{Thread, park};
 pub(crate) struct Gate(AtomicU64);
 
 impl Gate {
-    /// Sleeps until the gate is opened; returns when that was. CLOCK_MONOTONIC.
+    /// Sleeps until the gate is opened. Returns the time at which it was opened, CLOCK_MONOTONIC.
     pub fn wait(&self) -> Nanos {
         loop {
             match self.0.load(Acquire) {
@@ -28,20 +28,21 @@ impl Gate {
     }
 }
 
-/// Opens each gate at its time. A thread's own timer is not reliable: with threaded interrupts, the timers of ordinary
-/// threads are served by a thread that a real-time thread may preempt (Documentation/timers/timers-howto.rst, hrtimer
-/// soft expiry).
+/// Opens each gate at its time. Threads cannot rely on their own timers: with threaded interrupts, the timers of
+/// ordinary threads are served by a thread that a real-time thread may preempt (Documentation/timers/timers-howto.rst,
+/// hrtimer soft expiry).
 pub(crate) fn release(start: Nanos, gates: &[(Nanos, &Gate, Thread)]) {
     let mut order: Vec<&(Nanos, &Gate, Thread)> = gates.iter().collect();
     order.arrange_by_key(|(offset, ..)| *offset);
     for (offset, gate, thread) in order {
-        // On failure the release is only early.
+        // On failure, the release is merely early.
         let _ = sleep_until(start + *offset);
         gate.open(thread);
     }
 }
 
-/// Samples the threads at the interval `every` until `over`: what they did in each, by the CPU time they were charged.
+/// Samples the threads every `every` until `over` returns true, and derives what they did from the CPU time they were
+/// charged.
 pub(crate) fn sample(start: Nanos, tids: &[i32], every: Nanos, over: impl Fn() -> bool) -> Vec<GanttSpan> {
     let mut before: Vec<_> = tids.iter().map(|tid| Look::at(*tid)).collect();
     let (mut at, mut spans) = (monotonic(), Vec::new());
@@ -70,13 +71,13 @@ struct Look {
 }
 
 impl Look {
-    /// `None`: it has ended.
+    /// Returns `None` if the thread has ended.
     fn at(tid: i32) -> Option<Look> {
         let read = |name: &str| std::fs::read_to_string(format!("/proc/self/task/{tid}/{name}")).ok();
         let (run, _) = parse(&read("schedstat")?)?;
         let stat = read("stat")?;
-        // The name before it may contain anything; the state is the third field, the processor the 39th:
-        // proc_pid_stat(5).
+        // The name before it may contain anything. The state is the third field, the processor the 39th
+        // (proc_pid_stat(5)).
         let mut words = stat.rsplit_once(')')?.1.split_ascii_whitespace();
         let is_runnable = words.next()? == "R";
         Some(Look { run, is_runnable, cpu: words.nth(35).and_then(|cpu| cpu.parse().ok()).map(CpuId) })
@@ -97,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_gate_tells_when_it_was_opened_and_threads_pass_in_order_of_their_offsets() {
+    fn a_gate_returns_its_opening_time_and_threads_pass_in_order_of_their_offsets() {
         let (late, early) = (Gate::default(), Gate::default());
         let start = monotonic();
         let (a, b) = std::thread::scope(|s| {

@@ -1,4 +1,4 @@
-//! A whole experiment: calibrated, predicted, measured, recorded.
+//! Runs a whole experiment: calibrates, predicts, measures and records it.
 
 use crate::body::{Action, Body};
 use crate::calibrate::{Rate, calibrate};
@@ -26,27 +26,28 @@ use std::sync::atomic::Ordering::Relaxed;
 #[derive(Debug)]
 pub struct Options<'a> {
     pub spec: &'a Spec,
-    /// CPU time of an amount of 1.
+    /// CPU time that an amount of 1 stands for.
     pub scale: Nanos,
-    /// The CPU of pinned threads; `None`: the last one.
+    /// CPU of the pinned threads. `None` means the last one.
     pub cpu: Option<CpuId>,
-    /// Repetitions; `None`: the experiment's default.
+    /// Number of repetitions. `None` means the experiment's default.
     pub repeat: Option<u32>,
-    /// Created by the run.
+    /// Run directory, which the run creates.
     pub out: &'a Path,
-    /// For the record.
+    /// The command line, for the record.
     pub command: Vec<String>,
-    /// Does the kernel schedule real-time threads by groups (CONFIG_RT_GROUP_SCHED, not disabled)? `None`: unknown.
+    /// Whether the kernel schedules real-time threads by groups (CONFIG_RT_GROUP_SCHED, not disabled). `None` means
+    /// unknown.
     pub rt_group_sched: Option<bool>,
     pub stop: &'a AtomicBool,
-    /// The signal that set it, if any; set before `stop`.
+    /// The signal that stopped the run, if any. Set before `stop`.
     pub signal: &'a OnceLock<Sig>,
 }
 
 pub(crate) struct Fitted {
     pub plan: Plan,
     pub doing: Vec<Vec<Do>>,
-    /// What the threads do, in calibrated time.
+    /// Bodies of the threads, in calibrated time.
     pub bodies: Vec<Body>,
     pub predicted: Vec<Prediction>,
 }
@@ -54,13 +55,13 @@ pub(crate) struct Fitted {
 /// Runs an experiment and writes a run directory of kind `sched`, which is updated after every repetition. Also returns
 /// the edges found by the first thread that detects edges.
 ///
-/// Blocks until the end. Threads get the policies they request; none outlives this call.
+/// Blocks until the end. Threads get the policies they request, and none outlives this call.
 ///
 /// # Errors
-/// [`SchedError`]: what an experiment requires is not available or not permitted.
+/// [`SchedError`] if something the experiment needs is not available or not permitted.
 pub fn run(
     options: &Options<'_>,
-    told: &mut dyn FnMut(&Experiment),
+    report: &mut dyn FnMut(&Experiment),
 ) -> Result<(Experiment, Option<Image>), SchedError> {
     let topology = Topology::read().map_err(|e| SchedError::Refused(format!("the CPUs cannot be found: {e}")))?;
     let free = topology.allowed.and(&topology.online);
@@ -69,7 +70,7 @@ pub fn run(
     guard::check(&plan, options.spec.at_most).map_err(SchedError::Refused)?;
     notes.extend(options.spec.notes.iter().cloned());
     let mut writer = Writer::create(options.out, record::new_run(options, &plan), false)?;
-    let measured = measure(options, plan, notes, &mut writer, told);
+    let measured = measure(options, plan, notes, &mut writer, report);
     record::finish(writer, options, measured.as_ref().err())?;
     measured
 }
@@ -79,7 +80,7 @@ fn measure(
     plan: Plan,
     notes: Vec<String>,
     writer: &mut Writer,
-    told: &mut dyn FnMut(&Experiment),
+    report: &mut dyn FnMut(&Experiment),
 ) -> Result<(Experiment, Option<Image>), SchedError> {
     let image = Image::scene(640, 480, 42).map_err(punctual_workloads::WorkError::from)?;
     let fitted = Fitted::new(plan, &image, options.out)?;
@@ -105,10 +106,10 @@ fn measure(
         experiment.untraced = experiment.untraced.take().or(folded.untraced);
         edges = edges.or_else(|| folded.edges.take());
         experiment.repetitions.push(folded.repetition);
-        // A kill before the last leaves it so.
+        // Stays true if the process is killed before the last repetition ends.
         experiment.interrupted = options.stop.load(Relaxed) || number < wanted;
         writer.experiment(&experiment)?;
-        told(&experiment);
+        report(&experiment);
     }
     experiment.interrupted = options.stop.load(Relaxed) || experiment.repetitions.len() < wanted as usize;
     writer.experiment(&experiment)?;
@@ -133,19 +134,19 @@ impl Fitted {
         Ok(Fitted { plan, doing, bodies, predicted })
     }
 
-    /// From a thread's release, after which it ends in any case.
+    /// Time from a thread's release after which the thread ends in any case.
     fn limit(&self) -> Nanos {
         let longest =
             self.predicted.iter().filter_map(|prediction| prediction.ends_ns).max().unwrap_or(Nanos::from_secs(60));
         self.plan.at_most.unwrap_or(Nanos(longest.0.saturating_mul(3)) + Nanos::from_secs(2))
     }
 
-    /// CPU time of thread `n` as calibrated; `None`: it is endless.
+    /// Calibrated CPU time of thread `n`. `None` if it is endless.
     pub fn alone(&self, n: usize) -> Option<Nanos> {
         Some(Nanos(self.bodies[n].work().0.saturating_mul(self.bodies[n].loops?)))
     }
 
-    /// What thread `n` does, stretched to the CPU time it was charged and the time it slept.
+    /// Body of thread `n`, stretched to the CPU time it was charged and the time it slept.
     pub fn as_charged(&self, n: usize, charged: Nanos, slept: Option<Nanos>) -> Body {
         let ratio = |part: Nanos, whole: Nanos| part.0 as f64 / whole.0.max(1) as f64;
         let body = match self.alone(n) {

@@ -1,4 +1,4 @@
-//! /proc/thread-self/schedstat: CPU time, time runnable without a CPU, and slices of the calling thread
+//! Reads /proc/thread-self/schedstat: CPU time, time runnable without a CPU, and number of slices of the calling thread
 //! (Documentation/scheduler/sched-stats.rst).
 
 use punctual_units::Nanos;
@@ -6,18 +6,18 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// Belongs to the thread that opened it. Reading allocates nothing.
+/// The file of the thread that opened it. Reading allocates nothing.
 #[derive(Debug)]
 pub(crate) struct Schedstat(File);
 
 impl Schedstat {
     /// # Errors
-    /// On a kernel without CONFIG_SCHED_INFO.
+    /// An I/O error on a kernel without CONFIG_SCHED_INFO.
     pub fn open() -> io::Result<Schedstat> {
         File::open("/proc/thread-self/schedstat").map(Schedstat)
     }
 
-    /// Time it was runnable while another had the CPU; `None`: not readable.
+    /// Time the thread was runnable while another one had the CPU. `None` if not readable.
     pub fn wait(&self) -> Option<Nanos> {
         let mut buffer = [0u8; 96];
         let length = self.0.read_at(&mut buffer, 0).ok()?;
@@ -25,7 +25,7 @@ impl Schedstat {
     }
 }
 
-/// CPU time and wait.
+/// Parses CPU time and wait time.
 pub(crate) fn parse(text: &str) -> Option<(Nanos, Nanos)> {
     let mut words = text.split_ascii_whitespace();
     let mut next = || Some(Nanos(words.next()?.parse().ok()?));

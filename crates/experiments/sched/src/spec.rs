@@ -5,18 +5,18 @@ use punctual_workloads::Kind;
 use serde::Deserialize;
 
 pub const MOST_THREADS: usize = 64;
-/// Longest experiment, seconds.
+/// Longest allowed experiment in seconds.
 const LONGEST_S: f64 = 3600.0;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spec {
     pub name: String,
-    /// What it shows.
+    /// What the experiment shows.
     pub about: String,
     pub repetitions: u32,
-    /// Its threads stop after this time in any case; `None`: three times the prediction, plus two seconds.
+    /// Time after which the threads stop in any case. `None` means three times the prediction, plus two seconds.
     pub at_most: Option<Nanos>,
-    /// Parts of a foreign file that have no effect here.
+    /// Parts of an imported file that have no effect here.
     pub notes: Vec<String>,
     pub threads: Vec<Thread>,
 }
@@ -27,23 +27,23 @@ pub struct Thread {
     pub scheduling: Scheduling,
     pub cpus: Place,
     pub workload: Kind,
-    /// Release after the beginning.
+    /// Release time relative to the start of the experiment.
     pub offset: Nanos,
     pub amount: Amount,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// On the experiment's one CPU (`--cpu`).
+    /// On the experiment's CPU (`--cpu`).
     Pinned,
-    /// Wherever the process may.
+    /// On any CPU the process may use.
     Free,
     Cpus(CpuList),
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Amount {
-    /// A multiple of the experiment's scale (`--scale`), in one go.
+    /// A multiple of the experiment's scale (`--scale`), in one piece.
     Scaled(f64),
     Body(Body),
 }
@@ -81,10 +81,10 @@ struct FileThread {
 }
 
 impl Spec {
-    /// Reads TOML; `source` names it in errors.
+    /// Reads TOML. `source` is its name in errors.
     ///
     /// # Errors
-    /// [`SpecError::Form`].
+    /// [`SpecError::Form`] if the text is not valid.
     pub fn parse(source: &str, text: &str) -> Result<Spec, SpecError> {
         let wrong = |why: String| SpecError::Form { name: source.into(), why };
         let file: File = toml::from_str(text).map_err(|e| wrong(e.to_string().trim_end().into()))?;
@@ -106,14 +106,14 @@ impl Spec {
 
     pub(crate) fn checked(self) -> Result<Spec, String> {
         if self.threads.is_empty() || self.threads.len() > MOST_THREADS {
-            return Err(format!("{} threads; 1 to {MOST_THREADS} are possible", self.threads.len()));
+            return Err(format!("{} threads; must be 1 to {MOST_THREADS}", self.threads.len()));
         }
         if !(1..=1000).contains(&self.repetitions) {
-            return Err(format!("{} repetitions; 1 to 1000 are possible", self.repetitions));
+            return Err(format!("{} repetitions; must be 1 to 1000", self.repetitions));
         }
         let twice = |n: &usize| self.threads[..*n].iter().any(|thread| thread.name == self.threads[*n].name);
         match (0..self.threads.len()).find(twice) {
-            Some(n) => Err(format!("two threads are called `{}`", self.threads[n].name)),
+            Some(n) => Err(format!("two threads are named `{}`", self.threads[n].name)),
             None => Ok(self),
         }
     }
@@ -123,7 +123,7 @@ impl FileThread {
     fn read(&self) -> Result<Thread, String> {
         let workload: Kind = self.workload.parse().map_err(|e| format!("{e}"))?;
         if !(self.amount > 0.0 && self.amount <= 1000.0) {
-            return Err(format!("amount = {}; more than 0, and 1000 at most", self.amount));
+            return Err(format!("amount = {}; must be more than 0 and at most 1000", self.amount));
         }
         Ok(Thread {
             name: self.name.clone(),
@@ -132,7 +132,7 @@ impl FileThread {
             workload,
             offset: length("offset_ms", self.offset_ms, 1e6)?,
             amount: match workload {
-                // It sleeps as long as another would work.
+                // Sleeps as long as another workload would run.
                 Kind::Sleep | Kind::Canny | Kind::CannyIo | Kind::Busy | Kind::Nqueens => Amount::Scaled(self.amount),
             },
         })
@@ -151,7 +151,7 @@ impl FileThread {
             .chain([("deadline_ms", self.deadline_ms)])
             .find_map(|(key, value)| value.filter(|_| policy != Policy::Deadline).map(|_| key)));
         if let Some(key) = unwanted {
-            return Err(format!("{policy} has no {key}"));
+            return Err(format!("{policy} does not use {key}"));
         }
         let priority = || {
             let number = self.priority.ok_or_else(|| format!("{policy} needs a priority"))?;
@@ -159,7 +159,7 @@ impl FileThread {
         };
         let nice = self.nice.unwrap_or(0);
         if !(-20..=19).contains(&nice) {
-            return Err(format!("nice = {nice}; -20 to 19"));
+            return Err(format!("nice = {nice}; must be -20 to 19"));
         }
         Ok(match policy {
             Policy::Fifo => Scheduling::Fifo { priority: priority()? },
@@ -178,7 +178,7 @@ impl FileThread {
         let deadline = self.deadline_ms.unwrap_or(period);
         if !(runtime > 0.0 && runtime <= deadline && deadline <= period) {
             return Err(
-                "runtime_ms must be more than 0, deadline_ms at least as long, period_ms at least as long as that"
+                "runtime_ms must be more than 0, deadline_ms at least runtime_ms, and period_ms at least deadline_ms"
                     .into(),
             );
         }
@@ -192,9 +192,11 @@ fn place(text: &str) -> Result<Place, String> {
         "pinned" => Ok(Place::Pinned),
         "free" => Ok(Place::Free),
         list => {
-            let cpus: CpuList = list.parse().map_err(|e| format!("cpu = \"{list}\": {e}; or pinned, or free"))?;
+            let cpus: CpuList = list
+                .parse()
+                .map_err(|e| format!("cpu = \"{list}\": {e}; \"pinned\" and \"free\" are also possible"))?;
             if cpus.is_empty() {
-                Err("cpu = \"\": pinned, free, or CPUs as in 0-3,8".into())
+                Err("cpu = \"\": must be \"pinned\", \"free\" or a list of CPUs such as \"0-3,8\"".into())
             } else {
                 Ok(Place::Cpus(cpus))
             }
@@ -202,16 +204,16 @@ fn place(text: &str) -> Result<Place, String> {
     }
 }
 
-/// `unit` is in nanoseconds.
+/// Converts `value`, whose unit has `unit` nanoseconds.
 fn length(key: &str, value: f64, unit: f64) -> Result<Nanos, String> {
     match (0.0..=LONGEST_S * 1e9 / unit).contains(&value) {
         true => Ok(Nanos((value * unit).round() as u64)),
-        false => Err(format!("{key} = {value}: 0 to an hour")),
+        false => Err(format!("{key} = {value}; must be 0 to an hour")),
     }
 }
 
 impl Thread {
-    /// What it does if an amount of 1 is `scale` of CPU time.
+    /// The thread's body if an amount of 1 is `scale` of CPU time.
     pub fn body(&self, scale: Nanos) -> Body {
         match &self.amount {
             Amount::Body(body) => body.clone(),

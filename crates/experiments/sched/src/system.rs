@@ -1,4 +1,4 @@
-//! What the predictions need from the machine, and what protects it.
+//! The machine's settings that the predictions need, and its protection against runaway threads.
 
 use punctual_model::{RtLimit, SchedSettings};
 use punctual_units::{CpuId, CpuList, Nanos};
@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// Quantum if the kernel does not report it: RR_TIMESLICE of include/linux/sched/rt.h.
+/// Quantum if the kernel does not report it (RR_TIMESLICE in include/linux/sched/rt.h).
 pub(crate) const RR_QUANTUM: Nanos = Nanos::from_millis(100);
 
-/// Reads files below `root` (`/`, other folders in tests). What cannot be read is `None`, with a note. Real-time
+/// Reads files below `root` (`/`, another directory in tests). What cannot be read is `None`, with a note. Real-time
 /// threads scheduled by groups are throttled as before Linux 6.12.
 pub fn settings(root: &Path, online: CpuList, rt_group_sched: Option<bool>) -> (SchedSettings, Vec<String>) {
     let kernel = root.join("proc/sys/kernel");
@@ -17,14 +17,14 @@ pub fn settings(root: &Path, online: CpuList, rt_group_sched: Option<bool>) -> (
     let quantum = rr_quantum_ns.filter(|ms| *ms > 0).map(Nanos::from_millis);
     let mut notes = Vec::new();
     if quantum.is_none() {
-        notes.push("sched_rr_timeslice_ms cannot be read: 100 ms are assumed".into());
+        notes.push("sched_rr_timeslice_ms cannot be read: assuming 100 ms".into());
     }
     let throttles = rt_group_sched == Some(true) || has_no_fair_server(&kernel);
     let (fair_server, throttling) = (fair_server(root, &online), throttling(&kernel, throttles));
     let limit = if throttles { throttling.or(fair_server) } else { fair_server.or(throttling) };
     if limit.is_none() {
         notes.push(
-            "RT throttling is off (sched_rt_runtime_us is -1, or cannot be read) and no fair server can be seen: predictions let real-time threads have \
+            "RT throttling is off (sched_rt_runtime_us is -1, or cannot be read) and no fair server was found: predictions assume that real-time threads can use \
              all of a CPU"
                 .into(),
         );
@@ -32,12 +32,13 @@ pub fn settings(root: &Path, online: CpuList, rt_group_sched: Option<bool>) -> (
     (SchedSettings { rr_quantum_ns: quantum, limit, online }, notes)
 }
 
-/// Does a known limit take a CPU from real-time threads that never sleep?
+/// Returns `true` if a known limit takes the CPU from real-time threads that never sleep.
 pub fn is_throttled(settings: &SchedSettings) -> bool {
     settings.limit.as_ref().is_some_and(|limit| limit.runtime_ns < limit.period_ns)
 }
 
-/// The fair server's limit (kernel/sched/deadline.c, since 6.12): the least it leaves to real-time threads on any CPU.
+/// The fair server's limit (kernel/sched/deadline.c, since 6.12): the smallest share it leaves to real-time threads on
+/// any CPU.
 fn fair_server(root: &Path, online: &CpuList) -> Option<RtLimit> {
     let folder = root.join("sys/kernel/debug/sched/fair_server");
     let of = |cpu: CpuId| {
@@ -57,7 +58,7 @@ fn fair_server(root: &Path, online: &CpuList) -> Option<RtLimit> {
     })
 }
 
-/// The fair server replaced RT throttling in Linux 6.12 (5f6bd380c7bd).
+/// Returns `true` for kernels with RT throttling, which the fair server replaced in Linux 6.12 (5f6bd380c7bd).
 fn has_no_fair_server(kernel: &Path) -> bool {
     let release = fs::read_to_string(kernel.join("osrelease")).unwrap_or_default();
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map_while(|number| number.parse::<u64>().ok());
@@ -82,7 +83,7 @@ fn number(path: &Path) -> Option<i64> {
     fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
-/// Steal of each CPU since boot (/proc/stat, in hundredths of a second); empty if unreadable.
+/// Steal time of each CPU since boot (/proc/stat, in hundredths of a second). Empty if not readable.
 pub fn steal() -> BTreeMap<CpuId, Nanos> {
     parse_steal(&fs::read_to_string("/proc/stat").unwrap_or_default())
 }
@@ -91,7 +92,8 @@ fn parse_steal(text: &str) -> BTreeMap<CpuId, Nanos> {
     let line = |line: &str| {
         let mut words = line.split_ascii_whitespace();
         let cpu = words.next()?.strip_prefix("cpu")?.parse().ok()?;
-        // user nice system idle iowait irq softirq steal: proc_stat(5). USER_HZ is 100 for every program.
+        // The fields are user nice system idle iowait irq softirq steal (proc_stat(5)). USER_HZ is 100 for every
+        // program.
         let ticks: u64 = words.nth(7)?.parse().ok()?;
         Some((CpuId(cpu), Nanos::from_millis(ticks.saturating_mul(10))))
     };

@@ -5,7 +5,7 @@ use punctual_trace::{Damage, Options};
 use punctual_tracefs::{Config, Cut, EventSet, Flight, Instance, Tracefs};
 
 const EVENTS: &EventSet = &[("sched", "sched_switch"), ("sched", "sched_waking"), ("sched", "sched_migrate_task")];
-/// Switches of a handful of threads take some kilobytes a second.
+/// Switches of a few threads take some kilobytes per second.
 const BUFFER_KB: u64 = 4096;
 
 pub(crate) struct Tracing {
@@ -13,10 +13,10 @@ pub(crate) struct Tracing {
 }
 
 impl Tracing {
-    /// Records the switches of these threads, and the wakeups.
+    /// Records the switches of these threads, and their wakeups.
     ///
     /// # Errors
-    /// Why it cannot be traced, and what to do.
+    /// The reason why tracing is not possible, and what to do about it.
     pub fn start(tids: &[i32]) -> Result<Tracing, String> {
         let said = |e: punctual_tracefs::TracefsError| e.to_string();
         let tracefs = Tracefs::find().map_err(said)?;
@@ -27,7 +27,8 @@ impl Tracing {
                 |tid: &i32| fields.iter().map(|field| format!("{field} == {tid}")).collect::<Vec<_>>().join(" || ");
             tids.iter().map(one).collect::<Vec<_>>().join(" || ")
         };
-        // And when CPUs enter and leave idle; not every kernel records the switches from the idle task.
+        // Also records when CPUs enter and leave idle, because not every kernel records the switches from the idle
+        // task.
         let switches = format!("{} || next_pid == 0 || prev_pid == 0", any(&["prev_pid", "next_pid"]));
         instance.filter("sched", "sched_switch", &switches).map_err(said)?;
         instance.filter("sched", "sched_waking", &any(&["pid"])).map_err(said)?;
@@ -35,27 +36,27 @@ impl Tracing {
         Ok(Tracing { flight: Flight::new(instance).map_err(said)? })
     }
 
-    /// Ends it, saves it as a trace.dat, and accounts for the threads' time.
+    /// Ends the trace, saves it as a trace.dat file and accounts for the threads' time.
     ///
     /// # Errors
-    /// What is missing; then nothing is concluded from it.
+    /// What is missing. Nothing can be concluded from the trace then.
     pub fn end(mut self, dir: &Dir, name: &str, threads: &[Watched], start: u64) -> Result<Accounts, String> {
         let to = threads.iter().map(|watched| watched.to).max().unwrap_or(start);
         let cut = Cut { from_ns: start, to_ns: to, name: name.into() };
         let kept = self.flight.cut(dir, std::slice::from_ref(&cut)).map_err(|e| format!("{name}: {e}"))?;
         self.flight.end().map_err(|left| left.join(", "))?;
         if let Some(cpu) = kept.iter().flat_map(|kept| &kept.overwritten).next() {
-            return Err(format!("the trace of CPU {cpu} was overwritten: it ran too long for its buffer"));
+            return Err(format!("the trace of CPU {cpu} was overwritten: the run was too long for the buffer"));
         }
         let file = dir.file(name).map_err(|e| e.to_string())?;
         let mut source = punctual_trace::open(file, Options::default()).map_err(|e| e.to_string())?;
         let accounts = account(source.by_ref(), threads, start);
         let lost = |damage: &Damage| matches!(damage, Damage::Lost { .. } | Damage::Truncated { .. });
         if source.info().notes.iter().any(|note| lost(&note.what)) {
-            return Err("events of the trace were lost".into());
+            return Err("the trace lost events".into());
         }
         if accounts.switches == 0 {
-            return Err("the trace has none of the threads: this process is in a PID namespace of its own".into());
+            return Err("the trace has none of the threads, because this process runs in a PID namespace".into());
         }
         match accounts.missing {
             0 => Ok(accounts),

@@ -1,19 +1,20 @@
 //! Canny edge detection without allocation.
 //!
 //! J. Canny, A Computational Approach to Edge Detection, IEEE PAMI 8 (1986). Stages, constants and the order of
-//! floating-point operations are those of `edges::canny` of imageproc 0.27, so the edges are equal pixel by pixel
-//! (`tests/it/equality.rs`); imageproc allocates its images for every call, this code never.
+//! floating-point operations are those of `edges::canny` of imageproc 0.27, so the edges are the same pixel by pixel
+//! (`tests/it/equality.rs`). Unlike imageproc, which allocates its images on every call, this code never allocates in a
+//! step.
 
 use crate::image::Image;
 use std::f32::consts::PI;
 
-/// Strength from which a pixel continues an edge.
+/// Gradient strength from which a pixel continues an edge.
 pub const LOW: f32 = 50.0;
-/// Strength from which a pixel begins an edge.
+/// Gradient strength from which a pixel begins an edge.
 pub const HIGH: f32 = 100.0;
-/// Standard deviation of the blur, pixels.
+/// Standard deviation of the blur in pixels.
 const SIGMA: f32 = 1.4;
-/// Weights of the blur: ⌈2σ⌉ to each side of the middle.
+/// Weights of the blur: ⌈2σ⌉ on each side of the middle.
 const TAPS: usize = 7;
 const REACH: usize = TAPS / 2;
 const ROWS: usize = 4;
@@ -27,7 +28,7 @@ enum Stage {
     Follow,
 }
 
-/// Edge detection in one image, frame after frame, a few rows per step.
+/// Detects edges in one image, frame after frame, a few rows per step.
 #[derive(Clone, Debug)]
 pub struct Canny {
     source: Image,
@@ -39,7 +40,7 @@ pub struct Canny {
     strength: Vec<f32>,
     thinned: Vec<f32>,
     edges: Image,
-    /// Pixels whose neighbours are not examined yet; each is listed once at most, so it never grows.
+    /// Pixels whose neighbours have not been examined yet. Each is listed at most once, so the list never grows.
     open: Vec<u32>,
     stage: Stage,
     row: usize,
@@ -109,7 +110,7 @@ impl Canny {
         self.frames
     }
 
-    /// Processes a whole frame. Edges are 255, everything else 0.
+    /// Processes a whole frame. Edges are 255, all other pixels 0.
     pub fn frame(&mut self) -> &Image {
         let before = self.frames;
         while self.frames == before {
@@ -118,7 +119,7 @@ impl Canny {
         &self.edges
     }
 
-    /// The edges: of the previous frame if a frame has just begun, else partial.
+    /// The edges of the previous frame if a frame has just begun, otherwise the partial edges of the current one.
     pub fn edges(&self) -> &Image {
         &self.edges
     }
@@ -156,7 +157,7 @@ impl Canny {
         }
     }
 
-    /// Keeps what is no weaker than its two neighbours across the edge. Also clears the row of the old edges.
+    /// Keeps pixels that are no weaker than their two neighbours across the edge. Also clears the row of the old edges.
     fn thin_row(&mut self, y: usize) {
         let (width, height) = (self.source.width(), self.source.height());
         let here = y * width;
@@ -165,7 +166,7 @@ impl Canny {
             return;
         }
         for at in here + 1..here + width - 1 {
-            // The neighbours are at the same distance before and after the pixel.
+            // The two neighbours are at the same distance before and after the pixel.
             let distance = across(f32::from(self.gx[at]), f32::from(self.gy[at]), width);
             let g = self.strength[at];
             let weaker = g < self.strength[at - distance] || g < self.strength[at + distance];
@@ -192,8 +193,8 @@ impl Canny {
         self.open.push(start as u32);
         while let Some(at) = self.open.pop() {
             let at = at as usize;
-            // The border was never thinned: its strength is 0, so no edge reaches it and every neighbour exists. Above
-            // and above right are omitted, as in the original.
+            // The border is never thinned: its strength is 0, so no edge reaches it and every neighbour exists. The
+            // pixels above and above right are omitted, as in the original.
             let neighbours = [at + 1, at + width + 1, at + width, at - width - 1, at - 1, at + width - 1];
             for next in neighbours {
                 if self.thinned[next] >= LOW && edges[next] == 0 {
@@ -205,7 +206,7 @@ impl Canny {
     }
 }
 
-/// Offset in the image of the two neighbours across an edge with this gradient.
+/// Offset in the image to the two neighbours across an edge with this gradient.
 fn across(gx: f32, gy: f32, width: usize) -> usize {
     let mut angle = gy.atan2(gx) * (180.0 / PI);
     if angle < 0.0 {
@@ -219,7 +220,7 @@ fn across(gx: f32, gy: f32, width: usize) -> usize {
     }
 }
 
-/// Gaussian weights; their sum is 1.
+/// Gaussian weights with sum 1.
 fn weights() -> [f32; TAPS] {
     let density = |x: f32| (SIGMA * (2.0 * PI).sqrt()).recip() * (-x.powi(2) / (2.0 * SIGMA.powi(2))).exp();
     let mut weights = [0.0; TAPS];
@@ -230,12 +231,12 @@ fn weights() -> [f32; TAPS] {
     weights.map(|weight| weight / sum)
 }
 
-/// Summed from first to last: another order would round differently.
+/// Weighted sum from first to last. Another order would round differently.
 fn weighted(weights: &[f32; TAPS], at: impl Fn(usize) -> u8) -> u8 {
     let mut sum = 0.0;
     for (n, weight) in weights.iter().enumerate() {
         sum += f32::from(at(n)) * weight;
     }
-    // Truncates and saturates.
+    // The cast truncates and saturates.
     sum as u8
 }

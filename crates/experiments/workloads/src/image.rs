@@ -1,4 +1,4 @@
-//! Generated grey images, written as PGM.
+//! Generated grey images, and writing them as PGM.
 
 use std::fmt::Write;
 
@@ -11,15 +11,15 @@ pub struct Image {
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ImageError {
-    #[error("an image of {width} x {height} pixels: both sides must be 8 to 8192; name another size")]
+    #[error("an image of {width} x {height} pixels: both sides must be 8 to 8192; choose another size")]
     Size { width: usize, height: usize },
-    #[error("{found} pixels for an image that needs {needed}: give width x height bytes")]
+    #[error("{found} pixels for an image that needs {needed}: pass width x height bytes")]
     Pixels { found: usize, needed: usize },
 }
 
 impl Image {
     /// # Errors
-    /// [`ImageError`]: a side outside 8 to 8192, or another number of pixels.
+    /// [`ImageError`] if a side is outside 8 to 8192, or if the number of pixels does not match.
     pub fn new(width: usize, height: usize, pixels: Vec<u8>) -> Result<Image, ImageError> {
         let sides = 8..=8192;
         if !sides.contains(&width) || !sides.contains(&height) {
@@ -31,14 +31,14 @@ impl Image {
         }
     }
 
-    /// A scene with edges of every kind: a gradient, rectangles, discs and noise. Made with integers, so the same seed
-    /// gives the same image everywhere.
+    /// Generates a scene with many kinds of edges: a gradient, rectangles, discs and noise. Uses integers only, so the
+    /// same seed gives the same image everywhere.
     ///
     /// # Errors
-    /// [`ImageError::Size`].
+    /// [`ImageError::Size`] if a side is outside 8 to 8192.
     pub fn scene(width: usize, height: usize, seed: u64) -> Result<Image, ImageError> {
         let mut image = Image::new(width, height, vec![0; width.saturating_mul(height).min(1 << 26)])?;
-        // Never 0, which xorshift maps to itself; distinct for every seed.
+        // Never 0, which xorshift maps to itself, and distinct for every seed.
         let mut random = Random(seed.wrapping_mul(2).wrapping_add(1));
         image.paint(|x, y| Some((60 + x * 80 / width + y * 40 / height) as u8));
         for _ in 0..12 {
@@ -78,7 +78,7 @@ impl Image {
         &self.pixels
     }
 
-    /// Pixels that are not black.
+    /// Number of pixels that are not black.
     pub fn lit(&self) -> usize {
         self.pixels.iter().filter(|pixel| **pixel != 0).count()
     }
@@ -102,7 +102,7 @@ pub(crate) fn pgm_head(width: usize, height: usize) -> Vec<u8> {
     head.into_bytes()
 }
 
-/// Marsaglia's xorshift: sufficient for an image.
+/// Marsaglia's xorshift, which is good enough for an image.
 struct Random(u64);
 
 impl Random {

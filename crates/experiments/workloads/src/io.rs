@@ -6,12 +6,12 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// Frames between two writes.
+/// Number of frames from one write to the next.
 pub const FRAMES_PER_WRITE: u64 = 16;
 
-/// [`Canny`], writing its edges to a file and waiting for the disk after the first frame and after every
-/// [`FRAMES_PER_WRITE`] more. This is what a thread with deadlines must not do: it sleeps in the middle of its work,
-/// and another of its priority gets the CPU.
+/// [`Canny`] that writes its edges to a file and waits for the disk, after the first frame and after every
+/// [`FRAMES_PER_WRITE`] more. A thread with deadlines must not do this: it sleeps in the middle of its work, and
+/// another thread of the same priority gets the CPU.
 #[derive(Debug)]
 pub struct CannyIo {
     canny: Canny,
@@ -23,7 +23,7 @@ pub struct CannyIo {
 }
 
 impl CannyIo {
-    /// Overwrites the beginning of `file` repeatedly, as a PGM.
+    /// Creates a workload that repeatedly overwrites the beginning of `file` with a PGM image.
     pub fn new(canny: Canny, file: File) -> CannyIo {
         let edges = canny.edges();
         let mut buffer = pgm_head(edges.width(), edges.height());
@@ -32,10 +32,10 @@ impl CannyIo {
         CannyIo { canny, file, buffer, head, writes: 0, frames: 0 }
     }
 
-    /// One step of the detection, and a write if it ends a frame that is due.
+    /// Runs one step of the detection, and writes the edges if the step ends a frame that is due.
     ///
     /// # Errors
-    /// If pwrite(2) or fdatasync(2) failed: the disk is full, or broken.
+    /// An I/O error if pwrite(2) or fdatasync(2) failed, for example because the disk is full.
     pub fn step(&mut self) -> io::Result<()> {
         let before = self.canny.frames();
         self.canny.step();
@@ -52,7 +52,7 @@ impl CannyIo {
         Ok(())
     }
 
-    /// Restarts the count of frames that decides about writes.
+    /// Restarts the count of frames that decides when to write.
     pub fn begin_anew(&mut self) {
         self.frames = 0;
     }

@@ -1,10 +1,10 @@
 //! What the threads of a scheduling experiment compute: a fixed amount of work in steps of some ten microseconds, so
-//! that a thread can check the clock between two of them.
+//! that a thread can check the clock between steps.
 //!
-//! Everything is allocated when a workload is made. A step allocates nothing, locks nothing and, except for
-//! [`CannyIo`], makes no system call (`tests/it/allocations.rs`).
+//! Everything is allocated when a workload is created. A step does not allocate or lock and, except for [`CannyIo`],
+//! makes no system call (`tests/it/allocations.rs`).
 //!
-//! Architecture invariant: knows no clock, no thread and no scheduler. The caller measures how long a step takes.
+//! Architecture invariant: a workload uses no clock, thread or scheduler. The caller measures how long a step takes.
 
 #![forbid(unsafe_code)]
 

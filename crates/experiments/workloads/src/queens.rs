@@ -1,10 +1,10 @@
 pub const SIZES: std::ops::RangeInclusive<u32> = 4..=16;
-/// Positions tried per step: about 20 to 60 µs.
+/// Positions tried per step, which takes about 20 to 60 µs.
 const TRIED: u32 = 10_000;
-/// Rows of the largest board, and one.
+/// Number of rows of the largest board, plus one.
 const ROWS: usize = 17;
 
-/// A row of the search: attacked columns and columns still to be tried, one bit each.
+/// A row of the search: attacked columns and columns still to try, one bit each.
 #[derive(Clone, Copy, Debug, Default)]
 struct Row {
     columns: u32,
@@ -13,7 +13,7 @@ struct Row {
     open: u32,
 }
 
-/// Counts the ways to place N queens by backtracking with one bit per column; restarts when finished.
+/// Counts the ways to place N queens by backtracking, with one bit per column. Restarts when finished.
 #[derive(Clone, Debug)]
 pub struct Queens {
     full: u32,
@@ -25,7 +25,7 @@ pub struct Queens {
 }
 
 impl Queens {
-    /// A size outside [`SIZES`] is clamped.
+    /// Starts the search. A size outside [`SIZES`] is clamped.
     pub fn new(n: u32) -> Queens {
         let n = n.clamp(*SIZES.start(), *SIZES.end());
         let mut queens =
@@ -67,7 +67,7 @@ impl Queens {
         self.rows[0].open = self.full;
     }
 
-    /// Solutions of the last complete pass; `None` before its end.
+    /// Solutions found by the last complete pass. `None` before the first pass ends.
     pub fn counted(&self) -> Option<u64> {
         self.counted
     }
@@ -81,7 +81,7 @@ impl Queens {
 mod tests {
     use super::*;
 
-    /// OEIS A000170.
+    /// Known counts (OEIS A000170).
     const COUNTS: [(u32, u64); 7] = [(4, 2), (5, 10), (6, 4), (7, 40), (8, 92), (9, 352), (10, 724)];
 
     #[test]

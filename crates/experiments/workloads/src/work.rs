@@ -6,15 +6,15 @@ use std::str::FromStr;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// Edge detection ([`Canny`]): uses caches and memory.
+    /// Edge detection ([`Canny`]), which uses caches and memory.
     Canny,
-    /// Edge detection that writes its result as part of its work ([`CannyIo`]): blocks.
+    /// Edge detection that writes its result as part of its work ([`CannyIo`]), and blocks.
     CannyIo,
-    /// Arithmetic ([`Busy`]): uses the CPU only.
+    /// Arithmetic ([`Busy`]), which uses only the CPU.
     Busy,
-    /// N queens ([`Queens`]): branches.
+    /// N queens ([`Queens`]), with many branches.
     Nqueens,
-    /// No work: sleeps as long as it would have worked.
+    /// No work. Sleeps as long as the work would take.
     Sleep,
 }
 
@@ -39,7 +39,7 @@ impl fmt::Display for Kind {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no workload: use canny, canny+io, busy, nqueens or sleep")]
+#[error("`{0}` is not a workload: use canny, canny+io, busy, nqueens or sleep")]
 pub struct KindError(String);
 
 impl FromStr for Kind {
@@ -54,15 +54,15 @@ impl FromStr for Kind {
 pub enum WorkError {
     #[error(transparent)]
     Image(#[from] ImageError),
-    /// `canny+io` without a file.
+    /// `canny+io` needs a file.
     #[error("the workload canny+io needs a file to write: name a run directory on a disk with --out")]
     NoFile,
 }
 
-/// Board of the N queens: a pass takes some ten milliseconds.
+/// Board size of the N queens. A pass takes some ten milliseconds.
 const BOARD: u32 = 11;
 
-/// Boxed where the state is large.
+/// State of the workload, boxed where it is large.
 #[derive(Debug)]
 pub enum Work {
     Canny(Box<Canny>),
@@ -73,10 +73,10 @@ pub enum Work {
 }
 
 impl Work {
-    /// Allocates everything. `image` is searched for edges; `file` is written by `canny+io`.
+    /// Allocates everything. Edges are detected in `image`; `canny+io` writes to `file`.
     ///
     /// # Errors
-    /// [`WorkError::NoFile`].
+    /// [`WorkError::NoFile`] for `canny+io` without a file.
     pub fn new(kind: Kind, image: &Image, file: Option<File>) -> Result<Work, WorkError> {
         let canny = || Canny::new(image.clone());
         Ok(match kind {
@@ -88,10 +88,10 @@ impl Work {
         })
     }
 
-    /// Allocates nothing.
+    /// Runs one step. Allocates nothing.
     ///
     /// # Errors
-    /// If writing failed; `canny+io` only.
+    /// An I/O error if writing failed (`canny+io` only).
     pub fn step(&mut self) -> io::Result<()> {
         match self {
             Work::Canny(canny) => canny.step(),
@@ -103,15 +103,15 @@ impl Work {
         Ok(())
     }
 
-    /// Ends a warm-up: `canny+io` restarts its count of frames.
+    /// Ends a warm-up by restarting the frame count of `canny+io`.
     pub fn begin_anew(&mut self) {
         if let Work::CannyIo(io) = self {
             io.begin_anew();
         }
     }
 
-    /// Steps after which the work repeats itself: a frame. Amounts of work are multiples of this, so that equal amounts
-    /// are equal work.
+    /// Number of steps after which the work repeats, which is one frame for edge detection. Amounts of work are
+    /// multiples of this, so equal amounts are equal work.
     pub fn unit(&self) -> u64 {
         match self {
             Work::Canny(canny) => canny.steps_a_frame(),
@@ -120,7 +120,7 @@ impl Work {
         }
     }
 
-    /// The edges found last, for workloads that detect edges.
+    /// The most recent edges, for workloads that detect edges.
     pub fn edges(&self) -> Option<&Image> {
         match self {
             Work::Canny(canny) => Some(canny.edges()),

@@ -1,4 +1,4 @@
-//! What runs while images are sent, and its results.
+//! The load that runs while images are sent, and its results.
 
 use crate::axis::Measured;
 use crate::clock::now;
@@ -14,23 +14,23 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::thread::{self, Scope, ScopedJoinHandle};
 use std::time::Duration;
 
-/// The default of `punctual measure`.
+/// Default priority of `punctual measure`.
 const PRIORITY: u8 = 80;
 
 const LOOK_EVERY: Duration = Duration::from_millis(5);
-/// A starved thread ends late; after this time it is abandoned, with a note.
+/// A starved thread ends late. After this time it is abandoned, with a note.
 const PATIENCE_NS: u64 = 1_000_000_000;
 
 pub(super) enum Company {
     Nothing,
-    /// N queens, counted repeatedly.
+    /// Counts N queens repeatedly.
     Nqueens(Box<Nqueens>, u32),
     Measure(CpuList),
 }
 
 pub(super) enum Results {
     Nothing,
-    /// Finished counts, their duration, a wrong result if any, and the number of queens.
+    /// Number of finished counts, the time they took, the first wrong result if any, and the number of queens.
     Nqueens {
         counts: u64,
         elapsed_ns: u64,
@@ -57,14 +57,14 @@ impl Company {
         })
     }
 
-    /// It ends when `over` is set, or after `duration`.
+    /// The load ends when `over` is set, or after `duration`.
     pub fn start<'s>(
         &'s self,
         scope: &'s Scope<'s, '_>,
         over: &'s AtomicBool,
         duration: Nanos,
     ) -> Result<Joined<'s>, BenchError> {
-        // The engine does its checks while it starts, before anything is sent.
+        // The engine runs its checks while it starts, before any image is sent.
         let running = match self {
             Company::Measure(cpus) => Some(measuring(cpus, duration)?),
             Company::Nothing | Company::Nqueens(..) => None,
@@ -79,7 +79,7 @@ impl Company {
     }
 }
 
-/// Only counts that end before the images do.
+/// Only counts that end before the last image is sent are included.
 fn count(queens: &Nqueens, n: u32, over: &AtomicBool) -> Result<Results, BenchError> {
     let (began, mut ended) = (now(), now());
     let (mut counts, mut got) = (0, None);
@@ -92,7 +92,7 @@ fn count(queens: &Nqueens, n: u32, over: &AtomicBool) -> Result<Results, BenchEr
     Ok(Results::Nqueens { counts, elapsed_ns: ended - began, got, n })
 }
 
-/// Measuring threads, real-time if permitted.
+/// Starts measuring threads, with real-time priority if permitted.
 fn measuring(cpus: &CpuList, duration: Nanos) -> Result<(Running, Vec<String>), BenchError> {
     let plan = |scheduling| Plan {
         phase: "network".into(),
@@ -115,17 +115,20 @@ fn measuring(cpus: &CpuList, duration: Nanos) -> Result<(Running, Vec<String>), 
         Ok(Ok(running)) => Ok((running, Vec::new())),
         _ => {
             let running = start(plan(own_or_ordinary())).map_err(refused)?;
-            Ok((running, vec!["the measuring threads were not real-time: `ulimit -r`, or as root".into()]))
+            Ok((
+                running,
+                vec!["the measuring threads had no real-time priority: raise `ulimit -r`, or run as root".into()],
+            ))
         }
     }
 }
 
-/// Waits until the threads have finished, or nothing is sent any more.
+/// Waits until the threads have finished or sending has ended.
 fn collect(running: Running, mut notes: Vec<String>, over: &AtomicBool) -> Results {
     while !running.finished() && !over.load(Relaxed) {
         thread::sleep(LOOK_EVERY);
     }
-    // Sending took as long as the measurement should: only the last milliseconds are missing.
+    // Sending took as long as the measurement was meant to, so only the last milliseconds are missing.
     running.stop_with_enough();
     let patience = now() + PATIENCE_NS;
     while !running.finished() && now() < patience {
@@ -141,13 +144,13 @@ fn collect(running: Running, mut notes: Vec<String>, over: &AtomicBool) -> Resul
 }
 
 impl Results {
-    pub fn tell(self, of: &str, measured: &mut Measured) {
+    pub fn add_to(self, of: &str, measured: &mut Measured) {
         match self {
             Results::Nothing => {}
             Results::Nqueens { counts: 0, .. } => {
                 measured
                     .notes
-                    .push("no count of queens ended in this time: take a longer --duration, or a smaller -n".into());
+                    .push("no count of queens finished in this time: use a longer --duration or a smaller -n".into());
             }
             Results::Nqueens { counts, elapsed_ns, got, n } => {
                 measured.figure(of, "time of a count of queens", "ns", elapsed_ns as f64 / counts as f64);
@@ -161,7 +164,7 @@ impl Results {
     }
 }
 
-/// This thread's policy if SCHED_OTHER: an ordinary user may not lower a nice value (sched(7)).
+/// The policy of this thread if it is SCHED_OTHER: an ordinary user may not lower a nice value (sched(7)).
 fn own_or_ordinary() -> Scheduling {
     match punctual_uapi::scheduling(0) {
         Ok((own @ Scheduling::Other { .. }, _)) => own,

@@ -11,9 +11,9 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Limit of an answer's head, bytes.
+/// Largest accepted response head in bytes.
 const LONGEST_HEAD: usize = 8 << 10;
-const ADVICE: &str = "see whether `punctual serve --store DIR` still runs there, and the cable";
+const ADVICE: &str = "check that `punctual serve --store DIR` still runs there, and check the cable";
 
 pub(super) struct Client {
     stream: TcpStream,
@@ -21,9 +21,9 @@ pub(super) struct Client {
 }
 
 pub(super) struct Sent {
-    /// From the first byte to the last answer.
+    /// Time from the first byte sent to the last response.
     pub elapsed_ns: u64,
-    /// Of each image, from its first byte to the answer.
+    /// Time of each image from its first byte to the response.
     pub times: Histogram,
 }
 
@@ -39,7 +39,7 @@ impl Client {
         Ok(Client { stream, name: name.to_owned() })
     }
 
-    /// Sends the image repeatedly for `duration`, or until stopped; at least once.
+    /// Sends the image repeatedly for `duration` or until stopped, at least once.
     pub fn send(&mut self, image: &[u8], duration: Nanos, stop: &AtomicBool) -> Result<Sent, BenchError> {
         let (began, mut times) = (now(), Histogram::new());
         while times.is_empty() || (now() - began < duration.0 && !stop.load(Relaxed)) {
@@ -56,7 +56,7 @@ impl Client {
             image.len()
         );
         let sent = self.stream.write_all(head.as_bytes()).and_then(|()| self.stream.write_all(image));
-        // A server that refuses answers before it has read everything: its answer says more than the broken pipe.
+        // A server may refuse before it has read everything; its response says more than the broken pipe.
         match (self.answer(), sent) {
             (Ok(201), Ok(())) => Ok(()),
             (Ok(status), _) => Err(BenchError::Refused(format!("{} answered {status}: {}", self.name, advice(status)))),
@@ -79,18 +79,18 @@ impl Client {
     }
 }
 
-/// A read or write that was over its time (SO_RCVTIMEO, socket(7)) says EAGAIN.
+/// A read or write that timed out (SO_RCVTIMEO, socket(7)) returns EAGAIN.
 fn named(error: io::Error) -> io::Error {
     match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
             let within = PATIENCE.as_secs();
-            io::Error::new(io::ErrorKind::TimedOut, format!("it took and sent nothing for {within} s"))
+            io::Error::new(io::ErrorKind::TimedOut, format!("no data was exchanged for {within} s"))
         }
         _ => error,
     }
 }
 
-/// Of `HTTP/1.1 201 Created`.
+/// Status code of a line such as `HTTP/1.1 201 Created`.
 fn status(head: &[u8]) -> Option<u16> {
     let rest = head.strip_prefix(b"HTTP/1.1 ").and_then(|rest| rest.get(..3))?;
     std::str::from_utf8(rest).ok()?.parse().ok()
@@ -98,11 +98,11 @@ fn status(head: &[u8]) -> Option<u16> {
 
 fn advice(status: u16) -> &'static str {
     match status {
-        401 => "it asks for a secret: name a copy of its file with --secret-file",
+        401 => "it requires a secret: give a copy of its file with --secret-file",
         413 => "its limit is smaller; send smaller images with --size, or raise --largest there",
-        507 => "its disk is full; free some space there, or name another folder with --store",
-        405 | 404 | 501 => "it is no `punctual serve --store DIR`",
-        _ => "look at what it says on its terminal",
+        507 => "its disk is full; free some space there, or choose another directory with --store",
+        405 | 404 | 501 => "it is not a `punctual serve --store DIR`",
+        _ => "see the messages on its terminal",
     }
 }
 

@@ -1,12 +1,12 @@
-//! The kernel's counters: processor time by kind, interrupts.
+//! The kernel's counters: CPU time by kind, and interrupts.
 
 use crate::axis::Measured;
 use std::fs;
 
-/// /proc/stat (proc_stat(5)) at one moment.
+/// /proc/stat (proc_stat(5)) at one point in time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counters {
-    /// Ticks of all CPUs: user, nice, system, idle, iowait, irq, softirq, steal.
+    /// Ticks summed over all CPUs: user, nice, system, idle, iowait, irq, softirq, steal.
     ticks: [u64; 8],
     interrupts: u64,
     net_rx: u64,
@@ -26,8 +26,9 @@ impl Counters {
         }
     }
 
-    /// Adds figures: shares of all CPUs, interrupts per image. Less than a second of ticks is too coarse for shares.
-    pub fn tell(&self, of: &str, images: u64, measured: &mut Measured) {
+    /// Adds figures: shares of the time of all CPUs, and interrupts per image. No shares are given for less than a
+    /// second of ticks, which is too coarse.
+    pub fn add_to(&self, of: &str, images: u64, measured: &mut Measured) {
         let [user, nice, system, _, _, irq, softirq, steal] = self.ticks;
         let all: u64 = self.ticks.iter().sum();
         if all >= 100 {
@@ -38,7 +39,7 @@ impl Counters {
         } else {
             measured
                 .notes
-                .push("CPU share: too short for the kernel's ticks of 10 ms; take a longer --duration".into());
+                .push("CPU share: the run is too short for the kernel's 10 ms ticks; use a longer --duration".into());
         }
         let each = |n: u64| n as f64 / images.max(1) as f64;
         measured.figure(of, "interrupts", "per image", each(self.interrupts));
@@ -51,9 +52,9 @@ fn parse(text: &str) -> Option<Counters> {
     let numbers = |name: &str| -> Option<Vec<u64>> { line(name)?.split_whitespace().map(|w| w.parse().ok()).collect() };
     let ticks: [u64; 8] = numbers("cpu")?.get(..8)?.try_into().ok()?;
     let softirqs = numbers("softirq")?;
-    // The sum, HI, TIMER, NET_TX, NET_RX: include/linux/interrupt.h.
+    // Order of the values: sum, HI, TIMER, NET_TX, NET_RX (include/linux/interrupt.h).
     let net_rx = *softirqs.get(4)?;
-    // Of thousands of numbers only the first, their sum, is used.
+    // Only the first of the many numbers is used: their sum.
     let interrupts = line("intr")?.split_whitespace().next()?.parse().ok()?;
     Some(Counters { ticks, interrupts, net_rx })
 }
@@ -78,7 +79,7 @@ mod tests {
     #[test]
     fn a_short_time_has_no_shares() {
         let mut measured = Measured::default();
-        parse(STAT).unwrap().tell("a", 10, &mut measured);
+        parse(STAT).unwrap().add_to("a", 10, &mut measured);
         assert!(measured.figures.iter().all(|f| f.unit == "per image") && measured.notes.len() == 1);
     }
 }

@@ -1,4 +1,4 @@
-//! A web server test: images are sent by HTTP POST and stored, while something else runs and is measured as well.
+//! A web server benchmark: images are sent by HTTP POST and stored, while another load runs and is measured as well.
 
 mod beside;
 mod client;
@@ -21,29 +21,31 @@ use std::thread;
 use std::time::Duration;
 
 const MIB: u64 = 1 << 20;
-const SERVER: &str = "start `punctual serve --store DIR` there, and name it as --to HOST[:PORT]";
+const SERVER: &str = "start `punctual serve --store DIR` there, and give its address with --to HOST[:PORT]";
 
 /// # Errors
-/// [`BenchError`]: impossible sizes, an unusable folder, or a server that does not answer.
+/// [`BenchError`] if the sizes are impossible, the directory cannot be used, or the server does not respond.
 pub fn plan(settings: NetworkSettings, repetitions: u64) -> Result<BenchPlan, BenchError> {
     let mut settings = settings;
     if let Some(folder) = &settings.folder {
         let on = folder.display().to_string();
         let absolute = std::path::absolute(folder);
-        settings.folder = Some(absolute.map_err(BenchError::io("name", on, "name a folder with --store DIR"))?);
+        settings.folder = Some(absolute.map_err(BenchError::io("name", on, "choose a directory with --store DIR"))?);
     }
     let mut network = Network::new(&settings)?;
     let mut notes = Vec::new();
     let mut not_measured = Vec::new();
     match &settings.to {
         None => {
-            notes
-                .push("client and server are both here: the CPU time is that of both, and no interface is used".into());
-            not_measured.push("a network interface, its driver and its interrupts: --to another machine".into());
+            notes.push(
+                "client and server both run here: the CPU time includes both, and no network interface is used".into(),
+            );
+            not_measured
+                .push("a network interface, its driver and its interrupts: use --to with another machine".into());
         }
         Some(to) => {
             network.probe()?;
-            notes.push(format!("the images are stored by {to}; CPU time and interrupts are those of this machine"));
+            notes.push(format!("the images are stored by {to}; CPU time and interrupts are of this machine"));
         }
     }
     if let Some(folder) = &settings.folder {
@@ -64,20 +66,16 @@ impl Network {
     pub fn new(settings: &NetworkSettings) -> Result<Network, BenchError> {
         let (bytes, duration) = (settings.bytes, settings.duration_ns);
         if !(64..=64 * MIB).contains(&bytes) {
-            return Err(BenchError::Refused(format!(
-                "--size: images of {bytes} bytes; 64 bytes to 64 MiB can be sent"
-            )));
+            return Err(BenchError::Refused(format!("--size: images of {bytes} bytes; choose 64 bytes to 64 MiB")));
         }
         if duration < Nanos::from_millis(10) || duration > Nanos::from_secs(3600) {
-            return Err(BenchError::Refused(format!("--duration {duration}: 10 ms to an hour a repetition")));
+            return Err(BenchError::Refused(format!("--duration {duration}: choose 10 ms to an hour per repetition")));
         }
         match (&settings.to, &settings.folder) {
             (None, Some(folder)) => drop(store(folder)?),
             (Some(_), None) => {}
             _ => {
-                return Err(BenchError::Refused(
-                    "either --to HOST or --store DIR: images are stored in one place".into(),
-                ));
+                return Err(BenchError::Refused("give either --to HOST or --store DIR, not both".into()));
             }
         }
         let secret = settings.secret_file.as_deref().map(Secret::read).transpose().map_err(refused)?;
@@ -85,13 +83,13 @@ impl Network {
         Ok(Network { settings: settings.clone(), secret, image: image(bytes), company })
     }
 
-    /// Sends one image to the other machine, to find errors before a run begins.
+    /// Sends one image to the other machine, to find errors before a run starts.
     fn probe(&mut self) -> Result<(), BenchError> {
         let Some(to) = &self.settings.to else { return Ok(()) };
         Client::connect(resolve(to)?, to, self.secret.as_ref())?.post(&self.image)
     }
 
-    /// Sends images until the time is over, with `company` beside.
+    /// Sends images until the time is up, with the chosen load running.
     fn repeat(&self, to: SocketAddr, name: &str, stop: &AtomicBool, measured: &mut Measured) -> Result<(), BenchError> {
         let mut client = Client::connect(to, name, self.secret.as_ref())?;
         let over = AtomicBool::new(false);
@@ -105,16 +103,16 @@ impl Network {
         let (sent, after) = (sent?, Counters::read());
         let of = self.of();
         let images = sent.times.count();
-        self.told(&of, sent, measured);
+        self.add_to(&of, sent, measured);
         match before.zip(after) {
-            Some((before, after)) => after.since(&before).tell(&of, images, measured),
+            Some((before, after)) => after.since(&before).add_to(&of, images, measured),
             None => measured.notes.push("CPU share and interrupts: /proc/stat cannot be read".into()),
         }
-        beside?.tell(&of, measured);
+        beside?.add_to(&of, measured);
         Ok(())
     }
 
-    fn told(&self, of: &str, sent: Sent, measured: &mut Measured) {
+    fn add_to(&self, of: &str, sent: Sent, measured: &mut Measured) {
         let seconds = sent.elapsed_ns as f64 / 1e9;
         measured.figure(of, "images", "1/s", sent.times.count() as f64 / seconds);
         let mib = (sent.times.count() * self.image.len() as u64) as f64 / MIB as f64;
@@ -122,7 +120,7 @@ impl Network {
         measured.times(of, "post and answer", sent.times);
     }
 
-    /// What its figures belong to, including what ran beside.
+    /// Names what the figures belong to, including the load that ran.
     fn of(&self) -> String {
         let place = if self.settings.to.is_some() { "to another machine" } else { "over loopback" };
         let beside = match self.settings.beside {
@@ -160,20 +158,21 @@ impl Axis for Network {
 fn store(folder: &Path) -> Result<Store, BenchError> {
     let limits = StoreLimits::default();
     Store::open(folder, limits)
-        .map_err(|e| BenchError::Refused(format!("{e}; name a folder you may write with --store DIR")))
+        .map_err(|e| BenchError::Refused(format!("{e}; choose a writable directory with --store DIR")))
 }
 
 /// Serves on a free port of the loopback interface while `work` runs, then removes the stored images.
 fn with_server(folder: &Path, work: impl FnOnce(SocketAddr) -> Result<(), BenchError>) -> Result<(), BenchError> {
     let server = Server::bind(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0)).map_err(refused)?;
     let server = server.storing(store(folder)?);
-    let (stop, keep) = std::io::pipe().map_err(BenchError::io("make", "a pipe", "raise RLIMIT_NOFILE (ulimit -n)"))?;
+    let (stop, keep) =
+        std::io::pipe().map_err(BenchError::io("create", "a pipe", "raise RLIMIT_NOFILE (ulimit -n)"))?;
     let done = thread::scope(|scope| {
         let run = || server.run(&stop, &|_| {});
         let running = thread::Builder::new().name("serve".into()).spawn_scoped(scope, run);
         let running = running.map_err(BenchError::io("start", "a thread", "raise RLIMIT_NPROC (ulimit -u)"))?;
         let done = work(server.local_addr());
-        // Closing its other end stops the server.
+        // Closing the other end of the pipe stops the server.
         drop(keep);
         let served = running.join().map_or(Err(BenchError::Ended), |s| s.map(drop).map_err(refused));
         done.and(served)
@@ -186,7 +185,7 @@ fn refused(error: LoadError) -> BenchError {
     BenchError::Refused(error.to_string())
 }
 
-/// HOST, HOST:PORT or [ADDRESS]:PORT.
+/// Resolves HOST, HOST:PORT or [ADDRESS]:PORT.
 fn resolve(to: &str) -> Result<SocketAddr, BenchError> {
     let with_port = match to.parse::<IpAddr>() {
         Ok(address) => Ok(vec![SocketAddr::new(address, DEFAULT_PORT)].into_iter()),
@@ -194,10 +193,10 @@ fn resolve(to: &str) -> Result<SocketAddr, BenchError> {
         Err(_) => (to, DEFAULT_PORT).to_socket_addrs(),
     };
     let mut found = with_port.map_err(BenchError::io("find", to, SERVER))?;
-    found.next().ok_or_else(|| BenchError::Refused(format!("{to} has no address; {SERVER}")))
+    found.next().ok_or_else(|| BenchError::Refused(format!("{to} does not resolve to an address; {SERVER}")))
 }
 
-/// An image that any viewer shows: grey noise (PGM), which no file system can compress.
+/// An image in a format that any viewer shows (PGM): grey noise, which no file system can compress.
 fn image(bytes: u64) -> Vec<u8> {
     const WIDTH: u64 = 16;
     let rows = bytes / WIDTH;

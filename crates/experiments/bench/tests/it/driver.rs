@@ -1,4 +1,4 @@
-//! The driver with a real run directory: resuming, wrong counts, another machine.
+//! Tests of the driver with a real run directory: resuming, wrong counts, another machine.
 
 use punctual_bench::{Around, Update, WantedQueens, outcome, plan_nqueens, resume, run};
 use punctual_model::{Bench, BenchParts, BenchPlan, BenchRecord, NqueensMode, Outcome};
@@ -25,11 +25,11 @@ fn begun(root: &Path, repetitions: u64) -> Bench {
 fn progress_rises_to_the_end() {
     let folder = tempfile::tempdir().unwrap();
     let (mut shares, mut ended) = (Vec::new(), Vec::new());
-    let mut told = |told: Update<'_>| match told {
+    let mut report = |update: Update<'_>| match update {
         Update::Share { done, .. } => shares.push(done),
         Update::Repetition(one) => ended.push(one.number),
     };
-    let bench = around(false, |around| run(&plan(3), &folder.path().join("run"), around, &mut told)).unwrap();
+    let bench = around(false, |around| run(&plan(3), &folder.path().join("run"), around, &mut report)).unwrap();
     assert_eq!((outcome(&bench), ended), (Outcome::Pass, vec![1, 2, 3]));
     assert!(shares.is_sorted() && shares.first() == Some(&0.0) && (shares.last().unwrap() - 1.0).abs() < 1e-9);
 }
@@ -41,10 +41,10 @@ fn what_was_stopped_is_inconclusive_and_goes_on() {
     assert_eq!(outcome(&begun(&root, 2)), Outcome::Inconclusive);
     let bench = around(false, |around| resume(&root, around, &mut |_| {})).unwrap();
     assert_eq!((outcome(&bench), bench.repetitions.len()), (Outcome::Pass, 2));
-    // Resumed again it is finished: nothing is measured or written.
+    // Resuming a finished run measures and writes nothing.
     let written = || std::fs::metadata(root.join("run.json")).unwrap().modified().unwrap();
     let before = written();
-    assert_eq!(around(false, |a| resume(&root, a, &mut |told| panic!("{told:?}"))).unwrap(), bench);
+    assert_eq!(around(false, |a| resume(&root, a, &mut |update| panic!("{update:?}"))).unwrap(), bench);
     assert_eq!(written(), before);
 }
 

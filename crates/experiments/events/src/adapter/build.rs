@@ -1,4 +1,4 @@
-//! Builds adapters where a co-kernel's tools are installed.
+//! Builds adapters on systems where a co-kernel's tools are installed.
 
 use super::{Adapter, PATIENCE};
 use crate::backend::NotRun;
@@ -9,10 +9,10 @@ use std::process::{Command, Stdio};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cokernel {
-    /// The name of the backend and of its source file.
+    /// Name of the backend and of its source file.
     pub name: &'static str,
     source: &'static str,
-    /// Programs that print the compiler's flags, tried in turn.
+    /// Programs that print the compiler flags, tried in order.
     tools: &'static [&'static str],
     compile: &'static [&'static str],
     link: &'static [&'static str],
@@ -34,7 +34,7 @@ pub const COKERNELS: [Cokernel; 3] = [
         tools: &["pkg-config"],
         compile: &["--cflags", "evl"],
         link: &["--libs", "evl"],
-        help: "boot an EVL kernel, install libevl, and let PKG_CONFIG_PATH name the folder of evl.pc",
+        help: "boot an EVL kernel, install libevl, and set PKG_CONFIG_PATH to the directory of evl.pc",
     },
     Cokernel {
         name: "rtai",
@@ -46,7 +46,8 @@ pub const COKERNELS: [Cokernel; 3] = [
     },
 ];
 
-/// Adds an rpath for each link folder: a co-kernel's libraries are seldom where ld.so(8) looks (/usr/xenomai/lib).
+/// Adds an rpath for each library directory: a co-kernel's libraries are seldom where ld.so(8) looks
+/// (/usr/xenomai/lib).
 fn found_again(link: &[String]) -> Vec<String> {
     link.iter().filter_map(|word| word.strip_prefix("-L")).map(|folder| format!("-Wl,-rpath,{folder}")).collect()
 }
@@ -54,16 +55,17 @@ fn found_again(link: &[String]) -> Vec<String> {
 const HEADER: &str = include_str!("../../adapters/adapter.h");
 
 impl Cokernel {
-    /// Builds the adapter in a temporary folder, and starts it.
+    /// Builds the adapter in a temporary directory and starts it.
     ///
     /// # Errors
     /// [`NotRun::Unsupported`] if the tools are missing; [`NotRun::Failed`] if it does not compile or run.
     pub fn start(&self) -> Result<Adapter, NotRun> {
         let (compile, link) = self.flags()?;
-        let folder = Scratch::create(self.name, Whose::System)
-            .map_err(|e| NotRun::Failed(format!("no folder for the adapter: {e}; TMPDIR names another place")))?;
-        // It cannot be run by hand, as its folder is removed.
-        let advice = format!("its own words, if any, are above; {}", self.help);
+        let folder = Scratch::create(self.name, Whose::System).map_err(|e| {
+            NotRun::Failed(format!("cannot create a directory for the adapter: {e}; set TMPDIR to another place"))
+        })?;
+        // The adapter cannot be run by hand, because its directory is removed.
+        let advice = format!("its messages, if any, are above; {}", self.help);
         let program = self.build(folder.path(), &compile, &link)?;
         let mut adapter = Adapter::advised(Command::new(program), PATIENCE, advice)?;
         adapter.folder = Some(folder);
@@ -71,7 +73,7 @@ impl Cokernel {
     }
 
     fn flags(&self) -> Result<(Vec<String>, Vec<String>), NotRun> {
-        let told = |tool: &str, words: &[&str]| {
+        let flags = |tool: &str, words: &[&str]| {
             let output = punctual_watchdog::output(
                 Command::new(tool).args(words).stdin(Stdio::null()),
                 punctual_watchdog::GRACE,
@@ -81,10 +83,10 @@ impl Cokernel {
             let text = String::from_utf8(output.stdout).ok()?;
             Some(text.split_whitespace().map(String::from).collect::<Vec<String>>())
         };
-        let both = |tool: &&str| Some((told(tool, self.compile)?, told(tool, self.link)?));
+        let both = |tool: &&str| Some((flags(tool, self.compile)?, flags(tool, self.link)?));
         let none = || {
             let asked = format!("{} {}", self.tools[0], self.compile.join(" "));
-            NotRun::Unsupported(format!("`{asked}` does not answer: {}", self.help))
+            NotRun::Unsupported(format!("`{asked}` does not run: {}", self.help))
         };
         self.tools.iter().find_map(both).ok_or_else(none)
     }

@@ -29,7 +29,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Line, String> {
     let text = text.trim_end();
     known(text).ok_or_else(|| {
         let shown: String = text.chars().take(80).collect();
-        format!("it says '{}', which is no line of the protocol", shown.escape_debug())
+        format!("it sent '{}', which is not a line of the protocol", shown.escape_debug())
     })
 }
 
@@ -71,7 +71,7 @@ mod tests {
         assert_eq!(parse(b"fact kernel 6.1 x"), Ok(Line::Fact("kernel".into(), "6.1 x".into())));
         assert_eq!(parse(b"end\r\n"), Ok(Line::End));
         for bad in ["", "a 1 1", "a 1 0 5", "a 1 1 5 6", "a -1 1 5", "sent", "end now", "note ", "Sent 5"] {
-            assert!(parse(bad.as_bytes()).is_err_and(|e| e.contains("no line of the protocol")), "{bad}");
+            assert!(parse(bad.as_bytes()).is_err_and(|e| e.contains("not a line of the protocol")), "{bad}");
         }
     }
 

@@ -1,5 +1,5 @@
-//! Co-kernels: a separate program, linked with their libraries, that runs one test at a time over a line protocol
-//! (docs/backends.md).
+//! Adapters for co-kernels: separate programs, linked with a co-kernel's libraries, that run one test at a time over a
+//! line protocol (docs/backends.md).
 
 mod build;
 mod line;
@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(30);
 const LONGEST: u64 = 4096;
 
-/// A running adapter. Dropping it kills it and removes what was built for it.
+/// A running adapter. Dropping it kills the program and removes the directory it was built in.
 pub struct Adapter {
     name: String,
     child: Child,
@@ -31,16 +31,16 @@ pub struct Adapter {
     facts: BTreeMap<String, String>,
     patience: Duration,
     advice: String,
-    /// Where it was built.
+    /// Directory the adapter was built in.
     folder: Option<Scratch>,
 }
 
 impl Adapter {
-    /// Starts a program that speaks the protocol, and greets it. `patience`: the time it may take beyond a test's
-    /// duration.
+    /// Starts a program that speaks the protocol and exchanges greetings with it. `patience` is the time it may take
+    /// beyond the duration of a test.
     ///
     /// # Errors
-    /// If it cannot be started, or does not greet back.
+    /// [`NotRun`] if the program cannot be started or does not return the greeting.
     pub fn start(command: Command, patience: Duration) -> Result<Adapter, NotRun> {
         Adapter::advised(command, patience, "run it by hand and write `hello 1`".into())
     }
@@ -51,7 +51,7 @@ impl Adapter {
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(|e| failed(&program, &e))?;
         let (Some(requests), Some(answers)) = (child.stdin.take(), child.stdout.take()) else {
-            return Err(NotRun::Failed(format!("{program}: it has no pipes")));
+            return Err(NotRun::Failed(format!("{program}: its standard input and output are not pipes")));
         };
         let (send, lines) = sync_channel(1024);
         let read = move || {
@@ -77,27 +77,27 @@ impl Adapter {
         let mut name = None;
         loop {
             match self.next(give_up, &|| false)? {
-                Line::Hello(1, told) => name = Some(told),
+                Line::Hello(1, given) => name = Some(given),
                 Line::Fact(key, value) => drop(self.facts.insert(key, value)),
                 Line::End => break,
                 other => return Err(self.broken(&format!("it greets with {other:?}"))),
             }
         }
-        self.name = name.ok_or_else(|| self.broken("it does not say hello 1"))?;
+        self.name = name.ok_or_else(|| self.broken("it does not answer with hello 1"))?;
         Ok(())
     }
 
     fn ask(&mut self, request: &str) -> Result<(), NotRun> {
         let asked = writeln!(self.requests, "{request}").and_then(|()| self.requests.flush());
-        asked.map_err(|e| self.broken(&format!("it cannot be asked: {e}")))
+        asked.map_err(|e| self.broken(&format!("cannot send it a request: {e}")))
     }
 
     fn broken(&self, why: &str) -> NotRun {
         NotRun::Failed(format!("adapter {}: {why}; {}", self.name, self.advice))
     }
 
-    /// The next line, which must come before `give_up` and while `stopped` is false. After an error the adapter is
-    /// killed, as later answers would belong to no request.
+    /// Reads the next line, which must arrive before `give_up` and while `stopped` returns false. After an error the
+    /// adapter is killed, because later answers would belong to no request.
     fn next(&mut self, give_up: Instant, stopped: &dyn Fn() -> bool) -> Result<Line, NotRun> {
         let why = loop {
             match self.lines.recv_timeout(Duration::from_millis(100)) {
@@ -106,7 +106,7 @@ impl Adapter {
                     Err(why) => break why,
                 },
                 Err(RecvTimeoutError::Disconnected) => break "it has ended".into(),
-                Err(RecvTimeoutError::Timeout) if stopped() => break "ended by a signal".into(),
+                Err(RecvTimeoutError::Timeout) if stopped() => break "stopped by a signal".into(),
                 Err(RecvTimeoutError::Timeout) if Instant::now() > give_up => break "it does not answer".into(),
                 Err(RecvTimeoutError::Timeout) => {}
             }
@@ -145,12 +145,12 @@ impl Adapter {
         match (refused, sent) {
             (Some(why), _) => Err(why),
             (None, Some(sent)) => Ok(Observed { sent, ..observed }),
-            (None, None) => Err(self.broken("it does not say how many events it sent")),
+            (None, None) => Err(self.broken("it does not report how many events it sent")),
         }
     }
 }
 
-/// Each event after the first is an interval less late.
+/// Each event after the first is one interval less late.
 fn together(ledger: &mut Ledger, interval: Nanos, number: u64, count: u64, lateness: u64) {
     ledger.arrived_together(number, count, |n| Nanos(lateness.saturating_sub((n - number).saturating_mul(interval.0))));
 }

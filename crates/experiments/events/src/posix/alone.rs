@@ -1,4 +1,4 @@
-//! Tests with one task: periodic releases and alarms.
+//! Tests with a single task: periodic releases and alarms.
 
 use super::Posix;
 use crate::Ledger;
@@ -10,11 +10,11 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Alarms per set.
+/// Number of alarms per set.
 const TOGETHER: usize = 64;
 
 impl Posix {
-    /// A periodic task of punctual-rt; missed releases count as arriving together with the one it woke for.
+    /// Runs a periodic task of punctual-rt. Missed releases count as arriving together with the one the task woke for.
     pub(super) fn wait_periodically(&self, plan: &Plan<'_>) -> Answer {
         let ledger = Arc::new(Mutex::new(plan.ledger()));
         let (theirs, interval, events) = (ledger.clone(), plan.interval, plan.events);
@@ -41,7 +41,7 @@ impl Posix {
         Ok(Observed { page_faults, notes: self.narrowed(), ..Observed::new(ledger, sent) })
     }
 
-    /// Alarm sets of punctual-rt with a common epoch.
+    /// Uses alarm sets of punctual-rt with a common epoch.
     pub(super) fn set_alarms(&self, plan: &Plan<'_>) -> Answer {
         let scheduling = self.scheduling(plan, 0);
         let mut ledger = plan.ledger();
@@ -63,7 +63,7 @@ impl Posix {
     }
 }
 
-/// Runs one set after the other; returns the number of due alarms.
+/// Runs one set after another and returns the number of alarms that were due.
 fn ring(plan: &Plan<'_>, ledger: &mut Ledger) -> u64 {
     let epoch = monotonic() + Nanos::from_millis(5);
     let mut set = AlarmSet::<u64, TOGETHER>::new();

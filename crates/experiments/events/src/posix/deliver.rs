@@ -1,4 +1,4 @@
-//! A sender, a source, a receiver: two real-time tasks, and what became of each event.
+//! A sender, a source and a receiver: runs two real-time tasks and records what became of each event.
 
 use super::Posix;
 use crate::Ledger;
@@ -11,17 +11,17 @@ use std::sync::atomic::{AtomicI32, AtomicU64};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Send times kept: more than any source here holds at once (RLIMIT_SIGPENDING is the largest).
+/// Number of send times kept: more than any source here can hold (RLIMIT_SIGPENDING is the largest).
 const KEPT: usize = 1 << 17;
-/// A receiver that takes nothing for this long after the last event has nothing left to take.
+/// If nothing arrives for this long after the last event, nothing more will.
 const QUIET: Nanos = Nanos::from_millis(1000);
 /// Polling interval of the main thread.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// When events were sent, CLOCK_MONOTONIC.
+/// When events were sent, by CLOCK_MONOTONIC.
 #[derive(Clone)]
 pub(super) enum Times {
-    /// The most recent ones, as recorded by the sender.
+    /// The most recent send times, as recorded by the sender.
     Sent(Arc<Vec<AtomicU64>>),
     Due {
         first: Nanos,
@@ -31,7 +31,7 @@ pub(super) enum Times {
 
 impl Times {
     pub fn new() -> Times {
-        // Written, so that its pages are mapped.
+        // Written, so that the pages are mapped.
         let times: Vec<AtomicU64> = (0..KEPT).map(|_| AtomicU64::new(1)).collect();
         Times::Sent(Arc::new(times))
     }
@@ -42,12 +42,12 @@ impl Times {
         }
     }
 
-    /// The last event, from `next` on, that had been sent at the time `at`; `next` if none.
+    /// Number of the last event, from `next` on, that had been sent at time `at`; `next` if none had.
     pub fn number_at(&self, next: u64, at: Nanos) -> u64 {
         let Times::Sent(times) = self else { return next };
         let sent = |number: u64| times[number as usize % KEPT].load(Acquire);
         let mut number = next;
-        // A slot that was not written yet is older than the one before it.
+        // A slot that is not yet written is older than the one before it.
         while (sent(number)..=at.0).contains(&sent(number + 1)) {
             number += 1;
         }
@@ -62,12 +62,12 @@ impl Times {
     }
 }
 
-/// One arrival: its number, if events have one, and how many came together.
+/// One arrival: the event's number, if events have one, and how many arrived together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Came {
     pub number: Option<u64>,
     pub count: u64,
-    /// Events before it that the source reports as dropped.
+    /// Events before this one that the source reports as dropped.
     pub dropped: u64,
 }
 
@@ -82,12 +82,12 @@ impl Came {
 }
 
 pub(super) trait Taker: Send + 'static {
-    /// Sleeps until something has arrived, then passes on each arrival. `INTR` if nothing arrived for a while, or a
-    /// signal did.
+    /// Sleeps until something arrives, then passes on each arrival. Returns `INTR` if nothing arrived for a while or a
+    /// signal interrupted the wait.
     fn take(&mut self, came: &mut dyn FnMut(Came)) -> Result<(), Errno>;
 }
 
-/// The ledger belongs to the real-time thread; nobody else locks it before that has ended.
+/// The ledger belongs to the real-time thread; nobody else locks it until that thread has ended.
 struct Taking<T> {
     taker: T,
     ledger: Arc<Mutex<Ledger>>,
@@ -149,7 +149,7 @@ impl Posix {
     }
 
     /// Sends numbers at the plan's interval until all are sent or the user interrupts. `send` returns whether the
-    /// source accepted one.
+    /// source accepted the number.
     pub(super) fn send(
         &self,
         plan: &Plan<'_>,
@@ -183,7 +183,7 @@ impl Posix {
         match failed.load(Relaxed) {
             0 => Ok(Sent { sent: sent.load(Relaxed), refused: refused.load(Relaxed) }),
             errno => Err(NotRun::Failed(format!(
-                "{}: event {} cannot be sent: {}",
+                "{}: cannot send event {}: {}",
                 plan.test,
                 sent.load(Relaxed),
                 Errno::from_raw_os_error(errno)
@@ -200,7 +200,7 @@ impl Posix {
         self.deliver_at(plan, Times::new(), taker, send)
     }
 
-    /// Like `deliver`, for a taker that needs the times of sending.
+    /// Like `deliver`, for a receiver that needs the send times.
     pub(super) fn deliver_at(
         &self,
         plan: &Plan<'_>,
@@ -216,10 +216,10 @@ impl Posix {
 }
 
 impl Receiver {
-    /// Waits until everything is taken or nothing arrives any more, and ends the receiver.
+    /// Waits until everything has been received or nothing arrives any more, then ends the receiver.
     ///
     /// # Errors
-    /// If reading the source failed.
+    /// [`NotRun::Failed`] if reading the source failed.
     pub(super) fn finish(self, plan: &Plan<'_>, sent: Sent) -> Answer {
         let mut before = self.arrivals.load(Relaxed);
         let mut since = monotonic();
@@ -232,7 +232,7 @@ impl Receiver {
         }
         let (_, stats) = self.handle.stop();
         if let Some(errno) = stats.failed {
-            return Err(NotRun::Failed(format!("{}: its events cannot be taken: {errno}", plan.test)));
+            return Err(NotRun::Failed(format!("{}: cannot receive its events: {errno}", plan.test)));
         }
         let ledger = Arc::try_unwrap(self.ledger).map_err(|_| NotRun::Failed("the receiver did not end".into()))?;
         let mut ledger = ledger.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -245,7 +245,7 @@ impl Receiver {
 mod tests {
     use super::*;
 
-    /// An event belongs to the last one sent before it: those between arrived together with it.
+    /// An arrival belongs to the last event sent before it; earlier outstanding events arrived together with it.
     #[test]
     fn an_event_is_known_by_its_time() {
         let times = Times::Sent(Arc::new((0..KEPT).map(|_| AtomicU64::new(1)).collect()));
@@ -258,7 +258,7 @@ mod tests {
         assert_eq!(times.number_at(1, Nanos(400)), 3);
         assert_eq!(times.number_at(3, Nanos(9999)), 3, "nothing was sent after it");
         assert_eq!(times.number_at(2, Nanos(50)), 2, "an event from before: the next one");
-        // The ring wraps: the slot of KEPT still holds what was sent KEPT events ago.
+        // The ring wraps: the slot of KEPT still holds the time from KEPT events ago.
         slots[KEPT - 1].store(1000, Release);
         assert_eq!(times.number_at(KEPT as u64 - 1, Nanos(2000)), KEPT as u64 - 1);
         slots[0].store(1100, Release);

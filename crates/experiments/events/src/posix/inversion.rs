@@ -1,4 +1,4 @@
-//! Priority inversion: does a mutex inherit? Modelled on crates/realtime/rt/tests/it/inversion.rs.
+//! Tests priority inheritance of a mutex. Modelled on crates/realtime/rt/tests/it/inversion.rs.
 
 use super::near;
 use crate::backend::{Answer, NotRun, Observed, Plan, no_thread};
@@ -10,8 +10,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 const PATIENCE: Nanos = Nanos::from_secs(10);
 
-/// The plan's rounds with an inheriting mutex, then one with a plain one, which must show the inversion for the test to
-/// prove anything.
+/// Runs the plan's rounds with an inheriting mutex, then one with a plain mutex. Unless the plain one shows the
+/// inversion, the test proves nothing.
 pub(super) fn rounds(plan: &Plan<'_>, cpu: CpuId) -> Answer {
     let mut ledger = plan.ledger();
     let (ours, plain) = (Mutex::new(()), std::sync::Mutex::new(()));
@@ -33,10 +33,10 @@ pub(super) fn rounds(plan: &Plan<'_>, cpu: CpuId) -> Answer {
         body();
     })?;
     let mut observed = Observed::new(ledger, sent);
-    observed.notes.push(format!("control: a mutex without inheritance was waited for {control}"));
+    observed.notes.push(format!("control: the wait for a mutex without inheritance took {control}"));
     if control < BURN {
         let text =
-            format!("the control, a mutex without inheritance, was waited for only {control}: no inversion came about");
+            format!("control: the wait for a mutex without inheritance took only {control}, so no inversion occurred");
         observed.inconclusive.push(text);
     }
     Ok(observed)
@@ -58,10 +58,10 @@ fn become_fifo(plan: &Plan<'_>, above: i8, cpu: CpuId) -> Result<(), NotRun> {
     attributes.apply().map(drop).map_err(|e| NotRun::Failed(e.to_string()))
 }
 
-/// Runs its argument under the lock.
+/// A function that runs its argument under the lock.
 type Locked<'a> = &'a (dyn Fn(&mut dyn FnMut()) + Sync);
 
-/// How long the high thread waits for the lock. The threads start each other, so nothing depends on a sleep.
+/// Time the high-priority thread waits for the lock. The threads start each other, so nothing depends on a sleep.
 fn wait_for_lock(plan: &Plan<'_>, cpu: CpuId, locked: Locked<'_>) -> Result<Nanos, NotRun> {
     let stage = Stage {
         plan,
@@ -106,7 +106,7 @@ impl Stage<'_> {
         let begun = monotonic();
         let mut got = None;
         (self.locked)(&mut || got = Some(monotonic()));
-        got.map(|got| got.saturating_sub(begun)).ok_or_else(|| NotRun::Failed("the mutex cannot be locked".into()))
+        got.map(|got| got.saturating_sub(begun)).ok_or_else(|| NotRun::Failed("cannot lock the mutex".into()))
     }
 
     fn medium(&self) -> Result<(), NotRun> {
@@ -122,7 +122,7 @@ impl Stage<'_> {
         self.wait(&self.ready)?;
         self.wait(&self.ready)?;
         (self.locked)(&mut || {
-            // The high thread runs at once; this one continues when that waits for the lock.
+            // The high-priority thread runs at once; this one continues when that one waits for the lock.
             post(&self.start_high);
             post(&self.start_medium);
             burn(CRITICAL);

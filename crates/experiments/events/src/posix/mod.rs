@@ -1,4 +1,5 @@
-//! Any Linux, with or without PREEMPT_RT: punctual-rt's tasks, the kernel's event sources.
+//! The backend for any Linux, with or without PREEMPT_RT. It uses the tasks of punctual-rt and the kernel's event
+//! sources.
 
 mod alone;
 mod deliver;
@@ -19,18 +20,18 @@ use std::collections::BTreeMap;
 
 pub struct Posix {
     rt: Rt,
-    /// Why there is no real-time priority, if so.
+    /// Why real-time priority is not available, if so.
     refused: Option<String>,
     wires: Wires,
 }
 
 impl Posix {
-    /// Locks the program's memory if permitted, and blocks SIGRTMIN and SIGUSR2, which the signal tests take. Call it
-    /// before starting threads that could receive these.
+    /// Locks the program's memory if permitted, and blocks SIGRTMIN and SIGUSR2, which the signal tests receive. Call
+    /// it before starting threads that could receive them.
     ///
     /// # Errors
-    /// If no signal can be blocked or no wakeup installed, which Linux never does. [`Backend::facts`] reports if memory
-    /// cannot be locked.
+    /// [`NotRun`] if the signals cannot be blocked or no wakeup can be installed, which does not happen on Linux. If
+    /// memory cannot be locked, [`Backend::facts`] says so.
     pub fn new(priority: Priority, wires: Wires) -> Result<Posix, NotRun> {
         let failed = |e: &dyn std::fmt::Display| NotRun::Failed(e.to_string());
         punctual_uapi::block(&SignalSet::new(&[Sig::RtMin, Sig::Usr2])).map_err(|e| failed(&e))?;
@@ -38,11 +39,11 @@ impl Posix {
             Ok(rt) => rt,
             Err(_) => Rt::builder().start().map_err(|e| failed(&e))?,
         };
-        let refused = try_scheduling(Scheduling::Fifo { priority }).err().map(|e| told(&e));
+        let refused = try_scheduling(Scheduling::Fifo { priority }).err().map(|e| reason(&e));
         Ok(Posix { rt, refused, wires })
     }
 
-    /// SCHED_FIFO at `above` the plan's priority; SCHED_OTHER without permission.
+    /// SCHED_FIFO at `above` the plan's priority, or SCHED_OTHER without permission.
     fn scheduling(&self, plan: &Plan<'_>, above: i8) -> Scheduling {
         match self.refused {
             None => Scheduling::Fifo { priority: near(plan.priority, above) },
@@ -50,30 +51,30 @@ impl Posix {
         }
     }
 
-    /// Notes on figures without real-time priority.
+    /// Notes that figures were taken without real-time priority.
     fn narrowed(&self) -> Vec<String> {
         let note = |why: &String| format!("ran under SCHED_OTHER, so the timing is that of an ordinary thread: {why}");
         self.refused.iter().map(note).collect()
     }
 
     /// # Errors
-    /// If there is no real-time priority.
+    /// [`NotRun::Unsupported`] without real-time priority.
     fn need_priority(&self) -> Result<(), NotRun> {
         match &self.refused {
             None => Ok(()),
-            Some(why) => Err(NotRun::Unsupported(format!("it needs real-time priorities: {why}"))),
+            Some(why) => Err(NotRun::Unsupported(format!("real-time priority is needed: {why}"))),
         }
     }
 
     /// The plan's CPU, or the last permitted one.
     fn one_cpu(plan: &Plan<'_>) -> Result<CpuId, NotRun> {
         let allowed = punctual_uapi::affinity(0).map_err(|e| NotRun::Failed(e.to_string()))?;
-        let none = || NotRun::Failed("this process may run on no CPU (taskset -cp $$)".into());
+        let none = || NotRun::Failed("this process is not allowed to run on any CPU (taskset -cp $$)".into());
         plan.cpu.or_else(|| allowed.iter().last()).ok_or_else(none)
     }
 }
 
-fn told(refused: &Refused) -> String {
+fn reason(refused: &Refused) -> String {
     let advice = match refused {
         Refused::Scheduling { wanted, source } => refusal_advice(*wanted, source.errno()),
         _ => None,
@@ -81,7 +82,7 @@ fn told(refused: &Refused) -> String {
     advice.map_or_else(|| refused.to_string(), |advice| format!("{refused}; {advice}"))
 }
 
-/// Clamped to 1 to 99.
+/// The priority plus `above`, clamped to 1 to 99.
 fn near(priority: Priority, above: i8) -> Priority {
     let wanted = (i16::from(priority.get()) + i16::from(above)).clamp(1, 99);
     u8::try_from(wanted).ok().and_then(|n| Priority::try_from(n).ok()).unwrap_or(priority)

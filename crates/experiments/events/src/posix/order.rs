@@ -1,4 +1,4 @@
-//! In which order threads on one CPU run.
+//! Tests of the order in which threads on one CPU run.
 
 use super::inversion::burn;
 use super::near;
@@ -10,14 +10,14 @@ use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize};
 
 const THREADS: usize = 4;
 const PATIENCE: Nanos = Nanos::from_secs(10);
-/// Work of each thread in tests of order.
+/// CPU time each thread uses in the order tests.
 const WORK: Nanos = Nanos::from_millis(1);
-/// The time slice of SCHED_RR if the kernel does not report it (RR_TIMESLICE).
+/// Time slice of SCHED_RR if the kernel does not report it (RR_TIMESLICE).
 const TURN: Nanos = Nanos::from_millis(100);
-/// Capacity of the log: more turns than a thread can have.
+/// Capacity of the log: more turns than the threads can have.
 const PLACES: usize = 256;
 
-/// Which threads ran, in order: an entry each time another thread continues.
+/// Which threads ran, in order, with an entry each time another thread continues.
 struct Log {
     who: [AtomicU32; PLACES],
     next: AtomicUsize,
@@ -36,7 +36,7 @@ impl Log {
     }
 }
 
-/// The plan's rounds; for round robin, one.
+/// Runs the plan's rounds, or a single one for round robin.
 pub(super) fn rounds(order: Order, plan: &Plan<'_>, cpu: CpuId) -> Answer {
     let mut ledger = plan.ledger();
     let (mut sent, mut notes) = (0, Vec::new());
@@ -56,18 +56,18 @@ pub(super) fn rounds(order: Order, plan: &Plan<'_>, cpu: CpuId) -> Answer {
     Ok(Observed { notes, ..Observed::new(ledger, sent) })
 }
 
-/// Which thread is made ready `n`th: not in order of priority.
+/// Index of the thread made ready `n`th. This is not the order of priority.
 fn nth_ready(order: Order, n: usize) -> usize {
     if order == Order::Priority { [2, 0, 3, 1][n % THREADS] } else { n }
 }
 
-/// The number of places in the right order, and the place of each entry of the log.
+/// Number of places in the expected order, and the place of each entry of the log.
 fn numbers(order: Order, log: &[usize]) -> (u64, Vec<u64>) {
     let mut turns = [0; THREADS];
     let places = log.iter().filter(|who| **who < THREADS).map(|who| {
         turns[*who] += 1;
         match order {
-            // Each begins and ends before the next begins.
+            // Each thread ends before the next begins.
             Order::Priority | Order::Fifo => (2 * who + turns[*who] - 1) as u64,
             Order::RoundRobin => ((turns[*who] - 1) * THREADS + who) as u64,
         }
@@ -75,7 +75,8 @@ fn numbers(order: Order, log: &[usize]) -> (u64, Vec<u64>) {
     let places: Vec<u64> = places.collect();
     let expected = match order {
         Order::Priority | Order::Fifo => 2 * THREADS,
-        // At least two turns each; after the smallest number of turns of any thread, some have ended.
+        // Each thread has at least two turns. Turns beyond the smallest number are not counted, since some thread had
+        // already ended by then.
         Order::RoundRobin => THREADS * turns.iter().min().map_or(2, |least| (*least).max(2)),
     };
     (expected as u64, places.into_iter().filter(|place| *place < expected as u64).collect())
@@ -88,7 +89,7 @@ struct Round<'a> {
     log: Log,
     gates: [Semaphore; THREADS],
     threads: [AtomicI32; THREADS],
-    /// Work of each thread for round robin.
+    /// CPU time each thread uses in the round-robin test.
     turns: Nanos,
     /// The thread that ran last.
     last: AtomicU64,
@@ -135,8 +136,8 @@ impl Round<'_> {
         Ok(())
     }
 
-    /// Makes them ready once all sleep: with a priority above theirs, on their CPU, so that none runs before all are
-    /// ready.
+    /// Makes the threads ready once all sleep. Runs on their CPU with a higher priority, so that none of them runs
+    /// before all are ready.
     fn open(&self) -> Result<(), NotRun> {
         let opened = asleep(&self.threads, self.until)
             .and_then(|()| attributes(Scheduling::Fifo { priority: self.plan.priority }, self.cpu));
@@ -157,7 +158,8 @@ fn attributes(scheduling: Scheduling, cpu: CpuId) -> Result<(), NotRun> {
     attributes.apply().map(drop).map_err(|e| NotRun::Failed(e.to_string()))
 }
 
-/// Thread 0 has the highest priority, below that of `open`; for equal priorities all have the same.
+/// Thread 0 has the highest priority, which is below that of `open`. In the tests of equal priorities, all have the
+/// same.
 fn begin(order: Order, plan: &Plan<'_>, cpu: CpuId, me: usize) -> Result<(), NotRun> {
     let below = if order == Order::Priority { me as i8 + 1 } else { 1 };
     let priority = near(plan.priority, -below);
@@ -168,7 +170,7 @@ fn begin(order: Order, plan: &Plan<'_>, cpu: CpuId, me: usize) -> Result<(), Not
     attributes(scheduling, cpu)
 }
 
-/// Runs for `work` CPU time and logs each time it continues after another thread.
+/// Runs for `work` of CPU time and logs each time it continues after another thread.
 fn take_turns(me: usize, work: Nanos, log: &Log, last: &AtomicU64) {
     let mut done = Nanos::ZERO;
     let step = Nanos::from_micros(20);
@@ -181,14 +183,14 @@ fn take_turns(me: usize, work: Nanos, log: &Log, last: &AtomicU64) {
     }
 }
 
-/// The time slice: sched(7), /proc/sys/kernel/sched_rr_timeslice_ms.
+/// The time slice of SCHED_RR: sched(7), /proc/sys/kernel/sched_rr_timeslice_ms.
 fn turn() -> Nanos {
-    let told = std::fs::read_to_string("/proc/sys/kernel/sched_rr_timeslice_ms").ok();
-    told.and_then(|text| text.trim().parse().ok()).filter(|ms| (1..=1000).contains(ms)).map_or(TURN, Nanos::from_millis)
+    let text = std::fs::read_to_string("/proc/sys/kernel/sched_rr_timeslice_ms").ok();
+    text.and_then(|text| text.trim().parse().ok()).filter(|ms| (1..=1000).contains(ms)).map_or(TURN, Nanos::from_millis)
 }
 
-/// Waits until every thread exists and sleeps: the state in proc_pid_stat(5). One that is ready but has not slept yet
-/// would be first in its queue, not last.
+/// Waits until every thread exists and sleeps, by its state in proc_pid_stat(5). A thread that is runnable but has not
+/// slept yet would be first in its queue, not last.
 fn asleep(threads: &[AtomicI32; THREADS], until: Nanos) -> Result<(), NotRun> {
     let sleeps = |thread: &AtomicI32| match thread.load(Acquire) {
         0 => false,

@@ -1,4 +1,4 @@
-//! The machine's real-time clock: an interrupt every second.
+//! The machine's real-time clock, with an interrupt every second.
 
 use super::Posix;
 use super::deliver::{Came, Taker, Times};
@@ -18,13 +18,15 @@ const CLOCK: &str = "/dev/rtc0";
 const FIRST: Nanos = Nanos::from_millis(3000);
 
 impl Posix {
-    /// Update interrupts, one a second. The first is not counted: the others are due relative to it.
+    /// Receives update interrupts, one per second. The first is not counted, because the others are due relative to it.
     pub(super) fn rtc(&self, plan: &Plan<'_>) -> Answer {
         let clock = File::open(CLOCK).map_err(|e| match e.kind() {
-            ErrorKind::NotFound => {
-                NotRun::Unsupported(format!("{CLOCK} is not there: no real-time clock, or no driver for it"))
+            ErrorKind::NotFound => NotRun::Unsupported(format!(
+                "{CLOCK} does not exist: the machine has no real-time clock, or the kernel has no driver for it"
+            )),
+            ErrorKind::ResourceBusy => {
+                NotRun::Unsupported(format!("{CLOCK} is in use: run fuser -v {CLOCK} to see by which process"))
             }
-            ErrorKind::ResourceBusy => NotRun::Unsupported(format!("{CLOCK} is in use: see fuser -v {CLOCK}")),
             ErrorKind::PermissionDenied => NotRun::Unsupported(format!("{CLOCK}: {e}; run as root")),
             _ => NotRun::Failed(format!("{CLOCK}: {e}")),
         })?;
@@ -37,36 +39,37 @@ impl Posix {
         seconds.left = plan.events;
         let times = Times::Due { first, interval: plan.interval };
         let receiver = self.receive(plan, self.scheduling(plan, 0), &times, seconds)?;
-        // Allows for a clock that is a little slower than CLOCK_MONOTONIC.
+        // Allows for a clock that is slightly slower than CLOCK_MONOTONIC.
         let margin = Nanos(plan.interval.0 / 10);
         let observed = self.until_due(plan, receiver, first + margin);
         let _ = set_update_interrupts(&kept, false);
         observed.map(|mut observed: Observed| {
-            observed
-                .notes
-                .push("the first interrupt tells when the others are due: lateness is relative to its own".into());
+            observed.notes.push(
+                "the first interrupt determines when the others are due, so lateness is relative to that of the first"
+                    .into(),
+            );
             observed
         })
     }
 }
 
-/// Interrupts of the clock, of which the first `left` are taken.
+/// Interrupts of the clock; receives the first `left` of them.
 struct Seconds {
     clock: File,
     left: u64,
 }
 
 impl Seconds {
-    /// Takes the first interrupt, or none if the user interrupts.
+    /// Waits for the first interrupt, or until the user interrupts.
     ///
     /// # Errors
-    /// None came in this time.
+    /// [`NotRun::Unsupported`] if no interrupt came within `most`.
     fn begin(&mut self, most: Nanos, stop: &AtomicBool) -> Result<(), NotRun> {
         let end = monotonic() + most;
         let mut seen = 0;
         while seen == 0 && !stop.load(Relaxed) {
             if monotonic() > end {
-                return Err(NotRun::Unsupported(format!("{CLOCK} has given no interrupt in {most}: it does not tick")));
+                return Err(NotRun::Unsupported(format!("{CLOCK} gave no interrupt within {most}: it does not tick")));
             }
             let mut there = [PollFd::new(&self.clock, PollFlags::IN)];
             let look = Timespec { tv_sec: 0, tv_nsec: LOOK.0 as _ };
@@ -86,7 +89,7 @@ impl Seconds {
 
 impl Taker for Seconds {
     fn take(&mut self, came: &mut dyn FnMut(Came)) -> Result<(), Errno> {
-        // The low byte is the kind of interrupt, the rest the number since the last read: rtc(4).
+        // The low byte is the kind of interrupt, the rest is the number since the last read (rtc(4)).
         let mut bytes = [0; size_of::<usize>()];
         if read(&self.clock, &mut bytes)? != bytes.len() {
             return Err(Errno::IO);
@@ -105,14 +108,14 @@ mod tests {
     use super::*;
     use rustix::io::write;
 
-    /// A pipe stands for the clock.
+    /// Uses a pipe in place of the clock.
     #[test]
     fn a_clock_that_does_not_tick_ends_the_wait() {
         let (reader, writer) = rustix::pipe::pipe().unwrap();
         let mut seconds = Seconds { clock: File::from(reader), left: u64::MAX };
         let (goes_on, stops) = (AtomicBool::new(false), AtomicBool::new(true));
         let Err(NotRun::Unsupported(why)) = seconds.begin(Nanos::from_millis(50), &goes_on) else { panic!("it ticks") };
-        assert!(why.contains("no interrupt in 50.0 ms"), "{why}");
+        assert!(why.contains("no interrupt within 50.0 ms"), "{why}");
         seconds.begin(Nanos::from_secs(600), &stops).unwrap();
         write(&writer, &(1_usize << 8).to_ne_bytes()).unwrap();
         seconds.begin(Nanos::from_secs(600), &goes_on).unwrap();

@@ -28,7 +28,7 @@ fn failed<E: std::fmt::Display>(what: &'static str) -> impl Fn(E) -> NotRun {
     move |e| NotRun::Failed(format!("{what}: {e}"))
 }
 
-/// Writes a number; `false` if the source is full.
+/// Writes a number. Returns `false` if the source is full.
 fn put(fd: impl AsFd, number: u64) -> Result<bool, Errno> {
     match write(fd, &number.to_le_bytes()) {
         Ok(8) => Ok(true),
@@ -39,8 +39,8 @@ fn put(fd: impl AsFd, number: u64) -> Result<bool, Errno> {
 }
 
 impl Posix {
-    /// A timerfd that expires at the plan's interval. There is no sender, so all events must have arrived when the last
-    /// is due.
+    /// Uses a timerfd that expires at the plan's interval. There is no sender, so all events must have arrived when the
+    /// last is due.
     pub(super) fn timer(&self, plan: &Plan<'_>) -> Answer {
         let (timer, handle) = Timer::new().map_err(failed("timerfd_create"))?;
         let first = monotonic() + Nanos::from_millis(50);
@@ -51,13 +51,13 @@ impl Posix {
         self.until_due(plan, receiver, first)
     }
 
-    /// Waits until all events of a source without sender are due.
+    /// Waits until all events of a source without a sender are due.
     pub(super) fn until_due(&self, plan: &Plan<'_>, receiver: Receiver, first: Nanos) -> Answer {
         let last = first + Nanos(plan.interval.0 * plan.events.saturating_sub(1));
         while monotonic() < last && !plan.stop.load(Relaxed) {
             std::thread::sleep(last.saturating_sub(monotonic()).min(Nanos::from_millis(10)).into());
         }
-        // The source keeps running: an event that is not taken yet would merge with a later one.
+        // The source keeps running, so an event that is not yet received would merge with a later one.
         let now = monotonic();
         let due = if now < first { 0 } else { (now - first).0 / plan.interval.0 + 1 };
         let observed = receiver.finish(plan, Sent { sent: due.min(plan.events), refused: 0 })?;
@@ -73,7 +73,7 @@ impl Posix {
     pub(super) fn pipe(&self, plan: &Plan<'_>) -> Answer {
         let (reader, writer) = rustix::pipe::pipe().map_err(failed("pipe"))?;
         fcntl_setfl(&writer, OFlags::NONBLOCK).map_err(failed("fcntl(F_SETFL)"))?;
-        // Open until all is taken: without a writer a pipe is at its end.
+        // Kept open until everything is received: without a writer, the pipe is at end of file.
         let _kept = writer.try_clone().map_err(failed("dup"))?;
         self.deliver(plan, Numbers::new(reader), move |number| put(&writer, number))
     }
@@ -81,12 +81,13 @@ impl Posix {
     /// What is written to the master arrives at the slave as if it were typed.
     pub(super) fn pty(&self, plan: &Plan<'_>) -> Answer {
         let (master, slave) = raw_pty()?;
-        // Open until all is taken: without a master a terminal is hung up.
+        // Kept open until everything is received: without a master, the terminal is hung up.
         let _kept = master.try_clone().map_err(failed("dup"))?;
         self.deliver(plan, Numbers::new(slave), move |number| put(&master, number))
     }
 
-    /// Signals to the receiver's thread. A pending ordinary signal swallows the next; its sender does not notice.
+    /// Sends signals to the receiver's thread. A pending standard signal swallows the next, which its sender does not
+    /// notice.
     pub(super) fn signals(&self, plan: &Plan<'_>, signal: Sig) -> Answer {
         let thread = Arc::new(AtomicI32::new(0));
         let taker = Signals { set: SignalSet::new(&[signal]), thread: thread.clone() };
@@ -107,25 +108,27 @@ impl Posix {
         Ok(Observed { notes: self.narrowed(), ..observed })
     }
 
-    /// Datagrams to a socket of our own; /proc/net/udp counts what a full receive buffer dropped.
+    /// Sends datagrams to a local socket. /proc/net/udp counts what a full receive buffer dropped.
     pub(super) fn udp(&self, plan: &Plan<'_>) -> Answer {
         let receiver = UdpSocket::bind("127.0.0.1:0").map_err(failed("bind(127.0.0.1)"))?;
         let sender = UdpSocket::bind("127.0.0.1:0").map_err(failed("bind(127.0.0.1)"))?;
         let address = receiver.local_addr().map_err(failed("getsockname"))?;
         sender.connect(address).and_then(|()| sender.set_nonblocking(true)).map_err(failed("connect(127.0.0.1)"))?;
-        // Kept open until the drops are read.
+        // Kept open until the number of drops is read.
         let kept = receiver.try_clone().map_err(failed("dup"))?;
         let mut observed = self.deliver(plan, Numbers::new(receiver), move |number| put(&sender, number))?;
         let table = std::fs::read_to_string("/proc/net/udp").unwrap_or_default();
         match drops(&table, address.port()) {
             Some(drops) => observed.ledger.overflowed(drops),
-            None => observed.notes.push("/proc/net/udp does not tell what the socket dropped: it would be lost".into()),
+            None => observed
+                .notes
+                .push("/proc/net/udp does not show what the socket dropped, so dropped events count as lost".into()),
         }
         drop(kept);
         Ok(observed)
     }
 
-    /// A queue between two real-time tasks, and a semaphore that wakes the reader.
+    /// Uses a queue between two real-time tasks, and a semaphore that wakes the reader.
     pub(super) fn queue(&self, plan: &Plan<'_>) -> Answer {
         let (mut sender, receiver) = queue::<u64>(ROOM, Overflow::Refuse).map_err(failed("queue"))?;
         let filled = Arc::new(Semaphore::new(0));
@@ -137,7 +140,7 @@ impl Posix {
         })
     }
 
-    /// A pipe of punctual-rt, whose other end is an ordinary thread that reads its FIFO.
+    /// Uses a pipe of punctual-rt, with an ordinary thread that reads its FIFO at the other end.
     pub(super) fn pipe_out(&self, plan: &Plan<'_>) -> Answer {
         let folder = Scratch::create("pipe", Whose::System).map_err(failed("a folder for the pipe"))?;
         let path = folder.path().join("pipe");
@@ -154,7 +157,7 @@ impl Posix {
     }
 }
 
-/// Expirations of a timer that continues after the test's last event.
+/// Expirations of a timer that continues after the last event of the test.
 struct Expirations {
     timer: Timer,
     left: u64,
@@ -172,7 +175,7 @@ impl Taker for Expirations {
     }
 }
 
-/// A number in a pipe: 8 bytes.
+/// A number sent as 8 bytes through a pipe.
 struct Number(u64);
 
 impl Frame for Number {
@@ -188,13 +191,14 @@ impl Frame for Number {
     }
 }
 
-/// A pseudo-terminal without line editing: the master is non-blocking, the slave blocks.
+/// Creates a pseudo-terminal without line editing. The master is non-blocking, the slave blocks.
 fn raw_pty() -> Result<(OwnedFd, File), NotRun> {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).map_err(failed("openpt"))?;
     grantpt(&master).and_then(|()| unlockpt(&master)).map_err(failed("unlockpt"))?;
     let name = ptsname(&master, Vec::new()).map_err(failed("ptsname"))?;
     let path = std::path::Path::new(std::ffi::OsStr::from_bytes(name.as_bytes()));
-    // The leader of a session without a terminal would make it its own, and closing it would raise SIGHUP (open(2)).
+    // A session leader without a terminal would get this one as its controlling terminal, and closing it would raise
+    // SIGHUP (open(2)).
     let mut options = File::options();
     options.read(true).write(true).custom_flags(OFlags::NOCTTY.bits() as i32);
     let slave = options.open(path).map_err(failed("the slave of a pty"))?;
@@ -205,7 +209,7 @@ fn raw_pty() -> Result<(OwnedFd, File), NotRun> {
     Ok((master, slave))
 }
 
-/// The last column of the socket's line: proc_net(5), net/ipv4/udp.c (udp4_format_sock).
+/// The last column of the socket's line (proc_net(5), udp4_format_sock() in net/ipv4/udp.c).
 fn drops(table: &str, port: u16) -> Option<u64> {
     let local = format!(":{port:04X}");
     let line = table.lines().find(|line| line.split_whitespace().nth(1).is_some_and(|a| a.ends_with(&local)))?;

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicI32;
 use std::sync::atomic::Ordering::Release;
 
-/// Polling interval of sources whose call continues after a signal.
+/// Polling interval of sources whose system call is restarted after a signal.
 pub(super) const LOOK: Nanos = Nanos::from_millis(20);
 
-/// Numbers in pipes, terminals and datagrams: 8 bytes, little-endian.
+/// Numbers received through pipes, terminals and datagrams: 8 bytes, little-endian.
 pub(super) struct Numbers<F> {
     fd: F,
     bytes: [u8; 512],
@@ -33,7 +33,7 @@ impl<F: AsFd + Send + 'static> Taker for Numbers<F> {
         let end = self.held + got;
         let (whole, _) = self.bytes[..end].as_chunks::<8>();
         whole.iter().for_each(|bytes| came(Came::numbered(u64::from_le_bytes(*bytes))));
-        // A terminal may return half a number.
+        // A terminal may return part of a number.
         self.held = end % 8;
         self.bytes.copy_within(end - self.held..end, 0);
         Ok(())
@@ -51,7 +51,7 @@ impl<S: rt::Source + 'static> Taker for Counted<S> {
     }
 }
 
-/// Signals for this thread. An ordinary one carries a number, too: that of the one that was pending first.
+/// Signals for this thread. A standard signal carries a number, too: that of the signal that became pending first.
 pub(super) struct Signals {
     pub set: SignalSet,
     pub thread: Arc<AtomicI32>,
@@ -81,14 +81,14 @@ impl Taker for Queued {
     }
 }
 
-/// Edges of a GPIO line. The kernel stamps an edge in the hard interrupt and numbers it in the interrupt's thread. A
-/// full queue therefore leaves a gap of numbers, but coalesced edges do not: the stamp, after one sending and before
-/// the next, identifies the edge.
+/// Edges of a GPIO line. The kernel takes an edge's timestamp in the hard interrupt handler and numbers the edge in the
+/// interrupt's thread. A full queue therefore leaves a gap in the numbers, but coalesced edges do not; the timestamp,
+/// which lies between two send times, identifies the edge.
 pub(super) struct Edges {
     pub line: Line,
     pub events: Vec<Event>,
     pub times: Times,
-    /// The kernel's number of the last edge, and ours of the next.
+    /// The kernel's number of the last edge, and the suite's number of the next one.
     pub last: u32,
     pub next: u64,
 }
@@ -105,7 +105,7 @@ impl Edges {
 
 impl Taker for Edges {
     fn take(&mut self, came: &mut dyn FnMut(Came)) -> Result<(), Errno> {
-        // `wait` continues after a signal, so it needs a limit.
+        // `wait` continues after a signal, so it needs a timeout.
         if !self.line.wait(Some(LOOK)).map_err(|_| Errno::IO)? {
             return Err(Errno::INTR);
         }
@@ -120,7 +120,7 @@ impl Taker for Edges {
     }
 }
 
-/// Single bytes, each the low part of a number.
+/// Single bytes, each the low byte of a number.
 pub(super) struct Bytes<F> {
     pub fd: F,
     pub next: u64,
@@ -139,7 +139,7 @@ impl<F: AsFd + Send + 'static> Taker for Bytes<F> {
     }
 }
 
-/// The number nearest to `next` that ends in `byte`.
+/// The number nearest to `next` whose low byte is `byte`.
 fn nearest(next: u64, byte: u8) -> u64 {
     let ahead = i64::from(byte.wrapping_sub(next as u8) as i8);
     next.checked_add_signed(ahead).unwrap_or(u64::from(byte))
@@ -159,7 +159,7 @@ mod tests {
             }
         }
 
-        /// However the bytes are split, the numbers arrive whole.
+        /// However the bytes are split, the numbers arrive intact.
         #[test]
         fn numbers_may_be_cut(cuts in proptest::collection::vec(1usize..40, 1..20)) {
             let (reader, mut writer) = std::io::pipe().unwrap();

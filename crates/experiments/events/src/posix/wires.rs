@@ -1,4 +1,4 @@
-//! External loopbacks: GPIO lines, a serial port.
+//! External loopbacks: GPIO lines and a serial port.
 
 use super::Posix;
 use super::deliver::Times;
@@ -26,11 +26,11 @@ pub struct Wires {
 /// A GPIO line that drives another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GpioWire {
-    /// gpio-sim.
+    /// A simulated wire (gpio-sim).
     Simulated,
-    /// `CHIP:OUT,IN`.
+    /// `CHIP:OUT,IN` on the command line.
     Lines {
-        /// Name, label or path.
+        /// Name, label or path of the chip.
         chip: String,
         out: u32,
         input: u32,
@@ -39,7 +39,7 @@ pub enum GpioWire {
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "'{0}' is no GPIO wire: write CHIP:OUT,IN, for example gpiochip0:17,27 (lines joined by a wire), or sim (gpio-sim)"
+    "'{0}' is not a GPIO wire: use CHIP:OUT,IN, for example gpiochip0:17,27 (lines joined by a wire), or sim (gpio-sim)"
 )]
 pub struct WiresError(String);
 
@@ -70,14 +70,15 @@ fn errno(_: GpioError) -> Errno {
 }
 
 impl Posix {
-    /// Edges, rising and falling in turn.
+    /// Sends rising and falling edges in turn.
     pub(super) fn gpio(&self, plan: &Plan<'_>) -> Answer {
-        let none = || "no wire was named: --gpio CHIP:OUT,IN (two lines joined), or --gpio sim (gpio-sim)".to_owned();
+        let none =
+            || "no wire was given: use --gpio CHIP:OUT,IN (two joined lines) or --gpio sim (gpio-sim)".to_owned();
         let times = Times::new();
         match self.wires.gpio.as_ref().ok_or_else(|| NotRun::Unsupported(none()))? {
             GpioWire::Simulated => {
                 let name = format!("punctual-events-{}", std::process::id());
-                // A kernel without gpio-sim lacks a feature.
+                // A kernel without gpio-sim lacks the feature.
                 let chip = SimChip::new(&name, &["in"]).map_err(|e| NotRun::Unsupported(e.to_string()))?;
                 chip.pull(0, false).map_err(failed)?;
                 let line = edges(&chip.open().map_err(failed)?, 0, &times)?;
@@ -98,9 +99,11 @@ impl Posix {
         }
     }
 
-    /// Bytes that a port in loopback mode sends to itself.
+    /// Sends bytes through a port in loopback mode to itself.
     pub(super) fn serial(&self, plan: &Plan<'_>) -> Answer {
-        let none = || "no port was named: --serial /dev/ttyS1 (grep -v unknown /proc/tty/driver/serial)".to_owned();
+        let none = || {
+            "no port was given: use for example --serial /dev/ttyS1 (grep -v unknown /proc/tty/driver/serial lists the ports)".to_owned()
+        };
         let path = self.wires.serial.as_ref().ok_or_else(|| NotRun::Unsupported(none()))?;
         let port = Arc::new(Serial::open(path, plan.interval).map_err(|e| NotRun::Failed(e.to_string()))?);
         let theirs = port.clone();
@@ -121,7 +124,7 @@ impl Posix {
 fn edges(chip: &Chip, offset: u32, times: &Times) -> Result<Edges, NotRun> {
     let both = punctual_gpio::Edges::Both;
     let line = Line::edges(chip, offset, both, MOST_BUFFERED, EventClock::Monotonic).map_err(failed)?;
-    // If it does not settle, edges may coalesce at first, which is counted.
+    // If it does not settle, edges may coalesce at first, and that is counted.
     settle(SETTLED);
     Ok(Edges { line, events: vec![Event::default(); 64], times: times.clone(), last: 0, next: 0 })
 }

@@ -1,4 +1,4 @@
-//! The adapter protocol: with scripts that keep and break it, and with a real adapter in C.
+//! Tests of the adapter protocol, with scripts that keep and violate it, and with a real adapter in C.
 
 use punctual_events::{Adapter, Backend, COKERNELS, NotRun, Plan, Settings, find};
 use punctual_model::{EventCounts, SuiteEnd};
@@ -65,10 +65,10 @@ fn a_request_names_everything() {
 }
 
 #[test]
-fn what_is_wrong_is_told() {
+fn what_is_wrong_is_reported() {
     assert_eq!(failure("echo unsupported no such thing"), "not available here: no such thing");
     assert_eq!(failure("echo failed it broke"), "it broke");
-    assert!(failure("echo a 1 2").contains("'a 1 2', which is no line of the protocol"));
+    assert!(failure("echo a 1 2").contains("'a 1 2', which is not a line of the protocol"));
     assert!(failure("exit 3").contains("it has ended"));
     assert!(failure("true").contains("how many events it sent"));
     assert!(failure("echo hello 1 again").contains("it answers a run with Hello"));
@@ -96,7 +96,7 @@ fn an_unwanted_mode_switch_is_a_failure() {
     }
 }
 
-/// Compiles and runs the header that all adapters share. The workspace needs a C compiler anyway (SQLite).
+/// Compiles and runs the header that all adapters share. The workspace needs a C compiler anyway (for SQLite).
 #[test]
 fn an_adapter_in_c_keeps_the_protocol() {
     let folder = tempfile::tempdir().unwrap();

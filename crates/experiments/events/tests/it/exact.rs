@@ -5,9 +5,9 @@ use punctual_model::EventCounts;
 use punctual_units::{Nanos, Priority};
 use std::sync::atomic::AtomicBool;
 
-/// `None`: exactly as requested. Else the result.
+/// Returns `None` if the counts are exactly as requested, otherwise the counts.
 fn wrong(seed: u64, events: u64) -> Option<(Faults, EventCounts)> {
-    // From none to a hundredth of all, another number for each fault and seed.
+    // From none to a hundredth of all events, with a different number for each fault and seed.
     let k = |salt: u64| (seed * 7919 + salt * 104_729) % (events / 100) * u64::from(!(seed + salt).is_multiple_of(5));
     let faults = Faults { drop: k(1), double: k(2), delay: k(3), coalesce: k(4), refuse: k(5) };
     let stop = AtomicBool::new(false);
@@ -27,7 +27,7 @@ fn wrong(seed: u64, events: u64) -> Option<(Faults, EventCounts)> {
         reordered: counts.reordered,
         strays: 0,
     };
-    // A delayed event arrives after the next one, unless there is none or that one is delayed, dropped or refused as
+    // A delayed event arrives after the next one, unless there is no next one or it is delayed, dropped or refused as
     // well.
     let overtaken = counts.reordered <= faults.delay && (faults.delay < 20 || counts.reordered > faults.delay / 2);
     let arrived = counts.received + counts.coalesced;
@@ -62,5 +62,5 @@ fn one_more_is_not_the_same() {
     };
     assert_eq!([lost(0), lost(1), lost(2)], [0, 1, 2]);
     let refused = Mock::new(1, Faults { drop: 501, ..Faults::default() }).source(Source::Eventfd, &plan);
-    assert!(refused.is_err_and(|e| e.to_string().contains("half of them at most")));
+    assert!(refused.is_err_and(|e| e.to_string().contains("at most half of them")));
 }

@@ -1,4 +1,4 @@
-//! The tests on this machine; none depends on its speed.
+//! Runs the tests on this machine. None depends on its speed.
 
 use punctual_events::{Backend, NotRun, Plan, Posix, Source, TESTS, What, Wires};
 use punctual_model::{EventCounts, Promise};

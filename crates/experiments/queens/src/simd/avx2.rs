@@ -18,7 +18,7 @@ impl Simd for Avx2 {
         let mut length = 0;
         for group in 0..groups.min(GROUPS) {
             let mut words = [0u64; 8];
-            // SAFETY: the caller has AVX2. A Group is two registers at an address divisible by 64.
+            // SAFETY: the caller ensures AVX2. A Group is two registers at an address divisible by 64.
             unsafe {
                 let (mut low, mut high) = (_mm256_setzero_si256(), _mm256_setzero_si256());
                 for row in rows {
@@ -39,7 +39,7 @@ impl Simd for Avx2 {
     unsafe fn count_32(left: &[u32], probes: &[u32]) -> u64 {
         let mut total = 0;
         for words in left.as_chunks::<{ 8 * R }>().0 {
-            // SAFETY: the caller has AVX2; a register is eight words.
+            // SAFETY: the caller ensures AVX2; a register is eight words.
             unsafe {
                 let zero = _mm256_setzero_si256();
                 let words: [__m256i; R] =
@@ -63,7 +63,7 @@ impl Simd for Avx2 {
 
     #[inline(always)]
     unsafe fn count_64(left: &[u64], probes: &[u64]) -> u64 {
-        // SAFETY: the caller has AVX2; a register is four words.
+        // SAFETY: the caller ensures AVX2; a register is four words.
         unsafe {
             let zero = _mm256_setzero_si256();
             let mut count = zero;

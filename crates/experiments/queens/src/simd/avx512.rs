@@ -1,4 +1,4 @@
-//! AVX-512 (F): compressing stores collect, test-under-mask counts.
+//! AVX-512 (F): compressing stores collect the words, test-under-mask instructions count them.
 
 use core::arch::x86_64::{
     __m512i, _mm512_add_epi64, _mm512_load_si512, _mm512_loadu_si512, _mm512_mask_sub_epi32, _mm512_mask_sub_epi64,
@@ -16,8 +16,8 @@ impl Simd for Avx512 {
     #[inline(always)]
     unsafe fn filter(rows: &[&[Group; GROUPS]], groups: usize, to: &mut Bits) -> usize {
         let mut length = 0;
-        // SAFETY: the caller has AVX-512F. A Group is 64 bytes at an address divisible by 64. At most 8 words are added for
-        // each of at most 16 groups, and the arrays have room for 8 more.
+        // SAFETY: the caller ensures AVX-512F. A Group is 64 bytes at an address divisible by 64. At most 8 words are
+        // added for each of at most 16 groups, and the arrays have room for 8 more.
         unsafe {
             let ones = _mm512_set1_epi64(-1);
             let mut places = _mm512_set_epi64(7, 6, 5, 4, 3, 2, 1, 0);
@@ -45,8 +45,8 @@ impl Simd for Avx512 {
             let base = *place as usize % (PAIRS / BITS) * BITS;
             for part in 0..4 {
                 let some = (bits >> (part * TILE)) as u16;
-                // SAFETY: the caller has AVX-512F. A tile from base + part * TILE lies in the block, and a tile from
-                // length, of which less than a block has been written, in the room.
+                // SAFETY: the caller ensures AVX-512F. A tile from base + part * TILE lies in the block, and a tile
+                // from length, of which less than a block has been written, lies in the room.
                 unsafe {
                     let tile = _mm512_loadu_si512(words.as_ptr().add(base + part * TILE).cast());
                     let to = to.as_mut_ptr().add(length % PAIRS).cast();
@@ -62,7 +62,7 @@ impl Simd for Avx512 {
     unsafe fn count_32(left: &[u32], probes: &[u32]) -> u64 {
         let mut total = 0;
         let (fours, rest) = left.as_chunks::<{ 4 * TILE }>();
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller upholds the contract of `gather_32`.
         unsafe {
             for tile in fours {
                 total += tiles_32::<4>(tile, probes);
@@ -79,7 +79,7 @@ impl Simd for Avx512 {
 
     #[inline(always)]
     unsafe fn count_64(left: &[u64], probes: &[u64]) -> u64 {
-        // SAFETY: the caller has AVX-512F; a chunk of eight words is one register.
+        // SAFETY: the caller ensures AVX-512F; a chunk of eight words is one register.
         unsafe {
             let ones = _mm512_set1_epi64(-1);
             let mut counts = [_mm512_setzero_si512(); 2];
@@ -100,7 +100,7 @@ impl Simd for Avx512 {
 /// Counts R registers of words.
 #[inline(always)]
 unsafe fn tiles_32<const R: usize>(words: &[u32], probes: &[u32]) -> u64 {
-    // SAFETY: the caller has AVX-512F and gives R * TILE words.
+    // SAFETY: the caller ensures AVX-512F and passes R * TILE words.
     unsafe {
         let ones = _mm512_set1_epi32(-1);
         let words: [__m512i; R] =

@@ -1,4 +1,4 @@
-//! The two inner loops, for each instruction set.
+//! The two inner loops for each instruction set.
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod avx2;
@@ -10,48 +10,49 @@ pub(crate) mod portable;
 
 use crate::east::{BITS, GROUPS, Group, MORE, PAIRS};
 
-/// Words of bits in a block, and room for one more group, which may be written as a whole.
+/// Words of bits in a block, plus room for one more group, which may be written as a whole.
 pub(crate) const BIT_WORDS: usize = PAIRS / 64 + 8;
-/// Pairs per vector of the widest kernel: lists are padded to multiples of this.
+/// Pairs per vector of the widest kernel. Lists are padded to multiples of this.
 pub(crate) const TILE: usize = 16;
 
 /// Room for the pairs of a block, and for one more tile, which may be written as a whole.
 pub(crate) const ROOM: usize = PAIRS + 2 * TILE;
 
-/// Non-zero words of bits, and their places in the block.
+/// Non-zero words of bits and their positions in the block.
 #[derive(Debug)]
 pub(crate) struct Bits {
     pub(crate) words: [u64; BIT_WORDS],
     pub(crate) places: [u64; BIT_WORDS],
 }
 
-/// The instructions of a kernel.
+/// The operations a kernel implements with its instructions.
 ///
 /// # Safety
-/// A method is only called if the CPU has the instructions, from a function that has them enabled (so that it is
-/// inlined there).
+/// A method may only be called if the CPU supports the instructions, and only from a function that has them enabled, so
+/// that it is inlined there.
 pub(crate) trait Simd {
-    /// Finds the pairs on none of the given rows, in this many groups: collects the words of bits with any pair, and
+    /// Finds the pairs on none of the given rows in this many groups. Collects the words of bits that have any pair and
     /// returns their number.
     unsafe fn filter(rows: &[&[Group; GROUPS]], groups: usize, to: &mut Bits) -> usize;
 
-    /// Collects the words of the pairs whose bits are set; returns their number. May write up to [`TILE`] meaningless
-    /// words after them.
+    /// Collects the words of the pairs whose bits are set and returns their number. May write up to [`TILE`]
+    /// meaningless words after them.
     #[inline(always)]
     unsafe fn gather_32(words: &[u32; PAIRS + MORE], bits: &[u64], places: &[u64], to: &mut [u32; ROOM]) -> usize {
         gather(words, bits, places, to)
     }
 
-    /// [`Simd::gather_32`] for 64 bits.
+    /// The same as [`Simd::gather_32`] for 64 bits.
     #[inline(always)]
     unsafe fn gather_64(words: &[u64; PAIRS + MORE], bits: &[u64], places: &[u64], to: &mut [u64; ROOM]) -> usize {
         gather(words, bits, places, to)
     }
 
-    /// Number of pairs of one of `left` and one of `probes` without a common bit. `left` is whole [`TILE`]s.
+    /// Counts the pairs of one of `left` and one of `probes` that have no bit in common. The length of `left` is a
+    /// multiple of [`TILE`].
     unsafe fn count_32(left: &[u32], probes: &[u32]) -> u64;
 
-    /// [`Simd::count_32`] for 64 bits.
+    /// The same as [`Simd::count_32`] for 64 bits.
     unsafe fn count_64(left: &[u64], probes: &[u64]) -> u64;
 }
 
@@ -67,8 +68,8 @@ pub(crate) fn append(words: [u64; 8], group: usize, to: &mut Bits, length: usize
     end
 }
 
-/// [`Simd::gather_32`] without special instructions. The number of pairs in a word of bits is hard to predict, so eight
-/// are copied in any case.
+/// The portable [`Simd::gather_32`]. The number of pairs in a word of bits is hard to predict, so eight are always
+/// copied.
 #[inline(always)]
 fn gather<T: Copy>(words: &[T; PAIRS + MORE], bits: &[u64], places: &[u64], to: &mut [T; ROOM]) -> usize {
     let mut length = 0;

@@ -20,7 +20,7 @@ impl Simd for Neon {
         let mut length = 0;
         for group in 0..groups.min(GROUPS) {
             let mut words = [0u64; 8];
-            // SAFETY: the caller has NEON; two words from index * 2 lie in eight.
+            // SAFETY: the caller ensures NEON; two words from index * 2 lie in eight.
             unsafe {
                 let mut taken = [vdupq_n_u64(0); 4];
                 for row in rows {
@@ -42,7 +42,7 @@ impl Simd for Neon {
     unsafe fn count_32(left: &[u32], probes: &[u32]) -> u64 {
         let mut total = 0;
         for words in left.as_chunks::<{ 4 * R }>().0 {
-            // SAFETY: the caller has NEON; a register is four words.
+            // SAFETY: the caller ensures NEON; a register is four words.
             unsafe {
                 let words: [uint32x4_t; R] = core::array::from_fn(|index| vld1q_u32(words[index * 4..].as_ptr()));
                 let mut counts = [vdupq_n_u32(0); R];
@@ -60,7 +60,7 @@ impl Simd for Neon {
 
     #[inline(always)]
     unsafe fn count_64(left: &[u64], probes: &[u64]) -> u64 {
-        // SAFETY: the caller has NEON; a register is two words.
+        // SAFETY: the caller ensures NEON; a register is two words.
         unsafe {
             let mut count = vdupq_n_u64(0);
             for words in left.as_chunks::<2>().0 {

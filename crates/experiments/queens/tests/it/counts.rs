@@ -1,4 +1,4 @@
-//! Compares counts with known ones, on every kernel that this CPU has.
+//! Compares counts with known ones, on every kernel this CPU supports.
 
 use std::io::{self, Write};
 use std::num::{NonZeroU32, NonZeroUsize};
@@ -15,13 +15,13 @@ fn count(n: u32, kernel: Kernel) -> u64 {
 fn kernels() -> Vec<Kernel> {
     let (here, missing): (Vec<_>, Vec<_>) = Kernel::ALL.into_iter().partition(|kernel| kernel.is_available());
     for kernel in missing {
-        // Not eprintln: the test harness hides that for passing tests.
-        let _ = writeln!(io::stderr(), "not tested: kernel {kernel}: this processor does not have its instructions");
+        // Not eprintln, which the test harness hides for passing tests.
+        let _ = writeln!(io::stderr(), "not tested: kernel {kernel}: this CPU lacks its instructions");
     }
     here
 }
 
-/// The plainest possible search, independent of the crate.
+/// The simplest possible search, independent of the crate.
 fn plain(n: u32, columns: u32, left: u32, right: u32) -> u64 {
     let all = (1 << n) - 1;
     let mut free = all & !(columns | left | right);

@@ -1,8 +1,8 @@
-//! Closed forms.
+//! Closed forms for the ends of jobs.
 
 use punctual_units::Nanos;
 
-/// Ends of jobs of one FIFO priority released together: each after all before it.
+/// Ends of jobs with the same FIFO priority that are released together. Each runs after all before it.
 pub fn fifo(work: &[Nanos]) -> Vec<Nanos> {
     let mut end = 0;
     work.iter()
@@ -13,22 +13,23 @@ pub fn fifo(work: &[Nanos]) -> Vec<Nanos> {
         .collect()
 }
 
-/// Ends of two equal round-robin jobs: the second after both, the first earlier by the rest of its last slice.
+/// Ends of two equal round-robin jobs. The second ends after the work of both, the first earlier by the rest of the
+/// last slice.
 pub fn rr_pair(work: Nanos, quantum: Nanos) -> (Nanos, Nanos) {
     let whole = work.0.saturating_sub(1) / quantum.0.max(1) * quantum.0.max(1);
     (Nanos(work.0 + whole), Nanos(2 * work.0))
 }
 
-/// End of a real-time job beside CPU-bound ordinary threads: after each `runtime` it is held for the rest of the
-/// period. Documentation/scheduler/sched-rt-group.rst; from 6.12 on the fair server does the same (commit
-/// 5f6bd380c7bd).
+/// End of a real-time job that competes with CPU-bound ordinary threads: after each `runtime` it is throttled for the
+/// rest of the period. See Documentation/scheduler/sched-rt-group.rst; since 6.12 the fair server has the same effect
+/// (commit 5f6bd380c7bd).
 pub fn throttled(work: Nanos, runtime: Nanos, period: Nanos) -> Nanos {
     let aside = period.0.saturating_sub(runtime.0);
     Nanos(work.0 + aside * (work.0 / runtime.0.max(1)))
 }
 
-/// Latest end of a job served by a constant bandwidth server alone: ⌈C/Q⌉ − 1 whole periods, then the rest. L. Abeni,
-/// G. Buttazzo, Integrating Multimedia Applications in Hard Real-Time Systems, RTSS 1998.
+/// Worst-case end of a job that a constant bandwidth server serves alone: ⌈C/Q⌉ − 1 whole periods, then the rest. L.
+/// Abeni, G. Buttazzo, Integrating Multimedia Applications in Hard Real-Time Systems, RTSS 1998.
 pub fn cbs(work: Nanos, budget: Nanos, period: Nanos) -> Nanos {
     let whole = work.0.div_ceil(budget.0.max(1)).saturating_sub(1);
     Nanos(whole * period.0 + work.0 - whole * budget.0)
@@ -39,14 +40,14 @@ pub struct Periodic {
     pub period: Nanos,
     /// Maximum work per release.
     pub work: Nanos,
-    /// Maximum delay of a release after its nominal instant.
+    /// Maximum delay of a release after its nominal time.
     pub release_jitter: Nanos,
     pub blocking: Nanos,
 }
 
-/// Worst response of each task, highest priority first: the least fixed point of w = C + B + Σ ⌈(w + J_j) / T_j⌉ C_j
-/// over those before it, and R = w + J. `None` if a response would exceed the task's period: the analysis says nothing
-/// then.
+/// Worst-case response of each task, highest priority first: the least fixed point of w = C + B + Σ ⌈(w + J_j) / T_j⌉
+/// C_j over the tasks before it, and R = w + J. `None` if a response would exceed the task's period, where the analysis
+/// does not apply.
 ///
 /// M. Joseph, P. Pandya, Finding Response Times in a Real-Time System, 1986; N. Audsley et al., 1993.
 pub fn response_times(tasks: &[Periodic]) -> Vec<Option<Nanos>> {

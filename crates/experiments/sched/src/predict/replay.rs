@@ -1,8 +1,8 @@
-//! Replays ordinary threads with the CPUs they really had, but balanced at once.
+//! Replays ordinary threads with the CPUs they really had, but with immediate balancing.
 //!
-//! The simulation moves a free thread to the CPU with most room as soon as there is one. The kernel balances from time
-//! to time (kernel/sched/fair.c, sched_balance_rq), so a thread may stay behind a real-time one while another has a CPU
-//! to itself. The difference for a thread is its measured end minus the one found here.
+//! The simulation moves a free thread to the least loaded CPU as soon as there is one. The kernel balances only from
+//! time to time (sched_balance_rq() in kernel/sched/fair.c), so a thread may stay behind a real-time one while another
+//! thread has a CPU to itself. The difference for a thread is its measured end minus the end found here.
 
 use super::state::weight;
 use punctual_model::{Doing, GanttSpan};
@@ -10,18 +10,18 @@ use punctual_units::{Arrange, CpuId, CpuList, Nanos, Scheduling};
 
 #[derive(Clone, Debug)]
 pub struct Ran {
-    /// Index among the threads of the spans.
+    /// Index of the thread in the spans.
     pub thread: usize,
-    /// For its weight.
+    /// Policy and nice value, which determine the weight.
     pub scheduling: Scheduling,
     pub cpus: CpuList,
-    /// Since the experiment's beginning.
+    /// Release time since the start of the experiment.
     pub released: Nanos,
-    /// CPU time it had, including stolen time.
+    /// CPU time the thread had, including stolen time.
     pub on_cpu: Nanos,
 }
 
-/// Idle time of a CPU, since the experiment's beginning.
+/// Idle time of a CPU, since the start of the experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Idle {
     pub cpu: CpuId,
@@ -31,16 +31,16 @@ pub struct Idle {
 
 #[derive(Clone, Copy, Debug)]
 pub enum Room<'a> {
-    /// Those that one of them had, or that were idle: other tasks had the rest.
+    /// CPUs that one of the threads had or that were idle. Other tasks had the rest.
     Left(&'a [Idle]),
-    /// All but those that another thread of the spans had: as if there were no other tasks.
+    /// All CPUs but those that another thread of the spans had, as if there were no other tasks.
     Ours,
 }
 
 enum Turn {
-    /// Available to ordinary threads from now on.
+    /// The CPU is available to ordinary threads from now on.
     Open(CpuId),
-    /// No longer available to them.
+    /// The CPU is no longer available to ordinary threads.
     Closed(CpuId),
     Asleep(usize),
 }
@@ -67,8 +67,9 @@ impl Cpu {
     }
 }
 
-/// When each of `ordinary` ends, since the experiment's beginning, if every runnable thread always goes to the CPU with
-/// most room. `spans` are of all threads. After the last of them every CPU is free. `None`: it may run nowhere.
+/// When each of `ordinary` ends, since the start of the experiment, if every runnable thread always moves to the least
+/// loaded CPU. `spans` are those of all threads. After the last of them, every CPU is free. `None` if a thread may run
+/// nowhere.
 pub fn replay(ordinary: &[Ran], spans: &[GanttSpan], room: Room<'_>) -> Vec<Option<Nanos>> {
     let mut ids: Vec<CpuId> = ordinary.iter().flat_map(|ran| ran.cpus.iter()).collect();
     ids.sort_unstable();
@@ -98,7 +99,7 @@ impl Ran {
     }
 }
 
-/// By time; a release is listed as well, with no other change.
+/// Turns ordered by time. A release is listed as well, without any other change.
 fn turns(ordinary: &[Ran], spans: &[GanttSpan], room: Room<'_>) -> Vec<(u64, i32, Option<Turn>)> {
     let mut out: Vec<(u64, i32, Option<Turn>)> = ordinary.iter().map(|ran| (ran.released.0, 0, None)).collect();
     let mut both = |from: Nanos, to: Nanos, turn: &dyn Fn() -> Turn| {
@@ -146,7 +147,7 @@ fn run(threads: &mut [Thread<'_>], cpus: &mut [Cpu], now: &mut f64, until: f64) 
     *now = until;
 }
 
-/// Each goes where there is most room, as in the simulation.
+/// Moves each thread to the least loaded CPU, as the simulation does.
 fn place(threads: &mut [Thread<'_>], cpus: &mut [Cpu], now: f64) {
     for cpu in cpus.iter_mut() {
         (cpu.weights, cpu.queue) = (0.0, 0);

@@ -1,4 +1,4 @@
-//! A small simulation of Linux's policies on several CPUs.
+//! A small simulation of Linux's scheduling policies on several CPUs.
 
 use super::state::{At, State};
 use super::{Scheduler, Task};
@@ -7,12 +7,12 @@ use punctual_units::{Arrange, CpuId, Scheduling};
 
 struct Cpu {
     id: CpuId,
-    /// Beginning of the limit's period; `None`: no real-time thread has run yet. Negative: before the first release.
+    /// Start of the limit's period, negative if before the first release. `None` if no real-time thread has run yet.
     window: Option<i64>,
     used: f64,
-    /// The real-time thread that has it.
+    /// Index of the real-time thread that has the CPU.
     real_time: Option<usize>,
-    /// Real-time threads may not have it, whoever else wants it.
+    /// Real-time threads may not use the CPU, even if nothing else wants it.
     throttled: bool,
     ordinary: Vec<usize>,
 }
@@ -24,9 +24,9 @@ struct Sim<'a> {
     place: u64,
 }
 
-/// When each thread begins and ends, counted from its own release. Real-time threads run by priority and, within one,
-/// in order of waking; SCHED_RR goes to the end of its queue after each slice; SCHED_DEADLINE runs by earliest deadline
-/// within its budget; ordinary threads share the rest in proportion to their weights.
+/// Computes when each thread begins and ends, relative to its own release. Real-time threads run by priority and,
+/// within one priority, in order of waking; SCHED_RR goes to the end of its queue after each slice; SCHED_DEADLINE runs
+/// by earliest deadline within its budget; ordinary threads share the rest in proportion to their weights.
 pub fn simulate(tasks: &[Task], scheduler: &Scheduler) -> Vec<Prediction> {
     let mut ids: Vec<CpuId> = tasks.iter().flat_map(|task| task.cpus.iter()).collect();
     ids.sort_unstable();
@@ -45,7 +45,7 @@ pub fn simulate(tasks: &[Task], scheduler: &Scheduler) -> Vec<Prediction> {
         now += step;
     }
     let mut found: Vec<Prediction> = sim.states.iter().map(State::prediction).collect();
-    // Threads without an end of their own end with the experiment.
+    // Threads that do not end by themselves end with the experiment.
     for (prediction, task) in found.iter_mut().zip(tasks).filter(|(_, task)| task.body.loops.is_none()) {
         prediction.ends_ns = Some(scheduler.horizon.saturating_sub(task.release));
     }
@@ -64,14 +64,14 @@ impl Sim<'_> {
                 && state.is_ready()
                 && now >= state.deadline
             {
-                // A constant bandwidth server: a new budget with each expired deadline.
+                // Constant bandwidth server: each deadline that expires starts a new budget.
                 let from = if state.deadline == 0 || state.budget > 0.0 { now } else { state.deadline };
                 (state.budget, state.deadline) = (runtime_ns.0 as f64, from + period_ns.0);
             }
         }
     }
 
-    /// The most urgent threads get CPUs, each its previous one if that is free.
+    /// Gives CPUs to the most urgent threads, each its previous one if that is free.
     fn place_real_time(&mut self) {
         for cpu in &mut self.cpus {
             cpu.real_time = None;
@@ -99,7 +99,8 @@ impl Sim<'_> {
         state.is_ready() && state.rank().is_some() && (!state.is_deadline() || state.budget > 0.0)
     }
 
-    /// Ordinary threads go where there is most room: to CPUs without a real-time thread, then to the shortest queue.
+    /// Moves ordinary threads to the least loaded CPUs: those without a real-time thread first, then those with the
+    /// shortest queue.
     fn place_ordinary(&mut self, now: u64) {
         for cpu in &mut self.cpus {
             cpu.ordinary.clear();
@@ -148,7 +149,7 @@ impl Sim<'_> {
 }
 
 impl Cpu {
-    /// Have real-time threads used up their time of this period?
+    /// Returns `true` if real-time threads have used up their time in this period.
     fn is_limited(&mut self, now: u64, limit: Option<&RtLimit>) -> bool {
         let (Some(limit), Some(start)) = (limit, self.window) else { return false };
         let (runtime, period) = (limit.runtime_ns, limit.period_ns.0.max(1).cast_signed());
@@ -161,7 +162,7 @@ impl Cpu {
     }
 }
 
-/// Ordinary threads share a CPU for `length`; what one leaves goes to the next.
+/// Lets ordinary threads share a CPU for `length`. What one leaves unused goes to the next.
 fn share(states: &mut [State<'_>], queue: &[usize], now: u64, length: f64) {
     let mut left = length;
     let mut weights: f64 = queue.iter().map(|n| states[*n].weight()).sum();

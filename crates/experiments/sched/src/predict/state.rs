@@ -5,7 +5,7 @@ use punctual_units::{CpuId, Nanos, Scheduling};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum At {
-    /// Asleep or not released, until then.
+    /// Asleep or not yet released until this time.
     Asleep(u64),
     /// Wants the CPU for this long.
     Ready(f64),
@@ -15,14 +15,14 @@ pub(super) enum At {
 pub(super) struct State<'a> {
     pub task: &'a Task,
     pub at: At,
-    /// Order in the queue of its priority: lower is earlier.
+    /// Position in the queue of its priority. Lower is earlier.
     pub place: u64,
-    /// Rest of its slice.
+    /// Remaining part of the time slice.
     pub slice: f64,
-    /// Budget and deadline of SCHED_DEADLINE; no budget: throttled until the deadline.
+    /// Budget of SCHED_DEADLINE. A thread without budget is throttled until the deadline.
     pub budget: f64,
     pub deadline: u64,
-    /// Where it runs, or ran last.
+    /// The CPU where it runs or last ran.
     pub cpu: Option<CpuId>,
     begun: Option<u64>,
     ended: Option<u64>,
@@ -49,7 +49,7 @@ impl<'a> State<'a> {
         }
     }
 
-    /// Continues if its sleep is over; returns whether it woke.
+    /// Continues if the sleep is over. Returns whether the thread woke.
     pub fn wake(&mut self, now: u64) -> bool {
         let At::Asleep(until) = self.at else { return false };
         if until > now {
@@ -59,7 +59,7 @@ impl<'a> State<'a> {
         matches!(self.at, At::Ready(_))
     }
 
-    /// Its next action from `now` on. A loop without work or sleep ends the thread, as it would be endless.
+    /// The thread's next action from `now` on. A loop without work or sleep ends the thread, since it would never end.
     fn next(&mut self, now: u64) -> At {
         for _ in 0..=self.task.body.actions.len() {
             if self.action >= self.task.body.actions.len() {
@@ -88,7 +88,7 @@ impl<'a> State<'a> {
         At::Ended
     }
 
-    /// Has the CPU for up to `length`; returns what it used.
+    /// Gives the thread the CPU for up to `length`. Returns the time it used.
     pub fn run(&mut self, now: u64, length: f64) -> f64 {
         let At::Ready(left) = self.at else { return 0.0 };
         self.begun.get_or_insert(now);
@@ -109,7 +109,7 @@ impl<'a> State<'a> {
         matches!(self.at, At::Ready(_))
     }
 
-    /// Real-time priority, SCHED_DEADLINE above all; `None`: ordinary.
+    /// Real-time priority, with SCHED_DEADLINE above all. `None` for ordinary threads.
     pub fn rank(&self) -> Option<u8> {
         match self.task.scheduling {
             Scheduling::Deadline { .. } => Some(100),
@@ -132,7 +132,7 @@ impl<'a> State<'a> {
     }
 }
 
-/// Share among ordinary threads: a factor of 1.25 per nice level (kernel/sched/core.c, sched_prio_to_weight).
+/// Weight among ordinary threads: a factor of 1.25 per nice level (sched_prio_to_weight in kernel/sched/core.c).
 pub(super) fn weight(scheduling: Scheduling) -> f64 {
     match scheduling {
         Scheduling::Other { nice } | Scheduling::Batch { nice } => 1024.0 / 1.25f64.powi(nice.into()),

@@ -1,4 +1,4 @@
-//! JSON whose objects keep their order and may have duplicate keys: rt-app executes keys in order.
+//! JSON whose objects keep their order and may have duplicate keys, because rt-app executes keys in order.
 
 use super::Unknown;
 use serde::de::{MapAccess, SeqAccess, Visitor};
@@ -17,7 +17,7 @@ pub enum Json {
 }
 
 impl Json {
-    /// Ignores comments (`/* … */`, which json-c accepts).
+    /// Parses JSON and ignores comments (`/* … */`), which json-c accepts.
     pub fn parse(text: &str) -> Result<Json, String> {
         serde_json::from_slice(without_comments(text).as_bytes()).map_err(|e| e.to_string())
     }
@@ -25,26 +25,26 @@ impl Json {
     pub fn object(&self, path: &str) -> Result<&[(String, Json)], Unknown> {
         match self {
             Json::Object(pairs) => Ok(pairs),
-            _ => Err(Unknown::because(path, "an object is wanted")),
+            _ => Err(Unknown::because(path, "expected an object")),
         }
     }
 
     pub fn integer(&self, path: &str) -> Result<i64, Unknown> {
         match self {
             Json::Integer(n) => Ok(*n),
-            _ => Err(Unknown::because(path, "a whole number is wanted")),
+            _ => Err(Unknown::because(path, "expected a whole number")),
         }
     }
 
     pub fn text(&self, path: &str) -> Result<&str, Unknown> {
         match self {
             Json::Text(text) => Ok(text),
-            _ => Err(Unknown::because(path, "a text is wanted")),
+            _ => Err(Unknown::because(path, "expected a string")),
         }
     }
 }
 
-/// Comments become blanks, so that positions in errors stay right.
+/// Replaces comments by blanks, so that positions in errors stay right.
 fn without_comments(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let (mut in_text, mut in_comment, mut before) = (false, false, ' ');
@@ -61,7 +61,7 @@ fn without_comments(text: &str) -> String {
         }
         out.push(if in_comment && c != '\n' { ' ' } else { c });
         in_comment &= !ends;
-        // An escaped backslash escapes nothing after it, and `/*/` only begins a comment.
+        // An escaped backslash does not escape what follows, and `/*/` only begins a comment.
         before = if (in_text && before == '\\' && c == '\\') || begins { ' ' } else { c };
     }
     out

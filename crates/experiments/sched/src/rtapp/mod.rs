@@ -1,5 +1,6 @@
-//! Workloads of rt-app (<https://github.com/scheduler-tools/rt-app>, doc/tutorial.txt): the part of its JSON that says
-//! which thread runs how long with which policy, where and when. Anything else is an error that names it.
+//! Workloads of rt-app (<https://github.com/scheduler-tools/rt-app>, doc/tutorial.txt). Supported is the part of its
+//! JSON that determines which thread runs how long with which policy, where and when. Anything else is an error that
+//! names the key.
 
 mod json;
 mod task;
@@ -24,18 +25,18 @@ impl Unknown {
     }
 }
 
-/// The section `global`.
 struct Global {
-    /// Everything ends then; `None`: when the threads end.
+    /// Time at which everything ends. `None` means when the threads end.
     duration: Option<Nanos>,
     default_policy: Policy,
     notes: Vec<String>,
 }
 
-/// Reads rt-app's JSON; `source` names it in errors.
+/// Reads rt-app's JSON. `source` is its name in errors.
 ///
 /// # Errors
-/// [`SpecError::Form`]: invalid JSON or an impossible experiment. [`SpecError::RtApp`]: something is not supported.
+/// [`SpecError::Form`] if the JSON is invalid or the experiment impossible; [`SpecError::RtApp`] if something is not
+/// supported.
 pub fn import(source: &str, text: &str) -> Result<Spec, SpecError> {
     let wrong = |why: String| SpecError::Form { name: source.into(), why };
     let json = Json::parse(text).map_err(wrong)?;
@@ -55,7 +56,7 @@ fn read(source: &str, json: &Json) -> Result<Spec, Unknown> {
             "tasks" => tasks = value.object("tasks")?,
             "global" => global.read(value.object("global")?)?,
             "resources" if value.object("resources").is_ok_and(<[_]>::is_empty) => {}
-            "resources" => return Err(Unknown::because(key, "threads of an experiment share nothing")),
+            "resources" => return Err(Unknown::because(key, "threads of an experiment do not share resources")),
             _ => return Err(Unknown::new(key)),
         }
     }
@@ -65,7 +66,7 @@ fn read(source: &str, json: &Json) -> Result<Spec, Unknown> {
     }
     Ok(Spec {
         name: source.trim_end_matches(".json").into(),
-        about: "a workload of rt-app".into(),
+        about: "an rt-app workload".into(),
         repetitions: 1,
         at_most: global.duration,
         notes: global.notes,
@@ -95,16 +96,16 @@ impl Global {
     }
 
     fn note(&mut self, what: &str, path: &str) {
-        self.notes.push(format!("{path} of rt-app changes nothing: {what}"));
+        self.notes.push(format!("rt-app's {path} has no effect: {what}"));
     }
 }
 
-/// Seconds; -1 is unlimited.
+/// Converts a duration in seconds; -1 means unlimited.
 fn duration(seconds: i64, path: &str) -> Result<Option<Nanos>, Unknown> {
     match seconds {
         -1 => Ok(None),
         1..=3600 => Ok(Some(Nanos::from_secs(seconds.unsigned_abs()))),
-        _ => Err(Unknown::because(path, format!("{seconds}; -1, or 1 to 3600 seconds"))),
+        _ => Err(Unknown::because(path, format!("{seconds}; must be -1, or 1 to 3600 seconds"))),
     }
 }
 

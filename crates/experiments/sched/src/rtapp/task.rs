@@ -1,4 +1,4 @@
-//! One entry of `tasks`.
+//! Reads one entry of `tasks`.
 
 use super::{Global, Json, Unknown};
 use crate::body::{Action, Body};
@@ -6,7 +6,7 @@ use crate::spec::{Amount, Place, Thread};
 use punctual_units::{CpuId, CpuList, Nanos, Policy, Scheduling};
 use punctual_workloads::Kind;
 
-/// Limit of a task's actions after expanding its phases.
+/// Largest number of actions of a task after its phases are expanded.
 const MOST_ACTIONS: usize = 100_000;
 
 struct Head {
@@ -19,7 +19,7 @@ struct Head {
     loops: Option<u64>,
 }
 
-/// The threads of a task: one per instance.
+/// The threads of a task, one per instance.
 pub(super) fn threads(name: &str, task: &Json, global: &Global) -> Result<Vec<Thread>, Unknown> {
     let path = format!("tasks.{name}");
     let mut head = Head {
@@ -41,10 +41,10 @@ pub(super) fn threads(name: &str, task: &Json, global: &Global) -> Result<Vec<Th
         }
     }
     if actions.is_empty() {
-        return Err(Unknown::because(path, "it does nothing: run, sleep or timer is wanted"));
+        return Err(Unknown::because(path, "the task does nothing; add run, sleep or timer"));
     }
     if head.loops.is_none() && global.duration.is_none() {
-        return Err(Unknown::because(format!("{path}.loop"), "-1, and global.duration does not end it either"));
+        return Err(Unknown::because(format!("{path}.loop"), "-1, and global.duration is unlimited as well"));
     }
     let body = Body { actions, loops: head.loops };
     let scheduling = head.scheduling(&path)?;
@@ -61,7 +61,7 @@ pub(super) fn threads(name: &str, task: &Json, global: &Global) -> Result<Vec<Th
 }
 
 impl Head {
-    /// Reads a key that is no action; `false` if it is not an attribute either.
+    /// Reads a key that is not an action. Returns `false` if it is not an attribute either.
     fn read(&mut self, key: &str, value: &Json, at: &str) -> Result<bool, Unknown> {
         match key {
             "policy" => self.policy = value.text(at)?.parse().map_err(|e| Unknown::because(at, e))?,
@@ -88,10 +88,10 @@ impl Head {
         let at = format!("{path}.priority");
         let nice = || match self.priority.unwrap_or(0) {
             nice @ -20..=19 => Ok(nice as i8),
-            other => Err(Unknown::because(&at, format!("{other} is no nice value"))),
+            other => Err(Unknown::because(&at, format!("{other} is not a nice value"))),
         };
         let priority = || {
-            // rt-app's default for real-time policies.
+            // The default of rt-app for real-time policies.
             let number = u8::try_from(self.priority.unwrap_or(10)).ok();
             number
                 .and_then(|n| n.try_into().ok())
@@ -117,7 +117,7 @@ impl Head {
     }
 }
 
-/// Expands phases, each as often as it says.
+/// Expands phases, each as often as its `loop` says.
 fn phases(value: &Json, path: &str, actions: &mut Vec<Action>) -> Result<(), Unknown> {
     for (name, phase) in value.object(path)? {
         let path = format!("{path}.{name}");
@@ -126,7 +126,7 @@ fn phases(value: &Json, path: &str, actions: &mut Vec<Action>) -> Result<(), Unk
             let at = format!("{path}.{key}");
             match key.as_str() {
                 "loop" => {
-                    times = loops(value, &at)?.ok_or_else(|| Unknown::because(&at, "a phase without an end"))?;
+                    times = loops(value, &at)?.ok_or_else(|| Unknown::because(&at, "an endless phase"))?;
                 }
                 _ => action(key, value, &at, &mut own)?,
             }
@@ -140,7 +140,7 @@ fn phases(value: &Json, path: &str, actions: &mut Vec<Action>) -> Result<(), Unk
     Ok(())
 }
 
-/// A key like `run`, `run1`, `sleep`, `timer0`.
+/// Reads a key such as `run`, `run1`, `sleep` or `timer0`.
 fn action(key: &str, value: &Json, at: &str, actions: &mut Vec<Action>) -> Result<(), Unknown> {
     match key.trim_end_matches(|c: char| c.is_ascii_digit()) {
         "run" | "runtime" => actions.push(Action::Run(micros(value, at)?)),
@@ -157,33 +157,33 @@ fn timer(value: &Json, path: &str) -> Result<Nanos, Unknown> {
         let at = format!("{path}.{key}");
         match (key.as_str(), value) {
             ("period", _) => period = Some(micros(value, &at)?),
-            // The timer's name does not matter: threads of an experiment share none.
+            // The timer's name does not matter, since threads of an experiment do not share timers.
             ("ref", Json::Text(_)) => {}
             ("mode", Json::Text(mode)) if mode == "relative" => {}
             _ => return Err(Unknown::new(at)),
         }
     }
-    period.filter(|period| period.0 > 0).ok_or_else(|| Unknown::because(path, "it needs a period of more than 0"))
+    period.filter(|period| period.0 > 0).ok_or_else(|| Unknown::because(path, "the period must be more than 0"))
 }
 
 fn loops(value: &Json, at: &str) -> Result<Option<u64>, Unknown> {
     match value.integer(at)? {
         -1 => Ok(None),
         n if n > 0 => Ok(Some(n.unsigned_abs())),
-        n => Err(Unknown::because(at, format!("{n}; -1, or more than 0"))),
+        n => Err(Unknown::because(at, format!("{n}; must be -1 or more than 0"))),
     }
 }
 
-/// Microseconds, up to an hour.
+/// A duration in microseconds, up to an hour.
 fn micros(value: &Json, at: &str) -> Result<Nanos, Unknown> {
     match value.integer(at)? {
         n @ 0..=3_600_000_000 => Ok(Nanos::from_micros(n.unsigned_abs())),
-        n => Err(Unknown::because(at, format!("{n} µs; 0 to an hour"))),
+        n => Err(Unknown::because(at, format!("{n} µs; must be 0 to an hour"))),
     }
 }
 
 fn cpus(value: &Json, at: &str) -> Result<Place, Unknown> {
-    let wanted = || Unknown::because(at, "a list of CPU numbers is wanted");
+    let wanted = || Unknown::because(at, "expected a list of CPU numbers");
     let Json::List(list) = value else { return Err(wanted()) };
     let number = |cpu: &Json| match cpu {
         Json::Integer(n) => u32::try_from(*n).ok().filter(|n| *n < 8192).map(CpuId).ok_or_else(wanted),

@@ -33,7 +33,7 @@ fn scheduler(limited: bool) -> Scheduler {
     }
 }
 
-/// RT throttling takes the CPU even if nobody else wants it, and free ordinary threads may get it meanwhile.
+/// RT throttling takes the CPU away even if nothing else wants it, and free ordinary threads may get it meanwhile.
 #[test]
 fn throttling_holds_a_lone_thread_as_well() {
     let mut scheduler = scheduler(true);
@@ -50,7 +50,7 @@ fn throttling_holds_a_lone_thread_as_well() {
     assert!((found[0] - 3.65).abs() < 0.001 && (found[1] - 1.95).abs() < 0.002, "{found:?}");
 }
 
-/// Whether a thread of hardly more than the runtime is held depends on when the period began.
+/// Whether a thread with slightly more work than the runtime is throttled depends on when the period began.
 #[test]
 fn a_period_that_began_earlier_spares_a_short_thread() {
     let mut scheduler = scheduler(true);
@@ -79,7 +79,7 @@ fn near(found: &[f64], wanted: &[f64], tolerance: f64) {
     }
 }
 
-/// stats-vectors.json, `sched_pred`; the measured ones are of a Raspberry Pi 5.
+/// The values of `sched_pred` in stats-vectors.json. The measured values there are from a Raspberry Pi 5.
 #[test]
 fn the_five_published_cases_are_predicted_as_in_the_vectors() {
     let three = |work: [f64; 3], policies: [Scheduling; 3]| {
@@ -103,7 +103,7 @@ fn the_five_published_cases_are_predicted_as_in_the_vectors() {
 fn free_threads_spread_over_the_cpus() {
     let free = |policies: [Scheduling; 3], cpus: &str| policies.map(|policy| task(policy, 1.0, cpus));
     near(&ends(&free([fifo(), OTHER, OTHER], "0-3"), true), &[1.0, 1.0, 1.0], 0.001);
-    // Two CPUs: the ordinary ones share one until the real-time thread has ended, then each has its own.
+    // On two CPUs the ordinary threads share one until the real-time thread has ended; then each has a CPU.
     near(&ends(&free([fifo(), OTHER, OTHER], "0-1"), true), &[1.0, 1.5, 1.5], 0.002);
     near(&ends(&free([fifo(), fifo(), OTHER], "0-1"), false), &[1.0, 1.0, 2.0], 0.002);
 }
@@ -117,14 +117,14 @@ fn who_sleeps_under_fifo_loses_its_turn_to_an_equal() {
         Action::Run(Nanos::from_millis(300)),
     ];
     let second = Task { release: Nanos::from_millis(4), ..task(fifo(), 0.2, "1") };
-    // The second begins when the first sleeps, and keeps the CPU to its end.
+    // The second begins when the first sleeps, and keeps the CPU until it ends.
     near(&ends(&[first, second], false), &[0.55, 0.246], 0.001);
 }
 
 #[test]
 fn more_weight_is_a_larger_share() {
     let nice = |nice, work| task(Scheduling::Other { nice }, work, "0");
-    // 1024 to 335.5: the favoured one has .753 of the CPU.
+    // Weights are 1024 and 335.5, so the favoured thread gets 0.753 of the CPU.
     near(&ends(&[nice(0, 0.753), nice(5, 0.5)], false), &[1.0, 1.253], 0.003);
 }
 

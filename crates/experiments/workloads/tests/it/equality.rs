@@ -1,4 +1,4 @@
-//! Compares our edges with imageproc's, pixel by pixel.
+//! Compares the edges with those of imageproc, pixel by pixel.
 
 use image::GrayImage;
 use imageproc::edges::canny;
@@ -36,7 +36,7 @@ proptest! {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             (state >> 40) as u8
         };
-        // Plateaus as well as noise: with equal neighbours thinning depends on its order.
+        // Includes plateaus as well as noise: with equal neighbours, thinning depends on the order.
         let pixels = (0..width * height).map(|_| (random() >> flat) << flat).collect();
         let image = Image::new(width, height, pixels).unwrap();
         let (ours, theirs) = both(&image);

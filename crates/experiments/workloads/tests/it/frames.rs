@@ -1,4 +1,4 @@
-//! Frames of the edge detector: complete, repeatable, in as many steps as stated.
+//! Frames of the edge detector are complete and repeatable, and take the stated number of steps.
 
 use punctual_workloads::{Canny, Image};
 
