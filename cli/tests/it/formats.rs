@@ -132,7 +132,7 @@ fn every_format_holds_every_kind_of_run_or_says_which_formats_do() {
                     let known = punctual_formats::FORMATS.iter().map(|f| f.name).filter(|name| takes(name));
                     let known: Vec<&str> = known.collect();
                     let (last, most) = known.split_last().unwrap();
-                    let says = format!("no place for {kind}; take --format {} or {last}", most.join(", "));
+                    let says = format!("cannot represent {kind}; use --format {} or {last}", most.join(", "));
                     assert!(code == 2 && text.is_empty() && err.contains(&says), "{case}");
                 }
             }
@@ -187,7 +187,7 @@ fn what_is_inconclusive_passes_nowhere() {
 #[test]
 fn a_suite_that_was_ended_names_the_signal_and_the_tests_that_did_not_run() {
     let suites = kinds().map(|(_, run, _)| run).into_iter().filter(|run| run.to_string_lossy().contains("events-"));
-    for (run, ended) in suites.zip(["not ended regularly (killed, or it still runs)", "ended early by SIGTERM"]) {
+    for (run, ended) in suites.zip(["did not end regularly (killed, or still running)", "ended early by SIGTERM"]) {
         for format in ["text", "html", "tap", "junit", "kcidb"] {
             let (code, text, err) = report(&run, format, &["--kcidb-build", "a:b"]);
             assert!(code == 0 && text.contains(ended) && !text.contains("ran to its end"), "{format}: {err}{text}");

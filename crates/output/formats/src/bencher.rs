@@ -5,8 +5,8 @@ use crate::slug;
 use punctual_report::json_text;
 use serde_json::{Map, Value};
 
-/// `{"io/cpu1/p99": {"latency": {"value", "lower_value", "upper_value"}}}`. `latency` is Bencher's built-in measure in
-/// nanoseconds; counts have the measure `count`, a benchmark's own units a measure of that name.
+/// Writes `{"io/cpu1/p99": {"latency": {"value", "lower_value", "upper_value"}}}`. `latency` is Bencher's built-in
+/// measure in nanoseconds; counts have the measure `count`, other units a measure named after the unit.
 pub fn bencher(cases: &Cases) -> String {
     let mut all = Map::new();
     for figure in cases.figures() {

@@ -1,9 +1,9 @@
 //! An excerpt of a trace, small enough for a bug report: kernel text with nanoseconds, readable by people and by every
-//! tool, and further facts in comments.
+//! tool, with further facts in comments.
 //!
-//! Scrubbed: timers get numbers instead of addresses (which reveal the kernel's location); texts written by programs
-//! (trace_marker, system call arguments, unknown events) are left out. Thread names stay, since the report is about
-//! them.
+//! Private data is removed: timers get numbers instead of addresses (which reveal the location of the kernel), and
+//! texts written by programs (trace_marker, system call arguments, unknown events) are left out. Thread names stay,
+//! because the report is about them.
 
 use punctual_model::Victim;
 use punctual_trace::{CpuMask, Event, Flags, Kind, Source, Symbol, Task, Vector};
@@ -12,9 +12,9 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io::{self, Write};
 
 pub const MARK: &str = "# punctual bundle 1";
-/// Kept before a wakeup was due and after it ended, ns.
+/// Time kept before a wakeup was due and after it ended, ns.
 const MARGIN: u64 = 1_000_000;
-/// Number of events kept of each CPU before that.
+/// Number of events kept per CPU before that.
 const LEAD_IN: usize = 48;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,10 +27,14 @@ pub struct BundleHead {
 /// Writes the window of a late wakeup with a margin of 1 ms. Returns the number of events.
 ///
 /// # Errors
-/// Writing fails, or the wakeup is known from a summary only and has no times.
+/// Writing fails, or the wakeup is known only from a summary and has no times.
 pub fn bundle(source: &mut dyn Source, victim: &Victim, head: &BundleHead, out: &mut dyn Write) -> io::Result<u64> {
-    let none =
-        || io::Error::new(io::ErrorKind::InvalidInput, "only a summary tells of this wakeup: nothing to cut out");
+    let none = || {
+        io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "this wakeup is known only from a summary, so there is nothing to extract",
+        )
+    };
     let moments = victim.moments.ok_or_else(none)?;
     let end = moments.t4_ns.unwrap_or(moments.t3_ns);
     let (from, to) = (moments.t0_ns.saturating_sub(MARGIN), end.saturating_add(MARGIN));
@@ -55,7 +59,7 @@ pub fn bundle(source: &mut dyn Source, victim: &Victim, head: &BundleHead, out: 
     Ok(written)
 }
 
-/// Parses the comments at the start of a bundle; `None` if it is no bundle.
+/// Parses the comments at the start of a bundle; `None` if the text is not a bundle.
 pub fn bundle_head(text: &str) -> Option<BundleHead> {
     let mut head = BundleHead::default();
     let mut lines = text.lines();
@@ -83,10 +87,10 @@ fn plain(text: &str) -> String {
 #[derive(Default)]
 struct Writer {
     timers: HashMap<u64, usize>,
-    /// From before the window: the last start of each timer, which tells when it is due, and the last switch of each
-    /// CPU, which tells what runs there.
+    /// Events before the window: the last start of each timer, which gives its expiry, and the last switch of each CPU,
+    /// which gives the running task.
     early: BTreeMap<(bool, u64), Event>,
-    /// The last events of each CPU before the window, where silences begin and clocks are compared.
+    /// The last events of each CPU before the window, for finding the start of gaps and comparing clocks.
     last: BTreeMap<u32, VecDeque<Event>>,
 }
 
@@ -250,7 +254,7 @@ fn interrupt(kind: &Kind) -> Option<(String, String)> {
     Some((name.to_owned(), body))
 }
 
-/// The five columns of kernels from 5.15 (kernel/trace/trace_output.c, `trace_print_lat_fmt`).
+/// The five flag columns of kernels from 5.15 on (kernel/trace/trace_output.c, `trace_print_lat_fmt`).
 fn letters(flags: Flags) -> String {
     use punctual_trace::Context;
     let off = match (flags.irqs_off, flags.bh_off) {

@@ -12,27 +12,27 @@ use std::collections::BTreeSet;
 pub struct Cases {
     pub about: About,
     pub groups: Vec<Group>,
-    /// Sentences on what an imported file does not tell, and is left out; untrusted, not escaped.
+    /// Sentences about what an imported file does not state and what is therefore left out; untrusted, not escaped.
     pub not_known: Vec<String>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct About {
     pub host: Option<String>,
-    /// `uname -r`
+    /// Output of `uname -r`.
     pub kernel_release: Option<String>,
-    /// `uname -v`
+    /// Output of `uname -v`.
     pub kernel_version: Option<String>,
-    /// `uname -m`
+    /// Output of `uname -m`.
     pub architecture: Option<String>,
     pub board: Option<String>,
     /// The measuring tool: `punctual 0.1.0`.
     pub tool: String,
     /// CLOCK_REALTIME at the start, ns since 1970.
     pub started_real_ns: Option<u64>,
-    /// Distinguishes runs whose start is unknown: CRC-32 of the imported files.
+    /// CRC-32 of the imported files, which distinguishes runs whose start is unknown.
     pub identity: Option<u32>,
-    /// Times are those of an emulated clock.
+    /// Whether times are those of an emulated clock.
     pub is_virtual: bool,
 }
 
@@ -61,7 +61,7 @@ impl About {
     }
 }
 
-/// A load, a suite, or an audit.
+/// A group of cases: a load, a suite, or an audit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Group {
     /// A slug, unique among the groups.
@@ -70,7 +70,7 @@ pub struct Group {
     pub title: String,
     /// Duration of measuring in seconds, if known.
     pub seconds: Option<f64>,
-    /// Slugs of its CPUs in the order measured; the second segment of paths.
+    /// Slugs of its CPUs in measurement order; the second segment of paths.
     pub places: Vec<String>,
     pub cases: Vec<Case>,
     pub figures: Vec<Figure>,
@@ -80,21 +80,21 @@ pub struct Group {
 pub struct Case {
     /// Slugs from the group down: `["io", "cpu1", "max-lt-100us"]`.
     pub path: Vec<String>,
-    /// What must hold; untrusted, not escaped.
+    /// The condition to be met; untrusted, not escaped.
     pub title: String,
     pub outcome: CaseOutcome,
     /// Evidence; untrusted, not escaped.
     pub sentence: String,
 }
 
-/// Only `Pass` and `Held` count as passed; a format without a word for the second keeps it in its text.
+/// Only `Pass` and `Held` count as passed; a format without a separate outcome for `Held` mentions it in its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CaseOutcome {
-    /// It holds, with the evidence required.
+    /// The condition holds, with the evidence required.
     Pass,
-    /// It was not refuted, which is all that can be said of it.
+    /// The condition was not refuted, which is the strongest possible statement about it.
     Held,
-    /// It does not apply, or this machine lacks it.
+    /// It does not apply, or this machine lacks the feature.
     Skip,
     Inconclusive,
     Fail,
@@ -128,7 +128,7 @@ pub struct Figure {
     /// Slugs from the group down: `["io", "cpu1", "p99_9"]`.
     pub path: Vec<String>,
     pub value: f64,
-    /// Two-sided bounds at 95 %, where known.
+    /// Two-sided bounds at 95 %, if known.
     pub bounds: (Option<f64>, Option<f64>),
     pub unit: FigureUnit,
 }
@@ -137,7 +137,7 @@ pub struct Figure {
 pub enum FigureUnit {
     Nanoseconds,
     Count,
-    /// A benchmark's own unit; untrusted, not escaped.
+    /// A unit specific to a benchmark; untrusted, not escaped.
     Other(String),
 }
 
@@ -150,7 +150,7 @@ impl Cases {
         self.groups.iter().flat_map(|group| &group.figures)
     }
 
-    /// The worst outcome of the cases with the figure's group and place, if there are any.
+    /// The worst outcome of the cases with the figure's group and place; `None` if there are none.
     pub fn outcome_beside(&self, figure: &Figure) -> Option<CaseOutcome> {
         let place = |path: &[String]| path.get(..2).map(<[String]>::to_vec);
         let wanted = place(&figure.path);
@@ -166,8 +166,8 @@ impl Cases {
 
 const LONGEST_SLUG: usize = 48;
 
-/// A name segment that every harness accepts: `[a-zA-Z0-9_-]`, 1 to 48 characters. `<`, `>`, `=` become words, so that
-/// `max < 100us` stays readable; a point between digits becomes `_`; anything else a single `-`.
+/// A name segment accepted by every harness: `[a-zA-Z0-9_-]`, 1 to 48 characters. `<`, `>` and `=` become words, so
+/// that `max < 100us` stays readable; a point between digits becomes `_`; anything else becomes a single `-`.
 pub fn slug(text: &str) -> String {
     let worded =
         text.replace("<=", " le ").replace('≤', " le ").replace('<', " lt ").replace('>', " gt ").replace('=', " eq ");
@@ -188,7 +188,7 @@ pub fn slug(text: &str) -> String {
     if trimmed.is_empty() { "unnamed".into() } else { trimmed.into() }
 }
 
-/// Makes names unique: different texts may have the same slug.
+/// Makes names unique, because different texts may have the same slug.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
     taken: BTreeSet<String>,

@@ -1,11 +1,11 @@
 //! Runs in the formats of cyclictest (rt-tests): the text of `-q -h`, and the document of `--json`.
 //!
-//! cyclictest measures wakeups in whole microseconds, rounded down, with one thread per CPU; it knows neither loads nor
-//! skipped periods. So this writes the raw wakeups of all loads together or of one. A bin wider than a microsecond
-//! (from 131 µs on) counts at its end, but not above the maximum.
+//! cyclictest measures wakeups in whole microseconds, rounded down, with one thread per CPU; it has neither loads nor
+//! skipped periods. This module therefore writes the raw wakeups of all loads together or of a single one. A bin wider
+//! than a microsecond (from 131 µs on) counts at its upper end, but not above the maximum.
 //!
-//! What another tool's file does not tell is left out: a row of the text needs it of every thread. Samples beyond the
-//! last bin are overflows. A reader finds as much as is known, and no more.
+//! Values that another tool's file does not state are left out: a row of the text needs them for every thread. Samples
+//! beyond the last bin are overflows. A reader thus learns as much as is known, and no more.
 
 use punctual_clean as clean;
 use punctual_model::{Blur, CpuResult, Import, Known, Recording, Run};
@@ -18,17 +18,17 @@ use std::fmt::Write;
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CyclictestError {
-    /// Nothing was measured, or nothing under this load.
+    /// Nothing was measured at all, or nothing under this load.
     #[error("{} has no wakeups to write as cyclictest does; type `punctual report RUN` to see its loads", phase.as_ref().map_or("the run".to_owned(), |p| format!("load `{p}`")))]
     Nothing { phase: Option<String> },
-    #[error("no histogram was kept of CPU {0}: cyclictest's formats would show nothing where wakeups were")]
+    #[error("no histogram was kept for CPU {0}: cyclictest's formats would show no wakeups although there were some")]
     NoHistogram(CpuId),
 }
 
-/// What is known of the wakeups of a CPU.
+/// What is known about the wakeups of a CPU.
 struct Thread {
     cpu: CpuId,
-    /// `None`: only number and extremes are known.
+    /// `None` if only the count and the extremes are known.
     bins: Option<BTreeMap<u64, u64>>,
     /// Counted samples that are in no bin.
     overflows: Option<u64>,
@@ -43,17 +43,17 @@ struct Thread {
 type Part<'a> = (&'a CpuResult, &'a Histogram);
 
 impl Thread {
-    /// As cyclictest's `Total`: the samples in the bins, without the overflows.
+    /// cyclictest's `Total`: the samples in the bins, without the overflows.
     fn total(&self) -> Option<u64> {
         let beyond = if self.bins.is_some() { self.overflows? } else { 0 };
         Some(self.cycles? - beyond)
     }
 }
 
-/// The output of `cyclictest -q -h`.
+/// Writes the output of `cyclictest -q -h`.
 ///
 /// # Errors
-/// There are no wakeups, or none of a CPU.
+/// There are no wakeups, or none on one of the CPUs.
 pub fn cyclictest_text(recording: &Recording, load: Option<&str>) -> Result<String, CyclictestError> {
     let threads = threads(recording, load)?;
     let mut out = String::new();
@@ -78,7 +78,7 @@ pub fn cyclictest_text(recording: &Recording, load: Option<&str>) -> Result<Stri
     Ok(out)
 }
 
-/// The rows of the histogram, if every thread has one, up to where the first ends.
+/// Writes the rows of the histogram up to where the first thread's bins end, if every thread has a histogram.
 fn bins(out: &mut String, threads: &[Thread]) {
     let Some(all) = threads.iter().map(|t| t.bins.as_ref()).collect::<Option<Vec<_>>>() else { return };
     let rows: BTreeSet<u64> = all.iter().flat_map(|bins| bins.keys().copied()).collect();
@@ -88,7 +88,7 @@ fn bins(out: &mut String, threads: &[Thread]) {
     }
 }
 
-/// A row of the summary; left out if it is not known of every thread.
+/// Writes a row of the summary, unless it is unknown for some thread.
 fn row(out: &mut String, name: &str, width: usize, threads: &[Thread], of: impl Fn(&Thread) -> Option<u64>) {
     if let Some(values) = threads.iter().map(of).collect::<Option<Vec<u64>>>() {
         let values: String = values.iter().map(|value| format!(" {value:0width$}")).collect();
@@ -99,7 +99,7 @@ fn row(out: &mut String, name: &str, width: usize, threads: &[Thread], of: impl 
 /// The document of `cyclictest --json`, with its keys (two of which end in a colon) and `skipped` in each thread.
 ///
 /// # Errors
-/// There are no wakeups, or none of a CPU.
+/// There are no wakeups, or none on one of the CPUs.
 pub fn cyclictest_json(recording: &Recording, load: Option<&str>) -> Result<String, CyclictestError> {
     let threads = threads(recording, load)?;
     let run = &recording.run;
@@ -122,7 +122,7 @@ pub fn cyclictest_json(recording: &Recording, load: Option<&str>) -> Result<Stri
         let sentences: Vec<String> = not_known.iter().map(|text| quoted(text)).collect();
         let _ = writeln!(out, "  \"not_known\": [{}],", sentences.join(", "));
     }
-    // As a finished cyclictest; an incomplete run and one of a damaged file have failed.
+    // 0 as for a finished cyclictest; an incomplete run, or one from a damaged file, counts as failed.
     let has_failed = !run.complete || !recording.damaged().is_empty();
     let _ = writeln!(out, "  \"return_code\": {},\n  \"sysinfo\": {{", u8::from(has_failed));
     out.push_str(&system(run).join(",\n"));
@@ -133,9 +133,9 @@ pub fn cyclictest_json(recording: &Recording, load: Option<&str>) -> Result<Stri
 }
 
 fn times(run: &Run) -> (Option<String>, Option<String>) {
-    let told = |of: fn(&Import) -> Option<u64>| run.import.as_ref().and_then(of);
-    let start = run.started.map(|s| s.real_ns).or_else(|| told(|i| i.started_real_ns));
-    let end = run.ended.map(|s| s.real_ns).or_else(|| told(|i| i.ended_real_ns));
+    let imported = |of: fn(&Import) -> Option<u64>| run.import.as_ref().and_then(of);
+    let start = run.started.map(|s| s.real_ns).or_else(|| imported(|i| i.started_real_ns));
+    let end = run.ended.map(|s| s.real_ns).or_else(|| imported(|i| i.ended_real_ns));
     (start.map(utc_mail), end.map(utc_mail))
 }
 
@@ -174,12 +174,12 @@ fn thread_json(n: usize, thread: &Thread) -> String {
     format!("    \"{n}\": {{\n{}\n    }}", known.join(",\n"))
 }
 
-/// A JSON string made harmless, with `<` escaped as in all our documents.
+/// A JSON string made harmless, with `<` escaped as in all documents of this program.
 fn quoted(text: &str) -> String {
     Value::from(clean::line(text)).to_string().replace('<', "\\u003c")
 }
 
-/// One thread per CPU in ascending order, from all phases or those whose load, label or id is `load`.
+/// One thread per CPU in ascending order, from all phases, or from those whose load, label or ID is `load`.
 fn threads(recording: &Recording, load: Option<&str>) -> Result<Vec<Thread>, CyclictestError> {
     let mut by_cpu: BTreeMap<CpuId, (Known, Vec<Part>)> = BTreeMap::new();
     for phase in &recording.run.phases {
@@ -202,7 +202,8 @@ fn threads(recording: &Recording, load: Option<&str>) -> Result<Vec<Thread>, Cyc
     Ok(by_cpu.into_iter().map(|(cpu, (known, results))| thread(cpu, &known, &results, end_us)).collect())
 }
 
-/// `end_us`: where the bins of the first thread end; all end there, since a row has a column of each.
+/// `end_us` is the end of the first thread's bins; all threads end there, because each row has a column for every
+/// thread.
 fn thread(cpu: CpuId, known: &Known, results: &[Part], end_us: Option<u64>) -> Thread {
     let values = known.values();
     let mut bins: BTreeMap<u64, u64> = BTreeMap::new();
@@ -212,7 +213,7 @@ fn thread(cpu: CpuId, known: &Known, results: &[Part], end_us: Option<u64>) -> T
         *at = at.saturating_add(bin.count);
     }
     let binned = bins.values().fold(0u64, |sum, n| sum.saturating_add(*n));
-    // A reader takes the row after the last one as the first that the overflows can have been in.
+    // A reader assumes that overflows start at the row after the last one.
     end_us.and_then(|end| end.checked_sub(1)).map(|last| bins.entry(last).or_default());
     Thread {
         cpu,
@@ -226,7 +227,7 @@ fn thread(cpu: CpuId, known: &Known, results: &[Part], end_us: Option<u64>) -> T
     }
 }
 
-/// Of an imported file the mean that it tells.
+/// The mean; for an imported file the one that it states.
 fn mean_ns(results: &[Part]) -> Option<f64> {
     let mean = |result: &CpuResult, raw: &Histogram| if result.blur.is_some() { result.mean_ns } else { raw.mean() };
     let mut sum = 0.0;

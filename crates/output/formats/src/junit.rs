@@ -1,15 +1,15 @@
-//! JUnit XML with a `testsuite` per group: for Jenkins (junit-10.xsd of its xUnit plugin), GitLab, Azure, pytest's
+//! JUnit XML with one `testsuite` per group, for Jenkins (junit-10.xsd of its xUnit plugin), GitLab, Azure and pytest's
 //! readers.
 //!
-//! Written by hand: `quick-junit` brings eight crates (chrono, uuid, vte, …) and 101 KB into the binary.
+//! Written by hand, because `quick-junit` would add eight crates (chrono, uuid, vte, …) and 101 KB to the binary.
 
 use crate::cases::{Case, CaseOutcome, Cases, Figure, FigureUnit, Group};
 use punctual_clean as clean;
 use punctual_report::utc;
 use std::fmt::Write;
 
-/// Fail is a `failure`, inconclusive an `error` (so neither is ever green), skip `skipped`. Figures are properties of
-/// their suite, named `cpu1.p99_ns`.
+/// A failed case becomes a `failure`, an inconclusive one an `error` (so neither is ever green), and a skipped one
+/// `skipped`. Figures are properties of their suite, named as in `cpu1.p99_ns`.
 pub fn junit(cases: &Cases) -> String {
     let all: Vec<&Case> = cases.cases().collect();
     let mut out = format!(
@@ -60,7 +60,7 @@ fn suite(out: &mut String, cases: &Cases, group: &Group) {
 fn properties(out: &mut String, cases: &Cases, group: &Group) {
     let about = &cases.about;
     let clock = if about.is_virtual { "virtual" } else { "real" };
-    let told = [
+    let properties = [
         ("title", Some(group.title.as_str())),
         ("tool", Some(about.tool.as_str())),
         ("clock", Some(clock)),
@@ -68,7 +68,7 @@ fn properties(out: &mut String, cases: &Cases, group: &Group) {
         ("architecture", about.architecture.as_deref()),
         ("board", about.board.as_deref()),
     ];
-    for (name, value) in told.into_iter().filter_map(|(name, value)| Some((name, value?))) {
+    for (name, value) in properties.into_iter().filter_map(|(name, value)| Some((name, value?))) {
         property(out, name, &xml(value));
     }
     for figure in &group.figures {
@@ -80,7 +80,7 @@ fn property(out: &mut String, name: &str, value: &str) {
     let _ = writeln!(out, "      <property name=\"{name}\" value=\"{value}\"/>");
 }
 
-/// The path below the group, and the unit if it has one.
+/// The path below the group, with the unit if it has one.
 fn property_name(figure: &Figure) -> String {
     let name = figure.path.get(1..).unwrap_or_default().join(".");
     match &figure.unit {

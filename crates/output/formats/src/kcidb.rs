@@ -1,4 +1,4 @@
-//! Reports for KCIDB, the kernel's common report database, in version 5.3 of its I/O schema
+//! Reports for KCIDB, the common report database of the kernel, in version 5.3 of its I/O schema
 //! (kcidb_io/schema/v05_03.py).
 
 use crate::cases::{Case, CaseOutcome, Cases, Figure, FigureUnit};
@@ -10,30 +10,32 @@ use serde_json::{Map, Value, json};
 pub struct KcidbIds {
     /// The CI system as registered with KCIDB: `[a-z0-9_]+`.
     pub origin: String,
-    /// The tested build, `origin:text`; `None`: named after the kernel's release and version.
+    /// The tested build, `origin:text`; `None` to derive it from the kernel's release and version.
     pub build: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KcidbError {
-    #[error("`{0}` is no origin of KCIDB: it is made of a-z, 0-9 and _; name your CI system with --kcidb-origin")]
-    Origin(String),
-    #[error("`{0}` is no build of KCIDB: type --kcidb-build ORIGIN:ID")]
-    Build(String),
-    #[error("the run does not tell its kernel, so its build has no name: type --kcidb-build ORIGIN:ID")]
-    Kernel,
-    /// Neither start time nor checksum identifies the run.
     #[error(
-        "the run tells neither when it began nor what file it was read from, so its tests have no ids: import it with `punctual import`"
+        "`{0}` is not a valid KCIDB origin, which consists of a-z, 0-9 and _: give your CI system with --kcidb-origin"
+    )]
+    Origin(String),
+    #[error("`{0}` is not a valid KCIDB build: use --kcidb-build ORIGIN:ID")]
+    Build(String),
+    #[error("the run does not state its kernel, so its build has no name: use --kcidb-build ORIGIN:ID")]
+    Kernel,
+    /// The run has neither a start time nor a checksum to identify it.
+    #[error(
+        "the run states neither its start time nor the file it was read from, so its tests have no IDs: import it with `punctual import`"
     )]
     Identity,
 }
 
-/// A test object per case, and one with a `number` per figure (status DONE). Inconclusive is ERROR, since DONE would
-/// rank below PASS.
+/// Writes a test object per case, and one with a `number` per figure (status DONE). Inconclusive becomes ERROR, because
+/// DONE would rank below PASS.
 ///
 /// # Errors
-/// An invalid id, or one that cannot be derived from the run.
+/// An ID is invalid, or cannot be derived from the run.
 pub fn kcidb(cases: &Cases, ids: &KcidbIds) -> Result<String, KcidbError> {
     let is_origin =
         |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
@@ -88,7 +90,7 @@ impl Writer<'_> {
         };
         let mut test = self.test(&case.path, status);
         test.insert("comment".into(), clean::line(&case.title).into());
-        // The schema allows 16,384 characters; our lines are cut at 2,000.
+        // The schema allows 16,384 characters; lines are truncated at 2,000.
         let held = if case.outcome == CaseOutcome::Held { "HELD: " } else { "" };
         test.insert("log_excerpt".into(), (held.to_owned() + &clean::line(&case.sentence)).into());
         Value::Object(test)

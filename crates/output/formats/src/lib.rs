@@ -2,15 +2,15 @@
 //!
 //! Formats for test harnesses ([`junit`], [`tap`], [`lava`], [`kcidb`], [`squad`], [`bencher`]) are made from
 //! [`Cases`]: named outcomes and figures of a run, an event suite, a benchmark or an audit. [`prometheus`],
-//! [`cyclictest_text`] and [`cyclictest_json`] need the distributions and take the recording; [`sarif`] takes the
-//! audit's findings. [`perfetto`] writes a trace with its verdicts for the viewer at <https://ui.perfetto.dev>,
-//! [`bundle`] the kernel text of a late wakeup for a bug report.
+//! [`cyclictest_text`] and [`cyclictest_json`] need the distributions and use the recording; [`sarif`] uses the audit's
+//! findings. [`perfetto`] writes a trace with its verdicts for the viewer at <https://ui.perfetto.dev>, [`bundle`] the
+//! kernel text of a late wakeup for a bug report.
 //!
-//! Untrusted text (host and task names, loads, kernel messages) passes `punctual_report::clean` and then the escapes of
-//! the format. Names that a consumer parses are [slugs](Names) of `[a-zA-Z0-9_-]`.
+//! Untrusted text (host and task names, loads, kernel messages) passes through `punctual_report::clean` and is then
+//! escaped as the format requires. Names that a consumer parses are [slugs](Names) of `[a-zA-Z0-9_-]`.
 //!
-//! Architecture invariant: pure. Output goes to a string or to a writer opened by the caller; nothing here opens files,
-//! reads a clock or judges.
+//! Architecture invariant: pure. Output goes to a string or to a writer opened by the caller; this crate opens no
+//! files, reads no clock and does not judge.
 
 #![forbid(unsafe_code)]
 

@@ -1,11 +1,11 @@
 //! Perfetto traces: streams of `TracePacket`s (protos/perfetto/trace/trace_packet.proto).
 //!
-//! Scheduler events become ftrace bundles like those of Perfetto's own recorder, so that viewer and trace_processor
-//! know threads, states and interrupts. Events without an ftrace message there (x86 system vectors except the timer's,
-//! NMIs) become slices on a track per CPU, and verdicts slices on a track per thread.
+//! Scheduler events become ftrace bundles like those of Perfetto's own recorder, so that the viewer and trace_processor
+//! recognise threads, states and interrupts. Events without an ftrace message in Perfetto (x86 system vectors except
+//! the timer's, NMIs) become slices on a track per CPU, and verdicts become slices on a track per thread.
 //!
-//! Times are those of the trace's own clock: packets name none, so Perfetto takes them as its trace clock. Several
-//! traces of a file are written one after the other, a millisecond apart, because Perfetto has a single time line.
+//! Times are those of the trace's own clock: packets name no clock, so Perfetto uses its trace clock. Several traces in
+//! one file are written one after the other, a millisecond apart, because Perfetto has a single time line.
 
 mod ftrace;
 mod tracks;
@@ -26,27 +26,27 @@ const BUNDLE_CPU: u32 = 1;
 const BUNDLE_EVENT: u32 = 2;
 const BUNDLE_LOST_EVENTS: u32 = 3;
 
-/// trace_processor rejects a file that names a higher CPU (ftrace_tokenizer.cc, kMaxCpuCount).
+/// Number of supported CPUs; trace_processor rejects a file with a higher CPU (ftrace_tokenizer.cc, kMaxCpuCount).
 const CPUS: u32 = 1024;
 /// Sizes in bytes at which the events of a CPU, and of all CPUs, are written.
 const BUNDLE: usize = 32 << 10;
 const BUNDLES: usize = 4 << 20;
-/// Sequence of the bundles; tracks have another.
+/// Sequence of the bundles; tracks use another one.
 const SEQUENCE: u64 = 2;
-/// Between two traces of a file, ns.
+/// Time between two traces in a file, ns.
 const PAUSE: u64 = 1_000_000;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Written {
     /// Events of the trace, written as ftrace events or slices.
     pub events: u64,
-    /// Events that Perfetto has no message for and attribution does not need, or of CPUs above 1023.
+    /// Events for which Perfetto has no message and that attribution does not need, or events of CPUs above 1023.
     pub left_out: u64,
     pub verdicts: u64,
 }
 
-/// Writes a trace and what was found in it. `source` is the trace opened again; `explanation` is the result of
-/// `punctual explain`. Fails if `out` does.
+/// Writes a trace and what was found in it. `source` is the trace, opened again; `explanation` is the result of
+/// `punctual explain`. Fails if writing to `out` fails.
 pub fn perfetto(source: &mut dyn Source, explanation: &Explanation, out: &mut dyn Write) -> io::Result<Written> {
     let mut writer = Writer::new(explanation, out);
     for event in source {
@@ -55,7 +55,7 @@ pub fn perfetto(source: &mut dyn Source, explanation: &Explanation, out: &mut dy
     writer.finish()
 }
 
-/// A pending verdict: ended by the switch to this thread on this CPU at this time.
+/// A pending verdict, which ends with the switch to this thread on this CPU at this time.
 type Key = (i32, u32, u64);
 
 struct Writer<'a> {
@@ -64,7 +64,7 @@ struct Writer<'a> {
     bytes: usize,
     tracks: Tracks,
     verdicts: HashMap<Key, Vec<&'a Victim>>,
-    /// Offset added to the times of this trace, its last time as written, and as read.
+    /// Offset added to the times of this trace; then its last time as written, and as read.
     shift: i128,
     end: u64,
     now: u64,
@@ -122,7 +122,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Another trace begins at `t`; places it behind the last one.
+    /// Starts another trace at `t` and places it after the last one.
     fn restart(&mut self, t: u64) -> io::Result<()> {
         let open = self.tracks.close(self.end);
         self.packets(&open)?;

@@ -1,7 +1,7 @@
-//! Prometheus' text exposition format, for the textfile collector of the node exporter.
+//! Prometheus text exposition format, for the textfile collector of the node exporter.
 //!
-//! Latencies are in seconds, since Prometheus asks for base units. A run's figures do not grow, so all but the
-//! histogram are gauges.
+//! Latencies are in seconds, because Prometheus recommends base units. The figures of a run do not grow, so all except
+//! the histogram are gauges.
 
 use crate::cases::{About, Case, CaseOutcome, Cases, Group};
 use punctual_clean as clean;
@@ -10,7 +10,8 @@ use punctual_report::{Cell, Figures};
 use std::fmt::Write;
 
 /// Upper bounds of the buckets in seconds and in nanoseconds. With `+Inf` there are 20 per CPU: enough for a heat map,
-/// few enough for a server that keeps hundreds of boards. The same for every run, so that runs can be summed.
+/// few enough for a server that stores hundreds of boards. They are the same for every run, so that runs can be added
+/// up.
 pub const BUCKETS_S: [(&str, u64); 19] = [
     ("1e-06", 1_000),
     ("2e-06", 2_000),
@@ -33,11 +34,11 @@ pub const BUCKETS_S: [(&str, u64); 19] = [
     ("1", 1_000_000_000),
 ];
 
-/// A run's distributions (corrected: every released period counts), extremes and means, skipped periods, problems and
-/// verdict. What an imported file does not tell is left out, and said in comments.
+/// Writes a run's distributions (corrected: every released period counts), extremes and means, skipped periods,
+/// problems and verdict. Values that an imported file does not state are left out, and listed in comments.
 ///
-/// A bucket counts what certainly does not exceed its bound: bins of the recording (at most 0.78 % wide) that cross the
-/// bound count in the next bucket. Unknown values have no sample.
+/// A bucket counts the samples that certainly do not exceed its bound: bins of the recording (at most 0.78 % wide) that
+/// cross the bound count in the next bucket. Unknown values have no sample.
 pub fn prometheus(recording: &Recording, verdict: &Verdict) -> String {
     let figures = Figures::new(recording, verdict);
     let mut out = String::new();
@@ -60,7 +61,7 @@ struct Place<'a> {
     labels: String,
 }
 
-/// Labels that are unique for every cell, however phases and CPUs are named.
+/// Labels that are unique for every cell, whatever the names of phases and CPUs.
 fn places<'a>(recording: &Recording, figures: &'a Figures<'a>, cases: &Cases) -> Vec<Place<'a>> {
     let clock = clock(recording);
     let of_phases = cases.groups.iter().skip(1).flat_map(|group| group.places.iter().map(move |place| (group, place)));
@@ -86,24 +87,24 @@ pub(crate) fn head(out: &mut String, name: &str, kind: &str, help: &str) {
 
 fn about(out: &mut String, recording: &Recording) {
     let run = &recording.run;
-    let told = About::of(run);
-    head(out, "punctual_run_info", "gauge", "The run that the other samples are of; always 1.");
+    let about = About::of(run);
+    head(out, "punctual_run_info", "gauge", "The run to which the other samples belong; always 1.");
     let labels = [
-        ("architecture", told.architecture.as_deref()),
-        ("board", told.board.as_deref()),
+        ("architecture", about.architecture.as_deref()),
+        ("board", about.board.as_deref()),
         ("clock", Some(clock(recording))),
-        ("host", told.host.as_deref()),
-        ("kernel", told.kernel_release.as_deref()),
-        ("tool", Some(told.tool.as_str())),
+        ("host", about.host.as_deref()),
+        ("kernel", about.kernel_release.as_deref()),
+        ("tool", Some(about.tool.as_str())),
     ];
     let labels: Vec<String> =
         labels.into_iter().filter_map(|(name, value)| Some(format!("{name}=\"{}\"", label(value?)))).collect();
     let _ = writeln!(out, "punctual_run_info{{{}}} 1", labels.join(","));
-    head(out, "punctual_run_complete", "gauge", "1 where every phase ran to its planned end.");
+    head(out, "punctual_run_complete", "gauge", "1 if every phase ran to its planned end.");
     let _ = writeln!(out, "punctual_run_complete {}", u8::from(run.complete));
     let times = [
-        ("punctual_run_start_time_seconds", "When the run began, seconds since 1970.", told.started_real_ns),
-        ("punctual_run_end_time_seconds", "When the run ended, seconds since 1970.", run.ended.map(|s| s.real_ns)),
+        ("punctual_run_start_time_seconds", "Start of the run, seconds since 1970.", about.started_real_ns),
+        ("punctual_run_end_time_seconds", "End of the run, seconds since 1970.", run.ended.map(|s| s.real_ns)),
     ];
     for (name, help, real_ns) in times {
         if let Some(real_ns) = real_ns {
@@ -118,14 +119,14 @@ pub(crate) fn seconds(ns: u64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// Problems keep claims from passing; a file that is damaged has at least one.
+/// Writes the number of problems, which keep claims from passing; a damaged file has at least one.
 fn problems(out: &mut String, recording: &Recording, verdict: &Verdict) {
     head(out, "punctual_run_problems", "gauge", "Problems that put figures of the run in doubt.");
     let found = verdict.problems.len().max(recording.damaged().len());
     let _ = writeln!(out, "punctual_run_problems {found}");
 }
 
-/// The histograms of which every sample is counted, as far as their bins reach.
+/// Writes the histograms whose samples are all counted, as far as their bins reach.
 fn latencies(out: &mut String, places: &[Place]) {
     const NAME: &str = "punctual_wakeup_latency_seconds";
     let is_known = |known: &&Known| known.count().is_some() && !known.is_summary();
@@ -139,15 +140,15 @@ fn latencies(out: &mut String, places: &[Place]) {
     }
 }
 
-/// A bucket counts the samples that certainly do not exceed its bound. There is none beyond the last bin of a file, but
-/// `+Inf`.
+/// Writes the buckets. Each counts the samples that certainly do not exceed its bound. Beyond the last bin of a file
+/// there is only `+Inf`.
 pub(crate) fn buckets(out: &mut String, name: &str, labels: &str, known: &Known, mean_ns: Option<f64>) {
     let (histogram, blur) = (known.values(), known.blur());
     let mut bins = histogram.bins().peekable();
     let mut below = 0u64;
     let end = blur.unplaced.map_or(u64::MAX, |unplaced| unplaced.from_ns);
     for (bound, ns) in BUCKETS_S.into_iter().filter(|(_, ns)| *ns <= end) {
-        // The maximum is exact: the last bin does not reach beyond it.
+        // The maximum is exact: the last bin does not extend beyond it.
         while let Some(bin) = bins.next_if(|bin| blur.most_of(bin, histogram.max()) <= ns) {
             below = below.saturating_add(bin.count);
         }
@@ -163,7 +164,7 @@ pub(crate) fn buckets(out: &mut String, name: &str, labels: &str, known: &Known,
     let _ = writeln!(out, "{name}_count{{{labels}}} {count}");
 }
 
-/// What is known without the histogram, too.
+/// Writes values that are known even without the histogram.
 fn summaries(out: &mut String, places: &[Place]) {
     type Value = fn(&Cell) -> Option<String>;
     let all: [(&str, &str, Value); 4] = [
@@ -208,19 +209,19 @@ fn periods(out: &mut String, places: &[Place]) {
     }
 }
 
-/// The verdict and each claim as state sets: 1 for the outcome, 0 for the others.
+/// Writes the verdict and each claim as state sets: 1 for the outcome, 0 for the others.
 fn outcomes(out: &mut String, cases: &Cases, verdict: &Verdict) {
     if verdict.claims.is_empty() {
         return;
     }
     const STATES: [CaseOutcome; 4] =
         [CaseOutcome::Pass, CaseOutcome::Held, CaseOutcome::Inconclusive, CaseOutcome::Fail];
-    head(out, "punctual_verdict", "gauge", "1 for how the run came out.");
+    head(out, "punctual_verdict", "gauge", "1 for the outcome of the run.");
     for state in STATES {
         let is = u8::from(CaseOutcome::from(verdict.outcome) == state);
         let _ = writeln!(out, "punctual_verdict{{outcome=\"{}\"}} {is}", state.word());
     }
-    head(out, "punctual_claim", "gauge", "1 for how a claim came out on a CPU under a load.");
+    head(out, "punctual_claim", "gauge", "1 for the outcome of a claim on a CPU under a load.");
     for group in cases.groups.iter().skip(1) {
         for case in group.cases.iter().filter(|case| case.path.len() == 3) {
             states(out, group, case, &STATES);

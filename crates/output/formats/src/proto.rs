@@ -19,7 +19,6 @@ impl Message {
         self.bytes(field, text.as_bytes());
     }
 
-    /// An embedded message.
     pub fn message(&mut self, field: u32, message: &Message) {
         self.bytes(field, &message.0);
     }

@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 
-/// Each rule is a `rule`, each finding a `result`; unreadable data has kind `open`, which is no pass. `version` is that
-/// of the auditing program.
+/// Writes each rule as a `rule` and each finding as a `result`; unreadable data has the kind `open`, which is not a
+/// pass. `version` is that of the auditing program.
 pub fn sarif(findings: &[Finding], version: Option<&str>) -> String {
-    // Rules are unique (§3.19.23); an external recording may name one twice.
+    // Rules are unique (§3.19.23), but an external recording may contain one twice.
     let mut at: BTreeMap<&str, usize> = BTreeMap::new();
     let mut rules: Vec<Value> = Vec::new();
     for finding in findings {
@@ -69,7 +69,7 @@ fn result(at: usize, finding: &Finding) -> Value {
     })
 }
 
-/// Text of a message, which must not be empty, and in which `{0}`, `[…](…)` and `\` are special (§3.11.5, §3.11.6).
+/// Text of a message, which must not be empty and in which `{0}`, `[…](…)` and `\` are special (§3.11.5, §3.11.6).
 fn said(text: &str) -> String {
     let clean = clean::line(text);
     let mut out = String::with_capacity(clean.len());
@@ -80,7 +80,7 @@ fn said(text: &str) -> String {
             c => out.push(c),
         }
     }
-    if out.trim().is_empty() { "(nothing told)".into() } else { out }
+    if out.trim().is_empty() { "(no message)".into() } else { out }
 }
 
 fn location(evidence: &Evidence) -> Value {
@@ -91,7 +91,7 @@ fn location(evidence: &Evidence) -> Value {
     })
 }
 
-/// A path as a URI reference (RFC 3986), percent-encoded. Never begins with `//`, which would name a host.
+/// A path as a URI reference (RFC 3986), percent-encoded. It never starts with `//`, which would introduce a host.
 fn uri(path: &str) -> String {
     let mut out = String::with_capacity(path.len());
     for byte in path.bytes() {
@@ -119,6 +119,6 @@ mod tests {
     #[test]
     fn nothing_in_a_message_is_a_placeholder_or_a_link() {
         assert_eq!(said("{0} [x](y) \\"), "{{0}} \\[x\\](y) \\\\");
-        assert_eq!(said(" "), "(nothing told)");
+        assert_eq!(said(" "), "(no message)");
     }
 }

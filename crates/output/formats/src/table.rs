@@ -1,63 +1,59 @@
-//! All formats that a recording is written in, ours included: one row each.
+//! All formats in which a recording can be written, including our own, one row each.
 
 use crate::{
     Cases, CyclictestError, bencher, cyclictest_json, cyclictest_text, junit, lava, squad_metrics, squad_tests, tap,
 };
 use punctual_model::{Kind, Recording};
 
-/// A format. docs/formats.md tells who takes each.
+/// A format. docs/formats.md lists the consumers of each.
 #[derive(Clone, Copy, Debug)]
 pub struct Format {
-    /// As it is typed.
+    /// Name on the command line.
     pub name: &'static str,
-    /// As it may be typed, too.
+    /// Alternative name on the command line.
     pub alias: Option<&'static str>,
-    /// A line for `--help`.
+    /// One line for `--help`.
     pub help: &'static str,
-    /// Who writes it.
+    /// The code that writes it.
     pub writer: Writer,
 }
 
-/// Who writes a format, and of what.
+/// The code that writes a format, and its input.
 #[derive(Clone, Copy, Debug)]
 pub enum Writer {
-    /// `punctual_report`, each kind of recording its own way.
+    /// `punctual_report`, separately for each kind of recording.
     Html,
     Text,
     Json,
     Csv,
-    /// `punctual_fleet`, of many runs.
+    /// `punctual_fleet`, from many runs.
     Jsonl,
-    /// Of named outcomes and figures: event suites and benchmarks have them, too.
+    /// From named outcomes and figures, which event suites and benchmarks have too.
     Cases(fn(&Cases) -> String),
-    /// [`kcidb`](crate::kcidb), of the same.
+    /// [`kcidb`](crate::kcidb), from the same input as `Cases`.
     Kcidb,
-    /// Of wakeup latencies, of one load or of all.
+    /// From wakeup latencies, of one load or of all.
     Cyclictest(fn(&Recording, Option<&str>) -> Result<String, CyclictestError>),
-    /// [`prometheus`](crate::prometheus), of wakeup latencies.
+    /// [`prometheus`](crate::prometheus), from wakeup latencies.
     Prometheus,
-    /// [`sarif`](crate::sarif), of an audit's findings.
+    /// [`sarif`](crate::sarif), from the findings of an audit.
     Sarif,
-    /// [`perfetto`](crate::perfetto), of a trace.
+    /// [`perfetto`](crate::perfetto), from a trace.
     Perfetto,
 }
 
-/// What a report can be of. A format has a place for it or refuses it ([`Writer::takes`]).
+/// The subject of a report, which a format can either represent or refuses ([`Writer::takes`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
     /// Wakeup latencies, measured or imported.
     Latency,
-    /// An imported benchmark: figures over time, no wakeups.
+    /// An imported benchmark: figures over time, without wakeups.
     Series,
-    /// The event suite.
     Suite,
-    /// A scheduling experiment.
     Experiment,
-    /// A benchmark.
     Bench,
     /// The series of `watch`.
     Watch,
-    /// Many runs.
     Fleet,
 }
 
@@ -83,7 +79,7 @@ impl Subject {
         }
     }
 
-    /// With its article, for sentences.
+    /// Name with its article, for use in sentences.
     pub fn name(self) -> &'static str {
         match self {
             Subject::Latency => "a run of wakeup latencies",
@@ -111,31 +107,30 @@ impl Writer {
 }
 
 impl Format {
-    /// Refuses what the format has no place for.
+    /// Refuses a subject that the format cannot represent.
     ///
     /// # Errors
-    /// A sentence that lists the formats that have one.
+    /// A sentence that lists the formats that can represent it.
     pub fn check(&self, subject: Subject) -> Result<(), String> {
         if self.writer.takes(subject) {
             return Ok(());
         }
         let names: Vec<&str> = FORMATS.iter().filter(|f| f.writer.takes(subject)).map(|f| f.name).collect();
         let (last, most) = names.split_last().unwrap_or((&"html", &[]));
-        Err(format!("{} has no place for {}; take --format {} or {last}", self.name, subject.name(), most.join(", ")))
+        Err(format!("{} cannot represent {}; use --format {} or {last}", self.name, subject.name(), most.join(", ")))
     }
 }
 
-/// The table.
 pub const FORMATS: &[Format] = &[
     row("html", "One self-contained page", Writer::Html),
     row("text", "For a terminal", Writer::Text),
     row("json", "One document with every figure", Writer::Json),
     row("csv", "The histograms, one line per bin", Writer::Csv),
     row("jsonl", "For many runs: one line per run, phase and CPU, for DuckDB (docs/fleet.md)", Writer::Jsonl),
-    row("cyclictest", "As `cyclictest -q -h` prints", Writer::Cyclictest(cyclictest_text)),
+    row("cyclictest", "The output of `cyclictest -q -h`", Writer::Cyclictest(cyclictest_text)),
     Format {
         alias: Some("rt-tests"),
-        ..row("cyclictest-json", "As `cyclictest --json` writes", Writer::Cyclictest(cyclictest_json))
+        ..row("cyclictest-json", "The document of `cyclictest --json`", Writer::Cyclictest(cyclictest_json))
     },
     row(
         "junit",

@@ -1,16 +1,16 @@
 //! Test Anything Protocol (testanything.org), limited to what versions 13, 14 and KTAP
-//! (Documentation/dev-tools/ktap.rst of the kernel) have in common: a plan, test points, comments, the directive SKIP.
-//! No YAML blocks. Declares version 13, because Perl's TAP::Parser before 3.48 rejects 14, while readers of 14 and KTAP
-//! accept 13.
+//! (Documentation/dev-tools/ktap.rst of the kernel) have in common: a plan, test points, comments, and the directive
+//! SKIP. There are no YAML blocks. It declares version 13, because Perl's TAP::Parser before 3.48 rejects 14, while
+//! readers of 14 and KTAP accept 13.
 
 use crate::cases::{Case, CaseOutcome, Cases, Figure, FigureUnit};
 use punctual_clean as clean;
 use std::fmt::Write;
 
-/// Inconclusive is `not ok`: a TODO would count as passed.
+/// Writes the cases. Inconclusive becomes `not ok`, because a TODO would count as passed.
 ///
-/// A description is a name of `[a-zA-Z0-9_.-]`, so that untrusted text cannot be a directive. Sentences and figures are
-/// comments, each after a word of our own.
+/// A description is a name of `[a-zA-Z0-9_.-]`, so that untrusted text cannot become a directive. Sentences and figures
+/// are comments, each after a fixed word.
 pub fn tap(cases: &Cases) -> String {
     let all: Vec<&Case> = cases.cases().collect();
     let mut out = format!("TAP version 13\n1..{}\n", all.len());

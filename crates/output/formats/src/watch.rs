@@ -6,8 +6,8 @@ use punctual_units::{CpuId, Histogram};
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// Latencies since the process began (every released period counts), largest latencies, what became of new maxima, and
-/// the state of the watch itself. Unknown values have no sample.
+/// Writes latencies since the process started (every released period counts), largest latencies, outcomes of new
+/// maxima, and the state of the watch itself. Unknown values have no sample.
 pub fn watch_prometheus(watch: &Watch, histograms: &[(CpuId, Histogram)]) -> String {
     let mut out = String::new();
     about(&mut out, watch);
@@ -27,14 +27,14 @@ pub fn watch_prometheus(watch: &Watch, histograms: &[(CpuId, Histogram)]) -> Str
 }
 
 fn about(out: &mut String, watch: &Watch) {
-    head(out, "punctual_watch_info", "gauge", "The watch that the other samples are of; always 1.");
+    head(out, "punctual_watch_info", "gauge", "The watch to which the other samples belong; always 1.");
     let version = watch.tool.version.as_deref();
     let labels = [("host", watch.host.as_deref()), ("kernel", watch.kernel.as_deref()), ("tool_version", version)];
     let known = labels.into_iter().filter_map(|(name, value)| Some(format!("{name}=\"{}\"", label(value?))));
     let _ = writeln!(out, "punctual_watch_info{{{}}} 1", known.collect::<Vec<_>>().join(","));
     let times = [
-        ("punctual_watch_start_time_seconds", "When the watch began, seconds since 1970.", watch.started.real_ns),
-        ("punctual_watch_update_time_seconds", "When this was written, seconds since 1970.", watch.updated.real_ns),
+        ("punctual_watch_start_time_seconds", "Start of the watch, seconds since 1970.", watch.started.real_ns),
+        ("punctual_watch_update_time_seconds", "Time of the last update, seconds since 1970.", watch.updated.real_ns),
     ];
     for (name, help, real_ns) in times {
         head(out, name, "gauge", help);
@@ -61,7 +61,7 @@ fn largest(out: &mut String, watch: &Watch) {
             out,
             NAME,
             "gauge",
-            "Largest wakeup latency in the running block, since the watch began, in the whole series.",
+            "Largest wakeup latency in the current block, since the start of the watch, and in the whole series.",
         );
         out.push_str(&samples);
     }
@@ -85,7 +85,7 @@ fn periods(out: &mut String, watch: &Watch) {
 
 fn maxima(out: &mut String, maxima: &WatchMaxima) {
     const NAME: &str = "punctual_watch_new_maxima_total";
-    head(out, NAME, "counter", "New maxima of a CPU above the floor, by what became of them.");
+    head(out, NAME, "counter", "New maxima of a CPU above the threshold, by outcome.");
     for (outcome, n) in [("explained", maxima.explained), ("too_many", maxima.too_many), ("failed", maxima.failed)] {
         let _ = writeln!(out, "{NAME}{{outcome=\"{outcome}\"}} {n}");
     }
@@ -94,9 +94,9 @@ fn maxima(out: &mut String, maxima: &WatchMaxima) {
 fn itself(out: &mut String, watch: &Watch) {
     let counted = [
         ("punctual_watch_write_failures_total", "Checkpoints that could not be written.", watch.disk.failures),
-        ("punctual_watch_clock_steps_total", "Times that the wall clock was set.", watch.upsets.clock_steps),
-        ("punctual_watch_suspends_total", "Times that the machine slept.", watch.upsets.suspends),
-        ("punctual_watch_cpus_lost_total", "Times that a measured CPU was lost.", watch.upsets.cpus_lost),
+        ("punctual_watch_clock_steps_total", "Number of times the wall clock was set.", watch.upsets.clock_steps),
+        ("punctual_watch_suspends_total", "Number of times the machine was suspended.", watch.upsets.suspends),
+        ("punctual_watch_cpus_lost_total", "Number of times a measured CPU was lost.", watch.upsets.cpus_lost),
     ];
     for (name, help, n) in counted {
         head(out, name, "counter", help);

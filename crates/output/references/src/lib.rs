@@ -1,9 +1,9 @@
-//! Published wakeup latencies by board and kernel: is 93 µs usual for a Raspberry Pi 4?
+//! Published wakeup latencies by board and kernel, to compare a measurement with: is 93 µs usual for a Raspberry Pi 4?
 //!
-//! The data is in `references.toml`. An entry is what somebody measured under conditions of their own, with its source;
-//! it is no limit, and nothing is judged by it.
+//! The data is in `references.toml`. An entry is a measurement by someone else, under their own conditions, with its
+//! source; it is not a limit, and nothing is judged by it.
 //!
-//! Architecture invariant: pure; uses no other crate of the workspace.
+//! Architecture invariant: pure; this crate uses no other crate of the workspace.
 
 #![forbid(unsafe_code)]
 
@@ -15,7 +15,7 @@ const DATA: &str = include_str!("../references.toml");
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kernel {
-    /// As shipped by distributions, with any preemption model except PREEMPT_RT.
+    /// A kernel shipped by a distribution, with any preemption model except PREEMPT_RT.
     Stock,
     PreemptRt,
     Xenomai,
@@ -34,9 +34,8 @@ impl Kernel {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Board {
-    /// As on command lines, for example `raspberry-pi-4b`.
+    /// Name on command lines, for example `raspberry-pi-4b`.
     pub key: String,
-    /// As displayed.
     pub name: String,
     /// Prefixes of `/proc/device-tree/model`.
     pub models: Vec<String>,
@@ -46,22 +45,22 @@ pub struct Board {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Published {
-    /// [`Board::key`]
+    /// See [`Board::key`].
     pub board: String,
     pub kernel: Kernel,
-    /// As printed by `uname -r`.
+    /// Output of `uname -r`.
     pub release: Option<String>,
     /// Worst wakeup latency of all threads.
     pub worst_us: f64,
-    /// What ran beside the measurement.
+    /// The load during the measurement.
     pub load: Option<String>,
     pub duration_s: Option<u64>,
-    /// Wakeups of each thread.
+    /// Number of wakeups per thread.
     pub samples: Option<u64>,
     /// Number of measuring threads.
     pub threads: Option<u64>,
     pub tool: String,
-    /// Options of the tool.
+    /// Options given to the tool.
     pub options: Option<String>,
     /// Title of the page, paper or repository.
     pub source: String,
@@ -97,7 +96,7 @@ pub fn board(named: &str) -> Option<&'static Board> {
         .find(|b| b.key == named || b.name == named || b.models.iter().any(|m| named.starts_with(m.as_str())))
 }
 
-/// The figures of a board, of one kind of kernel or of any.
+/// The figures for a board, of one kind of kernel or of any.
 pub fn of(board: &Board, kernel: Option<Kernel>) -> Vec<&'static Published> {
     let wanted = |p: &&Published| p.board == board.key && kernel.is_none_or(|k| k == p.kernel);
     published().iter().filter(wanted).collect()

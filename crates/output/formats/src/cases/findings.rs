@@ -2,8 +2,8 @@ use super::{About, Case, CaseOutcome, Cases, Group, Names, slug};
 use punctual_model::{Finding, Severity, State};
 
 impl Cases {
-    /// One case per rule. Unreadable data is inconclusive; what does not apply, is doubtful or informative is skipped,
-    /// with its sentence.
+    /// Creates one case per rule. Unreadable data is inconclusive; what does not apply, is doubtful or informative is
+    /// skipped, with its sentence.
     pub fn of_findings(about: About, findings: &[Finding]) -> Cases {
         let mut names = Names::default();
         let mut groups: Vec<Group> = Vec::new();

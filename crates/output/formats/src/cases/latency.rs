@@ -1,5 +1,5 @@
-//! Cases of a latency run or an import: one per claim, load and CPU, and one per load on whether its figures are in
-//! doubt.
+//! Cases of a latency run or an import: one per claim, load and CPU, and one per load that says whether its figures are
+//! in doubt.
 
 use super::bench::of_series;
 use super::{About, Case, CaseOutcome, Cases, Figure, FigureUnit, Group, Names, slug};
@@ -7,22 +7,22 @@ use punctual_model::{Judged, Known, Outcome, Phase, Recording, Verdict};
 use punctual_report::{Cell, Figures, QUANTILES, recorded_ns, words};
 
 impl Cases {
-    /// Figures are those of the corrected distribution, as in every report.
+    /// The figures are those of the corrected distribution, as in every report.
     pub fn of_run(recording: &Recording, verdict: &Verdict) -> Cases {
         let figures = Figures::new(recording, verdict);
         let mut names = Names::default();
         let mut groups = Vec::with_capacity(recording.run.phases.len() + 1);
         groups.push(whole(&mut names, recording, verdict));
         for phase in &recording.run.phases {
-            let told = phase.label.as_deref().unwrap_or(&phase.load);
-            let name = names.name(slug(told));
-            groups.push(Builder { figures: &figures, names: &mut names, phase, group: name }.group(told));
+            let title = phase.label.as_deref().unwrap_or(&phase.load);
+            let name = names.name(slug(title));
+            groups.push(Builder { figures: &figures, names: &mut names, phase, group: name }.group(title));
         }
         Cases { about: About::of(&recording.run), groups, not_known: words::not_known(recording) }
     }
 }
 
-/// The run as a whole: its verdict, if anything was claimed, and whether the record is complete.
+/// Cases of the run as a whole: its verdict, if there were claims, and whether the record is complete.
 fn whole(names: &mut Names, recording: &Recording, verdict: &Verdict) -> Group {
     let name = names.name("run".into());
     let mut cases = Vec::new();
@@ -64,7 +64,7 @@ struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    fn group(mut self, told: &str) -> Group {
+    fn group(mut self, title: &str) -> Group {
         let recording = self.figures.recording;
         let doubts = self.doubts();
         let path = self.names.path(vec![self.group.clone(), "undoubted".into()]);
@@ -78,7 +78,7 @@ impl<'a> Builder<'a> {
         }
         let ns = recorded_ns(recording, self.phase);
         let seconds = (ns > 0).then(|| ns as f64 / 1e9);
-        Group { name: self.group, title: told.into(), seconds, places, cases, figures }
+        Group { name: self.group, title: title.into(), seconds, places, cases, figures }
     }
 
     fn doubts(&self) -> Vec<&'a str> {
@@ -119,7 +119,7 @@ impl<'a> Builder<'a> {
         add("min", known.and_then(Known::min).map(|ns| ns as f64), none, FigureUnit::Nanoseconds);
         add("mean", cell.mean(), none, FigureUnit::Nanoseconds);
         for ((_, name), quantile) in QUANTILES.iter().zip(&cell.quantiles) {
-            // Of samples that are not all counted, no rank is known.
+            // If not all samples are counted, no rank is known.
             let ns = quantile.ns.filter(|_| known.is_some_and(|k| k.count().is_some()));
             let bounds = (quantile.lower, quantile.upper);
             add(&slug(name), ns.map(|ns| ns as f64), bounds, FigureUnit::Nanoseconds);

@@ -3,8 +3,8 @@ use super::{About, Case, CaseOutcome, Cases, Figure, FigureUnit, Group, Names, s
 use punctual_model::{Outcome, Recording, Suite, SuiteEnd, SuiteRan, SuiteResult};
 
 impl Cases {
-    /// The verdict, whether the record is complete, and a case for each test. What this environment lacks is skipped,
-    /// and as it was requested, the verdict is inconclusive.
+    /// Creates cases for the verdict and the completeness of the record, and one for each test. A test that this
+    /// environment does not support is skipped and, because it was requested, makes the verdict inconclusive.
     pub fn of_suite(recording: &Recording, suite: &Suite) -> Cases {
         let mut names = Names::default();
         let name = names.name(slug(&format!("events {}", suite.backend)));
@@ -20,7 +20,7 @@ impl Cases {
         for test in &suite.not_run {
             let place = names.path(vec![name.clone(), slug(test)]);
             let path = names.path([&place[..], &["promise".to_owned()]].concat());
-            cases.push(in_doubt(path, test, &["not run: the suite had ended"]));
+            cases.push(in_doubt(path, test, &["not run: the suite ended before it"]));
         }
         let title = format!("event suite, backend {}", suite.backend);
         Cases {
@@ -48,7 +48,7 @@ fn complete(names: &mut Names, group: &str, recording: &Recording, suite: &Suite
         doubts.push("no test was run".into());
     }
     for load in suite.under.iter().filter(|load| !load.ran) {
-        let why = load.why_not.as_deref().unwrap_or("it does not say why");
+        let why = load.why_not.as_deref().unwrap_or("no reason is given");
         doubts.push(format!("load {} did not run: {why}", load.load));
     }
     in_doubt(names.path(vec![group.to_owned(), "complete".into()]), "tests and loads", &doubts)

@@ -1,9 +1,10 @@
-//! Events as `FtraceEvent`s (protos/perfetto/trace/ftrace/ftrace_event.proto and the files beside it).
+//! Events as `FtraceEvent`s (protos/perfetto/trace/ftrace/ftrace_event.proto and the files next to it).
 
 use crate::proto::Message;
 use punctual_trace::{Event, Kind, Task, TaskState, Vector};
 
-/// Fields of every `FtraceEvent`. The fast path of trace_processor requires them first, in this order.
+/// Field numbers common to every `FtraceEvent`. The fast path of trace_processor requires these fields first, in this
+/// order.
 const TIMESTAMP: u32 = 1;
 const PID: u32 = 2;
 
@@ -19,7 +20,7 @@ pub fn event(event: &Event, t: u64, by: Option<i32>) -> Option<Message> {
     Some(message)
 }
 
-/// Field number in `FtraceEvent`, and the event's own message.
+/// Field number in `FtraceEvent`, and the message of the event itself.
 fn body(kind: &Kind) -> Option<(u32, Message)> {
     let known = match kind {
         Kind::SchedSwitch { prev, prev_state, next } => (4, switch(prev, *prev_state, next)),
@@ -76,8 +77,8 @@ fn thread(task: &Task, [comm, pid, prio]: [u32; 3]) -> Message {
     message
 }
 
-/// Task state bits of Linux 4.4, which trace_processor assumes if a trace names no kernel (task_state.cc). Ours never
-/// does, so they hold for every kernel.
+/// Task state bits of Linux 4.4, which trace_processor assumes if a trace names no kernel (task_state.cc). These files
+/// never do, so the bits are valid for every kernel.
 fn state(state: TaskState) -> i64 {
     match state.letter {
         b'R' if state.preempted => 0x800,
@@ -178,7 +179,7 @@ fn other(kind: &Kind) -> Option<(u32, Message)> {
     let mut message = Message::default();
     let field = match kind {
         Kind::CpuIdle { state, cpu } => {
-            // Leaving idle is PWR_EVENT_EXIT, -1 (include/trace/events/power.h).
+            // Leaving idle is encoded as PWR_EVENT_EXIT, -1 (include/trace/events/power.h).
             message.uint(1, state.unwrap_or(u32::MAX).into());
             message.uint(2, (*cpu).into());
             13

@@ -1,5 +1,5 @@
-//! Slices on own tracks: `TrackDescriptor` and `TrackEvent` (protos/perfetto/trace/track_event/track_descriptor.proto,
-//! track_event.proto, debug_annotation.proto).
+//! Slices on separate tracks: `TrackDescriptor` and `TrackEvent`
+//! (protos/perfetto/trace/track_event/track_descriptor.proto, track_event.proto, debug_annotation.proto).
 
 use super::{PACKET_SEQUENCE, PACKET_SEQUENCE_FLAGS, PACKET_TIMESTAMP};
 use crate::proto::Message;
@@ -24,12 +24,12 @@ const ANNOTATION_UINT: u32 = 3;
 const ANNOTATION_TEXT: u32 = 6;
 const ANNOTATION_NAME: u32 = 10;
 
-/// All our packets form one sequence. Its first packet must clear the incremental state
-/// (SEQ_INCREMENTAL_STATE_CLEARED), or trace_processor drops them all.
+/// All track packets form one sequence. Its first packet must clear the incremental state
+/// (SEQ_INCREMENTAL_STATE_CLEARED); otherwise trace_processor drops them all.
 const SEQUENCE: u64 = 1;
 const STATE_CLEARED: u64 = 1;
 
-/// Track ids: the parent of all verdicts, then base values for threads and CPUs.
+/// Track IDs: the parent of all verdicts, then base values for threads and CPUs.
 const VERDICTS: u64 = 1;
 const OF_THREAD: u64 = 1 << 40;
 const OF_CPU: u64 = 1 << 41;
@@ -42,11 +42,11 @@ pub struct Tracks {
     ends: BTreeMap<u64, u64>,
 }
 
-/// Limit of nested vectors; deeper nesting means a faulty trace.
+/// Maximum number of nested vectors; deeper nesting means that the trace is faulty.
 const NESTED: u32 = 16;
 
 impl Tracks {
-    /// Packets for an event that begins, ends or is a slice; `None` for any other.
+    /// Packets for an event that starts, ends or is a slice; `None` for any other event.
     pub fn event(&mut self, event: &Event, t: u64) -> Option<Vec<Message>> {
         let cpu = event.cpu;
         match &event.kind {
@@ -81,7 +81,7 @@ impl Tracks {
         open.into_iter().flat_map(|(cpu, n)| (0..n).map(move |_| end(t, cpu_track(cpu)))).collect()
     }
 
-    /// A slice from T0 to T3, or to T4 if known, with nested slices from one moment to the next. `time` converts to
+    /// A slice from T0 to T3, or to T4 if known, with nested slices from one moment to the next. `time` converts to the
     /// written times.
     pub fn verdict(&mut self, victim: &Victim, time: impl Fn(u64) -> u64) -> Vec<Message> {
         let (Some(tid), Some(moments)) = (victim.tid, victim.moments) else { return Vec::new() };
@@ -89,8 +89,8 @@ impl Tracks {
         let track = OF_THREAD + u64::from(tid.unsigned_abs());
         let thread = format!("{} ({tid})", victim.comm.as_deref().unwrap_or("thread"));
         packets.extend(self.describe(track, &thread, Some(VERDICTS)));
-        // Slices of a track must not overlap: if the thread was due again while it was late, the slice begins where the
-        // preceding one ends.
+        // Slices of a track must not overlap: if the thread was due again while it was late, the slice starts where the
+        // previous one ends.
         let free = self.ends.get(&track).copied().unwrap_or(0);
         let (t0, t2, t3) =
             (time(moments.t0_ns).max(free), time(moments.t2_ns).max(free), time(moments.t3_ns).max(free));
@@ -100,7 +100,7 @@ impl Tracks {
         let stays = [
             (t0, t2, "due, not woken"),
             (t2, t3, "runnable, waits for the CPU"),
-            (t3, t4, "has the CPU, not back in user space"),
+            (t3, t4, "on the CPU, not yet back in user space"),
         ];
         for (from, to, name) in stays.into_iter().filter(|(from, to, _)| from < to) {
             packets.push(begin(from, track, "verdict", name, &[]));
@@ -162,7 +162,7 @@ fn packet(t: u64, event: &Message) -> Message {
     packet
 }
 
-/// Causes and other facts as arguments of the slice.
+/// Causes and other facts as annotations of the slice.
 fn annotations(victim: &Victim) -> Vec<Message> {
     let annotation = |name: &str| {
         let mut message = Message::default();
@@ -176,13 +176,13 @@ fn annotations(victim: &Victim) -> Vec<Message> {
     };
     let mut latency = annotation("latency_ns");
     latency.uint(ANNOTATION_UINT, victim.latency_ns);
-    let causes = victim.causes.iter().enumerate().map(|(n, c)| text(&format!("cause {}", n + 1), &told(c)));
+    let causes = victim.causes.iter().enumerate().map(|(n, c)| text(&format!("cause {}", n + 1), &shown(c)));
     let doubts = victim.doubts.iter().enumerate().map(|(n, d)| text(&format!("doubt {}", n + 1), d));
     std::iter::once(latency).chain(causes).chain(doubts).collect()
 }
 
-/// `multipathd (195), higher_priority: 33.2 ms, 97 %, high: it was current, with this priority`
-fn told(cause: &Cause) -> String {
+/// Formats a cause: `multipathd (195), higher_priority: 33.2 ms, 97 %, high: it was current, with this priority`.
+fn shown(cause: &Cause) -> String {
     let who = match (&cause.comm, cause.tid, &cause.what) {
         (Some(comm), Some(tid), _) => format!("{comm} ({tid}), "),
         (None, Some(tid), _) => format!("{tid}, "),

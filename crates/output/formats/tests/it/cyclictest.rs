@@ -1,4 +1,4 @@
-//! What is written in cyclictest's formats can be imported and has the same wakeups.
+//! Whatever is written in cyclictest's formats can be imported and has the same wakeups.
 
 use proptest::prelude::*;
 use punctual_formats::{cyclictest_json, cyclictest_text};
@@ -11,7 +11,7 @@ fn imported(name: &str, text: &str) -> Recording {
 }
 
 /// Number of wakeups, minimum and maximum of each CPU, whole microseconds.
-fn told(recording: &Recording) -> Vec<(u64, Option<u64>, Option<u64>)> {
+fn figures(recording: &Recording) -> Vec<(u64, Option<u64>, Option<u64>)> {
     let of = |c: &punctual_model::CpuResult| (c.ran, c.min_ns.map(|ns| ns / 1_000), c.max_ns.map(|ns| ns / 1_000));
     recording.run.phases.iter().flat_map(|p| &p.cpus).map(of).collect()
 }
@@ -24,8 +24,8 @@ fn both_forms_come_back_with_every_wakeup() {
         let phase = recording.run.phases.iter().find(|p| p.load == "io").unwrap();
         phase.cpus.iter().map(|c| (c.ran, c.min_ns.map(|n| n / 1_000), c.max_ns.map(|n| n / 1_000))).collect()
     };
-    assert_eq!(told(&imported("x.txt", &cyclictest_text(&recording, load).unwrap())), wanted);
-    assert_eq!(told(&imported("x.json", &cyclictest_json(&recording, load).unwrap())), wanted);
+    assert_eq!(figures(&imported("x.txt", &cyclictest_text(&recording, load).unwrap())), wanted);
+    assert_eq!(figures(&imported("x.json", &cyclictest_json(&recording, load).unwrap())), wanted);
 }
 
 #[test]
@@ -34,14 +34,14 @@ fn all_loads_together_are_one_thread_a_cpu() {
     let back = imported("x.json", &cyclictest_json(&recording, None).unwrap());
     let ran = |cpu: usize| recording.run.phases.iter().map(|p| p.cpus[cpu].ran).sum::<u64>();
     let max = |cpu: usize| recording.run.phases.iter().filter_map(|p| p.cpus[cpu].max_ns).max().map(|ns| ns / 1_000);
-    let found: Vec<_> = told(&back).into_iter().map(|(ran, _, max)| (ran, max)).collect();
+    let found: Vec<_> = figures(&back).into_iter().map(|(ran, _, max)| (ran, max)).collect();
     assert_eq!(found, [(ran(0), max(0)), (ran(1), max(1))]);
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
 
-    /// No wakeup is lost, none is earlier than it was, and none later by more than 0.8 % and a microsecond.
+    /// No wakeup is lost, none becomes earlier, and none becomes later by more than 0.8 % and a microsecond.
     #[test]
     fn any_distribution_comes_back(latencies in proptest::collection::vec(0u64..40_000_000_000, 1..200)) {
         let (mut recording, _) = runs::good();

@@ -68,7 +68,7 @@ fn a_passing_claim_in_doubt_is_no_pass_in_any_format() {
 }
 
 #[test]
-fn what_a_format_needs_and_the_run_does_not_tell_is_said() {
+fn what_a_format_needs_and_the_run_lacks_is_reported() {
     let (mut recording, verdict) = runs::failing();
     recording.run.machine.kernel_release = None;
     let why = kcidb(&Cases::of_run(&recording, &verdict), &ids()).unwrap_err().to_string();
@@ -84,5 +84,5 @@ fn what_a_format_needs_and_the_run_does_not_tell_is_said() {
     }
     assert!(cyclictest_text(&recording, Some("none")).unwrap_err().to_string().contains("load `none`"));
     let (damaged, _) = runs::damaged();
-    assert!(cyclictest_json(&damaged, None).unwrap_err().to_string().contains("no histogram was kept of CPU"));
+    assert!(cyclictest_json(&damaged, None).unwrap_err().to_string().contains("no histogram was kept for CPU"));
 }

@@ -1,4 +1,5 @@
-//! What another tool's file does not tell is in no export, and what it tells is in each as far as its format has a place.
+//! Values that another tool's file does not state appear in no export; values that it does state appear in every format
+//! that can represent them.
 
 use punctual_formats::{
     Cases, KcidbIds, bencher, cyclictest_json, cyclictest_text, junit, kcidb, lava, prometheus, squad_metrics, tap,
@@ -15,15 +16,15 @@ fn imported(name: &str, text: &str) -> Recording {
     punctual_import::recording(vec![read])
 }
 
-/// `C: 100000 Min: 5 Avg: 40 Max: 900`, and nothing else.
+/// A summary `C: 100000 Min: 5 Avg: 40 Max: 900`, and nothing else.
 fn summary() -> (Recording, Verdict) {
     let recording = imported("live-a.txt", include_str!("../fixtures/live-a.txt"));
     let (_, verdict) = runs::empty();
     (recording, Verdict { claims: Vec::new(), problems: Vec::new(), ..verdict })
 }
 
-/// One CPU of the good run with these latencies and what is not known of them.
-fn told(values: &[(u64, u64)], blur: Blur) -> (Recording, Verdict) {
+/// One CPU of the good run with these latencies and this blur.
+fn known(values: &[(u64, u64)], blur: Blur) -> (Recording, Verdict) {
     let (mut recording, verdict) = runs::good();
     recording.run.phases.truncate(1);
     recording.run.phases[0].cpus.truncate(1);
@@ -40,17 +41,17 @@ fn told(values: &[(u64, u64)], blur: Blur) -> (Recording, Verdict) {
     (recording, verdict)
 }
 
-/// 1,000 samples at 20 µs, and two beyond 100 µs, the largest at 1,800.
+/// 1,000 samples at 20 µs, and two above 100 µs, the largest at 1,800 µs.
 fn overflow() -> (Recording, Verdict) {
     let unplaced = Some(Unplaced { count: 1, from_ns: 100_000, to_ns: Some(1_800_000) });
-    told(&[(20, 1_000), (100, 1), (1_800, 1)], Blur { unplaced, ..Blur::default() })
+    known(&[(20, 1_000), (100, 1), (1_800, 1)], Blur { unplaced, ..Blur::default() })
 }
 
 fn hidden() -> (Recording, Verdict) {
-    told(&[(20, 1_000), (50, 3)], Blur { hidden_from_ns: Some(100_000), ..Blur::default() })
+    known(&[(20, 1_000), (50, 3)], Blur { hidden_from_ns: Some(100_000), ..Blur::default() })
 }
 
-/// Every document of figures alone, by name.
+/// Every document that contains only figures, by name.
 fn documents((recording, verdict): &(Recording, Verdict)) -> Vec<(&'static str, String)> {
     let cases = Cases::of_run(recording, verdict);
     let ids = KcidbIds { origin: "punctual".into(), build: Some("punctual:x".into()) };
@@ -154,7 +155,7 @@ fn a_counted_overflow_keeps_its_bins_and_its_number() {
 }
 
 #[test]
-fn where_samples_are_not_counted_neither_number_nor_largest_is_told() {
+fn where_samples_are_not_counted_neither_number_nor_maximum_is_known() {
     let run = hidden();
     let text = cyclictest_text(&run.0, None).unwrap();
     assert!(text.contains("\n000050 000003\n") && text.contains("# Min Latencies: 00020"), "{text}");
@@ -171,12 +172,13 @@ fn where_samples_are_not_counted_neither_number_nor_largest_is_told() {
 
 #[test]
 fn damage_is_in_every_format_that_has_a_place_for_it() {
-    let (mut recording, verdict) = told(&[(20, 1_000)], Blur::default());
-    let text = "300 samples are told, 1000 are in the bins".to_owned();
+    let (mut recording, verdict) = known(&[(20, 1_000)], Blur::default());
+    let text = "300 samples are reported, 1000 are in the bins".to_owned();
     recording.run.phases[0].problems.push(Problem { kind: ProblemKind::Storage, text });
     let verdict = Verdict { problems: vec![(None, recording.run.phases[0].problems[0].clone())], ..verdict };
     for (name, document) in documents(&(recording.clone(), verdict.clone())) {
-        let says = ["squad-metrics", "bencher", "lava"].contains(&name) || document.contains("300 samples are told");
+        let says =
+            ["squad-metrics", "bencher", "lava"].contains(&name) || document.contains("300 samples are reported");
         assert!(says, "{name}: {document}");
     }
     assert!(prometheus(&recording, &verdict).contains("\npunctual_run_problems 1\n"));
@@ -196,8 +198,8 @@ fn lines_of_a_fleet_have_what_is_known() {
     assert_eq!(figures(&summary()), (None, None, None, Some(900_000)));
     assert_eq!(figures(&overflow()), (Some(20_000), Some(20_000), None, Some(1_800_000)));
     assert_eq!(figures(&hidden()), (Some(20_000), Some(20_000), Some(50_000), None));
-    let (recording, verdict) = told(&[(20, 1_000)], Blur::default());
-    let torn = Problem { kind: ProblemKind::Storage, text: "300 samples are told, 1000 are in the bins".into() };
+    let (recording, verdict) = known(&[(20, 1_000)], Blur::default());
+    let torn = Problem { kind: ProblemKind::Storage, text: "300 samples are reported, 1000 are in the bins".into() };
     let verdict = Verdict { problems: vec![(None, torn)], ..verdict };
     assert!(line(&(recording, verdict)).doubt.is_some_and(|why| why.contains("300 samples")));
 }

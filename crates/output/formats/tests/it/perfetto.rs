@@ -18,7 +18,7 @@ fn exported(name: &str) -> (Explanation, Vec<u8>, Written) {
     (explanation, out, written)
 }
 
-/// Events of bundles by CPU: time, event field, body.
+/// Events in bundles by CPU: time, event field, body.
 fn ftrace(trace: &[u8]) -> Vec<(u64, u64, u32, Vec<Field>)> {
     let mut events = Vec::new();
     for packet in each(trace, 1) {
@@ -205,11 +205,11 @@ proptest! {
     fn any_events_decode_and_slices_close(
         events in prop::collection::vec((prop_oneof![0u64..1_000_000, any::<u64>()], prop_oneof![0u32..3, any::<u32>()], kind()), 0..200)
     ) {
-        let told = events.iter().filter(|e| !matches!(e.2, Kind::Restart | Kind::LostEvents { .. })).count() as u64;
+        let shown = events.iter().filter(|e| !matches!(e.2, Kind::Restart | Kind::LostEvents { .. })).count() as u64;
         let lost = events.iter().filter(|e| matches!(e.2, Kind::LostEvents { .. }) && e.1 >= 1024).count() as u64;
         let event = |(t_ns, cpu, kind)| Event { t_ns, cpu, tid: Some(7), comm: None, flags: None, kind };
         let (out, written) = made(events.into_iter().map(event).collect());
-        prop_assert_eq!(written.events + written.left_out, told + lost);
+        prop_assert_eq!(written.events + written.left_out, shown + lost);
         prop_assert!(ftrace(&out).iter().all(|e| e.0 < 1024 && e.1 <= i64::MAX as u64));
         let mut last = std::collections::HashMap::new();
         for (cpu, t, ..) in ftrace(&out) {

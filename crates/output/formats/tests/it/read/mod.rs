@@ -6,7 +6,7 @@ pub fn plain(text: &str) {
     unhidden(text, "");
 }
 
-/// The same, but the format allows some control characters.
+/// The same for a format that allows some control characters.
 fn unhidden(text: &str, allowed: &str) {
     for c in text.chars() {
         let hides = matches!(u32::from(c), 0x061c | 0x200b..=0x200f | 0x2028..=0x202e | 0x2060..=0x206f | 0xfeff | 0xe0000..=0xe007f);
@@ -44,7 +44,7 @@ pub fn csv(text: &str) {
     }
 }
 
-/// RFC 4180: quoted fields double their quotes; ours contain no newline.
+/// Fields as of RFC 4180: quoted fields double their quotes; ours contain no newline.
 fn fields(line: &str) -> Vec<String> {
     let (mut all, mut field, mut quoted) = (Vec::new(), String::new(), false);
     let mut chars = line.chars().peekable();
@@ -61,7 +61,7 @@ fn fields(line: &str) -> Vec<String> {
     all
 }
 
-/// Rows of a microsecond and counts, and comments.
+/// Checks for rows of a microsecond and counts, and comments.
 pub fn cyclictest(text: &str) {
     unhidden(text, "\t");
     for line in text.lines().filter(|line| !line.starts_with('#') && !line.is_empty()) {
@@ -73,13 +73,13 @@ pub fn cyclictest(text: &str) {
     }
 }
 
-/// Well-formed, with our elements only, and with correct totals.
+/// Checks that the document is well-formed, uses only the expected elements, and has correct totals.
 pub fn junit(text: &str) {
     plain(text);
     assert!(!text.contains(['\u{fffe}', '\u{ffff}']), "not XML");
     let mut reader = quick_xml::Reader::from_str(text);
     reader.config_mut().check_end_names = true;
-    let (mut cases, mut told) = (0usize, None);
+    let (mut cases, mut stated) = (0usize, None);
     loop {
         use quick_xml::events::Event;
         let element = match reader.read_event().unwrap() {
@@ -108,15 +108,16 @@ pub fn junit(text: &str) {
         for attribute in element.attributes() {
             let attribute = attribute.unwrap();
             if name == "testsuites" && attribute.key.into_inner() == b"tests" {
-                told = std::str::from_utf8(&attribute.value).unwrap().parse::<usize>().ok();
+                stated = std::str::from_utf8(&attribute.value).unwrap().parse::<usize>().ok();
             }
         }
         cases += usize::from(name == "testcase");
     }
-    assert_eq!(Some(cases), told);
+    assert_eq!(Some(cases), stated);
 }
 
-/// A version, a correct plan, numbered test points with plain names, comments that begin with a known word.
+/// Checks for a version, a correct plan, numbered test points with plain names, and comments that start with a known
+/// word.
 pub fn tap(text: &str) {
     plain(text);
     let mut lines = text.lines();
@@ -139,8 +140,8 @@ pub fn tap(text: &str) {
     assert_eq!(seen, planned);
 }
 
-/// Every line is a signal that matches the dispatcher's expression completely, with plain words as parameters; ids are
-/// unique.
+/// Checks that every line is a signal that matches the dispatcher's expression completely, with plain words as
+/// parameters, and that IDs are unique.
 pub fn lava(text: &str) {
     let mut ids = std::collections::BTreeSet::new();
     for line in text.lines() {
@@ -162,7 +163,7 @@ pub fn lava(text: &str) {
     }
 }
 
-/// `name{label="value",…} number`: types before samples, unique samples, growing buckets, at most 20 per CPU.
+/// Checks `name{label="value",…} number`: types before samples, unique samples, growing buckets, at most 20 per CPU.
 pub fn prometheus(text: &str) {
     plain(text);
     let mut seen = std::collections::BTreeSet::new();
@@ -191,7 +192,7 @@ pub fn prometheus(text: &str) {
     }
 }
 
-/// Names of labels; fails on anything but `name="value"` with the three escapes.
+/// Names of the labels; panics on anything but `name="value"` with the three escapes.
 fn label_names(mut labels: &str) -> Vec<String> {
     let mut names = Vec::new();
     while !labels.is_empty() {
