@@ -160,7 +160,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("selftest", &["units", "uapi", "watchdog", "rt", "model", "machine", "audit", "measure"]),
     ("tune", &["units", "uapi", "directory", "model", "stats", "rundir", "machine", "audit", "report", "fix", "proof"]),
     ("queens", &[]),
-    ("plant", &["units", "uapi", "rt"]),
+    ("inject", &["units", "uapi", "rt"]),
     ("testing", &["units", "model", "machine", "audit", "boot", "fix", "kernel", "kbuild", "remote"]),
     ("rf-switch", &["units", "uapi", "directory", "rt", "gpio", "wires", "model", "loads", "journal", "tracefs"]),
     (
@@ -190,7 +190,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "trials",
         &[
             "units", "uapi", "watchdog", "model", "stats", "judge", "compare", "history", "trace", "explain", "tune",
-            "plant", "vm", "kernel", "kbuild", "fuzz", "xtask",
+            "inject", "vm", "kernel", "kbuild", "fuzz", "xtask",
         ],
     ),
     ("xtask", &["model", "rundir", "audit", "fix", "report", "selftest", "kernel", "kbuild", "deploy", "lab"]),

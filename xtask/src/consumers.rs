@@ -1,7 +1,8 @@
-//! `cargo xtask consumers`: feeds documents in every foreign format to the programs that read them.
+//! `cargo xtask consumers`: feeds documents in every foreign format to the programs that read it.
 //!
-//! The documents are those of a run measured now, of another tool's file, and the golden ones of crates/output/formats,
-//! among them one whose every name is hostile. A missing consumer is reported and fails: nothing passes silently.
+//! The documents are made from a new measurement, from a file of another tool, and from the golden files of
+//! crates/output/formats, one of which has only hostile names. A missing consumer is reported and fails the check, so
+//! nothing passes silently.
 
 use crate::{root, target_dir};
 use clap::builder::PossibleValuesParser;
@@ -12,7 +13,7 @@ use std::process::Command;
 
 const SCRIPT: &str = include_str!("consumers/consumers.py");
 
-/// A consumer: its name in the script, and the suffixes of the files that it takes.
+/// Name of a consumer in the script, and the suffixes of the files it reads.
 type Row = (&'static str, &'static [&'static str]);
 
 const CONSUMERS: &[Row] = &[
@@ -31,7 +32,7 @@ const CONSUMERS: &[Row] = &[
     ("perfetto", &[".perfetto"]),
 ];
 
-/// Formats of `report`, and their suffixes.
+/// Formats of `report` with their suffixes.
 const REPORTS: &[(&str, &str)] = &[
     ("prometheus", "prom"),
     ("lava", "lava.txt"),
@@ -42,7 +43,7 @@ const REPORTS: &[(&str, &str)] = &[
     ("cyclictest-json", "cyclictest.json"),
 ];
 
-/// Recorded traces, for Perfetto.
+/// Recorded traces for Perfetto.
 const TRACES: &[(&str, &str)] = &[
     ("recorded.perfetto", "crates/analysis/trace/tests/fixtures/g612.dat"),
     ("text.perfetto", "crates/analysis/trace/tests/fixtures/g61.steal.trace.txt"),
@@ -51,10 +52,10 @@ const TRACES: &[(&str, &str)] = &[
 /// Exit code of the script if a consumer is not installed.
 const MISSING: i32 = 77;
 
-/// Give every format of `report` and `audit` to the programs that take it (docs/formats.md)
+/// Feed every format of `report` and `audit` to the programs that read it (docs/formats.md)
 #[derive(Debug, clap::Args)]
 pub struct Options {
-    /// Folder of the programs that are not installed in the system
+    /// Directory of the programs that are not installed in the system
     #[arg(long, value_name = "DIR", default_value_os_t = crate::tools_dir())]
     tools: PathBuf,
     /// Program that writes the documents
@@ -68,7 +69,7 @@ pub struct Options {
 pub fn run(options: &Options) -> Result<(), String> {
     let folder = target_dir().join("consumers");
     let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).map_err(|e| format!("cannot make {}: {e}", folder.display()))?;
+    fs::create_dir_all(&folder).map_err(|e| format!("cannot create {}: {e}", folder.display()))?;
     let script = folder.join("consumers.py");
     fs::write(&script, SCRIPT).map_err(|e| format!("cannot write {}: {e}", script.display()))?;
     documents(&options.punctual, &folder)?;
@@ -80,7 +81,7 @@ pub fn run(options: &Options) -> Result<(), String> {
         match code {
             Some(0) => println!("{name:<12} accepts {} files", files.len()),
             Some(MISSING) => {
-                println!("{name:<12} IS NOT HERE: {}", said.trim());
+                println!("{name:<12} IS MISSING: {}", said.trim());
                 missing.push(*name);
             }
             _ => {
@@ -91,15 +92,15 @@ pub fn run(options: &Options) -> Result<(), String> {
     }
     match (refused.as_slice(), missing.as_slice()) {
         ([], []) => Ok(()),
-        ([], missing) => Err(format!("not tested, for want of the consumer: {}", missing.join(", "))),
+        ([], missing) => Err(format!("not tested, because the consumer is missing: {}", missing.join(", "))),
         (refused, _) => Err(format!("refused by {}; the documents are in {}", refused.join(", "), folder.display())),
     }
 }
 
-/// Runs a command whose code need not be 0: a claim may fail.
+/// Runs a command whose exit code may be other than 0, because a claim may fail.
 fn ran(command: &mut Command) -> Result<Vec<u8>, String> {
     let shown = format!("{command:?}");
-    let output = command.output().map_err(|e| format!("{shown}: {e}; cargo build --release makes it"))?;
+    let output = command.output().map_err(|e| format!("{shown}: {e}; build it with cargo build --release"))?;
     if matches!(output.status.code(), Some(0 | 1 | 3)) {
         return Ok(output.stdout);
     }
@@ -143,7 +144,7 @@ fn keep(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), String> {
     fs::write(&path, bytes).map_err(|e| format!("cannot write {}: {e}", path.display()))
 }
 
-/// All files except those that say why a run has no such document.
+/// Copies all files except those that explain why a run has no such document.
 fn copy(from: &Path, to: &Path) -> Result<(), String> {
     for entry in fs::read_dir(from).map_err(|e| format!("cannot read {}: {e}", from.display()))?.flatten() {
         let bytes = fs::read(entry.path()).map_err(|e| format!("cannot read {}: {e}", entry.path().display()))?;
@@ -166,7 +167,7 @@ fn ending(folder: &Path, ends: &[&str]) -> Result<Vec<PathBuf>, String> {
     if files.is_empty() { Err(format!("no document ends in {}", ends.join(", "))) } else { Ok(files) }
 }
 
-/// The script's code and output. Uses the Python of the tools, if they have one.
+/// Returns the exit code and output of the script. Runs it with the Python of the tools if they have one.
 fn give(tools: &Path, script: &Path, name: &str, files: &[PathBuf]) -> Result<(Option<i32>, String), String> {
     let own = tools.join("venv/bin/python");
     let python = if own.exists() { own } else { PathBuf::from("python3") };

@@ -1,7 +1,8 @@
-//! The static `punctual` for boards, built on another machine.
+//! Builds the static `punctual` for boards on another machine.
 //!
 //! The standard library of the target comes from the toolchain in use if it is installed there (`rustup target add`),
-//! else from Debian's packages (`debian.rs`). The C library comes from the cross compiler's packages in both cases.
+//! otherwise from Debian's packages (`debian.rs`). The C library comes from the cross compiler's packages in both
+//! cases.
 
 mod debian;
 
@@ -14,21 +15,21 @@ use std::process::Command;
 use std::time::Instant;
 
 pub(crate) struct Target {
-    /// On the command line.
+    /// Name on the command line.
     pub(crate) name: &'static str,
     pub(crate) triple: &'static str,
-    /// Before `gcc` and `readelf`.
+    /// Prefix of `gcc` and `readelf`.
     prefix: &'static str,
     pub(crate) debian: &'static str,
-    /// Debian packages of the linker and the C library's archives.
+    /// Debian packages of the linker and of the C library's archives.
     pub(crate) packages: &'static str,
-    /// The processor's name in Rust's standard library.
+    /// Name of the processor in Rust's standard library.
     processor: &'static str,
-    /// Runs the tests on another processor (qemu-user).
+    /// Program that runs the tests on another processor (qemu-user).
     runner: &'static str,
-    /// For rustc, besides those of all targets.
+    /// Flags for rustc, in addition to those of all targets.
     flags: &'static str,
-    /// Size limit of a release binary, bytes: its current size. The aim is 6,000,000 (docs/cross.md, Size).
+    /// Size limit of a release binary in bytes: its current size. The goal is 6,000,000 (docs/cross.md, Size).
     largest: u64,
 }
 
@@ -87,13 +88,13 @@ pub fn run(options: &Options) -> Result<(), String> {
     Ok(())
 }
 
-/// The names that [`wanted`] knows.
+/// The names that [`wanted`] accepts.
 pub(crate) fn names() -> PossibleValuesParser {
     let targets = TARGETS.iter().map(|target| PossibleValue::new(target.name).alias(target.debian));
     PossibleValuesParser::new(targets.chain([PossibleValue::new("all")]))
 }
 
-/// The target of that name, or of Debian's name for it, or `all`.
+/// The target with this name or Debian's name for it; all targets for `all`.
 pub(crate) fn wanted(name: &str) -> impl Iterator<Item = &'static Target> {
     TARGETS.iter().filter(move |target| [target.name, target.debian].contains(&name) || name == "all")
 }
@@ -106,10 +107,10 @@ fn one(target: &Target, command: &[String]) -> Result<(), String> {
     build(target, &["punctual"]).map(drop)
 }
 
-/// Builds static programs; checks each, and prints its size and start-up time. Returns the folder they are in.
+/// Builds static programs, checks each, and prints its size and start-up time. Returns the directory they are in.
 ///
 /// # Errors
-/// What is missing, and the command that installs it; a program that is dynamic or too large.
+/// What is missing and the command that installs it, or a program that is dynamic or too large.
 pub(crate) fn build(target: &Target, packages: &[&str]) -> Result<PathBuf, String> {
     linker(target)?;
     let named = packages.iter().flat_map(|package| ["--package", package]);
@@ -123,21 +124,21 @@ pub(crate) fn build(target: &Target, packages: &[&str]) -> Result<PathBuf, Strin
     Ok(folder)
 }
 
-/// Panic messages contain names of source files, which must not reveal whose machine built it: the same sources give
-/// the same bytes wherever cargo keeps its registry. Those of the workspace are relative already.
+/// Panic messages contain names of source files, which must not reveal whose machine built it. The same sources give
+/// the same bytes wherever cargo keeps its registry. Paths in the workspace are already relative.
 fn remapped(cargo: &mut Command) {
     let home = env::var_os("HOME").map(|home| PathBuf::from(home).join(".cargo"));
     let Some(home) = env::var_os("CARGO_HOME").map(PathBuf::from).or(home) else { return };
     let flags = cargo.get_envs().find(|(name, _)| *name == "RUSTFLAGS").and_then(|(_, flags)| flags);
     let flags = flags.unwrap_or_default().to_string_lossy().into_owned();
     let Some(home) = home.to_str().filter(|home| !home.contains(char::is_whitespace)) else {
-        println!("{} is in the programs: it cannot be written into RUSTFLAGS", home.display());
+        println!("the programs contain the path {}, because it cannot be written in RUSTFLAGS", home.display());
         return;
     };
     cargo.env("RUSTFLAGS", format!("{flags} --remap-path-prefix={home}=/cargo"));
 }
 
-/// The program of a package: `punctual-rf-switch` has `rf-switch`.
+/// The program in a package: `punctual-rf-switch` contains `rf-switch`.
 pub(crate) fn program(package: &str) -> &str {
     package.strip_prefix("punctual-").unwrap_or(package)
 }
@@ -154,29 +155,29 @@ fn check(target: &Target, binary: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Its size in bytes.
+/// Returns the size of the program in bytes.
 ///
 /// # Errors
-/// It is larger than a release may be.
+/// An error if it is larger than a release may be.
 pub(crate) fn check_size(target: &Target, binary: &Path) -> Result<u64, String> {
     let size = fs::metadata(binary).map_err(|e| format!("{}: {e}", binary.display()))?.len();
     if size > target.largest {
         let (file, most) = (binary.display(), target.largest);
-        return Err(format!("{file} has {size} bytes, more than {most}: see docs/cross.md, Size"));
+        return Err(format!("{file} has {size} bytes, more than the limit of {most}: see docs/cross.md, Size"));
     }
     Ok(size)
 }
 
 pub(crate) fn native() -> Result<&'static Target, String> {
     let own = TARGETS.iter().find(|target| is_native(target));
-    own.ok_or_else(|| format!("no release is made for {}", env::consts::ARCH))
+    own.ok_or_else(|| format!("there is no release for {}", env::consts::ARCH))
 }
 
 pub(crate) fn is_native(target: &Target) -> bool {
     env::consts::ARCH == target.processor
 }
 
-/// How to run a program of the target here: directly, or through qemu-user.
+/// How to run a program of the target here: directly or through qemu-user.
 pub(crate) fn runner(target: &Target, binary: &Path) -> Command {
     if is_native(target) {
         return Command::new(binary);
@@ -186,7 +187,7 @@ pub(crate) fn runner(target: &Target, binary: &Path) -> Command {
     command
 }
 
-/// Median time of `--version`, ms, from fork to end.
+/// Median time of `--version` in ms, from fork to exit.
 fn startup(target: &Target, binary: &Path) -> Result<f64, String> {
     let once = || -> Result<f64, String> {
         let start = Instant::now();
@@ -204,7 +205,7 @@ fn startup(target: &Target, binary: &Path) -> Result<f64, String> {
 fn cargo(target: &Target) -> Result<Command, String> {
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or("cargo".into()));
     let key = target.triple.replace('-', "_").to_uppercase();
-    // RUSTFLAGS beats CARGO_TARGET_…_RUSTFLAGS, so the flag goes where no user setting can hide it.
+    // RUSTFLAGS takes precedence over CARGO_TARGET_…_RUSTFLAGS, so the flag goes where no user setting can hide it.
     let flags = env::var("RUSTFLAGS").unwrap_or_default();
     cargo
         .env_remove("CARGO_ENCODED_RUSTFLAGS")
@@ -228,7 +229,7 @@ fn cargo(target: &Target) -> Result<Command, String> {
     Ok(cargo)
 }
 
-/// Does this rustc have the target's standard library?
+/// Returns `true` if this rustc has the standard library of the target.
 fn has_std(mut rustc: Command, target: &Target) -> bool {
     let asked = rustc.args(["--print", "target-libdir", "--target", target.triple]).output();
     let Some(folder) = asked.ok().filter(|o| o.status.success()) else { return false };
@@ -237,26 +238,26 @@ fn has_std(mut rustc: Command, target: &Target) -> bool {
     fs::read_dir(folder).is_ok_and(|files| files.flatten().any(|f| f.file_name().to_str().is_some_and(is_std)))
 }
 
-/// Is there a cross linker, and an archive of the C library?
+/// Checks that there is a cross linker, and an archive of the C library.
 fn linker(target: &Target) -> Result<(), String> {
     c_library(target).map(drop)
 }
 
-/// The C library's archive for the cross linker.
+/// The archive of the C library for the cross linker.
 ///
 /// # Errors
-/// The linker or the archive is missing, and the command that installs them.
+/// What is missing, the linker or the archive, and the command that installs both.
 pub(crate) fn c_library(target: &Target) -> Result<PathBuf, String> {
     let gcc = format!("{}gcc", target.prefix);
     let found = Command::new(&gcc).arg("-print-file-name=libc.a").output();
     let said = found.ok().filter(|o| o.status.success()).map(|o| String::from_utf8_lossy(&o.stdout).trim().to_owned());
     let missing = || format!("{gcc} or its libc.a is missing; on Debian: apt-get install {}", target.packages);
-    // It prints the bare name if it finds nothing.
+    // gcc prints the bare name if it finds nothing.
     let path = said.filter(|path| path != "libc.a").ok_or_else(missing)?;
     fs::canonicalize(&path).map_err(|e| format!("{path}: {e}"))
 }
 
-/// A program that requests a loader is not static.
+/// Fails if the program requests a loader, in which case it is not static.
 fn check_static(target: &Target, binary: &Path) -> Result<(), String> {
     let readelf = format!("{}readelf", target.prefix);
     let read = Command::new(&readelf).args(["--wide", "--program-headers"]).arg(binary).output();
@@ -274,6 +275,6 @@ pub(crate) fn succeed(command: &mut Command, what: &str) -> Result<(), String> {
     match command.status() {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(format!("{what} failed: {status}")),
-        Err(e) => Err(format!("{what} cannot be started: {e}")),
+        Err(e) => Err(format!("cannot start {what}: {e}")),
     }
 }

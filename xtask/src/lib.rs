@@ -1,7 +1,7 @@
-//! `cargo xtask`: builds, packages and releases, JSON Schemas, the live tests, documents fed to the programs that read
-//! them.
+//! `cargo xtask`: builds, packages and releases, writes JSON Schemas, runs the live tests, and feeds documents to the
+//! programs that read them.
 //!
-//! Also a library, so that the trials (qa/trials) find folders and programs the same way.
+//! Also a library, so that the trials (qa/trials) find directories and programs the same way.
 
 #![forbid(unsafe_code)]
 
@@ -30,7 +30,7 @@ enum Task {
     Cross(cross::Options),
     /// Check that the release binary is not larger than docs/cross.md allows
     Size {
-        /// Binary to check; by default the one that was built last with the profile `dist`
+        /// Binary to check; by default the one last built with the profile `dist`
         file: Option<PathBuf>,
     },
     /// Build the Debian package of a target into dist/ (docs/packages.md)
@@ -59,7 +59,7 @@ enum Task {
 
 impl Arguments {
     /// # Errors
-    /// What failed, as text for people.
+    /// What failed, as a message for the user.
     pub fn run(self) -> Result<(), String> {
         match self.task {
             Task::Cross(options) => cross::run(&options),
@@ -70,7 +70,9 @@ impl Arguments {
             #[cfg(feature = "reference-checks")]
             Task::Schemas => schemas::run(&[]),
             #[cfg(not(feature = "reference-checks"))]
-            Task::Schemas => Err("this needs a feature: cargo run -p xtask --features reference-checks schemas".into()),
+            Task::Schemas => {
+                Err("this needs a feature; run cargo run -p xtask --features reference-checks schemas".into())
+            }
             Task::Consumers(options) => consumers::run(&options),
             Task::Live(options) => live::run(&options),
         }
@@ -92,17 +94,16 @@ pub fn root() -> &'static Path {
     own.parent().unwrap_or(own)
 }
 
-/// cargo's target directory.
 pub fn target_dir() -> PathBuf {
     env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
 
-/// `punctual` of the release build.
+/// The release build of `punctual`.
 pub fn punctual() -> PathBuf {
     target_dir().join("release/punctual")
 }
 
-/// Folder of tools that are not installed in the system.
+/// Directory of tools that are not installed in the system.
 pub fn tools_dir() -> PathBuf {
     let home = env::var_os("HOME").map_or_else(|| PathBuf::from("."), PathBuf::from);
     home.join(".cache/punctual/consumers")

@@ -1,9 +1,9 @@
-//! `cargo xtask live`: the tests that need the real machine.
+//! `cargo xtask live`: runs the tests that need the real machine.
 //!
-//! A live test is `#[test] #[ignore = "live: NEED, …"]`, with its requirements: `root`, `tracefs`, `devpts`, a program,
-//! or `timing`, which is an undisturbed machine. Each runs alone, in a process of its own. A failure while something
-//! else used the machine is reported as disturbed, apart from the failures; nothing is retried. A test that finds that
-//! it cannot test something prints a line that begins with `not tested: `, and is counted as not run.
+//! A live test is marked `#[test] #[ignore = "live: NEED, …"]`, with its requirements: `root`, `tracefs`, `devpts`, a
+//! program, or `timing`, which means an undisturbed machine. Each test runs alone, in a separate process. A failure
+//! while something else used the machine is reported as disturbed, not as a failure; nothing is retried. A test that
+//! finds that it cannot test something prints a line that begins with `not tested: ` and counts as not run.
 
 mod find;
 mod machine;
@@ -16,16 +16,16 @@ use std::time::{Duration, Instant, SystemTime};
 
 /// Run the tests that need the real machine, each alone
 ///
-/// Ends with 3 where nothing failed, but tests were disturbed or not run.
+/// Exits with 3 if nothing failed but tests were disturbed or not run.
 #[derive(Debug, clap::Args)]
 pub struct Options {
     /// List the tests and what each needs, and run none
     #[arg(long)]
     list: bool,
-    /// Install the programs that are missing, by apt-get
+    /// Install missing programs with apt-get
     #[arg(long)]
     install: bool,
-    /// Begin no test after this time
+    /// Start no test after this time
     #[arg(long, value_name = "SECONDS")]
     at_most: Option<u64>,
     /// Run only the tests whose names contain one of these
@@ -33,14 +33,14 @@ pub struct Options {
     names: Vec<String>,
 }
 
-/// How long a test may take. Not an assertion: one that hangs must not stop the others.
+/// Time a test may take. This is not an assertion: a test that hangs must not block the others.
 const LONGEST: Duration = Duration::from_secs(600);
 
-/// Builds the tests that compare with other implementations, beside the live ones.
+/// Builds the tests that compare with other implementations, in addition to the live ones.
 const FEATURES: &str =
     "punctual/reference-checks,punctual-workloads/reference-checks,punctual-rt-capi/reference-checks";
 
-/// Begins a line of a test that passes without having tested everything.
+/// Prefix of a line of a test that passes without having tested everything.
 const NOT_TESTED: &str = "not tested: ";
 
 /// Exit code if nothing failed, but something was disturbed or not run.
@@ -54,11 +54,11 @@ struct Counts {
     not_run: Vec<String>,
 }
 
-/// Runs the live tests whose names contain one of the words, or all; then those that compare with other
+/// Runs the live tests whose names contain one of the words, or all of them, then the tests that compare with other
 /// implementations.
 ///
 /// # Errors
-/// A test failed on an undisturbed machine. Ends the process with 3 if tests were only disturbed or not run.
+/// A test failed on an undisturbed machine. The process exits with 3 if tests were only disturbed or not run.
 pub fn run(options: &Options) -> Result<(), String> {
     let Options { install, names, .. } = options;
     let at_most = options.at_most.map(Duration::from_secs);
@@ -93,7 +93,7 @@ pub fn run(options: &Options) -> Result<(), String> {
     ended(&counts)
 }
 
-/// If time is short, each hour begins with another test, so that every test runs sometimes.
+/// If time is short, the starting point changes every hour, so that every test runs sometimes.
 fn start_elsewhere(tests: &mut [Live]) {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let hours = (now.as_secs() / 3_600) as usize;
@@ -130,14 +130,14 @@ fn one(test: &Live, missing: &[String], counts: &mut Counts) {
     }
 }
 
-/// Whether it passed, its output, and what else used the machine.
+/// Returns whether it passed, its output, and what else used the machine.
 fn finished(mut command: Command) -> (bool, String, Disturbance) {
     let before = machine::look();
     let began = Instant::now();
     let out = tempfile::tempfile().and_then(|file| Ok((file.try_clone()?, file.try_clone()?, file)));
     let (stdout, stderr, mut kept) = match out {
         Ok(files) => files,
-        Err(e) => return (false, format!("no temporary file: {e}"), Disturbance::default()),
+        Err(e) => return (false, format!("cannot create a temporary file: {e}"), Disturbance::default()),
     };
     let mut child = match command.stdin(Stdio::null()).stdout(stdout).stderr(stderr).spawn() {
         Ok(child) => child,
@@ -149,7 +149,7 @@ fn finished(mut command: Command) -> (bool, String, Disturbance) {
             Ok(Some(status)) => break status.success(),
             Ok(None) if began.elapsed() < LONGEST => std::thread::sleep(Duration::from_millis(50)),
             _ => {
-                note = "\nit did not end in 600 s and was killed";
+                note = "\nit did not end within 600 s and was killed";
                 let _ = child.kill();
                 let _ = child.wait();
                 break false;
@@ -162,8 +162,8 @@ fn finished(mut command: Command) -> (bool, String, Disturbance) {
     (passed, read.map_or_else(|e| e.to_string(), |_| said + note), disturbance)
 }
 
-/// The tests that compare with other implementations: JSON Schema's, an edge detector, the generator of the C header;
-/// and that docs/schemas matches the types.
+/// Runs the tests that compare with other implementations (of JSON Schema, of edge detection, of the C header
+/// generator), and the test that docs/schemas matches the types.
 fn compared(counts: &mut Counts) {
     let workspace = ["test", "--workspace", "--quiet", "--features", FEATURES, "--"];
     let holding =
@@ -189,7 +189,10 @@ fn ended(counts: &Counts) -> Result<(), String> {
         return Err(format!("failed:\n{}", failed.join("\n")));
     }
     if !disturbed.is_empty() || !not_run.is_empty() {
-        println!("disturbed or not run, so nothing is known of:\n{}", [&disturbed[..], not_run].concat().join("\n"));
+        println!(
+            "disturbed or not run, so their result is unknown:\n{}",
+            [&disturbed[..], not_run].concat().join("\n")
+        );
         std::process::exit(INCONCLUSIVE);
     }
     Ok(())

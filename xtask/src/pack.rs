@@ -17,12 +17,12 @@ pub use release::run as release;
 
 /// What a package installs, the main program first.
 const PROGRAMS: [&str; 4] = ["punctual", "punctual-rf-switch", "punctual-rotary-dial", "punctual-metronome"];
-/// Shell, and its name for the script.
+/// Shell, and the name the script must have for it.
 const COMPLETIONS: [(&str, &str); 3] = [("bash", "punctual"), ("zsh", "_punctual"), ("fish", "punctual.fish")];
-/// Where the manifest (cli/Cargo.toml) expects everything.
+/// Where the manifest (cli/Cargo.toml) expects all files.
 const STAGE: &str = "target/deb/stage";
 
-/// A package for each of the targets, into dist/.
+/// Builds a package for each of the targets, in dist/.
 pub fn deb(wanted: &str) -> Result<(), String> {
     for target in cross::wanted(wanted) {
         println!("{}", package(target)?.display());
@@ -37,7 +37,7 @@ pub fn size(file: Option<PathBuf>) -> Result<(), String> {
     Ok(())
 }
 
-/// Builds, stages and packs; returns the package.
+/// Builds, stages and packs. Returns the package.
 fn package(target: &Target) -> Result<PathBuf, String> {
     let built = cross::build(target, &PROGRAMS)?;
     let root = root();
@@ -48,7 +48,7 @@ fn package(target: &Target) -> Result<PathBuf, String> {
     let mut deb = Command::new(env::var_os("CARGO").unwrap_or("cargo".into()));
     // Times in the package are those of the sources, so that the same sources give the same bytes.
     deb.env("SOURCE_DATE_EPOCH", archive::epoch()?.to_string());
-    // Quiet: it warns of every file that is not cargo's own.
+    // Quiet, because it warns about every file that is not cargo's own.
     deb.args([
         "deb",
         "--quiet",
@@ -65,7 +65,7 @@ fn package(target: &Target) -> Result<PathBuf, String> {
     Ok(file)
 }
 
-/// Everything a package has, in one folder, as cli/Cargo.toml names it.
+/// Copies everything a package contains into one directory, as cli/Cargo.toml expects it.
 fn stage(target: &Target, built: &Path, stage: &Path) -> Result<(), String> {
     remove(stage)?;
     let (bin, units) = (stage.join("bin"), stage.join("units"));
@@ -84,7 +84,7 @@ fn stage(target: &Target, built: &Path, stage: &Path) -> Result<(), String> {
     ours.iter().try_for_each(|unit| copy(&root().join("packaging").join(unit), &units.join(unit)))
 }
 
-/// Files that the program generates.
+/// Writes the files that the program generates.
 fn written(target: &Target, program: &Path, stage: &Path) -> Result<(), String> {
     succeed(cross::runner(target, program).arg("man").arg(stage.join("man")), "punctual man")?;
     for (shell, name) in COMPLETIONS {
@@ -99,7 +99,7 @@ fn written(target: &Target, program: &Path, stage: &Path) -> Result<(), String> 
     Ok(())
 }
 
-/// A unit as a package has it: programs in /usr/bin, and no advice how to install it by hand.
+/// A unit as a package contains it: with programs in /usr/bin, and without advice on manual installation.
 fn installed(unit: &str) -> String {
     let lines =
         unit.lines().filter(|line| !line.starts_with("# Install:") && !line.starts_with("#          systemctl"));
@@ -151,7 +151,7 @@ mod tests {
         }
     }
 
-    /// metronome and `prove` measure in their unit: no filter of system calls there.
+    /// metronome and `prove` measure in their units, so there is no system call filter there.
     #[test]
     #[ignore = "live: systemd-analyze"]
     fn services_are_exposed_by_3_0_at_most() {

@@ -14,13 +14,13 @@ use schemars::{JsonSchema, SchemaGenerator};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Where they are.
+/// Directory of the schemas.
 const FOLDER: &str = "docs/schemas";
 
-/// Name, and what makes it.
+/// Name of a schema, and the function that generates it.
 type Row = (&'static str, fn() -> String);
 
-/// The table: files of a run directory and of a watch, then documents of `--json`.
+/// The files of a run directory and of a watch, then the documents of `--json`.
 const SCHEMAS: &[Row] = &[
     ("run", made::<model::Run>),
     ("hist", made::<HistogramFile>),
@@ -77,7 +77,7 @@ const SCHEMAS: &[Row] = &[
     ("document-lab-bisect", made::<Document<ResultOrError<lab::LabBisectResult>>>),
 ];
 
-/// As the type is written, with its documentation.
+/// The schema of the type as it is written, with its documentation.
 fn made<T: JsonSchema>() -> String {
     let settings = SchemaSettings::draft2020_12().for_serialize();
     let schema = SchemaGenerator::new(settings).into_root_schema_for::<T>();
@@ -85,11 +85,10 @@ fn made<T: JsonSchema>() -> String {
 }
 
 fn path(name: &str) -> PathBuf {
-    // The workspace is two folders up; CI checks from anywhere.
+    // The workspace is two directories up. CI runs the check from anywhere.
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(FOLDER).join(format!("{name}.schema.json"))
 }
 
-/// Writes them all.
 pub fn run(words: &[String]) -> Result<(), String> {
     if !words.is_empty() {
         return Err("cargo run -p xtask --features reference-checks schemas".into());

@@ -1,4 +1,4 @@
-//! Archives of a board, unpacked beneath a directory.
+//! Archives received from a board, unpacked beneath a directory.
 
 use super::texts::memory;
 use punctual_archive::{Limits, unpack};
@@ -13,8 +13,8 @@ const LIMITS: Limits = Limits { bytes: 1 << 16, entries: 32, depth: 4, name: 128
 pub const WORDS: &[&str] =
     &["../", "/", "a/b", "00000000010", "77777777777", "ustar\u{0}00", "././@LongLink", "\n", "0", "2", "5", "L", "x"];
 
-/// Unpacks an input; panics if anything lies outside, or is more than regular files and folders within the limits. Returns 4 and the
-/// number of files and folders.
+/// Unpacks an input; panics if anything lies outside the directory, or is more than regular files and folders within
+/// the limits. Returns 4 plus the number of files and folders.
 pub fn execute(input: &[u8]) -> u64 {
     let Some(folder) = memory() else { return 0 };
     let into = folder.path().join("into");
@@ -30,7 +30,7 @@ pub fn execute(input: &[u8]) -> u64 {
     if unpacked.is_ok() { 4 + found.entries } else { 0 }
 }
 
-/// With the checksums of its headers: otherwise a reader refuses nearly every mutation at its first block.
+/// Corrects the checksums of the headers: otherwise a reader refuses nearly every mutation at its first block.
 fn with_sums(input: &[u8]) -> Vec<u8> {
     let mut archive = input.to_vec();
     for header in archive.chunks_exact_mut(BLOCK).filter(|block| &block[257..262] == b"ustar") {
@@ -68,7 +68,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
         let mut header = tar::Header::new_gnu();
         header.set_size(content.len() as u64);
         header.set_mode(0o4755);
-        // Neither of these names is refused by the builder.
+        // The builder refuses neither of these names.
         let _ = plain.append_data(&mut header, path, content);
     }
     let plain = plain.into_inner().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Mutated files of boot loaders: the detected chain, its parameters, and the steps of a change.
+//! Mutated boot loader files: the detected chain, its parameters, and the steps of a change.
 
 use punctual_boot::{Chain, Change, Kind, Plan, change, current, detect, trial_word};
 use punctual_machine::{Machine, Read, Recorded};
@@ -6,10 +6,10 @@ use punctual_model::Edit;
 use std::fs;
 use std::path::Path;
 
-/// Begins a file in an input; its path follows, after `!` if it may not be read.
+/// Starts a file in an input; its path follows, after `!` if it may not be read.
 const FILE: &str = "== ";
 
-/// Changes requested if an input has none of its own.
+/// Changes requested if an input contains none.
 const CHANGES: [(&str, &str); 3] =
     [("isolcpus=2-3 nohz_full=2-3", ""), ("threadirqs", "quiet splash"), ("", "console")];
 
@@ -63,7 +63,7 @@ pub const WORDS: &[&str] = &[
     "\0",
 ];
 
-/// Every root of crates/system/boot as one text.
+/// Every root of crates/system/boot as a single text.
 pub fn seeds() -> Vec<Vec<u8>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/system/boot/tests/roots");
     let mut roots: Vec<_> = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
@@ -114,7 +114,7 @@ fn read(input: &[u8]) -> (Recorded, Option<Change>) {
     (machine, Change::parse(add.trim(), remove.trim()).ok().filter(|change| !change.is_empty()))
 }
 
-/// Requests changes of an input; panics if an invariant is violated. Returns the number of words and steps.
+/// Requests the changes of an input; panics if an invariant is violated. Returns the number of words and steps.
 pub fn execute(input: &[u8]) -> u64 {
     let (machine, own) = read(input);
     let Ok(chain) = detect(&machine) else { return 1 };
@@ -132,14 +132,14 @@ fn check(machine: &Recorded, chain: &Chain, asked: &Change) -> u64 {
     let plan = &change(machine, chain, asked);
     let steps = plan.steps();
     if !plan.refused.is_empty() {
-        assert!(steps.is_empty() && plan.trial.is_none(), "refused, and planned all the same: {plan:?}");
+        assert!(steps.is_empty() && plan.trial.is_none(), "refused, but planned anyway: {plan:?}");
         assert!(plan.refused.iter().all(|refusal| !refusal.why.is_empty()));
         return 1;
     }
     plan.edits.iter().for_each(|edit| file(machine, edit));
     if let Some(trial) = &plan.trial {
         trial.edits.iter().for_each(|edit| file(machine, edit));
-        assert!(trial.words.contains(&trial_word(asked)), "a trial that cannot be told: {trial:?}");
+        assert!(trial.words.contains(&trial_word(asked)), "a trial that cannot be recognised: {trial:?}");
     }
     if !plan.edits.is_empty() && plan.commands.is_empty() {
         twice(machine, asked, plan);
@@ -147,32 +147,32 @@ fn check(machine: &Recorded, chain: &Chain, asked: &Change) -> u64 {
     steps.len() as u64
 }
 
-/// A file of the boot loader or of its generator, by its own path, not much larger than any is, and no existing file
-/// that cannot be read.
+/// Checks that the edited file belongs to the boot loader or its generator, has an acceptable size, and is not an
+/// existing file that cannot be read.
 fn file(machine: &Recorded, edit: &Edit) {
     let path = edit.path.to_string_lossy();
     let read = machine.read(&path);
-    assert!(matches!(read, Read::Known(_) | Read::Absent), "{path} is {read:?}, and is planned all the same");
+    assert!(matches!(read, Read::Known(_) | Read::Absent), "{path} is {read:?}, but is planned anyway");
     let is_there = ["/boot/", "/etc/", "/efi/", "/extlinux/"].iter().any(|folder| path.starts_with(folder));
     assert!(is_there && !path.split('/').any(|part| part == ".."), "{path}");
     assert!(edit.new.as_ref().is_none_or(|new| new.len() < 1 << 20), "{path}");
 }
 
-/// What was changed is there: the machine says so, and the same change again has no effect.
+/// Applies the plan: the machine then has the change, and making it again has no effect.
 fn twice(machine: &Recorded, asked: &Change, plan: &Plan) {
     let mut after = machine.clone();
     for edit in &plan.edits {
         let read = edit.new.clone().map_or(Read::Absent, Read::Known);
         after.set(&edit.path.to_string_lossy(), read);
     }
-    let Ok(chain) = detect(&after) else { panic!("the chain is not known any more") };
+    let Ok(chain) = detect(&after) else { panic!("the chain is no longer detected") };
     let (again, kind) = (change(&after, &chain, asked), chain.kind);
-    // What is not in the message makes no other finding of it.
-    assert!(again.edits.is_empty(), "{kind:?}: twice is not once");
-    // Until the reboot Armbian's script may as well be what adds a word that the running kernel has.
-    assert!(again.refused.is_empty() || kind == Kind::Armbian, "{kind:?}: done, and then refused");
+    // Texts outside the message do not distinguish findings.
+    assert!(again.edits.is_empty(), "{kind:?}: applying it twice has an effect");
+    // Until the reboot, Armbian's script may be the source of a word that the running kernel has.
+    assert!(again.refused.is_empty() || kind == Kind::Armbian, "{kind:?}: applied, then refused");
     let is_so = current(&after, &chain).is_ok_and(|now| sorted(&now.configured) == sorted(&plan.after));
-    assert!(is_so, "{kind:?}: configured is not what was planned");
+    assert!(is_so, "{kind:?}: the configuration differs from the plan");
 }
 
 fn sorted(words: &[String]) -> Vec<&str> {

@@ -1,4 +1,4 @@
-//! One execution: an input through its reader and through attribution, with checks of the invariants.
+//! One execution: passes an input through its reader and through attribution, and checks the invariants.
 
 use super::losses::Losses;
 use super::parts::Parts;
@@ -16,7 +16,7 @@ pub struct Executor {
     texts: Texts,
 }
 
-/// What inputs of the audit are judged with: small files of a machine, whole ones, or whole machines.
+/// The context in which inputs of the audit are judged: small files of a machine, whole files, or whole machines.
 enum Audit {
     Parts(Box<Parts>),
     Whole(Box<Whole>),
@@ -24,7 +24,8 @@ enum Audit {
 }
 
 impl Executor {
-    /// Rules, recorded machines, formats. Reads files of the repository; for uploads creates a folder in memory.
+    /// Creates rules, recorded machines and formats. Reads files of the repository; for uploads, creates a folder in
+    /// memory.
     pub fn new(reader: Reader) -> Executor {
         let audit = match reader {
             Reader::Profile | Reader::Snapshot => Some(Audit::Whole(Box::new(Whole::new()))),
@@ -35,8 +36,8 @@ impl Executor {
         Executor { reader, formats: seeds::page_formats(), audit, texts: Texts::new(reader) }
     }
 
-    /// Reads an input and attributes or judges it; panics if an invariant is violated. Returns the number of events, or
-    /// of other results.
+    /// Reads an input and attributes or judges it; panics if an invariant is violated. Returns the number of events or
+    /// other results.
     pub fn run(&self, input: &[u8]) -> u64 {
         match &self.audit {
             Some(Audit::Parts(parts)) => return parts.run(input),
@@ -110,7 +111,7 @@ fn whole(mut source: Box<dyn Source + '_>, input: &[u8]) -> u64 {
     events
 }
 
-/// Labels add up exactly; nothing is longer than it may be.
+/// Checks that labels add up exactly and that nothing is longer than its limit.
 fn check(found: &Explanation, info: &TraceInfo) {
     assert!(info.notes.len() <= MAX_NOTES);
     for victim in &found.victims {

@@ -1,4 +1,4 @@
-//! Foreign folders: run directories through the report, packages of kernels.
+//! Folders from elsewhere: run directories passed through the report, and kernel packages.
 
 use super::Reader;
 use super::texts::memory;
@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Component, Path};
 use tempfile::TempDir;
 
-/// Begins a file in an input; its path follows.
+/// Starts a file in an input; its path follows.
 const FILE: &str = "== ";
 const FILES: usize = 24;
 
@@ -71,7 +71,7 @@ fn made(input: &[u8]) -> Option<TempDir> {
         let inner = Path::new(path);
         let is_inside = inner.components().all(|part| matches!(part, Component::Normal(_)));
         if is_inside && let Some(parent) = inner.parent() {
-            // A path that cannot be created is one file less.
+            // A path that cannot be created is simply missing.
             let _ = fs::create_dir_all(folder.path().join(parent));
             let _ = fs::write(folder.path().join(inner), content);
         }
@@ -79,7 +79,7 @@ fn made(input: &[u8]) -> Option<TempDir> {
     Some(folder)
 }
 
-/// Whatever is damaged, the output holds no character that a terminal or a harness obeys.
+/// Whatever is damaged, the output contains no character that a terminal or a harness interprets.
 fn run(folder: &Path, length: usize) -> u64 {
     let Ok(mut recording) = read(folder) else { return 0 };
     punctual_explain::suspect(&mut recording);
@@ -103,7 +103,7 @@ fn run(folder: &Path, length: usize) -> u64 {
     4 + recording.events.len() as u64 + recording.worst.len() as u64
 }
 
-/// A package that is accepted has its image and its modules inside itself.
+/// An accepted package contains its image and its modules.
 fn package(folder: &Path) -> u64 {
     let staging = folder.join("staging");
     let Ok(package) = Package::open(folder, &staging) else { return 0 };

@@ -1,4 +1,4 @@
-//! Other tools' files through every importer, and the resulting run.
+//! Other tools' files passed through every importer, with checks of the resulting run.
 
 use punctual_import::{Format, Options, read, recording};
 use punctual_model::LostKind;
@@ -28,7 +28,7 @@ const JSON: [&str; 4] = [
 "count": 17, "min": 10, "max": 8546, "avg": 71.15}}}"#,
 ];
 
-/// Lines kept of a long sample, from its beginning and its end.
+/// Lines kept of a long sample, at its start and its end.
 const KEPT: usize = 9;
 
 fn sample(name: &str) -> Vec<u8> {
@@ -36,7 +36,7 @@ fn sample(name: &str) -> Vec<u8> {
     fs::read(folder.join(name)).unwrap_or_default()
 }
 
-/// Beginning and end of a text that is too long to be mutated well.
+/// Start and end of a text that is too long for good mutations.
 fn ends(name: &str) -> Vec<u8> {
     let text = sample(name);
     let lines: Vec<&[u8]> = text.split_inclusive(|&b| b == b'\n').collect();
@@ -91,12 +91,12 @@ pub fn seeds(format: Format) -> Vec<Vec<u8>> {
     }
 }
 
-/// Is it text, whose lines and words are mutated?
+/// Returns true if the format is text, whose lines and words are mutated.
 pub fn is_text(format: Format) -> bool {
     format != Format::JitterdebuggerRaw
 }
 
-/// Reads an input, with the detected or the given format; panics if an invariant is violated. Returns the number of
+/// Reads an input in the detected or the given format; panics if an invariant is violated. Returns the number of
 /// threads and series.
 pub fn execute(format: Format, input: &[u8]) -> u64 {
     let format = (!input.len().is_multiple_of(4)).then_some(format);

@@ -1,11 +1,11 @@
-//! Every reader of foreign data as an entry for fuzzers: its seeds, what is executed, and the invariants. Traces
-//! through every reader and attribution: no panic, no hang, no memory beyond bounds, labels that add up. Files of a
-//! machine through the audit: what cannot be read passes nowhere, no path leads out of a snapshot. Run directories
-//! through the report, packages of kernels, and other foreign texts and requests.
+//! Every reader of external data as an entry for fuzzers: its seeds, the code that is executed, and the invariants.
+//! Traces pass through every reader and attribution: no panic, no hang, bounded memory, labels that add up. Files of a
+//! machine pass through the audit: an unreadable file never passes a rule, and no path leads outside a snapshot. Run
+//! directories pass through the report; there are also kernel packages, other texts, and requests.
 //!
-//! One table, [`READERS`], for `cargo trials fuzz` (mutations, deterministic, anywhere) and for libFuzzer (guided by
-//! coverage, `qa/libfuzzer/`). Findings that were fixed stay as inputs in `qa/libfuzzer/regressions`, one folder per
-//! reader, and are executed by this crate's tests.
+//! One table, [`READERS`], serves `cargo trials fuzz` (mutations, deterministic, anywhere) and libFuzzer (guided by
+//! coverage, `qa/libfuzzer/`). Inputs of fixed findings stay in `qa/libfuzzer/regressions`, one folder per reader, and
+//! are executed by this crate's tests.
 
 #![forbid(unsafe_code)]
 
@@ -35,13 +35,13 @@ pub enum Reader {
     Dat7,
     /// Pages of the ring buffer, as the kernel provides them.
     Pages,
-    /// The kernel's own text, tracefs `trace`.
+    /// The kernel's own text format, tracefs `trace`.
     Kernel,
     /// The text of `trace-cmd report`.
     TraceCmd,
     /// perf.data, as a file and as a pipe.
     Perf,
-    /// rtla's output, also pasted into a mail.
+    /// rtla's output, possibly pasted into a mail.
     Rtla,
     Cmdline,
     /// A kernel configuration, also compressed.
@@ -52,31 +52,31 @@ pub enum Reader {
     Grub,
     Interrupts,
     Profile,
-    /// A machine as `snapshot` packs it.
+    /// A machine as packed by `snapshot`.
     Snapshot,
-    /// A recorded machine with some files lost or replaced.
+    /// A recorded machine with some files missing or replaced.
     Machine,
-    /// A machine's boot loader's files.
+    /// The boot loader files of a machine.
     Boot,
     Import(Format),
     Run,
-    /// A run as a board sends it: tar(5), plain or packed.
+    /// A run sent by a board: tar(5), plain or compressed.
     Archive,
-    /// A kernel's package for `punctual deploy`.
+    /// A kernel package for `punctual deploy`.
     Package,
     Experiment,
     RtApp,
-    /// A page that lists patches, a Makefile's release, a patch's name.
+    /// A page that lists patches, the release in a Makefile, and the name of a patch.
     PatchIndex,
-    /// Pulses of a radio's recorder.
+    /// Pulses from a radio recorder.
     Pulses,
-    /// Commands to a radio switch.
+    /// Commands for a radio switch.
     Codes,
-    /// Requests of a client to `punctual serve`.
+    /// Requests from a client of `punctual serve`.
     Upload,
 }
 
-/// With the names for commands, folders and tables.
+/// The readers with their names for commands, folders and tables.
 pub const READERS: [(&str, Reader); 33] = [
     ("dat6", Reader::Dat6),
     ("dat7", Reader::Dat7),
@@ -118,12 +118,13 @@ impl Reader {
         READERS.iter().find(|(known, _)| *known == name).map(|(_, reader)| *reader)
     }
 
-    /// From this repository's fixtures and synthetic. Reads files of the repository; a missing one gives an empty seed.
+    /// Seeds from this repository's fixtures, and synthetic ones. Reads files of the repository; a missing file gives
+    /// an empty seed.
     pub fn seeds(self) -> Vec<Vec<u8>> {
         seeds::of(self)
     }
 
-    /// Words that a reader of text looks for; none if it reads bytes.
+    /// Words that a text reader looks for; empty for a reader of bytes.
     pub fn words(self) -> &'static [&'static str] {
         match self {
             Reader::Kernel | Reader::TraceCmd | Reader::Rtla => mutate::TRACE_WORDS,
@@ -144,7 +145,7 @@ impl Reader {
         texts.contains(&self)
     }
 
-    /// Executions that take about as long as a thousand of a trace's reader.
+    /// Number of executions that take about as long as a thousand executions of a trace reader.
     pub fn thousand(self) -> u64 {
         match self {
             Reader::Profile | Reader::Snapshot | Reader::Boot => 100,
@@ -155,7 +156,7 @@ impl Reader {
     }
 }
 
-/// The input of execution `n`: a seed, mutated. The same arguments give the same bytes.
+/// The input of execution `n`: a mutated seed. The same arguments give the same bytes.
 pub fn input(seeds: &[Vec<u8>], words: &[&str], seed: u64, n: u64) -> Vec<u8> {
     let mut random = Random::new(seed.wrapping_mul(0x1_0000_0001).wrapping_add(n.wrapping_mul(0x9e37_79b9)));
     let mut input = seeds.get(random.below(seeds.len())).cloned().unwrap_or_default();
@@ -183,7 +184,7 @@ mod tests {
         for (name, reader) in READERS {
             let (executor, seeds) = (Executor::new(reader), reader.seeds());
             let events: u64 = seeds.iter().map(|seed| executor.run(seed)).sum();
-            // A file has threads, not events.
+            // A file has threads instead of events.
             let least = if matches!(reader, Reader::Import(_)) { 1 } else { 4 };
             assert!(events >= least * seeds.len() as u64, "{name}: {events} events of {} seeds", seeds.len());
         }
@@ -215,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_mended_is_executed_without_a_finding() {
+    fn fixed_input_is_executed_without_a_finding() {
         for folder in kept("regressions") {
             let executor = executor(&folder);
             files(&folder).iter().for_each(|file| {

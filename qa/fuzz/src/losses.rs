@@ -1,9 +1,10 @@
-//! Recorded machines with some files lost or replaced, with checks of the invariants.
+//! Recorded machines with some files missing or replaced, with checks of the invariants.
 //!
-//! An input is bytes: a machine; bit 0 of the next, whether its files are only lost, and above it after how many looks
-//! everything is gone (none, or more than [`LOOKS`], is never). Then for every file its path (two bytes) and a rule
-//! that looks at it, its kind of change, and if that is a content, its length (two bytes) and itself. All numbers are
-//! taken modulo the number of choices, so that every input is valid.
+//! An input consists of bytes. The first one selects a machine. Bit 0 of the next says whether files are only lost; the
+//! bits above it give the number of accesses after which everything is gone (0, or more than [`LOOKS`], means never).
+//! Then each changed file has its path (two bytes), a rule that reads it, its kind of change, and, if that is a
+//! content, its length (two bytes) and the content itself. All numbers are taken modulo the number of choices, so every
+//! input is valid.
 
 use super::foreign;
 use super::whole::context;
@@ -14,13 +15,13 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
 const FILES: usize = 5;
-/// Maximum number of looks after which everything is gone.
+/// Maximum number of accesses after which everything is gone.
 const LOOKS: u8 = 40;
-/// Kinds of loss: higher numbers are [`other`].
+/// Number of kinds of loss; higher numbers are handled by [`other`].
 const LOST: u8 = 7;
-/// A content of the input itself, as seeds have it.
+/// Selects a content contained in the input itself, as in seeds.
 const CONTENT: u8 = 64;
-/// Of a seed's content, bytes.
+/// Maximum size in bytes of a content in a seed.
 const LARGEST: usize = 2000;
 
 pub struct Losses {
@@ -28,12 +29,12 @@ pub struct Losses {
     machines: Vec<Subject>,
 }
 
-/// A recorded machine, what its audit looks at, and the results.
+/// A recorded machine, the files its audit reads, and the results.
 struct Subject {
     machine: Recorded,
-    /// Each with the rules that look at it.
+    /// Each path with the rules that read it.
     paths: Vec<(String, Vec<usize>)>,
-    /// Of every rule.
+    /// The state of every rule.
     states: Vec<State>,
 }
 
@@ -63,7 +64,7 @@ impl Machine for Watched<'_> {
     }
 }
 
-/// After so many looks nothing is there any more, as for a process that ends.
+/// A machine on which nothing exists after a number of accesses, as for a process that ends.
 struct Ending<'m> {
     machine: &'m Changed<'m>,
     left: Cell<u8>,
@@ -90,7 +91,7 @@ impl Machine for Ending<'_> {
 }
 
 impl Subject {
-    /// Judges every rule separately: its looks include those that other rules would share with it.
+    /// Judges every rule separately: its accesses include those that other rules would share with it.
     fn new(rules: &Rules, machine: Recorded) -> Subject {
         let mut readers: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         let mut states = Vec::new();
@@ -106,18 +107,18 @@ impl Subject {
 fn state(rules: &Rules, id: &str, machine: &dyn Machine) -> State {
     let finding = rules.audit_one(id, machine, &context(Profile::DedicatedCore), Offers::default());
     let finding = finding.unwrap_or_else(|| panic!("no rule {id}"));
-    assert!(!finding.summary.is_empty(), "{id} says nothing");
+    assert!(!finding.summary.is_empty(), "{id} has an empty summary");
     finding.state
 }
 
-/// A machine with some files replaced; nothing exists below them.
+/// A machine with some replaced files; nothing exists below them.
 struct Changed<'m> {
     below: &'m Recorded,
     files: BTreeMap<&'m str, Read>,
 }
 
 impl Changed<'_> {
-    /// The file that replaces a path or a folder above it: is it the path itself, and the result of reading it.
+    /// The file that replaces a path or a folder above it: whether it is the path itself, and the result of reading it.
     fn over(&self, path: &str) -> Option<(bool, &Read)> {
         let is_above =
             |file: &&str| path.strip_prefix(*file).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
@@ -130,7 +131,7 @@ impl Machine for Changed<'_> {
     fn read(&self, path: &str) -> Read {
         match self.over(path) {
             None => self.below.read(path),
-            // EFBIG, as of a recorded machine.
+            // EFBIG, as for a recorded machine.
             Some((true, Read::Known(bytes))) if bytes.len() > READ_LIMIT => Read::Failed(27),
             Some((true, read)) => read.clone(),
             Some((false, Read::Denied)) => Read::Denied,
@@ -179,12 +180,12 @@ impl Machine for Changed<'_> {
     }
 }
 
-/// Files whose unreadability is itself an answer: as in crates/system/audit/tests/it/unreadable.rs.
+/// Files whose unreadability is a valid result, as in crates/system/audit/tests/it/unreadable.rs.
 fn may_pass_without(rule: &str, path: &str) -> bool {
     rule == "perm-cpu-dma-latency" || (path.starts_with("/proc/") && path.ends_with("/task"))
 }
 
-/// The remaining bytes of an input.
+/// The bytes of an input that are not yet consumed.
 struct Choices<'i>(&'i [u8]);
 
 impl<'i> Choices<'i> {
@@ -218,8 +219,9 @@ impl Losses {
         Losses { rules, machines }
     }
 
-    /// A machine with unreadable files passes no rule that it did not pass; however files change, rules that look at
-    /// them produce a finding. One rule for every file, of those that look at it: all of them would take 20 ms.
+    /// A machine with unreadable files must pass no rule that it did not pass before; however files change, the rules
+    /// that read them must produce a finding. For every file only one of its rules is judged, because all of them would
+    /// take 20 ms.
     pub fn run(&self, input: &[u8]) -> u64 {
         self.judge(&mut Choices(input)).unwrap_or(0)
     }
@@ -250,8 +252,8 @@ impl Losses {
         Some(4 + asked.len() as u64)
     }
 
-    /// Every kind of path with its own content, numbers in it aside, each with a rule that looks at it; and losses on
-    /// every machine.
+    /// Seeds with the content of every kind of path (ignoring numbers in it), each with a rule that reads it; and seeds
+    /// with losses on every machine.
     pub fn seeds(&self) -> Vec<Vec<u8>> {
         let mut known = BTreeSet::new();
         let mut all = Vec::new();
@@ -275,11 +277,11 @@ impl Losses {
 }
 
 impl Subject {
-    /// Changes a file as the input says; returns the rule to judge then.
+    /// Changes a file as the input says; returns the rule to judge.
     fn change<'s>(&'s self, machine: &mut Changed<'s>, only_lost: bool, choices: &mut Choices) -> Option<usize> {
         let (path, readers) = self.paths.get(choices.number()?.checked_rem(self.paths.len())?)?;
         let (rule, kind) = (choices.below(readers.len())?, choices.byte()?);
-        // A missing file would come into being, with the folders above it.
+        // A missing file would come into existence, together with the folders above it.
         if only_lost && machine.read(path) == Read::Absent && machine.list(path) == Listing::Absent {
             return None;
         }
@@ -290,7 +292,7 @@ impl Subject {
     }
 }
 
-/// Results of reading a file that reveal nothing.
+/// Results of reading a file that reveal no content.
 fn lost(kind: u8) -> Read {
     match kind {
         0 => Read::Denied,
@@ -307,7 +309,7 @@ fn other(kind: u8, read: &Read, choices: &mut Choices) -> Option<Read> {
         ..16 => Read::Absent,
         16..24 => Read::Known(Vec::new()),
         24 => Read::Known(bytes.repeat(1 + 40_000 / (bytes.len() + 1))),
-        // Reading it takes longer than all others together.
+        // Reading this takes longer than all others together.
         25 => Read::Known(vec![b'7'; READ_LIMIT + choices.below(2)?]),
         _ => Read::Known(choices.bytes()?.to_vec()),
     })

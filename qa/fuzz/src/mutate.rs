@@ -1,6 +1,6 @@
-//! Mutations: bytes, wrong lengths, pieces cut, doubled and moved, lines, words.
+//! Mutations: changed bytes, wrong lengths, pieces that are cut, doubled and moved, lines, words.
 
-/// xorshift64* (Vigna 2016): fast, and the same everywhere.
+/// xorshift64* (Vigna 2016): fast, and the same on every machine.
 pub struct Random(u64);
 
 impl Random {
@@ -19,7 +19,7 @@ impl Random {
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
     }
 
-    /// Below `most`; 0 if that is 0.
+    /// A number below `most`, or 0 if `most` is 0.
     pub fn below(&mut self, most: usize) -> usize {
         ((u128::from(self.next()) * most as u128) >> 64) as usize
     }
@@ -107,7 +107,7 @@ pub const TRACE_WORDS: &[&str] = &[
     "## CPU 1 hit stop tracing, analyzing it ##\n",
 ];
 
-/// Changes an input, `1..=6` times; `other` provides pieces, `words` those that a reader of text looks for.
+/// Changes an input 1 to 6 times; `other` provides pieces, `words` the words that a text reader looks for.
 pub fn mutate(input: &mut Vec<u8>, other: &[u8], words: &[&str], random: &mut Random) {
     for _ in 0..=random.below(6) {
         once(input, other, words, random);
@@ -154,7 +154,7 @@ fn once(input: &mut Vec<u8>, other: &[u8], words: &[&str], random: &mut Random) 
     }
 }
 
-/// Writes a number of 1, 2, 4 or 8 bytes, or adds a little to it; often where a number is likely.
+/// Writes a number of 1, 2, 4 or 8 bytes, or changes one slightly; usually where a number is likely.
 fn number(input: &mut [u8], at: usize, random: &mut Random) {
     let size = 1usize << random.below(4);
     let at = if random.below(2) == 0 { at & !(size - 1) } else { at };

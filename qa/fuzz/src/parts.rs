@@ -1,4 +1,4 @@
-//! Single files of a machine through the rules that read them, with checks of the invariants.
+//! Single files of a machine passed through the rules that read them, with checks of the invariants.
 
 use super::{Reader, foreign};
 use punctual_audit::{Context, Offers, Profile, Rules};
@@ -31,13 +31,13 @@ pub struct Parts {
     rules: &'static Rules,
     machine: Recorded,
     path: &'static str,
-    /// The rules that read it: each execution judges one.
+    /// The rules that read it; each execution judges one of them.
     ids: &'static [&'static str],
 }
 
 const CONFIG: &str = "/boot/config-6.12.0";
 
-/// Its path, and the rules that read it.
+/// The path of the file, and the rules that read it.
 fn place(reader: Reader) -> Option<(&'static str, &'static [&'static str])> {
     Some(match reader {
         Reader::Cmdline => (
@@ -105,12 +105,16 @@ impl Parts {
         let id = self.ids[input.len() % self.ids.len()];
         let finding = self.rules.audit_one(id, &self.with(content), &context(), Offers::default());
         let finding = finding.unwrap_or_else(|| panic!("no rule {id}"));
-        assert!(!finding.summary.is_empty(), "{id} says nothing");
-        assert!(finding.summary.len() < 20_000 + 4 * content.len(), "{id} says {} bytes", finding.summary.len());
+        assert!(!finding.summary.is_empty(), "{id} has an empty summary");
+        assert!(
+            finding.summary.len() < 20_000 + 4 * content.len(),
+            "{id} has a summary of {} bytes",
+            finding.summary.len()
+        );
         finding
     }
 
-    /// Judges an input; panics if an invariant is violated. Returns how much was parsed.
+    /// Judges an input; panics if an invariant is violated. Returns a measure of how much was parsed.
     pub fn run(&self, input: &[u8]) -> u64 {
         let text = String::from_utf8_lossy(input);
         match self.reader {
@@ -123,7 +127,7 @@ impl Parts {
         }
     }
 
-    /// Words are those between blanks if nothing is quoted, scrubbing is idempotent, and no address stays.
+    /// Without quotes, words are separated by spaces; scrubbing is idempotent, and no address remains.
     fn cmdline(&self, input: &[u8], text: &str) -> u64 {
         let words = parameters(text);
         assert!(words.iter().all(|word| !word.is_empty() && word != "--"));
@@ -139,7 +143,7 @@ impl Parts {
         }
         let clean = scrub(text);
         assert_eq!(scrub(&clean), clean, "scrubbed twice");
-        assert!(!has_address(&clean), "an address stays: {clean}");
+        assert!(!has_address(&clean), "an address remains: {clean}");
         if !is_judged(input) {
             return words.len() as u64;
         }
@@ -150,7 +154,7 @@ impl Parts {
         words.len() as u64
     }
 
-    /// The last line of an option decides, also in a text that is cut short.
+    /// The last line of an option decides, even in a truncated text.
     fn kconfig(&self, input: &[u8]) -> u64 {
         let read = KernelConfig::read(&self.with(input));
         if is_judged(input) {
@@ -159,7 +163,7 @@ impl Parts {
         }
         let Ok(config) = read else { return 0 };
         let Ok(text) = std::str::from_utf8(input) else { return 1 };
-        // The last line without its end may be cut short.
+        // A last line without line end may be truncated.
         let text = text.rfind('\n').map_or("", |end| &text[..=end]);
         let known = OPTIONS.iter().filter(|option| said(&config, text, option)).count();
         for part in [2, 5] {
@@ -168,11 +172,13 @@ impl Parts {
             for option in OPTIONS {
                 match config.get(option) {
                     Setting::Unknown => {}
-                    Setting::Is(value) => assert!(has_line(text, option, &value), "{option}={value} of a cut text"),
+                    Setting::Is(value) => {
+                        assert!(has_line(text, option, &value), "{option}={value} in a truncated text")
+                    }
                     Setting::Off => {
                         let is_said =
                             has_line(text, option, "n") || text.contains(&format!("# CONFIG_{option} is not set"));
-                        assert!(is_said || cut.ends_with(b"\n"), "{option} is off in a cut text");
+                        assert!(is_said || cut.ends_with(b"\n"), "{option} is off in a truncated text");
                     }
                 }
             }
@@ -180,8 +186,8 @@ impl Parts {
         known as u64
     }
 
-    /// A list has exactly the CPUs that its parts name, and reads as it is written; a mask counts as empty only if it
-    /// is all zeros.
+    /// A list contains exactly the CPUs that its parts name, and parses back to itself; a mask counts as empty only if
+    /// it consists of zeros.
     fn cpus(&self, input: &[u8], text: &str) -> u64 {
         let read = match text.parse::<CpuList>() {
             Ok(list) => {
@@ -207,7 +213,7 @@ impl Parts {
     fn pi_config(&self, input: &[u8], text: &str) -> u64 {
         let finding = self.judge(input, input);
         if finding.state == State::Pass {
-            assert!(std::str::from_utf8(input).is_ok(), "{} passes on what is no text", finding.id);
+            assert!(std::str::from_utf8(input).is_ok(), "{} passes although the input is not text", finding.id);
             let is_set =
                 text.lines().any(|line| line.trim_matches(|c: char| c.is_whitespace() || c == '\0') == "force_turbo=1");
             assert!(finding.id != "rpi-force-turbo" || is_set, "force_turbo passes");
@@ -217,7 +223,7 @@ impl Parts {
 
     fn grub(&self, input: &[u8], text: &str) -> u64 {
         let finding = self.judge(input, input);
-        // As a shell joins words.
+        // Words as a shell would join them.
         let plain = text.replace(['"', '\'', '\\'], "");
         let has_both = ["isolcpus=2-3", "nohz_full=2-3"].iter().all(|word| plain.contains(word));
         assert!(finding.state != State::Pass || has_both, "{}", finding.summary);
@@ -233,7 +239,7 @@ impl Parts {
     }
 }
 
-/// One in sixteen for readers whose parsing is most of what can go wrong: judging takes most of the time.
+/// Selects one input in sixteen for readers whose parsing is the main risk, because judging takes most of the time.
 fn is_judged(input: &[u8]) -> bool {
     input.len().is_multiple_of(16)
 }
@@ -247,7 +253,7 @@ fn has_line(text: &str, option: &str, value: &str) -> bool {
     text.lines().filter_map(value_of).any(|found| found.trim_matches('"') == value)
 }
 
-/// Compares with what grep would find; true if the option is known.
+/// Compares with the result of a simple text search; returns true if the option is known.
 fn said(config: &KernelConfig, text: &str, option: &str) -> bool {
     let (on, off) = (format!("CONFIG_{option}="), format!("# CONFIG_{option} is not set"));
     let last = text.lines().rfind(|line| line.starts_with(&on) || *line == off);
@@ -255,14 +261,14 @@ fn said(config: &KernelConfig, text: &str, option: &str) -> bool {
     match (config.get(option), last) {
         (Setting::Is(value), Some(last)) => assert_eq!(value, last, "{option}"),
         (Setting::Off, Some(last)) => assert_eq!(last, "n", "{option}"),
-        (Setting::Is(value), None) => panic!("{option}={value}, of which no line speaks"),
+        (Setting::Is(value), None) => panic!("{option}={value}, but no line contains it"),
         (Setting::Unknown, Some(_)) => panic!("{option} is unknown"),
         (Setting::Off | Setting::Unknown, None) => {}
     }
     config.get(option) != Setting::Unknown
 }
 
-/// Six pairs of hexadecimal digits between colons, with no others around them.
+/// Finds six pairs of hexadecimal digits separated by colons, without further pairs around them.
 fn has_address(text: &str) -> bool {
     let mut pieces = text.split(|c: char| !(c.is_ascii_hexdigit() || c == ':'));
     pieces.any(|piece| {
@@ -271,7 +277,7 @@ fn has_address(text: &str) -> bool {
     })
 }
 
-/// The ends of every part are in the list, and their neighbours only if another part has them.
+/// The ends of every part must be in the list, and their neighbours only if another part contains them.
 fn parts_agree(text: &str, list: &CpuList) {
     let number = |text: &str| text.trim().parse::<i64>().ok();
     let part = |part: &str| {

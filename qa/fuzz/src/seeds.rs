@@ -1,10 +1,10 @@
-//! Small seed traces: each a few hundred bytes to a few kilobytes, so that an execution takes microseconds.
+//! Small seed traces of some hundred bytes to some kilobytes, so that an execution takes microseconds.
 
 use super::Reader;
 use std::fs;
 use std::path::Path;
 
-/// Events of the synthetic traces: name, number, fields as type, name, size, sign.
+/// A field of an event in the synthetic traces: type, name, size, sign.
 type Field = (&'static str, &'static str, usize, u8);
 const FORMATS: &[(&str, u16, &[Field])] = &[
     (
@@ -53,7 +53,7 @@ fn formats() -> Vec<String> {
     FORMATS.iter().map(format).collect()
 }
 
-/// Little-endian bytes.
+/// A buffer for little-endian data.
 #[derive(Default)]
 struct Bytes(Vec<u8>);
 
@@ -91,7 +91,7 @@ fn switch(from: (u32, &str, u32), state: u64, to: (u32, &str, u32)) -> Vec<u8> {
     prev.comm(to.1).u32(to.0).u32(to.2).0
 }
 
-/// A late wakeup of thread 9 after thread 7: records with the time since the previous one.
+/// A late wakeup of thread 9 after thread 7, as records with the time since the previous one.
 fn records(t: u64) -> Vec<(u32, Vec<u8>)> {
     let (hog, victim) = ((7, "hog", 0), (9, "cyclictest", 19));
     let timer = |id| head(id, 7).u64(0xffff_8880_0000_1000);
@@ -135,7 +135,7 @@ fn header_page() -> String {
     )
 }
 
-/// Magic number to page size, for a version.
+/// The start of a file, from the magic number to the page size, for a version.
 fn start(version: &str) -> Bytes {
     Bytes::default().put(b"\x17\x08\x44tracing").put(version.as_bytes()).put(b"\0\0\x08").u32(PAGE as u32)
 }
@@ -158,13 +158,13 @@ fn events(out: Bytes) -> Bytes {
 const SYMBOLS: &str = "ffffffff81000000 t hrtimer_wakeup\nffffffff81000100 t tick_nohz_handler\n";
 const COMMS: &str = "7 hog\n9 cyclictest\n";
 
-/// Everything up to the names of tasks, as in version 6 and perf.
+/// Everything up to the task names, as in version 6 and perf.
 fn linear(out: Bytes) -> Bytes {
     let out = events(headers(out).u32(0)).u32(SYMBOLS.len() as u32).put(SYMBOLS.as_bytes());
     out.u32(0).u64(COMMS.len() as u64).put(COMMS.as_bytes())
 }
 
-/// Version 6; the pages in the main buffer, or in an instance.
+/// Version 6, with the pages in the main buffer or in an instance.
 fn dat6(instance: bool) -> Vec<u8> {
     let out = linear(start("6")).u32(2).put(b"options  \0");
     let (clock, uname) = (b"local [mono]\0", b"Linux host 6.12.0 x86_64\0");
@@ -195,7 +195,7 @@ fn section(out: Bytes, id: u16, packed: bool, body: &[u8]) -> Bytes {
     }
 }
 
-/// Version 7, its sections and pages compressed or not.
+/// Version 7, with its sections and pages compressed or not.
 fn dat7(packed: bool) -> Vec<u8> {
     let mut out = start("7").put(b"zstd\x001.5\0");
     let first = out.0.len();
@@ -290,7 +290,7 @@ fn perf_file() -> Vec<u8> {
     out.put(&formats).put(&release).0
 }
 
-/// Pieces of a text fixture of about this many lines, from several places.
+/// Pieces of a text fixture with about this many lines, from several places.
 fn pieces(name: &str, lines: usize) -> Vec<Vec<u8>> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/analysis/trace/tests/fixtures").join(name);
     let text = fs::read(path).unwrap_or_default();
@@ -304,7 +304,7 @@ fn pieces(name: &str, lines: usize) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Pages with a byte for their layout.
+/// Pages preceded by a byte that selects their layout.
 fn pages() -> Vec<Vec<u8>> {
     vec![
         [&[0u8][..], &page(1_000_000, 0, 0)].concat(),
@@ -312,7 +312,7 @@ fn pages() -> Vec<Vec<u8>> {
     ]
 }
 
-/// The formats that [`Reader::Pages`] decodes with.
+/// The formats with which [`Reader::Pages`] decodes.
 pub fn page_formats() -> Vec<String> {
     formats()
 }

@@ -1,4 +1,4 @@
-//! Foreign texts and requests: experiments, indexes of patches, pulses, commands, uploads.
+//! External texts and requests: experiments, patch indexes, pulses, commands, uploads.
 
 use super::Reader;
 use punctual_kernel::patch::{index, makefile_release, patch_of_name};
@@ -43,7 +43,7 @@ pub const WORDS: &[&str] = &[
     "0x",
 ];
 
-/// The folder of uploads, and how much is sent at once.
+/// Context for text readers, with the folder of uploads.
 pub struct Texts {
     store: Option<(Store, TempDir)>,
 }
@@ -71,15 +71,15 @@ impl Texts {
         }
     }
 
-    /// Nothing outside the limits is saved, and what is reported is there.
+    /// Nothing outside the limits is saved, and everything reported as saved exists.
     fn upload(&self, input: &[u8]) -> u64 {
         let Some((store, folder)) = &self.store else { return 0 };
-        let told = Cell::new(0);
+        let updates = Cell::new(0);
         let (begun, rest) = input.split_at(input.len().min(7));
         let mut client = Client { left: rest, piece: 1 + input.len() % 97, answered: 0 };
         let served = store.serve(&mut client, begun, |bytes| {
             assert!(bytes <= 4096, "{bytes} bytes");
-            told.set(told.get() + 1);
+            updates.set(updates.get() + 1);
         });
         assert!(served.is_err() || client.left.is_empty());
         let kept = || fs::read_dir(folder.path()).into_iter().flatten().flatten();
@@ -87,7 +87,7 @@ impl Texts {
         assert!(bytes <= 16384, "{bytes} bytes are kept");
         store.clear();
         assert_eq!(kept().count(), 0, "files stay");
-        told.get() * 8 + u64::from(client.answered > 0)
+        updates.get() * 8 + u64::from(client.answered > 0)
     }
 }
 
@@ -122,7 +122,7 @@ impl Write for Client<'_> {
     }
 }
 
-/// Prefix of a process's folders, before its number.
+/// Prefix of a process's folders, followed by its PID.
 const SCRATCH: &str = "punctual-fuzz-";
 
 /// Where folders are created: in memory if possible.
@@ -136,7 +136,7 @@ pub fn memory() -> Option<TempDir> {
     scratch().iter().find_map(|folder| tempfile::Builder::new().prefix(&prefix).tempdir_in(folder).ok())
 }
 
-/// Removes the folders of a process that ended without doing so itself, as libFuzzer does.
+/// Removes the folders of a process that ended without removing them, as libFuzzer does.
 pub fn remove_scratch(process: u32) {
     let prefix = format!("{SCRATCH}{process}-");
     for entry in scratch().iter().flat_map(fs::read_dir).flatten().flatten() {
@@ -159,12 +159,12 @@ fn patches(text: &str) -> u64 {
     4 * (u64::from(release) + u64::from(found.newest(None).is_some()))
 }
 
-/// Printing and parsing a command returns the same command.
+/// Printing and parsing a command must give the same command.
 fn commands(text: &str) -> u64 {
     let all = command::read_all(text, Addresses::default());
     for command in all.iter().flatten() {
         let again = command::read_all(&command.to_string(), Addresses::default());
-        assert!(matches!(&again[..], [Ok(same)] if same == command), "{command} is not itself");
+        assert!(matches!(&again[..], [Ok(same)] if same == command), "{command} does not parse back to itself");
     }
     2 * all.len() as u64
 }

@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Rules whose severity the seeds of profiles change: all would take milliseconds to set up.
+/// Rules whose severity the seeds of profiles change; setting up all rules would take milliseconds.
 const FEW: [&str; 5] = ["cpu-smt", "mem-swap", "virt-wsl", "cmdline-debug-leftovers", "clk-tsc-invariant"];
 
 pub struct Whole {
@@ -30,7 +30,7 @@ fn states(rules: &Rules, machine: &dyn Machine, profile: Profile) -> Vec<State> 
     findings.iter().map(|finding| finding.state).collect()
 }
 
-/// The rules of [`FEW`], as written; empty if the files are missing.
+/// The rules in [`FEW`], as in the repository; empty if the files are missing.
 fn few() -> Rules {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/system/audit");
     let text = |file: &str| std::fs::read_to_string(folder.join(file)).unwrap_or_default();
@@ -42,7 +42,7 @@ fn few() -> Rules {
 }
 
 impl Whole {
-    /// Reads files of the repository.
+    /// Loads the context; reads files of the repository.
     pub fn new() -> Whole {
         let today = Today::try_from("2026-11-21".to_owned()).ok();
         Whole { few: RefCell::new(few()), base: foreign::base(), plain: RefCell::default(), today }
@@ -56,7 +56,7 @@ impl Whole {
         }
     }
 
-    /// A mistake has its place; a profile without rules of its own makes nothing pass that did not.
+    /// An error names its position; a profile without own rules must not make anything pass that did not pass before.
     fn profile(&self, text: &str) -> u64 {
         let Some(today) = self.today else { return 0 };
         let mut rules = self.few.borrow_mut();
@@ -83,7 +83,7 @@ impl Whole {
     }
 }
 
-/// No path of what is read leads out of the machine's root, and nothing is larger than a file may be.
+/// No path in a snapshot leads outside the machine's root, and nothing is larger than the limit for a file.
 fn snapshot(input: &[u8]) -> u64 {
     let mut bytes = input.to_vec();
     if !input.len().is_multiple_of(3) {
@@ -95,14 +95,14 @@ fn snapshot(input: &[u8]) -> u64 {
         count += 1;
         let rest = path.strip_prefix('/').unwrap_or_else(|| panic!("`{path}` is not absolute"));
         let is_plain = rest.is_empty() || rest.split('/').all(|part| !matches!(part, "" | "." | ".."));
-        assert!(is_plain, "`{path}` leads elsewhere");
+        assert!(is_plain, "`{path}` leads outside the root");
         assert!(read.bytes().is_none_or(|bytes| bytes.len() <= READ_LIMIT));
     }
     assert!(machine.list("/").names().is_some());
     count
 }
 
-/// Corrects every header's checksum, so that the rest of a mutated header is read.
+/// Corrects the checksum of every header, so that the rest of a mutated header is read.
 fn correct_sums(tar: &mut [u8]) {
     for block in tar.chunks_exact_mut(512).filter(|block| block[257..262] == *b"ustar") {
         block[148..156].fill(b' ');

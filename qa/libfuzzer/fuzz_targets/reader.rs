@@ -1,15 +1,16 @@
-//! One program for all of `punctual_fuzz::READERS`: PUNCTUAL_FUZZ_READER names the one (`cargo trials fuzz guided` sets it).
+//! One program for all of `punctual_fuzz::READERS`: PUNCTUAL_FUZZ_READER selects the reader (`cargo trials fuzz guided`
+//! sets it).
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use punctual_fuzz::{Executor, READERS, Reader};
 
 thread_local! {
-    // libFuzzer calls a C function with nothing but the input: what it is executed with has to be found here.
+    // libFuzzer calls a C function with only the input, so the executor has to be found here.
     static EXECUTOR: Executor = Executor::new(wanted());
 }
 
-/// The reader that the environment names; without one there is nothing to fuzz, and that is said.
+/// The reader selected by the environment; without it there is nothing to fuzz, and an error says so.
 fn wanted() -> Reader {
     let name = std::env::var("PUNCTUAL_FUZZ_READER").unwrap_or_default();
     Reader::named(&name).unwrap_or_else(|| {

@@ -1,5 +1,5 @@
 //! Command lines of `punctual` in the documentation, parsed like a shell. The unit test that parses them (src/book) and
-//! the test that runs them (tests/it/book.rs) both take them from here, so that neither misses any.
+//! the test that runs them (tests/it/book.rs) both get them from here, so that neither misses any.
 
 use crate::root;
 use std::fs;
@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 
 #[derive(Clone, Debug)]
 pub struct Line {
-    /// The page, from the root of the repository.
+    /// Path of the page relative to the root of the repository.
     pub page: String,
-    /// Its line there, from 1.
+    /// Line number in the page, starting at 1.
     pub number: usize,
-    /// Is it in running text (`punctual …`) and not in a block of code?
+    /// Whether it is in running text (`punctual …`) rather than in a code block.
     pub inline: bool,
     pub words: Vec<String>,
 }
@@ -22,7 +22,7 @@ impl Line {
     }
 }
 
-/// README.md and every page below docs/, in order. Decisions (docs/adr) describe their time, and are left out.
+/// README.md and every page below docs/, in order. Decisions (docs/adr) describe the past and are left out.
 pub fn pages() -> Vec<PathBuf> {
     let mut pages = vec![root().join("README.md")];
     let mut folders = vec![root().join("docs")];
@@ -45,7 +45,7 @@ pub fn all() -> Vec<Line> {
     pages().iter().flat_map(|page| of_page(page)).collect()
 }
 
-/// Generated from `--help`: shows usage, not lines to type.
+/// Marks text generated from `--help`, which shows usage rather than commands to type.
 pub const MADE: &str =
     "<!-- What follows is made from the command line's own definition: UPDATE_GOLDEN=1 cargo test -p punctual book -->";
 
@@ -71,7 +71,7 @@ fn of_page(path: &Path) -> Vec<Line> {
     lines
 }
 
-/// The lines of a page: number, text, and whether it is code. Blocks of other languages than the shell's are left out.
+/// The lines of a page: number, text, and whether it is code. Blocks in languages other than shell are left out.
 fn coded(text: &str) -> Vec<(usize, &str, bool)> {
     let mut fence: Option<bool> = None;
     let mut lines = Vec::new();
@@ -92,7 +92,8 @@ fn coded(text: &str) -> Vec<(usize, &str, bool)> {
     lines
 }
 
-/// `code` in running text that begins with the program's name. Placeholders (`[ID…]`, `AXIS`) make it no line to type.
+/// `code` in running text that starts with the program's name. Text with placeholders (`[ID…]`, `AXIS`) is not a
+/// command to type.
 fn spans(text: &str) -> Vec<Vec<String>> {
     let spans = text.split('`').skip(1).step_by(2).filter(|span| span.starts_with("punctual "));
     let typed = spans.filter(|span| !span.contains(['[', '…']));
@@ -103,14 +104,14 @@ fn is_form(word: &str) -> bool {
     word.len() > 1 && word.chars().all(|c| c.is_ascii_uppercase() || c == '-')
 }
 
-/// Words before a command.
+/// Words that may come before a command.
 const PROMPTS: [&str; 5] = ["$", "#", "sudo", "here:", "there:"];
 
-/// The calls of `punctual` in one line of a shell; empty if the line begins with something else than a prompt, `sudo`,
-/// a place (`here:`) or the program.
+/// The calls of `punctual` in one line of shell. Empty if the line starts with anything but a prompt, `sudo`, a place
+/// (`here:`) or the program.
 pub fn calls(line: &str) -> Vec<Vec<String>> {
     let mut calls = Vec::new();
-    // A program's output is not parsed: its quotes need not be a shell's.
+    // Output of a program is not parsed, because its quotes need not be shell quotes.
     let typed =
         PROMPTS.iter().fold(line.trim_start(), |line, prompt| line.strip_prefix(prompt).unwrap_or(line).trim_start());
     if !typed.starts_with("punctual ")
@@ -129,11 +130,11 @@ pub fn calls(line: &str) -> Vec<Vec<String>> {
     calls
 }
 
-/// The commands of a line, each in words; redirections are left out.
+/// The commands of a line, each split into words. Redirections are left out.
 fn split(line: &str) -> Vec<Vec<String>> {
     let mut commands = vec![Vec::new()];
     let mut rest = line.trim_start();
-    // The prompt of root is no comment.
+    // The root prompt is not a comment.
     if let Some(after) = rest.strip_prefix("# ").filter(|after| after.starts_with("punctual ")) {
         rest = after;
     }
@@ -152,11 +153,11 @@ fn split(line: &str) -> Vec<Vec<String>> {
 enum Word {
     Plain(String),
     End,
-    /// `>`: a file's name follows
+    /// `>`, after which a file name follows.
     To,
 }
 
-/// The first word of `text`, which is not blank, and the rest.
+/// The first word of `text`, which does not start with a blank, and the rest.
 fn word(text: &str) -> (Word, &str) {
     if let Some(after) = text.strip_prefix([';', '|', '&']) {
         return (Word::End, after.trim_start_matches(['|', '&']));

@@ -1,4 +1,4 @@
-//! Folders that stand for machines, and packages for them.
+//! Folders that represent machines, and packages for them.
 
 use crate::fix::{Kernel, loaders};
 use punctual_boot::{PiBoot, firmware_start};
@@ -24,7 +24,7 @@ pub fn machine(loader: &str, release: &str) -> (TempDir, Kernel, TempDir) {
     }
     write(at, "sys/bus/spi/devices/spi0.0/modalias", "spi:spidev\n");
     if loader == GRUB {
-        // Creates the images that the menu names, and the initramfs tools.
+        // Creates the images listed in the menu, and the initramfs tools.
         let menu = fs::read_to_string(at.join("boot/grub/grub.cfg")).unwrap();
         let images = menu.lines().filter_map(|line| line.trim().strip_prefix("linux"));
         for image in images.filter_map(|rest| rest.split_whitespace().next()) {
@@ -47,7 +47,7 @@ fn runs(root: &Path, release: &str, version: &str) {
     write(root, "proc/sys/kernel/version", format!("{version}\n"));
 }
 
-/// Another boot, of the trial if its id is given.
+/// Simulates another boot, a trial boot if its ID is given.
 pub fn boot_into(root: &Path, kernel: &Kernel, id: Option<&str>, release: &str, version: &str) {
     let number = kernel.boot.borrow().len();
     *kernel.boot.borrow_mut() = format!("boot-{}", "x".repeat(number));
@@ -73,7 +73,7 @@ pub fn package(release: &str) -> TempDir {
     folder
 }
 
-/// Without a trial the loader starts what it started before.
+/// Checks that without a trial the loader boots the old kernel.
 pub fn boots_the_old_kernel(loader: &str, root: &Path) {
     if loader == PI {
         let start = firmware_start(&Live::under(root), "/boot/firmware", PiBoot::Ordinary, "kernel8.img").unwrap();
@@ -83,7 +83,7 @@ pub fn boots_the_old_kernel(loader: &str, root: &Path) {
     let custom = fs::read_to_string(root.join("boot/grub/custom.cfg")).unwrap_or_default();
     assert!(!custom.contains("set default"), "{custom}");
     assert!(custom.matches("menuentry").count() == custom.matches("\n}\n").count(), "{custom}");
-    // An armed trial is complete.
+    // An armed trial must be complete.
     let env = fs::read_to_string(root.join("boot/grub/grubenv")).unwrap();
     assert!(!env.contains("next_entry=punctual") || root.join("boot/punctual").is_dir());
 }

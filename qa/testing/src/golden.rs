@@ -1,10 +1,10 @@
-//! Golden files: output that was reviewed once.
+//! Golden files: output that has been reviewed.
 
 use std::path::Path;
 use std::{env, fs};
 
-/// Panics if the file does not hold `got`; with `UPDATE_GOLDEN=1` in the environment the file is written instead. A
-/// relative path begins at the package under test: cargo runs its tests there.
+/// Panics if the file does not contain `got`; with `UPDATE_GOLDEN=1` in the environment, the file is written instead. A
+/// relative path starts at the package under test, where cargo runs its tests.
 #[track_caller]
 pub fn golden(path: impl AsRef<Path>, got: &str) {
     let path = path.as_ref();
@@ -22,7 +22,7 @@ pub fn golden(path: impl AsRef<Path>, got: &str) {
     }
 }
 
-/// Number, kept and new content of the first line that differs; lines past the end are empty.
+/// Number, stored and new content of the first line that differs; lines past the end are empty.
 fn first_difference<'a>(kept: &'a str, got: &'a str) -> Option<(usize, &'a str, &'a str)> {
     let (mut kept, mut got) = (kept.split_inclusive('\n'), got.split_inclusive('\n'));
     let lines = (1..).map(|number| (number, kept.next(), got.next()));

@@ -1,6 +1,6 @@
-//! Names that try to be more than names.
+//! Strings that output formats might interpret as markup, options or control characters.
 
-/// What an attacker, or bad luck, can put into names. Lines that begin with `forged` are none of ours.
+/// Strings that an attacker, or bad luck, can put into names. Lines that start with `forged` are not output of this program.
 pub const NAMES: [&str; 42] = [
     "\"><script>alert('1')</script>\x1b[31m\r\n<LAVA_SIGNAL_TESTCASE TEST_CASE_ID=x RESULT=pass>\u{202e}&`\u{9b}2J",
     "",

@@ -1,8 +1,8 @@
-//! Shared by the tests of several crates. Only ever a dev-dependency: its functions panic on errors.
+//! Code shared by the tests of several crates. It is only ever a dev-dependency: its functions panic on errors.
 //!
-//! A module that needs other crates is behind the feature of its name, so that the tests of a crate build no more than
-//! they use. Such a module serves the integration tests (tests/it) of the crates it needs, not their unit tests: those
-//! have the crate's types twice.
+//! A module that needs other crates is behind a feature with its name, so that the tests of a crate build no more than
+//! they use. Such a module serves the integration tests (tests/it) of the crates it needs, but not their unit tests,
+//! which would contain the crate's types twice.
 
 #![forbid(unsafe_code)]
 

@@ -1,5 +1,5 @@
-//! Validates documents against docs/schemas, with the feature `reference-checks`; without it only the schema's
-//! existence.
+//! Validates documents against docs/schemas with the feature `reference-checks`; without it, only checks that the
+//! schema exists.
 
 use crate::root;
 #[cfg(feature = "reference-checks")]
@@ -17,8 +17,8 @@ fn text(name: &str) -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
-/// Validates a `--json` document against the envelope and against the schema of its command, which has to describe
-/// every key in it.
+/// Validates a `--json` document against the envelope and against the schema of its command, which must describe every
+/// key in it.
 pub fn holds(document: &Value) {
     #[cfg(feature = "reference-checks")]
     assert_holds("document", document);
@@ -57,13 +57,13 @@ mod checks {
         assert_valid(name, &schema(name), value);
     }
 
-    /// As [`assert_holds`], and every key is described.
+    /// Like [`assert_holds`], and also requires that every key is described.
     pub fn assert_exact(name: &str, value: &Value) {
         assert_holds(name, value);
         assert_valid(&format!("{name}, no other keys"), &exact(name), value);
     }
 
-    /// The schema, refusing keys that it does not describe: readers must ignore those of later minor versions, our own
+    /// The schema, modified to refuse undescribed keys: readers must ignore keys of later minor versions, but our own
     /// tests need not.
     pub fn exact(name: &str) -> jsonschema::Validator {
         let mut schema = text(name);
@@ -86,7 +86,7 @@ mod checks {
         }
     }
 
-    /// A variant of an enum with a tag is a type and the tag beside it: both together are its keys.
+    /// A variant of a tagged enum is a type with the tag next to it: its keys are those of both.
     fn merge(fields: &mut Map<String, Value>, defs: &Map<String, Value>) {
         let Some(reference) = fields.remove("$ref") else { return };
         let name = reference.as_str().and_then(|r| r.strip_prefix("#/$defs/")).unwrap();

@@ -1,4 +1,4 @@
-//! An sshd of this user on a high port, with its own keys, and a proxy that cuts its connections.
+//! An sshd run by this user on a high port, with its own keys, and a proxy that cuts its connections.
 
 use punctual_remote::{Link, Target};
 use std::fs;
@@ -68,7 +68,7 @@ impl Sshd {
         self.folder.path()
     }
 
-    /// Of this user, who logs in.
+    /// Home folder of this user, who logs in.
     pub fn home(&self) -> PathBuf {
         PathBuf::from(std::env::var_os("HOME").unwrap())
     }
@@ -94,7 +94,8 @@ impl Sshd {
         Link { target: Target { host: "127.0.0.1".into(), user: None, port: Some(port) }, config: Some(config) }
     }
 
-    /// A link whose first connections are cut, each after another number of bytes up to `most`; and the number of cuts.
+    /// A link whose first connections are cut, each after a different number of bytes up to `most`; and the number of
+    /// cuts.
     pub fn cutting(&self, times: u32, most: u64) -> (Link, Arc<AtomicU32>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -104,7 +105,7 @@ impl Sshd {
             let mut random = 0x9e37_79b9_u64;
             for client in listener.incoming().flatten() {
                 random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-                // Cuts every second connection: the others are queries in between.
+                // Cuts every second connection; the others are queries in between.
                 let limit =
                     (counted.load(SeqCst) < times && (random >> 60).is_multiple_of(2)).then_some((random >> 20) % most);
                 let server = TcpStream::connect(("127.0.0.1", to)).unwrap();
@@ -134,7 +135,7 @@ fn relay(client: &TcpStream, server: &TcpStream, limit: Option<u64>, cuts: &Atom
     }
 }
 
-/// Copies until one side ends, or `limit` bytes have passed; true: cut.
+/// Copies until one side ends, or until `limit` bytes have passed; returns true if it cut the connection.
 fn pump(mut from: &TcpStream, mut to: &TcpStream, limit: Option<u64>) -> bool {
     let (mut part, mut passed) = ([0; 16 << 10], 0);
     let is_cut = loop {

@@ -11,7 +11,7 @@ const BUILD: &str = "cargo build --release";
 /// A program, by its path below cargo's target directory.
 ///
 /// # Errors
-/// It is missing, and the command that builds it.
+/// It is missing; the message contains the command that builds it.
 pub fn program(path: &str, build: &str) -> Result<PathBuf, String> {
     let path = xtask::target_dir().join(path);
     if path.is_file() { Ok(path) } else { Err(format!("{} is missing: {build}", path.display())) }
@@ -23,17 +23,17 @@ pub fn punctual(words: &[&str]) -> Result<Output, String> {
     output.map_err(|e| missing(&program, &e))
 }
 
-/// Why a program of the release build could not be started, and the command that builds it.
+/// Says why a program of the release build could not be started, and gives the command that builds it.
 pub fn missing(program: &Path, error: &io::Error) -> String {
     format!("{}: {error}; build it first: {BUILD}", program.display())
 }
 
-/// `punctual` and the application that does everything wrong, for a guest's /bin.
+/// `punctual` and the application with all mistakes, for a guest's /bin.
 ///
 /// # Errors
-/// One is missing, and the command that builds it.
+/// One of them is missing; the message contains the command that builds it.
 pub fn for_guests() -> Result<Vec<FileIn>, String> {
-    let plant = "cargo build --release -p punctual-plant";
+    let injection = "cargo build --release -p punctual-inject";
     let file = |(name, build)| guests::program(&program(&format!("release/{name}"), build)?, &format!("/bin/{name}"));
-    [("punctual", BUILD), ("punctual-application", plant)].into_iter().map(file).collect()
+    [("punctual", BUILD), ("punctual-application", injection)].into_iter().map(file).collect()
 }

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-/// The figures of a case, or `None` if it failed, which is printed with the reason.
+/// Returns the figures of a case, or `None` if it failed, which is printed with the reason.
 pub fn tried(name: &str, try_it: impl FnOnce() -> Result<String, String>) -> Option<String> {
     let begun = Instant::now();
     let result = try_it();

@@ -1,11 +1,11 @@
-//! Every `cargo xtask …` and `cargo trials …` that a page, a script, a message or a comment names exists.
+//! Checks that every `cargo xtask …` and `cargo trials …` mentioned in a page, a script, a message or a comment exists.
 
 use clap::Parser;
 use clap::error::ErrorKind;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// How a command of each program begins.
+/// How a command of each program starts.
 const BEGINNINGS: [(&str, Program); 5] = [
     ("cargo xtask", Program::Xtask),
     ("target/debug/xtask", Program::Xtask),
@@ -21,7 +21,7 @@ enum Program {
 }
 
 impl Program {
-    /// Why it does not take these words. Prose may name a command without its arguments.
+    /// Says why the program does not accept these words. Prose may mention a command without its arguments.
     fn refuses(self, words: &[String]) -> Option<String> {
         let words = ["cargo".to_owned()].into_iter().chain(words.iter().cloned());
         let error = match self {
@@ -34,7 +34,7 @@ impl Program {
     }
 }
 
-/// Text files of the workspace, including decisions and the changelog: their commands must work today.
+/// Collects the text files of the workspace, including decisions and the changelog: their commands must work today.
 fn files(folder: &Path, all: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let (path, name) = (entry.path(), entry.file_name());
@@ -55,8 +55,8 @@ fn commands(line: &str) -> Vec<(Program, Vec<String>)> {
     BEGINNINGS.iter().flat_map(of).collect()
 }
 
-/// The words of a command, which ends where a shell or a sentence ends it. A placeholder (`FILE`, `{arch}`, `…`)
-/// becomes a 1 after an option and nothing elsewhere.
+/// The words of a command, which ends where a shell command or a sentence ends. A placeholder (`FILE`, `{arch}`, `…`)
+/// becomes a 1 after an option and is dropped elsewhere.
 fn words(rest: &str) -> Vec<String> {
     if rest.is_empty() {
         return vec!["cut off by the end of the line".to_owned()];
@@ -110,7 +110,7 @@ fn commands_are_taken_out_of_text() {
     assert_eq!(of("target/debug/xtask live --at-most 180 || echo no"), ["live --at-most 180"]);
     assert_eq!(of("cargo run -p xtask --features reference-checks schemas"), ["schemas"]);
     assert!(Program::Trials.refuses(&["lab".into(), "nothing".into()]).is_some());
-    assert!(Program::Trials.refuses(&["planted".into()]).is_some());
+    assert!(Program::Trials.refuses(&["injected".into()]).is_some());
     assert!(Program::Xtask.refuses(&["deb".into()]).is_none());
 }
 

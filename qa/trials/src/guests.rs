@@ -1,4 +1,4 @@
-//! Shared by trials in guests: kernels, files that go in, boots that are retried, consoles that are kept.
+//! Code shared by trials in guests: kernels, files to add, retried boots, saved consoles.
 
 use punctual_units::{Priority, Scheduling};
 use punctual_vm::{Arch, Cache, DiskBoot, DiskRun, FileIn, Guest, Kernel, KernelSpec, VmError, boot};
@@ -9,14 +9,15 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
-/// Boots for one recording; QEMU with several CPUs loses some guests when the kernel patches its own code.
+/// Number of boots tried for one recording; QEMU with several CPUs loses some guests when the kernel patches its own
+/// code.
 const BOOTS: usize = 3;
 
-/// Lines of a console that an error shows.
+/// Number of console lines shown in an error.
 const LINES: usize = 25;
 const LENGTH: usize = 180;
 
-/// A kernel as `punctual lab` names it (`rt@6.12`), and the cache it is in.
+/// A kernel under a name accepted by `punctual lab` (`rt@6.12`), and the cache that contains it.
 pub fn kernel(name: &str, arch: Arch) -> Result<(Kernel, Cache), String> {
     let said = |e: VmError| e.to_string();
     let cache = Cache::usual().map_err(said)?;
@@ -30,14 +31,14 @@ pub fn program(from: &Path, into: &str) -> Result<FileIn, String> {
     Ok(FileIn { path: into.into(), mode: 0o755, content })
 }
 
-/// The libraries that a program is linked to, by ldd(1); `None` without such a program.
+/// The libraries to which a program is linked, from ldd(1); `None` if there is no such program.
 pub fn libraries(program: &str) -> Option<Vec<String>> {
     let output = Command::new("ldd").arg(program).output().ok().filter(|output| output.status.success())?;
     let text = String::from_utf8_lossy(&output.stdout);
     Some(text.split_whitespace().filter(|word| word.starts_with('/')).map(str::to_owned).collect())
 }
 
-/// Boots until it succeeds, a few times; the results are in `place`.
+/// Boots until it succeeds, at most a few times; the results are in `place`.
 pub fn try_boot(guest: &Guest, cache: &Cache, place: &Path) -> Result<(), String> {
     let mut last = String::new();
     for _ in 0..BOOTS {
@@ -57,8 +58,8 @@ pub fn try_boot(guest: &Guest, cache: &Cache, place: &Path) -> Result<(), String
     Err(last)
 }
 
-/// Runs a boot, and meanwhile prefers QEMU's main thread, which expires the guest's timers, to its CPUs: on a busy host
-/// the guest's interrupts come 10 ms late otherwise.
+/// Runs a boot and meanwhile gives QEMU's main thread, which expires the guest's timers, priority over its CPUs: on a
+/// busy host the guest's interrupts would otherwise be 10 ms late.
 fn attended<T: Send>(boot: impl FnOnce() -> T + Send) -> T {
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -81,7 +82,7 @@ fn attended<T: Send>(boot: impl FnOnce() -> T + Send) -> T {
 fn prefer(pid: i32) {
     let Ok(priority) = Priority::try_from(1) else { return };
     if let Err(e) = punctual_uapi::set_scheduling(pid, Scheduling::Fifo { priority }, true) {
-        println!("QEMU's main thread stays as it is: {e}");
+        println!("QEMU's main thread keeps its priority: {e}");
     }
 }
 
@@ -107,7 +108,7 @@ pub fn name_of(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// Saves the consoles' output, for people only: no trial fails because of it.
+/// Saves the output of the consoles, for people only: no trial fails because of it.
 pub fn keep_consoles(folder: &Path, name: &str, run: &DiskRun) {
     let text: Vec<String> = run.boots.iter().map(|boot| format!("{}\n----\n", boot.console())).collect();
     let _ = fs::write(folder.join(format!("{name}.console")), text.concat());

@@ -1,5 +1,5 @@
-//! `cargo trials`: trials of the tool, a folder each with its script and its scorer. They take too long, or need too
-//! quiet a machine, for CI.
+//! `cargo trials`: trials of the tool, each in a directory with its script and its scorer. They take too long for CI,
+//! or need too quiet a machine.
 
 #![forbid(unsafe_code)]
 

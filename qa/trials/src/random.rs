@@ -1,4 +1,4 @@
-/// In [0, 1), from the kernel.
+/// A random number in [0, 1) from the kernel.
 pub fn random() -> f64 {
     let mut bytes = [0u8; 4];
     match rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()) {

@@ -1,22 +1,22 @@
-//! Simulated runs, each with a seed of its own, on several threads.
+//! Simulates runs on several threads, each run with its own seed.
 
 use punctual_stats::{SplitMix64, normal_quantile};
 use std::panic::resume_unwind;
 use std::thread;
 
-/// How many runs, and on how many threads.
+/// Number of runs and threads.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct Many {
     /// Simulated runs of each condition
     #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..))]
     pub runs: u32,
-    /// Threads
+    /// Number of threads
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub threads: u32,
 }
 
 impl Many {
-    /// The results of the runs in their order; `state` is made once a thread.
+    /// Returns the results of the runs in order. `state` is called once per thread.
     pub fn each<S, T: Send>(
         self,
         seed: u64,
@@ -38,7 +38,7 @@ impl Many {
     }
 }
 
-/// A standard normal value.
+/// A random value with the standard normal distribution.
 pub fn normal(random: &mut SplitMix64) -> f64 {
     normal_quantile(random.uniform()).unwrap_or(0.0)
 }

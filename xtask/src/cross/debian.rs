@@ -1,8 +1,9 @@
-//! Debian's rustc and standard library of another architecture, unpacked into a cache folder. Nothing is installed.
+//! Unpacks Debian's rustc and the standard library of another architecture into a cache directory. Nothing is
+//! installed.
 //!
-//! apt fetches and checks signatures, in a root of its own that knows the foreign architecture; its sources are the
-//! Debian archives that the machine already uses. One root for each target: apt drops an archive as a whole when the
-//! index of one architecture is out of step, which must not affect the other target.
+//! apt fetches the packages and checks signatures, in a separate root that knows the foreign architecture. Its sources
+//! are the Debian archives that the machine already uses. There is one root per target, because apt drops a whole
+//! archive when the index of one architecture is out of step, and that must not affect the other target.
 
 use super::{Target, has_std, succeed};
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,10 +12,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Debian's own name for the compiler, and the newer one kept for browsers in stable releases.
+/// Debian's name for the compiler, and that of the newer one that stable releases keep for browsers.
 const COMPILERS: [&str; 2] = ["rustc", "rustc-web"];
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
-/// The archive and its suite, as apt writes a source; no host name is known here.
+/// The archive and its suite, in the form apt uses for a source. No host name is known here.
 const SOURCE: &str = "$(REPO_URI) $(RELEASE) $(COMPONENT)";
 
 pub struct Toolchain {
@@ -26,12 +27,12 @@ impl Toolchain {
         self.root.join("usr/bin/rustc")
     }
 
-    /// Of the same version: it runs the examples in the documentation.
+    /// rustdoc of the same version, which runs the examples in the documentation.
     pub fn rustdoc(&self) -> PathBuf {
         self.root.join("usr/bin/rustdoc")
     }
 
-    /// LD_LIBRARY_PATH for them: Debian keeps the libraries of an architecture in a folder named after it.
+    /// LD_LIBRARY_PATH for the tools: Debian keeps the libraries of an architecture in a directory named after it.
     pub fn libraries(&self) -> String {
         let lib = self.root.join("usr/lib");
         let folders = fs::read_dir(&lib).into_iter().flatten().flatten().map(|f| f.path());
@@ -46,7 +47,7 @@ impl Toolchain {
         rustc
     }
 
-    /// New enough, runs here, and has the target.
+    /// Returns `true` if it is new enough, runs here, and has the target.
     fn is_usable(&self, target: &Target) -> bool {
         let said = self.command().arg("--version").output().ok().filter(|o| o.status.success());
         let version = said.and_then(|o| minor(String::from_utf8_lossy(&o.stdout).trim_start_matches("rustc ")));
@@ -54,7 +55,7 @@ impl Toolchain {
     }
 }
 
-/// From the cache, or fetched.
+/// Takes the toolchain from the cache, or fetches it.
 pub fn toolchain(target: &Target) -> Result<Toolchain, String> {
     let home = env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|p| p.is_absolute());
     let cache = home.or_else(|| env::var_os("HOME").map(|h| PathBuf::from(h).join(".cache")));
@@ -68,10 +69,10 @@ pub fn toolchain(target: &Target) -> Result<Toolchain, String> {
         return Ok(found);
     }
     let said = found.command().arg("--version").output().map_err(|e| format!("{}: {e}", found.rustc().display()))?;
-    Err(format!("{} cannot be used: {}", found.rustc().display(), String::from_utf8_lossy(&said.stderr).trim()))
+    Err(format!("cannot use {}: {}", found.rustc().display(), String::from_utf8_lossy(&said.stderr).trim()))
 }
 
-/// Fetches into a new folder, which replaces the old one when it is complete.
+/// Fetches into a new directory, which replaces the old one when it is complete.
 fn fetch(here: &Path, target: &Target) -> Result<(), String> {
     let apt = Apt::new(here, target)?;
     succeed(apt.get().args(["-qq", "-o", "APT::Update::Error-Mode=any", "update"]), "apt-get update")?;
@@ -91,12 +92,12 @@ fn fetch(here: &Path, target: &Target) -> Result<(), String> {
     remove(&apt.folder)
 }
 
-/// An apt that keeps its lists and packages in a folder of ours.
+/// An apt that keeps its lists and packages in a private directory.
 struct Apt {
     folder: PathBuf,
     archives: PathBuf,
     config: PathBuf,
-    /// The machine's own architecture, in Debian's terms.
+    /// The machine's architecture, in Debian's terms.
     native: String,
 }
 
@@ -115,9 +116,14 @@ impl Apt {
         Ok(apt)
     }
 
-    /// apt.conf(5), read after the machine's own. Without the machine's hooks, which would touch its cache.
+    /// The contents of an apt.conf(5) that is read after the machine's and removes its hooks, which would touch its
+    /// cache.
     fn configuration(&self, target: &Target) -> Result<String, String> {
-        let folder = self.folder.to_str().filter(|f| !f.contains(['"', '\n', ';'])).ok_or("a strange cache folder")?;
+        let folder = self
+            .folder
+            .to_str()
+            .filter(|f| !f.contains(['"', '\n', ';']))
+            .ok_or("the path of the cache directory contains characters that apt does not accept")?;
         Ok(format!(
             "#clear APT::Update::Pre-Invoke;\n#clear APT::Update::Post-Invoke;\n\
              #clear APT::Update::Post-Invoke-Success;\n#clear DPkg::Post-Invoke;\n#clear APT::Architectures;\n\
@@ -135,7 +141,7 @@ impl Apt {
         get
     }
 
-    /// Output of `apt-cache show`: one record per version, the candidate first.
+    /// Records printed by `apt-cache show`, one per version, the candidate first.
     fn show(&self, package: &str) -> Vec<BTreeMap<String, String>> {
         let mut cache = Command::new("apt-cache");
         output(cache.arg("-c").arg(&self.config).args(["show", package])).map_or(Vec::new(), |text| records(&text))
@@ -164,13 +170,14 @@ impl Apt {
         }
         let foreign = chosen.iter().find(|(name, _)| name.starts_with("libstd-rust") && name.ends_with("-dev"));
         let foreign = foreign.map(|(name, version)| format!("{name}:{}={version}", target.debian));
-        let foreign = foreign.ok_or("this rustc names no standard library among what it depends on")?;
+        let foreign = foreign.ok_or("this rustc does not depend on a standard library package")?;
         let native = chosen.iter().map(|(name, version)| format!("{name}:{}={version}", self.native));
         Ok(native.chain([foreign]).collect())
     }
 }
 
-/// The compiler's own libraries always, others if the machine lacks them; the linker is the cross compiler's.
+/// The compiler's own libraries are always needed, others only if the machine lacks them. The linker comes from the
+/// cross compiler.
 fn is_wanted(name: &str) -> bool {
     let own = name.starts_with("libstd-rust") || name.starts_with("libllvm");
     own || (name.starts_with("lib") && name != "libc-dev" && !is_installed(name))
@@ -186,21 +193,21 @@ fn sources() -> Result<String, String> {
     asked.args(["indextargets", "--format", SOURCE, "Created-By: Packages", "Origin: Debian"]);
     let lines: BTreeSet<String> = output(&mut asked)?.lines().map(str::to_owned).collect();
     if lines.is_empty() {
-        return Err("apt knows no Debian archive here: apt-get update, on Debian".to_owned());
+        return Err("apt has no Debian archive here: run apt-get update, on Debian".to_owned());
     }
     // If the key is not in Debian's usual place, apt looks in its default places.
     let key = if Path::new(KEYRING).exists() { format!("[signed-by={KEYRING}] ") } else { String::new() };
     Ok(lines.iter().map(|line| format!("deb {key}{line}\n")).collect())
 }
 
-/// Records of `Field: value` lines (deb-control(5)); continued lines are not needed here.
+/// Parses records of `Field: value` lines (deb-control(5)). Continuation lines are not needed here.
 fn records(text: &str) -> Vec<BTreeMap<String, String>> {
     let fields =
         |r: &str| r.lines().filter_map(|l| l.split_once(": ")).map(|(k, v)| (k.to_owned(), v.to_owned())).collect();
     text.split("\n\n").filter(|r| !r.trim().is_empty()).map(fields).collect()
 }
 
-/// The names in a Depends field, the first of alternatives, and the version if it is exact.
+/// Names in a Depends field, the first of alternatives, with the version if it is exact.
 fn depends(field: &str) -> Vec<(String, Option<String>)> {
     let one = |part: &str| {
         let first = part.split('|').next().unwrap_or_default().trim();
@@ -211,7 +218,7 @@ fn depends(field: &str) -> Vec<(String, Option<String>)> {
     field.split(',').map(one).filter(|(name, _)| !name.is_empty()).collect()
 }
 
-/// `1.96` of `1.96.0+dfsg1-1~deb12u2`.
+/// Returns the `1.96` of `1.96.0+dfsg1-1~deb12u2`.
 fn minor(version: &str) -> Option<(u32, u32)> {
     let mut numbers = version.split(|c: char| !c.is_ascii_digit()).map(|n| n.parse().ok());
     Some((numbers.next()??, numbers.next()??))
@@ -219,7 +226,7 @@ fn minor(version: &str) -> Option<(u32, u32)> {
 
 fn output(command: &mut Command) -> Result<String, String> {
     let name = command.get_program().to_string_lossy().into_owned();
-    let done = command.output().map_err(|e| format!("{name}: {e} (this way needs Debian)"))?;
+    let done = command.output().map_err(|e| format!("{name}: {e} (needs Debian)"))?;
     if !done.status.success() {
         return Err(format!("{name} failed: {}", String::from_utf8_lossy(&done.stderr).trim()));
     }

@@ -1,4 +1,4 @@
-//! Finds live tests: the marks in the sources, and the test programs that have them.
+//! Finds live tests: the marks in the sources, and the test programs that contain them.
 
 use serde_json::Value;
 use std::fs;
@@ -7,11 +7,11 @@ use std::process::Command;
 
 const MARK: &str = "#[ignore = \"live: ";
 
-/// A mark in a source.
+/// A mark in a source file.
 pub struct Marked {
     pub folder: PathBuf,
     pub name: String,
-    /// The needs it names.
+    /// The needs listed in the mark.
     pub needs: Vec<String>,
 }
 
@@ -19,7 +19,7 @@ pub struct Live {
     pub package: String,
     pub folder: PathBuf,
     pub program: PathBuf,
-    /// As libtest names it.
+    /// The name that libtest uses.
     pub path: String,
     pub needs: Vec<String>,
 }
@@ -45,7 +45,7 @@ pub fn marked(root: &Path) -> Result<Vec<Marked>, String> {
     Ok(marks)
 }
 
-/// The folders that a pattern names, where `*` is any one entry.
+/// The directories that match a pattern, where `*` stands for any one entry.
 fn matching(root: &Path, pattern: &str) -> Result<Vec<PathBuf>, String> {
     pattern.split('/').try_fold(vec![root.to_owned()], |folders, part| match part {
         "*" => Ok(folders.iter().map(|folder| entries(folder)).collect::<Result<Vec<_>, _>>()?.concat()),
@@ -71,7 +71,7 @@ fn within(folder: &Path, each: &mut dyn FnMut(&Path) -> Result<(), String>) -> R
     Ok(())
 }
 
-/// Name and needs of each marked test of a source.
+/// Name and needs of each marked test in a source file.
 fn of(text: &str) -> Vec<(String, Vec<String>)> {
     let mut lines = text.lines();
     let mut marks = Vec::new();
@@ -84,7 +84,7 @@ fn of(text: &str) -> Vec<(String, Vec<String>)> {
     marks
 }
 
-/// The compiler's first errors; with `--message-format json` they are in cargo's messages only.
+/// The compiler's first errors. With `--message-format json` they are only in cargo's messages.
 fn errors(messages: &str) -> String {
     let rendered = |line: &str| {
         let message = serde_json::from_str::<Value>(line).ok()?;
@@ -98,7 +98,8 @@ fn errors(messages: &str) -> String {
 pub fn tests(marked: &[Marked]) -> Result<Vec<Live>, String> {
     let words =
         ["test", "--workspace", "--features", super::FEATURES, "--no-run", "--quiet", "--message-format", "json"];
-    // By its name: run directly, rustup's own cargo would let a dependency's rust-toolchain file choose another compiler.
+    // `cargo` is found by name: if run directly, rustup's cargo would let the rust-toolchain file of a dependency
+    // choose another compiler.
     let built = Command::new("cargo").args(words).stderr(std::process::Stdio::inherit()).output();
     let built = built.map_err(|e| format!("cargo: {e}"))?;
     if !built.status.success() {

@@ -1,21 +1,21 @@
-//! What else used the machine while a test ran: CPU time of others and time stolen by the host, from /proc/stat
-//! (proc_stat(5)).
+//! What else used the machine while a test ran: CPU time of other processes and time stolen by the host, from
+//! /proc/stat (proc_stat(5)).
 
 use std::fmt;
 use std::time::Duration;
 
-/// USER_HZ, 100 on every architecture that Linux has for these tests.
+/// USER_HZ, which is 100 on every architecture these tests run on.
 const TICKS: f64 = 100.0;
 
 /// Sums so far, in ticks.
 pub struct Look {
     busy: u64,
     steal: u64,
-    /// Of this process's ended children.
+    /// CPU time of this process's children that have ended.
     children: u64,
 }
 
-/// CPU seconds of others, and their share of one CPU.
+/// CPU time of other processes in seconds, and as a share of one CPU.
 #[derive(Default)]
 pub struct Disturbance {
     others_s: f64,
@@ -24,7 +24,7 @@ pub struct Disturbance {
 }
 
 impl Disturbance {
-    /// More than a twentieth of one CPU for others, or a hundredth stolen. Unknown counts as undisturbed.
+    /// More than a twentieth of one CPU used by others, or more than a hundredth stolen. Unknown counts as undisturbed.
     pub fn is_any(&self) -> bool {
         self.others_s > self.wall_s / 20.0 || self.steal_s > self.wall_s / 100.0
     }
@@ -32,7 +32,11 @@ impl Disturbance {
 
 impl fmt::Display for Disturbance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "others ran {:.2} s and the host took {:.2} s in {:.2} s", self.others_s, self.steal_s, self.wall_s)
+        write!(
+            f,
+            "other processes ran {:.2} s and the host stole {:.2} s in {:.2} s",
+            self.others_s, self.steal_s, self.wall_s
+        )
     }
 }
 
@@ -43,7 +47,7 @@ pub fn look() -> Look {
     Look { busy, steal, children: of_children(&own) }
 }
 
-/// User, nice, system, interrupts and softirqs; steal.
+/// Sum of user, nice, system, interrupts and softirqs; and steal.
 fn of_all(stat: &str) -> (u64, u64) {
     let line = stat.lines().next().unwrap_or_default();
     let figures: Vec<u64> = line.split_ascii_whitespace().skip(1).filter_map(|word| word.parse().ok()).collect();
@@ -51,13 +55,13 @@ fn of_all(stat: &str) -> (u64, u64) {
     (at(0) + at(1) + at(2) + at(5) + at(6), at(7))
 }
 
-/// cutime and cstime.
+/// Sum of cutime and cstime.
 fn of_children(stat: &str) -> u64 {
     let after = stat.rsplit_once(')').map_or("", |(_, after)| after);
     after.split_ascii_whitespace().skip(13).take(2).filter_map(|word| word.parse::<u64>().ok()).sum()
 }
 
-/// Difference to `before`. A test's child that was not waited for counts as another's.
+/// Difference from `before`. A test's child that was not waited for counts as another process.
 pub fn since(before: &Look, wall: Duration) -> Disturbance {
     let now = look();
     let (busy, own) = (now.busy.saturating_sub(before.busy), now.children.saturating_sub(before.children));

@@ -4,7 +4,7 @@ use super::find::Marked;
 use std::path::Path;
 use std::process::Command;
 
-/// A program and the Debian package that has it.
+/// Programs, and the Debian packages that contain them.
 const PROGRAMS: &[(&str, &str)] = &[
     ("bash", "bash"),
     ("chrt", "util-linux"),
@@ -36,7 +36,7 @@ fn package(need: &str) -> Option<&'static str> {
     PROGRAMS.iter().find(|(program, _)| *program == need).map(|(_, package)| *package)
 }
 
-/// Is it a need that can be checked?
+/// Returns `true` if this is a need that can be checked.
 #[cfg(test)]
 pub fn is_known(need: &str) -> bool {
     ["root", "tracefs", "devpts", "landlock", "timing"].contains(&need) || package(need).is_some()
@@ -45,10 +45,10 @@ pub fn is_known(need: &str) -> bool {
 fn is_there(need: &str) -> bool {
     match need {
         "root" => rustix::process::geteuid().is_root(),
-        // Root mounts one of its own if none is mounted.
+        // Root mounts a tracefs if none is mounted.
         "tracefs" => rustix::process::geteuid().is_root() || Path::new("/sys/kernel/tracing/trace").exists(),
         "devpts" => Path::new("/dev/ptmx").exists(),
-        // Documentation/userspace-api/landlock.rst: the security modules in use.
+        // The active security modules: Documentation/userspace-api/landlock.rst.
         "landlock" => std::fs::read_to_string("/sys/kernel/security/lsm").is_ok_and(|all| all.contains("landlock")),
         // Cannot be checked beforehand: a failure beside other work is reported as disturbed.
         "timing" => true,
@@ -69,7 +69,7 @@ pub fn missing(marked: &[Marked]) -> Vec<String> {
     needs
 }
 
-/// The next command to type.
+/// The next command to run.
 pub fn advice(need: &str) -> String {
     match (need, package(need)) {
         (_, Some(package)) => format!("apt-get install {package}, or cargo xtask live --install"),
@@ -81,7 +81,7 @@ pub fn advice(need: &str) -> String {
     }
 }
 
-/// Installs the programs, by apt-get. What no package has stays missing.
+/// Installs the programs with apt-get. Needs without a package stay missing.
 pub fn install(missing: &[String]) -> Result<(), String> {
     let mut packages: Vec<&str> = missing.iter().filter_map(|need| package(need)).collect();
     packages.dedup();

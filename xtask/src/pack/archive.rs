@@ -1,7 +1,7 @@
 //! The contents of a package as an archive for every other distribution: `tar -xzf FILE --strip-components=1 -C
 //! /usr/local`.
 //!
-//! The same tree gives the same bytes: entries are sorted, owned by root, and of one time (`SOURCE_DATE_EPOCH`,
+//! The same tree gives the same bytes: entries are sorted, owned by root, and have the same time (`SOURCE_DATE_EPOCH`,
 //! <https://reproducible-builds.org/docs/source-date-epoch/>).
 
 use super::{PROGRAMS, files};
@@ -12,10 +12,10 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// Path below the prefix, mode, content.
+/// Path below the prefix, with mode and content.
 type Tree = BTreeMap<String, (u32, Vec<u8>)>;
 
-/// Where shells look below a prefix; the staged file's name first.
+/// Name of the staged file, and where the shell looks for it below a prefix.
 const SCRIPTS: [(&str, &str); 3] = [
     ("bash-punctual", "share/bash-completion/completions/punctual"),
     ("zsh-_punctual", "share/zsh/site-functions/_punctual"),
@@ -23,28 +23,28 @@ const SCRIPTS: [(&str, &str); 3] = [
 ];
 const DOCUMENTS: [&str; 4] = ["README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT"];
 
-/// The time of all files of a release, in seconds since 1970: `SOURCE_DATE_EPOCH`, else that of the last commit.
+/// The time of all files of a release in seconds since 1970: `SOURCE_DATE_EPOCH`, or the time of the last commit.
 ///
 /// # Errors
-/// The variable is no number, or git(1) knows no commit here.
+/// The variable is not a number, or git(1) finds no commit here.
 pub fn epoch() -> Result<u64, String> {
     if let Ok(given) = std::env::var("SOURCE_DATE_EPOCH") {
-        return given.trim().parse().map_err(|_| format!("SOURCE_DATE_EPOCH={given} is no number of seconds"));
+        return given.trim().parse().map_err(|_| format!("SOURCE_DATE_EPOCH={given} is not a number of seconds"));
     }
     let asked = Command::new("git").args(["log", "-1", "--format=%ct"]).current_dir(root()).output();
     let asked = asked.map_err(|e| format!("git log: {e}; set SOURCE_DATE_EPOCH"))?;
     let said = String::from_utf8_lossy(&asked.stdout);
     let seconds = said.trim().parse();
-    seconds.map_err(|_| format!("git log tells no time of a commit in {}; set SOURCE_DATE_EPOCH", root().display()))
+    seconds.map_err(|_| format!("git log shows no commit time in {}; set SOURCE_DATE_EPOCH", root().display()))
 }
 
-/// Writes the staged tree to `to`, a `.tar.gz` with one folder of its name.
+/// Writes the staged tree to `to`, a `.tar.gz` that contains one directory with the same name.
 ///
 /// # Errors
-/// A file that cannot be read or written, by its path.
+/// The path of a file that cannot be read or written.
 pub fn write(stage: &Path, to: &Path, epoch: u64) -> Result<(), String> {
     let name = to.file_name().and_then(|name| name.to_str()).and_then(|name| name.strip_suffix(".tar.gz"));
-    let name = name.ok_or_else(|| format!("{} is no name of a .tar.gz", to.display()))?;
+    let name = name.ok_or_else(|| format!("{} is not the name of a .tar.gz", to.display()))?;
     let bytes = packed(name, &tree(stage)?, epoch).map_err(|e| format!("{}: {e}", to.display()))?;
     fs::write(to, bytes).map_err(|e| format!("{}: {e}", to.display()))
 }
@@ -86,7 +86,7 @@ fn below_local(unit: &[u8]) -> Vec<u8> {
 }
 
 fn packed(name: &str, tree: &Tree, epoch: u64) -> std::io::Result<Vec<u8>> {
-    // gzip's header gets no name and no time.
+    // The gzip header gets no name and no time.
     let mut tar = tar::Builder::new(GzBuilder::new().write(Vec::new(), Compression::best()));
     for (path, (mode, content)) in tree {
         let mut header = tar::Header::new_gnu();

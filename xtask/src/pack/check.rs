@@ -1,4 +1,4 @@
-//! `cargo xtask deb-check`: the package in a fresh Debian root of its architecture.
+//! `cargo xtask deb-check`: tests the package in a fresh Debian root of its architecture.
 
 use super::make;
 use crate::cross::{self, Target, succeed};
@@ -10,10 +10,10 @@ use std::process::Command;
 
 const SCRIPT: &str = include_str!("check.sh");
 const SUITE: &str = "bookworm";
-/// Besides essential packages: what the package depends on, and man(1).
+/// Installed besides essential packages: what the package depends on, and man(1).
 const INCLUDE: &str = "--include=adduser,libcap2-bin,man-db";
 
-/// Requires root, mmdebstrap, and for other architectures qemu-user-static and arch-test.
+/// Needs root and mmdebstrap, and for other architectures qemu-user-static and arch-test.
 pub fn run(wanted: &str) -> Result<(), String> {
     if !rustix::process::geteuid().is_root() {
         return Err("deb-check unpacks a system and changes its root: run it as root".to_owned());
@@ -33,7 +33,7 @@ fn check(target: &Target) -> Result<(), String> {
     let image = image(target)?;
     let place = tempfile::tempdir().map_err(|e| format!("a temporary folder: {e}"))?;
     let system = place.path();
-    // Without its devices, which a user namespace may not create: this machine's are mounted there.
+    // Without device nodes, which a user namespace may not create. Those of this machine are mounted there instead.
     let mut unpacked = Command::new("tar");
     unpacked.arg("-xf").arg(&image).arg("-C").arg(system).arg("--exclude=./dev/*");
     succeed(&mut unpacked, "tar -xf")?;
@@ -43,7 +43,7 @@ fn check(target: &Target) -> Result<(), String> {
     copy(&deb, "punctual.deb")?;
     let script = system.join("tmp/check.sh");
     fs::write(&script, SCRIPT).map_err(|e| format!("{}: {e}", script.display()))?;
-    // In a mount namespace of its own: nothing stays mounted, however it ends.
+    // In a separate mount namespace, so that nothing stays mounted, however the script ends.
     let inside = "mount --make-rprivate / && mount -t proc proc $0/proc && mount --rbind --make-rslave /sys $0/sys && \
                   mount --rbind --make-rslave /dev $0/dev && exec chroot $0 /bin/sh /tmp/check.sh /tmp/punctual.deb";
     let mut chroot = Command::new("unshare");
@@ -54,7 +54,7 @@ fn check(target: &Target) -> Result<(), String> {
     succeed(&mut chroot, "the check")
 }
 
-/// Debian's root, kept: making it takes minutes under an emulator.
+/// The Debian root, which is kept: creating it takes minutes under an emulator.
 fn image(target: &Target) -> Result<PathBuf, String> {
     let home = env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|p| p.is_absolute());
     let cache =

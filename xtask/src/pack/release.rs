@@ -4,7 +4,7 @@ use super::{PROGRAMS, STAGE, archive, copy, files, make, package, remove, sbom, 
 use crate::{cross, root, target_dir};
 use std::process::Command;
 
-/// Everything for the targets; removes an earlier release from dist/ first.
+/// Builds everything for the targets. Removes an earlier release from dist/ first.
 pub fn run(wanted: &str) -> Result<(), String> {
     let dist = root().join("dist");
     remove(&dist)?;
@@ -25,7 +25,7 @@ pub fn run(wanted: &str) -> Result<(), String> {
     checksums(&dist)
 }
 
-/// As sha256sum(1) writes and checks them: `sha256sum --check SHA256SUMS`.
+/// Writes checksums in the format of sha256sum(1), to be checked with `sha256sum --check SHA256SUMS`.
 fn checksums(dist: &std::path::Path) -> Result<(), String> {
     let all = files(dist)?;
     let names = all.iter().filter_map(|path| path.file_name());

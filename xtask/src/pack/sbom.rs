@@ -1,5 +1,5 @@
-//! Components of the programs, as CycloneDX 1.5 (https://cyclonedx.org/docs/1.5/json/): the linked crates, from `cargo
-//! metadata`, and the C library and Rust's own, which are in a static program, too.
+//! Components of the programs as CycloneDX 1.5 (https://cyclonedx.org/docs/1.5/json/): the linked crates from `cargo
+//! metadata`, and the C library and Rust's standard library, which a static program contains, too.
 
 use super::{PROGRAMS, read};
 use crate::cross::{self, Target};
@@ -10,22 +10,21 @@ use std::path::Path;
 use std::process::Command;
 
 /// # Errors
-/// What cargo, rustc or dpkg does not answer.
+/// What cargo, rustc or dpkg failed to answer.
 pub fn bill(target: &Target) -> Result<String, String> {
     let cargo = env::var("CARGO").unwrap_or("cargo".into());
     let said = ask(&cargo, &["metadata", "--format-version", "1", "--locked", "--filter-platform", target.triple])?;
     let metadata: Value = serde_json::from_str(&said).map_err(|e| format!("cargo metadata: {e}"))?;
-    // The metadata has the features of the whole workspace, and so crates that are in none of the programs.
+    // The metadata has the features of the whole workspace, and therefore crates that are in none of the programs.
     let mut words = vec!["tree", "--locked", "--edges", "normal", "--target", target.triple, "--prefix", "none"];
     words.extend(["--format", "{p}"].into_iter().chain(PROGRAMS.into_iter().flat_map(|name| ["--package", name])));
     let built = built(&ask(&cargo, &words)?);
     let bill = document(&metadata, &built, &beside(target, &metadata)?);
-    let bill =
-        bill.ok_or("cargo metadata has not the shape it is documented to have, or lacks a crate of cargo tree")?;
+    let bill = bill.ok_or("cargo metadata does not have its documented form, or lacks a crate of cargo tree")?;
     Ok(format!("{bill:#}\n"))
 }
 
-/// Names and versions of the lines of `cargo tree`: `serde v1.0.229`, `punctual v0.1.0 (/path)`, `syn v3.0.9 (*)`.
+/// Names and versions in lines of `cargo tree`: `serde v1.0.229`, `punctual v0.1.0 (/path)`, `syn v3.0.9 (*)`.
 fn built(tree: &str) -> BTreeSet<(String, String)> {
     let line = |line: &str| {
         let mut words = line.split_whitespace();
@@ -34,7 +33,7 @@ fn built(tree: &str) -> BTreeSet<(String, String)> {
     tree.lines().filter_map(line).collect()
 }
 
-/// Other components: the C library's archives, Rust's standard library, and SQLite, whose source is in a crate.
+/// Other components: the C library's archives, Rust's standard library, and SQLite, whose source is inside a crate.
 fn beside(target: &Target, metadata: &Value) -> Result<Vec<Value>, String> {
     let rustc = env::var("RUSTC").unwrap_or("rustc".into());
     let rust = ask(&rustc, &["--version"])?;
@@ -53,7 +52,7 @@ fn beside(target: &Target, metadata: &Value) -> Result<Vec<Value>, String> {
     ])
 }
 
-/// The Debian package that owns a file, and its version: of several that could be installed, the one that is linked.
+/// The Debian package that owns a file, and its version. If several could be installed, this is the one that is linked.
 fn owner(file: &Path) -> Result<(String, String), String> {
     let path = file.display().to_string();
     let said = ask("dpkg-query", &["--search", &path])?;
@@ -61,7 +60,7 @@ fn owner(file: &Path) -> Result<(String, String), String> {
     let package = package.ok_or_else(|| format!("dpkg-query --search {path} says `{said}`, not one package"))?;
     let version = ask("dpkg-query", &["-W", "-f=${Version}", package])?;
     match version.is_empty() {
-        true => Err(format!("dpkg-query knows no version of {package}, which {path} is of")),
+        true => Err(format!("dpkg-query shows no version of {package}, which owns {path}")),
         false => Ok((package.split(':').next().unwrap_or(package).to_owned(), version)),
     }
 }
@@ -86,7 +85,7 @@ fn ask(program: &str, words: &[&str]) -> Result<String, String> {
     }
 }
 
-/// `None` if the metadata is not as documented, or does not lead to every crate that is built.
+/// Returns `None` if the metadata is not as documented, or does not lead to every crate that is built.
 fn document(metadata: &Value, built: &BTreeSet<(String, String)>, beside: &[Value]) -> Option<Value> {
     let key = |p: &Value| Some((p["name"].as_str()?.to_owned(), p["version"].as_str()?.to_owned()));
     let is_built = |p: &&Value| key(p).is_some_and(|key| built.contains(&key));
@@ -125,7 +124,7 @@ fn document(metadata: &Value, built: &BTreeSet<(String, String)>, beside: &[Valu
     }))
 }
 
-/// What is linked into what, without build and test dependencies.
+/// Which crates are linked into which, without build and test dependencies.
 fn links(metadata: &Value) -> Option<BTreeMap<&str, Vec<&str>>> {
     let nodes = metadata["resolve"]["nodes"].as_array()?;
     let is_linked = |dep: &&Value| dep["dep_kinds"].as_array().is_some_and(|k| k.iter().any(|k| k["kind"].is_null()));
@@ -146,7 +145,7 @@ fn component(package: &Value) -> Option<Value> {
     let reference = reference(package)?;
     let mut component = json!({ "type": "library", "bom-ref": reference, "name": package["name"],
                                 "version": package["version"], "purl": reference });
-    // Cargo's old way to write "or" is no SPDX expression.
+    // Cargo's old notation for "or" is not an SPDX expression.
     if let Some(licence) = package["license"].as_str() {
         component["licenses"] = json!([{ "expression": licence.replace('/', " OR ").replace("  ", " ") }]);
     }

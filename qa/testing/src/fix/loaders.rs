@@ -1,4 +1,4 @@
-//! The roots of crates/system/boot as folders, and the commands of boot loaders as their manuals describe them.
+//! The roots of crates/system/boot as folders, and simulations of boot loader commands as described in their manuals.
 
 use super::materialise;
 use crate::root;
@@ -9,7 +9,7 @@ fn roots_folder() -> PathBuf {
     root().join("crates/system/boot/tests/roots")
 }
 
-/// Roots whose parameters can be changed.
+/// The roots whose parameters can be changed.
 pub fn roots() -> Vec<String> {
     let refused = ["bootc-no-rpm-ostree", "grub-and-systemd-boot", "ubuntu-core-22-signed"];
     let all = fs::read_dir(roots_folder()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -18,7 +18,7 @@ pub fn roots() -> Vec<String> {
     all
 }
 
-/// A recorded machine that this root boots.
+/// A recorded machine that boots from this root.
 pub fn booted_by(name: &str) -> tempfile::TempDir {
     let machine = root().join("machines/laptop-smt-6.8");
     let root = materialise(&machine);
@@ -35,7 +35,7 @@ pub fn booted_by(name: &str) -> tempfile::TempDir {
 
 fn fill(name: &str, root: &Path) {
     copy(&roots_folder().join(name), root);
-    // snapd writes it in one piece, without blanks.
+    // snapd writes it in one piece, without spaces.
     let state = root.join("var/lib/snapd/state.json");
     if let Ok(text) = fs::read_to_string(&state) {
         let value: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -65,12 +65,12 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Runs a boot loader's command; others do nothing.
+/// Simulates a boot loader's command; other commands do nothing.
 pub fn run(root: &Path, words: &[&str]) {
     let at = |path: &str| root.join(path.trim_start_matches('/'));
     match words {
         ["grub-mkconfig", "-o", path] => {
-            // Generated in a third place, copied here.
+            // Generated elsewhere, and copied here.
             fs::copy(at("/boot/grub/grub.cfg"), at(path)).unwrap();
             generated(root, path.trim_start_matches('/'), "etc/default/grub.d/60-punctual.cfg");
         }
@@ -90,8 +90,8 @@ pub fn run(root: &Path, words: &[&str]) {
     }
 }
 
-/// What the command leaves when it is cut off: grub-mkconfig has its menu in a third place, and half of it in the given
-/// one.
+/// Leaves what the command leaves when it is interrupted: grub-mkconfig has its menu in a temporary place, and half of
+/// it in the final one.
 pub fn run_half(root: &Path, words: &[&str]) {
     let ["grub-mkconfig", "-o", path] = words else { return };
     let path = root.join(path.trim_start_matches('/'));
@@ -99,7 +99,7 @@ pub fn run_half(root: &Path, words: &[&str]) {
     fs::write(path, "menu").unwrap();
 }
 
-/// What a generator makes of a file of ours, at the end of its own.
+/// Appends what a generator makes of our file to the generated file.
 fn generated(root: &Path, path: &str, from: &str) {
     let old = fs::read_to_string(root.join(path)).unwrap_or_default();
     let mut text: String =
@@ -110,7 +110,7 @@ fn generated(root: &Path, path: &str, from: &str) {
     fs::write(root.join(path), text).unwrap();
 }
 
-/// A variable of GRUB's environment block: util/grub-editenv.c pads with `#` to 1024 bytes.
+/// Sets a variable in GRUB's environment block: util/grub-editenv.c pads it with `#` to 1024 bytes.
 pub fn set(path: &Path, name: &str, value: Option<&str>) {
     let old = fs::read_to_string(path).unwrap_or_else(|_| "# GRUB Environment Block\n".to_owned());
     let start = format!("{name}=");

@@ -1,4 +1,4 @@
-//! A recorded machine as a folder, with a kernel that answers writes as Linux does.
+//! A recorded machine as a folder, with a simulated kernel that reacts to writes as Linux does.
 
 pub mod loaders;
 
@@ -23,21 +23,21 @@ pub struct Kernel {
     pub real: Real,
     pub boot: RefCell<String>,
     pub now_s: Cell<u64>,
-    /// Units that are enabled and active.
+    /// Units, with whether each is enabled and active.
     pub units: RefCell<BTreeMap<String, (bool, bool)>>,
-    /// Files that answer every write with this errno.
+    /// Files for which every write fails with this errno.
     pub refusing: RefCell<BTreeMap<PathBuf, i32>>,
-    /// Is every command cut off in the middle?
+    /// Whether every command is interrupted halfway.
     pub cuts: Cell<bool>,
-    /// Does grub-mkconfig find no kernel to boot? It ends with 0 all the same.
+    /// Whether grub-mkconfig finds no kernel to boot; it exits with 0 nevertheless.
     pub finds_none: Cell<bool>,
-    /// Does grub-script-check reject every menu?
+    /// Whether grub-script-check rejects every menu.
     pub is_wrong: Cell<bool>,
-    /// What kernels before 6.5 do with the lockup detectors: the stored wish of soft_watchdog.
+    /// Behaviour of the lockup detectors before 6.5: the stored value of soft_watchdog.
     pub detectors: Option<Cell<bool>>,
     /// Programs that are not installed.
     pub missing: RefCell<BTreeSet<String>>,
-    /// So many reads of the boot id fail from now on.
+    /// Number of the next reads of the boot ID that fail.
     pub bootless: Cell<u32>,
 }
 
@@ -255,7 +255,7 @@ impl System for Kernel {
 
 /// Copies the machine's files into a folder.
 pub fn materialise(machine: &Path) -> tempfile::TempDir {
-    // In memory if possible: thousands of syncs take minutes on a disk.
+    // In memory if possible, because thousands of syncs take minutes on a disk.
     let root = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
     std::fs::set_permissions(root.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
     let recorded = Recorded::open(machine).unwrap();
@@ -263,7 +263,7 @@ pub fn materialise(machine: &Path) -> tempfile::TempDir {
         let at = root.path().join(path.trim_start_matches('/'));
         let Read::Known(bytes) = read else { continue };
         make_folders(at.parent().unwrap()).unwrap();
-        // A recording may have a file where another has a folder.
+        // One recording may have a file where another has a folder.
         if !at.is_dir() {
             std::fs::write(&at, bytes).unwrap();
         }
@@ -274,7 +274,7 @@ pub fn materialise(machine: &Path) -> tempfile::TempDir {
     root
 }
 
-/// Every path with its kind, mode, owner and content, but the journal's.
+/// Every path with its type, mode, owner and content, except those of the journal.
 pub fn tree(root: &Path) -> BTreeMap<PathBuf, (u32, u32, Vec<u8>)> {
     let mut found = BTreeMap::new();
     let mut open = vec![root.to_owned()];
@@ -295,7 +295,6 @@ pub fn tree(root: &Path) -> BTreeMap<PathBuf, (u32, u32, Vec<u8>)> {
     found
 }
 
-/// What differs, in words.
 pub fn difference(before: &BTreeMap<PathBuf, (u32, u32, Vec<u8>)>, root: &Path) -> Vec<String> {
     let after = tree(root);
     let shown = |entry: Option<&(u32, u32, Vec<u8>)>| {
@@ -341,7 +340,7 @@ pub fn fix(
     punctual_fix::fix(&mut journal, plan, options, &Asked { judge: &judge, guard: &|_| Ok(()) })
 }
 
-/// As fs::create_dir_all, and nobody else may write there whatever the umask: the journal refuses such folders.
+/// Like fs::create_dir_all, but no other user may write there, whatever the umask: the journal refuses such folders.
 pub fn make_folders(path: impl AsRef<Path>) -> std::io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;
     std::fs::DirBuilder::new().recursive(true).mode(0o755).create(path)

@@ -1,9 +1,9 @@
 pub mod schema;
 
-/// Number, value of a varint, bytes of a string or message.
+/// Field number, value of a varint, bytes of a string or message.
 pub type Field = (u32, u64, Option<Vec<u8>>);
 
-/// Panics if the bytes are no message.
+/// Decodes a message; panics if the bytes are not a message.
 pub fn decode(mut bytes: &[u8]) -> Vec<Field> {
     let mut fields = Vec::new();
     while !bytes.is_empty() {

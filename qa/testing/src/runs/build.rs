@@ -5,11 +5,11 @@ use punctual_model::{
 use punctual_units::{CpuId, Histogram, Nanos, Scheduling};
 
 pub const SECOND: u64 = 1_000_000_000;
-/// Worst wakeups of a CPU and phase.
+/// Number of worst wakeups kept per CPU and phase.
 const KEPT: usize = 4;
 pub const START: u64 = 5_000 * SECOND;
 
-/// Knuth's linear congruential generator; upper bits only.
+/// Knuth's linear congruential generator; only the upper bits are used.
 pub struct Rng(pub u64);
 
 impl Rng {
@@ -28,7 +28,7 @@ pub struct Shape {
     pub base: u64,
     /// Width of the body, ns.
     pub body: u64,
-    /// Unit of the tail, ns: the number of samples halves with every step.
+    /// Unit of the tail in ns: the number of samples halves with every step of this size.
     pub tail: u64,
 }
 
@@ -45,7 +45,7 @@ pub struct Plan {
     pub load: &'static str,
     pub shape: Shape,
     pub report: Option<LoadReport>,
-    /// A stall: CPU, second of the phase, ns.
+    /// A stall: CPU, second within the phase, length in ns.
     pub stall: Option<(u32, u64, u64)>,
 }
 
@@ -130,7 +130,7 @@ fn add_seconds(
 struct Track {
     distribution: Distribution,
     windows: Vec<u64>,
-    /// Latency, cycle, skipped.
+    /// Latency, cycle and number of skipped periods.
     worst: Vec<(u64, u64, u64)>,
 }
 

@@ -40,11 +40,11 @@ pub fn failing() -> (Recording, Verdict) {
     (recording, verdict)
 }
 
-/// The io load did not run, and the claim asks for more than a run of this length shows.
+/// The io load did not run, and the claim requires more than a run of this length can show.
 pub fn inconclusive() -> (Recording, Verdict) {
     let phases = vec![plan("idle", 4_000, 2_600, 900), plan("io", 5_500, 7_000, 4_100)];
     let mut recording = recording(RunPlan { cpus: 2, period_ns: 1_000_000, seconds: 5, phases, got: fifo90() });
-    let text = "no space for its scratch file in /var/tmp (12 MiB free, 64 MiB needed): name another folder with \
+    let text = "no space for its scratch file in /var/tmp (12 MiB free, 64 MiB needed): choose another directory with \
                 --scratch.";
     let phase = &mut recording.run.phases[1];
     phase.problems.push(Problem { kind: ProblemKind::LoadDidNotRun, text: text.into() });
@@ -72,7 +72,7 @@ pub fn empty() -> (Recording, Verdict) {
     (recording, verdict)
 }
 
-/// Killed while measuring: no end, a torn tail, one histogram lost, an ordinary thread.
+/// Killed while measuring: no recorded end, a truncated file, one missing histogram, an ordinary thread.
 pub fn damaged() -> (Recording, Verdict) {
     let phases = vec![plan("idle", 14_000, 62_000, 90_000), plan("cpu", 15_000, 900_000, 700_000)];
     let got = Scheduling::Other { nice: 0 };

@@ -1,4 +1,5 @@
-//! Synthetic runs, the same on every machine: whole numbers only, no clock, no library randomness.
+//! Synthetic runs, the same on every machine: they use only whole numbers, and neither a clock nor a library's random
+//! numbers.
 
 mod build;
 mod cases;

@@ -1,4 +1,4 @@
-//! Handmade tails with every possible outcome.
+//! Hand-made tails with every possible outcome.
 
 use punctual_model::{
     ArrivalPattern, Arrivals, ClusterNote, Latest, Recording, Tail, TailOutcome, TailRefusal, TailSeries,
@@ -6,7 +6,7 @@ use punctual_model::{
 };
 use punctual_units::Nanos;
 
-/// A tail per phase: the first with a level and a period, the others with refusals.
+/// Adds a tail per phase: the first with a level and a period, the others with refusals.
 pub fn add(recording: &Recording, verdict: &mut Verdict) {
     let outcomes = [level(), mixture(), TailOutcome::Refused { once_in: 1e6, reasons: every_other() }];
     let patterns = [

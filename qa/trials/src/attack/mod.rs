@@ -1,7 +1,7 @@
 //! `cargo trials attack`: another user redirects root's writes, or tries to.
 
+mod injected;
 mod picture;
-mod planted;
 mod swaps;
 
 use picture::Picture;
@@ -12,25 +12,25 @@ use std::process::{Command, Output, Stdio};
 
 /// Let another user redirect what root writes beneath that user's folder; nothing outside may change (docs/security.md)
 ///
-/// Needs root and tracefs. Links and hard links lie at the names of results before, while and after these are made, and folders above
-/// them are swapped for links as fast as possible.
+/// Needs root and tracefs. Symbolic and hard links are placed at the names of results before, while and after these are
+/// created, and parent folders are swapped for links as fast as possible.
 #[derive(Debug, clap::Args)]
 pub struct Wanted {
-    /// Program to try
+    /// Program to test
     #[arg(long, value_name = "FILE", default_value_os_t = xtask::punctual())]
     punctual: PathBuf,
-    /// Swaps of each folder, at least
+    /// Minimum number of swaps of each directory
     #[arg(long, value_name = "N", default_value_t = 1000)]
     swaps: u64,
-    /// Runs that are attacked by each way, at least
+    /// Minimum number of runs attacked in each way
     #[arg(long, value_name = "N", default_value_t = 4)]
     runs: u64,
 }
 
-/// The attacker: no user of this machine.
+/// User ID of the attacker, which no user of this machine has.
 pub(crate) const ATTACKER: u32 = 61_234;
 
-/// A folder of the attacker's, and beside it what must not change.
+/// A folder of the attacker, and next to it files that must not change.
 pub(crate) struct Field {
     place: tempfile::TempDir,
     punctual: PathBuf,
@@ -39,10 +39,10 @@ pub(crate) struct Field {
 
 pub fn run(wanted: &Wanted) -> Result<(), String> {
     if !rustix::process::geteuid().is_root() {
-        return Err("it plays root and another user: run it as root".into());
+        return Err("it acts as root and as another user: run it as root".into());
     }
     let field = Field::new(&wanted.punctual)?;
-    println!("{}", planted::run(&field)?);
+    println!("{}", injected::run(&field)?);
     println!("{}", swaps::runs(&field, wanted.swaps, wanted.runs)?);
     println!("{}", swaps::files(&field, wanted.swaps)?);
     Ok(())
@@ -81,17 +81,17 @@ impl Field {
         command.output().map_err(|e| crate::built::missing(&self.punctual, &e))
     }
 
-    /// As root alone.
+    /// Runs `punctual` as root without sudo.
     pub fn root(&self, words: &[&str]) -> Result<Output, String> {
         let mut command = Command::new(&self.punctual);
         command.args(words).env_remove("SUDO_UID").current_dir("/").stdin(Stdio::null());
         command.output().map_err(|e| crate::built::missing(&self.punctual, &e))
     }
 
-    /// What lies outside of the attacker's folder is as it was.
+    /// Checks that everything outside the attacker's folder is unchanged.
     ///
     /// # Errors
-    /// What changed, after `what`.
+    /// A description of the changes, after `what`.
     pub fn is_untouched(&self, what: &str) -> Result<(), String> {
         let after = Picture::of(&self.victim())?;
         let changed = self.before.changed(&after);
@@ -103,7 +103,7 @@ impl Field {
     }
 }
 
-/// Names of results; those of the victim's files, too.
+/// Names of results, which are also names of the victim's files.
 pub(crate) const TARGETS: [&str; 13] = [
     "run.json",
     "manifest.json",
@@ -120,7 +120,7 @@ pub(crate) const TARGETS: [&str; 13] = [
     "traces/1-idle-1.dat",
 ];
 
-/// The calling thread accesses files as the attacker until the answer is dropped.
+/// Makes the calling thread access files as the attacker until the result is dropped.
 pub(crate) fn attacker() -> Result<punctual_uapi::Assumed, String> {
     Identity { uid: ATTACKER, gid: ATTACKER, groups: Vec::new() }.assume().map_err(|e| e.to_string())
 }

@@ -1,4 +1,5 @@
-//! What lies below a folder: names, content, and what stat(2) says but for the number of names, since hard links are planted meanwhile.
+//! The state below a folder: names, contents, and stat(2) except for the link count, because hard links are created
+//! meanwhile.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +11,7 @@ pub(super) struct Picture(BTreeMap<String, String>);
 
 impl Picture {
     /// # Errors
-    /// Something could not be read.
+    /// A file or directory that cannot be read.
     pub fn of(folder: &Path) -> Result<Picture, String> {
         let mut picture = Picture::default();
         picture.add(folder)?;
@@ -31,7 +32,7 @@ impl Picture {
         Ok(())
     }
 
-    /// Names that are new, gone or not the same.
+    /// Names that are new, gone, or changed.
     pub fn changed<'a>(&'a self, after: &'a Picture) -> Vec<&'a String> {
         let before = self.0.iter().filter(|(name, facts)| after.0.get(*name) != Some(facts)).map(|(name, _)| name);
         before.chain(after.0.keys().filter(|name| !self.0.contains_key(*name))).collect()

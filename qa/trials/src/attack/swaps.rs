@@ -1,4 +1,4 @@
-//! A folder on the way is swapped for a link to the victim's, and back, as fast as possible.
+//! Swaps a folder on the path for a link to the victim's folder, and back, as fast as possible.
 
 use super::{Field, attacker};
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// Whole runs beneath a folder that is swapped, the run directory itself and the one above.
+/// Attacks whole runs: the swapped folder is the run directory itself, or the one above it.
 pub(super) fn runs(field: &Field, swaps: u64, least: u64) -> Result<String, String> {
     let mut said = Vec::new();
     for (what, out) in [("its run directory", "deep/run"), ("the folder above", "deep")] {
@@ -26,7 +26,7 @@ pub(super) fn runs(field: &Field, swaps: u64, least: u64) -> Result<String, Stri
     Ok(format!("runs: {}; 0 files outside changed", said.join("; ")))
 }
 
-/// Single files.
+/// Attacks the writing of single files.
 pub(super) fn files(field: &Field, swaps: u64) -> Result<String, String> {
     let done = field.home().join("source");
     let done = done.display().to_string();
@@ -41,7 +41,8 @@ pub(super) fn files(field: &Field, swaps: u64) -> Result<String, String> {
     ))
 }
 
-/// Swaps, at least so many and during so many runs. How many there were of both, and how many runs ended well.
+/// Swaps at least this often and during at least this many runs. Returns how many swaps and runs there were, and how
+/// many runs succeeded.
 fn under(
     field: &Field,
     swapped: &Path,
@@ -56,9 +57,9 @@ fn under(
         scope.spawn(|| swap(swapped, &field.victim(), &stop, &count));
         let (mut runs, mut whole) = (0, 0);
         while runs < least || count.load(Relaxed) < swaps {
-            // The results of the run before, where they are.
+            // The results of the previous run, wherever they are.
             let _ = fs::remove_dir_all(swapped.with_extension("real"));
-            // It may have been the one that is swapped: without it nothing would be swapped any more.
+            // It may have been the folder that is swapped: without it there would be no more swaps.
             make(&field.home().join("deep"))?;
             let tried = one(field, runs).and_then(|output| field.is_untouched("a swapped folder").map(|()| output));
             match tried {
@@ -75,7 +76,7 @@ fn under(
     })
 }
 
-/// As the attacker; a link or a folder that is there stays.
+/// Creates a folder as the attacker; an existing link or folder stays.
 fn make(folder: &Path) -> Result<(), String> {
     let _attacker = attacker()?;
     match fs::create_dir(folder) {
@@ -93,7 +94,7 @@ fn swap(folder: &Path, victim: &Path, stop: &AtomicBool, count: &AtomicU64) {
             count.fetch_add(u64::from(fs::remove_file(folder).is_ok()), Relaxed);
         }
         let _ = fs::rename(&aside, folder);
-        // The program goes on, or nothing would be written at all.
+        // The program must be able to continue, or nothing would be written at all.
         std::thread::sleep(Duration::from_micros(200));
     }
 }

@@ -1,17 +1,17 @@
-//! The minimum of a periodic thread: clock_nanosleep, clock_gettime, nothing else. The engine is compared with it.
+//! A minimal periodic thread, clock_nanosleep and clock_gettime and nothing else, with which the engine is compared.
 
 use rustix::thread::{ClockId, clock_nanosleep_absolute};
 use rustix::time::{Timespec, clock_gettime};
 use std::process::Command;
 use std::time::Duration;
 
-/// The loop, for this program itself: policy and CPU come from chrt and taskset.
+/// The loop, run by this program itself; policy and CPU are set by chrt and taskset.
 #[derive(Debug, clap::Args)]
 pub struct Wanted {
     period_ns: i64,
     seconds: i64,
-    /// The main thread wakes every 10 ms on the same CPU at SCHED_OTHER, as cyclictest's does: on some kernels that alone makes the
-    /// periodic thread's wakeups cheaper, whatever it does in them
+    /// Let the main thread wake every 10 ms on the same CPU at SCHED_OTHER, as that of cyclictest does: on some kernels
+    /// this alone makes the periodic thread's wakeups cheaper
     #[arg(long)]
     ticking: bool,
 }

@@ -1,8 +1,8 @@
-//! `bench cycle`: user instructions and system calls per cycle of a `punctual-rt` task, against bare loops in C,
-//! counted one by one.
+//! `bench cycle`: counts user instructions and system calls per cycle of a `punctual-rt` task, compared with bare loops
+//! in C.
 //!
-//! A thread is single-stepped (ptrace(2)) from one clock_nanosleep(2) to the next: that needs no hardware counters, and
-//! other activity of the machine is not counted.
+//! A thread is single-stepped (ptrace(2)) from one clock_nanosleep(2) to the next: this needs no hardware counters, and
+//! other activity on the machine is not counted.
 
 use nix::sys::ptrace;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// A loop without any library: sleeps until the next release, reads the clock, and (with EXECUTION) once more after its
-/// work; keeps minimum, maximum and sum.
+/// A loop without any library: sleeps until the next release, reads the clock and, with EXECUTION, reads it again after
+/// its work; keeps minimum, maximum and sum.
 const BARE: &str = r#"
 #include <stdint.h>
 #include <time.h>
@@ -40,12 +40,12 @@ int main(void) {
 "#;
 const CYCLES: usize = 100;
 const NANOSLEEP: u64 = 230;
-/// `syscall`, x86-64.
+/// Opcode of `syscall` on x86-64.
 const SYSCALL: c_long = 0x050f;
 
 pub fn run() -> Result<(), String> {
     if !cfg!(target_arch = "x86_64") {
-        return Err("bench cycle knows the system call instruction of x86-64 only".into());
+        return Err("bench cycle supports only the system call instruction of x86-64".into());
     }
     let folder = tempfile::tempdir().map_err(|e| format!("a temporary folder: {e}"))?;
     let bare = compiled(folder.path(), "bare", &[])?;
@@ -53,12 +53,12 @@ pub fn run() -> Result<(), String> {
     let ours = example()?;
     let rows = [
         ("bare loop in C, one reading of the clock", measure(&bare, &[], None)?),
-        ("bare loop in C, also reads when its work ends", measure(&timed, &[], None)?),
+        ("bare loop in C, also reads the clock after its work", measure(&timed, &[], None)?),
         ("task without execution times", measure(&ours, &["lean"], Some("stepped"))?),
         ("task", measure(&ours, &[], Some("stepped"))?),
     ];
     println!(
-        "a cycle of 20 ms, {CYCLES} of each, the least      user instructions   system calls   ratio to its bare loop"
+        "cycles of 20 ms, minimum of {CYCLES}               user instructions   system calls   ratio to its bare loop"
     );
     for (n, (name, (instructions, calls))) in rows.iter().enumerate() {
         let rival = rows[n % 2].1.0;
@@ -89,12 +89,12 @@ fn example() -> Result<PathBuf, String> {
         let message: serde_json::Value = serde_json::from_str(line).ok()?;
         Some(PathBuf::from(message.get("executable")?.as_str()?))
     });
-    program.ok_or_else(|| "cargo built no example `cycle`".into())
+    program.ok_or_else(|| "cargo did not build the example `cycle`".into())
 }
 
-/// Instructions and system calls of the shortest cycle of the thread of that name, or of the only one. Longer cycles
-/// read the clock while the kernel updated it, and so once more (28 instructions): with a stop at each instruction a
-/// cycle takes milliseconds.
+/// Instructions and system calls of the shortest cycle of the thread with that name, or of the only thread. Longer
+/// cycles read the clock while the kernel updated it, and so read it again (28 instructions): with a stop at each
+/// instruction a cycle takes milliseconds.
 fn measure(program: &Path, words: &[&str], thread: Option<&str>) -> Result<(u64, u64), String> {
     let child = Command::new(program).args(words).stdout(Stdio::null()).spawn();
     let mut child = child.map_err(|e| format!("{}: {e}", program.display()))?;
@@ -123,7 +123,7 @@ fn stepped(tid: Pid) -> Result<Vec<(u64, u64)>, String> {
     ptrace::attach(tid).map_err(failed("attach"))?;
     waitpid(tid, Some(WaitPidFlag::__WALL)).map_err(failed("wait"))?;
     let cycles = count(tid);
-    // A traced thread that is killed stays until its tracer has waited for it, and its process with it.
+    // A traced thread that is killed stays until its tracer has waited for it, and so does its process.
     let _ = ptrace::detach(tid, None);
     cycles
 }
@@ -153,15 +153,15 @@ fn count(tid: Pid) -> Result<Vec<(u64, u64)>, String> {
     Ok(cycles)
 }
 
-/// Address of a stopped thread's next instruction, and the number of the system call it would make there.
+/// Address of a stopped thread's next instruction, and the number of the system call that it would make there.
 #[cfg(target_arch = "x86_64")]
 fn registers(tid: Pid) -> Result<(ptrace::AddressType, u64), String> {
     let registers = ptrace::getregs(tid).map_err(failed("getregs"))?;
     Ok((registers.rip as ptrace::AddressType, registers.rax))
 }
 
-/// Other CPUs have other registers; `run` refuses them.
+/// Other architectures have other registers; `run` refuses them.
 #[cfg(not(target_arch = "x86_64"))]
 fn registers(tid: Pid) -> Result<(ptrace::AddressType, u64), String> {
-    Err(format!("the registers of thread {tid} are not known on {}", std::env::consts::ARCH))
+    Err(format!("the registers of thread {tid} are not supported on {}", std::env::consts::ARCH))
 }

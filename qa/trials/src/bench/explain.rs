@@ -1,7 +1,7 @@
-//! `bench explain`: reading and attributing a trace against `trace-cmd report` of the same file.
+//! `bench explain`: time for reading and attributing a trace, compared with `trace-cmd report` of the same file.
 //!
-//! Both print to /dev/null. A pair is one run of each, one right after the other, in alternating order. Files are in
-//! the page cache: each is read once before.
+//! Both print to /dev/null. A pair is one run of each, directly one after the other, in alternating order. Files are in
+//! the page cache, because each is read once beforehand.
 
 use punctual_stats::paired_ratio;
 use std::fs;
@@ -12,7 +12,7 @@ use std::time::Instant;
 /// Limit for the upper bound of ours / theirs: four times as fast.
 const BAR: f64 = 0.25;
 const CONFIDENCE: f64 = 0.95;
-/// A typical trace for latencies.
+/// Events of a typical trace for latencies.
 const EVENTS: [&str; 8] = [
     "sched",
     "irq",
@@ -24,10 +24,10 @@ const EVENTS: [&str; 8] = [
     "timer:hrtimer_cancel",
 ];
 
-/// Reading and attribution of traces against trace-cmd report
+/// Compare the time for reading and attributing traces with trace-cmd report
 #[derive(Debug, clap::Args)]
 pub struct Wanted {
-    /// Number of pairs of each file
+    /// Number of pairs for each file
     #[arg(long, value_name = "N", default_value_t = 20)]
     pairs: u32,
     /// Traces to read; by default one of each version is recorded
@@ -65,7 +65,7 @@ fn compare(file: &PathBuf, pairs: u32) -> Result<(), String> {
         measured.push(pair);
     }
     let ratio = paired_ratio(&measured, CONFIDENCE).ok_or("no pairs")?;
-    let interval = ratio.interval.ok_or("too few pairs for an interval: 6 at least")?;
+    let interval = ratio.interval.ok_or("too few pairs for an interval: at least 6 are needed")?;
     let middle = |of: fn(&(f64, f64)) -> f64| {
         let values: Vec<f64> = measured.iter().map(of).collect();
         punctual_stats::median(&values).unwrap_or(f64::NAN)
@@ -91,7 +91,7 @@ fn compare(file: &PathBuf, pairs: u32) -> Result<(), String> {
 fn ours(file: &PathBuf) -> Result<f64, String> {
     let mut command = Command::new(xtask::punctual());
     command.arg("explain").arg(file);
-    // 3: no late wakeup in the trace.
+    // Exit code 3: there is no late wakeup in the trace.
     seconds(command, &[0, 3])
 }
 
@@ -112,7 +112,7 @@ fn seconds(mut command: Command, codes: &[i32]) -> Result<f64, String> {
     }
 }
 
-/// Records a busy cyclictest as version 6 and, compressed, as version 7.
+/// Records a busy cyclictest, as version 6 and, compressed, as version 7.
 fn record() -> Result<Vec<PathBuf>, String> {
     let mut files = Vec::new();
     for (version, compression) in [("6", "none"), ("7", "zstd")] {

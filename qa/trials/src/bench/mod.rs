@@ -1,4 +1,4 @@
-//! `cargo trials bench`: what measuring, explaining and tracing cost, compared with other programs.
+//! `cargo trials bench`: the cost of measuring, explaining and tracing, compared with other programs.
 
 mod bare;
 mod cycle;
@@ -6,7 +6,7 @@ mod explain;
 mod overhead;
 mod tracing;
 
-/// Measure what the tool costs, beside other programs; as root
+/// Measure the cost of the tool, compared with other programs; needs root
 ///
 /// Before: cargo build --release
 #[derive(Debug, clap::Subcommand)]
@@ -14,7 +14,7 @@ pub enum Wanted {
     Overhead(overhead::Wanted),
     Explain(explain::Wanted),
     Tracing(tracing::Wanted),
-    /// User instructions and system calls a cycle of a punctual-rt task, against bare loops in C
+    /// Count user instructions and system calls per cycle of a punctual-rt task, compared with bare loops in C
     Cycle,
     #[command(hide = true)]
     Bare(bare::Wanted),

@@ -1,8 +1,8 @@
-//! CPU time per cycle, ours against a rival's.
+//! CPU time per cycle, compared with other programs.
 //!
-//! Both run at the same time on two CPUs, then change places, so that disturbances affect both. A pair is the geometric
-//! mean of the two ratios. First the rival runs against itself: if that interval is wider than the bar, the method does
-//! not resolve it on this machine, and the output says so.
+//! Both programs run at the same time on two CPUs and then change places, so that disturbances affect both. A pair is
+//! the geometric mean of the two ratios. First the other program runs against itself: if that interval is wider than
+//! the limit, the method does not resolve it on this machine, and the output says so.
 
 use std::fs;
 use std::process::{Child, Command, Stdio};
@@ -19,17 +19,17 @@ enum Program {
     Ours,
     /// Its main thread wakes every 10 ms on the measured CPU.
     Cyclictest,
-    /// With `-M` its main thread sleeps until a new maximum: quiet, as ours is.
+    /// With `-M` its main thread sleeps until a new maximum, and so is as quiet as ours.
     CyclictestQuiet,
     Bare,
-    /// With a main thread that wakes every 10 ms, as cyclictest's does.
+    /// With a main thread that wakes every 10 ms, like that of cyclictest.
     BareTicking,
 }
 
-/// CPU time a cycle against cyclictest and a bare nanosleep + clock loop
+/// Compare the CPU time per cycle with cyclictest and with a bare loop of nanosleep and clock
 #[derive(Debug, clap::Args)]
 pub struct Wanted {
-    /// Number of exchanged pairs of each comparison
+    /// Number of exchanged pairs for each comparison
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub pairs: u32,
 }
@@ -112,7 +112,7 @@ fn start(program: Program, cpu: u32) -> Result<Child, String> {
     command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().map_err(|e| format!("{command:?}: {e}"))
 }
 
-/// CPU time of all threads of a process, ns: first field of schedstat.
+/// CPU time of all threads of a process in ns: the first field of schedstat.
 fn cpu_ns(pid: u32) -> Result<f64, String> {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).map_err(|e| format!("process {pid} has ended: {e}"))?;
     let mut sum = 0.0;

@@ -12,14 +12,14 @@ const WAYS: [(&str, &[&str]); 3] = [
     ("minimal", &["--trace", "always", "--trace-events", "minimal"]),
     ("full", &["--trace", "always", "--trace-events", "full"]),
 ];
-/// Upper bounds of the medians' ratio to that without a trace.
+/// Upper bounds on the ratio of the medians to that without a trace.
 const BARS: [(usize, f64); 2] = [(1, 1.10), (2, 1.20)];
 const CONFIDENCE: f64 = 0.95;
 
-/// Median wakeup latency with and without a trace
+/// Compare the median wakeup latency with and without a trace
 #[derive(Debug, clap::Args)]
 pub struct Wanted {
-    /// Number of rounds, of 8 s each
+    /// Number of rounds of 8 s each
     #[arg(long, value_name = "N", default_value_t = 15)]
     pub rounds: u32,
 }
@@ -41,7 +41,7 @@ pub fn run(rounds: u32) -> Result<(), String> {
     for (way, bar) in BARS {
         let pairs: Vec<(f64, f64)> = medians.iter().map(|of| (of[0], of[way])).collect();
         let ratio = paired_ratio(&pairs, CONFIDENCE).ok_or("no rounds")?;
-        let interval = ratio.interval.ok_or("too few rounds for an interval: 6 at least")?;
+        let interval = ratio.interval.ok_or("too few rounds for an interval: at least 6 are needed")?;
         let (low, high) = (interval.low, interval.high);
         let judged = match bar {
             bar if high <= bar => "holds",
@@ -56,7 +56,7 @@ pub fn run(rounds: u32) -> Result<(), String> {
     Ok(())
 }
 
-/// Median over the CPUs of one run, ns (geometric mean of their medians).
+/// Median of one run in ns: the geometric mean of the medians of the CPUs.
 fn median(options: &[&str]) -> Result<f64, String> {
     let out = format!("/dev/shm/punctual-bench-{}", std::process::id());
     let failed = |what: &str| format!("{what}: build it first (cargo build --release), and run as root");

@@ -1,5 +1,5 @@
-//! SIGKILL at random instants of the product's fix, trial and undo, over a copy of the guest's disk and with its own
-//! grub-mkconfig: a run takes seconds, so hundreds of them are possible. Then another program's change in between.
+//! Kills the product's fix, trial and undo with SIGKILL at random moments, on a copy of the guest's disk and with its
+//! grub-mkconfig: a run takes seconds, so hundreds are possible. Then another program makes a change in between.
 
 use super::place::{Place, Tree, difference, length};
 use super::{Bench, expect};
@@ -17,7 +17,7 @@ const OWN: &str = "/etc/default/grub.d/60-punctual.cfg";
 const DRAFTS: [&str; 2] = ["boot/grub/grub.cfg.punctual", "boot/grub/grub.cfg.punctual.new"];
 const UNDO: &[&str] = &[PROGRAM, "undo"];
 
-/// The original copy, and how a rule is fixed there.
+/// The original copy, and how a rule is fixed in it.
 struct Tried<'a> {
     place: &'a Place,
     rule: &'a str,
@@ -27,13 +27,13 @@ struct Tried<'a> {
 
 #[derive(Default)]
 struct Met {
-    /// Kills of a process that ran.
+    /// Kills that hit a running process.
     within: u32,
-    /// Those that killed its children, too.
+    /// Kills that also killed its children.
     family: u32,
-    /// Those that found something changed below /etc or /boot.
+    /// Kills that found something changed below /etc or /boot.
     changed: u32,
-    /// Those that found a draft of the menu, complete or not.
+    /// Kills that found a draft of the menu, complete or not.
     draft: u32,
     over: u32,
 }
@@ -51,7 +51,7 @@ pub fn run(bench: &Bench) -> Result<String, String> {
     let [trial, _] = tried.usual(&tried.fix(&["--trial"]))?;
     for (name, longest) in [("fix", fix), ("trial", trial), ("undo", undo)] {
         let met = tried.kills(name, longest, bench.kills)?;
-        // Printed at once: hundreds of them take a while.
+        // Printed immediately, because hundreds of them take a while.
         println!("        {name} ({:.2} s): {}", longest.as_secs_f64(), met.sentence());
     }
     println!("        every byte, mode, owner and time below /etc and /boot as before ({} paths)", tried.before.len());
@@ -86,7 +86,7 @@ impl Tried<'_> {
         expect(differs.is_empty(), format!("not as before:\n{}", differs.join("\n")))
     }
 
-    /// How long both take: the median of five.
+    /// The usual duration of fix and undo: the median of five.
     fn usual(&self, fix: &[&str]) -> Result<[Duration; 2], String> {
         let mut times = (0..5).map(|_| self.whole(fix)).collect::<Result<Vec<_>, String>>()?;
         let mut median = |which: usize| {
@@ -96,7 +96,7 @@ impl Tried<'_> {
         Ok([median(0), median(1)])
     }
 
-    /// Fix and undo without a kill: how long each takes.
+    /// Fix and undo without a kill; returns how long each takes.
     fn whole(&self, fix: &[&str]) -> Result<[Duration; 2], String> {
         let begun = Instant::now();
         let said = self.good(fix)?;
@@ -111,7 +111,7 @@ impl Tried<'_> {
 
     fn kills(&self, name: &str, longest: Duration, number: u32) -> Result<Met, String> {
         let mut met = Met::default();
-        // Other work on the machine changes how long it takes, so some of the kills come too late.
+        // Other work on the machine changes the duration, so some of the kills come too late.
         for i in 0..3 * number {
             if met.within == number {
                 break;
@@ -129,7 +129,7 @@ impl Tried<'_> {
         Ok(met)
     }
 
-    /// Starts it and kills it, alone or with its children; half of the kills come after the first record of the
+    /// Starts it and kills it, alone or with its children; half of the kills come after the first record in the
     /// journal.
     fn kill(
         &self,
@@ -160,7 +160,7 @@ impl Tried<'_> {
         Ok(after)
     }
 
-    /// The user edits our own file: undo leaves it and says so.
+    /// The user edits our file: undo leaves it and reports that.
     fn edited(&self) -> Result<String, String> {
         self.good(&self.fix(&[]))?;
         let path = self.place.at(OWN);
@@ -179,7 +179,9 @@ impl Tried<'_> {
         std::fs::write(&path, ours).map_err(|e| format!("{OWN}: {e}"))?;
         self.good(UNDO)?;
         self.same()?;
-        Ok(format!("{OWN} edited between fix and undo: left, named, exit code 1; with the edit taken out, as before"))
+        Ok(format!(
+            "{OWN} edited between fix and undo: left, reported, exit code 1; after the edit is removed, as before"
+        ))
     }
 
     /// The package changes its own file and regenerates the menu, as its maintainer scripts do.
@@ -200,7 +202,7 @@ impl Tried<'_> {
         let ours: Vec<&String> = others.iter().filter(is_theirs).collect();
         expect(ours.is_empty(), format!("besides theirs: {ours:?}"))?;
         Ok(format!(
-            "{DEFAULTS} changed and the menu made anew in between: both kept, {} gone, the menu is what update-grub makes",
+            "{DEFAULTS} changed and the menu regenerated in between: both kept, {} removed, the menu equals that of update-grub",
             self.word
         ))
     }

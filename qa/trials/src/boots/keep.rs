@@ -1,4 +1,5 @@
-//! A parameter made permanent is in the next boot; after undo every byte is as before, and so is the boot after it.
+//! A parameter made permanent is present in the next boot; after undo every byte is as before, and so is the boot after
+//! it.
 
 use super::{Bench, boot_of, expect};
 
@@ -10,7 +11,7 @@ pub fn run(bench: &Bench) -> Result<String, String> {
             "list > /root/before; wc -l < /root/before; cp {0} /root/menu; fix {word}",
             "/boot/grub/grub.cfg"
         )),
-        // A menu regenerated from the old files is the old menu: that makes update-grub its own inverse.
+        // A menu regenerated from the old files equals the old menu: update-grub is its own inverse.
         bench.step("undo; same && update-grub 2> /dev/null && cmp /root/menu /boot/grub/grub.cfg && same"),
         bench.step("same"),
     ];
@@ -21,7 +22,7 @@ pub fn run(bench: &Bench) -> Result<String, String> {
     expect(!third.has(word), format!("{word} is still in {:?}", third.command_line))?;
     expect(first.command_line == third.command_line, "the parameters are not those of the first boot")?;
     Ok(format!(
-        "{word} came with the fix and went with undo; /etc and /boot byte for byte as before; {} boots",
+        "{word} was added by the fix and removed by undo; /etc and /boot byte for byte as before; {} boots",
         boots.len()
     ))
 }

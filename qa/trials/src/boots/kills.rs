@@ -1,4 +1,4 @@
-//! Kills the emulator at random instants of fix and of undo: after the next boot's undo every byte is as before.
+//! Kills the emulator at random moments of fix and undo: after undo in the next boot, every byte is as before.
 
 use super::{Bench, boot_of, expect};
 use punctual_vm::{DiskGuest, Ending, Kill};
@@ -18,7 +18,7 @@ pub fn run(bench: &Bench) -> Result<String, String> {
     for (side, what, longest) in [(0, "fix", fix), (1, "undo", undo)] {
         for number in 0..bench.kills {
             let name = format!("kill-{what}-{number}");
-            // A little beyond the end, so that the end itself is hit too.
+            // Slightly beyond the end, so that the end itself is hit too.
             let after = longest.mul_f64(1.1 * random());
             match one(bench, &guest, &name, what, after) {
                 Ok(was_done) => tally[side][usize::from(was_done)] += 1,
@@ -34,12 +34,14 @@ pub fn run(bench: &Bench) -> Result<String, String> {
         undo.as_secs_f64()
     );
     match worst.is_empty() {
-        true => Ok(format!("{figures}; each time the next boot came up, and after its undo every byte was as before")),
+        true => {
+            Ok(format!("{figures}; each time the next boot succeeded, and after its undo every byte was as before"))
+        }
         false => Err(format!("{figures}; {} went wrong:\n{}", worst.len(), worst.join("\n"))),
     }
 }
 
-/// One kill, and the boot that repairs it. Returns whether the work was over when the kill came.
+/// One kill, and the boot that repairs it. Returns true if the work was over when the kill came.
 fn one(bench: &Bench, guest: &DiskGuest, name: &str, what: &str, after: Duration) -> Result<bool, String> {
     let word = &bench.word;
     let script = match what {
@@ -52,18 +54,19 @@ fn one(bench: &Bench, guest: &DiskGuest, name: &str, what: &str, after: Duration
     bench.keep(name, &run);
     expect(run.ending == Ending::Killed, format!("{:?} after {:?}", run.ending, begun.elapsed()))?;
     let was_done = run.boots.iter().any(|boot| boot.marks.iter().any(|mark| mark == "done"));
-    // What the kill left is looked at before undo, for the record.
-    let mend = "[ -f $own ] && echo 'left: own file'; ls /boot/grub/*.aside* /boot/grub/*.new 2> /dev/null; undo; same";
-    bench.whole(&format!("{name}-mend"), guest, &[bench.step(mend)])?;
+    // The leftovers of the kill are listed before undo, for the record.
+    let restore =
+        "[ -f $own ] && echo 'left: own file'; ls /boot/grub/*.aside* /boot/grub/*.new 2> /dev/null; undo; same";
+    bench.whole(&format!("{name}-restore"), guest, &[bench.step(restore)])?;
     Ok(was_done)
 }
 
 fn took(marks: &[String]) -> Result<[Duration; 2], String> {
-    let line = marks.iter().find_map(|mark| mark.strip_prefix("took ")).ok_or("the first run told no times")?;
+    let line = marks.iter().find_map(|mark| mark.strip_prefix("took ")).ok_or("the first run reported no times")?;
     let mut times = line.split(' ').map(|ms| ms.parse().map(Duration::from_millis));
     match (times.next(), times.next()) {
         (Some(Ok(fix)), Some(Ok(undo))) => Ok([fix, undo]),
-        _ => Err(format!("`{line}` is no pair of times")),
+        _ => Err(format!("`{line}` is not a pair of times")),
     }
 }
 

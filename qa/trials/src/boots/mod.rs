@@ -1,4 +1,4 @@
-//! `cargo trials boots`: changes of kernel parameters in a guest that boots from its own disk through OVMF and GRUB.
+//! `cargo trials boots`: changes kernel parameters in a guest that boots from its own disk through OVMF and GRUB.
 
 mod chroot;
 mod keep;
@@ -22,37 +22,37 @@ pub struct Bench {
     image: DiskImage,
     folder: PathBuf,
     tools: Vec<FileIn>,
-    /// Shell functions that every step has.
+    /// Shell functions available to every step.
     system: String,
     word: String,
-    /// How many times the emulator, or in chroot the product, is killed, in fix and in undo each.
+    /// Number of kills of the emulator (in chroot: of the product), in fix and in undo each.
     kills: u32,
-    /// The product, if it is tried instead of the shell stand-in.
+    /// The product, if it is tested instead of the shell stand-in.
     program: Option<PathBuf>,
     rule: Option<String>,
 }
 
 /// Change kernel parameters in a guest that boots through OVMF and GRUB (docs/disk-guest.md)
 ///
-/// They are made permanent, tried once, and killed in between.
+/// The changes are made permanent, tried once, and interrupted by kills.
 #[derive(Debug, clap::Args)]
 pub struct Wanted {
-    /// Program to try instead of a shell stand-in
+    /// Program to test instead of a shell stand-in
     #[arg(long, value_name = "FILE", requires_all = ["rule", "word"])]
     punctual: Option<PathBuf>,
-    /// Rule that it fixes
+    /// Rule to fix with it
     #[arg(long, value_name = "ID", requires = "punctual")]
     rule: Option<String>,
-    /// Kernel parameter that the fix brings
+    /// Kernel parameter that the fix adds
     #[arg(long, value_name = "PARAMETER", requires = "punctual")]
     word: Option<String>,
-    /// Number of kills within fix and within undo, each
+    /// Number of kills in fix and in undo, each
     #[arg(long, value_name = "N", default_value_t = 6)]
     kills: u32,
-    /// Folder for disks and consoles; kept where a test fails
+    /// Folder for disks and consoles; kept if a test fails
     #[arg(long, value_name = "DIR", default_value_os_t = std::env::temp_dir().join(format!("punctual-boots-{}", std::process::id())))]
     out: PathBuf,
-    /// Tests to run; by default all but chroot, which kills the program over a copy of the disk, as root
+    /// Tests to run; by default all except chroot, which kills the program on a copy of the disk, as root
     #[arg(value_name = "TEST", value_parser = PossibleValuesParser::new(TESTS))]
     names: Vec<String>,
 }
@@ -61,8 +61,7 @@ pub fn run(wanted: Wanted) -> Result<(), String> {
     let names = wanted.names.clone();
     let bench = Bench::new(wanted)?;
     let megabytes = bench.image.bytes().map_err(|e| e.to_string())? / 1_000_000;
-    let made =
-        bench.image.made_in.map_or("kept from before".into(), |time| format!("made in {:.0} s", time.as_secs_f64()));
+    let made = bench.image.made_in.map_or("reused".into(), |time| format!("made in {:.0} s", time.as_secs_f64()));
     println!("image: {megabytes} MB, {made}; {}", bench.image.kernels.join(", "));
     let mut failed = Vec::new();
     for name in TESTS.iter().filter(|name| names.is_empty() && **name != "chroot" || names.iter().any(|n| n == *name)) {
@@ -103,7 +102,7 @@ impl Bench {
         fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
         let mut guest = DiskGuest::new(&self.image, &folder).map_err(|e| e.to_string())?;
         guest.tools = self.tools.clone();
-        // Generous: with other work on the host the firmware alone takes minutes.
+        // Generous: if the host is busy, the firmware alone takes minutes.
         guest.limit = Duration::from_secs(600);
         Ok(guest)
     }
@@ -116,7 +115,7 @@ impl Bench {
         keep_consoles(&self.folder, name, run);
     }
 
-    /// Runs to the end; every step has to end with 0.
+    /// Runs to the end; every step must exit with 0.
     fn whole(&self, name: &str, guest: &DiskGuest, steps: &[Step]) -> Result<Vec<DiskBoot>, String> {
         let run = guest.run(steps, None).map_err(|e| e.to_string())?;
         self.keep(name, &run);

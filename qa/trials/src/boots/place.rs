@@ -1,4 +1,4 @@
-//! A copy of the guest's disk as a machine of its own: a mount namespace that one process holds.
+//! A copy of the guest's disk as a separate machine: a mount namespace held by one process.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -8,20 +8,20 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
 const SETUP: &str = include_str!("chroot.sh");
-/// Larger files are compared by inode, size and mtime, bytes.
+/// Larger files are compared by inode, size and mtime. In bytes.
 const LARGE: u64 = 1 << 20;
 
-/// Dropping it removes the namespace.
+/// A mount namespace with the copy; removed on drop.
 pub struct Place {
     holder: Child,
     folder: PathBuf,
 }
 
-/// Path to kind, and for files time and content.
+/// Maps paths to their type and, for files, time and content.
 pub type Tree = BTreeMap<String, String>;
 
 impl Place {
-    /// From a disk image, with a program at /tmp/punctual.
+    /// Creates it from a disk image, with a program at /tmp/punctual.
     pub fn new(image: &Path, folder: &Path, program: &Path) -> Result<Place, String> {
         let disk = folder.join("disk.img");
         let copy = Command::new("cp").arg("--sparse=always").args([image, &disk]).status();
@@ -59,7 +59,7 @@ impl Place {
         root.join(inner.strip_prefix("/").unwrap_or(&inner)).join(path.trim_start_matches('/'))
     }
 
-    /// A command in it. It is the process that is started, after three exec(2): what kills that kills it.
+    /// A command in it. The started process becomes the command after three exec(2), so killing it kills the command.
     pub fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new("/usr/bin/nsenter");
         command.args(["-t", &self.holder.id().to_string(), "-m", "/usr/sbin/chroot"]).arg(self.folder.join("root"));
@@ -122,7 +122,7 @@ pub fn difference(before: &Tree, now: &Tree) -> Vec<String> {
     differing.map(shown).collect()
 }
 
-/// 0 if the file is missing.
+/// Size of a file, 0 if it is missing.
 pub fn length(path: &Path) -> u64 {
     File::open(path).and_then(|file| file.metadata()).map_or(0, |meta| meta.len())
 }

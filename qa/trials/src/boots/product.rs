@@ -5,7 +5,7 @@ use super::{Bench, boot_of, expect};
 use punctual_vm::DiskBoot;
 use std::time::Instant;
 
-/// In the old boot: the product says that the trial is over, sets nothing, and removes its files.
+/// In the old boot, the product reports that the trial is over, changes nothing, and removes its files.
 const BACK: &str = "grep -q punctual.trial /proc/cmdline && exit 10
     said=$(punctual audit --fix \"$rule\" --persist 2>&1)
     [ $? = 4 ] || exit 11
@@ -16,10 +16,10 @@ const BACK: &str = "grep -q punctual.trial /proc/cmdline && exit 10
 /// One trial: what is done in each boot after it was armed, and how the first of them ends.
 struct Case {
     name: &'static str,
-    /// After arming, in the same boot.
+    /// Commands after arming, in the same boot.
     then: &'static str,
     boots: &'static [&'static str],
-    /// Does the trial end in a panic, before any of the steps?
+    /// Whether the trial ends in a panic before any of the steps.
     breaks: bool,
 }
 
@@ -43,7 +43,7 @@ const CASES: [Case; 4] = [
         breaks: false,
     },
     Case {
-        name: "the first process does not bear the parameter",
+        name: "the first process fails on the parameter",
         then: "sed -i \"/^mount -o remount,rw/i case \\$(cat /proc/cmdline) in *$word*) exit 1;; esac\" /usr/sbin/init; sync",
         boots: &["$back; undo && same"],
         breaks: true,
@@ -52,7 +52,7 @@ const CASES: [Case; 4] = [
         name: "init=/bin/false appended to the armed entry",
         then: "cp -p /boot/grub/custom.cfg /root/custom.cfg
             sed -i 's|^\\([[:space:]]*linux[[:space:]].*\\)|\\1 init=/bin/false|' /boot/grub/custom.cfg; sync",
-        // Changed by another program by now, so it is left until the words are removed.
+        // Another program has changed it by now, so it is left until the words are removed.
         boots: &["$back; undo; [ $? = 1 ] || exit 14; cp -p /root/custom.cfg /boot/grub/custom.cfg; undo && same"],
         breaks: true,
     },
@@ -79,13 +79,15 @@ fn one(bench: &Bench, name: &str, case: &Case) -> Result<String, String> {
     let arm = format!("list > /root/before; punctual audit --fix \"$rule\" --persist --trial && {{ {}\n}}", case.then);
     let steps: Vec<_> = std::iter::once(arm.as_str()).chain(case.boots.iter().copied()).map(script).collect();
     let boots = bench.whole(name, &guest, &steps)?;
-    let trial = boots.get(1).ok_or("there was one boot only")?;
+    let trial = boots.get(1).ok_or("there was only one boot")?;
     let old = |boot: &DiskBoot| boot.command_line.clone();
     let (first, last) = (boot_of(&boots, 1)?, boot_of(&boots, steps.len())?);
     expect(old(first).is_some() && old(first) == old(last), format!("{:?} at last", last.command_line))?;
     let panic = trial.panic.as_ref().map(|line| line.rsplit("not syncing: ").next().unwrap_or(line));
     match (case.breaks, panic) {
-        (true, Some(panic)) if trial.step.is_none() => Ok(format!("{panic}; back by itself, undone to the byte")),
+        (true, Some(panic)) if trial.step.is_none() => {
+            Ok(format!("{panic}; returned automatically, undone to the byte"))
+        }
         (false, None) if trial.has(word) => Ok(format!("up, {} boots, undone to the byte", boots.len())),
         _ => Err(format!("the trial: {:?}, step {:?}, {panic:?}", trial.command_line, trial.step)),
     }

@@ -1,4 +1,4 @@
-//! Parameters that break a boot, each tried once: the boot after it is the old one.
+//! Tries parameters that break a boot once each: the boot after it is the old one.
 
 use super::{Bench, expect};
 use punctual_vm::{DiskBoot, Ending};
@@ -6,16 +6,16 @@ use std::time::Instant;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Comes {
-    /// It runs: its step sees the parameter, and the next boot is without.
+    /// It boots: its step sees the parameter, and the next boot is without it.
     Up,
-    /// It dies, and the machine returns automatically.
+    /// It fails, and the machine returns automatically.
     Back,
 }
 
-/// The words, the outcome, and why.
+/// The parameters, the expected outcome, and the reason.
 const TRIALS: [(&str, Comes, &str); 7] = [
     ("skew_tick=1 panic=10", Comes::Up, "harmless"),
-    ("init=/nonexistent panic=5", Comes::Up, "Debian's initramfs takes /sbin/init instead"),
+    ("init=/nonexistent panic=5", Comes::Up, "Debian's initramfs uses /sbin/init instead"),
     ("init=/bin/false panic=5", Comes::Back, "the first process ends"),
     ("rdinit=/nonexistent panic=5", Comes::Back, "no initramfs: the kernel finds no root"),
     ("root=/dev/none panic=5", Comes::Back, "the initramfs finds no root"),
@@ -31,7 +31,8 @@ pub fn run(bench: &Bench) -> Result<String, String> {
         let (truth, detail) = one(bench, &format!("trial-{number}"), words)?;
         let seconds = begun.elapsed().as_secs_f64();
         let line = format!("\n        {words}: {truth} ({why}{detail}), {seconds:.0} s");
-        let right = matches!((comes, truth), (Comes::Up, "up, then the old one") | (Comes::Back, "back by itself"));
+        let right =
+            matches!((comes, truth), (Comes::Up, "up, then the old one") | (Comes::Back, "returned automatically"));
         if !right {
             wrong.push(words);
         }
@@ -43,7 +44,7 @@ pub fn run(bench: &Bench) -> Result<String, String> {
     }
 }
 
-/// Arms the trial; the next step runs in whatever boot comes: in the trial if that comes up, else in the old one.
+/// Arms the trial; the next step runs in whichever boot comes: in the trial if that succeeds, otherwise in the old one.
 fn one(bench: &Bench, name: &str, words: &str) -> Result<(&'static str, String), String> {
     let guest = bench.guest(name)?;
     let word = words.split(' ').next().unwrap_or_default();
@@ -56,12 +57,12 @@ fn one(bench: &Bench, name: &str, words: &str) -> Result<(&'static str, String),
     let mut hung = "";
     if run.ending == Ending::Hung {
         // A power cycle.
-        hung = ", by the plug";
+        hung = ", by power cycle";
         let again = guest.run(&steps[1..2], None).map_err(|e| e.to_string())?;
         bench.keep(&format!("{name}-again"), &again);
         boots.extend(again.boots);
     }
-    let trial = boots.get(1).ok_or_else(|| format!("{words}: one boot only"))?;
+    let trial = boots.get(1).ok_or_else(|| format!("{words}: only one boot"))?;
     let next = boots.get(2).ok_or_else(|| format!("{words}: no boot after the trial"))?;
     let old = boots.first().and_then(|boot| boot.command_line.clone());
     expect(next.command_line == old, format!("{words}: {:?} after the trial", next.command_line))?;
@@ -71,7 +72,7 @@ fn one(bench: &Bench, name: &str, words: &str) -> Result<(&'static str, String),
     let truth = match (trial.has(word), trial.command_line.is_some(), hung) {
         (true, ..) => "up, then the old one",
         (false, true, _) => return Err(format!("{words}: the boot after arming was an ordinary one")),
-        (false, false, "") => "back by itself",
+        (false, false, "") => "returned automatically",
         _ => "hung, back after a reset",
     };
     Ok((truth, panic))

@@ -1,13 +1,14 @@
-//! The expected state of each rule that a configuration decides, written by hand from the configuration's lines alone.
+//! The expected state of each rule that depends on a configuration, written by hand from the configuration's lines
+//! alone.
 
 use super::grep::Grep;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum With {
     Nothing,
-    /// Parameters that concern no rule here.
+    /// Parameters that affect no rule here.
     Plain,
-    /// nohz_full= and rcu_nocbs=.
+    /// With nohz_full= and rcu_nocbs=.
     Tickless,
 }
 
@@ -64,7 +65,7 @@ const HEAVY: &[&str] = &[
     "DEBUG_HARD_LOCKS",
 ];
 
-/// `None` for rules that a configuration does not decide.
+/// The expected state; `None` for rules that a configuration does not decide.
 pub fn expected(id: &str, with: With, c: &Grep) -> Option<&'static str> {
     let rt = c.is("PREEMPT_RT");
     let fail_if = |wrong: bool| if wrong { "FAIL" } else { "PASS" };
@@ -73,7 +74,7 @@ pub fn expected(id: &str, with: With, c: &Grep) -> Option<&'static str> {
         "kernel-preempt-rt" => fail_if(!rt),
         "kernel-preempt-dynamic" if rt => "SKIP",
         "kernel-preempt-dynamic" => if_line(preemption(c)),
-        // It needs /boot.
+        // This rule needs /boot.
         "kernel-rt-installed-not-running" => "SKIP",
         "kernel-config-readable" => "PASS",
         "kconfig-lockdep" => fail_if(c.any(LOCKDEP)),
@@ -124,7 +125,7 @@ fn more(id: &str, with: With, c: &Grep) -> Option<&'static str> {
         "debug-kmemleak" if !c.is("DEBUG_KMEMLEAK") => "PASS",
         "debug-kmemleak" if c.is("DEBUG_KMEMLEAK_DEFAULT_OFF") => if_line("PASS"),
         "debug-kmemleak" => if_line("WARN"),
-        // Before 5.19 only a file in sysfs tells.
+        // Before 5.19 only a file in sysfs shows it.
         "fw-microcode-late" => {
             if c.is("MICROCODE_LATE_LOADING") {
                 "INFO"

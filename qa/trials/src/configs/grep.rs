@@ -1,4 +1,4 @@
-//! The lines of a configuration as grep(1) finds them. Shares no code with what it checks.
+//! The lines of a configuration as grep(1) would find them. Shares no code with what it checks.
 
 pub struct Grep<'t> {
     lines: Vec<&'t str>,
@@ -15,36 +15,36 @@ impl<'t> Grep<'t> {
         self.lines.iter().find_map(|line| line.strip_prefix(begin.as_str())).map(|value| value.trim_matches('"'))
     }
 
-    /// Of `# Linux/x86 6.12.9 Kernel Configuration`.
+    /// The version in `# Linux/x86 6.12.9 Kernel Configuration`.
     pub fn version(&self) -> Option<(u32, u32)> {
         let title = self.lines.iter().find(|line| line.starts_with("# Linux/") && line.ends_with(" Configuration"))?;
         let mut numbers = title.split(' ').nth(2)?.split(['.', '-']);
         Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
     }
 
-    /// `^CONFIG_X=y$`
+    /// Returns true if a line matches `^CONFIG_X=y$`.
     pub fn is(&self, option: &str) -> bool {
         let wanted = format!("CONFIG_{option}=y");
         self.lines.contains(&wanted.as_str())
     }
 
-    /// `^CONFIG_X=[ym]$` of any.
+    /// Returns true if a line matches `^CONFIG_X=[ym]$` for any of the options.
     pub fn any(&self, options: &[&str]) -> bool {
         options.iter().any(|option| matches!(self.value(option), Some("y" | "m")))
     }
 
-    /// Compares an evidence such as `FILE CONFIG_HZ: 250`, `FILE CONFIG_X: not set` or `FILE: on of A B C: A`. Returns
-    /// the number of options it names, and those it is wrong about.
+    /// Compares evidence such as `FILE CONFIG_HZ: 250`, `FILE CONFIG_X: not set` or `FILE: on of A B C: A`. Returns the
+    /// number of options mentioned, and those for which it is wrong.
     pub fn contradictions(&self, source: &str, said: &str) -> (u32, Vec<String>) {
         if let Some((_, option)) = source.rsplit_once(" CONFIG_") {
             let found = self.value(option).unwrap_or("not set");
             let is_same = found == said;
-            return (1, if is_same { vec![] } else { vec![format!("CONFIG_{option} is {found}, and it says {said}")] });
+            return (1, if is_same { vec![] } else { vec![format!("CONFIG_{option} is {found}, but it says {said}")] });
         }
         let Some((asked, shown)) = said.strip_prefix("on of ").and_then(|rest| rest.split_once(": ")) else {
             return (0, vec![]);
         };
-        // Long evidence is cut.
+        // Long evidence is truncated.
         if shown.contains('…') || shown.contains(" more") || asked.contains('…') {
             return (0, vec![]);
         }

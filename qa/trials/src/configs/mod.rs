@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Command lines that each configuration is audited with: none, one without requests, one that requests support.
+/// Command lines with which each configuration is audited: none, one that requests nothing, one that requests features.
 const CMDLINES: &[(With, &str)] = &[
     (With::Nothing, ""),
     (With::Plain, "root=/dev/sda1 ro quiet\n"),
@@ -19,15 +19,16 @@ const CMDLINES: &[(With, &str)] = &[
 
 #[derive(Default)]
 struct Tally {
-    /// How often each rule of the table had which state.
+    /// How often each rule of the table had each state.
     states: BTreeMap<String, BTreeMap<String, u32>>,
-    /// Compared verdicts, and options shown as evidence.
+    /// Number of compared verdicts, and of options shown as evidence.
     verdicts: u32,
     options: u32,
     wrong: Vec<String>,
 }
 
-/// Compare what `audit --config` says of kernel configurations with a plain search of their lines (docs/audit-config.md)
+/// Compare the results of `audit --config` for kernel configurations with a plain search of their lines
+/// (docs/audit-config.md)
 ///
 /// Fails on UNKNOWN, BLOCKED and contradictions.
 #[derive(Debug, clap::Args)]
@@ -35,7 +36,7 @@ pub struct Wanted {
     /// Folder of plain .config files
     #[arg(value_name = "DIR")]
     folder: PathBuf,
-    /// Program to try
+    /// Program to test
     #[arg(long, value_name = "FILE", default_value_os_t = xtask::punctual())]
     punctual: PathBuf,
 }
@@ -58,7 +59,7 @@ pub fn run(wanted: &Wanted) -> Result<(), String> {
     }
     let _ = std::fs::remove_dir_all(&scratch);
     tally.show(files.len());
-    if files.is_empty() { Err(format!("{} holds no file", folder.display())) } else { tally.verdict() }
+    if files.is_empty() { Err(format!("{} contains no file", folder.display())) } else { tally.verdict() }
 }
 
 fn scratch() -> Result<PathBuf, String> {
@@ -97,10 +98,10 @@ impl Tally {
                 self.verdicts += 1;
                 *self.states.entry(id.to_owned()).or_default().entry(state.to_owned()).or_default() += 1;
                 if expected != state {
-                    wrong(format!("{id}: {state}, and its lines say {expected}"));
+                    wrong(format!("{id}: {state}, but its lines say {expected}"));
                 }
             } else if id.starts_with("kconfig-") && state != "SKIP" {
-                wrong(format!("{id}: {state}, and nothing is known here to compare it with"));
+                wrong(format!("{id}: {state}, but there is no expectation for it"));
             }
             for evidence in finding["evidence"].as_array().into_iter().flatten() {
                 let (compared, mistakes) = grep.contradictions(word(evidence, "source"), word(evidence, "value"));

@@ -1,4 +1,4 @@
-//! `compare --fail-if-worse` of boots of one kernel, and of a kernel that is later.
+//! `compare --fail-if-worse` for boots of one kernel, and of a slower kernel.
 
 use super::{Bar, Conditions};
 use crate::simulate::normal;
@@ -11,19 +11,19 @@ use punctual_stats::SplitMix64;
 use punctual_units::{CpuId, Nanos};
 
 const LOADS: [&str; 4] = ["idle", "cpu", "memory", "io"];
-/// Wakeups of a boot under each load.
+/// Number of wakeups of a boot under each load.
 const WAKEUPS: usize = 1_500;
 const HOUR_NS: u64 = 3_600_000_000_000;
 const EFFECTS: [f64; 3] = [0.0, 0.03, 0.1];
 
-/// How boots of both kernels follow each other.
+/// The order of the boots of both kernels.
 #[derive(Clone, Copy, PartialEq)]
 enum Order {
-    /// All of the first, then all of the second.
+    /// All boots of the first, then all of the second.
     Blocks,
-    /// A B B A …
+    /// Alternating: A B B A …
     Turns,
-    /// Likewise, and each boot is later than the one before, by 2 %.
+    /// Alternating, and each boot is 2 % slower than the previous one.
     Drifting,
 }
 
@@ -73,7 +73,7 @@ pub fn conditions(conditions: &Conditions) {
     }
 }
 
-/// Whether `--fail-if-worse` exits with 1.
+/// Returns true if `--fail-if-worse` exits with 1.
 fn fails(comparison: &Comparison) -> bool {
     is_worse(comparison) && !is_inconclusive(comparison)
 }
@@ -102,7 +102,7 @@ fn compared(boots: usize, order: Order, effect: f64, factor: f64, random: &mut S
     compare(&sides).unwrap_or_default()
 }
 
-/// A boot whose wakeups are `late` times as late as others: log-normal with a tail of one in a hundred.
+/// A boot whose wakeups take `late` times as long as others: log-normal, with a tail of one in a hundred.
 fn boot(late: f64, nth: u64, random: &mut SplitMix64) -> Recording {
     let stamp = |real_ns| Stamp { mono_ns: 1, boot_ns: 60_000_000_000, real_ns };
     let mut run = Run {

@@ -1,4 +1,4 @@
-//! Fleets of identical boards, and with one that is later.
+//! Fleets of identical boards, and of boards with one slow one.
 
 use super::{Bar, Conditions};
 use crate::simulate::normal;
@@ -10,15 +10,15 @@ use punctual_units::CpuId;
 
 const LOADS: [&str; 3] = ["idle", "cpu", "io"];
 
-/// Of the worst wakeup of a run.
+/// Distribution of the worst wakeup of a run.
 #[derive(Clone, Copy)]
 enum Worst {
-    /// Fréchet's: wakeups with the tail x^−10. The standard deviation of the logarithm is 13 %.
+    /// Fréchet: wakeups with the tail x^−10. The standard deviation of the logarithm is 13 %.
     Frechet,
-    /// Of a million wakeups 20 µs late and exponentially more, 4 µs on average.
+    /// The worst of a million wakeups of 20 µs plus an exponential part with a mean of 4 µs.
     Exponential,
     LogNormal,
-    /// Nine runs in ten as [`Worst::Frechet`]; one meets a disturbance that comes once in ten runs, 60 to 120 µs.
+    /// Nine runs in ten as [`Worst::Frechet`]; the tenth meets a disturbance of 60 to 120 µs.
     Rare,
 }
 
@@ -47,7 +47,7 @@ pub fn conditions(conditions: &Conditions) {
         for (name, worst) in WORST {
             for runs in [1, 3] {
                 let name = format!("fleet: some outlier of {boards} identical boards, {runs} runs each, {name}");
-                // What meets one board of ten by chance looks like a board that is later: shown.
+                // A board that meets the disturbance by chance looks like a slow board, so this is only reported.
                 let bar = if matches!(worst, Worst::Rare) { Bar::Shown } else { Bar::AtMost(0.1) };
                 conditions.share(&name, bar, |mut random| {
                     !outliers(&simulated((boards, runs), worst, &LOADS, &mut random, |_, _| 1.0)).is_empty()
@@ -58,7 +58,7 @@ pub fn conditions(conditions: &Conditions) {
     for (name, worst) in &WORST[..3] {
         for slow_in in [3, 1] {
             let name = format!("fleet: one of 20 boards 3 times worse under {slow_in} of 3 loads is flagged, {name}");
-            // Under one load of three, BH asks for more: shown.
+            // Under one load of three, the Benjamini–Hochberg correction requires more, so this is only reported.
             let bar = if slow_in == 3 { Bar::AtLeast(0.8) } else { Bar::Shown };
             conditions.share(&name, bar, |mut random| {
                 let factor = |board, load| if board == 7 && load < slow_in { 3.0 } else { 1.0 };
@@ -73,7 +73,7 @@ fn outliers(runs: &[RunSummary]) -> Vec<String> {
     fleet(runs).outliers.into_iter().filter_map(|outlier| outlier.host).collect()
 }
 
-/// `factor` is of a board and a load, by their numbers.
+/// `factor` gives the slowdown for a board and a load, by their numbers.
 fn simulated(
     (boards, runs): (usize, usize),
     worst: Worst,
@@ -90,7 +90,7 @@ fn simulated(
     all
 }
 
-/// A run whose worst wakeups under the loads are these.
+/// A run with these worst wakeups under the loads.
 pub fn summary(n: u64, host: &str, loads: &[&str], maxima: &[u64]) -> RunSummary {
     let cell = |(load, max_ns): (&&str, &u64)| SummaryCell {
         phase: (*load).into(),

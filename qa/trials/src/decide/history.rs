@@ -1,4 +1,4 @@
-//! A year of nightly runs that nothing changes, and a year with a shift.
+//! A year of nightly runs without changes, and a year with a shift.
 
 use super::fleet::summary;
 use super::{Bar, Conditions};
@@ -9,18 +9,18 @@ use punctual_stats::{LEARNT, SplitMix64};
 
 const LOADS: [&str; 12] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"];
 const YEAR: usize = 365;
-/// The night of the shift, where there is one, and the nights after it within which it is to be seen.
+/// The night of the shift, if there is one, and the number of nights within which it should be detected.
 const SHIFT: usize = 100;
 const WITHIN: usize = 10;
 const RISE: f64 = 1.25;
-/// Accepted distance from the rate asked for.
+/// Accepted relative deviation from the requested rate.
 const OFF: f64 = 0.3;
 
 /// How the nights vary.
 #[derive(Clone, Copy)]
 enum Noise {
     Normal,
-    /// One night in twelve is later by a factor of e^(3 spreads) on average.
+    /// One night in twelve is slower by a factor of e^(3 spreads) on average.
     Spikes,
 }
 
@@ -29,7 +29,7 @@ pub fn conditions(conditions: &Conditions) {
         for phi in [0.0, 0.3, 0.5] {
             for rate in [1.0, 4.0] {
                 let name =
-                    format!("history: false alarms in a year, {rate}/year asked for, {series} series, φ = {phi}");
+                    format!("history: false alarms in a year, {rate}/year requested, {series} series, φ = {phi}");
                 years(
                     conditions,
                     &name,
@@ -42,7 +42,7 @@ pub fn conditions(conditions: &Conditions) {
     }
     for phi in [0.0, 0.3, 0.5] {
         let name = format!("history: false alarms in a year, spikes beside, 1 series, φ = {phi}");
-        // Beside what depends on the night before, spikes that do not are no AR(1): shown.
+        // Spikes that do not depend on the night before break the AR(1) model, so this is only reported.
         let bar = if phi == 0.0 { Bar::Within(1.0 - OFF, 1.0 + OFF) } else { Bar::Shown };
         years(conditions, &name, bar, (1, phi, 1.0), Noise::Spikes);
     }
@@ -50,7 +50,7 @@ pub fn conditions(conditions: &Conditions) {
         for phi in [0.0, 0.3, 0.5] {
             for spread in [0.05, 0.1] {
                 let name = format!("history: +25 % in one of {series} seen in 10 runs, spread {spread}, φ = {phi}");
-                // Nights that spread by 10 % hide it: shown.
+                // A spread of 10 % between nights hides the shift, so this is only reported.
                 let bar = if spread == 0.05 { Bar::AtLeast(0.8) } else { Bar::Shown };
                 conditions.share(&name, bar, |mut random| {
                     let runs = nights(SHIFT + WITHIN, series, phi, spread, Noise::Normal, &mut random, RISE);
@@ -101,7 +101,7 @@ fn seen(history: &History) -> impl Iterator<Item = (&str, usize)> {
     series.flat_map(|s| s.shifts.iter().map(|shift| (s.load.as_str(), shift.at + shift.runs_to_see - 1)))
 }
 
-/// Nights of AR(1) figures; those of the first load are `rise` times as late from the night [`SHIFT`] on.
+/// Nights with AR(1) figures; from the night [`SHIFT`] on, those of the first load are `rise` times as large.
 fn nights(
     nights: usize,
     series: usize,

@@ -1,5 +1,5 @@
-//! `cargo trials decide`: how often decisions between kernels, runs, boards and settings err where nothing differs, and
-//! how often they find what does. Machines are simulated; the program's own crates decide.
+//! `cargo trials decide`: how often decisions between kernels, runs, boards and settings are wrong when nothing
+//! differs, and how often they detect a difference. Machines are simulated; the program's own crates decide.
 
 mod compare;
 mod fleet;
@@ -13,14 +13,15 @@ use std::time::Instant;
 
 const SEED: u64 = 20_261_126;
 
-/// Measure how often decisions of compare, history, report of many boards and tune are wrong, and what they find
+/// Measure how often decisions of compare, history, report of many boards and tune are wrong, and how often they detect
+/// a difference
 ///
 /// Needs nothing else (docs/guide/statistics.md).
 #[derive(Debug, clap::Args)]
 pub struct Wanted {
     #[command(flatten)]
     many: Many,
-    /// Only conditions whose name contains this
+    /// Only conditions whose name contains this text
     #[arg(long, value_name = "TEXT", default_value = "")]
     only: String,
 }
@@ -37,13 +38,13 @@ pub fn run(wanted: &Wanted) -> Result<(), String> {
     if missed.is_empty() { Ok(()) } else { Err(format!("missed: {}", missed.join("; "))) }
 }
 
-/// What the mean over the runs has to be.
+/// The requirement on the mean over the runs.
 #[derive(Clone, Copy, Debug)]
 enum Bar {
     AtMost(f64),
     AtLeast(f64),
     Within(f64, f64),
-    /// No bar: shown only.
+    /// No requirement: the value is only reported.
     Shown,
 }
 
@@ -67,7 +68,7 @@ impl Bar {
     }
 }
 
-/// Tries conditions in their order, each with seeds of its own that do not depend on what else is tried.
+/// Tries conditions in order, each with its own seeds, which do not depend on what else is tried.
 struct Conditions<'a> {
     wanted: &'a Wanted,
     number: Cell<u64>,
@@ -75,7 +76,7 @@ struct Conditions<'a> {
 }
 
 impl Conditions<'_> {
-    /// The mean of what each run gives (1 and 0 for yes and no), with its standard error.
+    /// The mean of the results of the runs (1 and 0 for yes and no), with its standard error.
     fn mean<S>(
         &self,
         name: &str,
@@ -104,7 +105,7 @@ impl Conditions<'_> {
         }
     }
 
-    /// How often it is so.
+    /// The share of runs for which `run` returns true.
     fn share(&self, name: &str, bar: Bar, run: impl Fn(SplitMix64) -> bool + Sync) {
         self.mean(name, bar, || (), |(), random| f64::from(u8::from(run(random))));
     }

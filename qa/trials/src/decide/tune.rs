@@ -1,4 +1,4 @@
-//! Searches of `tune` on machines where no knob does anything, with and without a disturbance that returns; and with the
+//! Searches by `tune` on machines where no change has an effect, with and without a recurring disturbance; and with the
 //! five faults that `cargo trials tune` injects.
 
 use super::{Bar, Conditions};
@@ -8,7 +8,8 @@ use std::collections::BTreeSet;
 
 const KNOBS: [&str; 12] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"];
 
-/// What the five faults of docs/tune.md (on 6.1) add while they are not fixed, ns, beside four harmless settings.
+/// Delays in ns that the five faults of docs/tune.md (on 6.1) add while they are not fixed, next to four harmless
+/// settings.
 const FAULTS: [(&str, f64); 9] = [
     ("timer-migration", 0.0),
     ("trace-events-on", 10_400.0),
@@ -50,7 +51,7 @@ struct Simulated<'a> {
     on: BTreeSet<String>,
     random: SplitMix64,
     blocks: usize,
-    /// Blocks from one disturbance to the next, 0 for none; and where the first is.
+    /// Number of blocks between disturbances, 0 for none; and the position of the first.
     period: usize,
     phase: usize,
     scale: f64,
@@ -66,7 +67,7 @@ impl Simulated<'_> {
     }
 
     fn is_disturbed(&self) -> bool {
-        // Of a long period, a stretch.
+        // If the period is long, the disturbance lasts for several blocks.
         self.period > 0 && (self.blocks + self.phase) % self.period < self.period.div_ceil(7)
     }
 }

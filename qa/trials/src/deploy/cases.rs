@@ -1,19 +1,19 @@
-//! The kernels that are tried, and their expected outcomes.
+//! The kernels that are tried, and the expected outcomes.
 
 use punctual_vm::{DiskRun, Ending};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comes {
-    /// It is verified and committed, and boots by default from then on.
+    /// It is verified and committed, and is the default from then on.
     Kept,
-    /// The old kernel returns automatically, and a rollback leaves every byte as before.
+    /// The old kernel returns automatically, and a rollback restores every byte.
     Returned,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Plant {
+pub enum Injection {
     None,
-    /// Modules whose path contains this are left out.
+    /// Without the modules whose path contains this.
     Without(&'static str),
     Loops,
 }
@@ -21,15 +21,15 @@ pub enum Plant {
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
     pub name: &'static str,
-    pub plant: Plant,
-    /// Words after `kernel deploy`.
+    pub injection: Injection,
+    /// Additional arguments of `kernel deploy`.
     pub words: &'static [&'static str],
-    /// In the old kernel, before it is deployed.
+    /// Commands in the old kernel before the deployment.
     pub before: &'static str,
     pub comes: Comes,
 }
 
-/// A first process that takes the only CPU for good, with the real-time throttle off.
+/// A first process that occupies the only CPU forever, with RT throttling disabled.
 const HOG: &str = "printf '%s\\n' '#!/bin/sh' 'mount -t proc proc /proc 2> /dev/null' 'echo -1 > /proc/sys/kernel/sched_rt_runtime_us' \
     'chrt -f 99 sh -c \"while :; do :; done\"' > /usr/sbin/hog; chmod 755 /usr/sbin/hog";
 const HANG: &str =
@@ -38,29 +38,29 @@ const HANG: &str =
 
 const fn case(
     name: &'static str,
-    plant: Plant,
+    injection: Injection,
     words: &'static [&'static str],
     before: &'static str,
     comes: Comes,
 ) -> Case {
-    Case { name, plant, words, before, comes }
+    Case { name, injection, words, before, comes }
 }
 
 pub const CASES: [Case; 7] = [
-    case("good", Plant::None, &[], "", Comes::Kept),
-    case("panic", Plant::None, &["--append", "init=/bin/false"], "", Comes::Returned),
-    case("no-root", Plant::Without("/ext4.ko"), &[], "", Comes::Returned),
-    case("no-network", Plant::Without("/virtio_net.ko"), &[], "", Comes::Returned),
-    case("early-hang", Plant::Loops, &[], "", Comes::Returned),
-    case("hang", Plant::None, &["--append", "init=/usr/sbin/hang"], HANG, Comes::Returned),
-    case("starved", Plant::None, &["--append", "init=/usr/sbin/hog"], HOG, Comes::Returned),
+    case("good", Injection::None, &[], "", Comes::Kept),
+    case("panic", Injection::None, &["--append", "init=/bin/false"], "", Comes::Returned),
+    case("no-root", Injection::Without("/ext4.ko"), &[], "", Comes::Returned),
+    case("no-network", Injection::Without("/virtio_net.ko"), &[], "", Comes::Returned),
+    case("early-hang", Injection::Loops, &[], "", Comes::Returned),
+    case("hang", Injection::None, &["--append", "init=/usr/sbin/hang"], HANG, Comes::Returned),
+    case("starved", Injection::None, &["--append", "init=/usr/sbin/hog"], HOG, Comes::Returned),
 ];
 
 impl Comes {
     pub fn words(self) -> &'static str {
         match self {
             Comes::Kept => "committed",
-            Comes::Returned => "returned by themselves, undone to the byte",
+            Comes::Returned => "returned automatically, undone to the byte",
         }
     }
 

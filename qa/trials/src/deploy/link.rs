@@ -1,11 +1,11 @@
-//! Cuts the link at random instants. Needs root, sshd, unshare(1), GRUB's tools, and disk space in the folder.
+//! Cuts the link at random moments. Needs root, sshd, unshare(1), GRUB's tools, and disk space in the folder.
 
 use std::path::Path;
 use std::process::Command;
 
 const SCRIPT: &str = include_str!("link.sh");
 
-/// Runs it in a mount namespace of its own.
+/// Runs the trial in a separate mount namespace.
 pub fn run(program: &Path, kernel: &[u8], runs: usize, folder: &Path) -> Result<String, String> {
     for tool in ["/usr/sbin/sshd", "/usr/sbin/grub-reboot", "/usr/bin/unshare"] {
         if !Path::new(tool).exists() {

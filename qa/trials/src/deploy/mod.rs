@@ -1,5 +1,5 @@
-//! `cargo trials deploy`: kernels installed beside a guest's own, tried through OVMF and GRUB, committed or returned
-//! from.
+//! `cargo trials deploy`: installs kernels beside a guest's own, boots them through OVMF and GRUB, and commits or
+//! abandons them.
 //!
 //! Each case is deployed once, and its armed disk is copied for every run: a run is the trial boot and the boots after
 //! it.
@@ -20,11 +20,11 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 const SCRIPT: &str = include_str!("script.sh");
-/// Over ssh with the controller killed at random instants; by name only, as root.
+/// Over ssh, with the controller killed at random moments; selected only by name, as root.
 const LINK: &str = "link";
-/// Over ssh to a guest, the link cut at random points and the guest restarted each time; by name only.
+/// Over ssh to a guest, with the link cut at random points and the guest restarted each time; selected only by name.
 const CUT: &str = "cut";
-/// The longest boot: firmware, and a hang that a watchdog ends after 180 s, on a busy host.
+/// Time limit of a boot: firmware, and a hang that a watchdog ends after 180 s, on a busy host.
 const LIMIT: Duration = Duration::from_secs(900);
 
 struct Bench {
@@ -37,15 +37,16 @@ struct Bench {
     cut: cut::Wish,
 }
 
-/// Deploy kernels in guests that boot through OVMF and GRUB: good ones and bad ones (docs/deploy.md)
+/// Deploy good and bad kernels in guests that boot through OVMF and GRUB (docs/deploy.md)
 ///
-/// A good kernel is committed. Those that panic, find no root, hang, lose the network or starve their guard are returned from.
+/// Good kernels are committed. Kernels that panic, find no root, hang, lose the network or starve their guard are
+/// abandoned.
 #[derive(Debug, clap::Args)]
 pub struct Wanted {
-    /// Program to try
+    /// Program to test
     #[arg(long, value_name = "FILE", default_value_os_t = xtask::punctual())]
     punctual: PathBuf,
-    /// Number of trial boots of each case, and of runs of link
+    /// Number of trial boots per case, and of runs of link
     #[arg(long, value_name = "N", default_value_t = 1)]
     runs: usize,
     /// Number of guests at the same time
@@ -56,15 +57,15 @@ pub struct Wanted {
     out: PathBuf,
     #[command(flatten)]
     cut: cut::Wish,
-    /// Cases to try; by default all but link and cut
+    /// Cases to try; by default all except link and cut
     #[arg(value_name = "CASE", value_parser = names())]
     names: Vec<String>,
 }
 
 fn names() -> PossibleValuesParser {
-    let link = PossibleValue::new(LINK).help("Over ssh, the controller killed at random instants; as root");
+    let link = PossibleValue::new(LINK).help("Over ssh, with the controller killed at random moments; as root");
     let cut = PossibleValue::new(CUT)
-        .help("Over ssh to a guest, the link cut at random points and the guest restarted each time");
+        .help("Over ssh to a guest, with the link cut at random points and the guest restarted each time");
     let cases = CASES.iter().map(|case| PossibleValue::new(case.name));
     PossibleValuesParser::new(cases.chain([link, cut]))
 }
@@ -106,7 +107,7 @@ impl Bench {
     }
 }
 
-/// Deploys the case once, then tries it as often as asked.
+/// Deploys the case once, then tries it the requested number of times.
 fn series(bench: &Bench, case: &Case) -> Result<String, String> {
     let armed = armed(bench, case)?;
     let numbers = Mutex::new(1..=bench.runs);
@@ -161,12 +162,12 @@ fn armed(bench: &Bench, case: &Case) -> Result<DiskGuest, String> {
         (Ending::Off, Some(0)) => {}
         (ending, code) => return Err(format!("not deployed: {ending:?}, exit code {code:?}: {}", tail(&run))),
     }
-    // The trial needs the program only: the kernel is on the disk.
+    // The trial needs only the program, because the kernel is on the disk.
     guest.tools.truncate(1);
     Ok(guest)
 }
 
-/// Returns seconds.
+/// Tries the armed disk once; returns the duration in seconds.
 fn tried(bench: &Bench, case: &Case, armed: &DiskGuest, number: usize) -> Result<u64, String> {
     let name = format!("{}-{number}", case.name);
     let folder = bench.folder.join(&name);

@@ -1,14 +1,14 @@
-//! The distribution's kernel as a package with what a guest needs, intact or damaged.
+//! The distribution's kernel as a package with what a guest needs, either intact or damaged.
 
-use super::cases::{Case, Plant};
+use super::cases::{Case, Injection};
 use crate::guests;
 use punctual_vm::Arch;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Another series than the image's own kernels, whose files are there already.
+/// A different series than the image's own kernels, whose files already exist.
 const KERNEL: &str = "rt@6.1";
-/// Folders of modules that a guest with virtio needs.
+/// Folders of modules needed by a guest with virtio.
 const MODULES: [&str; 13] = [
     "kernel/drivers/virtio",
     "kernel/drivers/block/virtio_blk",
@@ -32,7 +32,7 @@ pub fn kernel(case: &Case) -> Result<Vec<u8>, String> {
     let modules = if modules.ends_with(&release) { modules } else { modules.join("lib/modules").join(&release) };
     let mut tar = tar::Builder::new(Vec::new());
     let mut image = read(&kernel.image)?;
-    if case.plant == Plant::Loops {
+    if case.injection == Injection::Loops {
         loops(&mut image)?;
     }
     add(&mut tar, &format!("boot/vmlinuz-{release}"), &image)?;
@@ -57,7 +57,7 @@ pub fn kernel(case: &Case) -> Result<Vec<u8>, String> {
 }
 
 fn is_wanted(case: &Case, name: &str) -> bool {
-    let is_out = matches!(case.plant, Plant::Without(part) if name.contains(part));
+    let is_out = matches!(case.injection, Injection::Without(part) if name.contains(part));
     !is_out && MODULES.iter().any(|start| name.starts_with(start))
 }
 
@@ -73,14 +73,15 @@ fn add(tar: &mut tar::Builder<Vec<u8>>, name: &str, content: &[u8]) -> Result<()
     tar.append_data(&mut header, Path::new(name), content).map_err(|e| format!("{name}: {e}"))
 }
 
-/// `cli; jmp .` where the firmware or GRUB enters an image: the PE header's entry point, and the handover behind the real-mode
-/// part (Documentation/arch/x86/boot.rst: setup_sects at 0x1f1, handover_offset at 0x264; 512 further for 64 bits).
+/// Writes `cli; jmp .` at the places where the firmware or GRUB enters an image: the entry point in the PE header, and
+/// the handover entry after the real-mode part (Documentation/arch/x86/boot.rst: setup_sects at 0x1f1, handover_offset
+/// at 0x264; 512 bytes further for 64 bits).
 fn loops(image: &mut [u8]) -> Result<(), String> {
     let number = |image: &[u8], at: usize| {
         let bytes = image.get(at..at + 4).and_then(|bytes| <[u8; 4]>::try_from(bytes).ok());
-        bytes.map(|bytes| u32::from_le_bytes(bytes) as usize).ok_or("the image is cut off")
+        bytes.map(|bytes| u32::from_le_bytes(bytes) as usize).ok_or("the image is truncated")
     };
-    let setup = (usize::from(*image.get(0x1f1).ok_or("the image is cut off")?) + 1) * 512;
+    let setup = (usize::from(*image.get(0x1f1).ok_or("the image is truncated")?) + 1) * 512;
     let pe = number(image, 0x3c)?;
     let entries = [
         number(image, pe + 0x28)?,
@@ -90,7 +91,7 @@ fn loops(image: &mut [u8]) -> Result<(), String> {
         setup,
     ];
     for entry in entries {
-        image.get_mut(entry..entry + 3).ok_or("an entry lies behind the image")?.copy_from_slice(&[0xfa, 0xeb, 0xfe]);
+        image.get_mut(entry..entry + 3).ok_or("an entry lies beyond the image")?.copy_from_slice(&[0xfa, 0xeb, 0xfe]);
     }
     Ok(())
 }

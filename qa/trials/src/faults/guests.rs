@@ -1,4 +1,4 @@
-//! Faults that need a machine of their own: guests of the lab.
+//! Faults that need a separate machine: guests of the lab.
 
 use crate::lab::in_lab;
 use crate::lab::isolated::with_libraries;
@@ -15,8 +15,8 @@ pub(super) fn boot(words: &[&str], script: &str, place: &Path) -> Result<String,
     if output.status.code() == Some(0) { Ok(said) } else { Err(format!("{}:\n{said}", output.status)) }
 }
 
-/// `NAME VALUE` lines in a script's output.
-pub(super) fn told(said: &str, name: &str) -> Result<f64, String> {
+/// Reads a `NAME VALUE` line in a script's output.
+pub(super) fn figure(said: &str, name: &str) -> Result<f64, String> {
     let line = said.lines().find_map(|line| line.trim().strip_prefix(name)?.strip_prefix(' '));
     line.and_then(|value| value.trim().parse().ok()).ok_or_else(|| format!("no `{name}` in:\n{said}"))
 }
@@ -31,12 +31,12 @@ fn cpus(run: &Value) -> Vec<&Value> {
     run["phases"].as_array().into_iter().flatten().flat_map(|p| p["cpus"].as_array().into_iter().flatten()).collect()
 }
 
-/// Another process sets the clock while the measurement runs.
+/// Another process sets the clock during the measurement.
 pub fn clock(place: &Path) -> Result<String, String> {
     let script = "punctual measure -D 8s -i 1ms -q -o /tmp/r & P=$!; sleep 2; now=$(date +%s); date -s @$((now + 31536000)); sleep 2; \
                   date -s @$((now - 31536000)); sleep 1; wait $P; echo code $?";
     let said = boot(&["--virtual"], script, place)?;
-    if told(&said, "code")? != 0.0 {
+    if figure(&said, "code")? != 0.0 {
         return Err(said);
     }
     let run = run(place)?;
@@ -47,7 +47,7 @@ pub fn clock(place: &Path) -> Result<String, String> {
         let count = |name: &str| cpu[name].as_u64().unwrap_or(u64::MAX);
         let all = count("released") == count("ran").saturating_add(count("skipped"));
         if !all || count("released") < 7_900 || count("max_ns") > 100_000_000 {
-            return Err(format!("a CPU's periods: {cpu}"));
+            return Err(format!("the periods of a CPU do not add up: {cpu}"));
         }
     }
     match (-1.01..-0.99).contains(&real) && (0.0..0.001).contains(&mono) {
@@ -64,16 +64,16 @@ pub fn hotplug(place: &Path) -> Result<String, String> {
     let script = "punctual measure -D 8s -i 5ms -q -c 'max < 10s' -o /tmp/r & P=$!; sleep 3; echo 0 > /sys/devices/system/cpu/cpu1/online; sleep 2; \
                   echo 1 > /sys/devices/system/cpu/cpu1/online; wait $P; echo code $?";
     let said = boot(&["--cpus", "2"], script, place)?;
-    let code = told(&said, "code")?;
+    let code = figure(&said, "code")?;
     let run = run(place)?;
     let all = format!("{} {}", run["problems"], run["phases"][0]["problems"]);
     match code == 3.0 && all.contains("CPU 1") {
-        true => Ok("exit code 3, the run names CPU 1".into()),
+        true => Ok("exit code 3, the run reports CPU 1".into()),
         false => Err(format!("exit code {code}, problems {all}")),
     }
 }
 
-/// 512 MB, of which a cgroup gets 64 MB.
+/// A machine of 512 MB, of which a cgroup gets 64 MB.
 pub fn memory(place: &Path) -> Result<String, String> {
     let script = "mkdir -p /cg; mount -t cgroup2 none /cg; mkdir /cg/m; echo +memory > /cg/cgroup.subtree_control; echo 64M > /cg/m/memory.max; \
                   echo 0 > /cg/m/memory.swap.max 2>/dev/null; sh -c 'echo $$ > /cg/m/cgroup.procs; exec punctual measure -D 10s -i 1ms -q -o /tmp/r'; \
@@ -82,20 +82,20 @@ pub fn memory(place: &Path) -> Result<String, String> {
     let run = run(place)?;
     let resident = run["cost"]["rss_bytes"].as_f64().unwrap_or(f64::NAN) / 1e6;
     let faults: u64 = cpus(&run).iter().map(|cpu| cpu["page_faults"].as_u64().unwrap_or(u64::MAX)).sum();
-    match told(&said, "code")? == 0.0 && resident <= 16.0 && faults == 0 {
+    match figure(&said, "code")? == 0.0 && resident <= 16.0 && faults == 0 {
         true => {
-            let peak = told(&said, "peak")? / 1e6;
+            let peak = figure(&said, "peak")? / 1e6;
             Ok(format!(
-                "{resident:.1} MB resident, {peak:.1} MB of the cgroup at most, {faults} page faults in measuring threads"
+                "{resident:.1} MB resident, peak of {peak:.1} MB in the cgroup, {faults} page faults in measuring threads"
             ))
         }
         false => Err(format!("{resident} MB resident, {faults} page faults: {said}")),
     }
 }
 
-/// A loop of FIFO 99 on the only CPU, and a measurement of the same priority, which does not preempt it (sched(7)). The
-/// loop is under RLIMIT_RTTIME: without it, a PREEMPT_RT kernel since 6.12 hangs, for its fair server serves ordinary
-/// threads only, and the timers that these sleep on are expired by a thread of FIFO 1.
+/// A loop at FIFO 99 on the only CPU, and a measurement at the same priority, which does not preempt it (sched(7)). The
+/// loop is limited by RLIMIT_RTTIME: without it, a PREEMPT_RT kernel since 6.12 hangs, because its fair server serves
+/// only ordinary threads, and the timers on which they sleep are expired by a thread of FIFO 1.
 pub fn hog(place: &Path) -> Result<String, String> {
     let script = "now() { cut -d' ' -f1 /proc/uptime; }; a=$(now); \
                   punctual measure -p 99 -D 10s -c 'max < 1s' -q -o /tmp/r & P=$!; sleep 2; \
@@ -111,11 +111,11 @@ pub fn hog(place: &Path) -> Result<String, String> {
     let puts: Vec<String> = puts.collect();
     let words: Vec<&str> = puts.iter().map(String::as_str).chain(["--virtual"]).collect();
     let said = boot(&words, script, place)?;
-    let (took, answered) = (told(&said, "took")?, told(&said, "answered")?);
-    let code = told(&said, "code")?;
-    match took <= 13.0 && (0.5..=5.0).contains(&answered) && told(&said, "runtime")? > 0.0 && code == 1.0 {
+    let (took, answered) = (figure(&said, "took")?, figure(&said, "answered")?);
+    let code = figure(&said, "code")?;
+    match took <= 13.0 && (0.5..=5.0).contains(&answered) && figure(&said, "runtime")? > 0.0 && code == 1.0 {
         true => Ok(format!(
-            "a shell answered within {answered:.1} s, 10 s of measuring ended after {took:.1} s and failed its claim; throttling stayed on"
+            "a shell responded within {answered:.1} s, 10 s of measuring ended after {took:.1} s and failed its claim; throttling stayed on"
         )),
         false => Err(said),
     }

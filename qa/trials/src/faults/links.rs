@@ -1,4 +1,4 @@
-//! Links and FIFOs placed where results go.
+//! Links and FIFOs placed at the paths of results.
 
 use crate::built::punctual;
 use std::fs;
@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
-/// Commands that make the file at the end of their words.
+/// Commands that write the file at the end of their arguments.
 fn commands(run: &str) -> [(&'static str, Vec<String>); 5] {
     let words = |words: &[&str]| words.iter().map(ToString::to_string).collect();
     [
@@ -27,7 +27,7 @@ pub fn run(place: &Path) -> Result<String, String> {
     for (what, words) in commands(&run) {
         for kind in ["symlink", "dangling symlink", "hard link", "FIFO"] {
             fs::write(&secret, "kept\n").map_err(failed)?;
-            let target = place.join("planted");
+            let target = place.join("injected");
             match kind {
                 "symlink" => symlink(&secret, &target).map_err(failed)?,
                 "dangling symlink" => symlink(place.join("made"), &target).map_err(failed)?,

@@ -1,4 +1,4 @@
-//! `cargo trials faults`: injects the faults that measuring tools break by, and checks what has to hold then. Writes
+//! `cargo trials faults`: injects the faults that break measuring tools, and checks what must hold then. Writes
 //! docs/reliability.md.
 
 mod guests;
@@ -16,7 +16,7 @@ use std::path::Path;
 
 pub(super) enum How {
     Here(fn(&Path) -> Result<String, String>),
-    /// By another command, whose figures are written into the page by hand.
+    /// Tested by another command, whose figures are entered into the page by hand.
     By(&'static str),
 }
 
@@ -61,7 +61,7 @@ pub(super) const FAULTS: [Fault; 21] = [
         number: 5,
         name: "kernels",
         fault: "a kernel or boot configuration that does not come up",
-        reach: "returns to the old one by itself, 20 of 20",
+        reach: "returns to the old one automatically, 20 of 20",
         how: How::By("cargo trials deploy --runs 5; cargo trials boots"),
     },
     Fault {
@@ -116,7 +116,7 @@ pub(super) const FAULTS: [Fault; 21] = [
     Fault {
         number: 13,
         name: "links",
-        fault: "symlinks, hard links, FIFOs planted at output paths",
+        fault: "symlinks, hard links, FIFOs placed at output paths",
         reach: "refused; what they point to is untouched",
         how: How::Here(links::run),
     },
@@ -131,7 +131,7 @@ pub(super) const FAULTS: [Fault; 21] = [
         number: 15,
         name: "ssh",
         fault: "the link to a board is cut",
-        reach: "strict host keys, no agent forwarding; what runs goes on, what was cut is fetched or reported",
+        reach: "strict host keys, no agent forwarding; what runs continues, and what was interrupted is fetched or reported",
         how: How::By("cargo trials deploy link --runs 20"),
     },
     Fault {
@@ -178,15 +178,15 @@ pub(super) const FAULTS: [Fault; 21] = [
     },
 ];
 
-/// Bring about the faults that measuring tools break by, and check what has to hold then (docs/reliability.md); as root
+/// Inject the faults that break measuring tools, and check what must hold then (docs/reliability.md); needs root
 ///
 /// Before: cargo build --release
 #[derive(Debug, clap::Args)]
 pub struct Wanted {
-    /// Faults to try; by default all that have no command of their own
+    /// Faults to test; by default all without a command of their own
     #[arg(value_name = "NAME", value_parser = PossibleValuesParser::new(FAULTS.map(|fault| PossibleValue::new(fault.name).help(fault.fault))))]
     names: Vec<String>,
-    /// Write the figures into docs/reliability.md
+    /// Write the figures to docs/reliability.md
     #[arg(long)]
     write: bool,
 }
@@ -199,14 +199,14 @@ pub fn run(wanted: &Wanted) -> Result<(), String> {
     for fault in FAULTS.iter().filter(is_wanted) {
         let How::Here(try_it) = fault.how else {
             if let (How::By(command), false) = (&fault.how, names.is_empty()) {
-                println!("{:10} is tried by: {command}", fault.name);
+                println!("{:10} is tested by: {command}", fault.name);
             }
             continue;
         };
         let place = folder.join(fault.name);
         std::fs::create_dir_all(&place).map_err(|e| format!("{}: {e}", place.display()))?;
         match cases::tried(fault.name, || try_it(&place)) {
-            Some(told) => figures.push((fault.number, told)),
+            Some(figure) => figures.push((fault.number, figure)),
             None => failed.push(fault.name),
         }
     }

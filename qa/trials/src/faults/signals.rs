@@ -1,4 +1,4 @@
-//! Signals at random instants: a result within a second, and an exit code that names the signal.
+//! Signals at random moments: a result within a second, and an exit code that shows the signal.
 
 use super::document;
 use crate::built::missing;
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 const RUNS: usize = 100;
 const SIGNALS: [(Signal, i32); 4] = [(Signal::INT, 2), (Signal::TERM, 15), (Signal::HUP, 1), (Signal::QUIT, 3)];
 const LONGEST: Duration = Duration::from_secs(1);
-/// After its start the program needs a moment to block signals, as a shell does.
+/// Time after the start in which the program blocks signals, like a shell.
 const FIRST: Duration = Duration::from_millis(150);
 
 pub fn run(place: &Path) -> Result<String, String> {
@@ -44,7 +44,7 @@ pub fn run(place: &Path) -> Result<String, String> {
         let document = document(&out)?;
         let run = &document["result"]["run"];
         if run["complete"].as_bool().or_else(|| document["result"]["complete"].as_bool()) != Some(false) {
-            return fail("the result does not say that it is not complete".into());
+            return fail("the result does not say that it is incomplete".into());
         }
         std::fs::remove_dir_all(&out).map_err(|e| e.to_string())?;
     }

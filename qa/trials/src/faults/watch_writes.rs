@@ -1,5 +1,5 @@
-//! Every writing system call of `punctual watch` fails, once or from then on, by strace(1)'s fault injection: measuring
-//! continues.
+//! Makes every writing system call of `punctual watch` fail, once or from then on, by strace(1)'s fault injection:
+//! measuring continues.
 
 use super::document;
 use super::watching::Series;
@@ -17,18 +17,18 @@ use std::time::{Duration, Instant};
 const WATCH: [&str; 11] = ["watch", "--quiet", "-D", "4s", "-i", "10ms", "--block", "1s", "--segment", "2s", "--out"];
 const LASTS: Duration = Duration::from_secs(4);
 const ERRORS: [&str; 2] = ["EIO", "EROFS"];
-/// Calls tried per thread, evenly spread: those of one checkpoint are like those of the next.
+/// Calls tried per thread, evenly spread, because those of one checkpoint are like those of the next.
 const TRIED: u32 = 6;
-/// A watch that has not ended then hangs.
+/// A watch that has not ended by then hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Watches in parallel; they sleep most of the time.
+/// Number of watches in parallel; they sleep most of the time.
 const AT_ONCE: usize = 6;
 
 struct Injected {
     call: &'static str,
     error: &'static str,
     nth: u32,
-    /// So does every later one.
+    /// Whether every later call fails too.
     for_good: bool,
 }
 
@@ -36,8 +36,8 @@ struct Injected {
 enum Taken {
     Refused,
     /// It measured to its end, and reported with exit code 4 what could not be written.
-    Told,
-    /// Exit code 0, and everything is there.
+    Reported,
+    /// Exit code 0, and everything was written.
     Whole,
 }
 
@@ -62,9 +62,9 @@ pub fn run(place: &Path) -> Result<String, String> {
     let of = |how| taken.get(&how).copied().unwrap_or(0);
     match failed.is_empty() {
         true => Ok(format!(
-            "{} runs: {} measured on and ended with code 4, {} whole, {} did not begin and said why",
+            "{} runs: {} continued measuring and ended with code 4, {} complete, {} did not start and said why",
             all.len(),
-            of(Taken::Told),
+            of(Taken::Reported),
             of(Taken::Whole),
             of(Taken::Refused)
         )),
@@ -101,7 +101,7 @@ fn strace(words: &[&str], out: &Path) -> Result<Output, String> {
     while child.try_wait().map_err(|e| e.to_string())?.is_none() {
         if begun.elapsed() > PATIENCE && !hangs {
             hangs = true;
-            let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw).ok_or("a process without a number")?;
+            let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw).ok_or("a process without an ID")?;
             kill_process_group(group, Signal::KILL).map_err(|e| format!("kill(2): {e}"))?;
         }
         std::thread::sleep(Duration::from_millis(50));
@@ -131,48 +131,48 @@ impl Injected {
     }
 }
 
-/// Did a write(2) to standard error fail, by strace's output? Then nothing can be reported. Lines broken off by another
-/// thread's are not searched for its result.
+/// Returns true if a write(2) to standard error failed according to strace's output, because then nothing can be
+/// reported. Lines interrupted by another thread are not searched for their result.
 fn is_mute(calls: &str) -> bool {
     let failed = |line: &str| line.ends_with("(INJECTED)") || line.ends_with("<unfinished ...>");
     calls.lines().any(|line| line.contains(" write(2, ") && failed(line))
 }
 
-/// A panic has exit code 101 or a signal; with code 0 everything is there.
+/// Judges the outcome. A panic has exit code 101 or ends with a signal; with code 0 everything must have been written.
 fn judged(output: &Output, is_mute: bool, out: &Path, took: Duration) -> Result<Taken, String> {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     let failed = |what: &str| Err(format!("{what} ({}, {took:.1?}): {said}", output.status));
     let code = match output.status.code() {
         Some(code @ (0 | 2 | 4)) if !said.contains("panicked") => code,
-        _ => return failed("no exit code of its own"),
+        _ => return failed("an unexpected exit code"),
     };
     if code != 0 && said.trim().is_empty() && !is_mute {
-        return failed("nothing is said");
+        return failed("no message");
     }
     if took < LASTS {
-        // At its start it may report that nothing can be written there.
+        // At the start it may report that nothing can be written there.
         return if code == 0 { failed("it ended early") } else { Ok(Taken::Refused) };
     }
     readable(out).map_err(|why| format!("{why}: {said}"))?;
     if code != 0 {
-        return Ok(Taken::Told);
+        return Ok(Taken::Reported);
     }
     let series = Series::read(out).map_err(|why| format!("exit code 0, and {why}: {said}"))?;
     series.measured()?;
     match series.periods()?.0 {
-        0 => failed("no period is on record"),
+        0 => failed("no period was recorded"),
         _ => Ok(Taken::Whole),
     }
 }
 
-/// Every line and every run directory that exists can be read.
+/// Checks that every line and every existing run directory can be read.
 fn readable(out: &Path) -> Result<(), String> {
     let text = fs::read_to_string(out.join("series.jsonl")).unwrap_or_default();
     if let Some(torn) = text.lines().find(|line| serde_json::from_str::<serde_json::Value>(line).is_err()) {
         return Err(format!("a torn line in series.jsonl: {torn}"));
     }
     let runs = fs::read_dir(out.join("runs")).into_iter().flatten().flatten().map(|entry| entry.path());
-    // A folder that could not be begun is empty.
+    // A folder in which nothing could be started is empty.
     let mut begun =
         runs.filter(|run: &PathBuf| run.join("run.json").exists() || run.join("segments/000001.log").exists());
     begun.try_for_each(|run| document(&run).map(drop))

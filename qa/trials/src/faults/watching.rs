@@ -1,28 +1,28 @@
-//! What `punctual watch` survives: the wall clock set and a CPU taken offline, in guests of the lab.
+//! What `punctual watch` survives: setting the wall clock and taking a CPU offline, in guests of the lab.
 
 use super::document;
-use super::guests::{boot, told};
+use super::guests::{boot, figure};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Blocks of a second, so that a tick of the context thread is one, too.
+/// Blocks of a second, so that the ticks of the context thread are a second apart too.
 const WATCH: &str = "punctual watch -q --block 1s -i 10ms --out /tmp/r";
 const YEAR: i64 = 31_536_000;
 const STEPS: [&str; 2] = ["the wall clock was set forward by 365 days", "the wall clock was set back by 730 days"];
-/// Maximum lateness of an emulated CPU without a clock change.
+/// Maximum lateness in ns of an emulated CPU without a clock change.
 const LATEST_NS: u64 = 100_000_000;
 
-/// The series that a guest returned.
+/// The series fetched from a guest.
 pub(super) struct Series {
     pub watch: Value,
     pub lines: Vec<Value>,
-    /// In order of time.
+    /// In chronological order.
     pub runs: Vec<PathBuf>,
 }
 
 impl Series {
-    /// Everything in it has to be readable, each line and each run directory.
+    /// Reads it; every line and every run directory must be readable.
     pub fn read(folder: &Path) -> Result<Series, String> {
         let text = |name: &str| {
             let path = folder.join(name);
@@ -43,7 +43,7 @@ impl Series {
         notes.filter_map(|line| line["text"].as_str()).collect()
     }
 
-    /// Released periods of the CPU that had fewest, each of which ran or was skipped; and the worst latency.
+    /// Number of released periods on the CPU with the fewest, each of which ran or was skipped; and the worst latency.
     pub fn periods(&self) -> Result<(u64, u64), String> {
         let cpus = self.watch["cpus"].as_array().filter(|cpus| !cpus.is_empty()).ok_or("no CPUs in watch.json")?;
         let (mut least, mut latest) = (u64::MAX, 0);
@@ -58,7 +58,7 @@ impl Series {
         Ok((least, latest))
     }
 
-    /// The CPUs that each run directory measured; checks that it is complete.
+    /// The CPUs measured by each run directory; checks that it is complete.
     pub fn measured(&self) -> Result<Vec<Vec<u64>>, String> {
         self.runs.iter().map(|run| whole(run)).collect()
     }
@@ -81,7 +81,7 @@ fn whole(run: &Path) -> Result<Vec<u64>, String> {
     Ok(cpus.filter_map(|cpu| cpu["cpu"].as_u64()).collect())
 }
 
-/// A year forward, two back: a line of the series each, and no latency from it.
+/// Sets the clock a year forward and two back: each step appears in the series, and causes no latency.
 pub fn clock(place: &Path) -> Result<String, String> {
     let script = format!(
         "{WATCH} -D 24s --segment 5s & P=$!; sleep 6; now=$(date +%s); date -s @$((now + {YEAR})); sleep 6; \
@@ -90,18 +90,23 @@ pub fn clock(place: &Path) -> Result<String, String> {
     let said = boot(&["--virtual"], &script, place)?;
     let series = Series::read(&place.join("tmp/r"))?;
     let steps: Vec<&str> = series.notes().into_iter().filter(|note| note.contains("clock was set")).collect();
-    let told_both = steps == STEPS;
+    let has_both = steps == STEPS;
     let (released, latest) = series.periods()?;
     let segments = series.measured()?.len();
     let counted = series.watch["upsets"]["clock_steps"] == 2;
-    match told(&said, "code")? == 0.0 && told_both && counted && released >= 2_350 && latest < LATEST_NS && segments > 3
+    match figure(&said, "code")? == 0.0
+        && has_both
+        && counted
+        && released >= 2_350
+        && latest < LATEST_NS
+        && segments > 3
     {
         true => Ok(format!(
-            "both steps are lines of the series, {released} periods, latest wakeup {} us, {segments} run directories whole",
+            "both steps are in the series, {released} periods, worst wakeup {} us, {segments} run directories complete",
             latest / 1000
         )),
         false => Err(format!(
-            "steps {steps:?}, {}, {released} periods, latest {latest} ns, {segments} run directories:\n{said}",
+            "steps {steps:?}, {}, {released} periods, worst {latest} ns, {segments} run directories:\n{said}",
             series.watch["upsets"]
         )),
     }
@@ -119,9 +124,9 @@ pub fn hotplug(place: &Path) -> Result<String, String> {
     let (released, _) = series.periods()?;
     let named = series.notes().into_iter().any(|note| note.contains("CPU 1"));
     let as_wanted = measured == [vec![0, 1], vec![0], vec![0, 1]];
-    match told(&said, "code")? == 0.0 && as_wanted && named {
+    match figure(&said, "code")? == 0.0 && as_wanted && named {
         true => {
-            Ok(format!("run directories of CPU 0-1, 0, 0-1, all whole; a line names CPU 1, {released} periods of it"))
+            Ok(format!("run directories of CPU 0-1, 0, 0-1, all complete; CPU 1 is reported, with {released} periods"))
         }
         false => Err(format!("run directories of CPUs {measured:?}, notes {:?}:\n{said}", series.notes())),
     }

@@ -1,4 +1,4 @@
-//! Every call that writes fails once, by strace(1)'s fault injection.
+//! Makes every writing call fail once, by strace(1)'s fault injection.
 
 use super::document;
 use crate::built::punctual;
@@ -22,7 +22,7 @@ pub(super) const CALLS: [&str; 12] = [
     "pwrite64",
 ];
 const ERRORS: [&str; 3] = ["ENOSPC", "EIO", "EROFS"];
-/// Tried per call and thread, which strace counts separately; further ones are alike.
+/// Maximum number tried per call and thread, which strace counts separately; further ones are similar.
 const MOST: u32 = 40;
 const RUN: [&str; 6] = ["measure", "--duration", "200ms", "--interval", "5ms", "--out"];
 
@@ -47,19 +47,21 @@ pub fn run(place: &Path) -> Result<String, String> {
         }
     }
     match bytes(&earlier)? == before {
-        true => Ok(format!("{runs} runs, {refused} of them ended with an error and said it, the others were whole")),
+        true => {
+            Ok(format!("{runs} runs, {refused} of them ended with an error and reported it, the others were complete"))
+        }
         false => Err("an earlier run directory was changed".into()),
     }
 }
 
-/// A panic has exit code 101 or a signal; with code 0 the result is complete.
+/// Judges the outcome. A panic has exit code 101 or ends with a signal; with code 0 the result must be complete.
 fn judged(output: &Output, out: &Path) -> Result<(), String> {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     if said.contains("panicked") || output.status.code().is_none_or(|code| code > 4) {
         return Err(format!("{}: {said}", output.status));
     }
     if !output.status.success() {
-        return if said.trim().is_empty() { Err(format!("{}, and nothing is said", output.status)) } else { Ok(()) };
+        return if said.trim().is_empty() { Err(format!("{}, without a message", output.status)) } else { Ok(()) };
     }
     let document = document(out)?;
     let damage = &document["result"]["damage"];
@@ -87,7 +89,7 @@ fn counted(place: &Path) -> Result<Vec<(&'static str, u32)>, String> {
     most_calls(&log)
 }
 
-/// As [`counted`], from strace's output.
+/// Like [`counted`], from strace's output.
 pub(super) fn most_calls(log: &Path) -> Result<Vec<(&'static str, u32)>, String> {
     let text = fs::read_to_string(log).map_err(|e| format!("{}: {e}", log.display()))?;
     let mut counts: BTreeMap<(&str, &str), u32> = BTreeMap::new();

@@ -1,5 +1,5 @@
-//! `cargo trials fleet`: the Ansible role over boards that are network namespaces with an sshd each; one run is killed,
-//! one board cut off in mid-run. Needs root, sshd, ip(8) and ansible-core.
+//! `cargo trials fleet`: runs the Ansible role on boards that are network namespaces with an sshd each; one run is
+//! killed, one board is disconnected during its run. Needs root, sshd, ip(8) and ansible-core.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,21 +8,21 @@ use std::process::Command;
 const SCRIPT: &str = include_str!("boards.sh");
 const BOARDS: usize = 8;
 
-/// Run the Ansible role over 8 boards, of which one run is killed and one board cut off; as root
+/// Run the Ansible role on 8 boards, with one run killed and one board disconnected; needs root
 ///
 /// Boards are network namespaces with an sshd each.
 #[derive(Debug, clap::Args)]
 pub struct Wanted {
-    /// Program to try
+    /// Program to test
     #[arg(long, value_name = "FILE", default_value_os_t = xtask::punctual())]
     punctual: PathBuf,
-    /// New folder for what is recorded
+    /// New folder for the records
     #[arg(long, value_name = "DIR", default_value = "target/fleet")]
     out: PathBuf,
-    /// Ansible's program
+    /// Ansible program
     #[arg(long, value_name = "FILE", default_value_os_t = xtask::tools_dir().with_file_name("ansible-venv").join("bin/ansible-playbook"))]
     ansible: PathBuf,
-    /// How long each board measures
+    /// Measuring time of each board in seconds
     #[arg(long, value_name = "N", default_value_t = 30)]
     seconds: u32,
 }
@@ -32,7 +32,7 @@ pub fn run(wanted: &Wanted) -> Result<(), String> {
     needed(ansible)?;
     fs::create_dir_all(out).map_err(|e| format!("{}: {e}", out.display()))?;
     if fs::read_dir(out).map_err(|e| e.to_string())?.next().is_some() {
-        return Err(format!("{} is not empty: name a new folder with --out", out.display()));
+        return Err(format!("{} is not empty: give a new folder with --out", out.display()));
     }
     let at = |path: &Path| path.canonicalize().map_err(|e| format!("{}: {e}", path.display()));
     let role = at(&xtask::root().join("integrations/ansible"))?;
@@ -61,7 +61,7 @@ fn needed(ansible: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Six complete, one resumed, one killed and reported, one report of all.
+/// Expects six complete runs, one resumed, one killed and reported, and one report of all.
 fn score(text: &str, out: &Path, punctual: &Path) -> Result<(), String> {
     let outcome = |n: usize| {
         let name = format!("board-{n}: ");
@@ -81,7 +81,7 @@ fn score(text: &str, out: &Path, punctual: &Path) -> Result<(), String> {
         complete == BOARDS - 2 && killed.starts_with("killed") && cut.contains("resumed") && hosts.len() == BOARDS;
     match is_reached && out.join("results/fleet.html").exists() {
         true => Ok(()),
-        false => Err(format!("the fleet does not reach its figures: see {}", out.join("play.log").display())),
+        false => Err(format!("the fleet does not meet its expectations: see {}", out.join("play.log").display())),
     }
 }
 

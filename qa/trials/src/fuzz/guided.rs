@@ -1,6 +1,7 @@
-//! `cargo trials fuzz guided`: every reader under libFuzzer, guided by coverage, in slices, at low priority, resumable.
+//! `cargo trials fuzz guided`: runs every reader under libFuzzer, guided by coverage, in slices, at low priority,
+//! resumable.
 //!
-//! The program is built as cargo-fuzz builds it without a sanitizer (`-s none`, which a stable compiler can do):
+//! The program is built as cargo-fuzz builds it without a sanitizer (`-s none`, which a stable compiler supports):
 //! qa/libfuzzer/README.md.
 
 use super::slice::{Slice, Tools};
@@ -12,25 +13,26 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// Maximum time of a slice, after which its result is written. Each begins with the reader's whole corpus: for some
-/// that takes 15 s.
+/// Maximum duration of a slice, after which its result is written. Each slice starts with the reader's whole corpus,
+/// which takes 15 s for some.
 const SLICE: Duration = Duration::from_secs(300);
-/// The first slice: long enough to measure the speed.
+/// Duration of the first slice, long enough to measure the speed.
 const FIRST: Duration = Duration::from_secs(4);
-/// Findings after which a reader is stopped.
+/// Number of findings after which a reader is stopped.
 const FINDINGS: usize = 3;
-/// How cargo-fuzz 0.13 instruments without a sanitizer.
+/// Flags that cargo-fuzz 0.13 uses for instrumentation without a sanitizer.
 const INSTRUMENTED: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
     -Cllvm-args=-simplifycfg-branch-fold-threshold=0 --cfg fuzzing -Ccodegen-units=1";
-/// Default of cargo-fuzz, unless `--no-trace-compares`: libFuzzer learns what is compared with what. Without it 20,000
-/// executions took 1.10 (dat6) to 1.4 times (boot) less time.
+/// Default of cargo-fuzz, unless `--no-trace-compares` is given: libFuzzer learns what is compared with what. Without
+/// it 20,000 executions were 1.10 (dat6) to 1.4 times (boot) faster.
 const COMPARES: &str = " -Cllvm-args=-sanitizer-coverage-trace-compares";
 
-/// Try the readers under libFuzzer, guided by coverage, at nice 19, resumed where the last run ended (qa/libfuzzer/README.md)
+/// Run the readers under libFuzzer, guided by coverage, at nice 19, resuming where the last run ended
+/// (qa/libfuzzer/README.md)
 #[derive(Debug, clap::Args)]
 pub struct Wanted {
-    /// Readers to try; by default all
+    /// Readers to run; by default all
     #[arg(value_name = "READER", value_parser = super::names())]
     readers: Vec<String>,
     /// Number of executions of each reader, over all runs
@@ -39,22 +41,22 @@ pub struct Wanted {
     /// Number of readers at the same time
     #[arg(long, value_name = "J", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=64))]
     jobs: u8,
-    /// End after this time
+    /// Stop after this time
     #[arg(long, value_name = "M")]
     minutes: Option<u64>,
-    /// File of what is done so far
+    /// File that records the progress
     #[arg(long, value_name = "FILE", default_value = "target/fuzz/state.json")]
     state: PathBuf,
     /// Program that was built before
     #[arg(long, value_name = "FILE", conflicts_with = "no_trace_compares")]
     program: Option<PathBuf>,
-    /// Build without the tracing of comparisons: faster, and less clever
+    /// Build without the tracing of comparisons: faster, but finds less
     #[arg(long)]
     no_trace_compares: bool,
-    /// Print what is done so far
+    /// Print the progress so far
     #[arg(long, conflicts_with = "keep")]
     table: bool,
-    /// Cut the corpora down to qa/libfuzzer/corpus
+    /// Reduce the corpora to qa/libfuzzer/corpus
     #[arg(long)]
     keep: bool,
 }
@@ -90,12 +92,12 @@ pub fn run(wanted: &Wanted) -> Result<(), String> {
         return Ok(());
     }
     let folder = options.state.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(folder).map_err(|e| format!("cannot make {}: {e}", folder.display()))?;
+    fs::create_dir_all(folder).map_err(|e| format!("cannot create {}: {e}", folder.display()))?;
     let program = match &wanted.program {
         Some(program) => program.clone(),
         None => build(!wanted.no_trace_compares)?,
     };
-    // Measurements on this machine come first.
+    // Measurements on this machine take precedence.
     rustix::process::setpriority_process(None, 19).map_err(|e| format!("setpriority(2): {e}"))?;
     let tools = Tools { program, folder: folder.to_owned() };
     if wanted.keep {
@@ -109,7 +111,7 @@ pub fn run(wanted: &Wanted) -> Result<(), String> {
             scope.spawn(|| turns(&options, &tools, &work));
         }
     });
-    let work = work.into_inner().map_err(|_| "a thread ended in a panic".to_owned())?;
+    let work = work.into_inner().map_err(|_| "a thread panicked".to_owned())?;
     print!("{}", work.state.table(&options.names(), options.executions));
     let found: Vec<&String> = work.state.0.values().flat_map(|one| &one.findings).chain(&work.failed).collect();
     found.iter().for_each(|finding| println!("  {finding}"));
@@ -119,7 +121,7 @@ pub fn run(wanted: &Wanted) -> Result<(), String> {
 struct Work {
     state: State,
     running: Vec<&'static str>,
-    /// Readers that could not be executed at all, and why.
+    /// Readers that could not be executed at all, with the reason.
     failed: Vec<String>,
 }
 
@@ -180,7 +182,7 @@ fn turns(options: &Options, tools: &Tools, work: &Mutex<Work>) {
     }
 }
 
-/// The instrumented program, with the library versions of the workspace's own lock file.
+/// Builds the instrumented program with the library versions of the workspace's lock file.
 fn build(compares: bool) -> Result<PathBuf, String> {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
     let triple = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);

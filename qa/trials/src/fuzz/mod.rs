@@ -1,8 +1,8 @@
-//! `cargo trials fuzz`: mutated inputs through every reader (qa/fuzz), and the same readers guided by coverage
-//! ([`guided`]).
+//! `cargo trials fuzz`: passes mutated inputs through every reader (qa/fuzz), and runs the same readers guided by
+//! coverage ([`guided`]).
 //!
-//! Mutation is deterministic: the same seed, number, fixtures and corpus give the same input; it runs anywhere, and in
-//! the tests.
+//! Mutation is deterministic: the same seed, number, fixtures and corpus give the same input. It runs anywhere,
+//! including in the tests.
 
 mod guided;
 mod slice;
@@ -20,15 +20,15 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// CPU time an input may take (a machine of files of 4 MiB each more), and how long a busy host may delay it.
+/// CPU time that an input may take (a machine with files of 4 MiB each may take more), with allowance for a busy host.
 const SLOW: Duration = Duration::from_millis(250);
 const SLOW_MACHINE: Duration = Duration::from_secs(2);
 const HANG: Duration = Duration::from_secs(120);
-/// Address space of the whole run: no reader holds more than 64 MiB.
+/// Limit on the address space of the whole run: no reader holds more than 64 MiB.
 const MEMORY: u64 = 512 << 20;
-/// Findings after which the run is stopped.
+/// Number of findings after which the run is stopped.
 const FINDINGS: usize = 10;
-/// Executions between two lines of progress.
+/// Number of executions between two progress reports.
 const PROGRESS: u64 = 1_000_000;
 
 struct Run {
@@ -38,26 +38,26 @@ struct Run {
     findings: Vec<String>,
 }
 
-/// Give mutated inputs to every reader of foreign files, or to one; `guided`: inputs guided by coverage
+/// Pass mutated inputs to every reader of external files, or to one; `guided`: inputs guided by coverage
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct Wanted {
-    /// Reader to try; by default all
+    /// Reader to test; by default all
     #[arg(value_name = "READER", value_parser = names())]
     reader: Option<String>,
-    /// Number of executions of each reader; by default 1,000,000 of a fast one
+    /// Number of executions of each reader; by default 1,000,000 for a fast one
     #[arg(long, value_name = "N", value_parser = number)]
     executions: Option<u64>,
-    /// End each reader after this time
+    /// Stop each reader after this time
     #[arg(long, value_name = "S", value_parser = number)]
     seconds: Option<u64>,
-    /// Number of the first execution: with --executions 1 it repeats a finding
+    /// Number of the first execution; with --executions 1 this repeats a finding
     #[arg(long, value_name = "N", default_value = "0", value_parser = number)]
     first: u64,
     /// Seed of the mutations
     #[arg(long, value_name = "S", default_value = "1", value_parser = number)]
     seed: u64,
-    /// Write the inputs that mutation begins with into a folder, and execute none
+    /// Write the seed inputs to a folder instead of executing anything
     #[arg(long, value_name = "DIR")]
     seeds: Option<String>,
     #[command(subcommand)]
@@ -73,7 +73,7 @@ fn names() -> PossibleValuesParser {
     PossibleValuesParser::new(READERS.map(|(name, _)| name))
 }
 
-/// `10_000_000` as well as 10000000.
+/// Accepts `10_000_000` as well as 10000000.
 fn number(text: &str) -> Result<u64, ParseIntError> {
     text.replace('_', "").parse()
 }
@@ -96,13 +96,13 @@ pub fn run(wanted: &Wanted) -> Result<(), String> {
     let mut failed = false;
     for (name, reader) in readers {
         let executions = wanted.executions.unwrap_or_else(|| 1000 * reader.thousand());
-        failed |= !told(name, *reader, Amount { seed, first, executions, longest });
+        failed |= !run_reader(name, *reader, Amount { seed, first, executions, longest });
     }
     if failed { Err("findings: inputs are in target/fuzz".to_owned()) } else { Ok(()) }
 }
 
-/// Executes and prints figures and findings; true if there are none.
-fn told(name: &str, reader: Reader, amount: Amount) -> bool {
+/// Executes a reader and prints figures and findings; returns true if there are no findings.
+fn run_reader(name: &str, reader: Reader, amount: Amount) -> bool {
     let start = Instant::now();
     let run = fuzz(name, reader, amount);
     let rate = run.executions as f64 / start.elapsed().as_secs_f64();
@@ -118,7 +118,7 @@ fn told(name: &str, reader: Reader, amount: Amount) -> bool {
     run.findings.is_empty()
 }
 
-/// The release profile aborts at a panic and lets numbers overflow: rebuilds with a profile that does neither.
+/// The release profile aborts on a panic and ignores overflows: rebuilds with a profile that does neither.
 fn again() -> Result<(), String> {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
     let mut command = Command::new(cargo);
@@ -149,7 +149,7 @@ struct Amount {
     longest: Duration,
 }
 
-/// Initial inputs: a reader's own seeds alternate with the inputs of `qa/libfuzzer/corpus`, which guided fuzzing found
+/// Initial inputs: a reader's own seeds alternate with the inputs in `qa/libfuzzer/corpus`, which guided fuzzing found
 /// to reach other code.
 struct Seeds {
     reader: Reader,
@@ -215,7 +215,7 @@ fn fault(executor: &Executor, reader: Reader, bytes: &[u8], run: &mut Run, last:
     run.slowest = run.slowest.max(took);
     let Ok(events) = result else { return Some(last.lock().map(|last| last.clone()).unwrap_or_default()) };
     run.events += events;
-    // A host that takes the CPU away shows as CPU time, so a slow input must be slow again.
+    // A host that takes the CPU away appears as CPU time, so a slow input must be slow again when repeated.
     let slow = if reader == Reader::Machine { SLOW_MACHINE } else { SLOW };
     (took >= slow && timed(executor, bytes).1 >= slow).then(|| format!("took {took:?}"))
 }
@@ -231,8 +231,8 @@ fn cpu_time() -> Duration {
     Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
 }
 
-/// The current execution, and a thread that saves its input if it hangs, and ends the run. The thread ends when this is
-/// dropped: sleeping threads of short runs would add up to more memory than is allowed.
+/// The current execution, and a thread that saves its input if it hangs, and ends the run. The thread ends on drop:
+/// sleeping threads of short runs would together use more memory than allowed.
 struct Watch {
     current: Arc<AtomicU64>,
     _ends: Sender<()>,
@@ -257,7 +257,7 @@ fn watch(name: &str, seeds: Arc<Seeds>, seed: u64) -> Watch {
     Watch { current, _ends: ends }
 }
 
-/// The input without the pieces that a panic does not need.
+/// The input without the pieces that are not needed for the panic.
 fn smaller(executor: &Executor, mut input: Vec<u8>) -> Vec<u8> {
     let fails = |bytes: &[u8]| catch_unwind(AssertUnwindSafe(|| executor.run(bytes))).is_err();
     let mut size = input.len() / 2;
@@ -287,7 +287,7 @@ mod tests {
     use super::*;
     use clap::Parser;
 
-    /// 20,000 executions of each reader where code is fast; fewer in a debug build.
+    /// Executions of each reader: 20,000 in a release build, where code is fast; fewer in a debug build.
     const EXECUTIONS: u64 = if cfg!(debug_assertions) { 2_000 } else { 20_000 };
 
     #[test]

@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// Seconds after which an input counts as hung. Generous: other programs come first.
+/// Seconds after which an input counts as hung. Generous, because other programs take precedence.
 const HANG: u32 = 60;
-/// No reader holds more than 64 MiB; the instrumented program and its corpus need the rest.
+/// Memory limit in MB: no reader holds more than 64 MiB; the instrumented program and its corpus need the rest.
 const MEMORY_MB: u32 = 1024;
-/// Minimum of libFuzzer's input length limit, bytes.
+/// Lower bound in bytes for libFuzzer's limit on the input length.
 const LONGEST: usize = 4096;
-/// Longest input kept in the repository, bytes.
+/// Maximum length in bytes of inputs kept in the repository.
 const KEPT: usize = 512;
 
 /// The instrumented program, and the folder of corpora, logs and findings.
@@ -35,11 +35,11 @@ pub struct Slice {
 }
 
 impl Tools {
-    /// Limited by executions and time. Errors: the program cannot be started, or ended without figures.
+    /// Runs a slice, limited by executions and time. Fails if the program cannot be started, or ended without figures.
     pub fn slice(&self, name: &str, reader: Reader, executions: u64, time: Duration) -> Result<Slice, String> {
         let folder = |kind: &str| {
             let folder = self.folder.join(kind).join(name);
-            fs::create_dir_all(&folder).map_err(|e| format!("cannot make {}: {e}", folder.display()))?;
+            fs::create_dir_all(&folder).map_err(|e| format!("cannot create {}: {e}", folder.display()))?;
             Ok::<PathBuf, String>(folder)
         };
         let (corpus, seeds, findings) = (folder("corpus")?, folder("seeds")?, folder("findings")?);
@@ -50,7 +50,7 @@ impl Tools {
         let all = reader.seeds();
         all.iter().enumerate().try_for_each(|(n, seed)| write(&seeds.join(n.to_string()), seed))?;
         write(&dictionary, words(reader.words()).as_bytes())?;
-        // libFuzzer ends if its dictionary is empty.
+        // libFuzzer fails if its dictionary is empty.
         let dictionary = (!reader.words().is_empty()).then(|| format!("-dict={}", dictionary.display()));
         let longest = all.iter().map(Vec::len).max().unwrap_or(0).saturating_mul(2).max(LONGEST);
         let mut command = Command::new(&self.program);
@@ -67,7 +67,7 @@ impl Tools {
         self.execute(command, name)
     }
 
-    /// Writes a small set of short inputs that reaches all edges that short inputs of the corpora reach into
+    /// Writes a small set of short inputs, which reaches all edges that short inputs of the corpora reach, to
     /// `qa/libfuzzer/corpus`; returns their number. Nothing is replaced unless the whole set was found.
     pub fn keep(&self, name: &str) -> Result<usize, String> {
         let failed = |path: &Path, e: std::io::Error| format!("{}: {e}", path.display());
@@ -90,11 +90,11 @@ impl Tools {
 
     fn execute(&self, mut command: Command, name: &str) -> Result<Slice, String> {
         let path = self.folder.join(format!("{name}.log"));
-        let log = File::create(&path).map_err(|e| format!("cannot make {}: {e}", path.display()))?;
+        let log = File::create(&path).map_err(|e| format!("cannot create {}: {e}", path.display()))?;
         let both = log.try_clone().map_err(|e| format!("cannot share {}: {e}", path.display()))?;
         let start = Instant::now();
         let child = command.stdout(both).stderr(log).spawn();
-        let mut child = child.map_err(|e| format!("{} cannot be started: {e}", self.program.display()))?;
+        let mut child = child.map_err(|e| format!("cannot start {}: {e}", self.program.display()))?;
         let status = child.wait().map_err(|e| format!("wait4(2) for {}: {e}", self.program.display()))?;
         punctual_fuzz::remove_scratch(child.id());
         let text = fs::read(&path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
@@ -103,7 +103,7 @@ impl Tools {
         match (status.success(), &slice.finding) {
             (true, _) if slice.executions > 0 => Ok(slice),
             (false, Some(_)) => Ok(slice),
-            _ => Err(format!("ended with {status} and told nothing: see {}", path.display())),
+            _ => Err(format!("ended with {status} without figures: see {}", path.display())),
         }
     }
 }
@@ -120,7 +120,7 @@ fn unpack(tar: &Path, into: &Path) -> Result<(), String> {
     }
 }
 
-/// A reader's kept inputs, in the order of the archive; none if it cannot be read.
+/// A reader's kept inputs, in the order of the archive; empty if it cannot be read.
 pub fn kept(name: &str) -> Vec<Vec<u8>> {
     let path = xtask::root().join(packed(name));
     let Ok(file) = File::open(path) else { return Vec::new() };
@@ -132,7 +132,8 @@ pub fn kept(name: &str) -> Vec<Vec<u8>> {
     tar.entries().into_iter().flatten().flatten().filter_map(content).collect()
 }
 
-/// Packs all files of a folder into a tar file, reproducibly. Returns their number; without any, no file is made.
+/// Packs all files of a folder into a tar file, reproducibly. Returns their number; if there are none, no file is
+/// created.
 fn pack(folder: &Path, into: &Path) -> Result<usize, String> {
     let failed = |e: std::io::Error| format!("{}: {e}", into.display());
     let mut files: Vec<PathBuf> =
@@ -153,14 +154,14 @@ fn pack(folder: &Path, into: &Path) -> Result<usize, String> {
     Ok(files.len())
 }
 
-/// libFuzzer's dictionary: a word per line, special bytes in hexadecimal.
+/// Formats libFuzzer's dictionary: one word per line, special bytes in hexadecimal.
 fn words(words: &[&str]) -> String {
     let plain = |byte: u8| (byte.is_ascii_graphic() || byte == b' ') && !matches!(byte, b'"' | b'\\');
     let letter = |byte: u8| if plain(byte) { char::from(byte).to_string() } else { format!("\\x{byte:02x}") };
     words.iter().map(|word| format!("\"{}\"\n", word.bytes().map(letter).collect::<String>())).collect()
 }
 
-/// Parses libFuzzer's output: figures of the last line that has them, the final count, and why it ended.
+/// Parses libFuzzer's output: the figures of the last line that has them, the final count, and why it ended.
 fn read(text: &str) -> Slice {
     let mut slice = Slice::default();
     let (mut what, mut file) = (None, None);
@@ -227,17 +228,17 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let tools = |program: &str| Tools { program: program.into(), folder: folder.path().to_owned() };
         let slice = |program| tools(program).slice("codes", Reader::Codes, 5, Duration::from_secs(1));
-        assert!(slice("/bin/true").unwrap_err().contains("told nothing"));
-        // qemu-user's vfork(2) does not report a failed exec(2): then there is no message.
+        assert!(slice("/bin/true").unwrap_err().contains("without figures"));
+        // qemu-user's vfork(2) does not report a failed exec(2), so there is no message.
         let why = slice("/nowhere/reader").unwrap_err();
-        assert!(why.contains("cannot be started") || why.contains("told nothing"), "{why}");
+        assert!(why.contains("cannot start") || why.contains("without figures"), "{why}");
     }
 
     #[test]
     fn no_reader_is_given_an_empty_dictionary() {
         let folder = tempfile::tempdir().unwrap();
         let program = folder.path().join("reader");
-        // As libFuzzer does.
+        // libFuzzer behaves like this.
         let text = "#!/bin/sh\nfor a; do case $a in -dict=*) [ -s \"${a#-dict=}\" ] || exit 1;; esac; done\n\
             echo stat::number_of_executed_units: 5\n";
         // Written by another process: a concurrent fork of this one would hold the file open for writing, and it could

@@ -1,4 +1,4 @@
-//! Progress of guided fuzzing, in a file that the next run resumes from.
+//! Progress of guided fuzzing, in a file from which the next run resumes.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -6,18 +6,18 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-/// Of one reader, over all runs.
+/// Progress of one reader, over all runs.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Progress {
-    /// Inputs executed, those of the corpus included.
+    /// Number of executed inputs, including those of the corpus.
     pub executions: u64,
-    /// Wall time that took, whatever else ran.
+    /// Wall time in seconds, whatever else was running.
     pub seconds: f64,
-    /// Edges of the program that the corpus reaches; `None` before the first slice.
+    /// Number of edges of the program that the corpus reaches; `None` before the first slice.
     pub edges: Option<u64>,
     pub corpus: Option<u64>,
-    /// What was found: the file and what the reader did.
+    /// Findings: the file, and what the reader did.
     pub findings: Vec<String>,
 }
 
@@ -28,22 +28,22 @@ impl Progress {
     }
 }
 
-/// By name of the reader.
+/// Progress by name of the reader.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct State(pub BTreeMap<String, Progress>);
 
 impl State {
-    /// Empty if there is no file. Errors: it cannot be read, or is no state.
+    /// Reads the state; it is empty if there is no file. Fails if the file cannot be read or has another format.
     pub fn read(path: &Path) -> Result<State, String> {
         match fs::read(path) {
             Ok(bytes) => serde_json::from_slice(&bytes)
-                .map_err(|e| format!("{}: {e}; move it away to begin anew", path.display())),
+                .map_err(|e| format!("{}: {e}; move it away to start again", path.display())),
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(State::default()),
             Err(e) => Err(format!("cannot read {}: {e}", path.display())),
         }
     }
 
-    /// Writes it beside the file and renames: a kill leaves the old one or the new one.
+    /// Writes to a temporary file and renames it: after a kill there is either the old or the new one.
     pub fn write(&self, path: &Path) -> Result<(), String> {
         let failed = |e: std::io::Error| format!("cannot write {}: {e}", path.display());
         let text = serde_json::to_string_pretty(self).map_err(|e| e.to_string())?;
@@ -52,7 +52,7 @@ impl State {
         fs::rename(&beside, path).map_err(failed)
     }
 
-    /// A line for each of `names`, and its progress towards `wanted`.
+    /// One line for each of `names`, with its progress towards `wanted`.
     pub fn table(&self, names: &[&str], wanted: u64) -> String {
         let mut text = format!(
             "{:<22} {:>11} {:>6} {:>9} {:>7} {:>7} {:>8}\n",
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_tells_what_is_done_from_what_is_not_known() {
+    fn a_table_separates_done_from_unknown() {
         let table = some().table(&["dat6", "dat7"], 10_000_000);
         let lines: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
         assert_eq!(lines[1], ["dat6", "5000000", "50.0%", "20000", "1234", "56", "1"]);

@@ -1,4 +1,4 @@
-//! The kernel's configuration: everything off but what the fragments name.
+//! The kernel's configuration: everything off except what the fragments set.
 
 use std::fs;
 use std::path::Path;
@@ -11,15 +11,15 @@ pub fn fragment(stock: bool) -> String {
     format!("{GUEST}{}", if stock { STOCK } else { RT })
 }
 
-/// Distinguishes configurations in a folder's name.
+/// A key that distinguishes configurations in the name of a folder.
 pub fn key(fragment: &str) -> String {
     let mut sum = flate2::Crc::new();
     sum.update(fragment.as_bytes());
     format!("{:08x}", sum.sum())
 }
 
-/// Writes `.config` (allnoconfig with KCONFIG_ALLCONFIG, Documentation/kbuild/kconfig.rst) and checks that every symbol
-/// is in it: kconfig drops one whose dependencies are not met, without a message and with exit code 0.
+/// Writes `.config` (allnoconfig with KCONFIG_ALLCONFIG, Documentation/kbuild/kconfig.rst) and checks that it contains
+/// every symbol, because kconfig drops one whose dependencies are not met, without a message and with exit code 0.
 pub fn write(tree: &Path, folder: &Path, fragment: &str) -> Result<(), String> {
     let all = folder.join("fragment.config");
     fs::write(&all, fragment).map_err(|e| format!("{}: {e}", all.display()))?;
@@ -35,14 +35,14 @@ pub fn write(tree: &Path, folder: &Path, fragment: &str) -> Result<(), String> {
     match lost(fragment, &config).as_slice() {
         [] => Ok(()),
         lost => Err(format!(
-            "kconfig dropped {}: in this kernel they need others, see `make menuconfig` and / in {}",
+            "kconfig dropped {}: in this kernel they depend on others, see `make menuconfig` and / in {}",
             lost.join(", "),
             tree.display()
         )),
     }
 }
 
-/// Lines of the fragment that the configuration does not have.
+/// Lines of the fragment that are missing from the configuration.
 fn lost<'a>(fragment: &'a str, config: &str) -> Vec<&'a str> {
     let has = |line: &str| config.lines().any(|other| other.trim_end() == line);
     fragment.lines().map(str::trim).filter(|line| line.starts_with("CONFIG_") && !has(line)).collect()

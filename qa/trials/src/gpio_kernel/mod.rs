@@ -1,5 +1,5 @@
-//! `cargo trials gpio-kernel`: a guest kernel with gpio-sim, from the distribution's kernel source and a configuration
-//! of its own.
+//! `cargo trials gpio-kernel`: builds a guest kernel with gpio-sim from the distribution's kernel source and a separate
+//! configuration.
 
 mod config;
 mod tools;
@@ -11,31 +11,31 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::{available_parallelism, sleep};
 use std::time::{Duration, Instant};
 
-const TELL: Duration = Duration::from_secs(60);
+const PRINT_EVERY: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(500);
-/// Written last: a folder that has it is complete.
+/// Written last, so that a folder that contains it is complete.
 const STAMP: &str = ".built";
-/// Objects of the PREEMPT_RT configuration, 6.12, for the progress.
+/// Number of objects in the PREEMPT_RT configuration of 6.12, for the progress display.
 const OBJECTS: usize = 1140;
 
 /// Build a guest kernel with gpio-sim from the distribution's source (docs/gpio-kernel.md)
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Wanted {
-    /// PREEMPT_VOLUNTARY instead of PREEMPT_RT
+    /// Use PREEMPT_VOLUNTARY instead of PREEMPT_RT
     #[arg(long)]
     stock: bool,
     /// Series such as 6.12; by default the newest
     #[arg(long, value_name = "SERIES")]
     series: Option<String>,
-    /// Number of compilers at the same time; by default one a CPU
+    /// Number of parallel compilers; by default one per CPU
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
 }
 
-/// A build folder, as `punctual lab --kernel` takes it.
+/// A build folder that `punctual lab --kernel` accepts.
 pub struct Built {
     pub folder: PathBuf,
-    /// `None`: it was there.
+    /// `None` if it existed.
     lasted: Option<Duration>,
 }
 
@@ -45,7 +45,7 @@ pub fn run(wanted: &Wanted) -> Result<(), String> {
     let bytes = fs::metadata(&image).map_err(|e| format!("{}: {e}", image.display()))?.len();
     match built.lasted {
         Some(lasted) => println!("built in {:.0} s", lasted.as_secs_f64()),
-        None => println!("kept from before"),
+        None => println!("reused"),
     }
     println!("image: {:.1} MB, {}", bytes as f64 / 1e6, image.display());
     println!("boot it: punctual lab boot --kernel {} -- uname -a", built.folder.display());
@@ -53,7 +53,7 @@ pub fn run(wanted: &Wanted) -> Result<(), String> {
     Ok(())
 }
 
-/// The kernel, built if it is not there yet. An interrupted build is continued.
+/// Returns the kernel, which is built if it does not exist yet. An interrupted build is continued.
 pub fn build(wanted: &Wanted) -> Result<Built, String> {
     let cache = Cache::usual().map_err(|e| e.to_string())?;
     let source = KernelSource::newest(wanted.series.as_deref(), &cache).map_err(|e| e.to_string())?;
@@ -82,7 +82,7 @@ fn image(folder: &Path) -> PathBuf {
     folder.join("arch/x86/boot/bzImage")
 }
 
-/// Held until the file and its copies are closed (flock(2)).
+/// Takes a lock that is held until the file and its copies are closed (flock(2)).
 fn lock(path: &Path) -> Result<File, String> {
     let failed = |e: std::io::Error| format!("{}: {e}", path.display());
     let file = File::options().read(true).write(true).create(true).truncate(false).open(path).map_err(failed)?;
@@ -93,7 +93,7 @@ fn lock(path: &Path) -> Result<File, String> {
     Ok(file)
 }
 
-/// make for a build outside the source tree; `uname -v` names neither user nor machine.
+/// A make command for a build outside the source tree; `uname -v` contains neither user nor machine.
 fn make(tree: &Path, folder: &Path) -> Command {
     let mut make = Command::new("nice");
     make.args(["-n", "10", "make", "-C"]).arg(tree).arg(format!("O={}", folder.display())).arg("ARCH=x86_64");
@@ -101,7 +101,7 @@ fn make(tree: &Path, folder: &Path) -> Command {
     make
 }
 
-/// make's standard input is the lock: if this program is killed and make lives on, nobody else builds beside it.
+/// make's standard input is the lock: if this program is killed and make survives, no other build runs beside it.
 fn compile(tree: &Path, folder: &Path, jobs: Option<usize>, lock: &File) -> Result<(), String> {
     let path = folder.join("build.log");
     let log = File::create(&path).map_err(|e| format!("{}: {e}", path.display()))?;
@@ -121,16 +121,16 @@ fn compile(tree: &Path, folder: &Path, jobs: Option<usize>, lock: &File) -> Resu
 }
 
 fn attend(mut child: Child, log: &Path) -> Result<ExitStatus, String> {
-    let (begun, mut told) = (Instant::now(), Duration::ZERO);
+    let (begun, mut printed) = (Instant::now(), Duration::ZERO);
     loop {
         if let Some(status) = child.try_wait().map_err(|e| format!("make: {e}"))? {
             return Ok(status);
         }
         sleep(LOOK);
-        if begun.elapsed() >= told + TELL {
-            told = begun.elapsed();
+        if begun.elapsed() >= printed + PRINT_EVERY {
+            printed = begun.elapsed();
             let text = fs::read_to_string(log).unwrap_or_default();
-            println!("{:4.0} s: {} of about {OBJECTS} objects", told.as_secs_f64(), objects(&text));
+            println!("{:4.0} s: {} of about {OBJECTS} objects", printed.as_secs_f64(), objects(&text));
         }
     }
 }

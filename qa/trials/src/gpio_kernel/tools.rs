@@ -16,7 +16,7 @@ const PROGRAMS: [(&str, &str); 9] = [
 /// objtool reads objects with libelf; x86-64 builds always have it (HAVE_UACCESS_VALIDATION).
 const HEADERS: [(&str, &str); 2] = [("gelf.h", "libelf-dev"), ("stdlib.h", "libc6-dev")];
 
-/// Checks for all of it; the error names everything that is missing at once.
+/// Checks for all tools; the error lists everything that is missing.
 pub fn check() -> Result<(), String> {
     if env::consts::ARCH != "x86_64" {
         return Err(format!("gpio-kernel builds for x86-64 on x86-64; this machine is {}", env::consts::ARCH));

@@ -1,5 +1,5 @@
-//! `cargo trials hangs`: what a command waits for is stopped or starved, one thing after the other; each command ends within the time that
-//! it was given and 10 s more, and says what held it up.
+//! `cargo trials hangs`: stops or starves everything a command waits for, one thing after the other; each command must
+//! end within the time it was given plus 10 s, and report what delayed it.
 
 use crate::built::missing;
 use rustix::process::Signal;
@@ -10,15 +10,17 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// Beyond what the user gave, and time for this program to notice.
+/// Time beyond what the user gave, and the time this program needs to notice the end.
 const GRACE: Duration = Duration::from_secs(10);
 const NOTICED: Duration = Duration::from_secs(2);
-/// Who computes meanwhile with the 5 % of a CPU that a real-time thread leaves ends later, and waits for nothing.
+/// A command that computes with the 5 % of a CPU that a real-time thread leaves ends later, without waiting for
+/// anything.
 const COMPUTING: Duration = Duration::from_secs(60);
-/// Children of one command that are stopped, at most.
+/// Maximum number of children of one command that are stopped.
 const MOST_CHILDREN: usize = 10;
 
-/// A command and the time that its words give it, seconds. `OUT`: a new directory, `FOLDER`: one that is there.
+/// A command and the time in seconds given in its arguments. `OUT` stands for a new directory, `FOLDER` for an existing
+/// one.
 pub struct Case {
     pub name: &'static str,
     pub words: &'static [&'static str],
@@ -84,15 +86,15 @@ pub const CASES: &[Case] = &[
     Case { name: "audit --probe", words: &["audit", "--probe"], given: 5 },
 ];
 
-/// Stop and starve what commands wait for, and see that each ends in its time; as root
+/// Stop and starve what commands wait for, and check that each one ends in time; needs root
 ///
 /// Before: cargo build --release. Needs chrt and taskset (util-linux), and two CPUs.
 #[derive(Debug, clap::Args)]
 pub struct Wanted {
-    /// Commands to try, as the table names them; by default all
+    /// Commands to try, by their names in the table; by default all
     #[arg(value_name = "NAME")]
     names: Vec<String>,
-    /// Program to try
+    /// Program to test
     #[arg(long, value_name = "FILE", default_value_os_t = xtask::punctual())]
     punctual: PathBuf,
 }
@@ -104,7 +106,7 @@ pub fn run(wanted: &Wanted) -> Result<(), String> {
     for case in CASES.iter().filter(is_wanted) {
         trial.each_child_stopped(case)?;
         trial.beside_a_spinner(case)?;
-        // What only reads waits for its pager, as filters do.
+        // Commands that only read wait for their pager, as filters do.
         if case.words[0] != "audit" {
             trial.read_by_nobody(case)?;
         }
@@ -124,7 +126,7 @@ struct Trial<'a> {
     late: std::cell::RefCell<Vec<String>>,
 }
 
-/// A command that runs, with its standard error in a file.
+/// A running command, with its standard error in a file.
 struct Run {
     child: Child,
     began: Instant,
@@ -152,7 +154,7 @@ impl Trial<'_> {
         Ok(Run { child, began: Instant::now(), said })
     }
 
-    /// Waits for the end, and tells how it came.
+    /// Waits for the end, and reports how it came about.
     fn end(&self, what: &str, case: &Case, mut run: Run) -> Result<(), String> {
         let limit = Duration::from_secs(case.given) + GRACE + NOTICED;
         let in_time = ended_within(&mut run.child, limit.saturating_sub(run.began.elapsed()))?;
@@ -184,7 +186,7 @@ impl Trial<'_> {
                 return self.end(if number == 0 { "has no child" } else { "undisturbed" }, case, run);
             };
             let name = name_of(pid);
-            // It may have ended by itself.
+            // It may have ended already.
             let _ = signal(pid, Signal::STOP);
             self.end(&format!("child {number} ({name}) stopped"), case, run)?;
             let _ = signal(pid, Signal::KILL);
@@ -227,7 +229,7 @@ impl Trial<'_> {
     }
 }
 
-/// Ends in a panic, which aborts, or by a signal that nobody sent.
+/// Returns true for an end by a panic, which aborts, or by a signal that nobody sent.
 pub fn is_panic(status: &ExitStatus, said: &str) -> bool {
     said.contains("panicked at") || matches!(status.signal(), Some(4 | 6 | 7 | 8 | 11))
 }
@@ -245,12 +247,12 @@ pub fn ended_within(child: &mut Child, limit: Duration) -> Result<Option<ExitSta
     }
 }
 
-/// The process id of its child of this number, as soon as there are so many; none in its time.
+/// The PID of its child with this number, as soon as there are that many; `None` after the time limit.
 fn child_number(run: &Run, number: usize, most: Duration) -> Option<i32> {
     while run.began.elapsed() < most.max(Duration::from_secs(1)) {
         let mut all = punctual_watchdog::proc::descendants(run.child.id() as i32);
         all.sort_unstable();
-        // Long enough for a load to have begun.
+        // Long enough for a load to have started.
         if run.began.elapsed() > Duration::from_millis(600)
             && let Some(pid) = all.get(number)
         {
@@ -286,7 +288,6 @@ impl Drop for Spinner {
     }
 }
 
-/// A pipe that takes nothing more.
 fn full_pipe() -> Result<(OwnedFd, OwnedFd), String> {
     let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(|e| e.to_string())?;
     rustix::io::ioctl_fionbio(&writer, true).map_err(|e| e.to_string())?;

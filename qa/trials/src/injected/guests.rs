@@ -13,10 +13,10 @@ pub fn record(kernel: &str, wanted: &Wanted, folder: &Path) -> Result<(), String
         Some((arch, spec)) => (arch, spec),
         None => ("amd64", kernel),
     };
-    let plant = guests::program(&program(arch)?, "/bin/plant")?;
+    let injection = guests::program(&program(arch)?, "/bin/inject")?;
     let arch = if arch == "arm64" { Arch::Arm64 } else { Arch::Amd64 };
     let (kernel, cache) = guests::kernel(spec, arch)?;
-    let mut files = vec![plant];
+    let mut files = vec![injection];
     match kernel
         .release
         .as_deref()
@@ -26,8 +26,8 @@ pub fn record(kernel: &str, wanted: &Wanted, folder: &Path) -> Result<(), String
         Some(Err(why)) => println!("without a module: {why}"),
         None => {}
     }
-    let named = |plant: &str| wanted.plants.is_empty() || wanted.plants.iter().any(|p| p == plant);
-    if wanted.plants.iter().any(|p| p != TRACER) || wanted.plants.is_empty() {
+    let named = |injection: &str| wanted.injections.is_empty() || wanted.injections.iter().any(|p| p == injection);
+    if wanted.injections.iter().any(|p| p != TRACER) || wanted.injections.is_empty() {
         let guest = guest(&kernel, arch, wanted, &files, false);
         record_one(&guest, &cache, folder)?;
     }
@@ -41,17 +41,17 @@ pub fn record(kernel: &str, wanted: &Wanted, folder: &Path) -> Result<(), String
 fn record_one(guest: &Guest, cache: &Cache, folder: &Path) -> Result<(), String> {
     let place = folder.with_extension("boot");
     guests::try_boot(guest, cache, &place)?;
-    keep(&place.join("planted"), folder).map_err(|e| format!("{}: {e}", folder.display()))
+    keep(&place.join("injected"), folder).map_err(|e| format!("{}: {e}", folder.display()))
 }
 
 fn guest(kernel: &Kernel, arch: Arch, wanted: &Wanted, files: &[FileIn], tracer: bool) -> Guest {
-    let plants = match (tracer, wanted.plants.as_slice()) {
+    let injections = match (tracer, wanted.injections.as_slice()) {
         (true, _) => TRACER.to_owned(),
-        (false, []) => format!("$(/bin/plant kinds | cut -d' ' -f1 | grep -v {TRACER})"),
+        (false, []) => format!("$(/bin/inject kinds | cut -d' ' -f1 | grep -v {TRACER})"),
         (false, named) => named.iter().filter(|p| *p != TRACER).cloned().collect::<Vec<_>>().join(" "),
     };
     let script = format!(
-        "[ ! -e /hold.ko ] || insmod /hold.ko; mkdir /planted; /bin/plant /planted bursts={} {plants}",
+        "[ ! -e /hold.ko ] || insmod /hold.ko; mkdir /injected; /bin/inject /injected bursts={} {injections}",
         wanted.count
     );
     let mut guest = Guest::new(Machine::usual(arch), kernel.clone(), script);
@@ -59,9 +59,9 @@ fn guest(kernel: &Kernel, arch: Arch, wanted: &Wanted, files: &[FileIn], tracer:
     guest.cpus = 2;
     guest.memory_mib = 1024;
     guest.limit = Duration::from_secs(600);
-    guest.fetch = vec!["/planted".into()];
+    guest.fetch = vec!["/injected".into()];
     guest.files = files.to_vec();
-    // Interrupts of the serial port look spurious on several emulated CPUs. Without random numbers early enough all
+    // Interrupts of the serial port look spurious with several emulated CPUs. Without random numbers early enough, all
     // timers are printed as (____ptrval____).
     guest.append = vec!["noirqdebug".into(), "no_hash_pointers".into()];
     if tracer {
@@ -72,21 +72,21 @@ fn guest(kernel: &Kernel, arch: Arch, wanted: &Wanted, files: &[FileIn], tracer:
 
 fn keep(from: &Path, into: &Path) -> std::io::Result<()> {
     fs::create_dir_all(into)?;
-    for plant in fs::read_dir(from)?.flatten() {
-        let place = into.join(plant.file_name());
+    for injection in fs::read_dir(from)?.flatten() {
+        let place = into.join(injection.file_name());
         let _ = fs::remove_dir_all(&place);
-        fs::rename(plant.path(), place)?;
+        fs::rename(injection.path(), place)?;
     }
     fs::remove_dir_all(from.parent().unwrap_or(from))
 }
 
-/// `punctual-plant` for this architecture.
+/// Path of `punctual-inject` for this architecture.
 pub fn program(arch: &str) -> Result<PathBuf, String> {
     match arch {
         "arm64" => built::program(
-            "aarch64-unknown-linux-gnu/release/punctual-plant",
-            "cargo xtask cross arm64 -- build --release -p punctual-plant",
+            "aarch64-unknown-linux-gnu/release/punctual-inject",
+            "cargo xtask cross arm64 -- build --release -p punctual-inject",
         ),
-        _ => built::program("release/punctual-plant", "cargo build --release -p punctual-plant"),
+        _ => built::program("release/punctual-inject", "cargo build --release -p punctual-inject"),
     }
 }

@@ -1,5 +1,5 @@
-//! `cargo trials injected`: delays whose cause is known, injected in guests and on this machine, and what `explain`
-//! says of them.
+//! `cargo trials injected`: injects delays with a known cause in guests and on this machine, and checks what `explain`
+//! says about them.
 
 mod guests;
 pub mod score;
@@ -13,33 +13,33 @@ use std::process::Command;
 
 /// The kernels of docs/injected.md.
 const KERNELS: [&str; 5] = ["rt@6.1", "rt@6.12", "stock@6.1", "stock@6.12", "arm64:rt@6.12"];
-/// It runs in a boot of its own: the kernel patches all its functions.
+/// Runs in a separate boot, because the kernel patches all its functions.
 const TRACER: &str = "tracer-left-on";
 
-/// Inject delays in guests, or here, and score whether `explain` names their causes (docs/injected.md)
+/// Inject delays in guests, or on this machine, and score whether `explain` finds their causes (docs/injected.md)
 ///
-/// Before: cargo build --release -p punctual-plant. For the arm64 guest: cargo xtask cross arm64 -- build --release -p punctual-plant
+/// Before: cargo build --release -p punctual-inject. For the arm64 guest: cargo xtask cross arm64 -- build --release -p punctual-inject
 #[derive(Debug, clap::Args)]
 pub struct Wanted {
     /// Kernel of a guest, such as rt@6.12 or arm64:rt@6.12; by default the five of docs/injected.md, with --host none
     #[arg(long = "kernel", value_name = "K")]
     kernels: Vec<String>,
-    /// On this machine; as root
+    /// Inject on this machine; needs root
     #[arg(long)]
     host: bool,
     /// Number of bursts of each kind
     #[arg(long, value_name = "N", default_value_t = 8)]
     count: u32,
     /// Kind of delay; by default all
-    #[arg(long = "plant", value_name = "P")]
-    plants: Vec<String>,
-    /// Folder for what is recorded
+    #[arg(long = "injection", value_name = "P")]
+    injections: Vec<String>,
+    /// Folder for the recordings
     #[arg(long, value_name = "DIR", default_value_os_t = std::env::temp_dir().join("punctual-injected"))]
     out: PathBuf,
     /// Explain from the trace alone, without what is known about the machine
     #[arg(long)]
     bare: bool,
-    /// Record nothing; explain again what is in a folder
+    /// Record nothing; explain the recordings in a folder again
     #[arg(long, value_name = "DIR", conflicts_with = "out")]
     score: Option<PathBuf>,
 }
@@ -75,7 +75,7 @@ fn here(wanted: &Wanted) -> Result<(), String> {
     let folder = wanted.out.join("host");
     fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     let mut command = Command::new(&program);
-    command.arg(&folder).arg(format!("bursts={}", wanted.count)).args(&wanted.plants);
+    command.arg(&folder).arg(format!("bursts={}", wanted.count)).args(&wanted.injections);
     let status = command.status().map_err(|e| format!("{}: {e}", program.display()))?;
     if status.success() { Ok(()) } else { Err(format!("{} ended with {status}", program.display())) }
 }

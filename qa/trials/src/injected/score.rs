@@ -1,81 +1,81 @@
-//! Compares what `explain` says of each late wakeup with what is known to have happened.
+//! Compares what `explain` says about each late wakeup with what is known to have happened.
 //!
 //! A wakeup counts if injected bursts take at least a tenth of its delay, and at least 1 ms. It is right if every
-//! injected thread or class has its share within 5 points, and if what took more than 55 % of the delay stands first.
-//! The log of a thread that spins or waits does not distinguish it from interrupts that took time from it: its share may
-//! be smaller by their time. If the log gives bounds for a burst's ends, the share must be within them, by the same 5
-//! points.
+//! injected thread or class has its share within 5 points, and if whatever took more than 55 % of the delay comes
+//! first. The log of a thread that spins or waits does not separate it from interrupts that took time from it, so its
+//! share may be smaller by their time. If the log gives bounds for the ends of a burst, the share must be within them,
+//! by the same 5 points.
 
 use crate::guests::{folders, name_of};
 use punctual_explain::{Cause, Confidence, ExplainOptions, Explanation, Facts, Victim, Victims, explain};
-use punctual_plant::{Burst, Late, Surroundings, Watched};
+use punctual_inject::{Burst, Late, Surroundings, Watched};
 use punctual_units::Policy;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::Path;
 
-/// Shares may differ by this much.
+/// Accepted difference of shares.
 const POINTS: f64 = 0.05;
-/// A larger share must stand first.
+/// A larger share must come first.
 const MOST: f64 = 0.55;
-/// Bursts count from this part of a delay on, and from so many ns.
+/// Bursts count if they have at least this part of a delay, and at least this many ns.
 const LEAST_PART: f64 = 0.1;
 const LEAST_NS: u64 = 1_000_000;
-/// The release by the victim's clock and the due time in the trace count as equal within this.
+/// The release on the victim's clock and the due time in the trace count as equal within this, ns.
 const SAME_NS: u64 = 50_000;
 
 /// One kind of delay on one kernel.
 #[derive(Clone, Debug, Default)]
 pub struct Row {
     pub kernel: String,
-    pub plant: String,
+    pub injection: String,
     pub impossible: Option<String>,
     /// Late wakeups with an injected cause.
-    pub planted: u32,
+    pub injected: u32,
     pub right: u32,
-    /// By the confidence of the false statement: suspected, medium, high.
+    /// Wrong explanations by the confidence of the false statement: suspected, medium, high.
     pub wrong: [u32; 3],
-    /// Late wakeups with an injected cause that `explain` does not have at all.
+    /// Late wakeups with an injected cause that are missing from `explain`.
     pub missing: u32,
-    /// Of the injected: more than 5 % without a cause.
+    /// Injected wakeups with more than 5 % of the delay unaccounted for.
     pub uncovered: u32,
-    /// Of the injected: the share of each part is within 5 points of the log, allowing for interrupts only.
+    /// Injected wakeups for which the share of each part is within 5 points of the log, allowing only for interrupts.
     pub close: u32,
-    /// Of the injected: the log bounds the share to more than 5 points only.
+    /// Injected wakeups for which the log bounds the share only to more than 5 points.
     pub vague: u32,
-    /// The victim had the CPU in time and was preempted before it could read the clock: not a late wakeup for
-    /// `explain`.
+    /// The victim had the CPU in time and was preempted before it could read the clock, so that it is not a late wakeup
+    /// for `explain`.
     pub later: u32,
-    /// Late wakeups that nothing injected explains.
+    /// Late wakeups not explained by anything injected.
     pub unplanned: u32,
     pub notes: Vec<String>,
 }
 
-/// Everything below `out`: KERNEL/PLANT.
+/// Scores everything below `out`: KERNEL/KIND.
 pub fn folder(out: &Path, bare: bool) -> Result<Vec<Row>, String> {
     let mut rows = Vec::new();
     for kernel in folders(out)? {
-        for plant in folders(&kernel)? {
-            let row = Row { kernel: name_of(&kernel), plant: name_of(&plant), ..Row::default() };
-            rows.push(plant_row(&plant, row, bare)?);
+        for injection in folders(&kernel)? {
+            let row = Row { kernel: name_of(&kernel), injection: name_of(&injection), ..Row::default() };
+            rows.push(injection_row(&injection, row, bare)?);
         }
     }
     Ok(rows)
 }
 
-fn plant_row(plant: &Path, mut row: Row, bare: bool) -> Result<Row, String> {
+fn injection_row(injection: &Path, mut row: Row, bare: bool) -> Result<Row, String> {
     for note in ["impossible.txt", "failed.txt"] {
-        if let Ok(why) = fs::read_to_string(plant.join(note)) {
+        if let Ok(why) = fs::read_to_string(injection.join(note)) {
             row.impossible = Some(why);
             return Ok(row);
         }
     }
-    let bursts: Vec<Burst> = read(plant, "truth.json")?;
-    let watched: Watched = read(plant, "victim.json")?;
-    let surroundings: Surroundings = read(plant, "facts.json")?;
+    let bursts: Vec<Burst> = read(injection, "truth.json")?;
+    let watched: Watched = read(injection, "victim.json")?;
+    let surroundings: Surroundings = read(injection, "facts.json")?;
     let facts = if bare { Facts::default() } else { facts(&surroundings) };
-    let path = plant.join("trace.txt");
+    let path = injection.join("trace.txt");
     let failed = |e: String| format!("{}: {e}", path.display());
     let file = File::open(&path).map_err(|e| failed(e.to_string()))?;
     let mut source =
@@ -95,7 +95,7 @@ pub fn read<T: DeserializeOwned>(folder: &Path, name: &str) -> Result<T, String>
     serde_json::from_str(&text).map_err(|e| format!("{}: {e}", path.display()))
 }
 
-/// What a live capture would know.
+/// The facts that a live capture would have.
 pub fn facts(known: &Surroundings) -> Facts {
     let policy = |text: &str| match text.trim_start_matches("SCHED_") {
         "FIFO" => Some(Policy::Fifo),
@@ -120,12 +120,12 @@ pub fn facts(known: &Surroundings) -> Facts {
     }
 }
 
-/// Class and thread of a part of a delay, and what else the explanation has to say of it.
+/// Class and thread of a part of a delay, and the further text required in the explanation.
 pub type Part = (String, Option<i32>, Option<String>);
 
 fn wakeup(row: &mut Row, late: &Late, bursts: &[Burst], explanation: &Explanation) {
     let victim = explanation.victims.iter().find(|v| is_that(v, late));
-    // A thread that was still on its way to sleep when it was due is late from then on.
+    // A thread that was still going to sleep when it was due is late from then on.
     let victim = victim.or_else(|| explanation.victims.iter().find(|v| is_inside(v, late)));
     let late = Late {
         release_ns: victim.and_then(|v| v.moments).map_or(late.release_ns, |m| m.t0_ns.max(late.release_ns)),
@@ -133,7 +133,7 @@ fn wakeup(row: &mut Row, late: &Late, bursts: &[Burst], explanation: &Explanatio
     };
     let late = &late;
     let end = victim.and_then(|v| v.moments).map_or(late.woke_ns, |m| m.t3_ns.clamp(late.release_ns, late.woke_ns));
-    // It had the CPU in time, and lost it again before it could read the clock: no late wakeup.
+    // It had the CPU in time, and lost it before it could read the clock: not a late wakeup.
     if (end - late.release_ns) * 2 < late.woke_ns - late.release_ns {
         row.later += 1;
         return;
@@ -148,12 +148,12 @@ fn wakeup(row: &mut Row, late: &Late, bursts: &[Burst], explanation: &Explanatio
         }
     }
     let whole = end.saturating_sub(late.release_ns).max(1) as f64;
-    let planted: u64 = expected.values().map(|(least, _)| least).sum();
-    if planted < LEAST_NS || (planted as f64) < LEAST_PART * whole {
+    let injected: u64 = expected.values().map(|(least, _)| least).sum();
+    if injected < LEAST_NS || (injected as f64) < LEAST_PART * whole {
         row.unplanned += 1;
         return;
     }
-    row.planted += 1;
+    row.injected += 1;
     let Some(victim) = victim else {
         row.missing += 1;
         row.notes.push(format!("{} ns: not in the explanation", late.release_ns));
@@ -176,7 +176,7 @@ fn wakeup(row: &mut Row, late: &Late, bursts: &[Burst], explanation: &Explanatio
     }
 }
 
-/// Allows only for interrupts inside a thread's time, not for stalls of the host and the time from the switch to the
+/// Allows only for interrupts within a thread's time, not for stalls of the host and the time from the switch to the
 /// clock reading.
 fn plainly(late: &Late, end: u64, bursts: &[Burst], victim: &Victim) -> bool {
     let whole = end.saturating_sub(late.release_ns).max(1) as f64;
@@ -200,7 +200,7 @@ fn is_that(victim: &Victim, late: &Late) -> bool {
     victim.moments.is_some_and(|m| m.t0_ns.abs_diff(late.release_ns) <= SAME_NS)
 }
 
-/// What is wrong with an explanation, and the confidence of the false statement; `None`: nothing.
+/// What is wrong with an explanation, and the confidence of the false statement; `None` if nothing is wrong.
 fn complaint(
     expected: &[(Part, f64, f64)],
     exact: bool,
@@ -209,7 +209,7 @@ fn complaint(
 ) -> Option<(String, Confidence)> {
     let sure = |cause: Option<&Cause>| cause.map_or(Confidence::Suspected, |cause| cause.confidence);
     let first = victim.causes.first();
-    let told = || first.map_or("nothing".to_owned(), |cause| shown(cause, victim));
+    let named = || first.map_or("nothing".to_owned(), |cause| shown(cause, victim));
     for (part @ (class, tid, _), share, most) in expected {
         if class == "tracer_left_on" {
             return tracer(victim, explanation).map(|why| (why, sure(first)));
@@ -217,22 +217,22 @@ fn complaint(
         let same = |cause: &&Cause| is_part(cause, part);
         let has: f64 = victim.causes.iter().filter(same).map(|cause| cause.share).sum();
         let nested = interrupts(victim, class);
-        // Causes in its place, without other injected ones and the interrupts inside its time.
+        // Causes named in its place, without other injected ones and the interrupts within its time.
         let is_other = |cause: &&Cause| {
-            let planted = expected.iter().any(|(part, ..)| is_part(cause, part));
-            !(planted || !of_interrupts(class) && is_nested(cause))
+            let injected = expected.iter().any(|(part, ..)| is_part(cause, part));
+            !(injected || !of_interrupts(class) && is_nested(cause))
         };
         let other = victim.causes.iter().find(is_other);
         if (!exact || *share - nested > MOST) && !first.is_some_and(|cause| same(&cause)) {
-            return Some((format!("{class} {tid:?} took {:.0} %, first is {}", share * 100.0, told()), sure(other)));
+            return Some((format!("{class} {tid:?} took {:.0} %, first is {}", share * 100.0, named()), sure(other)));
         }
         if exact && (has > most + POINTS || has < share - POINTS - nested) {
             let (share, most, has) = (share * 100.0, most * 100.0, has * 100.0);
-            // The false statement: too much for this, or the cause in its place.
+            // The false statement: too large a share for this cause, or the cause named in its place.
             let false_one = if has > most { victim.causes.iter().find(same) } else { other };
             let text = format!(
-                "{class} {tid:?} took {share:.0} to {most:.0} %, explained are {has:.0} %; first is {}",
-                told()
+                "{class} {tid:?} took {share:.0} to {most:.0} %, but {has:.0} % are explained; first is {}",
+                named()
             );
             return Some((text, sure(false_one)));
         }
@@ -240,7 +240,7 @@ fn complaint(
     None
 }
 
-/// No thread is to blame: the tracer must be named, and no thread with certainty.
+/// No thread is to blame: the tracer must be reported, and no thread with certainty.
 fn tracer(victim: &Victim, explanation: &Explanation) -> Option<String> {
     let first = victim.causes.first()?;
     if !explanation.notes.iter().any(|note| note.contains("tracer")) {

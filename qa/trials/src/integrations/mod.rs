@@ -1,6 +1,6 @@
 //! `cargo trials integrations`: runs the examples of integrations/ with their programs: podman, lava-run, labgrid,
-//! systemd in a guest, act. (Ansible: `cargo trials fleet`.) A missing program is reported and fails: nothing passes
-//! silently.
+//! systemd in a guest, act. (Ansible: `cargo trials fleet`.) A missing program is reported and counts as a failure, so
+//! nothing passes silently.
 
 use crate::built::missing;
 use crate::guests;
@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Name and script, whose arguments are the binary, integrations/, a folder, and those of [`more`].
+/// Name and script, whose arguments are the binary, integrations/, a folder, and those returned by [`more`].
 const ALL: &[(&str, &str)] = &[
     ("oci", include_str!("oci.sh")),
     ("lava", include_str!("lava.sh")),
@@ -23,16 +23,16 @@ const ALL: &[(&str, &str)] = &[
 /// Exit code of a script whose program is not installed.
 const MISSING: i32 = 77;
 
-/// Run the examples of integrations/ by the programs they are for; as root
+/// Run the examples of integrations/ with the programs they are written for; needs root
 #[derive(Debug, clap::Args)]
 pub struct Wanted {
-    /// Program to try
+    /// Program to test
     #[arg(long, value_name = "FILE", default_value_os_t = xtask::punctual())]
     punctual: PathBuf,
-    /// Folder of the programs that are not installed in the system
+    /// Folder of programs that are not installed in the system
     #[arg(long, value_name = "DIR", default_value_os_t = xtask::tools_dir())]
     tools: PathBuf,
-    /// Examples to run; all by default
+    /// Examples to run; by default all
     #[arg(value_name = "NAME", value_parser = PossibleValuesParser::new(ALL.iter().map(|(name, _)| *name)))]
     only: Vec<String>,
 }
@@ -49,7 +49,7 @@ pub fn run(wanted: &Wanted) -> Result<(), String> {
     if bad.is_empty() { Ok(()) } else { Err(format!("not run or not passed: {}", bad.join(", "))) }
 }
 
-/// `false`: it failed or is not installed, which was printed.
+/// Returns false if the example failed or its program is not installed, which was printed.
 fn checked(name: &str, script: &str, punctual: &Path, tools: &Path) -> Result<bool, String> {
     let folder = tempfile::Builder::new().prefix("punctual-integration-").tempdir().map_err(|e| e.to_string())?;
     let file = folder.path().join("script.sh");
@@ -64,14 +64,14 @@ fn checked(name: &str, script: &str, punctual: &Path, tools: &Path) -> Result<bo
     let said = said.trim().replace('\n', "\n         ");
     match output.status.code() {
         Some(0) => println!("{name:<8} {said}"),
-        Some(MISSING) => println!("{name:<8} IS NOT HERE: {said}"),
+        Some(MISSING) => println!("{name:<8} NOT INSTALLED: {said}"),
         _ => println!("{name:<8} FAILED: {said} {}", String::from_utf8_lossy(&output.stderr).trim()),
     }
     Ok(output.status.success())
 }
 
-/// Further arguments of a script: `lava` and `systemd` a kernel and a BusyBox of the lab's cache, the others and
-/// `systemd` the folder of tools, `systemd` what its guest runs.
+/// Further arguments of a script: `lava` and `systemd` get a kernel and a BusyBox from the lab's cache, the others and
+/// `systemd` the folder of tools, and `systemd` the script that its guest runs.
 fn more(name: &str, tools: &Path) -> Result<Vec<OsString>, String> {
     let guest = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/integrations/systemd-guest.sh");
     let mut words = Vec::new();

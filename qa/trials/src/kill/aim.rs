@@ -1,5 +1,5 @@
-//! When a run is killed: anywhere within it, or a random moment after an event, since a phase of a millisecond is
-//! hardly hit by chance.
+//! Chooses when a run is killed: anywhere within it, or at a random time after an event, because a phase of a
+//! millisecond is hardly ever hit by chance.
 
 use crate::random::random;
 use std::path::Path;
@@ -8,27 +8,26 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 /// How long a run measures, and its loads: longer than what may be lost (10 s), with checkpoints every 5 s; or two
-/// short loads, to hit what comes before, between and after.
+/// short loads, to hit what comes before, between and after them.
 const LONG: [&str; 2] = ["14s", "cpu"];
 const SHORT: [&str; 2] = ["2s", "cpu,scheduler"];
-/// Latest random kill; with several runs at once a run takes longer than it measures.
+/// Latest random kill; with several runs at once, a run takes longer than it measures.
 const LONGEST: Duration = Duration::from_secs(18);
 const SHORTEST: Duration = Duration::from_secs(6);
 /// Maximum wait for an event.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Polling interval.
 const LOOK: Duration = Duration::from_micros(300);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
-    /// The folder of the run: auditing, and the trace after that.
+    /// The run directory exists: it is auditing, then setting up the trace.
     Folder,
     Trace,
-    /// A first window of the trace.
+    /// The first window of the trace exists.
     Window,
-    /// The last load's histograms: the end of measuring.
+    /// The last load's histograms exist: the end of measuring.
     Measured,
-    /// The checkpoints are gone: explaining, judging, reporting.
+    /// The checkpoints have been removed: it is explaining, judging, reporting.
     Closed,
     Report,
 }
@@ -37,11 +36,11 @@ pub enum Mark {
 pub enum Aim {
     Long,
     Short,
-    /// At a random time, at most so many ms, after this event in a short one.
+    /// At a random time, at most this many ms, after this event in a short run.
     After(Mark, u64),
 }
 
-/// In turn: 6 of 20 are long.
+/// Used in turn: 6 of 20 are long.
 const AIMS: [Aim; 20] = [
     Aim::Long,
     Aim::Short,

@@ -1,6 +1,6 @@
-//! kill -9 at random instants, several runs at once: every run is readable, at most 10 s are lost, no process remains,
-//! and the next start removes what was left in the system. Each point is a line of a file, so that an interrupted
-//! series can be continued.
+//! kill -9 at random moments, several runs at once: every run stays readable, at most 10 s are lost, no process
+//! remains, and the next start removes what was left in the system. Each point is a line in a file, so that an
+//! interrupted series can be continued.
 
 mod aim;
 mod point;
@@ -16,15 +16,15 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use tally::Tally;
 
-/// Points between two prints of the tally.
+/// Number of points between two printed tallies.
 const TOLD: usize = 50;
 
-/// Kill runs at random instants with SIGKILL, and check what is left of each; as root
+/// Kill runs at random moments with SIGKILL, and check what is left of each; needs root
 ///
-/// Each has to be readable, lose at most 10 s of samples and leave nothing behind in the system.
+/// Each run must be readable, lose at most 10 s of samples and leave nothing behind in the system.
 #[derive(Debug, clap::Args)]
 pub struct Wanted {
-    /// Number of runs in all
+    /// Total number of runs
     #[arg(value_name = "RUNS", default_value_t = 100)]
     runs: usize,
     /// Number of runs at the same time
@@ -33,12 +33,12 @@ pub struct Wanted {
     /// Program to kill
     #[arg(long, value_name = "FILE", default_value_os_t = xtask::punctual())]
     punctual: PathBuf,
-    /// File of the runs so far: a series that was cut off continues there
+    /// File that records the runs; an interrupted series continues there
     #[arg(long, value_name = "FILE", default_value = "target/kill/points.jsonl")]
     state: PathBuf,
 }
 
-/// Until there are as many points of this program as are wanted.
+/// Runs until there are as many points for this program as requested.
 pub fn run(wanted: Wanted) -> Result<(), String> {
     let build = build(&wanted.punctual)?;
     let done = Tally::new(known(&wanted.state, &build)?);
@@ -70,7 +70,7 @@ struct State {
 }
 
 impl State {
-    /// Point after point, until enough are done or one could not be tried.
+    /// Tries one point after the other, until enough are done or one could not be tried.
     fn work(&self, last: u32) {
         loop {
             let number = self.next.fetch_add(1, Relaxed);
@@ -103,7 +103,7 @@ impl State {
     }
 }
 
-/// Points of this build in the file; skips a line that a kill tore.
+/// Points for this build in the file; skips a line truncated by a kill.
 fn known(state: &std::path::Path, build: &str) -> Result<Vec<Point>, String> {
     let folder = state.parent().filter(|folder| !folder.as_os_str().is_empty());
     folder.map_or(Ok(()), fs::create_dir_all).map_err(|e| format!("{}: {e}", state.display()))?;
@@ -115,7 +115,7 @@ fn known(state: &std::path::Path, build: &str) -> Result<Vec<Point>, String> {
     Ok(points.filter(|point| point.build == build).collect())
 }
 
-/// Identifies the program: points of another are not counted.
+/// Identifies the program, because points for another one do not count.
 fn build(punctual: &std::path::Path) -> Result<String, String> {
     use std::os::unix::fs::MetadataExt;
     let meta = fs::metadata(punctual).map_err(|e| missing(punctual, &e))?;

@@ -1,4 +1,4 @@
-//! Kills one run and checks what has to hold then.
+//! Kills one run and checks what must hold then.
 
 use super::aim::Aim;
 use super::stage::{self, Stage};
@@ -11,25 +11,25 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Maximum of lost samples, s.
+/// Maximum of lost samples in seconds.
 const MOST_LOST: f64 = 10.0;
-/// A process that outlives the run by this remains. Several runs at once share the CPUs, so the killed need a moment to
-/// die.
+/// A process that survives the run by this long counts as left behind. Several runs at once share the CPUs, so killed
+/// processes need a moment to die.
 const GONE: Duration = Duration::from_secs(3);
 /// Marks the processes of a run in their environment, which is all they share when their parent is dead.
 const MARK: &str = "PUNCTUAL_KILL_POINT";
 
-/// A line of the file.
+/// One line of the file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Point {
     pub number: u32,
     pub build: String,
     pub stage: Stage,
     pub long: bool,
-    /// From the start to the kill, s.
+    /// Time from the start to the kill, in seconds.
     pub lived: f64,
     pub lost: f64,
-    /// Until none of its processes ran, s.
+    /// Time until none of its processes was running, in seconds.
     pub gone_after: f64,
     pub traced: bool,
     pub half_window: bool,
@@ -39,7 +39,7 @@ pub struct Point {
 /// Starts a run, kills it, and checks what is left.
 ///
 /// # Errors
-/// It could not be tried.
+/// The point could not be tried.
 pub fn try_one(punctual: &Path, build: &str, number: u32) -> Result<Point, String> {
     let name = format!("{}-{number}", std::process::id());
     let out = std::env::temp_dir().join(format!("punctual-kill-{name}"));
@@ -61,7 +61,7 @@ pub fn try_one(punctual: &Path, build: &str, number: u32) -> Result<Point, Strin
     let _ = child.kill();
     let (killed_mono, lived) = (monotonic(), begun.elapsed().as_secs_f64());
     child.wait().map_err(|e| e.to_string())?;
-    // Nothing was measured before its first file was there.
+    // Nothing was measured before its first file existed.
     let begun = fs::metadata(out.join("run.json")).and_then(|meta| meta.modified());
     let lived_with_file = begun.ok().and_then(|time| time.elapsed().ok()).map_or(lived, |time| time.as_secs_f64());
     let most_lost = lived_with_file.min(lived);
@@ -94,7 +94,7 @@ struct Killed<'a> {
     name: &'a str,
     pid: u32,
     mono: f64,
-    /// Of a run that has nothing on record, s.
+    /// Maximum for a run without any record, in seconds.
     most_lost: f64,
     ended: bool,
 }
@@ -109,7 +109,7 @@ impl Killed<'_> {
         let said = String::from_utf8_lossy(&shown.stderr);
         self.is_put_back().map_err(|why| format!("{why}: {said}"))?;
         if before == Stage::Folder {
-            // Nothing was measured, and that has to be reported: wrong usage, with a message.
+            // Nothing was measured, which must be reported as wrong usage, with a message.
             return match shown.status.code() == Some(2) && !said.trim().is_empty() {
                 true => Ok(()),
                 false => Err(format!("no run, but {}: {said}", shown.status)),
@@ -124,7 +124,7 @@ impl Killed<'_> {
         }
         adds_up(result)?;
         point.lost = lost(result, self.mono, self.most_lost)?;
-        let complete = result["run"]["complete"].as_bool().ok_or("nothing says whether it is complete")?;
+        let complete = result["run"]["complete"].as_bool().ok_or("the document does not say whether it is complete")?;
         match (complete, complete == point.stage.is_complete(), point.lost > MOST_LOST) {
             (.., true) => Err(format!("{:.1} s of samples lost", point.lost)),
             (complete, false, _) => Err(format!("complete: {complete}")),
@@ -132,7 +132,7 @@ impl Killed<'_> {
         }
     }
 
-    /// After the next start of the program nothing of the killed one is left in the system.
+    /// After the next start of the program, nothing of the killed one may be left in the system.
     fn is_put_back(&self) -> Result<(), String> {
         if let Some(instance) = instances(self.pid).first() {
             return Err(format!("trace instance {instance} was not removed by the next start"));
@@ -145,7 +145,7 @@ impl Killed<'_> {
     }
 }
 
-/// Every released period ran or was skipped, also after a kill.
+/// Every released period ran or was skipped, even after a kill.
 fn adds_up(result: &Value) -> Result<(), String> {
     for phase in result["phases"].as_array().ok_or("no phases in the document")? {
         for cpu in phase["cpus"].as_array().ok_or("a phase without CPUs")? {
@@ -158,8 +158,9 @@ fn adds_up(result: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// Samples lost, s: from the last on record to the kill, or to the planned end of the phase; a run that was measured to
-/// its end loses nothing. A phase that began and is not on record counts from the last that is.
+/// Duration of the lost samples in seconds: from the last recorded one to the kill, or to the planned end of the phase.
+/// A run that was measured to its end loses nothing. A phase that began but was not recorded counts from the last one
+/// that was.
 fn lost(result: &Value, killed: f64, most: f64) -> Result<f64, String> {
     if result["run"]["complete"].as_bool() == Some(true) {
         return Ok(0.0);
@@ -192,14 +193,14 @@ fn names(folder: &str) -> Vec<String> {
     entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
 }
 
-/// Waits until no process has the mark; returns how long that took, s.
+/// Waits until no process has the mark; returns how long that took in seconds.
 fn nothing_left(name: &str) -> Result<f64, String> {
     let (begun, mark) = (Instant::now(), format!("{MARK}={name}"));
     loop {
         let Some(pid) = running(mark.as_bytes()) else { return Ok(begun.elapsed().as_secs_f64()) };
         if begun.elapsed() > GONE {
             let words = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default().replace('\0', " ");
-            return Err(format!("process {pid} runs on: {words}"));
+            return Err(format!("process {pid} is still running: {words}"));
         }
         sleep(Duration::from_millis(20));
     }

@@ -1,4 +1,4 @@
-//! What a run was doing when it was killed, by the files it had written.
+//! What a run was doing when it was killed, judged by the files it had written.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -6,25 +6,25 @@ use std::fmt;
 use std::fs;
 use std::path::Path;
 
-/// In chronological order.
+/// The stages in chronological order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
     /// There is no run yet: nothing has been measured.
     Folder,
-    /// The folder is there, the audit is not.
+    /// The folder exists, the audit does not.
     Audit,
-    /// Audited; loads or traces are being switched on.
+    /// Audited; loads or traces are being started.
     SettingUp,
     Warmup,
     FirstLoad,
     Between,
     LastLoad,
-    /// Measured; the trace is removed, the run is closed.
+    /// Measured; the trace is being removed, the run is being closed.
     Ending,
     /// Closed: causes, verdict, report.
     Explaining,
-    /// The report is there, the process is, too.
+    /// The report exists, and the process too.
     Reported,
     Ended,
 }
@@ -44,7 +44,7 @@ impl Stage {
         Stage::Ended,
     ];
 
-    /// As far as files show.
+    /// The stage, as far as files show it.
     pub fn of_files(out: &Path) -> Stage {
         let is = |name: &str| out.join(name).exists();
         match () {
@@ -58,7 +58,8 @@ impl Stage {
         }
     }
 
-    /// Uses the run directory's contents; `killed` by CLOCK_MONOTONIC, s.
+    /// Refines the stage by the contents of the run directory; `killed` is the time of the kill on CLOCK_MONOTONIC in
+    /// seconds.
     pub fn refined(self, result: &Value, killed: f64) -> Stage {
         let phases = result["phases"].as_array().map(Vec::as_slice).unwrap_or_default();
         let (Some(last), Stage::SettingUp) = (phases.last(), self) else { return self };
@@ -81,7 +82,7 @@ impl Stage {
 impl fmt::Display for Stage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Stage::Folder => "before the run was made",
+            Stage::Folder => "before the run was created",
             Stage::Audit => "auditing",
             Stage::SettingUp => "setting up",
             Stage::Warmup => "warming up",
@@ -96,7 +97,7 @@ impl fmt::Display for Stage {
     }
 }
 
-/// Is there a window of a trace without the note that is written after it?
+/// Returns true if there is a trace window without the note that is written after it.
 pub fn has_half_window(out: &Path) -> bool {
     let traces = fs::read_dir(out.join("traces")).into_iter().flatten().flatten().map(|entry| entry.path());
     traces.filter(|path| path.extension().is_some_and(|e| e == "dat")).any(|path| !path.with_extension("json").exists())
@@ -108,7 +109,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn the_stage_is_told_by_phases() {
+    fn the_stage_is_recognised_by_phases() {
         let of = |phases: Value| Stage::SettingUp.refined(&json!({ "phases": phases }), 5.0);
         let running = |start: u64| json!({"start_mono_ns": start * 1_000_000_000, "end_mono_ns": null});
         let done = json!({"start_mono_ns": 1, "end_mono_ns": 2});

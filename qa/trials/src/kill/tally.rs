@@ -46,6 +46,6 @@ impl fmt::Display for Tally {
         writeln!(f, "{:>5}  in the middle of a window of the trace", self.count(|point| point.half_window))?;
         writeln!(f, "{:>5}  in runs of 14 s", self.count(|point| point.long))?;
         let gone = self.most(|point| point.gone_after);
-        writeln!(f, "{}; nothing ran on for longer than {gone:.2} s", self.short())
+        writeln!(f, "{}; no process survived for longer than {gone:.2} s", self.short())
     }
 }

@@ -1,4 +1,4 @@
-//! kill -9 at random instants of a fix, then undo: every value as before.
+//! kill -9 at random moments of a fix, then undo: every value is as before.
 
 use crate::built::missing;
 use crate::random::random;
@@ -31,7 +31,7 @@ fn punctual((program, changes): (&Path, &str), words: &[&str]) -> Command {
     command
 }
 
-/// Kill `audit --fix` at random instants with SIGKILL, and check that undo restores every value; as root
+/// Kill `audit --fix` at random moments with SIGKILL, and check that undo restores every value; needs root
 #[derive(Debug, clap::Args)]
 pub struct Wanted {
     /// Number of kills
@@ -58,7 +58,7 @@ pub fn run(wanted: &Wanted) -> Result<(), String> {
     for i in 0..*runs {
         let after = whole.mul_f64(random());
         let mut child = punctual((program.as_path(), &changes), &fix).spawn().map_err(failed)?;
-        // Most of a run is the audit: half of the kills wait for the first record.
+        // Most of a run is the audit, so half of the kills wait for the first record.
         if i % 2 == 0 {
             std::thread::sleep(after);
         } else {

@@ -7,13 +7,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// All codes, by each load; the kernel's tracepoint records the edges.
+/// All codes, under each load; the kernel's tracepoint records the edges.
 const CODES: &str = include_str!("../../../../apps/rf-switch/tests/guest.sh");
-/// Dial and metronome on lines of the simulator.
+/// Dial and metronome on simulated lines.
 const LINES: &str = include_str!("../../../../docs/apps/gpio-sim.sh");
 const CHAIN: &str = include_str!("chain.sh");
 const PROGRAMS: [&str; 3] = ["rf-switch", "rotary-dial", "metronome"];
-/// Houses, units, on and off.
+/// Number of codes: all houses and units, on and off.
 const ALL: usize = 512;
 
 /// Three boots: dial to radio, dial and metronome, all codes under load.
@@ -25,7 +25,7 @@ pub fn apps(place: &Path) -> Result<String, String> {
     Ok(format!("\n        {chain}\n        {lines}\n        {codes}"))
 }
 
-/// `421` switches on, `420` off.
+/// Dialling `421` switches on, `420` off.
 fn chain(kernel: &Path, place: &Path) -> Result<String, String> {
     let out = in_guest(kernel, place, "120s", CHAIN, "/tmp/run")?;
     for (number, state) in [("421", "on"), ("420", "off")] {
@@ -38,7 +38,7 @@ fn chain(kernel: &Path, place: &Path) -> Result<String, String> {
     Ok("421 dialled is decoded as D 2 on, 420 as D 2 off".into())
 }
 
-/// What rtl_433 decodes of a file of pulse text.
+/// Decodes a file of pulse text with rtl_433.
 fn decoded(file: &Path) -> Result<Vec<Value>, String> {
     let words = ["-R", "4", "-F", "json", "-r"];
     let output = Command::new("rtl_433").args(words).arg(file).output();
@@ -51,13 +51,13 @@ fn decoded(file: &Path) -> Result<Vec<Value>, String> {
 /// The script prints `ok` or `FAILED` per check, and the metronome's table.
 fn lines(kernel: &Path, place: &Path) -> Result<String, String> {
     let said = in_guest(kernel, place, "1200s", LINES, "/tmp/runs")?;
-    let told: Vec<&str> = said.lines().filter(|line| !line.starts_with("Terminated")).collect();
-    Ok(told.join("\n        "))
+    let lines: Vec<&str> = said.lines().filter(|line| !line.starts_with("Terminated")).collect();
+    Ok(lines.join("\n        "))
 }
 
 fn codes(kernel: &Path, place: &Path) -> Result<String, String> {
     in_guest(kernel, place, "2400s", CODES, "/tmp/run")?;
-    let mut told = Vec::new();
+    let mut lines = Vec::new();
     for load in ["idle", "cpu", "loopback"] {
         let file = place.join("tmp/run").join(format!("{load}.ook"));
         let output = Command::new(program("rf-switch")?).arg("--decode").arg(&file).output();
@@ -67,9 +67,9 @@ fn codes(kernel: &Path, place: &Path) -> Result<String, String> {
         if !last.starts_with(&format!("{ALL} codes ")) {
             return Err(format!("{load}: {last}: {}", String::from_utf8_lossy(&output.stderr)));
         }
-        told.push(format!("{load}: {last}"));
+        lines.push(format!("{load}: {last}"));
     }
-    Ok(told.join("; "))
+    Ok(lines.join("; "))
 }
 
 fn in_guest(kernel: &Path, place: &Path, limit: &str, script: &str, folder: &str) -> Result<String, String> {

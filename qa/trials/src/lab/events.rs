@@ -1,4 +1,4 @@
-//! The event suite in guests: what must not be lost is not lost, whatever the emulator's timing.
+//! The event suite in guests: events that must not be lost are not lost, whatever the emulator's timing.
 
 use crate::built::punctual;
 use crate::gpio_kernel;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
-/// A kernel, and the suite's setup in it.
+/// A kernel, and the setup of the suite in it.
 struct In {
     name: &'static str,
     kernel: String,
@@ -14,7 +14,7 @@ struct In {
     words: &'static str,
 }
 
-/// gpio-sim's chips are created there.
+/// Mounts configfs, where gpio-sim's chips are created.
 const CONFIGFS: &str = "mount -t configfs none /sys/kernel/config; ";
 
 pub fn events(place: &Path) -> Result<String, String> {
@@ -26,13 +26,14 @@ pub fn events(place: &Path) -> Result<String, String> {
     ];
     let mut figures = String::new();
     for one in kernels {
-        let told = suite(&one, &place.join(one.name))?;
-        figures.push_str(&format!("\n        {:9}{told}", one.name));
+        let figure = suite(&one, &place.join(one.name))?;
+        figures.push_str(&format!("\n        {:9}{figure}", one.name));
     }
     Ok(figures)
 }
 
-/// One boot. Exit code 0: all promises kept; 3: kept, and some tests could not run there, which it names.
+/// One boot. Exit code 0 means that all promises were kept; 3 that they were kept but some tests, which it names, could
+/// not run there.
 fn suite(one: &In, place: &Path) -> Result<String, String> {
     let put = format!("{}:/bin/punctual", xtask::punctual().display());
     let out = place.display().to_string();
@@ -65,8 +66,8 @@ fn suite(one: &In, place: &Path) -> Result<String, String> {
     Ok(format!("{}; not there: {}", counts.join(", "), without.join(", ")))
 }
 
-/// Single edges are not promised (an interrupt's thread may be late), but most of those 1 ms apart must come, and each
-/// must be accounted for.
+/// Single edges are not promised (an interrupt's thread may be late), but most of those 1 ms apart must arrive, and
+/// each must be accounted for.
 fn edges(counts: &Value) -> Result<(), String> {
     let count = |key: &str| counts[key].as_u64().unwrap_or(u64::MAX);
     let (sent, received) = (count("sent"), count("received"));

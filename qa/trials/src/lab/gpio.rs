@@ -6,10 +6,10 @@ use std::path::Path;
 use std::time::Duration;
 
 const SCRIPT: &str = include_str!("gpio.sh");
-/// Lines that the script must print: 13 of punctual-gpio-check, one for UIO.
+/// Number of lines that the script must print: 13 of punctual-gpio-check, one for UIO.
 const CHECKS: usize = 14;
 
-/// One virtual CPU: the sender and the interrupt's thread share it, so that counts are exact.
+/// With one virtual CPU the sender and the interrupt's thread share it, so that counts are exact.
 pub fn gpio(place: &Path) -> Result<String, String> {
     let build = "cargo build --release -p punctual-gpio --features sim";
     let program = built::program("release/punctual-gpio-check", build)?;

@@ -1,4 +1,4 @@
-//! Which CPUs get a thread if some are isolated: ours, and rt-tests' for comparison.
+//! Which CPUs get a thread if some are isolated: with our program, and with rt-tests' for comparison.
 
 use super::in_lab;
 use crate::guests::libraries;
@@ -20,7 +20,7 @@ for option in -S -a -t; do
   [ -x /bin/cyclictest ] && try "theirs taskset $option $more" taskset 4 /bin/cyclictest $option $more
 done; exit 0"#;
 
-/// Three CPUs, the second of them isolated.
+/// Three CPUs, the second of which is isolated.
 pub fn isolated(_: &Path) -> Result<String, String> {
     let mut words: Vec<String> =
         ["boot", "-k", "rt", "--cpus", "3", "--append", "isolcpus=1"].map(String::from).to_vec();
@@ -45,7 +45,7 @@ fn theirs() -> Vec<String> {
     with_libraries("/usr/bin/cyclictest")
 }
 
-/// Arguments that add a program of this machine to a guest as /bin/NAME with its libraries; none if it is missing.
+/// Arguments that add a program of this machine to a guest as /bin/NAME with its libraries; empty if it is missing.
 pub fn with_libraries(path: &str) -> Vec<String> {
     let Some(libraries) = libraries(path) else { return Vec::new() };
     let program = format!("{path}:/bin/{}", path.rsplit('/').next().unwrap_or(path));

@@ -4,7 +4,7 @@ mod apps;
 mod events;
 mod gpio;
 pub mod isolated;
-mod ways;
+mod wakeups;
 
 use crate::built::punctual;
 use crate::cases;
@@ -19,26 +19,26 @@ type Test = fn(&Path) -> Result<String, String>;
 /// Name, what it shows, function.
 const TESTS: [(&str, &str, Test); 17] = [
     ("boot", "a script runs in PREEMPT_RT, files go in and out, the exit code is the script's", boot),
-    ("panic", "a kernel that panics ends with a message", panics),
-    ("hang", "a guest that hangs ends with a message within its time-out", hangs),
-    ("silent", "a guest without a console ends with a message within its time-out", is_silent),
+    ("panic", "a kernel panic is reported", panics),
+    ("hang", "a guest that hangs is reported within its timeout", hangs),
+    ("silent", "a guest without a console is reported within its timeout", is_silent),
     ("network", "two guests reach each other", network),
     ("negative", "the stock kernel fails the claim that the RT kernel passes", negative_control),
     ("repeatable", "the same seed gives the same bytes, another seed does not", repeatable),
     ("bisect", "the commit that makes the kernel late is found", bisect),
-    ("isolated", "cyclictest -S measures isolated CPUs, too; a taskset holds", isolated::isolated),
+    ("isolated", "cyclictest -S measures isolated CPUs as well, and respects taskset", isolated::isolated),
     (
         "timerlat",
-        "the kernel's timerlat is measured to the last period, and nothing is left behind, also by kill -9",
+        "the kernel's timerlat is measured to the last period, and nothing is left behind, even after kill -9",
         timerlat,
     ),
     ("hwlat", "the kernel's hwlat is measured", hwlat),
     (
         "deadline",
-        "SCHED_DEADLINE threads are pinned by partitions, which are gone afterwards, also after kill -9",
+        "SCHED_DEADLINE threads are pinned by partitions, which are removed afterwards, even after kill -9",
         deadline,
     ),
-    ("ways", "every way to be woken accounts for every period, also a UART that sends to itself", ways::ways),
+    ("wakeups", "every wakeup source accounts for every period, including a UART in loopback mode", wakeups::wakeups),
     (
         "gpio",
         "every edge of a simulated GPIO line is received or accounted for; a PCI interrupt reaches UIO",
@@ -53,12 +53,12 @@ const TESTS: [(&str, &str, Test); 17] = [
     ("control", "several virtual CPUs show their control", control),
 ];
 
-/// Run only if named: they need a kernel that takes minutes to build.
+/// Tests that only run if named, because they need a kernel that takes minutes to build.
 const NAMED_ONLY: [&str; 3] = ["gpio", "events", "apps"];
 
-/// In virtual time, so that other load changes nothing: run in parallel with those of [`BESIDE`].
+/// Tests in virtual time, which other load does not affect. They run in parallel with those of [`BESIDE`].
 const VIRTUAL: [&str; 3] = ["negative", "repeatable", "bisect"];
-/// Judged by their output, not its timing; the kernel they need is there since `boot`.
+/// Tests judged by their output, not its timing. The kernel they need has been available since `boot`.
 const BESIDE: [&str; 4] = ["panic", "hang", "silent", "network"];
 
 /// Run `punctual lab` with real kernels in QEMU (docs/lab.md)
@@ -71,7 +71,7 @@ pub struct Wanted {
     names: Vec<String>,
 }
 
-/// Tests that do not mind run two at a time.
+/// Runs the tests, two at a time where that does not affect them.
 pub fn run(wanted: &Wanted) -> Result<(), String> {
     let folder = std::env::temp_dir().join(format!("punctual-lab-{}", std::process::id()));
     let wanted = |name: &str| match wanted.names.as_slice() {
@@ -98,7 +98,7 @@ pub fn run(wanted: &Wanted) -> Result<(), String> {
     }
 }
 
-/// Runs them and prints how each ended; returns the names of those that failed.
+/// Runs the tests one after another and prints the result of each. Returns the names of those that failed.
 fn one_by_one(tests: &[&(&'static str, &str, Test)], folder: &Path) -> Vec<&'static str> {
     let mut failed = Vec::new();
     for (name, what, test) in tests {
@@ -114,11 +114,11 @@ fn one_by_one(tests: &[&(&'static str, &str, Test)], folder: &Path) -> Vec<&'sta
     failed
 }
 
-/// Runs `punctual lab`. A guest of several CPUs whose kernel panics before anything of ours ran in it is booted once
-/// more, with a message: of 120 such boots of Debian's RT kernels in QEMU 7.2 (TCG, a thread per CPU) one panicked,
-/// each time elsewhere. So is one that dies of a breakpoint nobody set: the kernel patches its code by way of one
-/// (arch/x86/kernel/alternative.c, text_poke_bp_batch), and an emulated CPU can still execute it when the others have
-/// been told that it is over.
+/// Runs `punctual lab`. If a guest with several CPUs panics before the script runs, it is booted once more, with a
+/// message: of 120 such boots of Debian's RT kernels in QEMU 7.2 (TCG, one thread per CPU), one panicked, each time in
+/// a different place. The same applies to a guest that dies of an unexpected breakpoint: the kernel patches its code
+/// with the help of breakpoints (text_poke_bp_batch() in arch/x86/kernel/alternative.c), and an emulated CPU can still
+/// hit one after the others have been informed that patching is over.
 pub fn in_lab(words: &[&str]) -> Result<Output, String> {
     let words = [&["lab"], words].concat();
     let output = punctual(&words)?;
@@ -127,16 +127,16 @@ pub fn in_lab(words: &[&str]) -> Result<Output, String> {
     if !(words.contains(&"--cpus") && emulated) {
         return Ok(output);
     }
-    println!("once more: {said}");
+    println!("trying once more: {said}");
     punctual(&words)
 }
 
-/// In the output of `punctual lab`.
-const EARLY: &str = ", before the script began: ";
-/// In the kernel's output.
+/// Part of the output of `punctual lab`.
+const EARLY: &str = ", before the script started: ";
+/// Part of the kernel's output.
 const BREAKPOINT: &str = "Oops: int3: ";
 
-/// Runs it and checks the exit code and the output on either stream.
+/// Runs `punctual lab` and checks the exit code and the output on either stream.
 fn expect(words: &[&str], code: i32, says: &str) -> Result<String, String> {
     let output = in_lab(words)?;
     let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
@@ -181,7 +181,7 @@ fn is_silent(_: &Path) -> Result<String, String> {
 }
 
 fn network(_: &Path) -> Result<String, String> {
-    // Each waits until the other is there.
+    // Each guest waits until the other one responds.
     let script = "for i in $(seq 60); do ping -c 1 -W 1 10.77.0.$((3 - VM_NUMBER)) && break; done; sleep 5; \
                   ping -c 3 10.77.0.$((3 - VM_NUMBER))";
     expect(&["boot", "-k", "rt", "--guests", "2", "--", script], 0, "3 packets received, 0% packet loss")?;
@@ -226,13 +226,13 @@ fn repeatable(place: &Path) -> Result<String, String> {
     if a != b {
         let differing =
             a.iter().zip(&b).find(|(x, y)| x != y).map_or(Path::new("a file more"), |(x, _)| &x.0).display();
-        // Seen once, with QEMU 7.2 on a loaded machine: two instructions (4 ns) more before one of the events.
+        // Seen once with QEMU 7.2 on a loaded machine: two more instructions (4 ns) before one of the events.
         prove("rt@6.12", "max < 1s", "3", &place.join("again"))?;
         let again = tree(&place.join("again"))?;
         if again != a && again != b {
-            return Err(format!("three runs of one seed differ: {differing}"));
+            return Err(format!("three runs with the same seed differ: {differing}"));
         }
-        said = format!(" in two of three runs, of which one differs: {differing}");
+        said = format!(" in two of three runs; the third differs: {differing}");
     }
     let histograms = |files: &[(PathBuf, Vec<u8>)]| -> Vec<Vec<u8>> {
         files.iter().filter(|(path, _)| path.starts_with("hist")).map(|(_, bytes)| bytes.clone()).collect()
@@ -261,7 +261,7 @@ fn tree(folder: &Path) -> Result<Vec<(PathBuf, Vec<u8>)>, String> {
     Ok(files)
 }
 
-/// Settings of timerlat that all its users share, our instance, our journal.
+/// Prints the timerlat settings that all its users share, the tracing instances and the journal.
 const TRACES: &str = "traces() { cd /sys/kernel/tracing; cat osnoise/cpus osnoise/timerlat_period_us osnoise/options \
                       osnoise/stop_tracing_us; ls instances; ls /run/punctual 2>/dev/null; cd /; }; ";
 
@@ -304,7 +304,7 @@ fn deadline(_: &Path) -> Result<String, String> {
             return Err(format!("no `{thread}` in:\n{said}"));
         }
     }
-    // There a partition would unpin every other process.
+    // Here a partition would unpin every other process.
     let script = "mkdir /cg; mount -t cgroup2 none /cg; punctual measure --policy deadline -a 1,2 -D 1s -q -o /tmp/r";
     in_guest("rt@6.1", script, 4, "before Linux 6.2")?;
     Ok(String::new())
@@ -325,8 +325,8 @@ fn control(place: &Path) -> Result<String, String> {
     }
 }
 
-/// A tree whose "build" copies a kernel of the distribution: PREEMPT_RT up to the third commit, stock from the fourth
-/// on.
+/// Uses a tree whose "build" copies one of the distribution's kernels: PREEMPT_RT up to the third commit, stock from
+/// the fourth on.
 fn bisect(place: &Path) -> Result<String, String> {
     let tree = place.join("tree");
     fs::create_dir_all(&tree).map_err(|e| e.to_string())?;

@@ -2,20 +2,21 @@
 
 use super::Wanted;
 use super::script;
-use super::table::{Ground, Plant, Table};
+use super::table::{Ground, Injection, Table};
 use crate::{built, guests};
 use punctual_vm::{Arch, Cache, FileIn, Guest, Kernel, Machine, boot};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Boots for one recording: QEMU with several CPUs loses some guests.
+/// Maximum number of boots for one recording. Some guests are lost under QEMU with several CPUs.
 const BOOTS: usize = 5;
 
-/// A parameter that makes the command line nearly as long as the kernel takes (COMMAND_LINE_SIZE, 2048 on x86).
+/// Stands for a parameter that makes the command line almost as long as the kernel allows (COMMAND_LINE_SIZE, 2048 on
+/// x86).
 const LONG: &str = "@long";
 
-/// Shared by all guests of one kernel.
+/// What all guests of one kernel share.
 struct Room<'a> {
     kernel: Kernel,
     cache: Cache,
@@ -25,7 +26,7 @@ struct Room<'a> {
     name: &'a str,
 }
 
-/// Boots everything wanted on one kernel; returns what could not be booted.
+/// Boots everything wanted on one kernel. Returns what could not be booted.
 pub fn record(name: &str, wanted: &Wanted, table: &Table) -> Result<Vec<String>, String> {
     let (kernel, cache) = guests::kernel(name, Arch::Amd64)?;
     let files = files(&kernel)?;
@@ -34,38 +35,41 @@ pub fn record(name: &str, wanted: &Wanted, table: &Table) -> Result<Vec<String>,
     for ground in &table.grounds {
         failed.extend(room.ground(ground, table));
     }
-    for plant in table.plants.iter().filter(|p| !p.boot.is_empty() && wanted.has(p, name)) {
-        failed.extend(room.boot_plant(table.ground(plant)?, plant, table));
+    for injection in table.injections.iter().filter(|p| !p.boot.is_empty() && wanted.has(p, name)) {
+        failed.extend(room.boot_injection(table.ground(injection)?, injection, table));
     }
     Ok(failed)
 }
 
 impl Room<'_> {
-    /// Every part of a ground of which a plant is wanted; the first also if a plant with its own boot is compared with
-    /// it.
+    /// Boots every part of a ground that has a wanted injection. The first part is also booted if an injection that
+    /// needs its own boot is compared with it.
     fn ground(&self, ground: &Ground, table: &Table) -> Vec<String> {
-        let is_wanted = |plant: &&&Plant| self.wanted.has(plant, self.name);
-        let is_compared =
-            table.plants.iter().any(|p| p.ground == ground.name && !p.boot.is_empty() && self.wanted.has(p, self.name));
+        let is_wanted = |injection: &&&Injection| self.wanted.has(injection, self.name);
+        let is_compared = table
+            .injections
+            .iter()
+            .any(|p| p.ground == ground.name && !p.boot.is_empty() && self.wanted.has(p, self.name));
         let mut failed = Vec::new();
-        for (number, (name, plants)) in table.parts(ground).into_iter().enumerate() {
-            let plants: Vec<&Plant> = plants.iter().filter(is_wanted).copied().collect();
-            if !plants.is_empty() || (number == 0 && is_compared) {
-                let script = script::of_part(ground, &table.preparation(ground), &plants);
+        for (number, (name, injections)) in table.parts(ground).into_iter().enumerate() {
+            let injections: Vec<&Injection> = injections.iter().filter(is_wanted).copied().collect();
+            if !injections.is_empty() || (number == 0 && is_compared) {
+                let script = script::of_part(ground, &table.preparation(ground), &injections);
                 failed.extend(self.boot(&name, &ground.append, script));
             }
         }
         failed
     }
 
-    fn boot_plant(&self, ground: &Ground, plant: &Plant, table: &Table) -> Option<String> {
+    fn boot_injection(&self, ground: &Ground, injection: &Injection, table: &Table) -> Option<String> {
         let long = "x".repeat(1_850);
-        let own = plant.boot.iter().map(|word| if word == LONG { format!("left_over={long}") } else { word.clone() });
+        let own =
+            injection.boot.iter().map(|word| if word == LONG { format!("left_over={long}") } else { word.clone() });
         let append: Vec<String> = ground.append.iter().cloned().chain(own).collect();
-        self.boot(&plant.name, &append, script::of_boot(ground, &table.preparation(ground), plant))
+        self.boot(&injection.name, &append, script::of_boot(ground, &table.preparation(ground), injection))
     }
 
-    /// Boots until a guest has come to its end; returns the name if none did.
+    /// Boots until a guest has run to its end. Returns the name if none did.
     fn boot(&self, what: &str, append: &[String], script: String) -> Option<String> {
         let mut guest = Guest::new(Machine::usual(Arch::Amd64), self.kernel.clone(), script);
         guest.cpus = 2;
@@ -73,8 +77,8 @@ impl Room<'_> {
         guest.fetch = vec![script::OUT.into()];
         guest.files = self.files.clone();
         guest.modules = vec!["brd".into()];
-        // Interrupts of the serial port look spurious on several emulated CPUs; and unless CPUID vouches for it the
-        // kernel does not trust the emulated TSC.
+        // Interrupts of the serial port look spurious with several emulated CPUs, and the kernel does not trust the
+        // emulated TSC unless CPUID vouches for it.
         guest.append = ["noirqdebug", "tsc=reliable"].map(String::from).to_vec();
         guest.append.extend_from_slice(append);
         let folder = self.folder.join(what);
@@ -92,7 +96,7 @@ impl Room<'_> {
                 Err(e) => {
                     let text = e.to_string();
                     println!("{} {what}: {}", self.name, text.lines().next().unwrap_or_default());
-                    // For debugging; the next boot may well succeed.
+                    // Kept for debugging. The next boot may well succeed.
                     let _ = fs::create_dir_all(&self.folder);
                     let _ = fs::write(folder.with_extension("failed"), text);
                 }
@@ -108,7 +112,7 @@ fn keep(place: &Path, folder: &Path) -> std::io::Result<()> {
     fs::remove_dir_all(place)
 }
 
-/// Files of each guest: both programs, and the kernel's configuration in a distribution's place.
+/// Files of each guest: both programs, and the kernel's configuration in the place where distributions put it.
 fn files(kernel: &Kernel) -> Result<Vec<FileIn>, String> {
     let mut files = built::for_guests()?;
     if let (Some(config), Some(release)) = (&kernel.config, &kernel.release) {

@@ -1,4 +1,5 @@
-//! `cargo trials misconfigured`: misconfigurations injected in guests, and whether each flips its rules and no other.
+//! `cargo trials misconfigured`: injects misconfigurations in guests and checks that each flips its rules and no
+//! others.
 
 mod guests;
 mod score;
@@ -6,37 +7,39 @@ mod script;
 mod table;
 
 use std::path::PathBuf;
-use table::{Plant, Table};
+use table::{Injection, Table};
 
-/// The kernels of docs/misconfigured.md.
+/// The kernels listed in docs/misconfigured.md.
 const KERNELS: [&str; 4] = ["rt@6.12", "rt@6.1", "stock@6.12", "stock@6.1"];
 
-/// Make misconfigurations in guests, and check that each flips exactly its rules (docs/misconfigured.md)
+/// Inject misconfigurations in guests, and check that each flips exactly its rules (docs/misconfigured.md)
 ///
-/// Before: cargo build --release; cargo build --release -p punctual-plant
+/// Before: cargo build --release; cargo build --release -p punctual-inject
 #[derive(Debug, clap::Args)]
 pub struct Wanted {
-    /// Kernel of a guest
+    /// Kernel of the guest
     #[arg(long = "kernel", value_name = "K", default_values = KERNELS)]
     kernels: Vec<String>,
-    /// Misconfiguration, by its name in plants.toml; by default all
+    /// Name of a misconfiguration in injections.toml; all by default
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
-    /// Folder for what is recorded
+    /// Directory for the recordings
     #[arg(long, value_name = "DIR", default_value_os_t = std::env::temp_dir().join("punctual-misconfigured"))]
     out: PathBuf,
-    /// Write the table of docs/misconfigured.md
+    /// Write the tables of docs/misconfigured.md
     #[arg(long)]
     markdown: bool,
-    /// Boot nothing; judge again what is in a folder
+    /// Boot nothing; score the recordings in this directory again
     #[arg(long, value_name = "DIR", conflicts_with = "out")]
     score: Option<PathBuf>,
 }
 
 pub fn run(wanted: &Wanted) -> Result<(), String> {
     let table = Table::embedded()?;
-    if let Some(name) = wanted.only.iter().find(|name| !table.plants.iter().any(|plant| plant.name == **name)) {
-        return Err(format!("no plant is called `{name}`"));
+    if let Some(name) =
+        wanted.only.iter().find(|name| !table.injections.iter().any(|injection| injection.name == **name))
+    {
+        return Err(format!("there is no injection `{name}`"));
     }
     let mut failed = Vec::new();
     if wanted.score.is_none() {
@@ -50,13 +53,13 @@ pub fn run(wanted: &Wanted) -> Result<(), String> {
     let wrong = scores.iter().filter(|score| !score.is_right()).count();
     match (failed.as_slice(), wrong) {
         ([], 0) => Ok(()),
-        ([], wrong) => Err(format!("{wrong} of {} plants did not flip exactly their rules", scores.len())),
+        ([], wrong) => Err(format!("{wrong} of {} injections did not flip exactly their rules", scores.len())),
         (failed, _) => Err(format!("not booted: {}", failed.join(", "))),
     }
 }
 
 impl Wanted {
-    fn has(&self, plant: &Plant, kernel: &str) -> bool {
-        plant.is_for(kernel) && (self.only.is_empty() || self.only.contains(&plant.name))
+    fn has(&self, injection: &Injection, kernel: &str) -> bool {
+        injection.is_for(kernel) && (self.only.is_empty() || self.only.contains(&injection.name))
     }
 }

@@ -1,7 +1,7 @@
-//! Compares what changed with what was to change.
+//! Compares the rules that changed with those that should change.
 
 use super::Wanted;
-use super::table::{Flips, Plant, Table, state};
+use super::table::{Flips, Injection, Table, state};
 use punctual_model::State;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -10,23 +10,24 @@ use std::path::Path;
 
 type Audit = BTreeMap<String, (State, String)>;
 
-/// The kernel complains of a busy host, too (`hrtimer: interrupt took …`): it counts only for plants about it.
+/// The kernel also complains about a busy host (`hrtimer: interrupt took …`), so this rule counts only for injections
+/// that are about it.
 const OF_HOST: &str = "sched-latency-warn";
 
 pub struct Score {
     pub kernel: String,
-    pub plant: String,
+    pub injection: String,
     pub flipped: Flips,
     expected: Flips,
-    /// Sentences of unexpected changes.
+    /// Summaries of the rules that changed unexpectedly.
     says: BTreeMap<String, String>,
-    /// Rules that were not as before after undoing.
+    /// Rules that differ from before after undoing.
     left: Flips,
-    /// What the plant's fix did not restore, or its undoing changed.
-    unmended: Vec<String>,
-    /// Rules that differ between two audits of the ground itself.
+    /// Values that the injection's fix did not restore, or that its undo changed.
+    unfixed: Vec<String>,
+    /// Rules that differ between two audits of the unchanged ground.
     flickering: Vec<String>,
-    /// Nothing was recorded, or not all.
+    /// Why the recording is missing or incomplete.
     missing: Option<String>,
 }
 
@@ -35,49 +36,49 @@ impl Score {
         self.missing.is_none()
             && self.flipped == self.expected
             && self.left.is_empty()
-            && self.unmended.is_empty()
+            && self.unfixed.is_empty()
             && self.flickering.is_empty()
     }
 }
 
 impl Score {
-    /// Reads the recordings of the boot `home` of the ground and, if the plant has one, of its own.
-    fn compare(&mut self, folder: &Path, home: &str, plant: &Plant, stayed: &[String]) -> Result<(), String> {
+    /// Reads the recordings of the ground's boot `home` and, if the injection has its own boot, of that.
+    fn compare(&mut self, folder: &Path, home: &str, injection: &Injection, stayed: &[String]) -> Result<(), String> {
         let counts_host = self.expected.contains_key(OF_HOST);
         let differing = |before: &Audit, after: &Audit| -> Flips {
             differing(before, after).into_iter().filter(|(rule, _)| counts_host || rule != OF_HOST).collect()
         };
         let read = |boot: &str, name: &str, when: &str| audit(&folder.join(boot).join(format!("{name}.{when}.audit")));
-        let own = if plant.boot.is_empty() { home } else { &plant.name };
+        let own = if injection.boot.is_empty() { home } else { &injection.name };
         let (first, before) = (read(home, "ground", "first")?, read(home, "ground", "second")?);
-        let planted = read(own, &plant.name, "planted")?;
+        let injected = read(own, &injection.name, "injected")?;
         self.flickering = differing(&first, &before).into_keys().collect();
         let is_news = |rule: &String| !stayed.contains(rule);
-        self.flipped = differing(&before, &planted).into_iter().filter(|(rule, _)| is_news(rule)).collect();
-        let says = |rule: &String| planted.get(rule).map(|(_, says)| (rule.clone(), says.clone()));
+        self.flipped = differing(&before, &injected).into_iter().filter(|(rule, _)| is_news(rule)).collect();
+        let says = |rule: &String| injected.get(rule).map(|(_, says)| (rule.clone(), says.clone()));
         self.says = self.flipped.keys().filter_map(says).collect();
-        if plant.boot.is_empty() {
-            let left = differing(&before, &read(own, &plant.name, "undone")?);
-            let may_stay = |rule: &String| stayed.contains(rule) || plant.stays.contains(rule);
+        if injection.boot.is_empty() {
+            let left = differing(&before, &read(own, &injection.name, "undone")?);
+            let may_stay = |rule: &String| stayed.contains(rule) || injection.stays.contains(rule);
             self.left = left.into_iter().filter(|(rule, _)| !may_stay(rule)).collect();
         }
-        if !plant.mends.is_empty() {
-            let (fixed, unfixed) = (read(own, &plant.name, "fixed")?, read(own, &plant.name, "unfixed")?);
+        if !injection.fixes.is_empty() {
+            let (fixed, unfixed) = (read(own, &injection.name, "fixed")?, read(own, &injection.name, "unfixed")?);
             let mut open = self.expected.clone();
-            open.retain(|rule, _| !plant.mends.contains(rule));
+            open.retain(|rule, _| !injection.fixes.contains(rule));
             let mut wrong = |what: &str, flips: Flips| {
                 let texts = flips.into_iter().map(|(rule, (from, to))| format!("{what} {rule} {from:?} {to:?}"));
-                self.unmended.extend(texts);
+                self.unfixed.extend(texts);
             };
             let after_fix = differing(&before, &fixed).into_iter().filter(|(rule, to)| open.get(rule) != Some(to));
             wrong("fixed:", after_fix.filter(|(rule, _)| is_news(rule)).collect());
-            wrong("fix undone:", differing(&planted, &unfixed));
+            wrong("fix undone:", differing(&injected, &unfixed));
             let values = |when: &str| {
-                let path = folder.join(own).join(format!("{}.{when}.values", plant.name));
+                let path = folder.join(own).join(format!("{}.{when}.values", injection.name));
                 fs::read(&path).map_err(|e| format!("{}: {e}", path.display()))
             };
-            if values("planted")? != values("unfixed")? {
-                self.unmended.push(format!("fix undone: {} not as before, byte for byte", plant.files));
+            if values("injected")? != values("unfixed")? {
+                self.unfixed.push(format!("after undoing the fix, {} is not byte-for-byte as before", injection.files));
             }
         }
         Ok(())
@@ -87,35 +88,36 @@ impl Score {
 pub fn all(table: &Table, kernels: &[&str], wanted: &Wanted) -> Result<Vec<Score>, String> {
     let mut scores = Vec::new();
     for kernel in kernels {
-        for plant in table.plants.iter().filter(|plant| wanted.has(plant, kernel)) {
-            scores.push(one(table, kernel, plant, &wanted.score.as_ref().unwrap_or(&wanted.out).join(kernel))?);
+        for injection in table.injections.iter().filter(|injection| wanted.has(injection, kernel)) {
+            scores.push(one(table, kernel, injection, &wanted.score.as_ref().unwrap_or(&wanted.out).join(kernel))?);
         }
     }
     Ok(scores)
 }
 
-fn one(table: &Table, kernel: &str, plant: &Plant, folder: &Path) -> Result<Score, String> {
-    let ground = table.ground(plant)?;
+fn one(table: &Table, kernel: &str, injection: &Injection, folder: &Path) -> Result<Score, String> {
+    let ground = table.ground(injection)?;
     let parts = table.parts(ground);
-    let of_plant = parts.iter().find(|(_, plants)| plants.iter().any(|other| other.name == plant.name));
-    let before = of_plant.into_iter().flat_map(|(_, plants)| plants).take_while(|other| other.name != plant.name);
-    // What an earlier plant of this boot changed permanently does not count.
+    let part = parts.iter().find(|(_, injections)| injections.iter().any(|other| other.name == injection.name));
+    let before =
+        part.into_iter().flat_map(|(_, injections)| injections).take_while(|other| other.name != injection.name);
+    // Permanent changes by earlier injections of this boot do not count.
     let stayed: Vec<String> =
         before.filter(|other| other.is_for(kernel)).flat_map(|other| other.stays.iter().cloned()).collect();
-    let home = of_plant.or(parts.first()).map(|(name, _)| name.clone()).unwrap_or_default();
-    let expected = plant.flips_on(kernel)?;
+    let home = part.or(parts.first()).map(|(name, _)| name.clone()).unwrap_or_default();
+    let expected = injection.flips_on(kernel)?;
     let mut score = Score {
         kernel: kernel.to_owned(),
-        plant: plant.name.clone(),
+        injection: injection.name.clone(),
         flipped: Flips::new(),
         expected,
         says: BTreeMap::new(),
         left: Flips::new(),
-        unmended: Vec::new(),
+        unfixed: Vec::new(),
         flickering: Vec::new(),
         missing: None,
     };
-    if let Err(why) = score.compare(folder, &home, plant, &stayed) {
+    if let Err(why) = score.compare(folder, &home, injection, &stayed) {
         score.missing = Some(why);
     }
     Ok(score)
@@ -129,7 +131,7 @@ fn differing(before: &Audit, after: &Audit) -> Flips {
     before.iter().filter_map(pair).collect()
 }
 
-/// Lines `"id": "…",`, `"state": …`, `"summary": …` in this order.
+/// Parses lines `"id": "…",`, `"state": …`, `"summary": …` in this order.
 fn audit(path: &Path) -> Result<Audit, String> {
     let text = fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
     let mut audit = Audit::new();
@@ -156,7 +158,7 @@ fn audit(path: &Path) -> Result<Audit, String> {
 pub fn text(scores: &[Score]) -> String {
     let mut out = String::new();
     for score in scores.iter().filter(|score| !score.is_right()) {
-        let _ = writeln!(out, "{} {}", score.kernel, score.plant);
+        let _ = writeln!(out, "{} {}", score.kernel, score.injection);
         if let Some(why) = &score.missing {
             let _ = writeln!(out, "  {why}");
             continue;
@@ -171,19 +173,19 @@ pub fn text(scores: &[Score]) -> String {
         for (rule, (from, to)) in &score.left {
             let _ = writeln!(out, "  not undone {rule} {from:?} {to:?}");
         }
-        for what in &score.unmended {
+        for what in &score.unfixed {
             let _ = writeln!(out, "  {what}");
         }
         if !score.flickering.is_empty() {
-            let _ = writeln!(out, "  flickering without a plant: {}", score.flickering.join(", "));
+            let _ = writeln!(out, "  flickering without an injection: {}", score.flickering.join(", "));
         }
     }
     let right = scores.iter().filter(|score| score.is_right()).count();
-    let _ = writeln!(out, "{right} of {} plants flip exactly their rules", scores.len());
+    let _ = writeln!(out, "{right} of {} injections flip exactly their rules", scores.len());
     out
 }
 
-/// The tables of docs/misconfigured.md: the grounds, then a line per plant and a column per kernel.
+/// The tables of docs/misconfigured.md: the grounds, then one line per injection with one column per kernel.
 pub fn markdown(table: &Table, kernels: &[&str], scores: &[Score]) -> String {
     let mut out = String::new();
     for ground in &table.grounds {
@@ -191,9 +193,9 @@ pub fn markdown(table: &Table, kernels: &[&str], scores: &[Score]) -> String {
         let _ = writeln!(out, "- *{}*: {}{options}", ground.name, ground.about);
     }
     let rules = "---|".repeat(kernels.len());
-    let _ = writeln!(out, "\n| plant | on | flips | {} |\n|---|---|---|{rules}", kernels.join(" | "));
-    for plant in &table.plants {
-        let of = |kernel: &&str| scores.iter().find(|s| s.plant == plant.name && s.kernel == **kernel);
+    let _ = writeln!(out, "\n| injection | on | flips | {} |\n|---|---|---|{rules}", kernels.join(" | "));
+    for injection in &table.injections {
+        let of = |kernel: &&str| scores.iter().find(|s| s.injection == injection.name && s.kernel == **kernel);
         let found: Vec<Option<&Score>> = kernels.iter().map(of).collect();
         let cell = |score: &Option<&Score>| match score {
             None => "–",
@@ -202,14 +204,14 @@ pub fn markdown(table: &Table, kernels: &[&str], scores: &[Score]) -> String {
             Some(_) => "**wrong**",
         };
         let cells: Vec<&str> = found.iter().map(cell).collect();
-        let why = if plant.why.is_empty() { String::new() } else { format!(": {}", plant.why) };
+        let why = if injection.why.is_empty() { String::new() } else { format!(": {}", injection.why) };
         let flips = flips(&found);
-        let _ = writeln!(out, "| {} | {} | {flips}{why} | {} |", plant.name, plant.ground, cells.join(" | "));
+        let _ = writeln!(out, "| {} | {} | {flips}{why} | {} |", injection.name, injection.ground, cells.join(" | "));
     }
     out
 }
 
-/// What a plant was to flip: `mem-swap PASS→WARN`, with `or` where kernels differ.
+/// The flips expected of an injection: `mem-swap PASS→WARN`, joined by `or` where kernels differ.
 fn flips(found: &[Option<&Score>]) -> String {
     let mut flips: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for (rule, (from, to)) in found.iter().flatten().flat_map(|score| &score.expected) {

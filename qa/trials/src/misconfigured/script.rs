@@ -1,9 +1,9 @@
-use super::table::{Ground, Plant};
+use super::table::{Ground, Injection};
 use std::fmt::Write;
 
 pub const OUT: &str = "/audits";
 
-/// Keeps of each finding what is compared: its rule, state and sentence.
+/// Keeps the part of each finding that is compared: rule, state and summary.
 const BEGIN: &str = r#"
 mkdir -p /audits
 w() { [ -e "$1" ] && echo "$2" > "$1"; }
@@ -22,38 +22,39 @@ values() { for f in $2; do echo "== $f"; cat "$f"; done > /audits/$1.values; }
 exec > /dev/null 2> /audits/errors
 "#;
 
-/// For one boot of a ground: an audit before, with and after each plant, and where its fix is tried, after that and after its
-/// undoing.
-pub fn of_part(ground: &Ground, preparation: &str, plants: &[&Plant]) -> String {
+/// Script for one boot of a ground: an audit before, with and after each injection; where the injection's fix is tried,
+/// also after the fix and after its undo.
+pub fn of_part(ground: &Ground, preparation: &str, injections: &[&Injection]) -> String {
     let mut script = begin(ground, preparation);
     add(&mut script, "look ground.first\nlook ground.second");
-    for plant in plants {
-        add(&mut script, &format!("echo '== {}' >&2", plant.name));
-        add(&mut script, &plant.plant);
-        add(&mut script, &format!("look {}.planted", plant.name));
-        if !plant.mends.is_empty() {
-            add(&mut script, &mended(plant));
+    for injection in injections {
+        add(&mut script, &format!("echo '== {}' >&2", injection.name));
+        add(&mut script, &injection.inject);
+        add(&mut script, &format!("look {}.injected", injection.name));
+        if !injection.fixes.is_empty() {
+            add(&mut script, &fixed(injection));
         }
-        add(&mut script, &plant.undo);
-        add(&mut script, &format!("look {}.undone", plant.name));
+        add(&mut script, &injection.undo);
+        add(&mut script, &format!("look {}.undone", injection.name));
     }
     add(&mut script, "exit 0");
     script
 }
 
-/// For the boot of one plant: the ground's preparation, then one audit.
-pub fn of_boot(ground: &Ground, preparation: &str, plant: &Plant) -> String {
+/// Script for an injection that needs its own boot: the ground's preparation, then one audit.
+pub fn of_boot(ground: &Ground, preparation: &str, injection: &Injection) -> String {
     let mut script = begin(ground, preparation);
-    add(&mut script, &plant.plant);
-    add(&mut script, &format!("look {}.planted\nexit 0", plant.name));
+    add(&mut script, &injection.inject);
+    add(&mut script, &format!("look {}.injected\nexit 0", injection.name));
     script
 }
 
-/// The fix of a plant's rules, and its undoing. An interrupt moves to another CPU when it comes next.
-fn mended(Plant { name, mends, files, .. }: &Plant) -> String {
-    let fix = format!("/bin/punctual audit --fix {} --i-know --look-again 0s $OPTIONS", mends.join(" "));
+/// Commands that apply the fix of an injection's rules and undo it. An interrupt moves to another CPU the next time it
+/// fires.
+fn fixed(Injection { name, fixes, files, .. }: &Injection) -> String {
+    let fix = format!("/bin/punctual audit --fix {} --i-know --look-again 0s $OPTIONS", fixes.join(" "));
     format!(
-        "values {name}.planted \"{files}\"\neval \"{fix}\" >&2\ncome\nlook {name}.fixed\n\
+        "values {name}.injected \"{files}\"\neval \"{fix}\" >&2\ncome\nlook {name}.fixed\n\
          /bin/punctual undo >&2\ncome\nvalues {name}.unfixed \"{files}\"\nlook {name}.unfixed"
     )
 }

@@ -1,10 +1,10 @@
-//! `plants.toml`: what is injected, and what it must flip.
+//! `injections.toml`: what is injected, and which rules it must flip.
 
 use punctual_model::State;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// States of rules before and after, by rule.
+/// States before and after, by rule.
 pub type Flips = BTreeMap<String, (State, State)>;
 
 #[derive(Debug, Deserialize)]
@@ -12,11 +12,11 @@ pub type Flips = BTreeMap<String, (State, State)>;
 pub struct Table {
     #[serde(rename = "ground")]
     pub grounds: Vec<Ground>,
-    #[serde(rename = "plant")]
-    pub plants: Vec<Plant>,
+    #[serde(rename = "injection")]
+    pub injections: Vec<Injection>,
 }
 
-/// Shared setup of plants.
+/// Setup that several injections share.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ground {
@@ -24,13 +24,13 @@ pub struct Ground {
     pub about: String,
     #[serde(default)]
     pub append: Vec<String>,
-    /// Options of the audit.
+    /// Options passed to the audit.
     #[serde(default)]
     pub audit: String,
-    /// Audit as nobody, with the limits $R and $L.
+    /// Runs the audit as nobody, with the limits $R and $L.
     #[serde(default)]
     pub as_user: bool,
-    /// The ground whose preparation comes first.
+    /// Another ground whose preparation runs first.
     pub on: Option<String>,
     #[serde(default)]
     pub prepare: String,
@@ -38,27 +38,27 @@ pub struct Ground {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Plant {
+pub struct Injection {
     pub name: String,
     pub ground: String,
     #[serde(default)]
-    pub plant: String,
+    pub inject: String,
     #[serde(default)]
     pub undo: String,
-    /// Kernel parameters it adds, in a boot of its own.
+    /// Kernel parameters the injection adds, in a separate boot.
     #[serde(default)]
     pub boot: Vec<String>,
-    /// Only on these; empty: all.
+    /// Kernels the injection applies to. Empty means all.
     #[serde(default)]
     pub kernels: Vec<String>,
     flips: Vec<String>,
-    /// Rules whose fix is applied with `audit --fix`, which restores them, and taken back with `undo`.
+    /// Rules that `audit --fix` should fix and `undo` restore.
     #[serde(default)]
-    pub mends: Vec<String>,
+    pub fixes: Vec<String>,
     /// Shell patterns of the files that the fix writes.
     #[serde(default)]
     pub files: String,
-    /// Rules that no undoing restores.
+    /// Rules that undoing does not restore.
     #[serde(default)]
     pub stays: Vec<String>,
     #[serde(default)]
@@ -68,17 +68,17 @@ pub struct Plant {
 impl Table {
     pub fn embedded() -> Result<Table, String> {
         let table: Table =
-            toml::from_str(include_str!("plants.toml")).map_err(|error| format!("plants.toml: {error}"))?;
-        for plant in &table.plants {
-            table.ground(plant)?;
-            plant.flips_on("rt@6.12").map_err(|why| format!("{}: {why}", plant.name))?;
+            toml::from_str(include_str!("injections.toml")).map_err(|error| format!("injections.toml: {error}"))?;
+        for injection in &table.injections {
+            table.ground(injection)?;
+            injection.flips_on("rt@6.12").map_err(|why| format!("{}: {why}", injection.name))?;
         }
         Ok(table)
     }
 
-    pub fn ground(&self, plant: &Plant) -> Result<&Ground, String> {
-        let found = self.grounds.iter().find(|ground| ground.name == plant.ground);
-        found.ok_or_else(|| format!("{}: no ground `{}`", plant.name, plant.ground))
+    pub fn ground(&self, injection: &Injection) -> Result<&Ground, String> {
+        let found = self.grounds.iter().find(|ground| ground.name == injection.ground);
+        found.ok_or_else(|| format!("{}: no ground `{}`", injection.name, injection.ground))
     }
 
     pub fn preparation(&self, ground: &Ground) -> String {
@@ -86,17 +86,17 @@ impl Table {
         format!("{}\n{}", below.map_or("", |below| below.prepare.as_str()), ground.prepare)
     }
 
-    /// A ground's plants in groups, one boot each, small enough to be cheap to lose.
-    pub fn parts(&self, ground: &Ground) -> Vec<(String, Vec<&Plant>)> {
-        let own: Vec<&Plant> = self.plants.iter().filter(|p| p.ground == ground.name && p.boot.is_empty()).collect();
+    /// Divides a ground's injections into groups, one boot each, so small that losing one costs little.
+    pub fn parts(&self, ground: &Ground) -> Vec<(String, Vec<&Injection>)> {
+        let own: Vec<&Injection> =
+            self.injections.iter().filter(|p| p.ground == ground.name && p.boot.is_empty()).collect();
         own.chunks(PART).zip(1..).map(|(part, number)| (format!("{}-{number}", ground.name), part.to_vec())).collect()
     }
 }
 
-/// Plants per boot.
 const PART: usize = 10;
 
-impl Plant {
+impl Injection {
     pub fn is_for(&self, kernel: &str) -> bool {
         self.kernels.is_empty() || self.kernels.iter().any(|word| fits(word, kernel))
     }
@@ -123,9 +123,9 @@ fn fits(word: &str, kernel: &str) -> bool {
     }
 }
 
-/// A state by its name in capitals.
+/// Parses a state from its name in capitals.
 pub fn state(word: &str) -> Result<State, String> {
-    serde_json::from_str(&format!("\"{word}\"")).map_err(|_| format!("`{word}` is no state"))
+    serde_json::from_str(&format!("\"{word}\"")).map_err(|_| format!("`{word}` is not a state"))
 }
 
 #[cfg(test)]
@@ -135,17 +135,25 @@ mod tests {
     #[test]
     fn the_table_is_whole() {
         let table = Table::embedded().unwrap();
-        let mut names: Vec<&str> = table.plants.iter().map(|plant| plant.name.as_str()).collect();
+        let mut names: Vec<&str> = table.injections.iter().map(|injection| injection.name.as_str()).collect();
         assert!(names.len() >= 40);
         names.sort_unstable();
         names.dedup();
-        assert_eq!(names.len(), table.plants.len());
-        for plant in &table.plants {
-            let several = super::super::KERNELS.iter().any(|kernel| plant.flips_on(kernel).unwrap().len() > 1);
-            assert!(!several || !plant.why.is_empty(), "{} flips several rules and does not say why", plant.name);
-            assert!(plant.boot.is_empty() != plant.undo.is_empty(), "{} cannot be undone", plant.name);
-            assert!(plant.mends.is_empty() == plant.files.is_empty(), "{} mends no file", plant.name);
-            assert!(plant.mends.is_empty() || plant.boot.is_empty(), "{} is mended at the next boot", plant.name);
+        assert_eq!(names.len(), table.injections.len());
+        for injection in &table.injections {
+            let several = super::super::KERNELS.iter().any(|kernel| injection.flips_on(kernel).unwrap().len() > 1);
+            assert!(
+                !several || !injection.why.is_empty(),
+                "{} flips several rules and does not say why",
+                injection.name
+            );
+            assert!(injection.boot.is_empty() != injection.undo.is_empty(), "{} cannot be undone", injection.name);
+            assert!(injection.fixes.is_empty() == injection.files.is_empty(), "{} fixes no file", injection.name);
+            assert!(
+                injection.fixes.is_empty() || injection.boot.is_empty(),
+                "{} is fixed at the next boot",
+                injection.name
+            );
         }
     }
 

@@ -1,4 +1,4 @@
-//! The boards that QEMU emulates, their cards, and what a kernel has to show there.
+//! The boards QEMU emulates, their cards, and what a kernel must show there.
 
 use super::Bench;
 use punctual_kbuild::image;
@@ -7,18 +7,18 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::time::Duration;
 
-/// Printed by look.sh at its end.
+/// Printed at the end of look.sh.
 const END: &str = "LOOK-END";
-/// Some 30 s here; emulated, and perhaps with other work.
+/// Booting takes some 30 s here, but it is emulated and may run with other work.
 const LIMIT: Duration = Duration::from_secs(400);
 
-/// A board and its expectations. If QEMU models no network the board has none: waived, with a message.
+/// A board and what is expected of it. Boards whose network QEMU does not model are tested without, with a message.
 pub struct Board {
     pub key: &'static str,
     machine: Machine,
     tree: &'static str,
     model: &'static str,
-    /// Names of look.sh's lines, each with a word it has to have.
+    /// Names of the lines of look.sh, each with a word it must contain.
     shows: &'static [(&'static str, &'static str)],
 }
 
@@ -54,8 +54,8 @@ const SHOWS: [(&str, &str); 9] = [
 pub fn boot(board: &Board, bench: &Bench) -> Result<(), String> {
     let image = bench.dir.join(format!("{}.img", board.key));
     let folder = bench.dir.join(format!("{}.boot", board.key));
-    fs::create_dir_all(&folder).map_err(|e| format!("cannot make {}: {e}", folder.display()))?;
-    // What the firmware would read, from the card itself.
+    fs::create_dir_all(&folder).map_err(|e| format!("cannot create {}: {e}", folder.display()))?;
+    // The files the firmware would read, taken from the card itself.
     let taken = |name: &str| {
         let bytes = image::read(&image, name).map_err(|e| e.to_string())?;
         let path = folder.join(name);
@@ -104,7 +104,7 @@ fn judged(board: &Board, said: &BTreeMap<String, String>) -> Result<(), String> 
         return Err(format!("the model is {:?}, expected {}", said.get("model"), board.model));
     }
     for (name, word) in SHOWS.iter().chain(board.shows) {
-        let text = said.get(*name).ok_or(format!("nothing was said of {name}"))?;
+        let text = said.get(*name).ok_or(format!("{name} is missing from the output"))?;
         if !text.split(' ').any(|found| found == *word || (*name == "release" && found.ends_with(word))) {
             return Err(format!("{name} is `{text}`, and {word} is missing"));
         }

@@ -1,7 +1,7 @@
-//! `cargo trials pi`: from a plan to a booted board, by the product's own commands.
+//! `cargo trials pi`: from a plan to a booted board, using the product's commands.
 
 mod boards;
-mod planted;
+mod injected;
 
 use crate::built::missing;
 use std::fs;
@@ -16,13 +16,14 @@ const SERIES: &str = "6.12";
 
 /// Build a small PREEMPT_RT kernel for a Raspberry Pi, and boot its cards in QEMU (docs/kernel-build.md)
 ///
-/// Plans, fetches, configures, builds and packages by `punctual kernel`. Faults are injected in the package, too, and have to be found.
+/// Plans, fetches, configures, builds and packages with `punctual kernel`. Also injects faults into the package, which
+/// must be detected.
 #[derive(Debug, clap::Args)]
 pub struct Wanted {
-    /// Program to try
+    /// Program to test
     #[arg(long, value_name = "FILE", default_value_os_t = xtask::punctual())]
     punctual: PathBuf,
-    /// Folder for everything; what an earlier run left there is used
+    /// Working directory; results of an earlier run in it are reused
     #[arg(long, value_name = "DIR", default_value = "target/pi")]
     dir: PathBuf,
 }
@@ -32,18 +33,18 @@ pub struct Bench<'a> {
     pub dir: PathBuf,
 }
 
-/// Continues in a folder from before.
+/// Runs all steps, continuing from an earlier run in the directory.
 pub fn run(wanted: &Wanted) -> Result<(), String> {
     let dir = std::path::absolute(&wanted.dir).map_err(|e| format!("{}: {e}", wanted.dir.display()))?;
     let bench = Bench { punctual: &wanted.punctual, dir };
-    fs::create_dir_all(&bench.dir).map_err(|e| format!("cannot make {}: {e}", bench.dir.display()))?;
+    fs::create_dir_all(&bench.dir).map_err(|e| format!("cannot create {}: {e}", bench.dir.display()))?;
     let (fragment, look) = (bench.file("pi.config", FRAGMENT)?, bench.file("look.sh", LOOK)?);
     let (source, build) = (bench.path("source"), bench.path("build"));
     let plan = bench.punctual("plan", &["--board", "raspberry-pi-3-64", "--series", SERIES], 0)?;
     if !plan.contains("PREEMPT_RT") {
-        return Err(format!("the plan does not speak of PREEMPT_RT:\n{plan}"));
+        return Err(format!("the plan does not mention PREEMPT_RT:\n{plan}"));
     }
-    // Inconclusive: no configuration yet, and the board is not this machine.
+    // Inconclusive, because there is no configuration yet and the board is not this machine.
     let preflight = ["--board", "raspberry-pi-3-64", "--series", SERIES, "--cross", CROSS, "--out", &build];
     bench.punctual("preflight", &preflight, 3)?;
     bench.punctual("fetch", &["--debian", "--series", SERIES, "--out", &source], 0)?;
@@ -58,7 +59,7 @@ pub fn run(wanted: &Wanted) -> Result<(), String> {
         let said = bench.punctual("package", &[&words[..], &["--boot-script", &look]].concat(), 0)?;
         println!("{said}");
     }
-    planted::all(&bench.dir.join(boards::ALL[0].key), &bench.dir.join("planted"))?;
+    injected::all(&bench.dir.join(boards::ALL[0].key), &bench.dir.join("injected"))?;
     boards::ALL.iter().try_for_each(|board| boards::boot(board, &bench))
 }
 
@@ -73,7 +74,7 @@ impl Bench<'_> {
         Ok(path.display().to_string())
     }
 
-    /// `punctual kernel WORD …`, which has to end with this code; returns its output.
+    /// Runs `punctual kernel WORD …`, which must exit with this code. Returns the output.
     fn punctual(&self, word: &str, words: &[&str], code: i32) -> Result<String, String> {
         let begun = Instant::now();
         let mut command = Command::new(self.punctual);

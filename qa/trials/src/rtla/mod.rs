@@ -1,11 +1,11 @@
-//! `cargo trials rtla`: the same injected delays before `explain` and the auto-analysis of `rtla timerlat`, and which of them names the
-//! cause that the log has.
+//! `cargo trials rtla`: runs `explain` and the auto-analysis of `rtla timerlat` on the same injected delays, and
+//! compares which of them names the cause that the log has.
 
 use crate::guests::{self, folders, name_of};
 use crate::injected::{self, score};
 use crate::sections;
 use punctual_explain::{ExplainOptions, Victim, Victims, explain};
-use punctual_plant::{Burst, Surroundings};
+use punctual_inject::{Burst, Surroundings};
 use punctual_trace::{RtlaAnalysis, Source};
 use punctual_vm::{Arch, Clock, Guest, Machine};
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Every kind of `punctual-plant` that can make timerlat's thread late.
+/// Every kind of `punctual-inject` that can delay timerlat's thread.
 const KINDS: [&str; 13] = [
     "higher-priority-rr",
     "higher-priority-fifo",
@@ -29,28 +29,30 @@ const KINDS: [&str; 13] = [
     "idle-state",
     "idle-loop",
 ];
-/// The two latencies of one wakeup differ by no more, ns: both stop at the thread, timerlat's in its own code.
+/// The two latencies of one wakeup differ by at most this many ns: both end at the thread, timerlat's within its own
+/// code.
 const SAME_NS: u64 = 1_000_000;
 
-/// Inject delays beside `rtla timerlat -a` in a guest with PREEMPT_RT, and compare rtla's auto-analysis with what `explain` names
-/// (docs/injected.md)
+/// Inject delays beside `rtla timerlat -a` in a guest with PREEMPT_RT, and compare rtla's auto-analysis with what
+/// `explain` names (docs/injected.md)
 ///
-/// Before: cargo build --release -p punctual-plant; rtla 6.3 or newer, and linux-headers-… of the kernel for the kinds by a module
+/// Before: cargo build --release -p punctual-inject. Needs rtla 6.3 or newer, and the kernel's linux-headers-… for the
+/// kinds that use a module
 #[derive(Debug, clap::Args)]
 pub struct Wanted {
-    /// Kernel of the guest; it must have the timerlat tracer
+    /// Kernel of the guest, which must have the timerlat tracer
     #[arg(long, value_name = "K", default_value = "rt@6.12")]
     kernel: String,
-    /// rtla; its libraries are copied into the guest as well
+    /// Path of rtla; its libraries are copied into the guest as well
     #[arg(long, value_name = "FILE", default_value = "/usr/bin/rtla")]
     rtla: PathBuf,
-    /// Delays of each kind
+    /// Number of delays of each kind
     #[arg(long, value_name = "N", default_value_t = 4)]
     count: u32,
-    /// Folder for what is recorded
+    /// Directory for the recordings
     #[arg(long, value_name = "DIR", default_value_os_t = std::env::temp_dir().join("punctual-rtla"))]
     out: PathBuf,
-    /// Record nothing; score what is in a folder
+    /// Record nothing; score the recordings in this directory
     #[arg(long, value_name = "DIR", conflicts_with = "out")]
     score: Option<PathBuf>,
 }
@@ -65,10 +67,10 @@ pub fn run(wanted: &Wanted) -> Result<(), String> {
 
 fn record(wanted: &Wanted) -> Result<(), String> {
     let (kernel, cache) = guests::kernel(&wanted.kernel, Arch::Amd64)?;
-    let release = kernel.release.clone().ok_or_else(|| format!("{}: its release is not known", wanted.kernel))?;
+    let release = kernel.release.clone().ok_or_else(|| format!("{}: its release is unknown", wanted.kernel))?;
     let module = sections::module(&release, &wanted.out.join("module"))?;
-    let plant = injected::program("amd64")?;
-    let mut files = vec![guests::program(&module, "/hold.ko")?, guests::program(&plant, "/bin/plant")?];
+    let injection = injected::program("amd64")?;
+    let mut files = vec![guests::program(&module, "/hold.ko")?, guests::program(&injection, "/bin/inject")?];
     files.push(guests::program(&wanted.rtla, "/bin/rtla")?);
     let libraries = guests::libraries(&wanted.rtla.display().to_string());
     for path in libraries.ok_or_else(|| format!("{}: no such program", wanted.rtla.display()))? {
@@ -84,10 +86,10 @@ fn record(wanted: &Wanted) -> Result<(), String> {
     let failed = |e: std::io::Error| format!("{}: {e}", into.display());
     let _ = fs::remove_dir_all(&into);
     fs::create_dir_all(&into).map_err(failed)?;
-    // A boot of its own for each kind: the emulator does not survive every change of the kernel's own code.
+    // Each kind gets a separate boot, because the emulator does not survive every change of the kernel's code.
     for kind in KINDS {
         guest.script =
-            format!("insmod /hold.ko; mkdir /rtla; plant rtla /bin/rtla /rtla times={} {kind}", wanted.count);
+            format!("insmod /hold.ko; mkdir /rtla; inject rtla /bin/rtla /rtla times={} {kind}", wanted.count);
         let boot = wanted.out.join("boot");
         guests::try_boot(&guest, &cache, &boot)?;
         for run in folders(&boot.join("rtla"))? {
@@ -97,13 +99,14 @@ fn record(wanted: &Wanted) -> Result<(), String> {
     Ok(())
 }
 
-/// What one of the two says of a delay, and whether the log agrees.
+/// The answer of one of the two for a delay, and whether it agrees with the log.
 struct Answer {
     right: bool,
     text: String,
 }
 
-/// Of one kind: both right, only `explain`, only rtla, neither; and delays without an analysis of rtla's.
+/// Results for one kind, in the order both right, only `explain`, only rtla, neither; and the number of delays without
+/// an rtla analysis.
 #[derive(Default)]
 struct Row {
     counts: [u32; 4],
@@ -120,7 +123,7 @@ fn table(folder: &Path) -> Result<(), String> {
         match compared(&run) {
             Ok((ours, theirs)) => {
                 let at = usize::from(!ours.right) * 2 + usize::from(!theirs.right);
-                // Both right, only ours, only theirs, neither.
+                // Index 0 is both right, 1 only ours, 2 only theirs, 3 neither.
                 row.counts[at] += 1;
                 if at > 0 {
                     let word = |right| if right { "right" } else { "WRONG" };
@@ -152,7 +155,7 @@ fn table(folder: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// What `explain` and rtla say of the injected delay.
+/// The answers of `explain` and rtla for the injected delay.
 fn compared(run: &Path) -> Result<(Answer, Answer), String> {
     if let Ok(why) = fs::read_to_string(run.join("failed.txt")) {
         return Err(why);
@@ -168,14 +171,14 @@ fn compared(run: &Path) -> Result<(Answer, Answer), String> {
     let explanation = explain(open(&run.join("trace.txt"))?.as_mut(), options);
     let late = explanation.victims.iter().filter_map(|victim| Some((victim, injected_in(victim, &bursts)?)));
     let (victim, burst) =
-        late.max_by_key(|(victim, _)| victim.latency_ns).ok_or("timerlat's thread was not late by it")?;
+        late.max_by_key(|(victim, _)| victim.latency_ns).ok_or("it did not delay timerlat's thread")?;
     let mut said = open(&run.join("rtla.txt")).map_err(|_| "rtla has no analysis".to_owned())?;
     while said.next().is_some() {}
     let same = |analysis: &&RtlaAnalysis| {
         let whole = analysis.total_us.or(analysis.irq_latency_us).unwrap_or_default();
         ((whole * 1000.0) as u64).abs_diff(victim.latency_ns) <= SAME_NS
     };
-    let analysis = said.info().rtla.iter().find(same).ok_or("rtla stopped at another delay")?;
+    let analysis = said.info().rtla.iter().find(same).ok_or("rtla stopped at a different delay")?;
     let first = victim.causes.first().ok_or("no causes")?;
     let ours = Answer { right: score::is_part(first, &score::part(burst)), text: score::shown(first, victim) };
     Ok((ours, theirs(analysis, burst)))
@@ -194,8 +197,9 @@ fn injected_in<'b>(victim: &Victim, bursts: &'b [Burst]) -> Option<&'b Burst> {
     bursts.iter().max_by_key(inside).filter(|burst| inside(burst) * 2 > victim.latency_ns)
 }
 
-/// Of the lines of rtla's analysis the one with most of the time. Stopped in timerlat's interrupt (`-a` sets a threshold for that as
-/// well) it tells how late that came, and upon what: idle, or a thread that had interrupts off.
+/// The line of rtla's analysis with the largest share of the time. If rtla stopped in timerlat's interrupt (`-a` sets a
+/// threshold for that as well), it reports how late the interrupt came and what ran before: idle, or a thread that had
+/// interrupts off.
 fn theirs(analysis: &RtlaAnalysis, burst: &Burst) -> Answer {
     if let (None, Some(us), Some((comm, tid, _))) =
         (analysis.blocking_thread_us, analysis.irq_latency_us, analysis.blocking.first())
@@ -204,7 +208,7 @@ fn theirs(analysis: &RtlaAnalysis, burst: &Burst) -> Answer {
             0 => burst.class == "idle_exit",
             tid => burst.class == "irqs_disabled" || burst.tid == Some(*tid),
         };
-        return Answer { right, text: format!("IRQ latency {:.1} ms, upon {comm}:{tid}", us / 1000.0) };
+        return Answer { right, text: format!("IRQ latency {:.1} ms, after {comm}:{tid}", us / 1000.0) };
     }
     let mut lines: Vec<(f64, bool, String)> = Vec::new();
     if let Some(us) = analysis.irq_handler_delay_us {

@@ -1,5 +1,5 @@
-//! `cargo trials scarce`: each command with too few processes, descriptors, memory or disk; none panics or hangs, and what is there
-//! afterwards can be read.
+//! `cargo trials scarce`: runs each command with too few processes or file descriptors, or too little memory or disk.
+//! None may panic or hang, and what it leaves must be readable.
 
 use crate::built::missing;
 use crate::hangs::{ended_within, is_panic};
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// A command; `OUT`: a new directory, `RUN`: a run that is there.
+/// Name and arguments of each command. `OUT` stands for a new directory, `RUN` for an existing run.
 const COMMANDS: &[(&str, &[&str])] = &[
     ("prove", &["prove", "-D", "1s", "--load", "cpu,io", "--out", "OUT"]),
     ("prove, traced", &["prove", "-D", "1s", "--load", "idle", "--trace", "always", "--out", "OUT"]),
@@ -51,7 +51,7 @@ const COMMANDS: &[(&str, &[&str])] = &[
     ("history", &["history", "add", "RUN", "--db", "OUT"]),
 ];
 
-/// Beyond the time that the words give, with what a loaded machine adds.
+/// Time allowed beyond the duration in the arguments, including what a loaded machine adds.
 const LIMIT: Duration = Duration::from_secs(17);
 
 #[derive(Clone, Copy)]
@@ -80,15 +80,15 @@ impl Scarce {
     }
 }
 
-/// Run commands with too few processes, descriptors, memory or disk; as root
+/// Run commands with too few processes or file descriptors, or too little memory or disk; as root
 ///
 /// Before: cargo build --release. Needs prlimit (util-linux) and control groups of either version.
 #[derive(Debug, clap::Args)]
 pub struct Wanted {
-    /// Commands to try, as the table names them; by default all
+    /// Commands to try, by their names in the table; all by default
     #[arg(value_name = "NAME")]
     names: Vec<String>,
-    /// Program to try
+    /// Program to test
     #[arg(long, value_name = "FILE", default_value_os_t = xtask::punctual())]
     punctual: PathBuf,
 }
@@ -119,7 +119,7 @@ pub fn run(wanted: &Wanted) -> Result<(), String> {
     if failed.is_empty() { Ok(()) } else { Err(failed.join("; ")) }
 }
 
-/// How it ended; an error: it panicked or hung, or something it left cannot be read.
+/// Returns how the command ended. Fails if it panicked or hung, or if something it left cannot be read.
 fn one(punctual: &Path, place: &Path, run: &Path, words: &[&str], scarce: Scarce, n: u32) -> Result<String, String> {
     let failed = |e: std::io::Error| e.to_string();
     let folder = place.join(format!("{n}"));
@@ -129,7 +129,7 @@ fn one(punctual: &Path, place: &Path, run: &Path, words: &[&str], scarce: Scarce
         _ => None,
     };
     let store = folder.join("store");
-    // Where there is no room for it, the command says so.
+    // If there is no space for it, the command says so.
     let _ = fs::create_dir(&store);
     let out = folder.join("out");
     let words = words.iter().map(|word| match *word {
@@ -168,7 +168,7 @@ fn one(punctual: &Path, place: &Path, run: &Path, words: &[&str], scarce: Scarce
     let began = Instant::now();
     let status = match ended_within(&mut child, Duration::from_secs(4))? {
         Some(status) => Some(status),
-        // Servers and watches end by a signal.
+        // Servers and watches are ended by a signal.
         None => {
             if let Some(pid) = rustix::process::Pid::from_raw(child.id().cast_signed()) {
                 let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
@@ -186,19 +186,19 @@ fn one(punctual: &Path, place: &Path, run: &Path, words: &[&str], scarce: Scarce
     if is_panic(&status, &text) {
         return Err(format!("{status}: {last}"));
     }
-    // The kernel's own end of what has too little memory.
+    // The kernel kills what runs out of memory.
     if status.signal().is_some() && !matches!(scarce, Scarce::Memory(_)) {
         return Err(format!("{status}: {last}"));
     }
-    // A verdict is on standard output, and a signal came from here; a refusal has to be said.
+    // A verdict goes to standard output and a signal came from here, but a refusal must be explained.
     if matches!(status.code(), Some(2 | 4)) && text.trim().is_empty() {
-        return Err(format!("{status}, and nothing said"));
+        return Err(format!("{status} without a message"));
     }
     readable(punctual, &out)?;
     Ok(status.code().map_or_else(|| "killed by the kernel".into(), |code| format!("code {code}")))
 }
 
-/// Every run that is there is read, with as much of everything as there is.
+/// Reads every run that is left, without any limits.
 fn readable(punctual: &Path, out: &Path) -> Result<(), String> {
     let runs = out.join("runs");
     let below = fs::read_dir(runs).into_iter().flatten().flatten().map(|entry| entry.path());
@@ -206,13 +206,13 @@ fn readable(punctual: &Path, out: &Path) -> Result<(), String> {
         let read = Command::new(punctual).arg("report").arg(&run).arg("--json").output().map_err(|e| e.to_string())?;
         if !read.status.success() {
             let said = String::from_utf8_lossy(&read.stderr).trim().to_owned();
-            return Err(format!("what it left is unreadable: {}: {said}", read.status));
+            return Err(format!("its output is unreadable: {}: {said}", read.status));
         }
     }
     Ok(())
 }
 
-/// A control group with one limit, of version 1 or 2.
+/// A control group with one limit, version 1 or 2.
 struct Group(PathBuf);
 
 impl Group {
@@ -232,7 +232,7 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // Until its last process is gone.
+        // Waits until the last process has ended.
         for _ in 0..100 {
             if fs::remove_dir(&self.0).is_ok() {
                 return;
@@ -250,7 +250,7 @@ impl Disk {
         let done = Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(folder).status();
         match done.map_err(|e| format!("mount: {e}"))?.success() {
             true => Ok(Disk(folder.to_owned())),
-            false => Err("a tmpfs cannot be mounted".into()),
+            false => Err("cannot mount a tmpfs".into()),
         }
     }
 }

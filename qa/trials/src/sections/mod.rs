@@ -1,4 +1,5 @@
-//! `cargo trials sections`: sections with interrupts or preemption off in functions of known names, and what `explain` says of them.
+//! `cargo trials sections`: holds interrupts or preemption off in functions with known names, and checks what `explain`
+//! says about them.
 
 use crate::{built, guests};
 use punctual_vm::{Arch, Clock, Guest, shift_of_mips};
@@ -10,7 +11,7 @@ use std::process::Command;
 const MODULE: &str = include_str!("hold.c");
 const SCRIPT: &str = include_str!("guest.sh");
 
-/// Kind, class, and what the cause has to name.
+/// Kind, class, and the name the cause must have.
 const KINDS: [(&str, &str, &str); 8] = [
     ("alpha", "irqs_disabled", "hold_irqs_alpha"),
     ("beta", "irqs_disabled", "hold_irqs_beta"),
@@ -23,16 +24,16 @@ const KINDS: [(&str, &str, &str); 8] = [
 ];
 const RUNS: u32 = 3;
 
-/// Hold interrupts or preemption off in functions of known names, in guests in virtual time, and score what `explain` names
-/// (docs/sections.md)
+/// Hold interrupts or preemption off in functions with known names, in guests in virtual time, and score what `explain`
+/// names (docs/sections.md)
 ///
-/// Before: cargo build --release; gcc, make, and the headers of each kernel below /usr/src (linux-headers-…)
+/// Before: cargo build --release. Needs gcc, make, and the headers of each kernel below /usr/src (linux-headers-…)
 #[derive(Debug, clap::Args)]
 pub struct Wanted {
-    /// Kernel of a guest; by default rt@6.12 and stock@6.12
+    /// Kernel of the guest; rt@6.12 and stock@6.12 by default
     #[arg(long = "kernel", value_name = "K")]
     kernels: Vec<String>,
-    /// Folder for what is recorded
+    /// Directory for the recordings
     #[arg(long, value_name = "DIR", default_value_os_t = std::env::temp_dir().join("punctual-sections"))]
     out: PathBuf,
 }
@@ -53,7 +54,7 @@ pub fn run(wanted: &Wanted) -> Result<(), String> {
 
 fn record(name: &str, place: &Path) -> Result<(), String> {
     let (kernel, cache) = guests::kernel(name, Arch::Amd64)?;
-    let release = kernel.release.clone().ok_or_else(|| format!("{name}: its release is not known"))?;
+    let release = kernel.release.clone().ok_or_else(|| format!("{name}: its release is unknown"))?;
     let module = module(&release, place)?;
     let mut guest = Guest::new(punctual_vm::Machine::Pc, kernel, SCRIPT);
     (guest.cpus, guest.memory_mib) = (2, 1024);
@@ -90,7 +91,7 @@ pub fn module(release: &str, place: &Path) -> Result<PathBuf, String> {
     }
 }
 
-/// Prints a line for each kind; returns how many answers are worse than none.
+/// Prints a line for each kind. Returns how many answers are worse than no answer.
 fn score(kernel: &str, folder: &Path) -> Result<u64, String> {
     let mut bad = 0;
     println!("| kernel | kind | late | class right | name right | wrong with \"high\" |\n|---|---|---|---|---|---|");
@@ -133,14 +134,14 @@ fn victims(path: &Path) -> Result<Vec<Value>, String> {
     Ok(document["result"]["victims"].as_array().cloned().unwrap_or_default())
 }
 
-/// From when to when it was late, ns.
+/// Start and end of the delay in ns.
 fn delay(victim: &Value) -> Option<(u64, u64)> {
     let moments = &victim["moments"];
     let end = moments["t4_ns"].as_u64().or_else(|| moments["t3_ns"].as_u64())?;
     Some((moments["t0_ns"].as_u64()?, end))
 }
 
-/// What the module did: from when to when, ns.
+/// Start and end of each section the module held, in ns.
 fn held(path: &Path) -> Result<Vec<(u64, u64)>, String> {
     let text = fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
     Ok(text.lines().filter_map(pair).collect())
@@ -151,7 +152,7 @@ fn pair(line: &str) -> Option<(u64, u64)> {
     Some((words.next()?.parse().ok()?, words.next()?.parse().ok()?))
 }
 
-/// At least 60 µs late, three fifths of them while something was held.
+/// Returns `true` if the delay is at least 60 µs and at least three fifths of it fall into held sections.
 fn mostly((from, to): (u64, u64), held: &[(u64, u64)]) -> bool {
     let inside = held.iter().map(|(start, end)| to.min(*end).saturating_sub(from.max(*start))).max().unwrap_or(0);
     to.saturating_sub(from) >= 60_000 && inside * 5 >= (to - from) * 3

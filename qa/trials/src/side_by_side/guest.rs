@@ -1,4 +1,4 @@
-//! Side by side in a guest, with this machine's cyclictest and the libraries it is linked to.
+//! Runs both programs in a guest, using this machine's cyclictest and the libraries it is linked to.
 
 use super::{ORDER, Wanted, words};
 use crate::guests;
@@ -31,7 +31,7 @@ fn script(wanted: &Wanted) -> String {
             let program = if which == "ours" { "/bin/punctual" } else { "/bin/cyclictest" };
             let words = words(which, program, wanted.cpu).join(" ");
             let file = format!("/side/{group:03}-{turn}-{which}.json");
-            script += &format!("/bin/plant beside {file} cpu={} -- {words} || exit 1\n", wanted.cpu);
+            script += &format!("/bin/inject beside {file} cpu={} -- {words} || exit 1\n", wanted.cpu);
         }
     }
     script
@@ -40,7 +40,7 @@ fn script(wanted: &Wanted) -> String {
 fn files() -> Result<Vec<FileIn>, String> {
     const THEIRS: &str = "/usr/bin/cyclictest";
     let mut files = vec![
-        guests::program(&super::plant()?, "/bin/plant")?,
+        guests::program(&super::inject()?, "/bin/inject")?,
         guests::program(&super::punctual()?, "/bin/punctual")?,
         guests::program(Path::new(THEIRS), "/bin/cyclictest")?,
     ];

@@ -1,5 +1,5 @@
-//! `cargo trials side-by-side`: the same injected delays before rt-tests' cyclictest and `punctual cyclictest`, and
-//! whether each finds and counts them.
+//! `cargo trials side-by-side`: runs rt-tests' cyclictest and `punctual cyclictest` with the same injected delays, and
+//! checks whether each finds and counts them.
 
 mod guest;
 mod score;
@@ -9,33 +9,34 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// The same words for both. The spikes carry the time at which each delay was found; both hold /dev/cpu_dma_latency at
-/// 0.
+/// Options of both programs. The spikes carry the time at which each delay was found. Both programs hold
+/// /dev/cpu_dma_latency at 0.
 const OPTIONS: &str = "-q -m -p 80 -i 1000 -t 1 -h 2000 --spike 500 --secaligned -D 4";
-/// The order within a group: drift affects both alike.
+/// Order of the runs in a group, so that drift affects both programs alike.
 const ORDER: [&str; 4] = ["ours", "theirs", "theirs", "ours"];
 
-/// Run cyclictest and `punctual cyclictest` in turn with injected delays, and count what each finds (docs/cyclictest.md)
+/// Run cyclictest and `punctual cyclictest` in turn with injected delays, and count what each finds
+/// (docs/cyclictest.md)
 ///
-/// Before: cargo build --release; cargo build --release -p punctual-plant. rt-tests' cyclictest has to be installed.
+/// Before: cargo build --release; cargo build --release -p punctual-inject. cyclictest of rt-tests must be installed.
 #[derive(Debug, clap::Args)]
 pub struct Wanted {
     /// Number of groups of four runs: ours, theirs, theirs, ours
     #[arg(value_name = "GROUPS", default_value_t = 10)]
     groups: u32,
-    /// Kernel of a guest, such as rt@6.12
+    /// Kernel of the guest, such as rt@6.12
     #[arg(long = "kernel", value_name = "K")]
     kernels: Vec<String>,
-    /// On this machine, as root; also where no kernel is named
+    /// Run on this machine, as root; also the default if no kernel is given
     #[arg(long)]
     host: bool,
-    /// CPU that is measured
+    /// CPU to measure
     #[arg(long, value_name = "N", default_value_t = 1)]
     cpu: u32,
-    /// Folder for what is recorded
+    /// Directory for the recordings
     #[arg(long, value_name = "DIR", default_value_os_t = std::env::temp_dir().join("punctual-side-by-side"))]
     out: PathBuf,
-    /// Run nothing; score what is in a folder
+    /// Run nothing; score the recordings in this directory
     #[arg(long, value_name = "DIR", conflicts_with = "out")]
     score: Option<PathBuf>,
 }
@@ -64,25 +65,28 @@ fn words(which: &str, program: &str, cpu: u32) -> Vec<String> {
 fn here(wanted: &Wanted) -> Result<(), String> {
     let folder = wanted.out.join("host");
     fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-    let plant = plant()?;
+    let inject = inject()?;
     let punctual = punctual()?.display().to_string();
     for group in 0..wanted.groups {
         for (turn, which) in ORDER.into_iter().enumerate() {
             let program = if which == "ours" { punctual.as_str() } else { "cyclictest" };
             let file = folder.join(format!("{group:03}-{turn}-{which}.json"));
-            let mut command = Command::new(&plant);
+            let mut command = Command::new(&inject);
             command.arg("beside").arg(file).arg(format!("cpu={}", wanted.cpu)).arg("--");
             let status = command.args(words(which, program, wanted.cpu)).status();
-            let status = status.map_err(|e| format!("{}: {e}", plant.display()))?;
+            let status = status.map_err(|e| format!("{}: {e}", inject.display()))?;
             if !status.success() {
-                return Err(format!("{} ended with {status}: as root, and with cyclictest installed", plant.display()));
+                return Err(format!(
+                    "{} ended with {status}; run it as root, with cyclictest installed",
+                    inject.display()
+                ));
             }
         }
     }
     Ok(())
 }
 
-fn plant() -> Result<PathBuf, String> {
+fn inject() -> Result<PathBuf, String> {
     crate::injected::program("amd64")
 }
 

@@ -1,34 +1,34 @@
-//! What each program found of the injected delays.
+//! Counts what each program found of the injected delays.
 
-use punctual_plant::{Held, Seen};
+use punctual_inject::{Held, Seen};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-/// A run's latencies as it reports them, µs.
-struct Told {
+/// Latencies that a run reports, in µs.
+struct Reported {
     rows: Vec<(u64, u64)>,
     overflows: u64,
     max: u64,
-    /// Latency and when the thread woke.
+    /// Latency, and the time at which the thread woke.
     spikes: Vec<(u64, u64)>,
 }
 
 /// Results for delays of one size.
 #[derive(Default)]
 struct Size {
-    planted: u32,
-    /// Injected too late: the taking thread itself got the CPU after the release.
+    injected: u32,
+    /// Injected too late: the thread that takes the CPU got it after the release.
     late: u32,
     found: u32,
-    /// Found, but larger than the injected delay and the run's own wakeups explain.
+    /// Found, but larger than the injected delay and the run's ordinary wakeups explain.
     larger: u32,
     missed: u32,
-    /// Not separate: the thread was late already from an earlier release on, and that wakeup is reported, longer by
-    /// this delay.
+    /// Not a separate delay: the thread was already late from an earlier release, and that wakeup is reported, longer
+    /// by this delay.
     within: u32,
-    /// Reported minus injected, µs.
+    /// Reported minus injected latency, in µs.
     errors: Vec<i64>,
 }
 
@@ -37,19 +37,19 @@ struct Program {
     runs: u32,
     failed: u32,
     sizes: BTreeMap<u64, Size>,
-    /// Samples above [`TAIL`], and how many delays were injected.
+    /// Samples above [`TAIL`], and the number of injected delays.
     tail: u64,
-    planted: u64,
-    /// Runs whose largest latency is that of the largest delay found.
-    max_is_planted: u32,
-    /// Median and 99th percentile of wakeups that were not delayed by a plant, µs.
+    injected: u64,
+    /// Runs whose largest latency belongs to the largest delay found.
+    max_is_injected: u32,
+    /// Median and 99th percentile, in µs, of the wakeups that no injection delayed.
     medians: Vec<u64>,
     p99s: Vec<u64>,
 }
 
-/// A latency above it is in the tail, µs: the smallest injected delay is 1 ms.
+/// Latencies above this, in µs, belong to the tail. The smallest injected delay is 1 ms.
 const TAIL: u64 = 800;
-/// What a wakeup may take beyond the injected delay and the run's own 99th percentile, µs.
+/// Time that a wakeup may take beyond the injected delay and the run's 99th percentile, in µs.
 const SLACK: i64 = 100;
 
 pub fn table(folder: &Path) -> Result<String, String> {
@@ -62,12 +62,12 @@ pub fn table(folder: &Path) -> Result<String, String> {
         if is_ours { &mut ours } else { &mut theirs }.add(&seen);
     }
     let mut out = format!("{}\n\n", folder.file_name().unwrap_or_default().to_string_lossy());
-    out += "| program | planted | times | too late | found | larger | within a longer one | missed | error, median | error, from … to |\n\
+    out += "| program | injected | times | too late | found | larger | within a longer one | missed | error, median | error, from … to |\n\
             |---|---|---|---|---|---|---|---|---|---|\n";
     for (name, program) in [("cyclictest 2.4", &mut theirs), ("punctual cyclictest", &mut ours)] {
         program.sizes(&mut out, name);
     }
-    out += "\n| program | runs | failed | planted | samples > 0.8 ms | of those not planted | largest is a planted one | median | 99 % |\n\
+    out += "\n| program | runs | failed | injected | samples > 0.8 ms | of those not injected | largest is an injected one | median | 99 % |\n\
             |---|---|---|---|---|---|---|---|---|\n";
     for (name, program) in [("cyclictest 2.4", &mut theirs), ("punctual cyclictest", &mut ours)] {
         program.sums(&mut out, name);
@@ -78,26 +78,26 @@ pub fn table(folder: &Path) -> Result<String, String> {
 impl Program {
     fn add(&mut self, seen: &Seen) {
         self.runs += 1;
-        let Some(told) = told(&seen.stdout).filter(|_| seen.code == Some(0)) else {
+        let Some(reported) = parse(&seen.stdout).filter(|_| seen.code == Some(0)) else {
             self.failed += 1;
             return;
         };
-        let (p50, p99) = (told.quantile(0.5), told.quantile(0.99));
+        let (p50, p99) = (reported.quantile(0.5), reported.quantile(0.99));
         self.medians.push(p50);
         self.p99s.push(p99);
-        self.planted += seen.planted.len() as u64;
-        self.tail += told.tail();
+        self.injected += seen.injected.len() as u64;
+        self.tail += reported.tail();
         let mut largest = None;
-        for held in &seen.planted {
-            let latency = told.latency_of(held);
+        for held in &seen.injected {
+            let latency = reported.latency_of(held);
             largest = largest.max(latency);
             let size = self.sizes.entry(held.size_ns / 1000).or_default();
             match latency {
-                None if told.is_within_another(held) => size.within(held),
+                None if reported.is_within_another(held) => size.within(held),
                 latency => size.add(held, latency, SLACK + p99 as i64),
             }
         }
-        self.max_is_planted += u32::from(largest == Some(told.max));
+        self.max_is_injected += u32::from(largest == Some(reported.max));
     }
 
     fn sizes(&mut self, out: &mut String, name: &str) {
@@ -106,11 +106,11 @@ impl Program {
             let errors = &size.errors;
             let at = |n: usize| errors.get(n).map_or("–".to_owned(), |error| format!("{error} µs"));
             let (mid, first, last) = (at(errors.len() / 2), at(0), at(errors.len().saturating_sub(1)));
-            let Size { planted, late, found, larger, within, missed, .. } = size;
+            let Size { injected, late, found, larger, within, missed, .. } = size;
             let ms = *us as f64 / 1000.0;
             let _ = writeln!(
                 out,
-                "| {name} | {ms} ms | {planted} | {late} | {found} | {larger} | {within} | {missed} | {mid} | {first} … {last} |"
+                "| {name} | {ms} ms | {injected} | {late} | {found} | {larger} | {within} | {missed} | {mid} | {first} … {last} |"
             );
         }
     }
@@ -122,19 +122,20 @@ impl Program {
         };
         let (median, p99) = (middle(&mut self.medians), middle(&mut self.p99s));
         let found: u64 = self.sizes.values().map(|size| u64::from(size.found + size.larger)).sum();
-        let (runs, failed, planted, tail, max) = (self.runs, self.failed, self.planted, self.tail, self.max_is_planted);
+        let (runs, failed, injected, tail, max) =
+            (self.runs, self.failed, self.injected, self.tail, self.max_is_injected);
         let others = tail as i64 - found as i64;
         let _ = writeln!(
             out,
-            "| {name} | {runs} | {failed} | {planted} | {tail} | {others} | {max} of {runs} | {median} | {p99} |"
+            "| {name} | {runs} | {failed} | {injected} | {tail} | {others} | {max} of {runs} | {median} | {p99} |"
         );
     }
 }
 
 impl Size {
-    /// Counts it; `true` if it was not injected in time.
+    /// Counts the delay. Returns `true` if it was not injected in time.
     fn is_late(&mut self, held: &Held) -> bool {
-        self.planted += 1;
+        self.injected += 1;
         let is_late = held.from_ns > held.release_ns;
         self.late += u32::from(is_late);
         is_late
@@ -152,9 +153,9 @@ impl Size {
             self.missed += 1;
             return;
         };
-        // Truncated to microseconds, as both programs do.
-        let planted = held.to_ns.saturating_sub(held.release_ns) / 1000;
-        let error = latency as i64 - planted as i64;
+        // Truncated to microseconds, like the latencies both programs report.
+        let injected = held.to_ns.saturating_sub(held.release_ns) / 1000;
+        let error = latency as i64 - injected as i64;
         self.errors.push(error);
         match error {
             ..-1 => self.missed += 1,
@@ -164,15 +165,15 @@ impl Size {
     }
 }
 
-impl Told {
-    /// The latency of the wakeup with this release.
+impl Reported {
+    /// Latency of the wakeup with this release.
     fn latency_of(&self, held: &Held) -> Option<u64> {
         let release = held.release_ns / 1000;
         let spike = self.spikes.iter().find(|(latency, at)| at.saturating_sub(*latency).abs_diff(release) <= 2);
         spike.map(|(latency, _)| *latency)
     }
 
-    /// Is there a wakeup that was late from before this release until after the delay was over?
+    /// Returns `true` if a wakeup was late from before this release until after the delay was over.
     fn is_within_another(&self, held: &Held) -> bool {
         let (release, to) = (held.release_ns / 1000, held.to_ns / 1000);
         self.spikes.iter().any(|(latency, at)| at.saturating_sub(*latency) + 2 < release && *at >= to)
@@ -182,7 +183,7 @@ impl Told {
         self.overflows + self.rows.iter().filter(|(bin, _)| *bin > TAIL).map(|(_, count)| count).sum::<u64>()
     }
 
-    /// Of the wakeups below [`TAIL`].
+    /// Quantile of the wakeups below [`TAIL`].
     fn quantile(&self, part: f64) -> u64 {
         let rows: Vec<(u64, u64)> = self.rows.iter().copied().filter(|(bin, _)| *bin <= TAIL).collect();
         let all: u64 = rows.iter().map(|(_, count)| count).sum();
@@ -197,8 +198,8 @@ impl Told {
     }
 }
 
-/// Parses a run's output; `None` if that is no result.
-fn told(text: &str) -> Option<Told> {
+/// Parses the output of a run. Returns `None` if it is not a result.
+fn parse(text: &str) -> Option<Reported> {
     let comment = |name: &str| -> Option<u64> {
         text.lines().find_map(|line| line.strip_prefix(name))?.split_whitespace().next()?.parse().ok()
     };
@@ -211,7 +212,7 @@ fn told(text: &str) -> Option<Told> {
         let (latency, at) = rest.split_once(": TS:")?;
         Some((latency.trim().parse().ok()?, at.trim().parse().ok()?))
     };
-    Some(Told {
+    Some(Reported {
         rows: text.lines().filter_map(row).collect(),
         overflows: comment("# Histogram Overflows:")?,
         max: comment("# Max Latencies:")?,
@@ -231,8 +232,8 @@ mod tests {
             to_ns: (release_ms + size_ms) * 1_000_000 + 100,
             gaps: Vec::new(),
         };
-        let planted = vec![held(100, 1), held(200, 5), held(300, 20)];
-        Seen { command: Vec::new(), code: Some(0), stdout: stdout.into(), stderr: String::new(), planted }
+        let injected = vec![held(100, 1), held(200, 5), held(300, 20)];
+        Seen { command: Vec::new(), code: Some(0), stdout: stdout.into(), stderr: String::new(), injected }
     }
 
     #[test]
@@ -243,12 +244,12 @@ mod tests {
         program.add(&seen(text));
         let of = |us: u64| program.sizes.get(&us).map(|size| (size.found, size.larger, size.missed)).unwrap();
         assert_eq!((of(1000), of(5000), of(20_000)), ((1, 0, 0), (0, 1, 0), (0, 0, 1)));
-        assert_eq!((program.tail, program.max_is_planted, program.medians[0], program.p99s[0]), (2, 1, 20, 40));
+        assert_eq!((program.tail, program.max_is_injected, program.medians[0], program.p99s[0]), (2, 1, 20, 40));
         assert_eq!(program.sizes[&1000].errors, [5]);
         program.add(&seen(&text.replace("   9000: TS:       209000", "  15000: TS:       205000")));
         assert_eq!((program.sizes[&5000].within, program.sizes[&5000].missed), (1, 0));
         let mut late = seen(text);
-        late.planted[2].from_ns = late.planted[2].release_ns + 1;
+        late.injected[2].from_ns = late.injected[2].release_ns + 1;
         program.add(&late);
         assert_eq!((program.sizes[&20_000].late, program.sizes[&20_000].missed), (1, 2));
         program.add(&seen("nothing"));

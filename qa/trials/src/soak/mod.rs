@@ -1,4 +1,5 @@
-//! `cargo trials soak`: what takes minutes to hours, one after the other, with a log each and a table at the end.
+//! `cargo trials soak`: runs the checks that take minutes to hours, one after another, with a log for each and a table
+//! at the end.
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use std::fs::{self, File};
@@ -8,23 +9,23 @@ use std::time::{Duration, Instant};
 
 const LOGS: &str = "target/soak";
 
-/// One long job: commands, the first that fails ends it.
+/// A long job. Its commands run in order until one fails.
 struct Job {
     name: &'static str,
     shows: &'static str,
-    /// On two cores of 2023.
+    /// Duration on a machine with two cores of 2023.
     minutes: u32,
-    /// Words after `cargo`.
+    /// Arguments of `cargo` for each command.
     commands: &'static [&'static [&'static str]],
 }
 
 const RELEASE: &[&str] = &["build", "--release"];
 
-/// A job whose requirements are not met fails and says what to install; it is not left out.
+/// A job whose requirements are not met fails and says what to install; it is not skipped.
 const JOBS: &[Job] = &[
     Job {
         name: "tasks",
-        shows: "a million releases with planted stalls: overruns exact, no allocation, no fault",
+        shows: "a million releases with injected stalls: overruns are exact, no allocation, no page fault",
         minutes: 2,
         commands: &[&[
             "test",
@@ -40,7 +41,7 @@ const JOBS: &[Job] = &[
     },
     Job {
         name: "inversion",
-        shows: "a PI mutex ends inversions that a plain one has, median of 20",
+        shows: "a PI mutex ends the inversions of a plain one, median of 20",
         minutes: 2,
         commands: &[&[
             "test",
@@ -56,7 +57,7 @@ const JOBS: &[Job] = &[
     },
     Job {
         name: "exact",
-        shows: "the event suite counts what a mock does to 1e8 events, exactly",
+        shows: "the event suite counts exactly what a mock does to 1e8 events",
         minutes: 4,
         commands: &[&[
             "test",
@@ -72,7 +73,7 @@ const JOBS: &[Job] = &[
     },
     Job {
         name: "queens",
-        shows: "N queens counted for N = 17 to 19 on every kernel that this machine has",
+        shows: "N queens counted for N = 17 to 19 on every kernel this machine supports",
         minutes: 5,
         commands: &[&["test", "-p", "punctual-queens", "--", "--ignored"]],
     },
@@ -95,7 +96,7 @@ const JOBS: &[Job] = &[
         commands: &[
             RELEASE,
             &[
-                // All that need no wire, by name: a test that cannot run here would make the code 3.
+                // All tests that need no wire, by name: a test that cannot run here would make the exit code 3.
                 "run",
                 "--release",
                 "--",
@@ -131,13 +132,13 @@ const JOBS: &[Job] = &[
     },
     Job {
         name: "kill",
-        shows: "kill -9 at 100 random instants: every run readable, at most 10 s lost",
+        shows: "kill -9 at 100 random times: every run is readable, at most 10 s are lost",
         minutes: 40,
         commands: &[RELEASE, &["trials", "kill"]],
     },
     Job {
         name: "kill-fix",
-        shows: "kill -9 at 200 random instants of `audit --fix`, then undo: every value as before",
+        shows: "kill -9 at 200 random times during `audit --fix`, then undo: every value is as before",
         minutes: 10,
         commands: &[RELEASE, &["trials", "kill-fix"]],
     },
@@ -181,61 +182,61 @@ const JOBS: &[Job] = &[
     },
     Job {
         name: "pi",
-        shows: "the small RT kernel planned, fetched, built, packaged, its cards booted on raspi3b and raspi4b",
+        shows: "a small RT kernel is planned, fetched, built and packaged, and its cards boot on raspi3b and raspi4b",
         minutes: 20,
         commands: &[RELEASE, &["trials", "pi"]],
     },
     Job {
         name: "watch",
-        shows: "`watch` for 2 hours beside loads and planted maxima: memory, files, CPU time, every maximum named",
+        shows: "`watch` for 2 hours beside loads and injected maxima: memory, files, CPU time, every maximum named",
         minutes: 122,
         commands: &[RELEASE, &["trials", "watch", "--hours", "2", "--out", "target/soak/watch.run"]],
     },
     Job {
         name: "boots",
-        shows: "trials and power cuts through OVMF and GRUB",
+        shows: "trial boots and power cuts with OVMF and GRUB",
         minutes: 90,
         commands: &[RELEASE, &["trials", "boots"]],
     },
     Job {
         name: "deb",
-        shows: "packages in fresh Debian roots: installed, measured with, purged, nothing left",
+        shows: "packages in fresh Debian roots: install, measure, purge, nothing is left",
         minutes: 40,
         commands: &[&["xtask", "deb", "all"], &["xtask", "deb-check", "all"]],
     },
     Job {
         name: "consumers",
-        shows: "every format accepted by what takes it: promtool, LAVA, KCIDB, … (says which are missing: docs/formats.md)",
+        shows: "every format is accepted by its consumers: promtool, LAVA, KCIDB, … (reports which are missing: docs/formats.md)",
         minutes: 1,
         commands: &[RELEASE, &["xtask", "consumers"]],
     },
     Job {
         name: "integrations",
-        shows: "the examples of integrations/ run by podman, lava-run and labgrid (says which are missing)",
+        shows: "the examples of integrations/ run with podman, lava-run and labgrid (reports which are missing)",
         minutes: 3,
         commands: &[RELEASE, &["trials", "integrations"]],
     },
     Job {
         name: "fleet",
-        shows: "the Ansible role over 8 boards, one run killed, one board cut off",
+        shows: "the Ansible role on 8 boards, with one run killed and one board disconnected",
         minutes: 3,
         commands: &[RELEASE, &["trials", "fleet"]],
     },
     Job {
         name: "deploy",
-        shows: "kernels tried through OVMF and GRUB: good ones committed, bad ones returned from, 20 of 20",
+        shows: "kernels tried with OVMF and GRUB: good ones are committed, bad ones rolled back, 20 of 20",
         minutes: 600,
         commands: &[RELEASE, &["trials", "deploy", "--runs", "20"]],
     },
     Job {
         name: "deploy-cut",
-        shows: "a deployment over ssh cut at 20 random points, the guest restarted each time: always boots",
+        shows: "a deployment over ssh interrupted at 20 random points, with the guest restarted each time: it always boots",
         minutes: 60,
         commands: &[RELEASE, &["trials", "deploy", "--jobs", "2", "cut"]],
     },
     Job {
         name: "hangs",
-        shows: "every child and peer stopped or starved in turn: each command ends within its time and 10 s",
+        shows: "every child and peer stopped or starved in turn: each command ends at most 10 s after its time",
         minutes: 15,
         commands: &[RELEASE, &["trials", "hangs"]],
     },
@@ -247,37 +248,37 @@ const JOBS: &[Job] = &[
     },
     Job {
         name: "faults",
-        shows: "the rows of docs/reliability.md that have no command of their own",
+        shows: "the rows of docs/reliability.md without a separate command",
         minutes: 10,
         commands: &[RELEASE, &["trials", "faults"]],
     },
     Job {
         name: "fuzz",
-        shows: "mutated inputs through every reader, a million each of the fast ones",
+        shows: "mutated inputs for every reader, a million each for the fast ones",
         minutes: 60,
         commands: &[&["trials", "fuzz"]],
     },
     Job {
         name: "guided",
-        shows: "10 million executions a reader guided by coverage, resumed where the last run ended (needs g++; slow readers take days)",
+        shows: "10 million coverage-guided executions per reader, resumed where the last run ended (needs g++; slow readers take days)",
         minutes: 600,
         commands: &[&["trials", "fuzz", "guided", "--executions", "10_000_000", "--jobs", "2", "--minutes", "600"]],
     },
     Job {
         name: "deny",
-        shows: "advisories, licences, doubled versions and sources of every dependency (needs cargo-deny and a network)",
+        shows: "advisories, licences, duplicate versions and sources of every dependency (needs cargo-deny and a network)",
         minutes: 1,
         commands: &[&["deny", "check"]],
     },
 ];
 
-/// Run the long checks one after the other, with a log each
+/// Run the long checks one after another, with a log for each
 #[derive(Debug, clap::Args)]
 pub struct Wanted {
-    /// List the checks and how long each takes, and run none
+    /// List the checks and their durations, and run none
     #[arg(long)]
     list: bool,
-    /// Checks to run; by default all
+    /// Checks to run; all by default
     #[arg(value_name = "NAME", value_parser = PossibleValuesParser::new(JOBS.iter().map(|job| PossibleValue::new(job.name).help(job.shows))))]
     names: Vec<String>,
 }
@@ -289,7 +290,7 @@ pub fn run(wanted: &Wanted) -> Result<(), String> {
     }
     let names = &wanted.names;
     let jobs = JOBS.iter().filter(|job| names.is_empty() || names.iter().any(|name| name == job.name));
-    fs::create_dir_all(LOGS).map_err(|e| format!("cannot make {LOGS}: {e}"))?;
+    fs::create_dir_all(LOGS).map_err(|e| format!("cannot create {LOGS}: {e}"))?;
     let mut failed = Vec::new();
     for job in jobs {
         println!("{:<12} {} (about {} min)", job.name, job.shows, job.minutes);
@@ -315,20 +316,22 @@ fn outcome(job: &Job, result: &Result<(), String>, took: Duration) -> String {
 }
 
 fn carry_out(job: &Job) -> Result<(), String> {
-    // A used run folder, left by an earlier soak, is refused.
+    // A run directory left by an earlier soak would be refused.
     let run = Path::new(LOGS).join(format!("{}.run", job.name));
     if run.exists() {
         fs::remove_dir_all(&run).map_err(|e| format!("cannot remove {}: {e}", run.display()))?;
     }
     let path = Path::new(LOGS).join(format!("{}.log", job.name));
-    let log = File::create(&path).map_err(|e| format!("cannot make {}: {e}", path.display()))?;
+    let log = File::create(&path).map_err(|e| format!("cannot create {}: {e}", path.display()))?;
     job.commands.iter().try_for_each(|words| command(words, &log, &path))
 }
 
 fn command(words: &[&str], log: &File, path: &Path) -> Result<(), String> {
     let shared = || log.try_clone().map_err(|e| format!("cannot share {}: {e}", path.display()));
     let (program, words) = match words {
-        ["trials", rest @ ..] => (std::env::current_exe().map_err(|e| format!("where this program is: {e}"))?, rest),
+        ["trials", rest @ ..] => {
+            (std::env::current_exe().map_err(|e| format!("cannot find the path of this program: {e}"))?, rest)
+        }
         _ => (PathBuf::from("cargo"), words),
     };
     let status = Command::new(&program).args(words).stdout(shared()?).stderr(shared()?).status();
@@ -337,7 +340,7 @@ fn command(words: &[&str], log: &File, path: &Path) -> Result<(), String> {
     match status {
         Ok(status) if ExitStatus::success(&status) => Ok(()),
         Ok(status) => failed(format!("ended with {status}")),
-        Err(e) => failed(format!("cannot be started: {e}")),
+        Err(e) => failed(format!("cannot start it: {e}")),
     }
 }
 

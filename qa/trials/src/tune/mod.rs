@@ -1,4 +1,4 @@
-//! `cargo trials tune`: faults injected in guests beside harmless settings, and what `punctual tune` makes of them; and
+//! `cargo trials tune`: injects faults beside harmless settings in guests, and checks what `punctual tune` keeps, also
 //! without any fault.
 
 mod score;
@@ -9,88 +9,88 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A fault: which rule finds it, on which kernels, and how it is injected.
+/// A fault: the rule that finds it, the kernels it applies to, and how it is injected.
 struct Fault {
     rule: &'static str,
-    /// Only on these; empty: all.
+    /// Kernels the fault applies to. Empty means all.
     kernels: &'static str,
-    plant: &'static str,
+    inject: &'static str,
 }
 
-/// The most severe first; each is several times as late as the next, as far as [`KNOWN`] goes. Periods are short, so
-/// that a block of [`BLOCK`] meets each of them: `worker` uses up the time that throttling leaves, or makes ordinary
-/// tasks starve.
+/// The most severe fault comes first. Each causes several times the latency of the next, up to [`KNOWN`]. Periods are
+/// short, so that a block of [`BLOCK`] contains each of them. `worker` uses up the time that throttling leaves, or
+/// starves ordinary tasks.
 const FAULTS: &[Fault] = &[
     Fault {
         rule: "sched-rt-throttle",
-        // Since 6.12 the setting no longer throttles FIFO and RR on these kernels.
+        // Since 6.12, the setting no longer throttles FIFO and RR on these kernels.
         kernels: "@6.1",
-        plant: "echo 20000 > /proc/sys/kernel/sched_rt_runtime_us; echo 100000 > /proc/sys/kernel/sched_rt_period_us
+        inject: "echo 20000 > /proc/sys/kernel/sched_rt_runtime_us; echo 100000 > /proc/sys/kernel/sched_rt_period_us
                 app policy=fifo:50 name=worker period=200 busy=60",
     },
     Fault {
         rule: "sched-fair-server",
         kernels: "@6.12",
-        // What `batch`, begun shortly before, still wants then runs before FIFO 90. Without -1 the kernel sometimes
-        // refuses the server another runtime (EBUSY).
-        plant: "echo -1 > /proc/sys/kernel/sched_rt_runtime_us
+        // The rest of the work of `batch`, started shortly before, then runs before FIFO 90. Without -1, the kernel
+        // sometimes refuses to change the server's runtime (EBUSY).
+        inject: "echo -1 > /proc/sys/kernel/sched_rt_runtime_us
                 echo 6000000 > /sys/kernel/debug/sched/fair_server/cpu0/runtime
                 echo 30000000 > /sys/kernel/debug/sched/fair_server/cpu0/period
                 /bin/punctual-application policy=other name=batch period=200 busy=40 & usleep 20000
                 app policy=fifo:50 name=worker period=200 busy=60",
     },
-    Fault { rule: "rogue-rt-task", kernels: "", plant: "app policy=fifo:99 name=hog busy=2; HOG=$!" },
+    Fault { rule: "rogue-rt-task", kernels: "", inject: "app policy=fifo:99 name=hog busy=2; HOG=$!" },
     Fault {
         rule: "trace-current-tracer",
         kernels: "",
-        // 2,000 functions only: with all 50,000 the emulator takes a quarter of a minute to switch the tracer on or
-        // off.
-        plant: "echo '*lock* *sched* *timer*' > /sys/kernel/tracing/set_ftrace_filter
+        // Only 2,000 functions: with all 50,000 the emulator takes 15 s to switch the tracer on or off.
+        inject: "echo '*lock* *sched* *timer*' > /sys/kernel/tracing/set_ftrace_filter
                 echo function > /sys/kernel/tracing/current_tracer",
     },
     Fault {
         rule: "trace-stack-tracer",
         kernels: "",
-        plant: "echo '*lock* *sched* *timer*' > /sys/kernel/tracing/stack_trace_filter
+        inject: "echo '*lock* *sched* *timer*' > /sys/kernel/tracing/stack_trace_filter
                 echo 1 > /proc/sys/kernel/stack_tracer_enabled",
     },
     Fault {
         rule: "trace-events-on",
         kernels: "",
-        plant: "for e in sched irq timer; do echo 1 > /sys/kernel/tracing/events/$e/enable; done",
+        inject: "for e in sched irq timer; do echo 1 > /sys/kernel/tracing/events/$e/enable; done",
     },
 ];
 
-/// Faults of a kernel whose order is known: each hides the next. The order of the others depends on the kernel.
+/// Number of faults of a kernel whose order is known, since each hides the next. The order of the others depends on the
+/// kernel.
 const KNOWN: usize = 3;
 
-/// Measuring time of a block: one and a half periods of the slowest fault.
+/// Measuring time per block: one and a half periods of the slowest fault.
 const BLOCK: &str = "300ms";
 
-/// Wall time of a boot.
+/// Wall-clock time limit of a boot.
 const LIMIT: Duration = Duration::from_secs(2_400);
 
-/// Settings that have no effect on what is measured.
+/// Rules whose settings have no effect on what is measured.
 const HARMLESS: &[&str] = &["timer-migration", "mem-compaction", "watchdog-hung-task", "mem-dirty-limits"];
 
-/// Their values, to be compared before and after, and then those that faults were injected in.
+/// Their values, compared before and after, followed by those the faults change.
 const VALUES: &str = "/proc/sys/kernel/timer_migration /proc/sys/vm/compaction_proactiveness \
                       /proc/sys/kernel/hung_task_timeout_secs /proc/sys/vm/dirty_background_ratio \
                       /proc/sys/kernel/sched_rt_runtime_us /proc/sys/kernel/stack_tracer_enabled \
                       /sys/kernel/tracing/current_tracer /sys/kernel/debug/sched/fair_server/cpu0/runtime";
 
-/// Inject faults in guests beside harmless settings, and score what `tune` keeps; then without any fault (docs/tune.md)
+/// Inject faults beside harmless settings in guests, and score what `tune` keeps, also without any fault (docs/tune.md)
 ///
-/// Before: cargo build --release; cargo build --release -p punctual-plant
+/// Before: cargo build --release; cargo build --release -p punctual-inject
 #[derive(Debug, clap::Args)]
 pub struct Wanted {
-    /// Kernel of a guest
+    /// Kernel of the guest
     #[arg(long = "kernel", value_name = "K", default_values = ["rt@6.1", "rt@6.12"])]
     kernels: Vec<String>,
-    /// Folder for what is recorded
+    /// Directory for the recordings
     #[arg(long, value_name = "DIR", default_value_os_t = std::env::temp_dir().join("punctual-tune-guests"))]
     out: PathBuf,
-    /// Boot nothing; score what is in a folder
+    /// Boot nothing; score the recordings in this directory
     #[arg(long, value_name = "DIR", conflicts_with = "out")]
     score: Option<PathBuf>,
 }
@@ -99,25 +99,25 @@ pub fn run(wanted: &Wanted) -> Result<(), String> {
     let out = wanted.score.as_ref().unwrap_or(&wanted.out);
     let mut wrong = 0;
     for kernel in &wanted.kernels {
-        for planted in [true, false] {
-            let folder = out.join(kernel).join(if planted { "faults" } else { "none" });
+        for injected in [true, false] {
+            let folder = out.join(kernel).join(if injected { "faults" } else { "none" });
             if wanted.score.is_none() {
-                record(kernel, planted, &folder)?;
+                record(kernel, injected, &folder)?;
             }
-            wrong += usize::from(!score::told(kernel, planted, &folder)?);
+            wrong += usize::from(!score::score(kernel, injected, &folder)?);
         }
     }
-    if wrong == 0 { Ok(()) } else { Err(format!("{wrong} searches did not come out as they should")) }
+    if wrong == 0 { Ok(()) } else { Err(format!("{wrong} searches did not have the expected result")) }
 }
 
 fn faults(kernel: &str) -> Vec<&'static Fault> {
     FAULTS.iter().filter(|fault| fault.kernels.is_empty() || kernel.ends_with(fault.kernels)).collect()
 }
 
-fn record(name: &str, planted: bool, folder: &Path) -> Result<(), String> {
+fn record(name: &str, injected: bool, folder: &Path) -> Result<(), String> {
     let (kernel, cache) = guests::kernel(name, Arch::Amd64)?;
-    let mut guest = Guest::new(Machine::usual(Arch::Amd64), kernel, script(name, planted));
-    // The guest's own time, unaffected by this machine's load.
+    let mut guest = Guest::new(Machine::usual(Arch::Amd64), kernel, script(name, injected));
+    // The guest's own time, which this machine's load does not affect.
     guest.clock = Clock::Virtual { shift: 1 };
     guest.memory_mib = 1024;
     guest.limit = LIMIT;
@@ -130,15 +130,15 @@ fn record(name: &str, planted: bool, folder: &Path) -> Result<(), String> {
     let _ = fs::remove_dir_all(folder);
     fs::create_dir_all(folder.parent().unwrap_or(folder)).map_err(failed)?;
     let booted = boot(&guest, &cache, Some(&place)).map_err(|e| e.to_string())?;
-    println!("{name} {}: {:.0} s", if planted { "faults" } else { "none" }, booted.lasted.as_secs_f64());
+    println!("{name} {}: {:.0} s", if injected { "faults" } else { "none" }, booted.lasted.as_secs_f64());
     fs::rename(place.join("tune"), folder).map_err(failed)?;
     fs::remove_dir_all(&place).map_err(failed)
 }
 
-fn script(kernel: &str, planted: bool) -> String {
+fn script(kernel: &str, injected: bool) -> String {
     let faults = faults(kernel);
     let ids: Vec<&str> = HARMLESS.iter().copied().chain(faults.iter().map(|fault| fault.rule)).collect();
-    let plants: Vec<&str> = faults.iter().filter(|_| planted).map(|fault| fault.plant).collect();
+    let injections: Vec<&str> = faults.iter().filter(|_| injected).map(|fault| fault.inject).collect();
     let values = |into: &str| {
         format!(
             "{{ grep -s . {VALUES}; [ -z \"$HOG\" ] || cut -d' ' -f 40 /proc/$HOG/stat; sort /sys/kernel/tracing/set_event; }} > /tune/{into}"
@@ -146,9 +146,9 @@ fn script(kernel: &str, planted: bool) -> String {
     };
     [
         "mkdir -p /tune; HOG=; app() { /bin/punctual-application \"$@\" & usleep 300000; }".to_owned(),
-        // The kernel's own tests of its ciphers, for some seconds after boot.
+        // The kernel's self-tests of its ciphers, which run for some seconds after boot.
         "while ps | grep -q '[c]ryptomgr_test'; do sleep 1; done".to_owned(),
-        plants.join("\n"),
+        injections.join("\n"),
         values("before"),
         format!(
             "/bin/punctual tune {} --for dedicated-core --i-know -l idle --block {BLOCK} --time-limit 2h -D 2s -o /tune/run --json > \

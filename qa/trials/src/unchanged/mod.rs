@@ -1,4 +1,4 @@
-//! Changes to the machine and other measurements while `prove` runs: each is named, and none passes.
+//! Changes the machine and runs other measurements during `prove`. Each must be named, and no run with one may pass.
 
 use crate::built::missing;
 use std::fs;
@@ -7,16 +7,17 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-/// Change the machine under `prove`, and measure beside it: each is named, and none passes; as root, with cyclictest
+/// Change the machine and measure during `prove`; each change must be named, and none may pass; as root, with
+/// cyclictest
 #[derive(Debug, clap::Args)]
 pub struct Wanted {
-    /// Rounds of all changes
+    /// Number of rounds of all changes
     #[arg(long, default_value_t = 3)]
     rounds: u32,
-    /// Runs without a change, which pass
+    /// Number of runs without a change, which must pass
     #[arg(long, default_value_t = 10)]
     quiet: u32,
-    /// Seconds of each run
+    /// Duration of each run in seconds
     #[arg(long, default_value_t = 6)]
     seconds: u64,
 }
@@ -26,15 +27,15 @@ const FIXED: &str = "/proc/sys/kernel/sched_autogroup_enabled";
 const GOVERNORS: &str = "/sys/devices/system/cpu/cpufreq";
 
 enum Change {
-    /// By this program, with its words; first with others.
+    /// A change by this program with these arguments, after another command.
     Own { first: &'static [&'static str], words: &'static [&'static str], named: &'static str },
-    /// Of a value, to this or the other.
+    /// Changes a value to this or the other.
     Value { path: String, values: [&'static str; 2] },
-    /// Of the stand-in for a governor.
+    /// Changes the file that stands in for a governor.
     Governor,
-    /// Beside a program, which is ended afterwards.
+    /// Runs another program, which is stopped afterwards.
     Program { words: &'static [&'static str], named: &'static str },
-    /// Of a kernel thread's priority.
+    /// Changes the priority of a kernel thread.
     Thread,
 }
 
@@ -61,7 +62,7 @@ fn changes() -> Vec<(&'static str, Change)> {
     ]
 }
 
-/// An interrupt that takes another affinity.
+/// An interrupt whose affinity can be changed.
 fn movable() -> String {
     let paths = fs::read_dir("/proc/irq").into_iter().flatten().flatten();
     let mut paths = paths.map(|entry| entry.path().join("smp_affinity_list"));
@@ -97,16 +98,16 @@ pub fn run(wanted: &Wanted) -> Result<(), String> {
     }
     let refused = trial.refused()?;
     println!(
-        "{} of {all} changes named, {passes} passed; {quiet} of {} runs without one passed",
+        "{} of {all} changes named, {passes} passed; {quiet} of {} runs without a change passed",
         all - unnamed.len(),
         wanted.quiet
     );
-    println!("{refused} of 3 changes refused by name without --while-measuring");
+    println!("{refused} of 3 changes refused, naming the measurement, without --while-measuring");
     let is_fine = unnamed.is_empty() && passes == 0 && quiet == wanted.quiet && refused == 3;
     if is_fine { Ok(()) } else { Err(unnamed.join("\n")) }
 }
 
-/// What a run's record says of it.
+/// The problems that the run's record reports.
 fn problems(text: &str) -> String {
     let value: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
     let all = value["problems"].as_array().into_iter().flatten().filter_map(|problem| problem["text"].as_str());
@@ -126,7 +127,8 @@ impl Trial<'_> {
         command
     }
 
-    /// In a mount namespace of its own, where a directory stands for the governors: a guest has none.
+    /// Starts `prove` in a separate mount namespace, where a directory stands in for the governors, which a guest does
+    /// not have.
     fn prove(&self, name: &str) -> Result<Child, String> {
         let policy = self.place.join("cpufreq/policy0");
         fs::create_dir_all(&policy).map_err(|e| e.to_string())?;
@@ -142,13 +144,14 @@ impl Trial<'_> {
         command.spawn().map_err(|e| format!("unshare: {e}"))
     }
 
-    /// Its exit code and record.
+    /// Waits for the run. Returns its exit code and its record.
     fn ended(&self, mut child: Child, name: &str) -> Result<(Option<i32>, String), String> {
         let code = child.wait().map_err(|e| e.to_string())?.code();
         Ok((code, fs::read_to_string(self.place.join(name).join("run.json")).unwrap_or_default()))
     }
 
-    /// Exit code and record of a run under a change, and by what the record must name it.
+    /// Returns the exit code and the record of a run during a change, and the text with which the record must name the
+    /// change.
     fn under(&self, change: &Change, name: &str) -> Result<(Option<i32>, String, String), String> {
         let failed = |e: std::io::Error| missing(&xtask::punctual(), &e);
         if let Change::Own { first, .. } = change {
@@ -202,7 +205,8 @@ impl Trial<'_> {
         }
     }
 
-    /// How many of fix, undo and tune are refused while a run measures, by its PID, and leave it to pass.
+    /// Returns how many of fix, undo and tune are refused with the PID of a running measurement, and leave that run to
+    /// pass.
     fn refused(&self) -> Result<usize, String> {
         let proving = self.prove("refused")?;
         sleep(Duration::from_secs(self.seconds).mul_f64(0.3));
@@ -217,11 +221,7 @@ impl Trial<'_> {
             println!("{}: {}", words[0], text.trim());
         }
         let (code, text) = self.ended(proving, "refused")?;
-        if code == Some(0) {
-            Ok(refused)
-        } else {
-            Err(format!("the run that was left alone: {code:?}: {}", problems(&text)))
-        }
+        if code == Some(0) { Ok(refused) } else { Err(format!("the undisturbed run: {code:?}: {}", problems(&text))) }
     }
 }
 

@@ -1,7 +1,8 @@
-//! `cargo trials verdict`: how often a verdict errs where the truth is the limit of the claim, and how long it takes.
+//! `cargo trials verdict`: measures how often a verdict is wrong when the true value equals the limit of the claim, and
+//! how long it takes.
 //!
-//! Machines are simulated event by event, at 1 kHz, and what they would record is judged as a run is. A rate meets its
-//! bar if it is at most 5 % and its upper 95 % limit (Clopper and Pearson) at most 6 %.
+//! Machines are simulated event by event at 1 kHz, and what they would record is judged like a run. A rate is good
+//! enough if it is at most 5 % and its upper 95 % limit (Clopper and Pearson) is at most 6 %.
 
 mod quantiles;
 mod recorded;
@@ -15,22 +16,22 @@ use std::cell::Cell;
 use std::time::Instant;
 
 const SEED: u64 = 20_260_101;
-/// Most errors, and the most that their upper 95 % limit may be.
+/// Highest allowed error rate, and highest allowed upper 95 % limit of it.
 const MOST: f64 = 0.05;
 const MOST_UPPER: f64 = 0.06;
 
-/// Measure how often verdicts of simulated machines are wrong, and how long they take (docs/guide/statistics.md)
+/// Measure how often verdicts on simulated machines are wrong, and how long they take (docs/guide/statistics.md)
 ///
-/// Needs nothing else; 10,000 runs of every condition take about ten minutes of CPU time.
+/// Needs nothing else. 10,000 runs of every condition take about ten minutes of CPU time.
 #[derive(Debug, clap::Args)]
 pub struct Wanted {
-    /// Simulated runs of each condition
+    /// Number of simulated runs of each condition
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
-    /// Only conditions whose name contains this
+    /// Only conditions whose names contain this
     #[arg(long, value_name = "TEXT", default_value = "")]
     only: String,
-    /// Threads
+    /// Number of threads
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     threads: u32,
 }
@@ -52,7 +53,7 @@ pub fn run(wanted: &Wanted) -> Result<(), String> {
     }
 }
 
-/// A condition that was tried.
+/// Result for one condition.
 pub struct Row {
     name: String,
     ok: bool,
@@ -78,14 +79,14 @@ fn print(name: &str, how: &str, cells: u32, figures: &str, ok: bool, seconds: f6
     println!("{name:52} {how:15} {cells:>5}  {figures:49} {:4} {seconds:6.1} s", if ok { "ok" } else { "NOT" });
 }
 
-/// Simulates the runs of each condition. Each has a seed of its own, which does not depend on what else is tried.
+/// Simulates the runs of each condition. Each has its own seed, which does not depend on what else is simulated.
 pub struct Runs<'a> {
     wanted: &'a Wanted,
     condition: Cell<u64>,
 }
 
 impl Runs<'_> {
-    /// Tries a condition, unless it is not wanted.
+    /// Simulates a condition if it is wanted.
     fn text<T>(&self, name: &str, how: &str, figures: impl FnOnce() -> (T, String)) -> Option<(T, Found)> {
         self.condition.set(self.condition.get() + 1);
         if !name.contains(&self.wanted.only) {
@@ -104,14 +105,14 @@ impl Runs<'_> {
         Some(Row { name: format!("{name} ({how})"), ok: rates.ok() })
     }
 
-    /// The results of the runs of the condition, in their order.
+    /// Results of the condition's runs, in order.
     fn each<S, T: Send>(&self, state: impl Fn() -> S + Sync, run: impl Fn(&mut S, SplitMix64) -> T + Sync) -> Vec<T> {
         let many = Many { runs: self.wanted.runs, threads: self.wanted.threads };
         many.each(SEED + (self.condition.get() << 32), state, run)
     }
 }
 
-/// Numbers of runs that passed and failed, of all.
+/// Number of runs that passed, failed, and ran in total.
 pub struct Rates {
     passed: usize,
     failed: usize,

@@ -1,4 +1,4 @@
-//! Claims of quantiles of latencies that resemble their neighbours, at a truth that is the limit.
+//! Claims of quantiles of autocorrelated latencies, where the true value equals the limit.
 
 use super::recorded::{LIMIT, MINUTE, PERIOD, recording};
 use super::source::Counts;
@@ -9,25 +9,26 @@ use punctual_stats::{SplitMix64, normal_cdf, normal_quantile};
 use punctual_units::Nanos;
 
 const QUANTILES: [f64; 3] = [0.5, 0.99, 0.999];
-/// Shares of the variance of the logarithm of the latency that are an AR(1).
+/// Fractions of the variance of the log latency that an AR(1) process contributes.
 const SHARES: [f64; 2] = [0.1, 0.3];
-/// Its time constants, s.
+/// Time constants of the AR(1) in seconds.
 const CONSTANTS: [f64; 2] = [1.0, 5.0];
-/// Lengths of runs, minutes.
+/// Lengths of runs in minutes.
 const LENGTHS: [u64; 3] = [5, 15, 60];
-/// The AR(1) has a value for each step of 100 ms; counts are recorded by blocks of 5 s.
+/// The AR(1) has one value per 100 ms, and counts are recorded in blocks of 5 s.
 const STEP: u64 = 100_000_000 / PERIOD.0;
 const STEPS: u64 = 50;
 
-/// The probability of a latency beyond the limit, given the value of the AR(1), from a table.
+/// A table of the probability that a latency exceeds the limit, given the value of the AR(1).
 struct Beyond(Vec<f64>);
 
-/// Values of the AR(1) in the table, and how many for each unit.
+/// Range of the AR(1) values in the table, and entries per unit.
 const WIDEST: f64 = 8.0;
 const FINE: f64 = 200.0;
 
 impl Beyond {
-    /// The logarithm is normal, √share·a + √(1 − share)·z, and so is its sum: with variance 1, its quantile is known.
+    /// The log latency is √share·a + √(1 − share)·z with normal a and z of variance 1. It is therefore standard normal,
+    /// and its quantile is known.
     fn new(q: f64, share: f64) -> Beyond {
         let limit = normal_quantile(q).unwrap_or(f64::NAN);
         let at = |i: u32| {
@@ -92,14 +93,14 @@ fn outcome(claim: &Claim, beyond: &Beyond, constant: f64, minutes: u64, mut rand
         counts.released += released;
         counts.late += late;
     }
-    // Not what a quantile is judged by, but recorded.
+    // Not used for judging a quantile, but recorded.
     counts.episodes = counts.late.min(1);
     counts.longest = counts.late.min(1) * counts.released;
     let recording = recording(&[(counts, Some(blocks))], claim, false);
     judge(&recording, &[*claim]).outcome
 }
 
-/// Standard normal values by pairs (Box and Muller 1958).
+/// Standard normal values, generated in pairs (Box and Muller 1958).
 struct Normals(Option<f64>);
 
 impl Normals {
@@ -114,7 +115,7 @@ impl Normals {
     }
 }
 
-/// By multiplication (Knuth), for small means.
+/// Poisson values by multiplication (Knuth), for small means.
 fn poisson(mean: f64, random: &mut SplitMix64) -> u64 {
     let (least, mut product, mut n) = ((-mean).exp(), random.uniform(), 0);
     while product > least {
@@ -128,7 +129,7 @@ fn poisson(mean: f64, random: &mut SplitMix64) -> u64 {
 mod tests {
     use super::*;
 
-    /// The stationary AR(1) leaves the share beyond the limit at 1 − q.
+    /// With the stationary AR(1), a fraction of 1 − q exceeds the limit.
     #[test]
     fn the_limit_is_the_quantile() {
         for q in QUANTILES {

@@ -1,4 +1,4 @@
-//! Claims of shares: how often a verdict errs where the truth is the limit, and how long a decision takes.
+//! Claims of shares: how often a verdict is wrong when the true value equals the limit, and how long a decision takes.
 
 use super::recorded::{Judge, LIMIT, MINUTE, PERIOD, judged};
 use super::source::{Arrivals, Counts, Event, Sizes, Source, Track};
@@ -10,18 +10,18 @@ use punctual_units::Nanos;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Looks are made every minute, up to this one.
+/// The run is judged every minute up to this one.
 const HORIZON: u64 = 12 * 60;
-/// Times the shortest time in which the claim can pass: up to there where the horizon is shorter, since nothing passes
-/// before.
+/// Multiple of the shortest time in which the claim can pass. Runs are this long where the horizon is too short, since
+/// nothing can pass earlier.
 const LONG_ENOUGH: u64 = 8;
 const SHARES: [f64; 2] = [1e-6, 1e-4];
-/// In releases.
+/// Twelve hours in releases at 1 kHz.
 const TWELVE_HOURS: f64 = 43.2e6;
-/// In releases.
+/// Fourteen minutes in releases at 1 kHz.
 const FOURTEEN_MINUTES: u64 = 840_000;
 
-/// Disturbances at this share, and the longest stall to declare, in releases.
+/// Disturbances that make this share of the releases late, and the longest stall to declare, in releases.
 fn sources(share: f64) -> Vec<(String, Source, u64)> {
     let of = |name: &str, sizes: Sizes| {
         (name.to_owned(), Source { sizes, arrivals: Arrivals::Random, every: 1, share }, sizes.most())
@@ -44,7 +44,7 @@ fn sources(share: f64) -> Vec<(String, Source, u64)> {
     ]
 }
 
-/// A disturbance makes at most one release more late than its length has periods.
+/// A disturbance makes at most one release more late than its length in periods.
 fn claim(p: f64, stall: u64) -> Claim {
     Claim {
         quantity: Quantity::Exceedance { limit: LIMIT, p },
@@ -91,7 +91,7 @@ pub fn rows(runs: &Runs) -> Vec<Row> {
     rows
 }
 
-/// How often runs of a source whose share is the limit end with a decision.
+/// How often runs of a source whose share equals the limit end with a decision.
 fn errors(
     runs: &Runs,
     claim: Claim,
@@ -109,16 +109,16 @@ fn at_end(judge: &mut Judge, source: Source, end: u64, random: SplitMix64) -> Ou
     judge.outcome(track.at(released))
 }
 
-/// The first minute at which a look decides, and how, up to the minute `end`.
+/// The first minute, up to `end`, at which the judge decides, and the decision.
 ///
-/// Without a new event the evidence to pass grows with time, and that to fail falls. So it is enough to look at the
-/// first minute after the start of an event and after the end of its episode, and at the last before the next event; a
-/// pass at the latter is searched back to the minute where it begins.
+/// Without a new event, the evidence for a pass grows with time and the evidence for a fail decreases. It is therefore
+/// enough to judge at the first minute after the start of an event, at the first after the end of its episode, and at
+/// the last before the next event. For a pass at the latter, the minute where it begins is found by bisection.
 fn decided(judge: &mut Judge, source: Source, end: u64, random: SplitMix64) -> Option<(u64, Outcome)> {
     let mut track = Track::default();
     let mut events = source.events(random);
     let mut last: Option<Event> = None;
-    // The last minute that was looked at.
+    // The last minute that was judged.
     let mut looked = 0;
     loop {
         let next = events.next();
@@ -152,10 +152,11 @@ fn decided(judge: &mut Judge, source: Source, end: u64, random: SplitMix64) -> O
     }
 }
 
-/// As [`decided`], of several cells, looked at every minute.
+/// Like [`decided`], but for several cells, judged every minute.
 ///
-/// All cells are judged together only where every cell may pass, or the evidence against the claim may suffice: the
-/// mean of that of the cells. That of one cell is bounded after each of its events, since it falls until the next.
+/// All cells are judged together only if every cell may pass, or if the evidence against the claim, which is the mean
+/// over the cells, may suffice. The evidence of one cell is bounded after each of its events, since it decreases until
+/// the next.
 fn decided_together(judge: &mut Judge, source: Source, cells: u32, end: u64, mut random: SplitMix64) -> Outcome {
     let mut sources: Vec<_> = (0..cells).map(|_| source.events(SplitMix64::new(random.next_u64()))).collect();
     let mut tracks = vec![Track::default(); sources.len()];
@@ -171,12 +172,12 @@ fn decided_together(judge: &mut Judge, source: Source, cells: u32, end: u64, mut
             if let Some(event) = starts[cell] {
                 tracks[cell].push(event);
             }
-            // Before the look it has only more evidence.
+            // Evaluated just after the start of the event, when the evidence is highest.
             evidence[cell] = judge.evidence_below(tracks[cell].at(start + 1));
             starts[cell] = sources[cell].next();
             queue.extend(starts[cell].map(|event| Reverse((event.start, cell))));
         }
-        // Most often the cell that could not pass a minute ago cannot now either.
+        // Usually the cell that could not pass a minute ago still cannot.
         let counts = |cell: usize| tracks[cell].at(released);
         let may_pass = judge.may_pass(counts(blocking))
             && (0..tracks.len()).all(|cell| {
@@ -196,8 +197,8 @@ fn decided_together(judge: &mut Judge, source: Source, cells: u32, end: u64, mut
     Outcome::Inconclusive
 }
 
-/// Median minutes until a pass: true share relative to the limit, size of the clusters, and the most minutes that it
-/// may take.
+/// Cases for the median number of minutes until a pass: true share relative to the limit, size of the clusters, and the
+/// largest allowed number of minutes.
 const TIMES: [(f64, u64, Option<u64>); 7] = [
     (0.0, 1, Some(70)),
     (0.0, 8, Some(60 * 8)),
@@ -217,7 +218,7 @@ fn times(runs: &Runs) -> Vec<Row> {
         let (time, found) = runs.text(&name, "until", || {
             let found = runs.each(|| Judge::new(claim), |judge, random| decided(judge, source, end, random));
             let mut times: Vec<Option<u64>> = found.iter().map(|found| passed(*found)).collect();
-            // Those that did not pass last.
+            // Runs that did not pass come last.
             times.sort_unstable_by_key(|time| time.unwrap_or(u64::MAX));
             let time = times[times.len() / 2].unwrap_or(u64::MAX);
             (time, format!("median {time} min{}", most.map_or(String::new(), |most| format!(" (<= {most})"))))
@@ -253,7 +254,7 @@ fn power(runs: &Runs) -> Vec<Row> {
     [1, 8, 50].into_iter().filter_map(one).collect()
 }
 
-/// Without a declared stall, an hour in which nothing was late passes for disturbances of one period only: the bounds
+/// Without a declared stall, an hour without a late release passes only for disturbances of a single period: the bounds
 /// for longer ones are above the limit.
 fn none_late(runs: &Runs) -> Vec<Row> {
     let one = |size: u64| {
@@ -289,7 +290,7 @@ fn none_late(runs: &Runs) -> Vec<Row> {
     [1, 8, 50, 200].into_iter().filter_map(one).collect()
 }
 
-/// One sample passes no claim.
+/// A single sample does not pass any claim.
 fn one_sample(runs: &Runs) -> Option<Row> {
     let counts = Counts { released: 1, ..Counts::default() };
     let texts = [
@@ -317,7 +318,7 @@ mod tests {
     use super::super::source::Events;
     use super::*;
 
-    /// As looked at every minute, with nothing left out.
+    /// The same as [`decided_together`], judging every minute with no shortcuts.
     fn every_minute(claim: &Claim, mut sources: Vec<Events>, end: u64) -> Option<(u64, Outcome)> {
         let mut tracks = vec![Track::default(); sources.len()];
         let mut next: Vec<Option<Event>> = sources.iter_mut().map(Iterator::next).collect();

@@ -1,9 +1,9 @@
-//! Disturbances as a machine has them, event by event, and the late episodes that the engine would record of them.
+//! Simulates a machine's disturbances event by event, and the late episodes that the engine would record of them.
 
 use punctual_model::EPISODE_GAP;
 use punctual_stats::SplitMix64;
 
-/// Late releases of one event.
+/// Number of late releases of one event.
 #[derive(Clone, Copy, Debug)]
 pub enum Sizes {
     Constant(u64),
@@ -12,13 +12,13 @@ pub enum Sizes {
         mean: f64,
         most: u64,
     },
-    /// `usual`, and in this share of the events `most`.
+    /// `most` in this share of the events, otherwise `usual`.
     Mixed {
         usual: u64,
         most: u64,
         share: f64,
     },
-    /// Pareto with this exponent from 1, at most `most`.
+    /// Pareto from 1 with this exponent, at most `most`.
     Pareto {
         exponent: f64,
         most: u64,
@@ -35,7 +35,7 @@ impl Sizes {
         }
     }
 
-    /// By inversion of the probability to exceed a size.
+    /// Draws a size by inverting the probability of exceeding a size.
     fn draw(self, random: &mut SplitMix64) -> u64 {
         let u = random.uniform();
         let at_most = |size: f64, most: u64| (size as u64).clamp(1, most);
@@ -54,7 +54,7 @@ impl Sizes {
     }
 
     pub fn mean(self) -> f64 {
-        // Σ P(size ≥ s).
+        // The sum of P(size ≥ s) is the mean.
         let sum = |most: u64, beyond: &dyn Fn(f64) -> f64| (1..=most).map(|s| beyond(s as f64)).sum();
         match self {
             Sizes::Constant(size) => size as f64,
@@ -65,26 +65,25 @@ impl Sizes {
     }
 }
 
-/// When events begin.
 #[derive(Clone, Copy, Debug)]
 pub enum Arrivals {
-    /// At each release outside of an event with the same probability.
+    /// With the same probability at each release outside of an event.
     Random,
-    /// Every so many releases, from a random phase; one late release may fail to appear.
+    /// Every this many releases, from a random phase. One late release may be missing.
     Every(u64),
 }
 
-/// A machine: its events, and the share of releases that they make late.
+/// A machine, given by its events and the share of releases they make late.
 #[derive(Clone, Copy, Debug)]
 pub struct Source {
     pub sizes: Sizes,
     pub arrivals: Arrivals,
-    /// Every so many releases within an event one is late.
+    /// Within an event, one in this many releases is late.
     pub every: u64,
     pub share: f64,
 }
 
-/// One disturbance: the release at which it begins, and the late ones, every so many.
+/// A disturbance: the release at which it begins, the number of late releases, and their distance.
 #[derive(Clone, Copy, Debug)]
 pub struct Event {
     pub start: u64,
@@ -93,12 +92,12 @@ pub struct Event {
 }
 
 impl Event {
-    /// Its last late release.
+    /// The event's last late release.
     fn last(&self) -> u64 {
         self.start + (self.late - 1) * self.every
     }
 
-    /// Releases until its episode has ended.
+    /// Number of releases until the event's episode has ended.
     pub fn ended(&self) -> u64 {
         self.last() + 1 + EPISODE_GAP
     }
@@ -107,7 +106,7 @@ impl Event {
 impl Source {
     pub fn events(self, random: SplitMix64) -> Events {
         let mean = self.sizes.mean();
-        // Releases from the end of an event to the start of the next, on average.
+        // Mean number of releases from the end of an event to the start of the next.
         let pause = mean / self.share - ((mean - 1.0) * self.every as f64 + 1.0);
         let mut events = Events { source: self, random, pause, at: 0 };
         if let Arrivals::Every(period) = self.arrivals {
@@ -117,12 +116,12 @@ impl Source {
     }
 }
 
-/// Events in the order of time, without end if the share is above 0.
+/// Events in time order, endless if the share is above 0.
 pub struct Events {
     source: Source,
     random: SplitMix64,
     pause: f64,
-    /// The first release that the next may begin at.
+    /// The first release at which the next event may begin.
     at: u64,
 }
 
@@ -136,7 +135,7 @@ impl Iterator for Events {
         }
         match arrivals {
             Arrivals::Random => {
-                // Geometric with mean `pause`: an exponential one, rounded down.
+                // Geometric with mean `pause`: an exponential value, rounded down.
                 let pause = -self.random.uniform().ln() / (1.0 / self.pause).ln_1p();
                 let event = Event { start: self.at + pause as u64, late: sizes.draw(&mut self.random), every };
                 self.at = event.last() + 1;
@@ -163,16 +162,16 @@ pub struct Counts {
     pub open: u64,
 }
 
-/// The late episodes of events in the order of time.
+/// The late episodes of the events, in time order.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Track {
     last: Option<Event>,
     episodes: u64,
-    /// Late releases of the events before the last.
+    /// Late releases of all events before the last.
     late: u64,
-    /// Of the episodes before the last.
+    /// Longest of the episodes before the last.
     longest: u64,
-    /// First release of the last episode, and its late ones in the events before the last.
+    /// First release of the last episode, and its late releases in the events before the last.
     first: u64,
     before: u64,
 }
@@ -193,7 +192,7 @@ impl Track {
         self.last = Some(event);
     }
 
-    /// After so many releases, of which the last event has had its first.
+    /// Counts after this many releases, of which at least the first of the last event has happened.
     pub fn at(&self, released: u64) -> Counts {
         let Some(last) = self.last else { return Counts { released, ..Counts::default() } };
         let late = ((released - 1 - last.start) / last.every + 1).min(last.late);
@@ -212,7 +211,7 @@ impl Track {
 mod tests {
     use super::*;
 
-    /// The share of late releases is the one that was asked for, and the episodes have the sizes of the events.
+    /// The share of late releases is as requested, and the episodes have the sizes of the events.
     #[test]
     fn as_many_are_late_as_asked() {
         let all = [

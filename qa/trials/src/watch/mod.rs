@@ -1,13 +1,13 @@
-//! `cargo trials watch`: `punctual watch` for hours beside intermittent loads, with injected maxima; records its
-//! memory, its files, its CPU time and the causes it names. The results can be scored at any time, also while it runs
-//! or after it was interrupted.
+//! `cargo trials watch`: runs `punctual watch` for hours beside intermittent loads, with injected maxima, and records
+//! its memory, its files, its CPU time and the causes it names. The results can be scored at any time, also while it
+//! runs or after it was interrupted.
 
 mod score;
 
 use crate::built::missing;
 use crate::random::random;
+use punctual_inject::{Held, hold_once};
 use punctual_model::Watch;
-use punctual_plant::{Held, hold_once};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::io::Write;
@@ -18,57 +18,57 @@ use std::time::{Duration, Instant};
 
 /// Interval between samples of memory, files and CPU time.
 const SAMPLE: Duration = Duration::from_secs(10);
-/// Interval between injected maxima, s: from, to.
-const PLANT_EVERY: (f64, f64) = (150.0, 300.0);
-/// How long a load runs and how long none does, s.
+/// Interval between injected maxima in seconds: shortest and longest.
+const INJECT_EVERY: (f64, f64) = (150.0, 300.0);
+/// Durations of a load and of the pauses between loads in seconds.
 const LOAD_RUNS: (f64, f64) = (5.0, 20.0);
 const LOAD_RESTS: (f64, f64) = (30.0, 120.0);
 const LOADS: [&str; 5] = ["cpu", "memory", "io", "scheduler", "timers"];
-/// With longer delays the throttling of real-time threads would interfere.
+/// With longer delays, the throttling of real-time threads would interfere.
 const LONGEST: u64 = 400_000_000;
 
-/// Files below the soak's folder.
+/// Files in the directory of the soak.
 pub(crate) const SERIES: &str = "series";
 pub(crate) const SAMPLES: &str = "samples.jsonl";
-pub(crate) const PLANTED: &str = "planted.jsonl";
+pub(crate) const INJECTED: &str = "injected.jsonl";
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Sample {
-    /// Since the soak began.
+    /// Time since the soak began.
     pub seconds: f64,
     pub rss_bytes: u64,
-    /// CPU time including children, ticks.
+    /// CPU time including children, in ticks.
     pub cpu_ticks: u64,
-    /// Bytes of all its files.
+    /// Total size of its files in bytes.
     pub file_bytes: u64,
-    /// Bytes that they take on disk.
+    /// Disk space the files take in bytes.
     pub disk_bytes: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Plant {
+pub(crate) struct Injection {
     pub cpu: u32,
     pub comm: String,
-    /// Largest latency of the CPU before, ns.
+    /// Largest latency of the CPU before the injection, in ns.
     pub before_ns: u64,
     pub held: Held,
 }
 
 /// Run `punctual watch` for hours beside loads and injected maxima, and score it (docs/watch.md); as root
 ///
-/// Scored are its memory, files and CPU time, and whether every injected maximum is traced and named.
+/// Scores memory, files and CPU time, and whether every injected maximum is traced and named.
 #[derive(Debug, clap::Args)]
 pub struct Wanted {
-    /// How long to watch
+    /// How long to watch, in hours
     #[arg(long, value_name = "H", default_value_t = 2.0)]
     hours: f64,
-    /// Program to try
+    /// Program to test
     #[arg(long, value_name = "FILE", default_value_os_t = xtask::punctual())]
     punctual: PathBuf,
-    /// New folder for what is recorded
+    /// New directory for the recordings
     #[arg(long, value_name = "DIR", default_value = "target/watch-soak")]
     out: PathBuf,
-    /// Score what an earlier or a running soak has left in a folder
+    /// Score the recordings of an earlier or running soak in this directory
     #[arg(long, value_name = "DIR", conflicts_with = "out")]
     score: Option<PathBuf>,
 }
@@ -79,7 +79,7 @@ pub fn run(wanted: &Wanted) -> Result<(), String> {
     }
     let (text, passed) = score::of(wanted.score.as_ref().unwrap_or(&wanted.out))?;
     print!("{text}");
-    if passed { Ok(()) } else { Err("the soak does not reach its figures".into()) }
+    if passed { Ok(()) } else { Err("the soak does not meet its targets".into()) }
 }
 
 fn soak(wanted: &Wanted) -> Result<(), String> {
@@ -117,8 +117,8 @@ struct Soak<'a> {
 
 impl Soak<'_> {
     fn until_ended(&self, watch: &mut Child) -> Result<(), String> {
-        let (mut samples, mut planted) = (new(&self.wanted.out.join(SAMPLES))?, new(&self.wanted.out.join(PLANTED))?);
-        let (mut next_plant, mut next_load) = (40.0, 20.0);
+        let (mut samples, mut injected) = (new(&self.wanted.out.join(SAMPLES))?, new(&self.wanted.out.join(INJECTED))?);
+        let (mut next_injection, mut next_load) = (40.0, 20.0);
         let (mut load, mut number): (Option<Child>, u32) = (None, 0);
         while watch.try_wait().map_err(|e| e.to_string())?.is_none() {
             let seconds = self.begun.elapsed().as_secs_f64();
@@ -129,11 +129,11 @@ impl Soak<'_> {
             if load.is_none() && seconds >= next_load {
                 load = Some(self.load()?);
             }
-            if seconds >= next_plant {
+            if seconds >= next_injection {
                 number += 1;
-                next_plant = seconds + between(PLANT_EVERY);
-                if let Some(plant) = self.plant(number)? {
-                    line(&mut planted, &plant)?;
+                next_injection = seconds + between(INJECT_EVERY);
+                if let Some(injection) = self.inject(number)? {
+                    line(&mut injected, &injection)?;
                 }
             }
             sleep(SAMPLE.saturating_sub(self.begun.elapsed().saturating_sub(Duration::from_secs_f64(seconds))));
@@ -160,7 +160,7 @@ impl Soak<'_> {
         })
     }
 
-    /// A built-in load, run by a measurement whose result is not used.
+    /// Starts a built-in load through a measurement whose result is not used.
     fn load(&self) -> Result<Child, String> {
         let name = LOADS[(random() * LOADS.len() as f64) as usize % LOADS.len()];
         let out = self.wanted.out.join("load.run");
@@ -173,12 +173,12 @@ impl Soak<'_> {
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
-            .map_err(|e| format!("a load cannot be started: {e}"))
+            .map_err(|e| format!("cannot start a load: {e}"))
     }
 
-    /// Makes one CPU later than it ever was, by a thread of FIFO 95. `None`: no release is known yet, or it would take
-    /// too long.
-    fn plant(&self, number: u32) -> Result<Option<Plant>, String> {
+    /// Makes one CPU later than it has ever been, with a thread of FIFO priority 95. Returns `None` if no release is
+    /// known yet, or if it would take too long.
+    fn inject(&self, number: u32) -> Result<Option<Injection>, String> {
         let text = fs::read(self.series.join("watch.json")).map_err(|e| format!("watch.json: {e}"))?;
         let watch: Watch = serde_json::from_slice(&text).map_err(|e| format!("watch.json: {e}"))?;
         let one = watch.cpus.get((random() * watch.cpus.len() as f64) as usize);
@@ -191,9 +191,9 @@ impl Soak<'_> {
         let (now, period) = (rustix::time::clock_gettime(rustix::time::ClockId::Monotonic), watch.settings.period_ns.0);
         let soon = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64 + 300_000_000;
         let at = release + soon.saturating_sub(release).div_ceil(period) * period;
-        let comm = format!("planted-{number}");
+        let comm = format!("injected-{number}");
         let held = hold_once(&comm, one.cpu.0, 95, at, size).map_err(|e| e.to_string())?;
-        Ok(Some(Plant { cpu: one.cpu.0, comm, before_ns, held }))
+        Ok(Some(Injection { cpu: one.cpu.0, comm, before_ns, held }))
     }
 }
 
@@ -202,15 +202,16 @@ fn between((from, to): (f64, f64)) -> f64 {
 }
 
 fn new(path: &Path) -> Result<File, String> {
-    File::create_new(path).map_err(|e| format!("{}: {e}; name a new folder with --out", path.display()))
+    File::create_new(path).map_err(|e| format!("{}: {e}; choose a new directory with --out", path.display()))
 }
 
 fn line(file: &mut File, value: &impl Serialize) -> Result<(), String> {
     let text = serde_json::to_string(value).map_err(|e| e.to_string())? + "\n";
-    file.write_all(text.as_bytes()).map_err(|e| format!("a sample cannot be written: {e}"))
+    file.write_all(text.as_bytes()).map_err(|e| format!("cannot write a sample: {e}"))
 }
 
-/// Bytes in all files below, and bytes that files and folders take on disk; those that disappear meanwhile count 0.
+/// Size of all files below, and disk space of the files and directories, in bytes. Files that disappear meanwhile count
+/// as 0.
 fn files(folder: &Path) -> (u64, u64) {
     use std::os::unix::fs::MetadataExt;
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();

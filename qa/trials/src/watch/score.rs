@@ -1,6 +1,6 @@
-//! Whether a soak of `watch` reaches its figures.
+//! Checks whether a soak of `watch` meets its targets.
 
-use super::{PLANTED, Plant, SAMPLES, SERIES, Sample};
+use super::{INJECTED, Injection, SAMPLES, SERIES, Sample};
 use punctual_model::{Watch, WatchLine, WatchMaximum};
 use serde::de::DeserializeOwned;
 use std::fmt::Write;
@@ -10,17 +10,17 @@ use std::path::Path;
 const MOST_DRIFT: f64 = 1_048_576.0;
 const MOST_A_CPU_AND_DAY: f64 = 1_048_576.0;
 const MOST_CPU_PERCENT: f64 = 1.0;
-/// Start-up during which memory grows, s.
+/// Start-up time in seconds during which memory grows.
 const WARM: f64 = 300.0;
-/// Memory is compared over this much at both ends, s.
+/// Length in seconds of the part at each end over which memory is compared.
 const END: f64 = 600.0;
-/// A verdict takes this long to be written: a maximum injected later, before the cut, is not judged, ns.
+/// Time in ns that a verdict takes to be written. A maximum injected later than this before the end is not judged.
 const SETTLE_NS: u64 = 15_000_000_000;
 
-/// The table, and whether all hold. Works on an unfinished soak, too.
+/// Returns the table, and whether all targets are met. Works on an unfinished soak, too.
 pub(super) fn of(out: &Path) -> Result<(String, bool), String> {
     let samples: Vec<Sample> = lines(&out.join(SAMPLES))?;
-    let plants: Vec<Plant> = lines(&out.join(PLANTED))?;
+    let injections: Vec<Injection> = lines(&out.join(INJECTED))?;
     let series: Vec<WatchLine> = lines(&out.join(SERIES).join("series.jsonl"))?;
     let state = fs::read(out.join(SERIES).join("watch.json")).map_err(|e| format!("watch.json: {e}"))?;
     let watch: Watch = serde_json::from_slice(&state).map_err(|e| format!("watch.json: {e}"))?;
@@ -30,13 +30,13 @@ pub(super) fn of(out: &Path) -> Result<(String, bool), String> {
         memory(&mut text, &samples),
         bytes(&mut text, &samples, watch.settings.cpus.len()),
         cpu(&mut text, &samples),
-        maxima(&mut text, &plants, &series, &watch),
+        maxima(&mut text, &injections, &series, &watch),
         disk(&mut text, &watch),
     ];
     Ok((text, passed.iter().all(|one| *one)))
 }
 
-/// Lines of JSON; the last one may be incomplete.
+/// Reads lines of JSON. The last line may be incomplete.
 fn lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, String> {
     let text = fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
     let whole = text.rfind('\n').map_or("", |at| text.get(..at).unwrap_or_default());
@@ -68,7 +68,7 @@ fn memory(text: &mut String, samples: &[Sample]) -> bool {
         return said(text, false, "memory: too few samples");
     };
     let what = format!(
-        "memory: {:.0} KiB at the beginning, {:.0} KiB at the end, drift {:+.0} KiB (most {:.0} KiB); to reach: < 1024",
+        "memory: {:.0} KiB at the beginning, {:.0} KiB at the end, drift {:+.0} KiB (most {:.0} KiB); target: < 1024",
         first / 1024.0,
         end / 1024.0,
         (end - first) / 1024.0,
@@ -81,7 +81,7 @@ fn bytes(text: &mut String, samples: &[Sample], cpus: usize) -> bool {
     let Some(last) = samples.last() else { return said(text, false, "files: no sample") };
     let pro_rata = |bytes: u64| bytes as f64 / cpus.max(1) as f64 / (last.seconds / 86_400.0);
     let what = format!(
-        "files: {} bytes of {cpus} CPUs, {:.2} MiB a CPU and day ({:.2} as blocks of the disk); to reach: <= 1.00",
+        "files: {} bytes of {cpus} CPUs, {:.2} MiB per CPU and day ({:.2} as disk blocks); target: <= 1.00",
         last.file_bytes,
         pro_rata(last.file_bytes) / 1_048_576.0,
         pro_rata(last.disk_bytes) / 1_048_576.0
@@ -95,11 +95,11 @@ fn cpu(text: &mut String, samples: &[Sample]) -> bool {
     };
     let ticks = last.cpu_ticks.saturating_sub(first.cpu_ticks) as f64 / rustix::param::clock_ticks_per_second() as f64;
     let percent = 100.0 * ticks / (last.seconds - first.seconds).max(1.0);
-    said(text, percent < MOST_CPU_PERCENT, &format!("CPU time: {ticks:.2} s, {percent:.3} % of one CPU; to reach: < 1"))
+    said(text, percent < MOST_CPU_PERCENT, &format!("CPU time: {ticks:.2} s, {percent:.3} % of one CPU; target: < 1"))
 }
 
-/// Is an injected delay a new maximum, and was it named?
-fn maxima(text: &mut String, plants: &[Plant], series: &[WatchLine], watch: &Watch) -> bool {
+/// Checks whether each injected delay was a new maximum and was named.
+fn maxima(text: &mut String, injections: &[Injection], series: &[WatchLine], watch: &Watch) -> bool {
     let found: Vec<&WatchMaximum> = series
         .iter()
         .filter_map(|line| match line {
@@ -108,24 +108,26 @@ fn maxima(text: &mut String, plants: &[Plant], series: &[WatchLine], watch: &Wat
         })
         .collect();
     let (mut named, mut failed, mut void) = (0, Vec::new(), 0);
-    for plant in plants.iter().filter(|plant| plant.held.to_ns + SETTLE_NS < watch.updated.mono_ns) {
-        let is_over = plant.held.from_ns < plant.held.release_ns;
+    for injection in injections.iter().filter(|injection| injection.held.to_ns + SETTLE_NS < watch.updated.mono_ns) {
+        let is_over = injection.held.from_ns < injection.held.release_ns;
         // Between reading the largest latency and injecting.
         let meanwhile = found.iter().any(|m| {
-            m.cpu.0 == plant.cpu
-                && m.mono_ns + 2_000_000_000 > plant.held.release_ns
-                && m.mono_ns + 1_000_000 < plant.held.release_ns
+            m.cpu.0 == injection.cpu
+                && m.mono_ns + 2_000_000_000 > injection.held.release_ns
+                && m.mono_ns + 1_000_000 < injection.held.release_ns
         });
-        let mine = found.iter().find(|m| m.cpu.0 == plant.cpu && m.mono_ns.abs_diff(plant.held.release_ns) < 1_000_000);
+        let mine = found
+            .iter()
+            .find(|m| m.cpu.0 == injection.cpu && m.mono_ns.abs_diff(injection.held.release_ns) < 1_000_000);
         match mine {
-            Some(m) if m.verdict.as_ref().is_some_and(|verdict| verdict.contains(&plant.comm)) => named += 1,
+            Some(m) if m.verdict.as_ref().is_some_and(|verdict| verdict.contains(&injection.comm)) => named += 1,
             None if !is_over || meanwhile => void += 1,
-            mine => failed.push(format!("{} on CPU {}: {mine:?}", plant.comm, plant.cpu)),
+            mine => failed.push(format!("{} on CPU {}: {mine:?}", injection.comm, injection.cpu)),
         }
     }
     let m = &watch.maxima;
     let what = format!(
-        "planted maxima: {named} named, {} not, {void} were none; all new maxima: {} seen, {} explained, {} left out, {} failed",
+        "injected maxima: {named} named, {} not, {void} were not maxima; all new maxima: {} seen, {} explained, {} left out, {} failed",
         failed.len(),
         m.seen,
         m.explained,

@@ -13,15 +13,15 @@ use std::time::{Duration, Instant};
 
 const SERVE: &str = include_str!("serve.sh");
 const LOOK: Duration = Duration::from_millis(100);
-/// The longest boot, and the longest shutdown.
+/// Time limit of a boot and of a shutdown.
 const BOOT: Duration = Duration::from_secs(400);
-/// From the start of sshd to its first answer.
+/// Time limit from the start of sshd to its first response.
 const ANSWER: Duration = Duration::from_secs(60);
 const DOWN: Duration = Duration::from_secs(90);
 
 pub struct Machine {
     pub folder: PathBuf,
-    /// Port of this host that reaches the machine's sshd.
+    /// Port of this host that is forwarded to the machine's sshd.
     pub port: u16,
     pub config: PathBuf,
     pub package: PathBuf,
@@ -57,7 +57,7 @@ impl Machine {
         Ok(Machine { folder, port, config, package, guest, live: None, boots: 0 })
     }
 
-    /// Starts it and waits until its sshd answers.
+    /// Starts the machine and waits until its sshd responds.
     pub fn boot(&mut self) -> Result<Up, String> {
         let begun = Instant::now();
         let steps = [Step::new(format!("{SCRIPT}\n{SERVE}\n"))];
@@ -71,7 +71,7 @@ impl Machine {
         while let Err(why) = self.shell("true") {
             if answers.elapsed() > ANSWER {
                 self.keep();
-                return Err(format!("its sshd does not answer: {why}"));
+                return Err(format!("its sshd does not respond: {why}"));
             }
             sleep(LOOK);
         }
@@ -98,13 +98,13 @@ impl Machine {
         self.live.as_ref().map(|live| live.said().marks).unwrap_or_default()
     }
 
-    /// How far the deployment there is, as last reported by the machine.
+    /// The progress of the deployment, as last reported by the machine.
     pub fn at(&self) -> String {
         let last = self.marks().iter().rev().find_map(|mark| mark.strip_prefix("at ").map(str::to_owned));
         last.unwrap_or_else(|| "nothing".to_owned())
     }
 
-    /// Runs a line there, bypassing the relay; returns its output.
+    /// Runs a shell line on the machine, bypassing the relay; returns its output.
     pub fn shell(&self, line: &str) -> Result<String, String> {
         let port = self.port.to_string();
         let mut ssh = Command::new("ssh");
@@ -117,7 +117,7 @@ impl Machine {
         }
     }
 
-    /// Runs the program there, bypassing link and relay.
+    /// Runs the program on the machine, bypassing link and relay.
     pub fn punctual(&self, words: &str) -> Result<String, String> {
         self.shell(&format!("/run/lab/tools/punctual kernel {words} 2>&1"))
     }
@@ -127,13 +127,13 @@ impl Machine {
         self.live = None;
     }
 
-    /// By its own kernel; returns when it is down.
+    /// Restarts through its own kernel; returns when it is down.
     pub fn restart(&mut self) -> Result<(), String> {
         self.shell("setsid /run/lab/tools/restart > /dev/null 2>&1 < /dev/null &")?;
         let begun = Instant::now();
         while !self.live.as_mut().map_or(Ok(true), LiveBoot::has_ended).map_err(|e| e.to_string())? {
             if begun.elapsed() > DOWN {
-                return Err("it does not go down".to_owned());
+                return Err("it does not shut down".to_owned());
             }
             sleep(LOOK);
         }
@@ -155,7 +155,7 @@ impl Drop for Machine {
 
 type Files = [(&'static str, Vec<u8>); 2];
 
-/// Keys of its own, and the configuration with them.
+/// Creates separate keys, and a configuration that uses them.
 fn keys(folder: &Path) -> Result<(PathBuf, Files), String> {
     for name in ["host", "user"] {
         let path = folder.join(name);

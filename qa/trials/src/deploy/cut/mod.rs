@@ -1,6 +1,6 @@
-//! `cargo trials deploy cut`: the link of a deployment over ssh is cut at random points, and the machine restarted each
-//! time. Checks what it boots then, and whether it answers; at the end a deployment has to go through, be committed,
-//! and be removed without a trace.
+//! `cargo trials deploy cut`: cuts the link of a deployment over ssh at random points and restarts the machine each
+//! time. Checks what it boots then, and whether it responds; at the end a deployment must succeed, be committed, and be
+//! removed without a trace.
 
 mod machine;
 mod plan;
@@ -20,16 +20,16 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 const LOOK: Duration = Duration::from_millis(100);
-/// The longest deployment, emulated on a busy host.
+/// Time limit of a deployment, emulated on a busy host.
 const LIMIT: Duration = Duration::from_secs(1800);
 
-/// What is asked for.
+/// Options of this trial.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct Wish {
-    /// Number of cuts of cut
+    /// Number of cuts (cut only)
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub cuts: usize,
-    /// Seed of the points at which cut cuts
+    /// Seed of the points at which the link is cut (cut only)
     #[arg(long, value_name = "S", default_value_t = 1)]
     pub seed: u64,
 }
@@ -37,14 +37,14 @@ pub struct Wish {
 struct Series<'b> {
     bench: &'b Bench,
     cache: Cache,
-    /// Remaining cuts, taken from the end: those of the sending first.
+    /// Remaining cuts, taken from the end: those during sending come first.
     left: Mutex<Vec<(usize, Cut)>>,
-    /// How long a whole deployment takes there, measured by the first machine; `Err` if that failed.
+    /// Duration of a whole deployment on the machine, measured by the first machine; `Err` if that failed.
     installing: Mutex<Option<Result<Duration, String>>>,
     failed: Mutex<Vec<String>>,
 }
 
-/// The cuts, on `jobs` machines in parallel.
+/// Makes the cuts, on `jobs` machines in parallel.
 pub fn run(bench: &Bench, wish: Wish) -> Result<String, String> {
     let cache = Cache::usual().map_err(|e| e.to_string())?;
     let mut left: Vec<(usize, Cut)> = (1..).zip(cuts(wish.cuts, wish.seed)).collect();
@@ -70,7 +70,7 @@ pub fn run(bench: &Bench, wish: Wish) -> Result<String, String> {
     let left = series.left.into_inner().map_err(|e| e.to_string())?.len();
     match (failed.is_empty(), left) {
         (true, 0) => {
-            Ok(format!("{0} of {0} booted and answered; deployed again, committed, undone to the byte", wish.cuts))
+            Ok(format!("{0} of {0} booted and responded; deployed again, committed, undone to the byte", wish.cuts))
         }
         _ => Err(format!("{left} cuts not made; {}", failed.join("; "))),
     }
@@ -88,7 +88,7 @@ impl Series<'_> {
         self.left.lock().ok()?.pop()
     }
 
-    /// One machine's part: cuts as long as there are any, then a deployment without a cut.
+    /// The work of one machine: cuts as long as there are any, then a deployment without a cut.
     fn on_one(&self, job: usize) -> Result<(), String> {
         let mut machine = Machine::new(self.bench, &self.cache, &format!("machine-{job}"))?;
         let up = machine.boot()?;
@@ -101,7 +101,7 @@ impl Series<'_> {
         }
         while let Some((number, cut)) = self.next() {
             match self.point(cut, &machine).and_then(|point| one(self.bench, &mut machine, point, cut, &up.release)) {
-                Ok(told) => println!("cut {number:2}: {told}"),
+                Ok(result) => println!("cut {number:2}: {result}"),
                 Err(why) => {
                     self.failed(format!("cut {number}, {cut:?}: {why}"));
                     machine.cut_power();
@@ -114,7 +114,8 @@ impl Series<'_> {
         Ok(())
     }
 
-    /// The share as a number of bytes, or as a time, for which the first machine's measurement is waited for.
+    /// Converts the share to a number of bytes, or to a time, for which it waits for the measurement of the first
+    /// machine.
     fn point(&self, cut: Cut, machine: &Machine) -> Result<Point, String> {
         let share = match cut.at {
             At::Sending(share) => {
@@ -175,7 +176,7 @@ fn kill(child: &mut Child) {
     let _ = child.wait();
 }
 
-/// Without a cut; returns how long the command ran there.
+/// A deployment without a cut; returns how long the command ran on the machine.
 fn whole(bench: &Bench, machine: &Machine) -> Result<Duration, String> {
     let mut child = controller(bench, machine, machine.port)?;
     let (begun, mut started, mut done) = (Instant::now(), None, None);
@@ -191,17 +192,19 @@ fn whole(bench: &Bench, machine: &Machine) -> Result<Duration, String> {
     }
     let end = done.unwrap_or_else(Instant::now);
     ended(&mut child, machine)?;
-    started.map(|at| end.duration_since(at)).ok_or_else(|| "the machine never said that it installs".to_owned())
+    started
+        .map(|at| end.duration_since(at))
+        .ok_or_else(|| "the machine never reported that it is installing".to_owned())
 }
 
-/// Is the command there under way, by the machine's own report?
+/// Returns true if the command is running there, according to the machine's report.
 fn is_installing(at: &str) -> bool {
     !["nothing", "program", "program-there", "package", "sent"].contains(&at)
 }
 
-/// A deployment, its link cut, the machine restarted; returns the outcome.
+/// Deploys, cuts the link and restarts the machine; returns the outcome.
 fn one(bench: &Bench, machine: &mut Machine, point: Point, cut: Cut, old: &str) -> Result<String, String> {
-    // Files that are already there would not be sent again.
+    // Files that already exist would not be sent again.
     let sent = if matches!(cut.at, At::Sending(_)) { "remote" } else { "remote/jobs" };
     // Long enough for the machine to report its new state.
     machine.shell(&format!("rm -rf .cache/punctual/{sent}; sync; sleep 2"))?;
@@ -238,7 +241,7 @@ fn one(bench: &Bench, machine: &mut Machine, point: Point, cut: Cut, old: &str) 
     ))
 }
 
-/// Until the point is reached, or the controller has ended before.
+/// Waits until the point is reached, or the controller has ended before it.
 fn wait_for(child: &mut Child, machine: &Machine, relay: &Relay, point: Point) -> Result<String, String> {
     let (begun, mut started) = (Instant::now(), None);
     loop {
@@ -255,7 +258,7 @@ fn wait_for(child: &mut Child, machine: &Machine, relay: &Relay, point: Point) -
         }
         if child.try_wait().map_err(|e| e.to_string())?.is_some() {
             ended(child, machine)?;
-            return Ok("behind its end".to_owned());
+            return Ok("after its end".to_owned());
         }
         if begun.elapsed() > LIMIT {
             kill(child);
@@ -265,7 +268,7 @@ fn wait_for(child: &mut Child, machine: &Machine, relay: &Relay, point: Point) -
     }
 }
 
-/// The old kernel has to run, or the new one on trial, from which the next restart returns.
+/// Checks that the old kernel is running, or the new one on trial, from which the next restart returns.
 fn settled(machine: &mut Machine, up: &Up, old: &str) -> Result<String, String> {
     let status =
         |machine: &Machine| machine.punctual("status").map(|text| text.lines().next().unwrap_or_default().to_owned());
@@ -284,7 +287,7 @@ fn settled(machine: &mut Machine, up: &Up, old: &str) -> Result<String, String> 
     Ok(format!(": {trial}; restarted: {}: {}", back.release, status(machine)?))
 }
 
-/// A deployment without a cut, to its commit, and its removal.
+/// A deployment without a cut, up to its commit, and its removal.
 fn last(bench: &Bench, machine: &mut Machine, old: &str) -> Result<(), String> {
     let mut child = controller(bench, machine, machine.port)?;
     ended(&mut child, machine)?;
@@ -300,7 +303,7 @@ fn last(bench: &Bench, machine: &mut Machine, old: &str) -> Result<(), String> {
     if kept.is_trial || kept.release != trial.release {
         return Err(format!("{} was committed, {} runs", trial.release, kept.release));
     }
-    // It runs, so its files stay until the other one does.
+    // The kernel is running, so its files stay until the other one runs.
     let _ = machine.punctual("rollback");
     machine.restart()?;
     let back = machine.boot()?;

@@ -1,26 +1,26 @@
-//! Where the link is cut, how, and how the machine is restarted then.
+//! Where and how the link is cut, and how the machine is then restarted.
 
 use std::time::Duration;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum At {
-    /// When this share of the bytes to the machine has been sent.
+    /// After this share of the bytes has been sent to the machine.
     Sending(f64),
-    /// When this share of the time that the command there takes is over.
+    /// After this share of the running time of the command on the machine.
     Installing(f64),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Link {
-    /// The controller and its ssh are killed: the machine sees a close.
+    /// The controller and its ssh are killed: the machine sees the connection close.
     Killed,
-    /// The relay goes dead: the machine sees nothing at all.
+    /// The relay stops forwarding: the machine sees nothing at all.
     Dead,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Restart {
-    /// SIGKILL to the emulator.
+    /// SIGKILL to the emulator, like a power failure.
     Power,
     Reboot,
 }
@@ -30,12 +30,12 @@ pub struct Cut {
     pub at: At,
     pub link: Link,
     pub restart: Restart,
-    /// From the cut of the link to the restart: the command there continues meanwhile.
+    /// Time from the cut to the restart, during which the command on the machine continues.
     pub after: Duration,
 }
 
-/// Half of them while bytes are sent, half while the command runs there, one in each share of equal size. Every fourth
-/// ends the same way; the same seed gives the same cuts.
+/// Half of the cuts happen while bytes are sent, half while the command runs on the machine, one in each interval of
+/// equal size. Every fourth ends the same way; the same seed gives the same cuts.
 pub fn cuts(count: usize, seed: u64) -> Vec<Cut> {
     let mut state = seed;
     let sending = count / 2;
@@ -57,7 +57,7 @@ pub fn cuts(count: usize, seed: u64) -> Vec<Cut> {
     all
 }
 
-/// SplitMix64 (Steele, Lea and Flood, 2014), from 0 up to 1.
+/// SplitMix64 (Steele, Lea and Flood, 2014), scaled to the range from 0 to 1.
 fn random(state: &mut u64) -> f64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut z = *state;

@@ -1,4 +1,5 @@
-//! A TCP relay in front of a machine that can go dead: it then forwards nothing either way, and closes nothing.
+//! A TCP relay in front of a machine, which can go dead: it then forwards nothing in either direction, and closes
+//! nothing.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
@@ -12,22 +13,23 @@ const LOOK: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 struct Gate {
     sent: AtomicU64,
-    /// It goes dead before this byte.
+    /// Number of the byte before which it goes dead.
     limit: u64,
     dead: AtomicBool,
     over: AtomicBool,
 }
 
-/// Dropping it closes its connections.
+/// Closes its connections on drop.
 #[derive(Debug)]
 pub struct Relay {
-    /// Where it listens, at 127.0.0.1.
+    /// The port on which it listens, at 127.0.0.1.
     pub port: u16,
     gate: Arc<Gate>,
 }
 
 impl Relay {
-    /// Relays to a port of this host; goes dead before byte `limit` (counted over all connections, to the machine).
+    /// Relays to a port of this host; goes dead before byte `limit` (counted over all connections, towards the
+    /// machine).
     pub fn start(to: u16, limit: Option<u64>) -> Result<Relay, String> {
         let said = |e: std::io::Error| format!("the relay: {e}");
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(said)?;
@@ -59,7 +61,7 @@ fn accept(listener: &TcpListener, to: u16, gate: &Arc<Gate>) {
     while !gate.over.load(Ordering::SeqCst) {
         match listener.accept() {
             Ok((client, _)) => {
-                // Without the machine the client sees a close.
+                // Without the machine the client sees the connection close.
                 let _ = join(client, to, gate);
             }
             Err(_) => sleep(LOOK),
@@ -106,7 +108,7 @@ fn pump(mut from: TcpStream, mut to: TcpStream, counts: bool, gate: &Gate) {
 }
 
 impl Gate {
-    /// How many of the next bytes still pass.
+    /// How many of the next bytes may still pass.
     fn lets(&self, read: usize) -> usize {
         let before = self.sent.fetch_add(read as u64, Ordering::SeqCst);
         let left = self.limit.saturating_sub(before);

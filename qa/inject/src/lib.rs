@@ -1,0 +1,37 @@
+//! Injects delays: a real-time thread is the victim; other processes make it late and record what they did and when.
+//! Their log is independent of any trace, so that an explanation of the trace can be checked against it.
+//!
+//! [`campaign`] injects one kind after the other and creates for each a folder with `trace.txt`, `truth.jsonl`
+//! ([`Burst`]), `victim.json` ([`Watched`]) and `facts.json` ([`Surroundings`]). It runs this same program again with
+//! the hidden first argument [`HIDDEN_ARG`]; the program's `main` must then call [`child_main`] before it does anything
+//! else.
+//!
+//! Needs root. Architecture invariant: this crate does not use explanations; it undoes its changes to the machine
+//! (priorities of kernel threads, receive packet steering of `lo`, the tracer of the top instance) before it ends.
+
+#![forbid(unsafe_code)]
+
+mod beside;
+mod campaign;
+mod capture;
+mod child;
+mod config;
+mod error;
+mod kernel_threads;
+mod kinds;
+mod surroundings;
+mod thread;
+mod truth;
+mod undo;
+mod victim;
+
+pub use beside::{Beside, Held, Seen, beside, hold_once};
+pub use campaign::{Injected, Wanted, beside_rtla, campaign};
+pub use capture::Recorder;
+pub use child::{HIDDEN_ARG, child_main};
+pub use config::Config;
+pub use error::InjectError;
+pub use kinds::{KINDS, Kind};
+pub use surroundings::Surroundings;
+pub use truth::Burst;
+pub use victim::{Late, Manner, Watched};
