@@ -122,7 +122,7 @@ mod tests {
                 "USB",
                 "another sublevel",
                 "arm-linux-gnueabihf-gcc",
-                "not maintained",
+                "maintenance of 4.19",
             ] {
                 assert!(text.contains(word), "{word}: {text}");
             }

@@ -5,10 +5,10 @@ use serde::Serialize;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Check {
     pub id: &'static str,
-    /// Only `Pass` is a pass.
+    /// Only `Pass` counts as a pass.
     pub outcome: Outcome,
     pub found: String,
-    /// What to type; empty if nothing has to be done.
+    /// The command to run; empty if nothing has to be done.
     #[serde(skip_serializing_if = "str::is_empty")]
     pub fix: &'static str,
 }
@@ -24,7 +24,7 @@ impl Check {
     }
 }
 
-/// The overall outcome: any failure decides, then anything unknown.
+/// The overall outcome: a failure takes precedence, then anything unknown.
 pub fn worst(checks: &[Check]) -> Outcome {
     let any = |outcome| checks.iter().any(|check| check.outcome == outcome);
     match (any(Outcome::Fail), any(Outcome::Unknown)) {

@@ -5,11 +5,11 @@ use crate::record::{Record, Stage, What};
 use crate::site::Site;
 use punctual_boot::{detect, kernel_kept};
 
-/// Makes the kernel on trial the default. The old one and its entry stay. `unverified`: even if no verification passed
-/// in this boot.
+/// Makes the kernel on trial the default. The old kernel and its entry stay. With `unverified`, commits even if no
+/// verification passed in this boot.
 ///
 /// # Errors
-/// If it is not on trial, was not verified, or the loader's files cannot be changed.
+/// The kernel is not on trial or was not verified, or the loader's files cannot be changed.
 pub fn commit(site: &Site, unverified: bool) -> Result<Record, DeployError> {
     let store = site.store();
     let refused = |what: String| Err(DeployError::Refused(what));

@@ -1,4 +1,4 @@
-//! Puts a kernel beside the running one and arms it for one boot.
+//! Installs a kernel beside the running one and arms it for one boot.
 
 use crate::check::{Check, worst};
 use crate::error::DeployError;
@@ -20,21 +20,22 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub struct Deployed {
     pub checks: Vec<Check>,
-    /// `None`: a check failed, and nothing was written.
+    /// `None` if a check failed and nothing was written.
     pub record: Option<Record>,
-    /// Leftovers that had to be removed first.
+    /// Leftovers that were removed first.
     pub notes: Vec<String>,
 }
 
-/// Checks package and machine, copies the files, makes the entry and arms it. Does not reboot. `program` is this
-/// program's file, the guard of the trial boot.
+/// Checks the package and the machine, copies the files, creates the boot entry and arms it. Does not reboot. `program`
+/// is the file of this program, which guards the trial boot.
 ///
 /// # Errors
-/// After any failure the machine boots what it booted before; the next deployment or [`rollback`] removes what is left.
+/// After any failure the machine boots what it booted before; the next deployment or [`rollback`] removes the
+/// leftovers.
 pub fn deploy(site: &Site, source: &Path, wish: &Wish, program: &Path) -> Result<Deployed, DeployError> {
     let store = site.store();
     fs::create_dir_all(store.folder()).map_err(crate::error::file("make", store.folder()))?;
-    // A deployment that was started over a link that has since been cut finishes first.
+    // If an earlier deployment was started over a connection that has since been lost, wait for it to finish.
     let _lock = crate::lock::take(store.folder())?;
     let mut notes = Vec::new();
     let before = clear(site, &store, &mut notes)?;
@@ -69,7 +70,7 @@ fn made(
         return Ok(Deployed { checks, record: None, notes });
     };
     let store = site.store();
-    // From here on the record names everything that may exist.
+    // From here on the record lists everything that may exist.
     let mut record = Record { reboot: trial.reboot.0.clone(), unattended: trial.unattended, ..record };
     store.save(&record)?;
     place::place(site, &record, &package, program)?;
@@ -113,7 +114,7 @@ fn clear(site: &Site, store: &Store, notes: &mut Vec<String>) -> Result<Option<R
         return Err(DeployError::Refused(what));
     }
     rollback(site)?;
-    notes.push(format!("an earlier deployment of {} was never committed and is taken away", old.release));
+    notes.push(format!("an earlier deployment of {} was never committed and is removed", old.release));
     store.load()
 }
 
@@ -156,7 +157,7 @@ fn record(site: &Site, package: &Package, chain: &Chain, wish: &Wish) -> Result<
     })
 }
 
-/// Where mkinitramfs(8) looks for the configuration.
+/// Configuration files that mkinitramfs(8) reads.
 fn configuration(package: &Package) -> Vec<PathBuf> {
     let path = Path::new("/boot").join(format!("config-{}", package.release));
     package.config.iter().map(|_| path.clone()).collect()
@@ -164,8 +165,9 @@ fn configuration(package: &Package) -> Vec<PathBuf> {
 
 fn folders(site: &Site, package: &Package, chain: &Chain) -> Result<(PathBuf, String), DeployError> {
     let refused = |what: &str| DeployError::Refused(what.to_owned());
-    let boot = kernel_place(site.view, chain)
-        .ok_or_else(|| refused("no folder for kernels is known for this loader: install the distribution's package"))?;
+    let boot = kernel_place(site.view, chain).ok_or_else(|| {
+        refused("the folder for kernels is unknown for this loader: install the distribution's package")
+    })?;
     let (is_pi, release) = (chain.kind == Kind::RaspberryPi, &package.release);
     if is_pi && package.trees.is_empty() {
         return Err(refused(
@@ -176,15 +178,15 @@ fn folders(site: &Site, package: &Package, chain: &Chain) -> Result<(PathBuf, St
     Ok((Path::new(boot).join(&folder), folder))
 }
 
-/// The Raspberry Pi's firmware tells by the name whether a kernel has 32 or 64 bits: `kernel8.img`, or the 32-bit names
-/// of each model (Raspberry Pi documentation, config.txt, `arm_64bit`).
+/// The name of the image. The Raspberry Pi's firmware uses it to tell 32-bit from 64-bit kernels: `kernel8.img`, or the
+/// 32-bit names of each model (Raspberry Pi documentation, config.txt, `arm_64bit`).
 fn image(site: &Site, package: &Package, is_pi: bool) -> Result<String, DeployError> {
     match (is_pi, package.arch) {
         (false, _) => Ok("vmlinuz".to_owned()),
         (true, Some("armv7l")) => crate::pi::name_of_32_bits(site).ok_or_else(|| {
             DeployError::Refused(
-                "the package is a 32-bit kernel, and by what name the firmware starts one on this model is not known \
-                 (/proc/device-tree/model): give a 64-bit one"
+                "the package is a 32-bit kernel, and the name under which the firmware starts one on this model is unknown \
+                 (/proc/device-tree/model): deploy a 64-bit kernel"
                     .to_owned(),
             )
         }),

@@ -21,7 +21,7 @@ pub struct DeployResult<'a> {
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VerifyResult<'a> {
-    /// In the order they were made.
+    /// In the order in which they were made.
     pub checks: &'a [Check],
 }
 

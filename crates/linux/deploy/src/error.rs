@@ -4,13 +4,8 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 pub enum DeployError {
     #[error("cannot {what} {}: {source}{}", path.display(), hint(source))]
-    File {
-        /// `read`, `make`, `rename`, …
-        what: &'static str,
-        path: PathBuf,
-        source: io::Error,
-    },
-    /// The package contradicts itself, or is no kernel.
+    File { what: &'static str, path: PathBuf, source: io::Error },
+    /// The package is inconsistent, or is not a kernel package.
     #[error("{}: {what}", path.display())]
     Package { path: PathBuf, what: String },
     #[error("`{command}`: {what}")]
@@ -19,10 +14,10 @@ pub enum DeployError {
         /// Its error message, or how to install it.
         what: String,
     },
-    /// Nothing was done: the machine's state does not allow it.
+    /// Nothing was done because the state of the machine does not allow it.
     #[error("{0}")]
     Refused(String),
-    #[error("{}: {what}; it is left as it is: `punctual undo` takes the boot entries back", path.display())]
+    #[error("{}: {what}; it is left unchanged: `punctual undo` restores the boot entries", path.display())]
     Record { path: PathBuf, what: String },
     #[error(transparent)]
     Journal(#[from] punctual_fix::JournalError),
@@ -31,18 +26,17 @@ pub enum DeployError {
 fn hint(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::PermissionDenied => "; try as root: sudo punctual …",
-        io::ErrorKind::StorageFull => "; make room: df -h, then the same command again",
+        io::ErrorKind::StorageFull => "; free some space (df -h), then run the same command again",
         io::ErrorKind::ReadOnlyFilesystem => "; mount it for writing: mount -o remount,rw",
         _ => "",
     }
 }
 
-/// For `map_err`.
 pub(crate) fn file<'p>(what: &'static str, path: &'p Path) -> impl FnOnce(io::Error) -> DeployError + 'p {
     move |source| DeployError::File { what, path: path.to_owned(), source }
 }
 
-/// Like [`file`] for rustix.
+/// Like [`file`], for errors of rustix.
 pub(crate) fn errno<'p>(what: &'static str, path: &'p Path) -> impl FnOnce(rustix::io::Errno) -> DeployError + 'p {
     move |source| DeployError::File { what, path: path.to_owned(), source: source.into() }
 }

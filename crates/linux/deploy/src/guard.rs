@@ -1,5 +1,5 @@
-//! The guard of a trial boot: feeds the hardware watchdog, and reboots into the old kernel unless somebody commits in
-//! time.
+//! The guard of a trial boot: feeds the hardware watchdog, and reboots into the old kernel unless the trial is
+//! committed in time.
 
 use crate::error::DeployError;
 use crate::lock;
@@ -17,29 +17,29 @@ const ORDERLY_S: u64 = 60;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
-    /// This boot is no trial, or no longer: the guard ends.
+    /// This boot is not a trial, or no longer one: the guard ends.
     Over,
     Wait,
     Return,
 }
 
-/// If the record cannot be read, time decides.
+/// Decides the next action. If the record cannot be read, time decides.
 pub fn turn(record: Result<Option<&Record>, ()>, is_trial: bool, uptime_s: u64, limit_s: u64) -> Turn {
     let is_late = uptime_s >= limit_s;
     match record {
         _ if !is_trial => Turn::Over,
         Ok(Some(record)) if record.stage == Stage::Committed => Turn::Over,
-        // Removed meanwhile: the loader boots the old kernel again.
+        // The record was removed: the loader boots the old kernel again.
         Ok(None) => Turn::Over,
         _ if is_late => Turn::Return,
         _ => Turn::Wait,
     }
 }
 
-/// Guards this boot to its end. Returns if the boot is no trial, was committed, or has another guard.
+/// Guards this boot until it is decided. Returns if the boot is not a trial, was committed, or already has a guard.
 ///
 /// # Errors
-/// If the record cannot be read at the start.
+/// The record cannot be read at the start.
 pub fn guard(site: &Site) -> Result<(), DeployError> {
     wait_for_proc();
     let store = site.store();
@@ -50,7 +50,7 @@ pub fn guard(site: &Site) -> Result<(), DeployError> {
     let ours = Path::new("/run/punctual-guard");
     let _ = std::fs::create_dir(ours);
     let _held = match lock::take_if_free(ours) {
-        // The unit and the initramfs both start a guard; the other was first.
+        // The unit and the initramfs both start a guard; the other one was first.
         Ok(None) => return Ok(()),
         // Two guards are better than none.
         held => held.ok(),
@@ -60,7 +60,7 @@ pub fn guard(site: &Site) -> Result<(), DeployError> {
     let mut said = false;
     loop {
         // The file system may still be read-only.
-        said = said || tell(site, &store, &record, What::Up, String::new()).is_ok();
+        said = said || record_event(site, &store, &record, What::Up, String::new()).is_ok();
         let now = store.load();
         let seen = now.as_ref().map(Option::as_ref).map_err(|_| ());
         match turn(seen, true, site.sys.boottime_s(), record.limit_s) {
@@ -69,7 +69,7 @@ pub fn guard(site: &Site) -> Result<(), DeployError> {
             Turn::Return => back(site, &store, &record),
         }
         if let Some(device) = &mut watchdog {
-            // A watchdog that cannot be written to resets the machine, as intended.
+            // If the watchdog cannot be written to, it resets the machine, which is intended.
             let _ = device.write_all(b"\n");
         }
         std::thread::sleep(TURN);
@@ -91,16 +91,16 @@ fn wait_for_proc() {
     }
 }
 
-fn tell(site: &Site, store: &Store, record: &Record, what: What, detail: String) -> Result<(), DeployError> {
+fn record_event(site: &Site, store: &Store, record: &Record, what: What, detail: String) -> Result<(), DeployError> {
     let boot_id =
         site.sys.boot_id().map_err(crate::error::file("read", Path::new("/proc/sys/kernel/random/boot_id")))?;
-    store.tell(&Event { id: record.id.clone(), boot_id, uptime_s: site.sys.boottime_s(), what, detail })
+    store.append(&Event { id: record.id.clone(), boot_id, uptime_s: site.sys.boottime_s(), what, detail })
 }
 
-/// Reboots: orderly if possible, else at once, else by the watchdog.
+/// Reboots: cleanly if possible, otherwise immediately, otherwise through the watchdog.
 fn back(site: &Site, store: &Store, record: &Record) {
     let detail = format!("it was not committed within {} s", record.limit_s);
-    let _ = tell(site, store, record, What::Late, detail);
+    let _ = record_event(site, store, record, What::Late, detail);
     if Path::new("/run/systemd/system").is_dir() {
         let _ = crate::programs::run(&Argv::new(["systemctl", "reboot"]));
         std::thread::sleep(Duration::from_secs(ORDERLY_S));

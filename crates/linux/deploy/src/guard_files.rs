@@ -1,6 +1,7 @@
-//! What starts the guard in the trial boot: a systemd unit, and scripts in the trial's own initramfs.
+//! Files that start the guard in the trial boot: a systemd unit, and scripts in the trial's own initramfs.
 //!
-//! Both do nothing in a boot without `punctual.trial=`; the second guard finds the first one's lock and ends.
+//! Both do nothing in a boot without `punctual.trial=`; if both start a guard, the second one finds the lock of the
+//! first and ends.
 
 use crate::error::{DeployError, file};
 use crate::site::Site;
@@ -13,10 +14,11 @@ use std::path::Path;
 pub(crate) const PROGRAM: &str = "/var/lib/punctual/deploy/punctual";
 const UNIT: &str = "/etc/systemd/system/punctual-trial.service";
 const WANTS: &str = "/etc/systemd/system/sysinit.target.d/60-punctual-trial.conf";
-/// Timeout of the watchdog's driver from the initramfs to the guard, seconds.
+/// Timeout in seconds of the watchdog's driver from the initramfs to the start of the guard.
 const HEARTBEAT_S: u32 = 120;
 
-/// Empty without systemd. The unit has no dependencies: it has to run where half of the others fail.
+/// The systemd files; empty without systemd. The unit has no dependencies, because it has to run even if half of the
+/// other units fail.
 pub(crate) fn units(site: &Site) -> Vec<Edit> {
     let has_systemd = ["/run/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"];
     if !has_systemd.iter().any(|path| site.at(path).is_dir()) {

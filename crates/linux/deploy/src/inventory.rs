@@ -1,18 +1,18 @@
-//! The devices that a kernel finds: the new kernel has to find all of the old one's.
+//! The devices that a kernel finds: the new kernel has to find all devices of the old one.
 
 use punctual_machine::{Listing, Machine, Read};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Devices by kind, identified by what does not change between boots; `None`: the kind could not be read.
+/// Devices by kind, identified by properties that do not change between boots; `None` if the kind could not be read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inventory(pub BTreeMap<String, Option<Vec<String>>>);
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lost {
-    /// `spi: spi0.0 spidev`.
+    /// For example `spi: spi0.0 spidev`.
     pub devices: Vec<String>,
-    /// Kinds that could be read only once.
+    /// Kinds that could be read in only one of the two kernels.
     pub unknown: Vec<String>,
 }
 
@@ -36,7 +36,7 @@ impl Inventory {
         Inventory(KINDS.iter().map(|(kind, folder, name)| ((*kind).to_owned(), found(view, folder, *name))).collect())
     }
 
-    /// The devices that `now` lacks.
+    /// The devices missing from `now`.
     pub fn lost(&self, now: &Inventory) -> Lost {
         let mut lost = Lost::default();
         for (kind, before) in &self.0 {
@@ -44,7 +44,7 @@ impl Inventory {
                 (Some(before), Some(now)) => {
                     lost.devices.extend(missing(before, now).map(|name| format!("{kind}: {name}")))
                 }
-                // What could not be read may be lost.
+                // What could not be read may be missing.
                 (None, _) | (Some(_), None) => lost.unknown.push(kind.clone()),
             }
         }
@@ -56,7 +56,7 @@ impl Inventory {
     }
 }
 
-/// Compares as multisets.
+/// Names that occur more often in `before` than in `now`.
 fn missing<'b>(before: &'b [String], now: &'b [String]) -> impl Iterator<Item = &'b String> {
     let count = |list: &[String], name: &String| list.iter().filter(|other| *other == name).count();
     before
@@ -150,7 +150,7 @@ pub fn default_route(view: &dyn Machine) -> Option<String> {
     v4.lines().find_map(of_v4).or_else(|| v6.lines().find_map(of_v6))
 }
 
-/// `None`: unknown.
+/// Whether the interface is up; `None` if unknown.
 pub fn is_up(view: &dyn Machine, interface: &str) -> Option<bool> {
     match view.read(&format!("/sys/class/net/{interface}/operstate")) {
         Read::Absent => Some(false),

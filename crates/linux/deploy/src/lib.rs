@@ -1,12 +1,13 @@
-//! Puts kernels beside the running one, tries them in one boot, verifies and keeps them or returns to the old one.
+//! Installs kernels beside the running one, tries them in one boot, verifies them, and keeps them or returns to the old
+//! one.
 //!
-//! [`deploy()`] checks first and saves what it will put where ([`Record`]), then copies the files into folders of their
-//! own, makes a boot entry and arms it for one boot. In that boot [`guard()`] feeds the watchdog and reboots into the
-//! old kernel unless [`commit()`] comes in time, which requires a passed [`verify()`]. [`rollback()`] removes all of
-//! it. See docs/deploy.md.
+//! [`deploy()`] checks first and saves what it will install where ([`Record`]), then copies the files into separate
+//! folders, creates a boot entry and arms it for one boot. In that boot [`guard()`] feeds the watchdog and reboots into
+//! the old kernel unless [`commit()`] comes in time, which requires a passed [`verify()`]. [`rollback()`] removes all
+//! of it. See docs/deploy.md.
 //!
-//! Architecture invariant: nothing here overwrites a file that it has not made, and the default boot does not change
-//! before a commit. The loader's files are changed only through the journal of `fix`.
+//! Architecture invariant: this crate never overwrites a file that it did not create, and the default boot does not
+//! change before a commit. The loader's files are changed only through the journal of `fix`.
 
 #![forbid(unsafe_code)]
 

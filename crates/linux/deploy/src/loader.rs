@@ -1,4 +1,4 @@
-//! Changes the boot loader's files through the journal, so that `punctual undo` can undo them as well.
+//! Changes the boot loader's files through the journal, so that `punctual undo` can undo the changes as well.
 
 use crate::error::DeployError;
 use crate::guard_files;
@@ -34,7 +34,7 @@ pub(crate) fn keep(site: &Site, record: &Record, edits: Vec<Edit>) -> Result<(),
     let [rule, _] = rules(&record.id);
     let units = guard_files::units(site).into_iter().filter(|unit| site.at(&unit.path).exists());
     let removed = units.map(|unit| Doing::Edit(Edit::remove(unit.path)));
-    // The loader's file that makes it the default comes last.
+    // The loader's file that selects the default comes last.
     carry(site, rule, removed.chain(edits.into_iter().map(Doing::Edit)).collect())
 }
 

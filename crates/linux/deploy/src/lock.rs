@@ -1,4 +1,4 @@
-//! One deployment at a time.
+//! Allows one deployment at a time.
 
 use crate::error::{DeployError, errno, file};
 use punctual_watchdog::{PROGRAMS, Share, lock};
@@ -9,14 +9,14 @@ use std::path::Path;
 #[derive(Debug)]
 pub(crate) struct Lock(#[allow(dead_code)] OwnedFd);
 
-/// Waits for another holder, as long as its programs may take.
+/// Takes the lock, waiting for another holder as long as its programs may take.
 pub(crate) fn take(folder: &Path) -> Result<Lock, DeployError> {
     let fd = opened(folder)?;
     lock(&fd, Share::Exclusive, PROGRAMS, &mut |_| {}).map_err(file("lock", folder))?;
     Ok(Lock(fd))
 }
 
-/// `None`: another process holds it.
+/// Takes the lock without waiting. Returns `None` if another process holds it.
 pub(crate) fn take_if_free(folder: &Path) -> Result<Option<Lock>, DeployError> {
     let fd = opened(folder)?;
     match flock(&fd, FlockOperation::NonBlockingLockExclusive) {

@@ -1,13 +1,13 @@
-//! Names of kernels on Raspberry Pis, by model, from the boards that `punctual-kernel` knows.
+//! Names of kernels on Raspberry Pis by model, from the boards known to `punctual-kernel`.
 
 use crate::site::Site;
 use punctual_kernel::{Arch, Board, boards};
 use punctual_machine::Listing;
 
-/// The 64-bit kernel on every model.
+/// Name of the 64-bit kernel, the same on every model.
 pub(crate) const KERNEL8: &str = "kernel8.img";
 
-/// This model's entries: one for 32 and one for 64 bits.
+/// The entries of this model, one for 32 and one for 64 bits.
 fn entries(site: &Site) -> Vec<&'static Board> {
     let read = site.view.read("/proc/device-tree/model");
     let Some(model) = read.text() else { return Vec::new() };
@@ -15,14 +15,15 @@ fn entries(site: &Site) -> Vec<&'static Board> {
     boards().iter().filter(is_of).collect()
 }
 
-/// `kernel.img`, `kernel7.img` or `kernel7l.img`; `None`: the model has none, or is unknown.
+/// `kernel.img`, `kernel7.img` or `kernel7l.img`; `None` if the model has none, or is unknown.
 pub(crate) fn name_of_32_bits(site: &Site) -> Option<String> {
     let found = entries(site).into_iter().find(|board| board.arch == Arch::Arm)?;
     found.pi.as_ref().map(|names| names.image.clone())
 }
 
-/// What the firmware starts if config.txt names nothing: an existing one of this model's names. Which of several it
-/// takes depends on the model and the firmware's age; each of them is a kernel from before.
+/// The kernel that the firmware starts if config.txt does not name one: an existing file with one of this model's
+/// names. If several exist, the choice depends on the model and the version of the firmware; each of them is an old
+/// kernel.
 pub(crate) fn usual(site: &Site, folder: &str) -> String {
     let Listing::Known(there) = site.view.list(folder) else { return KERNEL8.to_owned() };
     let mut found = entries(site);

@@ -1,4 +1,4 @@
-//! Copies the kernel's files beside those of others: under another name, then synced and renamed. Existing files are
+//! Copies the kernel's files beside existing ones: under a temporary name, then synced and renamed. Existing files are
 //! not touched.
 
 use crate::error::{DeployError, errno, file};
@@ -21,10 +21,10 @@ fn aside(folder: &Path) -> PathBuf {
     folder.with_file_name(format!(".{name}.punctual"))
 }
 
-/// Copies everything that the record names. If interrupted, [`remove`] removes what is left.
+/// Copies everything that the record lists. After an interruption, [`remove`] removes what was copied.
 ///
 /// # Errors
-/// Any failure; nothing boots what was copied.
+/// Any failure; a partial copy is never booted.
 pub(crate) fn place(site: &Site, record: &Record, package: &Package, program: &Path) -> Result<(), DeployError> {
     let modules = modules_folder(&record.release);
     let boot = site.at(&record.boot_folder);
@@ -58,10 +58,10 @@ pub(crate) fn is_live(site: &Site) -> bool {
 }
 
 fn settle(from: &Path, to: &Path) -> Result<(), DeployError> {
-    // rename(2) would replace an empty folder that somebody has made meanwhile.
+    // rename(2) would replace an empty folder that someone has created meanwhile.
     if to.symlink_metadata().is_ok() {
         return Err(DeployError::Refused(format!(
-            "{} has come to be there meanwhile: nothing is put over it",
+            "{} was created in the meantime: it is not overwritten",
             to.display()
         )));
     }
@@ -84,7 +84,7 @@ fn copy_program(site: &Site, program: &Path) -> Result<(), DeployError> {
     fs::rename(&new, &to).map_err(file("rename", &new))
 }
 
-/// Copies regular files with their modes. Links (`build`, `source`) point to the build machine, and are skipped.
+/// Copies regular files with their modes. Links (`build`, `source`) point into the build machine and are skipped.
 fn copy_tree(from: &Path, to: &Path) -> Result<(), DeployError> {
     for path in files(from)? {
         let target = to.join(path.strip_prefix(from).unwrap_or(&path));
@@ -115,7 +115,7 @@ fn fill_boot(record: &Record, package: &Package, to: &Path) -> Result<(), Deploy
     }
     let readme = to.join("overlays/README");
     if !package.overlays.is_empty() && !readme.exists() {
-        // Without it the firmware takes the overlays of the other kernel.
+        // Without this file the firmware would use the overlays of the other kernel.
         fs::write(&readme, "punctual: overlays of this kernel\n").map_err(file("write", &readme))?;
     }
     Ok(())
@@ -136,13 +136,13 @@ fn make_initramfs(site: &Site, record: &Record, to: &Path) -> Result<(), DeployE
     let _ = fs::remove_dir_all(&configuration);
     guard_files::initramfs_configuration(site, &configuration, record.watchdog.as_deref())?;
     if !is_live(site) {
-        return fs::write(to, "made on the running machine only\n").map_err(file("write", to));
+        return fs::write(to, "generated on the running machine only\n").map_err(file("write", to));
     }
     let (folder, out) = (configuration.display().to_string(), to.display().to_string());
     programs::run(&Argv::new(["mkinitramfs", "-d", &folder, "-o", &out, &record.release])).map(drop)
 }
 
-/// Removes what [`place`] has copied, completely or partly. Idempotent.
+/// Removes what [`place`] copied, completely or partly. Idempotent.
 pub(crate) fn remove(site: &Site, record: &Record) -> Result<(), DeployError> {
     for folder in &record.folders {
         for path in [site.at(folder), aside(&site.at(folder))] {
@@ -161,7 +161,7 @@ pub(crate) fn remove(site: &Site, record: &Record) -> Result<(), DeployError> {
         }
     }
     for parent in record.parents.iter().rev() {
-        // It may contain somebody else's files by now.
+        // It may contain other files by now.
         let _ = fs::remove_dir(site.at(parent));
     }
     let above = record.folders.iter().filter_map(|folder| folder.parent()).map(|above| site.at(above));

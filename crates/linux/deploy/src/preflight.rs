@@ -7,7 +7,7 @@ use crate::wish::Wish;
 use punctual_boot::{Chain, Refusal, Trial};
 use punctual_kernel::{Outcome, host};
 
-/// Space for what mkinitramfs and depmod write, bytes.
+/// Space in bytes for the files that mkinitramfs and depmod write.
 const SPARE: u64 = 96 << 20;
 
 pub(crate) struct Before<'b> {
@@ -50,18 +50,18 @@ fn running(site: &Site, before: &Before) -> Check {
 
 fn theirs(site: &Site, before: &Before) -> Check {
     let there = before.wanted.iter().find(|path| site.at(path).symlink_metadata().is_ok());
-    let found = there.map_or("nothing of that release is there".to_owned(), |path| {
-        format!("{} is there already and was not put there by a deployment", path.display())
+    let found = there.map_or("no files of that release exist".to_owned(), |path| {
+        format!("{} already exists and does not come from a deployment", path.display())
     });
-    let fix = "remove that kernel by what installed it (apt-get remove …), or build yours with another LOCALVERSION";
+    let fix = "remove that kernel with the tool that installed it (apt-get remove …), or build yours with another LOCALVERSION";
     Check::holds("files", there.is_none(), found, fix)
 }
 
 fn processor(site: &Site, before: &Before) -> Check {
-    let (id, fix) = ("processor", "give the package for this machine (uname -m)");
+    let (id, fix) = ("processor", "use the package for this machine (uname -m)");
     match (site.machine(), before.package.arch) {
         (Some(here), Some(arch)) => {
-            // A 64-bit kernel may run a 32-bit system; the loader's default shows which.
+            // A 64-bit kernel may run a 32-bit system; the loader's default shows which one is expected.
             let is_same = here == arch || (here.starts_with("armv") && arch == "armv7l");
             Check::holds(id, is_same, format!("the image is for {arch}, this is {here}"), fix)
         }
@@ -75,16 +75,16 @@ fn processor(site: &Site, before: &Before) -> Check {
 
 fn real_time(before: &Before) -> Result<Check, DeployError> {
     let (id, fix) =
-        ("preempt-rt", "build it with EXPERT and PREEMPT_RT; a kernel that is not to be real-time: --not-rt");
+        ("preempt-rt", "build it with EXPERT and PREEMPT_RT; for a kernel without real-time support: --not-rt");
     if !before.wish.is_rt {
-        return Ok(Check::new(id, Outcome::Skip, "not asked for", ""));
+        return Ok(Check::new(id, Outcome::Skip, "not requested", ""));
     }
     Ok(match before.package.options()? {
         None => Check::new(
             id,
             Outcome::Unknown,
             "the package has no boot/config-RELEASE",
-            "give one with its configuration",
+            "use a package with its configuration",
         ),
         Some(options) => {
             let (release, option) = (&before.package.release, rt_option(&before.package.release));
@@ -96,18 +96,18 @@ fn real_time(before: &Before) -> Result<Check, DeployError> {
 }
 
 fn modules(before: &Before) -> Result<Check, DeployError> {
-    let fix = "build and install the modules anew with the kernel: make modules_install";
+    let fix = "rebuild and install the modules with the kernel: make modules_install";
     let is_rt = before.wish.is_rt.then_some(true);
     let magic = wrong_modules(&before.package.modules, &before.package.release, is_rt)?;
     Ok(crate::verify::magic_check("vermagic", &magic, fix))
 }
 
 fn room(site: &Site, before: &Before) -> Check {
-    let (id, fix) = ("room", "make room: apt-get clean, or remove old kernels");
+    let (id, fix) = ("room", "free some space: apt-get clean, or remove old kernels");
     let needed = before.package.bytes + SPARE;
     let folders = ["/boot", "/lib/modules"].map(|folder| (folder, host::free(&site.at(folder))));
     match folders.iter().find(|(_, free)| free.is_none_or(|free| free < needed)) {
-        Some((folder, None)) => Check::new(id, Outcome::Unknown, format!("the room on {folder} is not known"), fix),
+        Some((folder, None)) => Check::new(id, Outcome::Unknown, format!("the free space on {folder} is unknown"), fix),
         Some((folder, Some(free))) => {
             let found = format!("{folder} has {} MB free, {} MB are needed", free >> 20, needed >> 20);
             Check::new(id, Outcome::Fail, found, fix)
@@ -119,17 +119,17 @@ fn room(site: &Site, before: &Before) -> Check {
 fn entry(before: &Before) -> Check {
     let name = before.chain.kind.name();
     match before.trial {
-        Ok(_) => Check::new("loader", Outcome::Pass, format!("{name}: an entry of its own"), ""),
+        Ok(_) => Check::new("loader", Outcome::Pass, format!("{name}: a separate entry"), ""),
         Err(refusal) => {
-            let hand = refusal.by_hand.as_ref().map(|hand| format!("; by hand: {hand}")).unwrap_or_default();
-            let fix = "a /boot of its own, ext4 on a plain partition, gives GRUB a place to forget the entry in";
+            let hand = refusal.by_hand.as_ref().map(|hand| format!("; manually: {hand}")).unwrap_or_default();
+            let fix = "a separate /boot, ext4 on a plain partition, lets GRUB save that the entry was used";
             Check::new("loader", Outcome::Fail, format!("{name}: {}{hand}", refusal.why), fix)
         }
     }
 }
 
 fn unattended(before: &Before) -> Check {
-    let fix = "with somebody at the console: --manual-recovery";
+    let fix = "if someone is at the console: --manual-recovery";
     match before.trial {
         Err(_) => Check::new("one-shot", Outcome::Skip, "there is no entry", ""),
         Ok(trial) if trial.unattended => Check::new("one-shot", Outcome::Pass, trial.fallback.clone(), ""),
@@ -138,17 +138,17 @@ fn unattended(before: &Before) -> Check {
 }
 
 fn early(before: &Before) -> Check {
-    let fix = "with somebody who can press reset: --manual-recovery";
+    let fix = "if someone can press reset: --manual-recovery";
     match before.early {
         Early::Armed(by) => Check::new("early-hang", Outcome::Pass, by.clone(), ""),
         Early::None(why) => {
-            let found = format!("a kernel that hangs before its first process would stay: {why}");
+            let found = format!("a kernel that hangs before its first process would not be reset: {why}");
             excused(before, Check::new("early-hang", Outcome::Fail, found, fix))
         }
     }
 }
 
-/// Somebody at the machine accepts the failure.
+/// Turns a failure into a warning if someone at the machine accepts it.
 fn excused(before: &Before, check: Check) -> Check {
     match before.wish.manual_recovery {
         true => Check { outcome: Outcome::Warn, found: format!("{} (--manual-recovery)", check.found), ..check },

@@ -4,12 +4,12 @@ use crate::error::DeployError;
 use punctual_model::Argv;
 use std::process::{Command, Stdio};
 
-/// The caller's path must not decide what runs as root.
+/// A fixed search path, so that the caller's path does not decide what runs as root.
 pub(crate) const FOLDERS: &str = "/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/sbin:/usr/local/bin";
 
 pub(crate) fn run(argv: &Argv) -> Result<String, DeployError> {
     let failed = |what: String| DeployError::Program { command: argv.line(), what };
-    let (program, words) = argv.0.split_first().ok_or_else(|| failed("no program is named".to_owned()))?;
+    let (program, words) = argv.0.split_first().ok_or_else(|| failed("no program is given".to_owned()))?;
     let mut command = Command::new(program);
     command.args(words).env("PATH", FOLDERS).env("LC_ALL", "C").stdin(Stdio::null());
     let done =

@@ -1,5 +1,5 @@
-//! What is deployed, saved before it is done: `/var/lib/punctual/deploy/record.json`, replaced atomically; and beside
-//! it `events.jsonl`, appended with one line per event of trial boots.
+//! The deployment, saved before it is carried out: `/var/lib/punctual/deploy/record.json`, replaced atomically. Next to
+//! it, `events.jsonl` has one line per event of trial boots.
 
 use crate::error::{DeployError, errno, file};
 use crate::inventory::Inventory;
@@ -9,7 +9,7 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Below the machine's root.
+/// Relative to the machine's root.
 pub const FOLDER: &str = "var/lib/punctual/deploy";
 const SCHEMA: &str = "punctual.deploy/1";
 
@@ -19,64 +19,62 @@ const SCHEMA: &str = "punctual.deploy/1";
 pub enum Stage {
     /// Some files may exist.
     Placing,
-    /// All files exist; nothing boots them.
+    /// All files exist, but no boot entry refers to them.
     Placed,
-    /// The next boot tries it, or this one does, or it was tried.
+    /// The next boot tries it, the current boot tries it, or it was tried.
     Armed,
-    /// It is the default.
+    /// It is the default kernel.
     Committed,
     Removing,
 }
 
-/// A kernel beside another one.
+/// A kernel deployed beside another one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
-    /// `punctual.deploy/1`.
     pub schema: String,
     pub stage: Stage,
-    /// On the command line of its trial boot: `punctual.trial=ID`.
+    /// Identifies the trial boot on its command line: `punctual.trial=ID`.
     pub id: String,
-    /// `uname -r`.
+    /// Output of `uname -r`.
     pub release: String,
-    /// `uname -v`, if the package has it.
+    /// Output of `uname -v`, if the package states it.
     pub version: Option<String>,
     pub is_rt: bool,
     pub package: String,
-    /// The boot in which it was copied.
+    /// Boot ID at the time it was copied.
     pub boot_id: String,
-    /// The kernel that ran then.
+    /// The kernel that was running at that time.
     pub old_release: String,
-    /// Seconds after the start of the trial boot at which the guard returns to the old kernel, unless committed.
+    /// Seconds after the start of the trial boot after which the guard returns to the old kernel, unless committed.
     pub limit_s: u64,
-    /// Its boot files: `/boot/punctual/RELEASE`.
+    /// The folder of its boot files: `/boot/punctual/RELEASE`.
     pub boot_folder: PathBuf,
-    /// The same folder as the loader names it, below the boot folder.
+    /// The same folder as named by the loader, relative to the boot folder.
     pub folder: String,
-    /// File in `boot_folder`; `None`: an old record, whose image has the default name of its loader.
+    /// Name of the kernel image in `boot_folder`; `None` in an old record, whose image has the loader's default name.
     #[serde(default)]
     pub image: Option<String>,
-    /// File in `boot_folder`.
+    /// Name of the initramfs in `boot_folder`.
     pub initrd: Option<String>,
-    /// Folder in `boot_folder`.
+    /// Name of the folder of device trees in `boot_folder`.
     pub trees: Option<String>,
-    /// Parameters for its command line.
     pub add: Vec<String>,
-    /// Folders that belong to us; none existed before.
+    /// Folders created by the deployment; none existed before.
     pub folders: Vec<PathBuf>,
-    /// Files beside them that belong to us; none existed before: mkinitramfs(8) reads `/boot/config-RELEASE`.
+    /// Files created outside those folders; none existed before: mkinitramfs(8) reads `/boot/config-RELEASE`.
     #[serde(default)]
     pub files: Vec<PathBuf>,
     /// Parent folders that were created; removed when empty.
     pub parents: Vec<PathBuf>,
-    /// The devices before the deployment.
+    /// The devices found before the deployment.
     pub inventory: Inventory,
     /// The interface of the default route before the deployment.
     pub route: Option<String>,
     /// The command that boots the trial.
     pub reboot: Vec<String>,
-    /// Does a failed boot return without anybody at the machine?
+    /// Whether a failed boot returns to the old kernel without anyone at the machine.
     pub unattended: bool,
-    /// The driver of the watchdog that is armed in the trial.
+    /// The watchdog driver armed in the trial.
     pub watchdog: Option<String>,
     /// The kernel that was committed before and is still the default.
     pub before: Option<Box<Record>>,
@@ -86,7 +84,7 @@ pub struct Record {
 pub struct Event {
     pub id: String,
     pub boot_id: String,
-    /// Seconds since boot.
+    /// Time since boot in seconds.
     pub uptime_s: u64,
     pub what: What,
     #[serde(default)]
@@ -97,14 +95,13 @@ pub struct Event {
 #[serde(rename_all = "kebab-case")]
 pub enum What {
     Up,
-    /// Every check passed.
     Verified,
     NotVerified,
-    /// The guard returns to the old kernel: the time is up.
+    /// The guard returns to the old kernel because the time limit has passed.
     Late,
 }
 
-/// The folder of a machine's record; tests use a folder as the machine's root.
+/// The folder of a machine's record; tests use a temporary folder as the machine's root.
 #[derive(Clone, Debug)]
 pub struct Store {
     folder: PathBuf,
@@ -119,10 +116,10 @@ impl Store {
         &self.folder
     }
 
-    /// `None` if nothing is deployed.
+    /// Reads the record; `None` if nothing is deployed.
     ///
     /// # Errors
-    /// If it cannot be read, or is another version's.
+    /// The record cannot be read or was written by another version.
     pub fn load(&self) -> Result<Option<Record>, DeployError> {
         let path = self.folder.join("record.json");
         let bytes = match fs::read(&path) {
@@ -133,14 +130,14 @@ impl Store {
         let record: Record = serde_json::from_slice(&bytes).map_err(|error| bad(error.to_string()))?;
         match record.schema == SCHEMA {
             true => Ok(Some(record)),
-            false => Err(bad(format!("its schema is `{}`, this program knows {SCHEMA}", record.schema))),
+            false => Err(bad(format!("its schema is `{}`, this program supports {SCHEMA}", record.schema))),
         }
     }
 
     /// Replaces the record; synced when this returns.
     ///
     /// # Errors
-    /// If it cannot be written; the old one stays intact.
+    /// The record cannot be written; the old one stays intact.
     pub fn save(&self, record: &Record) -> Result<(), DeployError> {
         make_private(&self.folder)?;
         let record = Record { schema: SCHEMA.to_owned(), ..record.clone() };
@@ -161,7 +158,7 @@ impl Store {
     }
 
     /// Appends an event; synced when this returns.
-    pub fn tell(&self, event: &Event) -> Result<(), DeployError> {
+    pub fn append(&self, event: &Event) -> Result<(), DeployError> {
         let path = self.folder.join("events.jsonl");
         let mut line = serde_json::to_string(event)
             .map_err(|error| DeployError::Record { path: path.clone(), what: error.to_string() })?;
@@ -170,7 +167,7 @@ impl Store {
         log.write_all(line.as_bytes()).and_then(|()| log.sync_all()).map_err(file("write", &path))
     }
 
-    /// The events of a deployment, without truncated lines.
+    /// The events of a deployment; truncated lines are skipped.
     pub fn events(&self, id: &str) -> Result<Vec<Event>, DeployError> {
         let path = self.folder.join("events.jsonl");
         let text = match fs::read_to_string(&path) {
@@ -182,13 +179,13 @@ impl Store {
     }
 }
 
-/// For this user only: the trial runs files there as root.
+/// Makes the folder accessible to this user only, because the trial runs files from it as root.
 fn make_private(folder: &Path) -> Result<(), DeployError> {
     use std::os::unix::fs::DirBuilderExt;
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(file("make", folder))
 }
 
-/// Makes names in a folder persistent.
+/// Makes the names in a folder persistent.
 pub(crate) fn sync_folder(folder: &Path) -> Result<(), DeployError> {
     let fd =
         open(folder, OFlags::DIRECTORY | OFlags::RDONLY, rustix::fs::Mode::empty()).map_err(errno("open", folder))?;

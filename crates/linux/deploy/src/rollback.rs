@@ -11,21 +11,22 @@ use serde::Serialize;
 #[serde(tag = "state", rename_all = "kebab-case")]
 pub enum Back {
     Nothing,
-    /// This release is removed; the machine's files are as before.
+    /// The release was removed; the machine's files are as before.
     Gone {
         release: String,
     },
-    /// Its entry is removed, its files are not: it runs.
+    /// The entry was removed, but not the files, because the kernel is running.
     Running {
         release: String,
     },
 }
 
 /// Removes the deployment, committed or not: first the loader's files, then the kernel's. The files of a running kernel
-/// stay until another runs.
+/// stay until another one runs.
 ///
 /// # Errors
-/// If somebody else has changed a file of the loader since: nothing more is removed, as it may boot those files.
+/// A file of the loader was changed by someone else; nothing more is removed, because the loader may still boot those
+/// files.
 pub fn rollback(site: &Site) -> Result<Back, DeployError> {
     let store = site.store();
     let Some(mut record) = store.load()? else { return Ok(Back::Nothing) };
@@ -39,7 +40,7 @@ pub fn rollback(site: &Site) -> Result<Back, DeployError> {
         .map(|taken| taken.outcome.sentence())
         .collect();
     if !left.is_empty() {
-        let what = format!("{}; take that change out by hand, then again: punctual kernel rollback", left.join("; "));
+        let what = format!("{}; undo that change manually, then run again: punctual kernel rollback", left.join("; "));
         return Err(DeployError::Refused(what));
     }
     if site.release().as_deref() == Some(record.release.as_str()) {

@@ -1,4 +1,4 @@
-//! The machine that gets the kernel: this one, or a folder in tests.
+//! The machine that receives the kernel: this one, or a folder in tests.
 
 use crate::record::Store;
 use punctual_fix::System;
@@ -6,7 +6,7 @@ use punctual_machine::Machine;
 use std::path::{Path, PathBuf};
 
 pub struct Site<'s> {
-    /// `/`, or the folder that stands for it.
+    /// `/`, or the folder that represents it.
     pub root: PathBuf,
     /// Changes small files and runs commands, journalled.
     pub sys: &'s dyn System,
@@ -14,7 +14,7 @@ pub struct Site<'s> {
 }
 
 impl Site<'_> {
-    /// An absolute path of the machine, as a path of this process.
+    /// Maps an absolute path of the machine to a path of this process.
     pub fn at(&self, path: impl AsRef<Path>) -> PathBuf {
         let path = path.as_ref();
         self.root.join(path.strip_prefix("/").unwrap_or(path))
@@ -24,17 +24,17 @@ impl Site<'_> {
         Store::of(&self.root)
     }
 
-    /// `uname -r`, from /proc.
+    /// Output of `uname -r`, read from /proc.
     pub fn release(&self) -> Option<String> {
         self.text("/proc/sys/kernel/osrelease")
     }
 
-    /// `uname -v`.
+    /// Output of `uname -v`.
     pub fn version(&self) -> Option<String> {
         self.text("/proc/sys/kernel/version")
     }
 
-    /// `uname -m`; from a folder only for kernels since 6.1.
+    /// Output of `uname -m`; from a folder only for kernels since 6.1.
     pub fn machine(&self) -> Option<String> {
         if self.root == Path::new("/") {
             return rustix::system::uname().machine().to_str().ok().map(str::to_owned);

@@ -8,7 +8,7 @@ use serde::Serialize;
 #[serde(tag = "state", rename_all = "kebab-case")]
 pub enum Status {
     Nothing,
-    /// Interrupted; nothing boots its files.
+    /// The deployment was interrupted; no boot entry refers to its files.
     CutOff {
         release: String,
     },
@@ -19,17 +19,17 @@ pub enum Status {
     },
     OnTrial {
         release: String,
-        /// Seconds until the return to the old kernel; 0: overdue, so the guard does not run.
+        /// Seconds until the return to the old kernel; 0 if it is overdue, which means that the guard is not running.
         left_s: u64,
-        /// Did its last verification pass? `None`: there was none.
+        /// Whether the last verification passed; `None` if there was none.
         is_verified: Option<bool>,
     },
-    /// It was tried, and the old one runs.
+    /// It was tried, and the old kernel is running again.
     Returned {
         release: String,
         why: String,
     },
-    /// It is the default.
+    /// It is the default kernel.
     Committed {
         release: String,
         is_running: bool,
@@ -75,21 +75,23 @@ fn armed(site: &Site, record: &Record) -> Result<Status, DeployError> {
     }
 }
 
-/// From the events of the trial boot.
+/// Explains the result from the events of the trial boot.
 fn why(events: &[Event]) -> String {
-    let told = |what| events.iter().rev().find(|event| event.what == what);
-    match (told(What::Late), told(What::NotVerified), told(What::Up)) {
+    let last = |what| events.iter().rev().find(|event| event.what == what);
+    match (last(What::Late), last(What::NotVerified), last(What::Up)) {
         (Some(late), Some(failed), _) => format!("{}; its verification had not passed: {}", late.detail, failed.detail),
         (Some(late), None, _) => late.detail.clone(),
-        (None, Some(failed), _) => format!("its verification did not pass ({}), and it was left", failed.detail),
+        (None, Some(failed), _) => {
+            format!("its verification did not pass ({}), and the trial was ended", failed.detail)
+        }
         (None, None, Some(up)) => {
             format!(
-                "it came up ({} s after its start the guard ran), and was left or reset before it was committed",
+                "it came up ({} s after its start the guard ran), and was rebooted or reset before it was committed",
                 up.uptime_s
             )
         }
         (None, None, None) => {
-            "it never came as far as its guard: a panic, a reset by the watchdog, or it was not booted".to_owned()
+            "it never reached its guard: it panicked, the watchdog reset it, or it was not booted".to_owned()
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Does the intended kernel run, and does it find what the old one found?
+//! Checks that the intended kernel is running and finds all devices of the old one.
 
 use crate::check::{Check, worst};
 use crate::error::DeployError;
@@ -12,16 +12,16 @@ use punctual_kernel::config::of_config;
 use punctual_machine::is_preempt_rt;
 use std::fs;
 
-const RETURN: &str = "leave it: the guard returns to the old kernel; at once: reboot";
+const RETURN: &str = "do nothing: the guard returns to the old kernel; to return at once: reboot";
 
-/// A short measurement: whether the worst latency is good enough (`None`: no limit was given), and a description;
-/// `Err`: it could not be made.
+/// A short measurement. Returns whether the worst latency is good enough (`None` if no limit was given) and a
+/// description; `Err` if it could not be made.
 pub type Latency<'l> = &'l dyn Fn() -> Result<(Option<bool>, String), String>;
 
 /// Runs every check on the kernel on trial; the outcome is recorded for [`crate::commit()`].
 ///
 /// # Errors
-/// If nothing is on trial, or the record cannot be read or written.
+/// Nothing is on trial, or the record cannot be read or written.
 pub fn verify(site: &Site, latency: Latency) -> Result<Vec<Check>, DeployError> {
     let store = site.store();
     let Some(record) = store.load()? else {
@@ -38,17 +38,17 @@ pub fn verify(site: &Site, latency: Latency) -> Result<Vec<Check>, DeployError> 
         .map(|check| format!("{}: {}", check.id, check.found))
         .collect();
     let detail = not.join("; ");
-    store.tell(&Event { id: record.id, boot_id, uptime_s: site.sys.boottime_s(), what, detail })?;
+    store.append(&Event { id: record.id, boot_id, uptime_s: site.sys.boottime_s(), what, detail })?;
     Ok(checks)
 }
 
 fn booted(site: &Site, record: &Record, boot_id: &str) -> Check {
-    let fix = "boot the trial: punctual kernel status says how";
+    let fix = "boot the trial: see punctual kernel status";
     if record.boot_id == boot_id {
         return Check::new("boot", Outcome::Fail, "this is the boot in which it was deployed", fix);
     }
     match site.is_trial_of(&record.id) {
-        Some(true) => Check::new("boot", Outcome::Pass, "another boot, with the trial's word", ""),
+        Some(true) => Check::new("boot", Outcome::Pass, "another boot, with the trial's parameter", ""),
         Some(false) if record.stage == crate::record::Stage::Committed => {
             Check::new("boot", Outcome::Pass, "another boot, after it was committed", "")
         }
@@ -59,7 +59,7 @@ fn booted(site: &Site, record: &Record, boot_id: &str) -> Check {
 
 fn release(site: &Site, record: &Record) -> Check {
     let id = "release";
-    let Some(now) = site.release() else { return Check::new(id, Outcome::Unknown, "uname -r is not known", RETURN) };
+    let Some(now) = site.release() else { return Check::new(id, Outcome::Unknown, "uname -r is unknown", RETURN) };
     if now != record.release {
         return Check::new(id, Outcome::Fail, format!("{now} runs, {} was deployed", record.release), RETURN);
     }
@@ -71,14 +71,14 @@ fn release(site: &Site, record: &Record) -> Check {
     }
 }
 
-/// Looks for the whole word: kernels have been called `-rt` that were none.
+/// Looks for the whole word: some kernels named `-rt` had no real-time support.
 fn word(site: &Site, record: &Record) -> Check {
     let id = "preempt-rt";
     if !record.is_rt {
-        return Check::new(id, Outcome::Skip, "not asked for", "");
+        return Check::new(id, Outcome::Skip, "not requested", "");
     }
     match site.version() {
-        None => Check::new(id, Outcome::Unknown, "uname -v is not known", RETURN),
+        None => Check::new(id, Outcome::Unknown, "uname -v is unknown", RETURN),
         Some(version) => {
             let is_rt = is_preempt_rt(&version);
             Check::holds(id, is_rt, format!("uname -v is `{version}`"), "build it with EXPERT and PREEMPT_RT")
@@ -89,7 +89,7 @@ fn word(site: &Site, record: &Record) -> Check {
 fn configured(site: &Site, record: &Record) -> Check {
     let id = "config";
     if !record.is_rt {
-        return Check::new(id, Outcome::Skip, "not asked for", "");
+        return Check::new(id, Outcome::Skip, "not requested", "");
     }
     let path = site.at(record.boot_folder.join("config"));
     match fs::read_to_string(&path) {
@@ -115,7 +115,7 @@ fn modules(site: &Site, record: &Record) -> Check {
     }
 }
 
-/// Modules for another kernel do not load, whatever their name.
+/// Checks the vermagic: modules for another kernel do not load, whatever their name.
 pub(crate) fn magic_check(id: &'static str, magic: &Magic, fix: &'static str) -> Check {
     match (magic.wrong.as_slice(), magic.unknown.as_slice()) {
         ([(name, found), rest @ ..], _) => {
@@ -123,7 +123,7 @@ pub(crate) fn magic_check(id: &'static str, magic: &Magic, fix: &'static str) ->
             Check::new(id, Outcome::Fail, found, fix)
         }
         ([], [name, rest @ ..]) => {
-            let found = format!("of {name} and {} more it cannot be told: is modinfo (kmod) installed?", rest.len());
+            let found = format!("{name} and {} more could not be read: install modinfo (package kmod)", rest.len());
             Check::new(id, Outcome::Unknown, found, "apt-get install kmod")
         }
         ([], []) => Check::new(id, Outcome::Pass, format!("{} modules are for this kernel", magic.looked_at), ""),
@@ -149,13 +149,13 @@ fn network(site: &Site, record: &Record) -> Check {
         (Some(false), _) => {
             Check::new(id, Outcome::Fail, format!("{before}, which had the default route, is gone or down"), RETURN)
         }
-        (_, None) => Check::new(id, Outcome::Fail, format!("no default route; before it was {before}'s"), RETURN),
-        (None, _) => Check::new(id, Outcome::Unknown, format!("whether {before} is up is not known"), RETURN),
+        (_, None) => Check::new(id, Outcome::Fail, format!("no default route; before it was on {before}"), RETURN),
+        (None, _) => Check::new(id, Outcome::Unknown, format!("it is unknown whether {before} is up"), RETURN),
         (Some(true), Some(now)) if now == *before => {
             Check::new(id, Outcome::Pass, format!("{before} has the default route"), "")
         }
         (Some(true), Some(now)) => {
-            Check::new(id, Outcome::Warn, format!("the default route is {now}'s, before it was {before}'s"), RETURN)
+            Check::new(id, Outcome::Warn, format!("the default route is on {now}, before it was on {before}"), RETURN)
         }
     }
 }
@@ -167,7 +167,7 @@ fn measured(latency: Result<(Option<bool>, String), String>) -> Check {
             let found = format!("{found}: not judged, as no limit was given");
             Check::new("latency", Outcome::Warn, found, "punctual kernel verify --deadline TIME")
         }
-        Ok((Some(is_good), found)) => Check::holds("latency", is_good, found, "punctual prove, which says why"),
-        Err(why) => Check::new("latency", Outcome::Unknown, why, "punctual measure, which says what it needs"),
+        Ok((Some(is_good), found)) => Check::holds("latency", is_good, found, "punctual prove, which explains it"),
+        Err(why) => Check::new("latency", Outcome::Unknown, why, "punctual measure, which reports what it needs"),
     }
 }

@@ -1,13 +1,13 @@
-//! Hardware watchdogs: which one resets the machine if the kernel or its first processes hang.
+//! Hardware watchdogs: finds the one that resets the machine if the kernel or its first processes hang.
 //!
-//! Three spans have to be covered: from the loader to the driver (the loader or the firmware arms it), from the driver
-//! to the guard (the initramfs opens the device), and from then on (the guard feeds it).
+//! Three intervals have to be covered: from the loader to the driver (the loader or the firmware arms the watchdog),
+//! from the driver to the guard (the initramfs opens the device), and from then on (the guard feeds it).
 
 use crate::site::Site;
 use punctual_boot::{Kind, PI_WATCHDOG_S};
 use punctual_machine::Listing;
 
-/// Seconds from the loader to the driver.
+/// Timeout in seconds from the loader to the driver.
 const LOADER_S: u32 = 180;
 
 /// What resets a kernel that hangs before its first process.
@@ -19,13 +19,13 @@ pub enum Early {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hardware {
-    /// `i6300ESB timer`.
+    /// Identity, for example `i6300ESB timer`.
     pub identity: String,
-    /// The driver's module; `None` if built in.
+    /// The module of the driver; `None` if it is built in.
     pub driver: Option<String>,
 }
 
-/// The first one except softdog, which runs on the CPUs that may hang.
+/// The first watchdog other than softdog, which runs on the CPUs that may hang.
 pub fn hardware(site: &Site) -> Option<Hardware> {
     let Listing::Known(names) = site.view.list("/sys/class/watchdog") else { return None };
     names.iter().find_map(|name| {
@@ -36,7 +36,7 @@ pub fn hardware(site: &Site) -> Option<Hardware> {
     })
 }
 
-/// Modules named unlike their driver: drivers/watchdog/i6300esb.c names its driver "i6300ESB timer".
+/// Maps drivers to modules with another name: drivers/watchdog/i6300esb.c names its driver "i6300ESB timer".
 fn driver_module(driver: &str) -> String {
     match driver {
         name if name.starts_with("i6300ESB") => "i6300esb".to_owned(),
@@ -44,7 +44,7 @@ fn driver_module(driver: &str) -> String {
     }
 }
 
-/// What covers the span before the driver, and the loader's lines that arm it.
+/// What covers the interval before the driver, and the loader's lines that arm it.
 pub fn early(site: &Site, kind: Kind) -> (Early, Vec<String>) {
     match kind {
         Kind::RaspberryPi => {
@@ -55,9 +55,9 @@ pub fn early(site: &Site, kind: Kind) -> (Early, Vec<String>) {
             Some(registers) => {
                 (Early::Armed(format!("GRUB arms the i6300ESB for {LOADER_S} s")), arm_i6300esb(registers, LOADER_S))
             }
-            None => (Early::None("GRUB knows how to arm an i6300ESB only, and there is none".to_owned()), Vec::new()),
+            None => (Early::None("GRUB can only arm an i6300ESB, and there is none".to_owned()), Vec::new()),
         },
-        _ => (Early::None("this loader arms no watchdog".to_owned()), Vec::new()),
+        _ => (Early::None("this loader does not arm a watchdog".to_owned()), Vec::new()),
     }
 }
 
@@ -74,9 +74,9 @@ fn i6300esb(site: &Site) -> Option<u64> {
     u64::from_str_radix(start, 16).ok().filter(|at| *at != 0 && *at < 1 << 32)
 }
 
-/// Like the driver (drivers/watchdog/i6300esb.c): two timers with units of 2^-9 s, unlocked by 0x80 and 0x86, reset at
-/// the end of the second. Uses GRUB's setpci and memrw; if the firmware has moved the registers, GRUB restarts, and
-/// then boots the default.
+/// Arms the watchdog as its driver does (drivers/watchdog/i6300esb.c): two timers with units of 2^-9 s, unlocked by
+/// 0x80 and 0x86, reset at the end of the second. Uses GRUB's setpci and memrw; if the firmware has moved the
+/// registers, GRUB restarts and then boots the default.
 fn arm_i6300esb(registers: u64, seconds: u32) -> Vec<String> {
     let reload = registers + 0xc;
     let unlock = || [format!("write_word {reload:#x} 0x80"), format!("write_word {reload:#x} 0x86")];
@@ -111,7 +111,7 @@ mod tests {
         let lines = arm_i6300esb(0xfebf_1000, 180);
         assert_eq!(lines.iter().filter(|line| line.ends_with("0xfebf100c 0x80")).count(), 3);
         assert!(lines.contains(&"write_dword 0xfebf1004 0x16800".to_owned()));
-        // The timer is enabled last, as it runs from then on.
+        // The timer is enabled last, because it runs from then on.
         assert_eq!(lines.last().map(String::as_str), Some("setpci -d 8086:25ab 68.b=2"));
     }
 }

@@ -1,11 +1,11 @@
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wish {
     pub is_rt: bool,
-    /// Seconds after the start of the trial boot at which the guard returns to the old kernel, unless committed.
+    /// Seconds after the start of the trial boot after which the guard returns to the old kernel, unless committed.
     pub limit_s: u64,
-    /// Somebody is at the machine, so a trial that cannot fall back automatically is accepted.
+    /// Someone is at the machine, so that a trial without automatic fallback is accepted.
     pub manual_recovery: bool,
-    /// Parameters of its every boot.
+    /// Kernel parameters for every boot of it.
     pub add: Vec<String>,
     /// Names of checks whose failure is accepted.
     pub skip: Vec<String>,

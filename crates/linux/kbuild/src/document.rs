@@ -12,18 +12,18 @@ use std::path::{Path, PathBuf};
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BuildResult<'a> {
-    /// `uname -r`.
+    /// Output of `uname -r` for the built kernel.
     release: &'a str,
     image: &'a Path,
-    /// Output of make.
+    /// File with the output of make.
     log: &'a Path,
-    /// Number of objects to compile; null if make could not tell.
+    /// Number of objects to compile; null if unknown.
     objects: Option<usize>,
     /// ARCH of the kernel's make.
     arch: Arch,
-    /// With pauses.
+    /// Time in seconds, including pauses.
     lasted_s: f64,
-    /// Pauses because of heat.
+    /// Time in seconds for which it was paused because of heat.
     paused_s: f64,
 }
 
@@ -31,9 +31,9 @@ pub struct BuildResult<'a> {
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PackageResult<'a> {
-    /// `uname -r`.
+    /// Output of `uname -r`.
     release: &'a str,
-    /// `uname -v`; null if the image does not contain it.
+    /// Output of `uname -v`; null if the image does not contain it.
     version: &'a Option<String>,
     checks: &'a [Check],
     /// Files that were written; none if a check failed.

@@ -15,7 +15,7 @@ pub enum KbuildError {
     Usage(String),
     #[error("{what} failed ({status}): {said}; then: {next}")]
     Failed { what: String, status: String, said: String, next: String },
-    #[error("{} holds {found}, and {wanted} is asked for: name a new folder (--out)", path.display())]
+    #[error("{} contains {found}, but {wanted} was requested: give a new folder with --out", path.display())]
     Taken { path: PathBuf, found: String, wanted: String },
     #[error("{}: {why}", path.display())]
     Bad { path: PathBuf, why: String },
@@ -24,7 +24,6 @@ pub enum KbuildError {
 }
 
 impl KbuildError {
-    /// For `map_err`.
     pub(crate) fn file(what: &'static str, path: impl AsRef<Path>) -> impl FnOnce(std::io::Error) -> KbuildError {
         let path = path.as_ref().to_owned();
         move |source| KbuildError::Program(ProgramError::File { what, path, source })
@@ -42,7 +41,7 @@ impl KbuildError {
         }
     }
 
-    /// Is the checked object bad: a signature, a compile error?
+    /// Returns true if the object itself is bad: a signature, a compile error.
     pub fn is_verdict(&self) -> bool {
         match self {
             KbuildError::Signature(error) => !matches!(error, PatchError::Program(_)),

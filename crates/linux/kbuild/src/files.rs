@@ -11,7 +11,7 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// In hexadecimal digits.
+/// Checksum of a file in hexadecimal.
 pub fn sha256(path: &Path) -> Result<String, KbuildError> {
     let mut file = File::open(path).map_err(KbuildError::file("read", path))?;
     let mut sum = Sha256::new();
@@ -32,7 +32,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Writes to another name, syncs and renames: after a kill either the old or the new file exists.
+/// Writes to a temporary name, syncs and renames, so that after a kill either the old or the new file exists.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), KbuildError> {
     let aside = aside(path);
     let mut file = File::create(&aside).map_err(KbuildError::file("write", &aside))?;
@@ -40,7 +40,7 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), KbuildError> {
     fs::rename(&aside, path).map_err(KbuildError::file("rename", &aside))
 }
 
-/// The name under which something is made before it is renamed.
+/// The temporary name under which something is created before it is renamed.
 pub(crate) fn aside(path: &Path) -> PathBuf {
     let mut name = std::ffi::OsString::from(".making-");
     name.push(path.file_name().unwrap_or_default());
@@ -52,7 +52,7 @@ pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Kbui
     replace(path, (text + "\n").as_bytes())
 }
 
-/// `None`: there is no such file.
+/// Reads a JSON file; `None` if it does not exist.
 pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, KbuildError> {
     let text = match fs::read_to_string(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
@@ -60,19 +60,20 @@ pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, K
     };
     let read = serde_json::from_str(&text);
     read.map(Some)
-        .map_err(|e| KbuildError::bad(path, format!("it is damaged ({e}): delete it and type the same again")))
+        .map_err(|e| KbuildError::bad(path, format!("it is damaged ({e}): delete it and run the same command again")))
 }
 
-/// For a kernel build.
+/// Longest time to wait for another job, which may be a kernel build.
 pub(crate) const DAY: Duration = Duration::from_secs(24 * 3600);
 
-/// One job at a time per folder, in which no other user can change what root writes. The lock ends with the last copy of the descriptor (flock(2)).
-pub(crate) fn lock(path: &Path, tell: &mut dyn FnMut(&str)) -> Result<File, KbuildError> {
+/// Allows one job at a time per folder; no other user may be able to change what root writes there. The lock ends with
+/// the last copy of the descriptor (flock(2)).
+pub(crate) fn lock(path: &Path, report: &mut dyn FnMut(&str)) -> Result<File, KbuildError> {
     let folder = path.parent().unwrap_or(path);
     let opened =
         Dir::open_to_write(folder, Whose::System).and_then(|dir| dir.update(path.file_name().unwrap_or_default()));
     let file = opened.map_err(|e| KbuildError::file("make", path)(e.cause()))?;
-    let mut waits = |who: &str| tell(&format!("waiting for {who}, which works there: {}", path.display()));
+    let mut waits = |who: &str| report(&format!("waiting for {who}, which is using it: {}", path.display()));
     punctual_watchdog::lock(&file, Share::Exclusive, DAY, &mut waits).map_err(KbuildError::file("lock", path))?;
     Ok(file)
 }
@@ -113,7 +114,7 @@ mod tests {
 
     #[test]
     fn sums_are_those_of_the_standard() {
-        // FIPS 180-4's example.
+        // The example of FIPS 180-4.
         let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(sha256_of(b"abc"), abc);
         let folder = tempfile::tempdir().unwrap();
@@ -124,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_note_is_told_and_not_taken_for_none() {
+    fn a_damaged_note_is_reported_and_not_taken_for_none() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("note");
         assert_eq!(read_json::<Vec<u8>>(&path).unwrap(), None);

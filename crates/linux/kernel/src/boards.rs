@@ -9,7 +9,7 @@ macro_rules! files {
     };
 }
 
-/// A test fails if a file of `boards/` is missing here.
+/// A test fails if a file of `boards/` is missing from this list.
 const FILES: &[(&str, &str)] = files![
     "raspberry-pi-1",
     "raspberry-pi-2",
@@ -30,9 +30,9 @@ const FILES: &[(&str, &str)] = files![
 #[serde(rename_all = "lowercase")]
 pub enum Verified {
     Hardware,
-    /// In QEMU's model of it.
+    /// Tested in QEMU's model of it.
     Qemu,
-    /// Untested: derived from documents.
+    /// Untested; derived from documents.
     Model,
 }
 
@@ -59,12 +59,12 @@ impl Arch {
         }
     }
 
-    /// The folder below `arch/` (scripts/subarch.include and the Makefile's SRCARCH).
+    /// The folder below `arch/` (scripts/subarch.include, and SRCARCH in the Makefile).
     pub fn folder(self) -> &'static str {
         if matches!(self, Arch::X86 | Arch::I386) { "x86" } else { self.name() }
     }
 
-    /// By a compiler's `-dumpmachine`.
+    /// Determines the architecture from a compiler's `-dumpmachine`.
     pub fn of_compiler(machine: &str) -> Option<Arch> {
         let cpu = machine.split('-').next().unwrap_or_default();
         match cpu {
@@ -78,25 +78,25 @@ impl Arch {
     }
 }
 
-/// What boots a board, as far as it decides how a kernel is tried.
+/// How the board boots, as far as it decides how a kernel is tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BootWay {
-    /// config.txt and tryboot.txt.
+    /// Through config.txt and tryboot.txt.
     RaspberryPi,
-    /// EFI, GRUB, U-Boot: detected on the machine.
+    /// Through EFI, GRUB or U-Boot, which is detected on the machine.
     Firmware,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PiNames {
-    /// First series that is planned for this board.
+    /// First series for which this board is planned.
     pub since: Series,
-    /// `make` target.
+    /// Name of the `make` target.
     pub defconfig: String,
     pub image: String,
-    /// File names with `*`.
+    /// File names of the device trees, with `*` as a wildcard.
     pub dtbs: Vec<String>,
     /// The configuration with PREEMPT_RT, if there is one.
     pub rt_defconfig: Option<String>,
@@ -107,43 +107,43 @@ pub struct PiNames {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mainline {
-    /// `make` target.
+    /// Name of the `make` target.
     pub defconfig: String,
-    /// First series that is planned for this board.
+    /// First series for which this board is planned.
     pub since: Series,
-    /// Below `arch/*/boot/dts`, with `*`; empty if the firmware brings its own.
+    /// Device trees below `arch/*/boot/dts`, with `*` as a wildcard; empty if the firmware provides its own.
     pub dtbs: Vec<String>,
 }
 
-/// A part of a board that a kernel must drive: issues about new kernels begin with a dead keyboard.
+/// A part of a board for which the kernel needs a driver: complaints about new kernels start with a dead keyboard.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Need {
-    /// `SPI`, `USB`, `HID`.
+    /// Name of the part, for example `SPI`, `USB` or `HID`.
     pub what: String,
-    /// Options of which one is enough, each with the name of its module if `m`, without `.ko`. Mainline and the
-    /// Raspberry Pi's tree have different drivers for some parts.
+    /// Options of which one is enough, each with the name of its module if it is `m`, without `.ko`. Mainline and the
+    /// Raspberry Pi tree have different drivers for some parts.
     pub any: BTreeMap<String, String>,
 }
 
-/// A board, or several that take the same kernel.
+/// A board, or several boards that use the same kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Board {
     pub key: String,
     pub name: String,
-    /// Prefixes of `/proc/device-tree/model`; empty if any machine of the architecture will do.
+    /// Prefixes of `/proc/device-tree/model`; empty if any machine of the architecture matches.
     pub models: Vec<String>,
-    /// Values of `uname -m`.
+    /// Accepted values of `uname -m`.
     pub machines: Vec<String>,
     pub arch: Arch,
-    /// Prefix of Debian's cross compiler, up to `gcc`.
+    /// Prefix of Debian's cross compiler, up to but not including `gcc`.
     pub cross: String,
     pub boot: BootWay,
     pub target: String,
     /// Page size of the default kernel, KiB.
     pub page_kib: u32,
-    /// Has it the USB controller whose downstream driver uses a FIQ (dwc_otg)?
+    /// Whether it has the USB controller whose downstream driver uses a FIQ (dwc_otg).
     pub usb_dwc_otg: bool,
     pub verified: Verified,
     pub verified_by: String,
@@ -151,31 +151,31 @@ pub struct Board {
     pub traps: Vec<String>,
     pub sources: Vec<String>,
     pub pi: Option<PiNames>,
-    /// `None` if its device tree is missing or incomplete there.
+    /// `None` if mainline has no complete device tree for it.
     pub mainline: Option<Mainline>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BoardError {
-    #[error("there is no board `{0}`: name one of {1}")]
+    #[error("there is no board `{0}`: choose one of {1}")]
     Unknown(String, String),
     #[error(
-        "the machine does not tell its architecture (/proc/sys/kernel/arch, since Linux 6.1): name the board, --board {0}"
+        "the machine does not report its architecture (/proc/sys/kernel/arch, since Linux 6.1): give the board with --board {0}"
     )]
     NoArchitecture(String),
-    /// A kernel of another architecture is no help, so only boards of this one are named.
+    /// A kernel for another architecture would not help, so only boards of this one are listed.
     #[error(
-        "no board is known for {model}, {machine}: {}",
+        "{model}, {machine} is not a known board: {}",
         if known.is_empty() {
-            "none of its architecture is, so no plan can be made".to_owned()
+            "no board of its architecture is known, so no plan can be made".to_owned()
         } else {
-            format!("if it takes the kernel of another of its architecture, name that with --board: {known}")
+            format!("if it can use the kernel of another board of its architecture, give that board with --board: {known}")
         }
     )]
     NotListed { model: String, machine: String, known: String },
 }
 
-// The tests parse each file, so none is skipped.
+// The tests parse every file, so none is skipped.
 static ALL: LazyLock<Vec<Board>> =
     LazyLock::new(|| FILES.iter().filter_map(|(_, text)| toml::from_str(text).ok()).collect());
 
@@ -188,17 +188,17 @@ fn keys<'b>(boards: impl Iterator<Item = &'b Board>) -> String {
 }
 
 /// # Errors
-/// If there is none; the message names all.
+/// There is no such board; the message lists all boards.
 pub fn board(key: &str) -> Result<&'static Board, BoardError> {
     let found = boards().iter().find(|board| board.key == key);
     found.ok_or_else(|| BoardError::Unknown(key.to_owned(), keys(boards().iter())))
 }
 
-/// The board of a machine, by model and `uname -m`: the longest matching name, else the entry for any machine of the
-/// architecture. An unlisted Raspberry Pi has none, as it takes no other board's kernel.
+/// Finds the board of a machine by model and `uname -m`: the longest matching name, otherwise the entry for any machine of
+/// the architecture. An unlisted Raspberry Pi has no board, because it cannot use another board's kernel.
 ///
 /// # Errors
-/// If nothing matches, or the architecture decides and is unknown.
+/// Nothing matches, or the architecture decides and is unknown.
 pub fn detect(model: Option<&str>, machine: Option<&str>) -> Result<&'static Board, BoardError> {
     let fits = |board: &&Board| model.is_some_and(|m| board.models.iter().any(|start| m.starts_with(start.as_str())));
     let length = |board: &&Board| {
@@ -217,7 +217,7 @@ pub fn detect(model: Option<&str>, machine: Option<&str>) -> Result<&'static Boa
     let is_pi = model.is_some_and(|m| m.starts_with("Raspberry Pi"));
     let any = boards().iter().find(|board| board.models.is_empty() && runs(board) && !is_pi);
     any.ok_or_else(|| BoardError::NotListed {
-        model: model.unwrap_or("a machine that does not name itself").to_owned(),
+        model: model.unwrap_or("a machine without a model name").to_owned(),
         machine: machine.to_owned(),
         known: keys(boards().iter().filter(runs)),
     })
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_board_is_told_by_its_longest_name_and_its_kernel() {
+    fn a_board_is_recognised_by_its_longest_name_and_its_kernel() {
         let key = |model, machine| detect(Some(model), Some(machine)).map(|b| b.key.as_str());
         assert_eq!(key("Raspberry Pi Zero 2 W Rev 1.0", "aarch64"), Ok("raspberry-pi-3-64"));
         assert_eq!(key("Raspberry Pi Zero 2 W Rev 1.0", "armv7l"), Ok("raspberry-pi-3-32"));
@@ -266,8 +266,11 @@ mod tests {
     #[test]
     fn what_is_not_known_is_no_board() {
         let said = |model, machine| detect(model, machine).unwrap_err().to_string();
-        assert!(said(Some("Raspberry Pi 7 Model B"), Some("aarch64")).contains("no board is known for Raspberry Pi 7"));
-        assert!(said(None, Some("s390x")).contains("none of its architecture is"));
+        assert!(
+            said(Some("Raspberry Pi 7 Model B"), Some("aarch64"))
+                .contains("Raspberry Pi 7 Model B, aarch64 is not a known board")
+        );
+        assert!(said(None, Some("s390x")).contains("no board of its architecture is known"));
         let other = said(Some("Raspberry Pi 7 Model B"), Some("armv7l"));
         assert!(other.ends_with("raspberry-pi-2, raspberry-pi-3-32, raspberry-pi-4-32, arm-board"), "{other}");
         let either = said(Some("Raspberry Pi 4 Model B Rev 1.4"), None);

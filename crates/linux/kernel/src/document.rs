@@ -11,13 +11,12 @@ use std::path::Path;
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PreflightResult<'a> {
-    /// The board's key.
     pub board: &'a str,
-    /// In the order they were made.
+    /// In the order in which they were made.
     pub checks: &'a [Check],
 }
 
-/// The result of `kernel patch`: a patch that fits a release, or a file that was checked.
+/// The result of `kernel patch`: a patch that fits a release, or a checked file.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
@@ -26,13 +25,12 @@ pub enum PatchResult<'a> {
     Found {
         release: Release,
         found: &'a Found,
-        /// URL of the directory.
+        /// URL of the folder.
         base: &'a str,
     },
     /// A file checked against its signature and a tree.
     Checked {
         patch: Patched,
-        /// Release of the tree.
         release: Release,
         /// Fingerprint of the key.
         signed_by: &'a str,
@@ -49,11 +47,11 @@ pub enum PatchResult<'a> {
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ConfigureResult<'a> {
-    /// The `.config`.
+    /// Path of the resulting `.config`.
     pub config: &'a Path,
     /// Number of requested options.
     pub requested: usize,
-    /// Requested options that the result does not have.
+    /// Requested options that are missing from the result.
     pub dropped: &'a [Dropped],
     /// Findings of the audit's rules on configurations.
     pub findings: &'a [Finding],

@@ -1,4 +1,4 @@
-//! The machine that builds: programs, headers, compiler, free space.
+//! The build machine: programs, headers, compiler, free space.
 
 use crate::programs::{last_lines, run};
 use std::collections::BTreeSet;
@@ -25,23 +25,23 @@ pub(crate) const PROGRAMS: [(&str, &str); 13] = [
 /// Headers of libraries that the build uses, with a package name.
 pub(crate) const HEADERS: [(&str, &str); 2] = [("openssl/opensslv.h", "openssl-dev"), ("gelf.h", "elf-dev")];
 
-/// What could not be determined is `None`.
+/// Properties of the build machine; `None` for those that could not be determined.
 #[derive(Clone, Debug, Default)]
 pub struct Host {
     /// ID and ID_LIKE of os-release(5).
     pub distribution: Option<String>,
     pub machine: Option<String>,
     pub programs: BTreeSet<&'static str>,
-    /// `None` without a compiler to find them.
+    /// Headers that were found; `None` without a compiler to find them.
     pub headers: Option<BTreeSet<&'static str>>,
-    /// The compiler's `-dumpmachine`, or why it does not run.
+    /// Output of the compiler's `-dumpmachine`, or why it does not run.
     pub compiler: Option<Result<String, String>>,
-    /// On the build's file system.
+    /// Free space on the file system of the build.
     pub free_bytes: Option<u64>,
 }
 
 impl Host {
-    /// `compiler` is the whole name of the program, `out` the folder of the build.
+    /// `compiler` is the full name of the program, `out` the build folder.
     pub fn look(compiler: &str, out: &Path) -> Host {
         let release = std::fs::read_to_string("/etc/os-release").ok();
         let field = |name: &str| {
@@ -61,7 +61,7 @@ impl Host {
 
 fn is_installed(program: &str) -> bool {
     let paths = std::env::var_os("PATH").unwrap_or_default();
-    // depmod is in root's PATH only.
+    // depmod is only in root's PATH.
     let more = ["/usr/sbin", "/sbin"].map(std::path::PathBuf::from);
     std::env::split_paths(&paths).chain(more).any(|folder| folder.join(program).is_file())
 }
@@ -72,7 +72,7 @@ fn has_header(name: &str) -> bool {
     gcc.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
 }
 
-/// A compiler for another machine than this one fails here with "Exec format error".
+/// A compiler that was built for another machine fails here with "Exec format error".
 fn dumpmachine(compiler: &str) -> Result<String, String> {
     let ran = run(Command::new(compiler).arg("-dumpmachine"), b"", "see the line below").map_err(|e| e.to_string())?;
     match ran.status.success() {
@@ -89,7 +89,7 @@ pub fn free(folder: &Path) -> Option<u64> {
     found.f_bavail.checked_mul(found.f_frsize)
 }
 
-/// The distribution's command for installing packages; the package names alone if the distribution is unknown.
+/// The distribution's command for installing packages; only the package names if the distribution is unknown.
 pub(crate) fn install(distribution: Option<&str>, packages: &[&str]) -> String {
     let is = |name: &str| distribution.is_some_and(|d| d.split_whitespace().any(|word| word == name));
     let (command, column) = if is("debian") || is("ubuntu") || is("raspbian") {
@@ -101,13 +101,13 @@ pub(crate) fn install(distribution: Option<&str>, packages: &[&str]) -> String {
     } else if is("suse") || is("opensuse") {
         ("sudo zypper install", 3)
     } else {
-        ("install, with your distribution's names,", 0)
+        ("install, under your distribution's names,", 0)
     };
     let names: BTreeSet<&str> = packages.iter().map(|name| named(name, column)).collect();
     format!("{command} {}", names.into_iter().collect::<Vec<_>>().join(" "))
 }
 
-/// A package's name on Debian, Fedora, Arch, openSUSE.
+/// The name of a package on Debian, Fedora, Arch and openSUSE.
 fn named(package: &str, column: usize) -> &str {
     let other = [
         ("openssl-dev", ["libssl-dev", "openssl-devel", "openssl", "libopenssl-devel"]),
@@ -132,11 +132,11 @@ mod tests {
         assert_eq!(of(Some("ubuntu debian")), "sudo apt-get install flex libssl-dev");
         assert_eq!(of(Some("fedora ")), "sudo dnf install flex openssl-devel");
         assert_eq!(of(Some("arch ")), "sudo pacman -S flex openssl");
-        assert!(of(None).starts_with("install, with your distribution's names, flex"));
+        assert!(of(None).starts_with("install, under your distribution's names, flex"));
     }
 
     #[test]
-    fn room_is_told_of_folders_that_are_not_there_yet() {
+    fn free_space_is_known_for_missing_directories() {
         assert!(free(Path::new("/no/such/folder")).is_some());
         assert_eq!(free(Path::new("")), None);
     }

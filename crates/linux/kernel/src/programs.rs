@@ -1,4 +1,4 @@
-//! Runs programs of the host to their end, with English messages.
+//! Runs programs of the host to completion, with English messages.
 
 use punctual_watchdog as watchdog;
 use std::io::{ErrorKind, Read, Write as _};
@@ -13,23 +13,17 @@ pub enum ProgramError {
     #[error("cannot run {program}: {source}")]
     Failed { program: String, source: std::io::Error },
     #[error("cannot {what} {}: {source}", path.display())]
-    File {
-        /// `read`, `write`, `make`.
-        what: &'static str,
-        path: PathBuf,
-        source: std::io::Error,
-    },
+    File { what: &'static str, path: PathBuf, source: std::io::Error },
 }
 
 impl ProgramError {
-    /// For `map_err`.
     pub fn file(what: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> ProgramError {
         let path = path.into();
         move |source| ProgramError::File { what, path, source }
     }
 }
 
-/// Limit of captured output, bytes. A program that writes more gets SIGPIPE.
+/// Maximum size of captured output in bytes. A program that writes more gets SIGPIPE.
 pub const OUTPUT_LIMIT: usize = 80 << 20;
 
 #[derive(Debug)]
@@ -40,16 +34,17 @@ pub struct Ran {
 }
 
 impl Ran {
-    /// Standard output, then standard error.
+    /// Standard output followed by standard error.
     pub fn said(&self) -> String {
         format!("{}{}", String::from_utf8_lossy(&self.stdout), self.stderr)
     }
 }
 
-/// Runs a program to its end, with English messages and `input` as standard input.
+/// Runs a program to completion, with English messages and `input` as standard input.
 ///
 /// # Errors
-/// If it is not installed (`remedy` says what to type), or its output cannot be read. A non-zero exit code is no error.
+/// The program is not installed (`remedy` is the command that installs it), or its output cannot be read. A non-zero
+/// exit code is not an error.
 pub fn run(command: &mut Command, input: &[u8], remedy: &'static str) -> Result<Ran, ProgramError> {
     let program = command.get_program().to_string_lossy().into_owned();
     let failed = |source| ProgramError::Failed { program: program.clone(), source };
@@ -63,14 +58,14 @@ pub fn run(command: &mut Command, input: &[u8], remedy: &'static str) -> Result<
     let both = thread::scope(|scope| {
         let feed = move || {
             if let Some(mut stdin) = stdin {
-                // A program that stops reading shows the reason by its exit code.
+                // If a program stops reading, its exit code shows the reason.
                 let _ = stdin.write_all(input);
             }
         };
         let started = thread::Builder::new().spawn_scoped(scope, feed);
         let errors = started.and_then(|_| thread::Builder::new().spawn_scoped(scope, move || read(stderr)));
         if errors.is_err() {
-            // Its pipes are closed with the threads that are not there.
+            // Its pipes are closed because the threads could not be started.
             let _ = child.kill();
         }
         Ok((read(stdout), errors?.join()))

@@ -5,31 +5,31 @@ use std::fmt;
 use std::str::FromStr;
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is no {what}: write it as {example}")]
+#[error("`{text}` is not a {what}: write it as {example}")]
 pub struct VersionError {
     text: String,
     what: &'static str,
     example: &'static str,
 }
 
-/// `6.12`; ordered numerically.
+/// A kernel series such as `6.12`; ordered numerically.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(try_from = "String", into = "String")]
 pub struct Series {
-    /// VERSION of the kernel's Makefile.
+    /// VERSION in the kernel's Makefile.
     pub major: u16,
-    /// PATCHLEVEL.
+    /// PATCHLEVEL in the kernel's Makefile.
     pub minor: u16,
 }
 
-/// `6.12.9`; `6.12` has sublevel 0.
+/// A release such as `6.12.9`; `6.12` has sublevel 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(try_from = "String", into = "String")]
 pub struct Release {
     pub series: Series,
-    /// SUBLEVEL.
+    /// SUBLEVEL in the kernel's Makefile.
     pub sublevel: u16,
 }
 
@@ -43,7 +43,7 @@ pub struct Patched {
     pub revision: u16,
 }
 
-/// As in the kernel's Makefile: digits only, no leading zero.
+/// Parses a number as in the kernel's Makefile: digits only, no leading zero.
 fn number(text: &str) -> Option<u16> {
     let is_plain =
         !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
@@ -96,7 +96,7 @@ impl Series {
 }
 
 impl Release {
-    /// From `uname -r`, ignoring what distributions append.
+    /// Parses `uname -r`, ignoring what distributions append.
     pub fn of_uname(release: &str) -> Option<Release> {
         let end = release.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(release.len());
         release[..end].parse().ok()

@@ -10,9 +10,9 @@ const DATA: &str = include_str!("../versions.toml");
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RtBy {
-    /// In the kernel: EXPERT and PREEMPT_RT have to be set, nothing is patched.
+    /// PREEMPT_RT is in mainline: EXPERT and PREEMPT_RT have to be set, and nothing is patched.
     Mainline,
-    /// The published patch, for exactly one release.
+    /// The published patch is needed, which exists for specific releases.
     StableRt,
 }
 
@@ -21,12 +21,12 @@ pub enum RtBy {
 pub struct SeriesEntry {
     pub name: Series,
     pub rt: RtBy,
-    /// The newest patched release, as last seen; `None`: see the published index.
+    /// The newest patched release known to this table; `None` to look it up in the published index.
     pub newest_rt: Option<Patched>,
-    /// A patched release that the Raspberry Pi's branch of the series is known to have been at.
+    /// A patched release that the Raspberry Pi's branch of the series is known to have passed through.
     pub pi_rt: Option<Patched>,
     pub archs: Vec<Arch>,
-    /// Year and month its maintenance ended; `None`: it is maintained.
+    /// Year and month in which its maintenance ended; `None` if it is maintained.
     pub over: Option<String>,
     pub verified: Verified,
     pub source: String,
@@ -37,17 +37,17 @@ pub struct SeriesEntry {
 pub struct Package {
     /// ID of os-release(5); `raspberry-pi-os` for Raspberry Pi OS, which calls itself debian.
     pub os: String,
-    /// VERSION_ID, or its first number; empty: every one.
+    /// VERSION_ID or its first number; empty for every version.
     pub version: String,
-    /// Endings of `uname -r` of the distribution's kernels in whose place it can be put; empty: any kernel.
+    /// Suffixes of `uname -r` of the distribution's kernels that it can replace; empty for any kernel.
     #[serde(default)]
     pub beside: Vec<String>,
     pub package: BTreeMap<Arch, String>,
-    /// Commands; `{package}` stands for the package's name.
+    /// Installation commands; `{package}` stands for the package's name.
     pub install: Vec<String>,
-    /// `None`: changes with the distribution.
+    /// `None` if it changes with the distribution.
     pub series: Option<Series>,
-    /// CONFIG_HZ.
+    /// Value of CONFIG_HZ.
     pub hz: Option<u32>,
     pub tracers: Option<Vec<crate::Tracer>>,
     pub note: Option<String>,
@@ -68,16 +68,16 @@ pub struct SourcePackage {
     pub source: String,
 }
 
-/// What is known of an operating system besides its packages.
+/// Facts about an operating system other than its packages.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SystemEntry {
-    /// See [`Package::os`]; also in ID_LIKE of a system that is not listed.
+    /// IDs as in [`Package::os`]; also matched against ID_LIKE of an unlisted system.
     pub os: Vec<String>,
     /// The boot loader that its installer sets up.
     #[serde(default)]
     pub loader: BTreeMap<Arch, UsualLoader>,
-    /// What a package's installation leaves to do; `{package}` stands for its name.
+    /// Steps that remain after the installation of a package; `{package}` stands for its name.
     pub after: Option<String>,
     /// Why it has no package.
     pub none: Option<String>,

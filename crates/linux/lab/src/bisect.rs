@@ -1,8 +1,7 @@
-//! Finds the commit that broke or fixed a claim: git bisect, with a build and a proof at each step.
+//! Finds the commit that broke or fixed a claim with git bisect, building and proving the kernel at each step.
 //!
-//! The user's tree is not touched: everything happens in a working tree of its own (git-worktree(1)), which is removed
-//! when the commit is found. If interrupted, the next call continues where this one stopped, without proving anything
-//! twice.
+//! The user's tree is not touched: everything happens in a separate working tree (git-worktree(1)), which is removed
+//! when the commit is found. After an interruption the next call continues without proving anything twice.
 
 use crate::build::Build;
 use crate::error::LabError;
@@ -21,7 +20,7 @@ pub struct Bisect {
     /// A later commit, at which the claims do not hold.
     pub bad: String,
     pub build: Build,
-    /// For the working tree, the objects, the logs and the run directories.
+    /// Folder for the working tree, the objects, the logs and the run directories.
     pub out: PathBuf,
 }
 
@@ -54,16 +53,16 @@ pub struct BisectReport {
     pub shown: Option<String>,
 }
 
-/// Proves the kernel of a build folder (first path) into a run directory (second); returns the outcome and a short
+/// Proves the kernel of a build folder (first path) into a run directory (second path); returns the outcome and a short
 /// reason.
 pub type Prove<'a> = &'a mut dyn FnMut(&Path, &Path) -> Result<(StepOutcome, String), LabError>;
 
-/// `told` receives each step.
+/// Bisects; `report` receives each step.
 ///
 /// # Errors
-/// If the claims do not hold at `good`, or hold at `bad`; git or make cannot be run; or the prover fails for a reason
+/// The claims do not hold at `good`, or hold at `bad`; git or make cannot be run; or the prover fails for a reason
 /// other than the kernel.
-pub fn bisect(plan: &Bisect, prove: Prove, told: &mut dyn FnMut(&Step)) -> Result<BisectReport, LabError> {
+pub fn bisect(plan: &Bisect, prove: Prove, report: &mut dyn FnMut(&Step)) -> Result<BisectReport, LabError> {
     let main = Git::at(&plan.tree);
     let (good, bad) = (main.commit(&plan.good)?, main.commit(&plan.bad)?);
     LabError::make(&plan.out)?;
@@ -74,7 +73,7 @@ pub fn bisect(plan: &Bisect, prove: Prove, told: &mut dyn FnMut(&Step)) -> Resul
         main.run(&["worktree", "add", "--detach", "--force", &worktree.display().to_string(), &bad])?;
     }
     let git = Git::at(&worktree);
-    let mut bisection = Bisection { plan, git, worktree, journal: Journal::open(&out)?, out, prove, told };
+    let mut bisection = Bisection { plan, git, worktree, journal: Journal::open(&out)?, out, prove, report };
     bisection.check_ends(&good, &bad)?;
     let said = bisection.search(&good, &bad)?;
     let suspects = suspects(&said);
@@ -94,11 +93,11 @@ struct Bisection<'a> {
     journal: Journal,
     out: PathBuf,
     prove: Prove<'a>,
-    told: &'a mut dyn FnMut(&Step),
+    report: &'a mut dyn FnMut(&Step),
 }
 
 impl Bisection<'_> {
-    /// With wrong ends a bisection would still find some commit.
+    /// With wrong ends, a bisection would still find some commit.
     fn check_ends(&mut self, good: &str, bad: &str) -> Result<(), LabError> {
         for (commit, name, expected, wanted) in
             [(good, &self.plan.good, StepOutcome::Good, "hold"), (bad, &self.plan.bad, StepOutcome::Bad, "fail")]
@@ -106,7 +105,7 @@ impl Bisection<'_> {
             let step = self.step(commit)?;
             if step.outcome != expected {
                 return Err(LabError::Usage(format!(
-                    "the claims should {wanted} at {name}, but there: {} (run in {}); choose other ends, or another claim",
+                    "the claims should {wanted} at {name}, but the result there is: {} (run in {}); choose other ends, or another claim",
                     step.why,
                     self.run_of(commit).display()
                 )));
@@ -115,7 +114,7 @@ impl Bisection<'_> {
         Ok(())
     }
 
-    /// Steps until git names the commit; returns its last output.
+    /// Steps until git reports the commit; returns its last output.
     fn search(&mut self, good: &str, bad: &str) -> Result<String, LabError> {
         let mut said = match self.git.is_bisecting() {
             true => self.git.run(&["bisect", "log"])?,
@@ -129,7 +128,7 @@ impl Bisection<'_> {
                 StepOutcome::Bad => "bad",
                 StepOutcome::NotBuilt | StepOutcome::Inconclusive => "skip",
             };
-            // Exit code 2: only skipped commits are left, which is an answer.
+            // Exit code 2 means that only skipped commits are left, which is a valid result.
             said = self.git.ask(&["bisect", word])?.1;
             if !is_over(&said) && !said.contains("Bisecting:") {
                 return Err(LabError::Git { what: format!("bisect {word}"), said });
@@ -138,7 +137,7 @@ impl Bisection<'_> {
         Ok(said)
     }
 
-    /// Builds and proves one commit, or takes the result of an earlier call.
+    /// Builds and proves one commit, or reuses the result of an earlier call.
     fn step(&mut self, commit: &str) -> Result<Step, LabError> {
         if let Some(step) = self.journal.find(commit) {
             return Ok(step);
@@ -161,7 +160,7 @@ impl Bisection<'_> {
         };
         let step = Step { commit: commit.to_owned(), subject: self.git.subject(commit)?, outcome, why };
         self.journal.add(step.clone())?;
-        (self.told)(&step);
+        (self.report)(&step);
         Ok(step)
     }
 
@@ -274,13 +273,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         tree(&folder.path().join("tree"), 12);
         let plan = plan(folder.path());
-        let mut told = 0;
+        let mut reported = 0;
         let mut prove = |build: &Path, _: &Path| Ok(proved(build, 9));
-        let report = bisect(&plan, &mut prove, &mut |_| told += 1).unwrap();
+        let report = bisect(&plan, &mut prove, &mut |_| reported += 1).unwrap();
         assert!(report.shown.unwrap().contains("commit 9"));
         assert_eq!(report.suspects.len(), 1);
-        assert_eq!(told, report.steps.len());
-        assert!(told <= 8, "{:?}", report.steps);
+        assert_eq!(reported, report.steps.len());
+        assert!(reported <= 8, "{:?}", report.steps);
         assert!(!plan.out.join("worktree").exists());
         let branches = Command::new("git").arg("-C").arg(&plan.tree).args(["worktree", "list"]).output().unwrap();
         assert_eq!(String::from_utf8_lossy(&branches.stdout).lines().count(), 1);

@@ -22,17 +22,17 @@ pub struct Proven {
 }
 
 impl Proven {
-    /// The worst outcome: one failing boot is a failure.
+    /// The worst outcome: one failing boot makes the whole a failure.
     pub fn outcome(&self) -> Outcome {
         self.runs.iter().map(|r| r.verdict.outcome).max().unwrap_or(Outcome::Inconclusive)
     }
 }
 
-/// Boots `boots` times with the seeds from `seed` on, `jobs` at once: in virtual time they do not disturb each other.
-/// One boot makes `out` itself its run directory, several make `out/boot-1` and so on.
+/// Boots `boots` times with consecutive seeds starting at `seed`, `jobs` at once: in virtual time they do not disturb
+/// each other. A single boot makes `out` itself its run directory, several make `out/boot-1` and so on.
 ///
 /// # Errors
-/// If a boot reaches no verdict; the run directories of the others stay.
+/// A boot reaches no verdict; the run directories of the others stay.
 pub fn prove_boots(
     options: &LabOptions,
     seed: u64,
@@ -57,7 +57,7 @@ pub fn prove_boots(
             let run = prove(options, seed.wrapping_add(i as u64), &place(i), cache);
             observer.booted(&options.kernel.name, i + 1, boots, &run);
             if run.is_err() {
-                // Running boots finish; none is started.
+                // Running boots finish, but no further one is started.
                 next.store(boots, Ordering::Relaxed);
             }
             results.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((i, run));
@@ -65,7 +65,7 @@ pub fn prove_boots(
     };
     thread::scope(|scope| {
         for _ in 1..jobs.clamp(1, boots) {
-            // With one thread less one guest less runs at a time; the first is this one.
+            // With one thread fewer, one guest fewer runs at a time; the first one runs in this thread.
             if thread::Builder::new().spawn_scoped(scope, work).is_err() {
                 break;
             }

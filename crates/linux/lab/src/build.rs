@@ -4,25 +4,25 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// For a kernel on a small board.
+/// Time limit, sufficient for a kernel on a small board.
 const BUILD: std::time::Duration = std::time::Duration::from_secs(24 * 3600);
 
 #[derive(Clone, Debug)]
 pub struct Build {
     pub config: Option<PathBuf>,
     pub arch: Arch,
-    /// More arguments of make: `LLVM=1`, `CROSS_COMPILE=…`.
+    /// Additional arguments of make: `LLVM=1`, `CROSS_COMPILE=…`.
     pub make: Vec<String>,
-    /// make's -j.
+    /// Value of make's -j.
     pub jobs: usize,
 }
 
 impl Build {
     /// Builds the image of `tree` in the folder `build`, which keeps its objects between commits, and logs to `log`.
-    /// `Ok(false)`: the commit does not build.
+    /// Returns `Ok(false)` if the commit does not build.
     ///
     /// # Errors
-    /// If make cannot be run or its log cannot be written.
+    /// make cannot be run or its log cannot be written.
     pub(crate) fn image(&self, tree: &Path, build: &Path, log: &Path) -> Result<bool, LabError> {
         fs::create_dir_all(build).map_err(LabError::file("make", build))?;
         if let Some(config) = &self.config {

@@ -14,16 +14,16 @@ use std::path::Path;
 #[derive(Debug)]
 pub struct Compared {
     pub comparison: Comparison,
-    /// Data for its charts.
+    /// Data for the charts.
     pub drawings: ComparisonDrawings,
     pub a: Proven,
     pub b: Proven,
 }
 
-/// Boots each kernel `boots` times with the seeds from `seed` on, into `out/a` and `out/b`.
+/// Boots each kernel `boots` times with consecutive seeds starting at `seed`, into `out/a` and `out/b`.
 ///
 /// # Errors
-/// If a boot reaches no verdict, or machines or settings differ in more than the kernel.
+/// A boot reaches no verdict, or machines or settings differ in more than the kernel.
 pub fn compare(
     [a, b]: [&LabOptions; 2],
     seed: u64,
@@ -36,7 +36,7 @@ pub fn compare(
     comparable(a, b)?;
     LabError::make(out)?;
     let group = |options: &LabOptions, name: &str| {
-        // Several boots even if it is one: the folders do not depend on the number.
+        // Several boots, even if it is only one: the folders must not depend on the number.
         let folder = out.join(name);
         let folder = if boots == 1 { folder.join("boot-1") } else { folder };
         if let Some(parent) = folder.parent() {
@@ -48,7 +48,7 @@ pub fn compare(
     let name = |options: &LabOptions| options.kernel.release.clone().unwrap_or_else(|| options.kernel.name.clone());
     let (mut first, mut second) = (name(a), name(b));
     if first == second {
-        // The same release, built or started in two ways.
+        // The same release, built or booted in two ways.
         (first, second) = (with_append(first, a), with_append(second, b));
     }
     let sides = sides(&a_runs, &b_runs, (first, second));
@@ -68,7 +68,7 @@ fn comparable(a: &LabOptions, b: &LabOptions) -> Result<(), LabError> {
     match a.machine == b.machine {
         true => Ok(()),
         false => Err(LabError::Usage(format!(
-            "{} boots on {}, {} on {}: two machines have two clocks; compare on one",
+            "{} boots on {}, {} on {}: two machines have two clocks; compare on the same machine",
             a.kernel.name, a.machine, b.kernel.name, b.machine
         ))),
     }
@@ -84,7 +84,7 @@ fn sides<'a>(a: &'a Proven, b: &'a Proven, names: (String, String)) -> [Side<'a>
     [side(a, names.0), side(b, names.1)]
 }
 
-/// Machine and CPUs are checked before booting, so the only reason left is that nothing was measured.
+/// Machine and CPUs are checked before booting, so the only remaining reason is that nothing was measured.
 fn refused(refused: &Refused) -> LabError {
     LabError::Usage(format!("nothing can be compared ({refused:?}): see the run directories of both kernels"))
 }

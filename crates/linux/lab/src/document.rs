@@ -33,9 +33,9 @@ struct Guest<'a> {
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LabProveResult<'a> {
-    /// Always `virtual`.
+    /// The clock, always `virtual`.
     clock: &'static str,
-    /// Directory of the run directories.
+    /// Folder that contains the run directories.
     out: &'a Path,
     boots: Vec<LabRunPart<'a>>,
 }
@@ -43,7 +43,7 @@ pub struct LabProveResult<'a> {
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct LabRunPart<'a> {
-    /// As `report` prints it.
+    /// The run as printed by `report`.
     #[serde(flatten)]
     run: RunResult<'a>,
     /// Seed of its loads and addresses.
@@ -55,7 +55,7 @@ struct LabRunPart<'a> {
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LabCompareResult<'a> {
-    /// As `compare` prints it.
+    /// The comparison as printed by `compare`.
     #[serde(flatten)]
     comparison: ComparisonResult<'a>,
     /// Directory of the run directories and the page.
@@ -66,11 +66,11 @@ pub struct LabCompareResult<'a> {
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LabBisectResult<'a> {
-    /// Always `virtual`.
+    /// The clock, always `virtual`.
     clock: &'static str,
-    /// The first bad commit, or all that can be it.
+    /// The first bad commit, or all candidates.
     suspects: &'a [String],
-    /// Tried commits, in order.
+    /// The commits that were tried, in order.
     steps: &'a [Step],
     /// Directory of builds and runs.
     out: &'a Path,

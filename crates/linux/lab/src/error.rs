@@ -15,21 +15,17 @@ pub enum LabError {
     #[error("punctual ended with exit code {code} in the guest:\n{said}")]
     Guest { code: i32, said: String },
     #[error("cannot {what} {}: {source}", path.display())]
-    File {
-        /// `read`, `write`, …
-        what: &'static str,
-        path: PathBuf,
-        source: std::io::Error,
-    },
+    File { what: &'static str, path: PathBuf, source: std::io::Error },
     #[error("git {what} failed: {said}")]
     Git { what: String, said: String },
 }
 
 impl LabError {
-    /// The folder of results, made where it is not there. Programs write there by its path, so no other user may change it.
+    /// Opens the folder of results and creates it if it is missing. Programs write there by its path, so no other user
+    /// may change it.
     ///
     /// # Errors
-    /// As [`Dir::create`].
+    /// See [`Dir::create`].
     pub(crate) fn make(folder: &Path) -> Result<(), LabError> {
         Dir::create(folder, Whose::System).map(drop).map_err(|e| LabError::file("make", folder)(e.cause()))
     }

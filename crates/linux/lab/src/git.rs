@@ -19,7 +19,7 @@ impl Git {
         }
     }
 
-    /// Like [`Git::run`], where a non-zero exit code is an answer.
+    /// Like [`Git::run`], for commands whose non-zero exit code is a result and not an error.
     pub fn ask(&self, words: &[&str]) -> Result<(bool, String), LabError> {
         let mut git = Command::new("git");
         git.arg("-C").arg(&self.folder).args(words).env("LC_ALL", "C").stdin(std::process::Stdio::null());

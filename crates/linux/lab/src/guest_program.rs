@@ -1,15 +1,15 @@
-//! The `punctual` that runs in the guest: this program, or one cross-built for the guest's architecture.
+//! The `punctual` that runs in the guest: this program, or one cross-compiled for the guest's architecture.
 
 use crate::error::LabError;
 use punctual_vm::Arch;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Reads a static `punctual` for `arch`: the given file, this program, or one beside it (`punctual-arm64`, or cargo's
+/// Reads a static `punctual` for `arch`: the given file, this program, or one next to it (`punctual-arm64`, or cargo's
 /// `target/aarch64-unknown-linux-gnu/release`).
 ///
 /// # Errors
-/// If there is none, it is of another architecture, or it needs libraries that the guest does not have.
+/// There is none, it is for another architecture, or it needs libraries that the guest does not have.
 pub fn guest_program(given: Option<&Path>, arch: Arch) -> Result<Vec<u8>, LabError> {
     let own = std::env::current_exe().map_err(LabError::file("find", "this program"))?;
     let candidates = match given {
@@ -20,14 +20,14 @@ pub fn guest_program(given: Option<&Path>, arch: Arch) -> Result<Vec<u8>, LabErr
     let Some(path) = candidates.iter().find(|p| p.is_file()) else {
         let shown: Vec<String> = candidates.iter().map(|p| p.display().to_string()).collect();
         return Err(LabError::Usage(format!(
-            "a {arch} guest needs a punctual built for it, and there is none at {}: build one with `cargo xtask cross {arch}`, \
-             or name it with --guest-program",
+            "a {arch} guest needs a punctual built for it, but there is none at {}: build one with `cargo xtask cross {arch}`, \
+             or give one with --guest-program",
             shown.join(" or ")
         )));
     };
     let program = fs::read(path).map_err(LabError::file("read", path))?;
     if Arch::of_elf(&program) != Some(arch) {
-        return Err(LabError::Usage(format!("{} is no program for {arch}", path.display())));
+        return Err(LabError::Usage(format!("{} is not a program for {arch}", path.display())));
     }
     if needs_an_interpreter(&program) {
         return Err(LabError::Usage(format!(
@@ -52,7 +52,7 @@ fn beside(own: &Path, arch: Arch) -> Vec<PathBuf> {
     paths
 }
 
-/// Has a 64-bit ELF file a PT_INTERP program header (elf(5))?
+/// Returns true if a 64-bit ELF file has a PT_INTERP program header (elf(5)).
 fn needs_an_interpreter(program: &[u8]) -> bool {
     const PT_INTERP: u32 = 3;
     let word = |at: usize| program.get(at..at + 8).and_then(|b| b.try_into().ok()).map(u64::from_le_bytes);
@@ -75,7 +75,7 @@ mod tests {
         let error = guest_program(Some(&own), Arch::host().unwrap()).unwrap_err();
         assert!(error.is_usage() && error.to_string().contains("dynamically"), "{error}");
         let text = tempfile::NamedTempFile::new().unwrap();
-        assert!(guest_program(Some(text.path()), Arch::Amd64).unwrap_err().to_string().contains("no program"));
+        assert!(guest_program(Some(text.path()), Arch::Amd64).unwrap_err().to_string().contains("not a program"));
         assert!(
             guest_program(Some(Path::new("/nowhere")), Arch::Arm64)
                 .unwrap_err()

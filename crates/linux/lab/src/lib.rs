@@ -1,7 +1,7 @@
 //! Proves kernels without a board: runs `punctual prove` in a guest whose clock counts instructions. Engine, loads,
-//! claims and run directory are those of hardware; the same kernel, seed and options give the same bytes.
+//! claims and run directory are the same as on hardware; the same kernel, seed and options give the same bytes.
 //!
-//! Architecture invariant: measures and judges nothing itself; the guest's `punctual` and `punctual-judge` do.
+//! Architecture invariant: this crate neither measures nor judges; the guest's `punctual` and `punctual-judge` do.
 
 #![forbid(unsafe_code)]
 

@@ -9,34 +9,35 @@ use std::time::Duration;
 pub struct LabOptions {
     pub kernel: Kernel,
     pub machine: Machine,
-    /// `punctual`, built statically for the machine.
+    /// The `punctual` program, built statically for the machine.
     pub program: Vec<u8>,
     /// One instruction takes 2^shift ns.
     pub shift: u8,
     /// Virtual CPUs; more than one adds the control.
     pub cpus: u32,
     pub memory_mib: u32,
-    /// Total measuring time, by the guest's clock.
+    /// Total measuring time on the guest's clock.
     pub duration: Nanos,
     /// Time before recording, in each phase.
     pub warmup: Nanos,
     /// Period of the measuring threads.
     pub period: Nanos,
     pub priority: Option<Priority>,
-    /// One phase each; the seed decides their order.
+    /// The load of each phase; the seed decides their order.
     pub loads: Vec<String>,
     pub claims: Vec<Claim>,
     pub deadline: Option<Nanos>,
-    /// Added to the kernel's command line.
+    /// Words added to the kernel's command line.
     pub append: Vec<String>,
-    /// A static BusyBox for the guest; `None`: the distribution's.
+    /// A static BusyBox for the guest; `None` to use the distribution's.
     pub busybox: Option<PathBuf>,
-    /// Limit of a boot, by the host's clock.
+    /// Time limit of a boot on the host's clock.
     pub limit: Duration,
 }
 
 impl LabOptions {
-    /// One CPU at 500 million instructions a second (2 ns each: about a Cortex-A72 in kernel code), 2 s, 1 ms period.
+    /// Defaults: one CPU at 500 million instructions per second (2 ns each: about a Cortex-A72 in kernel code), 2 s of
+    /// measuring, a period of 1 ms.
     pub fn new(kernel: Kernel, machine: Machine, program: Vec<u8>, loads: Vec<String>) -> LabOptions {
         LabOptions {
             kernel,

@@ -10,19 +10,19 @@ use std::time::Duration;
 
 #[derive(Clone, Debug)]
 pub struct LabRun {
-    /// As the guest wrote it.
+    /// The run directory as the guest wrote it.
     pub root: PathBuf,
     pub recording: Recording,
     pub verdict: Verdict,
     pub seed: u64,
-    /// By the host's clock.
+    /// Duration on the host's clock.
     pub lasted: Duration,
 }
 
-/// Boots the kernel, proves it inside, and copies the run directory to `out`, which must not exist or be empty.
+/// Boots the kernel, proves it inside, and copies the run directory to `out`, which must be missing or empty.
 ///
 /// # Errors
-/// If the guest reaches no verdict; `out` is unchanged then.
+/// The guest reaches no verdict; `out` is unchanged then.
 pub fn prove(options: &LabOptions, seed: u64, out: &Path, cache: &Cache) -> Result<LabRun, LabError> {
     refuse_used(out)?;
     let model = options.model(seed)?;
@@ -30,7 +30,7 @@ pub fn prove(options: &LabOptions, seed: u64, out: &Path, cache: &Cache) -> Resu
     let aside = aside(out);
     LabError::make(&aside)?;
     let result = boot_into(&guest, &aside, out, cache);
-    // Empty, or unusable.
+    // The temporary folder is empty, or unusable.
     let removed = fs::remove_dir_all(&aside).map_err(LabError::file("remove", &aside));
     let booted = result?;
     removed?;
@@ -42,7 +42,7 @@ pub fn prove(options: &LabOptions, seed: u64, out: &Path, cache: &Cache) -> Resu
 fn boot_into(guest: &Guest, aside: &Path, out: &Path, cache: &Cache) -> Result<Booted, LabError> {
     let booted = vm::boot(guest, cache, Some(aside))?;
     let run = aside.join(RUN.trim_start_matches('/'));
-    // 0 pass, 1 fail, 3 inconclusive: it measured and judged. Any other code is no result.
+    // 0 pass, 1 fail, 3 inconclusive: it measured and judged. With any other code there is no result.
     if !matches!(booted.exit_code, 0 | 1 | 3) || !run.join("run.json").is_file() {
         let lines: Vec<&str> = booted.console.lines().collect();
         let said = lines[lines.len().saturating_sub(12)..].join("\n");
@@ -69,7 +69,7 @@ fn guest(options: &LabOptions, script: String) -> Guest {
     guest
 }
 
-/// With several virtual CPUs the controls are part of every run.
+/// With several virtual CPUs, the controls are part of every run.
 fn with_control(options: &LabOptions) -> LabOptions {
     let mut options = options.clone();
     if options.cpus > 1 {
@@ -88,11 +88,11 @@ fn refuse_used(out: &Path) -> Result<(), LabError> {
     };
     match first {
         None => Ok(()),
-        Some(_) => Err(LabError::Usage(format!("{} is not empty: name a new folder with --out", out.display()))),
+        Some(_) => Err(LabError::Usage(format!("{} is not empty: give a new folder with --out", out.display()))),
     }
 }
 
-/// On the same file system, so that the run directory appears at once and complete.
+/// A temporary folder on the same file system, so that the run directory appears complete.
 fn aside(out: &Path) -> PathBuf {
     let mut name = std::ffi::OsString::from(".");
     name.push(out.file_name().unwrap_or_default());

@@ -1,11 +1,11 @@
-//! The guest's script: vary what the seed varies, then `punctual prove`.
+//! The guest's script: applies the variations of the seed, then runs `punctual prove`.
 
 use crate::options::LabOptions;
 use punctual_judge::VIRTUAL_CONTROLS;
 use punctual_model::VirtualTime;
 use std::fmt::Write;
 
-/// Paths of `punctual` and its run directory in the guest.
+/// Path of `punctual` in the guest.
 pub(crate) const PROGRAM: &str = "/bin/punctual";
 pub(crate) const RUN: &str = "/run/lab";
 
@@ -27,11 +27,11 @@ impl Random {
     }
 }
 
-/// The script for one seed.
+/// Creates the script for one seed.
 ///
-/// Emulators boot identically for every seed, so what differs between two boots of a real machine is varied inside: the
-/// phase of everything relative to the kernel's tick (a sleep), the memory layout (pages held, length of the
-/// environment), the order of the loads.
+/// Emulators boot identically for every seed, so the script varies what differs between two boots of a real machine:
+/// the phase of everything relative to the kernel's tick (a sleep), the memory layout (pages held, length of the
+/// environment), and the order of the loads.
 pub(crate) fn script(options: &LabOptions, seed: u64, model: &VirtualTime) -> String {
     let mut random = Random(seed);
     let mut script = String::from("# What the seed varies.\n");
@@ -62,7 +62,8 @@ pub(crate) fn script(options: &LabOptions, seed: u64, model: &VirtualTime) -> St
     script
 }
 
-/// Fisher and Yates. Idle and the controls stay first: the controls are judged against idle.
+/// Shuffles the loads (Fisher and Yates). Idle and the controls stay first, because the controls are judged against
+/// idle.
 fn shuffled(loads: &[String], random: &mut Random) -> Vec<String> {
     let first = |load: &&String| load.as_str() == "idle" || VIRTUAL_CONTROLS.contains(&load.as_str());
     let mut front: Vec<String> = loads.iter().filter(first).cloned().collect();

@@ -1,5 +1,5 @@
-//! Packages of the distribution for any architecture, without installing anything: apt with state, cache and
-//! architecture of its own (apt.conf(5)), and the machine's own sources.
+//! Packages of the distribution for any architecture, without installing anything: apt with its own state, cache and
+//! architecture (apt.conf(5)), and the machine's own sources.
 
 use crate::arch::Arch;
 use crate::cache::Cache;
@@ -10,32 +10,32 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// Older package lists are fetched again.
+/// Package lists older than this are fetched again.
 const FRESH: Duration = Duration::from_secs(86_400);
-const REMEDY: &str = "where there is no apt, name a kernel image or build folder with --kernel, its modules with --modules, and a static \
+const REMEDY: &str = "without apt, give a kernel image or build folder with --kernel, its modules with --modules, and a static \
                       BusyBox with --busybox";
 
 /// Files of /etc/apt that name the distribution itself, not third parties.
 const OWN_SOURCES: [&str; 5] = ["debian.sources", "ubuntu.sources", "raspi.sources", "raspi.list", "debian.list"];
 
-/// A system from nothing (apt-patterns(7)).
+/// Arguments that select a system from scratch (apt-patterns(7)).
 const SYSTEM: [&str; 5] = ["install", "-y", "-q", "--no-install-recommends", "?essential"];
 
 pub(crate) struct Apt {
     root: PathBuf,
     arch: Arch,
-    /// Appended to each suite's name.
+    /// Suffix appended to the name of each suite.
     suffix: &'static str,
 }
 
 impl Apt {
-    /// Creates the private state if missing and fetches old lists again.
+    /// Creates the private state if it is missing and fetches old lists again.
     pub fn open(cache: &Cache, arch: Arch) -> Result<Apt, VmError> {
         Apt::open_suite(cache, arch, "")
     }
 
-    /// For another suite of the machine's own source, such as `-backports`: the source is the machine's entry with
-    /// another suite, so no host is hard-coded.
+    /// Like [`Apt::open`] for another suite of the machine's own source, such as `-backports`: the source is the
+    /// machine's entry with another suite, so no host is hard-coded.
     pub fn open_suite(cache: &Cache, arch: Arch, suffix: &'static str) -> Result<Apt, VmError> {
         let name = format!("apt-{arch}{suffix}");
         let apt = Apt { root: cache.root().join(&name), arch, suffix };
@@ -61,7 +61,7 @@ impl Apt {
         Ok(String::from_utf8_lossy(&out).lines().map(str::to_owned).collect())
     }
 
-    /// The candidate version; `None`: no such package.
+    /// The candidate version; `None` if there is no such package.
     pub fn version(&self, package: &str) -> Result<Option<String>, VmError> {
         let out = tools::output(self.command("apt-cache").args(["policy", package]), REMEDY)?;
         let text = String::from_utf8_lossy(&out).into_owned();
@@ -69,7 +69,7 @@ impl Apt {
         Ok(candidate.filter(|version| version != "(none)"))
     }
 
-    /// Downloads a package into `folder`; apt checks its signature chain and checksum.
+    /// Downloads a package into `folder`; apt verifies its signature chain and checksum.
     pub fn download(&self, package: &str, folder: &Path) -> Result<PathBuf, VmError> {
         tools::output(self.command("apt-get").args(["download", "-q", package]).current_dir(folder), REMEDY)?;
         let entries = fs::read_dir(folder).map_err(VmError::file("read", folder))?;
@@ -89,7 +89,7 @@ impl Apt {
         Ok(names)
     }
 
-    /// Downloads the closure into `folder`; apt checks signatures and checksums.
+    /// Downloads the closure into `folder`; apt verifies signatures and checksums.
     pub fn download_closure(&self, packages: &[&str], folder: &Path) -> Result<(), VmError> {
         let partial = folder.join("partial");
         fs::create_dir_all(&partial).map_err(VmError::file("make", &partial))?;
@@ -122,7 +122,7 @@ impl Apt {
         command
     }
 
-    /// The machine's own distribution entries. Third parties may not have foreign architectures.
+    /// Copies the machine's own distribution entries. Third-party sources may lack foreign architectures.
     fn copy_sources(&self) -> Result<(), VmError> {
         let list = Path::new("/etc/apt/sources.list");
         let own = fs::read_to_string(list).unwrap_or_default();
@@ -139,7 +139,7 @@ impl Apt {
     }
 }
 
-/// Replaces the first suite of each entry by the one with `suffix` (sources.list(5), both forms); entries of other
+/// Replaces the first suite of each entry by the one with `suffix` (sources.list(5), both formats); entries of other
 /// kinds (security, updates) are dropped. Without a suffix the text is unchanged.
 fn suite(text: &str, suffix: &str) -> String {
     if suffix.is_empty() {
@@ -185,7 +185,7 @@ pub(crate) fn unpack(deb: &Path, folder: &Path) -> Result<(), VmError> {
     let mut command = Command::new("dpkg-deb");
     tools::output(
         command.arg("-x").arg(deb).arg(folder),
-        "install dpkg, or unpack the package and name the kernel image",
+        "install dpkg, or unpack the package and give the kernel image",
     )
     .map(drop)
 }

@@ -1,4 +1,4 @@
-//! Processor architectures, as Debian names them.
+//! Processor architectures, under Debian's names.
 
 use std::fmt;
 
@@ -25,8 +25,9 @@ impl Arch {
         }
     }
 
-    /// Of a kernel image: the x86 boot protocol's `HdrS` at 0x202 (Documentation/arch/x86/boot.rst), arm64's `ARM\x64`
-    /// at 56 (Documentation/arch/arm64/booting.rst). `None` for anything else, including compressed arm64 images.
+    /// Determines the architecture of a kernel image: the x86 boot protocol's `HdrS` at 0x202
+    /// (Documentation/arch/x86/boot.rst), arm64's `ARM\x64` at 56 (Documentation/arch/arm64/booting.rst). `None` for
+    /// anything else, including compressed arm64 images.
     pub fn of_image(head: &[u8]) -> Option<Arch> {
         if head.get(0x202..0x206) == Some(b"HdrS") {
             Some(Arch::Amd64)
@@ -37,7 +38,7 @@ impl Arch {
         }
     }
 
-    /// Of an ELF program: e_machine (elf(5)).
+    /// Determines the architecture of an ELF program from e_machine (elf(5)).
     pub fn of_elf(head: &[u8]) -> Option<Arch> {
         match (head.get(..4)?, head.get(18..20)?) {
             (b"\x7fELF", [62, 0]) => Some(Arch::Amd64),
@@ -58,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn images_are_told_by_their_magic() {
+    fn images_are_recognised_by_their_magic() {
         let mut x86 = vec![0; 0x210];
         x86[0x202..0x206].copy_from_slice(b"HdrS");
         let mut arm = vec![0; 64];

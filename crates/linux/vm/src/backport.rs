@@ -1,4 +1,4 @@
-//! A newer emulator than the distribution's, from its backports: unpacked into the cache, not installed.
+//! A newer emulator from the distribution's backports, unpacked into the cache and not installed.
 
 use crate::apt::{self, Apt};
 use crate::arch::Arch;
@@ -12,14 +12,14 @@ const SUITE: &str = "-backports";
 /// Packages with the emulator's keymaps and ROMs.
 const WITH: [&str; 2] = ["qemu-system-common", "qemu-system-data"];
 
-/// About 13 MB, downloaded once for each version.
+/// Downloads about 13 MB, once for each version.
 pub fn emulator(machine: Machine, cache: &Cache) -> Result<PathBuf, VmError> {
     let facts = machine.facts();
     let arch = Arch::host().unwrap_or(Arch::Amd64);
     let apt = Apt::open_suite(cache, arch, SUITE)?;
     let version = apt.version(facts.package)?.ok_or_else(|| {
         VmError::Usage(format!(
-            "the backports of this distribution have no {}: install a QEMU that has {machine} ({}.{})",
+            "the backports of this distribution have no {}: install a QEMU that supports {machine} ({}.{})",
             facts.package, facts.since.0, facts.since.1
         ))
     })?;

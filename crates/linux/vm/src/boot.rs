@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 #[derive(Clone, Debug)]
 pub struct Booted {
-    /// Of the script.
+    /// Exit code of the script.
     pub exit_code: i32,
     pub console: String,
     pub fetched_bytes: usize,
@@ -27,14 +27,14 @@ pub struct Booted {
 }
 
 pub(crate) const LOOK: Duration = Duration::from_millis(25);
-/// Time for a machine to power off after `end`; some boards cannot.
+/// Time allowed for a machine to power off after the mark `end`; some boards cannot.
 const POWER_OFF: Duration = Duration::from_secs(2);
 const DTC: &str = "install it: apt-get install device-tree-compiler";
 
-/// Boots a guest, runs its script, and unpacks the files it fetches into `into`.
+/// Boots a guest, runs its script, and unpacks the fetched files into `into`.
 ///
 /// # Errors
-/// If the kernel panics, hangs, or is silent until the limit, the guest stops early, or QEMU is missing or too old. The
+/// The kernel panics, hangs, or is silent until the limit, the guest stops early, or QEMU is missing or too old. The
 /// emulator has ended in every case.
 pub fn boot(guest: &Guest, cache: &Cache, into: Option<&Path>) -> Result<Booted, VmError> {
     boot_joined(guest, None, cache, into)
@@ -49,7 +49,7 @@ pub(crate) fn boot_joined(
     guest.check()?;
     if network.is_some() && !guest.machine.facts().pci {
         let machine = guest.machine;
-        return Err(VmError::Usage(format!("the machine {machine} has no network card here: use pc or virt-arm64")));
+        return Err(VmError::Usage(format!("the machine {machine} has no network card in QEMU: use pc or virt-arm64")));
     }
     let qemu = Qemu::find(guest.machine)?;
     let device_tree = device_tree(guest, cache)?;
@@ -87,7 +87,7 @@ fn watch(child: &mut Running, log: &Log, limit: Duration, begun: Instant, compla
             return Ok(said);
         }
         if let (Some(line), true) = (&said.panic, gone.is_some() || begun.elapsed() > limit) {
-            let when = if said.started { "in the script" } else { "before the script began" };
+            let when = if said.started { "in the script" } else { "before the script started" };
             let (line, tail) = (line.clone(), console::panic(&log.text()));
             return Err(VmError::Panicked { line, tail, when, lasted: begun.elapsed() });
         }
@@ -113,14 +113,14 @@ fn watch(child: &mut Running, log: &Log, limit: Duration, begun: Instant, compla
     }
 }
 
-/// The device tree to boot with, with nodes disabled that QEMU lacks.
+/// The device tree to boot with; nodes that QEMU lacks are disabled.
 fn device_tree(guest: &Guest, cache: &Cache) -> Result<Option<PathBuf>, VmError> {
     let facts = guest.machine.facts();
     let Some(file) = facts.dtb else { return Ok(None) };
     let folder = guest.kernel.device_trees.as_ref().ok_or_else(|| {
         let (name, machine) = (&guest.kernel.name, guest.machine);
         VmError::Usage(format!(
-            "the kernel {name} brings no device trees, and {machine} needs {file}: name a package or a build folder"
+            "the kernel {name} has no device trees, but {machine} needs {file}: give a package or a build folder"
         ))
     })?;
     let source = folder.join(file);
@@ -172,7 +172,8 @@ impl Drop for Running {
     }
 }
 
-/// The console's text, in a file of the caller's or in memory. Not a pipe: a full pipe would make the guest wait.
+/// The console's text, in a file of the caller's or in memory. It is not a pipe, because a full pipe would make the
+/// guest wait.
 #[derive(Debug)]
 pub(crate) struct Log(File);
 
@@ -188,7 +189,7 @@ impl Log {
         }
     }
 
-    /// A path that QEMU can open, as it inherits the descriptor.
+    /// A path that QEMU can open, because it inherits the descriptor.
     pub fn path(&self) -> String {
         format!("/proc/self/fd/{}", self.0.as_raw_fd())
     }
@@ -209,7 +210,7 @@ pub(crate) fn read_all(file: &File) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// A file without a name, which children inherit.
+/// An anonymous file in memory, which children inherit.
 pub(crate) fn in_memory(name: &str, content: &[u8]) -> Result<File, VmError> {
     let fd: OwnedFd = memfd_create(name, MemfdFlags::empty()).map_err(|e| VmError::file("make", name)(e.into()))?;
     let mut file = File::from(fd);

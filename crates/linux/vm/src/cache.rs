@@ -1,4 +1,4 @@
-//! Where downloads are kept: outside any repository, made once, shared by all.
+//! The cache of downloads: outside any repository, filled once, shared by all.
 
 use crate::error::VmError;
 use punctual_directory::{Dir, Error, Kind, Whose};
@@ -6,18 +6,18 @@ use punctual_watchdog::{PROGRAMS, Share, lock};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-/// A folder of downloads; several processes may use it at once.
+/// A cache folder; several processes may use it at once.
 #[derive(Clone, Debug)]
 pub struct Cache {
     root: PathBuf,
 }
 
 impl Cache {
-    /// `$XDG_CACHE_HOME/punctual/lab`, or below `~/.cache`; for root below `/var/cache`, since `HOME` may be the one of the user who
-    /// called sudo.
+    /// `$XDG_CACHE_HOME/punctual/lab`, or below `~/.cache`; for root below `/var/cache`, because `HOME` may be that of
+    /// the user who called sudo.
     ///
     /// # Errors
-    /// If neither variable is set.
+    /// Neither variable is set.
     pub fn usual() -> Result<Cache, VmError> {
         let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
         let base = set("XDG_CACHE_HOME").or_else(|| match rustix::process::geteuid().is_root() {
@@ -36,8 +36,8 @@ impl Cache {
         &self.root
     }
 
-    /// The folder `name`, made by `make` if missing: under another name, then renamed, so that it is complete or
-    /// absent, and by one process at a time.
+    /// The folder `name`, created by `make` if it is missing: under a temporary name, then renamed, so that it is
+    /// complete or absent, and by one process at a time.
     pub(crate) fn folder(
         &self,
         name: &str,
@@ -59,13 +59,13 @@ impl Cache {
         Ok(wanted)
     }
 
-    /// What is cached is run, so nobody else may have written it.
+    /// Cached files are executed, so no other user may have written them.
     fn dir(&self) -> Result<Dir, VmError> {
         Dir::create(&self.root, Whose::System).map_err(failed)
     }
 
-    /// Held until the file is dropped; the kernel releases it when the process ends (flock(2)). Another holder has the time that its
-    /// programs may take.
+    /// Takes a lock, which is held until the file is dropped; the kernel releases it when the process ends (flock(2)).
+    /// Waits for another holder as long as its programs may take.
     pub(crate) fn lock(&self, name: &str) -> Result<File, VmError> {
         let name = format!(".lock-{name}");
         let file = self.dir()?.update(&name).map_err(failed)?;

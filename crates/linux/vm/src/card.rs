@@ -1,5 +1,5 @@
-//! A board that boots from a card's image. QEMU does not emulate the boards' firmware: it is given what the firmware
-//! would read from the card, and everything from the kernel on is the card's.
+//! A board that boots from a card image. QEMU does not emulate the boards' firmware: it is given what the firmware
+//! would read from the card, and everything from the kernel on comes from the card.
 
 use crate::boot::{Log, Running, in_memory, read_all};
 use crate::cache::Cache;
@@ -18,28 +18,28 @@ const DTC: &str = "install it: apt-get install device-tree-compiler";
 #[derive(Clone, Debug)]
 pub struct Card {
     pub machine: Machine,
-    /// Changes by the guest are discarded.
+    /// The card's image; changes made by the guest are discarded.
     pub image: PathBuf,
-    /// From the card.
+    /// The kernel on the card.
     pub kernel: PathBuf,
-    /// From the card; nodes that QEMU lacks are disabled in a copy.
+    /// The device tree on the card; nodes that QEMU lacks are disabled in a copy.
     pub device_tree: PathBuf,
-    /// The card's cmdline.txt; `serial0` becomes the port that QEMU shows, as the firmware does.
+    /// The card's cmdline.txt; `serial0` is replaced by the port that QEMU shows, as the firmware does.
     pub command_line: String,
-    /// The guest is killed at this line, as some boards cannot power off.
+    /// The guest is killed at this console line, because some boards cannot power off.
     pub until: String,
     pub limit: Duration,
 }
 
-/// Properties on which the kernel waits forever, by machine: QEMU connects raspi4b's card to the controller that has
-/// the radio on a board, and lacks the firmware's GPIO expander that would power the radio.
+/// Properties on which the kernel would wait forever, by machine: QEMU connects raspi4b's card to the controller that
+/// serves the radio on a real board, and lacks the firmware's GPIO expander that would power the radio.
 const WAITS: [(Machine, &str, &str); 1] = [(Machine::Raspi4b, "/soc/mmc@7e300000", "mmc-pwrseq")];
 
 #[derive(Clone, Debug)]
 pub struct CardBoot {
-    /// The serial console.
+    /// Output of the serial console.
     pub console: String,
-    /// From the start of QEMU to the line.
+    /// Time from the start of QEMU to the line.
     pub lasted: Duration,
     pub emulator: String,
 }
@@ -48,11 +48,11 @@ impl Card {
     /// Boots until the line appears.
     ///
     /// # Errors
-    /// If it does not appear within the limit; QEMU is missing, too old, or ended; or fdtput is missing.
+    /// The line does not appear within the limit; QEMU is missing, too old, or ended; or fdtput is missing.
     pub fn boot(&self, cache: &Cache) -> Result<CardBoot, VmError> {
         let qemu = Qemu::find_or_backport(self.machine, cache)?;
         let (log, complaints) = (Log::open(None)?, in_memory("complaints", b"")?);
-        let tree = self.mended_tree()?;
+        let tree = self.fixed_tree()?;
         let mut command = self.command(&qemu, &tree, &log);
         command.stdin(Stdio::null()).stdout(Stdio::null());
         command.stderr(complaints.try_clone().map_err(VmError::file("duplicate", "a descriptor"))?);
@@ -98,8 +98,8 @@ impl Card {
         command
     }
 
-    /// A copy beside the card's, without nodes on which the kernel would wait forever.
-    fn mended_tree(&self) -> Result<PathBuf, VmError> {
+    /// A copy next to the card's tree, without properties on which the kernel would wait forever.
+    fn fixed_tree(&self) -> Result<PathBuf, VmError> {
         let nodes = self.machine.facts().disabled_nodes;
         if nodes.is_empty() {
             return Ok(self.device_tree.clone());

@@ -1,4 +1,4 @@
-//! The guest's console: output of kernel and script, and between that the marks of our init.
+//! Parses the guest's console: output of kernel and script, with the marks of the lab's init in between.
 
 use crate::error::VmError;
 use crate::tools::last_lines;
@@ -8,16 +8,16 @@ use flate2::read::GzDecoder;
 use std::io::Read;
 use std::path::Path;
 
-/// Begins the marks of init (ASCII RS).
+/// Starts a mark of init (ASCII RS).
 const MARK: char = '\u{1e}';
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Said {
     pub started: bool,
     pub exit: Option<i32>,
-    /// Everything has been sent.
+    /// Whether everything has been sent.
     pub ended: bool,
-    /// The kernel's panic line.
+    /// The line with which the kernel panicked.
     pub panic: Option<String>,
 }
 
@@ -38,7 +38,7 @@ pub(crate) fn said(text: &str) -> Said {
     said
 }
 
-/// The text without marks, up to the end mark: what the kernel prints while powering off is irrelevant.
+/// The text without marks, up to the end mark, because what the kernel prints while powering off is irrelevant.
 pub(crate) fn plain(text: &str) -> String {
     let is_end = |line: &str| line.trim_end().ends_with(&format!("{MARK}end"));
     text.lines()
@@ -71,15 +71,15 @@ pub(crate) fn panic(text: &str) -> String {
     }
 }
 
-/// Without control characters except line ends.
+/// Removes control characters except line ends.
 pub(crate) fn clean(text: &str) -> String {
     text.chars().filter(|c| *c == '\n' || !c.is_control()).collect()
 }
 
-/// Unpacks the files the guest sent into `folder`; returns their size in bytes.
+/// Unpacks the files sent by the guest into `folder`; returns their size in bytes.
 ///
 /// # Errors
-/// If gzip's checksum or length does not match.
+/// gzip's checksum or length does not match.
 pub(crate) fn unpack_files(text: &str, folder: &Path) -> Result<usize, VmError> {
     let lines = text.lines().filter_map(|line| line.split_once(MARK)?.1.strip_prefix('+'));
     let encoded: String = lines.map(str::trim_end).collect();
@@ -88,7 +88,7 @@ pub(crate) fn unpack_files(text: &str, folder: &Path) -> Result<usize, VmError> 
     }
     let packed = STANDARD.decode(&encoded).map_err(|e| VmError::Damaged(e.to_string()))?;
     let mut bytes = Vec::new();
-    // A guest's memory bounds what it can send; this bounds a decompression bomb.
+    // The guest's memory bounds what it can send; this bounds a decompression bomb.
     let mut decoder = GzDecoder::new(&packed[..]).take(1 << 30);
     decoder.read_to_end(&mut bytes).map_err(|e| VmError::Damaged(e.to_string()))?;
     let mut archive = tar::Archive::new(&bytes[..]);

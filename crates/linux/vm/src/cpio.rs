@@ -1,6 +1,6 @@
 //! The `newc` cpio format, which the kernel unpacks as its initramfs
-//! (Documentation/driver-api/early-userspace/buffer-format.rst). Owners are root, times are 0: the same input gives the
-//! same bytes.
+//! (Documentation/driver-api/early-userspace/buffer-format.rst). All owners are root and all times 0, so the same input
+//! gives the same bytes.
 
 #[derive(Default)]
 pub(crate) struct Archive {
@@ -13,7 +13,7 @@ const REGULAR: u32 = 0o100_000;
 const CHARACTER: u32 = 0o020_000;
 
 impl Archive {
-    /// Its parents must have been added before.
+    /// Adds a directory; its parents must have been added before.
     pub fn directory(&mut self, path: &str, mode: u32) {
         self.entry(path, DIRECTORY | mode, &[], (0, 0));
     }
@@ -42,7 +42,7 @@ impl Archive {
             0,
             links,
             0,
-            // An initramfs does not reach 4 GiB, which the kernel could not unpack either.
+            // An initramfs does not reach 4 GiB, which the kernel could not unpack anyway.
             u32::try_from(content.len()).unwrap_or(u32::MAX),
             0,
             0,

@@ -9,12 +9,7 @@ pub enum VmError {
     #[error("{program} is version {found}, but {machine} needs {needed} or newer; {remedy}")]
     TooOld { program: String, found: String, needed: String, machine: String, remedy: String },
     #[error("cannot {what} {}: {source}", path.display())]
-    File {
-        /// `read`, `write`, …
-        what: &'static str,
-        path: PathBuf,
-        source: std::io::Error,
-    },
+    File { what: &'static str, path: PathBuf, source: std::io::Error },
     #[error("{program} failed ({status}): {said}")]
     Failed {
         /// The program and its arguments.
@@ -29,11 +24,11 @@ pub enum VmError {
     #[error("the kernel panicked after {lasted:.1?}, {when}: {line}\n{tail}")]
     Panicked {
         line: String,
-        /// The lines before it: its cause, if the console has one.
+        /// The lines before it, which may show the cause.
         tail: String,
-        /// Before or after the script was started.
+        /// Whether it was before or after the script was started.
         when: &'static str,
-        /// Since QEMU was started.
+        /// Time since QEMU was started.
         lasted: Duration,
     },
     #[error("{what} within {limit:.0?}; the console's last lines:\n{tail}")]

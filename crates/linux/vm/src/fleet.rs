@@ -6,11 +6,11 @@ use crate::network::Network;
 use std::path::PathBuf;
 use std::thread;
 
-/// Boots several guests at once on `network`. Each may have a folder for its files. Results are in the order of the
+/// Boots several guests at once on `network`. Each may have a folder for its files. The results are in the order of the
 /// guests.
 ///
 /// # Errors
-/// Each guest has its own; more than 200 are refused.
+/// Each guest has its own result; more than 200 guests are refused.
 pub fn boot_all(
     guests: &[(Guest, Option<PathBuf>)],
     network: Option<&Network>,

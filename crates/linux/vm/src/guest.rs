@@ -6,20 +6,20 @@ use std::time::Duration;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clock {
-    /// The host's clock: the guest's measurements depend on the host's load.
+    /// The host's clock: the guest's measurements depend on the load of the host.
     Real,
-    /// One instruction takes 2^shift ns, and idle time passes at once (QEMU's `-icount shift=N,sleep=off`): the same
-    /// boot gives the same bytes. A model without caches and firmware interrupts.
+    /// One instruction takes 2^shift ns, and idle time passes immediately (QEMU's `-icount shift=N,sleep=off`): the
+    /// same boot gives the same bytes. This model has neither caches nor firmware interrupts.
     Virtual {
-        /// 0 to 10.
+        /// A value from 0 to 10.
         shift: u8,
     },
 }
 
-/// The shift at which a guest runs `mips` million instructions a second.
+/// The shift at which a guest runs `mips` million instructions per second.
 ///
 /// # Errors
-/// QEMU knows 1000, 500, 250, 125, … only.
+/// The value is not one that QEMU supports: 1000, 500, 250, 125, …
 pub fn shift_of_mips(mips: f64) -> Result<u8, VmError> {
     let shift = (1000.0 / mips).log2().round();
     let near = 1000.0 / shift.exp2();
@@ -27,23 +27,23 @@ pub fn shift_of_mips(mips: f64) -> Result<u8, VmError> {
         return Ok(shift as u8);
     }
     let list = "1000, 500, 250, 125, 62.5, 31.25, … (one instruction takes 1, 2, 4, 8, … ns)";
-    Err(VmError::Usage(format!("{mips} million instructions a second cannot be emulated: choose {list}")))
+    Err(VmError::Usage(format!("{mips} million instructions per second cannot be emulated: choose {list}")))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Disk {
     None,
-    /// An ext4 file system at /scratch on a block device in the guest's own memory, which answers after 500 µs of the
-    /// guest's time (null_blk): host disks would bring the host's time into the guest.
+    /// An ext4 file system at /scratch on a block device in the guest's own memory, which responds after 500 µs of the
+    /// guest's time (null_blk): host disks would bring the host's timing into the guest.
     Memory {
-        /// Memory is taken as it is written.
+        /// Size in MiB; memory is allocated as it is written.
         mib: u32,
     },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileIn {
-    /// Absolute.
+    /// Absolute path in the guest.
     pub path: String,
     pub mode: u32,
     pub content: Vec<u8>,
@@ -52,7 +52,7 @@ pub struct FileIn {
 /// A TCP port of the host's loopback, forwarded to a port of the guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Forward {
-    /// On 127.0.0.1.
+    /// A port on the host's 127.0.0.1.
     pub host: u16,
     pub guest: u16,
 }
@@ -62,35 +62,35 @@ pub struct Guest {
     pub machine: Machine,
     pub kernel: Kernel,
     pub cpus: u32,
-    /// Unless the board has a fixed size.
+    /// Ignored if the board has a fixed memory size.
     pub memory_mib: u32,
     pub clock: Clock,
     pub hostname: String,
     pub files: Vec<FileIn>,
-    /// A shell script (BusyBox) that runs as root with /bin in its path; its exit code is the guest's.
+    /// A shell script (BusyBox) that runs as root with /bin in its path; its exit code becomes that of the guest.
     pub script: String,
-    /// Paths to bring back, if they exist.
+    /// Paths to fetch, if they exist.
     pub fetch: Vec<String>,
     pub disk: Disk,
     /// Raw disk images, writable: /dev/vda and so on, once the modules virtio_pci and virtio_blk are loaded.
     pub images: Vec<PathBuf>,
-    /// A static BusyBox; `None`: the distribution's package.
+    /// A static BusyBox; `None` to use the distribution's package.
     pub busybox: Option<PathBuf>,
-    /// Kernel modules to load besides those for the disk and the network.
+    /// Kernel modules to load in addition to those for the disk and the network.
     pub modules: Vec<String>,
-    /// Added to the kernel's command line.
+    /// Words added to the kernel's command line.
     pub append: Vec<String>,
-    /// Devices of QEMU to add (`-device`, qemu(1)), if the machine has PCI: `edu`.
+    /// QEMU devices to add (`-device`, qemu(1)), if the machine has PCI, for example `edu`.
     pub devices: Vec<String>,
     pub forwards: Vec<Forward>,
-    /// From the start of QEMU to the end of the script.
+    /// Time limit from the start of QEMU to the end of the script.
     pub limit: Duration,
-    /// Log the console to this file instead of memory.
+    /// Logs the console to this file instead of memory.
     pub log: Option<PathBuf>,
 }
 
 impl Guest {
-    /// One CPU, 512 MiB, real time, nothing inside but `script`, two minutes.
+    /// A guest with one CPU, 512 MiB, real time, nothing but `script`, and a limit of two minutes.
     pub fn new(machine: Machine, kernel: Kernel, script: impl Into<String>) -> Guest {
         Guest {
             machine,
@@ -128,26 +128,26 @@ impl Guest {
             return usage(format!("{} MiB of memory: choose 64 to 65536", self.memory_mib));
         }
         if !self.images.is_empty() && !facts.pci {
-            return usage(format!("the machine {} has no virtio disks here: use pc or virt-arm64", self.machine));
+            return usage(format!("the machine {} has no virtio disks in QEMU: use pc or virt-arm64", self.machine));
         }
         if !self.devices.is_empty() && !facts.pci {
             return usage(format!("the machine {} has no PCI for other devices: use pc or virt-arm64", self.machine));
         }
         if !self.forwards.is_empty() && !facts.pci {
-            return usage(format!("the machine {} has no network card here: use pc or virt-arm64", self.machine));
+            return usage(format!("the machine {} has no network card in QEMU: use pc or virt-arm64", self.machine));
         }
         if let Some(path) = self.files.iter().map(|f| &f.path).chain(&self.fetch).find(|p| !is_plain(p)) {
-            return usage(format!("`{path}` is no absolute path without `..` and blanks"));
+            return usage(format!("`{path}` is not an absolute path without `..` and spaces"));
         }
         let safe = |c: char| c.is_ascii_alphanumeric() || c == '-';
         if self.hostname.is_empty() || !self.hostname.chars().all(safe) {
-            return usage(format!("`{}` is no host name", self.hostname));
+            return usage(format!("`{}` is not a host name", self.hostname));
         }
         Ok(())
     }
 }
 
-/// Absolute, no `..`, nothing a shell would split or expand.
+/// Returns true for an absolute path without `..` and without anything a shell would split or expand.
 pub(crate) fn is_plain(path: &str) -> bool {
     let safe = |c: char| c.is_ascii_alphanumeric() || "/._-+@:,".contains(c);
     path.starts_with('/') && path.len() > 1 && path.chars().all(safe) && !path.split('/').any(|part| part == "..")

@@ -21,11 +21,11 @@ const FOLDERS: [&str; 16] = [
 const PASSWD: &str = "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n";
 const GROUP: &str = "root:x:0:\nnogroup:x:65534:\n";
 
-/// Checksums and libraries first: the others request them by name.
+/// Checksums and libraries come first, because the others request them by name.
 const DISK_MODULES: [&str; 5] = ["crc32c_generic", "crc32c_intel", "libcrc32c", "ext4", "null_blk"];
 const NETWORK_MODULES: [&str; 2] = ["virtio_pci", "virtio_net"];
 
-/// `network` is the guest's network and its number there.
+/// Builds the initramfs; `network` is the guest's network and its number there.
 pub(crate) fn build(guest: &Guest, network: Option<(&Network, u32)>, cache: &Cache) -> Result<Vec<u8>, VmError> {
     let busybox = match &guest.busybox {
         Some(path) => path.clone(),
@@ -118,7 +118,7 @@ fn init(guest: &Guest, network: Option<(&Network, u32)>, modules: &[Module]) -> 
         .replace("@FETCH@", &guest.fetch.join(" "))
 }
 
-/// Without a time stamp: the same input gives the same bytes.
+/// Compresses without a time stamp, so that the same input gives the same bytes.
 fn compress(bytes: &[u8]) -> Result<Vec<u8>, VmError> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     let done = encoder.write_all(bytes).and_then(|()| encoder.finish());

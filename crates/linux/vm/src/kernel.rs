@@ -12,14 +12,14 @@ use std::str::FromStr;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KernelSpec {
-    /// The distribution's newest: `rt`, `stock`, `rt@6.12`.
+    /// The distribution's newest kernel: `rt`, `stock`, `rt@6.12`.
     Newest {
         rt: bool,
         series: Option<String>,
     },
     Package(String),
     Deb(PathBuf),
-    /// bzImage, Image, Image.gz, vmlinuz.
+    /// An image file: bzImage, Image, Image.gz or vmlinuz.
     Image(PathBuf),
     BuildFolder(PathBuf),
 }
@@ -34,7 +34,7 @@ impl FromStr for KernelSpec {
         };
         let path = Path::new(text);
         match kind {
-            "" => Err(VmError::Usage("an empty name of a kernel: write for example rt, stock, or a file".into())),
+            "" => Err(VmError::Usage("the name of the kernel is empty: write for example rt, stock, or a file".into())),
             "rt" | "stock" => Ok(KernelSpec::Newest { rt: kind == "rt", series }),
             _ if path.is_dir() => Ok(KernelSpec::BuildFolder(path.into())),
             _ if path.is_file() && text.ends_with(".deb") => Ok(KernelSpec::Deb(path.into())),
@@ -63,12 +63,12 @@ impl fmt::Display for KernelSpec {
 /// A kernel on this machine's disk.
 #[derive(Clone, Debug)]
 pub struct Kernel {
-    /// For display: the package and its version, or the file.
+    /// Name for display: the package and its version, or the file.
     pub name: String,
     /// The image that QEMU boots.
     pub image: PathBuf,
     pub arch: Arch,
-    /// `uname -r`, if known before booting.
+    /// Output of `uname -r`, if known before booting.
     pub release: Option<String>,
     pub modules: Option<PathBuf>,
     pub device_trees: Option<PathBuf>,
@@ -76,17 +76,17 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// Finds a kernel, downloading it if necessary. `arch` selects between packages; a file has its own.
+    /// Finds a kernel and downloads it if necessary. `arch` selects among packages; a file has its own architecture.
     ///
     /// # Errors
-    /// No such kernel, no network, or no space in the cache.
+    /// There is no such kernel, no network, or no space in the cache.
     pub fn resolve(spec: &KernelSpec, arch: Arch, cache: &Cache) -> Result<Kernel, VmError> {
         match spec {
             KernelSpec::Newest { rt, series } => {
                 let names = Apt::open(cache, arch)?.names("linux-image-")?;
                 let name = newest(&names, arch, *rt, series.as_deref()).ok_or_else(|| {
                     VmError::NoKernel(format!(
-                        "the distribution has no kernel `{spec}` for {arch}: name a package or a file"
+                        "the distribution has no kernel `{spec}` for {arch}: give a package or a file"
                     ))
                 })?;
                 of_package(name, arch, cache, 0)
@@ -102,12 +102,12 @@ impl Kernel {
 /// The distribution's static BusyBox.
 ///
 /// # Errors
-/// No network, or no apt.
+/// There is no network, or no apt.
 pub fn busybox(arch: Arch, cache: &Cache) -> Result<PathBuf, VmError> {
     package_file("busybox-static", arch, "bin/busybox", cache)
 }
 
-/// A file of a package; `file` is its path in the package.
+/// A file of a package, by its path in the package.
 pub(crate) fn package_file(package: &str, arch: Arch, file: &str, cache: &Cache) -> Result<PathBuf, VmError> {
     let folder = package_folder(package, arch, cache)?;
     let path = folder.join(file);
@@ -143,16 +143,16 @@ fn of_package(package: &str, arch: Arch, cache: &Cache, depth: u32) -> Result<Ke
         }
         return Ok(kernel);
     }
-    // A metapackage: follow it to its kernel.
+    // This is a metapackage: follow its dependency to the kernel.
     let needs = fs::read_to_string(folder.join(".depends")).unwrap_or_default();
     let next = needs.split(',').filter_map(|n| n.split_whitespace().next()).find(|n| n.starts_with("linux-image-"));
     match next {
         Some(next) if depth < 3 => of_package(next, arch, cache, depth + 1),
-        _ => Err(VmError::NoKernel(format!("the package {package} holds no kernel image"))),
+        _ => Err(VmError::NoKernel(format!("the package {package} contains no kernel image"))),
     }
 }
 
-/// Ubuntu has the modules in a separate package.
+/// Finds the modules on Ubuntu, which has them in a separate package.
 fn split_modules(kernel: &Kernel, arch: Arch, cache: &Cache) -> Option<PathBuf> {
     let release = kernel.release.as_ref()?;
     let folder = package_folder(&format!("linux-modules-{release}"), arch, cache).ok()?;
@@ -167,7 +167,7 @@ fn of_deb(path: &Path, cache: &Cache) -> Result<Kernel, VmError> {
     let folder = cache.folder(&name, |folder| apt::unpack(path, folder))?;
     match image_below(&folder.join("boot")) {
         Some(image) => unpacked(&folder, image, &stem),
-        None => Err(VmError::NoKernel(format!("{} holds no kernel image below /boot", path.display()))),
+        None => Err(VmError::NoKernel(format!("{} contains no kernel image below /boot", path.display()))),
     }
 }
 
@@ -211,7 +211,11 @@ fn of_image(path: &Path) -> Result<Kernel, VmError> {
 fn of_build(folder: &Path) -> Result<Kernel, VmError> {
     let images = ["arch/x86/boot/bzImage", "arch/arm64/boot/Image", "arch/arm64/boot/Image.gz"];
     let image = images.iter().map(|i| folder.join(i)).find(|p| p.is_file()).ok_or_else(|| {
-        VmError::NoKernel(format!("{} holds none of {}: build the kernel first", folder.display(), images.join(", ")))
+        VmError::NoKernel(format!(
+            "{} contains none of {}: build the kernel first",
+            folder.display(),
+            images.join(", ")
+        ))
     })?;
     let arch = arch_of(&image)?;
     let release = fs::read_to_string(folder.join("include/config/kernel.release")).ok().map(|r| r.trim().to_owned());
@@ -237,11 +241,11 @@ fn arch_of(image: &Path) -> Result<Arch, VmError> {
         head = inner;
     }
     Arch::of_image(&head).ok_or_else(|| {
-        VmError::NoKernel(format!("{} is no kernel image for x86-64 or arm64 (bzImage, Image)", image.display()))
+        VmError::NoKernel(format!("{} is not a kernel image for x86-64 or arm64 (bzImage, Image)", image.display()))
     })
 }
 
-/// The version string of a bzImage: its offset, less 0x200, is at 0x20e (Documentation/arch/x86/boot.rst).
+/// The version string of a bzImage: its offset, minus 0x200, is at 0x20e (Documentation/arch/x86/boot.rst).
 fn x86_release(image: &Path) -> Option<String> {
     let mut file = File::open(image).ok()?;
     let mut head = [0; 0x210];
@@ -283,7 +287,7 @@ mod tests {
         for content in [&b""[..], b"\x1f\x8b\x08\0\0", b"#!/bin/sh\n"] {
             fs::write(&file, content).unwrap();
             let error = of_image(&file).unwrap_err();
-            assert!(error.is_usage() && error.to_string().contains("no kernel image"), "{error}");
+            assert!(error.is_usage() && error.to_string().contains("not a kernel image"), "{error}");
         }
         assert!(of_build(folder.path()).unwrap_err().to_string().contains("build the kernel first"));
     }

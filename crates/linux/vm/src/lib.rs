@@ -1,11 +1,12 @@
 //! Boots real kernels in QEMU: downloads them from the distribution, packs an initramfs around any static program and a
-//! shell script, runs it, and brings back exit code, files and console.
+//! shell script, runs it, and returns exit code, files and console.
 //!
 //! Under [`Clock::Virtual`] the guest's clock counts instructions (QEMU's `-icount`), so the guest's measurements do
 //! not depend on the host's load, and the same boot gives the same bytes.
 //!
-//! Architecture invariant: independent of the rest of this program (no run directory, no claim, no latency). Nothing is
-//! installed; downloads go to a cache folder; a guest dies with the thread that started it and leaves no file.
+//! Architecture invariant: this crate is independent of the rest of the program (no run directory, no claim, no
+//! latency). Nothing is installed; downloads go to a cache folder; a guest dies with the thread that started it and
+//! leaves no file.
 
 #![forbid(unsafe_code)]
 

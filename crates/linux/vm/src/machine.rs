@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Machine {
-    /// q35.
+    /// A PC, QEMU's q35.
     Pc,
     /// QEMU's own arm64 board.
     VirtArm64,
@@ -17,26 +17,26 @@ pub(crate) struct Facts {
     pub name: &'static str,
     pub arch: Arch,
     pub emulator: &'static str,
-    /// The Debian package of the emulator.
+    /// Debian package of the emulator.
     pub package: &'static str,
     /// Oldest sufficient version (major, minor).
     pub since: (u32, u32),
     pub arguments: &'static [&'static str],
     pub append: &'static [&'static str],
-    /// Serial ports before the console.
+    /// Number of serial ports before the console.
     pub serial_before: usize,
-    /// Unconnected serial ports after the console.
+    /// Number of unconnected serial ports after the console.
     pub serial_after: usize,
-    /// Relative to the kernel package's folder of device trees.
+    /// Path relative to the folder of device trees in the kernel package.
     pub dtb: Option<&'static str>,
     /// Device-tree nodes that QEMU does not emulate and on which the kernel would wait forever.
     pub disabled_nodes: &'static [&'static str],
-    /// The board's fixed memory, MiB; `None`: any.
+    /// The board's fixed memory in MiB; `None` if any size is possible.
     pub memory: Option<u32>,
     pub most_cpus: u32,
-    /// The board has this many CPUs in any case; fewer are a matter of `maxcpus=`.
+    /// Whether the board always has this number of CPUs, so that fewer are set with `maxcpus=`.
     pub fixed_cpus: bool,
-    /// Has PCI, and so a network card.
+    /// Whether it has PCI, and so a network card.
     pub pci: bool,
 }
 
@@ -46,7 +46,7 @@ const PC: Facts = Facts {
     emulator: "qemu-system-x86_64",
     package: "qemu-system-x86",
     since: (6, 0),
-    // Without the HPET the kernel takes the TSC and the local timer, as on a modern machine.
+    // Without the HPET the kernel uses the TSC and the local timer, as on a modern machine.
     arguments: &["-machine", "q35,hpet=off", "-cpu", "max,-rdrand,-rdseed", "-no-reboot"],
     append: &["console=ttyS0,115200"],
     serial_before: 0,
@@ -102,8 +102,8 @@ const RASPI4B: Facts = Facts {
     since: (9, 0),
     arguments: &["-machine", "raspi4b", "-no-reboot"],
     dtb: Some("broadcom/bcm2711-rpi-4-b.dtb"),
-    // QEMU's mini UART raises interrupts continuously here (17 s of virtual time for what takes 0.3 s on raspi3b), so
-    // the console is the other port, from which Bluetooth is removed.
+    // QEMU's mini UART raises interrupts continuously on this board (17 s of virtual time for what takes 0.3 s on
+    // raspi3b), so the console is the other port, from which Bluetooth is removed.
     append: &["console=ttyAMA0,115200"],
     serial_before: 0,
     disabled_nodes: &[

@@ -1,6 +1,6 @@
 //! Kernel modules by name, with their dependencies.
 //!
-//! Packages have no modules.dep (depmod makes it at installation), so dependencies are read from each module's
+//! Packages have no modules.dep (depmod creates it at installation), so dependencies are read from each module's
 //! `.modinfo` strings `depends=` and `softdep=pre:` (modinfo(8)).
 
 use crate::error::VmError;
@@ -23,7 +23,7 @@ pub(crate) struct Index {
 const SUFFIXES: [&str; 4] = [".ko", ".ko.xz", ".ko.zst", ".ko.gz"];
 
 impl Index {
-    /// Of a modules folder or a kernel build folder.
+    /// Indexes a modules folder or a kernel build folder.
     pub fn of(folder: &Path) -> Result<Index, VmError> {
         let mut files = BTreeMap::new();
         let mut open = vec![folder.to_owned()];

@@ -3,7 +3,7 @@
 use crate::error::VmError;
 use std::net::UdpSocket;
 
-/// An Ethernet segment between guests: multicast on the host's loopback, so that nothing leaves the host.
+/// An Ethernet segment between guests: multicast on the host's loopback interface, so that nothing leaves the host.
 #[derive(Debug)]
 pub struct Network {
     port: u16,
@@ -13,10 +13,10 @@ impl Network {
     /// The multicast group, from the block for private use (RFC 2365).
     pub(crate) const GROUP: &'static str = "239.255.77.1";
 
-    /// A segment with a UDP port that is free on the host now.
+    /// Creates a segment on a UDP port that is currently free on the host.
     ///
     /// # Errors
-    /// If no port is free.
+    /// No port is free.
     pub fn new() -> Result<Network, VmError> {
         let free = UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
         free.map(|address| Network { port: address.port() }).map_err(VmError::file("bind", "127.0.0.1"))
@@ -26,7 +26,7 @@ impl Network {
         self.port
     }
 
-    /// The address of guest `number`, counting from 1; a guest has its own number in `$VM_NUMBER`.
+    /// The address of guest `number`, counting from 1; a guest finds its number in `$VM_NUMBER`.
     pub fn address(number: u32) -> String {
         format!("10.77.0.{number}")
     }

@@ -8,7 +8,7 @@ struct Name<'a> {
     whole: &'a str,
 }
 
-/// The newest of `names`, with or without PREEMPT_RT, optionally of a series like `6.12`.
+/// The newest of `names`, with or without PREEMPT_RT, optionally of a series such as `6.12`.
 pub(crate) fn newest<'a>(names: &'a [String], arch: Arch, rt: bool, series: Option<&str>) -> Option<&'a str> {
     let mut found: Vec<Name> = names.iter().filter_map(|name| parse(name, arch, rt)).collect();
     if let Some(series) = series {
@@ -30,7 +30,7 @@ fn parse<'a>(whole: &'a str, arch: Arch, rt: bool) -> Option<Name<'a>> {
         (None, false) => rest,
         _ => return None,
     };
-    // Not a metapackage (`6.12`), not a flavour (`6.12.1-cloud`).
+    // Excludes metapackages (`6.12`) and flavours (`6.12.1-cloud`).
     let is_version = version.starts_with(|c: char| c.is_ascii_digit()) && version.matches('.').count() >= 2;
     let flavour = version.rsplit('-').next().is_some_and(|last| last.starts_with(|c: char| c.is_ascii_alphabetic()));
     (is_version && !flavour).then(|| Name { version: numbers(version), signed, whole })

@@ -9,7 +9,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// 7.2.22 has major 7, minor 2, micro 22.
+/// A version: 7.2.22 has major 7, minor 2, micro 22.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version {
     pub major: u32,
@@ -32,16 +32,16 @@ pub struct Qemu {
 
 impl Qemu {
     /// # Errors
-    /// If it is not installed, or too old; the error says what to install.
+    /// It is not installed or too old; the error says what to install.
     pub fn find(machine: Machine) -> Result<Qemu, VmError> {
         Qemu::at(machine, Path::new(machine.facts().emulator))
     }
 
-    /// Like [`Qemu::find`]; if too old, takes that of the distribution's backports, unpacked into the cache. Nothing is
-    /// installed; the libraries of the installed QEMU serve both.
+    /// Like [`Qemu::find`]; if QEMU is too old, uses the one from the distribution's backports, unpacked into the
+    /// cache. Nothing is installed; both use the libraries of the installed QEMU.
     ///
     /// # Errors
-    /// If none is installed, the distribution's backports have none or an old one, or there is no network.
+    /// None is installed, the distribution's backports have none or an old one, or there is no network.
     pub fn find_or_backport(machine: Machine, cache: &Cache) -> Result<Qemu, VmError> {
         match Qemu::find(machine) {
             Err(VmError::TooOld { .. }) => Qemu::at(machine, &backport::emulator(machine, cache)?),
@@ -56,7 +56,7 @@ impl Qemu {
         let said = String::from_utf8_lossy(&said).into_owned();
         let version = parse_version(&said).ok_or_else(|| VmError::Failed {
             program: format!("{} --version", facts.emulator),
-            status: "no version in its answer".into(),
+            status: "no version in its output".into(),
             said: tools::last_lines(&said, 3),
         })?;
         if (version.major, version.minor) < facts.since {
@@ -122,10 +122,10 @@ impl Qemu {
     fn append(&self, guest: &Guest) -> String {
         let facts = self.machine.facts();
         let mut words: Vec<String> = facts.append.iter().map(|w| (*w).to_owned()).collect();
-        // A panic restarts at once, which `-no-reboot` turns into the emulator's end.
+        // A panic restarts immediately, which `-no-reboot` turns into the end of the emulator.
         words.extend(["quiet", "panic=-1"].map(String::from));
         if matches!(guest.clock, Clock::Virtual { .. }) {
-            // Addresses and the kernel's random numbers depend on the boot alone.
+            // Makes addresses and the kernel's random numbers depend on the boot alone.
             words.extend(["nokaslr", "random.trust_cpu=off", "random.trust_bootloader=off"].map(String::from));
         }
         if facts.fixed_cpus {
@@ -168,7 +168,7 @@ fn add_devices(command: &mut Command, guest: &Guest) {
     }
 }
 
-/// `-drive` for an image; a comma in its path is doubled (qemu(1)).
+/// The `-drive` option for an image; a comma in its path is doubled (qemu(1)).
 pub(crate) fn drive(id: &str, image: &Path, format: &str, cache: &str) -> [String; 2] {
     let file = image.display().to_string().replace(',', ",,");
     ["-drive".into(), format!("if=none,id={id},format={format},cache={cache},file={file}")]

@@ -22,10 +22,10 @@ pub struct KernelSource {
 }
 
 impl KernelSource {
-    /// The newest, or that of one series (`6.12`). Package lists older than a day are fetched again.
+    /// The newest one, or that of one series (`6.12`). Package lists older than a day are fetched again.
     ///
     /// # Errors
-    /// If the distribution has none, or there is no network or no apt.
+    /// The distribution has none, or there is no network or no apt.
     pub fn newest(series: Option<&str>, cache: &Cache) -> Result<KernelSource, VmError> {
         let arch = Arch::host().unwrap_or(Arch::Amd64);
         let apt = Apt::open(cache, arch)?;
@@ -44,10 +44,11 @@ impl KernelSource {
         cache.root().join(self.name()).is_dir()
     }
 
-    /// Downloads the package (apt checks its signature chain and checksum) and returns the tarball in it: about 150 MB.
+    /// Downloads the package (apt verifies its signature chain and checksum) and returns the tarball in it, about 150
+    /// MB.
     ///
     /// # Errors
-    /// No network, or no space.
+    /// There is no network, or no space.
     pub fn archive(&self, cache: &Cache) -> Result<PathBuf, VmError> {
         let package = package_folder(&self.package, self.arch, cache)?;
         let tar = package.join("usr/src").join(format!("{}.tar.xz", self.package));
@@ -55,12 +56,12 @@ impl KernelSource {
         if tar.is_file() { Ok(tar) } else { Err(lost()) }
     }
 
-    /// Downloads the package (apt checks its signature chain and checksum), unpacks the tree in it, and returns the
+    /// Downloads the package (apt verifies its signature chain and checksum), unpacks the tree in it, and returns the
     /// tree's folder: about 150 MB downloaded, 1.7 GB unpacked. Each finished step is kept; an interrupted one starts
     /// again.
     ///
     /// # Errors
-    /// No network, no space, or no xz.
+    /// There is no network, no space, or no xz.
     pub fn unpack(&self, cache: &Cache) -> Result<PathBuf, VmError> {
         let folder = cache.folder(&self.name(), |folder| {
             let tar = self.archive(cache)?;
@@ -74,16 +75,16 @@ impl KernelSource {
     }
 }
 
-/// The folder with a kernel tree: it has a file Kbuild.
+/// The folder that contains a kernel tree, recognised by its file Kbuild.
 fn tree_below(folder: &Path) -> Result<PathBuf, VmError> {
     let entries = fs::read_dir(folder).map_err(VmError::file("read", folder))?;
     let found = entries.flatten().map(|e| e.path()).find(|path| path.join("Kbuild").is_file());
     found.ok_or_else(|| {
-        VmError::NoKernel(format!("{} holds no kernel source: delete it and try again", folder.display()))
+        VmError::NoKernel(format!("{} contains no kernel source: delete it and try again", folder.display()))
     })
 }
 
-/// By its two numbers; `linux-source` itself and `linux-source-6.1-rt` are no series.
+/// The newest package by its two numbers; `linux-source` itself and `linux-source-6.1-rt` do not name a series.
 fn newest(names: &[String], series: Option<&str>) -> Option<String> {
     let numbers = |name: &String| {
         let (major, minor) = name.strip_prefix(PREFIX)?.split_once('.')?;
@@ -110,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_is_told_by_its_kbuild() {
+    fn a_tree_is_recognised_by_its_kbuild() {
         let folder = tempfile::tempdir().unwrap();
         assert!(tree_below(folder.path()).unwrap_err().to_string().contains("no kernel source"));
         let tree = folder.path().join("linux-source-6.12");

@@ -4,10 +4,10 @@ use std::ffi::OsStr;
 use std::io::ErrorKind;
 use std::process::{Command, Output, Stdio};
 
-/// Runs a program to its end and returns its standard output.
+/// Runs a program to completion and returns its standard output.
 ///
 /// # Errors
-/// If it is not installed (`remedy` says what to do) or exits with another code than 0.
+/// It is not installed (`remedy` says what to do) or exits with a code other than 0.
 pub(crate) fn output(command: &mut Command, remedy: &str) -> Result<Vec<u8>, VmError> {
     let done = finished(command, remedy)?;
     succeeded(command, done)
@@ -24,7 +24,7 @@ fn succeeded(command: &Command, done: Output) -> Result<Vec<u8>, VmError> {
     }
 }
 
-/// Like [`output`], with any exit code.
+/// Like [`output`], but accepts any exit code.
 pub(crate) fn finished(command: &mut Command, remedy: &str) -> Result<Output, VmError> {
     let name = command.get_program().to_string_lossy().into_owned();
     watchdog::output(command.stdin(Stdio::null()), watchdog::PROGRAMS).map_err(|source| match source.kind() {
@@ -53,7 +53,7 @@ fn shown(command: &Command) -> String {
     words.map(OsStr::to_string_lossy).collect::<Vec<_>>().join(" ")
 }
 
-/// The last `count` lines that are not blank.
+/// The last `count` non-blank lines.
 pub(crate) fn last_lines(text: &str, count: usize) -> String {
     let lines: Vec<&str> = text.lines().map(str::trim_end).filter(|l| !l.is_empty()).collect();
     lines[lines.len().saturating_sub(count)..].join("\n")

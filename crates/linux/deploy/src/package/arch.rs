@@ -12,7 +12,7 @@ const MAGICS: [(usize, &[u8], &str); 4] = [
     (56, b"RSC\x05", "riscv64"),
 ];
 
-/// The architecture as in `uname -m`; `None`: the image is compressed, or of another form.
+/// The architecture as in `uname -m`; `None` if the image is compressed or of another format.
 pub fn arch_of_image(path: &Path) -> Result<Option<&'static str>, DeployError> {
     let mut head = Vec::new();
     let opened = File::open(path).map_err(file("open", path))?;

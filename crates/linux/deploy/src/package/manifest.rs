@@ -7,15 +7,15 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Larger than needed for a kernel's ten thousand files, bytes.
+/// Maximum size in bytes; a kernel's ten thousand files need less.
 const LARGEST: u64 = 16 << 20;
 
 /// Unknown fields are ignored.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Manifest {
-    /// `uname -r`.
+    /// Output of `uname -r`.
     pub release: String,
-    /// `uname -v`.
+    /// Output of `uname -v`.
     #[serde(default)]
     pub version: Option<String>,
     /// Every file except the manifest.
@@ -25,21 +25,21 @@ pub struct Manifest {
 
 #[derive(Clone, Debug, Deserialize)]
 pub struct Listed {
-    /// Below the root.
+    /// Path relative to the root of the package.
     pub path: String,
-    /// 64 hexadecimal digits.
+    /// In hexadecimal, 64 digits.
     pub sha256: String,
     #[serde(default)]
     pub size: Option<u64>,
 }
 
-/// `None` if there is none.
+/// Reads the manifest; `None` if there is none.
 pub fn read(root: &Path) -> Result<Option<Manifest>, DeployError> {
     let path = root.join("manifest.json");
     let bad = |what: String| DeployError::Package { path: path.clone(), what };
     match fs::symlink_metadata(&path) {
         Err(_) => return Ok(None),
-        Ok(meta) if !meta.is_file() || meta.len() > LARGEST => return Err(bad("this is no manifest".to_owned())),
+        Ok(meta) if !meta.is_file() || meta.len() > LARGEST => return Err(bad("it is not a manifest".to_owned())),
         Ok(_) => {}
     }
     let bytes = fs::read(&path).map_err(file("read", &path))?;
@@ -47,7 +47,7 @@ pub fn read(root: &Path) -> Result<Option<Manifest>, DeployError> {
 }
 
 impl Manifest {
-    /// Compares every file with the list; used files that are not listed are errors.
+    /// Compares every file with the list; unlisted files that would be used are errors.
     pub fn check(self, root: &Path, all: &[PathBuf], source: &Path) -> Result<Manifest, DeployError> {
         let bad = |what: String| {
             let what = format!("{what}: the package is damaged, copy or build it again");
@@ -57,7 +57,7 @@ impl Manifest {
             self.files.iter().map(|one| (root.join(one.path.trim_start_matches("./")), one)).collect();
         if let Some(missing) = wanted.keys().find(|path| all.binary_search(path).is_err()) {
             return Err(bad(format!(
-                "{} is listed and not there",
+                "{} is listed but missing",
                 missing.strip_prefix(root).unwrap_or(missing).display()
             )));
         }
@@ -65,7 +65,7 @@ impl Manifest {
             let name = path.strip_prefix(root).unwrap_or(path).display();
             match wanted.get(path) {
                 Some(one) if hash::of_file(path)? == one.sha256.to_ascii_lowercase() => {}
-                Some(_) => return Err(bad(format!("{name} differs from its sum"))),
+                Some(_) => return Err(bad(format!("{name} does not match its checksum"))),
                 None => return Err(bad(format!("{name} is not listed"))),
             }
         }

@@ -1,4 +1,4 @@
-//! A kernel package: a folder, a tarball with manifest.json, or a .deb, checked before anything of it is used.
+//! A kernel package: a folder, a tarball with manifest.json, or a .deb. It is checked before any of it is used.
 
 mod arch;
 mod manifest;
@@ -24,21 +24,21 @@ const IMAGES: [&str; 6] = ["vmlinuz", "vmlinux", "Image", "zImage", "kernel8.img
 #[derive(Debug)]
 pub struct Package {
     pub source: PathBuf,
-    /// `uname -r`: the only folder of modules.
+    /// Output of `uname -r`; the name of the only modules folder.
     pub release: String,
-    /// `uname -v`, if in the manifest.
+    /// Output of `uname -v`, if the manifest has it.
     pub version: Option<String>,
-    /// As in `uname -m`, from the image; `None` if the image has no known form.
+    /// The architecture as in `uname -m`, from the image; `None` if the format of the image is unknown.
     pub arch: Option<&'static str>,
     pub image: PathBuf,
     pub config: Option<PathBuf>,
     pub map: Option<PathBuf>,
     pub modules: PathBuf,
-    /// `*.dtb`.
+    /// Device trees, `*.dtb`.
     pub trees: Vec<PathBuf>,
-    /// `*.dtbo`, and their README.
+    /// Overlays, `*.dtbo`, and their README.
     pub overlays: Vec<PathBuf>,
-    /// Checksum of the whole content: distinguishes packages of one release.
+    /// Checksum of the whole content; it distinguishes packages of the same release.
     pub sum: String,
     pub bytes: u64,
     /// Removed on drop.
@@ -49,7 +49,7 @@ impl Package {
     /// Opens a package, unpacking it if necessary below `staging`, which is on the target file system.
     ///
     /// # Errors
-    /// If it is no kernel package, differs from its manifest, or cannot be read.
+    /// It is not a kernel package, does not match its manifest, or cannot be read.
     pub fn open(source: &Path, staging: &Path) -> Result<Package, DeployError> {
         let (root, unpacked) = match source.is_dir() {
             true => (source.to_owned(), None),
@@ -63,7 +63,7 @@ impl Package {
         let manifest = manifest::read(&root)?.map(|found| found.check(&root, &all, source)).transpose()?;
         let (release, modules) = modules(&root).map_err(bad)?;
         if let Some(said) = manifest.as_ref().map(|m| &m.release).filter(|said| **said != release) {
-            return Err(bad(format!("manifest.json says {said}, its modules are of {release}")));
+            return Err(bad(format!("manifest.json says {said}, its modules are for {release}")));
         }
         let image = image(&root, &release).map_err(bad)?;
         let named = |name: &str| {
@@ -91,14 +91,14 @@ impl Package {
         })
     }
 
-    /// Without `CONFIG_`.
+    /// The kernel configuration, keyed without `CONFIG_`.
     pub fn options(&self) -> Result<Option<punctual_kernel::config::Options>, DeployError> {
         let Some(path) = &self.config else { return Ok(None) };
         fs::read_to_string(path).map(|text| Some(of_config(&text))).map_err(file("read", path))
     }
 }
 
-/// Every regular file, sorted; no links or devices.
+/// Every regular file, sorted; links and devices are left out.
 pub(crate) fn files(root: &Path) -> Result<Vec<PathBuf>, DeployError> {
     let (mut found, mut folders) = (Vec::new(), vec![root.to_owned()]);
     while let Some(folder) = folders.pop() {
@@ -126,11 +126,11 @@ fn modules(root: &Path) -> Result<(String, PathBuf), String> {
             let release = one.file_name().unwrap_or_default().to_string_lossy().into_owned();
             match punctual_kernel::Release::of_uname(&release) {
                 Some(_) => Ok((release, one.clone())),
-                None => Err(format!("lib/modules/{release} is no kernel release")),
+                None => Err(format!("lib/modules/{release} is not a kernel release")),
             }
         }
         [] => Err("it has no lib/modules/RELEASE: give the package of the kernel itself (linux-image-…)".to_owned()),
-        several => Err(format!("it has modules of {} kernels: give one kernel at a time", several.len())),
+        several => Err(format!("it has modules of {} kernels: deploy one kernel at a time", several.len())),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Unpacks archives into a private folder by the system's programs.
+//! Unpacks archives into a private folder with the system's programs.
 
 use crate::error::{DeployError, file};
 use crate::programs;
@@ -16,14 +16,14 @@ pub fn unpack(source: &Path, staging: &Path) -> Result<TempDir, DeployError> {
     let (from, to) = (source.display().to_string(), folder.path().display().to_string());
     let argv = match is_deb(source)? {
         true => Argv::new(["dpkg-deb", "-x", &from, &to]),
-        // tar itself refuses names that lead out of the folder.
+        // tar itself refuses names that lead outside the folder.
         false => Argv::new(["tar", "--no-same-owner", "--no-same-permissions", "-xf", &from, "-C", &to]),
     };
     programs::run(&argv).map_err(|error| DeployError::Package { path: source.to_owned(), what: error.to_string() })?;
     Ok(folder)
 }
 
-/// deb(5): an ar archive whose first member is `debian-binary`.
+/// Returns true for a deb(5): an ar archive whose first member is `debian-binary`.
 fn is_deb(source: &Path) -> Result<bool, DeployError> {
     let mut head = Vec::new();
     let opened = fs::File::open(source).map_err(file("open", source))?;

@@ -1,4 +1,5 @@
-//! The kernel that modules were built for: `vermagic=` in their section .modinfo (kernel/module/main.c, same_magic).
+//! Checks the kernel that modules were built for: `vermagic=` in their section .modinfo (kernel/module/main.c,
+//! same_magic).
 
 use crate::error::{DeployError, file};
 use crate::programs;
@@ -6,7 +7,7 @@ use punctual_model::Argv;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Arguments of one modinfo.
+/// Number of modules passed to one modinfo.
 const BATCH: usize = 200;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,8 +18,8 @@ pub struct Magic {
     pub unknown: Vec<String>,
 }
 
-/// Checks every module below a folder. `is_rt`: has the kernel PREEMPT_RT; `None`: not compared. Nor is it before 5.3,
-/// where modules of real-time kernels have `preempt` as well.
+/// Checks every module below a folder. `is_rt` tells whether the kernel has PREEMPT_RT; with `None` that is not
+/// compared. It is also not compared before 5.3, where modules of real-time kernels have `preempt` as well.
 pub fn wrong_modules(folder: &Path, release: &str, is_rt: Option<bool>) -> Result<Magic, DeployError> {
     let is_rt = is_rt.filter(|_| rt_option(release) == "PREEMPT_RT");
     let name = |path: &PathBuf| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -30,9 +31,9 @@ pub fn wrong_modules(folder: &Path, release: &str, is_rt: Option<bool>) -> Resul
         judge(&mut magic, name(path), in_file(path)?.as_deref(), release, is_rt);
     }
     for batch in packed.chunks(BATCH) {
-        let told = by_modinfo(batch);
+        let magics = by_modinfo(batch);
         for (n, path) in batch.iter().enumerate() {
-            judge(&mut magic, name(path), told.get(n).map(String::as_str), release, is_rt);
+            judge(&mut magic, name(path), magics.get(n).map(String::as_str), release, is_rt);
         }
     }
     Ok(magic)
@@ -62,7 +63,7 @@ fn in_file(path: &Path) -> Result<Option<String>, DeployError> {
     Ok(text.map(|text| String::from_utf8_lossy(text).into_owned()))
 }
 
-/// Reads compressed modules by modinfo(8); empty if it is missing or the number of lines differs.
+/// Reads compressed modules with modinfo(8); empty if it is missing or the number of lines differs.
 fn by_modinfo(batch: &[PathBuf]) -> Vec<String> {
     let words = ["modinfo".to_owned(), "-F".to_owned(), "vermagic".to_owned()];
     let argv = Argv(words.into_iter().chain(batch.iter().map(|path| path.display().to_string())).collect());

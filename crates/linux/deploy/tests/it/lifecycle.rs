@@ -1,5 +1,5 @@
-//! Deployed, tried, kept or returned from, and removed to the byte: on folders that stand for machines, with failures
-//! at every step.
+//! Deploys, tries, keeps or abandons, and removes kernels without a trace, on folders that represent machines, with
+//! failures at every step.
 
 use punctual_deploy::{Back, Deployed, Site, Status, Wish, commit, deploy, rollback, status, verify, worst};
 use punctual_fix::{Fault, Faulty, System};
@@ -30,7 +30,7 @@ fn state(root: &Path, kernel: &Kernel) -> Status {
 
 type Tree = std::collections::BTreeMap<std::path::PathBuf, (u32, u32, Vec<u8>)>;
 
-/// What a deployment may touch: /boot, /etc and /lib.
+/// The folders that a deployment may change: /boot, /etc and /lib.
 fn touched(root: &Path) -> Vec<Tree> {
     ["boot", "etc", "lib"].map(|name| tree(&root.join(name))).into_iter().collect()
 }
@@ -75,7 +75,7 @@ fn a_kernel_that_returned_says_so_and_a_second_deployment_goes_through() {
         deployed(root.path(), &kernel, new.path());
         boot_into(root.path(), &kernel, None, "6.1.0-1", "#1 SMP");
         let Status::Returned { why, .. } = state(root.path(), &kernel) else { panic!("{loader}") };
-        assert!(why.contains("never came as far as its guard"), "{why}");
+        assert!(why.contains("never reached its guard"), "{why}");
         let again = deployed(root.path(), &kernel, new.path());
         assert!(again.record.is_some() && again.notes.len() == 1, "{again:?}");
         on(root.path(), &kernel, rollback).unwrap();

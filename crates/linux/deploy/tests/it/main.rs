@@ -1,3 +1,3 @@
+mod injected;
 mod lifecycle;
 mod pi;
-mod planted;

@@ -1,5 +1,5 @@
-//! What the Raspberry Pi's firmware starts after each step of a deployment, by the model of its rules; no board is
-//! involved.
+//! What the Raspberry Pi's firmware starts after each step of a deployment, according to a model of its rules; no board
+//! is involved.
 
 use punctual_boot::{PiBoot, PiStart, firmware_start};
 use punctual_deploy::{DeployError, Deployed, Site, Wish, commit, deploy, rollback, verify, worst};

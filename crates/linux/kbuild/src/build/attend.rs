@@ -17,7 +17,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 const LOOK: Duration = Duration::from_millis(250);
-/// Interval of temperature readings and of progress.
+/// Interval between temperature readings and progress reports.
 const SHOW: Duration = Duration::from_secs(2);
 
 /// Builds headers and scripts: without them a dry run cannot list what to compile.
@@ -33,8 +33,8 @@ pub fn prepare(job: &Job, log: &Log) -> Result<(), KbuildError> {
     ended(status, log, begin)
 }
 
-/// Objects to compile; `None`: the dry run failed, so only this number is missing. Its failure where vmlinux.a does not
-/// exist yet (6.12) comes after all objects.
+/// Number of objects to compile; `None` if the dry run failed, which only loses this number. If vmlinux.a does not
+/// exist yet (6.12), the dry run fails only after all objects.
 pub fn count(job: &Job) -> Result<Option<usize>, KbuildError> {
     let ran = run(make(job).arg("-n").args(targets(job)), b"", MAKE)?;
     let counted = planned(&String::from_utf8_lossy(&ran.stdout));
@@ -52,29 +52,29 @@ fn targets(job: &Job) -> Vec<String> {
     all
 }
 
-/// Compiles, and returns how long it was paused. make inherits the lock as standard input: if this process is killed
-/// and make survives, nobody else builds here.
+/// Compiles, and returns for how long it was paused. make inherits the lock as standard input: if this process is
+/// killed and make survives, no other build can start here.
 pub fn compile(
     job: &Job,
     log: &Log,
     lock: &File,
     objects: Option<usize>,
     state: &mut State,
-    tell: &mut dyn FnMut(&str),
+    report: &mut dyn FnMut(&str),
     show: &mut dyn FnMut(&Progress),
 ) -> Result<Duration, KbuildError> {
     let begin = length(log)?;
     let lock = lock.try_clone().map_err(KbuildError::file("share", &job.out))?;
     let mut command = ending_with_us(&make(job));
     command.arg(format!("-j{}", job.jobs)).args(targets(job));
-    // A process group of its own, to pause all of it at once.
+    // A separate process group, so that all of it can be paused at once.
     let child = command.stdin(lock).stdout(shared(log)?).stderr(shared(log)?).process_group(0).spawn();
     let mut running = Running(child.map_err(missing)?);
     let pid = i32::try_from(running.0.id()).unwrap_or(0);
     state.running = started(pid).map(|start| (pid, start));
     state.done = false;
     state.write(&job.out)?;
-    let (status, paused) = attend(&mut running, job, log, begin, objects, tell, show)?;
+    let (status, paused) = attend(&mut running, job, log, begin, objects, report, show)?;
     state.running = None;
     state.write(&job.out)?;
     ended(status, log, begin).map(|()| paused)
@@ -86,7 +86,7 @@ fn attend(
     log: &Log,
     begin: u64,
     of: Option<usize>,
-    tell: &mut dyn FnMut(&str),
+    report: &mut dyn FnMut(&str),
     show: &mut dyn FnMut(&Progress),
 ) -> Result<(ExitStatus, Duration), KbuildError> {
     let mut tail = Tail::open(&log.path, begin)?;
@@ -116,7 +116,7 @@ fn attend(
         if wanted != is_paused {
             running.signal(if wanted { Signal::STOP } else { Signal::CONT });
             is_paused = wanted;
-            tell(&said(is_paused, hottest, job));
+            report(&said(is_paused, hottest, job));
         }
         let paused_at = hottest.filter(|_| is_paused);
         show(&Progress { objects: tail.objects()?, of, worked, paused_at });
@@ -127,12 +127,12 @@ fn said(is_paused: bool, hottest: Option<i64>, job: &Job) -> String {
     let now = hottest.map_or(0.0, |now| now as f64 / 1e3);
     let back = job.heat.as_ref().map_or(0.0, |heat| heat.resume_millidegrees as f64 / 1e3);
     match is_paused {
-        true => format!("paused at {now:.1} °C: it goes on below {back:.0} °C"),
-        false => format!("{now:.1} °C: going on"),
+        true => format!("paused at {now:.1} °C: resumes below {back:.0} °C"),
+        false => format!("{now:.1} °C: resumed"),
     }
 }
 
-/// make dies with this process, so that only one make continues a half-built folder.
+/// Makes make end with this process, so that only one make continues a half-built folder.
 fn ending_with_us(make: &Command) -> Command {
     let paths = std::env::var_os("PATH").unwrap_or_default();
     let is_there = |program: &str| std::env::split_paths(&paths).any(|folder| folder.join(program).is_file());
@@ -156,7 +156,7 @@ struct Running(Child);
 impl Running {
     fn signal(&self, signal: Signal) {
         if let Some(group) = Pid::from_raw(i32::try_from(self.0.id()).unwrap_or(0)) {
-            // It may have ended just now.
+            // It may just have ended.
             let _ = kill_process_group(group, signal);
         }
     }
@@ -172,7 +172,7 @@ impl Drop for Running {
     }
 }
 
-/// Reads each line of the growing log once.
+/// Reads each line of a growing log once.
 struct Tail {
     file: File,
     rest: Vec<u8>,

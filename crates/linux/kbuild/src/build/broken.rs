@@ -1,4 +1,4 @@
-//! The first error of make: with several compilers at once the last lines are about others.
+//! Finds the first error of make: with parallel jobs, the last lines are about other files.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 pub struct Broken {
     pub status: String,
     pub target: Option<String>,
-    /// The first file and line that a compiler reports, with the message.
+    /// The first file and line for which a compiler reports an error, with the message.
     pub place: Option<Place>,
     pub tail: String,
     pub log: PathBuf,
@@ -30,7 +30,7 @@ impl Broken {
     }
 }
 
-/// `dir/file.c:12:3: error: …`, `fatal error: …`, and the assembler's `file.S:4: Error: …`.
+/// Parses `dir/file.c:12:3: error: …`, `fatal error: …`, and the assembler's `file.S:4: Error: …`.
 fn place(line: &str) -> Option<Place> {
     let at = ["error: ", "Error: "]
         .iter()
@@ -42,12 +42,12 @@ fn place(line: &str) -> Option<Place> {
     Some(Place { file: file.to_owned(), line: number, said })
 }
 
-/// `make[3]: *** [scripts/Makefile.build:244: kernel/foo.o] Error 1`.
+/// Parses `make[3]: *** [scripts/Makefile.build:244: kernel/foo.o] Error 1`.
 fn target(line: &str) -> Option<String> {
     let rest = line.strip_prefix("make")?.split_once(": *** ")?.1;
     match rest.strip_prefix('[') {
         Some(named) => named.split(']').next()?.rsplit(": ").next().map(str::to_owned),
-        // No rule to make target …
+        // As in "No rule to make target …".
         None => Some(rest.trim_end_matches(".  Stop.").to_owned()),
     }
 }
@@ -61,9 +61,9 @@ impl fmt::Display for Broken {
             (None, None) => write!(f, ":\n{}\n", self.tail)?,
         }
         if let (Some(_), Some(target)) = (&self.place, &self.target) {
-            write!(f, " (make gave up {target})")?;
+            write!(f, " (make failed to build {target})")?;
         }
-        write!(f, "; complete output: {}; once it is fixed, the same command continues", self.log.display())
+        write!(f, "; full output: {}; once it is fixed, the same command continues", self.log.display())
     }
 }
 
@@ -83,7 +83,8 @@ mod tests {
         assert_eq!((place.file.as_str(), place.line), ("../kernel/b.c", 40));
         let said = broken.to_string();
         assert!(
-            said.contains("../kernel/b.c line 40: error: expected ';'") && said.contains("gave up kernel/b.o"),
+            said.contains("../kernel/b.c line 40: error: expected ';'")
+                && said.contains("make failed to build kernel/b.o"),
             "{said}"
         );
     }

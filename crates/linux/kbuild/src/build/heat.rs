@@ -1,27 +1,28 @@
-//! Pauses native builds: boards get hot when compiling, throttle, and some switch off.
+//! Pauses native builds when the board gets hot: some boards throttle when compiling, and some switch off.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Heat {
-    /// Thousandths of a degree Celsius, as in thermal zones (Documentation/ABI/testing/sysfs-class-thermal).
+    /// Temperature limit in thousandths of a degree Celsius, as in thermal zones
+    /// (Documentation/ABI/testing/sysfs-class-thermal).
     pub pause_millidegrees: i64,
     pub resume_millidegrees: i64,
-    /// `/sys/class/thermal`.
+    /// Folder of the thermal zones, normally `/sys/class/thermal`.
     pub zones: PathBuf,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0} °C is no temperature to pause at: name 30 to 110 (--pause-at)")]
+#[error("{0} °C is not a valid limit: choose 30 to 110 (--pause-at)")]
 pub struct HeatError(i64);
 
-/// Degrees between pausing and resuming; with less the build would pause every second.
+/// Degrees between pausing and resuming; with a smaller value the build would pause every second.
 const HYSTERESIS: i64 = 8;
 
 impl Heat {
     /// # Errors
-    /// If the limit is not plausible.
+    /// The limit is not plausible.
     pub fn at(degrees: i64, zones: &Path) -> Result<Heat, HeatError> {
         if !(30..=110).contains(&degrees) {
             return Err(HeatError(degrees));

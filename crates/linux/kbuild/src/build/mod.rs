@@ -1,6 +1,6 @@
-//! Builds outside the source tree. The result depends on source, configuration and compiler alone: name, user, host,
+//! Builds outside the source tree. The result depends only on source, configuration and compiler: name, user, host,
 //! date and number of the build are fixed, so an interrupted and resumed build equals an undisturbed one (except for
-//! the random key of MODULE_SIG and the seed of RANDSTRUCT: both stay in the folder).
+//! the random key of MODULE_SIG and the seed of RANDSTRUCT, which both stay in the folder).
 
 mod attend;
 mod broken;
@@ -26,38 +26,38 @@ use std::time::{Duration, Instant};
 
 pub const LOG: &str = "punctual-build.log";
 const LOCK: &str = ".punctual-build.lock";
-/// Part of every name, so that no kernel of the distribution is overwritten.
+/// Part of every release name, so that no kernel of the distribution is overwritten.
 pub const OURS: &str = "-punctual";
-/// Part of the name of a diagnostic kernel, so that it is installed beside the plain one.
+/// Part of the name of a diagnostic kernel, so that it can be installed beside the plain one.
 pub const DIAGNOSTIC: &str = "-diagnostic";
 
 #[derive(Clone, Debug)]
 pub struct Job {
     pub tree: PathBuf,
-    /// Has `.config`; everything is built there.
+    /// The build folder; it contains `.config`.
     pub out: PathBuf,
     pub arch: Arch,
-    /// Prefix of a cross compiler, up to `gcc`.
+    /// Prefix of a cross compiler, up to but not including `gcc`.
     pub cross: Option<String>,
-    /// make's target of the image.
+    /// The make target of the image.
     pub target: String,
-    /// make's -j.
+    /// Value of make's -j.
     pub jobs: usize,
-    /// Date of the source, used as that of the build: seconds since 1970.
+    /// Date of the source in seconds since 1970, used as the date of the build.
     pub epoch: u64,
-    /// `None`: never pauses.
+    /// When to pause because of heat; `None` to never pause.
     pub heat: Option<Heat>,
-    /// Add the options of [`punctual_kernel::diagnostic`] and a name of its own to the configuration.
+    /// Whether to add the options of [`punctual_kernel::diagnostic`] and a distinct name to the configuration.
     pub diagnostic: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Built {
-    /// `uname -r`.
+    /// Output of `uname -r`.
     pub release: String,
     pub image: PathBuf,
     pub log: PathBuf,
-    /// Objects to compile this time; `None`: unknown.
+    /// Number of objects to compile this time; `None` if unknown.
     pub objects: Option<usize>,
     pub lasted: Duration,
     pub paused: Duration,
@@ -71,13 +71,13 @@ pub fn usual_target(arch: Arch) -> &'static str {
     }
 }
 
-/// Builds image, modules and device trees, or resumes an interrupted build. `tell` receives messages, `show` the
+/// Builds image, modules and device trees, or resumes an interrupted build. `report` receives messages, `show` the
 /// progress.
 ///
 /// # Errors
-/// If there is no configuration, a program is missing, the folder belongs to another tree, or make fails: the first
-/// file and line in error are named.
-pub fn build(job: &Job, tell: &mut dyn FnMut(&str), show: &mut dyn FnMut(&Progress)) -> Result<Built, KbuildError> {
+/// There is no configuration, a program is missing, the folder belongs to another tree, or make fails; the first file
+/// and line with an error are named.
+pub fn build(job: &Job, report: &mut dyn FnMut(&str), show: &mut dyn FnMut(&Progress)) -> Result<Built, KbuildError> {
     let begun = Instant::now();
     let job = absolute(job)?;
     if !job.out.join(".config").is_file() {
@@ -85,17 +85,17 @@ pub fn build(job: &Job, tell: &mut dyn FnMut(&str), show: &mut dyn FnMut(&Progre
         return Err(KbuildError::Usage(said));
     }
     state::end_of_before(&job.out)?;
-    let lock = lock(&job.out.join(LOCK), tell)?;
-    let config = own::own(&job, tell)?;
+    let lock = lock(&job.out.join(LOCK), report)?;
+    let config = own::own(&job, report)?;
     let mut state = State::open(&job, &sha256_of(config.as_bytes()))?;
     let log = Log::open(&job.out)?;
     let job = Job { epoch: state.epoch, ..job };
     attend::prepare(&job, &log)?;
     let objects = attend::count(&job)?;
     if let Some(objects) = objects {
-        tell(&format!("{objects} objects to compile, by {} at once", job.jobs));
+        report(&format!("{objects} objects to compile, {} in parallel", job.jobs));
     }
-    let paused = attend::compile(&job, &log, &lock, objects, &mut state, tell, show)?;
+    let paused = attend::compile(&job, &log, &lock, objects, &mut state, report, show)?;
     let (release, image) = (release(&job.out)?, image(&job)?);
     state.release = Some(release.clone());
     state.done = true;
@@ -120,10 +120,13 @@ fn absolute(job: &Job) -> Result<Job, KbuildError> {
     let whole = |path: &Path| std::path::absolute(path).map_err(KbuildError::file("find", path));
     let (tree, out) = (whole(&job.tree)?, whole(&job.out)?);
     if !tree.join("Makefile").is_file() {
-        return Err(KbuildError::Usage(format!("{} has no Makefile: name a kernel source (--tree)", tree.display())));
+        return Err(KbuildError::Usage(format!(
+            "{} has no Makefile: give a kernel source with --tree",
+            tree.display()
+        )));
     }
     if out.starts_with(&tree) {
-        let said = format!("{} lies in the source: name a folder outside of it (--out)", out.display());
+        let said = format!("{} is inside the source tree: give a folder outside of it with --out", out.display());
         return Err(KbuildError::Usage(said));
     }
     Ok(Job { tree, out, ..job.clone() })
@@ -131,12 +134,12 @@ fn absolute(job: &Job) -> Result<Job, KbuildError> {
 
 pub(crate) const MAKE: &str = "apt-get install make gcc flex bison bc libssl-dev libelf-dev";
 
-/// make with everything fixed that would make the result vary.
+/// A make command with everything fixed that would make the result vary.
 pub(crate) fn make(job: &Job) -> Command {
     let mut make = Command::new("make");
     make.arg("-C").arg(&job.tree).arg(format!("O={}", job.out.display())).arg(format!("ARCH={}", job.arch.name()));
     make.arg(format!("CROSS_COMPILE={}", job.cross.as_deref().unwrap_or_default()));
-    // Set and empty: no `+` for a modified tree (scripts/setlocalversion).
+    // Set but empty, so that a modified tree gets no `+` (scripts/setlocalversion).
     make.arg("LOCALVERSION=");
     make.args(["KBUILD_BUILD_USER=punctual", "KBUILD_BUILD_HOST=kbuild", "KBUILD_BUILD_VERSION=1"]);
     make.arg(format!("KBUILD_BUILD_TIMESTAMP={}", date(job.epoch)));
@@ -147,7 +150,7 @@ pub(crate) fn make(job: &Job) -> Command {
     make
 }
 
-/// As `date -u` prints it: it becomes the end of `uname -v`.
+/// The date as printed by `date -u`; it becomes the end of `uname -v`.
 fn date(epoch: u64) -> String {
     let time = i64::try_from(epoch).ok().and_then(|second| Timestamp::from_second(second).ok());
     time.unwrap_or(Timestamp::MAX).strftime("%a %b %d %T UTC %Y").to_string()
@@ -158,7 +161,7 @@ pub(crate) fn has_modules(job: &Job) -> bool {
     options.get("MODULES").is_some_and(|value| value.text() == "y")
 }
 
-/// Has the architecture device trees in its source?
+/// Returns true if the source has device trees for the architecture.
 pub(crate) fn has_dtbs(job: &Job) -> bool {
     let options = fs::read_to_string(job.out.join(".config")).map(|text| of_config(&text)).unwrap_or_default();
     !matches!(job.arch, Arch::X86 | Arch::I386) && options.get("OF").is_some_and(|value| value.text() == "y")
@@ -174,7 +177,7 @@ pub(crate) fn image(job: &Job) -> Result<PathBuf, KbuildError> {
     let path = job.out.join("arch").join(job.arch.folder()).join("boot").join(&job.target);
     match path.is_file() {
         true => Ok(path),
-        false => Err(KbuildError::bad(&path, "make ended well and left no image: name its target (--target)")),
+        false => Err(KbuildError::bad(&path, "make succeeded but produced no image: give its target with --target")),
     }
 }
 

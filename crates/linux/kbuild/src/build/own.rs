@@ -1,4 +1,4 @@
-//! What a build changes in its configuration: the name, certificates, and the options of a diagnostic kernel.
+//! Changes that a build makes to its configuration: the name, certificates, and the options of a diagnostic kernel.
 
 use super::{DIAGNOSTIC, Job, MAKE, OURS, State, make};
 use crate::KbuildError;
@@ -9,10 +9,10 @@ use punctual_kernel::programs::{last_lines, run};
 use std::fs;
 use std::path::Path;
 
-/// Sets our name, and removes certificates that the source does not contain. Returns the configuration.
+/// Sets the local version, and removes certificates that the source does not contain. Returns the configuration.
 ///
-/// If an option of a diagnostic kernel cannot be set, the configuration is left as it was.
-pub(super) fn own(job: &Job, tell: &mut dyn FnMut(&str)) -> Result<String, KbuildError> {
+/// If an option of a diagnostic kernel cannot be set, the configuration is left unchanged.
+pub(super) fn own(job: &Job, report: &mut dyn FnMut(&str)) -> Result<String, KbuildError> {
     let path = job.out.join(".config");
     let text = read(&path)?;
     let options = of_config(&text);
@@ -43,7 +43,7 @@ pub(super) fn own(job: &Job, tell: &mut dyn FnMut(&str)) -> Result<String, Kbuil
         return Ok(text);
     }
     let add = fragment(&wanted);
-    tell(&format!("changing the configuration: {}", add.trim_end().replace('\n', ", ")));
+    report(&format!("changing the configuration: {}", add.trim_end().replace('\n', ", ")));
     crate::files::replace(&path, (text.clone() + &add).as_bytes())?;
     let result = changed(job, &path, &diagnostic);
     if result.is_err() && job.diagnostic {
@@ -63,11 +63,11 @@ fn read(path: &Path) -> Result<String, KbuildError> {
 fn diagnostic(job: &Job) -> Result<Options, KbuildError> {
     let path = job.tree.join("Makefile");
     let release = makefile_release(&read(&path)?)
-        .ok_or_else(|| KbuildError::bad(&path, "it does not begin with VERSION, PATCHLEVEL and SUBLEVEL"))?;
+        .ok_or_else(|| KbuildError::bad(&path, "it does not start with VERSION, PATCHLEVEL and SUBLEVEL"))?;
     Ok(punctual_kernel::diagnostic(job.arch, release.series))
 }
 
-/// kconfig's result, which has all options of a diagnostic kernel.
+/// Runs kconfig; the result has all options of a diagnostic kernel.
 fn changed(job: &Job, path: &Path, diagnostic: &Options) -> Result<String, KbuildError> {
     let ran = run(make(job).arg("olddefconfig"), b"", MAKE)?;
     if !ran.status.success() {
@@ -75,7 +75,7 @@ fn changed(job: &Job, path: &Path, diagnostic: &Options) -> Result<String, Kbuil
             what: format!("make olddefconfig in {}", job.out.display()),
             status: ran.status.to_string(),
             said: last_lines(&ran.said(), 5),
-            next: "punctual kernel preflight names what is missing".to_owned(),
+            next: "punctual kernel preflight lists what is missing".to_owned(),
         });
     }
     let text = read(path)?;
@@ -85,19 +85,20 @@ fn changed(job: &Job, path: &Path, diagnostic: &Options) -> Result<String, Kbuil
         true => Ok(text),
         false => {
             let said: Vec<String> = dropped.iter().map(ToString::to_string).collect();
-            let why = format!("no diagnostic kernel, and the configuration is as it was: {}", said.join("; "));
+            let why =
+                format!("a diagnostic kernel is not possible, and the configuration is unchanged: {}", said.join("; "));
             Err(KbuildError::bad(path, why))
         }
     }
 }
 
-/// `package` compares the configuration with what was requested.
+/// Saves the request: `package` compares the configuration with it.
 fn request(out: &Path, diagnostic: Options, name: &str) -> Result<(), KbuildError> {
     let path = out.join(REQUESTED);
     let mut all = match fs::read_to_string(&path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Options::new(),
         text => requested(&text.map_err(KbuildError::file("read", &path))?)
-            .map_err(|error| KbuildError::bad(&path, format!("{error}; configure anew")))?,
+            .map_err(|error| KbuildError::bad(&path, format!("{error}; configure again")))?,
     };
     all.extend(diagnostic);
     all.insert("LOCALVERSION".to_owned(), Value::string(name));

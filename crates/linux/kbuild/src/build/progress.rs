@@ -1,25 +1,25 @@
 use std::fmt;
 use std::time::Duration;
 
-/// Since this make started.
+/// Progress since this make was started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Progress {
     pub objects: usize,
-    /// From a dry run, which may miss some; `None`: unknown.
+    /// Total from a dry run, which may miss some; `None` if unknown.
     pub of: Option<usize>,
-    /// Without pauses.
+    /// Time spent without pauses.
     pub worked: Duration,
-    /// Temperature at which it is paused, thousandths of a degree Celsius.
+    /// Temperature at which it is paused, in thousandths of a degree Celsius.
     pub paused_at: Option<i64>,
 }
 
 impl Progress {
-    /// A dry run misses what make only discovers while building.
+    /// Returns true if more was compiled than the dry run counted: it misses what make discovers only while building.
     fn is_beyond(&self) -> bool {
         self.of.is_some_and(|of| self.objects > of)
     }
 
-    /// Extrapolates from the finished part; `None` if that is too small, or the number is unknown.
+    /// Remaining time, extrapolated from the finished part; `None` if that is too small, or the total is unknown.
     pub fn eta(&self) -> Option<Duration> {
         let rest = self.of?.checked_sub(self.objects)?;
         (self.objects >= 20).then(|| self.worked.mul_f64(rest as f64 / self.objects as f64))
@@ -30,14 +30,14 @@ impl fmt::Display for Progress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} s: {}", self.worked.as_secs(), self.objects)?;
         match self.of {
-            Some(of) if self.is_beyond() => write!(f, " objects, more than the {of} that a dry run counts")?,
+            Some(of) if self.is_beyond() => write!(f, " objects, more than the {of} counted by the dry run")?,
             Some(of) => write!(f, " of {of} objects")?,
             None => f.write_str(" objects")?,
         }
         match self.eta() {
-            Some(eta) => write!(f, ", about {} s to go", eta.as_secs())?,
-            None if self.is_beyond() => f.write_str(", time to go not known")?,
-            None => f.write_str(", time to go not known yet")?,
+            Some(eta) => write!(f, ", about {} s left", eta.as_secs())?,
+            None if self.is_beyond() => f.write_str(", remaining time unknown")?,
+            None => f.write_str(", remaining time not known yet")?,
         }
         match self.paused_at {
             Some(at) => write!(f, "; PAUSED at {:.1} °C", at as f64 / 1e3),
@@ -46,7 +46,7 @@ impl fmt::Display for Progress {
     }
 }
 
-/// Objects in make's log: the counterpart of `make -n … | grep -c ' -c -o '`.
+/// Number of objects in make's log; the counterpart of `make -n … | grep -c ' -c -o '`.
 pub fn compiled(log: &str) -> usize {
     log.lines().filter(|line| ["  CC ", "  AS ", "  CC [M] "].iter().any(|tag| line.starts_with(tag))).count()
 }
@@ -70,9 +70,9 @@ mod tests {
         let at = |objects, of| Progress { objects, of, worked: Duration::from_secs(100), paused_at: None };
         assert_eq!(at(50, Some(200)).eta(), Some(Duration::from_secs(300)));
         assert_eq!((at(5, Some(200)).eta(), at(50, None).eta(), at(50, Some(40)).eta()), (None, None, None));
-        assert_eq!(at(50, Some(200)).to_string(), "100 s: 50 of 200 objects, about 300 s to go");
-        assert_eq!(at(200, Some(200)).to_string(), "100 s: 200 of 200 objects, about 0 s to go");
-        let beyond = "100 s: 1318 objects, more than the 1287 that a dry run counts, time to go not known";
+        assert_eq!(at(50, Some(200)).to_string(), "100 s: 50 of 200 objects, about 300 s left");
+        assert_eq!(at(200, Some(200)).to_string(), "100 s: 200 of 200 objects, about 0 s left");
+        let beyond = "100 s: 1318 objects, more than the 1287 counted by the dry run, remaining time unknown";
         assert_eq!(at(1318, Some(1287)).to_string(), beyond);
         let paused = Progress { paused_at: Some(81_250), ..at(5, None) };
         assert!(paused.to_string().ends_with("not known yet; PAUSED at 81.2 °C"), "{paused}");

@@ -1,4 +1,4 @@
-//! What a build folder is for, and its progress: `punctual-build.json`.
+//! The purpose of a build folder and its progress: `punctual-build.json`.
 
 use super::Job;
 use crate::KbuildError;
@@ -17,16 +17,16 @@ pub struct State {
     pub format: u32,
     pub tree: PathBuf,
     pub arch: Arch,
-    /// Prefix up to `gcc`.
+    /// Prefix of the cross compiler, up to but not including `gcc`.
     pub cross: Option<String>,
-    /// make's target of the image.
+    /// The make target of the image.
     pub target: String,
-    /// Of the first build: seconds since 1970.
+    /// Date of the first build in seconds since 1970.
     pub epoch: u64,
-    /// Of the configuration that is built.
+    /// Checksum of the configuration that is built.
     pub config_sha256: String,
     pub done: bool,
-    /// `uname -r`, if finished.
+    /// Output of `uname -r`, once finished.
     pub release: Option<String>,
     /// Process group of the running make, and the start time of its leader (proc_pid_stat(5), field 22).
     pub running: Option<(i32, u64)>,
@@ -54,23 +54,23 @@ impl State {
         Ok(State { epoch: old.epoch, ..new })
     }
 
-    /// `None`: nothing was built in this folder.
+    /// Reads the state; `None` if nothing was built in this folder.
     pub fn read(out: &Path) -> Result<Option<State>, KbuildError> {
         read_json(&out.join(FILE))
     }
 
-    /// `uname -r` of a finished build.
+    /// The release of a finished build.
     ///
     /// # Errors
-    /// If it is missing: the package's file names contain it.
+    /// The release is missing; the package's file names contain it.
     pub(crate) fn named(&self, out: &Path) -> Result<&str, KbuildError> {
-        // A slash or a leading dot would lead out of folders with this name.
+        // A slash or a leading dot would lead outside the folders of this name.
         let is_plain =
             |name: &&str| !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\0', ' ', '\n']);
         self.release.as_deref().filter(is_plain).ok_or_else(|| KbuildError::Bad {
             path: out.join(FILE),
             why: format!(
-                "it says that the build is done and {}: punctual kernel build --tree {} --out {} writes it anew",
+                "it says that the build is done and {}: punctual kernel build --tree {} --out {} rewrites it",
                 self.release.as_ref().map_or("names no release".to_owned(), |r| format!("names the release `{r}`")),
                 self.tree.display(),
                 out.display()
@@ -83,14 +83,15 @@ impl State {
     }
 }
 
-/// The start of a process, clock ticks since boot; distinguishes it from a later one with the same number.
+/// Start time of a process in clock ticks since boot; it distinguishes the process from a later one with the same PID.
 pub(super) fn started(pid: i32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name in parentheses may contain anything.
     text.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
 }
 
-/// A make that survived, perhaps paused, holds the lock: it is terminated, and continued so that it can end.
+/// Ends a make that survived, perhaps paused, and still holds the lock: terminates it, and continues it so that it can
+/// end.
 pub(super) fn end_of_before(out: &Path) -> Result<(), KbuildError> {
     let Some((pid, start)) = State::read(out)?.and_then(|state| state.running) else { return Ok(()) };
     let group = Pid::from_raw(pid).filter(|_| started(pid) == Some(start));

@@ -1,32 +1,34 @@
-//! `linux_banner` of an image (init/version-timestamp.c), which becomes `uname -r` and `uname -v`.
+//! Reads `linux_banner` from an image (init/version-timestamp.c), which becomes `uname -r` and `uname -v`.
 
 use flate2::read::GzDecoder;
 use std::io::Read;
 
 const WORDS: &[u8] = b"Linux version ";
-/// Larger than any uncompressed kernel: bytes.
+/// Limit in bytes, larger than any uncompressed kernel.
 const LIMIT: u64 = 256 << 20;
-/// gzip's magic and its only method (RFC 1952).
+/// gzip's magic number and its only method (RFC 1952).
 const GZIP: [u8; 3] = [0x1f, 0x8b, 8];
-/// Limit of false gzip headers in an image.
+/// Maximum number of false gzip headers in an image.
 const TRIES: usize = 64;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Banner {
-    /// `uname -r`.
+    /// Output of `uname -r`.
     pub release: String,
-    /// `uname -v`.
+    /// Output of `uname -v`.
     pub version: String,
 }
 
 impl Banner {
-    /// Has `uname -v` the word PREEMPT_RT (scripts/mkcompile_h, init/Makefile)? Before 5.4 it was `PREEMPT RT`.
+    /// Returns true if `uname -v` contains the word PREEMPT_RT (scripts/mkcompile_h, init/Makefile), or `PREEMPT RT`
+    /// before 5.4.
     pub fn is_rt(&self) -> bool {
         self.version.split_whitespace().any(|word| word == "PREEMPT_RT") || self.version.contains(" PREEMPT RT ")
     }
 }
 
-/// Searches an image: plain, bzImage, gzip, or with gzip inside (zImage). `None`: another compression, or no kernel.
+/// Searches an image: plain, bzImage, gzip, or with gzip inside (zImage). `None` if it is compressed otherwise, or not
+/// a kernel.
 pub fn banner(image: &[u8]) -> Option<Banner> {
     if let Some(found) = of_x86(image).or_else(|| plain(image)) {
         return Some(found);
@@ -34,7 +36,7 @@ pub fn banner(image: &[u8]) -> Option<Banner> {
     let starts = image.windows(GZIP.len()).enumerate().filter(|(_, window)| *window == GZIP).map(|(at, _)| at);
     starts.take(TRIES).find_map(|at| {
         let mut text = Vec::new();
-        // What follows the compressed part of a zImage is no gzip: what was read before counts.
+        // The data after the compressed part of a zImage is not gzip: what was read before counts.
         let _ = GzDecoder::new(&image[at..]).take(LIMIT).read_to_end(&mut text);
         plain(&text)
     })
@@ -53,7 +55,7 @@ fn plain(bytes: &[u8]) -> Option<Banner> {
     None
 }
 
-/// The boot protocol's kernel_version: its offset, less 0x200, is at 0x20e (Documentation/arch/x86/boot.rst).
+/// Reads kernel_version of the boot protocol: its offset, minus 0x200, is at 0x20e (Documentation/arch/x86/boot.rst).
 fn of_x86(image: &[u8]) -> Option<Banner> {
     if image.get(0x202..0x206)? != b"HdrS" {
         return None;
@@ -63,7 +65,7 @@ fn of_x86(image: &[u8]) -> Option<Banner> {
     parsed(&String::from_utf8_lossy(&text))
 }
 
-/// `6.12.9-rt (user@host) (compiler) #1 SMP PREEMPT_RT date`.
+/// Parses `6.12.9-rt (user@host) (compiler) #1 SMP PREEMPT_RT date`.
 fn parsed(text: &str) -> Option<Banner> {
     let release = text.split(' ').next().filter(|word| word.starts_with(|c: char| c.is_ascii_digit()))?;
     let at = text.rfind(") #")?;
@@ -116,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_kernel_tells_nothing() {
+    fn a_file_that_is_not_a_kernel_gives_nothing() {
         for image in [&b""[..], b"Linux version 6.12", b"HdrS", b"Linux version x (a) #1 y\n"] {
             assert_eq!(banner(image), None);
         }

@@ -1,5 +1,6 @@
-//! Is a package what its name says? Each check comes from a kernel that somebody shipped or booted: one named -rt that
-//! was none, silently dropped options, modules of another build, a board without keyboard and SPI.
+//! Checks that a package is what its name says. Each check comes from a kernel that someone shipped or booted: one
+//! named -rt without real-time support, silently dropped options, modules of another build, a board without keyboard
+//! and SPI.
 
 mod banner;
 mod modules;
@@ -21,7 +22,7 @@ use std::path::Path;
 pub enum Outcome {
     Pass,
     Fail,
-    /// It could not be checked, which is no pass.
+    /// It could not be checked, which does not count as a pass.
     Unknown,
     Skip,
 }
@@ -32,7 +33,7 @@ pub struct Check {
     pub id: String,
     pub outcome: Outcome,
     pub found: String,
-    /// Empty if nothing has to be done.
+    /// The fix; empty if nothing has to be done.
     pub fix: String,
 }
 
@@ -43,9 +44,9 @@ fn check(id: &str, outcome: Outcome, found: impl Into<String>, fix: &str) -> Che
 
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted<'w> {
-    /// The expected `uname -r`.
+    /// The expected output of `uname -r`.
     pub release: &'w str,
-    /// Requested options; `None`: unknown.
+    /// Requested options; `None` if unknown.
     pub requested: Option<&'w Options>,
     pub board: Option<&'w Board>,
 }
@@ -68,14 +69,13 @@ pub fn package(root: &Path, wanted: &Wanted) -> Result<Vec<Check>, KbuildError> 
 }
 
 fn named(release: &str, banner: Option<&Banner>) -> Check {
-    const UNREAD: &str =
-        "the image's packing is not read here: boot it and look at uname -r and uname -v, or set CONFIG_KERNEL_GZIP=y";
+    const UNREAD: &str = "the image's compression is not supported here: boot it and check uname -r and uname -v, or set CONFIG_KERNEL_GZIP=y";
     match banner {
-        None => check("release", Outcome::Unknown, "the image does not tell its version", UNREAD),
+        None => check("release", Outcome::Unknown, "the image does not contain its version", UNREAD),
         Some(banner) if banner.release == release => check("release", Outcome::Pass, release, ""),
         Some(banner) => {
             let found = format!("the image is {}, the package {release}", banner.release);
-            check("release", Outcome::Fail, found, "package image and modules of one build")
+            check("release", Outcome::Fail, found, "package image and modules of the same build")
         }
     }
 }
@@ -86,7 +86,7 @@ fn is_named_rt(release: &str) -> bool {
         .any(|word| word.strip_prefix("rt").is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit())))
 }
 
-/// From the image itself: a configuration beside it may belong to another build.
+/// Reads the image itself: a configuration next to it may belong to another build.
 fn real_time(wanted: &Wanted, banner: Option<&Banner>, config: &Options) -> Check {
     let id = "preempt-rt";
     let asked = |name: &str| wanted.requested.is_some_and(|all| all.get(name).is_some_and(|v| v.text() == "y"));
@@ -94,17 +94,17 @@ fn real_time(wanted: &Wanted, banner: Option<&Banner>, config: &Options) -> Chec
     let on = |name: &str| config.get(name).is_some_and(|value| value.text() == "y");
     let configured = on("PREEMPT_RT") || on("PREEMPT_RT_FULL");
     if !is_asked && !is_named_rt(wanted.release) && !configured {
-        return check(id, Outcome::Skip, "neither asked for nor in its name", "");
+        return check(id, Outcome::Skip, "neither requested nor in its name", "");
     }
-    const FIX: &str = "punctual kernel configure with CONFIG_EXPERT=y and CONFIG_PREEMPT_RT=y, and build anew";
+    const FIX: &str = "punctual kernel configure with CONFIG_EXPERT=y and CONFIG_PREEMPT_RT=y, and build again";
     let Some(banner) = banner else {
-        return check(id, Outcome::Unknown, "the image does not tell its version", "boot it and look at uname -v");
+        return check(id, Outcome::Unknown, "the image does not contain its version", "boot it and check uname -v");
     };
     match (banner.is_rt(), configured) {
         (true, true) => check(id, Outcome::Pass, banner.version.clone(), ""),
-        (true, false) => check(id, Outcome::Fail, "the image is PREEMPT_RT, the configuration beside it is not", FIX),
+        (true, false) => check(id, Outcome::Fail, "the image is PREEMPT_RT, the configuration next to it is not", FIX),
         (false, _) => {
-            let found = format!("{} is no real-time kernel: uname -v will say `{}`", wanted.release, banner.version);
+            let found = format!("{} is not a real-time kernel: uname -v will be `{}`", wanted.release, banner.version);
             check(id, Outcome::Fail, found, FIX)
         }
     }
@@ -113,16 +113,16 @@ fn real_time(wanted: &Wanted, banner: Option<&Banner>, config: &Options) -> Chec
 fn requested(wanted: &Wanted, config: &Options) -> Check {
     let id = "requested";
     let Some(all) = wanted.requested else {
-        let fix = "punctual kernel configure notes what was asked for beside .config";
-        return check(id, Outcome::Unknown, "what was asked for is not known", fix);
+        let fix = "punctual kernel configure saves the requested options next to .config";
+        return check(id, Outcome::Unknown, "the requested options are unknown", fix);
     };
     let got = |symbol: &str| config.get(symbol).map_or("n", |value| value.text());
     let is_same = |wanted: &str, got: &str| got == wanted || (wanted == "\"\"" && got == "n");
     let lost = all.iter().filter(|(symbol, value)| !is_same(value.text(), got(symbol)));
-    let lost: Vec<String> = lost.map(|(s, value)| format!("CONFIG_{s} asked for {value}, is {}", got(s))).collect();
+    let lost: Vec<String> = lost.map(|(s, value)| format!("CONFIG_{s}: requested {value}, is {}", got(s))).collect();
     match lost.as_slice() {
-        [] => check(id, Outcome::Pass, format!("all {} options asked for", all.len()), ""),
-        lost => check(id, Outcome::Fail, lost.join("; "), "punctual kernel configure names what each depends on"),
+        [] => check(id, Outcome::Pass, format!("all {} requested options", all.len()), ""),
+        lost => check(id, Outcome::Fail, lost.join("; "), "punctual kernel configure lists what each depends on"),
     }
 }
 

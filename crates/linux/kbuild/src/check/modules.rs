@@ -1,4 +1,5 @@
-//! Does each module belong to this kernel? The kernel refuses one with another vermagic (kernel/module/version.c).
+//! Checks that each module belongs to this kernel, which refuses modules with another vermagic
+//! (kernel/module/version.c).
 
 use super::{Check, Outcome};
 use crate::KbuildError;
@@ -13,12 +14,12 @@ const TAG: &[u8] = b"\0vermagic=";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Module {
-    /// With `_` where its file has `-`.
+    /// Module name, with `_` where the file name has `-`.
     pub name: String,
     pub vermagic: Option<String>,
 }
 
-/// All below `lib/modules/RELEASE`; none if there is no such folder.
+/// All modules below `lib/modules/RELEASE`; empty if the folder does not exist.
 pub fn modules(folder: &Path) -> Result<Vec<Module>, KbuildError> {
     if !folder.is_dir() {
         return Ok(Vec::new());
@@ -44,7 +45,7 @@ fn unpacked(path: &Path, packing: &str) -> Result<Option<Vec<u8>>, KbuildError> 
     let ran = run(Command::new(program).arg("-dc").arg(path), b"", "apt-get install xz-utils zstd gzip")?;
     match ran.status.success() {
         true => Ok(Some(ran.stdout)),
-        false => Err(KbuildError::bad(path, format!("{program} cannot unpack it: {}; package it anew", ran.stderr))),
+        false => Err(KbuildError::bad(path, format!("{program} cannot unpack it: {}; package it again", ran.stderr))),
     }
 }
 
@@ -54,7 +55,7 @@ fn vermagic(object: &[u8]) -> Option<String> {
     Some(String::from_utf8_lossy(&text).trim_end().to_owned())
 }
 
-/// The beginning of the vermagic for a configuration (include/linux/vermagic.h); the rest depends on the architecture.
+/// The start of the vermagic for a configuration (include/linux/vermagic.h); the rest depends on the architecture.
 pub fn expected_vermagic(release: &str, config: &Options) -> String {
     let on = |name: &str| config.get(name).is_some_and(|value| value.text() == "y");
     // PREEMPT_BUILD came with 5.14; before that PREEMPT selected full preemption.
@@ -82,7 +83,7 @@ pub(super) fn vermagic_check(release: &str, config: &Options, modules: &[Module]
     if let Some(first) = strange.first() {
         let magic = first.vermagic.as_deref().unwrap_or("no vermagic");
         let found = format!(
-            "{} of {} modules are of another kernel: {} has `{magic}`, expected `{expected}`",
+            "{} of {} modules are for another kernel: {} has `{magic}`, expected `{expected}`",
             strange.len(),
             modules.len(),
             first.name
@@ -95,8 +96,8 @@ pub(super) fn vermagic_check(release: &str, config: &Options, modules: &[Module]
         );
     }
     if modules.is_empty() && wanted > 0 {
-        let found = format!("{wanted} options are m, and there is no module");
-        return super::check("vermagic", Outcome::Fail, found, "package the modules, too (kernel package does)");
+        let found = format!("{wanted} options are m, but there is no module");
+        return super::check("vermagic", Outcome::Fail, found, "package the modules too (kernel package does so)");
     }
     super::check("vermagic", Outcome::Pass, format!("{} modules, `{expected}`", modules.len()), "")
 }
@@ -112,7 +113,7 @@ mod tests {
         assert_eq!(expected_vermagic("6.12.9-x", &rt), "6.12.9-x SMP preempt_rt mod_unload");
         let stock = of_config("CONFIG_PREEMPT_BUILD=y\nCONFIG_MODVERSIONS=y\n");
         assert_eq!(expected_vermagic("6.12.9", &stock), "6.12.9 preempt modversions");
-        // The patch of 4.19 has no word of its own; CONFIG_PREEMPT is on with it.
+        // The patch of 4.19 adds no word to the vermagic; CONFIG_PREEMPT is enabled with it.
         let classic = of_config("CONFIG_SMP=y\nCONFIG_PREEMPT=y\nCONFIG_PREEMPT_RT_FULL=y\nCONFIG_MODULE_UNLOAD=y\n");
         assert_eq!(
             expected_vermagic("4.19.127-rt55-punctual-rt", &classic),

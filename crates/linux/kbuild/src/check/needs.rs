@@ -1,4 +1,5 @@
-//! Does the kernel drive the board's parts? They and their drivers are data: `needs` of `boards/*.toml`.
+//! Checks that the kernel has drivers for the parts of the board. They and their drivers are data: `needs` in
+//! `boards/*.toml`.
 
 use super::{Check, Module, Outcome};
 use punctual_kernel::config::Options;
@@ -6,7 +7,7 @@ use punctual_kernel::{Board, Need};
 
 pub(super) fn check(board: Option<&Board>, config: &Options, modules: &[Module]) -> Check {
     let Some(board) = board else {
-        return super::check("board", Outcome::Unknown, "no board is named", "name it: --board BOARD");
+        return super::check("board", Outcome::Unknown, "no board is given", "give it with --board BOARD");
     };
     let missing: Vec<String> = board.needs.iter().filter_map(|need| lacks(need, config, modules)).collect();
     match missing.as_slice() {
@@ -20,7 +21,7 @@ pub(super) fn check(board: Option<&Board>, config: &Options, modules: &[Module])
     }
 }
 
-/// A driver that is `m` counts only with its module: the initramfs or the package may lack it.
+/// A driver that is `m` counts only if its module is present: the initramfs or the package may lack it.
 fn lacks(need: &Need, config: &Options, modules: &[Module]) -> Option<String> {
     let value = |option: &str| config.get(option).map_or("n", |value| value.text());
     let has = |module: &str| modules.iter().any(|m| m.name == module.replace('-', "_"));

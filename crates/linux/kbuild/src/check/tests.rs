@@ -57,7 +57,7 @@ impl Package {
         checks.into_iter().filter(|check| check.outcome != Outcome::Pass).collect()
     }
 
-    /// Exactly one check fails, with this text.
+    /// Asserts that exactly one check fails, with this text.
     fn fails(&self, id: &str, said: &str) {
         let failed = self.failed();
         let ids: Vec<&str> = failed.iter().map(|check| check.id.as_str()).collect();
@@ -76,8 +76,8 @@ fn a_whole_package_passes() {
 fn a_kernel_named_rt_that_is_none_is_caught_by_its_image() {
     let package = Package::whole();
     package.image("#1 SMP PREEMPT_DYNAMIC Sun Nov 06 08:49:37 UTC 1994");
-    package.fails("preempt-rt", "is no real-time kernel: uname -v will say `#1 SMP PREEMPT_DYNAMIC");
-    // The name alone is a promise.
+    package.fails("preempt-rt", "is not a real-time kernel: uname -v will be `#1 SMP PREEMPT_DYNAMIC");
+    // The name alone is not enough.
     let wanted = Wanted { release: RELEASE, requested: None, board: None };
     let checks = super::package(package.0.path(), &wanted).unwrap();
     assert_eq!(checks[1].outcome, Outcome::Fail);
@@ -87,7 +87,7 @@ fn a_kernel_named_rt_that_is_none_is_caught_by_its_image() {
 fn a_dropped_option_is_caught_in_the_package() {
     let package = Package::whole();
     package.put(&format!("boot/config-{RELEASE}"), &CONFIG.replace("CONFIG_EXPERT=y", "# CONFIG_EXPERT is not set"));
-    package.fails("requested", "CONFIG_EXPERT asked for y, is n");
+    package.fails("requested", "CONFIG_EXPERT: requested y, is n");
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn a_module_of_another_kernel_is_caught() {
     for wrong in ["6.12.9-v8-rt SMP preempt_rt mod_unload aarch64", "6.12.9-punctual-rt SMP preempt mod_unload aarch64"]
     {
         package.module("dwc2", wrong);
-        package.fails("vermagic", &format!("1 of 6 modules are of another kernel: dwc2 has `{wrong}`"));
+        package.fails("vermagic", &format!("1 of 6 modules are for another kernel: dwc2 has `{wrong}`"));
     }
 }
 
@@ -137,7 +137,7 @@ fn what_cannot_be_read_is_no_pass() {
 }
 
 #[test]
-fn names_that_promise_real_time_are_told() {
+fn names_that_promise_real_time_are_reported() {
     for name in ["6.12.9-v8-rt", "6.6.1-rt77", "6.1.0-47-rt-arm64", "6.12.111+deb12-rt-amd64"] {
         assert!(is_named_rt(name), "{name}");
     }

@@ -1,4 +1,4 @@
-//! Downloads one file by curl(1) or wget(1), resuming partial files.
+//! Downloads one file with curl(1) or wget(1), resuming partial files.
 
 use crate::KbuildError;
 use crate::files::make_folder;
@@ -7,22 +7,24 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// curl(1), exit codes: 22 an HTTP error with --fail (416 if the part is complete), 33 ranges are not served, 36 the
-/// part cannot be resumed.
+/// Exit codes of curl(1) that mean it cannot resume: 22 an HTTP error with --fail (416 if the part is complete), 33
+/// ranges are not served, 36 the part cannot be resumed.
 const CANNOT_GO_ON: [i32; 3] = [22, 33, 36];
 const REMEDY: &str = "apt-get install curl";
 
-/// Downloads into `folder`; a path is returned as it is.
-pub fn file(url: &str, folder: &Path, tell: &mut dyn FnMut(&str)) -> Result<PathBuf, KbuildError> {
+/// Downloads into `folder`; a local path is returned unchanged.
+pub fn file(url: &str, folder: &Path, report: &mut dyn FnMut(&str)) -> Result<PathBuf, KbuildError> {
     if !url.contains("://") {
         return match Path::new(url).is_file() {
             true => Ok(url.into()),
-            false => Err(KbuildError::Usage(format!("there is no file {url}: name one, or an address with https://"))),
+            false => Err(KbuildError::Usage(format!(
+                "there is no file {url}: give an existing file, or an https:// address"
+            ))),
         };
     }
     let is_plain = |name: &&str| !name.is_empty() && !name.starts_with('.') && !name.contains(['?', '#', '%']);
     let name = url.rsplit('/').next().filter(is_plain);
-    let name = name.ok_or_else(|| KbuildError::Usage(format!("{url} does not end in a file's name")))?;
+    let name = name.ok_or_else(|| KbuildError::Usage(format!("{url} does not end in a file name")))?;
     let whole = folder.join(name);
     if whole.is_file() {
         return Ok(whole);
@@ -30,9 +32,9 @@ pub fn file(url: &str, folder: &Path, tell: &mut dyn FnMut(&str)) -> Result<Path
     make_folder(folder)?;
     let part = folder.join(format!("{name}.part"));
     let had = part.metadata().map_or(0, |m| m.len());
-    tell(&match had {
+    report(&match had {
         0 => format!("fetching {url}"),
-        had => format!("fetching {url}, going on after {had} bytes"),
+        had => format!("fetching {url}, resuming after {had} bytes"),
     });
     transfer(url, &part, had)?;
     fs::rename(&part, &whole).map_err(KbuildError::file("rename", &part))?;
@@ -40,7 +42,7 @@ pub fn file(url: &str, folder: &Path, tell: &mut dyn FnMut(&str)) -> Result<Path
 }
 
 /// Like [`file`] for something small that may have changed: never resumed, never reused.
-pub fn anew(url: &str, folder: &Path, tell: &mut dyn FnMut(&str)) -> Result<PathBuf, KbuildError> {
+pub fn anew(url: &str, folder: &Path, report: &mut dyn FnMut(&str)) -> Result<PathBuf, KbuildError> {
     if let (true, Some(name)) = (url.contains("://"), url.rsplit('/').next()) {
         for old in [folder.join(name), folder.join(format!("{name}.part"))] {
             if old.is_file() {
@@ -48,16 +50,16 @@ pub fn anew(url: &str, folder: &Path, tell: &mut dyn FnMut(&str)) -> Result<Path
             }
         }
     }
-    file(url, folder, tell)
+    file(url, folder, report)
 }
 
-/// A page whose address has no file name.
-pub fn page(url: &str, to: &Path, tell: &mut dyn FnMut(&str)) -> Result<(), KbuildError> {
+/// Downloads a page whose address has no file name.
+pub fn page(url: &str, to: &Path, report: &mut dyn FnMut(&str)) -> Result<(), KbuildError> {
     to.parent().map_or(Ok(()), make_folder)?;
     if to.is_file() {
         fs::remove_file(to).map_err(KbuildError::file("remove", to))?;
     }
-    tell(&format!("fetching {url}"));
+    report(&format!("fetching {url}"));
     transfer(url, to, 0)
 }
 
@@ -74,7 +76,7 @@ fn transfer(url: &str, part: &Path, had: u64) -> Result<(), KbuildError> {
         what: format!("fetching {url}"),
         status: ran.status.to_string(),
         said: last_lines(&ran.said(), 2),
-        next: "type the same again: it goes on where it broke off".to_owned(),
+        next: "run the same command again: it resumes the download".to_owned(),
     })
 }
 

@@ -1,5 +1,5 @@
 //! Fetches from a git repository: a single commit if that is enough. For a release of a branch (a patch fits one
-//! sublevel) it deepens the history as far as needed, without the files of other commits. What was fetched is kept.
+//! sublevel) it deepens the history as far as needed, without the files of other commits. Fetched data is kept.
 
 use super::patched::Wanted as Patch;
 use super::{Origin, Proof, Request, TREE, Taken};
@@ -12,9 +12,9 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// Additional commits of history per step: a stable release has some hundred.
+/// Additional commits of history per step; a stable release has some hundred.
 const DEEPER: u32 = 3000;
-/// Limit of steps; a branch of the Raspberry Pi's has fewer commits of its own.
+/// Maximum number of steps; a branch of the Raspberry Pi tree has fewer commits of its own.
 const STEPS: u32 = 20;
 const SIGNATURE: &str = "-----BEGIN PGP SIGNATURE-----";
 
@@ -23,7 +23,7 @@ struct Wanted<'r> {
     reference: &'r str,
     commit: Option<&'r str>,
     release: Option<Release>,
-    /// Accept only a release that this has a patch for.
+    /// Accept only a release for which this has a patch.
     patch: Option<&'r Patch<'r>>,
 }
 
@@ -42,17 +42,17 @@ pub fn fetch(
     request: &Request,
     patch: Option<&Patch>,
     out: &Path,
-    tell: &mut dyn FnMut(&str),
+    report: &mut dyn FnMut(&str),
 ) -> Result<Taken, KbuildError> {
     let Origin::Git { url, reference, commit, release } = &request.origin else {
-        return Err(KbuildError::Usage("no repository is named (--git)".to_owned()));
+        return Err(KbuildError::Usage("no repository is given (--git)".to_owned()));
     };
     let wanted = Wanted { url, reference, commit: commit.as_deref(), release: *release, patch };
     sane(&wanted)?;
     let tree = out.join(TREE);
     let making = aside(&tree);
     if tree.join(".git").is_dir() && !making.exists() {
-        // Complete, but a later step failed: its patch may be half applied.
+        // It is complete, but a later step failed, so a patch may be half applied.
         fs::rename(&tree, &making).map_err(KbuildError::file("rename", &tree))?;
         let swept = git(&making, &["reset", "--quiet", "--hard"]).and_then(|_| git(&making, &["clean", "-ffdxq"]));
         if swept.is_err() {
@@ -64,8 +64,8 @@ pub fn fetch(
         make_folder(&making)?;
         git(&making, &["init", "--quiet"])?;
     }
-    tell(&format!("fetching {reference} of {url}"));
-    let chosen = chosen(&wanted, &making, tell)?;
+    report(&format!("fetching {reference} of {url}"));
+    let chosen = chosen(&wanted, &making, report)?;
     let proof = proof(request, &wanted, &making)?;
     git(&making, &["-c", "advice.detachedHead=false", "checkout", "--quiet", "--force", "--detach", &chosen])?;
     let date = git(&making, &["show", "-s", "--format=%ct", &chosen])?;
@@ -79,22 +79,23 @@ pub fn head(tree: &Path) -> Result<String, KbuildError> {
     git(tree, &["rev-parse", "HEAD"]).map(|said| said.trim().to_owned())
 }
 
-/// Refuses what git would take for an option.
+/// Refuses values that git would interpret as options.
 fn sane(wanted: &Wanted) -> Result<(), KbuildError> {
     let is_hash = |text: &str| text.len() == 40 && text.bytes().all(|b| b.is_ascii_hexdigit());
     if wanted.url.starts_with('-') || wanted.reference.starts_with('-') || wanted.reference.is_empty() {
-        let said = format!("`{}` of `{}` is no branch of a repository (--branch, --git)", wanted.reference, wanted.url);
+        let said =
+            format!("`{}` of `{}` is not a branch of a repository (--branch, --git)", wanted.reference, wanted.url);
         return Err(KbuildError::Usage(said));
     }
     match wanted.commit {
         Some(commit) if !is_hash(commit) => {
-            Err(KbuildError::Usage(format!("`{commit}` is no whole commit: write its 40 digits (--commit)")))
+            Err(KbuildError::Usage(format!("`{commit}` is not a full commit hash: give all 40 digits (--commit)")))
         }
         _ => Ok(()),
     }
 }
 
-fn chosen(wanted: &Wanted, making: &Path, tell: &mut dyn FnMut(&str)) -> Result<String, KbuildError> {
+fn chosen(wanted: &Wanted, making: &Path, report: &mut dyn FnMut(&str)) -> Result<String, KbuildError> {
     if wanted.commit.is_some() || (wanted.release.is_none() && wanted.patch.is_none()) {
         let what = wanted.commit.unwrap_or(wanted.reference);
         git(making, &["fetch", "--quiet", "--depth=1", wanted.url, what])?;
@@ -116,24 +117,25 @@ fn chosen(wanted: &Wanted, making: &Path, tell: &mut dyn FnMut(&str)) -> Result<
         if let Some(commit) = of_release(making, wanted)? {
             return Ok(commit);
         }
-        tell(&format!("{} is not among its newest {} commits", wanted.named(), 1 + step * DEEPER));
+        report(&format!("{} is not among the newest {} commits", wanted.named(), 1 + step * DEEPER));
         if !making.join(".git/shallow").exists() {
             break;
         }
     }
     let said = match (wanted.release, wanted.patch) {
         (Some(release), _) => {
-            format!("{} never was {release}: take the patch of a release it was (older/)", wanted.reference)
+            format!("{} was never at {release}: use the patch of a release it was at (older/)", wanted.reference)
         }
         _ => format!(
-            "{} never was a release with a signed patch there: name another branch or folder (--patch)",
+            "{} was never at a release with a signed patch there: give another branch or folder (--patch)",
             wanted.reference
         ),
     };
     Err(KbuildError::Usage(said))
 }
 
-/// The newest commit of the branch with this release in its Makefile, so commits on top of the merge belong to it.
+/// The newest commit of the branch with this release in its Makefile; commits after the merge of the release are
+/// included.
 fn of_release(making: &Path, wanted: &Wanted) -> Result<Option<String>, KbuildError> {
     let is_release = |commit: &str| -> Result<bool, KbuildError> {
         let text = git(making, &["show", &format!("{commit}:Makefile")])?;
@@ -145,7 +147,7 @@ fn of_release(making: &Path, wanted: &Wanted) -> Result<Option<String>, KbuildEr
     }
     let changes = git(making, &["log", "--first-parent", "--format=%H %P", "FETCH_HEAD", "--", "Makefile"])?;
     for line in changes.lines() {
-        // The parent of a change has the previous release.
+        // The parent of a change still has the previous release.
         let Some(before) = line.split(' ').nth(1).filter(|parent| !parent.is_empty()) else { continue };
         if git(making, &["cat-file", "-e", before]).is_ok() && is_release(before)? {
             return Ok(Some(before.to_owned()));
@@ -159,19 +161,19 @@ fn proof(request: &Request, wanted: &Wanted, making: &Path) -> Result<Proof, Kbu
         return Ok(Proof::NamedCommit);
     }
     if request.unsigned {
-        return Ok(Proof::None { why: "--unsigned: trust rests on the connection".to_owned() });
+        return Ok(Proof::None { why: "--unsigned: only the connection is trusted".to_owned() });
     }
     let refused = |why: &str| {
         KbuildError::Usage(format!(
-            "{} of {} {why}: name a signed tag and --keyring, or the commit you mean (--commit), or say --unsigned",
+            "{} of {} {why}: give a signed tag and --keyring, or a commit hash (--commit), or --unsigned",
             wanted.reference, wanted.url
         ))
     };
     let Some(keyring) = request.keyring.as_deref() else { return Err(refused("was not checked")) };
-    // A branch is a commit, a signed tag an object of its own (git-mktag(1)).
+    // A branch is a commit, a signed tag is a separate object (git-mktag(1)).
     let object = match git(making, &["cat-file", "tag", "FETCH_HEAD"]) {
         Ok(object) => object,
-        Err(_) => return Err(refused("is no signed tag")),
+        Err(_) => return Err(refused("is not a signed tag")),
     };
     let Some(at) = object.find(SIGNATURE) else { return Err(refused("has no signature")) };
     let sign = making.join(".git/punctual-tag.sign");
@@ -190,7 +192,7 @@ fn git(folder: &Path, words: &[&str]) -> Result<String, KbuildError> {
             what: format!("git {}", words.join(" ")),
             status: ran.status.to_string(),
             said: last_lines(&ran.stderr, 3),
-            next: "type the same again: what was fetched is kept".to_owned(),
+            next: "run the same command again: fetched data is kept".to_owned(),
         }),
     }
 }

@@ -1,4 +1,4 @@
-//! Fetches a source into a folder of its own: it is verified before it is unpacked, unpacked under another name, and
+//! Fetches a source into a separate folder: it is verified before it is unpacked, unpacked under a temporary name, and
 //! renamed last.
 //!
 //! ```text
@@ -26,19 +26,20 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::UNIX_EPOCH;
 
-/// Its existence means that a fetch has finished.
+/// Its existence means that the fetch has finished.
 pub const MANIFEST: &str = "manifest.json";
 const TREE: &str = "tree";
 
-/// Does nothing if the source exists. `tell` receives a line for each step.
+/// Does nothing if the source exists. `report` receives a line for each step.
 ///
 /// # Errors
-/// No network or space; a missing or invalid signature or sum; another source in the folder; a patch that does not fit
-/// exactly or is not signed. Interrupted downloads are resumed by the same request; a tree is never incomplete.
-pub fn fetch(request: &Request, cache: &Cache, tell: &mut dyn FnMut(&str)) -> Result<SourceManifest, KbuildError> {
+/// There is no network or space; a signature or checksum is missing or invalid; the folder contains another source; a
+/// patch does not fit exactly or is not signed. The same request resumes interrupted downloads; a tree is never
+/// incomplete.
+pub fn fetch(request: &Request, cache: &Cache, report: &mut dyn FnMut(&str)) -> Result<SourceManifest, KbuildError> {
     let out = std::path::absolute(&request.out).map_err(KbuildError::file("find", &request.out))?;
     make_folder(&out)?;
-    let _lock = lock(&out.join(".lock"), tell)?;
+    let _lock = lock(&out.join(".lock"), report)?;
     if let Some(there) = read_manifest(&out)? {
         let had = there.patch.as_ref().map(|patch| patch.from.as_str());
         return match (&there.origin, had) == (&request.origin, request.patch.as_deref()) {
@@ -50,11 +51,11 @@ pub fn fetch(request: &Request, cache: &Cache, tell: &mut dyn FnMut(&str)) -> Re
             }),
         };
     }
-    let wanted = patched::Wanted::open(request, &out, tell)?;
-    let taken = taken(request, wanted.as_ref(), &out, cache, tell)?;
-    // Takes the date before patching, which may change the Makefile.
+    let wanted = patched::Wanted::open(request, &out, report)?;
+    let taken = taken(request, wanted.as_ref(), &out, cache, report)?;
+    // The date is taken before patching, which may change the Makefile.
     let mut manifest = manifest(request, taken)?;
-    manifest.patch = wanted.map(|wanted| wanted.apply(&manifest.tree, tell)).transpose()?;
+    manifest.patch = wanted.map(|wanted| wanted.apply(&manifest.tree, report)).transpose()?;
     write_json(&out.join(MANIFEST), &manifest)?;
     Ok(manifest)
 }
@@ -63,7 +64,7 @@ fn named(origin: &Origin, patch: Option<&str>) -> String {
     patch.map_or_else(|| origin.to_string(), |patch| format!("{origin} with the patch of {patch}"))
 }
 
-/// The result of an earlier fetch; `None` if it did not finish.
+/// Reads the result of an earlier fetch; `None` if it did not finish.
 pub fn read_manifest(out: &Path) -> Result<Option<SourceManifest>, KbuildError> {
     let manifest: Option<SourceManifest> = read_json(&out.join(MANIFEST))?;
     Ok(manifest.filter(|manifest| manifest.tree.join("Makefile").is_file()))
@@ -74,23 +75,23 @@ fn taken(
     patch: Option<&patched::Wanted>,
     out: &Path,
     cache: &Cache,
-    tell: &mut dyn FnMut(&str),
+    report: &mut dyn FnMut(&str),
 ) -> Result<Taken, KbuildError> {
     match &request.origin {
-        Origin::Tarball { url } => tarball::fetch(url, request, out, tell),
-        Origin::Git { .. } => git::fetch(request, patch, out, tell),
-        Origin::Debian { series } => debian(series.map(|s| s.to_string()).as_deref(), out, cache, tell),
+        Origin::Tarball { url } => tarball::fetch(url, request, out, report),
+        Origin::Git { .. } => git::fetch(request, patch, out, report),
+        Origin::Debian { series } => debian(series.map(|s| s.to_string()).as_deref(), out, cache, report),
         Origin::Tree { path } => own(path),
     }
 }
 
-/// apt checks the chain from the distribution's key to the package's sum (apt-secure(8)).
-fn debian(series: Option<&str>, out: &Path, cache: &Cache, tell: &mut dyn FnMut(&str)) -> Result<Taken, KbuildError> {
+/// apt verifies the chain from the distribution's key to the package's checksum (apt-secure(8)).
+fn debian(series: Option<&str>, out: &Path, cache: &Cache, report: &mut dyn FnMut(&str)) -> Result<Taken, KbuildError> {
     let source = KernelSource::newest(series, cache)?;
-    tell(&format!("fetching {} {} by apt, 150 MB where it is not there yet", source.package, source.version));
+    report(&format!("fetching {} {} with apt, 150 MB unless it is cached", source.package, source.version));
     let archive = source.archive(cache)?;
     let sha256 = crate::sha256(&archive)?;
-    let tree = unpack(&archive, out, tell)?;
+    let tree = unpack(&archive, out, report)?;
     let proof = Proof::Apt { package: source.package, version: source.version };
     Ok(Taken { tree, proof, sha256: Some(sha256), commit: None, epoch: None })
 }
@@ -98,19 +99,19 @@ fn debian(series: Option<&str>, out: &Path, cache: &Cache, tell: &mut dyn FnMut(
 fn own(path: &Path) -> Result<Taken, KbuildError> {
     let tree = std::path::absolute(path).map_err(KbuildError::file("find", path))?;
     let commit = tree.join(".git").exists().then(|| git::head(&tree)).transpose()?;
-    let proof = Proof::None { why: "a tree of the user's own".to_owned() };
+    let proof = Proof::None { why: "a tree provided by the user".to_owned() };
     Ok(Taken { tree, proof, sha256: None, commit, epoch: None })
 }
 
-/// Unpacks under another name, so the tree is complete or absent.
-fn unpack(archive: &Path, out: &Path, tell: &mut dyn FnMut(&str)) -> Result<PathBuf, KbuildError> {
+/// Unpacks under a temporary name, so that the tree is complete or absent.
+fn unpack(archive: &Path, out: &Path, report: &mut dyn FnMut(&str)) -> Result<PathBuf, KbuildError> {
     let tree = out.join(TREE);
     let making = aside(&tree);
     remove_folder(&making)?;
-    // Without a manifest an older tree is unfinished.
+    // Without a manifest an older tree is incomplete.
     remove_folder(&tree)?;
     make_folder(&making)?;
-    tell(&format!("unpacking {}: 1.7 GB where it is a whole kernel", archive.display()));
+    report(&format!("unpacking {}: 1.7 GB for a whole kernel", archive.display()));
     let mut tar = Command::new("tar");
     tar.arg("-xf").arg(archive).arg("-C").arg(&making).args(["--strip-components=1", "--no-same-owner"]);
     let ran = run(&mut tar, b"", "apt-get install tar xz-utils")?;
@@ -120,7 +121,7 @@ fn unpack(archive: &Path, out: &Path, tell: &mut dyn FnMut(&str)) -> Result<Path
             what: format!("unpacking {}", archive.display()),
             status: ran.status.to_string(),
             said: last_lines(&ran.said(), 3),
-            next: "look for room (df -h) and type the same again".to_owned(),
+            next: "free some space (df -h) and run the same command again".to_owned(),
         });
     }
     fs::rename(&making, &tree).map_err(KbuildError::file("rename", &making))?;
@@ -130,10 +131,11 @@ fn unpack(archive: &Path, out: &Path, tell: &mut dyn FnMut(&str)) -> Result<Path
 fn manifest(request: &Request, taken: Taken) -> Result<SourceManifest, KbuildError> {
     let path = taken.tree.join("Makefile");
     let text = fs::read_to_string(&path).map_err(KbuildError::file("read", &path))?;
-    let none = || KbuildError::bad(&path, "it does not begin with VERSION, PATCHLEVEL and SUBLEVEL: this is no kernel");
+    let none =
+        || KbuildError::bad(&path, "it does not start with VERSION, PATCHLEVEL and SUBLEVEL: this is not a kernel");
     let release = makefile_release(&text).ok_or_else(none)?;
     if let Some(wanted) = request.release().filter(|wanted| *wanted != release) {
-        return Err(KbuildError::bad(&path, format!("it is {release}, and {wanted} was asked for (--release)")));
+        return Err(KbuildError::bad(&path, format!("it is {release}, but {wanted} was requested (--release)")));
     }
     let changed = path.metadata().and_then(|m| m.modified()).map_err(KbuildError::file("read", &path))?;
     let seconds = changed.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());

@@ -7,21 +7,22 @@ use std::path::PathBuf;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Origin {
-    /// A tarball, its signature and a signed list of sums, as kernel.org publishes them.
+    /// A tarball, its signature, and a signed list of checksums, as published by kernel.org.
     Tarball {
-        /// Address or path.
+        /// URL or path.
         url: String,
     },
     Git {
-        /// Address or path.
+        /// URL or path.
         url: String,
         reference: String,
         /// A full commit hash.
         commit: Option<String>,
-        /// Take the newest commit of the branch with this release in its Makefile: a patch fits only one.
+        /// Take the newest commit of the branch with this release in its Makefile, because a patch fits only one
+        /// release.
         release: Option<Release>,
     },
-    /// The distribution's package linux-source-X.Y; the newest unless a series is named.
+    /// The distribution's package linux-source-X.Y; the newest one unless a series is given.
     Debian {
         series: Option<Series>,
     },
@@ -47,16 +48,16 @@ pub struct Request {
     pub origin: Origin,
     /// Accepted keys, as written by `gpg --export KEY > FILE`.
     pub keyring: Option<PathBuf>,
-    /// Address or path of the signature, if not beside the tarball.
+    /// URL or path of the signature, if it is not next to the tarball.
     pub sign: Option<String>,
-    /// Address or path of `sha256sums.asc`, if not beside the tarball.
+    /// URL or path of `sha256sums.asc`, if it is not next to the tarball.
     pub sums: Option<String>,
-    /// Accept an unsigned branch; the manifest records it.
+    /// Whether to accept an unsigned branch; the manifest records this.
     pub unsigned: bool,
     /// A published real-time patch to apply: the address or path of its file (`patch-A.B.C-rtN.patch.xz`), or with a
     /// trailing slash the folder of the series' patches, of which the one for exactly the source's release is taken.
     pub patch: Option<String>,
-    /// The patch's signature, if not beside it.
+    /// The signature of the patch, if it is not next to it.
     pub patch_sign: Option<String>,
     pub out: PathBuf,
 }
@@ -74,7 +75,7 @@ impl Request {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Proof {
-    /// By gpgv(1): the tree's signature and the list with its sum.
+    /// Verified with gpgv(1): the signature of the tree and of the list that contains its checksum.
     Signed {
         tree_key: String,
         sums_key: String,
@@ -82,9 +83,9 @@ pub enum Proof {
     SignedTag {
         key: String,
     },
-    /// The user named the commit: its hash covers its content.
+    /// The user gave the commit, whose hash covers the content.
     NamedCommit,
-    /// apt-secure(8).
+    /// Verified by apt (apt-secure(8)).
     Apt {
         package: String,
         version: String,
@@ -97,10 +98,10 @@ pub enum Proof {
 impl fmt::Display for Proof {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Proof::Signed { tree_key, sums_key } => write!(f, "signed by {tree_key}, its sum by {sums_key}"),
+            Proof::Signed { tree_key, sums_key } => write!(f, "signed by {tree_key}, its checksum by {sums_key}"),
             Proof::SignedTag { key } => write!(f, "the tag is signed by {key}"),
-            Proof::NamedCommit => f.write_str("the commit was named by the user"),
-            Proof::Apt { package, version } => write!(f, "{package} {version}, checked by apt"),
+            Proof::NamedCommit => f.write_str("the commit was given by the user"),
+            Proof::Apt { package, version } => write!(f, "{package} {version}, verified by apt"),
             Proof::None { why } => write!(f, "not signed: {why}"),
         }
     }
@@ -110,11 +111,11 @@ impl fmt::Display for Proof {
 pub struct Taken {
     pub tree: PathBuf,
     pub proof: Proof,
-    /// Of the tarball.
+    /// Checksum of the tarball.
     pub sha256: Option<String>,
-    /// Of the repository.
+    /// Commit of the repository.
     pub commit: Option<String>,
-    /// Seconds since 1970; `None`: use that of the Makefile.
+    /// Date in seconds since 1970; `None` to use the date of the Makefile.
     pub epoch: Option<u64>,
 }
 
@@ -129,11 +130,11 @@ pub struct SourceManifest {
     pub proof: Proof,
     #[serde(default)]
     pub patch: Option<super::Patch>,
-    /// Of the tarball.
+    /// Checksum of the tarball.
     pub sha256: Option<String>,
     pub commit: Option<String>,
     pub tree: PathBuf,
-    /// Date of the source and of what is built from it, seconds since 1970 (reproducible-builds.org,
+    /// Date of the source and of everything built from it, in seconds since 1970 (reproducible-builds.org,
     /// SOURCE_DATE_EPOCH).
     pub epoch: u64,
 }

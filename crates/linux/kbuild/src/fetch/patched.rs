@@ -1,8 +1,9 @@
-//! A published real-time patch for a source before 6.12: for exactly its release, signed, and applied with fuzz 0, or
-//! refused.
+//! A published real-time patch for a source before 6.12: it must be for exactly that release, signed, and apply with
+//! fuzz 0; otherwise it is refused.
 //!
 //! The request names its file, or the folder in which kernel.org publishes a series' patches
-//! (https://cdn.kernel.org/pub/linux/kernel/projects/rt/X.Y/, older ones in `older/`): then the tree's release decides.
+//! (https://cdn.kernel.org/pub/linux/kernel/projects/rt/X.Y/, older ones in `older/`); in the latter case the release
+//! of the tree decides.
 
 use super::{Request, download};
 use crate::KbuildError;
@@ -13,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// kernel.org's pages have some hundred kilobytes.
+/// Maximum size of a page in bytes; kernel.org's pages have some hundred kilobytes.
 const LARGEST_PAGE: u64 = 4 << 20;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,10 +22,10 @@ const LARGEST_PAGE: u64 = 4 << 20;
 pub struct Patch {
     /// The requested file or folder.
     pub from: String,
-    /// `6.6.147-rt77`.
+    /// Release with its patch, for example `6.6.147-rt77`.
     pub patched: String,
     pub key: String,
-    /// Of the compressed patch.
+    /// Checksum of the compressed patch.
     pub sha256: String,
     pub files: usize,
     /// Hunks that fit with full context at other lines than stated.
@@ -45,16 +46,16 @@ enum Source<'r> {
 }
 
 impl<'r> Wanted<'r> {
-    /// Fetches the pages of a folder. `None`: no patch is requested.
-    pub fn open(request: &'r Request, out: &Path, tell: &mut dyn FnMut(&str)) -> Result<Option<Self>, KbuildError> {
+    /// Fetches the pages of a folder. Returns `None` if no patch is requested.
+    pub fn open(request: &'r Request, out: &Path, report: &mut dyn FnMut(&str)) -> Result<Option<Self>, KbuildError> {
         let Some(from) = request.patch.as_deref() else { return Ok(None) };
         if matches!(request.origin, super::Origin::Tree { .. }) {
-            let said = "a tree that is there is noted and never changed: fetch it by --url or --git to have it patched";
+            let said = "an existing tree is never changed: fetch it with --url or --git to have it patched";
             return Err(KbuildError::Usage(said.to_owned()));
         }
         let keyring = request.keyring.as_deref().ok_or_else(|| {
             KbuildError::Usage(
-                "a patch is used only if it is signed: name the keys with --keyring (gpg --export KEY > FILE)"
+                "a patch is used only if it is signed: give the keys with --keyring (gpg --export KEY > FILE)"
                     .to_owned(),
             )
         })?;
@@ -65,9 +66,9 @@ impl<'r> Wanted<'r> {
                 Source::File { patched: patch_of_name(name)?, sign: request.patch_sign.as_deref() }
             }
             true => {
-                let page = index::read(&page(from, &folder.join("rt-index.html"), tell)?);
+                let page = index::read(&page(from, &folder.join("rt-index.html"), report)?);
                 let older = match page.has_older {
-                    true => Some(page_of_older(from, &folder, tell)?),
+                    true => Some(page_of_older(from, &folder, report)?),
                     false => None,
                 };
                 Source::Folder { page, older }
@@ -78,7 +79,7 @@ impl<'r> Wanted<'r> {
         Ok(Some(wanted))
     }
 
-    /// Checks the requested release, or that in the tarball's name, before 150 MB are fetched.
+    /// Checks the requested release, or the one in the tarball's name, before 150 MB are downloaded.
     fn named(&self, request: &Request) -> Result<(), KbuildError> {
         let of_url = |url: &str| {
             let name = url.rsplit('/').next()?.strip_prefix("linux-")?;
@@ -92,7 +93,7 @@ impl<'r> Wanted<'r> {
         release.map_or(Ok(()), |release| self.of(release).map(drop))
     }
 
-    /// Is there a patch for exactly this release?
+    /// Returns true if there is a patch for exactly this release.
     pub fn has(&self, release: Release) -> bool {
         match &self.source {
             Source::File { patched, .. } => patched.release == release,
@@ -120,33 +121,33 @@ impl<'r> Wanted<'r> {
     /// Applies the patch to a fresh tree.
     ///
     /// # Errors
-    /// If none is for exactly this release, its signature is invalid, or a hunk does not fit; the tree is unchanged
-    /// then.
-    pub fn apply(&self, tree: &Path, tell: &mut dyn FnMut(&str)) -> Result<Patch, KbuildError> {
+    /// There is no patch for exactly this release, its signature is invalid, or a hunk does not fit; the tree is
+    /// unchanged then.
+    pub fn apply(&self, tree: &Path, report: &mut dyn FnMut(&str)) -> Result<Patch, KbuildError> {
         let (patched, file, sign) = self.of(patch::tree_release(tree)?)?;
-        let sign = download::anew(&sign, &self.folder, tell)?;
-        let packed = download::anew(&file, &self.folder, tell)?;
-        tell(&format!("checking the signature of {}", packed.display()));
+        let sign = download::anew(&sign, &self.folder, report)?;
+        let packed = download::anew(&file, &self.folder, report)?;
+        report(&format!("checking the signature of {}", packed.display()));
         let content = patch::unpack(&packed)?;
         let key = signature::detached(&packed.display().to_string(), &content, &sign, self.keyring)?;
         let sha256 = crate::sha256(&packed)?;
-        tell(&format!("applying {patched} with fuzz 0"));
+        report(&format!("applying {patched} with fuzz 0"));
         let fits = apply::apply(tree, &content)?;
         let from = self.from.to_owned();
         Ok(Patch { from, patched: patched.to_string(), key, sha256, files: fits.files, moved: fits.moved })
     }
 }
 
-fn page_of_older(base: &str, folder: &Path, tell: &mut dyn FnMut(&str)) -> Result<Index, KbuildError> {
-    Ok(index::read(&page(&format!("{base}older/"), &folder.join("rt-older.html"), tell)?))
+fn page_of_older(base: &str, folder: &Path, report: &mut dyn FnMut(&str)) -> Result<Index, KbuildError> {
+    Ok(index::read(&page(&format!("{base}older/"), &folder.join("rt-older.html"), report)?))
 }
 
-/// The index page of a folder, from the server, or `index.html` of a saved copy.
-fn page(base: &str, to: &Path, tell: &mut dyn FnMut(&str)) -> Result<String, KbuildError> {
+/// Downloads the index page of a folder from the server, or reads `index.html` of a saved copy.
+fn page(base: &str, to: &Path, report: &mut dyn FnMut(&str)) -> Result<String, KbuildError> {
     let is_served = base.starts_with("https://") || base.starts_with("http://");
     let path = match (is_served, base.strip_prefix("file://")) {
         (true, _) => {
-            download::page(base, to, tell)?;
+            download::page(base, to, report)?;
             to.to_owned()
         }
         (false, local) => Path::new(local.unwrap_or(base)).join("index.html"),
@@ -155,7 +156,7 @@ fn page(base: &str, to: &Path, tell: &mut dyn FnMut(&str)) -> Result<String, Kbu
     if length > LARGEST_PAGE {
         return Err(KbuildError::bad(
             &path,
-            format!("{length} bytes are no list of patches: name the folder (--patch)"),
+            format!("{length} bytes are not a list of patches: give the folder with --patch"),
         ));
     }
     let bytes = fs::read(&path).map_err(KbuildError::file("read", &path))?;

@@ -9,36 +9,36 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Decompressors by suffix.
+/// Suffixes of archives, and the programs that decompress them.
 const PACKINGS: [(&str, &str); 4] = [(".xz", "xz"), (".gz", "gzip"), (".zst", "zstd"), (".bz2", "bzip2")];
 
-pub fn fetch(url: &str, request: &Request, out: &Path, tell: &mut dyn FnMut(&str)) -> Result<Taken, KbuildError> {
+pub fn fetch(url: &str, request: &Request, out: &Path, report: &mut dyn FnMut(&str)) -> Result<Taken, KbuildError> {
     let keyring = request.keyring.as_deref().ok_or_else(|| {
         KbuildError::Usage(
-            "a tarball is used only if it is signed: name the keys with --keyring (gpg --locate-keys torvalds@kernel.org \
+            "a tarball is used only if it is signed: give the keys with --keyring (gpg --locate-keys torvalds@kernel.org \
              gregkh@kernel.org autosigner@kernel.org, then gpg --export > FILE)"
                 .to_owned(),
         )
     })?;
     let folder = out.join("download");
     let (sign, sums) = beside(url, request);
-    // Small, and never resumed: an existing file may be of an earlier release.
-    let sign = download::anew(&sign, &folder, tell)?;
-    let sums = download::anew(&sums, &folder, tell)?;
-    let archive = download::file(url, &folder, tell)?;
-    tell("checking sum and signature");
+    // It is small and never resumed, because an existing file may belong to an earlier release.
+    let sign = download::anew(&sign, &folder, report)?;
+    let sums = download::anew(&sums, &folder, report)?;
+    let archive = download::file(url, &folder, report)?;
+    report("verifying checksum and signature");
     let checked = checked(&archive, &sign, &sums, keyring);
     if checked.as_ref().is_err_and(KbuildError::is_verdict) && archive.starts_with(&folder) {
-        // If kept, it would be refused forever.
+        // If the file were kept, every later attempt would be refused.
         fs::remove_file(&archive).map_err(KbuildError::file("remove", &archive))?;
     }
     let proof = checked?;
     let sha256 = crate::sha256(&archive)?;
-    let tree = unpack(&archive, out, tell)?;
+    let tree = unpack(&archive, out, report)?;
     Ok(Taken { tree, proof, sha256: Some(sha256), commit: None, epoch: None })
 }
 
-/// Where signature and sums are: as requested, or where kernel.org has them.
+/// Locations of signature and checksums: as requested, or where kernel.org has them.
 fn beside(url: &str, request: &Request) -> (String, String) {
     let stem = PACKINGS.iter().find_map(|(end, _)| url.strip_suffix(end)).unwrap_or(url);
     let folder = url.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("{folder}/"));
@@ -54,7 +54,7 @@ fn checked(archive: &Path, sign: &Path, sums: &Path, keyring: &Path) -> Result<P
     Ok(Proof::Signed { tree_key, sums_key })
 }
 
-/// The signature is of the uncompressed tarball.
+/// Verifies the signature, which is made over the uncompressed tarball.
 fn unpacked_signed(archive: &Path, sign: &Path, keyring: &Path) -> Result<String, KbuildError> {
     let name = archive.display().to_string();
     let Some((_, program)) = PACKINGS.iter().find(|(end, _)| name.ends_with(end)) else {

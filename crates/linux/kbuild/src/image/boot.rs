@@ -1,4 +1,4 @@
-//! The partition the firmware boots from: FAT, with config.txt, cmdline.txt, the kernel and the device trees.
+//! The partition from which the firmware boots: FAT, with config.txt, cmdline.txt, the kernel and the device trees.
 
 use super::Job;
 use super::layout::{Layout, SECTOR, root_name};
@@ -11,8 +11,8 @@ use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
-/// Mainline's device trees have other names than the firmware expects. Sections by model; later ones override earlier
-/// ones (https://www.raspberrypi.com/documentation/computers/config_txt.html#model-filters).
+/// Mainline's device trees have other names than the firmware expects. config.txt has one section per model; later ones
+/// override earlier ones (https://www.raspberrypi.com/documentation/computers/config_txt.html#model-filters).
 const MAINLINE: [(&str, &str); 9] = [
     ("pi3", "bcm2837-rpi-3-b.dtb"),
     ("pi3+", "bcm2837-rpi-3-b-plus.dtb"),
@@ -24,16 +24,16 @@ const MAINLINE: [(&str, &str); 9] = [
     ("pi5", "bcm2712-rpi-5-b.dtb"),
     ("pi2", "bcm2836-rpi-2-b.dtb"),
 ];
-/// The firmware, before the Raspberry Pi 5.
+/// Files of the firmware needed before the Raspberry Pi 5.
 const FIRMWARE: [&str; 6] = ["bootcode.bin", "start.elf", "fixup.dat", "start4.elf", "fixup4.dat", "overlays/README"];
 
-/// Content by name, and messages for the user.
+/// Contents by file name, and messages for the user.
 pub struct Files {
     pub all: BTreeMap<String, Vec<u8>>,
     pub notes: Vec<String>,
 }
 
-/// With a serial console.
+/// The kernel command line, with a serial console.
 pub fn command_line() -> String {
     format!("console=serial0,115200 console=tty1 root={} rootfstype=ext4 rootwait fsck.repair=no", root_name())
 }
@@ -61,13 +61,14 @@ pub fn files(job: &Job) -> Result<Files, KbuildError> {
         all.insert(name, read(&folder.join(&path))?);
     }
     if trees.is_empty() {
-        let why = format!("there is no device tree of {}: build `dtbs` with its architecture's options", job.board.key);
+        let why =
+            format!("there is no device tree for {}: build `dtbs` with the options of its architecture", job.board.key);
         return Err(KbuildError::bad(&folder, why));
     }
     match &job.firmware {
         Some(firmware) => add_firmware(firmware, &mut all)?,
         None => notes.push(
-            "the firmware's files are not on it: before the Raspberry Pi 5 a board needs them, --firmware DIR (Debian: package \
+            "it lacks the firmware's files, which boards before the Raspberry Pi 5 need: --firmware DIR (Debian: package \
              raspi-firmware, folder /usr/lib/raspi-firmware)"
                 .to_owned(),
         ),
@@ -89,7 +90,7 @@ fn add_firmware(folder: &Path, all: &mut BTreeMap<String, Vec<u8>>) -> Result<()
     };
     let found: Vec<_> = below_or_none(folder)?.into_iter().filter(|path| is_firmware(path)).collect();
     if !found.iter().any(|path| path.extension().is_some_and(|end| end == "elf")) {
-        let why = "it holds no start*.elf: name the folder of the firmware (--firmware), or leave it out";
+        let why = "it contains no start*.elf: give the folder of the firmware with --firmware, or omit the option";
         return Err(KbuildError::bad(folder, why));
     }
     for path in found {
@@ -139,7 +140,7 @@ pub fn write(disk: &File, layout: &Layout, files: &Files) -> io::Result<()> {
 /// Reads a file of an image's first partition.
 ///
 /// # Errors
-/// If the image has no such partition or file.
+/// The image has no such partition or file.
 pub fn read(image: &Path, name: &str) -> Result<Vec<u8>, KbuildError> {
     let disk = File::open(image).map_err(KbuildError::file("read", image))?;
     let layout = Layout::usual();
@@ -153,7 +154,7 @@ pub fn read(image: &Path, name: &str) -> Result<Vec<u8>, KbuildError> {
     content(part).map_err(KbuildError::file("read", format!("{} of {}", name, image.display())))
 }
 
-/// FAT's first day: the same files give the same file system.
+/// The first day of FAT's calendar, so that the same files give the same file system.
 #[derive(Debug)]
 struct FirstDay;
 

@@ -1,4 +1,4 @@
-//! A master boot record with two partitions, which the firmware of every Raspberry Pi reads.
+//! A master boot record with two partitions, as read by the firmware of every Raspberry Pi.
 
 use std::fs::File;
 use std::io;
@@ -9,22 +9,22 @@ const MIB: u64 = 1 << 20;
 /// Partition types of a PC: FAT32 with logical addresses, and Linux.
 const FAT: u8 = 0x0c;
 const LINUX: u8 = 0x83;
-/// The disk's signature: the root's name is PARTUUID=70756e63-02.
+/// Disk signature; the root partition's name is PARTUUID=70756e63-02.
 const IDENTITY: u32 = 0x7075_6e63;
 
-/// Byte offsets.
+/// Byte offsets on the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// Size: a power of two, as QEMU requires of SD cards.
+    /// Size of the disk: a power of two, as QEMU requires of SD cards.
     pub disk: u64,
     /// Start of the first partition.
     pub boot: u64,
-    /// Start of the second, and end of the first.
+    /// Start of the second partition, and end of the first.
     pub root: u64,
 }
 
 impl Layout {
-    /// 512 MiB, of which 124 for the firmware, kernels and device trees.
+    /// A disk of 512 MiB, with 124 MiB for the firmware, kernels and device trees.
     pub fn usual() -> Layout {
         Layout { disk: 512 * MIB, boot: 4 * MIB, root: 128 * MIB }
     }
@@ -48,7 +48,7 @@ pub fn root_name() -> String {
 }
 
 fn entry(kind: u8, start: u64, end: u64) -> Vec<u8> {
-    // Obsolete cylinders, heads and sectors: the values for "use the logical address".
+    // The obsolete cylinder, head and sector fields get the values for "use the logical address".
     let mut bytes = vec![0, 0xfe, 0xff, 0xff, kind, 0xfe, 0xff, 0xff];
     for number in [start / SECTOR, (end - start) / SECTOR] {
         bytes.extend(u32::try_from(number).unwrap_or(u32::MAX).to_le_bytes());

@@ -1,8 +1,8 @@
-//! A card for a Raspberry Pi: a boot partition and a root with BusyBox, made without root's permissions.
+//! Writes a card image for a Raspberry Pi: a boot partition and a root with BusyBox, created without root privileges.
 //!
-//! The card is for a first boot and a check; a distribution's card gets the kernel from the package. Without the
-//! firmware's files (`--firmware`) it boots where the firmware is elsewhere: in QEMU, and on boards from the Raspberry
-//! Pi 5 on, which have it in their EEPROM.
+//! The image is for a first boot and a check; a distribution's card gets the kernel from the package. Without the
+//! firmware's files (`--firmware`) it boots only if the firmware is elsewhere: in QEMU, and on boards from the
+//! Raspberry Pi 5 on, which have it in their EEPROM.
 
 mod boot;
 mod layout;
@@ -24,18 +24,18 @@ use std::path::{Path, PathBuf};
 pub struct Job<'j> {
     pub stage: &'j Stage,
     pub board: &'j Board,
-    /// A static BusyBox of the board's architecture.
+    /// A static BusyBox for the board's architecture.
     pub busybox: PathBuf,
-    /// A folder with bootcode.bin, start*.elf, fixup*.dat, overlays/.
+    /// A folder with bootcode.bin, start*.elf, fixup*.dat and overlays/.
     pub firmware: Option<PathBuf>,
     /// A shell script, run as root at each boot.
     pub script: Option<PathBuf>,
-    /// Of the image's files: seconds since 1970.
+    /// Date of the image's files in seconds since 1970.
     pub epoch: u64,
     pub path: PathBuf,
 }
 
-/// Drivers that must be built in, as the card has no initramfs; one of each group.
+/// Drivers that must be built in, because the card has no initramfs; one of each group is needed.
 const BUILT_IN: [&[&str]; 4] = [
     &["MMC_BLOCK"],
     &["EXT4_FS"],
@@ -43,23 +43,23 @@ const BUILT_IN: [&[&str]; 4] = [
     &["MMC_BCM2835", "MMC_SDHCI_IPROC", "MMC_BCM2835_SDHOST", "MMC_BCM2835_MMC", "MMC_SDHCI_BRCMSTB"],
 ];
 
-/// The image is complete or absent. Returns notes for the user.
+/// Writes the image, which is complete or absent afterwards. Returns notes for the user.
 ///
 /// # Errors
-/// If the board does not boot from such a card, the kernel could not read its root, mke2fs is missing, or the disk is
+/// The board does not boot from such a card, the kernel could not read its root, mke2fs is missing, or the disk is
 /// full.
-pub fn write(job: &Job, tell: &mut dyn FnMut(&str)) -> Result<Vec<String>, KbuildError> {
+pub fn write(job: &Job, report: &mut dyn FnMut(&str)) -> Result<Vec<String>, KbuildError> {
     if job.board.boot != BootWay::RaspberryPi {
-        let said = format!("{} does not start from a Raspberry Pi's card: leave --image out", job.board.key);
+        let said = format!("{} does not boot from a Raspberry Pi card: omit --image", job.board.key);
         return Err(KbuildError::Usage(said));
     }
     bootable(job)?;
     let making = aside(&job.path);
     let scratch = super::files::aside(&job.path.with_extension("root"));
-    let done = made(job, &making, &scratch, tell);
+    let done = made(job, &making, &scratch, report);
     remove_folder(&scratch)?;
     if done.is_err() {
-        // An incomplete image would be written to a card.
+        // An incomplete image might be written to a card.
         let _ = fs::remove_file(&making);
     }
     let notes = done?;
@@ -67,8 +67,8 @@ pub fn write(job: &Job, tell: &mut dyn FnMut(&str)) -> Result<Vec<String>, Kbuil
     Ok(notes)
 }
 
-fn made(job: &Job, making: &Path, scratch: &Path, tell: &mut dyn FnMut(&str)) -> Result<Vec<String>, KbuildError> {
-    tell(&format!("writing {}", job.path.display()));
+fn made(job: &Job, making: &Path, scratch: &Path, report: &mut dyn FnMut(&str)) -> Result<Vec<String>, KbuildError> {
+    report(&format!("writing {}", job.path.display()));
     let layout = Layout::usual();
     let disk = File::options().read(true).write(true).create(true).truncate(true).open(making);
     let disk = disk.map_err(KbuildError::file("make", making))?;
@@ -90,8 +90,10 @@ fn bootable(job: &Job) -> Result<(), KbuildError> {
     match missing.as_slice() {
         [] => Ok(()),
         missing => {
-            let why =
-                format!("the card has no initramfs, and these are not built in: {}; set them =y", missing.join(", "));
+            let why = format!(
+                "the card has no initramfs, but these drivers are not built in: {}; set them to y",
+                missing.join(", ")
+            );
             Err(KbuildError::bad(&path, why))
         }
     }

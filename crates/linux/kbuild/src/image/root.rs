@@ -1,5 +1,5 @@
-//! The root: BusyBox, the kernel's modules, and a first process that loads the drivers of the hardware found. mke2fs(8)
-//! packs a folder without root's permissions; debugfs(8) corrects the owners.
+//! The root: BusyBox, the kernel's modules, and an init script that loads the drivers of the detected hardware.
+//! mke2fs(8) packs a folder without root privileges; debugfs(8) then sets the owners.
 
 use super::Job;
 use super::layout::Layout;
@@ -11,13 +11,13 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::process::Command;
 
-/// Started by BusyBox's init.
+/// The script started by BusyBox's init.
 pub const INIT: &str = include_str!("rcS");
 const TABLE: &str = "::sysinit:/etc/init.d/rcS\n::askfirst:-/bin/sh\n::ctrlaltdel:/bin/busybox reboot\n::shutdown:/bin/busybox umount -a -r\n";
-/// Fixed, so that the same files give the same file system.
+/// A fixed UUID, so that the same files give the same file system.
 const IDENTITY: &str = "70756e63-7475-416c-8000-000000000002";
 const REMEDY: &str = "apt-get install e2fsprogs";
-/// Names of BusyBox that scripts use before it has created its links.
+/// BusyBox names that scripts use before its links exist.
 const NAMES: [&str; 4] = ["bin/sh", "sbin/init", "bin/mount", "sbin/modprobe"];
 
 /// Makes the tree in `scratch` and packs it into the second partition.
@@ -82,7 +82,7 @@ fn executable(path: &Path) -> Result<(), KbuildError> {
     fs::set_permissions(path, Permissions::from_mode(0o755)).map_err(KbuildError::file("change", path))
 }
 
-/// mke2fs copies the owners of the folder, those of the calling user.
+/// Sets the owners to root, because mke2fs copies those of the calling user.
 fn owned_by_root(job: &Job, layout: &Layout, disk: &Path, root: &Path) -> Result<(), KbuildError> {
     let meta = root.metadata().map_err(KbuildError::file("read", root))?;
     if (meta.uid(), meta.gid()) == (0, 0) {
@@ -106,7 +106,7 @@ fn owned_by_root(job: &Job, layout: &Layout, disk: &Path, root: &Path) -> Result
     done(debugfs.env("E2FSPROGS_FAKE_TIME", job.epoch.to_string()), words.as_bytes(), disk)
 }
 
-/// A program that ordinary users do not have in their path.
+/// A program that may be missing from the path of an ordinary user.
 fn system(name: &str) -> Command {
     let places = ["/usr/sbin", "/sbin"].map(|folder| Path::new(folder).join(name));
     Command::new(places.into_iter().find(|path| path.is_file()).unwrap_or_else(|| name.into()))
@@ -120,7 +120,7 @@ fn done(command: &mut Command, input: &[u8], disk: &Path) -> Result<(), KbuildEr
             what: format!("{} for {}", command.get_program().to_string_lossy(), disk.display()),
             status: ran.status.to_string(),
             said: last_lines(&ran.said(), 3),
-            next: "look for room: df -h".to_owned(),
+            next: "free some space: df -h".to_owned(),
         }),
     }
 }

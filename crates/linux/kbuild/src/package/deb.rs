@@ -1,5 +1,5 @@
-//! Debian packages (deb(5)): an ar archive of three files. The scripts run the hooks of the distribution's kernels,
-//! which make the initramfs and the boot loader's menu (Debian Kernel Handbook, chapter 6.3).
+//! Debian packages (deb(5)): an ar archive of three files. The scripts run the distribution's kernel hooks, which
+//! create the initramfs and the boot loader's menu (Debian Kernel Handbook, chapter 6.3).
 
 use super::Stage;
 use super::archive::tarball;
@@ -11,14 +11,15 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// Image, modules and device trees.
+/// Packages image, modules and device trees.
 pub fn image(stage: &Stage, state: &State, into: &Path) -> Result<PathBuf, KbuildError> {
     let release = &stage.release;
     let name = format!("linux-image-{}", lower(release));
     let scripts: Vec<(&str, String)> =
         ["preinst", "postinst", "prerm", "postrm"].iter().map(|when| (*when, script(when, release))).collect();
-    let text =
-        format!("Linux kernel {release}\n Image, modules and device trees, built by punctual; beside other kernels.\n");
+    let text = format!(
+        "Linux kernel {release}\n Image, modules and device trees, built by punctual; can be installed beside other kernels.\n"
+    );
     let size = stage.bytes()? / 1024;
     let extra = "Provides: linux-image\nSuggests: initramfs-tools\n";
     let control = control(&name, state, release, size, extra, &text);
@@ -28,13 +29,13 @@ pub fn image(stage: &Stage, state: &State, into: &Path) -> Result<PathBuf, Kbuil
 pub fn headers(stage: &Stage, state: &State, root: &Path, into: &Path) -> Result<PathBuf, KbuildError> {
     let release = &stage.release;
     let name = format!("linux-headers-{}", lower(release));
-    let text = format!("headers of Linux kernel {release}\n For modules of one's own.\n");
+    let text = format!("headers of Linux kernel {release}\n For building external modules.\n");
     let whole = Stage { root: root.to_owned(), release: release.clone() };
     let control = control(&name, state, release, whole.bytes()? / 1024, "", &text);
     write(&name, state, into, &whole, &control, &[])
 }
 
-/// Package names have no capitals (Debian Policy 5.6.7).
+/// Package names must be lower case (Debian Policy 5.6.7).
 fn lower(release: &str) -> String {
     release.to_ascii_lowercase().replace('_', "-")
 }
@@ -58,7 +59,7 @@ fn control(name: &str, state: &State, release: &str, kib: u64, extra: &str, desc
     )
 }
 
-/// A hyphen would begin the Debian revision, so it is replaced by a character that preserves the order.
+/// A hyphen would start the Debian revision, so it is replaced by a character that preserves the order.
 fn version(release: &str) -> String {
     format!("{}-1", release.replace(['-', '_'], "+"))
 }
@@ -95,7 +96,7 @@ fn write(
     Ok(path)
 }
 
-/// ar(5), as dpkg-deb(1) reads it: names of at most 16 bytes, files at even offsets.
+/// Creates an ar(5) archive as dpkg-deb(1) reads it: names of at most 16 bytes, files at even offsets.
 fn ar(files: &[(&str, Vec<u8>)], epoch: u64) -> Vec<u8> {
     let mut bytes = b"!<arch>\n".to_vec();
     for (name, content) in files {

@@ -1,5 +1,5 @@
-//! Headers and scripts for building external modules (dkms, `make -C /lib/modules/R/build`), collected by the kernel's
-//! `scripts/package/install-extmod-build`, which since 6.6 is called by `make run-command`.
+//! Headers and scripts for building external modules (dkms, `make -C /lib/modules/R/build`). The kernel's
+//! `scripts/package/install-extmod-build` collects them; since 6.6, `make run-command` calls it.
 
 use super::{empty, stage::of_state};
 use crate::KbuildError;
@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 
 const SCRIPT: &str = "scripts/package/install-extmod-build";
 
-/// Collects them into a folder that stands for `/`.
+/// Collects them into a folder that represents `/`.
 pub fn stage(state: &State, build: &Path, into: &Path, release: &str) -> Result<PathBuf, KbuildError> {
     if !state.tree.join(SCRIPT).is_file() {
         let said =
-            format!("{} has no {SCRIPT}: headers are packaged since 6.6, leave --headers out", state.tree.display());
+            format!("{} has no {SCRIPT}: headers can be packaged since 6.6; omit --headers", state.tree.display());
         return Err(KbuildError::Usage(said));
     }
     let root = empty(&into.join("headers"))?;
@@ -30,7 +30,7 @@ pub fn stage(state: &State, build: &Path, into: &Path, release: &str) -> Result<
             what: format!("collecting the headers of {}", build.display()),
             status: ran.status.to_string(),
             said: last_lines(&ran.said(), 5),
-            next: "for another architecture its C library is needed: apt-get install libc6-dev-ARCH-cross; or leave --headers out"
+            next: "for another architecture, install its C library: apt-get install libc6-dev-ARCH-cross; or omit --headers"
                 .to_owned(),
         });
     }

@@ -22,23 +22,23 @@ pub struct File {
 pub struct Manifest {
     /// Version of this format: 1.
     pub format: u32,
-    /// `uname -r`.
+    /// Output of `uname -r`.
     pub release: String,
-    /// `uname -v`, from the image; `None`: not found there.
+    /// Output of `uname -v`, from the image; `None` if it was not found there.
     pub version: Option<String>,
     /// The value of `ARCH=`.
     pub arch: String,
-    /// The beginning of the modules' vermagic.
+    /// The start of the modules' vermagic.
     pub vermagic: String,
     pub board: Option<String>,
-    /// `None`: unknown.
+    /// `None` if unknown.
     pub source: Option<SourceManifest>,
     /// Date of all files, seconds since 1970.
     pub epoch: u64,
-    /// Requested options, as a fragment; `None`: unknown.
+    /// Requested options as a fragment; `None` if unknown.
     pub requested: Option<String>,
     pub config_sha256: String,
-    /// What a board boots: image, configuration, and the device trees that the board's entry names.
+    /// Files that a board boots: image, configuration, and the device trees listed in the board's entry.
     pub boot: Vec<String>,
     pub checks: Vec<Check>,
     pub files: Vec<File>,
@@ -87,7 +87,7 @@ impl Manifest {
     }
 }
 
-/// Does the board's entry name this device tree, in either tree?
+/// Returns true if the board's entry lists this device tree, for either source tree.
 pub(crate) fn is_of_board(tree: &Path, board: &punctual_kernel::Board) -> bool {
     let names = board.mainline.iter().flat_map(|m| &m.dtbs).chain(board.pi.iter().flat_map(|pi| &pi.dtbs));
     let file = tree.file_name().unwrap_or_default().to_string_lossy().into_owned();

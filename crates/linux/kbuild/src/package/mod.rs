@@ -1,6 +1,6 @@
 //! Packs image, modules, device trees and configuration of a build as a tarball with a manifest and as Debian packages.
 //!
-//! The same build gives the same bytes: files are sorted, belong to root, and have the source's date
+//! The same build gives the same bytes: files are sorted, owned by root, and carry the date of the source
 //! (reproducible-builds.org).
 
 mod archive;
@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 pub struct Job<'j> {
     /// The folder of a finished build.
     pub build: PathBuf,
-    /// Its needs are checked, and its device trees are named.
+    /// The board whose needs are checked and whose device trees are listed.
     pub board: Option<&'j Board>,
     pub source: Option<SourceManifest>,
     pub into: PathBuf,
@@ -41,35 +41,35 @@ pub struct Job<'j> {
 pub struct Packaged {
     pub manifest: Manifest,
     pub checks: Vec<Check>,
-    /// Written files; none if a check failed.
+    /// The written files; empty if a check failed.
     pub files: Vec<PathBuf>,
-    /// The unpacked files, for an image.
+    /// Folder of the unpacked files, for an image.
     pub stage: PathBuf,
 }
 
-/// If a check fails only the stage is written, for inspection.
+/// Packs a build. If a check fails, only the stage is written, for inspection.
 ///
 /// # Errors
-/// If the build is not finished, a program is missing, make fails, or the disk is full.
-pub fn package(job: &Job, tell: &mut dyn FnMut(&str)) -> Result<Packaged, KbuildError> {
+/// The build is not finished, a program is missing, make fails, or the disk is full.
+pub fn package(job: &Job, report: &mut dyn FnMut(&str)) -> Result<Packaged, KbuildError> {
     let (build, into) = (absolute(&job.build)?, absolute(&job.into)?);
     let state = State::read(&build)?.filter(|state| state.done);
     let (Some(state), true) = (state, build.join(".config").is_file()) else {
-        let said = format!("{} holds no finished build: punctual kernel build --out {0} …", build.display());
+        let said = format!("{} contains no finished build: punctual kernel build --out {0} …", build.display());
         return Err(KbuildError::Usage(said));
     };
     let release = state.named(&build)?.to_owned();
     make_folder(&into)?;
-    let _lock = lock(&into.join(".lock"), tell)?;
-    tell(&format!("putting the files of {release} together"));
-    let stage = Stage::make(&state, &release, &build, &into, tell)?;
+    let _lock = lock(&into.join(".lock"), report)?;
+    report(&format!("collecting the files of {release}"));
+    let stage = Stage::make(&state, &release, &build, &into, report)?;
     let asked = asked(&build)?;
     let wanted = Wanted { release: &release, requested: asked.as_ref(), board: job.board };
     let checks = check::package(&stage.root, &wanted)?;
     let manifest = Manifest::of(&stage, &state, job, asked.as_ref(), &checks)?;
     let mut files = Vec::new();
     if checks.iter().all(|check| check.outcome != Outcome::Fail) {
-        files = written(job, &state, &build, &into, &stage, &manifest, tell)?;
+        files = written(job, &state, &build, &into, &stage, &manifest, report)?;
     }
     Ok(Packaged { manifest, checks, files, stage: stage.root })
 }
@@ -81,20 +81,20 @@ fn written(
     into: &Path,
     stage: &Stage,
     manifest: &Manifest,
-    tell: &mut dyn FnMut(&str),
+    report: &mut dyn FnMut(&str),
 ) -> Result<Vec<PathBuf>, KbuildError> {
     let text = manifest.text()?;
     let path = into.join("manifest.json");
     replace(&path, text.as_bytes())?;
     let tar = into.join(format!("linux-{}-{}.tar.gz", stage.release, state.arch.name()));
-    tell(&format!("writing {}", tar.display()));
+    report(&format!("writing {}", tar.display()));
     replace(&tar, &archive::tarball(&stage.root, &[("manifest.json", text.as_bytes())], state.epoch)?)?;
     let mut files = vec![path, tar];
     if job.deb {
         files.push(deb::image(stage, state, into)?);
     }
     if job.headers {
-        tell("putting the headers together");
+        report("collecting the headers");
         let root = headers::stage(state, build, into, &stage.release)?;
         files.push(match job.deb {
             true => deb::headers(stage, state, &root, into)?,
@@ -111,7 +111,7 @@ fn written(
     Ok(files)
 }
 
-/// Checksums for sha256sum(1).
+/// Writes the checksums for sha256sum(1).
 fn sums(into: &Path, files: &[PathBuf]) -> Result<PathBuf, KbuildError> {
     let mut sums = String::new();
     for file in files {
@@ -130,7 +130,7 @@ fn asked(build: &Path) -> Result<Option<Options>, KbuildError> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         text => text.map_err(KbuildError::file("read", &path))?,
     };
-    let options = requested(&text).map_err(|e| KbuildError::bad(&path, format!("{e}; configure anew")))?;
+    let options = requested(&text).map_err(|e| KbuildError::bad(&path, format!("{e}; configure again")))?;
     Ok(Some(options))
 }
 

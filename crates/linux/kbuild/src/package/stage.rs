@@ -18,9 +18,9 @@ use std::process::Command;
 
 #[derive(Clone, Debug)]
 pub struct Stage {
-    /// The folder that stands for `/`.
+    /// The folder that represents `/`.
     pub root: PathBuf,
-    /// `uname -r`.
+    /// Output of `uname -r`.
     pub release: String,
 }
 
@@ -31,7 +31,7 @@ impl Stage {
         release: &str,
         build: &Path,
         into: &Path,
-        tell: &mut dyn FnMut(&str),
+        report: &mut dyn FnMut(&str),
     ) -> Result<Stage, KbuildError> {
         let root = into.join("stage");
         let making = empty(&root)?;
@@ -48,8 +48,8 @@ impl Stage {
             installed(&job, "dtbs_install", &words)?;
         }
         if has_modules(&job) && !making.join("lib/modules").join(release).join("modules.dep").is_file() {
-            tell(
-                "there is no modules.dep, since depmod is missing here: apt-get install kmod, or run depmod on the board",
+            report(
+                "modules.dep is missing because depmod is not installed here: apt-get install kmod, or run depmod on the board",
             );
         }
         remove_folder(&root)?;
@@ -57,7 +57,7 @@ impl Stage {
         Ok(Stage { root, release: release.to_owned() })
     }
 
-    /// Relative to `usr/lib/linux-image-R`.
+    /// Device trees, relative to `usr/lib/linux-image-R`.
     pub fn device_trees(&self) -> Result<Vec<PathBuf>, KbuildError> {
         let folder = self.root.join(format!("usr/lib/linux-image-{}", self.release));
         let all = if folder.is_dir() { below(&folder)? } else { Vec::new() };
@@ -105,12 +105,12 @@ fn installed(job: &Build, target: &str, words: &[String]) -> Result<(), KbuildEr
             what: format!("make {target} in {}", job.out.display()),
             status: ran.status.to_string(),
             said: last_lines(&ran.said(), 5),
-            next: "punctual kernel build once more: a part of it may be missing".to_owned(),
+            next: "run punctual kernel build again: a part may be missing".to_owned(),
         }),
     }
 }
 
-/// Links to this machine's source and build folder are useless elsewhere.
+/// Removes the links to this machine's source and build folder, which are useless elsewhere.
 fn unlinked(modules: &Path) -> Result<(), KbuildError> {
     for name in ["build", "source"] {
         let path = modules.join(name);

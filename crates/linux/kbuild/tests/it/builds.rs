@@ -37,7 +37,7 @@ fn a_build_is_of_its_own_name_and_without_foreign_certificates() {
 
 #[test]
 #[ignore = "live: make"]
-fn an_error_names_the_first_file_and_line_and_mended_it_goes_on() {
+fn an_error_names_the_first_file_and_line_and_fixed_it_continues() {
     if !has(&["make", "gzip"]) {
         return;
     }
@@ -85,7 +85,7 @@ fn a_hot_board_waits_until_it_is_cooler_and_comes_to_the_same() {
     let zone = tree.0.path().join("thermal/thermal_zone0");
     fs::create_dir_all(&zone).unwrap();
     fs::write(zone.join("temp"), "80000\n").unwrap();
-    // Each object takes a while, so that the build still runs when the temperature is read.
+    // Each object takes a while, so that the build is still running when the temperature is read.
     let makefile = tree.source().join("Makefile");
     fs::write(&makefile, fs::read_to_string(&makefile).unwrap().replace("SLOW ?= 0", "SLOW ?= 0.5")).unwrap();
     let out = tree.configured("hot");
@@ -101,8 +101,8 @@ fn a_hot_board_waits_until_it_is_cooler_and_comes_to_the_same() {
     let job = Job { heat: Some(heat), ..tree.job(&out) };
     let done = build(&job, &mut |line| said.push(line.to_owned()), &mut show).unwrap();
     assert!(was_paused.load(Ordering::Relaxed) && done.paused > Duration::ZERO);
-    assert!(said.iter().any(|line| line == "paused at 80.0 °C: it goes on below 67 °C"), "{said:?}");
-    assert!(said.iter().any(|line| line == "60.0 °C: going on"), "{said:?}");
+    assert!(said.iter().any(|line| line == "paused at 80.0 °C: resumes below 67 °C"), "{said:?}");
+    assert!(said.iter().any(|line| line == "60.0 °C: resumed"), "{said:?}");
     assert_eq!(image(&plain), image(&out));
 }
 
@@ -128,7 +128,7 @@ fn a_diagnostic_build_has_a_name_of_its_own_and_all_its_options_or_changes_nothi
         "{asked}"
     );
     assert!(asked.contains("CONFIG_LOCALVERSION=\"-punctual-rt-diagnostic\"\n"), "{asked}");
-    // The folder of a plain build stays one.
+    // The folder of a plain build stays plain.
     let plain = tree.configured("plain");
     built(&tree.job(&plain)).unwrap();
     let error = built(&Job { out: plain.clone(), ..job.clone() }).unwrap_err();
@@ -141,7 +141,7 @@ fn a_diagnostic_build_has_a_name_of_its_own_and_all_its_options_or_changes_nothi
     let out = tree.configured("dropped");
     let before = fs::read(out.join(".config")).unwrap();
     let error = built(&Job { out: out.clone(), ..job }).unwrap_err().to_string();
-    assert!(error.contains("CONFIG_IRQSOFF_TRACER: asked for y, is off"), "{error}");
+    assert!(error.contains("CONFIG_IRQSOFF_TRACER: requested y, is off"), "{error}");
     assert_eq!(fs::read(out.join(".config")).unwrap(), before);
     assert!(!out.join(punctual_kernel::config::make::REQUESTED).exists());
 }

@@ -1,4 +1,4 @@
-//! Fetching without a network: files, `file://` addresses and local repositories.
+//! Fetches without a network: from files, `file://` addresses and local repositories.
 
 use punctual_kbuild::fetch::{Origin, Proof, Request, SourceManifest};
 use punctual_kbuild::{KbuildError, fetch};
@@ -53,11 +53,11 @@ fn a_signed_tarball_is_unpacked_and_noted() {
     assert!(matches!(&manifest.proof, Proof::Signed { tree_key, .. } if tree_key.len() == 40));
     assert_eq!(manifest.sha256.as_ref().unwrap().len(), 64);
     assert!(manifest.tree.join("Makefile").is_file());
-    // The same request finds the source; another is refused.
+    // The same request finds the source; a different one is refused.
     fs::remove_dir_all(folder.path()).unwrap();
     assert_eq!(fetched(&request).unwrap(), manifest);
     let other = Request { origin: Origin::Tree { path: "/x".into() }, ..request };
-    assert!(fetched(&other).unwrap_err().to_string().contains("name a new folder (--out)"));
+    assert!(fetched(&other).unwrap_err().to_string().contains("give a new folder with --out"));
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn a_part_goes_on_where_it_broke_off() {
         let mut said = Vec::new();
         let cache = Cache::at(out.path().join("cache"));
         fetch(&request, &cache, &mut |line| said.push(line.to_owned())).unwrap();
-        assert!(said.iter().any(|line| line.ends_with(&format!("going on after {length} bytes"))), "{said:?}");
+        assert!(said.iter().any(|line| line.ends_with(&format!("resuming after {length} bytes"))), "{said:?}");
         for name in ["manifest.json", "download/linux-6.12.9.tar.xz"] {
             fs::remove_file(out.path().join(name)).unwrap();
         }
@@ -118,7 +118,7 @@ fn what_is_not_signed_or_was_changed_leaves_no_tree() {
     }
 }
 
-/// A repository whose Makefile goes through three releases, each with an additional commit.
+/// A repository whose Makefile passes through three releases, each with an additional commit.
 fn repository(folder: &Path) -> Vec<String> {
     let git = |words: &[&str]| {
         let mut git = Command::new("git");

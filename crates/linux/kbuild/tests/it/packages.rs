@@ -59,7 +59,7 @@ fn what_fails_a_check_is_not_packaged() {
     }
     let tree = Tree::default();
     let out = tree.configured("out");
-    // make builds another kernel than its name and configuration say.
+    // make builds a kernel that does not match its name and configuration.
     fs::write(out.join("real-time"), "PREEMPT_DYNAMIC").unwrap();
     build(&tree.job(&out), &mut |_| {}, &mut |_| {}).unwrap();
     let done = packaged(&tree, "into", false).unwrap();
@@ -69,7 +69,7 @@ fn what_fails_a_check_is_not_packaged() {
     assert!(done.files.is_empty() && !tree.0.path().join("into/manifest.json").exists());
     let unknown: Vec<&str> =
         done.checks.iter().filter(|c| c.outcome == Outcome::Unknown).map(|check| check.id.as_str()).collect();
-    assert_eq!(unknown, ["requested"], "what was asked for was not noted");
+    assert_eq!(unknown, ["requested"], "the requested options were not saved");
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn card(tree: &Tree, done: &Packaged, name: &str, firmware: Option<PathBuf>) -> 
     image::write(&job, &mut |_| {})
 }
 
-/// debugfs's description of a file of the second partition.
+/// The description that debugfs gives of a file in the second partition.
 fn stat(path: &Path, file: &str) -> String {
     let debugfs =
         ["/usr/sbin/debugfs", "/sbin/debugfs"].into_iter().find(|p| Path::new(p).is_file()).unwrap_or("debugfs");

@@ -1,5 +1,5 @@
-//! Sources that get their published real-time patch: a small one, signed for the tests of `punctual-kernel`, and a
-//! branch of which only one release fits it.
+//! Applies published real-time patches to sources: a small patch, signed for the tests of `punctual-kernel`, and a
+//! branch of which only one release fits.
 
 use punctual_kbuild::fetch::{Origin, Request, SourceManifest};
 use punctual_kbuild::{KbuildError, fetch};
@@ -25,7 +25,7 @@ fn git(folder: &Path, words: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
-/// A branch that was 6.6.146 to 6.6.148, the folder of published patches, and a place for the source.
+/// A branch that passed through 6.6.146 to 6.6.148, the folder of published patches, and a place for the source.
 struct Place {
     at: TempDir,
     /// The last commit of each release.
@@ -80,7 +80,7 @@ impl Place {
         }
     }
 
-    /// The folder of patches as an address.
+    /// The folder of patches as a URL.
     fn folder(&self) -> String {
         format!("file://{}/", self.path("rt").display())
     }
@@ -110,7 +110,7 @@ fn of_a_branch_the_newest_release_with_a_signed_patch_is_taken_and_patched() {
     assert_eq!((patch.key.len(), patch.sha256.len()), (40, 64));
     assert!(softirq(&manifest).contains("line 15 under PREEMPT_RT\n"));
     assert_eq!(fs::read_to_string(manifest.tree.join("localversion-rt")).unwrap(), "-rt77\n");
-    // The same request finds the source; without the patch it is another source.
+    // The same request finds the source; without the patch it is a different source.
     assert_eq!(fetched(&request).unwrap(), manifest);
     let error = fetched(&Request { patch: None, ..request }).unwrap_err().to_string();
     assert!(error.contains("with the patch of file://") && error.contains("--out"), "{error}");
@@ -169,7 +169,7 @@ fn what_is_not_signed_or_does_not_fit_leaves_no_source_and_the_same_again_goes_t
     let error = fetched(&Request { origin: changed, ..request.clone() }).unwrap_err();
     assert!(error.is_verdict() && error.to_string().contains("does not fit the tree exactly (fuzz 0)"), "{error}");
     assert!(!place.path("source/manifest.json").exists());
-    // What a kill in the middle of patching leaves is removed.
+    // The half-patched tree that a kill leaves is removed.
     fs::write(place.path("source/tree/kernel/softirq.c"), "half\n").unwrap();
     fs::write(place.path("source/tree/localversion-rt"), "-rt77\n").unwrap();
     let manifest = fetched(&request).unwrap();

@@ -3,10 +3,10 @@
 
 use super::Options;
 
-/// `n` 0, `m` 1, `y` 2. `None`: depends on a compiler or shell (`$(…)`), or is not understood.
+/// `n` is 0, `m` is 1, `y` is 2. `None` if the value depends on a compiler or shell (`$(…)`), or is not understood.
 pub type Tri = Option<u8>;
 
-/// The terms that all have to hold: `A && (B || C)` has two.
+/// The terms that must all hold: `A && (B || C)` has two.
 pub fn terms(expression: &str) -> Vec<String> {
     let (mut depth, mut start, mut all) = (0usize, 0, Vec::new());
     let bytes = expression.as_bytes();
@@ -14,7 +14,7 @@ pub fn terms(expression: &str) -> Vec<String> {
         match bytes[at] {
             b'(' => depth += 1,
             b')' => depth = depth.saturating_sub(1),
-            // `||` binds weaker, so it is one term.
+            // `||` binds more loosely, so the whole expression is one term.
             b'|' if depth == 0 => return vec![expression.trim().to_owned()],
             b'&' if depth == 0 && bytes.get(at + 1) == Some(&b'&') => {
                 all.push(expression[start..at].trim().to_owned());

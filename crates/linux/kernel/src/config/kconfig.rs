@@ -1,4 +1,4 @@
-//! The dependencies of options in a tree's Kconfig files: enough to name what is missing, not to configure.
+//! The dependencies of options in a tree's Kconfig files: enough to report what is missing, not enough to configure.
 
 use super::Options;
 use super::expr::{symbols, terms, value};
@@ -10,9 +10,9 @@ const DEEPEST: usize = 32;
 
 #[derive(Clone, Debug, Default)]
 struct Definition {
-    /// All have to hold.
+    /// Expressions that must all hold.
     depends: Vec<String>,
-    /// Can it be set by hand, and on what condition?
+    /// The condition under which it can be set by hand; `None` if it cannot.
     prompt: Option<String>,
     has_prompt: bool,
 }
@@ -26,7 +26,7 @@ pub struct Kconfig {
 const MOST_NAMED: usize = 4;
 
 struct Block {
-    /// The word that ends it.
+    /// The keyword that ends the block.
     end: &'static str,
     depends: Vec<String>,
 }
@@ -36,13 +36,13 @@ struct Reader<'r> {
     srcarch: &'r str,
     found: Kconfig,
     blocks: Vec<Block>,
-    /// The option that lines belong to; `None`: the innermost block, or nothing.
+    /// The option to which lines belong; `None` for the innermost block, or nothing.
     current: Option<String>,
     in_block: bool,
 }
 
 impl Kconfig {
-    /// Reads `Kconfig` of a tree and its includes. Unreadable files are listed with each reason.
+    /// Reads `Kconfig` of a tree and its includes. Unreadable files are mentioned in every explanation.
     pub fn of_tree(tree: &Path, srcarch: &str) -> Kconfig {
         let mut reader = Reader::new(tree, srcarch);
         reader.file(Path::new("Kconfig"), 0);
@@ -66,7 +66,7 @@ impl Kconfig {
     pub fn why(&self, symbol: &str, wanted: &str, options: &Options) -> String {
         let Some(definitions) = self.options.get(symbol) else {
             return match self.unread.as_slice() {
-                [] => "this kernel has no such option for this architecture: it has another name, or came later"
+                [] => "this kernel has no such option for this architecture: it has another name, or was added later"
                     .to_owned(),
                 unread => format!("not found; {} could not be read", unread.join(", ")),
             };
@@ -84,35 +84,37 @@ impl Kconfig {
         let conditions: Vec<&String> = definitions.iter().filter_map(|d| d.prompt.as_ref()).collect();
         let closed = conditions.iter().find(|c| value(c, options) == Some(0));
         match closed {
-            _ if hidden => "it cannot be asked for: only other options select it".to_owned(),
-            Some(condition) => format!("it can be asked for only with {}", with_values(condition, options)),
-            None => "its dependencies are met: a choice has another member, or a range or a selecting option decides"
-                .to_owned(),
+            _ if hidden => "it cannot be set directly: only other options select it".to_owned(),
+            Some(condition) => format!("it can be set only with {}", with_values(condition, options)),
+            None => {
+                "its dependencies are met: another member of a choice is set, or a range or a selecting option decides"
+                    .to_owned()
+            }
         }
     }
 }
 
-/// The dependencies that are off; empty if all hold or it is unknown.
+/// The dependencies that are off; empty if all hold or that is unknown.
 fn unmet(definition: &Definition, options: &Options) -> String {
     let all = definition.depends.iter().flat_map(|depends| terms(depends));
     let off: Vec<String> = all.filter(|t| value(t, options) == Some(0)).map(|t| with_values(&t, options)).collect();
     off.join(" and ")
 }
 
-/// An expression with the values of its options: `PCI || OF (PCI is off, OF is off)`.
+/// An expression followed by the values of its options: `PCI || OF (PCI is off, OF is off)`.
 fn with_values(expression: &str, options: &Options) -> String {
     let mut names = symbols(expression);
     names.dedup();
-    let told = names.iter().map(|name| match options.get(name).filter(|v| v.text() != "n") {
+    let shown = names.iter().map(|name| match options.get(name).filter(|v| v.text() != "n") {
         Some(value) => format!("{name} is {value}"),
         None => format!("{name} is off"),
     });
-    let mut told: Vec<String> = told.collect();
-    if told.len() > MOST_NAMED {
-        told.truncate(MOST_NAMED);
-        told.push("…".to_owned());
+    let mut shown: Vec<String> = shown.collect();
+    if shown.len() > MOST_NAMED {
+        shown.truncate(MOST_NAMED);
+        shown.push("…".to_owned());
     }
-    format!("{expression} ({})", told.join(", "))
+    format!("{expression} ({})", shown.join(", "))
 }
 
 impl<'r> Reader<'r> {
@@ -169,7 +171,7 @@ impl<'r> Reader<'r> {
     }
 
     fn block(&mut self, end: &'static str, condition: Option<String>) {
-        // An `if` block has no attributes: lines after it begin something new.
+        // An `if` block has no attributes: the lines after it start something new.
         self.in_block = condition.is_none();
         self.current = None;
         self.blocks.push(Block { end, depends: condition.into_iter().collect() });
@@ -254,12 +256,12 @@ mod tests {
     fn the_unmet_dependency_is_named() {
         assert_eq!(
             why("CONFIG_PREEMPT_RT=y\n", "CONFIG_ARCH_SUPPORTS_RT=y\n"),
-            ["CONFIG_PREEMPT_RT: asked for y, is off: it depends on EXPERT (EXPERT is off)"]
+            ["CONFIG_PREEMPT_RT: requested y, is off: it depends on EXPERT (EXPERT is off)"]
         );
         assert_eq!(
             why("CONFIG_SPI_BCM2835=m\n", "CONFIG_GPIOLIB=y\n"),
             [
-                "CONFIG_SPI_BCM2835: asked for m, is off: it depends on SPI (SPI is off) and ARCH_BCM2835 || COMPILE_TEST \
+                "CONFIG_SPI_BCM2835: requested m, is off: it depends on SPI (SPI is off) and ARCH_BCM2835 || COMPILE_TEST \
               (ARCH_BCM2835 is off, COMPILE_TEST is off)"
             ]
         );
@@ -275,12 +277,12 @@ mod tests {
         let one = |fragment: &str, result: &str| why(fragment, result).pop().unwrap_or_default();
         assert!(one("CONFIG_NO_SUCH=y\n", "").contains("no such option"));
         assert!(one("CONFIG_ARCH_SUPPORTS_RT=y\n", "").contains("only other options select it"));
-        assert!(one("CONFIG_HZ_1000=y\n", "CONFIG_HZ_250=y\n").contains("a choice has another member"));
+        assert!(one("CONFIG_HZ_1000=y\n", "CONFIG_HZ_250=y\n").contains("another member of a choice is set"));
         assert!(
             one("# CONFIG_FUTEX is not set\n", "CONFIG_FUTEX=y\n")
-                .contains("asked for off, is y: another option selects it")
+                .contains("requested off, is y: another option selects it")
         );
         assert!(one("CONFIG_BASE=y\n", "").contains("only with EXPERT (EXPERT is off)"));
-        assert!(one("CONFIG_HELPED=y\n", "").contains("depends on NET (NET is off)"), "help text is no syntax");
+        assert!(one("CONFIG_HELPED=y\n", "").contains("depends on NET (NET is off)"), "help text is not syntax");
     }
 }

@@ -1,4 +1,4 @@
-//! Makes a configuration outside the source tree: defconfig, fragments, olddefconfig.
+//! Creates a configuration outside the source tree: defconfig, fragments, olddefconfig.
 
 use super::{Dropped, Kconfig, Options, Value, dropped, of_config, requested};
 use crate::Arch;
@@ -9,32 +9,32 @@ use std::process::Command;
 
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// An unpacked, clean kernel source.
+    /// A clean, unpacked kernel source.
     pub tree: PathBuf,
-    /// Created if missing.
+    /// The build folder; created if missing.
     pub out: PathBuf,
     pub arch: Arch,
-    /// Prefix of a cross compiler up to `gcc`: some options depend on the compiler.
+    /// Prefix of a cross compiler, up to but not including `gcc`; some options depend on the compiler.
     pub cross: Option<String>,
     pub base: Base,
-    /// Name and text; later ones override earlier ones.
+    /// Name and text of each fragment; later ones override earlier ones.
     pub fragments: Vec<(String, String)>,
-    /// Run `make menuconfig` on this terminal before the result is compared.
+    /// Whether to run `make menuconfig` on this terminal before the result is compared.
     pub menu: bool,
 }
 
-/// What the options are added to.
+/// The configuration to which the options are added.
 #[derive(Clone, Debug)]
 pub enum Base {
-    /// `make` target: `defconfig`, `tinyconfig`, `bcm2711_defconfig`.
+    /// A `make` target: `defconfig`, `tinyconfig`, `bcm2711_defconfig`.
     Target(String),
-    /// Text of a configuration, such as that of a running kernel.
+    /// The text of a configuration, such as that of a running kernel.
     Config(String),
 }
 
-/// The requested options, saved beside the configuration: the package is compared with them again.
+/// File with the requested options, saved next to the configuration: the package is compared with them again.
 pub const REQUESTED: &str = "punctual-requested.config";
-/// In the name of every kernel built here, so that none overwrites one of the distribution.
+/// Part of the release name of every kernel built here, so that no kernel of the distribution is overwritten.
 const OURS: &str = "-punctual";
 
 #[derive(Debug, thiserror::Error)]
@@ -43,12 +43,12 @@ pub enum ConfigureError {
     Program(#[from] ProgramError),
     #[error("{0}: {1}")]
     Fragment(String, super::FragmentError),
-    #[error("CONFIG_{symbol} is {first} in one fragment and {second} in {name}: leave one out")]
+    #[error("CONFIG_{symbol} is {first} in one fragment and {second} in {name}: remove one")]
     Disagree { symbol: String, first: String, second: String, name: String },
-    #[error("{0} has a .config already: name a new folder (--out), or delete it")]
+    #[error("{0} already has a .config: give a new folder with --out, or delete the file")]
     Exists(String),
     #[error(
-        "`{0}` is no configuration target of a kernel: name one such as defconfig or bcm2711_defconfig (--defconfig)"
+        "`{0}` is not a configuration target of the kernel: use one such as defconfig or bcm2711_defconfig (--defconfig)"
     )]
     Target(String),
     #[error("make {target} failed in {}: {said}", tree.display())]
@@ -63,10 +63,10 @@ pub struct Configured {
     pub dropped: Vec<Dropped>,
 }
 
-/// The options of all fragments.
+/// Merges the options of all fragments.
 ///
 /// # Errors
-/// If one is invalid, or two disagree.
+/// A fragment is invalid, or two disagree.
 pub fn merged(fragments: &[(String, String)]) -> Result<Options, ConfigureError> {
     let mut all = Options::new();
     for (name, text) in fragments {
@@ -82,10 +82,10 @@ pub fn merged(fragments: &[(String, String)]) -> Result<Options, ConfigureError>
     Ok(all)
 }
 
-/// Dropped options are reported, and the file is kept for inspection.
+/// Creates a configuration. Dropped options are reported, and the file is kept for inspection.
 ///
 /// # Errors
-/// If fragments disagree, the folder has a configuration, or make fails; an unfinished `.config` is removed.
+/// Fragments disagree, the folder already has a configuration, or make fails; an unfinished `.config` is removed.
 pub fn configure(job: &Job) -> Result<Configured, ConfigureError> {
     let mut wanted = merged(&job.fragments)?;
     ours(&mut wanted);
@@ -104,7 +104,7 @@ pub fn configure(job: &Job) -> Result<Configured, ConfigureError> {
     fs::create_dir_all(&out).map_err(ProgramError::file("make", &out))?;
     let made = made(job, &out, &path, &wanted);
     if made.is_err() {
-        // An unfinished configuration would be taken for a finished one.
+        // An unfinished configuration would be mistaken for a finished one.
         let _ = fs::remove_file(&path);
     }
     let text = made?;
@@ -115,7 +115,7 @@ pub fn configure(job: &Job) -> Result<Configured, ConfigureError> {
     Ok(Configured { path, text, requested: wanted, dropped })
 }
 
-/// Sets a local version of our own, and clears the distribution's certificates, which its source does not contain.
+/// Sets a local version, and clears the distribution's certificates, which its source does not contain.
 fn ours(wanted: &mut Options) {
     let name = wanted.get("LOCALVERSION").map_or("", |value| value.text().trim_matches('"'));
     if !name.contains(OURS) {
@@ -135,7 +135,7 @@ fn made(job: &Job, out: &Path, path: &Path, wanted: &Options) -> Result<String, 
         }
         Base::Config(text) => format!("{}\n", text.trim_end()),
     };
-    // kconfig takes the last value of an option (scripts/kconfig/confdata.c).
+    // kconfig uses the last value of an option (scripts/kconfig/confdata.c).
     text += &super::fragment(wanted);
     fs::write(path, text).map_err(ProgramError::file("write", path))?;
     make(job, out, "olddefconfig")?;
@@ -164,7 +164,7 @@ fn command(job: &Job, out: &Path, target: &str) -> Command {
     if let Some(cross) = &job.cross {
         make.arg(format!("CROSS_COMPILE={cross}"));
     }
-    // These would silently change the configuration.
+    // These variables would silently change the configuration.
     for name in [
         "KCONFIG_ALLCONFIG",
         "KCONFIG_CONFIG",

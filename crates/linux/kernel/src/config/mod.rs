@@ -1,5 +1,5 @@
-//! Compares the requested options with kconfig's result. kconfig silently drops options with unmet dependencies, with
-//! exit code 0 (Documentation/kbuild/kconfig-language.rst).
+//! Compares the requested options with the result of kconfig, which silently drops options with unmet dependencies,
+//! with exit code 0 (Documentation/kbuild/kconfig-language.rst).
 
 mod expr;
 mod kconfig;
@@ -17,7 +17,7 @@ use std::fmt;
 pub struct Value(String);
 
 impl Value {
-    /// As in `.config`: `y`, `m`, `n`, a number, a quoted string.
+    /// The value as in `.config`: `y`, `m`, `n`, a number, or a quoted string.
     pub fn text(&self) -> &str {
         &self.0
     }
@@ -35,20 +35,21 @@ impl fmt::Display for Value {
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FragmentError {
-    #[error("line {line}: `{text}` is no option: write CONFIG_NAME=value or # CONFIG_NAME is not set")]
+    #[error("line {line}: `{text}` is not an option: write CONFIG_NAME=value or # CONFIG_NAME is not set")]
     Line {
-        /// Counts from 1.
+        /// Line number, starting at 1.
         line: usize,
         text: String,
     },
-    #[error("CONFIG_{symbol} is set to {first} and to {second}: which one is meant?")]
+    #[error("CONFIG_{symbol} is set to both {first} and {second}: remove one")]
     Twice { symbol: String, first: Value, second: Value },
 }
 
-/// By name, without `CONFIG_`.
+/// Options by name, without `CONFIG_`.
 pub type Options = BTreeMap<String, Value>;
 
-/// `None`: a blank line or a comment. An unset option has the form of a comment (`# CONFIG_X is not set`).
+/// Parses a line; `None` for a blank line or a comment. An unset option has the form of a comment (`# CONFIG_X is not
+/// set`).
 fn option(line: &str) -> Option<Option<(String, Value)>> {
     let is_name = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     let line = line.trim();
@@ -65,7 +66,7 @@ fn option(line: &str) -> Option<Option<(String, Value)>> {
 }
 
 /// # Errors
-/// If a line is no option, or an option has two values.
+/// A line is not an option, or an option has two values.
 pub fn requested(fragment: &str) -> Result<Options, FragmentError> {
     let mut options = Options::new();
     for (number, line) in fragment.lines().enumerate() {
@@ -78,7 +79,7 @@ pub fn requested(fragment: &str) -> Result<Options, FragmentError> {
     Ok(options)
 }
 
-/// One option a line.
+/// Formats the options, one per line.
 pub fn fragment(options: &Options) -> String {
     let line = |(symbol, value): (&String, &Value)| match value.text() {
         "n" => format!("# CONFIG_{symbol} is not set\n"),
@@ -87,7 +88,7 @@ pub fn fragment(options: &Options) -> String {
     options.iter().map(line).collect()
 }
 
-/// Skips lines without options.
+/// Parses a configuration; lines without options are skipped.
 pub fn of_config(text: &str) -> Options {
     text.lines().filter_map(|line| option(line).flatten()).collect()
 }
@@ -95,22 +96,22 @@ pub fn of_config(text: &str) -> Options {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Dropped {
-    /// Without `CONFIG_`.
+    /// Name without `CONFIG_`.
     pub symbol: String,
     pub wanted: Value,
-    /// Off if the configuration does not mention it.
+    /// The actual value; `n` if the configuration does not mention the option.
     pub got: Value,
-    /// As far as the tree's Kconfig files show.
+    /// The reason, as far as the tree's Kconfig files show it.
     pub why: String,
 }
 
 impl fmt::Display for Dropped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "CONFIG_{}: asked for {}, is {}: {}", self.symbol, self.wanted, self.got, self.why)
+        write!(f, "CONFIG_{}: requested {}, is {}: {}", self.symbol, self.wanted, self.got, self.why)
     }
 }
 
-/// Empty if everything requested is in the result.
+/// The requested options that the result lacks; empty if all are there.
 pub fn dropped(requested: &Options, result: &Options, kconfig: &Kconfig) -> Vec<Dropped> {
     let mut all = Vec::new();
     for (symbol, wanted) in requested {
@@ -156,7 +157,7 @@ mod tests {
             assert!(matches!(requested(&format!("\n{bad}\n")), Err(FragmentError::Line { line: 2, .. })), "{bad}");
         }
         let twice = requested("CONFIG_A=y\n# CONFIG_A is not set\n").unwrap_err().to_string();
-        assert_eq!(twice, "CONFIG_A is set to y and to off: which one is meant?");
+        assert_eq!(twice, "CONFIG_A is set to both y and off: remove one");
     }
 
     proptest! {

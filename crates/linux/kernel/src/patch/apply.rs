@@ -8,14 +8,15 @@ use std::process::Command;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fits {
     pub files: usize,
-    /// Hunks at other lines than stated: their context is exact, but the patch was made for another tree.
+    /// Hunks that apply at other lines than stated: their context matches exactly, but the patch was made for another
+    /// tree.
     pub moved: usize,
 }
 
-/// Changes nothing.
+/// Tests a patch without changing anything.
 ///
 /// # Errors
-/// If a hunk does not fit with its whole context, or is applied already.
+/// A hunk does not fit with its whole context, or is already applied.
 pub fn dry_run(tree: &Path, patch: &[u8]) -> Result<Fits, PatchError> {
     let (is_good, said) = ran(tree, patch, &["--dry-run"])?;
     let bad = |line: &&str| {
@@ -33,11 +34,11 @@ pub fn dry_run(tree: &Path, patch: &[u8]) -> Result<Fits, PatchError> {
     Ok(Fits { files, moved })
 }
 
-/// Applies a patch to a tree, after a dry run.
+/// Applies a patch to a tree after a dry run.
 ///
 /// # Errors
-/// Whatever [`dry_run`] refuses leaves the tree unchanged. If writing fails (disk full), the tree is inconsistent and
-/// has to be unpacked again.
+/// Any patch that [`dry_run`] refuses leaves the tree unchanged. If writing fails (disk full), the tree is inconsistent
+/// and has to be unpacked again.
 pub fn apply(tree: &Path, patch: &[u8]) -> Result<Fits, PatchError> {
     let fits = dry_run(tree, patch)?;
     match ran(tree, patch, &["--no-backup-if-mismatch"])? {

@@ -1,8 +1,8 @@
 //! The published index: a page of https://cdn.kernel.org/pub/linux/kernel/projects/rt/X.Y/ and that of its folder
 //! `older/`.
 //!
-//! A page lists files as links (nginx's fancyindex and autoindex, Apache's mod_autoindex): only the links' targets are
-//! read, and of these only plain file names.
+//! A page lists files as links (nginx's fancyindex and autoindex, Apache's mod_autoindex): only the targets of the
+//! links are read, and of these only plain file names.
 
 use super::{PatchError, patch_of_name};
 use crate::{Patched, Release, Series};
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Packing {
-    /// Preferred, as it is smaller.
+    /// Preferred, because it is smaller.
     Xz,
     Gz,
 }
@@ -21,9 +21,9 @@ pub enum Packing {
 pub struct Index {
     patches: BTreeMap<Patched, Vec<Packing>>,
     signed: Vec<Patched>,
-    /// Has it a folder `older/`?
+    /// Whether it has a folder `older/`.
     pub has_older: bool,
-    /// Has it a `sha256sums.asc`?
+    /// Whether it has a `sha256sums.asc`.
     pub has_sums: bool,
 }
 
@@ -32,13 +32,13 @@ pub struct Index {
 pub struct Found {
     pub patched: Patched,
     pub path: String,
-    /// The signature of the uncompressed patch.
+    /// The signature, which is over the uncompressed patch.
     pub sign: String,
-    /// In `older/`?
+    /// Whether it is in `older/`.
     pub is_older: bool,
 }
 
-/// Ignores everything except links to patches.
+/// Reads the links to patches and ignores everything else.
 pub fn read(page: &str) -> Index {
     let mut index = Index::default();
     for target in page.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next()) {
@@ -97,10 +97,10 @@ impl Index {
     }
 }
 
-/// The patch for exactly this release: on the series' page, else on that of older ones.
+/// Finds the patch for exactly this release: on the series' page, otherwise on that of older ones.
 ///
 /// # Errors
-/// If there is none (the nearest are named), the older page was not given, or the patch is not signed.
+/// There is none (the nearest ones are named), the older page is missing, or the patch is not signed.
 pub fn find(release: Release, page: &Index, older: Option<&Index>) -> Result<Found, PatchError> {
     if let Some(found) = page.found(release, "") {
         return found;

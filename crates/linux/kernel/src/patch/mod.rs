@@ -1,5 +1,5 @@
-//! Published real-time patches: which one fits a tree exactly ([`index`]), who signed it ([`signature`]), whether it
-//! applies without guessing, and applying it ([`apply`]).
+//! Published real-time patches: which one fits a tree exactly ([`index`]), who signed it ([`signature`]), and applying
+//! it without fuzz ([`apply`]).
 
 pub mod apply;
 pub mod index;
@@ -16,20 +16,20 @@ use std::path::Path;
 pub enum PatchError {
     #[error(transparent)]
     Program(#[from] ProgramError),
-    #[error("no published patch fits {release} exactly{near}: unpack the release of a patch; never force one")]
+    #[error("no published patch fits {release} exactly{near}: unpack a release that has a patch; never force a patch")]
     NoMatch { release: Release, near: String },
-    #[error("the index has no patch for {0}: it may lie in older/, save that page too (--older)")]
+    #[error("the index has no patch for {0}: it may be in older/, save that page too (--older)")]
     LookInOlder(Release),
-    #[error("{0} has no .sign beside it in the index: it is not used")]
+    #[error("{0} has no .sign next to it in the index: it is not used")]
     Unsigned(String),
-    #[error("{0}: a real-time patch is called patch-A.B.C-rtN.patch, .xz or .gz: keep the published name")]
+    #[error("{0}: a real-time patch is named patch-A.B.C-rtN.patch, .xz or .gz: keep the published name")]
     Name(String),
-    #[error("{patch} fits {wanted} exactly, and the tree is {tree}: fetch the patch of {tree}, or unpack {wanted}")]
+    #[error("{patch} fits {wanted} exactly, but the tree is {tree}: fetch the patch of {tree}, or unpack {wanted}")]
     OtherRelease { patch: Patched, wanted: Release, tree: Release },
-    #[error("{0} has a file localversion-rt: it is patched already; unpack it anew")]
+    #[error("{0} has a file localversion-rt, so it is already patched: unpack it again")]
     AlreadyPatched(String),
     #[error(
-        "{0}: its Makefile does not begin with VERSION, PATCHLEVEL and SUBLEVEL: name an unpacked kernel source (--tree)"
+        "{0}: its Makefile does not start with VERSION, PATCHLEVEL and SUBLEVEL: give an unpacked kernel source with --tree"
     )]
     NoTree(String),
     #[error("{name}: {why}: fetch it again")]
@@ -39,7 +39,7 @@ pub enum PatchError {
     #[error("the patch does not fit the tree exactly (fuzz 0), nothing was changed:\n{0}")]
     Rejected(String),
     #[error(
-        "{tree}: the patch broke off while it was applied: {why}; the tree is of no use: look for room (df -h) and fetch it anew"
+        "{tree}: applying the patch failed halfway: {why}; the tree is unusable: free some space (df -h) and fetch it again"
     )]
     Broken { tree: String, why: String },
 }
@@ -47,7 +47,7 @@ pub enum PatchError {
 /// The release of a kernel source, from its Makefile.
 ///
 /// # Errors
-/// If it cannot be read, is no kernel source, or has a real-time patch already.
+/// It cannot be read, is not a kernel source, or already has a real-time patch.
 pub fn tree_release(tree: &Path) -> Result<Release, PatchError> {
     let path = tree.join("Makefile");
     let text = std::fs::read_to_string(&path).map_err(ProgramError::file("read", &path))?;
@@ -57,7 +57,7 @@ pub fn tree_release(tree: &Path) -> Result<Release, PatchError> {
     makefile_release(&text).ok_or_else(|| PatchError::NoTree(tree.display().to_string()))
 }
 
-/// From VERSION, PATCHLEVEL and SUBLEVEL.
+/// Reads VERSION, PATCHLEVEL and SUBLEVEL.
 pub fn makefile_release(makefile: &str) -> Option<Release> {
     let value = |name: &str| {
         let mut lines = makefile.lines().take(10);
@@ -69,7 +69,7 @@ pub fn makefile_release(makefile: &str) -> Option<Release> {
 /// The release of a patch, from its published name.
 ///
 /// # Errors
-/// If it has another name.
+/// The name has another form.
 pub fn patch_of_name(name: &str) -> Result<Patched, PatchError> {
     let stem = name.strip_suffix(".xz").or_else(|| name.strip_suffix(".gz")).unwrap_or(name);
     let version = stem.strip_prefix("patch-").and_then(|s| s.strip_suffix(".patch"));
@@ -77,7 +77,7 @@ pub fn patch_of_name(name: &str) -> Result<Patched, PatchError> {
 }
 
 /// # Errors
-/// If the patch is for another release.
+/// The patch is for another release.
 pub fn fits(patch: Patched, tree: Release) -> Result<(), PatchError> {
     match patch.release == tree {
         true => Ok(()),
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_makefile_tells_the_release() {
+    fn the_makefile_has_the_release() {
         let text = "# SPDX-License-Identifier: GPL-2.0\nVERSION = 6\nPATCHLEVEL = 6\nSUBLEVEL = 147\nEXTRAVERSION =\n";
         assert_eq!(makefile_release(text).unwrap().to_string(), "6.6.147");
         assert_eq!(makefile_release("all:\n\tcc x.c\n"), None);
@@ -102,7 +102,7 @@ mod tests {
         let patch = patch_of_name("patch-6.6.147-rt77.patch.xz").unwrap();
         assert!(fits(patch, "6.6.147".parse().unwrap()).is_ok());
         let error = fits(patch, "6.6.148".parse().unwrap()).unwrap_err().to_string();
-        assert!(error.contains("fits 6.6.147 exactly, and the tree is 6.6.148"), "{error}");
+        assert!(error.contains("fits 6.6.147 exactly, but the tree is 6.6.148"), "{error}");
         for name in
             ["patches-6.6.147-rt77.tar.xz", "patch-6.6.147.xz", "6.6.147-rt77.patch", "patch-6.6.147-rt77.patch.sign"]
         {

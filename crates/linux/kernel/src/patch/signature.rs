@@ -1,4 +1,5 @@
-//! Verifies signatures by gpgv(1) with a keyring the user chose. Nothing is fetched, and no trust database is used.
+//! Verifies signatures with gpgv(1) and a keyring chosen by the user. Nothing is fetched, and no trust database is
+//! used.
 
 use super::PatchError;
 use crate::programs::{Ran, last_lines, run, run_piped};
@@ -8,25 +9,25 @@ use std::process::{Command, Stdio};
 
 const REMEDY: &str = "apt-get install gpgv";
 
-/// Checks a detached signature of `content` (published patches: of the uncompressed file). Returns the fingerprint of
-/// the key.
+/// Verifies a detached signature of `content` (for published patches: the uncompressed file). Returns the fingerprint
+/// of the key.
 ///
 /// # Errors
-/// If it is not by a key of the keyring, is of something else, or has expired.
+/// The signature is not by a key of the keyring, is for other content, or has expired.
 pub fn detached(name: &str, content: &[u8], sign: &Path, keyring: &Path) -> Result<String, PatchError> {
     let mut gpgv = gpgv(keyring);
     let ran = run(gpgv.arg(sign).arg("-"), content, REMEDY)?;
     fingerprint(name, &ran)
 }
 
-/// Like [`detached`] for a pipe: an uncompressed source is too large for memory.
+/// Like [`detached`] for a pipe, because an uncompressed source is too large for memory.
 pub fn detached_piped(name: &str, content: Stdio, sign: &Path, keyring: &Path) -> Result<String, PatchError> {
     let mut gpgv = gpgv(keyring);
     let ran = run_piped(gpgv.arg(sign).arg("-"), content, REMEDY)?;
     fingerprint(name, &ran)
 }
 
-/// Checks a text with an inline signature, `sha256sums.asc`. Returns only the signed part of the file, and the
+/// Verifies a text with an inline signature, `sha256sums.asc`. Returns only the signed part of the file, and the
 /// fingerprint.
 pub fn clearsigned(name: &str, file: &Path, keyring: &Path) -> Result<(String, String), PatchError> {
     let content = std::fs::read(file).map_err(super::ProgramError::file("read", file))?;
@@ -48,7 +49,8 @@ fn gpgv(keyring: &Path) -> Command {
     gpgv
 }
 
-/// doc/DETAILS of GnuPG: VALIDSIG is printed for valid signatures only; its first word is the key's fingerprint.
+/// Extracts the fingerprint: VALIDSIG is printed only for valid signatures, and its first word is the key's fingerprint
+/// (doc/DETAILS of GnuPG).
 fn fingerprint(name: &str, ran: &Ran) -> Result<String, PatchError> {
     let status = String::from_utf8_lossy(&ran.stdout).into_owned();
     let word = |tag: &str| {
@@ -57,7 +59,7 @@ fn fingerprint(name: &str, ran: &Ran) -> Result<String, PatchError> {
     };
     let refused = |why: String| PatchError::Signature { name: name.to_owned(), why };
     if word("BADSIG").is_some() {
-        return Err(refused("the signature is of another content: the file was changed or damaged".to_owned()));
+        return Err(refused("the signature does not match the content: the file was changed or damaged".to_owned()));
     }
     if let Some(key) = word("NO_PUBKEY") {
         return Err(refused(format!("signed by key {key}, which is not in the keyring")));
@@ -71,7 +73,7 @@ fn fingerprint(name: &str, ran: &Ran) -> Result<String, PatchError> {
     }
     match word("VALIDSIG") {
         Some(fingerprint) if ran.status.success() => Ok(fingerprint),
-        _ => Err(refused(format!("gpgv found no signature that holds: {}", last_lines(&ran.said(), 2)))),
+        _ => Err(refused(format!("gpgv found no valid signature: {}", last_lines(&ran.said(), 2)))),
     }
 }
 
@@ -85,10 +87,10 @@ pub fn sum_of<'t>(sums: &'t str, file: &str) -> Option<&'t str> {
         .map(|(hash, _)| hash)
 }
 
-/// Compares a file with a verified list by sha256sum(1).
+/// Compares a file with a verified list by means of sha256sum(1).
 ///
 /// # Errors
-/// If it is not listed, or has other content.
+/// The file is not listed, or has other content.
 pub fn listed(file: &Path, sums: &str) -> Result<(), PatchError> {
     let name = file.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
     let refused = |why: &str| PatchError::Signature { name: name.clone(), why: why.to_owned() };
@@ -98,6 +100,6 @@ pub fn listed(file: &Path, sums: &str) -> Result<(), PatchError> {
     let found = found.trim_start_matches('\\').split_whitespace().next().unwrap_or_default();
     match ran.status.success() && found.eq_ignore_ascii_case(wanted) {
         true => Ok(()),
-        false => Err(refused("its SHA-256 is not the one of the signed list: it was changed or damaged")),
+        false => Err(refused("its SHA-256 differs from the signed list: it was changed or damaged")),
     }
 }

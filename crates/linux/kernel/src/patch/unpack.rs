@@ -5,13 +5,13 @@ use std::io::Read as _;
 use std::path::Path;
 use std::process::Command;
 
-/// Larger than any published patch, uncompressed: bytes.
+/// Maximum uncompressed size in bytes; no published patch is larger.
 const LIMIT: usize = 64 << 20;
 
-/// Reads a patch, decompressing xz (by the program) and gzip.
+/// Reads a patch and decompresses it (xz by the external program, gzip internally).
 ///
 /// # Errors
-/// If it cannot be read, is damaged, or larger than 64 MiB.
+/// It cannot be read, is damaged, or is larger than 64 MiB.
 pub fn unpack(path: &Path) -> Result<Vec<u8>, PatchError> {
     let damaged = |why: String| PatchError::Damaged { name: path.display().to_string(), why };
     let file = std::fs::File::open(path).map_err(ProgramError::file("read", path))?;
@@ -35,7 +35,7 @@ pub fn unpack(path: &Path) -> Result<Vec<u8>, PatchError> {
     };
     match unpacked.len() {
         0 => Err(damaged("it is empty".to_owned())),
-        length if length > LIMIT => Err(damaged("it has more than 64 MiB, and no such patch is".to_owned())),
+        length if length > LIMIT => Err(damaged("it is larger than 64 MiB, which no real-time patch is".to_owned())),
         _ => Ok(unpacked),
     }
 }

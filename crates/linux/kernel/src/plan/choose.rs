@@ -1,4 +1,4 @@
-//! Chooses the source of a kernel: the cheapest that satisfies the wish.
+//! Chooses the source of a kernel: the cheapest one that satisfies the request.
 
 use super::package::{of_version, package};
 use super::{PassedOver, PlanError, Situation, Wish};
@@ -9,16 +9,15 @@ use serde::Serialize;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Source {
-    /// The running kernel is good enough.
+    /// The running kernel is sufficient.
     Running,
-    /// The running kernel has a real-time core beside Linux, which any other kernel lacks.
+    /// The running kernel has a real-time core beside Linux, which any other kernel would lack.
     CoKernel {
-        /// `Xenomai`, `EVL`, …
+        /// Name of the core: `Xenomai`, `EVL`, …
         core: String,
     },
     Package {
         package: String,
-        /// Commands.
         install: Vec<String>,
     },
     DistributionSource {
@@ -33,7 +32,8 @@ pub enum Source {
     /// Built from the Raspberry Pi's tree with the published patch.
     PiTreePatched {
         branch: String,
-        /// A release of the branch that has a patch, if known; the newest is determined when it is fetched.
+        /// A release of the branch that has a patch, if known; otherwise the newest one is determined when it is
+        /// fetched.
         patched: Option<Patched>,
         series: Series,
     },
@@ -41,7 +41,7 @@ pub enum Source {
         series: Series,
     },
     StableRt {
-        /// The patch, if known; else the newest of the published index.
+        /// The patch, if known; otherwise the newest one of the published index.
         patched: Option<Patched>,
         series: Series,
     },
@@ -71,7 +71,7 @@ pub(super) struct Chosen {
     pub warnings: Vec<String>,
 }
 
-/// Without a wished series tries the maintained ones: those with PREEMPT_RT in mainline first, of these the best
+/// Without a requested series, tries the maintained ones: first those with PREEMPT_RT in mainline, among these the best
 /// tested, then the newest.
 pub(super) fn choose(at: &Situation, wish: &Wish) -> Result<Chosen, PlanError> {
     if let Some(chosen) = own_core(at, wish) {
@@ -88,18 +88,18 @@ pub(super) fn choose(at: &Situation, wish: &Wish) -> Result<Chosen, PlanError> {
     Err(first.unwrap_or_else(|| PlanError::NoSource { board: at.board.name.clone(), reasons }))
 }
 
-/// A core beside Linux is kept, unless a series is asked for: PREEMPT_RT would replace it, and what is written for it
-/// does not run there.
+/// Keeps a core beside Linux unless a series is requested: PREEMPT_RT would replace the core, and applications written
+/// for it would not run.
 fn own_core(at: &Situation, wish: &Wish) -> Option<Chosen> {
     let core = at.core.filter(|_| wish.series.is_none() && at.is_rt != Some(true))?;
     let why = format!(
-        "{} has {core}, a real-time core beside Linux: real-time threads are that core's, measured by its own tests and newer with its own \
-         releases; a kernel with PREEMPT_RT would replace it, and applications of {core} do not run there",
+        "{} has {core}, a real-time core beside Linux: its real-time threads are measured with its own tests and updated with its own \
+         releases; a kernel with PREEMPT_RT would replace it, and applications for {core} would not run on it",
         at.release.as_deref().unwrap_or("the running kernel")
     );
     let way = PassedOver {
-        way: "PREEMPT_RT in its place".to_owned(),
-        why: "only where the applications are moved to Linux's own threads: name a series (--series 6.12)".to_owned(),
+        way: "PREEMPT_RT instead".to_owned(),
+        why: "only if the applications are ported to Linux threads: give a series (--series 6.12)".to_owned(),
     };
     Some(Chosen {
         source: Source::CoKernel { core: core.to_owned() },
@@ -110,7 +110,7 @@ fn own_core(at: &Situation, wish: &Wish) -> Option<Chosen> {
 }
 
 fn of_series(at: &Situation, wish: &Wish, entry: &SeriesEntry) -> Result<Chosen, PlanError> {
-    let ways: [(&str, Way); 5] = [
+    let candidates: [(&str, Candidate); 5] = [
         ("the running kernel", running),
         ("the distribution's real-time package", package),
         ("the distribution's kernel source", distribution_source),
@@ -118,13 +118,13 @@ fn of_series(at: &Situation, wish: &Wish, entry: &SeriesEntry) -> Result<Chosen,
         ("kernel.org's source", kernel_org),
     ];
     let mut passed_over = Vec::new();
-    for (way, look) in ways {
+    for (way, look) in candidates {
         match look(at, wish, entry) {
             Ok((source, why)) => {
                 let mut warnings = if source.is_built() { warnings(entry) } else { Vec::new() };
                 if let Some(core) = at.core.filter(|_| source != Source::Running) {
                     warnings.push(format!(
-                        "the running kernel's {core} is not in it: applications of {core} do not run there"
+                        "it lacks the running kernel's {core}: applications for {core} do not run on it"
                     ));
                 }
                 passed_over.extend(own_series(at, wish, entry));
@@ -137,8 +137,8 @@ fn of_series(at: &Situation, wish: &Wish, entry: &SeriesEntry) -> Result<Chosen,
     Err(PlanError::NoSource { board: at.board.name.clone(), reasons })
 }
 
-/// A system delivered with an older series may depend on it. It is offered if a patch makes it real-time, and used only
-/// if the user asks for it.
+/// A system delivered with an older series may depend on it. That series is offered if a patch makes it real-time, and
+/// used only if the user requests it.
 fn own_series(at: &Situation, wish: &Wish, chosen: &SeriesEntry) -> Option<PassedOver> {
     let running = crate::Release::of_uname(at.release.as_deref()?)?.series;
     if wish.series.is_some() || at.is_rt == Some(true) || running >= chosen.name {
@@ -148,10 +148,10 @@ fn own_series(at: &Situation, wish: &Wish, chosen: &SeriesEntry) -> Option<Passe
         series().iter().find(|e| e.name == running && e.rt == RtBy::StableRt && e.archs.contains(&at.board.arch))?;
     at.board.pi.as_ref().filter(|names| names.since <= running)?;
     let over = match &entry.over {
-        Some(over) => format!("it is not maintained since {over}"),
+        Some(over) => format!("its maintenance ended in {over}"),
         None => format!("{} is newer", chosen.name),
     };
-    let why = format!("{over}; where drivers or the system need it: --series {running}");
+    let why = format!("{over}; if drivers or the system need it: --series {running}");
     Some(PassedOver { way: format!("the running kernel's series {running}, patched"), why })
 }
 
@@ -176,12 +176,12 @@ fn entries(arch: Arch, wish: &Wish) -> Result<Vec<&'static SeriesEntry>, PlanErr
     }
 }
 
-type Way = fn(&Situation, &Wish, &SeriesEntry) -> Result<(Source, String), String>;
+type Candidate = fn(&Situation, &Wish, &SeriesEntry) -> Result<(Source, String), String>;
 
 fn warnings(entry: &SeriesEntry) -> Vec<String> {
     let mut all = Vec::new();
     if let Some(over) = &entry.over {
-        all.push(format!("{} is not maintained since {over}: known security holes stay open", entry.name));
+        all.push(format!("maintenance of {} ended in {over}: known security holes stay open", entry.name));
     }
     if entry.verified == Verified::Model {
         all.push(format!("the entry of series {} was not tried: {}", entry.name, entry.source));
@@ -191,7 +191,7 @@ fn warnings(entry: &SeriesEntry) -> Vec<String> {
 
 fn running(at: &Situation, wish: &Wish, _: &SeriesEntry) -> Result<(Source, String), String> {
     match at.is_rt {
-        None => return Err("whether it is PREEMPT_RT is not known".to_owned()),
+        None => return Err("it is unknown whether it is PREEMPT_RT".to_owned()),
         Some(false) => return Err("it is not PREEMPT_RT".to_owned()),
         Some(true) => {}
     }
@@ -199,34 +199,34 @@ fn running(at: &Situation, wish: &Wish, _: &SeriesEntry) -> Result<(Source, Stri
     if let Some(series) = wish.series {
         match crate::Release::of_uname(release) {
             Some(running) if running.series == series => {}
-            _ => return Err(format!("it is {release}, wished is {series}")),
+            _ => return Err(format!("it is {release}, but {series} is requested")),
         }
     }
     if let Some(hz) = wish.hz {
         match at.hz {
             Some(running) if running == hz => {}
-            Some(running) => return Err(format!("its CONFIG_HZ is {running}, wished is {hz}")),
-            None => return Err("its CONFIG_HZ is not known".to_owned()),
+            Some(running) => return Err(format!("its CONFIG_HZ is {running}, but {hz} is requested")),
+            None => return Err("its CONFIG_HZ is unknown".to_owned()),
         }
     }
     if !wish.tracers.is_empty() || !wish.fragments.is_empty() {
-        return Err("tracers or options are wished, and what it has was not compared".to_owned());
+        return Err("tracers or options are requested, and those of the running kernel were not compared".to_owned());
     }
-    Ok((Source::Running, format!("{release} is PREEMPT_RT already: nothing has to be installed")))
+    Ok((Source::Running, format!("{release} is already PREEMPT_RT: nothing has to be installed")))
 }
 
 fn distribution_source(at: &Situation, _: &Wish, entry: &SeriesEntry) -> Result<(Source, String), String> {
     if at.board.pi.is_some() {
         return Err("it lacks the Raspberry Pi's overlays and drivers".to_owned());
     }
-    let Some(system) = &at.system else { return Err("the operating system is not known".to_owned()) };
+    let Some(system) = &at.system else { return Err("the operating system is unknown".to_owned()) };
     let found = source_packages().iter().find(|p| p.os == system.id && of_version(system, &p.version));
-    let found = found.ok_or_else(|| format!("none is known of {system}"))?;
+    let found = found.ok_or_else(|| format!("none is known for {system}"))?;
     if found.series != entry.name {
-        return Err(format!("{} is {}, and {} is to be built", found.package, found.series, entry.name));
+        return Err(format!("{} is {}, but {} is to be built", found.package, found.series, entry.name));
     }
     if entry.rt != RtBy::Mainline {
-        return Err(format!("{} carries no real-time patch", found.package));
+        return Err(format!("{} has no real-time patch", found.package));
     }
     let why = format!(
         "{} has PREEMPT_RT from mainline and the distribution's security fixes, and apt checks its signature",
@@ -236,16 +236,16 @@ fn distribution_source(at: &Situation, _: &Wish, entry: &SeriesEntry) -> Result<
 }
 
 fn pi_tree(at: &Situation, _: &Wish, entry: &SeriesEntry) -> Result<(Source, String), String> {
-    let Some(names) = &at.board.pi else { return Err("this is no Raspberry Pi".to_owned()) };
+    let Some(names) = &at.board.pi else { return Err("this is not a Raspberry Pi".to_owned()) };
     if entry.name < names.since {
-        return Err(format!("{} is older than the board: the tree knows it since {}", entry.name, names.since));
+        return Err(format!("{} is older than the board: the tree supports it since {}", entry.name, names.since));
     }
     // Known branches: former defaults of Raspberry Pi OS.
     let known = ["4.19", "5.4", "5.10", "5.15", "6.1", "6.6", "6.12"];
     let (series, rt) = (entry.name, entry.rt);
     let branch = format!("rpi-{series}.y");
     if !known.contains(&series.to_string().as_str()) {
-        return Err(format!("a branch {branch} is not known"));
+        return Err(format!("branch {branch} is unknown"));
     }
     let overlays = "the tree has the board's overlays, drivers and firmware interfaces";
     if rt == RtBy::Mainline {
@@ -259,10 +259,10 @@ fn pi_tree(at: &Situation, _: &Wish, entry: &SeriesEntry) -> Result<(Source, Str
 fn kernel_org(at: &Situation, wish: &Wish, entry: &SeriesEntry) -> Result<(Source, String), String> {
     let series = entry.name;
     let Some(mainline) = &at.board.mainline else {
-        return Err("mainline has no complete device tree of this board, as far as known".to_owned());
+        return Err("as far as known, mainline has no complete device tree for this board".to_owned());
     };
     if series < mainline.since {
-        return Err(format!("{series} is older than the board: mainline knows it since {}", mainline.since));
+        return Err(format!("{series} is older than the board: mainline supports it since {}", mainline.since));
     }
     if entry.rt == RtBy::Mainline {
         return Ok((Source::Mainline { series }, format!("{series} has PREEMPT_RT in mainline: no patch")));

@@ -1,4 +1,4 @@
-//! Kernels before 6.12 on Raspberry Pis, where PREEMPT_RT is a patch: known problems of building them.
+//! Known problems of kernels before 6.12 on Raspberry Pis, where PREEMPT_RT is a patch.
 
 use super::{Situation, Source, Wish};
 use crate::{Arch, Board, Series};
@@ -6,17 +6,17 @@ use crate::{Arch, Board, Series};
 const NINETEEN: Series = Series { major: 4, minor: 19 };
 const FIVE_FOUR: Series = Series { major: 5, minor: 4 };
 
-/// Empty for every other source.
+/// Warnings about such a kernel; empty for every other source.
 pub fn warnings(at: &Situation, wish: &Wish, source: &Source) -> Vec<String> {
     let Source::PiTreePatched { series, patched, branch } = source else { return Vec::new() };
     let mut all = vec![
-        "a patch of another sublevel leaves a kernel that does not compile, or fails later: kernel fetch takes none but the release's \
-         own, with fuzz 0"
+        "a patch for another sublevel gives a kernel that does not compile, or fails later: kernel fetch only accepts the patch for \
+         exactly the release, with fuzz 0"
             .to_owned(),
     ];
     if let Some(pair) = patched {
         all.push(format!(
-            "{pair} is known to have been put on {branch} (https://github.com/raspberrypi/linux/pull/3736)"
+            "{pair} is known to have been applied to {branch} (https://github.com/raspberrypi/linux/pull/3736)"
         ));
     }
     all.extend(of_board(at, *series));
@@ -24,14 +24,14 @@ pub fn warnings(at: &Situation, wish: &Wish, source: &Source) -> Vec<String> {
         all.extend(of_32_bits(at, wish));
     }
     all.push(
-        "SPI and I2C have been gone where the overlays were another kernel's: the package has its own, kernel verify compares every \
-         device with those before"
+        "SPI and I2C have been missing when the overlays were those of another kernel: the package has its own, and kernel verify compares \
+         all devices with those before"
             .to_owned(),
     );
     all
 }
 
-/// What is known to fail on a board with a series that is not too old for it otherwise.
+/// A known failure of a series on a board that supports it in principle.
 pub fn trouble(board: &Board, series: Series) -> Option<String> {
     board.pi.as_ref()?;
     if !board.usb_dwc_otg {
@@ -62,7 +62,7 @@ fn of_board(at: &Situation, series: Series) -> Vec<String> {
     all.extend(trouble(at.board, series));
     if at.board.usb_dwc_otg && series == NINETEEN {
         all.push(
-            "a branch that is patched already, with these: --branch rpi-4.19.y-rt in place of the branch and of --patch (4.19.71-rt24)"
+            "a branch that already contains these patches: use --branch rpi-4.19.y-rt instead of the branch and --patch (4.19.71-rt24)"
                 .to_owned(),
         );
     }
@@ -72,15 +72,15 @@ fn of_board(at: &Situation, series: Series) -> Vec<String> {
 fn of_32_bits(at: &Situation, wish: &Wish) -> Vec<String> {
     let mut all = Vec::new();
     if wish.hz.is_none() {
-        all.push("CONFIG_HZ is 100 by this board's configuration: wish for another, --hz 1000".to_owned());
+        all.push("CONFIG_HZ is 100 in this board's configuration: request another value with --hz 1000".to_owned());
     }
     let (target, cross) = (&at.board.target, &at.board.cross);
     let image = at.board.pi.as_ref().map_or("kernel.img", |pi| pi.image.as_str());
     all.push(format!(
-        "{target} is started as {image} and by no other name: the firmware tells 32 from 64 bits by it; kernel deploy calls it so"
+        "{target} is started only under the name {image}, by which the firmware tells 32-bit from 64-bit kernels; kernel deploy uses that name"
     ));
     all.push(format!(
-        "the compiler is {cross}gcc: one for another architecture or a mistyped CROSS_COMPILE builds what never boots; preflight asks it"
+        "the compiler is {cross}gcc: one for another architecture or a mistyped CROSS_COMPILE builds a kernel that never boots; preflight checks it"
     ));
     all
 }

@@ -1,4 +1,4 @@
-//! The boot loader, by whose words a kernel is tried.
+//! The boot loader, which decides how a kernel is tried.
 
 use super::System;
 use crate::{Board, BootWay, UsualLoader};
@@ -7,13 +7,13 @@ use punctual_machine::{Listing, Machine, Read};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Loader {
-    /// By the machine's files.
+    /// Recognised by the machine's files.
     Seen(Kind),
-    /// None was recognised: the one that the board or the system's installer has.
+    /// None was recognised; this is the one that the board or the system's installer uses.
     Usual(Kind),
-    /// Why it is not known.
+    /// The loader is unknown, for this reason.
     Unknown(String),
-    /// The machine is another one.
+    /// The plan is for another machine.
     NotLooked,
 }
 
@@ -37,24 +37,24 @@ impl Loader {
         }
     }
 
-    /// `None`: the machine was not looked at.
+    /// Describes the loader; `None` if the machine was not examined.
     pub(super) fn said(&self) -> Option<String> {
         match self {
             Loader::Seen(kind) => Some(kind.name().to_owned()),
-            Loader::Usual(kind) => Some(format!("{}, the usual one: none was recognised here", kind.name())),
-            Loader::Unknown(why) => Some(format!("not known: {why}")),
+            Loader::Usual(kind) => Some(format!("{}, the usual one; none was recognised here", kind.name())),
+            Loader::Unknown(why) => Some(format!("unknown: {why}")),
             Loader::NotLooked => None,
         }
     }
 
-    /// Does the loader's owner decide which kernel there is, as a part of the system's image?
+    /// Returns true if the kernel is part of the system's image, whose owner decides about it.
     pub(super) fn is_image(&self) -> bool {
         matches!(self.kind(), Some(Kind::Ostree | Kind::UbuntuCore))
     }
 }
 
-const U_BOOT: &str = "probably U-Boot, as the firmware gave a device tree and is no EFI; none of the files by which its kernel is named \
-                      is known here (extlinux.conf, armbianEnv.txt): look for uEnv.txt, boot.scr, fw_printenv";
+const U_BOOT: &str = "probably U-Boot, since the firmware provides a device tree and is not EFI; none of the known files that name its kernel \
+                      exists (extlinux.conf, armbianEnv.txt): look for uEnv.txt, boot.scr, fw_printenv";
 
 fn has_tree(view: &dyn Machine) -> bool {
     matches!(view.read("/proc/device-tree/model"), Read::Known(_))

@@ -1,4 +1,4 @@
-//! Plans the cheapest trustworthy kernel for a machine, step by step. Pure.
+//! Plans the cheapest trustworthy kernel for a machine, step by step; a pure function.
 
 mod choose;
 mod classic;
@@ -24,15 +24,15 @@ use serde::Serialize;
 pub enum PlanError {
     #[error(transparent)]
     Board(#[from] BoardError),
-    #[error("nothing is known of the series {wished}: name one of {known} (--series)")]
+    #[error("series {wished} is unknown: choose one of {known} (--series)")]
     UnknownSeries { wished: Series, known: String },
     #[error("series {series} has no PREEMPT_RT on {arch}; {instead} (--series)")]
     NoRealTime { series: Series, arch: &'static str, instead: String },
-    #[error("series {series} has no tracer {tracer}: it came with {since} (--series)")]
+    #[error("series {series} has no tracer {tracer}: it was added in {since} (--series)")]
     NoTracer { series: Series, tracer: &'static str, since: Series },
-    #[error("{0} Hz is no choice of kernel/Kconfig.hz: name 100, 250, 300 or 1000 (--hz)")]
+    #[error("{0} Hz is not a choice in kernel/Kconfig.hz: use 100, 250, 300 or 1000 (--hz)")]
     BadHz(u32),
-    #[error("no source has what is wished for {board}: {}", reasons.join("; "))]
+    #[error("no source provides what is requested for {board}: {}", reasons.join("; "))]
     NoSource { board: String, reasons: Vec<String> },
 }
 
@@ -49,11 +49,11 @@ pub struct Estimate {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Step {
     pub title: String,
-    /// To type, in order.
+    /// Commands to run, in order.
     pub commands: Vec<String>,
     pub why: String,
     pub time: Option<Estimate>,
-    /// Disk space; `None`: unknown.
+    /// Disk space in MB; `None` if unknown.
     pub disk_mb: Option<u32>,
     /// What may go wrong, and what to do then; empty if nothing is changed.
     pub risk: String,
@@ -74,14 +74,14 @@ pub struct Plan {
     pub board_verified_by: String,
     pub arch: Arch,
     pub os: Option<String>,
-    /// The boot loader, and why it is taken for that; `None`: the machine was not looked at.
+    /// The boot loader and how it was determined; `None` if the machine was not examined.
     pub loader: Option<String>,
-    /// `uname -r` of the machine.
+    /// Output of `uname -r` on the machine.
     pub running: Option<String>,
     pub running_rt: Option<bool>,
     pub source: Source,
     pub why: String,
-    /// Cheaper ways that do not suffice.
+    /// Cheaper sources that are not sufficient.
     pub passed_over: Vec<PassedOver>,
     /// Required options as a fragment; `None` if nothing is configured.
     pub fragment: Option<String>,
@@ -91,14 +91,14 @@ pub struct Plan {
 }
 
 /// # Errors
-/// If the wish is invalid, or nothing satisfies it on this board.
+/// The request is invalid, or nothing satisfies it on this board.
 pub fn plan(situation: &Situation, wish: &Wish) -> Result<Plan, PlanError> {
     wish.check(situation.board.arch)?;
     let chosen = choose::choose(situation, wish)?;
     let board = situation.board;
     let mut warnings = chosen.warnings;
     warnings.extend(classic::warnings(situation, wish, &chosen.source));
-    // They are of kernels built for the board, and of Raspberry Pi OS's.
+    // These are for kernels built for the board, and for those of Raspberry Pi OS.
     let is_pi_os = situation.system.as_ref().is_some_and(|system| system.id == "raspberry-pi-os");
     if chosen.source.is_built() || is_pi_os {
         warnings.extend(board.traps.iter().cloned());

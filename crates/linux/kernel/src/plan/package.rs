@@ -1,10 +1,10 @@
-//! The distribution's real-time package: of this system, in the place of the kernel that runs.
+//! The distribution's real-time package for this system that replaces the running kernel.
 
 use super::{Situation, Source, System, Tracer, Wish};
 use crate::{Arch, Package, SeriesEntry, packages};
 use std::collections::BTreeSet;
 
-/// Is the system's version this one, or a part of it? Every one is part of "".
+/// Returns true if the system's version is `wanted` or part of it; every version is part of "".
 pub(super) fn of_version(system: &System, wanted: &str) -> bool {
     let version = system.version.as_deref().unwrap_or_default();
     wanted.is_empty() || version == wanted || version.strip_prefix(wanted).is_some_and(|rest| rest.starts_with('.'))
@@ -15,23 +15,21 @@ pub(super) fn package(at: &Situation, wish: &Wish, _: &SeriesEntry) -> Result<(S
     let arch = at.board.arch;
     if at.loader.is_image() {
         let loader = at.loader.said().unwrap_or_default();
-        return Err(format!(
-            "the kernel is part of the system's image ({loader}); how another is put in is not known here"
-        ));
+        return Err(format!("the kernel is part of the system's image ({loader}); how to replace it is unknown here"));
     }
     if at.release.as_deref().is_some_and(|release| release.contains("-WSL")) {
-        return Err("Windows brings the kernel (WSL): a package's is not booted, kernel= in .wslconfig names another"
+        return Err("Windows provides the kernel (WSL): the one of a package is not booted; kernel= in .wslconfig selects another"
             .to_owned());
     }
     let of_it: Vec<&Package> =
         packages().iter().filter(|p| p.os == system.id && of_version(system, &p.version)).collect();
     if of_it.is_empty() {
         let why = system.own_entry().and_then(|entry| entry.none.clone());
-        return Err(why.unwrap_or_else(|| format!("none is known of {system}")));
+        return Err(why.unwrap_or_else(|| format!("none is known for {system}")));
     }
     let of_arch: Vec<&Package> = of_it.into_iter().filter(|p| p.package.contains_key(&arch)).collect();
     if of_arch.is_empty() {
-        return Err(format!("{system} has none for {}, as far as known", arch.name()));
+        return Err(format!("as far as known, {system} has none for {}", arch.name()));
     }
     let (found, doubt) = fitting(at, system, &of_arch)?;
     let doubt = doubt.into_iter().chain(older(at, found));
@@ -39,14 +37,15 @@ pub(super) fn package(at: &Situation, wish: &Wish, _: &SeriesEntry) -> Result<(S
     lacks(found, wish).map_or(Ok(()), |what| Err(format!("{name} {what}")))?;
     let install = found.install.iter().map(|line| line.replace("{package}", name)).collect();
     let more: String = found.note.iter().map(|note| format!("; it {note}")).chain(doubt).collect();
-    let series = found.series.map_or_else(|| "of a series that changes".to_owned(), |series| series.to_string());
-    let why =
-        format!("{name} ({series}) is built, signed and updated by the distribution, and has all that is wished{more}");
+    let series = found.series.map_or_else(|| "of a changing series".to_owned(), |series| series.to_string());
+    let why = format!(
+        "{name} ({series}) is built, signed and updated by the distribution, and has everything that is requested{more}"
+    );
     Ok((Source::Package { package: name.to_owned(), install }, why))
 }
 
-/// The package in whose place of the running kernel is. A PC's devices are found by probing, so there another kernel of
-/// the distribution is a doubt only; on boards the device tree, and drivers that only a vendor has, decide.
+/// The package that can replace the running kernel. The devices of a PC are found by probing, so another kernel of the
+/// distribution is only a doubt there; on boards, the device tree and drivers that only a vendor has are decisive.
 fn fitting<'p>(at: &Situation, system: &System, all: &[&'p Package]) -> Result<(&'p Package, Option<String>), String> {
     let release = at.release.as_deref().unwrap_or_default();
     let fits = |p: &&&Package| p.beside.is_empty() || p.beside.iter().any(|end| release.ends_with(end.as_str()));
@@ -54,42 +53,46 @@ fn fitting<'p>(at: &Situation, system: &System, all: &[&'p Package]) -> Result<(
         return Ok((found, None));
     }
     let foreign = match at.release.as_deref() {
-        None => "the running kernel is not known".to_owned(),
+        None => "the running kernel is unknown".to_owned(),
         Some(release) => {
             let ends: BTreeSet<&str> = all.iter().flat_map(|p| &p.beside).map(String::as_str).collect();
             let ends = ends.into_iter().collect::<Vec<_>>().join(", ");
-            format!("{release} is none of the kernels of {} that one is for ({ends})", system.id)
+            format!("{release} is not one of the kernels of {} that a package can replace ({ends})", system.id)
         }
     };
     match all.first().filter(|_| matches!(at.board.arch, Arch::X86 | Arch::I386)) {
-        Some(found) => {
-            Ok((found, Some(format!("; {foreign}: what that one drives (a ZFS root, a new device) it may not"))))
-        }
+        Some(found) => Ok((
+            found,
+            Some(format!(
+                "; {foreign}: the package may lack drivers that the running kernel has (a ZFS root, a new device)"
+            )),
+        )),
         None => {
             let name = all.first().and_then(|p| p.package.get(&at.board.arch)).map(String::as_str).unwrap_or_default();
-            // `5.10.168-ti-r72`, `5.10.168-bone79`: BeagleBoard.org's, whose real-time ones are `-ti-rt-r…`, `-bone-rt-r…`.
+            // `5.10.168-ti-r72` and `5.10.168-bone79` are BeagleBoard.org's; the real-time ones are `-ti-rt-r…` and
+            // `-bone-rt-r…`.
             let is_beagle = release.contains("-ti-") || release.contains("-bone");
             let look = if is_beagle {
-                "; BeagleBoard.org builds real-time kernels beside this one (-ti-rt-r…, -bone-rt-r…): apt-cache search \
+                "; BeagleBoard.org also builds real-time kernels (-ti-rt-r…, -bone-rt-r…): apt-cache search \
                  --names-only '^linux-image.*-rt-r'"
             } else if system.is_like("debian") || system.is_like("ubuntu") {
                 "; the board's vendor may have one: apt-cache search --names-only '^linux-image.*rt'"
             } else {
                 ""
             };
-            Err(format!("{foreign}: whether {name} drives this board is not known{look}"))
+            Err(format!("{foreign}: it is unknown whether {name} supports this board{look}"))
         }
     }
 }
 
-/// A newer kernel may have been chosen for a device (backports, hardware enablement).
+/// Warns if the package is older: a newer kernel may have been chosen for a device (backports, hardware enablement).
 fn older(at: &Situation, package: &Package) -> Option<String> {
     let running = crate::Release::of_uname(at.release.as_deref()?)?.series;
     let series = package.series.filter(|series| *series < running)?;
-    Some(format!("; {running} runs: a device that {series} does not know yet has no driver in it"))
+    Some(format!("; {running} is running: devices that {series} does not yet support have no driver in it"))
 }
 
-/// Those of the systems that run on the board.
+/// The systems with a package that run on the board.
 fn unknown_system(at: &Situation) -> String {
     let mut all: Vec<String> = Vec::new();
     let is_pi = at.board.pi.is_some();
@@ -105,29 +108,33 @@ fn unknown_system(at: &Situation) -> String {
         all.push(format!("{}{version} {name}", found.os));
     }
     match all.is_empty() {
-        true => "the operating system is not known; no system with one for this board is known either".to_owned(),
-        false => format!("the operating system is not known; these have one: {}", all.join(", ")),
+        true => "the operating system is unknown; no system with a package for this board is known either".to_owned(),
+        false => format!("the operating system is unknown; these have a package: {}", all.join(", ")),
     }
 }
 
-/// What of the wish a package lacks or may lack.
+/// The requested property that a package lacks or may lack.
 fn lacks(package: &Package, wish: &Wish) -> Option<String> {
     match (wish.series, package.series) {
-        (Some(wished), Some(series)) if wished != series => return Some(format!("is {series}, wished is {wished}")),
-        (Some(wished), None) => return Some(format!("is of a series that changes, wished is {wished}")),
+        (Some(wished), Some(series)) if wished != series => {
+            return Some(format!("is {series}, but {wished} is requested"));
+        }
+        (Some(wished), None) => return Some(format!("is of a changing series, but {wished} is requested")),
         _ => {}
     }
     match (wish.hz, package.hz) {
-        (Some(wished), Some(hz)) if wished != hz => return Some(format!("has CONFIG_HZ={hz}, wished is {wished}")),
-        (Some(_), None) => return Some("has a CONFIG_HZ that is not known".to_owned()),
+        (Some(wished), Some(hz)) if wished != hz => {
+            return Some(format!("has CONFIG_HZ={hz}, but {wished} is requested"));
+        }
+        (Some(_), None) => return Some("has an unknown CONFIG_HZ".to_owned()),
         _ => {}
     }
     if !wish.fragments.is_empty() {
-        return Some("is built already, and options are wished".to_owned());
+        return Some("is already built, but options are requested".to_owned());
     }
     let missing = match &package.tracers {
         _ if wish.tracers.is_empty() => return None,
-        None => return Some("has tracers that are not known".to_owned()),
+        None => return Some("has unknown tracers".to_owned()),
         Some(has) => wish.tracers.iter().filter(|t| !has.contains(t)).map(|t| Tracer::name(*t)).collect::<Vec<_>>(),
     };
     (!missing.is_empty()).then(|| format!("has no {}", missing.join(", ")))

@@ -8,29 +8,29 @@ use punctual_machine::{KernelConfig, Machine, Read, Setting, co_kernel, facts};
 #[derive(Clone, Debug)]
 pub struct Situation {
     pub board: &'static Board,
-    /// `None`: unknown, or that of another machine.
+    /// `None` if unknown, or if the plan is for another machine.
     pub system: Option<System>,
-    /// `uname -r`.
+    /// Output of `uname -r`.
     pub release: Option<String>,
     pub is_rt: Option<bool>,
     /// The real-time core beside Linux in the running kernel: `Xenomai`, `EVL`, …
     pub core: Option<&'static str>,
     /// CONFIG_HZ of the running kernel.
     pub hz: Option<u32>,
-    /// Where the running kernel's configuration is, on the machine; `None`: not found.
+    /// Path of the running kernel's configuration on the machine; `None` if it was not found.
     pub config: Option<String>,
     pub loader: Loader,
     /// Mount point of the Raspberry Pi's boot partition.
     pub boot_folder: Option<&'static str>,
-    /// `uname -m`, to tell native from cross builds.
+    /// Output of `uname -m`, which distinguishes native from cross builds.
     pub machine: Option<String>,
 }
 
 impl Situation {
-    /// If another board than this machine is named, nothing about this machine is used.
+    /// Examines a machine. If a board other than this machine is named, nothing about this machine is used.
     ///
     /// # Errors
-    /// If the board is unknown.
+    /// The board is unknown.
     pub fn of(view: &dyn Machine, named: Option<&str>) -> Result<Situation, PlanError> {
         let facts = facts(view);
         let (model, machine) = (facts.board.as_deref(), facts.architecture.as_deref());
@@ -38,7 +38,7 @@ impl Situation {
             None => boards::detect(model, machine)?,
             Some(key) => {
                 let board = boards::board(key)?;
-                // A kernel before 6.1 does not report its architecture: then the model decides.
+                // A kernel before 6.1 does not report its architecture; then the model decides.
                 let of_it = |model: &str| board.models.iter().any(|start| model.starts_with(start.as_str()));
                 let is_this = match boards::detect(model, machine) {
                     Ok(detected) => detected.key == board.key,
@@ -71,10 +71,10 @@ impl Situation {
         })
     }
 
-    /// A board of which nothing else is known.
+    /// A board about which nothing else is known.
     ///
     /// # Errors
-    /// If there is no such board.
+    /// There is no such board.
     pub fn of_board(key: &str) -> Result<Situation, PlanError> {
         let board = boards::board(key)?;
         Ok(Situation {

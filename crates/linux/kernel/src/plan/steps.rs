@@ -1,4 +1,4 @@
-//! The steps for each source. Commands are for a shell, this program's own where it has one; words in capitals are
+//! The steps for each source. Commands are for a shell, using this program where possible; words in capitals are
 //! placeholders.
 
 mod build;
@@ -28,7 +28,7 @@ pub(super) fn steps(at: &Situation, wish: &Wish, source: &Source) -> Vec<Step> {
     }
 }
 
-/// `latency` is in Xenomai's and RTAI's test suites, `latmus` in libevl's.
+/// The core's latency test: `latency` in the test suites of Xenomai and RTAI, `latmus` in libevl's.
 fn core_tests(core: &str) -> Step {
     let command = match core {
         "EVL" => "sudo evl test   # and: sudo latmus -m",
@@ -37,9 +37,9 @@ fn core_tests(core: &str) -> Step {
         _ => "cat /proc/ipipe/version; ls /proc/xenomai /proc/rtai /sys/class/evl   # which core uses it",
     };
     Step {
-        title: format!("look, with {core}'s own tests"),
+        title: format!("check with {core}'s own tests"),
         commands: vec![line(command)],
-        why: "punctual's measurements are of Linux's threads, and say nothing of the core's; punctual import reads the results of these tests"
+        why: "punctual measures Linux threads, not those of the core; punctual import reads the results of these tests"
             .to_owned(),
         time: None,
         disk_mb: Some(0),
@@ -53,31 +53,31 @@ fn installed(at: &Situation, package: &str, install: &[String]) -> Step {
     Step {
         title: format!("install {package}"),
         commands: owned::before(at).into_iter().chain(install.iter().cloned()).collect(),
-        why: format!("the package manager checks the signature and puts it beside the running kernel{after}"),
+        why: format!("the package manager verifies the signature and installs it beside the running kernel{after}"),
         time: None,
         disk_mb: None,
-        risk: "the boot loader may take the new kernel as its default at once: the old one stays installed; a full boot partition \
+        risk: "the boot loader may make the new kernel its default immediately; the old one stays installed; a full boot partition \
                breaks the installation (df -h /boot)"
             .to_owned(),
     }
 }
 
-/// A step without measured time that needs almost no space.
+/// A step without a measured time that needs almost no space.
 fn small(title: &str, commands: Vec<String>, why: &str, risk: &str) -> Step {
     let (title, why, risk) = (title.to_owned(), why.to_owned(), risk.to_owned());
-    let time = Some(Estimate { minutes_min: 0, minutes_max: 1, basis: "it copies or writes little" });
+    let time = Some(Estimate { minutes_min: 0, minutes_max: 1, basis: "it copies or writes little data" });
     Step { title, commands, why, time, disk_mb: Some(0), risk }
 }
 
-/// Lines for rt.config where a distribution's configuration is the base: its debug information makes a build many times as
-/// large (lib/Kconfig.debug: DEBUG_INFO_NONE since 5.18, commit f9b3cd245784).
+/// Lines for rt.config if the base is a distribution's configuration, whose debug information makes a build many times
+/// larger (lib/Kconfig.debug: DEBUG_INFO_NONE since 5.18, commit f9b3cd245784).
 pub(super) fn without_debug_info(source: &Source) -> Option<&'static str> {
     let series = source.built().filter(|_| !build::has_own_defconfig(source))?;
     let is_choice = series >= crate::Series { major: 5, minor: 18 };
     Some(if is_choice {
-        "# Debug information makes the build many times as large.\nCONFIG_DEBUG_INFO_NONE=y\n"
+        "# Debug information makes the build many times larger.\nCONFIG_DEBUG_INFO_NONE=y\n"
     } else {
-        "# Debug information makes the build many times as large.\n# CONFIG_DEBUG_INFO is not set\n"
+        "# Debug information makes the build many times larger.\n# CONFIG_DEBUG_INFO is not set\n"
     })
 }
 

@@ -1,4 +1,5 @@
-//! The operating system, by os-release(5), the marks of derived systems, and the name of the running kernel.
+//! The operating system, determined from os-release(5), the marks of derived systems, and the name of the running
+//! kernel.
 
 use crate::{Arch, SystemEntry, UsualLoader, systems};
 use punctual_machine::{Machine, Read};
@@ -7,11 +8,11 @@ use std::fmt;
 /// From os-release(5) and the running kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct System {
-    /// `debian`, `raspberry-pi-os`, `armbian`, `jetson-linux`, …
+    /// Identifier: `debian`, `raspberry-pi-os`, `armbian`, `jetson-linux`, …
     pub id: String,
-    /// ID_LIKE: the systems it is derived from, the nearest first.
+    /// ID_LIKE: the systems from which it is derived, nearest first.
     pub like: Vec<String>,
-    /// VERSION_ID; that of Jetson Linux, not of its Ubuntu.
+    /// VERSION_ID; for Jetson Linux its own version, not that of its Ubuntu.
     pub version: Option<String>,
 }
 
@@ -20,7 +21,7 @@ impl System {
         System { id: id.to_owned(), like: Vec::new(), version }
     }
 
-    /// What is known of it, else of the system it is derived from.
+    /// The entry for it, otherwise that of a system it is derived from.
     fn entry(&self) -> Option<&'static SystemEntry> {
         let of = |id: &String| systems().iter().find(|entry| entry.os.contains(id));
         of(&self.id).or_else(|| self.like.iter().find_map(of))
@@ -44,7 +45,7 @@ impl fmt::Display for System {
         match &self.version {
             Some(version) => write!(f, "{} {version}", self.id),
             None if self.is_rolling() => f.write_str(&self.id),
-            None => write!(f, "{} (version not known)", self.id),
+            None => write!(f, "{} (version unknown)", self.id),
         }
     }
 }
@@ -56,7 +57,7 @@ impl System {
     }
 }
 
-/// os-release(5): /usr/lib is read only if /etc has no such file.
+/// Reads os-release(5): /usr/lib is read only if /etc has no such file.
 pub(super) fn system(view: &dyn Machine, release: Option<&str>) -> Option<System> {
     let read = match view.read("/etc/os-release") {
         Read::Absent => view.read("/usr/lib/os-release"),
@@ -68,7 +69,7 @@ pub(super) fn system(view: &dyn Machine, release: Option<&str>) -> Option<System
         Some(value.trim().trim_matches(['"', '\'']).to_owned()).filter(|value| !value.is_empty())
     };
     let pretty = field("PRETTY_NAME");
-    // Recordings may have the pretty name only: `Debian GNU/Linux 12 (bookworm)`.
+    // Recordings may have only the pretty name: `Debian GNU/Linux 12 (bookworm)`.
     let id = field("ID").or_else(|| pretty_id(pretty.as_deref()?))?;
     let version = field("VERSION_ID").or_else(|| numbers(pretty.as_deref()?));
     if let Some(derived) = derived(view, release.unwrap_or_default(), &id, version.as_ref()) {
@@ -78,7 +79,7 @@ pub(super) fn system(view: &dyn Machine, release: Option<&str>) -> Option<System
     Some(System { id, like, version })
 }
 
-/// Systems whose os-release is that of the one they are derived from.
+/// Systems that use the os-release of the system they are derived from.
 fn derived(view: &dyn Machine, release: &str, id: &str, version: Option<&String>) -> Option<System> {
     let has = |path: &str| !matches!(view.read(path), Read::Absent | Read::NotGiven);
     if release.contains("-tegra") || has("/etc/nv_tegra_release") {
@@ -91,14 +92,15 @@ fn derived(view: &dyn Machine, release: &str, id: &str, version: Option<&String>
     if release.contains("-yocto-") {
         return Some(System::of("poky", version.cloned()));
     }
-    // Raspberry Pi OS calls itself debian (64-bit) or raspbian; its kernels are called …+rpt-rpi-…, before Debian 12 …-v8+.
+    // Raspberry Pi OS calls itself debian (64-bit) or raspbian; its kernels are named …+rpt-rpi-…, before Debian 12
+    // …-v8+.
     let is_its_kernel = release.contains("+rpt") || ["-v7+", "-v7l+", "-v8+"].iter().any(|end| release.ends_with(end));
     let is_pi_os = id == "raspbian" || id == "debian" && (has("/etc/rpi-issue") || is_its_kernel);
     is_pi_os.then(|| System::of("raspberry-pi-os", version.cloned()))
 }
 
-/// `# R36 (release), REVISION: 4.3, …`; without it by the series of NVIDIA's kernel (Jetson Linux Developer Guide,
-/// Kernel: release 35 has 5.10, 36 has 5.15, 38 has 6.8).
+/// Parses `# R36 (release), REVISION: 4.3, …`; without it, the version follows from the series of NVIDIA's kernel
+/// (Jetson Linux Developer Guide, Kernel: release 35 has 5.10, 36 has 5.15, 38 has 6.8).
 fn jetson(view: &dyn Machine, release: &str) -> Option<String> {
     let of_file = || {
         let read = view.read("/etc/nv_tegra_release");

@@ -17,11 +17,11 @@ impl fmt::Display for Plan {
         let rt = match self.running_rt {
             Some(true) => "PREEMPT_RT",
             Some(false) => "not PREEMPT_RT",
-            None => "whether PREEMPT_RT is not known",
+            None => "unknown whether PREEMPT_RT",
         };
         match &self.running {
             Some(release) => writeln!(f, "running    {release}, {rt}")?,
-            None => writeln!(f, "running    not known")?,
+            None => writeln!(f, "running    unknown")?,
         }
         writeln!(f, "kernel     {}", self.why)?;
         for other in &self.passed_over {
@@ -48,12 +48,12 @@ fn write_step(f: &mut fmt::Formatter<'_>, number: usize, step: &Step) -> fmt::Re
     match &step.time {
         Some(t) if t.minutes_max <= 1 => write!(f, "   time  about a minute ({})", t.basis)?,
         Some(t) => write!(f, "   time  {}–{} minutes ({})", t.minutes_min, t.minutes_max, t.basis)?,
-        None => write!(f, "   time  not known")?,
+        None => write!(f, "   time  unknown")?,
     }
     match step.disk_mb {
         Some(0) => writeln!(f, ", no disk")?,
         Some(mb) => writeln!(f, ", disk {mb} MB")?,
-        None => writeln!(f, ", disk not known")?,
+        None => writeln!(f, ", disk unknown")?,
     }
     if !step.risk.is_empty() {
         writeln!(f, "   risk  {}", step.risk)?;

@@ -5,27 +5,27 @@ use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 use std::str::FromStr;
 
-/// Documentation/trace/ftrace.rst.
+/// Tracers of Documentation/trace/ftrace.rst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tracer {
-    /// Timer interrupt and thread latency.
+    /// Measures the latency of timer interrupt and thread.
     Timerlat,
-    /// Operating system noise.
+    /// Measures operating system noise.
     Osnoise,
-    /// Hardware and firmware latency.
+    /// Measures hardware and firmware latency.
     Hwlat,
-    /// The worst wakeup of a real-time task.
+    /// Records the worst wakeup of a real-time task.
     WakeupRt,
-    /// The longest time with interrupts off.
+    /// Records the longest time with interrupts disabled.
     Irqsoff,
-    /// The longest time with preemption off.
+    /// Records the longest time with preemption disabled.
     Preemptoff,
     Function,
 }
 
 impl Tracer {
-    /// Name in `available_tracers`, and the option that enables it (kernel/trace/Kconfig).
+    /// The tracers, each with its name in `available_tracers` and the option that enables it (kernel/trace/Kconfig).
     pub const ALL: [(Tracer, &'static str, &'static str); 7] = [
         (Tracer::Timerlat, "timerlat", "TIMERLAT_TRACER"),
         (Tracer::Osnoise, "osnoise", "OSNOISE_TRACER"),
@@ -42,7 +42,7 @@ impl Tracer {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no tracer: use one of {names}", names = Tracer::ALL.map(|(_, name, _)| name).join(", "))]
+#[error("`{0}` is not a tracer: use one of {names}", names = Tracer::ALL.map(|(_, name, _)| name).join(", "))]
 pub struct UnknownTracer(String);
 
 impl FromStr for Tracer {
@@ -54,21 +54,21 @@ impl FromStr for Tracer {
     }
 }
 
-/// What a kernel should have besides PREEMPT_RT.
+/// What a kernel should have in addition to PREEMPT_RT.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wish {
     pub series: Option<Series>,
     pub hz: Option<u32>,
     pub tracers: Vec<Tracer>,
-    /// Further options: name and text of files. Any of them means that a kernel has to be built.
+    /// Further options: name and text of files. With any of them, a kernel has to be built.
     pub fragments: Vec<String>,
-    /// The newest patched release of a published index, instead of the table's.
+    /// The newest patched release of a published index, used instead of the one in the table.
     pub newest_rt: Option<Patched>,
 }
 
-/// kernel/Kconfig.hz.
+/// The choices of kernel/Kconfig.hz.
 const FREQUENCIES: [u32; 4] = [100, 250, 300, 1000];
-/// arch/arm/Kconfig has its own choice, without 300.
+/// arch/arm/Kconfig has different choices, without 300.
 const ARM_FREQUENCIES: [u32; 5] = [100, 200, 250, 500, 1000];
 
 impl Wish {
@@ -80,15 +80,15 @@ impl Wish {
         }
     }
 
-    /// A tracer that a series does not have yet, and the first series with it. timerlat and osnoise: v5.14
-    /// (Documentation/trace).
+    /// A requested tracer that a series does not have yet, and the first series with it. timerlat and osnoise were
+    /// added in v5.14 (Documentation/trace).
     pub(super) fn late_tracer(&self, series: Series) -> Option<(Tracer, Series)> {
         let since = Series { major: 5, minor: 14 };
         let late = self.tracers.iter().find(|t| matches!(t, Tracer::Timerlat | Tracer::Osnoise));
         late.filter(|_| series < since).map(|tracer| (*tracer, since))
     }
 
-    /// For `scripts/kconfig/merge_config.sh` and `punctual kernel configure`.
+    /// A fragment for `scripts/kconfig/merge_config.sh` and `punctual kernel configure`.
     pub fn fragment(&self, arch: Arch, series: Series) -> String {
         let mut text = String::from("# PREEMPT_RT needs EXPERT (kernel/Kconfig.preempt).\n");
         let mut put = |symbol: &str| {
@@ -103,17 +103,18 @@ impl Wish {
         }
         let asked = Tracer::ALL.iter().filter(|(tracer, ..)| self.tracers.contains(tracer));
         asked.for_each(|(.., symbol)| put(symbol));
-        text.push_str("# A name of its own: modules of another kernel are never mixed in.\nCONFIG_LOCALVERSION=\"-punctual-rt\"\n");
+        text.push_str("# A distinct name, so that modules of another kernel are never mixed in.\nCONFIG_LOCALVERSION=\"-punctual-rt\"\n");
         if matches!(arch, Arch::X86 | Arch::I386) {
             text.push_str(
-                "# Distributions name a certificate that is not in the source.\nCONFIG_SYSTEM_TRUSTED_KEYS=\"\"\n",
+                "# Distributions refer to a certificate that is not in the source.\nCONFIG_SYSTEM_TRUSTED_KEYS=\"\"\n",
             );
         }
         text
     }
 }
 
-/// Debugging that lengthens the sections which a diagnostic kernel measures: as the rules kconfig-lockdep and kconfig-debug-heavy.
+/// Debugging options that lengthen the sections measured by a diagnostic kernel, as in the rules kconfig-lockdep and
+/// kconfig-debug-heavy.
 const DEBUGGING: [&str; 23] = [
     "PROVE_LOCKING",
     "LOCKDEP",
@@ -140,8 +141,8 @@ const DEBUGGING: [&str; 23] = [
     "DEBUG_HARD_LOCKS",
 ];
 
-/// Options of a PREEMPT_RT kernel that names sections with interrupts or preemption off: the tracers for them and what they record, and no
-/// debugging that lengthens such sections. Without a name.
+/// Options of a PREEMPT_RT kernel that can name sections with interrupts or preemption disabled: the tracers for them
+/// and what they record, without debugging options that lengthen such sections, and without a local version.
 pub fn diagnostic(arch: Arch, series: Series) -> Options {
     use Tracer::{Hwlat, Irqsoff, Osnoise, Preemptoff, Timerlat};
     let mut wish = Wish { tracers: vec![Irqsoff, Preemptoff, Hwlat, Osnoise, Timerlat], ..Wish::default() };

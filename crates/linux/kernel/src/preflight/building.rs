@@ -1,10 +1,10 @@
-//! Tools, compiler, disk space, and whether source, patch and architecture match.
+//! Checks tools, compiler and disk space, and whether source, patch and architecture match.
 
 use super::{Check, Given, Outcome, check};
 use crate::host::{HEADERS, PROGRAMS, install};
 use crate::{Arch, RtBy, series};
 
-/// Size of a build with modules, bytes.
+/// Size in bytes of a build with modules.
 const NEEDED: u64 = 4 << 30;
 
 pub fn checks(given: &Given) -> Vec<Check> {
@@ -15,7 +15,7 @@ fn programs(given: &Given) -> Check {
     let why = "a build stops after minutes with \"not found\"";
     let missing: Vec<&(&str, &str)> = PROGRAMS.iter().filter(|(name, _)| !given.host.programs.contains(name)).collect();
     if missing.is_empty() {
-        return check("programs", why, Outcome::Pass, "all are there", "");
+        return check("programs", why, Outcome::Pass, "all are installed", "");
     }
     let names: Vec<&str> = missing.iter().map(|(name, _)| *name).collect();
     let packages: Vec<&str> = missing.iter().map(|(_, package)| *package).collect();
@@ -26,11 +26,11 @@ fn programs(given: &Given) -> Check {
 fn headers(given: &Given) -> Check {
     let why = "scripts/extract-cert.c: fatal error: openssl/bio.h; objtool needs gelf.h";
     let Some(there) = &given.host.headers else {
-        return check("headers", why, Outcome::Unknown, "without gcc nobody knows", "install gcc and look again");
+        return check("headers", why, Outcome::Unknown, "unknown without gcc", "install gcc and check again");
     };
     let missing: Vec<&(&str, &str)> = HEADERS.iter().filter(|(name, _)| !there.contains(name)).collect();
     if missing.is_empty() {
-        return check("headers", why, Outcome::Pass, "OpenSSL's and libelf's are there", "");
+        return check("headers", why, Outcome::Pass, "those of OpenSSL and libelf are installed", "");
     }
     let names: Vec<&str> = missing.iter().map(|(name, _)| *name).collect();
     let packages: Vec<&str> = missing.iter().map(|(_, package)| *package).collect();
@@ -44,13 +44,13 @@ fn compiler(given: &Given) -> Check {
     let package = format!("gcc-{}", given.board.cross.trim_end_matches('-'));
     let fix = install(given.host.distribution.as_deref(), &[&package]);
     match &given.host.compiler {
-        None => check("compiler", why, Outcome::Unknown, "not looked at", &fix),
+        None => check("compiler", why, Outcome::Unknown, "not checked", &fix),
         Some(Err(error)) => check("compiler", why, Outcome::Fail, error.clone(), &fix),
         Some(Ok(machine)) if Arch::of_compiler(machine) == Some(arch) => {
             check("compiler", why, Outcome::Pass, format!("it compiles for {machine}"), "")
         }
         Some(Ok(machine)) => {
-            let found = format!("it compiles for {machine}, and the board is {}", arch.name());
+            let found = format!("it compiles for {machine}, but the board is {}", arch.name());
             check("compiler", why, Outcome::Fail, found, &fix)
         }
     }
@@ -59,7 +59,7 @@ fn compiler(given: &Given) -> Check {
 fn disk(given: &Given) -> Check {
     let why = "a full disk stops the build after an hour";
     match given.host.free_bytes {
-        None => check("disk", why, Outcome::Unknown, "how much is free could not be told", "df -h ."),
+        None => check("disk", why, Outcome::Unknown, "the free space could not be determined", "df -h ."),
         Some(free) => {
             let outcome = if free >= NEEDED { Outcome::Pass } else { Outcome::Fail };
             check(
@@ -67,21 +67,21 @@ fn disk(given: &Given) -> Check {
                 why,
                 outcome,
                 format!("{:.1} GB free, 4.3 GB needed", free as f64 / 1e9),
-                "name a folder elsewhere (--out)",
+                "give a folder elsewhere with --out",
             )
         }
     }
 }
 
 fn out(given: &Given) -> Check {
-    let why = "make -C changes the folder first: a relative O= lies somewhere else than meant";
+    let why = "make -C changes the folder first: a relative O= resolves to the wrong directory";
     match given.out {
         None => check(
             "out-absolute",
             why,
             Outcome::Unknown,
-            "no folder for the build is named",
-            "name it: --out \"$PWD/build\"",
+            "no build folder is given",
+            "give it with --out \"$PWD/build\"",
         ),
         Some(out) if out.is_absolute() => check("out-absolute", why, Outcome::Pass, out.display().to_string(), ""),
         Some(out) => {
@@ -92,18 +92,18 @@ fn out(given: &Given) -> Check {
 }
 
 fn supported(given: &Given) -> Check {
-    let why = "PREEMPT_RT cannot be chosen where series or architecture do not have it";
+    let why = "PREEMPT_RT cannot be selected if the series or the architecture lacks it";
     let Some(wanted) = given.series.or(given.tree.map(|tree| tree.series)) else {
         return check(
             "series-arch",
             why,
             Outcome::Unknown,
-            "no series is named",
-            "name it: --series X.Y, or --tree DIR",
+            "no series is given",
+            "give it with --series X.Y, or --tree DIR",
         );
     };
     let Some(entry) = series().iter().find(|entry| entry.name == wanted) else {
-        let found = format!("nothing is known of series {wanted}");
+        let found = format!("series {wanted} is unknown");
         return check(
             "series-arch",
             why,
@@ -122,7 +122,7 @@ fn supported(given: &Given) -> Check {
 }
 
 fn sublevel(given: &Given) -> Check {
-    let why = "a patch of another sublevel gives rejects, or worse, applies and does not compile";
+    let why = "a patch for another sublevel gives rejects, or worse, applies and does not compile";
     let needs = given.series.or(given.tree.map(|t| t.series)).and_then(|s| series().iter().find(|e| e.name == s));
     match (given.patch, given.tree) {
         (Some(patch), Some(tree)) if patch.release == tree => {
@@ -136,8 +136,8 @@ fn sublevel(given: &Given) -> Check {
             check("patch-sublevel", why, Outcome::Skip, "no patch is needed", "")
         }
         _ => {
-            let fix = "name source and patch: --tree DIR --patch A.B.C-rtN";
-            check("patch-sublevel", why, Outcome::Unknown, "source or patch is not named", fix)
+            let fix = "give source and patch with --tree DIR --patch A.B.C-rtN";
+            check("patch-sublevel", why, Outcome::Unknown, "source or patch is not given", fix)
         }
     }
 }

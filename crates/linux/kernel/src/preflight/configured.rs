@@ -1,7 +1,7 @@
 use super::{Check, Given, Outcome, check};
 use crate::config::Options;
 
-const GIVE: &str = "configure first, then give it: --config build/.config";
+const GIVE: &str = "configure first, then use --config build/.config";
 
 pub fn checks(given: &Given) -> Vec<Check> {
     vec![real_time(given), trusted_keys(given), frequency(given), framebuffer(given), console(given)]
@@ -27,30 +27,28 @@ fn with(
 }
 
 fn real_time(given: &Given) -> Check {
-    let why =
-        "olddefconfig drops PREEMPT_RT silently where EXPERT or an architecture's support is missing, with exit code 0";
+    let why = "olddefconfig silently drops PREEMPT_RT if EXPERT or the support of the architecture is missing, with exit code 0";
     with(given, "preempt-rt", why, |options| {
         match ["PREEMPT_RT", "PREEMPT_RT_FULL"].iter().find(|n| of(options, n) == "y") {
             Some(name) => (Outcome::Pass, format!("{name}=y"), ""),
             None => {
                 let found =
                     format!("PREEMPT_RT is off, EXPERT is {}", if of(options, "EXPERT") == "y" { "on" } else { "off" });
-                (Outcome::Fail, found, "punctual kernel configure names the dependency that is off")
+                (Outcome::Fail, found, "punctual kernel configure reports the dependency that is off")
             }
         }
     })
 }
 
 fn trusted_keys(given: &Given) -> Check {
-    let why =
-        "No rule to make target 'debian/certs/…': distributions name a certificate that their source does not hold";
+    let why = "No rule to make target 'debian/certs/…': distributions refer to a certificate that their source does not contain";
     with(given, "trusted-keys", why, |options| {
         let named: Vec<&str> = ["SYSTEM_TRUSTED_KEYS", "SYSTEM_REVOCATION_KEYS"]
             .into_iter()
             .filter(|name| !matches!(of(options, name), "n" | "\"\""))
             .collect();
         match named.as_slice() {
-            [] => (Outcome::Pass, "none is named".to_owned(), ""),
+            [] => (Outcome::Pass, "none is set".to_owned(), ""),
             named => (
                 Outcome::Fail,
                 named.join(" and "),
@@ -61,23 +59,23 @@ fn trusted_keys(given: &Given) -> Check {
 }
 
 fn frequency(given: &Given) -> Check {
-    let why = "at 100 Hz what waits by jiffies waits 10 ms; high-resolution timers do not";
+    let why = "at 100 Hz, waits in jiffies take 10 ms; high-resolution timers do not";
     with(given, "hz", why, |options| {
         let (hz, high) = (of(options, "HZ"), of(options, "HIGH_RES_TIMERS") == "y");
         let found = format!("HZ={hz}, HIGH_RES_TIMERS {}", if high { "on" } else { "off" });
         match (hz, high) {
             (_, false) => (Outcome::Fail, found, "CONFIG_HIGH_RES_TIMERS=y"),
             ("100", true) => (Outcome::Warn, found, "CONFIG_HZ_1000=y"),
-            ("n", true) => (Outcome::Unknown, found, "CONFIG_HZ is not in it: give the whole .config"),
+            ("n", true) => (Outcome::Unknown, found, "CONFIG_HZ is missing: give the whole .config"),
             _ => (Outcome::Pass, found, ""),
         }
     })
 }
 
 fn framebuffer(given: &Given) -> Check {
-    let why = "FB_SIMPLE has kept the screen dark on a Raspberry Pi 3B+ with 4.19-rt";
+    let why = "FB_SIMPLE left the screen dark on a Raspberry Pi 3B+ with 4.19-rt";
     if given.board.pi.is_none() {
-        return check("fb-simple", why, Outcome::Skip, "this is no Raspberry Pi", "");
+        return check("fb-simple", why, Outcome::Skip, "this is not a Raspberry Pi", "");
     }
     with(given, "fb-simple", why, |options| match of(options, "FB_SIMPLE") {
         "n" => (Outcome::Pass, "off".to_owned(), ""),
@@ -86,7 +84,7 @@ fn framebuffer(given: &Given) -> Check {
 }
 
 fn console(given: &Given) -> Check {
-    let why = "without these the kernel starts and shows nothing: no /dev, no console";
+    let why = "without these the kernel starts but shows nothing: no /dev, no console";
     with(given, "console", why, |options| {
         let has_console = super::drivers::console_options().any(|name| of(options, name) == "y");
         let mut missing: Vec<&str> =
@@ -98,7 +96,7 @@ fn console(given: &Given) -> Check {
             [] => (Outcome::Pass, "built in".to_owned(), ""),
             // An initramfs may mount /dev itself.
             ["DEVTMPFS_MOUNT"] => (Outcome::Warn, "DEVTMPFS_MOUNT is off".to_owned(), "CONFIG_DEVTMPFS_MOUNT=y"),
-            missing => (Outcome::Fail, format!("not built in: {}", missing.join(", ")), "set them =y, not =m"),
+            missing => (Outcome::Fail, format!("not built in: {}", missing.join(", ")), "set them to y, not m"),
         }
     })
 }

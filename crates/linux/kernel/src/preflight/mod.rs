@@ -1,4 +1,4 @@
-//! Finds problems before a build begins: each check comes from a failure that people report. Pure.
+//! Finds problems before a build starts: each check comes from a failure that people have reported. A pure function.
 
 mod building;
 mod configured;
@@ -12,16 +12,16 @@ use punctual_machine::Machine;
 use serde::Serialize;
 use std::path::Path;
 
-/// Only `Pass` is a pass.
+/// Only `Pass` counts as a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
     Pass,
     Fail,
-    /// It may go wrong, or has a cost.
+    /// It may go wrong, or it has a cost.
     Warn,
-    /// It could not be checked; the fix says what to give.
+    /// It could not be checked; the fix says what is needed.
     Unknown,
     /// Not applicable to this board or source.
     Skip,
@@ -34,7 +34,7 @@ pub struct Check {
     pub outcome: Outcome,
     pub found: String,
     pub why: &'static str,
-    /// What to type; `None` if nothing has to be done.
+    /// The command to run; `None` if nothing has to be done.
     pub fix: Option<String>,
 }
 
@@ -42,14 +42,14 @@ pub struct Given<'g> {
     pub board: &'static Board,
     pub series: Option<Series>,
     pub host: &'g Host,
-    /// make's O=, as the user wrote it.
+    /// make's O=, as the user gave it.
     pub out: Option<&'g Path>,
     pub tree: Option<Release>,
     pub patch: Option<Patched>,
     pub config: Option<&'g Options>,
-    /// The board itself, if it is accessible.
+    /// The board, if it is accessible.
     pub target: Option<&'g dyn Machine>,
-    /// On the target's boot partition.
+    /// Free space on the target's boot partition.
     pub boot_free_bytes: Option<u64>,
 }
 

@@ -1,16 +1,16 @@
 use super::{Check, Given, Outcome, check};
 use punctual_machine::{Listing, Machine, Read, parameter};
 
-/// A kernel, device trees and overlays: bytes.
+/// Size in bytes of a kernel, device trees and overlays.
 const BOOT_NEEDED: u64 = 64 << 20;
-const GIVE: &str = "run it on the board, or give its files: --root DIR";
+const GIVE: &str = "run it on the board, or use its files with --root DIR";
 const FOLDERS: [&str; 2] = ["/boot/firmware", "/boot"];
 
 pub fn checks(given: &Given) -> Vec<Check> {
     vec![usb(given), initramfs(given), modules(given), age(given), room(given)]
 }
 
-/// The first of the Raspberry Pi's boot folders with this file; `Err`: it exists and cannot be read.
+/// The first of the Raspberry Pi's boot folders that has this file; `Err` if it exists but cannot be read.
 fn boot_file(target: &dyn Machine, name: &str) -> Result<Option<String>, String> {
     for folder in FOLDERS {
         let path = format!("{folder}/{name}");
@@ -27,12 +27,12 @@ fn usb(given: &Given) -> Check {
     let (id, why) =
         ("dwc-otg-fiq", "the FIQ of the downstream USB driver dwc_otg has locked up and delayed RT kernels");
     if !given.board.usb_dwc_otg {
-        return check(id, why, Outcome::Skip, "the board has another USB controller", "");
+        return check(id, why, Outcome::Skip, "the board has a different USB controller", "");
     }
-    let fix = "add to the line of cmdline.txt: dwc_otg.fiq_enable=0 dwc_otg.fiq_fsm_enable=0 (USB then costs CPU time: 8000 \
+    let fix = "add to the line in cmdline.txt: dwc_otg.fiq_enable=0 dwc_otg.fiq_fsm_enable=0 (USB then costs CPU time: 8000 \
                interrupts a second)";
     let Some(target) = given.target else {
-        return check(id, why, Outcome::Unknown, "the board was not looked at", GIVE);
+        return check(id, why, Outcome::Unknown, "the board was not examined", GIVE);
     };
     match boot_file(target, "cmdline.txt") {
         Err(error) => check(id, why, Outcome::Unknown, error, GIVE),
@@ -41,20 +41,22 @@ fn usb(given: &Given) -> Check {
             let off = |name: &str| parameter(&line, name).as_deref() == Some("0");
             match off("dwc_otg.fiq_enable") && off("dwc_otg.fiq_fsm_enable") {
                 true => check(id, why, Outcome::Pass, "both are off", ""),
-                false => check(id, why, Outcome::Warn, "it is not turned off in cmdline.txt", fix),
+                false => check(id, why, Outcome::Warn, "it is not disabled in cmdline.txt", fix),
             }
         }
     }
 }
 
 fn initramfs(given: &Given) -> Check {
-    let (id, why) =
-        ("initramfs", "modules in an initramfs are of one kernel: another finds neither card nor root file system");
+    let (id, why) = (
+        "initramfs",
+        "the modules in an initramfs are for one kernel: another kernel finds neither card nor root file system",
+    );
     if given.board.pi.is_none() {
-        return check(id, why, Outcome::Skip, "the kernel's package makes one", "");
+        return check(id, why, Outcome::Skip, "the kernel's package creates one", "");
     }
     let Some(target) = given.target else {
-        return check(id, why, Outcome::Unknown, "the board was not looked at", GIVE);
+        return check(id, why, Outcome::Unknown, "the board was not examined", GIVE);
     };
     let text = match boot_file(target, "config.txt") {
         Err(error) => return check(id, why, Outcome::Unknown, error, GIVE),
@@ -63,7 +65,7 @@ fn initramfs(given: &Given) -> Check {
     };
     let lines = || text.lines().map(str::trim).filter(|line| !line.starts_with('#'));
     if let Some(fixed) = lines().find(|line| line.starts_with("initramfs ")) {
-        let fix = "sudo update-initramfs -c -k RELEASE, and name its file in tryboot.txt";
+        let fix = "sudo update-initramfs -c -k RELEASE, and give its file in tryboot.txt";
         return check(id, why, Outcome::Warn, format!("config.txt has `{fixed}`, whatever the kernel"), fix);
     }
     match lines().any(|line| line == "auto_initramfs=1") {
@@ -71,17 +73,17 @@ fn initramfs(given: &Given) -> Check {
             id,
             why,
             Outcome::Warn,
-            "auto_initramfs=1 takes the file that is called like the kernel, if there is one",
-            "sudo update-initramfs -c -k RELEASE, copied beside the kernel: kernel8.img has initramfs8",
+            "auto_initramfs=1 uses the file named after the kernel, if there is one",
+            "sudo update-initramfs -c -k RELEASE, copied next to the kernel: kernel8.img uses initramfs8",
         ),
-        false => check(id, why, Outcome::Pass, "none is asked for", ""),
+        false => check(id, why, Outcome::Pass, "none is configured", ""),
     }
 }
 
 fn modules(given: &Given) -> Check {
     let (id, why) = ("own-modules", "modules built for another kernel or page size do not load");
     let Some(target) = given.target else {
-        return check(id, why, Outcome::Unknown, "the board was not looked at", GIVE);
+        return check(id, why, Outcome::Unknown, "the board was not examined", GIVE);
     };
     let pages = given.board.page_kib;
     match target.list("/var/lib/dkms") {
@@ -98,8 +100,8 @@ fn modules(given: &Given) -> Check {
                     id,
                     why,
                     Outcome::Warn,
-                    format!("dkms has {} (the usual kernel has {pages} KiB pages)", named.join(", ")),
-                    "install the new kernel's headers (make bindeb-pkg makes them), then: sudo dkms autoinstall -k RELEASE",
+                    format!("dkms has {} (the default kernel has {pages} KiB pages)", named.join(", ")),
+                    "install the new kernel's headers (make bindeb-pkg creates them), then: sudo dkms autoinstall -k RELEASE",
                 ),
             }
         }
@@ -111,31 +113,31 @@ fn age(given: &Given) -> Check {
     let (id, why) = ("board-age", "a kernel older than the board has no driver for its USB or network");
     let pi = given.board.pi.as_ref().map(|pi| pi.since);
     let Some(since) = [pi, given.board.mainline.as_ref().map(|m| m.since)].into_iter().flatten().min() else {
-        return check(id, why, Outcome::Unknown, "nothing is known of the board's age", "");
+        return check(id, why, Outcome::Unknown, "the age of the board is unknown", "");
     };
     match given.series.or(given.tree.map(|tree| tree.series)) {
-        None => check(id, why, Outcome::Unknown, "no series is named", "name it: --series X.Y, or --tree DIR"),
+        None => check(id, why, Outcome::Unknown, "no series is given", "give it with --series X.Y, or --tree DIR"),
         Some(series) if series >= since => {
             if let Some(known) = crate::plan::trouble(given.board, series) {
                 let fix = format!("punctual kernel plan --board {}", given.board.key);
                 return check(id, why, Outcome::Warn, known, &fix);
             }
-            check(id, why, Outcome::Pass, format!("{series}, the board is planned for since {since}"), "")
+            check(id, why, Outcome::Pass, format!("{series}; the board is supported since {since}"), "")
         }
         Some(series) => {
             let fix = format!("punctual kernel plan --board {} --series {since}", given.board.key);
-            check(id, why, Outcome::Fail, format!("{series}, and the board came with {since}"), &fix)
+            check(id, why, Outcome::Fail, format!("{series}, but the board is supported only since {since}"), &fix)
         }
     }
 }
 
 fn room(given: &Given) -> Check {
-    let (id, why) = ("boot-room", "half a kernel on a full boot partition does not start");
+    let (id, why) = ("boot-room", "an incomplete kernel on a full boot partition does not start");
     match given.boot_free_bytes {
-        None => check(id, why, Outcome::Unknown, "the boot partition was not looked at", "df -h /boot /boot/firmware"),
+        None => check(id, why, Outcome::Unknown, "the boot partition was not examined", "df -h /boot /boot/firmware"),
         Some(free) => {
             let outcome = if free >= BOOT_NEEDED { Outcome::Pass } else { Outcome::Fail };
-            let found = format!("{:.0} MB free, 67 MB needed for a kernel beside the old one", free as f64 / 1e6);
+            let found = format!("{:.0} MB free, 67 MB needed for a second kernel", free as f64 / 1e6);
             check(
                 id,
                 why,

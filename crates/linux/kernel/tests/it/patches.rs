@@ -1,5 +1,5 @@
-//! Signatures and dry runs with the real programs, on a small patch signed for these tests. A test says if a program is
-//! not installed.
+//! Signatures and dry runs with the real programs, on a small patch signed for these tests. A test reports if a program
+//! is not installed.
 
 use punctual_kernel::patch::{self, PatchError, apply, signature};
 use std::fs;
@@ -37,7 +37,7 @@ fn source() -> String {
 
 #[test]
 #[ignore = "live: xz"]
-fn xz_and_gz_hold_the_same_patch_and_damage_is_told() {
+fn xz_and_gz_hold_the_same_patch_and_damage_is_reported() {
     if !has(&["xz"]) {
         return;
     }
@@ -65,8 +65,8 @@ fn what_unpacks_to_more_than_any_patch_is_refused() {
     fs::File::create(&plain).unwrap().set_len(100 << 20).unwrap();
     let out = Command::new("xz").args(["-0", "-c"]).arg(&plain).output().unwrap();
     fs::write(&packed, out.stdout).unwrap();
-    assert!(patch::unpack(&packed).unwrap_err().to_string().contains("more than 64 MiB"));
-    assert!(patch::unpack(&plain).unwrap_err().to_string().contains("more than 64 MiB"));
+    assert!(patch::unpack(&packed).unwrap_err().to_string().contains("larger than 64 MiB"));
+    assert!(patch::unpack(&plain).unwrap_err().to_string().contains("larger than 64 MiB"));
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn only_what_is_signed_counts_of_the_list_of_sums() {
     let folder = tempfile::tempdir().unwrap();
     let changed = folder.path().join("patch-6.6.147-rt77.patch.xz");
     fs::write(&changed, "x").unwrap();
-    assert!(signature::listed(&changed, &sums).unwrap_err().to_string().contains("SHA-256 is not"));
+    assert!(signature::listed(&changed, &sums).unwrap_err().to_string().contains("SHA-256 differs"));
 
     let text = fs::read_to_string(fixture("sha256sums.asc")).unwrap();
     let forged = folder.path().join("forged.asc");
@@ -136,7 +136,7 @@ fn what_fits_with_fuzz_only_is_refused() {
     if !has(&["patch"]) {
         return;
     }
-    // The outermost line of context differs: patch(1) accepts that with its default fuzz of 2.
+    // The outermost context line differs, which patch(1) accepts with its default fuzz of 2.
     let near = tree(&source().replace("line 12\n", "line twelve\n"));
     let mut file = tempfile::NamedTempFile::new().unwrap();
     std::io::Write::write_all(&mut file, &unpacked()).unwrap();
@@ -180,7 +180,7 @@ fn what_fits_is_applied_and_what_does_not_leaves_the_tree_as_it_was() {
 }
 
 #[test]
-fn a_tree_tells_its_release_and_whether_it_is_patched() {
+fn release_and_patch_of_a_tree_are_known() {
     let tree = tree(&source());
     assert_eq!(patch::tree_release(tree.path()).unwrap().to_string(), "6.6.147");
     fs::write(tree.path().join("localversion-rt"), "-rt77\n").unwrap();

@@ -1,6 +1,6 @@
-//! Runs the commands that select a distribution's kernel for one boot on a small boot folder, and asks the model of the
-//! firmware's rules what would start. No board is involved. Kernels built here are deployed by this program:
-//! crates/linux/deploy/tests/it/pi.rs.
+//! Runs the commands that select a distribution's kernel for one boot on a small boot folder, and evaluates the model
+//! of the firmware's rules to see what would start. No board is involved. Kernels built here are deployed by this
+//! program: crates/linux/deploy/tests/it/pi.rs.
 
 use punctual_boot::{PiBoot, PiStart, firmware_start};
 use punctual_kernel::{Plan, Situation, Source, Wish, plan};
@@ -33,7 +33,7 @@ fn packaged(root: &Path) -> Plan {
     plan
 }
 
-/// Runs a step's commands in the folder, as its owner, except for the reboot.
+/// Runs the commands of a step in the folder, as its owner, except for the reboot.
 fn run(plan: &Plan, title: &str, root: &Path) {
     let step = plan.steps.iter().find(|step| step.title == title).unwrap_or_else(|| panic!("no step `{title}`"));
     let boot = root.join("boot/firmware").display().to_string();

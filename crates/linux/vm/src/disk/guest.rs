@@ -1,4 +1,4 @@
-//! One guest: its own layer over an image, its own firmware variables, its runs.
+//! A guest with its own layer over an image and its own firmware variables.
 
 use super::host::Firmware;
 use super::image::DiskImage;
@@ -23,19 +23,19 @@ pub struct DiskGuest {
     firmware: Firmware,
     pub memory_mib: u32,
     pub cpus: u32,
-    /// Limit of one boot, including firmware.
+    /// Time limit of one boot, including the firmware.
     pub limit: Duration,
-    /// Programs in the path of the steps, at /run/lab/tools: they leave no trace on the disk.
+    /// Programs available to the steps in /run/lab/tools; they leave no trace on the disk.
     pub tools: Vec<FileIn>,
-    /// More arguments of the emulator: a watchdog, a network card. Not checked.
+    /// Additional arguments of the emulator: a watchdog, a network card. They are not validated.
     pub devices: Vec<String>,
 }
 
 impl DiskGuest {
-    /// A guest whose disk is a layer over the image, in an existing empty folder.
+    /// Creates a guest whose disk is a layer over the image, in an existing empty folder.
     ///
     /// # Errors
-    /// If qemu-img or the firmware is missing, or the folder cannot be written.
+    /// qemu-img or the firmware is missing, or the folder cannot be written.
     pub fn new(image: &DiskImage, folder: &Path) -> Result<DiskGuest, VmError> {
         let guest = DiskGuest {
             folder: folder.to_owned(),
@@ -55,7 +55,7 @@ impl DiskGuest {
         Ok(guest)
     }
 
-    /// Another guest with a copy of this one's current disk; this one must not be running.
+    /// Creates another guest with a copy of this one's current disk; this one must not be running.
     pub fn copy(&self, folder: &Path) -> Result<DiskGuest, VmError> {
         let other = DiskGuest { folder: folder.to_owned(), ..self.clone() };
         for (from, to) in [(self.disk(), other.disk()), (self.variables(), other.variables())] {
@@ -64,14 +64,14 @@ impl DiskGuest {
         Ok(other)
     }
 
-    /// Runs the steps, one boot each. Boots that reached no step (a panic in a trial) are listed between the others.
+    /// Runs the steps, one boot each. Boots that reached no step (a panic in a trial) are listed in between.
     ///
-    /// A reset is a restart of the emulator with the same disk and variables: after a reset within QEMU 7.2 the
-    /// firmware took 175 s instead of 12 s (probably because of already translated code). The disk's cache is
-    /// write-through: what the guest has synced is safe, anything else dies with it.
+    /// A reset restarts the emulator with the same disk and variables: after a reset within QEMU 7.2 the firmware took
+    /// 175 s instead of 12 s (probably because of already translated code). The disk's cache is write-through: data
+    /// that the guest has synced is safe, everything else is lost with it.
     ///
     /// # Errors
-    /// If the emulator cannot be started, or fails. A hang is an [`Ending`].
+    /// The emulator cannot be started, or fails. A hang is an [`Ending`].
     pub fn run(&self, steps: &[Step], kill: Option<&Kill>) -> Result<DiskRun, VmError> {
         let plan = self.folder.join("steps.img");
         fs::write(&plan, archive(steps, &self.tools)?).map_err(VmError::file("write", &plan))?;
@@ -98,7 +98,7 @@ impl DiskGuest {
     }
 
     pub(super) fn command(&self, plan: &Path, console: &str) -> Result<Command, VmError> {
-        // Only to report what is missing or too old.
+        // Called only to report what is missing or too old.
         Qemu::find(Machine::Pc)?;
         let mut command = dying_with_us("qemu-system-x86_64");
         command.args(["-machine", "q35,hpet=off", "-cpu", "max,-rdrand,-rdseed", "-accel", "tcg"]);
@@ -132,6 +132,6 @@ impl DiskGuest {
 pub struct DiskRun {
     pub boots: Vec<DiskBoot>,
     pub ending: Ending,
-    /// From the start of the emulator to its end.
+    /// Time from the start of the emulator to its end.
     pub lasted: Duration,
 }

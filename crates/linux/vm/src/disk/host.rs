@@ -1,11 +1,11 @@
-//! What the host needs for a guest with a disk, each with the package to install.
+//! Finds what the host needs for a guest with a disk; errors name the package to install.
 
 use crate::error::VmError;
 use crate::tools;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The firmware's code and its empty variables, where distributions install them.
+/// The firmware's code and its empty variables, in the places where distributions install them.
 const FIRMWARE: [(&str, &str); 6] = [
     ("/usr/share/OVMF/OVMF_CODE_4M.fd", "/usr/share/OVMF/OVMF_VARS_4M.fd"),
     ("/usr/share/OVMF/OVMF_CODE.fd", "/usr/share/OVMF/OVMF_VARS.fd"),
@@ -33,7 +33,7 @@ impl Firmware {
     }
 }
 
-/// Finds programs that ordinary users do not have in their path.
+/// A command for programs that may be missing from the path of an ordinary user.
 pub(super) fn command(program: &str) -> Command {
     let places = ["/usr/sbin", "/sbin"].map(|folder| Path::new(folder).join(program));
     match places.into_iter().find(|path| !tools::is_installed(program) && path.is_file()) {

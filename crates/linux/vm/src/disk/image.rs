@@ -1,7 +1,7 @@
-//! The disk image: a small Debian with GRUB, PREEMPT_RT and stock kernels, made from packages without privileges.
+//! The disk image: a small Debian with GRUB, PREEMPT_RT and stock kernels, built from packages without privileges.
 //!
-//! The packages are unpacked into a folder and packed into an ext4 partition. What needs root, devices or other file
-//! systems (initramfs, loader, menu) is done by the packages' own programs in a guest that mounts the disk.
+//! The packages are unpacked into a folder and packed into an ext4 partition. Whatever needs root, devices or other
+//! file systems (initramfs, loader, menu) is done by the packages' own programs in a guest that mounts the disk.
 
 use super::host;
 use super::partitions::Layout;
@@ -29,7 +29,7 @@ const DISK: &str = "disk.img";
 
 const ESP_MIB: u64 = 40;
 const ROOT_MIB: u64 = 1536;
-/// Limit of the guest that finishes the image: two initramfs archives and the loader, emulated.
+/// Time limit of the guest that finishes the image: two initramfs archives and the loader, emulated.
 const FINISHING: Duration = Duration::from_secs(1200);
 
 pub(super) const PACKAGES: [&str; 14] = [
@@ -48,7 +48,7 @@ pub(super) const PACKAGES: [&str; 14] = [
     "grub2-common",
     "grub-efi-amd64-bin",
 ];
-/// Loaded in the guest that finishes the image.
+/// Modules loaded in the guest that finishes the image.
 const MODULES: [&str; 9] = [
     "virtio_pci",
     "virtio_blk",
@@ -61,23 +61,23 @@ const MODULES: [&str; 9] = [
     "nls_ascii",
 ];
 
-/// A disk image that boots through UEFI and GRUB; read-only once made.
+/// A disk image that boots through UEFI and GRUB; read-only once it is built.
 #[derive(Clone, Debug)]
 pub struct DiskImage {
     disk: PathBuf,
-    /// The kernels' packages, PREEMPT_RT first.
+    /// Packages of the kernels, PREEMPT_RT first.
     pub kernels: [String; 2],
-    /// How long making it took; `None` if it existed.
+    /// How long building it took; `None` if it existed.
     pub made_in: Option<Duration>,
 }
 
 impl DiskImage {
-    /// The machine's own Debian, for a PC: the essential packages, GRUB, initramfs-tools, the newest PREEMPT_RT and
-    /// stock kernels. Made once and cached; a newer package makes another.
+    /// The machine's own Debian release, for a PC: the essential packages, GRUB, initramfs-tools, and the newest
+    /// PREEMPT_RT and stock kernels. Built once and cached; a newer package makes a new image.
     ///
     /// # Errors
-    /// If something is not installed here (the error names the package), there is no network, or the guest that
-    /// finishes the image fails.
+    /// Something is not installed here (the error names the package), there is no network, or the guest that finishes
+    /// the image fails.
     pub fn debian(cache: &Cache) -> Result<DiskImage, VmError> {
         host::can_build()?;
         let begun = Instant::now();
@@ -94,7 +94,7 @@ impl DiskImage {
         Ok(DiskImage { disk: folder.join(DISK), kernels, made_in: made.then(|| begun.elapsed()) })
     }
 
-    /// Raw.
+    /// Path of the raw image.
     pub fn path(&self) -> &Path {
         &self.disk
     }
@@ -114,7 +114,7 @@ fn kernels(apt: &Apt) -> Result<[String; 2], VmError> {
     Ok([find(true)?, find(false)?])
 }
 
-/// A checksum of what the image is made of.
+/// A checksum of the list of packages in the image.
 fn key(files: &[String]) -> u32 {
     let mut sum = Crc::new();
     for text in files.iter().map(String::as_str).chain([CONFIGURE, INIT, FEATURES]) {
@@ -143,7 +143,7 @@ fn make(folder: &Path, apt: &Apt, packages: &[&str], cache: &Cache) -> Result<()
     Ok(())
 }
 
-/// The merged folders as links (hier(7); Debian from 12 on).
+/// The merged folders as links (hier(7); Debian 12 and later).
 pub(super) fn skeleton(root: &Path) -> Result<(), VmError> {
     for name in ["bin", "sbin", "lib", "lib64"] {
         let folder = root.join("usr").join(name);
@@ -158,7 +158,7 @@ pub(super) fn skeleton(root: &Path) -> Result<(), VmError> {
     Ok(())
 }
 
-/// Like dpkg keeps links to folders, which `dpkg-deb -x` would replace by folders.
+/// Unpacks a package and keeps links to folders as dpkg does; `dpkg-deb -x` would replace them by folders.
 pub(super) fn unpack(deb: &Path, root: &Path) -> Result<(), VmError> {
     let remedy = "install it: apt-get install dpkg tar";
     let mut source = Command::new("dpkg-deb");
@@ -196,7 +196,7 @@ fn format(folder: &Path, disk: &Path, root: &Path) -> Result<(), VmError> {
     tools::output(&mut mkfs, "install it: apt-get install e2fsprogs").map(drop)
 }
 
-/// The kernel of the two that boots faster here.
+/// The stock kernel of the two, which boots faster here.
 fn stock_kernel(root: &Path) -> Result<Kernel, VmError> {
     let boot = root.join("boot");
     let entries = fs::read_dir(&boot).map_err(VmError::file("read", &boot))?;

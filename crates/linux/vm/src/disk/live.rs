@@ -23,7 +23,7 @@ impl DiskGuest {
     /// Starts one boot with these steps and returns at once. The caller has to enforce [`DiskGuest::limit`].
     ///
     /// # Errors
-    /// If the emulator is missing or too old, or could not be started.
+    /// The emulator is missing or too old, or could not be started.
     pub fn start(&self, steps: &[Step]) -> Result<LiveBoot, VmError> {
         let plan = self.folder().join("steps.img");
         fs::write(&plan, archive(steps, &self.tools)?).map_err(VmError::file("write", &plan))?;
@@ -46,10 +46,10 @@ impl LiveBoot {
         DiskBoot::of(self.log.text())
     }
 
-    /// Has it ended? [`DiskBoot::ended`] distinguishes an end from a restart.
+    /// Returns true if it has ended. [`DiskBoot::ended`] distinguishes an end from a restart.
     ///
     /// # Errors
-    /// If the emulator failed.
+    /// The emulator failed.
     pub fn has_ended(&mut self) -> Result<bool, VmError> {
         match self.child.has_ended()? {
             Some(status) => ended(self.said(), status, &self.complaints).map(|_| true),

@@ -1,5 +1,5 @@
 //! A guest that boots from its own disk, as a PC does: firmware (OVMF), GRUB, initramfs, Debian. Only such a guest
-//! shows what a boot loader makes of a change.
+//! shows how a boot loader reacts to a change.
 
 mod guest;
 mod host;

@@ -12,11 +12,12 @@ use std::process::Command;
 const PACKED: &str = "packages.tar";
 
 impl DiskImage {
-    /// A tar archive of packages and all their dependencies, without what every image has. Unpacked at a guest's root
-    /// it adds their files, and runs none of their scripts. Made once and cached; a newer package makes another.
+    /// A tar archive of packages and all their dependencies, without those in every image. Unpacked at the root of a
+    /// guest, it adds their files and runs none of their scripts. Built once and cached; a newer package makes a new
+    /// archive.
     ///
     /// # Errors
-    /// If something is not installed here (the error names the package), or there is no network.
+    /// Something is not installed here (the error names the package), or there is no network.
     pub fn more(cache: &Cache, packages: &[&str]) -> Result<PathBuf, VmError> {
         let apt = Apt::open(cache, Arch::Amd64)?;
         let there = apt.closure(&PACKAGES)?;
@@ -38,7 +39,7 @@ fn make(folder: &Path, apt: &Apt, files: &[String]) -> Result<(), VmError> {
         unpack(&apt.download(package, &at)?, &root)?;
         fs::remove_dir_all(&at).map_err(VmError::file("remove", &at))?;
     }
-    // Without the links to the merged folders, which are in use where this is unpacked.
+    // The links to the merged folders are omitted, because they are in use where the archive is unpacked.
     let mut tar = Command::new("tar");
     tar.args(["--owner=0", "--group=0", "-cf"]).arg(folder.join(PACKED)).arg("-C").arg(&root).args(["usr", "etc"]);
     tools::output(&mut tar, "install it: apt-get install tar")?;

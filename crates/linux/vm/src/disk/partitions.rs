@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 
 const SECTOR: u64 = 512;
 const MIB: u64 = 1 << 20;
-/// Space for 128 entries of 128 bytes, which all readers expect.
+/// Bytes for 128 entries of 128 bytes, which all readers expect.
 const ENTRIES: usize = 128 * 128;
 const ENTRY: usize = 128;
 /// C12A7328-F81F-11D2-BA4B-00A0C93EC93B, an EFI system partition; the first three parts are little-endian.
@@ -16,16 +16,16 @@ const ESP: [u8; 16] = [0x28, 0x73, 0x2a, 0xc1, 0x1f, 0xf8, 0xd2, 0x11, 0xba, 0x4
 const LINUX: [u8; 16] =
     [0xaf, 0x3d, 0xc6, 0x0f, 0x83, 0x84, 0x72, 0x47, 0x8e, 0x79, 0x3d, 0x69, 0xd8, 0x47, 0x7d, 0xe4];
 
-/// In bytes.
+/// Positions of the parts of a disk image in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Layout {
     pub disk: u64,
-    /// Start of the second partition; the first is between 1 MiB and here.
+    /// Start of the second partition; the first one lies between 1 MiB and here.
     pub root: u64,
 }
 
 impl Layout {
-    /// Sizes in MiB.
+    /// Creates a layout from sizes in MiB.
     pub fn of(esp_mib: u64, root_mib: u64) -> Layout {
         let root = MIB + esp_mib * MIB;
         Layout { disk: root + root_mib * MIB + MIB, root }
@@ -100,7 +100,7 @@ fn entry(kind: [u8; 16], number: u8, start: u64, end: u64, name: &str) -> Vec<u8
     bytes
 }
 
-/// Fixed, in the form of a random one (RFC 9562, version 4): a lab's images meet no other disk.
+/// A fixed identifier in the form of a random one (RFC 9562, version 4); images of the lab never meet another disk.
 fn identity(number: u8) -> [u8; 16] {
     let mut bytes = *b"punctual\x40lab-\0\0\0";
     bytes[7] = 0x40;

@@ -1,4 +1,4 @@
-//! Runs a guest's boots and ends it: regularly, at its limit, or at an instant of the caller's.
+//! Runs a guest's boots and ends them: normally, at the time limit, or at a chosen moment.
 
 use super::said::DiskBoot;
 use crate::boot::{LOOK, Log, Running, read_all};
@@ -9,12 +9,12 @@ use std::process::ExitStatus;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// When the emulator is killed, as in a power failure.
+/// When to kill the emulator, as in a power failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kill {
-    /// After a step prints `mark WORD`.
+    /// Kill after a step has run `mark WORD` with this word.
     pub mark: String,
-    /// This long after the host has read the mark.
+    /// Time after the host has read the mark.
     pub after: Duration,
 }
 
@@ -22,7 +22,7 @@ pub struct Kill {
 pub enum Ending {
     /// The guest powered off after its last step.
     Off,
-    /// Killed at the requested instant.
+    /// It was killed at the requested moment.
     Killed,
     /// A boot exceeded its limit; the emulator was killed.
     Hung,
@@ -30,7 +30,7 @@ pub enum Ending {
     Looping,
 }
 
-/// Waits for one boot's end; `None`: it has reset the machine.
+/// Waits for the end of one boot; `None` if it has reset the machine.
 pub(super) fn watch(
     child: &mut Running,
     log: &Log,

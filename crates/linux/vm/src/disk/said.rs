@@ -6,26 +6,26 @@ const MARK: char = '\u{1e}';
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DiskBoot {
-    /// /proc/cmdline; `None`: it did not reach its first process.
+    /// Content of /proc/cmdline; `None` if it did not reach its first process.
     pub command_line: Option<String>,
-    /// `uname -r`.
+    /// Output of `uname -r`.
     pub release: Option<String>,
-    /// The step that ran, counting from 1. One beyond the last: all had run.
+    /// The step that ran, counting from 1; one beyond the last if all had run.
     pub step: Option<usize>,
-    /// The step's exit code; `None`: it did not finish.
+    /// Exit code of the step; `None` if it did not finish.
     pub exit_code: Option<i32>,
-    /// The step's words of `mark`, in order.
+    /// Words passed to `mark` by the step, in order.
     pub marks: Vec<String>,
-    /// The kernel's panic line.
+    /// The line with which the kernel panicked.
     pub panic: Option<String>,
-    /// The guest has powered off or is about to.
+    /// Whether the guest has powered off or is about to.
     pub ended: bool,
     /// The raw console of this boot, including marks.
     pub raw: String,
 }
 
 impl DiskBoot {
-    /// Without marks and control characters.
+    /// The console without marks and control characters.
     pub fn console(&self) -> String {
         console::clean(&console::plain(&self.raw))
     }

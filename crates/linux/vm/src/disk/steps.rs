@@ -1,18 +1,18 @@
-//! The steps of a guest, as a tar archive on a disk of its own.
+//! The steps of a guest, as a tar archive on a separate disk.
 
 use crate::error::VmError;
 use crate::guest::FileIn;
 
 const TURN: &str = include_str!("turn.sh");
-/// The command `mark` of the steps.
+/// The `mark` command available to the steps.
 const MARK: &str = "#!/bin/sh\nprintf '\\036mark %s\\n' \"$1\" > /dev/console\n";
 
-/// The task of one boot. When its script ends, the guest restarts for the next step, or powers off after the last.
+/// The task of one boot. When its script ends, the guest restarts for the next step, or powers off after the last one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Step {
     /// A shell script (Debian's /bin/sh), run as root in /root; `mark WORD` in it reports progress to the host.
     pub script: String,
-    /// Absolute paths to bring back when it has ended, if they exist.
+    /// Absolute paths to fetch when it has ended, if they exist.
     pub fetch: Vec<String>,
 }
 
@@ -28,7 +28,8 @@ impl Step {
     }
 }
 
-/// Its first member is the number of the next step, which the guest increments in place (turn.sh).
+/// Packs the steps. The first member of the archive is the number of the next step, which the guest increments in place
+/// (turn.sh).
 pub(super) fn archive(steps: &[Step], tools: &[FileIn]) -> Result<Vec<u8>, VmError> {
     let mut tar = tar::Builder::new(Vec::new());
     add(&mut tar, "number", b"1               ", 0o644)?;
@@ -40,14 +41,14 @@ pub(super) fn archive(steps: &[Step], tools: &[FileIn]) -> Result<Vec<u8>, VmErr
     }
     for (number, step) in (1..).zip(steps) {
         if let Some(path) = step.fetch.iter().find(|path| !crate::guest::is_plain(path)) {
-            return Err(VmError::Usage(format!("`{path}` is no absolute path without `..` and blanks")));
+            return Err(VmError::Usage(format!("`{path}` is not an absolute path without `..` and spaces")));
         }
         let fetch: Vec<&str> = step.fetch.iter().map(|path| path.trim_start_matches('/')).collect();
         add(&mut tar, &format!("fetch-{number}"), fetch.join("\n").as_bytes(), 0o644)?;
         add(&mut tar, &format!("step-{number}"), step.script.as_bytes(), 0o644)?;
     }
     let mut bytes = tar.into_inner().map_err(VmError::file("pack", "the steps"))?;
-    // A disk has whole MiB, so that firmware and kernel see the same end.
+    // A disk has whole MiB, so that firmware and kernel agree on its end.
     bytes.resize(bytes.len().next_multiple_of(1 << 20), 0);
     Ok(bytes)
 }

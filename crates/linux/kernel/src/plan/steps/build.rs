@@ -1,18 +1,18 @@
-//! From a source to a package, by this program's own commands.
+//! From a source to a package, with this program's own commands.
 
 use super::{line, small};
 use crate::plan::{Estimate, Situation, Source, Step, Wish};
 use crate::{Patched, Series};
 
 const MEASURED: &str = "on 2 CPUs of a PC, Debian's linux-source-6.12";
-/// Folders, in order of creation.
+/// Folders, in the order in which they are created.
 pub const SOURCE: &str = "source";
 pub const BUILD: &str = "build";
 const PACKAGES: &str = "packages";
 const PI_TREE: &str = "https://github.com/raspberrypi/linux";
-/// Signers of kernel.org's tarballs and lists of sums.
+/// Signers of kernel.org's tarballs and checksum lists.
 const TREE_KEYS: &str = "torvalds@kernel.org gregkh@kernel.org autosigner@kernel.org";
-/// A placeholder: the signer of a patch differs between series.
+/// A placeholder, because the signer of a patch differs between series.
 const PATCH_KEY: &str = "SIGNER";
 const KERNEL_ORG: &str = "https://cdn.kernel.org/pub/linux/kernel";
 
@@ -21,11 +21,11 @@ pub fn preflight(at: &Situation, source: &Source) -> Step {
     let command = format!("punctual kernel preflight --board {}{series}", at.board.key);
     let mut step = small(
         "preflight",
-        vec![command.clone(), format!("{command} --config {BUILD}/.config   # again, when it is configured")],
-        "what is missing is known before an hour is spent",
+        vec![command.clone(), format!("{command} --config {BUILD}/.config   # again, after it is configured")],
+        "missing parts are found before an hour is spent",
         "",
     );
-    step.time = Some(Estimate { minutes_min: 0, minutes_max: 1, basis: "it looks and changes nothing" });
+    step.time = Some(Estimate { minutes_min: 0, minutes_max: 1, basis: "it only reads" });
     step
 }
 
@@ -44,14 +44,14 @@ fn package_source(package: &str, series: Series) -> Step {
     Step {
         title: format!("fetch {package}"),
         commands: vec![format!("punctual kernel fetch --debian --series {series} --out {SOURCE}")],
-        why: "apt checks the signature chain and the checksum; nothing is installed".to_owned(),
+        why: "apt verifies the signature chain and the checksum; nothing is installed".to_owned(),
         time: Some(Estimate {
             minutes_min: 1,
             minutes_max: 5,
-            basis: "unpacking took 14 s; the download of 150 MB depends on the line",
+            basis: "unpacking took 14 s; the download of 150 MB depends on the connection",
         }),
         disk_mb: Some(1850),
-        risk: "the machine that builds has to have the package: apt-cache policy says".to_owned(),
+        risk: "the package must be available on the build machine: see apt-cache policy".to_owned(),
     }
 }
 
@@ -59,8 +59,8 @@ fn pi_tree(branch: &str) -> Step {
     Step {
         title: format!("fetch the tree, branch {branch}"),
         commands: vec![format!("punctual kernel fetch --git {PI_TREE} --branch {branch} --unsigned --out {SOURCE}")],
-        why: "PREEMPT_RT is in the tree already, so one commit is enough; its commits are not signed: trust rests on TLS, or on the \
-              commit that you name (--commit HASH in place of --unsigned)"
+        why: "PREEMPT_RT is already in the tree, so one commit is enough; its commits are not signed: only TLS is trusted, or the \
+              commit that you give (--commit HASH instead of --unsigned)"
             .to_owned(),
         time: None,
         disk_mb: None,
@@ -68,23 +68,23 @@ fn pi_tree(branch: &str) -> Step {
     }
 }
 
-/// Not a command of this program: whom to trust is the user's decision.
+/// Not done by this program, because the user decides whom to trust.
 fn keys(of: &[&str]) -> Step {
     let mut commands = Vec::new();
     if of.contains(&TREE_KEYS) {
         commands.push(format!("gpg --locate-keys {TREE_KEYS}"));
     }
     if of.contains(&PATCH_KEY) {
-        let remark = "who signed the patch, from https://git.kernel.org/pub/scm/docs/kernel/pgpkeys.git";
+        let remark = "the signer of the patch, from https://git.kernel.org/pub/scm/docs/kernel/pgpkeys.git";
         commands.push(format!("gpg --import {PATCH_KEY}.asc   # {remark}"));
     }
     commands.push(format!("gpg --export {} > keys.gpg", of.join(" ")));
     small(
         "keys",
         commands,
-        "whose signature counts is yours to say, so no command of this program fetches keys; a key that is missing is named when \
+        "you decide whose signature to trust, so no command of this program fetches keys; a missing key is named when \
          the fetch is refused; https://www.kernel.org/signature.html",
-        "every key in keys.gpg counts: look at each (gpg --list-keys)",
+        "every key in keys.gpg is trusted: check each of them (gpg --list-keys)",
     )
 }
 
@@ -96,11 +96,11 @@ fn pi_tree_patched(branch: &str, series: Series) -> Step {
             patches(series)
         )],
         why: "a patch fits one sublevel exactly, and only some sublevels were merged: the newest commit whose release has a signed \
-              patch is taken, and patched with fuzz 0; the tree's commits are not signed: trust rests on TLS"
+              patch is used, and patched with fuzz 0; the tree's commits are not signed: only TLS is trusted"
             .to_owned(),
         time: None,
         disk_mb: None,
-        risk: "what the tree changed itself may not fit: it is refused, never forced; then another release (--release A.B.C)"
+        risk: "the patch may not fit files that the tree has changed: it is refused, never forced; then try another release (--release A.B.C)"
             .to_owned(),
     }
 }
@@ -119,17 +119,17 @@ fn tarball(series: Series) -> Step {
     Step {
         title: format!("fetch linux-{release}"),
         commands: vec![of_kernel_org(series, &release, "")],
-        why: "the tarball's signature and the signed list of sums both have to hold".to_owned(),
+        why: "both the tarball's signature and the signed list of checksums must be valid".to_owned(),
         time: Some(FETCHED),
         disk_mb: Some(1850),
-        risk: "N: the newest of the series on https://www.kernel.org".to_owned(),
+        risk: "N: the newest release of the series on https://www.kernel.org".to_owned(),
     }
 }
 
 const FETCHED: Estimate = Estimate {
     minutes_min: 1,
     minutes_max: 10,
-    basis: "unpacking took 14 s; the download of 150 MB depends on the line",
+    basis: "unpacking took 14 s; the download of 150 MB depends on the connection",
 };
 
 fn tarball_patched(series: Series, patched: Option<Patched>) -> Step {
@@ -138,13 +138,13 @@ fn tarball_patched(series: Series, patched: Option<Patched>) -> Step {
     Step {
         title: format!("fetch linux-{release} and {name}"),
         commands: vec![of_kernel_org(series, &release, &format!(" --patch {}", patches(series)))],
-        why: "the patch for exactly this release is looked for, also in older/, its signature checked, and it is applied with fuzz 0"
+        why: "the patch for exactly this release is searched for, including in older/, its signature is verified, and it is applied with fuzz 0"
             .to_owned(),
         time: Some(FETCHED),
         disk_mb: Some(1860),
         risk: match patched {
             Some(_) => String::new(),
-            None => format!("N: one for which {} has a patch", patches(series)),
+            None => format!("N: a release for which {} has a patch", patches(series)),
         },
     }
 }
@@ -157,12 +157,13 @@ fn cross(at: &Situation) -> String {
     if is_native(at) { String::new() } else { format!(" --cross {}", at.board.cross) }
 }
 
-/// Is the kernel configured as the Raspberry Pi's tree has it for the board, rather than like the running one?
+/// Returns true if the kernel is configured with the Raspberry Pi tree's defconfig for the board, rather than like the
+/// running one.
 pub fn has_own_defconfig(source: &Source) -> bool {
     matches!(source, Source::PiTree { .. } | Source::PiTreePatched { .. })
 }
 
-/// Where the configuration of the machine's kernel is, if it is the machine that builds.
+/// Path of the running kernel's configuration, if the machine is also the build machine.
 fn running_config(at: &Situation) -> Option<&str> {
     at.config.as_deref().filter(|_| is_native(at))
 }
@@ -176,7 +177,7 @@ pub fn configure(at: &Situation, wish: &Wish, source: &Source) -> Step {
         (None, None) => {
             let release = at.release.as_deref().unwrap_or("$(uname -r)");
             commands.push(format!(
-                "# running.config: from the machine that will run it, cp /boot/config-{release} running.config, else zcat /proc/config.gz > \
+                "# running.config: from the target machine: cp /boot/config-{release} running.config, or zcat /proc/config.gz > \
                  running.config"
             ));
             "--config running.config".to_owned()
@@ -192,15 +193,15 @@ pub fn configure(at: &Situation, wish: &Wish, source: &Source) -> Step {
     let why = match pi {
         Some(_) => KCONFIG.to_owned(),
         None => format!(
-            "the running kernel's configuration has the drivers of this machine's root disk, network card and console, which a \
-             defconfig need not have; {KCONFIG}"
+            "the running kernel's configuration has the drivers for this machine's root disk, network card and console, which a \
+             defconfig may lack; {KCONFIG}"
         ),
     };
     let risk = match pi {
         Some(_) => "",
         None => {
-            "drivers that the running kernel has from outside its source (a vendor's tree, dkms, ZFS) are not in this one: preflight \
-             --config compares with what the machine uses, on the machine or with --root"
+            "drivers from outside the kernel source (a vendor's tree, dkms, ZFS) are not included: preflight \
+             --config compares with the devices in use, on the machine or with --root"
         }
     };
     let mut step = small("configure", commands, &why, risk);
@@ -208,7 +209,7 @@ pub fn configure(at: &Situation, wish: &Wish, source: &Source) -> Step {
     step
 }
 
-const KCONFIG: &str = "kconfig drops options whose dependencies are not met, PREEMPT_RT among them, with exit code 0: each is looked for in the result";
+const KCONFIG: &str = "kconfig drops options whose dependencies are not met, PREEMPT_RT among them, with exit code 0: each one is checked in the result";
 
 fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,@%".contains(c);
@@ -227,15 +228,15 @@ pub fn compile(at: &Situation, source: &Source) -> Step {
         _ => None,
     };
     let heat = if is_native(at) && at.board.pi.is_some() {
-        "hours on the board itself: it is paused at --pause-at degrees, or built on a PC"
+        "hours on the board itself: pause it at --pause-at degrees, or build on a PC"
     } else {
-        "a full disk stops it: the same command goes on where it was"
+        "a full disk stops it: the same command resumes the build"
     };
     let target = &at.board.target;
     Step {
         title: "build".to_owned(),
         commands: vec![format!("punctual kernel build --tree {SOURCE} --out {BUILD}{} --target {target}", cross(at))],
-        why: "image, modules and device trees of one build belong together".to_owned(),
+        why: "image, modules and device trees must come from the same build".to_owned(),
         time,
         disk_mb: is_small.then_some(4000),
         risk: heat.to_owned(),
@@ -246,8 +247,8 @@ pub fn package(at: &Situation) -> Step {
     let mut step = small(
         "package",
         vec![format!("punctual kernel package --build {BUILD} --board {} --out {PACKAGES}", at.board.key)],
-        "image, options, modules and the drivers the board needs are checked by the files themselves: a kernel that is only called \
-         -rt is not packaged",
+        "image, options, modules and the drivers the board needs are checked in the files themselves: a kernel that is -rt only by \
+         name is not packaged",
         "",
     );
     step.time = None;
@@ -255,7 +256,7 @@ pub fn package(at: &Situation) -> Step {
     step
 }
 
-/// What `package` writes for a board.
+/// The files that `package` writes for a board.
 pub fn packaged(at: &Situation) -> String {
     format!("{PACKAGES}/linux-*-{}.tar.gz", at.board.arch.name())
 }

@@ -1,15 +1,15 @@
-//! A trial of a kernel that a package manager owns: it updates and removes the files, so the boot loader's own commands
-//! choose it, and this program does not.
+//! A trial of a kernel that a package manager owns: it updates and removes the files, so the kernel is selected by the
+//! boot loader's commands and not by this program.
 
 use super::trial::verify;
 use super::{line, small};
 use crate::plan::{Situation, Step};
 use punctual_boot::Kind;
 
-const OF_THE_LOADER: &str = "the package manager owns this kernel, so it is chosen by the boot loader's own commands; kernel deploy is for packages of ours";
+const OF_THE_LOADER: &str = "the package manager owns this kernel, so it is selected with the boot loader's own commands; kernel deploy is for packages built by punctual";
 const HANG: &str = "a kernel that hangs needs a watchdog or the power switch";
 
-/// Before the package is installed.
+/// Commands to run before the package is installed.
 pub fn before(at: &Situation) -> Vec<String> {
     let folder = at.boot_folder.unwrap_or("/boot/firmware");
     match (at.board.pi.is_some(), system(at)) {
@@ -51,10 +51,10 @@ pub fn of_loader(at: &Situation) -> Vec<Step> {
 }
 
 fn keep(commands: Vec<String>, risk: &str) -> Step {
-    small("keep it", commands, "only after the look", risk)
+    small("keep it", commands, "only after the check", risk)
 }
 
-/// SUSE's programs and folder are called grub2.
+/// Returns true if the programs and the folder are called grub2, as on SUSE.
 pub fn is_suse(at: &Situation) -> bool {
     let is = |id: &str| at.system.as_ref().is_some_and(|system| system.is_like(id));
     ["suse", "opensuse", "sles", "sled"].into_iter().any(is)
@@ -71,18 +71,19 @@ fn grub(at: &Situation) -> (Step, Step) {
             format!(
                 "sudo grep -E \"^\\s*(menuentry|submenu) '\" /boot/{name}/grub.cfg   # titles of both kernels, and the submenu above them"
             ),
-            line("grep GRUB_DEFAULT /etc/default/grub   # has to be saved: else set it"),
+            line("grep GRUB_DEFAULT /etc/default/grub   # must be saved, else set it"),
             format!("sudo {regenerate} && sudo {name}-set-default 'SUBMENU>ENTRY OF THE RUNNING KERNEL'"),
             format!("sudo {name}-reboot 'SUBMENU>ENTRY' && sudo reboot"),
         ],
         &format!(
-            "{name}-reboot chooses an entry for one boot; one inside a submenu (Advanced options …) is named with it, SUBMENU>ENTRY, \
-             else GRUB takes its first entry; a new kernel may sort first and be the default since its installation, so the running one \
-             is made the default before; with panic=10 on its line a panic returns automatically; {OF_THE_LOADER}"
+            "{name}-reboot selects an entry for one boot; an entry inside a submenu (Advanced options …) is given as SUBMENU>ENTRY, \
+             otherwise GRUB uses its first entry; a new kernel may sort first and become the default when installed, so the running one \
+             is made the default before; with panic=10 on its command line, a panic returns automatically; {OF_THE_LOADER}"
         ),
-        &format!("{HANG}; on LVM, RAID, btrfs or ZFS GRUB cannot write its environment and boots the entry again"),
+        &format!("{HANG}; on LVM, RAID, btrfs or ZFS GRUB cannot write its environment and boots the same entry again"),
     );
-    let kept = keep(vec![format!("sudo {name}-set-default 'SUBMENU>ENTRY'")], "taken back with the old entry's name");
+    let kept =
+        keep(vec![format!("sudo {name}-set-default 'SUBMENU>ENTRY'")], "to undo it, use the name of the old entry");
     (trial, kept)
 }
 
@@ -91,22 +92,22 @@ fn grub_bls() -> (Step, Step) {
         "one trial boot",
         vec![
             line(
-                "sudo grubby --set-default=/boot/vmlinuz-$(uname -r)   # a new kernel may be the default since its installation",
+                "sudo grubby --set-default=/boot/vmlinuz-$(uname -r)   # a new kernel may have become the default when installed",
             ),
             line("sudo grubby --info=ALL | grep -E '^(kernel|id)='   # RELEASE and ID of the new kernel"),
             line("sudo grub2-reboot ID && sudo reboot"),
         ],
         &format!(
-            "each kernel has an entry in /boot/loader/entries; grub2-reboot chooses one for one boot, which needs GRUB_DEFAULT=saved in \
+            "each kernel has an entry in /boot/loader/entries; grub2-reboot selects one for one boot, which needs GRUB_DEFAULT=saved in \
              /etc/default/grub (the installer's); {OF_THE_LOADER}"
         ),
         &format!(
-            "{HANG}; where /boot is on LVM, RAID or btrfs GRUB cannot write its environment and boots the entry again"
+            "{HANG}; if /boot is on LVM, RAID or btrfs, GRUB cannot write its environment and boots the same entry again"
         ),
     );
     let kept = keep(
         vec![line("sudo grubby --set-default=/boot/vmlinuz-RELEASE")],
-        "taken back with the old kernel's file; a later update may make its own kernel the default (DEFAULTKERNEL in \
+        "to undo it, use the file of the old kernel; a later update may make its own kernel the default (DEFAULTKERNEL in \
          /etc/sysconfig/kernel)",
     );
     (trial, kept)
@@ -116,12 +117,12 @@ fn systemd_boot() -> (Step, Step) {
     let trial = small(
         "one trial boot",
         vec![line("bootctl list   # id of the new kernel's entry"), line("sudo bootctl set-oneshot ID && sudo reboot")],
-        &format!("set-oneshot chooses an entry for one boot (bootctl(1)); {OF_THE_LOADER}"),
+        &format!("set-oneshot selects an entry for one boot (bootctl(1)); {OF_THE_LOADER}"),
         &format!(
-            "{HANG}; a kernel without EFI runtime services (efi=noruntime, usual with PREEMPT_RT) cannot set it: then the menu"
+            "{HANG}; a kernel without EFI runtime services (efi=noruntime, usual with PREEMPT_RT) cannot set it: use the menu instead"
         ),
     );
-    let kept = keep(vec![line("sudo bootctl set-default ID")], "taken back with the old entry's id");
+    let kept = keep(vec![line("sudo bootctl set-default ID")], "to undo it, use the ID of the old entry");
     (trial, kept)
 }
 
@@ -134,11 +135,11 @@ fn extlinux(at: &Situation) -> (Step, Step) {
             line("sudo reboot   # and choose the new kernel's label in the menu on the serial console"),
         ],
         &format!(
-            "the loader takes no label for one boot: the trial is chosen by hand on the console, while DEFAULT stays the old kernel's \
-             (the installation may have changed it: set it back first); {OF_THE_LOADER}"
+            "the loader cannot boot a label once: the trial is selected manually on the console, while DEFAULT stays the old kernel's \
+             (the installation may have changed it: restore it first); {OF_THE_LOADER}"
         ),
         &format!(
-            "{HANG}; without a console there is no trial: DEFAULT decides, and a kernel that does not start needs its card or disk in \
+            "{HANG}; without a console there is no trial: DEFAULT decides, and a kernel that does not start must be repaired with its card or disk in \
                   another computer"
         ),
     );
@@ -146,25 +147,23 @@ fn extlinux(at: &Situation) -> (Step, Step) {
     let command = match is_jetson {
         true => format!("sudo sed -i 's/^DEFAULT .*/DEFAULT LABEL/' {path}   # LABEL: the new kernel's"),
         false => format!(
-            "sudo nano {path}   # DEFAULT LABEL; where u-boot-update writes the file: U_BOOT_DEFAULT in /etc/default/u-boot, then sudo u-boot-update"
+            "sudo nano {path}   # DEFAULT LABEL; if u-boot-update writes the file: U_BOOT_DEFAULT in /etc/default/u-boot, then sudo u-boot-update"
         ),
     };
-    (trial, keep(vec![command], "taken back with the old label"))
+    (trial, keep(vec![command], "to undo it, use the old label"))
 }
 
 fn unknown(at: &Situation) -> (Step, Step) {
-    let loader = at.loader.said().unwrap_or_else(|| "the machine was not looked at".to_owned());
+    let loader = at.loader.said().unwrap_or_else(|| "the machine was not examined".to_owned());
     let trial = small(
         "one trial boot",
         vec![line("sudo reboot   # and choose the new kernel in the boot loader's menu")],
+        &format!("the boot loader is {loader}; how to boot a kernel once with it is unknown here; {OF_THE_LOADER}"),
         &format!(
-            "the boot loader is {loader}; how it is told to start a kernel once is not known here; {OF_THE_LOADER}"
-        ),
-        &format!(
-            "{HANG}; whether the old kernel is still the default is for the loader's configuration to say: look before the reboot"
+            "{HANG}; the loader's configuration shows whether the old kernel is still the default: check before the reboot"
         ),
     );
-    let kept = keep(Vec::new(), "as the loader's documentation has it");
+    let kept = keep(Vec::new(), "see the loader's documentation");
     (trial, kept)
 }
 
@@ -187,13 +186,13 @@ fn pi_os(at: &Situation, setting: &str) -> Vec<Step> {
             format!("printf '\\n[all]\\n{setting}\\n' | sudo tee -a {folder}/config.txt"),
             format!("sudo rm {folder}/tryboot.txt"),
         ],
-        "only after the look: until then every reset brings the old kernel back",
-        "taken back by deleting these lines, also with the card in another computer",
+        "only after the check: until then every reset returns to the old kernel",
+        "to undo it, delete these lines, if necessary with the card in another computer",
     );
     vec![trial, verify(at), commit]
 }
 
-/// Debian's package raspi-firmware writes config.txt anew when a kernel is installed (its hook
+/// Debian's package raspi-firmware rewrites config.txt when a kernel is installed (its hook
 /// /etc/kernel/postinst.d/z50-raspi-firmware).
 fn raspi_firmware(at: &Situation) -> Vec<Step> {
     let folder = at.boot_folder.unwrap_or("/boot/firmware");
@@ -206,20 +205,20 @@ fn raspi_firmware(at: &Situation) -> Vec<Step> {
             line("sudo reboot"),
         ],
         &format!(
-            "Debian's raspi-firmware copies a new kernel to {folder} and names it in config.txt; its kernels do not pass `0 tryboot` on to the \
-             firmware, as those of Raspberry Pi OS do: there is no trial for one boot; both kernels have to be in {folder}, else stop"
+            "Debian's raspi-firmware copies a new kernel to {folder} and names it in config.txt; its kernels do not pass `0 tryboot` to the \
+             firmware, unlike those of Raspberry Pi OS: a trial for one boot is not possible; both kernels must be in {folder}, otherwise stop"
         ),
         &format!(
-            "a kernel that does not start: {folder}/config.txt.before goes back as config.txt, with the card or disk in another computer"
+            "if the kernel does not start: copy {folder}/config.txt.before to config.txt, with the card or disk in another computer"
         ),
     );
     let kept = small(
-        "keep it, or take it away",
+        "keep it, or remove it",
         vec![format!(
             "sudo cp {folder}/config.txt.before {folder}/config.txt   # the old kernel again, at the next boot"
         )],
-        "only after the look",
-        "later kernels are named by raspi-firmware in their turn (KERNEL in /etc/default/raspi-firmware)",
+        "only after the check",
+        "raspi-firmware also writes the names of later kernels (KERNEL in /etc/default/raspi-firmware)",
     );
     vec![boot, verify(at), kept]
 }
@@ -233,15 +232,15 @@ fn flash_kernel(at: &Situation) -> Vec<Step> {
             format!("ls -l {folder}/vmlinuz* {folder}/*/vmlinuz*   # what the installation has written"),
             line("sudo reboot"),
         ],
-        "flash-kernel has put the new kernel in the place of the old one in the firmware's folder: there is no trial for one boot",
-        "a kernel that does not start: the files of /boot/firmware.before go back, with the card or disk in another computer",
+        "flash-kernel has replaced the old kernel in the firmware's folder: a trial for one boot is not possible",
+        "if the kernel does not start: restore the files of /boot/firmware.before, with the card or disk in another computer",
     );
     let kept = small(
-        "keep it, or take it away",
+        "keep it, or remove it",
         vec![line(
             "sudo pro disable realtime-kernel   # then boot the old kernel: sudo flash-kernel --force $(linux-version list | grep -v realtime | tail -n 1)",
         )],
-        "only after the look",
+        "only after the check",
         "the old kernel's package stays installed",
     );
     vec![boot, verify(at), kept]

@@ -5,7 +5,7 @@ use crate::plan::{Estimate, Loader, Situation, Source, Step};
 use punctual_boot::Kind;
 
 pub fn of_built(at: &Situation, source: &Source) -> Vec<Step> {
-    // A machine that was not looked at may have one of these.
+    // A machine that was not examined may have one of these.
     let is_known = match at.loader.kind() {
         Some(Kind::GrubDebian) => !owned::is_suse(at),
         Some(Kind::RaspberryPi | Kind::Extlinux) => true,
@@ -14,21 +14,21 @@ pub fn of_built(at: &Situation, source: &Source) -> Vec<Step> {
     if is_known { vec![deploy(at, source), tried(at), kept(at)] } else { by_hand(at) }
 }
 
-/// For loaders that `kernel deploy` does not know: it refuses them.
+/// For loaders that `kernel deploy` does not support and refuses.
 fn by_hand(at: &Situation) -> Vec<Step> {
     let loader = at.loader.said().unwrap_or_default();
     let is_installable = matches!(at.loader.kind(), Some(Kind::GrubBls | Kind::SystemdBoot));
     if !is_installable || !build::is_native(at) {
         let why =
-            format!("kernel deploy does not know how this machine boots ({loader}): it refuses, and so does this plan");
+            format!("kernel deploy does not support the way this machine boots ({loader}), and neither does this plan");
         let risk = match at.loader.is_image() {
-            true => "the kernel belongs to the system's image: one of your own is a part of a new image",
+            true => "the kernel is part of the system's image: a custom kernel needs a new image",
             false => {
-                "the package has the kernel, its modules and device trees (tar -t): where they belong, the documentation of the \
-                      system and its loader says; keep the running kernel's files"
+                "the package has the kernel, its modules and device trees (tar -t): the documentation of the \
+                      system and its loader says where they belong; keep the running kernel's files"
             }
         };
-        let mut step = small("put it beside the running kernel, by hand", Vec::new(), &why, risk);
+        let mut step = small("install it beside the running kernel, manually", Vec::new(), &why, risk);
         step.time = None;
         step.disk_mb = None;
         return vec![step, verify(at)];
@@ -42,20 +42,20 @@ fn by_hand(at: &Situation) -> Vec<Step> {
         ),
     ];
     let why = format!(
-        "kernel deploy does not know {loader}; kernel-install(8) makes the initramfs and the entry, as for the system's own kernels"
+        "kernel deploy does not support {loader}; kernel-install(8) creates the initramfs and the entry, as for the system's own kernels"
     );
     let mut step = small(
-        "put it beside the running kernel",
+        "install it beside the running kernel",
         commands,
         &why,
-        "it may become the default at once: the next step looks",
+        "it may become the default immediately: the next step checks that",
     );
     step.time = None;
     step.disk_mb = None;
     std::iter::once(step).chain(owned::of_loader(at)).collect()
 }
 
-/// `punctual kernel WORD …` on the machine that will run the kernel: this one, or over ssh if it was built elsewhere.
+/// A `punctual kernel` command on the target machine: local, or over ssh if the kernel was built elsewhere.
 fn there(at: &Situation, words: &str) -> String {
     match build::is_native(at) {
         true => format!("sudo punctual kernel {words}"),
@@ -76,28 +76,28 @@ fn deploy(at: &Situation, source: &Source) -> Step {
     }
     let (why, risk) = match at.board.pi.is_some() {
         _ if is_extlinux => (
-            "into folders of its own, and a label of its own in extlinux.conf; U-Boot takes no label for one boot, so the trial is chosen \
-             in its menu on the console: --manual-recovery says that somebody is there",
-            "refused where u-boot-update writes extlinux.conf (the package u-boot-menu): there the .deb of kernel package is installed, \
-             and u-boot-update finds it",
+            "uses separate folders and a separate label in extlinux.conf; U-Boot cannot boot a label once, so the trial is selected \
+             in its menu on the console: --manual-recovery states that someone is there",
+            "refused if u-boot-update writes extlinux.conf (package u-boot-menu): then install the .deb of kernel package, \
+             which u-boot-update finds",
         ),
         true => (
-            "into folders of its own, with its device trees and overlays; tryboot.txt is read once: any reset returns to config.txt",
-            "refused where it could not return by itself; early 4B boards need a writable EEPROM; with autoboot.txt tryboot chooses \
+            "uses separate folders, with its device trees and overlays; tryboot.txt is read once: any reset returns to config.txt",
+            "refused if it could not return automatically; early 4B boards need a writable EEPROM; with autoboot.txt, tryboot selects \
              a partition, and it is refused",
         ),
         false => (
-            "into folders of its own, and the boot loader told for one boot: whatever restarts the machine returns to the old kernel",
-            "refused where it could not return by itself: GRUB on LVM, RAID, btrfs or ZFS, no watchdog against an early hang \
+            "uses separate folders and arms the boot loader for one boot: any restart returns to the old kernel",
+            "refused if it could not return automatically: GRUB on LVM, RAID, btrfs or ZFS, no watchdog against an early hang \
              (--manual-recovery accepts that)",
         ),
     };
     words += " --reboot";
-    let mut step = small("put it beside the running kernel, and one trial boot", vec![there(at, &words)], why, risk);
+    let mut step = small("install it beside the running kernel, and boot it once", vec![there(at, &words)], why, risk);
     step.time = Some(Estimate {
         minutes_min: 1,
         minutes_max: 5,
-        basis: "GRUB guests came back in 64 to 77 s; boards were not timed",
+        basis: "guests with GRUB rebooted in 64 to 77 s; boards were not timed",
     });
     step.disk_mb = None;
     step
@@ -123,29 +123,25 @@ fn tried(at: &Situation) -> Step {
 
 fn kept(at: &Situation) -> Step {
     small(
-        "keep it, or take it away",
+        "keep it, or remove it",
         vec![there(at, "commit"), format!("{}   # every file as before", there(at, "rollback"))],
-        "only what passed verify is kept; until then every reset brings the old kernel back",
-        "the old kernel and its entry stay, also after a commit",
+        "only a kernel that passed verify is kept; until then every reset returns to the old kernel",
+        "the old kernel and its entry stay, even after a commit",
     )
 }
 
-/// For a kernel that was not deployed by this program: `kernel verify` has nothing to compare with.
+/// For a kernel that was not deployed by this program, so that `kernel verify` has nothing to compare with.
 pub fn verify(at: &Situation) -> Step {
     let mut commands = vec![
-        line("uname -r && uname -v   # the second has the word PREEMPT_RT"),
+        line("uname -r && uname -v   # the second must contain PREEMPT_RT"),
         line("punctual audit"),
         line("sudo punctual prove --deadline 100us --duration 60s"),
     ];
     if at.board.pi.is_some() {
         commands.insert(0, line("lsusb; ls /dev/spidev* /dev/i2c-* /dev/gpiochip*; ip -br link"));
     }
-    let mut step = small(
-        "look",
-        commands,
-        "a name with -rt proves nothing: kernels called so have shipped without PREEMPT_RT",
-        "",
-    );
+    let mut step =
+        small("look", commands, "a name with -rt proves nothing: such kernels have shipped without PREEMPT_RT", "");
     step.time = Some(Estimate { minutes_min: 1, minutes_max: 2, basis: "the measurement takes 60 s" });
     step
 }

@@ -1,18 +1,19 @@
-//! The drivers of the root file system: from the file system down to the controller.
+//! Finds the drivers of the root file system: from the file system down to the controller.
 
 use super::table::{BLOCK, BUSES, FILE_SYSTEMS, option_of};
 use super::{Needed, driver};
 use punctual_machine::{Listing, Machine, Read};
 
-/// Layers of device mapper and RAID, and parents of a device.
+/// Maximum number of layers of device mapper and RAID, and of parents of a device.
 const DEEPEST: usize = 12;
 
 pub fn needed(view: &dyn Machine) -> Result<Vec<Needed>, String> {
-    let (kind, number, device) = root(view).ok_or("the root file system is not among the mounts, nor in /etc/fstab")?;
+    let (kind, number, device) =
+        root(view).ok_or("the root file system is neither among the mounts nor in /etc/fstab")?;
     let mut all = vec![Needed { any: option_of(FILE_SYSTEMS, &kind), name: kind.clone() }];
     if matches!(kind.as_str(), "nfs" | "nfs4" | "overlay" | "9p" | "virtiofs" | "tmpfs" | "rootfs") {
         return match kind.as_str() {
-            "overlay" | "tmpfs" | "rootfs" => Err(format!("the root is {kind}: the disk below it is not known")),
+            "overlay" | "tmpfs" | "rootfs" => Err(format!("the root is {kind}: the disk below it is unknown")),
             _ => Ok(all),
         };
     }
@@ -31,8 +32,8 @@ fn is_there(view: &dyn Machine, folder: &str) -> bool {
     matches!(view.list(folder), Listing::Known(_))
 }
 
-/// Type, major:minor (none of a file system that spans devices), and source of the mount at `/`, the last one if several
-/// lie on each other.
+/// Type, major:minor (none for a file system that spans devices), and source of the mount at `/`; the last one if
+/// several are stacked.
 fn root(view: &dyn Machine) -> Option<(String, Option<String>, String)> {
     let mounts = view.read("/proc/self/mountinfo");
     let of_mounts = mounts.text().and_then(|text| text.lines().filter_map(mountinfo).next_back());
@@ -47,7 +48,7 @@ fn root(view: &dyn Machine) -> Option<(String, Option<String>, String)> {
     })
 }
 
-/// `36 35 98:0 /root / opts shared:1 - ext4 /dev/sda1 rw` (proc_pid_mountinfo(5)).
+/// Parses `36 35 98:0 /root / opts shared:1 - ext4 /dev/sda1 rw` (proc_pid_mountinfo(5)).
 fn mountinfo(line: &str) -> Option<(String, Option<String>, String)> {
     let (before, after) = line.split_once(" - ")?;
     let mut before = before.split(' ').skip(2);
@@ -58,7 +59,7 @@ fn mountinfo(line: &str) -> Option<(String, Option<String>, String)> {
     Some((kind, Some(number).filter(|number| !number.starts_with("0:")), after.next()?.to_owned()))
 }
 
-/// `/dev/mapper/NAME` is a link to `/dev/dm-N`, of which only /sys tells.
+/// Resolves `/dev/mapper/NAME`, a link to `/dev/dm-N`, through /sys.
 fn mapped(view: &dyn Machine, device: &str) -> Option<String> {
     let name = device.strip_prefix("/dev/mapper/")?;
     let Listing::Known(disks) = view.list("/sys/class/block") else { return None };
@@ -66,7 +67,7 @@ fn mapped(view: &dyn Machine, device: &str) -> Option<String> {
     disks.iter().find(is_it).map(|disk| format!("/sys/class/block/{disk}"))
 }
 
-/// A block device: what it is made of, else the drivers of its hardware.
+/// Adds the drivers of a block device: of the devices it consists of, otherwise of its hardware.
 fn layer(view: &dyn Machine, folder: &str, depth: usize, all: &mut Vec<Needed>) {
     if let Some(uuid) = view.read(&format!("{folder}/dm/uuid")).text() {
         all.push(Needed::new("device mapper", &["BLK_DEV_DM"]));
@@ -104,7 +105,7 @@ fn layer(view: &dyn Machine, folder: &str, depth: usize, all: &mut Vec<Needed>) 
     }
 }
 
-/// The drivers of a device and of what it is attached to.
+/// Adds the drivers of a device and of its parents.
 fn hardware(view: &dyn Machine, device: &str, all: &mut Vec<Needed>) {
     let before = all.len();
     let mut at = device.to_owned();
@@ -121,7 +122,7 @@ fn hardware(view: &dyn Machine, device: &str, all: &mut Vec<Needed>) {
     }
 }
 
-/// Where /sys is not among the files: by the name alone.
+/// Uses only the device name, if /sys is not among the files.
 fn by_device_name(device: &str) -> Result<Vec<Needed>, String> {
     let name = device.strip_prefix("/dev/").unwrap_or_default();
     let families: [(&str, &[&str]); 5] = [
@@ -138,6 +139,6 @@ fn by_device_name(device: &str) -> Result<Vec<Needed>, String> {
             let disk = Needed::new(*family, any);
             Ok(if is_whole { vec![disk] } else { vec![disk, controller] })
         }
-        None => Err(format!("the root is {device}, and /sys, which tells what that is, is not among the files")),
+        None => Err(format!("the root is {device}, but /sys, which describes it, is not among the files")),
     }
 }

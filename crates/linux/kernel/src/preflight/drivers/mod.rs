@@ -1,4 +1,4 @@
-//! Does a configuration keep the drivers of the machine's root disk, network cards and consoles?
+//! Checks that a configuration keeps the drivers of the machine's root disk, network cards and consoles.
 
 mod disk;
 mod table;
@@ -8,11 +8,11 @@ use crate::config::Options;
 use punctual_machine::{Listing, Machine, parameters};
 use table::{CONSOLES, NETWORK, option_of};
 
-/// One driver that the machine uses.
+/// A driver that the machine uses.
 pub(super) struct Needed {
-    /// As the machine names it.
+    /// Name used by the machine.
     pub name: String,
-    /// Options of which one is enough; `None`: which one is not known here.
+    /// Options of which one is enough; `None` if they are unknown.
     pub any: Option<Vec<&'static str>>,
 }
 
@@ -22,21 +22,22 @@ impl Needed {
     }
 }
 
-const GIVE: &str = "configure first, then on the machine, or with its files (--root DIR): --config build/.config";
+const GIVE: &str =
+    "configure first, then run it on the machine, or with its files (--root DIR), with --config build/.config";
 
 pub fn checks(given: &Given) -> Vec<Check> {
     vec![
         judged(
             given,
             "root-disk",
-            "a kernel without the driver of its root disk stops before init",
+            "a kernel without the driver for its root disk stops before init",
             disk::needed,
             true,
         ),
         judged(
             given,
             "network-card",
-            "a kernel without the network card's driver is not reached over ssh",
+            "a kernel without the network card's driver cannot be reached over ssh",
             cards,
             true,
         ),
@@ -61,7 +62,7 @@ fn judged(
         return check(id, why, Outcome::Unknown, "configuration or machine is not given", GIVE);
     };
     let needed = match look(target) {
-        Err(error) => return check(id, why, Outcome::Unknown, error, "compare by hand: lsmod on the machine"),
+        Err(error) => return check(id, why, Outcome::Unknown, error, "compare manually: lsmod on the machine"),
         Ok(needed) if needed.is_empty() => return check(id, why, Outcome::Skip, "the machine has none", ""),
         Ok(needed) => needed,
     };
@@ -69,24 +70,24 @@ fn judged(
     let (off, modules, unknown) = (of("n"), of("m"), named_unknown(&needed));
     if !off.is_empty() {
         let fix = format!("punctual kernel configure --config RUNNING, or set them in a fragment: {}", off.join(", "));
-        return check(id, why, Outcome::Fail, format!("off, and the machine uses them: {}", off.join(", ")), &fix);
+        return check(id, why, Outcome::Fail, format!("off, but in use: {}", off.join(", ")), &fix);
     }
     if !unknown.is_empty() {
-        let found = format!("which option is the driver {} is not known here", unknown.join(", "));
+        let found = format!("the option of the driver {} is unknown", unknown.join(", "));
         return check(
             id,
             why,
             Outcome::Unknown,
             found,
-            "look for it: grep -r 'MODULE_ALIAS\\|\\.name' drivers, or modinfo on the machine",
+            "search for it: grep -r 'MODULE_ALIAS\\|\\.name' drivers, or modinfo on the machine",
         );
     }
     if !modules.is_empty() && !may_be_module {
-        return check(id, why, Outcome::Warn, format!("modules: {}", modules.join(", ")), "set them =y, not =m");
+        return check(id, why, Outcome::Warn, format!("modules: {}", modules.join(", ")), "set them to y, not m");
     }
     if id == "root-disk" && !modules.is_empty() && given.board.pi.is_some() {
         let found = format!("modules: {}", modules.join(", "));
-        return check(id, why, Outcome::Warn, found, "set them =y, or start the kernel with an initramfs of its own");
+        return check(id, why, Outcome::Warn, found, "set them to y, or boot the kernel with its own initramfs");
     }
     let names: Vec<&str> = needed.iter().map(|n| n.name.as_str()).collect();
     check(id, why, Outcome::Pass, format!("in it: {}", names.join(", ")), "")
@@ -106,7 +107,7 @@ fn best<'n>(needed: &'n Needed, options: &Options) -> Option<(&'n str, &'n [&'st
     Some((&needed.name, any, found))
 }
 
-/// Those with this value, by option and driver.
+/// The drivers whose option has this value, with option and name.
 fn named(needed: &[Needed], options: &Options, value: &str) -> Vec<String> {
     let all = needed.iter().filter_map(|n| best(n, options)).filter(|(.., found)| *found == value);
     all.map(|(name, any, _)| format!("CONFIG_{} ({name})", any.join(" or CONFIG_"))).collect()
@@ -116,13 +117,13 @@ fn named_unknown(needed: &[Needed]) -> Vec<String> {
     needed.iter().filter(|n| n.any.is_none()).map(|n| n.name.clone()).collect()
 }
 
-/// DRIVER of the device's uevent (drivers/base/core.c, dev_uevent).
+/// DRIVER in the device's uevent (drivers/base/core.c, dev_uevent).
 fn driver(view: &dyn Machine, device: &str) -> Option<String> {
     let read = view.read(&format!("{device}/uevent"));
     read.text()?.lines().find_map(|line| line.strip_prefix("DRIVER=")).map(str::to_owned)
 }
 
-/// Interfaces with a device, by their drivers.
+/// Drivers of the interfaces that have a device.
 fn cards(view: &dyn Machine) -> Result<Vec<Needed>, String> {
     const NETS: &str = "/sys/class/net";
     let names = match view.list(NETS) {
@@ -140,7 +141,7 @@ fn cards(view: &dyn Machine) -> Result<Vec<Needed>, String> {
     Ok(all)
 }
 
-/// The consoles in use (/proc/consoles), else those of the command line.
+/// The consoles in use (/proc/consoles), otherwise those on the command line.
 fn consoles(view: &dyn Machine) -> Result<Vec<Needed>, String> {
     let registered = view.read("/proc/consoles");
     let names: Vec<String> = match registered.text() {
@@ -160,7 +161,7 @@ fn consoles(view: &dyn Machine) -> Result<Vec<Needed>, String> {
     Ok(names.into_iter().filter(|name| !matches!(name.as_str(), "null" | "ttynull")).map(needed).collect())
 }
 
-/// One of these is a console.
+/// The options of which one makes a console.
 pub(super) fn console_options() -> impl Iterator<Item = &'static str> {
     CONSOLES.iter().flat_map(|(_, any)| any.iter().copied())
 }

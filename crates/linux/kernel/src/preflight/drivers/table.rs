@@ -1,14 +1,14 @@
-//! Drivers by the names that uevent has (DRIVER=), with their options: the Makefiles beside drivers/*/Kconfig.
+//! Drivers by their names in uevent (DRIVER=), with their options, from the Makefiles next to drivers/*/Kconfig.
 
 pub type Row = (&'static str, &'static [&'static str]);
 
-/// `None`: not in the table. Drivers are named with `-` or `_`.
+/// Looks up a driver; `None` if it is not in the table. `-` and `_` are equivalent in driver names.
 pub fn option_of(table: &[Row], name: &str) -> Option<Vec<&'static str>> {
     let plain = |text: &str| text.replace('-', "_");
     table.iter().find(|(driver, _)| plain(driver) == plain(name)).map(|(_, any)| any.to_vec())
 }
 
-/// Above a disk's controller; every configuration that boots the machine at all has them, or they are none of its own.
+/// Buses above a disk's controller: every configuration that boots the machine has them, or they have no option.
 pub const BUSES: &[&str] =
     &["pcieport", "usb", "hub", "simple-pm-bus", "simple-bus", "ti-sysc", "of_fsl_spba", "shpchp", "serial8250"];
 
@@ -156,8 +156,8 @@ pub const NETWORK: &[Row] = &[
     ("rtw_8822ce", &["RTW88_8822CE"]),
 ];
 
-/// By the name of the console without its number (Documentation/admin-guide/serial-console.rst; the drivers' Kconfig).
-/// `hvc` has several drivers behind it, of which nothing tells.
+/// Consoles by name without number (Documentation/admin-guide/serial-console.rst; the drivers' Kconfig). `hvc` is
+/// missing because nothing shows which of its drivers is in use.
 pub const CONSOLES: &[Row] = &[
     ("tty", &["VT_CONSOLE"]),
     ("ttyS", &["SERIAL_8250_CONSOLE"]),

@@ -14,7 +14,7 @@ fn write(root: &Path, path: &str, text: &str) {
     fs::write(path, text).unwrap();
 }
 
-/// A disk of /sys with a partition, as sysfs lays them out: links from the classes to the device's folder.
+/// Creates a disk with a partition in /sys, laid out as in sysfs: links from the classes to the device's folder.
 fn disk(root: &Path, device: &str, drivers: &[(&str, &str)], disk: &str, part: &str, number: &str) {
     for (below, driver) in drivers {
         write(root, &format!("sys/devices/{below}/uevent"), &format!("DRIVER={driver}\n"));

@@ -1,4 +1,4 @@
-//! Kernels that are not what their name says, each detected by verify.
+//! Kernels that do not match their name; verify detects each of them.
 
 use punctual_deploy::{Check, Site, Wish, commit, deploy, verify, worst};
 use punctual_kernel::Outcome;
@@ -9,12 +9,12 @@ use std::path::Path;
 const RELEASE: &str = "6.12.9-rt1";
 const RT: &str = "#1 SMP PREEMPT_RT Debian 6.12.9";
 
-/// Deploys a good package, boots it, lets `plant` change the machine, and verifies.
-fn verified(version: &str, runs: &str, plant: impl FnOnce(&Path)) -> (Vec<Check>, bool) {
-    measured(version, runs, Some(true), plant)
+/// Deploys a good package, boots it, lets `inject` change the machine, and verifies.
+fn verified(version: &str, runs: &str, inject: impl FnOnce(&Path)) -> (Vec<Check>, bool) {
+    measured(version, runs, Some(true), inject)
 }
 
-fn measured(version: &str, runs: &str, is_good: Option<bool>, plant: impl FnOnce(&Path)) -> (Vec<Check>, bool) {
+fn measured(version: &str, runs: &str, is_good: Option<bool>, inject: impl FnOnce(&Path)) -> (Vec<Check>, bool) {
     let (root, kernel, new) = machine(GRUB, RELEASE);
     let net =
         "Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\neth0\t00000000\t0\t3\t0\t0\t0\t00000000\n";
@@ -26,7 +26,7 @@ fn measured(version: &str, runs: &str, is_good: Option<bool>, plant: impl FnOnce
     let wish = Wish { manual_recovery: true, skip: vec!["processor".into()], ..Wish::default() };
     let record = deploy(&site, new.path(), &wish, Path::new("/bin/true")).unwrap().record.unwrap();
     boot_into(root.path(), &kernel, Some(&record.id), runs, version);
-    plant(root.path());
+    inject(root.path());
     let checks = verify(&site, &|| Ok((is_good, "12 us".into()))).unwrap();
     let is_kept = commit(&site, false).is_ok();
     (checks, is_kept)
@@ -102,7 +102,7 @@ fn a_network_that_is_gone_is_caught() {
 }
 
 #[test]
-fn what_cannot_be_told_is_no_pass() {
+fn unknown_is_not_a_pass() {
     let (checks, is_kept) = verified(RT, RELEASE, |root| {
         std::fs::remove_file(root.join(format!("boot/punctual/{RELEASE}/config"))).unwrap();
     });
