@@ -52,7 +52,7 @@ impl Inside {
         }
         let Kind::Function { function, parent } = &event.kind else { return };
         self.timer |= is_timer(function) || parent.as_ref().is_some_and(is_timer);
-        let ends = named(function).contains("irq_exit") || parent.as_ref().is_some_and(|parent| dispatches(parent));
+        let ends = named(function).contains("irq_exit") || parent.as_ref().is_some_and(dispatches);
         if ends {
             self.timer &= !named(function).contains("irq_exit");
             self.handler = None;
