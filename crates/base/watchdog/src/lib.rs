@@ -34,6 +34,9 @@ use std::time::{Duration, Instant};
 pub const GRACE: Duration = Duration::from_secs(10);
 /// Extra time if everything that did not end is waiting for a disk or a driver, which may be slow.
 const FOR_DISKS: Duration = Duration::from_secs(60);
+/// How often a program that computes beside other ordinary threads, none of them stopped or kept from its CPU, gets [`GRACE`]
+/// more.
+const EXTENSIONS: u32 = 6;
 /// For operations that are immediate unless something is wrong, after everything else has ended.
 pub const SHORT: Duration = Duration::from_secs(5);
 /// For system programs that build, pack or install.
@@ -68,7 +71,8 @@ struct Wait {
     action: Action,
     /// What was found when the limit expired.
     over: Option<String>,
-    is_extended: bool,
+    /// How often it got more time.
+    extended: u32,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -221,7 +225,7 @@ fn begin(what: &dyn Display, most: Duration, action: Action) -> Limit {
         Some(until) if end < until => STATE.changed.notify_all(),
         Some(_) => {}
     }
-    waits.all.insert(id, Wait { what: what.to_string(), most, end, action, over: None, is_extended: false });
+    waits.all.insert(id, Wait { what: what.to_string(), most, end, action, over: None, extended: 0 });
     Limit(Some(id))
 }
 
@@ -263,12 +267,14 @@ fn watch() {
         waits = state();
         // It may have ended, or made progress, meanwhile.
         let Some(wait) = waits.all.get_mut(&id).filter(|wait| wait.end <= Instant::now()) else { continue };
-        if look.is_disk() && !wait.is_extended {
-            (wait.is_extended, wait.end) = (true, Instant::now() + FOR_DISKS);
-            continue;
-        }
-        if matches!(action, Action::EndIdle) && look.computes() {
-            wait.end = end_of(wait.most);
+        let more = match action {
+            _ if look.is_disk() => (wait.extended == 0).then_some(FOR_DISKS),
+            Action::EndIdle => look.computes().then_some(wait.most),
+            Action::EndProgram => (look.computes() && wait.extended < EXTENSIONS).then_some(GRACE),
+            Action::KillChild(_) => None,
+        };
+        if let Some(more) = more {
+            (wait.extended, wait.end) = (wait.extended + 1, end_of(more));
             continue;
         }
         let why = format!("{} takes longer than {}{look}", wait.what, seconds(wait.most));
@@ -280,7 +286,7 @@ fn watch() {
                 // A child that does not die still blocks its waiter.
                 let (what, most) = (format!("{}, killed,", wait.what), FOR_KILLED);
                 let end = end_of(most);
-                let survivor = Wait { what, most, end, action: Action::EndProgram, over: None, is_extended: false };
+                let survivor = Wait { what, most, end, action: Action::EndProgram, over: None, extended: 0 };
                 waits.all.insert(id | KILLED, survivor);
             }
             Action::EndProgram | Action::EndIdle => {

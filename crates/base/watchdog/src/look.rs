@@ -21,6 +21,8 @@ pub struct Look {
     stopped: Vec<String>,
     starved: Vec<String>,
     waiting: Vec<String>,
+    /// Named where there is nothing else.
+    asleep: Vec<String>,
     computes: bool,
 }
 
@@ -46,6 +48,12 @@ impl Thread {
 fn ran(pid: i32, tid: i32) -> u64 {
     let text = fs::read_to_string(format!("/proc/{pid}/task/{tid}/schedstat")).unwrap_or_default();
     text.split_ascii_whitespace().next().and_then(|ns| ns.parse().ok()).unwrap_or(0)
+}
+
+/// The kernel's function that a thread sleeps in, as far as this user may know (proc_pid_wchan(5)).
+fn function(pid: i32, tid: i32) -> String {
+    let text = fs::read_to_string(format!("/proc/{pid}/task/{tid}/wchan")).unwrap_or_default();
+    if text.is_empty() || text == "0" { "the kernel".into() } else { text }
 }
 
 fn all(pids: &[i32]) -> Vec<Thread> {
@@ -88,7 +96,10 @@ impl Look {
                     look.waiting
                         .push(format!("thread {tid} ({name}) waits for a disk or a driver: `cat /proc/{tid}/stack`"));
                 }
-                (was, is) => look.computes |= was == 'R' || is == 'R',
+                // Reads and writes count: between two of them it has no turn either.
+                ('R' | 'D', _) | (_, 'R' | 'D') => look.computes = true,
+                ('Z' | 'X', _) | (_, 'Z' | 'X') => {}
+                _ => look.asleep.push(format!("thread {tid} ({name}) sleeps in {}", function(*pid, *tid))),
             }
         }
         look
@@ -134,7 +145,10 @@ fn holder(before: &[Thread], cpu: u64, besides: i32) -> Option<String> {
 
 impl Display for Look {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
-        let found: Vec<&String> = self.stopped.iter().chain(&self.starved).chain(&self.waiting).collect();
+        let mut found: Vec<&String> = self.stopped.iter().chain(&self.starved).chain(&self.waiting).collect();
+        if found.is_empty() && !self.computes {
+            found.extend(&self.asleep);
+        }
         for (n, what) in found.iter().take(MOST).enumerate() {
             f.write_str(if n == 0 { ": " } else { "; " })?;
             f.write_str(what)?;

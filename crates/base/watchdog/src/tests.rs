@@ -48,10 +48,14 @@ fn what_does_not_end_is_named_and_ended() {
     while SAID.lock().unwrap().is_empty() {
         renewed.renew();
         thread::sleep(Duration::from_millis(10));
-        assert!(began.elapsed() < Duration::from_secs(60));
+        assert!(began.elapsed() < Duration::from_secs(120));
     }
     assert_eq!(child.wait().unwrap().code(), None, "killed");
-    assert_eq!(*SAID.lock().unwrap(), ["the peer's answer takes longer than 300 ms"]);
+    let said = SAID.lock().unwrap().join("\n");
+    assert!(
+        said.starts_with("the peer's answer takes longer than 300 ms: ") && said.contains("(sleep) sleeps in "),
+        "{said}"
+    );
     drop((over, later, renewed));
     assert!(state().all.keys().all(|id| id & KILLED != 0), "what is dropped is not waited for");
 }
