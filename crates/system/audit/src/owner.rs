@@ -67,7 +67,7 @@ impl Owner {
         let machine = sight.machine;
         let program = machine.read(&format!("/proc/{}/exe", task.pid));
         let known = known(&task.name, program.text());
-        let package = program.text().and_then(|path| package(machine, path));
+        let package = program.text().and_then(|path| sight.package(path));
         Owner {
             unit: machine.read(&format!("/proc/{}/cgroup", task.pid)).text().and_then(unit),
             package: package.or_else(|| known.map(|(_, package, _)| (*package).to_owned())),
@@ -122,21 +122,34 @@ fn unit(groups: &str) -> Option<String> {
 
 /// The Debian package of a program, from the lists that dpkg-query(1) reads. After the merge of /usr a list may name a
 /// program without `/usr`.
-fn package(machine: &dyn Machine, program: &str) -> Option<String> {
+pub(crate) fn package(machine: &dyn Machine, program: &str) -> Option<String> {
     let lists = machine.list(PACKAGES);
-    let short = program.strip_prefix("/usr").unwrap_or(program);
-    let has = |bytes: &[u8]| {
-        let is_it = |line: &[u8]| line == program.as_bytes() || line == short.as_bytes();
-        bytes.split(|byte| *byte == b'\n').any(is_it)
-    };
-    for list in lists.names()?.iter().filter(|name| name.ends_with(".list")) {
-        if let Read::Known(bytes) = machine.read(&format!("{PACKAGES}/{list}"))
-            && has(&bytes)
-        {
-            return list.strip_suffix(".list")?.split(':').next().map(str::to_owned);
+    let names = [program, program.strip_prefix("/usr").unwrap_or(program)].map(str::as_bytes);
+    let mut lists = lists.names()?.iter().filter(|name| name.ends_with(".list"));
+    let list = lists.find(|list| has_line(machine, &format!("{PACKAGES}/{list}"), names))?;
+    list.strip_suffix(".list")?.split(':').next().map(str::to_owned)
+}
+
+/// Most lists are shorter; some have megabytes.
+const CHUNK: usize = 16 << 10;
+
+fn has_line(machine: &dyn Machine, path: &str, lines: [&[u8]; 2]) -> bool {
+    let (mut offset, mut rest) = (0, Vec::new());
+    loop {
+        let Read::Known(bytes) = machine.read_part(path, offset, CHUNK) else { return false };
+        let is_last = bytes.len() < CHUNK;
+        offset += bytes.len() as u64;
+        rest.extend(bytes);
+        if is_last {
+            return rest.split(|byte| *byte == b'\n').any(|line| lines.contains(&line));
         }
+        // Without an end in all of it, it is no list.
+        let Some(end) = rest.iter().rposition(|byte| *byte == b'\n') else { return false };
+        if rest[..end].split(|byte| *byte == b'\n').any(|line| lines.contains(&line)) {
+            return true;
+        }
+        rest.drain(..=end);
     }
-    None
 }
 
 /// CPU time: during the window if there is one, else since the task started (Documentation/scheduler/sched-stats.rst).
@@ -159,6 +172,23 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use punctual_machine::Recorded;
+
+    #[test]
+    fn a_program_is_found_across_the_parts_of_a_long_list() {
+        let mut machine = Recorded::default();
+        let long: String = (0..9_000).map(|n| format!("/usr/share/doc/file-{n}\n")).collect();
+        assert!(long.len() > 3 * CHUNK);
+        machine.set("/var/lib/dpkg/info/docs.list", Read::Known(format!("{long}/bin/last").into_bytes()));
+        machine.set("/var/lib/dpkg/info/noise.list", Read::Known(vec![b'x'; 2 * CHUNK]));
+        for n in [0, 1, 2_700, 2_800, 5_555, 8_999] {
+            let found = package(&machine, &format!("/usr/share/doc/file-{n}"));
+            assert_eq!(found.as_deref(), Some("docs"), "{n}");
+        }
+        assert_eq!(package(&machine, "/usr/bin/last").as_deref(), Some("docs"));
+        for none in ["/usr/share/doc/file", "/usr/share/doc/file-9000", "x"] {
+            assert_eq!(package(&machine, none), None, "{none}");
+        }
+    }
 
     #[test]
     fn units_are_the_innermost() {

@@ -14,6 +14,7 @@ pub(crate) use log::Log;
 
 use crate::Context;
 use crate::Offers;
+use crate::owner::package;
 use crate::reading::{Cause, Gap};
 use crate::rule::{Commons, Need, Sources};
 use crate::tasks::{self, Tasks};
@@ -37,6 +38,8 @@ pub(crate) struct Sight<'m> {
     tasks: OnceCell<Tasks>,
     log: OnceCell<Log>,
     isolated: OnceCell<Result<CpuList, Gap>>,
+    /// Of programs that were asked for: looking one up reads every package's list.
+    packages: RefCell<BTreeMap<String, Option<String>>>,
     judged: RefCell<BTreeMap<String, (Truth, Vec<Evidence>)>>,
 }
 
@@ -99,6 +102,7 @@ impl<'m> Sight<'m> {
             tasks: OnceCell::new(),
             log: OnceCell::new(),
             isolated: OnceCell::new(),
+            packages: RefCell::default(),
             judged: RefCell::default(),
         }
     }
@@ -121,6 +125,15 @@ impl<'m> Sight<'m> {
 
     pub fn virtualisation(&self) -> &Virtualisation {
         self.virtualisation.get_or_init(|| virtualisation(self.machine))
+    }
+
+    pub fn package(&self, program: &str) -> Option<String> {
+        let known = self.packages.borrow().get(program).cloned();
+        known.unwrap_or_else(|| {
+            let found = package(self.machine, program);
+            self.packages.borrow_mut().insert(program.to_owned(), found.clone());
+            found
+        })
     }
 
     pub fn tasks(&self) -> &Tasks {
