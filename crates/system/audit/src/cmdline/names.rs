@@ -183,6 +183,13 @@ mod tests {
     }
 
     #[test]
+    fn what_others_take_too_is_of_every_release() {
+        for name in OTHERS.lines() {
+            assert!(releases::lacks(name, (5, 10)).is_none() && releases::lacks(name, (7, 2)).is_none(), "{name}");
+        }
+    }
+
+    #[test]
     fn a_release_is_near_its_own_parameters() {
         assert_eq!(meant("sched_verbos", Some((6, 1))), Some("sched_verbose"));
         assert_eq!(meant("sched_verbos", Some((5, 10))), None);

@@ -12,7 +12,7 @@ const LISTED: [Release; 7] = [(5, 10), (5, 15), (6, 1), (6, 6), (6, 12), (6, 18)
 /// Documentation/admin-guide/kernel-parameters.txt, and of module_param() of what is always built in (kernel/rcu,
 /// kernel/workqueue.c, kernel/printk, kernel/time/clocksource.c, mm/kfence, mm/zswap.c, drivers/cpufreq/cpufreq.c,
 /// drivers/cpuidle, drivers/idle, drivers/acpi/processor_*.c, drivers/pci/pcie/aspm.c). Mitigations, which stable releases
-/// take over, and what documents alone name have no releases.
+/// take over, what documents alone name, and what some release or a program parses by other means (dyndbg, hostname) have none.
 const PARAMETERS: &str = include_str!("parameters.txt");
 
 /// The first release, where it is known exactly: commits 826bfeb37bb4, 8412b4563e59, ace3c5499e61, 7f66f099de4d,
@@ -165,6 +165,8 @@ mod tests {
             ("isolcpus=2", (2, 6), None),
             ("mitigations=off", (4, 19), None),
             ("spectre_bhi=on", (5, 15), None),
+            // ddebug_dyndbg_boot_param_cb() of lib/dynamic_debug.c.
+            ("dyndbg=+p", (5, 10), None),
             ("no_such_parameter", (6, 12), None),
         ] {
             let said = lacks(word, release);

@@ -124,3 +124,32 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_release_decides_which_parameters_have_an_effect() {
+    for (release, word, expected) in [
+        ("6.12.48", "rcutree.enable_rcu_lazy=1", None),
+        ("6.6.9", "rcutree.enable_rcu_lazy=1", Some((true, "since Linux 6.8"))),
+        ("6.1.0-28-amd64", "workqueue.unbound_cpus=0", Some((true, "since Linux 6.6"))),
+        ("5.14.0-503.el9.x86_64", "workqueue.unbound_cpus=0", Some((false, "unless it was backported"))),
+        ("5.10.0", "iommu.strict=1", Some((true, "came with Linux 5.14"))),
+        ("5.4.61-rt37-v8+", "isolcpus=managed_irq,domain,3", Some((true, "came with Linux 5.6"))),
+        ("6.12.1", "sched_debug", Some((true, "until Linux 5.10"))),
+        ("3.9.0", "nohz_full=1", Some((true, "came with Linux 3.10"))),
+    ] {
+        let mut machine = machine(&["0", "1"]);
+        put(&mut machine, "/proc/sys/kernel/osrelease", release);
+        put(&mut machine, "/proc/config.gz", "CONFIG_RCU_LAZY=y\nCONFIG_IOMMU_DMA=y\nCONFIG_CPU_ISOLATION=y\n");
+        let scheduling = Scheduling::Fifo { priority: Priority::try_from(90).unwrap() };
+        let context = Context { scheduling, cpus: CpuList::new(), profile: Profile::DedicatedCore };
+        let found = Rules::embedded().misfit(&machine, &context, word);
+        match expected {
+            None => assert_eq!(found, None, "{word} on {release}"),
+            Some((is_certain, why)) => {
+                let is_so =
+                    found.as_ref().is_some_and(|found| found.is_certain == is_certain && found.why.contains(why));
+                assert!(is_so, "{word} on {release}: {found:?}");
+            }
+        }
+    }
+}
