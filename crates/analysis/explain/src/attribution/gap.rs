@@ -4,7 +4,7 @@ use super::cpu::{Gap, IdleState, OVERDUE, Running, SILENCE, Sent};
 use super::label::{Label, Ruling, Why};
 use super::machine::Machine;
 use super::piece::{Piece, Place};
-use super::section::Off;
+use super::section::{Off, Section};
 use super::view::View;
 use Confidence::{High, Medium, Suspected};
 use punctual_model::{Class, Confidence};
@@ -63,6 +63,7 @@ fn early(view: &View, piece: &Piece, place: Place, task: Option<Running>) -> Lab
         match section.off {
             Off::Irqs => return Label::new(Class::IrqsDisabled, Medium, Why::OffFlags).of(task),
             // A host that stops a guest's CPU while interrupts are off there for a moment looks the same.
+            Off::IrqsReleased { .. } if view.facts.guest == Some(true) && stood_before(view.machine, piece) => {}
             Off::IrqsReleased { .. } => {
                 let sure = if view.facts.guest == Some(false) { Medium } else { Suspected };
                 return Label::new(Class::IrqsDisabled, sure, Why::Released).of(task);
@@ -86,6 +87,12 @@ fn early(view: &View, piece: &Piece, place: Place, task: Option<Running>) -> Lab
         // The host of a guest, or firmware, looks the same: the task that happened to be current is not blamed.
         false => Label::new(Class::IrqsDisabled, Suspected, Why::Late),
     }
+}
+
+/// A CPU stood still for half as long and more: an interrupt came late upon user code.
+fn stood_before(machine: &Machine, piece: &Piece) -> bool {
+    let stood = |section: &Section| section.off == Off::User && section.to - section.from >= piece.ns() / 2;
+    machine.cpus().any(|(_, cpu)| cpu.sections.iter().any(stood))
 }
 
 /// The time of the charge that covers a piece, and the CPU time charged, ns.

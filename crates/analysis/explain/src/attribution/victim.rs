@@ -3,7 +3,7 @@ use super::label::{Label, Part, Tally, What, Why};
 use super::machine::{End, Machine, Window};
 use super::{Facts, choose, sentences};
 use punctual_model::{Cause, Class, Confidence, Moments, Scheduled, Victim};
-use punctual_trace::{Comm, Symbol};
+use punctual_trace::Symbol;
 use punctual_units::Arrange;
 
 /// The victim of a wakeup, without its verdict. It ends at T3, or where its thread read its clock, if that is known.
@@ -104,12 +104,13 @@ fn place(machine: &Machine, label: Label) -> Option<String> {
             Some(format!("sent by {by}CPU {}{what}", sent.cpu))
         }
         Class::HigherPriority => {
-            let works = |comm: Comm| {
-                let comm = comm.to_string();
-                sentences::is_stopper(&comm) || comm.starts_with("kworker/")
-            };
-            let by = known.filter(|_| label.task.and_then(|task| task.comm).is_some_and(works))?.woken_by?;
-            Some(format!("queued by {}", thread(by)))
+            let is_worker = |comm: &str| comm.starts_with("kworker/");
+            let comm = label.task.and_then(|task| task.comm)?.to_string();
+            let by = known.filter(|_| sentences::is_stopper(&comm) || is_worker(&comm))?.woken_by?;
+            let by_comm = machine.tasks.find(by).and_then(|by| by.comm).map(|comm| comm.to_string());
+            // A worker that goes to sleep wakes the next one for what others queued (kernel/workqueue.c, `wq_worker_sleeping`).
+            (!is_worker(&comm) || by_comm.is_some_and(|by| !is_worker(&by)))
+                .then(|| format!("queued by {}", thread(by)))
         }
         Class::PriorityInversion => waiters(machine, label.task?.tid, thread),
         _ => None,

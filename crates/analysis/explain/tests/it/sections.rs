@@ -170,6 +170,25 @@ fn a_stopper_works_for_the_one_that_queued_it() {
     assert!(victim.verdict.contains("queued by rsync (pid 80)"), "{}", victim.verdict);
 }
 
+#[test]
+fn a_worker_that_another_worker_woke_works_for_somebody_else() {
+    let worker = ("kworker/1:2", 19, 10);
+    let queued = |by: &str| {
+        let trace = start().sleep(2000, 3000, YES).expire("yes-60", 3010).line(
+            by,
+            0,
+            "d..1.",
+            3030,
+            "sched_waking: comm=kworker/1:2 pid=19 prio=10 target_cpu=001",
+        );
+        trace.switch(1, 3050, YES, "R+", worker).switch(1, 4000, worker, "S", CYCLIC).worst()
+    };
+    let by_thread = queued("rsync-80");
+    assert!(by_thread.verdict.contains("queued by rsync (pid 80)"), "{}", by_thread.verdict);
+    let by_worker = queued("kworker/1:0-21");
+    assert!(!by_worker.verdict.contains("queued by"), "{}", by_worker.verdict);
+}
+
 /// CONFIG_RT_GROUP_SCHED keeps throttling after 6.12, and the kernel says when it strikes.
 #[test]
 fn throttling_after_6_12_by_the_kernel_s_own_word() {
@@ -277,6 +296,22 @@ fn a_function_is_named_only_if_it_had_just_let_interrupts_in() {
     blames(&user.explained(known).victims[0].causes[0], Class::MachineStall, None, Confidence::Suspected);
     let guest = user.explained(Facts { guest: Some(true), ..Facts::default() });
     blames(&guest.victims[0].causes[0], Class::Steal, None, Confidence::Suspected);
+}
+
+/// The host is known to stop the CPU for so long.
+#[test]
+fn a_guest_whose_cpu_stood_still_for_as_long_before_names_no_section() {
+    let section = ["_raw_spin_unlock_irqrestore", "foo_write [foo]"];
+    let stood = |until| stacked(start().sleep(2000, 3000, YES), until, &[]).sleep(5000, 6000, YES);
+    let place = |until, guest| {
+        let victim = stacked(stood(until), 6500, &section).explained(Facts { guest, ..Facts::default() });
+        let last = victim.victims.into_iter().find(|v| v.moments.is_some_and(|m| m.t0_ns == 6_000_000)).unwrap();
+        last.causes[0].place.clone()
+    };
+    let named = Some("in _raw_spin_unlock_irqrestore ← foo_write".to_owned());
+    assert_eq!(place(3500, Some(true)), None);
+    assert_eq!(place(3500, Some(false)), named);
+    assert_eq!(place(3100, Some(true)), named);
 }
 
 #[test]
