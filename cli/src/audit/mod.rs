@@ -44,7 +44,7 @@ fn answer(args: &AuditArgs) -> Result<Answer, Refusal> {
 
 fn explain(id: &str) -> Result<String, Refusal> {
     let rules = Rules::embedded();
-    rules.explain(id).ok_or_else(|| unknown_rule(id, &rules))
+    rules.explain(id).ok_or_else(|| unknown_rule(id, rules))
 }
 
 /// The error for a rule that does not exist.

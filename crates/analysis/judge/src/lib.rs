@@ -77,9 +77,9 @@ pub use virtual_cpus::{CONTROLS as VIRTUAL_CONTROLS, virtual_control};
 /// - `P(>L) < p` passes if the probability's upper bound is below p, fails if its lower bound is above.
 /// - `episodes(>L) < k per day` likewise, by their rate.
 /// - `missed = 0` fails if a period was skipped, or ran later than the run's deadline if there is one; otherwise it is
-/// held.
+///   held.
 /// - `missed <= k per m` is judged on the same count as a probability of k/m; if it is neither shown nor refuted, it is
-/// held.
+///   held.
 pub fn judge(recording: &Recording, claims: &[Claim]) -> Verdict {
     let doubts = doubt::doubts(recording);
     let cells = cell::cells(recording, &doubts);
