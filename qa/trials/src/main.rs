@@ -26,6 +26,7 @@ mod kill_fix;
 mod lab;
 mod misconfigured;
 mod pi;
+mod power;
 mod random;
 mod rtla;
 mod scarce;
@@ -73,6 +74,7 @@ enum Trial {
     Boots(boots::Wanted),
     Deploy(deploy::Wanted),
     Pi(pi::Wanted),
+    Power(power::Wanted),
     Rtla(rtla::Wanted),
     GpioKernel(gpio_kernel::Wanted),
     Configs(configs::Wanted),
@@ -106,6 +108,7 @@ impl Trial {
             Trial::Boots(wanted) => boots::run(wanted),
             Trial::Deploy(wanted) => deploy::run(wanted),
             Trial::Pi(wanted) => pi::run(&wanted),
+            Trial::Power(wanted) => power::run(&wanted),
             Trial::Rtla(wanted) => rtla::run(&wanted),
             Trial::GpioKernel(wanted) => gpio_kernel::run(&wanted),
             Trial::Configs(wanted) => configs::run(&wanted),

@@ -74,6 +74,9 @@ pub struct Guest {
     pub disk: Disk,
     /// Raw disk images, writable: /dev/vda and so on, once the modules virtio_pci and virtio_blk are loaded.
     pub images: Vec<PathBuf>,
+    /// An empty file to which the writes and flushes of the first image are logged, in order, as dm-log-writes does
+    /// (Documentation/admin-guide/device-mapper/log-writes.rst, QEMU's blklogwrites). Without one, flushes are ignored.
+    pub write_log: Option<PathBuf>,
     /// A static BusyBox; `None` to use the distribution's package.
     pub busybox: Option<PathBuf>,
     /// Kernel modules to load in addition to those for the disk and the network.
@@ -104,6 +107,7 @@ impl Guest {
             fetch: Vec::new(),
             disk: Disk::None,
             images: Vec::new(),
+            write_log: None,
             busybox: None,
             modules: Vec::new(),
             append: Vec::new(),

@@ -160,7 +160,11 @@ fn add_network(command: &mut Command, guest: &Guest, network: Option<(&Network, 
 
 fn add_devices(command: &mut Command, guest: &Guest) {
     for (number, image) in guest.images.iter().enumerate() {
-        command.args(drive(&format!("image{number}"), image, "raw", "unsafe"));
+        let id = format!("image{number}");
+        match &guest.write_log {
+            Some(log) if number == 0 => command.args(logged(&id, image, log)),
+            _ => command.args(drive(&id, image, "raw", "unsafe")),
+        };
         command.args(["-device", &format!("virtio-blk-pci,drive=image{number}")]);
     }
     for device in &guest.devices {
@@ -168,10 +172,22 @@ fn add_devices(command: &mut Command, guest: &Guest) {
     }
 }
 
-/// The `-drive` option for an image; a comma in its path is doubled (qemu(1)).
+/// The `-drive` option for an image.
 pub(crate) fn drive(id: &str, image: &Path, format: &str, cache: &str) -> [String; 2] {
-    let file = image.display().to_string().replace(',', ",,");
-    ["-drive".into(), format!("if=none,id={id},format={format},cache={cache},file={file}")]
+    ["-drive".into(), format!("if=none,id={id},format={format},cache={cache},file={}", doubled(image))]
+}
+
+fn logged(id: &str, image: &Path, log: &Path) -> [String; 2] {
+    let part = |name: &str, path: &Path| {
+        format!("{name}.driver=raw,{name}.file.driver=file,{name}.file.filename={}", doubled(path))
+    };
+    let (image, log) = (part("file", image), part("log", log));
+    ["-drive".into(), format!("if=none,id={id},driver=blklogwrites,cache=writeback,{image},{log}")]
+}
+
+/// A comma in a path is doubled (qemu(1)).
+fn doubled(path: &Path) -> String {
+    path.display().to_string().replace(',', ",,")
 }
 
 /// The emulator must not outlive this program, even after SIGKILL: setpriv(1) sets PR_SET_PDEATHSIG.

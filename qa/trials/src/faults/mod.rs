@@ -176,6 +176,13 @@ pub(super) const FAULTS: [Fault; 21] = [
         reach: "no panic, no hang; what is missing is said; all that is there is readable",
         how: How::By("cargo trials scarce"),
     },
+    Fault {
+        number: 22,
+        name: "power",
+        fault: "a power cut at a random write, during fix, undo and the writing of a run (docs/power.md)",
+        reach: "no record is lost, undo restores every file, what was reported as done is there",
+        how: How::By("cargo trials power"),
+    },
 ];
 
 /// Inject the faults that break measuring tools, and check what must hold then (docs/reliability.md); needs root

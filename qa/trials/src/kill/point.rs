@@ -45,13 +45,16 @@ pub fn try_one(punctual: &Path, build: &str, number: u32) -> Result<Point, Strin
     let out = std::env::temp_dir().join(format!("punctual-kill-{name}"));
     let (aim, begun) = (Aim::of(number), Instant::now());
     let [duration, loads] = aim.run();
+    // Deleted with the run.
+    let said = out.with_extension("said");
+    let errors = fs::File::create(&said).map_err(|e| format!("{}: {e}", said.display()))?;
     let mut child = Command::new(punctual)
         .args(["prove", "--quiet", "--duration", duration, "--load", loads, "--out"])
         .arg(&out)
         .env(MARK, &name)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
-        .stderr(Stdio::null())
+        .stderr(errors)
         .spawn()
         .map_err(|e| format!("{}: {e}", punctual.display()))?;
     let pid = child.id();
@@ -79,10 +82,14 @@ pub fn try_one(punctual: &Path, build: &str, number: u32) -> Result<Point, Strin
         failed: None,
     };
     match killed.judge(&mut point) {
-        Ok(()) => drop(fs::remove_dir_all(&out)),
+        Ok(()) => drop((fs::remove_dir_all(&out), fs::remove_file(&said))),
         Err(why) => {
-            let stage = point.stage;
-            point.failed = Some(format!("{stage}, killed after {lived:.3} s: {why} (kept in {})", out.display()));
+            let (stage, text) = (point.stage, fs::read_to_string(&said).unwrap_or_default());
+            let last = text.lines().next_back().unwrap_or_default();
+            point.failed = Some(format!(
+                "{stage}, killed after {lived:.3} s: {why} (kept in {}; its last words: {last})",
+                out.display()
+            ));
         }
     }
     Ok(point)

@@ -165,11 +165,12 @@ fn one(punctual: &Path, place: &Path, run: &Path, words: &[&str], scarce: Scarce
         .stderr(errors)
         .spawn()
         .map_err(|e| missing(punctual, &e))?;
-    let began = Instant::now();
+    let (began, mut is_ended) = (Instant::now(), false);
     let status = match ended_within(&mut child, Duration::from_secs(4))? {
         Some(status) => Some(status),
         // Servers and watches are ended by a signal.
         None => {
+            is_ended = true;
             if let Some(pid) = rustix::process::Pid::from_raw(child.id().cast_signed()) {
                 let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
             }
@@ -186,30 +187,46 @@ fn one(punctual: &Path, place: &Path, run: &Path, words: &[&str], scarce: Scarce
     if is_panic(&status, &text) {
         return Err(format!("{status}: {last}"));
     }
-    // The kernel kills what runs out of memory.
-    if status.signal().is_some() && !matches!(scarce, Scarce::Memory(_)) {
+    // The kernel kills what runs out of memory; a signal from here kills where no thread could be started to handle it.
+    let ended = is_ended && status.signal() == Some(rustix::process::Signal::TERM.as_raw());
+    if status.signal().is_some() && !ended && !matches!(scarce, Scarce::Memory(_)) {
         return Err(format!("{status}: {last}"));
     }
     // A verdict goes to standard output and a signal came from here, but a refusal must be explained.
     if matches!(status.code(), Some(2 | 4)) && text.trim().is_empty() {
         return Err(format!("{status} without a message"));
     }
-    readable(punctual, &out)?;
-    Ok(status.code().map_or_else(|| "killed by the kernel".into(), |code| format!("code {code}")))
+    let left = readable(punctual, &out)?;
+    let by = if ended { "SIGTERM" } else { "the kernel" };
+    let killed = || format!("ended by {by} ({})", if left > 0 { "what it left reads" } else { "it left nothing" });
+    Ok(status.code().map_or_else(killed, |code| format!("code {code}")))
 }
 
-/// Reads every run that is left, without any limits.
-fn readable(punctual: &Path, out: &Path) -> Result<(), String> {
+/// Reads every run, watch and history that is left, without any limits; returns their number.
+fn readable(punctual: &Path, out: &Path) -> Result<usize, String> {
     let runs = out.join("runs");
     let below = fs::read_dir(runs).into_iter().flatten().flatten().map(|entry| entry.path());
-    for run in below.chain([out.to_owned()]).filter(|path| path.join("run.json").exists()) {
-        let read = Command::new(punctual).arg("report").arg(&run).arg("--json").output().map_err(|e| e.to_string())?;
-        if !read.status.success() {
-            let said = String::from_utf8_lossy(&read.stderr).trim().to_owned();
-            return Err(format!("its output is unreadable: {}: {said}", read.status));
+    let is_one = |path: &PathBuf| ["run.json", "watch.json"].iter().any(|name| path.join(name).exists());
+    let directories = below.chain([out.to_owned()]).filter(is_one);
+    let mut commands: Vec<Command> = directories.map(|directory| words(punctual, &["report"], &directory)).collect();
+    if fs::read(out).is_ok_and(|bytes| bytes.starts_with(b"SQLite format 3")) {
+        commands.push(words(punctual, &["history", "--db"], out));
+    }
+    for command in &mut commands {
+        let read = command.arg("--json").output().map_err(|e| e.to_string())?;
+        let said = String::from_utf8_lossy(&read.stderr).trim().to_owned();
+        // Nothing was measured.
+        if !read.status.success() && !said.contains("ended before its first result") {
+            return Err(format!("what it left is unreadable: {}: {said}", read.status));
         }
     }
-    Ok(())
+    Ok(commands.len())
+}
+
+fn words(punctual: &Path, words: &[&str], path: &Path) -> Command {
+    let mut command = Command::new(punctual);
+    command.args(words).arg(path);
+    command
 }
 
 /// A control group with one limit, version 1 or 2.
