@@ -66,8 +66,11 @@ fn check(args: &ReportArgs, subject: Subject) -> Result<(), Refusal> {
 /// Error text for a run whose result file is missing or damaged.
 fn lost(args: &ReportArgs, recording: &Recording) -> String {
     let run = args.run.first().map(|path| path.display().to_string()).unwrap_or_default();
-    let why = recording.damage.join("; ");
-    format!("{run}: the results of {} cannot be read: {why}; run it again", Subject::of(recording).name())
+    let (name, why) = (Subject::of(recording).name(), recording.damage.join("; "));
+    match recording.run.complete {
+        true => format!("{run}: the results of {name} cannot be read: {why}; run it again"),
+        false => format!("{run}: {name} that was ended before its first result, or damaged ({why}): run it again"),
+    }
 }
 
 /// Reads a run directory, or other tools' files as one run.

@@ -79,15 +79,16 @@ impl Writer {
         // Only a reader running at this moment can hold the lock; then the run is just not marked as running.
         let _ = dir.lock(true);
         let events = dir.create_new(layout::EVENTS)?;
-        // From here on a reader finds a run, even after a kill. Nothing has been measured yet, so the first sync is
-        // that of the first checkpoint.
-        let sum = write_json(&dir, layout::RUN, &run, room.compact, false)?;
         for folder in [layout::SEGMENTS, layout::HIST] {
             dir.make_dir(folder)?;
         }
+        // Before there is a run: without room none begins.
         if room.reserve_bytes > 0 {
             reserve(&dir, room.reserve_bytes)?;
         }
+        // From here on a reader finds a run, even after a kill. Nothing has been measured yet; the first sync comes
+        // with the first checkpoint.
+        let sum = write_json(&dir, layout::RUN, &run, room.compact, false)?;
         let segment = dir.create_new(segment_name(1))?;
         let mut writer = Writer {
             dir: dir.clone(),

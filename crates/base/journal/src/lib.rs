@@ -21,7 +21,7 @@ mod undo;
 pub use owner::Owner;
 pub use undo::Undo;
 
-use punctual_watchdog::{SHORT, Share, lock};
+use punctual_watchdog::{Share, lock};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -54,6 +54,9 @@ struct Entry {
 const SCHEMA: &str = "punctual.lease/1";
 /// Extension of an entry while it is being written, under a shared lock on the folder.
 const ASIDE: &str = "new";
+/// Limit of the wait for the lock: a process that restores what a killed one left holds it, and on a busy machine removing a
+/// trace instance takes seconds.
+const PATIENCE: Duration = Duration::from_secs(8);
 /// Maximum size of a journal entry in bytes.
 const MOST: u64 = 1 << 20;
 
@@ -92,7 +95,7 @@ impl Journal {
 
     /// Uses the given folder, which is created when the first entry is written.
     pub fn at(folder: impl Into<PathBuf>) -> Journal {
-        Journal { folder: folder.into(), patience: SHORT }
+        Journal { folder: folder.into(), patience: PATIENCE }
     }
 
     /// Records how to undo a change that is about to be made. The steps of `undo` are carried out from last to first. A
@@ -344,7 +347,7 @@ mod tests {
         fs::rename(&path, path.with_extension(ASIDE)).unwrap();
         // An entry being written by a living process.
         let held = File::open(&journal.folder).unwrap();
-        lock(&held, Share::Shared, SHORT, &mut |_| {}).unwrap();
+        lock(&held, Share::Shared, PATIENCE, &mut |_| {}).unwrap();
         std::thread::scope(|scope| {
             let recovering = scope.spawn(|| journal.recover());
             std::thread::sleep(std::time::Duration::from_millis(50));
@@ -362,7 +365,7 @@ mod tests {
         fs::write(&file, "x").unwrap();
         let path = entry_of(&journal, dead(), vec![Undo::RemoveFile { path: file.clone() }]);
         let held = File::open(&journal.folder).unwrap();
-        lock(&held, Share::Exclusive, SHORT, &mut |_| {}).unwrap();
+        lock(&held, Share::Exclusive, PATIENCE, &mut |_| {}).unwrap();
         let holder = format!("PID {}", std::process::id());
         let journal = Journal { patience: Duration::from_millis(50), ..journal };
         let found = journal.recover();

@@ -87,6 +87,9 @@ fn measure(
     let mut experiment = fitted.planned(options.spec, notes);
     let mut edges = None;
     let wanted = options.repeat.unwrap_or(options.spec.repetitions);
+    // A kill before the last repetition leaves it so.
+    experiment.interrupted = true;
+    writer.experiment(&experiment)?;
     for number in 1..=wanted {
         if options.stop.load(Relaxed) {
             break;
@@ -106,7 +109,6 @@ fn measure(
         experiment.untraced = experiment.untraced.take().or(folded.untraced);
         edges = edges.or_else(|| folded.edges.take());
         experiment.repetitions.push(folded.repetition);
-        // Stays true if the process is killed before the last repetition ends.
         experiment.interrupted = options.stop.load(Relaxed) || number < wanted;
         writer.experiment(&experiment)?;
         report(&experiment);

@@ -63,7 +63,7 @@ pub fn measure_by(method: Method, options: &Options, observer: &mut dyn Observer
 
 /// The preparation only computes and does not wait for anything.
 fn prepared(subject: Subject, options: &Options) -> Result<Measurement<'_>, ProofError> {
-    let _limit = punctual_watchdog::work("the preparation", punctual_watchdog::SHORT);
+    let _limit = punctual_watchdog::work("the preparation", punctual_watchdog::GRACE);
     Measurement::prepare(subject, options)
 }
 

@@ -48,8 +48,7 @@ impl Stage {
     pub fn of_files(out: &Path) -> Stage {
         let is = |name: &str| out.join(name).exists();
         match () {
-            // Written before its segments.
-            () if !is("run.json") && !is("segments") => Stage::Folder,
+            () if !is("run.json") => Stage::Folder,
             () if is("report.html") => Stage::Reported,
             () if is("manifest.json") && !is("segments") => Stage::Explaining,
             () if is("manifest.json") => Stage::Ending,
