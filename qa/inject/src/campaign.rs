@@ -3,7 +3,7 @@
 use crate::InjectError;
 use crate::capture::{Recorder, TRACEFS};
 use crate::child::{HIDDEN_ARG, IMPOSSIBLE};
-use crate::config::Config;
+use crate::config::{Config, PRIORITY, Wanted};
 use crate::kinds::Kind;
 use crate::surroundings::Surroundings;
 use crate::thread::now;
@@ -20,18 +20,6 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-#[derive(Clone, Debug)]
-pub struct Wanted {
-    pub cpus: (u32, u32),
-    pub bursts: u32,
-    /// Length of a burst, ns.
-    pub length_ns: u64,
-    /// Wakeups of at least this latency count as late, ns.
-    pub late_ns: u64,
-    /// Seed of the pseudo-random lengths and phases.
-    pub seed: u64,
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Injected {
     pub bursts: usize,
@@ -39,18 +27,16 @@ pub struct Injected {
     pub late: usize,
 }
 
-/// Priority of the victim.
-const PRIORITY: u8 = 80;
-/// Time from the first wakeups to the first burst, and from the last burst to the end of the recording.
+/// From the first wakeups to the first burst, and from the last to the end of the recording.
 const SECOND_NS: u64 = 1_000_000_000;
 const CALM: Duration = Duration::from_millis(60);
 
 /// Injects one kind and records what happened in `folder`, which must exist.
 ///
 /// # Errors
-/// [`InjectError::Impossible`] if this machine cannot produce it. Changes to the machine are undone in any case.
+/// [`InjectError::Impossible`] if this machine cannot produce it. Changes to the machine are undone.
 pub fn campaign(kind: &Kind, wanted: &Wanted, recorder: &Recorder, folder: &Path) -> Result<Injected, InjectError> {
-    let mut config = Config { role: "victim".into(), ..Config::new(kind, wanted) };
+    let mut config = Config { role: "victim".into(), ..Config::new(kind.name, kind.victim, wanted) };
     let _unlimited = if kind.victim.is_deadline() { Some(unlimited()?) } else { None };
     let before = Surroundings::read(TRACEFS);
     let mut victim = Running::start(&config)?;
@@ -103,7 +89,7 @@ pub fn beside_rtla(
     folder: &Path,
     rtla: &Path,
 ) -> Result<(), InjectError> {
-    let config = Config::new(kind, &Wanted { bursts: 1, ..wanted.clone() });
+    let config = Config::new(kind.name, kind.victim, &Wanted { bursts: 1, ..wanted.clone() });
     // Injections calibrate before they are ready.
     let mut injection = Running::start(&config)?;
     let (late_us, cpu) = ((wanted.late_ns / 1000).to_string(), wanted.cpus.0.to_string());
@@ -150,32 +136,13 @@ impl Drop for Stopped {
     }
 }
 
-fn write(folder: &Path, name: &str, value: &impl Serialize) -> Result<(), InjectError> {
+pub(crate) fn write(folder: &Path, name: &str, value: &impl Serialize) -> Result<(), InjectError> {
     let text = serde_json::to_string(value).map_err(|e| InjectError::Child(e.to_string()))?;
     let path = folder.join(name);
     fs::write(&path, text).map_err(InjectError::at(format!("write {}", path.display())))
 }
 
-impl Config {
-    fn new(kind: &Kind, wanted: &Wanted) -> Config {
-        Config {
-            role: kind.name.into(),
-            manner: kind.victim,
-            cpu: wanted.cpus.0,
-            other_cpu: wanted.cpus.1,
-            priority: PRIORITY,
-            period_ns: kind.victim.period_ns(),
-            late_ns: wanted.late_ns,
-            victim_tid: 0,
-            bursts: wanted.bursts,
-            length_ns: wanted.length_ns,
-            every_ns: wanted.length_ns * 3 / 2 + 50_000_000,
-            seed: wanted.seed,
-        }
-    }
-}
-
-struct Running {
+pub(crate) struct Running {
     child: Child,
     said: BufReader<ChildStdout>,
     role: String,
@@ -183,7 +150,7 @@ struct Running {
 }
 
 impl Running {
-    fn start(config: &Config) -> Result<Running, InjectError> {
+    pub(crate) fn start(config: &Config) -> Result<Running, InjectError> {
         let own = std::env::current_exe().map_err(InjectError::at("find this program"))?;
         let json = serde_json::to_string(config).map_err(|e| InjectError::Child(e.to_string()))?;
         let mut command = Command::new(own);
@@ -200,12 +167,12 @@ impl Running {
         Ok(running)
     }
 
-    /// Closes the standard input of the process: the injection starts, or the victim ends.
-    fn go(&mut self) {
+    /// Closes its standard input: the injection starts, the victim ends.
+    pub(crate) fn go(&mut self) {
         drop(self.child.stdin.take());
     }
 
-    fn result<T: DeserializeOwned>(&mut self) -> Result<T, InjectError> {
+    pub(crate) fn result<T: DeserializeOwned>(&mut self) -> Result<T, InjectError> {
         let mut text = String::new();
         self.said.read_to_string(&mut text).map_err(InjectError::at("read from the child"))?;
         serde_json::from_str(text.trim()).map_err(|_| self.failed(text.trim()))

@@ -40,6 +40,8 @@ const EVENTS: &[&str] = &[
     "ipi/ipi_send_cpu",
     "ipi/ipi_send_cpumask",
     "nmi/nmi_handler",
+    "lock/contention_begin",
+    "lock/contention_end",
     "power/cpu_idle",
     "preemptirq",
 ];

@@ -2,9 +2,9 @@
 //! line of JSON, and ends; the victim works until its standard input is closed.
 
 use crate::config::Config;
-use crate::kinds;
 use crate::thread::{now, tid};
 use crate::{InjectError, victim};
+use crate::{chains, kinds};
 use std::ffi::OsString;
 use std::io::{Read, Write};
 
@@ -48,10 +48,11 @@ pub fn child_main(mut args: impl Iterator<Item = OsString>) -> i32 {
 fn run(config: &Config) -> Result<String, InjectError> {
     let text = match config.role.as_str() {
         "victim" => serde_json::to_string(&victim::run(config)?),
-        role => {
-            let kind = kinds::named(role).ok_or_else(|| InjectError::Child(format!("unknown injection `{role}`")))?;
-            serde_json::to_string(&(kind.run)(config)?)
-        }
+        role => match (kinds::named(role), chains::named(role)) {
+            (Some(kind), _) => serde_json::to_string(&(kind.run)(config)?),
+            (None, Some(chain)) => serde_json::to_string(&(chain.run)(config)?),
+            (None, None) => return Err(InjectError::Child(format!("unknown injection `{role}`"))),
+        },
     };
     text.map_err(|e| InjectError::Child(e.to_string()))
 }

@@ -1,7 +1,22 @@
 use crate::victim::Manner;
 use serde::{Deserialize, Serialize};
 
-/// Configuration of a process of the campaign, passed as JSON in its arguments.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    pub cpus: (u32, u32),
+    pub bursts: u32,
+    /// Length of a burst, ns.
+    pub length_ns: u64,
+    /// Wakeups at least this late are late, ns.
+    pub late_ns: u64,
+    /// Of the pseudo-random lengths and phases.
+    pub seed: u64,
+}
+
+/// The victim's.
+pub(crate) const PRIORITY: u8 = 80;
+
+/// Configuration of a process of the campaign, as JSON in its arguments.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Config {
     /// A name in [`KINDS`](crate::KINDS), or `victim`.
@@ -42,7 +57,24 @@ impl Slot {
 }
 
 impl Config {
-    /// The bursts from `start` on; phase and length differ from burst to burst.
+    pub(crate) fn new(role: &str, manner: Manner, wanted: &Wanted) -> Config {
+        Config {
+            role: role.into(),
+            manner,
+            cpu: wanted.cpus.0,
+            other_cpu: wanted.cpus.1,
+            priority: PRIORITY,
+            period_ns: manner.period_ns(),
+            late_ns: wanted.late_ns,
+            victim_tid: 0,
+            bursts: wanted.bursts,
+            length_ns: wanted.length_ns,
+            every_ns: wanted.length_ns * 3 / 2 + 50_000_000,
+            seed: wanted.seed,
+        }
+    }
+
+    /// The bursts from `start` on: phase and length differ from burst to burst.
     pub(crate) fn slots(&self, start: u64) -> Vec<Slot> {
         let mut state = self.seed ^ 0x9e37_79b9_7f4a_7c15;
         let mut below = |limit: u64| {

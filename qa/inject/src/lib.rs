@@ -14,6 +14,7 @@
 mod beside;
 mod campaign;
 mod capture;
+mod chains;
 mod child;
 mod config;
 mod error;
@@ -26,10 +27,11 @@ mod undo;
 mod victim;
 
 pub use beside::{Beside, Held, Seen, beside, hold_once};
-pub use campaign::{Injected, Wanted, beside_rtla, campaign};
+pub use campaign::{Injected, beside_rtla, campaign};
 pub use capture::Recorder;
+pub use chains::{Awaited, CHAINS, Chain, ChainKind, Waited, chains};
 pub use child::{HIDDEN_ARG, child_main};
-pub use config::Config;
+pub use config::{Config, Wanted};
 pub use error::InjectError;
 pub use kinds::{KINDS, Kind};
 pub use surroundings::Surroundings;

@@ -8,6 +8,7 @@ mod bench;
 mod boots;
 mod built;
 mod cases;
+mod chains;
 mod configs;
 mod decide;
 mod deploy;
@@ -55,6 +56,7 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Trial {
     Attack(attack::Wanted),
+    Chains(chains::Wanted),
     Injected(injected::Wanted),
     Misconfigured(misconfigured::Wanted),
     Scarce(scarce::Wanted),
@@ -89,6 +91,7 @@ impl Trial {
     fn run(self) -> Result<(), String> {
         match self {
             Trial::Attack(wanted) => attack::run(&wanted),
+            Trial::Chains(wanted) => chains::run(&wanted),
             Trial::Injected(wanted) => injected::run(&wanted),
             Trial::Scarce(wanted) => scarce::run(&wanted),
             Trial::Sections(wanted) => sections::run(&wanted),

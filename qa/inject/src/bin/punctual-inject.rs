@@ -3,16 +3,16 @@
 //! ```text
 //! punctual-inject FOLDER [cpu=1] [other=0] [bursts=8] [length_ms=16] [late_us=2000] [seed=1] [KIND…]
 //! punctual-inject kinds
+//! punctual-inject chains FOLDER [bursts=8] [CHAIN…]
 //! punctual-inject rtla RTLA FOLDER [times=5] [cpu=1] [KIND…]
 //! punctual-inject beside FILE [cpu=1] [times=3] [after_ms=1500] -- PROGRAM WORDS…
 //! ```
 //!
-//! `rtla` injects each delay separately while `rtla timerlat -a` (RTLA is its program) measures, into FOLDER/KIND-N.
-//! `beside` runs a measuring program while a thread of FIFO 95 makes releases 1, 5 and 20 ms late, and writes the
-//! program's output and the injected delays to FILE (JSON).
+//! `chains` makes threads wait for one another, into FOLDER/CHAIN. `rtla` injects each delay alone while `rtla timerlat -a` (RTLA: its program) measures, into FOLDER/KIND-N. `beside` runs a program that measures while a thread of FIFO 95 makes releases 1, 5 and 20 ms late, and writes into
+//! FILE (JSON) the program's output and the injected delays.
 
 use punctual_inject::{
-    Beside, HIDDEN_ARG, InjectError, KINDS, Kind, Recorder, Wanted, beside, beside_rtla, campaign, child_main,
+    Beside, CHAINS, HIDDEN_ARG, KINDS, InjectError, Recorder, Wanted, beside, beside_rtla, campaign, chains, child_main,
 };
 use std::path::Path;
 use std::process::exit;
@@ -29,10 +29,11 @@ fn main() {
             Ok(())
         }
         Some((word, rest)) if word == "beside" => run_beside(rest),
+        Some((word, [folder, rest @ ..])) if word == "chains" => run_chains(Path::new(folder), rest),
         Some((word, [rtla, folder, rest @ ..])) if word == "rtla" => run_rtla(Path::new(rtla), Path::new(folder), rest),
-        Some((folder, rest)) => run(Path::new(folder), rest),
-        None => {
-            Err("usage: punctual-inject FOLDER [KEY=VALUE…] [KIND…] | kinds | rtla RTLA FOLDER [KEY=VALUE…] [KIND…] | \
+        Some((folder, rest)) if !["chains", "rtla"].contains(&folder.as_str()) => run(Path::new(folder), rest),
+        _ => {
+            Err("usage: punctual-inject FOLDER [KEY=VALUE…] [KIND…] | kinds | chains FOLDER [KEY=VALUE…] [CHAIN…] | rtla RTLA FOLDER [KEY=VALUE…] [KIND…] | \
                  beside FILE [KEY=VALUE…] -- PROGRAM"
                 .into())
         }
@@ -45,12 +46,14 @@ fn main() {
 
 type Anything = Result<(), Box<dyn std::error::Error>>;
 
-/// Parses what to inject, and the kinds.
-fn parse(
+/// What to inject, and which of `all` kinds: none named are all.
+fn parse<K>(
     words: &[String],
     late_ns: u64,
     length_ms: u64,
-) -> Result<(Wanted, Vec<&'static Kind>), Box<dyn std::error::Error>> {
+    all: &'static [K],
+    name: fn(&K) -> &'static str,
+) -> Result<(Wanted, Vec<&'static K>), Box<dyn std::error::Error>> {
     let mut wanted = Wanted { cpus: (1, 0), bursts: 8, length_ns: length_ms * 1_000_000, late_ns, seed: 1 };
     let mut names = Vec::new();
     for word in words {
@@ -65,15 +68,16 @@ fn parse(
             None => names.push(word.as_str()),
         }
     }
-    if let Some(unknown) = names.iter().find(|name| !KINDS.iter().any(|kind| kind.name == **name)) {
-        return Err(format!("unknown injection `{unknown}`: see punctual-inject kinds").into());
+    if let Some(unknown) = names.iter().find(|wanted| !all.iter().any(|kind| name(kind) == **wanted)) {
+        let known: Vec<&str> = all.iter().map(name).collect();
+        return Err(format!("no kind is called `{unknown}`; there are {}", known.join(", ")).into());
     }
-    let kinds = KINDS.iter().filter(|kind| names.is_empty() || names.contains(&kind.name)).collect();
+    let kinds = all.iter().filter(|kind| names.is_empty() || names.contains(&name(kind))).collect();
     Ok((wanted, kinds))
 }
 
 fn run_rtla(rtla: &Path, folder: &Path, words: &[String]) -> Anything {
-    let (wanted, kinds) = parse(words, 13_000_000, 20)?;
+    let (wanted, kinds) = parse(words, 13_000_000, 20, KINDS, |kind| kind.name)?;
     let recorder = Recorder::new()?;
     for kind in kinds {
         for n in 1..=wanted.bursts {
@@ -94,21 +98,39 @@ fn run_rtla(rtla: &Path, folder: &Path, words: &[String]) -> Anything {
 }
 
 fn run(folder: &Path, words: &[String]) -> Anything {
-    let (wanted, kinds) = parse(words, 2_000_000, 16)?;
+    let (wanted, kinds) = parse(words, 2_000_000, 16, KINDS, |kind| kind.name)?;
     let recorder = Recorder::new()?;
     for kind in kinds {
-        let place = folder.join(kind.name);
-        std::fs::create_dir_all(&place)?;
-        match campaign(kind, &wanted, &recorder, &place) {
-            Ok(injected) => println!("{:22} {} bursts, {} late wakeups", kind.name, injected.bursts, injected.late),
-            Err(error @ InjectError::Impossible(_)) => {
-                println!("{:22} {error}", kind.name);
-                std::fs::write(place.join("impossible.txt"), error.to_string())?;
-            }
-            Err(error) => {
-                println!("{:22} failed: {error}", kind.name);
-                std::fs::write(place.join("failed.txt"), error.to_string())?;
-            }
+        each(folder, kind.name, |place| {
+            let injected = campaign(kind, &wanted, &recorder, place)?;
+            Ok(format!("{} bursts, {} late wakeups", injected.bursts, injected.late))
+        })?;
+    }
+    Ok(())
+}
+
+fn run_chains(folder: &Path, words: &[String]) -> Anything {
+    let (wanted, kinds) = parse(words, 2_000_000, 16, CHAINS, |kind| kind.name)?;
+    let recorder = Recorder::new()?;
+    for kind in kinds {
+        each(folder, kind.name, |place| Ok(format!("{} chains", chains(kind, &wanted, &recorder, place)?)))?;
+    }
+    Ok(())
+}
+
+/// One kind, in a folder of its own; a note there says why there is nothing.
+fn each(folder: &Path, name: &str, inject: impl FnOnce(&Path) -> Result<String, InjectError>) -> Anything {
+    let place = folder.join(name);
+    std::fs::create_dir_all(&place)?;
+    match inject(&place) {
+        Ok(said) => println!("{name:22} {said}"),
+        Err(error @ InjectError::Impossible(_)) => {
+            println!("{name:22} {error}");
+            std::fs::write(place.join("impossible.txt"), error.to_string())?;
+        }
+        Err(error) => {
+            println!("{name:22} failed: {error}");
+            std::fs::write(place.join("failed.txt"), error.to_string())?;
         }
     }
     Ok(())

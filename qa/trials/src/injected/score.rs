@@ -187,7 +187,7 @@ fn plainly(late: &Late, end: u64, bursts: &[Burst], victim: &Victim) -> bool {
     }
     shares.into_iter().filter(|(_, ns)| *ns > 0).all(|(part, ns)| {
         let has: f64 = victim.causes.iter().filter(|c| is_part(c, &part)).map(|cause| cause.share).sum();
-        let nested = interrupts(victim, &part.0);
+        let nested = interrupts(victim, &part);
         (-POINTS - nested..=POINTS).contains(&(has - ns as f64 / whole))
     })
 }
@@ -216,11 +216,11 @@ fn complaint(
         }
         let same = |cause: &&Cause| is_part(cause, part);
         let has: f64 = victim.causes.iter().filter(same).map(|cause| cause.share).sum();
-        let nested = interrupts(victim, class);
-        // Causes named in its place, without other injected ones and the interrupts within its time.
+        let nested = interrupts(victim, part);
+        // Causes in its place, without other injected ones and the interrupts inside its time.
         let is_other = |cause: &&Cause| {
             let injected = expected.iter().any(|(part, ..)| is_part(cause, part));
-            !(injected || !of_interrupts(class) && is_nested(cause))
+            !(injected || (!of_interrupts(class) || tid.is_some()) && is_nested(cause))
         };
         let other = victim.causes.iter().find(is_other);
         if (!exact || *share - nested > MOST) && !first.is_some_and(|cause| same(&cause)) {
@@ -261,9 +261,9 @@ pub fn is_part(cause: &Cause, (class, tid, what): &Part) -> bool {
     class_name(cause) == *class && (tid.is_none() || cause.tid == *tid) && what.as_ref().is_none_or(says)
 }
 
-/// The share that interrupts may have taken of a class.
-fn interrupts(victim: &Victim, class: &str) -> f64 {
-    if of_interrupts(class) {
+/// The share that interrupts may have taken of a thread's time, or of a class that is none of theirs.
+fn interrupts(victim: &Victim, (class, tid, _): &Part) -> f64 {
+    if of_interrupts(class) && tid.is_none() {
         return 0.0;
     }
     victim.causes.iter().filter(|cause| is_nested(cause)).map(|cause| cause.share).sum()

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Holds interrupts or preemption off, or keeps an IPI, irq_work, the stopper or the idle loop busy, in functions of known names: one
+ * Holds interrupts, preemption or a spinlock, or keeps an IPI, irq_work, the stopper or the idle loop busy, in functions of known names: one
  * write of "KIND MICROSECONDS CPU" to /dev/hold. A read gives for each the start and the end of the write, the time, the start and the
- * end of what was held, and those of each time in it without a look at the clock for 200 us; CLOCK_MONOTONIC, ns. For `cargo trials sections` and `injected`.
+ * end of what was held, and those of each time in it without a look at the clock for 200 us; CLOCK_MONOTONIC, ns; not of the spinlock. For `cargo trials sections` and `injected`.
  */
 #include <linux/module.h>
 #include <linux/miscdevice.h>
@@ -40,6 +40,9 @@ noinline void hold_irqs_beta(u64 us) { unsigned long f; raw_spin_lock_irqsave(&h
 noinline void hold_irqs_gamma(u64 us) { local_irq_disable(); hold_spin(us); local_irq_enable(); barrier(); }
 noinline void hold_preempt_delta(u64 us) { preempt_disable(); hold_spin(us); preempt_enable(); barrier(); }
 noinline void hold_preempt_epsilon(u64 us) { raw_spin_lock(&hold_lock); hold_spin(us); raw_spin_unlock(&hold_lock); barrier(); }
+/* It sleeps on PREEMPT_RT. */
+static DEFINE_SPINLOCK(hold_sleeping);
+noinline void hold_lock_zeta(u64 us) { spin_lock(&hold_sleeping); hold_spin(us); spin_unlock(&hold_sleeping); barrier(); }
 static void hold_ipi_handler(void *us) { hold_spin((u64)us); }
 static u64 work_us;
 static void hold_work_handler(struct irq_work *w) { hold_spin(work_us); }
@@ -57,13 +60,16 @@ static bool hold_idle(int how)
 	smp_store_release(&idle.how, NOT);
 	return true;
 }
+#ifdef CONFIG_ARM64
+/* WFI ends with an interrupt that is masked, too. */
+static void hold_halt(void) { asm volatile("dsb sy\n\twfi" ::: "memory"); }
+#else
+static void hold_halt(void) { raw_safe_halt(); raw_local_irq_disable(); }
+#endif
 /* An idle state that is left late: interrupts stay off, as with MWAIT. */
 static int hold_state(struct cpuidle_device *dev, struct cpuidle_driver *drv, int index)
 {
-	if (!hold_idle(IN_STATE)) {
-		raw_safe_halt();
-		raw_local_irq_disable();
-	}
+	if (!hold_idle(IN_STATE)) hold_halt();
 	return index;
 }
 static struct cpuidle_driver hold_driver = {
@@ -97,6 +103,7 @@ static ssize_t hold_write(struct file *f, const char __user *buf, size_t n, loff
 	else if (!strcmp(kind, "gamma")) hold_irqs_gamma(us);
 	else if (!strcmp(kind, "delta")) hold_preempt_delta(us);
 	else if (!strcmp(kind, "epsilon")) hold_preempt_epsilon(us);
+	else if (!strcmp(kind, "lock")) { hold_lock_zeta(us); return n; }
 	else if (!strcmp(kind, "ipi")) smp_call_function_single(cpu, hold_ipi_handler, (void *)(u64)us, 1);
 	else if (!strcmp(kind, "work")) { work_us = us; irq_work_queue(&hold_work); irq_work_sync(&hold_work); }
 	else if (!strcmp(kind, "stop")) stop_machine(hold_stopper, (void *)(u64)us, cpumask_of(cpu));
