@@ -8,7 +8,7 @@ use crate::guests::{folders, name_of};
 use crate::injected::score::{facts, read};
 use punctual_explain::{ExplainOptions, Facts, Victim, Victims, explain};
 use punctual_inject::{Awaited, Chain, Surroundings, Waited};
-use std::collections::BTreeMap;
+use std::collections::btree_map::{BTreeMap, Entry};
 use std::fs::{self, File};
 use std::path::Path;
 
@@ -57,13 +57,14 @@ fn score(folder: &Path) -> Result<Row, String> {
     let mut all: BTreeMap<i32, Vec<Victim>> = BTreeMap::new();
     let mut row = Row { chains: u32::try_from(chains.len()).unwrap_or(u32::MAX), ..Row::default() };
     for chain in &chains {
-        if !all.contains_key(&chain.tid) {
-            all.insert(chain.tid, victims(folder, chain.tid, facts(&surroundings))?);
-        }
+        let victims = match all.entry(chain.tid) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(empty) => empty.insert(victims(folder, chain.tid, facts(&surroundings))?),
+        };
         let inside = |victim: &&Victim| {
             victim.moments.is_some_and(|m| m.t2_ns + SAME_NS >= chain.after_ns && m.t3_ns <= chain.until_ns + SAME_NS)
         };
-        let victim = all[&chain.tid].iter().filter(inside).max_by_key(|victim| victim.moments.map(|m| m.t3_ns));
+        let victim = victims.iter().filter(inside).max_by_key(|victim| victim.moments.map(|m| m.t3_ns));
         judge(&mut row, chain, victim);
     }
     Ok(row)
