@@ -27,6 +27,10 @@ pub struct TraceInfo {
     /// Headers of latency tracers (wakeup*, irqsoff, preemptoff, …), in order.
     pub latency: Vec<LatencyHeader>,
     pub rtla: Vec<RtlaAnalysis>,
+    /// Lines of the kernel's log about lateness between those of the trace, with what they mean; at most 8.
+    pub log: Vec<String>,
+    /// The longest call of function_graph.
+    pub longest_call: Option<Call>,
     /// What is missing, damaged or doubtful, in the order found; at most [`MAX_NOTES`].
     pub notes: Vec<Note>,
     pub notes_dropped: u64,
@@ -146,6 +150,22 @@ pub struct LatencyHeader {
     pub ended_at: Option<String>,
 }
 
+/// A call of function_graph, and the longest calls in it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Call {
+    pub cpu: u32,
+    /// With funcgraph-proc.
+    pub comm: Option<Comm>,
+    pub tid: Option<i32>,
+    /// At its end; with the option latency-format.
+    pub need_resched: Option<bool>,
+    pub function: String,
+    pub ns: u64,
+    /// Outside the functions that it calls and that are traced.
+    pub own_ns: u64,
+    pub longest: Option<Box<Call>>,
+}
+
 /// Auto-analysis of `rtla timerlat -a` for one CPU that hit the threshold (tools/tracing/rtla/src/timerlat_aa.c).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RtlaAnalysis {
@@ -180,7 +200,10 @@ pub enum TraceError {
     Unrecognised,
     /// A table of figures, which names no cause.
     #[error("{what}: a summary without events, which names no cause; {next}")]
-    Summary { what: &'static str, next: &'static str },
+    Summary { what: String, next: &'static str },
+    /// Lines of the kernel's log, without a trace.
+    #[error("no trace, but the kernel's log: {said}; {next}")]
+    Log { said: String, next: &'static str },
     /// The head of the file is damaged beyond use.
     #[error("damaged {format}: {what} at byte {at}")]
     Damaged { format: &'static str, what: &'static str, at: u64 },

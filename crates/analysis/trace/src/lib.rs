@@ -22,7 +22,9 @@ use std::io::{Read, Seek, SeekFrom};
 pub use dat::{DatFile, DatHead, symbols};
 pub use event::{CpuMask, Delay, Event, Kind, NoiseSource, OsnoiseSample, TimerlatContext, Vector};
 pub use flags::{Context, Flags};
-pub use info::{Damage, Format, LatencyHeader, MAX_NOTES, Note, Place, RtlaAnalysis, TimeBase, TraceError, TraceInfo};
+pub use info::{
+    Call, Damage, Format, LatencyHeader, MAX_NOTES, Note, Place, RtlaAnalysis, TimeBase, TraceError, TraceInfo,
+};
 pub use kept::Kept;
 pub use raw::{
     Decoder, EventFormat, FieldFormat, Layout, PageDamage, Pages, Record, Slot, Symbols, Walk, functions_at,
@@ -79,8 +81,13 @@ fn open_boxed<'a>(mut input: Box<dyn ReadSeek + 'a>, options: Options) -> Result
     if let Some((_, format, what)) = OTHERS.iter().find(|(magic, ..)| head.starts_with(magic)) {
         return Err(TraceError::Unsupported { format, what: (*what).to_owned() });
     }
+    // A text that holds no trace is told by its beginning.
+    input.by_ref().take(HEAD).read_to_end(&mut head)?;
     Ok(Box::new(text::TextSource::new(&head, input, options)?))
 }
+
+/// Of a text, bytes.
+const HEAD: u64 = 64 << 10;
 
 /// Like [`open`] for a text trace from a stream that cannot seek, such as a pipe.
 ///

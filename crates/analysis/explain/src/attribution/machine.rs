@@ -144,6 +144,10 @@ impl Machine {
                     self.tasks.see(by);
                 }
                 self.wakeup(event, task, *target_cpu);
+                // The wakeup tracers' stack is that of the waking.
+                if by.is_some() && event.flags.and_then(|flags| flags.context).is_some_and(Context::is_hard) {
+                    self.cpu_mut(event.cpu)?.before_stack = Before::Expiry { due: event.t_ns, irq: event.t_ns };
+                }
             }
             Kind::SchedWakeupNew { task, target_cpu } => self.wakeup(event, task, *target_cpu),
             Kind::SchedMigrate { task, to_cpu, .. } => self.migrate(event.t_ns, task, *to_cpu),

@@ -13,6 +13,7 @@ mod collect;
 mod cpu;
 mod cycle;
 mod expiry;
+mod findings;
 mod gap;
 mod ids;
 mod inside;
@@ -44,6 +45,7 @@ pub use timeline::{Timelines, timelines};
 
 use collect::Latest;
 use cycle::Cycles;
+use findings::Findings;
 use label::Tally;
 use machine::{Machine, Window};
 use punctual_model::{Explanation, Link};
@@ -67,8 +69,10 @@ pub struct Attribution {
     /// [`Facts::throttled`] as given: a line of one trace says nothing about the next.
     throttled: Option<bool>,
     machine: Machine,
-    ranks: [Latest; 2],
+    /// Of a measuring tool, other real-time threads, and any thread.
+    ranks: [Latest; 3],
     tracers: Tracers,
+    findings: Findings,
     cycles: Cycles,
     pending: measured::Pending,
     work: u64,
@@ -100,6 +104,7 @@ impl Attribution {
             machine: Machine::default(),
             ranks: Default::default(),
             tracers: Tracers::default(),
+            findings: Findings::default(),
             cycles: Cycles::default(),
             pending: measured::Pending::default(),
             work: WORK,
@@ -118,13 +123,14 @@ impl Attribution {
 
     /// The worst wakeup so far of the chosen threads, ns.
     pub fn worst_ns(&self) -> Option<u64> {
-        self.ranks.iter().find(|rank| rank.wakeups > 0)?.worst_ns()
+        self.ranks.iter().take(2).find(|rank| rank.wakeups > 0)?.worst_ns()
     }
 
     /// `info`: as known so far (the kernel release decides between fair server and throttling).
     pub fn event(&mut self, event: &Event, info: &TraceInfo) {
         self.work = self.work.saturating_add(WORK_PER_EVENT);
         self.tracers.event(event);
+        self.findings.event(event, &self.options.facts);
         if event.t_ns < self.machine.now {
             self.cycles.forget();
         }
@@ -180,8 +186,11 @@ impl Attribution {
     }
 
     fn woken_if_chosen(&mut self, window: &Window) {
-        let rank = choose::rank(&self.options.victims, window.tid, window.comm, window.prio);
-        let Some(rank) = rank.filter(|rank| *rank == 0 || self.ranks[0].wakeups == 0) else {
+        let chosen = choose::rank(&self.options.victims, window.tid, window.comm, window.prio);
+        // Of no use where a real-time thread is woken too; the idle task is not woken.
+        let any = (self.options.victims == Victims::Measuring && window.tid != 0 && !self.options.cycles).then_some(2);
+        let better = |rank: usize| self.ranks.iter().take(rank).all(|rank| rank.wakeups == 0);
+        let Some(rank) = chosen.or(any).filter(|rank| better(*rank)) else {
             let waited = window.t3 - window.waking.t0;
             if window.tid != 0 && self.other.as_ref().is_none_or(|(_, _, longest)| waited > *longest) {
                 self.other = Some((window.tid, window.comm, waited));
@@ -280,12 +289,18 @@ impl Attribution {
     pub fn finish(mut self, info: &TraceInfo) -> Explanation {
         self.measured_until(u64::MAX);
         self.conclude(info);
-        let [first, second] = self.ranks;
-        let (latest, fallback) = if first.wakeups > 0 { (first, false) } else { (second, true) };
+        let fallback = self.ranks.iter().position(|rank| rank.wakeups > 0).unwrap_or(1);
+        let [first, second, third] = self.ranks;
+        let latest = [first, second, third].into_iter().nth(fallback).unwrap_or_default();
         let wakeups = latest.wakeups;
         let machine = &self.machine;
-        let (mut victims, groups) = latest.finish(self.options.threshold_ns, |what| sentences::busy(machine, what));
+        let (mut victims, mut groups) = latest.finish(self.options.threshold_ns, |what| sentences::busy(machine, what));
         let (mut analysed, tracers) = self.tracers.finish(info, &self.options.facts, machine);
+        let better =
+            !analysed.is_empty() || tracers.answer.is_some() || tracers.bare.is_some() || self.findings.is_strong();
+        if fallback == 2 && better {
+            (victims, groups) = (Vec::new(), Vec::new());
+        }
         analysed.extend(tracers.bare.filter(|_| victims.is_empty() && analysed.is_empty()));
         let followed = wakeups > 0 || tracers.answer.is_some() || !analysed.is_empty();
         let mut notes = tracers::notes(machine, info, wakeups, followed, self.other);
@@ -309,12 +324,29 @@ impl Attribution {
         victims.arrange_by_key(|v| std::cmp::Reverse(v.latency_ns));
         victims.truncate(self.options.most);
         let doubt = tracers::doubt(machine, info);
+        let model = info.latency.iter().rev().find_map(|header| header.preemption.as_deref());
         for victim in &mut victims {
+            victim::unpreempted(victim, model.unwrap_or_default());
             victim::learned(victim, machine, &self.options.facts);
             victim::conclude(victim, doubt.as_deref(), machine.clock.step());
         }
         let cycles = self.cycles.finish();
-        let answer = tracers.answer.filter(|_| victims.is_empty());
+        // More than an ordinary switch.
+        let preempted = self.findings.preempted(worst).map(str::to_owned);
+        if let Some(first) = victims.first_mut().filter(|first| first.latency_ns <= NO_MORE_THAN_A_SWITCH) {
+            first.verdict += &preempted.map(|text| format!("; {text}")).unwrap_or_default();
+        }
+        let none = victims.is_empty();
+        let asked = self.options.victims != Victims::Measuring;
+        let others = || {
+            let waits = || machine.waits(|_, _| true).map(tracers::waits);
+            let log = || info.log.first().map(|log| format!("the kernel's log: {log}"));
+            self.findings.answer().or_else(waits).or_else(log).filter(|_| !asked)
+        };
+        let answer = tracers.answer.filter(|_| none).or_else(|| if none { others() } else { None });
+        if answer.is_some() {
+            notes.retain(|note| answer.as_ref() != Some(note));
+        }
         Explanation { victims, groups, cycles, wakeups, chosen, notes, answer, tracers: tracers.said }
     }
 }

@@ -94,7 +94,7 @@ pub(super) fn name(symbol: &Symbol) -> Option<&str> {
 }
 
 /// Without offsets: `foo+0x12/0x80 [module]` is `foo [module]`.
-fn bare(name: &str) -> String {
+pub(super) fn bare(name: &str) -> String {
     let (function, rest) = name.split_once('+').unwrap_or((name, ""));
     match rest.find('[') {
         Some(at) => format!("{function} {}", &rest[at..]),

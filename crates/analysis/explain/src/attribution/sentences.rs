@@ -11,6 +11,8 @@ const SWITCH: u64 = 10_000;
 /// The end of an interrupt and the way out of the idle loop, ns.
 const BRIEF: u64 = 20_000;
 
+/// Of a kernel of preempt=none or voluntary.
+pub(super) const UNPREEMPTED: &str = "the kernel preempts none of its own code (M:";
 const MONO: &str = "record with another clock (echo mono > /sys/kernel/tracing/trace_clock)";
 
 /// Of a latency by a clock that goes in steps, ns.
@@ -163,9 +165,10 @@ pub(super) fn happened(cause: &Cause, part: &str) -> String {
     }
 }
 
-/// The timer of the CPU itself: `local_timer`, Arm's `arch_timer`.
+/// The timer of the CPU itself: `local_timer`, Arm's `arch_timer`, RISC-V's `riscv-timer`, powerpc's `timer_interrupt`, "i.MX Timer Tick", `hpet2`.
 fn is_timer(what: &str) -> bool {
-    what.ends_with("timer") || what.contains("_timer ")
+    let what = what.to_ascii_lowercase();
+    what.contains("timer") || what.contains("hpet")
 }
 
 /// The latency format cuts names to 8 characters.
@@ -237,6 +240,9 @@ fn advice(cause: &Cause, cpu: Option<u32>) -> String {
         Class::Irq => "record irq:* and irq_vectors:* to know which one; a device's can be moved to another CPU".into(),
         Class::Softirq if cause.what.as_deref() == Some(UNNAMED) => "record irq:softirq_entry and softirq_exit to know which one".into(),
         Class::Softirq => "move the device or timers that raise it to another CPU".into(),
+        Class::PreemptionDisabled if cause.evidence.contains(UNPREEMPTED) => {
+            "this kernel preempts none of its own code: boot with preempt=full, or one of PREEMPT_RT; or keep what does that off this CPU".into()
+        }
         Class::IrqsDisabled | Class::PreemptionDisabled if cause.place.as_deref().is_some_and(|p| p.starts_with("in ")) => {
             "shorten that section, or keep what calls it off this CPU".into()
         }

@@ -3,9 +3,9 @@
 use super::machine::Machine;
 use super::timerlat::Timerlats;
 use super::waits::LockedOut;
-use super::{Behind, Facts, Victims, chain, rtla};
+use super::{Behind, Facts, Victims, chain, rtla, section};
 use punctual_model::{Link, Scheduled, Victim};
-use punctual_trace::{Comm, Damage, Event, Kind, LatencyHeader, TimeBase, TraceInfo};
+use punctual_trace::{Call, Comm, Damage, Event, Kind, LatencyHeader, Symbol, TimeBase, TraceInfo};
 use punctual_units::{Arrange, Nanos};
 
 /// Lines of the timerlat, osnoise and hwlat tracers, summed up.
@@ -14,12 +14,26 @@ pub(super) struct Tracers {
     timerlat: Timerlats,
     /// Gaps, the longest in µs, its CPU, and NMIs in them.
     hwlat: Option<(u64, u64, u32, u64)>,
+    /// Of the first event of the last trace: interrupts and preemption off, by its flags.
+    first: Option<(bool, bool)>,
+    /// The last stack.
+    stack: Box<[Symbol]>,
     /// Periods, the longest single noise in µs, its CPU, noise by hardware.
     osnoise: Option<(u64, u64, u32, u64)>,
 }
 
 impl Tracers {
     pub fn event(&mut self, event: &Event) {
+        if event.kind == Kind::Restart {
+            (self.first, self.stack) = (None, Box::default());
+        } else if self.first.is_none()
+            && let Some((Some(irqs_off), Some(depth))) = event.flags.map(|flags| (flags.irqs_off, flags.preempt_depth))
+        {
+            self.first = Some((irqs_off, depth > 0));
+        }
+        if let Kind::Stack { frames } = &event.kind {
+            self.stack.clone_from(frames);
+        }
         match &event.kind {
             Kind::Timerlat { .. } | Kind::Noise { .. } | Kind::Stack { .. } | Kind::Restart => {
                 self.timerlat.event(event)
@@ -50,7 +64,7 @@ impl Tracers {
             .enumerate()
             .filter_map(|(n, header)| {
                 // The functions are those of the last trace.
-                off(header, (n == 0).then_some(machine))
+                off(header, (n == 0).then_some((machine, &self)))
             })
             .collect();
         sections.arrange_by_key(|(latency, _)| std::cmp::Reverse(*latency));
@@ -59,9 +73,10 @@ impl Tracers {
         if let Some((gaps, longest, cpu, nmis)) = self.hwlat {
             let nmis = if nmis > 0 { format!(", with {nmis} NMIs in them") } else { String::new() };
             let longest = Nanos(longest.saturating_mul(1000));
+            let gaps = if gaps == 1 { "1 gap".to_owned() } else { format!("{gaps} gaps") };
             said.push(format!(
-                "hwlat: {gaps} gaps in which a CPU with interrupts off stood still, the longest {longest} on CPU {cpu}{nmis}: \
-                 firmware (SMI) or the host of a guest, no task"
+                "hwlat: {gaps} in which the hardware stopped a CPU with interrupts off, no task is to blame: the longest {longest} on CPU \
+                 {cpu}{nmis}; what stopped it is not known from here (firmware (SMI), the host of a guest, a bus or memory that stalls)"
             ));
         }
         if let Some((periods, longest, cpu, hardware)) = self.osnoise {
@@ -71,8 +86,12 @@ impl Tracers {
                  a hypervisor"
             ));
         }
+        if let Some(call) = &info.longest_call {
+            said.push(graph(call));
+        }
         let answer = said.get(answers).cloned();
         said.extend(self.timerlat.said());
+        said.extend(info.log.iter().map(|log| format!("the kernel's log: {log}")));
         let mut victims: Vec<Victim> = info.rtla.iter().filter_map(|analysis| rtla::victim(analysis, facts)).collect();
         let timerlat = self.timerlat.victim(facts, machine.clock.step());
         let bare = self.timerlat.is_bare();
@@ -121,12 +140,17 @@ fn wakeup(header: &LatencyHeader) -> Option<String> {
 }
 
 /// irqsoff, preemptoff and preemptirqsoff: the section, by its ends and by the functions in it.
-fn off(header: &LatencyHeader, machine: Option<&Machine>) -> Option<(u64, String)> {
+fn off(header: &LatencyHeader, seen: Option<(&Machine, &Tracers)>) -> Option<(u64, String)> {
     let tracer = header.tracer.as_deref()?;
+    let (machine, seen) = seen.unzip();
     let what = match tracer {
         "irqsoff" => "interrupts off for",
         "preemptoff" => "preemption off for",
-        "preemptirqsoff" => "interrupts or preemption off for",
+        "preemptirqsoff" => match seen.and_then(|seen| seen.first) {
+            Some((true, false)) => "interrupts off for",
+            Some((false, true)) => "preemption off for",
+            _ => "interrupts or preemption off for",
+        },
         // Up to 2.6.22 of the -rt patches and in v1.0.3 all tracers have this name.
         "preemption" if header.started_at.is_some() => "interrupts or preemption off for",
         "preemption" => "a latency of",
@@ -146,7 +170,16 @@ fn off(header: &LatencyHeader, machine: Option<&Machine>) -> Option<(u64, String
     let place = place.map(|section| format!(", most of it {}", section.place)).unwrap_or_default();
     let ends = header.started_at.as_deref().zip(header.ended_at.as_deref());
     let ends = ends.map(|(from, to)| format!(", from {from} to {to}")).unwrap_or_default();
+    let idle = |at: &Option<String>| at.as_deref().is_some_and(|at| at.contains("idle"));
+    let stack = seen.map(|seen| called(&seen.stack, header)).unwrap_or_default();
     let (latency_ns, who) = (Nanos(latency), who(header));
+    if header.tid == Some(0) && idle(&header.started_at) && idle(&header.ended_at) {
+        let text = format!(
+            "{tracer}: {what} {latency_ns}{cpu} in the idle loop{ends}: the CPU waits there for an interrupt, which wakes it, so this is idle \
+             time most likely and delayed nobody"
+        );
+        return Some((latency, text));
+    }
     // A wakeup's latency has the same header, with the thread that was woken (kernel/latency_trace.c of the -rt patches,
     // check_wakeup_timing).
     let text = match tracer == "preemption" && header.started_at.is_none() {
@@ -155,15 +188,54 @@ fn off(header: &LatencyHeader, machine: Option<&Machine>) -> Option<(u64, String
              does not tell which, and the first column names who ran"
         ),
         false => format!(
-            "{tracer}: {what} {latency_ns}{cpu}{inside}, while {who} was current{place}{ends}; whom it delayed is not recorded"
+            "{tracer}: {what} {latency_ns}{cpu}{inside}, while {who} was current{place}{ends}{stack}; whom it delayed is not recorded"
         ),
     };
     Some((latency, text))
 }
 
-pub(super) fn chosen(victims: &Victims, fallback: bool) -> String {
+/// The callers of a section, by the stack at its end.
+fn called(stack: &[Symbol], header: &LatencyHeader) -> String {
+    const MOST: usize = 4;
+    let end = header.ended_at.as_deref().map(section::bare).unwrap_or_default();
+    let names = stack.iter().filter_map(section::name).map(section::bare);
+    let callers: Vec<String> = names.skip_while(|name| name.contains("trace") || *name == end).take(MOST).collect();
+    if callers.is_empty() { String::new() } else { format!(", called by {}", callers.join(" ← ")) }
+}
+
+/// The longest call of function_graph, and where in it the time went.
+fn graph(call: &Call) -> String {
+    let who =
+        call.tid.map(|tid| Scheduled::default().thread(call.comm.map(|comm| comm.to_string()).as_deref(), Some(tid)));
+    let who = who.map(|who| format!(", in {who}")).unwrap_or_default();
+    let wanted = if call.need_resched == Some(true) { ", at whose end a reschedule was wanted" } else { "" };
+    let mut text =
+        format!("function_graph: {}() took {} on CPU {}{who}{wanted}", call.function, Nanos(call.ns), call.cpu);
+    let mut at = call;
+    let mut inside: Vec<&Call> = Vec::new();
+    // Down to where no function that it calls has half of it.
+    while let Some(next) = at.longest.as_deref().filter(|next| next.ns * 2 >= at.ns) {
+        inside.push(next);
+        at = next;
+    }
+    let (first, last) = (inside.first(), inside.last());
+    if let Some(first) = first {
+        text += &format!("; of it {}() {}", first.function, Nanos(first.ns));
+    }
+    if let Some(last) = last.filter(|_| inside.len() > 1) {
+        text += &format!(", down to {}() {}", last.function, Nanos(last.ns));
+    }
+    if at.own_ns * 2 >= at.ns && at.own_ns > 0 {
+        text += &format!(", {} of which in itself", Nanos(at.own_ns));
+    }
+    text + "; a duration holds what interrupted it"
+}
+
+/// `rank`: of those that are followed ([`super::choose::rank`]).
+pub(super) fn chosen(victims: &Victims, rank: usize) -> String {
     match victims {
-        Victims::Measuring if fallback => "all real-time threads (no known measuring tool in the trace)".to_owned(),
+        Victims::Measuring if rank > 1 => "all threads (no real-time thread was woken in the trace)".to_owned(),
+        Victims::Measuring if rank > 0 => "all real-time threads (no known measuring tool in the trace)".to_owned(),
         Victims::Measuring => "threads of a measuring tool with real-time priority".to_owned(),
         Victims::AllRealTime => "all real-time threads".to_owned(),
         Victims::Tid(tid) => format!("thread {tid}"),

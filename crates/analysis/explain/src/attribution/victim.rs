@@ -195,6 +195,14 @@ pub(super) fn learned(victim: &mut Victim, machine: &Machine, facts: &Facts) {
     victim.coverage = 1.0 - share(victim.unaccounted_ns, victim.latency_ns);
 }
 
+/// In a kernel of this preemption model (`M:desktop` of a latency tracer's header; "VOLUNTARY" from Linux 6.14 on) nothing needs to be off.
+pub(super) fn unpreempted(victim: &mut Victim, model: &str) {
+    if ["server", "desktop", "none", "voluntary"].iter().any(|plain| model.eq_ignore_ascii_case(plain)) {
+        let held = victim.causes.iter_mut().filter(|cause| cause.class == Class::PreemptionDisabled);
+        held.for_each(|cause| cause.evidence += &format!("; {}{model})", sentences::UNPREEMPTED));
+    }
+}
+
 /// Applies the doubts about the whole trace and writes the verdict.
 pub(super) fn conclude(victim: &mut Victim, doubt: Option<&str>, step: Option<u64>) {
     if let Some(doubt) = doubt {

@@ -155,3 +155,168 @@ fn a_clock_that_goes_in_steps_measures_nothing() {
     assert!(said.contains("the timer interrupt came late by 111 µs"), "{said}");
     assert!(said.contains("noise events measure nothing, for the trace's clock goes in steps of 1.00 ms"), "{said}");
 }
+
+#[test]
+fn sections_are_told_by_their_own_events() {
+    let text = "  <...>-6462 [006] d..1 72.732649: irq_disable: caller=flush_log+0xc0/0x510 parent=log_emit+0x134/0x1d0\n  <...>-6462 \
+                [006] d..1 72.743615: irq_enable: caller=flush_log+0x39c/0x510 parent=log_emit+0x134/0x1d0\n";
+    let said = first(text);
+    assert!(
+        said.starts_with(
+            "interrupts off for 11.0 ms on CPU 6, by a thread (pid 6462), from flush_log ← log_emit to flush_log"
+        ),
+        "{said}"
+    );
+    assert_eq!(first(&text.replace("-6462", "-0")), "");
+}
+
+#[test]
+fn a_mark_of_cyclictest_says_how_late_it_was() {
+    let switch = "sched_switch: prev_comm=job prev_pid=9 prev_prio=120 prev_state=R ==> next_comm=cyclictest next_pid=10 next_prio=19";
+    let text = |at: u32| {
+        format!(
+            " job-9 [012] d... 17.430048: {switch}\n job-9 [012] d... 17.430{at}: tlb_flush: pages:-1 reason:flush on task switch (0)\n \
+             cyclictest-10 [012] .... 17.430129: tracing_mark_write: hit latency threshold (72 > 30)\n"
+        )
+    };
+    let said = first(&text(111));
+    assert!(
+        said.starts_with(
+            "cyclictest (RT 80, pid 10) on CPU 12 measured 72 µs, more than its threshold of 30 µs: 63.0 µs"
+        ),
+        "{said}"
+    );
+    assert!(said.contains("from sched_switch to tlb_flush"), "{said}");
+    assert!(first(&text(112).replace("430112", "430055")).contains("its wakeup is not in the trace"));
+}
+
+#[test]
+fn a_sample_of_osnoise_names_what_is_in_it() {
+    let text = " osnoise/8-961 [008] dNh. 89.858408: irq_noise: local_timer:236 start 89.858404871 duration 2848 ns\n migration/8-54 [008] \
+                d... 89.858413: thread_noise: migration/8:54 start 89.858409300 duration 3068 ns\n osnoise/8-961 [008] .... 89.858413: \
+                sample_threshold: start 89.858404555 duration 8723 ns interferences 2\n";
+    let said = first(text);
+    let parts =
+        "for 8.72 µs: migration/8 (pid 54) 3.07 µs, interrupt local_timer 2.85 µs; 2.81 µs are no noise event's";
+    assert!(said.contains(parts), "{said}");
+    let without: String =
+        text.lines().filter(|line| !line.contains("sample")).map(|line| format!("{line}\n")).collect();
+    assert!(first(&without).starts_with("osnoise: the longest noise is 3.07 µs, of migration/8 (pid 54) on CPU 8"));
+}
+
+#[test]
+fn silence_after_a_function_is_told_where_preemption_was_off_at_both_ends() {
+    let text = " ip-493 [001] b...3 7.149995: nic_update_list <-nic_set_mode\n ip-493 [001] Dn..3 7.150795: irq_disable: caller=entry parent=0x0\n";
+    let said = first(text);
+    let silence = "ip (pid 493) on CPU 1: nothing was recorded for 800 µs after nic_update_list ← nic_set_mode, until irq_disable, bottom halves off at both ends";
+    assert!(said.starts_with(silence), "{said}");
+    assert!(said.contains("a reschedule wanted at the last"), "{said}");
+    let free = text.replace("b...3", "....3");
+    let woken = text.replace("nic_update_list <-nic_set_mode", "sched_waking: comm=a pid=1 prio=120 target_cpu=001");
+    for other in [free, woken] {
+        assert!(!first(&other).contains("nothing was recorded"), "{}", first(&other));
+    }
+}
+
+#[test]
+fn a_preemption_is_told_where_no_wakeup_is() {
+    let switch = |t: u32, prev: (&str, u32, u32, &str), next: (&str, u32, u32)| {
+        format!(
+            "{}-{} [007] d... 43.{t}: sched_switch:\nprev_comm={} prev_pid={} prev_prio={} prev_state={} ==>\nnext_comm={} next_pid={} next_prio={}\n",
+            prev.0, prev.1, prev.0, prev.1, prev.2, prev.3, next.0, next.1, next.2
+        )
+    };
+    let text = switch(544506, ("sense", 888, 98, "R"), ("migration/7", 47, 0))
+        + &switch(544509, ("migration/7", 47, 0, "S"), ("sense", 888, 98));
+    let said = first(&text);
+    let preempted = "sense (RT 1, pid 888) was preempted on CPU 7 for 3.00 µs by migration/7 (RT 99, pid 47), the stopper of its CPU";
+    assert!(said.starts_with(preempted), "{said}");
+    assert!(!first(&text.replace("prev_state=R", "prev_state=S")).contains("preempted"));
+}
+
+#[test]
+fn a_synthetic_event_tells_its_latency() {
+    let text = " <idle>-0 [002] dNh1 54.902249: local_timer_exit: vector=236\n <idle>-0 [002] d..2 54.902254: sched_switch: \
+                prev_comm=swapper/2 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=cyclictest next_pid=75 next_prio=19\n <idle>-0 \
+                [002] d..4 54.902256: wakeup_lat: next_comm=cyclictest lat=17\n";
+    let said = first(text);
+    assert!(said.starts_with("wakeup_lat: 17 of cyclictest (RT 80, pid 75) on CPU 2"), "{said}");
+    assert!(said.contains("the last interrupt there, local_timer, ended 5.00 µs before the switch to it"), "{said}");
+}
+
+#[test]
+fn what_is_woken_and_never_runs_is_named_last() {
+    let text = " migration/9    67 [009] 5373.359903: sched:sched_waking: comm=perf pid=418 prio=120 target_cpu=009\n migration/9    67 \
+                [009] 5373.359907: sched:sched_stat_runtime: comm=migration/9 pid=67 runtime=4050 [ns]\n";
+    assert_eq!(first(text), "perf (pid 418) was woken and did not run before the trace ends, for 4.00 µs at least");
+}
+
+#[test]
+fn function_graph_tells_where_a_call_spent_its_time() {
+    let text = "1)               |  smp_apic_timer_interrupt() {\n1)               |    irq_enter() {\n1)   8.986 us    |    }\n1)               \
+                |    hrtimer_interrupt() {\n1)               |      enqueue_task_rt() {\n1)   0.423 us    |        cpupri_set();\n1) + \
+                38.024 us   |      }\n1) + 46.372 us   |    }\n1) + 63.996 us   |  }\n";
+    let said = first(text);
+    let call = "function_graph: smp_apic_timer_interrupt() took 64.0 µs on CPU 1; of it hrtimer_interrupt() 46.4 µs, down to enqueue_task_rt() \
+                38.0 µs, 37.6 µs of which in itself";
+    assert!(said.starts_with(call), "{said}");
+    let latency = "  1171 us |   0)  stress--204   |  .n..... |               |    drain() {\n  1175 us |   0)  stress--204   |  .n..1.. |               \
+                   |      move_pages() {\n...\n  1772 us |   0)  stress--204   |  .n..1.. | ! 588.000 us  |      }\n  1785 us |   0)  stress--204   \
+                   |  .n..... | ! 614.000 us  |    }\n";
+    let said = first(latency);
+    let call = "function_graph: drain() took 614 µs on CPU 0, in stress- (pid 204), at whose end a reschedule was wanted; of it move_pages() 588 µs; a duration";
+    assert!(said.starts_with(call), "{said}");
+}
+
+#[test]
+fn hwlat_says_that_the_hardware_stopped_and_no_more() {
+    let text = "# tracer: hwlat\n <...>-8795 [001] dn... 613.749741: #1 inner/outer(us): 41/40    ts:1702045267.016266287 count:9976\n";
+    let said = first(text);
+    assert!(said.starts_with("hwlat: 1 gap in which the hardware stopped a CPU"), "{said}");
+    assert!(said.contains("41.0 µs on CPU 1; what stopped it is not known from here"), "{said}");
+}
+
+fn section(tracer: &str, at: &str, task: &str, lines: &str) -> String {
+    format!(
+        "# tracer: {tracer}\n#\n# {tracer} latency trace v1.1.5 on 5.4.1\n# latency: 214 us, #4/4, CPU#2 | (M:preempt VP:0, KP:0, SP:0 HP:0 #P:8)\n\
+         #    | task: {task} (uid:0 nice:0 policy:0 rt_prio:0)\n#  => started at: {at}\n#  => ended at:   {at}\n{lines}"
+    )
+}
+
+#[test]
+fn a_section_of_the_idle_loop_is_idle_time() {
+    let lines =
+        "  <idle>-0  2d..1    0us!: el1_irq <-arch_cpu_idle\n  <idle>-0  2dN.1  213us : el1_irq <-arch_cpu_idle\n";
+    let said = first(&section("irqsoff", "arch_cpu_idle", "swapper/2-0", lines));
+    assert!(said.starts_with("irqsoff: interrupts off for 214 µs on CPU 2 in the idle loop"), "{said}");
+    let said = first(&section("irqsoff", "copy_page", "swapper/2-0", lines));
+    assert!(said.contains("while swapper/2 (pid 0) was current"), "{said}");
+}
+
+#[test]
+fn the_flags_tell_what_was_off_and_the_stack_who_called() {
+    let lines = "  fio-270  2...1.    0us$: put_folio <-put_folio\n  fio-270  2.N.1.  214us : put_folio <-put_folio\n  fio-270  2.N.1.  220us : \
+                 <stack trace>\n => put_folio\n => invalidate_pages\n => close_device\n";
+    let said = first(&section("preemptirqsoff", "put_folio", "fio-270", lines));
+    assert!(said.starts_with("preemptirqsoff: preemption off for 214 µs on CPU 2, while fio (pid 270)"), "{said}");
+    assert!(said.contains(", called by invalidate_pages ← close_device;"), "{said}");
+    let said = first(&section("preemptirqsoff", "put_folio", "fio-270", &lines.replace("2...1.", "2d....")));
+    assert!(said.starts_with("preemptirqsoff: interrupts off for"), "{said}");
+}
+
+#[test]
+fn the_stack_of_a_waking_says_where_the_thread_was() {
+    let text = format!(
+        "{HEADER}  X-2193  6dNh4.    0us+:  2193:120:R   + [006]    4301:  0:R ctl\n  X-2193  6dNh4.   23us : <stack trace>\n => \
+         hrtimer_interrupt\n => asm_sysvec_apic_timer_interrupt\n => ioread32\n => drive_bus\n  X-2193  6dNh4.   23us : 0\n  X-2193  6d..2. \
+         34243us :  2193:120:R ==> [006]    4301:  0:R ctl\n"
+    );
+    let said = first(&text);
+    assert!(
+        said.contains("could not be preempted for 34.2 ms of it (100 %), when it was woken in ioread32 ← drive_bus"),
+        "{said}"
+    );
+    assert!(!said.contains("preempt=full"), "{said}");
+    let said = first(&text.replace("M:preempt", "M:desktop"));
+    assert!(said.contains("this kernel preempts none of its own code: boot with preempt=full"), "{said}");
+}

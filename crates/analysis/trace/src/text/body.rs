@@ -74,7 +74,8 @@ impl Bodies {
     }
 
     fn other(&mut self, name: &[u8], rest: &[u8]) -> Body {
-        let body = self.keep.then(|| text(rest, MOST).into());
+        // A synthetic event with a latency is an answer (Documentation/trace/histogram.rst).
+        let body = (self.keep || name.ends_with(b"lat") || name.ends_with(b"latency")).then(|| text(rest, MOST).into());
         Body::Kind(Kind::Other { name: self.names.get(name), body })
     }
 
@@ -126,7 +127,7 @@ fn without_difference(body: &[u8]) -> &[u8] {
 /// What stands before `<===`, `<--`, `//` or `#` with a blank before it.
 pub(super) fn without_remark(rest: &[u8]) -> Option<&[u8]> {
     memchr::memchr3(b'<', b'/', b'#', rest)?;
-    let starts = [&b" <="[..], b" <-", b" //", b" #"];
+    let starts = [&b" <="[..], b" <-", b"\t<-", b"\t<=", b" //", b" #"];
     let at = starts.iter().filter_map(|start| find(rest, start)).min()?;
     rest.get(..at).map(trim)
 }

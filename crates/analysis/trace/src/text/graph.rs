@@ -1,8 +1,11 @@
 //! Lines of the function_graph tracer (kernel/trace/trace_functions_graph.c).
 
 use super::prefix::comm_dash_pid;
-use super::scan::{number, seconds, skip_spaces, trim};
+use super::scan::{number, seconds, skip_spaces, text, trim};
+use crate::flags::Flags;
+use crate::info::Call;
 use crate::words::Comm;
+use std::collections::BTreeMap;
 
 #[derive(Debug, PartialEq)]
 pub(crate) struct Graph<'a> {
@@ -11,21 +14,30 @@ pub(crate) struct Graph<'a> {
     pub time: Option<u64>,
     /// With funcgraph-proc.
     pub task: Option<(Option<Comm>, i32)>,
+    pub flags: Option<Flags>,
+    pub duration_ns: Option<u64>,
     /// An event, which is printed as a comment; `None`: a function or a mark of a switch.
     pub event: Option<&'a [u8]>,
+    /// The text and how far it is indented.
+    pub function: (usize, &'a [u8]),
 }
 
-/// ` 17.170967 |   0)  bash-123  | ! 153.437 us  |  /* sched_waking: … */`; all but the CPU and the text are optional columns.
+/// ` 17.170967 |   0)  bash-123  | d..1. | ! 153.437 us  |  /* sched_waking: … */`; all but the CPU and the text are optional columns. In
+/// latency format the time is `153 us`.
 pub(crate) fn line(line: &[u8]) -> Option<Graph<'_>> {
     let s = skip_spaces(line);
     let (time, s) = match seconds(s) {
         Some((time, Some(_), rest)) => (Some(time), skip_spaces(skip_spaces(rest).strip_prefix(b"|")?)),
+        Some((us, None, rest)) if skip_spaces(rest).starts_with(b"us") => {
+            let rest = skip_spaces(skip_spaces(rest).strip_prefix(b"us")?);
+            (Some(us.checked_mul(1000)?), skip_spaces(rest.strip_prefix(b"|")?))
+        }
         _ => (None, s),
     };
     let (cpu, mut rest) = number(s)?;
     rest = rest.strip_prefix(b")")?;
     let cpu = u32::try_from(cpu).ok()?;
-    let mut task = None;
+    let (mut task, mut flags, mut duration_ns) = (None, None, None);
     let mut columns = 0;
     // The text begins behind the last of the columns: task, flags, duration.
     while columns < 3
@@ -34,12 +46,112 @@ pub(crate) fn line(line: &[u8]) -> Option<Graph<'_>> {
     {
         let column = trim(rest.get(..at)?);
         task = task.or_else(|| comm_dash_pid(column));
+        duration_ns = duration_ns.or_else(|| duration(column));
+        if task.is_some() && columns == 1 {
+            flags = Flags::from_columns(column);
+        }
         rest = rest.get(at + 1..)?;
         columns += 1;
     }
     let text = trim(rest);
+    let indent = rest.len() - skip_spaces(rest).len();
     let event = text.strip_prefix(b"/*").map(|text| trim(text.strip_suffix(b"*/").unwrap_or(text)));
-    (columns > 0).then_some(Graph { cpu, time, task, event })
+    (columns > 0).then_some(Graph { cpu, time, task, flags, duration_ns, event, function: (indent, text) })
+}
+
+/// `! 153.437 us`: the mark classifies it.
+fn duration(column: &[u8]) -> Option<u64> {
+    let figure = trim(column.strip_suffix(b"us")?);
+    let figure = figure.strip_prefix(b"+").or_else(|| figure.strip_prefix(b"!")).unwrap_or(figure);
+    let figure = [b"#", b"*", b"@", b"$"].iter().find_map(|mark| figure.strip_prefix(*mark)).unwrap_or(figure);
+    let (ns, decimals, rest) = seconds(skip_spaces(figure))?;
+    // Read as seconds, it is too large by 10⁶.
+    (decimals.is_some() && trim(rest).is_empty()).then_some(ns / 1_000_000)
+}
+
+const DEPTH: usize = 128;
+const CPUS: usize = 1024;
+
+/// A function that has begun.
+#[derive(Debug)]
+struct Open {
+    indent: usize,
+    name: String,
+    /// The longest call in it that has ended, and the sum of all; all time, where lines were left out.
+    longest: Option<Box<Call>>,
+    sum_ns: u64,
+}
+
+/// The calls of a function_graph, put together.
+#[derive(Debug, Default)]
+pub(super) struct Calls {
+    open: BTreeMap<u32, Vec<Open>>,
+}
+
+impl Calls {
+    /// Lines were left out.
+    pub fn omitted(&mut self) {
+        self.open.values_mut().flatten().for_each(|open| open.sum_ns = u64::MAX);
+    }
+
+    /// Keeps the longest call of the trace in `longest`.
+    pub fn line(&mut self, graph: &Graph, longest: &mut Option<Call>) {
+        if self.open.len() >= CPUS && !self.open.contains_key(&graph.cpu) {
+            return;
+        }
+        let (indent, text) = graph.function;
+        let open = self.open.entry(graph.cpu).or_default();
+        if let Some(name) = callee(text, b") {") {
+            while open.last().is_some_and(|last| last.indent >= indent) || open.len() >= DEPTH {
+                open.pop();
+            }
+            open.push(Open { indent, name, longest: None, sum_ns: 0 });
+            return;
+        }
+        if text.starts_with(b"...") {
+            open.iter_mut().for_each(|open| open.sum_ns = u64::MAX);
+        }
+        let leaf = callee(text, b");");
+        let Some(ns) = graph.duration_ns.filter(|_| leaf.is_some() || text.starts_with(b"}")) else { return };
+        while open.last().is_some_and(|last| last.indent > indent) {
+            open.pop();
+        }
+        let ended = match leaf {
+            Some(name) => Some(Open { indent, name, longest: None, sum_ns: 0 }),
+            None => open.pop_if(|last| last.indent == indent),
+        };
+        // Of one that began before the text does, the name may stand behind its end.
+        let comment = text.strip_prefix(b"} /* ").and_then(|rest| callee(rest, b" */"));
+        let Some(ended) = ended.or_else(|| Some(Open { indent, name: comment?, longest: None, sum_ns: 0 })) else {
+            return;
+        };
+        let call = Call {
+            cpu: graph.cpu,
+            comm: graph.task.and_then(|(comm, _)| comm),
+            tid: graph.task.map(|(_, tid)| tid),
+            need_resched: graph.flags.and_then(|flags| flags.need_resched),
+            function: ended.name,
+            ns,
+            own_ns: ns.saturating_sub(ended.sum_ns),
+            longest: ended.longest,
+        };
+        if let Some(caller) = open.last_mut() {
+            caller.sum_ns = caller.sum_ns.saturating_add(ns);
+            if caller.longest.as_ref().is_none_or(|longest| longest.ns < ns) {
+                caller.longest = Some(Box::new(call.clone()));
+            }
+        }
+        if longest.as_ref().is_none_or(|known| known.ns <= ns) {
+            *longest = Some(call);
+        }
+    }
+}
+
+/// The function of `f(…) {`, `f(…);` or `f */`; arguments (funcgraph-args) and what follows (funcgraph-retval) are left out.
+fn callee(s: &[u8], end: &[u8]) -> Option<String> {
+    let before = s.get(..memchr::memmem::find(s, end)?)?;
+    let name = before.get(..memchr::memchr(b'(', before).unwrap_or(before.len()))?;
+    (!name.is_empty() && !name.contains(&b' ')).then(|| text(name, 64))
 }
 
 #[cfg(test)]
@@ -49,13 +161,32 @@ mod tests {
     #[test]
     fn columns_are_optional() {
         let bare = line(b" 3) ! 153.437 us  |  }").unwrap();
-        assert_eq!(bare, Graph { cpu: 3, time: None, task: None, event: None });
+        assert_eq!((bare.cpu, bare.time, bare.task, bare.event), (3, None, None, None));
+        assert_eq!((bare.duration_ns, bare.function), (Some(153_437), (2, &b"}"[..])));
         let event = line(b" 3)               |  /* sched_wakeup: comm=a|b pid=5 */").unwrap();
         assert_eq!((event.time, event.event), (None, Some(&b"sched_wakeup: comm=a|b pid=5"[..])));
         let full = line(b"   17.170967 |   0)  bash-123  | d..1. |   0.5 us    |  /* sched_waking: x */").unwrap();
         assert_eq!((full.time, full.task.unwrap().1), (Some(17_170_967_000), 123));
         assert_eq!(full.event, Some(&b"sched_waking: x"[..]));
+        let relative = line(b"  1168 us |   0)  stress--204   |  .n..1.. | + 19.000 us |    f();").unwrap();
+        assert_eq!((relative.time, relative.duration_ns), (Some(1_168_000), Some(19_000)));
+        assert_eq!(relative.flags.unwrap().need_resched, Some(true));
         assert_eq!(line(b"  bash-123 [000] d..1. 17.170967: sched_waking: x"), None);
         assert_eq!(line(b"# CPU  DURATION                  FUNCTION CALLS"), None);
+    }
+
+    #[test]
+    fn calls_are_put_together_by_their_indentation() {
+        let text = " 1)            |  outer() {\n 1)            |    middle() {\n 1)   2.000 us |      leaf();\n 1)            |      lost() {\n \
+                    1) + 40.000 us |    }\n 1)   1.000 us |    other();\n 1) + 50.500 us |  }\n 1)   9.000 us |  next();\n";
+        let (mut calls, mut longest) = (Calls::default(), None);
+        for text in text.lines() {
+            calls.line(&line(text.as_bytes()).unwrap(), &mut longest);
+        }
+        let outer = longest.unwrap();
+        assert_eq!((outer.function.as_str(), outer.ns, outer.own_ns), ("outer", 50_500, 9_500));
+        let middle = outer.longest.unwrap();
+        assert_eq!((middle.function.as_str(), middle.ns, middle.own_ns), ("middle", 40_000, 38_000));
+        assert_eq!(middle.longest.unwrap().function, "leaf");
     }
 }

@@ -15,6 +15,7 @@ mod reader;
 mod rtla;
 mod scan;
 mod sched;
+mod summary;
 mod timer;
 
 pub(crate) use irq::{reason_of, vector_of};
@@ -62,7 +63,7 @@ impl<R: Read> TextSource<R> {
         match first {
             Some(event) => source.queue.push_front(event),
             None if source.reader.info.format == Format::Unknown => {
-                return Err(summary(head).unwrap_or(TraceError::Unrecognised));
+                return Err(summary::summary(head).unwrap_or(TraceError::Unrecognised));
             }
             None => {}
         }
@@ -184,23 +185,6 @@ impl<R: Read> TextSource<R> {
         self.reader.compare_with_header();
         self.reader.take_stack()
     }
-}
-
-/// Tables of other tools that are taken for traces.
-fn summary(head: &[u8]) -> Option<TraceError> {
-    const LATENCIES: &str = "`punctual import FILE` reads its figures";
-    const RECORD: &str = "`perf script` prints the events that it was made from";
-    const TABLES: [(&[u8], &str, &str); 7] = [
-        (b"RTLA timerlat histogram", "a histogram of rtla timerlat", LATENCIES),
-        (b"Timer Latency", "the table of rtla timerlat top", LATENCIES),
-        (b"RTLA osnoise", "a table of rtla osnoise", LATENCIES),
-        (b"# Histogram", "a histogram of cyclictest", LATENCIES),
-        (b"T: 0 (", "the lines of cyclictest", LATENCIES),
-        (b"sch delay", "perf sched timehist", RECORD),
-        (b"Runtime ms", "perf sched latency", RECORD),
-    ];
-    let (_, what, next) = TABLES.into_iter().find(|(mark, ..)| memchr::memmem::find(head, mark).is_some())?;
-    Some(TraceError::Summary { what, next })
 }
 
 impl<R: Read> Iterator for TextSource<R> {

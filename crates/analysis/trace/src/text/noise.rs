@@ -46,7 +46,9 @@ fn span(s: &[u8]) -> Option<(u64, u64, &[u8])> {
 
 fn threshold(s: &[u8]) -> Option<Kind> {
     let (start_ns, duration_ns, rest) = span(s)?;
-    let (interference, _) = number(skip_spaces(rest).strip_prefix(b"interference")?.trim_ascii_start())?;
+    // "interference" up to Linux 5.14.
+    let rest = skip_spaces(rest).strip_prefix(b"interference")?;
+    let (interference, _) = number(rest.strip_prefix(b"s").unwrap_or(rest).trim_ascii_start())?;
     Some(Kind::SampleThreshold { start_ns, duration_ns, interference })
 }
 

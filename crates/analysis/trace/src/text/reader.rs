@@ -1,12 +1,12 @@
 //! The state kept while reading lines; turns lines into events and puts them in order.
 
 use super::body::{self, Bodies, Body};
-use super::graph::{self, Graph};
+use super::graph::{self, Calls, Graph};
 use super::header::{self, Header};
 use super::names::Names;
 use super::prefix::{Front, Prefix, Style, front};
 use super::sched::Line;
-use super::{loss, mend, restart, rtla, scan};
+use super::{loss, mend, restart, rtla, scan, summary};
 use crate::Options;
 use crate::event::{Event, Kind};
 use crate::info::{Damage, Format, Place, TimeBase, TraceInfo};
@@ -22,6 +22,7 @@ pub(super) struct Reader {
     pub(super) info: TraceInfo,
     bodies: Bodies,
     rtla: rtla::Rtla,
+    calls: Calls,
     pub(super) latency: bool,
     last: Option<u64>,
     stack: Option<(Event, Vec<Symbol>)>,
@@ -53,6 +54,7 @@ impl Reader {
             info: TraceInfo::default(),
             bodies: Bodies { names: Names::new(), keep: options.bodies },
             rtla: rtla::Rtla::default(),
+            calls: Calls::default(),
             latency: false,
             last: None,
             stack: None,
@@ -145,8 +147,20 @@ impl Reader {
         }
         match header::lost(line) {
             Some((cpu, count)) => Read1::Lost(cpu, count),
-            None if self.events > 0 && mend::tells_of_omission(line) => Read1::Omitted,
-            None => Read1::Nothing,
+            None if mend::tells_of_omission(line) => {
+                self.calls.omitted();
+                if self.events > 0 { Read1::Omitted } else { Read1::Nothing }
+            }
+            None => {
+                const LOG: usize = 8;
+                if self.info.log.len() < LOG
+                    && let Some(said) = summary::log(line)
+                    && !self.info.log.contains(&said)
+                {
+                    self.info.log.push(said);
+                }
+                Read1::Nothing
+            }
         }
     }
 
@@ -154,6 +168,7 @@ impl Reader {
         if matches!(self.info.format, Format::Unknown | Format::RtlaText) {
             self.info.format = Format::KernelText;
         }
+        self.calls.line(found, &mut self.info.longest_call);
         let Some(time) = found.time else {
             self.info.untimed += 1;
             return Read1::Known;

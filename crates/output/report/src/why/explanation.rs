@@ -16,7 +16,7 @@ pub fn explanation_text(explanation: &Explanation, places: &[String], cycles: bo
     if explanation.victims.is_empty() {
         match &explanation.answer {
             Some(answer) => out.push_str(&format!("{}\n", line(answer))),
-            None => out.push_str("No late wakeup can be explained from this trace.\n"),
+            None => out.push_str(&format!("{}\n", line(&none(explanation)))),
         }
     }
     for (n, victim) in explanation.victims.iter().enumerate() {
@@ -38,7 +38,7 @@ pub fn explanation_text(explanation: &Explanation, places: &[String], cycles: bo
     let said = explanation.tracers.iter().filter(|said| Some(*said) != explanation.answer.as_ref());
     let tracers: Vec<&str> = said.map(String::as_str).collect();
     list(&mut out, "What the tracer says", &tracers);
-    let notes: Vec<&str> = explanation.notes.iter().map(String::as_str).collect();
+    let notes: Vec<&str> = explanation.notes.iter().skip(leading(explanation)).map(String::as_str).collect();
     list(&mut out, "Notes", &notes);
     out + "\n" + &chosen(explanation)
 }
@@ -51,9 +51,8 @@ pub fn explanation_summary(explanation: &Explanation, places: &[String], source:
     const GROUPS: usize = 4;
     let mut page = Page::new(style);
     let Some(worst) = explanation.victims.first() else {
-        let none = "No late wakeup can be explained from this trace.";
-        page.tagged("", Tint::Plain, explanation.answer.as_deref().unwrap_or(none));
-        let notes = explanation.notes.iter().chain(&explanation.tracers);
+        page.tagged("", Tint::Plain, &explanation.answer.clone().unwrap_or_else(|| none(explanation)));
+        let notes = explanation.notes.iter().skip(leading(explanation)).chain(&explanation.tracers);
         notes
             .filter(|note| Some(*note) != explanation.answer.as_ref())
             .take(4)
@@ -83,6 +82,17 @@ pub fn explanation_summary(explanation: &Explanation, places: &[String], source:
     page.row(Tint::Plain, &format!("Next   1. punctual explain {source} --full  {}", left.join(", ")));
     out += &page.finish();
     out + &chosen(explanation)
+}
+
+/// What is missing, too, where that is known.
+pub(super) fn none(explanation: &Explanation) -> String {
+    const NONE: &str = "No late wakeup can be explained from this trace";
+    explanation.notes.first().map_or_else(|| format!("{NONE}."), |missing| format!("{NONE}: {missing}"))
+}
+
+/// Notes that the first line holds.
+fn leading(explanation: &Explanation) -> usize {
+    usize::from(explanation.victims.is_empty() && explanation.answer.is_none())
 }
 
 fn plural_of(what: &str) -> String {

@@ -28,8 +28,8 @@ pub fn explanation_html(name: &str, explanation: &Explanation, timelines: &[Opti
     ];
     let shown = sections.iter().filter(|(_, _, content)| !content.is_empty());
     let body: String = shown.map(|(id, title, content)| section(id, title, content)).collect();
-    let answer = explanation.answer.as_deref().unwrap_or("No late wakeup can be explained from this trace");
-    let verdict = all.first().map_or(answer, |late| &late.victim.verdict);
+    let answer = explanation.answer.clone().unwrap_or_else(|| super::explanation::none(explanation));
+    let verdict = all.first().map_or(answer.as_str(), |late| &late.victim.verdict);
     let (headline, advice) = verdict.split_once(" — ").unwrap_or((verdict, ""));
     let followed = format!("{} wakeups; followed: {}", crate::number::count(explanation.wakeups), explanation.chosen);
     format!(

@@ -1,0 +1,374 @@
+//! What a trace states outright without a wakeup from waking to running: sections by their own events, samples of osnoise, marks of
+//! cyclictest, latencies of synthetic events, preemptions, silence with preemption or interrupts off.
+
+use super::{Facts, choose, section, sentences, vectors};
+use punctual_model::Scheduled;
+use punctual_trace::{Comm, Context, Event, Flags, Kind, Name, NoiseSource, Symbol, Task, Vector};
+use punctual_units::{Arrange, Nanos};
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::fmt;
+
+const CPUS: usize = 1024;
+const THREADS: usize = 4096;
+const NOISES: usize = 256;
+/// Shorter silence is no finding, ns.
+const LEAST: u64 = 20_000;
+/// So many parts of a sample are named.
+const PARTS: usize = 3;
+
+/// The last event of a CPU, and what began there.
+#[derive(Debug, Default)]
+struct Cpu {
+    last: Option<Last>,
+    /// Interrupts and preemption, off since.
+    off: [Option<Off>; 2],
+    /// The last sched_switch, and the first event after it.
+    switch: Option<(u64, Task)>,
+    after: Option<(u64, What)>,
+    /// Start, length net of what interrupted it, source.
+    noises: VecDeque<(u64, u64, NoiseSource)>,
+    /// The end of the last interrupt, and its name.
+    exit: Option<(u64, What)>,
+}
+
+/// An event, by name.
+#[derive(Clone, Debug)]
+enum What {
+    Function(Symbol, Option<Symbol>),
+    Other(Name),
+    SwitchTo(Task),
+    Irq(u32),
+    Vector(Vector),
+    Named(&'static str),
+}
+
+#[derive(Debug)]
+struct Last {
+    t: u64,
+    tid: i32,
+    comm: Option<Comm>,
+    flags: Option<Flags>,
+    what: What,
+}
+
+#[derive(Debug)]
+struct Off {
+    t: u64,
+    tid: Option<i32>,
+    comm: Option<Comm>,
+    at: [Option<Symbol>; 2],
+}
+
+/// The longest of a kind, and what is said of it.
+#[derive(Debug, Default)]
+struct Longest(Option<(u64, String)>);
+
+impl Longest {
+    fn offer(&mut self, ns: u64, text: impl FnOnce() -> String) {
+        if self.0.as_ref().is_none_or(|(longest, _)| ns > *longest) {
+            self.0 = Some((ns, text()));
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Findings {
+    cpus: BTreeMap<u32, Cpu>,
+    /// Threads that lost the CPU while they could run: when, and to whom.
+    out: HashMap<i32, (u64, Task)>,
+    off: Longest,
+    mark: Longest,
+    sample: Longest,
+    noise: Longest,
+    synthetic: Longest,
+    preempted: Longest,
+    silence: Longest,
+}
+
+impl Findings {
+    pub fn event(&mut self, event: &Event, facts: &Facts) {
+        if matches!(event.kind, Kind::Restart | Kind::LostEvents { .. }) {
+            self.cpus.clear();
+            self.out.clear();
+            return;
+        }
+        if self.cpus.len() >= CPUS && !self.cpus.contains_key(&event.cpu) {
+            return;
+        }
+        let cpu = self.cpus.entry(event.cpu).or_default();
+        if let Some(last) = &cpu.last {
+            silent(&mut self.silence, last, event);
+        }
+        if let Some((at, _)) = &cpu.switch
+            && cpu.after.is_none()
+        {
+            cpu.after = Some((event.t_ns.saturating_sub(*at), What::of(&event.kind)));
+        }
+        match &event.kind {
+            Kind::IrqDisable { caller, parent } => cpu.off[0] = Some(begin(event, caller, parent)),
+            Kind::PreemptDisable { caller, parent } => cpu.off[1] = Some(begin(event, caller, parent)),
+            Kind::IrqEnable { caller, .. } => end(&mut self.off, cpu.off[0].take(), event, caller, "interrupts"),
+            Kind::PreemptEnable { caller, .. } => end(&mut self.off, cpu.off[1].take(), event, caller, "preemption"),
+            Kind::Noise { source, start_ns, duration_ns } => {
+                if cpu.noises.len() >= NOISES {
+                    cpu.noises.pop_front();
+                }
+                cpu.noises.push_back((*start_ns, *duration_ns, source.clone()));
+                if !matches!(source, NoiseSource::Thread { tid: 0, .. }) {
+                    self.noise.offer(*duration_ns, || {
+                        let (ns, of) = (Nanos(*duration_ns), noise(source));
+                        format!(
+                            "osnoise: the longest noise is {ns}, of {of} on CPU {}; nothing shows whom it delayed",
+                            event.cpu
+                        )
+                    });
+                }
+            }
+            Kind::SampleThreshold { start_ns, duration_ns, .. } => {
+                self.sample.offer(*duration_ns, || sample(cpu, event.cpu, *start_ns, *duration_ns));
+            }
+            Kind::Print { text } => {
+                if let Some((measured, threshold)) = mark(text) {
+                    self.mark.offer(measured, || marked(cpu, event, facts, measured, threshold));
+                }
+            }
+            Kind::Other { name, body: Some(body) } => {
+                if let Some(latency) = field(body, "lat").or_else(|| field(body, "latency"))
+                    && let Ok(figure) = latency.parse()
+                {
+                    self.synthetic.offer(figure, || synthetic(cpu, event, facts, name, body, figure));
+                }
+            }
+            Kind::IrqExit { irq, .. } => cpu.exit = Some((event.t_ns, What::Irq(*irq))),
+            Kind::VectorExit { vector, .. } => cpu.exit = Some((event.t_ns, What::Vector(vector.clone()))),
+            Kind::SchedSwitch { prev, prev_state, next } => {
+                (cpu.switch, cpu.after) = (Some((event.t_ns, *next)), None);
+                if let Some((t, by)) = self.out.remove(&next.tid) {
+                    let ns = event.t_ns.saturating_sub(t);
+                    self.preempted.offer(ns, || preempted(event.cpu, facts, next, &by, ns));
+                }
+                let real_time = prev.prio.is_some_and(|prio| prio < 100);
+                if prev_state.runnable() && prev.tid != 0 && real_time && self.out.len() < THREADS {
+                    self.out.insert(prev.tid, (event.t_ns, *next));
+                }
+            }
+            _ => {}
+        }
+        cpu.last = event.tid.map(|tid| Last {
+            t: event.t_ns,
+            tid,
+            comm: event.comm,
+            flags: event.flags,
+            what: What::of(&event.kind),
+        });
+    }
+
+    /// The preemption that lasted longest, if longer than this, ns.
+    pub fn preempted(&self, than: u64) -> Option<&str> {
+        self.preempted.0.as_ref().filter(|(ns, _)| *ns > than).map(|(_, text)| text.as_str())
+    }
+
+    /// Is there one that is about a real-time thread, or is what was recorded for?
+    pub fn is_strong(&self) -> bool {
+        let strong = [&self.off, &self.mark, &self.sample, &self.synthetic, &self.preempted];
+        strong.iter().any(|longest| longest.0.is_some())
+    }
+
+    /// What answers best, if no wakeup does.
+    pub fn answer(self) -> Option<String> {
+        let all = [self.off, self.mark, self.sample, self.noise, self.synthetic, self.silence, self.preempted];
+        all.into_iter().find_map(|longest| longest.0).map(|(_, text)| text)
+    }
+}
+
+fn begin(event: &Event, caller: &Option<Symbol>, parent: &Option<Symbol>) -> Off {
+    Off { t: event.t_ns, tid: event.tid, comm: event.comm, at: [caller.clone(), parent.clone()] }
+}
+
+fn end(longest: &mut Longest, off: Option<Off>, event: &Event, caller: &Option<Symbol>, what: &str) {
+    // The idle task waits for an interrupt with interrupts off.
+    let Some(off) = off.filter(|off| off.tid != Some(0)) else { return };
+    let ns = event.t_ns.saturating_sub(off.t);
+    longest.offer(ns, || {
+        let who = Scheduled::default().thread(off.comm.map(|comm| comm.to_string()).as_deref(), off.tid);
+        let to = caller.as_ref().and_then(section::name).map(|to| format!(" to {to}")).unwrap_or_default();
+        let from: Vec<&str> = off.at.iter().flatten().filter_map(section::name).collect();
+        let from = if from.is_empty() { String::new() } else { format!(", from {}", from.join(" ← ")) };
+        format!(
+            "{what} off for {} on CPU {}, by {who}{from}{to}; whom it delayed is not recorded",
+            Nanos(ns),
+            event.cpu
+        )
+    });
+}
+
+/// From a function or a switch to the next event, both of one thread and both with preemption or interrupts off.
+fn silent(longest: &mut Longest, last: &Last, event: &Event) {
+    let ns = event.t_ns.saturating_sub(last.t);
+    if ns < LEAST
+        || last.tid == 0
+        || event.tid != Some(last.tid)
+        || !matches!(last.what, What::Function(..) | What::SwitchTo(_))
+    {
+        return;
+    }
+    let Some((began, ended)) = last.flags.zip(event.flags) else { return };
+    let depth = began.preempt_depth.min(ended.preempt_depth).unwrap_or(0);
+    let what = match began.context {
+        Some(context) if context != Context::Task || ended.context != began.context => return,
+        _ if began.irqs_off == Some(true) && ended.irqs_off == Some(true) => "interrupts off".to_owned(),
+        _ if depth > 0 => format!("preemption off (depth {depth})"),
+        _ if began.bh_off == Some(true) && ended.bh_off == Some(true) => "bottom halves off".to_owned(),
+        _ => return,
+    };
+    longest.offer(ns, || {
+        let who = Scheduled::default().thread(last.comm.map(|comm| comm.to_string()).as_deref(), Some(last.tid));
+        let wanted = event.flags.is_some_and(|flags| flags.need_resched == Some(true));
+        let wanted = if wanted { ", a reschedule wanted at the last" } else { "" };
+        format!(
+            "{who} on CPU {}: nothing was recorded for {} after {}, until {}, {what} at both ends{wanted}; whom it delayed is not recorded",
+            event.cpu,
+            Nanos(ns),
+            last.what,
+            What::of(&event.kind)
+        )
+    });
+}
+
+fn noise(source: &NoiseSource) -> String {
+    match source {
+        NoiseSource::Irq { name: Some(name), .. } => format!("interrupt {name}"),
+        NoiseSource::Irq { vector, name: None } => format!("vector {vector}"),
+        NoiseSource::Softirq { vec } => format!("softirq {}", sentences::softirq(*vec)),
+        NoiseSource::Nmi => "an NMI".to_owned(),
+        NoiseSource::Thread { tid, comm } => {
+            Scheduled::default().thread(comm.map(|comm| comm.to_string()).as_deref(), Some(*tid))
+        }
+    }
+}
+
+/// A sample of osnoise, and the noise events in it.
+fn sample(cpu: &Cpu, number: u32, start: u64, duration: u64) -> String {
+    // The sample's start is by another reading of the clock than that of the noise, µs apart.
+    const APART: u64 = 2_000;
+    let inside =
+        |noise: &&(u64, u64, NoiseSource)| noise.0 + APART >= start && noise.0 <= start.saturating_add(duration);
+    let mut parts: Vec<(u64, String)> =
+        cpu.noises.iter().filter(inside).map(|(_, ns, source)| (*ns, noise(source))).collect();
+    parts.arrange_by_key(|(ns, _)| std::cmp::Reverse(*ns));
+    let known: u64 = parts.iter().map(|(ns, _)| *ns).sum();
+    let rest = Nanos(duration.saturating_sub(known));
+    let named: Vec<String> = parts.into_iter().take(PARTS).map(|(ns, of)| format!("{of} {}", Nanos(ns))).collect();
+    let duration = Nanos(duration);
+    match named.is_empty() {
+        true => format!(
+            "osnoise: CPU {number} was taken from its thread for {duration}; no interrupt, softirq or thread is recorded for it: record \
+             the osnoise events, and where they are, the hardware or a hypervisor"
+        ),
+        false => format!(
+            "osnoise: CPU {number} was taken from its thread for {duration}: {}; {rest} are no noise event's (switches, the way in and out)",
+            named.join(", ")
+        ),
+    }
+}
+
+/// `hit latency threshold (72 > 30)`, which cyclictest --breaktrace writes: both in µs.
+fn mark(text: &str) -> Option<(u64, u64)> {
+    let (_, rest) = text.split_once("latency threshold (")?;
+    let (measured, rest) = rest.split_once(" > ")?;
+    Some((measured.parse().ok()?, rest.split(')').next()?.parse().ok()?))
+}
+
+fn marked(cpu: &Cpu, event: &Event, facts: &Facts, measured: u64, threshold: u64) -> String {
+    let switch = cpu.switch.as_ref().filter(|(_, next)| Some(next.tid) == event.tid);
+    let comm = event.comm.map(|comm| comm.to_string());
+    let prio = switch.and_then(|(_, next)| next.prio);
+    let who = match (event.tid, prio) {
+        (Some(tid), Some(prio)) => choose::scheduled(facts, tid, Some(prio)).thread(comm.as_deref(), Some(tid)),
+        _ => Scheduled::default().thread(comm.as_deref(), event.tid),
+    };
+    let text = format!("{who} on CPU {} measured {measured} µs, more than its threshold of {threshold} µs", event.cpu);
+    let after = cpu.after.as_ref().filter(|(ns, _)| switch.is_some() && *ns * 2 >= measured.saturating_mul(1000));
+    match after {
+        Some((ns, next)) => format!(
+            "{text}: {} of it passed inside the switch to it, from sched_switch to {next} (the change of the address space, or the hardware)",
+            Nanos(*ns)
+        ),
+        None => format!(
+            "{text}; its wakeup is not in the trace — record sched_waking, sched_switch, hrtimer and irq events"
+        ),
+    }
+}
+
+fn synthetic(cpu: &Cpu, event: &Event, facts: &Facts, name: &str, body: &str, figure: u64) -> String {
+    let of = ["next_comm", "comm"].iter().find_map(|key| field(body, key));
+    let next = cpu.switch.as_ref().map(|(at, next)| (*at, next)).filter(|(_, next)| next.tid != 0);
+    let who = match (&of, next) {
+        (_, Some((_, next))) => {
+            let comm = next.comm.map(|comm| comm.to_string());
+            choose::scheduled(facts, next.tid, next.prio).thread(comm.as_deref(), Some(next.tid))
+        }
+        (Some(of), None) => (*of).to_owned(),
+        (None, None) => "a thread".to_owned(),
+    };
+    let before = next.and_then(|(at, _)| {
+        let (exit, what) = cpu.exit.as_ref()?;
+        let ago = at.checked_sub(*exit)?;
+        Some(format!("; the last interrupt there, {what}, ended {} before the switch to it", Nanos(ago)))
+    });
+    format!(
+        "{name}: {figure} of {who} on CPU {} (a synthetic event; µs where its trigger says .usecs){}; its waking is not in the trace",
+        event.cpu,
+        before.unwrap_or_default()
+    )
+}
+
+fn preempted(cpu: u32, facts: &Facts, who: &Task, by: &Task, ns: u64) -> String {
+    let named = |task: &Task| {
+        let comm = task.comm.map(|comm| comm.to_string());
+        choose::scheduled(facts, task.tid, task.prio).thread(comm.as_deref(), Some(task.tid))
+    };
+    let stopper = by.comm.is_some_and(|comm| sentences::is_stopper(&comm.to_string()));
+    let stopper = if stopper { ", the stopper of its CPU, which runs what others queue" } else { "" };
+    format!("{} was preempted on CPU {cpu} for {} by {}{stopper}", named(who), Nanos(ns), named(by))
+}
+
+fn field<'b>(body: &'b str, key: &str) -> Option<&'b str> {
+    body.split([' ', ',']).find_map(|word| word.strip_prefix(key)?.strip_prefix('='))
+}
+
+impl What {
+    fn of(kind: &Kind) -> What {
+        match kind {
+            Kind::Function { function, parent } => What::Function(function.clone(), parent.clone()),
+            Kind::Other { name, .. } => What::Other(name.clone()),
+            Kind::SchedSwitch { next, .. } => What::SwitchTo(*next),
+            Kind::SchedWaking { .. } => What::Named("sched_waking"),
+            Kind::SchedWakeup { .. } => What::Named("sched_wakeup"),
+            Kind::IrqDisable { .. } => What::Named("irq_disable"),
+            Kind::IrqEnable { .. } => What::Named("irq_enable"),
+            Kind::IrqEntry { .. } => What::Named("irq_handler_entry"),
+            Kind::SysExit { .. } => What::Named("the end of a system call"),
+            _ => What::Named("another event"),
+        }
+    }
+}
+
+impl fmt::Display for What {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            What::Function(function, parent) => {
+                let names = [Some(function), parent.as_ref()].into_iter().flatten().filter_map(section::name);
+                f.write_str(&names.map(section::bare).collect::<Vec<_>>().join(" ← "))
+            }
+            What::Other(name) => f.write_str(name),
+            What::SwitchTo(next) => {
+                let comm = next.comm.map(|comm| comm.to_string());
+                write!(f, "sched_switch to {}", Scheduled::default().thread(comm.as_deref(), Some(next.tid)))
+            }
+            What::Irq(irq) => write!(f, "irq {irq}"),
+            What::Vector(vector) => f.write_str(&vectors::vector_name(vector)),
+            What::Named(name) => f.write_str(name),
+        }
+    }
+}
