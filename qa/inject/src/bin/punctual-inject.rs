@@ -12,7 +12,7 @@
 //! FILE (JSON) the program's output and the injected delays.
 
 use punctual_inject::{
-    Beside, CHAINS, HIDDEN_ARG, KINDS, InjectError, Recorder, Wanted, beside, beside_rtla, campaign, chains, child_main,
+    Beside, CHAINS, HIDDEN_ARG, InjectError, KINDS, Recorder, Wanted, beside, beside_rtla, campaign, chains, child_main,
 };
 use std::path::Path;
 use std::process::exit;

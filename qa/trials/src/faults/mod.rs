@@ -28,7 +28,7 @@ pub(super) struct Fault {
     pub how: How,
 }
 
-pub(super) const FAULTS: [Fault; 21] = [
+pub(super) const FAULTS: [Fault; 22] = [
     Fault {
         number: 1,
         name: "kill",
