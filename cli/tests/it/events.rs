@@ -54,7 +54,7 @@ fn unsupported_is_no_pass() {
     let (code, text, err) =
         answer(punctual().args(["events", "gpio", "-o"]).arg(&out).args(["-D", "100ms"]).output().unwrap());
     assert_eq!(code, 3, "{err}");
-    assert!(text.contains("unsupported: no wire was named: --gpio") && text.contains("INCONCLUSIVE"), "{text}");
+    assert!(text.contains("unsupported: no wire was given: use --gpio") && text.contains("INCONCLUSIVE"), "{text}");
 }
 
 #[test]

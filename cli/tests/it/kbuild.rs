@@ -85,7 +85,7 @@ fn wrong_words_say_what_to_type() {
         (&branch, "--branch"),
         (&menu, "--menuconfig needs a terminal"),
         (&["build", "--tree", &source, "--out", &out], "has no .config: punctual kernel configure"),
-        (&["package", "--build", &out, "--board", "pi", "--out", &out], "name one of raspberry-pi-1"),
+        (&["package", "--build", &out, "--board", "pi", "--out", &out], "choose one of raspberry-pi-1"),
         (&["package", "--build", &out, "--board", "pc-amd64", "--out", &out], "punctual kernel build"),
     ] {
         let (code, _, errors) = ran(words);

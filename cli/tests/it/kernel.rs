@@ -53,7 +53,7 @@ fn a_plan_for_a_board_is_text_and_json() {
 #[test]
 fn a_wish_that_cannot_be_is_a_usage_error_with_what_to_type() {
     for (words, said) in [
-        (&["plan", "--board", "pi"][..], "name one of raspberry-pi-1"),
+        (&["plan", "--board", "pi"][..], "choose one of raspberry-pi-1"),
         (&["plan", "--board", "raspberry-pi-4-64", "--hz", "123"], "--hz"),
         (&["plan", "--board", "raspberry-pi-4-64", "--series", "6.7"], "--series"),
         (&["plan", "--series", "six"], "write it as 6.12"),

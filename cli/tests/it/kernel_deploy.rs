@@ -26,7 +26,7 @@ fn what_is_no_target_or_no_time_is_refused() {
 }
 
 #[test]
-#[ignore = "live: measures meanwhile"]
+#[ignore = "live: timing"]
 fn nothing_is_deployed_under_a_measurement_unless_asked_to() {
     let place = tempfile::tempdir().unwrap();
     let words = ["measure", "-q", "-D", "60s", "--no-sync", "--out"];

@@ -214,6 +214,6 @@ fn no_terminal_is_said_before_anything_is_made() {
         punctual().args(["measure", "--tui", "-D", "1s", "--out"]).arg(&out).stdin(Stdio::null()).output().unwrap();
     let (code, _, err) = answer(output);
     assert_eq!(code, 2, "{err}");
-    assert!(err.contains("needs a terminal") && err.contains("ssh -t"), "{err}");
+    assert!(err.contains("is not a terminal") && err.contains("ssh -t"), "{err}");
     assert!(!out.exists());
 }

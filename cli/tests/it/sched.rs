@@ -99,7 +99,7 @@ fn what_is_wrong_is_named_and_nothing_is_made() {
     let out = folder.path().join("run");
     let file = folder.path().join("wrong.toml");
     let cases = [
-        ("priority = 1", "other", "has no priority"),
+        ("priority = 1", "other", "does not use priority"),
         ("colour = 1", "other", "colour"),
         ("", "fifo", "needs a priority"),
         ("runtime_ms = 5", "deadline", "needs period_ms"),

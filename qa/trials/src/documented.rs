@@ -110,7 +110,7 @@ fn commands_are_taken_out_of_text() {
     assert_eq!(of("target/debug/xtask live --at-most 180 || echo no"), ["live --at-most 180"]);
     assert_eq!(of("cargo run -p xtask --features reference-checks schemas"), ["schemas"]);
     assert!(Program::Trials.refuses(&["lab".into(), "nothing".into()]).is_some());
-    assert!(Program::Trials.refuses(&["injected".into()]).is_some());
+    assert!(Program::Trials.refuses(&["planted".into()]).is_some());
     assert!(Program::Xtask.refuses(&["deb".into()]).is_none());
 }
 

@@ -25,7 +25,7 @@ fn what_is_written_can_be_read() {
     dir.replace("a/b/x", b"one", true).unwrap();
     dir.replace("a/b/x", b"two", false).unwrap();
     assert_eq!(dir.read("a/b/x", 3).unwrap(), b"two");
-    assert!(dir.read("a/b/x", 2).unwrap_err().to_string().contains("more than the 2 bytes"));
+    assert!(dir.read("a/b/x", 2).unwrap_err().to_string().contains("larger than 2 bytes"));
     for line in [b"1\n", b"2\n"] {
         dir.append("log").unwrap().write_all(line).unwrap();
     }

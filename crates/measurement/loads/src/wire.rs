@@ -216,7 +216,7 @@ mod tests {
         let token = new_token().unwrap();
         assert_eq!(parse_answer(&ok_line(&token), "h:1").unwrap(), token);
         for (line, word) in [
-            (BUSY, "as many"),
+            (BUSY, "maximum number of clients"),
             ("PUNCTUAL-LOAD/2 ok 00\n", "another version"),
             ("SSH-2.0-OpenSSH\n", "not `punctual serve`"),
             ("", "not `punctual serve`"),
