@@ -129,8 +129,9 @@ fn say_not_known(writer: Writer, recording: &Recording) {
 
 fn shown(args: &ReportArgs, recording: &Recording, verdict: &Verdict) -> Result<Vec<u8>, String> {
     say_not_known(writer(args), recording);
+    let run = args.run.first().map(|run| run.display().to_string()).unwrap_or_default();
     let text = match writer(args) {
-        Writer::Html => report::html(recording, verdict),
+        Writer::Html => report::html(recording, verdict, &run),
         Writer::Csv => report::csv(recording),
         #[cfg(feature = "history")]
         Writer::Jsonl => fleet::lines(&[punctual_history::summary(recording, verdict, folder(args).as_deref())]),
@@ -139,7 +140,6 @@ fn shown(args: &ReportArgs, recording: &Recording, verdict: &Verdict) -> Result<
             let to_file = args.out.is_some();
             let width = if to_file { 80 } else { terminal::width() };
             let style = report::TextStyle { color: !to_file && terminal::colour(), width };
-            let run = args.run.first().map(|run| run.display().to_string()).unwrap_or_default();
             match (args.linuxcnc, args.full || to_file) {
                 (true, _) => report::linuxcnc(recording, verdict, style),
                 (false, true) => report::text(recording, verdict, style),

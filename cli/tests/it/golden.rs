@@ -6,8 +6,8 @@
 
 use crate::common;
 use common::punctual;
-use punctual_testing::golden;
 use punctual_testing::schema;
+use punctual_testing::{golden, golden_page};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -28,7 +28,9 @@ fn reported(fixture: &str, format: &str) -> String {
 }
 
 fn compare(fixture: &str, format: &str, ending: &str) {
-    golden(folder("golden").join(format!("{fixture}.{ending}")), &reported(fixture, format));
+    let file = folder("golden").join(format!("{fixture}.{ending}"));
+    let got = reported(fixture, format);
+    if format == "html" { golden_page(file, &got) } else { golden(file, &got) }
 }
 
 #[test]

@@ -90,7 +90,7 @@ fn run(folder: &Path, length: usize) -> u64 {
         _ => {
             let verdict = judge_with_tails(&recording, &[Claim::none_missed()]);
             match length % 4 {
-                0 => html(&recording, &verdict),
+                0 => html(&recording, &verdict, "run"),
                 1 => json_text(&json(&recording, &verdict)),
                 2 => csv(&recording),
                 _ => text(&recording, &verdict, TextStyle::default()),

@@ -22,6 +22,20 @@ pub fn golden(path: impl AsRef<Path>, got: &str) {
     }
 }
 
+/// As [`golden`], for a page: without its style sheet and script, which all pages share, and the script's hash.
+#[track_caller]
+pub fn golden_page(path: impl AsRef<Path>, page: &str) {
+    let page = without(page, "sha256-", "'");
+    golden(path, &without(&without(&page, "<style>", "</style>"), "<script>", "</script>"));
+}
+
+/// Leaves out what stands between the first `from` and the next `to`.
+fn without(text: &str, from: &str, to: &str) -> String {
+    let Some((before, rest)) = text.split_once(from) else { return text.to_owned() };
+    let (_, after) = rest.split_once(to).unwrap_or_default();
+    format!("{before}{from}…{to}{after}")
+}
+
 /// Number, stored and new content of the first line that differs; lines past the end are empty.
 fn first_difference<'a>(kept: &'a str, got: &'a str) -> Option<(usize, &'a str, &'a str)> {
     let (mut kept, mut got) = (kept.split_inclusive('\n'), got.split_inclusive('\n'));
@@ -34,6 +48,12 @@ fn first_difference<'a>(kept: &'a str, got: &'a str) -> Option<(usize, &'a str, 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_stands_between_is_left_out() {
+        assert_eq!(without("a<x>b</x>c", "<x>", "</x>"), "a<x>…</x>c");
+        assert_eq!(without("abc", "<x>", "</x>"), "abc");
+    }
 
     #[test]
     fn the_first_line_that_differs_is_found() {

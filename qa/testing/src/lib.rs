@@ -23,7 +23,7 @@ pub mod schema;
 #[cfg(feature = "sshd")]
 pub mod sshd;
 
-pub use golden::golden;
+pub use golden::{golden, golden_page};
 
 use std::path::{Path, PathBuf};
 

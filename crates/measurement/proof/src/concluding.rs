@@ -44,7 +44,7 @@ pub(crate) fn conclude(
     });
     let written = kept.and_then(|()| match proving {
         true => {
-            let html = punctual_report::html(&recording, &verdict);
+            let html = punctual_report::html(&recording, &verdict, &dir.path().display().to_string());
             rundir::attach(dir, "report.html", html.as_bytes()).map(|()| Some(dir.path().join("report.html")))
         }
         false => Ok(None),

@@ -92,7 +92,7 @@ pub fn conclude(options: &Options, tuned: &Tuned, observer: &mut dyn Observer) -
         Ok(json) => punctual_rundir::attach(&done.dir, punctual_rundir::TUNE, &json).map_err(|e| e.to_string()),
         Err(e) => Err(e.to_string()),
     };
-    let html = punctual_report::html(&done.recording, &done.verdict);
+    let html = punctual_report::html(&done.recording, &done.verdict, &done.dir.path().display().to_string());
     let reported = punctual_rundir::attach(&done.dir, "report.html", html.as_bytes());
     if let Some(why) = attached.err().or(reported.err().map(|e| e.to_string())) {
         done.error.get_or_insert(why);

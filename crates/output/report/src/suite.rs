@@ -1,6 +1,10 @@
-use crate::clean::{html, line};
+mod page;
+
+pub use page::suite_html;
+
+use crate::clean::line;
 use crate::number::nanos;
-use punctual_model::{Suite, SuiteClass, SuiteEnd, SuiteRan, SuiteResult};
+use punctual_model::{LoadReport, Suite, SuiteClass, SuiteEnd, SuiteRan, SuiteResult};
 use std::fmt::Write;
 
 /// The suite for a terminal: a table, then failures, inconclusive tests, and notes.
@@ -10,24 +14,28 @@ pub fn suite_text(suite: &Suite) -> String {
         let _ = writeln!(out, "  {}: {}", line(key), line(value));
     }
     for load in &suite.under {
-        let what = match (&load.why_not, load.ran) {
-            (_, true) => "ran throughout".to_owned(),
-            (Some(why), false) => format!("DID NOT RUN: {}", line(why)),
-            (None, false) => "DID NOT RUN".to_owned(),
-        };
-        let _ = writeln!(out, "  under load {}: {what}", line(&load.load));
+        let _ = writeln!(out, "  under load {}: {}", line(&load.load), under(load));
     }
     out.push_str(&heading());
     for result in &suite.results {
         out.push_str(&suite_line(result));
     }
     let missing = suite.missing().map(|what| format!("  {}\n", line(&what)));
-    let remarks: String = suite.results.iter().map(remarks).chain(missing).collect();
+    let remarks = suite.results.iter().flat_map(remarks).map(|one| one + "\n");
+    let remarks: String = remarks.chain(missing).collect();
     if !remarks.is_empty() {
         out.push('\n');
         out.push_str(&remarks);
     }
     out
+}
+
+fn under(load: &LoadReport) -> String {
+    match (&load.why_not, load.ran) {
+        (_, true) => "ran throughout".to_owned(),
+        (Some(why), false) => format!("DID NOT RUN: {}", line(why)),
+        (None, false) => "DID NOT RUN".to_owned(),
+    }
 }
 
 fn heading() -> String {
@@ -89,29 +97,12 @@ fn verdict(ran: &SuiteRan) -> &'static str {
     }
 }
 
-fn remarks(result: &SuiteResult) -> String {
-    let SuiteEnd::Ran(ran) = &result.ended else { return String::new() };
-    let mut out = String::new();
-    let promise = result.promise.name();
-    let mut add = |what: &str, all: &[String]| {
-        for text in all {
-            let _ = writeln!(out, "{}: {what}{}", line(&result.test), line(text));
-        }
-    };
-    add(&format!("promise ({promise}) broken: "), &ran.broken);
-    add("inconclusive: ", &ran.inconclusive);
-    add("", &ran.notes);
-    out
-}
-
-pub fn suite_html(suite: &Suite) -> String {
-    let text = suite_text(suite).lines().map(html).collect::<Vec<String>>().join("\n");
-    format!(
-        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>punctual events: {}</title>\n\
-         <style>body{{font-family:sans-serif;margin:2em}}pre{{overflow-x:auto}}</style></head>\n\
-         <body><h1>Event suite</h1>\n<pre>{text}</pre>\n</body></html>\n",
-        html(&suite.backend)
-    )
+fn remarks(result: &SuiteResult) -> Vec<String> {
+    let SuiteEnd::Ran(ran) = &result.ended else { return Vec::new() };
+    let broken = format!("promise ({}) broken: ", result.promise.name());
+    let kinds = [(broken.as_str(), &ran.broken), ("inconclusive: ", &ran.inconclusive), ("", &ran.notes)];
+    let each = kinds.into_iter().flat_map(|(what, all)| all.iter().map(move |text| (what, text)));
+    each.map(|(what, text)| format!("{}: {what}{}", line(&result.test), line(text))).collect()
 }
 
 pub fn suite_csv(suite: &Suite) -> String {

@@ -188,7 +188,7 @@ impl MachineId {
     /// A short description, for example `Raspberry Pi 4 Model B, CPUs 0-3`.
     pub fn name(&self) -> String {
         let model = self.board.as_ref().or(self.cpu_model.as_ref()).or(self.architecture.as_ref());
-        let Some(model) = model else { return "an unnamed machine".into() };
+        let Some(model) = model else { return "unnamed machine".into() };
         match &self.cpus {
             Some(cpus) => format!("{model}, CPUs {cpus}"),
             None => model.clone(),

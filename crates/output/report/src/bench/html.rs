@@ -1,13 +1,13 @@
 use super::words;
-use crate::html::head;
-use crate::html::write::{details, esc, figure, list, section, table};
+use crate::html::document;
+use crate::html::write::{details, esc, figure, list, table};
 use crate::svg::axis::{Scale, plain};
 use crate::svg::canvas::Canvas;
 use crate::svg::frame::{AREA, Frame, SIZE};
 use crate::svg::{Chart, Key, Table, colour};
 use punctual_model::{Bench, BenchDistribution, Series};
 
-/// A benchmark as a self-contained HTML file without script: findings, a chart of all repetitions, figures, limits.
+/// A benchmark as a self-contained HTML file with its script: findings, a chart of all repetitions, figures, limits.
 pub fn bench_html(bench: &Bench) -> String {
     let title = words::title(bench).replace('`', "");
     let parts = [
@@ -18,14 +18,9 @@ pub fn bench_html(bench: &Bench) -> String {
         ("notes", "How to read it", list("", &words::notes(bench))),
         ("limits", "Not measured", list("", &bench.plan.not_measured)),
     ];
-    let filled = parts.iter().filter(|(.., content)| !content.is_empty());
-    let body: String = filled.map(|(id, title, content)| section(id, title, content)).collect();
-    format!(
-        "{}<header><p class=\"what\">Benchmark</p><h1>{}</h1>{}</header>\n{body}</body></html>\n",
-        head(&title),
-        esc(&title),
-        list("warnings", &words::warnings(bench)),
-    )
+    let warnings = list("warnings", &words::warnings(bench));
+    let front = format!("<header><p class=\"what\">Benchmark</p><h1>{}</h1>{warnings}</header>\n", esc(&title));
+    document(&title, &front, &parts.map(|(id, title, content)| (id, title.to_owned(), content)), "")
 }
 
 fn figures(head: &[&str; 7], rows: Vec<[String; 7]>) -> String {
@@ -58,7 +53,7 @@ fn chart(n: usize, series: &Series) -> Option<Chart> {
     let title = format!("{} of {}, by repetition", series.name, series.of);
     let description = format!("One dot a repetition, in their order to the right; upwards the value in {unit}.");
     let mut canvas = Canvas::new(&format!("b{n}"), SIZE, &title, &description);
-    frame.grid(&mut canvas, plain, plain);
+    frame.grid(&mut canvas, "", plain, plain);
     for (index, value) in series.points.iter().enumerate() {
         let tip = format!("{}: {:.4} {unit}", index + 1, value / scale);
         let at = (frame.x.at(index as f64 + 1.0), frame.y.at(value / scale));

@@ -7,19 +7,25 @@ use crate::clean;
 use crate::svg::axis::{Scale, nice_above, nice_below, short_latency};
 use crate::svg::canvas::{Anchor, Canvas};
 use crate::svg::colour;
+use crate::svg::form::{Form, both};
 use punctual_model::{Comparison, ComparisonRow, SampleUnit};
 
-const LEFT: f64 = 150.0;
-const RIGHT: f64 = 740.0;
-const TOP: f64 = 10.0;
+const TOP: f64 = 28.0;
 
+/// `None` without latencies of boots. The axis stands above and below, since there may be many rows.
 pub fn dots(comparison: &Comparison) -> Option<String> {
     let rows: Vec<&ComparisonRow> =
         comparison.rows.iter().filter(|r| r.unit == "ns" && r.sample == SampleUnit::Boot).collect();
     let values = || rows.iter().flat_map(|r| &r.groups).flat_map(|g| &g.values).copied().filter(|v| *v > 0.0);
     let (low, high) = (values().min_by(f64::total_cmp)?, values().max_by(f64::total_cmp)?);
-    let scale = Scale::log(nice_below(low * 0.95), nice_above(high * 1.05), (LEFT, RIGHT));
-    let height = 16.0 + 14.0 * comparison.groups.len() as f64;
+    let ends = (nice_below(low * 0.95), nice_above(high * 1.05));
+    Some(both(|form| drawing(comparison, form, &rows, ends)))
+}
+
+fn drawing(comparison: &Comparison, form: Form, rows: &[&ComparisonRow], (low, high): (f64, f64)) -> String {
+    let (left, right) = (150.0, form.width(980.0) - 24.0);
+    let scale = Scale::log(low, high, (left, right));
+    let height = 16.0 + 10.0 * comparison.groups.len() as f64;
     let bottom = TOP + height * rows.len() as f64;
     let title = "Latencies of every boot, by load";
     let order: Vec<String> = (0..comparison.groups.len()).map(letter).collect();
@@ -27,30 +33,41 @@ pub fn dots(comparison: &Comparison) -> Option<String> {
         "One dot a boot on a logarithmic scale of latency; in each row the groups stand below each other: {}.",
         order.join(", ")
     );
-    let mut canvas = Canvas::new("dots", (RIGHT + 20.0, bottom + 48.0), title, &description);
-    for x in scale.between_decades() {
-        canvas.line("grid minor", (x, TOP), (x, bottom));
-    }
-    for tick in scale.ticks(10) {
+    let mut canvas = Canvas::new(&form.id("dots"), (right + 24.0, bottom + 48.0), title, &description);
+    canvas.axis_x(&scale, "ns");
+    canvas.verticals("grid minor", &scale.between_decades(), (TOP, bottom));
+    canvas.open("xt");
+    for tick in scale.ticks(((right - left) / 60.0) as usize) {
         let x = scale.at(tick);
         canvas.line("grid", (x, TOP), (x, bottom));
         canvas.text("tick", (x, bottom + 19.0), Anchor::Middle, &short_latency(tick));
+        canvas.text("tick", (x, TOP - 9.0), Anchor::Middle, &short_latency(tick));
     }
+    canvas.close();
+    for (n, row) in rows.iter().enumerate() {
+        name(&mut canvas, row, (left, right), (TOP + height * n as f64, height));
+    }
+    canvas.open("z");
     for (n, row) in rows.iter().enumerate() {
         draw(&mut canvas, &scale, comparison, row, (TOP + height * n as f64, height));
     }
-    canvas.line("axis", (LEFT, bottom), (RIGHT, bottom));
-    canvas.text("name", ((LEFT + RIGHT) / 2.0, bottom + 42.0), Anchor::Middle, "wakeup latency");
-    Some(canvas.finish())
+    canvas.close();
+    canvas.line("axis", (left, TOP), (right, TOP));
+    canvas.line("axis", (left, bottom), (right, bottom));
+    canvas.text("name", ((left + right) / 2.0, bottom + 42.0), Anchor::Middle, "wakeup latency");
+    canvas.finish()
 }
 
-fn draw(canvas: &mut Canvas, scale: &Scale, comparison: &Comparison, row: &ComparisonRow, (top, height): (f64, f64)) {
+fn name(canvas: &mut Canvas, row: &ComparisonRow, (left, right): (f64, f64), (top, height): (f64, f64)) {
     let name = match row.figure.as_str() {
         "max" => clean::clip(&row.load, 18),
         other => format!("{}, {}", clean::clip(&row.load, 12), figure_name(other).trim_end_matches(" wakeup")),
     };
-    canvas.line("grid", (LEFT, top + height), (RIGHT, top + height));
-    canvas.text("tick", (LEFT - 10.0, top + height / 2.0 + 4.5), Anchor::End, &name);
+    canvas.line("grid", (left, top + height), (right, top + height));
+    canvas.text("tick", (left - 10.0, top + height / 2.0 + 4.5), Anchor::End, &name);
+}
+
+fn draw(canvas: &mut Canvas, scale: &Scale, comparison: &Comparison, row: &ComparisonRow, (top, height): (f64, f64)) {
     let groups = row.groups.len().max(1) as f64;
     for (n, (sampled, group)) in row.groups.iter().zip(&comparison.groups).enumerate() {
         let y = top + height * (n as f64 + 0.5) / groups;

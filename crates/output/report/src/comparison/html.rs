@@ -2,13 +2,13 @@ use super::chart::dots;
 use super::finding::{figure_name, findings, headline, name, recipes};
 use super::value::{cell, of_row, ratio};
 use super::{context, letter, middle, names, overlay, scatter};
-use crate::html::head;
-use crate::html::write::{details, esc, figure, list, prose, section, table};
+use crate::html::document;
+use crate::html::write::{details, esc, figure, list, prose, table};
 use crate::number::count;
 use crate::svg::{Table, colour};
 use punctual_model::{Against, Comparison, ComparisonDrawings, ComparisonRow, Known, SampleUnit};
 
-/// A comparison as a self-contained HTML file without script: headline, charts, figures, sentences, limits.
+/// A comparison as a self-contained HTML file: headline, charts, figures, sentences, limits.
 pub fn comparison_html(comparison: &Comparison, drawings: &ComparisonDrawings) -> String {
     let others: Vec<String> = (1..comparison.groups.len()).map(|n| name(comparison, n)).collect();
     let title = format!("{} against {}", others.join(", "), name(comparison, 0));
@@ -27,15 +27,13 @@ pub fn comparison_html(comparison: &Comparison, drawings: &ComparisonDrawings) -
         ("boots", "How many boots it takes", list("", &recipes(comparison))),
         ("method", "How it was compared", method()),
     ];
-    let filled = parts.iter().filter(|(.., content)| !content.is_empty());
-    let body: String = filled.map(|(id, title, content)| section(id, title, content)).collect();
-    format!(
-        "{}<header><p class=\"what\">Groups of boots{clock} beside each other</p><h1>{}</h1><p>{}</p>{}</header>\n{body}</body></html>\n",
-        head(&title),
+    let front = format!(
+        "<header><p class=\"what\">Groups of boots{clock} beside each other</p><h1>{}</h1><p class=\"answer\">{}</p>{}</header>\n",
         esc(&title),
         prose(&crate::words::capital(&headline(comparison))),
         list("warnings", &comparison.problems),
-    )
+    );
+    document(&title, &front, &parts.map(|(id, title, content)| (id, title.to_owned(), content)), "")
 }
 
 fn legend(comparison: &Comparison) -> String {

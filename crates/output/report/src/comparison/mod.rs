@@ -15,7 +15,7 @@ use serde::Serialize;
 pub use html::comparison_html;
 pub use summary::{Decision, comparison_summary};
 pub use text::comparison_text;
-pub(crate) use value::{changed, shown};
+pub(crate) use value::{Changed, changed, shown};
 
 /// The result of `compare`: the figures, with their sentences.
 #[derive(Serialize)]

@@ -5,7 +5,7 @@ use crate::number::{count, round_probability};
 use crate::svg::axis::{Scale, nice_above, nice_below, short_latency};
 use crate::svg::canvas::{Canvas, px};
 use crate::svg::frame::{AREA, Frame, SIZE};
-use crate::svg::series::{counts, exceedance, log_edges};
+use crate::svg::series::{STEPS_A_DECADE, counts, exceedance, log_edges};
 use crate::svg::{Chart, Key, Table, colour};
 use punctual_model::{Comparison, Known};
 use punctual_units::Nanos;
@@ -34,9 +34,12 @@ pub fn histogram(comparison: &Comparison, id: &str, load: &str, groups: &[Known]
     let title = format!("Histograms of all groups, {load}");
     let description = "Share of periods by wakeup latency, both axes logarithmic, one line a group.";
     let mut canvas = Canvas::new(id, SIZE, &title, description);
-    frame.grid(&mut canvas, short_latency, probability);
+    frame.grid(&mut canvas, "ns", short_latency, probability);
+    canvas.steps_x(STEPS_A_DECADE);
     for (n, shares) in shares.iter().enumerate() {
-        canvas.path(&format!("{} bars", colour(n)), &steps(&frame, &edges, shares));
+        let figures = shares.iter().filter(|share| **share > 0.0).map(|share| format!("{share:.1e}"));
+        let path = steps(&frame, &edges, shares);
+        canvas.steps(&format!("{} bars", colour(n)), &path, &name(comparison, n), "", figures);
     }
     tips(&mut canvas, &frame, groups);
     frame.axes(&mut canvas, "wakeup latency", "share of periods per step of 12 %");
@@ -61,7 +64,7 @@ pub fn ccdf(comparison: &Comparison, id: &str, load: &str, groups: &[Known], spa
     let description = "Share of periods later than a given latency, both axes logarithmic, one falling line a group, which ends at its \
          largest latency.";
     let mut canvas = Canvas::new(id, SIZE, &title, description);
-    frame.grid(&mut canvas, short_latency, probability);
+    frame.grid(&mut canvas, "ns", short_latency, probability);
     for (n, known) in groups.iter().enumerate().filter(|(_, k)| !k.values().is_empty()) {
         canvas.path(&format!("{} line", colour(n)), &falling(&frame, known));
         if let Some(max) = known.all().max() {

@@ -23,7 +23,7 @@ pub fn chart(comparison: &Comparison, id: &str, scatter: &Scatter) -> Option<Cha
     let description =
         format!("One dot a value; to the right the temperature in °C, upwards the value in {}.", scatter.unit);
     let mut canvas = Canvas::new(id, SIZE, &title, &description);
-    frame.grid(&mut canvas, plain, plain);
+    frame.grid(&mut canvas, "°C", plain, plain);
     for (n, points) in scatter.groups.iter().enumerate() {
         for (heat, value) in points {
             let tip = format!("{}: {value:.3} {} at {heat:.1} °C", name(comparison, n), scatter.unit);

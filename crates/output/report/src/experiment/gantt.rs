@@ -2,12 +2,12 @@ use super::seconds;
 use crate::clean::line;
 use crate::svg::axis::{Scale, Unit, plain};
 use crate::svg::canvas::{Anchor, Canvas};
+use crate::svg::form::{Form, both};
 use crate::svg::{Chart, Key, Table, colour};
 use punctual_model::{Doing, Experiment, Repetition};
 
 const WIDTH: f64 = 1000.0;
 const LEFT: f64 = 150.0;
-const RIGHT: f64 = 985.0;
 const TOP: f64 = 16.0;
 const LANE: f64 = 46.0;
 const BAR: f64 = 22.0;
@@ -20,56 +20,70 @@ pub fn chart(id: &str, experiment: &Experiment, repetition: &Repetition) -> Char
     let predicted =
         experiment.threads.iter().filter_map(|t| Some(t.offset_ns.0.saturating_add(t.predicted.ends_ns?.0)));
     let end = ends.chain(predicted).max().unwrap_or(1).max(1) as f64;
-    let x = Scale::linear(0.0, end * 1.01, (LEFT, RIGHT));
+    let svg = both(|form| drawing(&form.id(id), form, experiment, repetition, end));
+    Chart { svg, legend: legend(experiment, repetition), table: table(experiment, repetition), note: None }
+}
+
+fn drawing(id: &str, form: Form, experiment: &Experiment, repetition: &Repetition, end: f64) -> String {
+    let x = Scale::linear(0.0, end * 1.01, (LEFT, form.width(WIDTH) - 15.0));
     let bottom = TOP + LANE * experiment.threads.len() as f64;
     let title = format!("CPU time by thread in {}", experiment.name);
     let described = "A lane for each thread: filled where it ran, pale where it was runnable and waited; the thin line under it is the time \
                      predicted from its release to its end.";
-    let mut canvas = Canvas::new(id, (WIDTH, bottom + 48.0), &title, described);
+    let mut canvas = Canvas::new(id, (form.width(WIDTH), bottom + 48.0), &title, described);
+    canvas.narrowest = 0.3;
     axis(&mut canvas, &x, end, bottom);
-    lanes(&mut canvas, &x, experiment);
+    names(&mut canvas, experiment);
+    canvas.open("z");
+    predicted(&mut canvas, &x, experiment);
     for span in repetition.spans.iter().take(SPANS).filter(|span| span.doing != Doing::Sleeps) {
         let (class, word) = look(span.thread, span.doing);
         let (from, to) = (x.at(span.from_ns.0 as f64), x.at(span.to_ns.0 as f64));
         let place = span.cpu.map_or_else(String::new, |cpu| format!(" CPU {cpu}"));
         let tip = format!("{word}{place}, {} s to {} s", seconds(Some(span.from_ns)), seconds(Some(span.to_ns)));
         let at = (from, TOP + LANE * span.thread as f64);
-        canvas.told_rect(&class, at, ((to - from).max(0.3), BAR), &tip);
+        canvas.told_rect(&class, at, (to - from, BAR), &tip);
     }
     for held in repetition.held.iter().take(SPANS) {
         let at = x.at(held.from_ns.0 as f64);
         canvas.line("event", (at, TOP), (at, bottom));
     }
-    Chart {
-        svg: canvas.finish(),
-        legend: legend(experiment, repetition),
-        table: table(experiment, repetition),
-        note: None,
-    }
+    canvas.close();
+    canvas.finish()
 }
 
 fn axis(canvas: &mut Canvas, x: &Scale, end: f64, bottom: f64) {
     let unit = Unit::for_latency(end);
-    let scale = Scale::linear(0.0, x.ends().1 / unit.ns, (LEFT, RIGHT));
-    for tick in scale.ticks(10) {
+    let (left, right) = x.pixels();
+    let scale = Scale::linear(0.0, x.ends().1 / unit.ns, (left, right));
+    canvas.axis_x(x, "ns");
+    canvas.open("xt");
+    for tick in scale.ticks(((right - left) / 80.0) as usize) {
         let at = scale.at(tick);
         canvas.line("grid", (at, TOP), (at, bottom));
         canvas.text("tick", (at, bottom + 19.0), Anchor::Middle, &plain(tick));
     }
-    canvas.line("axis", (LEFT, bottom), (RIGHT, bottom));
+    canvas.close();
+    canvas.line("axis", (left, bottom), (right, bottom));
     canvas.text(
         "name",
-        ((LEFT + RIGHT) / 2.0, bottom + 42.0),
+        ((left + right) / 2.0, bottom + 42.0),
         Anchor::Middle,
         &format!("since the beginning, {}", unit.name),
     );
 }
 
-fn lanes(canvas: &mut Canvas, x: &Scale, experiment: &Experiment) {
+fn names(canvas: &mut Canvas, experiment: &Experiment) {
     for (n, thread) in experiment.threads.iter().enumerate() {
         let y = TOP + LANE * n as f64;
         canvas.text("strong", (LEFT - 10.0, y + 11.0), Anchor::End, &thread.name);
         canvas.text("tick", (LEFT - 10.0, y + 26.0), Anchor::End, &thread.scheduling.to_string());
+    }
+}
+
+fn predicted(canvas: &mut Canvas, x: &Scale, experiment: &Experiment) {
+    for (n, thread) in experiment.threads.iter().enumerate() {
+        let y = TOP + LANE * n as f64;
         let Some(ends) = thread.predicted.ends_ns else { continue };
         let from = x.at(thread.offset_ns.0 as f64);
         let to = x.at(thread.offset_ns.0.saturating_add(ends.0) as f64);

@@ -1,40 +1,38 @@
 use super::sentences::{remarks, residuals};
 use super::text::settings;
 use super::{difference, gantt, seconds, share};
-use crate::html::head;
-use crate::html::write::{details, esc, figure, list, prose, section, table};
+use crate::html::document;
+use crate::html::write::{details, esc, figure, list, prose, table};
 use crate::svg::Table;
 use punctual_model::{Experiment, Repetition};
 
 /// An experiment as a self-contained HTML file without script: figures, chart and explanation of each repetition.
 pub fn experiment_html(experiment: &Experiment) -> String {
-    let mut body = String::new();
-    for (number, repetition) in experiment.repetitions.iter().enumerate() {
-        body.push_str(&of_repetition(experiment, repetition, number + 1));
+    let ids: Vec<String> = (1..=experiment.repetitions.len()).map(|n| format!("repetition-{n}")).collect();
+    let mut sections: Vec<(&str, String, String)> = Vec::new();
+    for (n, (repetition, id)) in experiment.repetitions.iter().zip(&ids).enumerate() {
+        sections.push((id, format!("Repetition {}", n + 1), of_repetition(experiment, repetition, n + 1)));
     }
-    let threads = section("threads", "Threads", &table(&planned(experiment)));
-    let remarks = remarks(experiment);
-    let remarks = if remarks.is_empty() { String::new() } else { section("notes", "Notes", &list("", &remarks)) };
-    format!(
-        "{}<header><p class=\"what\">Scheduling experiment <strong>{}</strong></p><h1 class=\"said\">{}</h1><p class=\"measured\">{}</header>\n\
-         {body}{threads}{remarks}</body></html>\n",
-        head(&format!("Scheduling experiment {}", experiment.name)),
+    sections.push(("threads", "Threads".into(), table(&planned(experiment))));
+    sections.push(("notes", "Notes".into(), list("", &remarks(experiment))));
+    let front = format!(
+        "<header><p class=\"what\">Scheduling experiment <strong>{}</strong></p><h1 class=\"said\">{}</h1><p class=\"measured\">{}</header>\n",
         esc(&experiment.name),
         prose(&experiment.about),
         prose(&settings(experiment))
-    )
+    );
+    document(&format!("Scheduling experiment {}", experiment.name), &front, &sections, "")
 }
 
 fn of_repetition(experiment: &Experiment, repetition: &Repetition, number: usize) -> String {
     let chart = gantt::chart(&format!("g{number}"), experiment, repetition);
-    let content = format!(
+    format!(
         "{}{}{}{}",
         table(&measured(experiment, repetition)),
         list("", &residuals(experiment, repetition)),
         figure(&chart, "CPU time by thread, with the prediction below", "Spans as a table"),
         details("Where the time of each thread went, seconds", &table(&accounts(experiment, repetition)))
-    );
-    section(&format!("repetition-{number}"), &format!("Repetition {number}"), &content)
+    )
 }
 
 fn words(head: &[&str]) -> Vec<String> {

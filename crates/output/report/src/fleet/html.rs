@@ -1,26 +1,32 @@
 use super::words::{boards, contrast, headline, method, outlier, settings, too_few};
-use crate::html::head;
-use crate::html::write::{esc, list, section, table};
+use crate::html::document;
+use crate::html::write::{esc, list, table};
 use punctual_model::Fleet;
 
+/// A fleet as a self-contained HTML file: the boards, those that stand out, effects of kernels and settings.
 pub fn fleet_html(fleet: &Fleet) -> String {
-    let mut body = section("boards", "Boards, worst wakeup first", &table(&boards(fleet)));
-    body += &part("outliers", "Outliers", fleet.outliers.iter().map(outlier));
-    body += &part("too-few", "Too few boards to judge", fleet.too_few.iter().map(too_few));
-    body += &part("contrasts", "By kernel and settings", fleet.contrasts.iter().filter_map(contrast));
-    body += &part("settings", "Settings", settings(fleet).into_iter());
-    body +=
-        &part("doubtful", "Without usable figures", fleet.doubtful.iter().map(|(run, why)| format!("{run}: {why}")));
-    body += &part("method", "Method", method(fleet).into_iter());
-    format!(
-        "{}<header><p class=\"what\">Wakeup latency of many boards</p><h1>{}</h1></header>\n{body}</body></html>\n",
-        head("Fleet: wakeup latency"),
-        esc(&headline(fleet)),
-    )
-}
-
-fn part(id: &str, title: &str, sentences: impl Iterator<Item = String>) -> String {
-    // Backticks are markup here.
-    let all: Vec<String> = sentences.map(|sentence| sentence.replace('`', "'")).collect();
-    if all.is_empty() { String::new() } else { section(id, title, &list("", &all)) }
+    let contrasts: Vec<String> = fleet.contrasts.iter().filter_map(contrast).collect();
+    let doubtful: Vec<String> = fleet.doubtful.iter().map(|(run, why)| format!("{run}: {why}")).collect();
+    let outliers: Vec<String> = fleet.outliers.iter().map(outlier).collect();
+    let too_few: Vec<String> = fleet.too_few.iter().map(too_few).collect();
+    let sections = [
+        ("outliers", "Outliers", outliers),
+        ("boards", "Boards, worst wakeup first", Vec::new()),
+        ("contrasts", "By kernel and settings", contrasts),
+        ("too-few", "Too few boards to judge", too_few),
+        ("settings", "Settings", settings(fleet)),
+        ("doubtful", "Without usable figures", doubtful),
+        ("method", "Method", method(fleet)),
+    ];
+    let content = |id: &str, said: &[String]| match id {
+        "boards" => table(&boards(fleet)),
+        // Backticks are markup here.
+        _ => list("", &said.iter().map(|one| one.replace('`', "'")).collect::<Vec<_>>()),
+    };
+    let front = format!(
+        "<header><p class=\"what\">Wakeup latency of many boards</p><h1>{}</h1></header>\n",
+        esc(&headline(fleet))
+    );
+    let sections = sections.map(|(id, title, said)| (id, title.to_owned(), content(id, &said)));
+    document("Fleet: wakeup latency", &front, &sections, "")
 }

@@ -1,12 +1,13 @@
 //! Rows and sentences shared by text and HTML.
 
+use crate::comparison::{Changed, changed};
 use crate::history::words::p as p_value;
 use crate::number::{count, nanos, plural};
 use crate::svg::Table;
-use punctual_model::{Fleet, FleetBoard, FleetContrast, FleetFactor, FleetOutlier, FleetTooFew};
+use punctual_model::{Fleet, FleetBoard, FleetContrast, FleetFactor, FleetOutlier, FleetTooFew, Ratio};
 use punctual_units::Nanos;
 
-const UNKNOWN: &str = "not named";
+const UNKNOWN: &str = "unnamed";
 
 pub(super) fn headline(fleet: &Fleet) -> String {
     format!(
@@ -86,10 +87,11 @@ pub(super) fn contrast(one: &FleetContrast) -> Option<String> {
         FleetFactor::Kernel => format!("kernel {} (settings: {})", one.level, one.within),
         FleetFactor::Settings => format!("settings {} (kernel {})", one.level, one.within),
     };
+    let ratio = Ratio { value: one.ratio, interval: Some((low, high)), confidence: 0.95, least_n: 2 };
+    let Changed { text, than } = changed(&ratio, "late");
     Some(format!(
-        "{what}, load {}: worst wakeups are {:.2} times those of the others (95 %: {low:.2} to {high:.2}; {} against {}; p {})",
+        "{what}, load {}: worst wakeups are {text} {than} those of the others ({} against {}; p {})",
         one.load,
-        one.ratio,
         plural(one.boards, "board", "boards"),
         one.others,
         p_value(one.p)

@@ -4,41 +4,59 @@ use super::words::{name, nanos};
 use super::{short, when};
 use crate::svg::axis::{Scale, nice_above, nice_below, short_latency};
 use crate::svg::canvas::{Anchor, Canvas, px};
+use crate::svg::form::{Form, both};
+use crate::svg::frame::{Area, Frame};
 use crate::svg::{Chart, Key, Table, colour};
 use punctual_model::history::{HistoryPoint, HistorySeries};
 use punctual_units::Nanos;
 
-const SIZE: (f64, f64) = (1120.0, 300.0);
 const LEFT: f64 = 78.0;
-const RIGHT: f64 = 1108.0;
 const TOP: f64 = 26.0;
 const BOTTOM: f64 = 250.0;
 /// Number of kernels with a colour of their own, the most recent ones.
 const MOST_KERNELS: usize = 8;
 
 pub fn chart(id: &str, series: &HistorySeries) -> Option<Chart> {
-    let (x, y) = scales(&series.points)?;
+    let range = range(&series.points)?;
     let kernels = kernels(&series.points);
-    let title = name(series).replace('`', "");
+    let legend = kernels.iter().enumerate().map(|(n, k)| Key { class: colour(n), text: (*k).to_owned() }).collect();
+    let svg = both(|form| drawing(&form.id(id), form, series, &range, &kernels));
+    Some(Chart { svg, legend, table: table(&series.points), note: None })
+}
+
+fn drawing(id: &str, form: Form, series: &HistorySeries, range: &Range, kernels: &[&str]) -> String {
+    let title = format!("{} over time", name(series).replace('`', ""));
     let description = "One dot a run over time on a logarithmic scale of latency, coloured by kernel; a line at the \
                        median of each stretch between shifts, and a dashed line from top to bottom at each shift.";
-    let mut canvas = Canvas::new(id, SIZE, &format!("{title} over time"), description);
-    grid(&mut canvas, &x, &y, &series.points);
-    levels(&mut canvas, &x, &y, series);
+    let size = (form.width(1120.0), BOTTOM + 50.0);
+    let area = Area { left: LEFT, top: TOP, right: size.0 - 12.0, bottom: BOTTOM };
+    let (from, to) = range.time;
+    let frame = Frame {
+        area,
+        x: Scale::linear(from as f64, to as f64, (area.left, area.right)),
+        y: Scale::log(nice_below(range.latency.0 * 0.9), nice_above(range.latency.1 * 1.1), (area.bottom, area.top)),
+    };
+    let mut canvas = Canvas::new(id, size, &title, description);
+    frame.calendar(&mut canvas, range.time, short_latency);
+    levels(&mut canvas, &frame, series);
     for point in &series.points {
-        let at = (x.at(point.started_ns as f64), y.at(point.ns.max(1) as f64));
+        let at = (frame.x.at(point.started_ns as f64), frame.y.at(point.ns.max(1) as f64));
         let class = match kernels.iter().position(|k| *k == kernel(point)) {
             Some(n) => format!("{} end", colour(n)),
             None => "rest".into(),
         };
         canvas.dot(&class, at, 4.0, &tip(point));
     }
-    shifts(&mut canvas, &x, series);
-    canvas.line("axis", (LEFT, TOP), (LEFT, BOTTOM));
-    canvas.line("axis", (LEFT, BOTTOM), (RIGHT, BOTTOM));
-    canvas.upright("name", (12.0, (TOP + BOTTOM) / 2.0), "wakeup latency");
-    let legend = kernels.iter().enumerate().map(|(n, k)| Key { class: colour(n), text: (*k).to_owned() }).collect();
-    Some(Chart { svg: canvas.finish(), legend, table: table(&series.points), note: None })
+    shifts(&mut canvas, &frame, series);
+    let since = when(series.points.first().map(|p| p.started_ns)).chars().take(10).collect::<String>();
+    frame.axes(&mut canvas, &format!("UTC, from {since}"), "wakeup latency");
+    canvas.finish()
+}
+
+/// What the axes reach.
+struct Range {
+    time: (u64, u64),
+    latency: (f64, f64),
 }
 
 fn kernel(point: &HistoryPoint) -> &str {
@@ -61,40 +79,22 @@ fn tip(point: &HistoryPoint) -> String {
     format!("{}, {}, kernel {}: {}", short(&point.run), when(Some(point.started_ns)), kernel(point), Nanos(point.ns))
 }
 
-fn scales(points: &[HistoryPoint]) -> Option<(Scale, Scale)> {
-    let (first, last) = (points.first()?.started_ns as f64, points.last()?.started_ns as f64);
+fn range(points: &[HistoryPoint]) -> Option<Range> {
+    let (first, last) = (points.first()?.started_ns, points.last()?.started_ns);
     let values = || points.iter().map(|p| p.ns.max(1) as f64);
-    let (low, high) = (values().min_by(f64::total_cmp)?, values().max_by(f64::total_cmp)?);
-    let margin = (0.02 * (last - first)).max(1e9);
-    let x = Scale::linear(first - margin, last + margin, (LEFT, RIGHT));
-    Some((x, Scale::log(nice_below(low * 0.9), nice_above(high * 1.1), (BOTTOM, TOP))))
-}
-
-fn grid(canvas: &mut Canvas, x: &Scale, y: &Scale, points: &[HistoryPoint]) {
-    for tick in y.ticks(6) {
-        canvas.line("grid", (LEFT, y.at(tick)), (RIGHT, y.at(tick)));
-        canvas.text("tick", (LEFT - 7.0, y.at(tick) + 4.5), Anchor::End, &short_latency(tick));
-    }
-    let (Some(first), Some(last)) = (points.first(), points.last()) else { return };
-    let span = last.started_ns.saturating_sub(first.started_ns);
-    // With ticks a day or more apart, the date is enough.
-    let steps = if span == 0 { 0 } else { 6 };
-    let is_days = span > 6 * 86_400_000_000_000;
-    for n in 0..=steps {
-        let ns = first.started_ns.saturating_add(span / 6 * n);
-        let label: String = when(Some(ns)).chars().take(if is_days { 10 } else { 16 }).collect();
-        let at = x.at(ns as f64);
-        canvas.line("grid", (at, TOP), (at, BOTTOM));
-        canvas.text("tick", (at, BOTTOM + 19.0), Anchor::Middle, &label);
-    }
+    let margin = (last.saturating_sub(first) / 50).max(1_000_000_000);
+    Some(Range {
+        time: (first.saturating_sub(margin), last.saturating_add(margin)),
+        latency: (values().min_by(f64::total_cmp)?, values().max_by(f64::total_cmp)?),
+    })
 }
 
 /// The median of each segment; none if nothing shifted.
-fn levels(canvas: &mut Canvas, x: &Scale, y: &Scale, series: &HistorySeries) {
-    let time = |at: usize| series.points.get(at).map(|p| x.at(p.started_ns as f64));
+fn levels(canvas: &mut Canvas, frame: &Frame, series: &HistorySeries) {
+    let time = |at: usize| series.points.get(at).map(|p| frame.x.at(p.started_ns as f64));
     let mut level = |from: usize, to: usize, ns: f64| {
         if let (Some(left), Some(right)) = (time(from), time(to.saturating_sub(1))) {
-            canvas.path("rest-line", &format!("M{} {}H{}", px(left), px(y.at(ns)), px(right)));
+            canvas.path("rest-line", &format!("M{} {}H{}", px(left), px(frame.y.at(ns)), px(right)));
         }
     };
     let mut from = 0;
@@ -108,16 +108,17 @@ fn levels(canvas: &mut Canvas, x: &Scale, y: &Scale, series: &HistorySeries) {
     }
 }
 
-fn shifts(canvas: &mut Canvas, x: &Scale, series: &HistorySeries) {
+fn shifts(canvas: &mut Canvas, frame: &Frame, series: &HistorySeries) {
+    let Frame { area, x, .. } = frame;
     for (n, shift) in series.shifts.iter().enumerate() {
         let before =
             shift.at.checked_sub(1).and_then(|at| series.points.get(at)).map_or(shift.started_ns, |p| p.started_ns);
         let at = 0.5 * (x.at(before as f64) + x.at(shift.started_ns as f64));
-        canvas.line("event", (at, TOP), (at, BOTTOM));
+        canvas.line("event", (at, area.top), (at, area.bottom));
         let kernel = shift.kernel.as_deref().unwrap_or("not recorded");
         let text = format!("{} → {}, {kernel}", nanos(shift.before_ns), nanos(shift.after_ns));
         let row = TOP - 8.0 + 16.0 * (n % 3) as f64;
-        let anchor = if at > 0.6 * RIGHT { Anchor::End } else { Anchor::Start };
+        let anchor = if at > 0.6 * area.right { Anchor::End } else { Anchor::Start };
         canvas.text("event-label", (at, row), anchor, &text);
     }
 }

@@ -1,21 +1,23 @@
 use super::chart::chart;
 use super::words::{alarms, name, of_series, sentences, settings, warnings};
-use crate::html::head;
-use crate::html::write::{esc, figure, list, prose, section};
+use crate::html::document;
+use crate::html::write::{figure, list, prose};
 use crate::words::capital;
 use punctual_model::history::{History, HistoryGroup};
 
-/// A history as a self-contained HTML file without script: findings, then a chart per figure for each machine and
-/// settings.
+/// A history as a self-contained HTML file: findings, then a chart per figure for each machine and settings.
 pub fn history_html(history: &History) -> String {
     let said: Vec<String> = sentences(history).iter().map(|s| capital(s)).collect();
-    let groups: String = history.groups.iter().enumerate().map(|(n, g)| of_group(n, g)).collect();
-    format!(
-        "{}<header><p class=\"what\">Wakeup latency, run by run</p><h1>History</h1>{}</header>\n{groups}{}</body></html>\n",
-        head("History of wakeup latency"),
-        list("warnings", &said),
-        section("method", "Method", &method(history)),
-    )
+    let ids: Vec<String> = (0..history.groups.len()).map(|n| format!("g{n}")).collect();
+    let groups = history.groups.iter().zip(&ids).enumerate();
+    let mut sections: Vec<(&str, String, String)> =
+        groups.map(|(n, (group, id))| (id.as_str(), group.machine.clone(), of_group(n, group))).collect();
+    sections.push(("method", "Method".into(), method(history)));
+    let front = format!(
+        "<header><p class=\"what\">Wakeup latency, run by run</p><h1>History</h1>{}</header>\n",
+        list("warnings", &said)
+    );
+    document("History of wakeup latency", &front, &sections, "")
 }
 
 fn of_group(n: usize, group: &HistoryGroup) -> String {
@@ -27,7 +29,7 @@ fn of_group(n: usize, group: &HistoryGroup) -> String {
         let said: Vec<String> = of_series(series).iter().map(|s| capital(s)).collect();
         content += &list("", &said);
     }
-    section(&format!("g{n}"), &esc(&group.machine), &content)
+    content
 }
 
 fn method(history: &History) -> String {

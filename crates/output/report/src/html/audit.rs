@@ -5,7 +5,7 @@ use crate::words;
 use punctual_model::{Evidence, Finding, Severity, State};
 use punctual_units::Arrange;
 
-/// Findings that need attention, and the rest in a collapsed part.
+/// Failures that matter most; in collapsed parts what else needs attention, and the rest in brief.
 pub fn findings(all: &[Finding]) -> String {
     if all.is_empty() {
         return String::new();
@@ -13,15 +13,19 @@ pub fn findings(all: &[Finding]) -> String {
     let mut sorted: Vec<&Finding> = all.iter().collect();
     sorted.arrange_by_key(|f| (rank(f.state), std::cmp::Reverse(f.severity)));
     let (open, quiet): (Vec<&Finding>, Vec<&Finding>) = sorted.into_iter().partition(|f| rank(f.state) < 4);
-    let mut out = format!("<p>{}", counts(all));
-    if !open.is_empty() {
-        out.push_str(&table(&open));
-    }
-    if !quiet.is_empty() {
-        let what = format!("{} that pass, inform or do not apply", plural(quiet.len() as u64, "rule", "rules"));
-        out.push_str(&details(&what, &table(&quiet)));
-    }
-    out
+    let is_grave = |f: &&Finding| f.state == State::Fail && f.severity >= Severity::High;
+    let (grave, open): (Vec<&Finding>, Vec<&Finding>) = open.into_iter().partition(is_grave);
+    let part = |found: &[&Finding], what: &str, content: fn(&[&Finding]) -> String| match found {
+        [] => String::new(),
+        some => details(&format!("{} {what}", plural(some.len() as u64, "rule", "rules")), &content(some)),
+    };
+    let shown = if grave.is_empty() { String::new() } else { table(&grave) };
+    format!(
+        "<p>{}{shown}{}{}",
+        counts(all),
+        part(&open, "that fail at lower severity, warn or could not be judged", table),
+        part(&quiet, "that pass, inform or do not apply", names)
+    )
 }
 
 /// Failures first; unreadable before passed.
@@ -70,11 +74,21 @@ fn severity(severity: Severity) -> &'static str {
     }
 }
 
+/// By state; what they found is in `punctual audit --full`.
+fn names(findings: &[&Finding]) -> String {
+    let one = |state: State| {
+        let named = findings.iter().filter(|f| f.state == state).map(|f| format!("<code>{}</code>", esc(&f.id)));
+        let named: Vec<String> = named.collect();
+        if named.is_empty() { String::new() } else { format!("<p>{} {}", chip(state), named.join(" ")) }
+    };
+    [State::Info, State::Pass, State::Skip].map(one).concat()
+}
+
 fn table(findings: &[&Finding]) -> String {
     let rows: String = findings.iter().map(|f| row(f)).collect();
     format!(
-        "<div class=\"scroll\"><table class=\"texts audit\"><thead><tr><th>state<th>severity<th>rule<th>found, why it \
-         matters, what to do<tbody>{rows}</table></div>"
+        "<div class=\"scroll\"><table class=\"texts cards audit\"><thead><tr><th>state<th>severity<th>rule<th>found, why it matters, what to \
+         do<tbody>{rows}</table></div>"
     )
 }
 

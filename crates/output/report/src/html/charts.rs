@@ -1,5 +1,5 @@
 use super::Page;
-use super::write::{esc, figure, prose};
+use super::write::{details, esc, figure, list};
 use crate::figures::Cell;
 use crate::svg::{ccdf, histogram, time};
 use crate::words;
@@ -8,26 +8,34 @@ use punctual_model::{Known, Phase};
 /// Histogram and exceedance of every load, all on the same axes.
 pub fn distributions(page: &Page) -> String {
     let Some(span) = &page.span else { return String::new() };
-    let mut out = String::from(
-        "<p class=\"note\">All loads share one horizontal axis. Left: how many periods had which latency (logarithmic). \
-         Right: which share of the periods was later than x.",
-    );
+    let mut out = String::new();
     if page.figures.is_crowded() {
-        out.push_str(" CPUs with the largest latencies are drawn one by one, the others as one grey area.");
+        out.push_str(
+            "<p class=\"note\">CPUs with the largest latencies are drawn one by one, the others as one grey area.",
+        );
     }
     for (n, phase) in page.figures.recording.run.phases.iter().enumerate() {
         out.push_str(&of_phase(page, span, n, phase));
     }
-    out
+    problems(page) + &details("Histogram of each load, and how rarely a wakeup is later", &out)
+}
+
+/// Of the loads: what makes their figures doubtful.
+fn problems(page: &Page) -> String {
+    let recording = page.figures.recording;
+    let of = |phase: &Phase| {
+        let name = words::phase_name(recording, &phase.id);
+        phase.problems.iter().map(|p| format!("`{name}`: {}", p.text)).collect::<Vec<_>>()
+    };
+    list("warnings", &recording.run.phases.iter().flat_map(of).collect::<Vec<_>>())
 }
 
 fn of_phase(page: &Page, span: &crate::svg::series::Span, n: usize, phase: &Phase) -> String {
     let name = words::phase_name(page.figures.recording, &phase.id);
     let cells = page.figures.of_phase(phase);
     let heading = format!("<h3>{}</h3>", esc(&name));
-    let problems: String = phase.problems.iter().map(|p| format!("<p class=\"open\">? {}", prose(&p.text))).collect();
     if cells.iter().all(|c| c.values().is_none_or(|h| h.is_empty())) {
-        return format!("<div class=\"phase\">{heading}{problems}<p>{}</div>", without(&cells));
+        return format!("{heading}<p>{}", without(&cells));
     }
     let bars = histogram::chart(&format!("h{n}"), &name, &cells, &page.picked, span);
     let tail = ccdf::chart(&format!("c{n}"), &name, &cells, &page.picked, span, &page.claims);
@@ -38,7 +46,7 @@ fn of_phase(page: &Page, span: &crate::svg::series::Span, n: usize, phase: &Phas
         false => format!("<p class=\"note\">No histogram was recorded of {}.", words::and(&lost)),
     };
     format!(
-        "<div class=\"phase\">{heading}{problems}<div class=\"pair\">{}{}</div>{lost}</div>",
+        "{heading}<div class=\"pair\">{}{}</div>{lost}",
         figure(&bars, "Histogram", "Histogram as a table"),
         figure(&tail, "How rarely a wakeup is later than x", "Quantiles as a table")
     )
@@ -54,10 +62,9 @@ fn without(cells: &[&Cell]) -> &'static str {
 /// Worst wakeups and state of the machine over time; for a long run also the maxima of its blocks.
 pub fn over_time(page: &Page) -> String {
     let limits = page.span.as_ref().map_or(&[][..], |s| &s.limits);
-    let wide = |figure: String| format!("<div class=\"wide\">{figure}</div>");
     let all = time::chart("time-chart", &page.figures, &page.picked, limits);
     let all = all.map(|c| figure(&c, "Worst wakeup of every interval, and the machine", "Over time as a table"));
     let blocks = time::maxima("maxima-chart", &page.figures, &page.picked, limits);
     let blocks = blocks.map(|c| figure(&c, "Worst wakeup of every block of minutes", "Maxima as a table"));
-    all.into_iter().chain(blocks).map(wide).collect()
+    all.into_iter().chain(blocks).collect()
 }

@@ -1,11 +1,11 @@
-use super::write::{esc, facts, list, table};
+use super::write::{details, esc, facts, list, table};
 use crate::number::{bytes, confidence, count, nanos, plural};
 use crate::svg::Table;
 use crate::{bounds, date, words};
 use punctual_model::{Alignment, Claim, EndedBy, OwnCost, Quantity, Recording, VirtualTime};
 use punctual_units::{CpuList, Nanos, WakeupSource};
 
-pub fn words(recording: &Recording) -> String {
+fn words(recording: &Recording) -> String {
     let due = due(recording.run.settings.via.as_ref());
     format!("<dl class=\"words\"><dt>Wakeup latency<dd>From {due} to the thread's first instruction after it. {WORDS}")
 }
@@ -50,7 +50,7 @@ pub fn machine(recording: &Recording) -> String {
         ("CPUs online", cpus(&m.cpus_online)),
         ("CPUs isolated", cpus(&m.cpus_isolated)),
         ("SMT in use", yes(m.smt_active)),
-        ("Governors", m.governors.as_ref().map(|g| g.join(", "))),
+        ("Governors", m.governors.as_ref().filter(|g| !g.is_empty()).map(|g| g.join(", "))),
         ("Clocksource", m.clocksource.clone()),
         ("Cost of a clock read", m.clock_read_ns.map(|ns| format!("{ns:.1} ns"))),
         ("RT throttling", m.rt_throttling.clone()),
@@ -69,14 +69,14 @@ fn virtual_time(model: &VirtualTime) -> String {
 }
 
 pub fn method(recording: &Recording) -> String {
-    let settings = settings(recording);
     let cost = recording.run.cost.as_ref().map(cost).unwrap_or_default();
-    let said = words::notes(recording);
-    let notes = match said.is_empty() {
-        true => String::new(),
-        false => format!("<h3>Notes</h3>{}", list("", &said)),
-    };
-    format!("{settings}{cost}{notes}")
+    [
+        list("", &words::notes(recording)),
+        details("How it was measured", &settings(recording)),
+        cost,
+        details("Words", &words(recording)),
+    ]
+    .concat()
 }
 
 /// The assumption that verdicts valid at any time rest on.
@@ -165,7 +165,7 @@ fn cost(cost: &OwnCost) -> String {
         ("Resident and locked memory", Some(format!("{}, {}", size(cost.rss_bytes), size(cost.locked_bytes)))),
         ("Time to the first sample", cost.start_to_first_sample_ns.map(|n| Nanos(n).to_string())),
     ]);
-    format!("<h3>What measuring cost the machine</h3>{rows}")
+    details("What measuring cost the machine", &rows)
 }
 
 fn size(n: Option<u64>) -> String {
@@ -186,12 +186,12 @@ pub fn series(recording: &Recording) -> String {
         [crate::clean::line(&s.of)].into_iter().chain(words::imported::series_row(s)).collect::<Vec<_>>()
     };
     let rows = all.iter().map(row).collect();
-    format!("<div class=\"scroll\">{}</div>", table(&Table { head, rows }))
+    format!("<h3>Other figures</h3>{}", table(&Table { head, rows }))
 }
 
 pub fn lost(recording: &Recording) -> String {
     let lost = words::lost(recording);
-    if lost.is_empty() { String::new() } else { list("", &lost) }
+    if lost.is_empty() { String::new() } else { format!("<h3>What the file does not tell</h3>{}", list("", &lost)) }
 }
 
 pub fn footer(recording: &Recording) -> String {

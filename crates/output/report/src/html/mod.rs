@@ -1,24 +1,33 @@
-//! The report as a self-contained page: no script, no external resources.
+//! The report as a self-contained page: a script of our own by its hash, no external resources.
 
 mod audit;
 mod charts;
 mod facts;
 mod summary;
 mod tails;
-mod verdict;
+pub(crate) mod verdict;
 mod views;
 mod work;
 pub(crate) mod write;
 
 use crate::figures::Figures;
 use crate::svg::series::Span;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use punctual_model::{Claim, Recording, Verdict};
 use punctual_units::CpuId;
+use sha2::{Digest, Sha256};
+use std::sync::LazyLock;
 use write::{esc, section};
 
 const STYLE: &str = include_str!("style.css");
+const SCRIPT: &str = include_str!("page.js");
 
-struct Page<'a> {
+/// The script as the page's security policy names it (CSP level 3, "hash-source").
+static SCRIPT_HASH: LazyLock<String> =
+    LazyLock::new(|| format!("sha256-{}", STANDARD.encode(Sha256::digest(SCRIPT.as_bytes()))));
+
+pub(crate) struct Page<'a> {
     figures: Figures<'a>,
     /// CPUs drawn individually, in the order of their colours.
     picked: Vec<CpuId>,
@@ -27,10 +36,12 @@ struct Page<'a> {
     claims: Vec<Claim>,
 }
 
-/// The report of a run as an HTML file: verdict first, then figures, charts and method.
+/// The report of a run as an HTML file: the answer on the first screen, then why, how late, over time, loads, audit,
+/// machine and method.
 ///
-/// Needs no script and loads nothing; follows the reader's light or dark mode, prints in light colours.
-pub fn html(recording: &Recording, verdict: &Verdict) -> String {
+/// Loads nothing; all of it can be read without its script. Follows the reader's light or dark mode, prints in light
+/// colours. `run` is the run as its user names it, for the commands to type next.
+pub fn html(recording: &Recording, verdict: &Verdict, run: &str) -> String {
     let figures = Figures::new(recording, verdict);
     let page = Page {
         picked: figures.picked(),
@@ -38,62 +49,67 @@ pub fn html(recording: &Recording, verdict: &Verdict) -> String {
         claims: verdict.claims.iter().map(|c| c.claim).collect(),
         figures,
     };
-    let sections = [
-        ("why", "Why", "Why", crate::why::section(recording)),
-        ("figures", "Latencies", "Latencies", summary::table(&page)),
-        ("series", "Series", "Other figures", facts::series(recording)),
-        ("lost", "Not recorded", "What the file does not record", facts::lost(recording)),
-        ("distributions", "Distributions", "Distributions", charts::distributions(&page)),
-        ("tail", "Beyond the data", "Beyond the data", tails::tails(&page)),
-        ("time", "Over time", "Over time", charts::over_time(&page)),
-        ("views", "Views of other tools", "Views of other tools", views::views(&page)),
-        ("worst", "Worst", "The worst wakeups", work::worst(&page)),
-        ("loads", "Loads", "Loads, and evidence that they ran", work::loads(&page)),
-        ("tuned", "Changes", "Effect of each change", facts::tuned(recording)),
-        ("audit", "Audit", "Audit of the machine", audit::findings(&recording.findings)),
-        ("published", "Published", "Published for this board", published(&page.figures)),
-        ("machine", "Machine", "Machine", facts::machine(recording)),
-        ("method", "Method", "How it was measured", facts::method(recording)),
-        ("words", "Words", "Words", facts::words(recording)),
-    ];
-    let shown: Vec<_> = sections.iter().filter(|(_, _, _, content)| !content.is_empty()).collect();
-    let links: String = shown.iter().map(|(id, short, _, _)| format!("<a href=\"#{id}\">{short}</a> ")).collect();
-    let body: String = shown.iter().map(|(id, _, title, content)| section(id, title, content)).collect();
-    format!(
-        "{}{}{}<nav aria-label=\"Contents\">{links}</nav>\n{body}{}</body></html>\n",
-        head(&title(recording, verdict)),
-        verdict::banner(&page),
+    let late = [
+        verdict::claims(&page),
+        summary::table(&page),
         verdict::evidence(&page),
-        facts::footer(recording)
+        facts::series(recording),
+        facts::lost(recording),
+        charts::distributions(&page),
+        tails::tails(&page),
+        views::views(&page),
+    ];
+    let sections = [
+        ("why", "Why", crate::why::section(recording) + &work::worst(&page)),
+        ("late", "How late", late.concat()),
+        ("time", "Over time", charts::over_time(&page)),
+        ("loads", "Loads", work::loads(&page)),
+        ("tuned", "Changes", facts::tuned(recording)),
+        ("audit", "Audit", audit::findings(&recording.findings)),
+        ("machine", "Machine", facts::machine(recording) + &published(&page.figures)),
+        ("method", "Method", facts::method(recording)),
+    ];
+    document(
+        &title(recording, verdict),
+        &verdict::front(&page, run),
+        &sections.map(|(id, title, content)| (id, title.to_owned(), content)),
+        &facts::footer(recording),
     )
 }
 
-/// Published figures of this board; a line if there are none.
+/// Published figures of this board; empty if there are none.
 fn published(figures: &Figures) -> String {
     match crate::references::sentences(figures) {
-        none if none.is_empty() => crate::references::none(figures)
-            .map(|line| write::details("Published figures", &format!("<p>{}", write::prose(&line))))
-            .unwrap_or_default(),
-        some => write::list("", &some),
+        none if none.is_empty() => String::new(),
+        some => write::details("Published figures of this board", &write::list("", &some)),
     }
 }
 
 fn title(recording: &Recording, verdict: &Verdict) -> String {
     let clock = if recording.run.virtual_time.is_some() { " in virtual time" } else { "" };
-    format!(
-        "{}: wakeup latency{clock} of {}",
-        crate::words::word(verdict.outcome),
-        recording.run.host.as_deref().unwrap_or("an unnamed machine")
-    )
+    let host = recording.run.host.as_ref().map(|host| format!(" of {host}")).unwrap_or_default();
+    format!("{}: wakeup latency{clock}{host}", crate::words::word(verdict.outcome))
 }
 
-pub(crate) fn head(title: &str) -> String {
+/// A page with its script: the first screen, the contents, and the sections (ID, title, content) that are not empty.
+pub(crate) fn document(title: &str, front: &str, sections: &[(&str, String, String)], end: &str) -> String {
+    let shown: Vec<_> = sections.iter().filter(|(.., content)| !content.is_empty()).collect();
+    let links: String = shown.iter().map(|(id, title, _)| format!("<a href=\"#{id}\">{}</a> ", esc(title))).collect();
+    let nav = if shown.len() < 2 { String::new() } else { format!("<nav aria-label=\"Contents\">{links}</nav>\n") };
+    let body: String = shown.iter().map(|(id, title, content)| section(id, &esc(title), content)).collect();
+    let head = head(title);
+    format!("{head}{front}{nav}<main>{body}</main>{end}<script>{SCRIPT}</script></body></html>\n")
+}
+
+fn head(title: &str) -> String {
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
          <meta name=\"color-scheme\" content=\"light dark\">\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \
+         script-src '{}'; base-uri 'none'; form-action 'none'\">\
          <title>{}</title>\n<style>{STYLE}</style></head>\n<body>\n",
+        *SCRIPT_HASH,
         esc(title)
     )
 }

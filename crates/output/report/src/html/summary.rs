@@ -2,7 +2,7 @@
 
 use super::Page;
 use super::verdict::{class, mark};
-use super::write::{details, esc, figure};
+use super::write::{details, esc, figure, name_class};
 use crate::bounds::Quantile;
 use crate::figures::{QUANTILES, Row};
 use crate::number::{count, latency};
@@ -11,23 +11,25 @@ use punctual_model::Outcome;
 
 /// Indices into [`QUANTILES`] of those shown here; the others are below the charts.
 const SHOWN: [usize; 3] = [0, 2, 3];
+const MOST_ROWS: usize = 10;
 
-/// All rows. With many CPUs a row per load, a heat map of all CPUs, and all rows in a collapsed part.
+/// All rows. With many a row per load, and all rows in a collapsed part; of very many CPUs a heat map, too.
 pub fn table(page: &Page) -> String {
     let figures = &page.figures;
     if figures.cells.is_empty() {
         return String::new();
     }
     let rows = figures.rows();
-    if !figures.is_crowded() {
+    if rows.len() <= MOST_ROWS {
         return rows_of(page, &rows) + &note(&rows, false);
     }
     let grouped = figures.rows_by_phase();
-    let heat = svg::heat::chart("heat", figures);
+    let heat = figures.is_crowded().then(|| svg::heat::chart("heat", figures));
+    let heat = heat.map(|heat| figure(&heat, "The worst wakeup of every CPU under every load", ""));
     [
         rows_of(page, &grouped),
         note(&grouped, true),
-        figure(&heat, "The worst wakeup of every CPU under every load", ""),
+        heat.unwrap_or_default(),
         details(&format!("All CPUs ({} rows)", rows.len()), &rows_of(page, &rows)),
     ]
     .concat()
@@ -49,18 +51,21 @@ fn is_open(quantile: &Quantile) -> bool {
 }
 
 fn rows_of(page: &Page, rows: &[Row]) -> String {
-    let mut out = String::from("<div class=\"scroll\"><table class=\"figures\"><thead><tr>");
-    let quantiles = SHOWN.map(|q| QUANTILES[q].1);
-    out.push_str("<th scope=\"col\">load<th scope=\"col\">CPU<th scope=\"col\" class=\"o\">periods");
-    quantiles.iter().enumerate().for_each(|(n, h)| out.push_str(&format!("<th scope=\"col\"{}>{h}", optional(n))));
+    let mut out = String::from("<div class=\"scroll\"><table class=\"figures cards\"><thead><tr>");
+    out.push_str("<th scope=\"col\">load<th scope=\"col\">CPU<th scope=\"col\">periods");
+    SHOWN.iter().for_each(|q| out.push_str(&format!("<th scope=\"col\">{}", QUANTILES[*q].1)));
     out.push_str("<th scope=\"col\">max<td class=\"bar\"><th scope=\"col\">missed");
+    if rows.iter().any(|row| outcome(page, row).is_some()) {
+        out.push_str("<th scope=\"col\">claims");
+    }
     let most = rows.iter().filter_map(|r| r.max).max().unwrap_or(1).max(1);
     let mut last: Option<&str> = None;
     for row in rows {
         if last != Some(row.phase.id.as_str()) {
             let span = rows.iter().filter(|r| r.phase.id == row.phase.id).count();
             let name = esc(&words::phase_name(page.figures.recording, &row.phase.id));
-            out.push_str(&format!("<tbody><tr><th scope=\"rowgroup\" rowspan=\"{span}\">{name}"));
+            let class = name_class(&name);
+            out.push_str(&format!("<tbody><tr><th scope=\"rowgroup\" rowspan=\"{span}\"{class}>{name}"));
         } else {
             out.push_str("<tr>");
         }
@@ -71,38 +76,30 @@ fn rows_of(page: &Page, rows: &[Row]) -> String {
 }
 
 fn cells(page: &Page, row: &Row, most: u64) -> String {
-    let mut out = format!("<td>{}<td class=\"o\">{}", row.cpu, count(row.released));
-    for (n, q) in SHOWN.into_iter().enumerate() {
+    let mut out = format!("<td data-l=\"CPU\">{}<td data-l=\"periods\">{}", row.cpu, count(row.released));
+    for q in SHOWN {
         let quantile = &row.quantiles[q];
         let star = if is_open(quantile) { "*" } else { "" };
-        let (class, bounds) = (optional(n), bounds(quantile, row.whole_micros));
+        let (name, bounds) = (QUANTILES[q].1, bounds(quantile, row.whole_micros));
         let at = latency(quantile.ns, row.whole_micros);
-        out.push_str(&format!("<td{class} title=\"{bounds}\">{at}{star}"));
+        out.push_str(&format!("<td data-l=\"{name}\" title=\"{bounds}\">{at}{star}"));
     }
     let outcome = outcome(page, row);
     let cpu = row.max_cpu.map(|c| format!("<small> CPU {c}</small>")).unwrap_or_default();
     let share = 100.0 * row.max.unwrap_or(0) as f64 / most as f64;
     out.push_str(&format!(
-        "<td class=\"strong {}\">{}{cpu}<td class=\"bar\"><i style=\"width:{share:.0}%\"></i><td class=\"{}\">{}",
+        "<td class=\"strong {}\" data-l=\"max\">{}{cpu}<td class=\"bar\"><i style=\"width:{share:.0}%\"></i>\
+         <td class=\"{}\" data-l=\"missed\">{}",
         outcome.map_or("", class),
         latency(row.max, row.whole_micros),
         if row.skipped.is_some_and(|n| n > 0) { "strong" } else { "" },
         row.skipped.map_or_else(|| "?".into(), count)
     ));
     if let Some(outcome) = outcome {
-        out.push_str(&format!(
-            " <span class=\"{}\" title=\"{}\">{}</span>",
-            class(outcome),
-            words::word(outcome),
-            mark(outcome)
-        ));
+        let (class, mark, word) = (class(outcome), mark(outcome), words::word(outcome));
+        out.push_str(&format!("<td data-l=\"claims\" class=\"{class}\">{mark} {word}"));
     }
     out
-}
-
-/// All quantiles but the last are hidden on narrow pages.
-fn optional(n: usize) -> &'static str {
-    if n + 1 < SHOWN.len() { " class=\"o\"" } else { "" }
 }
 
 fn bounds(quantile: &Quantile, whole: bool) -> String {

@@ -4,6 +4,7 @@ use super::Page;
 use super::write::{details, figure, list};
 use crate::svg::stability;
 use crate::words;
+use punctual_model::TailOutcome;
 
 /// The sentences of every load, and in a collapsed part the shape of each fit by threshold.
 pub fn tails(page: &Page) -> String {
@@ -29,5 +30,12 @@ pub fn tails(page: &Page) -> String {
             &format!("<div class=\"pair\">{}</div>", charts.concat()),
         ),
     };
-    list("", &words::tails(recording, verdict)) + &shapes
+    let refused = verdict.tails.iter().filter(|tail| matches!(tail.outcome, TailOutcome::Refused { .. })).count();
+    let all = verdict.tails.len();
+    let what = match refused {
+        0 => "Beyond the data".to_owned(),
+        n if n == all => "Beyond the data: nothing can be said of any load".to_owned(),
+        n => format!("Beyond the data: nothing can be said of {n} of {all} loads"),
+    };
+    details(&what, &(list("", &words::tails(recording, verdict)) + &shapes))
 }

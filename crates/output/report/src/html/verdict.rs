@@ -1,11 +1,12 @@
-//! The top of the page: verdict, key figures, claims, evidence, limits.
+//! The first screen; claims, evidence and limits.
 
-use super::write::{details, esc, list, prose, table};
+use super::write::{details, esc, figure, list, prose, table};
 use super::{Page, facts};
 use crate::number::{at_most, confidence, count, nanos, percent, plural};
-use crate::svg::Table;
-use crate::words;
+use crate::svg::{Table, overview};
+use crate::why;
 use crate::words::evidence::worst_cell;
+use crate::words::{self, capital};
 use punctual_model::{Outcome, Recording};
 
 /// Outcomes are shown by word, symbol and colour, each of which suffices.
@@ -43,20 +44,59 @@ pub fn mark(outcome: Outcome) -> &'static str {
     }
 }
 
-pub fn banner(page: &Page) -> String {
+/// The first screen: verdict, warnings, cause, the histograms of all loads, the figures and what to do next.
+pub fn front(page: &Page, run: &str) -> String {
     let (recording, verdict) = (page.figures.recording, page.figures.verdict);
     let headline = words::headline(recording, verdict);
+    let chart = page.span.as_ref().and_then(|span| overview::chart("all", &page.figures, span));
+    let chart = chart.map(|chart| figure(&chart, "How many periods had which latency", "")).unwrap_or_default();
     format!(
         "<header><p class=\"what\">{}</p>\n<div class=\"verdict {}\" role=\"region\" aria-label=\"Verdict\">{}<div>\
-         <h1>{}</h1><p>{}</div></div>\n{}{}</header>\n",
+         <h1>{}</h1><p>{}</div></div>\n{}{}<div class=\"front\"><div>{chart}</div><div>{}{}</div></div></header>\n",
         what(recording),
         class(verdict.outcome),
         symbol(verdict.outcome),
         headline.word,
         prose(&words::stopped(&words::capital(&headline.sentence))),
-        list("warnings", &words::warnings(recording, verdict)),
-        tiles(page)
+        warnings(&words::warnings(recording, verdict)),
+        cause(page),
+        tiles(page),
+        steps(page, run)
     )
+}
+
+/// The first warnings; the rest in a collapsed part.
+fn warnings(all: &[String]) -> String {
+    const SHOWN: usize = 2;
+    let (shown, more) = all.split_at(if all.len() > SHOWN + 1 { SHOWN } else { all.len() });
+    let mut out = list("warnings", shown);
+    if !more.is_empty() {
+        let what = plural(more.len() as u64, "more warning", "more warnings");
+        out.push_str(&details(&what, &list("warnings", more)));
+    }
+    out
+}
+
+/// The shares of the late wakeups by cause; without traces what counters say.
+fn cause(page: &Page) -> String {
+    let (recording, outcome) = (page.figures.recording, page.figures.verdict.outcome);
+    let bar = why::bar(recording);
+    if !bar.is_empty() {
+        return format!("<div class=\"cause\">{bar}</div>");
+    }
+    let suspected = words::causes::suspected(recording).filter(|_| !matches!(outcome, Outcome::Pass | Outcome::Held));
+    suspected.map(|text| format!("<p class=\"cause\"><b>Cause</b> {}", prose(&text))).unwrap_or_default()
+}
+
+fn steps(page: &Page, run: &str) -> String {
+    let (recording, verdict) = (page.figures.recording, page.figures.verdict);
+    let mut steps = words::next(recording, verdict, run, Vec::new());
+    if steps.is_empty() {
+        steps.push((format!("punctual report {run} --full"), "the same in a terminal"));
+    }
+    let step = |(command, what): &words::Step| format!("<li>{}: <pre>{}</pre>", capital(what), esc(command));
+    let all: String = steps.iter().map(step).collect();
+    format!("<section class=\"next\"><h2>Next</h2><ol>{all}</ol></section>")
 }
 
 fn what(recording: &Recording) -> String {
@@ -64,11 +104,9 @@ fn what(recording: &Recording) -> String {
     let machine = [&run.machine.board, &run.machine.kernel_release];
     let machine: String = machine.into_iter().flatten().map(|m| format!(" · {}", esc(m))).collect();
     let clock = if run.virtual_time.is_some() { " in virtual time" } else { "" };
-    format!(
-        "Wakeup latency{clock} of <strong>{}</strong>{machine} · <time>{}</time>",
-        esc(run.host.as_deref().unwrap_or("an unnamed machine")),
-        facts::began(recording).unwrap_or_else(|| "no date".into())
-    )
+    let host = run.host.as_ref().map(|host| format!(" of <strong>{}</strong>", esc(host))).unwrap_or_default();
+    let began = facts::began(recording).map(|began| format!(" · <time>{began}</time>")).unwrap_or_default();
+    format!("Wakeup latency{clock}{host}{machine}{began}")
 }
 
 fn tiles(page: &Page) -> String {
@@ -102,19 +140,18 @@ fn tiles(page: &Page) -> String {
 }
 
 pub fn evidence(page: &Page) -> String {
-    let mut out = claims(page);
+    let mut out = String::from("<div class=\"columns\">");
     let evidence = words::evidence::from_figures(&page.figures);
     let limits = words::limits::from_figures(&page.figures);
-    out.push_str("<div class=\"columns\">");
     if !evidence.is_empty() {
-        out.push_str(&format!("<section><h2>What this run shows</h2>{}", list("", &evidence)));
-        out.push_str(&format!("{}</section>", coverage(page)));
+        out.push_str(&format!("<div><h3>What this run shows</h3>{}", list("", &evidence)));
+        out.push_str(&format!("{}</div>", coverage(page)));
     }
-    out.push_str(&format!("<section><h2>What this run cannot say</h2>{}</section></div>\n", list("", &limits)));
+    out.push_str(&format!("<div><h3>What this run cannot say</h3>{}</div></div>\n", list("", &limits)));
     out
 }
 
-fn claims(page: &Page) -> String {
+pub fn claims(page: &Page) -> String {
     let (recording, verdict) = (page.figures.recording, page.figures.verdict);
     if verdict.claims.is_empty() {
         return String::new();
@@ -130,9 +167,7 @@ fn claims(page: &Page) -> String {
         )
     };
     let rows: String = verdict.claims.iter().map(row).collect();
-    format!(
-        "<section id=\"claims\"><h2>Claims</h2><div class=\"scroll\"><table class=\"texts claims\"><tbody>{rows}</table></div></section>\n"
-    )
+    format!("<div class=\"scroll\"><table class=\"texts cards claims\"><tbody>{rows}</table></div>\n")
 }
 
 fn coverage(page: &Page) -> String {

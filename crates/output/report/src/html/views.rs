@@ -16,11 +16,11 @@ pub fn views(page: &Page) -> String {
         .map(|chart| figure(&chart, "Wakeups by latency in steps of 1 µs, all loads together", ""));
     let both_ways = signed::chart("signed", &wakeups)
         .map(|chart| figure(&chart, "Wakeups before and after the median of their CPU, in steps of 100 ns", ""));
-    let parts = [("As OSADL's long-term plots", long), ("As LinuxCNC's latency-histogram", both_ways)];
-    parts
-        .into_iter()
-        .filter_map(|(name, chart)| Some(details(name, &format!("<div class=\"wide\">{}</div>", chart?))))
-        .collect()
+    let charts: Vec<String> = long.into_iter().chain(both_ways).collect();
+    match charts.is_empty() {
+        true => String::new(),
+        false => details("As OSADL and LinuxCNC draw it", &format!("<div class=\"pair\">{}</div>", charts.concat())),
+    }
 }
 
 /// Raw wakeups of each CPU under all loads, as cyclictest and latency-histogram count them; no other kinds of latency.

@@ -1,7 +1,7 @@
 //! The worst wakeups with causes from counters, and what the loads did.
 
 use super::Page;
-use super::write::{esc, prose};
+use super::write::{details, esc, name_class, prose};
 use crate::figures::recorded_ns;
 use crate::number::{bytes, count, plural, rate};
 use crate::{date, words};
@@ -9,21 +9,37 @@ use punctual_model::{LoadReport, Phase, Recording, Suspicion, SuspicionClass, Wo
 use punctual_units::Nanos;
 
 const MOST_SHOWN: usize = 20;
+/// Shown first where no trace explains them.
+const SHOWN: usize = 4;
 
+/// The worst wakeups; in a collapsed part where traces explain some.
 pub fn worst(page: &Page) -> String {
     let all = &page.figures.recording.worst;
     if all.is_empty() {
         return String::new();
     }
-    let rows: String = all.iter().take(MOST_SHOWN).enumerate().map(|(n, w)| worst_row(page, n, w)).collect();
+    let rows: Vec<String> = all.iter().take(MOST_SHOWN).enumerate().map(|(n, w)| worst_row(page, n, w)).collect();
     let more = match all.len().saturating_sub(MOST_SHOWN) {
         0 => String::new(),
         n => format!(" {} in the run directory.", plural(n as u64, "more is", "more are")),
     };
+    let note = format!(
+        "<p class=\"note\">Counters are read about once a second: they know the second, not the instant, and a \
+         suspicion is no proof.{more}"
+    );
+    let what = format!("The {} worst wakeups", rows.len());
+    match page.figures.recording.explained.is_empty() {
+        false => details(&what, &(worst_table(&rows) + &note)),
+        true if rows.len() <= SHOWN => worst_table(&rows) + &note,
+        true => worst_table(&rows[..SHOWN]) + &note + &details(&what, &worst_table(&rows)),
+    }
+}
+
+fn worst_table(rows: &[String]) -> String {
     format!(
-        "<div class=\"scroll\"><table class=\"texts worst\"><thead><tr><th>#<th>late<th>where<th>when (UTC)<th>skipped\
-         <th>what the trace or the counters say<tbody>{rows}</table></div><p class=\"note\">Counters are read about once a second: \
-         they know the second, not the instant, and a suspicion is no proof.{more}"
+        "<div class=\"scroll\"><table class=\"texts cards worst\"><thead><tr><th>#<th>late<th>where<th>when (UTC)<th>skipped<th>what the trace \
+         or the counters say<tbody>{}</table></div>",
+        rows.concat()
     )
 }
 
@@ -35,7 +51,7 @@ fn worst_row(page: &Page, n: usize, worst: &Worst) -> String {
         Some(format!("<small>{since} into the phase, period {}</small>", count(worst.cycle)))
     });
     format!(
-        "<tr><td>{}<td class=\"figure\">{}<td>{}<td>{}{}<td class=\"figure\">{}<td>{}",
+        "<tr><td>{}<td class=\"figure\" data-l=\"late\">{}<td>{}<td>{}{}<td class=\"figure\" data-l=\"skipped\">{}<td>{}",
         n + 1,
         prose(&Nanos(worst.latency_ns).to_string()),
         prose(&words::place(recording, &worst.phase, worst.cpu)),
@@ -90,10 +106,18 @@ pub fn loads(page: &Page) -> String {
         return String::new();
     }
     let rows: String = phases.iter().map(|p| load_row(page.figures.recording, p)).collect();
-    format!(
-        "<div class=\"scroll\"><table class=\"texts loads\"><thead><tr><th>load<th>ran<th>measured<th>heartbeats<th>rates\
-         <th>proof: a counter of the kernel rose<th>notes<tbody>{rows}</table></div>"
-    )
+    let table = format!(
+        "<div class=\"scroll\"><table class=\"texts cards loads\"><thead><tr><th>load<th>ran<th>measured<th>heartbeats<th>rates<th>proof: a \
+         counter of the kernel rose<th>notes<tbody>{rows}</table></div>"
+    );
+    let loads: Vec<&Phase> = phases.iter().filter(|p| p.load != "idle").collect();
+    let ran = loads.iter().filter(|p| p.load_report.as_ref().is_some_and(|report| report.ran)).count();
+    match loads.len() {
+        0..=2 => table,
+        all => {
+            format!("<p>{ran} of {all} loads ran, which the counters below show.") + &details("What each did", &table)
+        }
+    }
 }
 
 fn load_row(recording: &Recording, phase: &Phase) -> String {
@@ -105,13 +129,17 @@ fn load_row(recording: &Recording, phase: &Phase) -> String {
         None => format!("{recorded} of {planned}, no end"),
     };
     let name = esc(&words::phase_name(recording, &phase.id));
+    let class = name_class(&name);
     let report = phase.load_report.as_ref().filter(|_| phase.load != "idle");
     let Some(report) = report else {
         let ran = if phase.load == "idle" { "no&nbsp;load" } else { "<span class=\"open\">? no report</span>" };
-        return format!("<tr><th scope=\"row\">{name}<td>{ran}<td>{length}<td><td><td><td>");
+        return format!(
+            "<tr><th scope=\"row\"{class}>{name}<td data-l=\"ran\">{ran}<td data-l=\"measured\">{length}<td><td><td><td>"
+        );
     };
     format!(
-        "<tr><th scope=\"row\">{name}<td>{}<td>{length}<td>{}<td>{}<td>{}<td>{}",
+        "<tr><th scope=\"row\"{class}>{name}<td data-l=\"ran\">{}<td data-l=\"measured\">{length}<td data-l=\"heartbeats\">{}\
+         <td data-l=\"rates\">{}<td data-l=\"proof\">{}<td data-l=\"notes\">{}",
         ran(report),
         beats(report),
         rates(report),

@@ -56,24 +56,50 @@ pub fn list(class: &str, sentences: &[String]) -> String {
 
 pub fn facts(rows: &[(&str, Option<String>)]) -> String {
     let row = |(name, value): &(&str, Option<String>)| {
-        value.as_ref().map(|v| format!("<dt>{name}<dd>{}", prose(v))).unwrap_or_default()
+        value.as_ref().map(|v| format!("<div><dt>{name}<dd>{}</div>", prose(v))).unwrap_or_default()
     };
-    format!("<dl>{}</dl>", rows.iter().map(row).collect::<String>())
+    format!("<dl class=\"facts\">{}</dl>", rows.iter().map(row).collect::<String>())
 }
 
+/// Columns of figures that fit a telephone; with more, each row becomes a card there.
+const FITTING: usize = 4;
+/// The class of a row's name: a short one is not broken.
+pub fn name_class(name: &str) -> &'static str {
+    if name.chars().count() <= 16 { " class=\"nb\"" } else { "" }
+}
+
+/// With more columns they stand closer.
+const DENSE: usize = 9;
+
 pub fn table(table: &Table) -> String {
-    let mut out = String::from("<div class=\"scroll\"><table class=\"figures plain\"><thead><tr>");
+    let cards = table.head.len() > FITTING;
+    let dense = if table.head.len() > DENSE { " dense" } else { "" };
+    let class = if cards { format!("figures plain cards{dense}") } else { "figures plain".to_owned() };
+    let mut out = format!("<div class=\"scroll\"><table class=\"{class}\"><thead><tr>");
     table.head.iter().for_each(|h| out.push_str(&format!("<th scope=\"col\">{}", esc(h))));
     out.push_str("<tbody>");
     for row in &table.rows {
         out.push_str("<tr>");
-        row.iter().for_each(|cell| out.push_str(&format!("<td>{}", esc(cell))));
+        for (cell, head) in row.iter().zip(&table.head) {
+            // Words may wrap, figures may not.
+            let class = if cell.chars().count() > LONGEST_FIGURE { " class=\"t\"" } else { "" };
+            let label = if cards { format!(" data-l=\"{}\"", esc(head)) } else { String::new() };
+            out.push_str(&format!("<td{class}{label}>{}", esc(cell)));
+        }
     }
     out + "</table></div>"
 }
 
+/// Characters of a figure with its unit and bounds; what is longer is text.
+const LONGEST_FIGURE: usize = 26;
+
+/// Collapsed content with this many bytes at most is printed.
+const SHORT: usize = 2_500;
+
+/// A part that is opened by its summary. On paper short ones are open, and long ones are left out.
 pub fn details(summary: &str, content: &str) -> String {
-    format!("<details><summary>{}</summary>{content}</details>", esc(summary))
+    let class = if content.len() <= SHORT { " class=\"short\"" } else { "" };
+    format!("<details{class}><summary>{}</summary>{content}</details>", esc(summary))
 }
 
 pub fn figure(chart: &Chart, caption: &str, data: &str) -> String {
@@ -89,7 +115,8 @@ pub fn figure(chart: &Chart, caption: &str, data: &str) -> String {
         let _ = write!(out, "<p class=\"note\">{}", prose(note));
     }
     if !chart.table.rows.is_empty() {
-        out.push_str(&details(data, &table(&chart.table)));
+        // Not printed: the chart is.
+        let _ = write!(out, "<details><summary>{}</summary>{}</details>", esc(data), table(&chart.table));
     }
     out + "</figure>"
 }

@@ -35,6 +35,14 @@ impl Scale {
         (self.lo, self.hi)
     }
 
+    pub fn pixels(&self) -> (f64, f64) {
+        self.px
+    }
+
+    pub fn is_log(&self) -> bool {
+        self.log
+    }
+
     /// Pixels of 2, 3 … 9 in every decade of a log scale.
     pub fn between_decades(&self) -> Vec<f64> {
         if !self.log {

@@ -1,5 +1,9 @@
+use super::axis::Scale;
 use crate::clean;
 use std::fmt::Write;
+
+/// Narrower rectangles are hard to see.
+const NARROWEST: f64 = 1.2;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Anchor {
@@ -10,27 +14,28 @@ pub enum Anchor {
 
 /// An SVG drawing built element by element. Writing to a String cannot fail, so results of `write!` are dropped.
 pub struct Canvas {
+    /// The opening tag without its end: attributes are added to it.
+    head: String,
     out: String,
+    /// Narrower rectangles are drawn this wide, px.
+    pub narrowest: f64,
 }
 
 impl Canvas {
     /// `id` must be unique in the page: title and description are referenced by it.
     pub fn new(id: &str, size: (f64, f64), title: &str, description: &str) -> Canvas {
-        let mut out = String::new();
         let (title, description) = (clean::html(title), clean::html(description));
-        let _ = write!(
-            out,
-            "<svg role=\"img\" aria-labelledby=\"{id}-t {id}-d\" viewBox=\"0 0 {} {}\">\
-             <title id=\"{id}-t\">{title}</title><desc id=\"{id}-d\">{description}</desc>",
-            px(size.0),
-            px(size.1)
-        );
-        Canvas { out }
+        let (width, height) = (px(size.0), px(size.1));
+        Canvas {
+            head: format!("<svg role=\"img\" aria-labelledby=\"{id}-t {id}-d\" viewBox=\"0 0 {width} {height}\""),
+            out: format!("<title id=\"{id}-t\">{title}</title><desc id=\"{id}-d\">{description}</desc>"),
+            narrowest: NARROWEST,
+        }
     }
 
     /// Elements without an `<svg>` around them, for [`Canvas::add`].
     pub fn part() -> Canvas {
-        Canvas { out: String::new() }
+        Canvas { head: String::new(), out: String::new(), narrowest: NARROWEST }
     }
 
     pub fn into_parts(self) -> String {
@@ -41,9 +46,53 @@ impl Canvas {
         self.out.push_str(part);
     }
 
+    /// The horizontal axis for the page's script: of what kind, its ends, their pixels, and the unit of a value (`ns`,
+    /// `wall` for UTC in ns, or what follows a number). Without it a chart is not zoomed.
+    pub fn axis_x(&mut self, x: &Scale, unit: &str) {
+        let (lo, hi) = x.ends();
+        let (left, right) = x.pixels();
+        let kind = if x.is_log() { "log" } else { "lin" };
+        let unit = clean::html(unit);
+        let _ = write!(self.head, " data-x=\"{kind} {lo} {hi} {} {}\" data-u=\"{unit}\"", px(left), px(right));
+    }
+
+    /// The edges of a histogram's steps: multiples of `step`, or on a log scale that many steps a decade.
+    pub fn steps_x(&mut self, step: f64) {
+        let _ = write!(self.head, " data-s=\"{step}\"");
+    }
+
+    pub fn open(&mut self, class: &str) {
+        let _ = write!(self.out, "<g class=\"{class}\">");
+    }
+
+    pub fn close(&mut self) {
+        self.out.push_str("</g>");
+    }
+
+    /// A path of horizontal steps (`H`) with the value of each for the page's script; `unit` as in [`Canvas::axis_x`].
+    pub fn steps(&mut self, class: &str, d: &str, name: &str, unit: &str, values: impl Iterator<Item = String>) {
+        let (name, unit) = (clean::html(name), clean::html(unit));
+        let values: Vec<String> = values.collect();
+        let values = values.join(" ");
+        let _ = write!(
+            self.out,
+            "<path class=\"{class}\" data-n=\"{name}\" data-u=\"{unit}\" data-v=\"{values}\" d=\"{d}\"/>"
+        );
+    }
+
     pub fn line(&mut self, class: &str, from: (f64, f64), to: (f64, f64)) {
         let (x1, y1, x2, y2) = (px(from.0), px(from.1), px(to.0), px(to.1));
         let _ = write!(self.out, "<path class=\"{class}\" d=\"M{x1} {y1}L{x2} {y2}\"/>");
+    }
+
+    /// Vertical lines, as one path.
+    pub fn verticals(&mut self, class: &str, all: &[f64], (top, bottom): (f64, f64)) {
+        if all.is_empty() {
+            return;
+        }
+        let (top, bottom) = (px(top), px(bottom));
+        let d: String = all.iter().map(|x| format!("M{} {top}V{bottom}", px(*x))).collect();
+        self.path(class, &d);
     }
 
     pub fn path(&mut self, class: &str, d: &str) {
@@ -54,9 +103,13 @@ impl Canvas {
         let _ = write!(self.out, "<rect class=\"{class}\"{}/>", area(at, size));
     }
 
+    /// A rectangle with a text for the pointer, at least [`Canvas::narrowest`] wide.
     pub fn told_rect(&mut self, class: &str, at: (f64, f64), size: (f64, f64), tip: &str) {
         let tip = clean::html(tip);
-        let _ = write!(self.out, "<rect class=\"{class}\"{}><title>{tip}</title></rect>", area(at, size));
+        let narrow =
+            if size.0 < self.narrowest { format!(" data-w=\"{}\"", fine(size.0.max(0.0))) } else { String::new() };
+        let area = area(at, (size.0.max(self.narrowest), size.1));
+        let _ = write!(self.out, "<rect class=\"{class}\"{area}{narrow}><title>{tip}</title></rect>");
     }
 
     pub fn dot(&mut self, class: &str, at: (f64, f64), radius: f64, tip: &str) {
@@ -85,18 +138,28 @@ impl Canvas {
     }
 
     pub fn finish(self) -> String {
-        self.out + "</svg>"
+        self.head + ">" + &self.out + "</svg>"
     }
 }
 
 fn area(at: (f64, f64), size: (f64, f64)) -> String {
     format!(
         " x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"",
-        px(at.0),
+        fine(at.0),
         px(at.1),
-        px(size.0.max(0.0)),
+        fine(size.0.max(0.0)),
         px(size.1.max(0.0))
     )
+}
+
+/// A horizontal coordinate with at most two decimals: the page's script magnifies up to 12 times.
+fn fine(value: f64) -> String {
+    if !value.is_finite() {
+        return "0".into();
+    }
+    let text = format!("{value:.2}");
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    if text == "-0" { "0".into() } else { text.into() }
 }
 
 /// A coordinate with at most one decimal: a tenth of a pixel is finer than any screen.

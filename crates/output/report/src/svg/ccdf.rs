@@ -25,7 +25,7 @@ pub fn chart(id: &str, name: &str, cells: &[&Cell], picked: &[CpuId], span: &Spa
     let mut canvas = Canvas::new(id, SIZE, &title, &description);
     let beyond = frame.y.at(3.0 / most);
     canvas.rect("beyond", (AREA.left, beyond), (AREA.right - AREA.left, AREA.bottom - beyond));
-    frame.grid(&mut canvas, short_latency, |p| if p >= 1.0 { "1".into() } else { round_probability(p) });
+    frame.grid(&mut canvas, "ns", short_latency, |p| if p >= 1.0 { "1".into() } else { round_probability(p) });
     rest(&mut canvas, &frame, &with, picked);
     for (cell, known) in &with {
         let Some(n) = colour_of(picked, cell.cpu()) else { continue };
@@ -57,14 +57,14 @@ fn frame(span: &Span, most: f64) -> Frame {
     }
 }
 
-/// A falling staircase through the corners; corners closer than half a pixel are left out.
+/// A falling staircase through the corners; corners closer than a pixel are left out.
 fn falling(frame: &Frame, corners: &[(f64, f64)]) -> String {
     let (mut x, mut y) = (frame.x.at(corners.first().map_or(1.0, |c| c.0)), frame.y.at(1.0));
     let mut d = format!("M{} {}", px(x), px(y));
     for (i, (value, p)) in corners.iter().enumerate() {
         let is_last = i + 1 == corners.len();
         let to = (frame.x.at(*value), if *p > 0.0 { frame.y.at(*p) } else { frame.area.bottom });
-        if !is_last && (to.0 - x).abs() < 0.5 && (to.1 - y).abs() < 0.5 {
+        if !is_last && (to.0 - x).abs() < 1.0 && (to.1 - y).abs() < 1.0 {
             continue;
         }
         if to.0 - x >= 0.05 {

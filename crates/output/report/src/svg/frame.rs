@@ -1,4 +1,5 @@
 use super::axis::Scale;
+use super::calendar;
 use super::canvas::{Anchor, Canvas};
 
 #[derive(Clone, Copy)]
@@ -19,16 +20,42 @@ pub struct Frame {
 }
 
 impl Frame {
-    pub fn grid(&self, canvas: &mut Canvas, x_label: impl Fn(f64) -> String, y_label: impl Fn(f64) -> String) {
+    /// The grid; what is drawn from here to [`Frame::axes`] moves with the horizontal axis. `unit` as in
+    /// [`Canvas::axis_x`].
+    pub fn grid(
+        &self,
+        canvas: &mut Canvas,
+        unit: &str,
+        x_label: impl Fn(f64) -> String,
+        y_label: impl Fn(f64) -> String,
+    ) {
+        canvas.axis_x(&self.x, unit);
         self.y_grid(canvas, y_label);
-        for x in self.x.between_decades() {
-            canvas.line("grid minor", (x, self.area.top), (x, self.area.bottom));
-        }
-        for tick in self.x.ticks(8) {
+        canvas.open("xt");
+        canvas.verticals("grid minor", &self.x.between_decades(), (self.area.top, self.area.bottom));
+        let wanted = ((self.area.right - self.area.left) / 58.0) as usize;
+        for tick in self.x.ticks(wanted.clamp(4, 12)) {
             let x = self.x.at(tick);
             canvas.line("grid", (x, self.area.top), (x, self.area.bottom));
             canvas.text("tick", (x, self.area.bottom + 19.0), Anchor::Middle, &x_label(tick));
         }
+        canvas.close();
+        canvas.open("z");
+    }
+
+    /// As [`Frame::grid`], with an axis of UTC in ns.
+    pub fn calendar(&self, canvas: &mut Canvas, (from, to): (u64, u64), y_label: impl Fn(f64) -> String) {
+        let Area { left, top, right, bottom } = self.area;
+        canvas.axis_x(&self.x, "wall");
+        self.y_grid(canvas, y_label);
+        canvas.open("xt");
+        for (ns, label) in calendar::ticks(from, to, ((right - left) / 85.0) as usize) {
+            let x = self.x.at(ns as f64);
+            canvas.line("grid", (x, top), (x, bottom));
+            canvas.text("tick", (x, bottom + 19.0), Anchor::Middle, &label);
+        }
+        canvas.close();
+        canvas.open("z");
     }
 
     pub fn y_grid(&self, canvas: &mut Canvas, label: impl Fn(f64) -> String) {
@@ -42,6 +69,7 @@ impl Frame {
 
     pub fn axes(&self, canvas: &mut Canvas, x_name: &str, y_name: &str) {
         let Area { left, top, right, bottom } = self.area;
+        canvas.close();
         canvas.line("axis", (left, top), (left, bottom));
         canvas.line("axis", (left, bottom), (right, bottom));
         canvas.text("name", ((left + right) / 2.0, bottom + 42.0), Anchor::Middle, x_name);

@@ -1,6 +1,7 @@
 //! A heat map of the worst wakeup of every CPU under every load, for more CPUs than lines can show. Darker is later.
 
 use super::canvas::{Anchor, Canvas};
+use super::form::{Form, both};
 use super::{Chart, Table};
 use crate::clean;
 use crate::figures::Figures;
@@ -16,17 +17,30 @@ const ROW: f64 = 26.0;
 const WIDTH: f64 = 1120.0;
 
 pub fn chart(id: &str, figures: &Figures) -> Chart {
-    let phases = &figures.recording.run.phases;
     let mut cpus: Vec<CpuId> = figures.cells.iter().map(|c| c.cpu()).collect();
     cpus.sort_unstable();
     cpus.dedup();
-    let column = ((WIDTH - LEFT - 4.0) / cpus.len().max(1) as f64).min(40.0);
-    let size = (WIDTH, TOP + ROW * phases.len() as f64 + 4.0);
+    let svg = both(|form| drawing(&form.id(id), form, figures, &cpus));
+    let (least, most) = ends(figures);
+    let note =
+        format!("From {} (lightest) to {} (darkest), by ratio.", nanos(Some(least as u64)), nanos(Some(most as u64)));
+    Chart { svg, legend: vec![], table: Table::default(), note: Some(note) }
+}
+
+fn ends(figures: &Figures) -> (f64, f64) {
+    let all = || figures.cells.iter().filter_map(|c| c.max()).filter(|m| *m > 0).map(|m| m as f64);
+    (all().fold(f64::MAX, f64::min), all().fold(1.0, f64::max))
+}
+
+fn drawing(id: &str, form: Form, figures: &Figures, cpus: &[CpuId]) -> String {
+    let phases = &figures.recording.run.phases;
+    let width = form.width(WIDTH);
+    let column = ((width - LEFT - 4.0) / cpus.len().max(1) as f64).min(40.0);
+    let size = (width, TOP + ROW * phases.len() as f64 + 4.0);
     let description = "One row per load, one field per CPU; the darker, the later its worst wakeup. The figures are in \
                        the table of all CPUs.";
     let mut canvas = Canvas::new(id, size, "Worst wakeup of every CPU under every load", description);
-    let all = || figures.cells.iter().filter_map(|c| c.max()).filter(|m| *m > 0).map(|m| m as f64);
-    let (least, most) = (all().fold(f64::MAX, f64::min), all().fold(1.0, f64::max));
+    let (least, most) = ends(figures);
     for (n, cpu) in cpus.iter().enumerate() {
         if n % (22.0 / column).ceil() as usize == 0 {
             let x = LEFT + (n as f64 + 0.5) * column;
@@ -45,9 +59,7 @@ pub fn chart(id: &str, figures: &Figures) -> Chart {
             canvas.told_rect(&class, (LEFT + n as f64 * column, y), (column - 1.5, ROW - 2.0), &tip);
         }
     }
-    let note =
-        format!("From {} (lightest) to {} (darkest), by ratio.", nanos(Some(least as u64)), nanos(Some(most as u64)));
-    Chart { svg: canvas.finish(), legend: vec![], table: Table::default(), note: Some(note) }
+    canvas.finish()
 }
 
 fn shade(max: f64, least: f64, most: f64) -> usize {

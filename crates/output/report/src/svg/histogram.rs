@@ -21,16 +21,21 @@ pub fn chart(id: &str, name: &str, cells: &[&Cell], picked: &[CpuId], span: &Spa
     let bars: Vec<Bars> = cells.iter().filter_map(|cell| bars(cell, span)).collect();
     let (mine, rest): (Vec<_>, Vec<_>) = bars.iter().partition(|b| colour_of(picked, b.cell.cpu()).is_some());
     let highest = bars.iter().flat_map(|b| &b.all).copied().max().unwrap_or(1).max(10) as f64;
-    let frame = Frame { area: AREA, x: x_scale(span), y: Scale::log(0.7, highest * 2.2, (AREA.bottom, AREA.top)) };
+    let frame = Frame {
+        area: AREA,
+        x: x_scale(span, (AREA.left, AREA.right)),
+        y: Scale::log(0.7, highest * 2.2, (AREA.bottom, AREA.top)),
+    };
     let title = format!("Histogram of wakeup latency, load {name}");
     let mut canvas = Canvas::new(id, SIZE, &title, &described(name, cells));
     let unit = Unit::for_latency(frame.x.ends().1);
     let x_label = |v: f64| if span.log { short_latency(v) } else { plain(v / unit.ns) };
-    frame.grid(&mut canvas, x_label, short_count);
+    frame.grid(&mut canvas, "ns", x_label, short_count);
+    span.steps_x(&mut canvas);
     draw_rest(&mut canvas, &frame, span, &rest);
     for b in &mine {
         let class = colour(colour_of(picked, b.cell.cpu()).unwrap_or(0));
-        canvas.path(&format!("{class} bars"), &steps(&frame, &span.edges, &b.all));
+        counted(&mut canvas, &frame, span, &format!("{class} bars"), &format!("CPU {}", b.cell.cpu()), &b.all);
         if let Some(raw) = &b.raw {
             canvas.path(&format!("{class} raw"), &steps(&frame, &span.edges, raw));
         }
@@ -40,7 +45,7 @@ pub fn chart(id: &str, name: &str, cells: &[&Cell], picked: &[CpuId], span: &Spa
         }
     }
     marks(&mut canvas, &frame, cells, span);
-    let step = if span.log { "12 %".into() } else { Nanos(span.edges[1] as u64).to_string() };
+    let step = if span.log { "12 %".into() } else { short_latency(span.edges[1]) };
     let x_name = if span.log { "wakeup latency".into() } else { format!("wakeup latency, {}", unit.name) };
     frame.axes(&mut canvas, &x_name, &format!("periods per step of {step}"));
     Chart { svg: canvas.finish(), legend: legend(&mine, &rest, picked), table: table(&mine, &rest, span), note: None }
@@ -52,9 +57,9 @@ fn bars<'a>(cell: &'a Cell<'a>, span: &Span) -> Option<Bars<'a>> {
     Some(Bars { cell, all: counts(values, &span.edges), raw })
 }
 
-pub fn x_scale(span: &Span) -> Scale {
+/// The scale of all histograms of a run between these pixels.
+pub fn x_scale(span: &Span, px: (f64, f64)) -> Scale {
     let (first, last) = (span.edges[0], span.edges[span.edges.len() - 1]);
-    let px = (AREA.left, AREA.right);
     if span.log { Scale::log(first, last, px) } else { Scale::linear(first, last, px) }
 }
 
@@ -87,6 +92,12 @@ pub fn steps(frame: &Frame, edges: &[f64], counts: &[u64]) -> String {
         d.push_str(&format!("V{}", px(ground)));
     }
     d
+}
+
+/// Steps with their counts for the page's script.
+pub fn counted(canvas: &mut Canvas, frame: &Frame, span: &Span, class: &str, name: &str, counts: &[u64]) {
+    let figures = counts.iter().filter(|n| **n > 0).map(u64::to_string);
+    canvas.steps(class, &steps(frame, &span.edges, counts), name, "", figures);
 }
 
 /// The CPUs not drawn individually, as one area: the maximum of them in each step.

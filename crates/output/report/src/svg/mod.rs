@@ -2,12 +2,15 @@
 //! drawing.
 
 pub mod axis;
+pub mod calendar;
 pub mod canvas;
 pub mod ccdf;
+pub mod form;
 pub mod frame;
 pub mod heat;
 pub mod histogram;
 pub mod osadl;
+pub mod overview;
 pub mod series;
 pub mod signed;
 pub mod stability;

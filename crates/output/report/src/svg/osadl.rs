@@ -6,7 +6,7 @@
 
 use super::axis::{Scale, plain, short_count};
 use super::canvas::Canvas;
-use super::frame::{AREA, Area, Frame};
+use super::frame::{AREA, Frame, SIZE};
 use super::histogram::steps;
 use super::series::{colour_of, counts};
 use super::{Chart, Key, Table, colour};
@@ -17,7 +17,6 @@ use std::collections::BTreeMap;
 
 const MOST_STEPS: u64 = 400;
 const STEP_NS: u64 = 1_000;
-const WIDE: (f64, f64) = (1120.0, 336.0);
 
 /// `None` without wakeups. With many CPUs, those that all charts pick.
 pub fn chart(id: &str, all: &BTreeMap<CpuId, Known>, picked: &[CpuId], limits: &[f64]) -> Option<Chart> {
@@ -29,19 +28,22 @@ pub fn chart(id: &str, all: &BTreeMap<CpuId, Known>, picked: &[CpuId], limits: &
         .filter_map(|(cpu, known)| Some((colour_of(picked, *cpu)?, *cpu, known, counts(known.values(), &edges))))
         .collect();
     let highest = drawn.iter().flat_map(|(.., counts)| counts).copied().max().unwrap_or(1).max(10) as f64;
-    let frame = Frame {
-        area: Area { right: WIDE.0 - 22.0, ..AREA },
-        x: Scale::linear(0.0, (steps_shown * STEP_NS) as f64, (AREA.left, WIDE.0 - 22.0)),
-        y: Scale::log(0.7, highest * 2.2, (AREA.bottom, AREA.top)),
-    };
     let described = format!(
         "Number of wakeups by latency in steps of 1 µs, logarithmic, one line a CPU, all loads together; the largest is {}.",
         nanos(Some(most))
     );
-    let mut canvas = Canvas::new(id, WIDE, "Wakeup latency as OSADL plots it", &described);
-    frame.grid(&mut canvas, |ns| plain(ns / 1e3), short_count);
-    for (n, _, _, counts) in &drawn {
-        canvas.path(&format!("{} bars", colour(*n)), &steps(&frame, &edges, counts));
+    let frame = Frame {
+        area: AREA,
+        x: Scale::linear(0.0, (steps_shown * STEP_NS) as f64, (AREA.left, AREA.right)),
+        y: Scale::log(0.7, highest * 2.2, (AREA.bottom, AREA.top)),
+    };
+    let mut canvas = Canvas::new(id, SIZE, "Wakeup latency as OSADL plots it", &described);
+    frame.grid(&mut canvas, "ns", |ns| plain(ns / 1e3), short_count);
+    canvas.steps_x(STEP_NS as f64);
+    for (n, cpu, _, counts) in &drawn {
+        let figures = counts.iter().filter(|n| **n > 0).map(u64::to_string);
+        let path = steps(&frame, &edges, counts);
+        canvas.steps(&format!("{} bars", colour(*n)), &path, &format!("CPU {cpu}"), "", figures);
     }
     for (row, limit) in limits.iter().enumerate().take(3) {
         frame.mark(&mut canvas, "limit", *limit, row + 1, &format!("limit {}", Nanos(*limit as u64)));

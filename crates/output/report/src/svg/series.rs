@@ -1,6 +1,7 @@
 //! Reduces histograms and time series to as many points as a chart can show.
 
 use super::axis::{nice_above, nice_below};
+use super::canvas::Canvas;
 use crate::figures::{Cell, Figures};
 use crate::words::claims::limit;
 use punctual_units::{Arrange, CpuId, Histogram};
@@ -34,6 +35,12 @@ impl Span {
         let upto = limits.iter().filter(near).fold(most, |a, b| a.max(*b)) * 1.02;
         let edges = if log { log_edges(least, upto) } else { linear_edges(upto) };
         Some(Span { log, edges, seen: (least, most), limits })
+    }
+}
+
+impl Span {
+    pub fn steps_x(&self, canvas: &mut Canvas) {
+        canvas.steps_x(if self.log { STEPS_A_DECADE } else { self.edges[1] });
     }
 }
 

@@ -8,7 +8,7 @@
 
 use super::axis::{Scale, plain, short_count};
 use super::canvas::Canvas;
-use super::frame::{AREA, Area, Frame};
+use super::frame::{AREA, Frame, SIZE};
 use super::histogram::steps;
 use super::series::counts;
 use super::{Chart, Key, Table, colour};
@@ -19,7 +19,6 @@ use std::collections::BTreeMap;
 
 const BINS_EACH_WAY: i64 = 200;
 const BIN_NS: f64 = 100.0;
-const WIDE: (f64, f64) = (1120.0, 336.0);
 const END: f64 = 9.0;
 
 /// Deviations of a CPU: within the chart, and off it on either side.
@@ -50,20 +49,23 @@ pub fn chart(id: &str, all: &BTreeMap<CpuId, Known>) -> Option<Chart> {
     let edges: Vec<f64> = (-BINS_EACH_WAY..=BINS_EACH_WAY).map(|n| n as f64 * BIN_NS).collect();
     let found = deviations(histogram, &edges)?;
     let highest = found.within.iter().copied().chain([found.early, found.late]).max().unwrap_or(1).max(10) as f64;
-    let (left, right) = (AREA.left + END + 3.0, WIDE.0 - 22.0 - END - 3.0);
-    let frame = Frame {
-        area: Area { right: WIDE.0 - 22.0, ..AREA },
-        x: Scale::linear(edges[0], -edges[0], (left, right)),
-        y: Scale::log(0.7, highest * 2.2, (AREA.bottom, AREA.top)),
-    };
     let (early, late) = (count(found.early), count(found.late));
     let described = format!(
         "Number of wakeups of CPU {cpu} by how much earlier or later than the median they came, in steps of 100 ns, logarithmic; \
          {early} are off the chart to the left, {late} to the right."
     );
-    let mut canvas = Canvas::new(id, WIDE, "Wakeups as LinuxCNC's latency-histogram draws them", &described);
-    frame.grid(&mut canvas, |ns| plain(ns / 1e3), short_count);
-    canvas.path(&format!("{} bars", colour(0)), &steps(&frame, &edges, &found.within));
+    let (left, right) = (AREA.left + END + 3.0, AREA.right - END - 3.0);
+    let frame = Frame {
+        area: AREA,
+        x: Scale::linear(edges[0], -edges[0], (left, right)),
+        y: Scale::log(0.7, highest * 2.2, (AREA.bottom, AREA.top)),
+    };
+    let mut canvas = Canvas::new(id, SIZE, "Wakeups as LinuxCNC's latency-histogram draws them", &described);
+    frame.grid(&mut canvas, "ns", |ns| plain(ns / 1e3), short_count);
+    canvas.steps_x(BIN_NS);
+    let figures = found.within.iter().filter(|n| **n > 0).map(u64::to_string);
+    let path = steps(&frame, &edges, &found.within);
+    canvas.steps(&format!("{} bars", colour(0)), &path, &format!("CPU {cpu}"), "", figures);
     for (n, x, tip) in [(found.early, AREA.left, "earlier"), (found.late, right + 3.0, "later")] {
         if n > 0 {
             let y = frame.y.at(n as f64);
@@ -71,7 +73,7 @@ pub fn chart(id: &str, all: &BTreeMap<CpuId, Known>) -> Option<Chart> {
             canvas.told_rect("throttled", (x, y), (END, AREA.bottom - y), &tip);
         }
     }
-    frame.axes(&mut canvas, "earlier or later than the median wakeup, µs", "wakeups per step of 100 ns");
+    frame.axes(&mut canvas, "earlier or later than the median, µs", "wakeups per step of 100 ns");
     let key = |class: String, text: String| Key { class, text };
     let legend = vec![
         key(colour(0), format!("CPU {cpu}, whose latest wakeup is the latest of all; median {}", Nanos(found.median))),

@@ -11,8 +11,14 @@ use punctual_units::Nanos;
 /// Shapes beyond are drawn at the edge: so heavy a tail has no mean, so short a one ends at once.
 const REACH: (f64, f64) = (-1.0, 2.0);
 
+/// Fewer fits show no trend.
+const FEWEST: usize = 3;
+
 pub fn chart(id: &str, name: &str, tail: &Tail) -> Option<Chart> {
     let fits = tail.thresholds.as_slice();
+    if fits.len() < FEWEST {
+        return None;
+    }
     let frame = frame(fits)?;
     let title = format!("Shape of the tail by threshold, load {name}");
     let description = format!(
@@ -26,7 +32,7 @@ pub fn chart(id: &str, name: &str, tail: &Tail) -> Option<Chart> {
         let (top, bottom) = (frame.y.at(high), frame.y.at(low));
         canvas.rect("beyond", (AREA.left, top), (AREA.right - AREA.left, bottom - top));
     }
-    frame.grid(&mut canvas, short_latency, plain);
+    frame.grid(&mut canvas, "ns", short_latency, plain);
     if frame.y.holds(0.0) {
         let zero = frame.y.at(0.0);
         canvas.line("axis", (AREA.left, zero), (AREA.right, zero));

@@ -1,8 +1,9 @@
 //! OSADL's long-term view: the largest latency of every five minutes over weeks, a colour per core.
 
-use super::axis::{Scale, nice_above, nice_below, plain, short_latency};
+use super::axis::{Scale, nice_above, nice_below, short_latency};
 use super::canvas::{Canvas, px};
-use super::frame::{AREA, Area, Frame};
+use super::form::{Form, both};
+use super::frame::Frame;
 use super::series::Series;
 use super::{Chart, Key, Table, colour};
 use crate::date::utc;
@@ -11,7 +12,6 @@ use punctual_model::WatchBlock;
 use punctual_units::{Arrange, CpuId};
 use std::collections::BTreeMap;
 
-const WIDE: (f64, f64) = (1120.0, 336.0);
 const MOST_LINES: usize = 8;
 
 pub fn chart(id: &str, blocks: &[&WatchBlock]) -> Option<Chart> {
@@ -37,41 +37,33 @@ pub fn chart(id: &str, blocks: &[&WatchBlock]) -> Option<Chart> {
         utc(from),
         utc(to)
     );
-    let (unit, unit_ns) = unit(to.saturating_sub(from));
-    let length = to.saturating_sub(from) as f64 / unit_ns;
-    let frame = Frame {
-        area: Area { right: WIDE.0 - 22.0, ..AREA },
-        x: Scale::linear(0.0, length, (AREA.left, WIDE.0 - 22.0)),
-        y: Scale::log(nice_below(least.max(1) as f64), nice_above(most as f64 * 1.05), (AREA.bottom, AREA.top)),
+    let draw = |form: Form| {
+        let (size, area) = form.framed(1120.0);
+        let x = Scale::linear(from as f64, to as f64, (area.left, area.right));
+        let y = Scale::log(nice_below(least.max(1) as f64), nice_above(most as f64 * 1.05), (area.bottom, area.top));
+        let frame = Frame { area, x, y };
+        let mut canvas = Canvas::new(&form.id(id), size, "Largest latency of every block", &described);
+        frame.calendar(&mut canvas, (from, to), short_latency);
+        for (n, (cpu, (series, ..))) in drawn.iter().enumerate() {
+            let figures = series.spans().into_iter().map(|(.., max)| format!("{max:.0}"));
+            let d = path(&frame, series);
+            canvas.steps(&format!("{} line", colour(n)), &d, &format!("CPU {cpu}"), "ns", figures);
+        }
+        frame.axes(&mut canvas, &format!("UTC, from {}", utc(from)), "largest latency");
+        canvas.finish()
     };
-    let mut canvas = Canvas::new(id, WIDE, "Largest latency of every block", &described);
-    frame.grid(&mut canvas, plain, short_latency);
-    for (n, (_, (series, ..))) in drawn.iter().enumerate() {
-        canvas.path(&format!("{} line", colour(n)), &path(&frame, series, (from, unit_ns)));
-    }
-    frame.axes(&mut canvas, &format!("{unit} since {}", utc(from)), "largest latency");
     let legend = drawn.iter().enumerate().map(|(n, (cpu, (_, most, _)))| Key {
         class: colour(n),
         text: format!("CPU {cpu}: max {}", nanos(Some(*most))),
     });
     let left = all.saturating_sub(MOST_LINES);
     let note = (left > 0).then(|| format!("{} CPUs with smaller maxima are not drawn.", count(left as u64)));
-    Some(Chart { svg: canvas.finish(), legend: legend.collect(), table: Table::default(), note })
-}
-
-/// A familiar unit for this length of time, and its nanoseconds.
-fn unit(length_ns: u64) -> (&'static str, f64) {
-    match length_ns / 1_000_000_000 {
-        0..=180 => ("seconds", 1e9),
-        181..=10_800 => ("minutes", 6e10),
-        10_801..=345_600 => ("hours", 3.6e12),
-        _ => ("days", 8.64e13),
-    }
+    Some(Chart { svg: both(draw), legend: legend.collect(), table: Table::default(), note })
 }
 
 /// Steps, broken where nothing was measured for more than a tenth of a step.
-fn path(frame: &Frame, series: &Series, (from, unit_ns): (u64, f64)) -> String {
-    let along = |real_ns: u64| frame.x.at(real_ns.saturating_sub(from) as f64 / unit_ns);
+fn path(frame: &Frame, series: &Series) -> String {
+    let along = |real_ns: u64| frame.x.at(real_ns as f64);
     let (mut d, mut before) = (String::new(), None);
     for (start, end, figure) in series.spans() {
         let joins = before.is_some_and(|(s, e): (u64, u64)| start <= e.saturating_add(e.saturating_sub(s) / 10));

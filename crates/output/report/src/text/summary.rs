@@ -6,7 +6,7 @@ use crate::figures::Figures;
 use crate::number::{at_most, confidence, percent, plural};
 use crate::why;
 use crate::words;
-use punctual_model::{Class, Finding, Outcome, Recording, Severity, State, TailOutcome, Verdict};
+use punctual_model::{Class, Finding, Outcome, Recording, State, TailOutcome, Verdict};
 use punctual_units::Nanos;
 
 /// What fits a terminal of 24 lines with the prompt.
@@ -129,8 +129,7 @@ fn cause(recording: &Recording, outcome: Outcome, style: TextStyle) -> Vec<Strin
 
 /// Without a trace: what counters say of the worst wakeup, if anything.
 fn suspicion(recording: &Recording, style: TextStyle) -> Vec<String> {
-    let Some(first) = recording.worst.first().and_then(|worst| worst.suspicions.first()) else { return Vec::new() };
-    let text = format!("suspected, for the worst wakeup: {}", words::stopped(&first.text));
+    let Some(text) = words::causes::suspected(recording) else { return Vec::new() };
     cut(&tagged(style, "Cause  ", Tint::Strong, &text), 4)
 }
 
@@ -177,23 +176,11 @@ fn audit(findings: &[Finding], style: TextStyle) -> Option<String> {
 
 /// Numbered steps with the command to type.
 fn next(recording: &Recording, verdict: &Verdict, place: Place, style: TextStyle) -> Vec<String> {
-    let mut steps: Vec<(String, &str)> = Vec::new();
-    let grave = |finding: &&Finding| finding.state == State::Fail && finding.severity >= Severity::High;
     let run = place.run;
-    if !recording.explained.is_empty() && verdict.outcome != Outcome::Pass {
-        steps.push((format!("punctual explain {run}"), "every explained wakeup"));
-    } else if verdict.outcome == Outcome::Fail && recording.run.import.is_none() {
-        steps.push(("sudo punctual explain --live".to_owned(), "what delays wakeups at the moment"));
-    }
-    if recording.findings.iter().any(|finding| grave(&finding)) && verdict.outcome != Outcome::Pass {
-        steps.push(("sudo punctual audit --dry-run".to_owned(), "shows the fixes without applying any"));
-    }
     let page = if place.page.is_some() { "the whole report" } else { "the whole report; --format html for a page" };
-    steps.push((format!("punctual report {run} --full"), page));
-    steps.extend(place.page.map(|page| (format!("xdg-open {page}"), "the report as a page")));
-    if verdict.outcome == Outcome::Pass && recording.run.import.is_none() {
-        steps.push(("punctual watch".to_owned(), "measures for weeks"));
-    }
+    let report = (format!("punctual report {run} --full"), page);
+    let opened = place.page.map(|page| (format!("xdg-open {page}"), "the report as a page"));
+    let steps = words::next(recording, verdict, run, [report].into_iter().chain(opened).collect());
     let wide = steps.iter().map(|(command, _)| command.chars().count()).max().unwrap_or(0);
     let mut page = Page::new(style);
     for (n, (command, what)) in steps.iter().enumerate() {

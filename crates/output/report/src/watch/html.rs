@@ -1,14 +1,14 @@
 use super::text::{columns, headline, newest, not_measured, said, sentence, settings};
 use crate::date::utc;
-use crate::html::head;
-use crate::html::write::{esc, figure, list, section, table};
+use crate::html::document;
+use crate::html::write::{esc, figure, list, table};
 use crate::number::{count, nanos};
 use crate::svg::{Table, watch};
 use punctual_model::{WatchBlock, WatchLine, Watched};
 
 const MOST: usize = 200;
 
-/// A watch series as a self-contained HTML file without script: OSADL's long-term view, the largest latencies by CPU,
+/// A watch series as a self-contained HTML file: OSADL's long-term view, the largest latencies by CPU,
 /// every new maximum with its cause, and gaps in measuring.
 pub fn watch_html(watched: &Watched) -> String {
     let blocks: Vec<&WatchBlock> = watched
@@ -25,29 +25,27 @@ pub fn watch_html(watched: &Watched) -> String {
     let maxima: Vec<String> = newest(watched).take(MOST).map(|one| harmless(&sentence(one))).collect();
     let gaps: Vec<String> = not_measured(watched).into_iter().take(MOST).map(|one| harmless(&one)).collect();
     let said: Vec<String> = said(watched).iter().map(|one| harmless(one)).collect();
-    let mut body = section("figures", "Largest latencies", &table(&by_cpu(watched)));
-    body += &chart
-        .map(|chart| section("series", "Over time", &format!("<div class=\"wide\">{chart}</div>")))
-        .unwrap_or_default();
-    body += &part("maxima", "New maxima, newest first", &maxima);
-    body += &part("notes", "Gaps and other events", &gaps);
-    body += &part("method", "Method", &said);
-    let host = watched.watch.host.as_deref().unwrap_or("an unnamed machine");
-    format!(
-        "{}<header><p class=\"what\">{}</p><h1>{}</h1></header>\n{body}</body></html>\n",
-        head(&format!("Watch of {host}")),
-        esc(&settings(&watched.watch)),
-        esc(&headline(watched)),
-    )
+    let watch = &watched.watch;
+    let sections = [
+        ("series", "Over time", chart.unwrap_or_default()),
+        ("figures", "Largest latencies", table(&by_cpu(watched))),
+        ("maxima", "New maxima, newest first", list("", &maxima)),
+        ("notes", "Gaps and other events", list("", &gaps)),
+        ("method", "Method", list("", &said)),
+    ];
+    let host = watch.host.as_ref().map(|host| format!(" of {host}")).unwrap_or_default();
+    let front = format!(
+        "<header><p class=\"what\">{}</p><h1>{}</h1></header>\n",
+        esc(&settings(watch)),
+        esc(&headline(watched))
+    );
+    let sections = sections.map(|(id, title, content)| (id, title.to_owned(), content));
+    document(&format!("Watch{host}"), &front, &sections, "")
 }
 
 /// Backticks are markup here.
 fn harmless(text: &str) -> String {
     text.replace('`', "'")
-}
-
-fn part(id: &str, title: &str, sentences: &[String]) -> String {
-    if sentences.is_empty() { String::new() } else { section(id, title, &list("", sentences)) }
 }
 
 fn by_cpu(watched: &Watched) -> Table {

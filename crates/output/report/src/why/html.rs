@@ -1,4 +1,4 @@
-use super::{Late, by_culprit, by_load, of_run, shares, stack};
+use super::{Culprit, Late, by_culprit, by_load, of_run, shares, stack};
 use crate::html::write::{details, esc, figure, list, prose};
 use crate::number::plural;
 use crate::svg::timeline;
@@ -6,8 +6,22 @@ use crate::words::{self, causes};
 use punctual_model::Recording;
 use punctual_units::Nanos;
 
-/// Number of sentences shown per culprit; the rest is in a collapsed part.
-const SENTENCES: usize = 3;
+/// Number of sentences shown per culprit, and of culprits; the rest is in collapsed parts.
+const SENTENCES: usize = 1;
+const CULPRITS: usize = 3;
+/// Sentences of a culprit in all, which `punctual explain` prints without end.
+const MOST_SENTENCES: usize = 8;
+/// Number of timelines shown, and in all.
+const PICTURES: usize = 3;
+const MOST_PICTURES: usize = 5;
+
+/// What the explained wakeups waited for most, as a bar; empty without any.
+pub fn bar(recording: &Recording) -> String {
+    let all = of_run(recording);
+    let n = plural(all.len() as u64, "late wakeup was traced", "late wakeups were traced");
+    let title = prose(&format!("{n}; by what each waited for most:"));
+    stack::of_wakeups(&title, &by_culprit(&all))
+}
 
 pub fn section(recording: &Recording) -> String {
     let all = of_run(recording);
@@ -15,20 +29,46 @@ pub fn section(recording: &Recording) -> String {
         return String::new();
     }
     let loads = by_load(recording, &all);
-    let mut out = culprits(&all);
-    out.push_str("<h3>How the delay splits</h3>");
-    for (name, late) in &loads {
-        let (parts, whole) = shares(late.iter().map(|late| late.victim));
-        out.push_str(&stack::bar(&title(name, late, whole), &parts));
-    }
-    for (n, (name, late)) in loads.iter().enumerate() {
-        out.push_str(&picture(&format!("tl{n}"), &format!("under {}", quoted(name)), late));
-    }
-    out
+    let bars: String = loads
+        .iter()
+        .map(|(name, late)| {
+            let (parts, whole) = shares(late.iter().map(|late| late.victim));
+            stack::of_delay(&title(name, late, whole), &parts)
+        })
+        .collect();
+    culprits(&all) + &details("How the delay splits, by load", &bars) + &pictures(recording, &all)
 }
 
-fn quoted(load: &str) -> String {
-    format!("`{load}`")
+/// The timelines of the worst wakeups, and in a collapsed part the worst of each other load.
+fn pictures(recording: &Recording, all: &[Late]) -> String {
+    let drawn: Vec<&Late> = all.iter().filter(|late| late.timeline.is_some()).collect();
+    let (worst, rest) = drawn.split_at(drawn.len().min(PICTURES));
+    let mut others: Vec<&Late> = Vec::new();
+    for late in rest {
+        if worst.iter().chain(&others).all(|other| other.phase != late.phase) {
+            others.push(late);
+        }
+    }
+    others.truncate(MOST_PICTURES - PICTURES);
+    let one = |(n, late): (usize, &&Late)| {
+        let under = words::under(recording, late.phase);
+        picture(&format!("tl{n}"), &format!("{} {under}", ordinal(n)), std::slice::from_ref(late))
+    };
+    let shown: String = worst.iter().enumerate().map(one).collect();
+    let more: String = others.iter().enumerate().map(|(n, late)| one((n + PICTURES, late))).collect();
+    match others.is_empty() {
+        true => shown,
+        false => shown + &details("The worst wakeup of each other load", &more),
+    }
+}
+
+fn ordinal(n: usize) -> &'static str {
+    match n {
+        0 => "The worst traced wakeup,",
+        1 => "The second worst,",
+        2 => "The third worst,",
+        _ => "The worst",
+    }
 }
 
 fn title(name: &str, late: &[&Late], whole: u64) -> String {
@@ -39,25 +79,37 @@ fn title(name: &str, late: &[&Late], whole: u64) -> String {
 }
 
 pub fn culprits(all: &[Late]) -> String {
-    let mut out = String::new();
-    for group in by_culprit(all) {
-        let worst = group.late.iter().map(|late| late.latency_ns).max().unwrap_or(0);
-        let times = plural(group.late.len() as u64, "wakeup", "wakeups");
-        let class = causes::class(group.class);
-        let class = if class == group.name { String::new() } else { format!("{class}, ") };
-        out.push_str(&format!(
-            "<h3>{} <small>{class}{}</small></h3>",
-            esc(&group.name),
-            prose(&format!("{times}, worst {}", Nanos(worst)))
-        ));
-        let items: Vec<String> = group.late.iter().map(|late| item(late)).collect();
-        let (shown, more) = items.split_at(items.len().min(SENTENCES));
-        out.push_str(&format!("<ul>{}</ul>", shown.concat()));
-        if !more.is_empty() {
-            out.push_str(&details(&format!("{} more", more.len()), &format!("<ul>{}</ul>", more.concat())));
-        }
-    }
-    out
+    let each: Vec<String> = by_culprit(all).iter().map(culprit).collect();
+    let (shown, more) = each.split_at(if each.len() > CULPRITS + 1 { CULPRITS } else { each.len() });
+    let more = match more {
+        [] => String::new(),
+        more => details(&plural(more.len() as u64, "other cause", "other causes"), &more.concat()),
+    };
+    shown.concat() + &more
+}
+
+fn culprit(group: &Culprit) -> String {
+    let worst = group.late.iter().map(|late| late.latency_ns).max().unwrap_or(0);
+    let times = plural(group.late.len() as u64, "wakeup", "wakeups");
+    let class = causes::class(group.class);
+    let class = if class == group.name { String::new() } else { format!("{class}, ") };
+    let heading = format!(
+        "<h3>{} <small>{class}{}</small></h3>",
+        esc(&group.name),
+        prose(&format!("{times}, worst {}", Nanos(worst)))
+    );
+    let items: Vec<String> = group.late.iter().take(MOST_SENTENCES).map(|late| item(late)).collect();
+    let (shown, more) = items.split_at(items.len().min(SENTENCES));
+    let all = group.late.len();
+    let what = match all > items.len() {
+        true => format!("{} more of {}", more.len(), all - shown.len()),
+        false => format!("{} more", more.len()),
+    };
+    let more = match more {
+        [] => String::new(),
+        more => details(&what, &format!("<ul>{}</ul>", more.concat())),
+    };
+    format!("{heading}<ul>{}</ul>{more}", shown.concat())
 }
 
 /// The sentence of a wakeup, and the chain behind it.
@@ -66,17 +118,13 @@ fn item(late: &Late) -> String {
     format!("<li>{}{}", prose(&late.sentence), list("", &chain))
 }
 
-/// The timeline of the worst of these wakeups that has one.
-pub fn picture(id: &str, place: &str, late: &[&Late]) -> String {
+/// The timeline of the first of these wakeups that has one; `which` begins its caption.
+pub fn picture(id: &str, which: &str, late: &[&Late]) -> String {
     let Some((late, timeline)) = late.iter().find_map(|late| Some((late, late.timeline?))) else {
         return String::new();
     };
     let chart = timeline::chart(id, late.victim, timeline);
-    let caption = format!(
-        "The worst wakeup {place}: {} on {}, {} late",
-        causes::victim(late.victim),
-        late.victim.place(),
-        Nanos(late.latency_ns)
-    );
+    let caption =
+        format!("{which}: {} on {}, {} late", causes::victim(late.victim), late.victim.place(), Nanos(late.latency_ns));
     format!("<div class=\"timeline\">{}</div>", figure(&chart, &caption, "What ran meanwhile"))
 }

@@ -7,7 +7,7 @@ mod stack;
 mod text;
 
 pub use explanation::{explanation_summary, explanation_text, worst_timeline_text};
-pub(crate) use html::section;
+pub(crate) use html::{bar, section};
 pub use page::explanation_html;
 pub(crate) use text::section as text_section;
 pub use text::timeline_text;

@@ -1,6 +1,6 @@
 use super::{Late, html, shares, stack};
-use crate::html::head;
-use crate::html::write::{esc, list, prose, section};
+use crate::html::document;
+use crate::html::write::{esc, list, prose};
 use crate::words;
 use punctual_model::{Explanation, Timeline, Victim};
 use punctual_units::Nanos;
@@ -19,23 +19,23 @@ pub fn explanation_html(name: &str, explanation: &Explanation, timelines: &[Opti
     let groups: Vec<String> = explanation.groups.iter().map(|group| group.sentence.clone()).collect();
     let doubts = all.first().map(|late| late.victim.doubts.clone()).unwrap_or_default();
     let sections = [
-        ("timeline", "The worst wakeup", html::picture("tl0", "of the trace", &worst) + &list("quiet", &doubts)),
+        (
+            "timeline",
+            "The worst wakeup",
+            html::picture("tl0", "The worst wakeup of the trace", &worst) + &list("quiet", &doubts),
+        ),
         ("causes", "How the delays split", bars(&all)),
         ("verdicts", "By culprit", html::culprits(&all)),
         ("rhythm", "How often", list("", &groups)),
         ("tracers", "What the tracer says", list("", &explanation.tracers)),
         ("notes", "What the trace does not show", list("", &explanation.notes)),
     ];
-    let shown = sections.iter().filter(|(_, _, content)| !content.is_empty());
-    let body: String = shown.map(|(id, title, content)| section(id, title, content)).collect();
     let answer = explanation.answer.clone().unwrap_or_else(|| super::explanation::none(explanation));
     let verdict = all.first().map_or(answer.as_str(), |late| &late.victim.verdict);
     let (headline, advice) = verdict.split_once(" — ").unwrap_or((verdict, ""));
     let followed = format!("{} wakeups; followed: {}", crate::number::count(explanation.wakeups), explanation.chosen);
-    format!(
-        "{}<header><p class=\"what\">Late wakeups in <strong>{}</strong></p><h1 class=\"said\">{}</h1>{}<p class=\"measured\">{}</header>\n\
-         {body}</body></html>\n",
-        head(&format!("Late wakeups in {name}")),
+    let front = format!(
+        "<header><p class=\"what\">Late wakeups in <strong>{}</strong></p><h1 class=\"said\">{}</h1>{}<p class=\"measured\">{}</header>\n",
         esc(name),
         prose(&words::stopped(headline)),
         if advice.is_empty() {
@@ -44,7 +44,9 @@ pub fn explanation_html(name: &str, explanation: &Explanation, timelines: &[Opti
             format!("<p>{}", prose(&words::stopped(&words::capital(advice))))
         },
         prose(&words::stopped(&followed))
-    )
+    );
+    let sections = sections.map(|(id, title, content)| (id, title.to_owned(), content));
+    document(&format!("Late wakeups in {name}"), &front, &sections, "")
 }
 
 fn late<'a>(victim: &'a Victim, timeline: Option<&'a Timeline>) -> Late<'a> {
@@ -56,7 +58,7 @@ fn bars(all: &[Late]) -> String {
     let bar = |late: &Late| {
         let (parts, _) = shares(std::iter::once(late.victim));
         let title = format!("{}, {} late", late.victim.place(), Nanos(late.latency_ns));
-        stack::bar(&prose(&title), &parts)
+        stack::of_delay(&prose(&title), &parts)
     };
     all.iter().take(BARS).map(bar).collect()
 }

@@ -1,39 +1,92 @@
-use super::Share;
+use super::{Culprit, Share};
 use crate::html::write::{esc, prose};
 use crate::number::percent;
 use crate::svg::timeline::colour;
+use crate::words::causes;
+use punctual_model::Class;
 use punctual_units::Nanos;
 
-/// A bar for the whole delay, with its parts named below; `title` is HTML.
-pub fn bar(title: &str, shares: &[Share]) -> String {
-    if shares.is_empty() {
-        return String::new();
-    }
-    let told: Vec<String> = shares.iter().map(told).collect();
-    let parts: String = shares
-        .iter()
-        .zip(&told)
-        .map(|(share, told)| {
-            let width = (share.share * 100.0).clamp(0.0, 100.0);
-            format!("<i class=\"{}\" style=\"flex-grow:{width:.2}\" title=\"{}\"></i>", colour(share.class), esc(told))
-        })
-        .collect();
-    let keys: String = shares
-        .iter()
-        .zip(&told)
-        .map(|(share, told)| format!("<li><i class=\"{}\"></i>{}", colour(share.class), prose(told)))
-        .collect();
-    format!(
-        "<div class=\"split\"><p>{title}</p><div class=\"stack\" role=\"img\" aria-label=\"{}\">{parts}</div>\
-         <ul class=\"legend\">{keys}</ul></div>",
-        esc(&told.join("; "))
-    )
+/// A part of a bar: its length in any unit, and its words.
+struct Part {
+    class: Class,
+    length: f64,
+    text: String,
 }
 
-/// `multipathd (RR 99, pid 195): 33.2 ms, 97 %`
-fn told(share: &Share) -> String {
-    let class = crate::words::causes::class(share.class);
-    let class =
-        if share.name == class || share.name.ends_with(" others") { String::new() } else { format!(", {class}") };
-    format!("{}: {}, {}{class}", share.name, Nanos(share.ns), percent(share.share))
+/// A bar for the whole delay, with its parts named below; `title` is HTML.
+pub fn of_delay(title: &str, shares: &[Share]) -> String {
+    let part = |share: &Share| Part {
+        class: share.class,
+        length: (share.share * 100.0).clamp(0.0, 100.0),
+        text: format!(
+            "{}: {}, {}{}",
+            share.name,
+            Nanos(share.ns),
+            percent(share.share),
+            class_beside(share.class, &share.name)
+        ),
+    };
+    bar(title, &shares.iter().map(part).collect::<Vec<_>>())
+}
+
+/// A bar for a number of late wakeups, by the class of what each waited for most; `title` is HTML.
+pub fn of_wakeups(title: &str, groups: &[Culprit]) -> String {
+    let mut classes: Vec<(Class, Vec<&Culprit>)> = Vec::new();
+    for group in groups {
+        match classes.iter_mut().find(|(class, _)| *class == group.class) {
+            Some((_, all)) => all.push(group),
+            None => classes.push((group.class, vec![group])),
+        }
+    }
+    let number = |groups: &[&Culprit]| groups.iter().map(|group| group.late.len()).sum::<usize>();
+    let all: usize = classes.iter().map(|(_, groups)| number(groups)).sum();
+    classes.sort_by_key(|(_, groups)| std::cmp::Reverse(number(groups)));
+    let part = |(class, groups): &(Class, Vec<&Culprit>)| Part {
+        class: *class,
+        length: number(groups) as f64,
+        text: format!("{}: {} of {all}{}", causes::class(*class), number(groups), named(*class, groups)),
+    };
+    bar(title, &classes.iter().map(part).collect::<Vec<_>>())
+}
+
+/// Who it was most often, where that says more than the class; without policy and pid, which change.
+fn named(class: Class, groups: &[&Culprit]) -> String {
+    let mut names: Vec<(&str, usize)> = Vec::new();
+    for group in groups {
+        let name = group.name.split(" (").next().unwrap_or_default();
+        match names.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, n)) => *n += group.late.len(),
+            None => names.push((name, group.late.len())),
+        }
+    }
+    match names.iter().max_by_key(|(_, n)| *n) {
+        Some((name, _)) if *name == causes::class(class) && names.len() == 1 => String::new(),
+        Some((name, _)) if names.len() == 1 => format!(" ({name})"),
+        Some((name, n)) => format!(", {n} of them {name}"),
+        None => String::new(),
+    }
+}
+
+fn class_beside(class: Class, name: &str) -> String {
+    let class = causes::class(class);
+    if name == class || name.ends_with(" others") { String::new() } else { format!(", {class}") }
+}
+
+fn bar(title: &str, parts: &[Part]) -> String {
+    if parts.is_empty() {
+        return String::new();
+    }
+    let piece = |part: &Part| {
+        let Part { class, length, text } = part;
+        format!("<i class=\"{}\" style=\"flex-grow:{length:.2}\" title=\"{}\"></i>", colour(*class), esc(text))
+    };
+    let key = |part: &Part| format!("<li><i class=\"{}\"></i>{}", colour(part.class), prose(&part.text));
+    let texts: Vec<&str> = parts.iter().map(|part| part.text.as_str()).collect();
+    format!(
+        "<div class=\"split\"><p>{title}</p><div class=\"stack\" role=\"img\" aria-label=\"{}\">{}</div>\
+         <ul class=\"legend\">{}</ul></div>",
+        esc(&texts.join("; ")),
+        parts.iter().map(piece).collect::<String>(),
+        parts.iter().map(key).collect::<String>()
+    )
 }

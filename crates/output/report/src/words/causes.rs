@@ -96,6 +96,12 @@ fn part(cause: &Cause) -> String {
     if who == class { format!("{who} {ns} ({share})") } else { format!("{who} {ns} ({share}, {class})") }
 }
 
+/// Without a trace: what counters say of the worst wakeup, if anything.
+pub(crate) fn suspected(recording: &Recording) -> Option<String> {
+    let first = recording.worst.first()?.suspicions.first()?;
+    Some(format!("suspected, for the worst wakeup: {}", super::stopped(&first.text)))
+}
+
 pub(crate) fn explained(recording: &Recording, explained: &Explained) -> String {
     let under = super::capital(&super::under(recording, &explained.phase));
     format!("{under}: {}", super::stopped(&explained.victim.verdict))

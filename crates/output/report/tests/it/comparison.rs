@@ -8,7 +8,7 @@ use punctual_report::{
     Decision, SUMMARY_LINES, TextStyle, comparison_html, comparison_json, comparison_summary, comparison_text,
     json_text,
 };
-use punctual_testing::golden;
+use punctual_testing::{golden, golden_page};
 use punctual_units::Histogram;
 use std::borrow::Cow;
 
@@ -92,7 +92,7 @@ fn hot() -> ComparisonRow {
     row
 }
 
-fn comparison() -> Comparison {
+pub fn comparison() -> Comparison {
     let (fast, slow) = ([7_000.0, 7_100.0, 7_300.0], [201_000.0, 443_000.0, 614_000.0]);
     let far = ratio(62.4, Some((28.0, 87.0)));
     let mut rows = vec![
@@ -144,7 +144,7 @@ fn comparison() -> Comparison {
     }
 }
 
-fn drawings() -> ComparisonDrawings {
+pub fn drawings() -> ComparisonDrawings {
     let histogram = |values: &[u64]| {
         let mut all = Histogram::new();
         values.iter().for_each(|ns| all.record(*ns));
@@ -166,7 +166,7 @@ fn drawings() -> ComparisonDrawings {
 fn every_format_is_as_it_was() {
     let comparison = comparison();
     golden("tests/golden/comparison.txt", &comparison_text(&comparison, TextStyle::default()));
-    golden("tests/golden/comparison.html", &comparison_html(&comparison, &drawings()));
+    golden_page("tests/golden/comparison.html", &comparison_html(&comparison, &drawings()));
     golden("tests/golden/comparison.json", &json_text(&comparison_json(&comparison)));
 }
 

@@ -5,7 +5,7 @@ use punctual_report::{
     Place, TextStyle, csv, experiment_csv, experiment_html, experiment_text, html, json, json_text, summary, text,
     timeline_text,
 };
-use punctual_testing::{golden, runs};
+use punctual_testing::{golden, golden_page, runs};
 use std::path::PathBuf;
 
 fn compare(name: &str, got: &str) {
@@ -54,7 +54,7 @@ fn htmls() {
     for (name, (recording, verdict)) in
         [("failing", runs::failing()), ("empty", runs::empty()), ("damaged", runs::damaged())]
     {
-        compare(&format!("{name}.html"), &html(&recording, &verdict));
+        golden_page(format!("tests/golden/{name}.html"), &html(&recording, &verdict, "run"));
     }
 }
 
@@ -64,7 +64,7 @@ fn experiments() {
     let experiment: Experiment = serde_json::from_str(include_str!("../fixtures/experiment.json")).unwrap();
     compare("experiment.txt", &experiment_text(&experiment));
     compare("experiment.csv", &experiment_csv(&experiment));
-    compare("experiment.html", &experiment_html(&experiment));
+    golden_page("tests/golden/experiment.html", &experiment_html(&experiment));
 }
 
 fn timelines_text(width: usize) -> String {
@@ -73,23 +73,12 @@ fn timelines_text(width: usize) -> String {
     runs::lines().iter().map(one).collect::<Vec<_>>().join("\n")
 }
 
-/// Writes every report to the directory named by `REPORT_DUMP`, for inspection.
+/// Writes every page to the directory named by `REPORT_DUMP`, for inspection.
 #[test]
 fn dump() {
     let Some(folder) = std::env::var_os("REPORT_DUMP").map(PathBuf::from) else { return };
-    for (name, (recording, verdict)) in [
-        ("good", runs::good()),
-        ("failing", runs::failing()),
-        ("inconclusive", runs::inconclusive()),
-        ("empty", runs::empty()),
-        ("damaged", runs::damaged()),
-        ("hostile", runs::hostile(runs::HOSTILE)),
-        ("crowd", runs::crowd()),
-        ("explained", runs::explained()),
-        ("hostile-explained", runs::hostile_explained(runs::HOSTILE)),
-    ] {
-        std::fs::write(folder.join(format!("{name}.html")), html(&recording, &verdict)).unwrap();
+    for (name, page) in crate::samples::all() {
+        std::fs::write(folder.join(format!("{name}.html")), page).unwrap();
     }
-    std::fs::write(folder.join("explanation.html"), crate::why::explanation_page()).unwrap();
     std::fs::write(folder.join("timelines.txt"), timelines_text(100)).unwrap();
 }

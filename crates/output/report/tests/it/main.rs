@@ -2,6 +2,7 @@ mod comparison;
 mod golden;
 mod hostile;
 mod published;
+mod samples;
 mod shape;
 mod tails;
 mod why;

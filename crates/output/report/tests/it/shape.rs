@@ -1,17 +1,20 @@
 //! Properties of every report: bounded, self-contained, deterministic, complete.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use proptest::prelude::*;
 use punctual_model::{BlockMaximum, Distribution, Event, Recording, Verdict, WindowMax};
 use punctual_report::{Place, SUMMARY_LINES, TextStyle, html, summary, text, words};
 use punctual_testing::runs;
 use punctual_units::{CpuId, Histogram, Nanos};
+use sha2::{Digest, Sha256};
 
 #[test]
 fn eight_loads_on_64_cpus_fit_a_megabyte() {
     let (recording, verdict) = runs::crowd();
-    let page = html(&recording, &verdict);
+    let page = html(&recording, &verdict, "run");
     assert!(page.len() < 1_000_000, "{} bytes", page.len());
-    assert_eq!(page, html(&recording, &verdict));
+    assert_eq!(page, html(&recording, &verdict, "run"));
 }
 
 #[test]
@@ -31,7 +34,7 @@ fn a_week_of_seconds_keeps_its_maximum_and_stays_small() {
             max_ns: (0..4).map(|cpu| (CpuId(cpu), worst)).collect(),
         }));
     }
-    let page = html(&recording, &verdict);
+    let page = html(&recording, &verdict, "run");
     assert!(page.len() < 300_000, "{} bytes", page.len());
     assert!(page.contains("CPU 0: max\u{a0}988\u{a0}ms") || page.contains("CPU 0: max 988\u{a0}ms"));
 }
@@ -60,7 +63,7 @@ fn with_blocks(n: u64) -> (Recording, punctual_model::Verdict) {
 fn maxima_of_three_blocks_are_drawn_and_of_fewer_are_not() {
     for (n, shown) in [(0, false), (2, false), (3, true), (2_000, true)] {
         let (recording, verdict) = with_blocks(n);
-        let (page, plain) = (html(&recording, &verdict), text(&recording, &verdict, TextStyle::default()));
+        let (page, plain) = (html(&recording, &verdict, "run"), text(&recording, &verdict, TextStyle::default()));
         assert_eq!(page.contains("maxima-chart"), shown, "{n}");
         assert_eq!(plain.contains("blocks of 5 min"), shown, "{n}: {plain}");
         assert_eq!(page.matches("<svg").count(), page.matches("</svg>").count());
@@ -89,11 +92,12 @@ fn the_page_is_well_formed_where_it_matters() {
         runs::crowd(),
         runs::explained(),
     ] {
-        let page = html(&recording, &verdict);
-        for tag in ["svg", "table", "details", "section", "figure", "div", "dl", "ul", "text", "title", "p1"] {
+        let page = html(&recording, &verdict, "run");
+        let page = page.split("<script>").next().unwrap();
+        for tag in ["svg", "table", "details", "section", "figure", "div", "dl", "ul", "text", "title", "p1", "g"] {
             let (opened, closed) =
                 (page.matches(&format!("<{tag}")).count(), page.matches(&format!("</{tag}>")).count());
-            let opened = if tag == "text" { page.matches("<text ").count() } else { opened };
+            let opened = if ["text", "g"].contains(&tag) { page.matches(&format!("<{tag} ")).count() } else { opened };
             assert_eq!(opened, closed, "{tag}");
         }
         assert!(!page.contains("NaN") && !page.contains("inf\""));
@@ -106,11 +110,24 @@ fn the_page_is_well_formed_where_it_matters() {
 }
 
 #[test]
+fn a_day_fits_a_megabyte_and_the_script_is_the_one_of_the_policy() {
+    let (recording, verdict) = crate::samples::day();
+    let page = html(&recording, &verdict, "run");
+    assert!(page.len() < 1_000_000, "{} bytes", page.len());
+    let (recording, verdict) = runs::explained();
+    let page = html(&recording, &verdict, "run");
+    assert!(page.len() < 400_000, "{} bytes", page.len());
+    let script = page.rsplit_once("<script>").unwrap().1.split("</script>").next().unwrap();
+    let hash = STANDARD.encode(Sha256::digest(script.as_bytes()));
+    assert!(page.contains(&format!("script-src 'sha256-{hash}'")), "{hash}");
+}
+
+#[test]
 fn words_that_must_not_appear_do_not() {
     for (recording, verdict) in
         [runs::good(), runs::failing(), runs::inconclusive(), runs::damaged(), runs::explained()]
     {
-        let all = html(&recording, &verdict) + &text(&recording, &verdict, TextStyle::default());
+        let all = html(&recording, &verdict, "run") + &text(&recording, &verdict, TextStyle::default());
         assert!(!all.to_lowercase().contains("jitter") && !all.contains("WCET"));
     }
 }
@@ -121,7 +138,7 @@ fn the_verdict_comes_first_and_reads_the_same_everywhere() {
         let headline = words::headline(&recording, &verdict);
         let summary = text(&recording, &verdict, TextStyle { color: false, width: 1_000 });
         assert_eq!(summary.lines().next().unwrap(), format!("{}  {}", headline.word, headline.sentence));
-        let page = html(&recording, &verdict);
+        let page = html(&recording, &verdict, "run");
         assert!(page.find(&format!("<h1>{}</h1>", headline.word)) < page.find("<table"));
     }
 }
@@ -224,7 +241,7 @@ proptest! {
             (cell.samples, cell.effective_samples, cell.max_ns) = (take(), take() as f64, Some(take()));
             (cell.p_beyond_max, cell.upper) = (Some(f64::NAN), Some(f64::INFINITY));
         }
-        let page = html(&recording, &verdict);
+        let page = html(&recording, &verdict, "run");
         prop_assert!(page.len() < 1_000_000 && !page.contains("=\"NaN") && !page.contains("=\"inf"));
         text(&recording, &verdict, TextStyle::default());
         assert_one_screen(&recording, &verdict);
@@ -249,7 +266,7 @@ fn virtual_time_is_said_in_every_format() {
     assert!(text.starts_with("HELD  in virtual time, "), "{text}");
     let unwrapped = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(unwrapped.contains("! Virtual time: the machine `raspi3b` is emulated by QEMU 7.2.22"), "{text}");
-    let html = punctual_report::html(&recording, &verdict);
+    let html = punctual_report::html(&recording, &verdict, "run");
     for said in [
         "<title>HELD: wakeup latency in virtual time of",
         "Wakeup latency in virtual time of",

@@ -15,7 +15,7 @@ fn each_load_has_its_sentence_in_every_format() {
     let (recording, verdict) = with_tails();
     let sentences = words::tails(&recording, &verdict);
     assert_eq!(sentences.len(), 5);
-    let page = html(&recording, &verdict).replace('\u{a0}', " ");
+    let page = html(&recording, &verdict, "run").replace('\u{a0}', " ");
     let plain = text(&recording, &verdict, TextStyle { color: false, width: 10_000 });
     let document = serde_json::to_value(json(&recording, &verdict)).unwrap();
     for (n, sentence) in sentences.iter().enumerate() {
@@ -76,8 +76,8 @@ fn what_is_merely_short_is_no_mixture() {
 #[test]
 fn the_shapes_are_drawn_with_their_figures() {
     let (recording, mut verdict) = with_tails();
-    let page = html(&recording, &verdict);
-    assert_eq!(page.matches("id=\"tail").count(), 1 + 4 * 2);
+    let page = html(&recording, &verdict, "run");
+    assert_eq!(page.matches("id=\"tail").count(), 4 * 2);
     assert!(page.contains("<summary>Shape of the tail by threshold (4 loads)</summary>"));
     assert_eq!(page.matches("Shaded: the shapes that all intervals hold.").count(), 2);
     assert_eq!(page.matches("No shape is in all intervals.").count(), 2);
@@ -90,8 +90,8 @@ fn the_shapes_are_drawn_with_their_figures() {
     verdict.tails[1].thresholds[0].shape = f64::NAN;
     verdict.tails[1].thresholds[1].shape_interval = Some((f64::NEG_INFINITY, f64::INFINITY));
     verdict.tails[1].thresholds[2].threshold_ns = f64::INFINITY;
-    let page = html(&recording, &verdict);
+    let page = html(&recording, &verdict, "run");
     assert!(page.contains("threshold (3 loads)") && !page.contains("=\"NaN") && !page.contains("=\"inf"));
     verdict.tails.clear();
-    assert!(!html(&recording, &verdict).contains("Beyond the data"));
+    assert!(!html(&recording, &verdict, "run").contains("Beyond the data"));
 }

@@ -8,22 +8,29 @@ use punctual_testing::runs;
 #[test]
 fn a_run_without_traces_says_nothing_of_it() {
     let (recording, verdict) = runs::failing();
-    assert!(!html(&recording, &verdict).contains("id=\"why\""));
+    let page = html(&recording, &verdict, "run");
+    assert!(!page.contains("traced; by what") && !page.contains("How the delay splits"));
     assert!(!text(&recording, &verdict, TextStyle::default()).contains("\nWhy\n"));
     assert_eq!(serde_json::to_value(json(&recording, &verdict)).unwrap()["explained"], serde_json::json!([]));
 }
 
 #[test]
-fn why_stands_below_the_verdict_with_bars_and_a_picture_of_each_load() {
+fn the_cause_stands_below_the_verdict_and_the_worst_three_are_drawn() {
     let (recording, verdict) = runs::explained();
-    let page = html(&recording, &verdict);
-    assert!(page.find("id=\"why\"") < page.find("id=\"figures\""));
-    let why = &page[page.find("id=\"why\"").unwrap()..page.find("id=\"figures\"").unwrap()];
+    let page = html(&recording, &verdict, "run");
+    let front = &page[..page.find("<nav").unwrap()];
+    assert!(front.contains("12 late wakeups were traced; by what each waited for most:"), "{front}");
+    assert!(front.contains("higher priority: 2 of 12 (multipathd)"), "{front}");
+    let why = &page[page.find("id=\"why\"").unwrap()..page.find("id=\"late\"").unwrap()];
     assert!(why.contains("multipathd (RT 99, pid 195) ran 33.2\u{a0}ms of it (97\u{a0}%)"), "{why}");
     assert_eq!(why.matches("<div class=\"split\">").count(), 2, "one bar a load");
-    assert_eq!(why.matches("<figure>").count(), 2, "one picture a load");
+    assert_eq!(why.matches("<figure>").count(), 3);
+    // They are of both loads, so there is no other one whose worst would follow, collapsed.
+    assert!(!why.contains("The worst wakeup of each other load"));
     // The culprit of the worst under `cpu` is outlined, in both sizes of the chart.
     assert_eq!(why.matches("<rect class=\"k3 cause main\"").count(), 2);
+    // Moments that cannot be told apart are magnified.
+    assert!(why.contains(">T0 T1 T2<") && why.contains(">magnified<"), "{why}");
     assert!(why.contains("T2 it is woken (sched_waking), +82.9\u{a0}µs"), "{why}");
     assert!(why.contains("cyclictest (RT 80, pid 191) was due on CPU 1 at T0, was woken 82.9 µs later (T2) and ran"));
 }
@@ -128,7 +135,7 @@ proptest! {
         let (mut recording, verdict) = runs::explained();
         let mut next = numbers.iter().copied().cycle();
         recording.explained.iter_mut().for_each(|line| disturb(line, &mut || next.next().unwrap()));
-        let page = html(&recording, &verdict);
+        let page = html(&recording, &verdict, "run");
         prop_assert!(page.len() < 3_000_000 && !page.contains("=\"NaN") && !page.contains("=\"inf"));
         text(&recording, &verdict, TextStyle::default());
         for line in &recording.explained {

@@ -17,7 +17,9 @@ fn unhidden(text: &str, allowed: &str) {
 
 pub fn html(page: &str) {
     plain(page);
-    let lower = page.to_ascii_lowercase();
+    // Its own script comes last, and names nothing of a run.
+    let lower = page.split("<script>").next().unwrap_or_default().to_ascii_lowercase();
+    assert_eq!(page.matches("<script>").count(), 1);
     for forbidden in ["<script", "<img", "<iframe", "src=", "url(", "@import"] {
         assert!(!lower.contains(forbidden), "{forbidden}");
     }

@@ -140,10 +140,11 @@ impl History {
         }
     }
 
-    pub fn latency_lines(&self, picked: &[CpuId]) -> Vec<(String, &Series)> {
+    /// Class, name and series of each line.
+    pub fn latency_lines(&self, picked: &[CpuId]) -> Vec<(String, String, &Series)> {
         let class = |cpu: &CpuId| crate::svg::colour(colour_of(picked, *cpu).unwrap_or(0));
-        let mine = self.latency.iter().map(|(cpu, s)| (format!("{} line", class(cpu)), s));
-        let rest = self.rest.max().map(|_| ("rest-line".to_owned(), &self.rest));
+        let mine = self.latency.iter().map(|(cpu, s)| (format!("{} line", class(cpu)), format!("CPU {cpu}"), s));
+        let rest = self.rest.max().map(|_| ("rest-line".to_owned(), "others".to_owned(), &self.rest));
         rest.into_iter().chain(mine).collect()
     }
 }

@@ -1,5 +1,4 @@
 use super::panel::Panel;
-use super::{LEFT, RIGHT};
 use crate::clean;
 use crate::figures::Figures;
 use crate::svg::axis::Scale;
@@ -22,7 +21,7 @@ pub fn phases(canvas: &mut Canvas, figures: &Figures, x: &Scale, (top, bottom): 
     stretches.arrange_by_key(|(_, (from, _))| *from);
     for (n, (phase, (from, to))) in stretches.into_iter().enumerate() {
         let from = x.at(from as f64);
-        let to = to.map_or(RIGHT, |end| x.at(end as f64));
+        let to = to.map_or(x.pixels().1, |end| x.at(end as f64));
         if n % 2 == 0 {
             canvas.rect("shade", (from, top), (to - from, bottom - top));
         }
@@ -37,9 +36,10 @@ pub fn phases(canvas: &mut Canvas, figures: &Figures, x: &Scale, (top, bottom): 
 pub fn limits(canvas: &mut Canvas, panel: &Panel, limits: &[f64]) {
     for limit in limits.iter().filter(|l| panel.scale.holds(**l)) {
         let y = panel.scale.at(*limit);
-        canvas.line("limit", (LEFT, y), (RIGHT, y));
+        let (left, right) = (panel.area.left, panel.area.right);
+        canvas.line("limit", (left, y), (right, y));
         let text = format!("limit {}", Nanos(*limit as u64));
-        canvas.text("limit-label", (LEFT + 6.0, y - 5.0), Anchor::Start, &text);
+        canvas.text("limit-label", (left + 6.0, y - 5.0), Anchor::Start, &text);
     }
 }
 
@@ -52,28 +52,30 @@ pub fn worst(canvas: &mut Canvas, figures: &Figures, picked: &[CpuId], panel: &P
     }
 }
 
-/// Events as vertical lines, labelled in a row if there is room. Returns all of them as a sentence.
-pub fn events(
-    canvas: &mut Canvas,
-    figures: &Figures,
-    x: &Scale,
-    (top, bottom, row): (f64, f64, f64),
-) -> Option<String> {
-    let told = figures.recording.events.iter().filter_map(|e| Some((e.mono_ns(), label(e)?)));
-    let told: Vec<_> = told.take(EVENTS_MARKED).collect();
-    let mut free_from = LEFT;
-    for (mono_ns, label) in &told {
-        let at = x.at(*mono_ns as f64);
+/// Events as vertical lines, labelled in a row if there is room.
+pub fn events(canvas: &mut Canvas, figures: &Figures, x: &Scale, (top, bottom, row): (f64, f64, f64)) {
+    let (mut free_from, end) = x.pixels();
+    for (mono_ns, label) in labelled(figures) {
+        let at = x.at(mono_ns as f64);
         canvas.line("event", (at, top), (at, bottom));
         let width = CHARACTER * label.chars().count() as f64;
-        if at >= free_from && at + width < RIGHT {
-            canvas.text("event-label", (at + 4.0, row), Anchor::Start, label);
+        if at >= free_from && at + width < end {
+            canvas.text("event-label", (at + 4.0, row), Anchor::Start, &label);
             free_from = at + width + 8.0;
         }
     }
-    let start = x.ends().0 as u64;
-    let one = |(t, label): &(u64, String)| format!("{label} at {}", Nanos(t.saturating_sub(start)));
-    (!told.is_empty()).then(|| words::stopped(&words::capital(&words::and(&told.iter().map(one).collect::<Vec<_>>()))))
+}
+
+/// The events as a sentence; `start` is the beginning of the time axis.
+pub fn events_told(figures: &Figures, start: u64) -> Option<String> {
+    let one = |(t, label): (u64, String)| format!("{label} at {}", Nanos(t.saturating_sub(start)));
+    let all: Vec<String> = labelled(figures).map(one).collect();
+    (!all.is_empty()).then(|| words::stopped(&words::capital(&words::and(&all))))
+}
+
+fn labelled(figures: &Figures) -> impl Iterator<Item = (u64, String)> {
+    let all = figures.recording.events.iter().filter_map(|e| Some((e.mono_ns(), label(e)?)));
+    all.take(EVENTS_MARKED)
 }
 
 fn label(event: &Event) -> Option<String> {

@@ -7,6 +7,7 @@ mod panel;
 
 use super::axis::{Scale, Unit, nice_above, nice_below, plain, short_latency};
 use super::canvas::{Anchor, Canvas};
+use super::form::{Form, both};
 use super::frame::Area;
 use super::series::{Series, colour_of};
 use super::{Chart, Key, Table, colour};
@@ -19,7 +20,6 @@ use punctual_units::{CpuId, Nanos};
 
 const WIDTH: f64 = 1120.0;
 const LEFT: f64 = 78.0;
-const RIGHT: f64 = WIDTH - 12.0;
 const TOP: f64 = 26.0;
 const GAP: f64 = 16.0;
 const LATENCY_HEIGHT: f64 = 240.0;
@@ -28,15 +28,28 @@ const SMALL_HEIGHT: f64 = 92.0;
 /// `None` if nothing was recorded over time. `limits` are the claimed ones, ns.
 pub fn chart(id: &str, figures: &Figures, picked: &[CpuId], limits: &[f64]) -> Option<Chart> {
     let history = History::of(figures, picked)?;
-    let x = Scale::linear(history.from as f64, history.to as f64, (LEFT, RIGHT));
-    let panels = panels(&history, picked);
+    let svg = both(|form| drawing(&form.id(id), form, (figures, &history), picked, limits));
+    let frequency = "Frequency is read between phases only: reading another CPU's disturbs it.".to_owned();
+    let told = marks::events_told(figures, history.from);
+    let notes: Vec<String> = told.into_iter().chain((!history.frequency.is_empty()).then_some(frequency)).collect();
+    let note = (!notes.is_empty()).then(|| notes.join(" "));
+    Some(Chart { svg, legend: legend(&history, picked), table: table(&history), note })
+}
+
+fn drawing(id: &str, form: Form, (figures, history): (&Figures, &History), picked: &[CpuId], limits: &[f64]) -> String {
+    let x = x_scale(history, form);
+    let panels = panels(history, picked, x.pixels().1);
     let bottom = panels.last().map_or(TOP, |p| p.area.bottom);
     let description = "Top: the worst wakeup latency of every interval, one line per CPU, with the worst wakeups of the \
                        run as circles. Below, on the same time axis: what is known of the machine.";
-    let mut canvas = Canvas::new(id, (WIDTH, bottom + 50.0), "Worst wakeups and the machine over time", description);
+    let size = (form.width(WIDTH), bottom + 50.0);
+    let mut canvas = Canvas::new(id, size, "Worst wakeups and the machine over time", description);
+    time_axis(&mut canvas, &x, bottom);
+    panels.iter().for_each(|panel| panel.grid(&mut canvas));
+    canvas.open("z");
     marks::phases(&mut canvas, figures, &x, (TOP, bottom));
     for (n, panel) in panels.iter().enumerate() {
-        panel.draw(&mut canvas, &history, &x);
+        panel.draw(&mut canvas, history, &x);
         if n == 0 {
             marks::limits(&mut canvas, panel, limits);
             marks::worst(&mut canvas, figures, picked, panel, &x);
@@ -44,20 +57,21 @@ pub fn chart(id: &str, figures: &Figures, picked: &[CpuId], limits: &[f64]) -> O
     }
     // Event labels go between the top panel and the next, where nothing is drawn.
     let row = panels.first().filter(|_| panels.len() > 1).map_or(TOP + 14.0, |p| p.area.bottom + 12.5);
-    let told = marks::events(&mut canvas, figures, &x, (TOP, bottom, row));
-    time_axis(&mut canvas, &x, bottom);
-    let legend = legend(&history, picked);
-    let frequency = "Frequency is read between phases only: reading another CPU's disturbs it.".to_owned();
-    let notes: Vec<String> = told.into_iter().chain((!history.frequency.is_empty()).then_some(frequency)).collect();
-    let note = (!notes.is_empty()).then(|| notes.join(" "));
-    Some(Chart { svg: canvas.finish(), legend, table: table(&history), note })
+    marks::events(&mut canvas, figures, &x, (TOP, bottom, row));
+    canvas.close();
+    panels.iter().for_each(|panel| panel.axes(&mut canvas));
+    canvas.finish()
 }
 
-fn panels<'a>(history: &'a History, picked: &[CpuId]) -> Vec<Panel<'a>> {
+fn x_scale(history: &History, form: Form) -> Scale {
+    Scale::linear(history.from as f64, history.to as f64, (LEFT, form.width(WIDTH) - 12.0))
+}
+
+fn panels<'a>(history: &'a History, picked: &[CpuId], right: f64) -> Vec<Panel<'a>> {
     let mut panels: Vec<Panel> = Vec::new();
-    let mut add = |height: f64, name: &str, lines: Vec<(String, &'a Series)>, log: bool, zero: bool| {
+    let mut add = |height: f64, name: &str, lines: Vec<(String, String, &'a Series)>, log: bool, zero: bool| {
         let top = panels.last().map_or(TOP, |p: &Panel| p.area.bottom + GAP);
-        let area = Area { left: LEFT, top, right: RIGHT, bottom: top + height };
+        let area = Area { left: LEFT, top, right, bottom: top + height };
         let (least, most) = range(&lines);
         let px = (area.bottom, area.top);
         let scale = match log {
@@ -69,37 +83,43 @@ fn panels<'a>(history: &'a History, picked: &[CpuId]) -> Vec<Panel<'a>> {
     };
     let (least, most) = range(&history.latency_lines(picked));
     add(LATENCY_HEIGHT, "worst wakeup", history.latency_lines(picked), most / least.max(1.0) > 25.0, true);
-    let sensors = history.temperature.iter().enumerate().map(|(n, (_, s))| (format!("s{n}"), s)).collect::<Vec<_>>();
+    let sensors: Vec<_> =
+        history.temperature.iter().enumerate().map(|(n, (name, s))| (format!("s{n}"), name.clone(), s)).collect();
     if !sensors.is_empty() {
         add(SMALL_HEIGHT, "°C", sensors, false, false);
     }
-    let frequency: Vec<_> = history.frequency.iter().map(|(n, s)| (format!("{} dots", colour(*n)), s)).collect();
+    let frequency: Vec<_> =
+        history.frequency.iter().map(|(n, s)| (format!("{} dots", colour(*n)), String::new(), s)).collect();
     if !frequency.is_empty() {
         add(SMALL_HEIGHT, "GHz", frequency, false, true);
     }
     if history.steal.max().is_some_and(|m| m > 0.0) {
-        add(SMALL_HEIGHT, "steal, %", vec![("s0".to_owned(), &history.steal)], false, true);
+        add(SMALL_HEIGHT, "steal, %", vec![("s0".to_owned(), "steal".to_owned(), &history.steal)], false, true);
     }
     panels
 }
 
-fn range(lines: &[(String, &Series)]) -> (f64, f64) {
-    let least = lines.iter().filter_map(|(_, s)| s.min()).fold(f64::MAX, f64::min);
-    let most = lines.iter().filter_map(|(_, s)| s.max()).fold(0.0, f64::max);
+fn range(lines: &[(String, String, &Series)]) -> (f64, f64) {
+    let least = lines.iter().filter_map(|(.., s)| s.min()).fold(f64::MAX, f64::min);
+    let most = lines.iter().filter_map(|(.., s)| s.max()).fold(0.0, f64::max);
     (if least == f64::MAX { 0.0 } else { least }, most)
 }
 
 fn time_axis(canvas: &mut Canvas, x: &Scale, bottom: f64) {
     let (from, to) = x.ends();
+    let (left, right) = x.pixels();
     let unit = Unit::for_run(to - from);
-    let length = Scale::linear(0.0, (to - from) / unit.ns, (LEFT, RIGHT));
-    for tick in length.ticks(12) {
+    canvas.axis_x(&Scale::linear(0.0, to - from, (left, right)), "ns");
+    let length = Scale::linear(0.0, (to - from) / unit.ns, (left, right));
+    canvas.open("xt");
+    for tick in length.ticks(((right - left) / 80.0) as usize) {
         let at = length.at(tick);
         canvas.line("axis", (at, bottom), (at, bottom + 5.0));
         canvas.text("tick", (at, bottom + 19.0), Anchor::Middle, &plain(tick));
     }
+    canvas.close();
     let name = format!("since the first recorded release, {}", unit.name);
-    canvas.text("name", ((LEFT + RIGHT) / 2.0, bottom + 42.0), Anchor::Middle, &name);
+    canvas.text("name", ((left + right) / 2.0, bottom + 42.0), Anchor::Middle, &name);
 }
 
 fn legend(history: &History, picked: &[CpuId]) -> Vec<Key> {

@@ -9,24 +9,40 @@ pub struct Panel<'a> {
     pub name: String,
     pub area: Area,
     pub scale: Scale,
-    /// Class and series; a class that ends in `dots` is drawn as points.
-    pub lines: Vec<(String, &'a Series)>,
+    /// Class, name and series; a class that ends in `dots` is drawn as points.
+    pub lines: Vec<(String, String, &'a Series)>,
 }
 
 impl Panel<'_> {
+    fn is_latency(&self) -> bool {
+        self.name == "worst wakeup"
+    }
+
+    pub fn grid(&self, canvas: &mut Canvas) {
+        let frame = Frame { area: self.area, x: self.scale, y: self.scale };
+        frame.y_grid(canvas, |v| if self.is_latency() { latency_label(v) } else { plain(v) });
+    }
+
     pub fn draw(&self, canvas: &mut Canvas, history: &History, x: &Scale) {
-        let frame = Frame { area: self.area, x: *x, y: self.scale };
-        let is_latency = self.name == "worst wakeup";
-        frame.y_grid(canvas, |v| if is_latency { latency_label(v) } else { plain(v) });
-        for (class, series) in &self.lines {
+        for (class, name, series) in &self.lines {
             match class.strip_suffix(" dots") {
                 Some(colour) => self.dots(canvas, colour, series, x),
-                None => canvas.path(class, &self.path(series, x)),
+                None => self.steps(canvas, class, name, series, x),
             }
         }
         if self.name == "°C" {
             self.throttled(canvas, history, x);
         }
+    }
+
+    fn steps(&self, canvas: &mut Canvas, class: &str, name: &str, series: &Series, x: &Scale) {
+        let unit = if self.is_latency() { "ns" } else { self.name.rsplit(", ").next().unwrap_or_default() };
+        let figure = |figure: f64| if self.is_latency() { format!("{figure:.0}") } else { plain(figure) };
+        let figures = series.spans().into_iter().map(|(.., value)| figure(value));
+        canvas.steps(class, &self.path(series, x), name, unit, figures);
+    }
+
+    pub fn axes(&self, canvas: &mut Canvas) {
         let Area { left, top, right, bottom } = self.area;
         canvas.line("axis", (left, top), (left, bottom));
         canvas.line("axis", (left, bottom), (right, bottom));
@@ -65,7 +81,7 @@ impl Panel<'_> {
             if to - drawn < 1.0 {
                 continue;
             }
-            canvas.told_rect("throttled", (from, self.area.bottom - 6.0), ((to - from).max(1.5), 6.0), "throttled");
+            canvas.told_rect("throttled", (from, self.area.bottom - 6.0), (to - from, 6.0), "throttled");
             drawn = to;
         }
     }

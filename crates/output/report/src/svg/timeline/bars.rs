@@ -8,17 +8,29 @@ use punctual_units::Nanos;
 const BAR: f64 = 26.0;
 const THIN: f64 = 9.0;
 const GAP: f64 = 14.0;
-const NARROWEST: f64 = 1.2;
+const APART: f64 = 0.1;
 
 pub struct Bars<'a> {
     view: &'a View<'a>,
     canvas: Canvas,
+    /// Names of the lanes, which stay where they are when the rest is moved.
+    names: Canvas,
+    /// What is written on bars, above the marks of the moments.
+    texts: Canvas,
     top: f64,
+}
+
+/// What was drawn.
+pub struct Drawn {
+    pub bottom: f64,
+    pub names: String,
+    pub bars: String,
+    pub texts: String,
 }
 
 impl<'a> Bars<'a> {
     pub fn new(view: &'a View<'a>, top: f64) -> Bars<'a> {
-        Bars { view, canvas: Canvas::part(), top }
+        Bars { view, canvas: Canvas::part(), names: Canvas::part(), texts: Canvas::part(), top }
     }
 
     pub fn states(&mut self) {
@@ -33,13 +45,13 @@ impl<'a> Bars<'a> {
             let (from, to) = (self.view.at(state.start_ns), self.view.at(state.end_ns));
             let tip = format!("{name}, {}", Nanos(state.end_ns.saturating_sub(state.start_ns)));
             let (y, height) = if state.state == ThreadState::Sleeping { (BAR / 2.0, 1.5) } else { (0.0, BAR) };
-            let size = ((to - from).max(NARROWEST), height);
+            let size = (to - from, height);
             self.canvas.told_rect(class, (from, self.top + y), size, &tip);
             let short = name.split(',').next().unwrap_or(name);
             let label = if state.state == ThreadState::Running { "on" } else { "in" };
             let fitting = [name, short].into_iter().find(|text| fits(text, to - from));
             if let Some(text) = fitting.filter(|_| state.state != ThreadState::Sleeping) {
-                self.canvas.text(label, ((from + to) / 2.0, self.top + BAR / 2.0 + 5.0), Anchor::Middle, text);
+                self.texts.text(label, ((from + to) / 2.0, self.top + BAR / 2.0 + 5.0), Anchor::Middle, text);
             }
         }
         self.top += BAR + GAP;
@@ -59,8 +71,8 @@ impl<'a> Bars<'a> {
         let mut drawn = f64::MIN;
         for span in lane.spans.iter().take(SPANS).filter(|s| !rows.concat().contains(&s.kind)) {
             let (from, to) = (self.view.at(span.start_ns), self.view.at(span.end_ns));
-            // Of several spans within a pixel the first is enough; causes are always drawn.
-            if to - drawn >= 0.6 || span.cause.is_some() {
+            // Of several spans within a pixel of the magnified drawing the first is enough; causes are always drawn.
+            if to - drawn >= APART || span.cause.is_some() {
                 self.below(span, from, to);
                 drawn = to;
             }
@@ -72,12 +84,11 @@ impl<'a> Bars<'a> {
         let mut drawn = f64::MIN;
         for span in spans {
             let (from, to) = (self.view.at(span.start_ns).max(drawn), self.view.at(span.end_ns));
-            if to - drawn < 0.6 {
+            if to - drawn < APART {
                 continue;
             }
             let kind = if span.kind == SpanKind::Softirq { "k5" } else { "k0" };
             let class = if span.cause.is_some() { format!("{kind} cause") } else { format!("{kind} cause pale") };
-            let to = to.max(from + NARROWEST);
             self.canvas.told_rect(&class, (from, self.top), (to - from, THIN), &self.tip(span));
             drawn = to;
         }
@@ -99,7 +110,7 @@ impl<'a> Bars<'a> {
         };
         let idle = class == "asleep";
         let (y, height) = if idle { (BAR / 2.0, 1.5) } else { (0.0, BAR) };
-        let size = ((to - from).max(NARROWEST), height);
+        let size = (to - from, height);
         self.canvas.told_rect(&class, (from, self.top + y), size, &self.tip(span));
         let names = match span.cause.filter(|_| !self.view.blames(span)) {
             Some(class) => [String::new(), causes::class(class).to_owned()],
@@ -109,7 +120,7 @@ impl<'a> Bars<'a> {
         if let Some(text) = fitting.filter(|_| !idle) {
             let dark = own || (span.cause.is_some() && !class.contains("faint") && !class.contains("none"));
             let label = if dark { "on" } else { "in" };
-            self.canvas.text(label, ((from + to) / 2.0, self.top + BAR / 2.0 + 5.0), Anchor::Middle, &text);
+            self.texts.text(label, ((from + to) / 2.0, self.top + BAR / 2.0 + 5.0), Anchor::Middle, &text);
         }
     }
 
@@ -123,11 +134,16 @@ impl<'a> Bars<'a> {
 
     fn name(&mut self, text: &str, top: f64, strong: bool) {
         let class = if strong { "lane strong" } else { "lane" };
-        self.canvas.text(class, (LEFT - 8.0, top + BAR / 2.0 + 5.0), Anchor::End, text);
+        self.names.text(class, (LEFT - 8.0, top + BAR / 2.0 + 5.0), Anchor::End, text);
     }
 
-    pub fn finish(self) -> (f64, String) {
-        (self.top - GAP / 2.0, self.canvas.into_parts())
+    pub fn finish(self) -> Drawn {
+        Drawn {
+            bottom: self.top - GAP / 2.0,
+            names: self.names.into_parts(),
+            bars: self.canvas.into_parts(),
+            texts: self.texts.into_parts(),
+        }
     }
 }
 

@@ -8,6 +8,7 @@ mod table;
 
 use super::axis::{Scale, Unit, plain};
 use super::canvas::{Anchor, Canvas};
+use super::form::{Form, both};
 use super::{Chart, Key};
 use crate::why::main_cause;
 use crate::words::causes;
@@ -90,11 +91,7 @@ impl<'a> View<'a> {
 pub fn chart(id: &str, victim: &Victim, timeline: &Timeline) -> Chart {
     let wide = View::new(victim, timeline, WIDE, 8);
     let narrow = View::new(victim, timeline, NARROW, 4);
-    let svg = format!(
-        "<div class=\"broad\">{}</div><div class=\"narrow\">{}</div>",
-        drawing(id, &wide),
-        drawing(&format!("{id}n"), &narrow)
-    );
+    let svg = both(|form| drawing(&form.id(id), if form == Form::Broad { &wide } else { &narrow }));
     let notes = causes::picture_notes(timeline);
     let note = (!notes.is_empty()).then(|| notes.join(" "));
     Chart { svg, legend: legend(&wide), table: table::of(&wide), note }
@@ -102,19 +99,25 @@ pub fn chart(id: &str, victim: &Victim, timeline: &Timeline) -> Chart {
 
 fn drawing(id: &str, view: &View) -> String {
     let marks = marks::Marks::new(view);
-    let mut bars = Bars::new(view, marks.bottom());
+    let mut bars = Bars::new(view, marks::BOTTOM);
     bars.states();
     view.timeline.lanes.iter().take(LANES).for_each(|lane| bars.lane(lane));
-    let (bottom, drawn) = bars.finish();
+    let drawn = bars.finish();
+    let bottom = drawn.bottom;
     let title = format!("Timeline of a wakeup of {}", causes::victim(view.victim));
     let described = causes::described(view.victim, view.timeline);
     let magnified = strip::Strip::new(view);
     let height = bottom + 46.0 + magnified.as_ref().map_or(0.0, |_| strip::HEIGHT);
     let mut canvas = Canvas::new(id, (view.right + MARGIN, height), &title, &described);
-    marks.shade(&mut canvas, bottom);
+    canvas.axis_x(&view.x, "ns");
     time_axis(&mut canvas, view, bottom);
-    canvas.add(&drawn);
+    canvas.add(&drawn.names);
+    canvas.open("z");
+    marks.shade(&mut canvas, bottom);
+    canvas.add(&drawn.bars);
     marks.draw(&mut canvas, bottom);
+    canvas.add(&drawn.texts);
+    canvas.close();
     if let Some(strip) = magnified {
         strip.draw(&mut canvas, view, bottom + 46.0);
     }
@@ -126,11 +129,13 @@ fn time_axis(canvas: &mut Canvas, view: &View, bottom: f64) {
     let unit = Unit::for_latency(to - from);
     let scale = Scale::linear(from / unit.ns, to / unit.ns, (LEFT, view.right));
     canvas.line("axis", (LEFT, bottom), (view.right, bottom));
+    canvas.open("xt");
     for tick in scale.ticks(view.ticks) {
         let at = scale.at(tick);
         canvas.line("axis", (at, bottom), (at, bottom + 5.0));
         canvas.text("tick", (at, bottom + 19.0), Anchor::Middle, &plain(tick));
     }
+    canvas.close();
     let name = format!("since T0, {}", unit.name);
     canvas.text("name", ((LEFT + view.right) / 2.0, bottom + 40.0), Anchor::Middle, &name);
 }
@@ -156,6 +161,7 @@ fn legend(view: &View) -> Vec<Key> {
         text: format!("{}: {}", causes::class(class), Nanos(ns)),
     }));
     keys.push(Key { class: "block own".into(), text: "the late thread".into() });
+    keys.push(Key { class: "block wants".into(), text: "it waits for a CPU".into() });
     let spans = || view.timeline.lanes.iter().take(LANES).flat_map(|lane| &lane.spans).take(LANES * SPANS);
     let others = [
         (SpanKind::Task, "block other", "other threads"),

@@ -5,7 +5,7 @@ use punctual_model::Span;
 use punctual_units::{Arrange, Nanos};
 
 /// Maximum number of rows: the causes, then the longest.
-const ROWS: usize = 40;
+const ROWS: usize = 20;
 
 /// What ran between T0 and T3, by start.
 pub fn of(view: &View) -> Table {
