@@ -7,6 +7,7 @@ use std::process::Command;
 /// Programs, and the Debian packages that contain them.
 const PROGRAMS: &[(&str, &str)] = &[
     ("bash", "bash"),
+    ("chromium", "chromium"),
     ("chrt", "util-linux"),
     ("curl", "curl"),
     ("debugfs", "e2fsprogs"),
@@ -19,6 +20,7 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("ip", "iproute2"),
     ("make", "make"),
     ("mke2fs", "e2fsprogs"),
+    ("npm", "npm"),
     ("patch", "patch"),
     ("pkg-config", "pkg-config"),
     ("prlimit", "util-linux"),

@@ -1,3 +1,4 @@
+mod browser;
 mod comparison;
 mod golden;
 mod hostile;
