@@ -51,7 +51,9 @@ fn a_run_is_recorded_and_every_format_shows_it_again() {
     };
     assert!(text.starts_with(&shown("text")));
     let html = shown("html");
-    assert!(html.contains("<svg role=\"img\"") && html.contains("Repetition 2") && html.matches("<script").count() == 1);
+    assert!(
+        html.contains("<svg role=\"img\"") && html.contains("Repetition 2") && html.matches("<script").count() == 1
+    );
     assert_eq!(shown("csv").lines().count(), 5);
     let json: Value = serde_json::from_str(&shown("json")).unwrap();
     let result = &json["result"];
