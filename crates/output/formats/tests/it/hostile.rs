@@ -30,7 +30,7 @@ fn plain() -> TextStyle {
 
 /// Every format of `punctual report` except perfetto, which is binary and tested separately.
 const FORMATS: &[Row] = &[
-    ("html", html, read::html),
+    ("html", |r, v| html(r, v, "run <b> \u{202e}"), read::html),
     ("text", |r, v| text(r, v, plain()), read::plain),
     ("linuxcnc", |r, v| linuxcnc(r, v, plain()), read::plain),
     ("json", |r, v| json_text(&json(r, v)), read::json),
