@@ -22,7 +22,7 @@ fn kept_promises_pass_and_the_run_can_be_shown_again() {
         text
     };
     assert_eq!(text.split_once("\nPASS").unwrap().0.trim_end(), shown("text").trim_end());
-    assert!(shown("html").contains("<pre>event suite, backend mock\n") && shown("csv").starts_with("test,low_ns"));
+    assert!(shown("html").contains("backend <strong>mock</strong>") && shown("csv").starts_with("test,low_ns"));
     let json: Value = serde_json::from_str(&shown("json")).unwrap();
     assert_eq!(json["result"]["schema"], "punctual.events/1");
     assert_eq!(json["result"]["results"].as_array().unwrap().len(), 23);

@@ -203,7 +203,7 @@ mod tests {
         }
         assert_eq!(planned("-a 1 -p 1 --mainaffinity=!1").unwrap().main.to_string(), "0,2-3");
         for (words, part) in
-            [("-a !0-3 -p 1", "no CPU remains"), ("-a +9 -p 1", "no +9"), ("-a !9 -p 1", "CPU 9 is not")]
+            [("-a !0-3 -p 1", "no CPU remains"), ("-a +9 -p 1", "+9 does not exist"), ("-a !9 -p 1", "CPU 9 is not")]
         {
             let error = planned(words).unwrap_err().to_string();
             assert!(error.contains(part), "{words}: {error}");

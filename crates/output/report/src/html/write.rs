@@ -56,7 +56,7 @@ pub fn list(class: &str, sentences: &[String]) -> String {
 
 pub fn facts(rows: &[(&str, Option<String>)]) -> String {
     let row = |(name, value): &(&str, Option<String>)| {
-        value.as_ref().map(|v| format!("<div><dt>{name}<dd>{}</div>", prose(v))).unwrap_or_default()
+        value.as_ref().map(|v| format!("<div><dt>{}<dd>{}</div>", esc(name), prose(v))).unwrap_or_default()
     };
     format!("<dl class=\"facts\">{}</dl>", rows.iter().map(row).collect::<String>())
 }
