@@ -148,6 +148,32 @@ pub struct LatencyHeader {
     pub rt_prio: Option<u32>,
     pub started_at: Option<String>,
     pub ended_at: Option<String>,
+    /// `maximum-latency wakeup` or `critical section` in the kernel log of the -rt patches of 2.6.
+    pub logged: Option<Logged>,
+}
+
+/// What a line of the kernel log reports (kernel/latency_trace.c of the -rt patches of 2.6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Logged {
+    Wakeup,
+    CriticalSection,
+}
+
+impl LatencyHeader {
+    /// Of the latency tracer of the -rt patches of 2.6, which has the same name for wakeups and for sections.
+    pub fn is_old(&self) -> bool {
+        self.tracer.as_deref() == Some("preemption")
+    }
+
+    /// The task is one that was woken; if not, the one that had interrupts or preemption off. `None`: not known.
+    pub fn is_wakeup(&self) -> Option<bool> {
+        match (self.logged, &self.started_at) {
+            _ if !self.is_old() => Some(self.tracer.as_deref().is_some_and(|tracer| tracer.starts_with("wakeup"))),
+            (Some(logged), _) => Some(logged == Logged::Wakeup),
+            (None, Some(from)) => Some(from.starts_with("try_to_wake_up") || from.contains("trace_start_sched_wakeup")),
+            (None, None) => None,
+        }
+    }
 }
 
 /// A call of function_graph, and the longest calls in it.
@@ -204,6 +230,12 @@ pub enum TraceError {
     /// Lines of the kernel's log, without a trace.
     #[error("no trace, but the kernel's log: {said}; {next}")]
     Log { said: String, next: &'static str },
+    /// Lines of scheduler events that have a CPU and no time.
+    #[error(
+        "events without times: in which order threads were woken and ran is there, and how long it took is not; record the time of each event \
+             (`perf script -F comm,tid,cpu,time,event,trace`, or the kernel's own trace file)"
+    )]
+    Untimed,
     /// The head of the file is damaged beyond use.
     #[error("damaged {format}: {what} at byte {at}")]
     Damaged { format: &'static str, what: &'static str, at: u64 },

@@ -23,7 +23,7 @@ pub use dat::{DatFile, DatHead, symbols};
 pub use event::{CpuMask, Delay, Event, Kind, NoiseSource, OsnoiseSample, TimerlatContext, Vector};
 pub use flags::{Context, Flags};
 pub use info::{
-    Call, Damage, Format, LatencyHeader, MAX_NOTES, Note, Place, RtlaAnalysis, TimeBase, TraceError, TraceInfo,
+    Call, Damage, Format, LatencyHeader, Logged, MAX_NOTES, Note, Place, RtlaAnalysis, TimeBase, TraceError, TraceInfo,
 };
 pub use kept::Kept;
 pub use raw::{

@@ -69,12 +69,12 @@ fn the_second_of_two_wakeups_is_late_and_the_first_is_not() {
 /// Of a wakeup: the thread of the header waited, `linker` had the CPU.
 #[test]
 fn the_thread_of_an_old_header_is_not_said_to_have_been_current() {
-    let answer = explained("wakeup-timing-2.6.txt").answer.unwrap();
+    let found = explained("wakeup-timing-2.6.txt");
+    let verdict = &found.victims.first().unwrap().verdict;
     assert!(
-        answer.starts_with("preemption: a latency of 9.31 ms on CPU 0; audio (FIFO 80, pid 700) was woken"),
-        "{answer}"
+        verdict.starts_with("audio (RT 80, pid 700) on CPU 0, 9.31 ms late: linker (pid 900) was current"),
+        "{verdict}"
     );
-    assert!(answer.contains("does not tell which"), "{answer}");
 }
 
 #[test]

@@ -116,7 +116,7 @@ impl<R: Read> Lines<R> {
 }
 
 fn is_plain(bytes: &[u8]) -> bool {
-    memchr::memchr2(b'&', 0xc2, bytes).is_none()
+    memchr::memchr3(b'&', 0xc2, b'*', bytes).is_none() && memchr::memmem::find(bytes, b"\\_").is_none()
 }
 
 #[cfg(test)]

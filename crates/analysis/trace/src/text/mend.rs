@@ -24,7 +24,7 @@ const ESCAPES: &[(&[u8], &[u8])] = &[
 /// A cheap check, made for every line, whether [`clean`] may be needed. `plain`: no markup can be in it.
 pub(crate) fn suspicious(line: &[u8], plain: bool) -> bool {
     matches!(line.first(), Some(b'>' | b'|'))
-        || (!plain && memchr::memchr2(b'&', 0xc2, line).is_some())
+        || (!plain && (memchr::memchr2(b'&', 0xc2, line).is_some() || is_markdown(line)))
         || matches!(line.last(), Some(b'=' | b'>'))
 }
 
@@ -39,8 +39,17 @@ pub(crate) fn encoded_header(line: &[u8]) -> bool {
 
 /// Writes the cleaned line to `out` (cleared first). Returns what was done, if anything.
 pub(crate) fn clean(line: &[u8], out: &mut Vec<u8>) -> Option<&'static str> {
-    let (line, quoted) = unquote(line);
+    let (mut line, quoted) = unquote(line);
     out.clear();
+    let markdown = is_markdown(line);
+    // Bold print.
+    if let Some(bold) = line.strip_prefix(b"**").filter(|_| markdown) {
+        line = bold;
+    }
+    if markdown {
+        line = line.trim_ascii_end();
+        line = line.strip_suffix(b"**").unwrap_or(line);
+    }
     let printable = is_quoted_printable(line);
     let mut escaped = false;
     let mut rest = line;
@@ -59,6 +68,12 @@ pub(crate) fn clean(line: &[u8], out: &mut Vec<u8>) -> Option<&'static str> {
             rest = after.get(2..).unwrap_or_default();
             continue;
         }
+        if markdown && *first == b'\\' && after.first().is_some_and(u8::is_ascii_punctuation) {
+            rest = after;
+            out.extend_from_slice(rest.get(..1).unwrap_or_default());
+            rest = rest.get(1..).unwrap_or_default();
+            continue;
+        }
         escaped |= skip > 1;
         out.extend_from_slice(bytes);
         rest = rest.get(skip..).unwrap_or_default();
@@ -71,6 +86,9 @@ pub(crate) fn clean(line: &[u8], out: &mut Vec<u8>) -> Option<&'static str> {
     }
     if escaped {
         return Some("HTML escapes");
+    }
+    if markdown {
+        return Some("Markdown escapes");
     }
     quoted.then_some("quoting")
 }
@@ -101,6 +119,11 @@ fn is_quoted_printable(line: &[u8]) -> bool {
         })
 }
 
+/// `\_` is in no trace, nor does a line of one begin with `**`.
+fn is_markdown(line: &[u8]) -> bool {
+    memchr::memmem::find(line, b"\\_").is_some() || line.starts_with(b"**")
+}
+
 fn hex_pair(s: &[u8]) -> Option<u8> {
     let digit = |b: u8| (b as char).to_digit(16).filter(|_| !b.is_ascii_lowercase());
     Some((digit(*s.first()?)? << 4 | digit(*s.get(1)?)?) as u8)
@@ -112,10 +135,21 @@ pub(crate) fn tells_of_omission(line: &[u8]) -> bool {
     if line.is_empty() || line.len() > 200 {
         return false;
     }
-    if matches!(line, b"..." | b"[...]" | b"(...)" | b"[..]" | b"...." | b"\xe2\x80\xa6" | b"[\xe2\x80\xa6]") {
+    let lower = line.to_ascii_lowercase();
+    // `[...]`, `(...)`, `[ etc ]`, one or two ellipses of Unicode.
+    let is_frame = |b: &u8| matches!(b, b'[' | b']' | b'(' | b')' | b'<' | b'>' | b' ' | b'-' | b'.');
+    let dots = lower.iter().filter(|b| **b == b'.').count();
+    let mut inner: &[u8] = &lower;
+    while let Some((_, rest)) = inner.split_first().filter(|(first, _)| is_frame(first)) {
+        inner = rest;
+    }
+    while let Some((_, rest)) = inner.split_last().filter(|(last, _)| is_frame(last)) {
+        inner = rest;
+    }
+    let ellipses = !inner.is_empty() && inner.chunks(3).all(|chunk| chunk == b"\xe2\x80\xa6");
+    if ellipses || (inner.is_empty() && dots >= 2) || matches!(inner, b"etc" | b"cut" | b"skipped") {
         return true;
     }
-    let lower = line.to_ascii_lowercase();
     let has = |word: &[u8]| memchr::memmem::find(&lower, word).is_some();
     has(b"omitted") || has(b"snip") || has(b"truncated") || has(b"cut here") || has(b"lines removed") || has(b"8<--")
 }
@@ -135,13 +169,22 @@ mod tests {
         assert_eq!(cleaned(b"> >  <idle>-0 x"), (b" <idle>-0 x".to_vec(), Some("quoting")));
         assert_eq!(cleaned(b"&lt;idle&gt;-0 ==&gt; y<br>"), (b"<idle>-0 ==> y".to_vec(), Some("HTML escapes")));
         assert_eq!(cleaned(b"pid=3D20 prio=3D5"), (b"pid=20 prio=5".to_vec(), Some("quoted-printable")));
+        assert_eq!(
+            cleaned(b"**-0 0d.h. 0us#: do\\_timer <-f**  "),
+            (b"-0 0d.h. 0us#: do_timer <-f".to_vec(), Some("Markdown escapes"))
+        );
+        assert_eq!(cleaned(b"#     \\   /   |  \\  |"), (b"#     \\   /   |  \\  |".to_vec(), None));
         assert_eq!(cleaned(b"comm=x vec=3D"), (b"comm=x vec=3D".to_vec(), None));
     }
 
     #[test]
     fn omissions() {
         assert!(tells_of_omission(b"  [omitted for brevity]"));
-        assert!(tells_of_omission(b"[...]"));
+        for left_out in ["[...]", "....", "[ etc ]", "etc.", "(...)", "\u{2026}\u{2026}", "[\u{2026}]", "<cut>"] {
+            assert!(tells_of_omission(left_out.as_bytes()), "{left_out}");
+        }
+        assert!(!tells_of_omission(b"----------"));
+        assert!(!tells_of_omission(b"echo x > y."));
         assert!(!tells_of_omission(b" => schedule"));
         assert!(!tells_of_omission(b""));
     }

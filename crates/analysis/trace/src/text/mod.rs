@@ -10,6 +10,7 @@ mod lines;
 mod mend;
 mod names;
 mod noise;
+mod old;
 mod prefix;
 mod reader;
 mod rtla;
@@ -63,7 +64,8 @@ impl<R: Read> TextSource<R> {
         match first {
             Some(event) => source.queue.push_front(event),
             None if source.reader.info.format == Format::Unknown => {
-                return Err(summary::summary(head).unwrap_or(TraceError::Unrecognised));
+                let refusal = summary::summary(head).or_else(|| untimed(head));
+                return Err(refusal.unwrap_or(TraceError::Unrecognised));
             }
             None => {}
         }
@@ -183,8 +185,18 @@ impl<R: Read> TextSource<R> {
             self.reader.info.note(Damage::Truncated { inside: "the last line" }, Place::Line(self.lines.number));
         }
         self.reader.compare_with_header();
-        self.reader.take_stack()
+        self.reader.take_held()
     }
+}
+
+/// `34533 [017]: sched_wakeup: pid=34512 …`: perf of 2.6.31 and 2.6.32 without its column of times.
+fn untimed(head: &[u8]) -> Option<TraceError> {
+    const EVENTS: [&[u8]; 4] = [b"sched_wakeup:", b"sched_waking:", b"sched_switch:", b"sched_migrate_task:"];
+    let is_event = |line: &[u8]| {
+        let event = memchr::memmem::find(line, b"]:").and_then(|at| line.get(at + 2..));
+        event.is_some_and(|event| EVENTS.iter().any(|name| event.trim_ascii_start().starts_with(name)))
+    };
+    head.split(|b| *b == b'\n').any(is_event).then_some(TraceError::Untimed)
 }
 
 impl<R: Read> Iterator for TextSource<R> {

@@ -1,6 +1,6 @@
 //! The part of an event line before its body: task, CPU, flag columns, time.
 
-use super::scan::{number, seconds, skip_spaces, whole, whole_i32};
+use super::scan::{find, number, seconds, skip_spaces, whole, whole_i32};
 use crate::flags::Flags;
 use crate::words::Comm;
 
@@ -37,7 +37,7 @@ pub(crate) enum Front<'a> {
 
 /// Reads the prefix in normal layout or latency format; the latter is tried first if `latency_first`.
 pub(crate) fn front(line: &[u8], latency_first: bool) -> Front<'_> {
-    if latency_first && let Some((prefix, body)) = latency(line) {
+    if latency_first && let Some((prefix, body)) = latency(line).or_else(|| latency_call(line)) {
         return Front::Event(prefix, body);
     }
     match normal(line) {
@@ -96,7 +96,7 @@ fn task(s: &[u8]) -> Option<(Option<Comm>, i32, bool)> {
             let digits = pid.iter().rev().take_while(|b| b.is_ascii_digit()).count();
             Some((name(pid.get(..pid.len() - digits)?.strip_suffix(b" ")?), tid, true))
         }
-        (b' ' | b'\t', comm) => Some((Some(name(comm)?), tid, true)),
+        (b' ' | b'\t', comm) => Some((Some(name(comm).or_else(|| one_word(comm))?), tid, true)),
         _ => None,
     }
 }
@@ -114,6 +114,12 @@ fn name(s: &[u8]) -> Option<Comm> {
     (!s.is_empty() && s != b"<...>" && s.len() <= 16).then(|| Comm::new(s))
 }
 
+/// A name that whoever pasted it made longer than the kernel's: `engine_worker_<..>`.
+fn one_word(s: &[u8]) -> Option<Comm> {
+    let s = s.trim_ascii();
+    (s.len() <= 64 && !s.is_empty() && s != b"<...>" && !s.iter().any(u8::is_ascii_whitespace)).then(|| Comm::new(s))
+}
+
 /// `comm-pid  1dNh5.  13us+: body`, or trace-cmd's form of it with absolute time.
 fn latency(line: &[u8]) -> Option<(Prefix, &[u8])> {
     let mut from = 0;
@@ -126,6 +132,12 @@ fn latency(line: &[u8]) -> Option<(Prefix, &[u8])> {
         from = colon + 1;
     }
     None
+}
+
+/// A system call that begins (`5us > sys_read (3 0 0)`) or ends (`16us < (0)`) in the latency tracer of 2.6: no colon.
+fn latency_call(line: &[u8]) -> Option<(Prefix, &[u8])> {
+    let at = find(line, b"< (").or_else(|| find(line, b"> sys_"))?;
+    Some((latency_front(line.get(..at)?)?, line.get(at..)?))
 }
 
 fn latency_front(s: &[u8]) -> Option<Prefix> {
@@ -145,7 +157,7 @@ fn latency_time(s: &[u8]) -> Option<(&[u8], u64, Option<u32>)> {
         (b' ' | b'+' | b'!' | b'#' | b'*' | b'@' | b'$', rest) => rest,
         _ => s,
     };
-    let (digits, relative) = match unmarked.strip_suffix(b"us") {
+    let (digits, relative) = match unmarked.strip_suffix(b"us").or_else(|| without_micro(unmarked)) {
         Some(digits) => (digits, true),
         None => (s, false),
     };
@@ -158,6 +170,13 @@ fn latency_time(s: &[u8]) -> Option<(&[u8], u64, Option<u32>)> {
         (ns, Some(decimals), []) => Some((rest, ns, Some(decimals))),
         _ => None,
     }
+}
+
+/// The latency tracer of 2.6 prints `µs` in Latin-1; pages show it in other encodings, or as a replacement character.
+fn without_micro(s: &[u8]) -> Option<&[u8]> {
+    let s = s.strip_suffix(b"s").unwrap_or(s);
+    let end = s.iter().rposition(u8::is_ascii)? + 1;
+    s.get(..end).filter(|digits| digits.len() < s.len() && s.len() - end <= 3)
 }
 
 /// `comm-pid` of function_graph.

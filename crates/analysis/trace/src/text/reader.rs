@@ -4,13 +4,14 @@ use super::body::{self, Bodies, Body};
 use super::graph::{self, Calls, Graph};
 use super::header::{self, Header};
 use super::names::Names;
+use super::old::{Found, Old};
 use super::prefix::{Front, Prefix, Style, front};
 use super::sched::Line;
-use super::{loss, mend, restart, rtla, scan, summary};
+use super::{loss, mend, old, restart, rtla, scan, summary};
 use crate::Options;
 use crate::event::{Event, Kind};
-use crate::info::{Damage, Format, Place, TimeBase, TraceInfo};
-use crate::words::{Name, Symbol};
+use crate::info::{Damage, Format, LatencyHeader, Place, TimeBase, TraceInfo};
+use crate::words::{Comm, Name, Symbol};
 use std::collections::{BTreeSet, VecDeque};
 
 const FRAMES: usize = 128;
@@ -26,6 +27,9 @@ pub(super) struct Reader {
     pub(super) latency: bool,
     last: Option<u64>,
     stack: Option<(Event, Vec<Symbol>)>,
+    old: Old,
+    /// CPU and thread of the last line in latency format.
+    last_task: Option<(u32, i32, Option<Comm>)>,
     cpus: BTreeSet<u32>,
     /// Of the last event; among `cpus`, where there is room.
     last_cpu: Option<u32>,
@@ -58,6 +62,8 @@ impl Reader {
             latency: false,
             last: None,
             stack: None,
+            old: Old::default(),
+            last_task: None,
             cpus: BTreeSet::new(),
             last_cpu: None,
             mended: BTreeSet::new(),
@@ -70,6 +76,10 @@ impl Reader {
     }
 
     pub(super) fn line(&mut self, line: &[u8], queue: &mut VecDeque<Event>) -> Read1 {
+        let header = self.info.latency.last().filter(|header| self.latency && header.is_old());
+        if let Some((prefix, body)) = header.and_then(|header| old::milliseconds(line, header)) {
+            return self.event(&prefix, body);
+        }
         match front(line, self.latency) {
             Front::Event(prefix, body) => self.event(&prefix, body),
             Front::Cut => Read1::Partial(None, self.bodies.names.get(b"line")),
@@ -80,8 +90,34 @@ impl Reader {
     fn event(&mut self, prefix: &Prefix, body: &[u8]) -> Read1 {
         self.learn(prefix);
         self.style = Some(prefix.style);
-        let Prefix { comm, tid, cpu, flags, .. } = *prefix;
+        let Prefix { tid, cpu, flags, .. } = *prefix;
+        // The header has the name that is cut in the lines.
+        let whole = self
+            .info
+            .latency
+            .last()
+            .filter(|header| prefix.style == Style::Latency && header.tid == Some(tid) && tid != 0);
+        let comm = whole.and_then(|header| header.task).or(prefix.comm);
         let event = |kind| Event { t_ns: prefix.time, cpu, tid: Some(tid), comm, flags, kind };
+        if prefix.style == Style::Latency {
+            let before = self.last_task.replace((cpu, tid, comm));
+            if let Some(line) = old::line(scan::trim(body)) {
+                let header = self.info.latency.last();
+                let mut here = event(Kind::Restart);
+                // Of the latency tracer of 2.6 `d` is set wherever its own code had them off.
+                if let Some(flags) = here.flags.as_mut().filter(|_| header.is_some_and(LatencyHeader::is_old)) {
+                    (flags.irqs_off, flags.bh_off) = (None, None);
+                }
+                return match self.old.read(line, here, before, header, &mut self.bodies.names) {
+                    Found::Event(event) => Read1::Event(event),
+                    Found::Cut(event, name) => Read1::Partial(Some(event), name),
+                    Found::Held => {
+                        self.events += 1;
+                        Read1::Known
+                    }
+                };
+            }
+        }
         match self.bodies.read(body, Line { tid, comm }) {
             Body::Kind(kind) => Read1::Event(event(kind)),
             Body::Stack => Read1::Event(event(Kind::Stack { frames: Box::default() })),
@@ -135,6 +171,9 @@ impl Reader {
         match header::read(line, &mut self.info) {
             Header::Begins => return self.begin(queue),
             Header::Latency => {
+                if self.last.is_some() {
+                    self.begin(queue);
+                }
                 self.latency = true;
                 self.info.format = Format::LatencyText;
                 return Read1::Known;
@@ -184,18 +223,23 @@ impl Reader {
     /// `# tracer:`: another trace begins, with a layout of its own.
     fn begin(&mut self, queue: &mut VecDeque<Event>) -> Read1 {
         self.latency = false;
+        (self.old.prios, self.last_task) = (Default::default(), None);
         if matches!(self.info.format, Format::Unknown | Format::RtlaText) {
             self.info.format = Format::KernelText;
         }
         if let Some(t_ns) = self.last.take() {
-            queue.extend(self.take_stack());
+            queue.extend(self.take_held());
             queue.push_back(restart(t_ns));
             self.forget_cpus();
         }
         Read1::Known
     }
 
-    pub(super) fn take_stack(&mut self) -> Option<Event> {
+    /// What waited for lines that follow it: a stack, or a switch.
+    pub(super) fn take_held(&mut self) -> Option<Event> {
+        if let Some(switch) = self.old.switch.take() {
+            return Some(switch);
+        }
         let (mut event, frames) = self.stack.take()?;
         event.kind = Kind::Stack { frames: frames.into() };
         Some(event)
@@ -206,7 +250,7 @@ impl Reader {
     pub(super) fn emit(&mut self, mut event: Event, number: u64, queue: &mut VecDeque<Event>) -> Option<Event> {
         self.events += 1;
         (self.event_line, self.info.line) = (number, Some(number));
-        queue.extend(self.take_stack());
+        queue.extend(self.take_held());
         // Times since a trace's beginning and times since boot: two traces.
         let before = std::mem::replace(&mut self.last_style, self.style);
         if before != self.style
@@ -258,14 +302,14 @@ impl Reader {
 
     pub(super) fn lost(&mut self, cpu: u32, count: Option<u64>, number: u64, queue: &mut VecDeque<Event>) {
         self.info.lose(cpu, count, Place::Line(number));
-        queue.extend(self.take_stack());
+        queue.extend(self.take_held());
         queue.push_back(loss(self.last.unwrap_or(0), cpu, count));
     }
 
     /// Lines were left out: the state of no CPU is known any more.
     pub(super) fn omitted(&mut self, line: &[u8], number: u64, queue: &mut VecDeque<Event>) {
         self.info.note(Damage::Omitted { text: scan::text(scan::trim(line), 80) }, Place::Line(number));
-        queue.extend(self.take_stack());
+        queue.extend(self.take_held());
         queue.extend(self.cpus.iter().map(|cpu| loss(self.last.unwrap_or(0), *cpu, None)));
     }
 

@@ -51,8 +51,9 @@ fn switch(s: &[u8]) -> Option<Kind> {
     Some(Kind::SchedSwitch { prev, prev_state: state_of(state)?, next: known(comm, tid, prio)? })
 }
 
-/// trace-cmd: `cyclictest:248 [120] R ==> rcuc/0:23 [98]`
+/// trace-cmd: `cyclictest:248 [120] R ==> rcuc/0:23 [98]`; Linux 2.6.31: `task cyclictest:248 [120] (R) ==> rcuc/0:23 [98]`.
 fn switch_short(s: &[u8]) -> Option<Kind> {
+    let s = s.strip_prefix(b"task ").unwrap_or(s);
     let (prev, next) = split(s, b" ==> ")?;
     let (prev, state) = short(prev)?;
     let (next, _) = short(next)?;
@@ -75,6 +76,8 @@ fn known(comm: Comm, tid: i64, prio: i64) -> Option<Task> {
 
 /// A state as printed: `S`, `R+`, `D|K`; the first letter counts.
 fn state_of(s: &[u8]) -> Option<TaskState> {
+    // `(S)` in 2.6.31 and 2.6.32.
+    let s = s.strip_prefix(b"(").and_then(|s| s.strip_suffix(b")")).unwrap_or(s);
     let letter = *s.first()?;
     if letter.is_ascii_digit() {
         return whole(s).map(state_of_bits);
@@ -104,7 +107,12 @@ fn task(s: &[u8]) -> Option<(Task, &[u8])> {
 fn wake(s: &[u8]) -> Option<(Task, Option<u32>)> {
     let (task, rest, key) = match task(s) {
         Some((task, rest)) => (task, rest, &b"target_cpu="[..]),
-        None => short(s).map(|(task, rest)| (task, rest, &b"CPU:"[..]))?,
+        None => {
+            // Linux 2.6.31: `task rcuc/0:23 [98] success=1 [001]`.
+            let old = s.strip_prefix(b"task ");
+            let key = if old.is_some() { &b"["[..] } else { b"CPU:" };
+            short(old.unwrap_or(s)).map(|(task, rest)| (task, rest, key))?
+        }
     };
     let (_, cpu) = split(rest, key)?;
     Some((task, Some(u32::try_from(number(cpu)?.0).ok()?)))
@@ -125,9 +133,21 @@ fn pi_setprio(s: &[u8]) -> Option<Kind> {
 }
 
 fn delay(s: &[u8], key: &[u8]) -> Option<(i32, Option<Comm>, u64)> {
+    if let Some(old) = s.strip_prefix(b"task: ") {
+        return old_delay(old);
+    }
     let (comm, s) = comm_until(s.strip_prefix(b"comm=")?, b" pid=")?;
     let (tid, rest) = signed(s)?;
     Some((i32::try_from(tid).ok()?, Some(comm), whole(field(rest, key)?)?))
+}
+
+/// Linux 2.6.31: `task: rcuc/0:23 wait: 5362 [ns]`, `task: rcuc/0:23 runtime: 5092 [ns], vruntime: …`.
+fn old_delay(s: &[u8]) -> Option<(i32, Option<Comm>, u64)> {
+    let at = find(s, b": ")?;
+    let (who, ns) = (s.get(..at)?, s.get(at + 2..)?);
+    let (comm, tid) = comm_pid(who.get(..memchr::memrchr(b' ', who)?)?)?;
+    let (ns, rest) = number(ns)?;
+    rest.starts_with(b" [ns]").then_some((tid, comm, ns))
 }
 
 fn stat(s: &[u8], what: Delay) -> Option<Kind> {
@@ -170,15 +190,19 @@ fn tracer_rest(s: &[u8], prev: Task, prev_state: TaskState, line: Line) -> Optio
         Some(s) => (true, s),
         None => (false, s.strip_prefix(b"==>")?),
     };
-    let (cpu, s) = number(skip_spaces(s).strip_prefix(b"[")?)?;
-    let (tid, prio, s) = triple(skip_spaces(s.strip_prefix(b"]")?))?;
+    // Before 2.6.28 without the CPU.
+    let (cpu, s) = match skip_spaces(s).strip_prefix(b"[").and_then(number) {
+        Some((cpu, s)) => (Some(cpu), s.strip_prefix(b"]")?),
+        None => (None, s),
+    };
+    let (tid, prio, s) = triple(skip_spaces(s))?;
     let (_, comm) = word(s);
     let comm = trim(comm);
     let comm = (!comm.is_empty() && comm != b"<...>").then(|| Comm::new(comm));
     let next = Task { tid, comm, prio: Some(prio) };
     let prev = Task { comm: line.comm.filter(|_| prev.tid == line.tid), ..prev };
     if wakeup {
-        let target_cpu = Some(u32::try_from(cpu).ok()?);
+        let target_cpu = cpu.map(u32::try_from).transpose().ok()?;
         return Some(Kind::SchedWakeup { task: next, target_cpu, by: Some(prev) });
     }
     Some(Kind::SchedSwitch { prev, prev_state, next })
