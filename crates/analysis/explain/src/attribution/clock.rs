@@ -5,7 +5,7 @@ use punctual_trace::{Event, Kind};
 /// Coarser ones are the jiffies of a machine without sched_clock() (kernel/time/sched_clock.c): 1 to 10 ms.
 const LEAST: u64 = 1_000_000;
 /// Fewer events prove nothing.
-const EVENTS: u64 = 8;
+const EVENTS: u64 = 6;
 
 /// The steps that a clock goes in.
 #[derive(Clone, Debug, Default)]

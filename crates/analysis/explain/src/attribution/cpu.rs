@@ -168,8 +168,8 @@ pub(super) struct Cpu {
     pub in_soft: u64,
     /// The interrupt that its events lie in, by their flags.
     pub inside: Inside,
-    /// The last function of a function trace.
-    pub traced: Option<Traced>,
+    /// Lines of a function trace.
+    pub traced: VecDeque<Traced>,
     pub sections: VecDeque<Section>,
     pub before_stack: Before,
     /// What ran when events were lost, and since when nothing is known.
@@ -246,11 +246,14 @@ impl Cpu {
     }
 
     /// An event of the current task, with its flags.
-    pub fn wanted(&mut self, flags: Option<Flags>) {
-        if flags.and_then(urgent) == Some(true)
-            && let Some(segment) = self.history.back_mut()
-        {
-            segment.wanted = true;
+    pub fn wanted(&mut self, t: u64, flags: Option<Flags>, most: usize) {
+        if flags.and_then(urgent) != Some(true) {
+            return;
+        }
+        let Some(segment) = self.history.back_mut() else { return };
+        let is_first = !std::mem::replace(&mut segment.wanted, true) && segment.t < t;
+        if is_first && !flags.and_then(|flags| flags.context).is_some_and(Context::is_hard) {
+            self.turn(t, flags, false, most);
         }
     }
 
@@ -387,7 +390,9 @@ impl Cpu {
         self.expiring = None;
         self.charged_until = None;
         self.sent.clear();
-        self.traced = None;
+        if let Some(line) = self.traced.back_mut() {
+            line.last = true;
+        }
         (self.inside, self.entered) = (Inside::default(), false);
         self.locks = Locks::default();
         (self.preempt_off, self.irqs_off, self.idle) = (false, false, IdleState::Unknown);
@@ -400,8 +405,10 @@ impl Cpu {
     /// The first event after a loss is of this thread: if it ran before, it probably did in between.
     pub fn found_again(&mut self, tid: i32) {
         let Some((since, running)) = self.lost.take().filter(|(_, running)| running.tid == tid) else { return };
+        let before =
+            self.history.len().checked_sub(2).and_then(|at| self.history.get(at)).and_then(|segment| segment.resched);
         if let Some(segment) = self.history.back_mut().filter(|segment| segment.t == since) {
-            segment.doing = Doing::Task(Running { around: true, ..running });
+            (segment.doing, segment.resched) = (Doing::Task(Running { around: true, ..running }), before);
         }
     }
 }

@@ -11,6 +11,7 @@ pub(super) enum Why {
     Nested,
     ByFlags,
     RestOfInterrupt,
+    Cut,
     SilentInside,
     Late,
     LateOthersRan,

@@ -225,8 +225,11 @@ impl Machine {
         let Some(tid) = event.tid else { return Some(None) };
         let current = cpu.current.map(|c| c.tid);
         if current == Some(tid) {
-            cpu.wanted(event.flags);
+            cpu.wanted(event.t_ns, event.flags, most);
             cpu.before = None;
+            if known.is_some_and(|(_, comm, _)| comm.is_none()) && event.comm.is_some() {
+                self.tasks.get(tid).comm = event.comm;
+            }
         } else if cpu.before != Some(tid) {
             match current {
                 Some(_) => cpu.odd(Odd::Current, event.t_ns),

@@ -14,6 +14,7 @@ mod cpu;
 mod cycle;
 mod expiry;
 mod findings;
+mod functions;
 mod gap;
 mod ids;
 mod inside;
@@ -78,6 +79,10 @@ pub struct Attribution {
     work: u64,
     /// Wakeups not walked because the work limit was reached.
     unwalked: u64,
+    /// The thread of a wakeup tracer's header, and its latency if that may go on after the switch to it, ns.
+    subject: Option<(i32, Option<u64>)>,
+    /// The header's thread got the CPU so soon that the header's latency lies behind the switch: tid, how soon.
+    soon: Option<(i32, u64)>,
     /// Wakeups whose stack may still come.
     awaited: Vec<Window>,
     /// Woken and not seen to run before a trace ended: tid, name, how long at least.
@@ -109,6 +114,8 @@ impl Attribution {
             pending: measured::Pending::default(),
             work: WORK,
             unwalked: 0,
+            subject: None,
+            soon: None,
             awaited: Vec::new(),
             waits: None,
             other: None,
@@ -144,7 +151,12 @@ impl Attribution {
             self.options.facts.throttled = Some(true);
         }
         self.machine.line = info.line;
+        let header = info.latency.last().filter(|header| header.is_wakeup() != Some(false));
+        // The latency tracer of 2.6 measures until the end of the switch.
+        let whole = header.filter(|header| header.is_old()).and_then(|header| header.latency_us?.checked_mul(1000));
+        self.subject = header.and_then(|header| Some((header.tid?, whole)));
         let window = self.machine.apply(event);
+        let window = window.or_else(|| self.machine.began(event, header?));
         if self.options.cycles {
             self.cycle(event, window.is_some());
         }
@@ -186,12 +198,19 @@ impl Attribution {
     }
 
     fn woken_if_chosen(&mut self, window: &Window) {
+        let named = matches!(self.options.victims, Victims::Tid(_) | Victims::Comm(_));
+        let subject = self.subject.filter(|(tid, _)| *tid == window.tid);
+        let waited = window.t3 - window.waking.t0;
+        if subject.and_then(|(_, whole)| whole).is_some_and(|whole| whole > 2 * waited + NO_MORE_THAN_A_SWITCH) {
+            self.soon = Some((window.tid, waited));
+            return;
+        }
         let chosen = choose::rank(&self.options.victims, window.tid, window.comm, window.prio);
+        let chosen = chosen.or((subject.is_some() && !named).then_some(1));
         // Of no use where a real-time thread is woken too; the idle task is not woken.
         let any = (self.options.victims == Victims::Measuring && window.tid != 0 && !self.options.cycles).then_some(2);
         let better = |rank: usize| self.ranks.iter().take(rank).all(|rank| rank.wakeups == 0);
         let Some(rank) = chosen.or(any).filter(|rank| better(*rank)) else {
-            let waited = window.t3 - window.waking.t0;
             if window.tid != 0 && self.other.as_ref().is_none_or(|(_, _, longest)| waited > *longest) {
                 self.other = Some((window.tid, window.comm, waited));
             }
@@ -295,7 +314,12 @@ impl Attribution {
         let wakeups = latest.wakeups;
         let machine = &self.machine;
         let (mut victims, mut groups) = latest.finish(self.options.threshold_ns, |what| sentences::busy(machine, what));
-        let (mut analysed, tracers) = self.tracers.finish(info, &self.options.facts, machine);
+        let soon = self.soon.filter(|_| victims.is_empty());
+        let woken = |tid| {
+            let soon = soon.filter(|(of, _)| *of == tid).map(|(_, ns)| Some(ns));
+            soon.or(victims.iter().any(|victim| victim.tid == Some(tid)).then_some(None))
+        };
+        let (mut analysed, tracers) = self.tracers.finish(info, &self.options.facts, machine, woken);
         let better =
             !analysed.is_empty() || tracers.answer.is_some() || tracers.bare.is_some() || self.findings.is_strong();
         if fallback == 2 && better {
@@ -339,9 +363,9 @@ impl Attribution {
         let none = victims.is_empty();
         let asked = self.options.victims != Victims::Measuring;
         let others = || {
-            let waits = || machine.waits(|_, _| true).map(tracers::waits);
+            let waits = || machine.waits(|_, _| true).filter(|(.., waited)| *waited > 0).map(tracers::waits);
             let log = || info.log.first().map(|log| format!("the kernel's log: {log}"));
-            self.findings.answer().or_else(waits).or_else(log).filter(|_| !asked)
+            self.findings.answer().or_else(waits).or_else(log).or(tracers.cut).filter(|_| !asked)
         };
         let answer = tracers.answer.filter(|_| none).or_else(|| if none { others() } else { None });
         if answer.is_some() {

@@ -41,19 +41,29 @@ pub(super) enum Off {
     Unknown,
 }
 
-/// The last function of a function trace.
+/// A line of a function trace.
 #[derive(Clone, Debug)]
 pub(super) struct Traced {
-    t: u64,
-    function: Symbol,
-    parent: Option<Symbol>,
-    irqs_off: bool,
-    hard: bool,
+    pub t: u64,
+    pub tid: Option<i32>,
+    pub function: Symbol,
+    pub parent: Option<Symbol>,
+    pub flags: Option<Flags>,
+    /// Lines behind it were left out.
+    pub last: bool,
+    /// An event that is no function came behind it.
+    ended: bool,
+}
+
+impl Traced {
+    pub fn context(&self) -> Option<Context> {
+        self.flags.and_then(|flags| flags.context)
+    }
 }
 
 /// Ends the section that the function before began, and begins another.
 pub(super) fn function(cpu: &mut Cpu, event: &Event) {
-    if let Some(before) = cpu.traced.take()
+    if let Some(before) = cpu.traced.back().filter(|before| !before.last && !before.ended)
         && event.t_ns.saturating_sub(before.t) >= LEAST
         && let Some(section) = between(before, event)
     {
@@ -61,23 +71,26 @@ pub(super) fn function(cpu: &mut Cpu, event: &Event) {
     }
     if let Kind::Function { function, parent } = &event.kind {
         let (function, parent) = (function.clone(), parent.clone());
-        let hard = event.flags.and_then(|flags| flags.context).is_some_and(Context::is_hard);
-        cpu.traced = Some(Traced { t: event.t_ns, function, parent, irqs_off: off(event.flags), hard });
+        let (t, tid, flags) = (event.t_ns, event.tid, event.flags);
+        push(&mut cpu.traced, Traced { t, tid, function, parent, flags, last: false, ended: false });
+    } else if let Some(last) = cpu.traced.back_mut() {
+        last.ended = true;
     }
 }
 
 /// `None`: after a function of an interrupt, which has ended since.
-fn between(before: Traced, event: &Event) -> Option<Section> {
+fn between(before: &Traced, event: &Event) -> Option<Section> {
     let frames = [Some(&before.function), before.parent.as_ref()];
     let named = chain(frames.into_iter().flatten().filter_map(name));
     // What calls the next function is where it was until then.
     let inside = matches!(&event.kind, Kind::Function { parent: Some(parent), .. } if *parent == before.function);
-    let place = match (inside, before.hard) {
+    let hard = before.context().is_some_and(Context::is_hard);
+    let place = match (inside, hard) {
         (true, _) => format!("in {named}"),
         (false, false) => format!("last traced in {named}"),
         (false, true) => return None,
     };
-    let off = if before.irqs_off && off(event.flags) { Off::Irqs } else { Off::Unknown };
+    let off = if off(before.flags) && off(event.flags) { Off::Irqs } else { Off::Unknown };
     (!named.is_empty()).then_some(Section { from: before.t, to: event.t_ns, place, off })
 }
 

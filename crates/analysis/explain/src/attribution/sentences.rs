@@ -86,8 +86,10 @@ pub(super) fn verdict(victim: &Victim) -> String {
             unknown += &format!("; {guess}{told}");
         }
         let clock = victim.doubts.iter().find(|doubt| doubt.contains("clock goes in steps"));
+        let incomplete = victim.doubts.iter().any(|doubt| doubt.starts_with(super::tracers::INCOMPLETE));
         return match clock {
             Some(clock) => format!("{unknown} — {clock}: {MONO}"),
+            None if incomplete => format!("{unknown} — lines are missing here: give it the whole trace"),
             None => format!("{unknown} — record sched_switch, sched_waking, hrtimer and irq events of all CPUs"),
         };
     };
@@ -140,8 +142,8 @@ pub(super) fn happened(cause: &Cause, part: &str) -> String {
         (Class::Irq, None) if what == OWN => format!("{what} interrupt took {part}"),
         (Class::Irq, None) if what == UNNAMED => format!("an interrupt took {part}"),
         (Class::Irq, None) => format!("interrupt {what} took {part}{place}"),
-        (Class::Softirq, None) if what == UNNAMED => format!("a softirq took {part}"),
-        (Class::Softirq, None) => format!("softirq {what} took {part}"),
+        (Class::Softirq, None) if what == UNNAMED => format!("a softirq took {part}{place}"),
+        (Class::Softirq, None) => format!("softirq {what} took {part}{place}"),
         (Class::IrqsDisabled, Some(_)) => format!("{who} kept interrupts off for {part}{place}"),
         (Class::IrqsDisabled, None) => {
             format!("the timer interrupt came late by {part}{place}: interrupts off, or the CPU stood still")
@@ -153,6 +155,9 @@ pub(super) fn happened(cause: &Cause, part: &str) -> String {
             format!("leaving idle took {part}, or the CPU did not run")
         }
         (Class::IdleExit, _) => format!("leaving idle took {part}"),
+        (Class::Migration, _) if cause.evidence == evidence(Why::Ipi) => {
+            format!("the interrupt by which another CPU woke it took {part}")
+        }
         (Class::Migration, _) => format!("moving it to this CPU took {part}"),
         (Class::PriorityInversion, _) => {
             format!("{who} held a lock that a more urgent thread wants, and ran {part}{place}")
@@ -256,6 +261,7 @@ fn advice(cause: &Cause, cpu: Option<u32>) -> String {
             "hold /dev/cpu_dma_latency at 0 (rule cpu-idle-latency); in a guest, the host may not have run it".into()
         }
         Class::IdleExit => "hold /dev/cpu_dma_latency at 0, or limit idle states (rule cpu-idle-latency)".into(),
+        Class::Migration if cause.evidence == evidence(Why::Ipi) => "wake it from a CPU that shares its cache, or from its own".into(),
         Class::Migration => "pin the thread to one CPU".into(),
         Class::PriorityInversion => "shorten what it does with the lock held".into(),
         Class::ReturnToUser => "look for page faults, signals and other work on the way out of the kernel".into(),
@@ -319,6 +325,7 @@ pub(super) fn evidence(why: Why) -> &'static str {
         Why::Nested => "entry and exit events",
         Why::ByFlags => "the events before and after it were recorded in one interrupt, by their flags",
         Why::RestOfInterrupt => "it was current; an interrupt had begun there, and no event shows its end",
+        Why::Cut => "the lines end in a softirq, before the thread ran",
         Why::SilentInside => {
             "nothing was recorded there for 0.5 ms and more: a hypervisor or firmware may have stopped the CPU"
         }

@@ -1,5 +1,7 @@
 //! Summaries of latency tracers, and what is missing or doubtful about the whole trace.
 
+use super::cpu::Cpu;
+use super::functions::{self, Whose};
 use super::machine::Machine;
 use super::timerlat::Timerlats;
 use super::waits::LockedOut;
@@ -7,13 +9,13 @@ use super::{Behind, Facts, Victims, chain, rtla, section};
 use punctual_model::{Link, Scheduled, Victim};
 use punctual_trace::{Call, Comm, Damage, Event, Kind, LatencyHeader, Symbol, TimeBase, TraceInfo};
 use punctual_units::{Arrange, Nanos};
+use std::collections::BTreeMap;
 
 /// Lines of the timerlat, osnoise and hwlat tracers, summed up.
 #[derive(Debug, Default)]
 pub(super) struct Tracers {
     timerlat: Timerlats,
-    /// Gaps, the longest in µs, its CPU, and NMIs in them.
-    hwlat: Option<(u64, u64, u32, u64)>,
+    hwlat: Gaps,
     /// Of the first event of the last trace: interrupts and preemption off, by its flags.
     first: Option<(bool, bool)>,
     /// The last stack.
@@ -39,10 +41,7 @@ impl Tracers {
                 self.timerlat.event(event)
             }
             Kind::Hwlat { inner_us, outer_us, nmi_count, .. } => {
-                let (gaps, longest, cpu, nmis) = self.hwlat.unwrap_or_default();
-                let here = (*inner_us).max(*outer_us);
-                let cpu = if here > longest { event.cpu } else { cpu };
-                self.hwlat = Some((gaps + 1, longest.max(here), cpu, nmis + u64::from(nmi_count.unwrap_or(0))));
+                self.hwlat.add(event.cpu, (*inner_us).max(*outer_us), nmi_count.unwrap_or(0));
             }
             Kind::Osnoise(sample) => {
                 let (periods, longest, cpu, hardware) = self.osnoise.unwrap_or_default();
@@ -54,14 +53,31 @@ impl Tracers {
         }
     }
 
-    /// Victims that rtla and timerlat analysed, and the sentences.
-    pub fn finish(self, info: &TraceInfo, facts: &Facts, machine: &Machine) -> (Vec<Victim>, Said) {
-        let mut said: Vec<String> = info.latency.iter().filter_map(wakeup).collect();
-        let mut sections: Vec<(u64, String)> = info
-            .latency
-            .iter()
-            .rev()
-            .enumerate()
+    /// Victims that rtla and timerlat analysed, and the sentences. `woken`: the wakeup of this thread is in the trace, and
+    /// how soon it got the CPU, ns, if that was long before the header's latency was over.
+    pub fn finish(
+        self,
+        info: &TraceInfo,
+        facts: &Facts,
+        machine: &Machine,
+        woken: impl Fn(i32) -> Option<Option<u64>>,
+    ) -> (Vec<Victim>, Said) {
+        let is_wakeup = |header: &LatencyHeader| header.is_wakeup().or(header.tid.and_then(&woken).map(|_| true));
+        let (wakeups, sections): (Vec<_>, Vec<_>) =
+            info.latency.iter().rev().enumerate().partition(|(_, header)| is_wakeup(header) == Some(true));
+        let mut said: Vec<String> = wakeups.iter().rev().filter_map(|(_, header)| wakeup(header)).collect();
+        let soon = wakeups.iter().find_map(|(_, header)| {
+            let ns = woken(header.tid?)??;
+            Some(format!(
+                "{}: it had the CPU after {}, and the rest of that time passed after the switch",
+                fact(header)?,
+                Nanos(ns)
+            ))
+        });
+        let cut = wakeups.last().and_then(|(_, header)| fact(header));
+        let cut = cut.map(|fact| format!("{fact}: the lines do not show that wakeup from waking to running"));
+        let mut sections: Vec<(u64, String)> = sections
+            .into_iter()
             .filter_map(|(n, header)| {
                 // The functions are those of the last trace.
                 off(header, (n == 0).then_some((machine, &self)))
@@ -70,15 +86,7 @@ impl Tracers {
         sections.arrange_by_key(|(latency, _)| std::cmp::Reverse(*latency));
         let answers = said.len();
         said.extend(sections.into_iter().map(|(_, text)| text));
-        if let Some((gaps, longest, cpu, nmis)) = self.hwlat {
-            let nmis = if nmis > 0 { format!(", with {nmis} NMIs in them") } else { String::new() };
-            let longest = Nanos(longest.saturating_mul(1000));
-            let gaps = if gaps == 1 { "1 gap".to_owned() } else { format!("{gaps} gaps") };
-            said.push(format!(
-                "hwlat: {gaps} in which the hardware stopped a CPU with interrupts off, no task is to blame: the longest {longest} on CPU \
-                 {cpu}{nmis}; what stopped it is not known from here (firmware (SMI), the host of a guest, a bus or memory that stalls)"
-            ));
-        }
+        said.extend(self.hwlat.said());
         if let Some((periods, longest, cpu, hardware)) = self.osnoise {
             let longest = Nanos(longest.saturating_mul(1000));
             said.push(format!(
@@ -89,7 +97,7 @@ impl Tracers {
         if let Some(call) = &info.longest_call {
             said.push(graph(call));
         }
-        let answer = said.get(answers).cloned();
+        let answer = said.get(answers).cloned().or(soon);
         said.extend(self.timerlat.said());
         said.extend(info.log.iter().map(|log| format!("the kernel's log: {log}")));
         let mut victims: Vec<Victim> = info.rtla.iter().filter_map(|analysis| rtla::victim(analysis, facts)).collect();
@@ -97,7 +105,7 @@ impl Tracers {
         let bare = self.timerlat.is_bare();
         let (bare, full) = if bare { (timerlat, None) } else { (None, timerlat) };
         victims.extend(full);
-        (victims, Said { said, answer, bare })
+        (victims, Said { said, answer, cut, bare })
     }
 }
 
@@ -106,8 +114,45 @@ impl Tracers {
 pub(super) struct Said {
     pub said: Vec<String>,
     pub answer: Option<String>,
+    /// The wakeup of a wakeup tracer's header, which is not in the trace as a whole.
+    pub cut: Option<String>,
     /// timerlat's worst, of which only its own lines tell.
     pub bare: Option<Victim>,
+}
+
+/// Gaps by CPU: number, longest in µs, NMIs in them.
+#[derive(Debug, Default)]
+struct Gaps(BTreeMap<u32, (u64, u64, u64)>);
+
+impl Gaps {
+    fn add(&mut self, cpu: u32, us: u64, nmis: u32) {
+        const CPUS: usize = 8192;
+        if self.0.len() < CPUS || self.0.contains_key(&cpu) {
+            let (gaps, longest, all) = self.0.entry(cpu).or_default();
+            (*gaps, *longest, *all) = (*gaps + 1, us.max(*longest), *all + u64::from(nmis));
+        }
+    }
+
+    fn said(&self) -> Option<String> {
+        const NAMED: usize = 8;
+        let (cpu, (_, longest, _)) =
+            self.0.iter().max_by_key(|(cpu, (_, longest, _))| (*longest, std::cmp::Reverse(**cpu)))?;
+        let gaps: u64 = self.0.values().map(|(gaps, ..)| gaps).sum();
+        let nmis: u64 = self.0.values().map(|(.., nmis)| nmis).sum();
+        let nmis = if nmis > 0 { format!(", with {nmis} NMIs in them") } else { String::new() };
+        let cpus: Vec<String> = self.0.keys().map(u32::to_string).collect();
+        let cpus = match cpus.len() {
+            1 => String::new(),
+            2..=NAMED => format!(" (of CPUs {})", cpus.join(", ")),
+            n => format!(" (of {n} CPUs)"),
+        };
+        let longest = Nanos(longest.saturating_mul(1000));
+        let plural = if gaps == 1 { "gap" } else { "gaps" };
+        Some(format!(
+            "hwlat: {gaps} {plural} in which the hardware stopped a CPU with interrupts off{cpus}, no task is to blame: the longest {longest} on CPU \
+             {cpu}{nmis}; what stopped it is not known from here (firmware (SMI), the host of a guest, a bus or memory that stalls)"
+        ))
+    }
 }
 
 /// The task of a header: who was late, or had the section.
@@ -128,14 +173,20 @@ fn figure(header: &LatencyHeader) -> Option<(u64, String)> {
     Some((header.latency_us?.saturating_mul(1000), cpu))
 }
 
-fn wakeup(header: &LatencyHeader) -> Option<String> {
-    let tracer = header.tracer.as_deref().filter(|tracer| tracer.starts_with("wakeup"))?;
+fn fact(header: &LatencyHeader) -> Option<String> {
+    let tracer = header.tracer.as_deref()?;
     let (latency, cpu) = figure(header)?;
+    Some(format!("{tracer}: longest wakeup {}, of {}{cpu}", Nanos(latency), who(header)))
+}
+
+fn wakeup(header: &LatencyHeader) -> Option<String> {
+    let said = fact(header)?;
+    if header.is_old() {
+        return Some(said);
+    }
     Some(format!(
-        "{tracer}: longest wakeup {}, of {}{cpu}. This tracer cannot see a hog that is already running: it ignores wakeups while the \
-         current thread has the same or a higher priority. Record sched_switch, sched_waking, hrtimer and irq events instead",
-        Nanos(latency),
-        who(header)
+        "{said}. This tracer cannot see a hog that is already running: it ignores wakeups while the current thread has the same or a \
+         higher priority. Record sched_switch, sched_waking, hrtimer and irq events instead"
     ))
 }
 
@@ -143,55 +194,82 @@ fn wakeup(header: &LatencyHeader) -> Option<String> {
 fn off(header: &LatencyHeader, seen: Option<(&Machine, &Tracers)>) -> Option<(u64, String)> {
     let tracer = header.tracer.as_deref()?;
     let (machine, seen) = seen.unzip();
+    let cpus = machine.into_iter().flat_map(Machine::cpus).filter(|(n, _)| header.cpu.is_none_or(|cpu| cpu == *n));
     let what = match tracer {
-        "irqsoff" => "interrupts off for",
-        "preemptoff" => "preemption off for",
-        "preemptirqsoff" => match seen.and_then(|seen| seen.first) {
-            Some((true, false)) => "interrupts off for",
-            Some((false, true)) => "preemption off for",
-            _ => "interrupts or preemption off for",
-        },
-        // Up to 2.6.22 of the -rt patches and in v1.0.3 all tracers have this name.
-        "preemption" if header.started_at.is_some() => "interrupts or preemption off for",
-        "preemption" => "a latency of",
+        "irqsoff" => "interrupts off",
+        "preemptoff" => "preemption off",
+        "preemptirqsoff" => {
+            let mut lines = cpus.clone().flat_map(|(_, cpu)| &cpu.traced).peekable();
+            let is_known = lines.peek().is_some();
+            let irqs_off = is_known && lines.all(|line| line.flags.and_then(|flags| flags.irqs_off) == Some(true));
+            match seen.and_then(|seen| seen.first) {
+                Some((true, false)) => "interrupts off",
+                Some((false, true)) => "preemption off",
+                _ if irqs_off => "interrupts off",
+                _ => "interrupts or preemption off",
+            }
+        }
+        // All tracers of the -rt patches of 2.6 have this name.
+        "preemption" if header.is_wakeup() == Some(false) => "interrupts or preemption off",
+        "preemption" => "a latency",
         _ => return None,
     };
     let (latency, cpu) = figure(header)?;
-    let cpus = machine.into_iter().flat_map(Machine::cpus).filter(|(n, _)| header.cpu.is_none_or(|cpu| cpu == *n));
+    let steps_ns = machine.and_then(|machine| machine.clock.step()).filter(|step| latency.is_multiple_of(*step));
     let inside = cpus.clone().fold((0, 0), |(hard, soft), (_, cpu)| (hard + cpu.in_hard, soft + cpu.in_soft));
     let inside = match inside {
+        _ if steps_ns.is_some() => String::new(),
         (hard, _) if hard > latency / 2 => format!(", {} of it in interrupts", Nanos(hard.min(latency))),
         (_, soft) if soft > latency / 2 => format!(", {} of it in softirqs", Nanos(soft.min(latency))),
         _ => String::new(),
     };
-    let sections = cpus.flat_map(|(_, cpu)| &cpu.sections);
-    let longest = sections.max_by_key(|section| section.to - section.from);
-    let place = longest.filter(|section| (section.to - section.from) * 2 > latency);
-    let place = place.map(|section| format!(", most of it {}", section.place)).unwrap_or_default();
+    let place = cpus.clone().find_map(|(_, cpu)| place(cpu, header, latency)).filter(|_| steps_ns.is_none());
+    let place = place.map(|place| format!(", {place}")).unwrap_or_default();
     let ends = header.started_at.as_deref().zip(header.ended_at.as_deref());
+    let of_idle = ends.filter(|_| header.tid == Some(0)).map(|(from, to)| (from.contains("idle"), to.contains("idle")));
+    let in_idle = of_idle == Some((true, true));
+    let idle = match of_idle {
+        Some((true, _) | (_, true)) => ": the way into or out of an idle state",
+        _ => "",
+    };
     let ends = ends.map(|(from, to)| format!(", from {from} to {to}")).unwrap_or_default();
-    let idle = |at: &Option<String>| at.as_deref().is_some_and(|at| at.contains("idle"));
     let stack = seen.map(|seen| called(&seen.stack, header)).unwrap_or_default();
-    let (latency_ns, who) = (Nanos(latency), who(header));
-    if header.tid == Some(0) && idle(&header.started_at) && idle(&header.ended_at) {
-        let text = format!(
-            "{tracer}: {what} {latency_ns}{cpu} in the idle loop{ends}: the CPU waits there for an interrupt, which wakes it, so this is idle \
-             time most likely and delayed nobody"
-        );
-        return Some((latency, text));
-    }
+    let (length, who) = (Nanos(latency), who(header));
     // A wakeup's latency has the same header, with the thread that was woken (kernel/latency_trace.c of the -rt patches,
     // check_wakeup_timing).
-    let text = match tracer == "preemption" && header.started_at.is_none() {
-        true => format!(
-            "{tracer}: {what} {latency_ns}{cpu}{inside}{place}; {who} was woken so late, or had interrupts or preemption off so long: the header \
-             does not tell which, and the first column names who ran"
+    let text = match (what, steps_ns) {
+        ("a latency", _) => format!(
+            "{tracer}: {what} of {length}{cpu}{inside}{place}; {who} was woken so late, or had interrupts or preemption off so long: the header \
+             does not say which, and no line here shows it being woken"
         ),
-        false => format!(
-            "{tracer}: {what} {latency_ns}{cpu}{inside}, while {who} was current{place}{ends}{stack}; whom it delayed is not recorded"
+        (_, Some(step)) => format!(
+            "{tracer}: {what}{cpu} while {who} was current{ends}, for how long is not known: the clock of this trace steps by {}, and the \
+             header's {length} are such steps (a clock of jiffies; the tracer needs a sched_clock of its own)",
+            Nanos(step)
+        ),
+        _ if in_idle => format!(
+            "{tracer}: {what} for {length}{cpu} in the idle loop{ends}: the CPU waits there for an interrupt, which wakes it, so this is idle \
+             time most likely and delayed nobody"
+        ),
+        _ => format!(
+            "{tracer}: {what} for {length}{cpu}{inside}, while {who} was current{place}{ends}{idle}{stack}; whom it delayed is not recorded"
         ),
     };
     Some((latency, text))
+}
+
+/// Where most of a section was.
+fn place(cpu: &Cpu, header: &LatencyHeader, latency: u64) -> Option<String> {
+    if let Some(lock) = functions::lock(cpu, header) {
+        return Some(lock);
+    }
+    let longest = cpu.sections.iter().max_by_key(|section| section.to - section.from);
+    let longest = longest.filter(|section| (section.to - section.from) * 2 > latency);
+    let longest = longest.map(|section| format!("most of it {}", section.place));
+    longest.or_else(|| {
+        let most = functions::most(cpu, Whose::All, 0, latency)?;
+        Some(format!("{} {}", if most.shown { "most of it" } else { "most of it most likely" }, most.place))
+    })
 }
 
 /// The callers of a section, by the stack at its end.
@@ -319,10 +397,12 @@ pub(super) fn left_on(facts: &Facts) -> Option<String> {
     ))
 }
 
+pub(super) const INCOMPLETE: &str = "the trace is not complete";
+
 /// Why nothing in this trace is more than suspected.
 pub(super) fn doubt(machine: &Machine, info: &TraceInfo) -> Option<String> {
     if let Some(note) = info.notes.iter().find(|note| spoils(&note.what)) {
-        return Some(format!("the trace is not complete ({})", damage(&note.what)));
+        return Some(format!("{INCOMPLETE} ({})", damage(&note.what)));
     }
     if info.notes_dropped > 0 {
         return Some("the trace is damaged in many places".to_owned());

@@ -1,9 +1,10 @@
 use super::cpu::Doubtful;
+use super::functions::{self, Whose};
 use super::label::{Label, Part, Tally, What, Why};
 use super::machine::{End, Machine, Window};
 use super::{Facts, choose, sentences};
 use punctual_model::{Cause, Class, Confidence, Moments, Scheduled, Victim};
-use punctual_trace::Symbol;
+use punctual_trace::{Context, Symbol};
 use punctual_units::Arrange;
 
 /// The victim of a wakeup, without its verdict. It ends at T3, or where its thread read its clock, if that is known.
@@ -11,6 +12,10 @@ pub(super) fn new(machine: &Machine, window: &Window, facts: &Facts, tally: &Tal
     let latency_ns = t4_ns.unwrap_or(window.t3) - window.waking.t0;
     let doubts = doubts(machine, window, tally);
     let mut causes = causes(machine, facts, tally, latency_ns);
+    causes.iter_mut().for_each(|cause| cause.place = cause.place.take().or_else(|| functions(machine, window, cause)));
+    if window.end == End::Header {
+        cut(machine, window, &mut causes);
+    }
     if facts.steal_rose == Some(true) {
         // The hypervisor may have taken the CPU in the middle of anything.
         let doubtful = causes.iter_mut().filter(|cause| cause.class != Class::Steal);
@@ -117,6 +122,30 @@ fn place(machine: &Machine, label: Label) -> Option<String> {
     }
 }
 
+/// The lines end in a softirq, before the thread ran: what came then is most likely the rest of it.
+fn cut(machine: &Machine, window: &Window, causes: &mut [Cause]) {
+    let last = machine.cpu(window.cpu).and_then(|cpu| cpu.traced.back());
+    let Some(last) = last.filter(|last| last.t == machine.now && last.context() == Some(Context::Softirq)) else {
+        return;
+    };
+    let Some(cause) = causes.first_mut().filter(|cause| cause.tid.is_some() && cause.tid == last.tid) else { return };
+    let softirq = Label::new(Class::Softirq, Confidence::Suspected, Why::Cut);
+    (cause.class, cause.confidence, cause.tid, cause.comm) = (softirq.class, softirq.confidence, None, None);
+    cause.what = Some(sentences::busy(machine, What::Softirq(super::inside::SOFTIRQ)));
+    sentences::evidence(softirq.why).clone_into(&mut cause.evidence);
+    cause.place = functions::last(last);
+}
+
+/// What a thread that could not be preempted, or a softirq, spent its time in.
+fn functions(machine: &Machine, window: &Window, cause: &Cause) -> Option<String> {
+    let whose = match (cause.class, cause.tid) {
+        (Class::PreemptionDisabled | Class::IrqsDisabled, Some(tid)) => Whose::Thread(tid),
+        (Class::Softirq, None) => Whose::Softirq,
+        _ => return None,
+    };
+    functions::most(machine.cpu(window.cpu)?, whose, window.waking.t2, window.t3).map(|most| most.place)
+}
+
 /// Who waits for the lock of `owner`, and who for the one that that thread holds.
 fn waiters(machine: &Machine, owner: i32, thread: impl Fn(i32) -> String) -> Option<String> {
     const MOST: usize = 4;
@@ -177,6 +206,8 @@ fn calm(machine: &Machine, window: &Window, tally: &Tally) -> Option<(u32, Doubt
 
 /// Threads whose priority the trace tells only later: they had it before, unless something changed it in between.
 pub(super) fn learned(victim: &mut Victim, machine: &Machine, facts: &Facts) {
+    let comm = victim.tid.and_then(|tid| machine.tasks.find(tid)?.comm);
+    victim.comm = victim.comm.take().or(comm.map(|comm| comm.to_string()));
     let prio = |tid: i32| machine.tasks.find(tid).and_then(|known| known.prio);
     let Some(own) = victim.tid.and_then(prio) else { return };
     for cause in victim.causes.iter_mut().filter(|cause| cause.class == Class::Unaccounted) {

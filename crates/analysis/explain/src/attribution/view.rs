@@ -106,10 +106,12 @@ impl View<'_> {
 pub(super) fn thread_class(comm: Option<Comm>) -> Option<Class> {
     let comm = comm?;
     let name = comm.as_bytes();
-    if name.starts_with(b"irq/") {
+    // `IRQ 18` and `IRQ-18` of the -rt patches of 2.6, and `softirq-timer/1`.
+    if [&b"irq/"[..], b"IRQ ", b"IRQ-", b"IRQ_"].iter().any(|prefix| name.starts_with(prefix)) {
         return Some(Class::Irq);
     }
     // NAPI in threads (net/core/dev.c): of a device, and of the backlog (RPS, loopback; from 6.10 on RT).
-    let softirq: [&[u8]; 6] = [b"ksoftirqd/", b"ktimers/", b"ktimersoftd/", b"sirq-", b"napi/", b"backlog_napi/"];
+    let softirq: [&[u8]; 7] =
+        [b"ksoftirqd/", b"softirq-", b"ktimers/", b"ktimersoftd/", b"sirq-", b"napi/", b"backlog_napi/"];
     softirq.iter().any(|prefix| name.starts_with(prefix)).then_some(Class::Softirq)
 }

@@ -18,7 +18,7 @@ impl Machine {
 
     /// The wakeup of a wakeup tracer's header whose switch was cut off.
     pub fn cut(&mut self, header: &LatencyHeader) -> Option<Window> {
-        let tid = header.tid.filter(|_| header.tracer.as_deref().is_some_and(|tracer| tracer.starts_with("wakeup")))?;
+        let tid = header.tid.filter(|_| header.is_wakeup() != Some(false))?;
         let known = self.tasks.get(tid);
         let waking = known.waking.as_ref()?;
         let t3 = waking.t2.checked_add(header.latency_us?.checked_mul(1000)?)?;
@@ -29,6 +29,27 @@ impl Machine {
         let waking = known.waking.take()?;
         let comm = known.comm.or(header.task);
         Some(Window { tid, comm, prio: known.prio, cpu, waking: *waking, t3, end: End::Header })
+    }
+
+    /// The wakeup of a wakeup tracer's header whose beginning was cut off, at the switch to it. Times of these tracers begin with it.
+    pub fn began(&self, event: &Event, header: &LatencyHeader) -> Option<Window> {
+        let Kind::SchedSwitch { next, .. } = &event.kind else { return None };
+        let latency = header.latency_us?.checked_mul(1000)?;
+        let known =
+            self.tasks.find(next.tid).filter(|known| Some(next.tid) == header.tid && known.last_out.is_none())?;
+        let relative = event.t_ns > 0 && event.t_ns <= latency && latency <= event.t_ns.saturating_mul(2);
+        let (comm, waking) = (known.comm.or(header.task), Waking::again(0, event.cpu, event.cpu));
+        let rt_prio = header.rt_prio.filter(|prio| *prio > 0).and_then(|prio| 99i32.checked_sub_unsigned(prio));
+        let window = Window {
+            tid: next.tid,
+            comm,
+            prio: known.prio.or(rt_prio),
+            cpu: event.cpu,
+            waking,
+            t3: event.t_ns,
+            end: End::Switch,
+        };
+        relative.then_some(window)
     }
 
     /// A thread that has the CPU is woken there by the one before it: that it went to sleep is not in the trace.
@@ -105,9 +126,18 @@ impl Machine {
             self.waking(event, task, Some(target));
         }
         let Some(waking) = self.tasks.get(task.tid).waking.as_mut() else { return };
+        let arrived = waking.queued.is_none() && target == event.cpu && waking.from_cpu != event.cpu;
         waking.queued.get_or_insert(t);
         if waking.path.last().is_some_and(|(_, cpu)| *cpu != target) && waking.path.len() < MOVES {
             waking.path.push((t, target));
+        }
+        // Recorded where it is to run: the interrupt by which the waker's CPU queues it has come (kernel/sched/core.c, sched_ttwu_pending).
+        if arrived {
+            let most = self.most();
+            self.each(event, |cpu, t| {
+                cpu.arrived(t);
+                cpu.turn(t, event.flags, false, most);
+            });
         }
     }
 

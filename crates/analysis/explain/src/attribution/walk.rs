@@ -161,10 +161,16 @@ fn rule(view: &View, piece: &Piece, place: Place) -> Ruling {
             }
         }
         Doing::Idle => return gap::low(view, piece, place, None),
-        Doing::Task(task) => match view.task(task, place.wanted) {
+        Doing::Task(task) => match view.task(task, place.wanted).filter(|label| !kept(view, piece, label)) {
             Some(label) => return label.with_stalls(),
             None => return gap::low(view, piece, place, Some(task)),
         },
     };
     label.without_stalls()
+}
+
+/// A thread that kept the CPU though a reschedule was wanted all the time, and that does not outrank the late one for certain.
+fn kept(view: &View, piece: &Piece, label: &Label) -> bool {
+    let ordinary = view.window.prio.is_some_and(|prio| prio >= 100) && label.class == Class::SamePriority;
+    (ordinary || label.why == Why::NoPrio) && piece.resched == Some(true)
 }

@@ -2,6 +2,7 @@ mod chains;
 mod classes;
 mod common;
 mod hardware;
+mod old_kernels;
 mod pastes;
 mod random;
 mod reported;

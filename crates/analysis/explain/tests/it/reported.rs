@@ -72,7 +72,7 @@ fn the_thread_of_an_old_header_is_not_said_to_have_been_current() {
     let found = explained("wakeup-timing-2.6.txt");
     let verdict = &found.victims.first().unwrap().verdict;
     assert!(
-        verdict.starts_with("audio (RT 80, pid 700) on CPU 0, 9.31 ms late: linker (pid 900) was current"),
+        verdict.starts_with("audio (RT 80, pid 700) on CPU 0, 9.31 ms late: linker (pid 900) could not be preempted"),
         "{verdict}"
     );
 }

@@ -237,6 +237,8 @@ impl Old {
             Line::Special { function, tid, comm, values } if is_switch(function) && tid != own_tid => {
                 let [prev, next] = values.map(|value| self.prios.raw(value));
                 let prev = Task { tid, comm, prio: prev };
+                // Of an ordinary thread the header has the nice value.
+                let next = header.filter(|header| header.tid == Some(own_tid)).and_then(own).or(next);
                 let kind = switch(prev, Task { tid: own_tid, comm: named(own_tid, here.comm), prio: next });
                 let held = self.switch.take_if(|held| held.cpu == here.cpu && held.tid == Some(tid));
                 let t_ns = held.map_or(here.t_ns, |held| held.t_ns);

@@ -1,0 +1,145 @@
+//! Which functions the time of a thread, or of a softirq, was spent in, by the lines of a function trace.
+
+use super::cpu::Cpu;
+use super::section::{Traced, bare, name};
+use punctual_trace::{Context, LatencyHeader};
+use std::collections::BTreeMap;
+
+/// Lines on each side of a part that was left out.
+const NEAR: usize = 8;
+/// Fewer lines show nothing.
+const FEWEST: usize = 3;
+
+/// Whose lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Whose {
+    Thread(i32),
+    Softirq,
+    /// All lines.
+    All,
+}
+
+impl Whose {
+    fn has(self, line: &Traced) -> bool {
+        match self {
+            Whose::Thread(tid) => line.tid == Some(tid) && line.context().is_none_or(|context| !context.is_hard()),
+            Whose::Softirq => line.context() == Some(Context::Softirq),
+            Whose::All => true,
+        }
+    }
+}
+
+/// `in walk_pages ← unmap_area`, where that function, or what it calls, takes most of the time from `from` to `to`, ns. A part that was left
+/// out counts for what stands on both of its sides.
+pub(super) fn most(cpu: &Cpu, whose: Whose, from: u64, to: u64) -> Option<Most> {
+    let lines: Vec<&Traced> = cpu.traced.iter().filter(|line| line.t >= from && line.t <= to).collect();
+    let own: Vec<bool> = lines.iter().map(|line| whose.has(line)).collect();
+    let (mut times, mut around): (BTreeMap<&str, u64>, BTreeMap<&str, u64>) = Default::default();
+    let (mut known, mut left_out) = (0, 0);
+    for (n, line) in lines.iter().enumerate().filter(|(n, _)| own.get(*n) == Some(&true)) {
+        let next = lines.get(n + 1);
+        let ns = next.map_or(to, |next| next.t).saturating_sub(line.t).max(1);
+        if line.last {
+            left_out += ns;
+            let before = near(whose, lines.get(n.saturating_sub(NEAR - 1)..=n).unwrap_or_default());
+            let behind = near(whose, lines.get(n + 1..(n + 1 + NEAR).min(lines.len())).unwrap_or_default());
+            let count = |name: &str| {
+                before.iter().filter(|n| **n == name).count().min(behind.iter().filter(|n| **n == name).count())
+            };
+            let both = unique(before.iter().copied().filter(|name| !is_plumbing(name) && behind.contains(name)));
+            let often = both.iter().map(|name| count(name)).max();
+            let both = both.into_iter().filter(|name| Some(count(name)) == often);
+            both.for_each(|name| *around.entry(name).or_default() += ns);
+            continue;
+        }
+        known += ns;
+        // What calls the next one is where it was until then.
+        let caller = next.filter(|next| whose.has(next)).and_then(|next| name(next.parent.as_ref()?));
+        unique(names(line).into_iter().chain(caller))
+            .into_iter()
+            .for_each(|name| *times.entry(name).or_default() += ns);
+    }
+    let mut all = times.clone();
+    around.into_iter().for_each(|(name, ns)| *all.entry(name).or_default() += ns);
+    let (function, ns) = all.into_iter().filter(|(name, _)| !is_plumbing(name)).max_by_key(|(_, ns)| *ns)?;
+    let shown = times.get(function).copied().unwrap_or(0);
+    let mine = || lines.iter().filter(|line| whose.has(line));
+    let callers =
+        mine().filter(|line| name(&line.function) == Some(function)).filter_map(|line| name(line.parent.as_ref()?));
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    callers.for_each(|caller| *counts.entry(caller).or_default() += 1);
+    let caller = counts
+        .into_iter()
+        .max_by_key(|(_, count)| *count)
+        .map(|(caller, _)| format!(" ← {caller}"))
+        .unwrap_or_default();
+    if mine().filter(|line| names(line).contains(&function)).count() < FEWEST {
+        return None;
+    }
+    let whole = known + left_out;
+    (ns * 2 > whole).then(|| Most { place: format!("in {function}{caller}"), shown: shown * 2 > whole })
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Most {
+    pub place: String,
+    /// By lines that are there, not by those on both sides of what was left out.
+    pub shown: bool,
+}
+
+/// `last traced in flush_cache ← run_timer_softirq`
+pub(super) fn last(line: &Traced) -> Option<String> {
+    let caller = line.parent.as_ref().and_then(name).map(|caller| format!(" ← {caller}")).unwrap_or_default();
+    Some(format!("last traced in {}{caller}", name(&line.function)?))
+}
+
+fn near<'t>(whose: Whose, lines: &[&'t Traced]) -> Vec<&'t str> {
+    lines.iter().filter(|line| whose.has(line)).flat_map(|line| names(line)).collect()
+}
+
+fn names(line: &Traced) -> Vec<&str> {
+    let parent = line.parent.as_ref().and_then(name);
+    unique(name(&line.function).into_iter().chain(parent))
+}
+
+fn unique<'s>(names: impl Iterator<Item = &'s str>) -> Vec<&'s str> {
+    let mut all = Vec::new();
+    names.for_each(|name| {
+        if !all.contains(&name) {
+            all.push(name)
+        }
+    });
+    all
+}
+
+/// Locks, the scheduler and the tracer, which all kinds of work pass through.
+fn is_plumbing(function: &str) -> bool {
+    const PARTS: [&str; 8] = [
+        "schedule",
+        "spin_lock",
+        "spin_unlock",
+        "trace",
+        "preempt_count",
+        "local_bh",
+        "__do_softirq",
+        "try_to_wake_up",
+    ];
+    PARTS.iter().any(|part| function.contains(part))
+}
+
+/// `waiting for or holding the lock that _raw_spin_lock takes in free_area`: the first line takes a spinning lock, a later one releases it, both
+/// called by the same function.
+pub(super) fn lock(cpu: &Cpu, header: &LatencyHeader) -> Option<String> {
+    let (first, last) = (cpu.traced.front()?, cpu.traced.back()?);
+    let (takes, by) = (name(&first.function)?, name(first.parent.as_ref()?)?);
+    // The lines are those from its beginning on.
+    let begins = header.started_at.as_deref().map(bare).is_some_and(|from| from == by || from == takes);
+    let releases = |line: &Traced| {
+        let same = line.parent.as_ref().and_then(name) == Some(by);
+        same && name(&line.function).is_some_and(|function| function.contains("_unlock"))
+    };
+    let is_lock = ["spin_lock", "read_lock", "write_lock"].iter().any(|lock| takes.contains(lock));
+    let released = cpu.traced.iter().skip(1).find(|line| releases(line))?.t.saturating_sub(first.t);
+    let most = released * 2 > last.t.saturating_sub(first.t);
+    (is_lock && begins && most).then(|| format!("waiting for or holding the lock that {takes} takes in {by}"))
+}

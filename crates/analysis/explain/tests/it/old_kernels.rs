@@ -1,0 +1,276 @@
+//! Traces of kernels 2.6 to 4.x as people paste them: what the first line says.
+
+use punctual_explain::{ExplainOptions, Explanation, explain};
+use punctual_trace::{Options, open, open_text};
+
+fn explained(text: &str) -> Explanation {
+    let mut source = open_text(text.as_bytes(), Options::default()).unwrap();
+    explain(source.as_mut(), ExplainOptions::default())
+}
+
+/// What the first line says.
+fn first(text: &str) -> String {
+    let found = explained(text);
+    let verdict = found.victims.first().map(|victim| victim.verdict.clone());
+    verdict.or(found.answer).unwrap_or_else(|| format!("none: {:?}", found.notes))
+}
+
+/// A header of /proc/latency_trace.
+fn header(us: u64, entries: u64, task: &str) -> String {
+    format!(
+        "preemption latency trace v1.1.5 on 2.6.16-rt9\n\
+         --------------------------------------------------------------------\n \
+         latency: {us} us, #{entries}/{entries}, CPU#0 | (M:rt VP:0, KP:0, SP:0 HP:0)\n    -----------------\n    \
+         | task: {task})\n    -----------------\n\n                 _------=> CPU#\n   cmd     pid ||||| time  |   caller\n"
+    )
+}
+
+/// The form of priorities is hexadecimal (0x13 is real-time priority 80); the first column of the woken thread is cut.
+#[test]
+fn the_thread_that_keeps_the_cpu_from_the_header_s_is_named() {
+    let trace = |priority: &str, rest: &str| {
+        header(4020, 10, "audio_engine-700 (uid:1000 nice:0 policy:1 rt_prio:80")
+            + "  linker-900   0d.h5    0us : __trace_start_sched_wakeup (try_to_wake_up)\n  \
+               linker-900   0d.h5    1us : __trace_start_sched_wakeup <<...>-700> (13 0)\n  \
+               linker-900   0dn.2   16us < (2097760)\n  \
+               linker-900   0dn.2   17us : free_area (unmap_all)\n  \
+               linker-900   0dn.3   18us : put_one_page (free_area)\n  \
+               linker-900   0dn.2   20us!: put_one_page (free_area)\n"
+            + rest
+            + &format!(
+                "  linker-900   0dn.. 4008us : schedule (preempt_schedule)\n   \
+                 <...>-700   0d..2 4010us : __switch_to (schedule)\n   \
+                 <...>-700   0d..2 4012us : schedule <linker-900> ({priority} 13)\n   \
+                 <...>-700   0d..2 4014us : trace_stop_sched_switched <<...>-700> (13 0)\n"
+            )
+    };
+    let said = first(&trace("76", ""));
+    assert!(said.starts_with("audio_engine (RT 80, pid 700) on CPU 0, 4.01 ms late: "), "{said}");
+    assert!(said.contains("linker (OTHER, pid 900) could not be preempted for"), "{said}");
+    assert!(said.contains("put_one_page ← free_area"), "{said}");
+    // A thread of higher priority ran by that.
+    let said = first(&trace("9", ""));
+    assert!(said.contains("late: linker (RT 90, pid 900) ran 4.01 ms of it"), "{said}");
+    let behind = "  linker-900   0dn.2 3990us : put_one_page (free_area)\n";
+    for left_out in ["[ etc ]\n", "(...)\n", "....\n", "\u{2026}\u{2026}\n"] {
+        let said = first(&trace("76", &format!("{left_out}{behind}")));
+        assert!(
+            said.contains("late: suspected: linker (OTHER, pid 900) could not be preempted for"),
+            "{left_out}{said}"
+        );
+        assert!(said.contains(" in free_area ← unmap_all"), "{left_out}{said}");
+    }
+}
+
+/// Neither `__switch_to` nor the line with both priorities.
+#[test]
+fn the_first_column_alone_names_who_ran() {
+    let trace = header(9313, 4, "audio-700 (uid:1000 nice:0 policy:1 rt_prio:80")
+        + "  linker-900   0d.h5    0us : __trace_start_sched_wakeup (try_to_wake_up)\n  \
+           linker-900   0.n.1   40us!: unmap_vmas (exit_mmap)\n  \
+           linker-900   0Dn.2 9308us : __schedule (preempt_schedule)\n   \
+           audio-700   0D..2 9313us : trace_stop_sched_switched (__schedule)\n";
+    let said = first(&trace);
+    assert!(
+        said.starts_with("audio (RT 80, pid 700) on CPU 0, 9.31 ms late: linker (pid 900) could not be preempted for"),
+        "{said}"
+    );
+    assert!(said.contains("in unmap_vmas ← exit_mmap"), "{said}");
+}
+
+/// An ordinary thread: before 2.6.23 its priority changes as it runs, so it is not called a nice value.
+#[test]
+fn an_ordinary_thread_that_the_tracer_followed() {
+    let trace = header(1178, 8, "ksoftirqd/0-2 (uid:0 nice:-10 policy:0 rt_prio:0")
+        + "printer-995   0dnh3    0us : __trace_start_sched_wakeup (try_to_wake_up)\n\
+           printer-995   0dnh2    1us : try_to_wake_up <<...>-2> (73 79)\n\
+           printer-995   0dn..   10us : draw_char (write_line)\n\
+           printer-995   0dn..   11us!: scroll_screen (write_line)\n\
+           printer-995   0dnh.  972us : do_IRQ (c02174dc 0 0)\n\
+           printer-995   0dn.. 1138us+: __local_irq_save (scroll_screen)\n   \
+           <...>-2     0dnh2 1176us : __switch_to (__schedule)\n   \
+           <...>-2     0dnh2 1176us : __schedule <printer-995> (79 73)\n";
+    let said = first(&trace);
+    assert!(said.starts_with("ksoftirqd/0 (nice -10, pid 2) on CPU 0, 1.18 ms late: "), "{said}");
+    assert!(said.contains("printer (OTHER, pid 995) could not be preempted"), "{said}");
+    assert!(said.contains("scroll_screen ← write_line"), "{said}");
+}
+
+/// The lines end in a softirq, long before the thread runs.
+#[test]
+fn a_softirq_that_the_lines_end_in_is_suspected() {
+    let trace = header(7418, 6397, "player-863 (uid:1000 nice:-20 policy:0 rt_prio:0")
+        + "    Xorg-215   0d.s2    1us : __trace_start_sched_wakeup <<...>-863> (64 0)\n    \
+           Xorg-215   0d.s.    6us : flush_cache (run_timer_softirq)\n";
+    let said = first(&trace);
+    assert!(
+        said.starts_with("player (nice -20, pid 863) on CPU 0, 7.42 ms late: suspected: a softirq took 7.4"),
+        "{said}"
+    );
+    assert!(said.contains("last traced in flush_cache ← run_timer_softirq"), "{said}");
+}
+
+/// The beginning was cut off; times begin with the wakeup.
+#[test]
+fn what_ran_before_the_first_line_is_not_known() {
+    let trace = "(          audio-100  |#0): new 526 us maximum-latency wakeup.\n".to_owned()
+        + &header(526, 13, "audio-100 (uid:500 nice:0 policy:1 rt_prio:61")
+        + "  <idle>-0     0.n.1  511us+: restart_tick (8137a91b5fb 0)\n   \
+           <...>-100   0D..2  522us : thread_return <<idle>-0> (20 161)\n   \
+           <...>-100   0D..1  523us+: trace_stop_sched_switched <<...>-100> (38 0)\n";
+    let said = first(&trace);
+    assert!(
+        said.starts_with("audio (RT 61, pid 100) on CPU 0, 522 µs late: for 522 µs of it the trace shows no cause"),
+        "{said}"
+    );
+    assert!(said.contains("lines are missing here"), "{said}");
+}
+
+/// The switch was early and the tracer's figure is large: the time came after it.
+#[test]
+fn a_latency_after_the_switch_is_not_called_an_ordinary_switch() {
+    let trace = header(1594, 5, "IRQ 8-775 (uid:0 nice:0 policy:1 rt_prio:99")
+        + "      ls-112   0Dn.1    1us : __trace_start_sched_wakeup <IRQ 8-775> (0 0)\n   \
+           IRQ 8-775   0D..2    6us : __switch_to (__schedule)\n   \
+           IRQ 8-775   0D..2    7us!: __schedule <ls-112> (75 0)\n   \
+           IRQ 8-775   0...1 1594us : trace_stop_sched_switched (__schedule)\n";
+    let said = first(&trace);
+    let told = "preemption: longest wakeup 1.59 ms, of IRQ 8 (FIFO 99, pid 775) on CPU 0: it had the CPU after 5.00 µs";
+    assert!(said.starts_with(told), "{said}");
+}
+
+#[test]
+fn lines_of_the_kernel_log_answer() {
+    for (text, told) in [
+        (
+            "( softirq-timer/1-13   |#1): new 66088 us maximum-latency critical section.\n => started at timestamp 1857957769: \
+             <down_it+0x5f/0x295>\n =>   ended at timestamp 1858023857: <_raw_spin_unlock_irq+0x16/0x39>\n",
+            "interrupts or preemption off for 66.1 ms on CPU 1, while softirq-timer/1 (pid 13) was current, from down_it to \
+             _raw_spin_unlock_irq",
+        ),
+        (
+            "Oct  8 06:48 host kernel: (wget/287): new 561 us maximum-latency critical section.\nOct  8 06:48 host kernel:  => started at: \
+             <schedule+0x43/0x620>\nOct  8 06:48 host kernel:  => ended at:   <finish_task_switch+0x4e/0xa0>\n",
+            "interrupts or preemption off for 561 µs, while wget (pid 287) was current, from schedule to finish_task_switch",
+        ),
+        (
+            "(japa/CPU-4/96/CPU#0): new 17 us maximum-latency wakeup.\n(          IRQ 18-108 |#1): new 10291 us maximum-latency wakeup.\n",
+            "preemption: longest wakeup 10.3 ms, of IRQ 18 (pid 108) on CPU 1",
+        ),
+        (
+            "(      rtd-77   |#3): 812 us wakeup latency violates 500 us threshold.\n",
+            "preemption: longest wakeup 812 µs, of rtd (pid 77) on CPU 3",
+        ),
+        (
+            "preemption latency trace v1.0.6 on 2.6.9-rc1-VP-R6\n latency: 605 us, entries: 5 (5)  [VP:1 KP:1 SP:1 HP:1 #CPUS:1]\n    \
+             | task: kswapd0/35, uid:0 nice:0 policy:0 rt_prio:0\n => started at: get_page+0x23/0x490\n => ended at: put_page+0x13f/0x490\n",
+            "interrupts or preemption off for 605 µs, while kswapd0 (pid 35) was current, from get_page to put_page",
+        ),
+        (
+            "preemption latency trace v1.0\n latency: 506 us, entries: 157 (157)\n process: evolution/346, uid: 1000\n nice: 0, policy: 1, \
+             rt_priority: 7\n",
+            "evolution (FIFO 7, pid 346) was woken so late, or had interrupts or preemption off so long",
+        ),
+    ] {
+        let said = first(text);
+        assert!(said.contains(told), "{said}\n{told}");
+    }
+}
+
+/// `_raw_spin_lock` to `_raw_spin_unlock` of one caller, interrupts on.
+#[test]
+fn a_section_says_what_was_off_and_which_lock() {
+    let trace = |flags: &str| {
+        format!(
+            "  tracer: preemptirqsoff\n\n  preemptirqsoff latency trace v1.1.5 on 4.9.1\n  latency: 24676 us, #4/4, CPU#1 | (M:preempt VP:0)\n     \
+             | task: commit:11-261 (uid:0 nice:0 policy:1 rt_prio:16)\n   => started at: purge_area\n   => ended at:   purge_area\n\
+             commit-261     1{flags}    1us*: _raw_spin_lock <-purge_area\n[...]\ncommit-261     1{flags} 24675us : _raw_spin_unlock <-purge_area\n"
+        )
+    };
+    let said = first(&trace("...1"));
+    assert!(
+        said.starts_with(
+            "preemptirqsoff: preemption off for 24.7 ms on CPU 1, while commit:11 (FIFO 16, pid 261) was current"
+        ),
+        "{said}"
+    );
+    assert!(said.contains("waiting for or holding the lock that _raw_spin_lock takes in purge_area"), "{said}");
+    assert!(first(&trace("d..1")).starts_with("preemptirqsoff: interrupts off for 24.7 ms"));
+}
+
+/// Times of a clock of jiffies, in Markdown.
+#[test]
+fn a_clock_of_jiffies_measures_nothing() {
+    let trace = "> # tracer: irqsoff\n> # irqsoff latency trace v1.1.5 on 4.4.19\n> # latency: 10000 us, #441/441, CPU#0 | (M:server VP:0)\n\
+        > # | task: swapper-0 (uid:0 nice:0 policy:0 rt\\_prio:0)\n> # => started at: \\_\\_irq\\_svc\n> # => ended at: \\_\\_do\\_softirq\n\
+        > -59 0d... 0us : do\\_work\\_pending\n> -59 0d... 0us : do\\_work\\_pending\n> -59 0d... 0us : trace\\_on <-do\\_work\\_pending\n\
+        > \u{2026}\u{2026}\n> -0 0d.h. 0us : tick\\_periodic <-timer\\_irq\n> -0 0d.h. 0us : tick\\_step <-tick\\_periodic\n\
+        > **-0 0d.h. 0us#: do\\_timer <-tick\\_step\n> -0 0d.h. 0us#: do\\_timer <-tick\\_step\n> -0 0d.h. 10000us : load <-do\\_timer**\n";
+    let said = first(trace);
+    assert!(said.contains("from __irq_svc to __do_softirq"), "{said}");
+    assert!(said.contains("for how long is not known") && said.contains("steps by 10.0 ms"), "{said}");
+    assert!(first(&trace.replace("10000us", "10013us")).contains("interrupts off for 10.0 ms"));
+}
+
+#[test]
+fn idle_states_and_gaps_of_several_cpus() {
+    let idle = "# tracer: irqsoff\n# irqsoff latency trace v1.1.5 on 4.4.21\n# latency: 1703 us, #184/184, CPU#3 | (M:preempt VP:0)\n\
+        #    | task: swapper/3-0 (uid:0 nice:0 policy:0 rt_prio:0)\n#  => started at: lpm_idle_enter\n#  => ended at:   idle_enter_state\n";
+    let said = first(idle);
+    assert!(said.starts_with("irqsoff: interrupts off for 1.70 ms on CPU 3 in the idle loop"), "{said}");
+    let hwlat = "# tracer: hwlat\n   <...>-36  [001] d... 19452.055471: #1     inner/outer(us):   12/14    ts:1499801089.066141940\n   \
+        <...>-36  [003] d... 19454.071354: #2     inner/outer(us):   11/9     ts:1499801091.082164365\n";
+    assert!(
+        first(hwlat).contains("(of CPUs 1, 3), no task is to blame: the longest 14.0 µs on CPU 1"),
+        "{}",
+        first(hwlat)
+    );
+}
+
+/// The sched_switch tracer before 2.6.28, without the CPU; perf of 2.6.31; no real-time thread in either.
+#[test]
+fn events_of_2_6_2x_and_2_6_31() {
+    let tracer = "# tracer: sched_switch\n   fon-6263  [000] 4154504638.932214:  6263:120:R +   2717:120:S\n   \
+        fon-6263  [000] 4154504638.932914:  6263:120:? ==> 2717:120:R\n   bash-2717 [000] 4154504638.932915:  2717:120:S +   2714:120:S\n";
+    let said = first(tracer);
+    assert!(said.starts_with("bash (nice 0, pid 2717) on CPU 0, 700 µs late: fon"), "{said}");
+    let perf = " pipe-13520 [001]  1254.354513808: sched_wakeup:\ntask pong:13521 [120] success=1 [001]\n \
+        pipe-13520 [001]  1254.354814876: sched_switch:\ntask pipe:13520 [120] (S) ==> pong:13521 [120]\n";
+    let said = first(perf);
+    assert!(said.contains("pong (nice 0, pid 13521) on CPU 1, 301 µs late: pipe (nice 0, pid 13520)"), "{said}");
+}
+
+/// A name that was made longer than the kernel's.
+#[test]
+fn a_long_name_does_not_hide_a_line() {
+    let trace = "worker  4507 [001] 8251.635763: sched:sched_switch: prev_comm=worker prev_pid=4507 prev_prio=24 prev_state=S ==> \
+        next_comm=engine_thread_<..> next_pid=4505 next_prio=49\nengine_thread_<..>  4505 [001] 8251.635769: sched:sched_waking: comm=worker \
+        pid=4507 prio=24 target_cpu=001\nengine_thread_<..>  4505 [001] 8251.639783: sched:sched_switch: prev_comm=engine_thread_<..> \
+        prev_pid=4505 prev_prio=49 prev_state=R ==> next_comm=worker next_pid=4507 next_prio=24\n";
+    let said = first(trace);
+    assert!(said.starts_with("worker (RT 75, pid 4507) on CPU 1, 4.01 ms late: "), "{said}");
+    assert!(said.contains("engine_thread_<. (RT 50, pid 4505)"), "{said}");
+}
+
+/// sched_wakeup on the CPU of the woken thread: the interrupt of a remote wakeup has come then.
+#[test]
+fn the_way_of_a_remote_wakeup_is_no_thread_s() {
+    let trace = "  job-318  [010] 50419.299935: sched_stat_runtime: comm=job pid=318 runtime=977554 [ns] vruntime=1 [ns]\n  \
+        <idle>-0     [000] 50419.300014: sched_waking: comm=stop pid=70 prio=0 target_cpu=010\n  \
+        job-318  [010] 50419.300044: sched_wakeup: stop:70 [0] success=1 CPU:010\n  \
+        job-318  [010] 50419.300047: sched_switch: job:318 [120] S ==> stop:70 [0]\n";
+    let said = first(trace);
+    assert!(said.contains("33.0 µs late: the interrupt by which another CPU woke it took 30.0 µs"), "{said}");
+}
+
+#[test]
+fn what_is_missing_stands_first() {
+    let trace = "    job-23 [003] 11.560884: sched_switch: prev_comm=job prev_pid=23 prev_prio=120 prev_state=S ==> next_comm=swapper/3 next_pid=0 \
+        next_prio=120\n  <idle>-0 [003] 11.650884: sched_switch: prev_comm=swapper/3 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=job \
+        next_pid=23 next_prio=120\n";
+    let found = explained(trace);
+    assert!(found.notes[0].starts_with("no sched_waking or sched_wakeup events were read"), "{:?}", found.notes);
+    let untimed = "  34533 [017]: sched_migrate_task: pid=34512 prio=120 orig_cpu=14 dest_cpu=17\n";
+    let error = open(std::io::Cursor::new(untimed), Options::default()).err().unwrap();
+    assert!(error.to_string().starts_with("events without times"), "{error}");
+}
