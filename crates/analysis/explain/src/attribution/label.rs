@@ -12,6 +12,7 @@ pub(super) enum Why {
     ByFlags,
     RestOfInterrupt,
     Cut,
+    LeftOut,
     SilentInside,
     Late,
     LateOthersRan,

@@ -326,6 +326,7 @@ pub(super) fn evidence(why: Why) -> &'static str {
         Why::ByFlags => "the events before and after it were recorded in one interrupt, by their flags",
         Why::RestOfInterrupt => "it was current; an interrupt had begun there, and no event shows its end",
         Why::Cut => "the lines end in a softirq, before the thread ran",
+        Why::LeftOut => "lines are left out there, and a softirq ran before and after them",
         Why::SilentInside => {
             "nothing was recorded there for 0.5 ms and more: a hypervisor or firmware may have stopped the CPU"
         }

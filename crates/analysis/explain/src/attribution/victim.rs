@@ -2,6 +2,7 @@ use super::cpu::Doubtful;
 use super::functions::{self, Whose};
 use super::label::{Label, Part, Tally, What, Why};
 use super::machine::{End, Machine, Window};
+use super::section::Traced;
 use super::{Facts, choose, sentences};
 use punctual_model::{Cause, Class, Confidence, Moments, Scheduled, Victim};
 use punctual_trace::{Context, Symbol};
@@ -16,6 +17,7 @@ pub(super) fn new(machine: &Machine, window: &Window, facts: &Facts, tally: &Tal
     if window.end == End::Header {
         cut(machine, window, &mut causes);
     }
+    around(machine, window, &mut causes);
     if facts.steal_rose == Some(true) {
         // The hypervisor may have taken the CPU in the middle of anything.
         let doubtful = causes.iter_mut().filter(|cause| cause.class != Class::Steal);
@@ -129,11 +131,31 @@ fn cut(machine: &Machine, window: &Window, causes: &mut [Cause]) {
         return;
     };
     let Some(cause) = causes.first_mut().filter(|cause| cause.tid.is_some() && cause.tid == last.tid) else { return };
-    let softirq = Label::new(Class::Softirq, Confidence::Suspected, Why::Cut);
+    is_softirq(machine, cause, Why::Cut);
+    cause.place = functions::last(last);
+}
+
+/// Lines are left out, and a softirq ran on both sides of them: most likely in between, too.
+fn around(machine: &Machine, window: &Window, causes: &mut [Cause]) {
+    let Some(cause) = causes.first_mut().filter(|cause| cause.class == Class::Unaccounted) else { return };
+    let Some(cpu) = machine.cpu(window.cpu) else { return };
+    let in_softirq = |line: &Traced| line.context() == Some(Context::Softirq);
+    let inside = |line: &Traced| (window.waking.t0..=window.t3).contains(&line.t);
+    let left_out = cpu.traced.iter().zip(cpu.traced.iter().skip(1)).any(|(before, behind)| {
+        let softirq = in_softirq(before) && in_softirq(behind) && before.tid == behind.tid;
+        before.last && softirq && inside(before) && inside(behind) && (behind.t - before.t) * 2 > cause.ns
+    });
+    if left_out {
+        is_softirq(machine, cause, Why::LeftOut);
+        cause.place = functions(machine, window, cause);
+    }
+}
+
+fn is_softirq(machine: &Machine, cause: &mut Cause, why: Why) {
+    let softirq = Label::new(Class::Softirq, Confidence::Suspected, why);
     (cause.class, cause.confidence, cause.tid, cause.comm) = (softirq.class, softirq.confidence, None, None);
     cause.what = Some(sentences::busy(machine, What::Softirq(super::inside::SOFTIRQ)));
     sentences::evidence(softirq.why).clone_into(&mut cause.evidence);
-    cause.place = functions::last(last);
 }
 
 /// What a thread that could not be preempted, or a softirq, spent its time in.

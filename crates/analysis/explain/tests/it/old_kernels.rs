@@ -110,6 +110,28 @@ fn a_softirq_that_the_lines_end_in_is_suspected() {
     assert!(said.contains("last traced in flush_cache ← run_timer_softirq"), "{said}");
 }
 
+/// Of the idle task nothing is known in a part that is left out; of the softirq in it, that it ran before and after.
+#[test]
+fn a_softirq_on_both_sides_of_what_is_left_out_is_suspected() {
+    let trace = header(1036, 1001, "player-2221 (uid:0 nice:0 policy:0 rt_prio:0")
+        + "  <idle>-0     0d.s4    1us : __trace_start_sched_wakeup <<...>-2221> (73 0)\n  \
+           <idle>-0     0d.s1   16us : may_expire (check_expire)\n  \
+           <idle>-0     0d.s1   27us : may_expire (check_expire)\n[ etc ]\n  \
+           <idle>-0     0d.s1  995us : may_expire (check_expire)\n  \
+           <idle>-0     0d.s1  998us : may_expire (check_expire)\n  \
+           <idle>-0     0dn..  999us : schedule (cpu_idle)\n   \
+           <...>-2221   0d..2 1001us : __switch_to (schedule)\n   \
+           <...>-2221   0d..2 1003us : schedule <<idle>-0> (8c 73)\n";
+    let said = first(&trace);
+    assert!(
+        said.starts_with("player (nice 0, pid 2221) on CPU 0, 1.00 ms late: suspected: a softirq took 9"),
+        "{said}"
+    );
+    assert!(said.contains("in may_expire ← check_expire"), "{said}");
+    let said = first(&trace.replace("0d.s1  995us", "0d.h1  995us"));
+    assert!(said.contains("the trace shows no cause"), "{said}");
+}
+
 /// The beginning was cut off; times begin with the wakeup.
 #[test]
 fn what_ran_before_the_first_line_is_not_known() {
