@@ -11,6 +11,9 @@ use punctual_units::{Arrange, Policy};
 /// timerlat's interrupt, which wakes its thread.
 pub(super) const OWN: &str = "timerlat's own timer";
 
+/// Evidence of a blocking thread whose line is cut off.
+pub(super) const UNNAMED: &str = "rtla: Blocking thread; the line that names it is missing";
+
 /// `None` without a total.
 pub(super) fn victim(analysis: &RtlaAnalysis, facts: &Facts) -> Option<Victim> {
     let parts = [analysis.irq_latency_us, analysis.irq_duration_us, analysis.blocking_thread_us];
@@ -35,7 +38,7 @@ pub(super) fn assemble(cpu: Option<u32>, latency_ns: u64, measured: Vec<Cause>, 
         left -= cause.ns;
         causes.push(cause);
     }
-    causes.push(cause(Class::Unaccounted, left, Confidence::High, "not measured by the tracer"));
+    causes.push(cause(Class::Unaccounted, left, Confidence::Medium, "not measured by the tracer"));
     causes.retain(|cause| cause.ns > 0);
     causes.arrange_by_key(|cause| std::cmp::Reverse(cause.ns));
     causes.iter_mut().for_each(|cause| cause.share = victim::share(cause.ns, latency_ns));
@@ -79,6 +82,9 @@ fn raw_causes(analysis: &RtlaAnalysis, facts: &Facts) -> Vec<Cause> {
     }
     let mut causes: Vec<Cause> =
         analysis.blocking.iter().map(|(c, tid, us)| blocking(analysis, facts, *c, *tid, *us)).collect();
+    if let (Some(us), []) = (analysis.blocking_thread_us, analysis.blocking.as_slice()) {
+        causes.push(cause(Class::Unaccounted, ns(us), Medium, UNNAMED));
+    }
     if let Some(us) = analysis.irq_handler_delay_us {
         let late = Upon {
             ns: ns(us),

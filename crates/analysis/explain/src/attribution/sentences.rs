@@ -61,6 +61,12 @@ pub(super) fn verdict(victim: &Victim) -> String {
                 ),
             };
         }
+        if let Some(thread) = victim.causes.first().filter(|cause| cause.evidence == super::rtla::UNNAMED) {
+            let ns = Nanos(thread.ns);
+            return format!(
+                "{late}: a thread ran for {ns} of it, by rtla's \"Blocking thread\" — the next line of rtla names it"
+            );
+        }
         let current = victim.causes.first().filter(|cause| cause.class == Class::Unaccounted && cause.tid.is_some());
         if let Some(cause) = current {
             let who = cause.scheduled.thread(cause.comm.as_deref(), cause.tid);

@@ -320,3 +320,12 @@ fn the_stack_of_a_waking_says_where_the_thread_was() {
     let said = first(&text.replace("M:preempt", "M:desktop"));
     assert!(said.contains("this kernel preempts none of its own code: boot with preempt=full"), "{said}");
 }
+
+#[test]
+fn a_blocking_thread_without_its_name_is_not_said_to_be_unmeasured() {
+    let said = first(
+        "## CPU 12 hit stop tracing, analyzing it ##\n  IRQ handler delay:\t\t 18.06 us (0.00 %)\n  IRQ latency:\t\t 18.52 us\n  \
+         Timerlat IRQ duration:\t\t 4.41 us (0.00 %)\n  Blocking thread:\t\t 216.93 us (0.03 %)\n",
+    );
+    assert!(said.contains("a thread ran for 217 µs of it") && !said.contains("no cause"), "{said}");
+}
