@@ -96,7 +96,7 @@ pub enum EventsArg {
     Minimal,
     /// Also the ends of threads and timers, and frequencies
     Full,
-    /// Also the kernel's stacks, which name the functions that had interrupts or preemption off; costs each latency about 4 µs
+    /// Also the kernel's stacks, which name the functions that had interrupts or preemption off; costs each latency about 5 µs
     Stacks,
 }
 

@@ -298,7 +298,7 @@ fn deadline(_: &Path) -> Result<String, String> {
     let in_guest = |kernel, script, code, says| {
         expect(&["boot", "-k", kernel, "--cpus", "3", "--timeout", "120s", "--", script], code, says)
     };
-    let said = in_guest("rt@6.12", script, 0, "put back")?;
+    let said = in_guest("rt@6.12", script, 0, "restored")?;
     for thread in ["measure/1 on Cpus_allowed_list: 1 policy 6", "measure/2 on Cpus_allowed_list: 2 policy 6"] {
         if !said.contains(thread) {
             return Err(format!("no `{thread}` in:\n{said}"));

@@ -59,9 +59,10 @@ fn named(class: Class, groups: &[&Culprit]) -> String {
             None => names.push((name, group.late.len())),
         }
     }
+    let all: usize = names.iter().map(|(_, n)| n).sum();
+    names.retain(|(name, _)| *name != causes::class(class));
     match names.iter().max_by_key(|(_, n)| *n) {
-        Some((name, _)) if *name == causes::class(class) && names.len() == 1 => String::new(),
-        Some((name, _)) if names.len() == 1 => format!(" ({name})"),
+        Some((name, n)) if *n == all => format!(" ({name})"),
         Some((name, n)) => format!(", {n} of them {name}"),
         None => String::new(),
     }
