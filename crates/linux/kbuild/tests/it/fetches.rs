@@ -167,7 +167,7 @@ fn a_release_of_a_branch_is_its_newest_commit() {
     let out = tempfile::tempdir().unwrap();
     let request = Request { unsigned: true, ..of_git(folder.path(), None, Some("6.1.6"), out.path()) };
     let error = fetched(&request).unwrap_err().to_string();
-    assert!(error.contains("never was 6.1.6") && !out.path().join("tree").exists(), "{error}");
+    assert!(error.contains("was never at 6.1.6") && !out.path().join("tree").exists(), "{error}");
 }
 
 #[test]

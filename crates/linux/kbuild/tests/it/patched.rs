@@ -142,7 +142,7 @@ fn a_release_without_its_own_patch_is_refused_before_anything_is_fetched() {
     assert!(error.to_string().contains("no published patch fits 6.6.148 exactly"), "{error}");
     let tarball = Origin::Tarball { url: "https://nowhere.invalid/linux-6.6.146.tar.xz".into() };
     let error = fetched(&Request { origin: tarball, ..place.request(&file, None) }).unwrap_err();
-    assert!(error.to_string().contains("and the tree is 6.6.146"), "{error}");
+    assert!(error.to_string().contains("but the tree is 6.6.146"), "{error}");
     assert!(!place.path("source/tree").exists() && !place.path("source/download").exists());
 }
 

@@ -98,7 +98,7 @@ fn a_stop_ends_every_way_even_in_a_long_sleep() {
         assert!(begun.elapsed().as_secs() < 5, "{via}");
         let outcome = running.collect();
         assert_eq!(outcome.problems.len(), 1, "{via}: {:?}", outcome.problems);
-        assert_eq!(outcome.problems[0].kind, ProblemKind::Interrupted);
+        assert_eq!(outcome.problems[0].kind, ProblemKind::EndedEarly);
         for cpu in &outcome.cpus {
             assert_eq!(cpu.released, cpu.skipped.map(|skipped| cpu.ran + skipped), "{via}: {cpu:?}");
         }
