@@ -20,6 +20,7 @@ pub use lock::{Share, lock};
 
 use look::Look;
 use proc::descendants;
+use punctual_uapi::{Sig, SignalSet};
 use punctual_units::{CpuId, CpuList};
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeMap;
@@ -240,6 +241,12 @@ fn state() -> MutexGuard<'static, Waits> {
 
 /// Body of the thread.
 fn watch() {
+    // The thread may be started before its program blocks the signals that it waits for: unblocked here, they would end it.
+    let signals = [Sig::Hup, Sig::Int, Sig::Quit, Sig::Term];
+    if let Err(e) = punctual_uapi::block(&SignalSet::new(&signals)) {
+        // Without the mask the program ends by a signal as it does without a watchdog.
+        debug_assert!(false, "{e}");
+    }
     // The thread inherits the affinity of its creator, which may be a busy CPU.
     anywhere(0);
     let mut waits = state();
