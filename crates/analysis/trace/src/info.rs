@@ -120,7 +120,7 @@ pub enum Damage {
     /// "[omitted for brevity]", "[...]", "snip" and the like: an unknown number of lines is missing.
     Omitted { text: String },
     /// Lines were quoted, wrapped or escaped by a mail client or a web page, and were restored.
-    Mended { how: &'static str },
+    Repaired { how: &'static str },
     /// Time goes back: later events belong to another trace.
     TimeWentBack,
     /// Part of the file is not read or not applied, such as other buffers or a time offset.

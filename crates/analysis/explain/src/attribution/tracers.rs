@@ -427,7 +427,7 @@ fn spoils(damage: &Damage) -> bool {
     !matches!(
         damage,
         Damage::Truncated { inside: "the last line" }
-            | Damage::Mended { .. }
+            | Damage::Repaired { .. }
             | Damage::Unsupported { .. }
             | Damage::TimeWentBack
             | Damage::Lost { .. }

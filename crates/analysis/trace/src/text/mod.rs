@@ -7,12 +7,12 @@ mod graph;
 mod header;
 mod irq;
 mod lines;
-mod mend;
 mod names;
 mod noise;
 mod old;
 mod prefix;
 mod reader;
+mod repair;
 mod rtla;
 mod scan;
 mod sched;
@@ -85,7 +85,7 @@ impl<R: Read> TextSource<R> {
             if searching && searched > SEARCH && self.reader.info.format == Format::Unknown {
                 return None;
             }
-            if !mend::suspicious(line, self.lines.plain) && !mend::encoded_header(line) {
+            if !repair::suspicious(line, self.lines.plain) && !repair::encoded_header(line) {
                 match self.reader.line(line, &mut self.queue) {
                     Read1::Event(event) => {
                         if let Some(event) = self.reader.emit(event, number, &mut self.queue) {
@@ -115,18 +115,18 @@ impl<R: Read> TextSource<R> {
         }
         let mut partial = None;
         for attempt in 0..=WRAPS {
-            let how = mend::clean(&self.joined, &mut self.scratch);
+            let how = repair::clean(&self.joined, &mut self.scratch);
             let joined = joins + attempt > 0;
             match self.reader.line(&self.scratch, &mut self.queue) {
                 Read1::Event(event) => {
-                    self.reader.mended(how, joined, number);
+                    self.reader.repaired(how, joined, number);
                     self.place(event, number);
                     return;
                 }
                 Read1::Partial(event, name) => partial = Some((event, name)),
                 Read1::Lost(cpu, count) => return self.reader.lost(cpu, count, number, &mut self.queue),
                 Read1::Omitted => return self.reader.omitted(&self.scratch, number, &mut self.queue),
-                Read1::Known => return self.reader.mended(how, joined, number),
+                Read1::Known => return self.reader.repaired(how, joined, number),
                 Read1::Nothing => break,
             }
             if attempt == WRAPS || !self.join_next(false) {
@@ -144,15 +144,15 @@ impl<R: Read> TextSource<R> {
 
     fn join_next(&mut self, soft: bool) -> bool {
         let Some(span) = self.lines.peek() else { return false };
-        mend::clean(self.lines.get(span), &mut self.scratch);
+        repair::clean(self.lines.get(span), &mut self.scratch);
         let next = self.scratch.trim_ascii();
-        let starts_anew = next.is_empty() || next.starts_with(b"#") || mend::tells_of_omission(next);
+        let starts_anew = next.is_empty() || next.starts_with(b"#") || repair::is_omission(next);
         if starts_anew || (!soft && !matches!(front(&self.scratch, self.reader.latency), Front::Other)) {
             return false;
         }
         if soft {
             self.joined.pop();
-            let (raw, _) = mend::unquote(self.lines.get(span));
+            let (raw, _) = repair::unquote(self.lines.get(span));
             self.joined.extend_from_slice(raw.trim_ascii_end());
         } else {
             self.joined.push(b' ');

@@ -7,7 +7,7 @@ use super::names::Names;
 use super::old::{Found, Old};
 use super::prefix::{Front, Prefix, Style, front};
 use super::sched::Line;
-use super::{loss, mend, old, restart, rtla, scan, summary};
+use super::{loss, old, repair, restart, rtla, scan, summary};
 use crate::Options;
 use crate::event::{Event, Kind};
 use crate::info::{Damage, Format, LatencyHeader, Place, TimeBase, TraceInfo};
@@ -33,7 +33,7 @@ pub(super) struct Reader {
     cpus: BTreeSet<u32>,
     /// Of the last event; among `cpus`, where there is room.
     last_cpu: Option<u32>,
-    mended: BTreeSet<&'static str>,
+    repaired: BTreeSet<&'static str>,
     /// Layout of the line that is read, and of the last event's.
     style: Option<Style>,
     last_style: Option<Style>,
@@ -66,7 +66,7 @@ impl Reader {
             last_task: None,
             cpus: BTreeSet::new(),
             last_cpu: None,
-            mended: BTreeSet::new(),
+            repaired: BTreeSet::new(),
             style: None,
             last_style: None,
             events: 0,
@@ -186,7 +186,7 @@ impl Reader {
         }
         match header::lost(line) {
             Some((cpu, count)) => Read1::Lost(cpu, count),
-            None if mend::tells_of_omission(line) => {
+            None if repair::is_omission(line) => {
                 self.calls.omitted();
                 if self.events > 0 { Read1::Omitted } else { Read1::Nothing }
             }
@@ -313,10 +313,10 @@ impl Reader {
         queue.extend(self.cpus.iter().map(|cpu| loss(self.last.unwrap_or(0), *cpu, None)));
     }
 
-    pub(super) fn mended(&mut self, how: Option<&'static str>, joined: bool, number: u64) {
+    pub(super) fn repaired(&mut self, how: Option<&'static str>, joined: bool, number: u64) {
         for how in how.into_iter().chain(joined.then_some("wrapped lines")) {
-            if self.mended.insert(how) {
-                self.info.note(Damage::Mended { how }, Place::Line(number));
+            if self.repaired.insert(how) {
+                self.info.note(Damage::Repaired { how }, Place::Line(number));
             }
         }
     }

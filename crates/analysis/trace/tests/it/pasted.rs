@@ -10,9 +10,9 @@ fn sample(lines: usize) -> String {
     String::from_utf8(fixture("g612.trace.txt")).unwrap().lines().take(lines).map(|l| format!("{l}\n")).collect()
 }
 
-fn mended(text: &str, how: &'static str) -> Vec<Event> {
+fn repaired(text: &str, how: &'static str) -> Vec<Event> {
     let (events, info) = read(text.as_bytes());
-    assert!(info.notes.iter().any(|n| n.what == Damage::Mended { how }), "{how}: {:?}", info.notes);
+    assert!(info.notes.iter().any(|n| n.what == Damage::Repaired { how }), "{how}: {:?}", info.notes);
     events
 }
 
@@ -61,15 +61,15 @@ fn quoted_printable(text: &str) -> String {
 }
 
 #[test]
-fn mended_text_gives_the_events_of_the_original() {
+fn repaired_text_gives_the_events_of_the_original() {
     let text = sample(400);
     let (original, _) = read(text.as_bytes());
     let quoted: String = text.lines().map(|l| format!("> > {l}\n")).collect();
-    same(&mended(&quoted, "quoting"), &original);
+    same(&repaired(&quoted, "quoting"), &original);
     let html = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('\n', "<br>\n");
-    same(&mended(&html, "HTML escapes"), &original);
-    same(&mended(&wrapped(&text, 78), "wrapped lines"), &original);
-    same(&mended(&quoted_printable(&text), "quoted-printable"), &original);
+    same(&repaired(&html, "HTML escapes"), &original);
+    same(&repaired(&wrapped(&text, 78), "wrapped lines"), &original);
+    same(&repaired(&quoted_printable(&text), "quoted-printable"), &original);
     let crlf = text.replace('\n', "\r\n");
     same(&read(crlf.as_bytes()).0, &original);
 }

@@ -58,7 +58,7 @@ use std::collections::BTreeMap;
 /// profiles = ["busy-poll"]             # optional: only these profiles have this case
 /// state = "FAIL"
 /// say = "the clocksource is {current}"
-/// fix = { persist = […], undo = "…" }  # optional: what mends this case, in place of [fix]
+/// fix = { persist = […], undo = "…" }  # optional: the fix of this case, in place of [fix]
 ///
 /// [fix]                                # or: none = "why there is none"
 /// now = [{ write = { file = "/sys/…/current_clocksource", value = "tsc" } }]
@@ -173,7 +173,7 @@ impl Rule {
         reason
     }
 
-    /// What mends a finding of this rule: the fix of its case, else the rule's. Cases whose fixes read alike are alike.
+    /// The fix of a finding of this rule: the fix of its case, else the rule's. Cases whose fixes read alike are alike.
     pub fn fix_of(&self, finding: &Finding) -> &Fix {
         let own = self.cases.iter().filter(|case| case.state == finding.state).filter_map(|case| case.fix.as_ref());
         // Without FAIL, WARN or UNKNOWN no finding carries its fix.

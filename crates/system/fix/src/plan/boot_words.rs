@@ -76,7 +76,7 @@ fn joined(machine: &dyn Machine, word: &str) -> Result<String, String> {
     let isolated = isolated.and_then(|value| list(&parted(value).1).ok()).filter(|_| name != "isolcpus");
     if let Some(left_out) = isolated.map(|isolated| cpus.minus(&isolated)).filter(|cpus| !cpus.is_empty()) {
         return Err(format!(
-            "{name}={cpus} would have CPU {left_out}, which isolcpus leaves out: mend the lists first"
+            "{name}={cpus} would have CPU {left_out}, which isolcpus leaves out: correct the lists first"
         ));
     }
     let flags: String = flags.iter().map(|flag| format!("{flag},")).collect();

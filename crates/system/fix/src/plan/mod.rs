@@ -138,7 +138,7 @@ impl Wish<'_> {
         };
         if !matches!(finding.state, State::Fail | State::Warn | State::Info) {
             let state = format!("{:?}", finding.state).to_uppercase();
-            plan.manual.push(format!("nothing to mend: it is {state}"));
+            plan.manual.push(format!("nothing to fix: it is {state}"));
             return Some(plan);
         }
         if let Some(why) = &fix.none {

@@ -130,7 +130,7 @@ fn hex_pair(s: &[u8]) -> Option<u8> {
 }
 
 /// The line says that lines were left out, as in "[...]" or "snip".
-pub(crate) fn tells_of_omission(line: &[u8]) -> bool {
+pub(crate) fn is_omission(line: &[u8]) -> bool {
     let line = line.trim_ascii();
     if line.is_empty() || line.len() > 200 {
         return false;
@@ -179,13 +179,13 @@ mod tests {
 
     #[test]
     fn omissions() {
-        assert!(tells_of_omission(b"  [omitted for brevity]"));
+        assert!(is_omission(b"  [omitted for brevity]"));
         for left_out in ["[...]", "....", "[ etc ]", "etc.", "(...)", "\u{2026}\u{2026}", "[\u{2026}]", "<cut>"] {
-            assert!(tells_of_omission(left_out.as_bytes()), "{left_out}");
+            assert!(is_omission(left_out.as_bytes()), "{left_out}");
         }
-        assert!(!tells_of_omission(b"----------"));
-        assert!(!tells_of_omission(b"echo x > y."));
-        assert!(!tells_of_omission(b" => schedule"));
-        assert!(!tells_of_omission(b""));
+        assert!(!is_omission(b"----------"));
+        assert!(!is_omission(b"echo x > y."));
+        assert!(!is_omission(b" => schedule"));
+        assert!(!is_omission(b""));
     }
 }
