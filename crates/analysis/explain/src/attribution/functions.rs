@@ -87,6 +87,22 @@ pub(super) struct Most {
     pub shown: bool,
 }
 
+/// A shorter time after a line is not worth a name.
+const WORTH_A_NAME: u64 = 100_000;
+
+/// The line after which more than half of `latency` passed until the next one, if none was left out there.
+pub(super) fn longest(cpu: &Cpu, latency: u64) -> Option<&Traced> {
+    let least = WORTH_A_NAME.max(latency / 2);
+    let mut pairs = cpu.traced.iter().zip(cpu.traced.iter().skip(1));
+    let is_long = |(line, next): &(&Traced, &Traced)| !line.last && next.t.saturating_sub(line.t) > least;
+    pairs.rfind(is_long).map(|(line, _)| line)
+}
+
+/// `default_idle`, `acpi_processor_idle`: an interrupt ends it, with interrupts on or off.
+pub(super) fn is_idle(line: &Traced) -> bool {
+    name(&line.function).is_some_and(|name| name.contains("idle"))
+}
+
 /// `last traced in flush_cache ← run_timer_softirq`
 pub(super) fn last(line: &Traced) -> Option<String> {
     let caller = line.parent.as_ref().and_then(name).map(|caller| format!(" ← {caller}")).unwrap_or_default();

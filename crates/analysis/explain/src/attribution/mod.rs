@@ -81,8 +81,10 @@ pub struct Attribution {
     unwalked: u64,
     /// The thread of a wakeup tracer's header, and its latency if that may go on after the switch to it, ns.
     subject: Option<(i32, Option<u64>)>,
-    /// The header's thread got the CPU so soon that the header's latency lies behind the switch: tid, how soon.
-    soon: Option<(i32, u64)>,
+    /// The thread of the header, if it got the CPU long before the latency of the header was over.
+    soon: Option<(i32, Soon)>,
+    /// Time of the first event of the trace, ns.
+    began: Option<u64>,
     /// Wakeups whose stack may still come.
     awaited: Vec<Window>,
     /// Woken and not seen to run before a trace ended: tid, name, how long at least.
@@ -90,6 +92,15 @@ pub struct Attribution {
     /// Of the threads that are not asked for: tid, name and the longest wait.
     other: Option<(i32, Option<Comm>, u64)>,
     behind: Option<Behind>,
+}
+
+/// How a thread got the CPU long before the latency of its header was over.
+#[derive(Clone, Copy, Debug)]
+struct Soon {
+    /// From its wakeup to the CPU, ns.
+    waited: u64,
+    /// Most of the latency passed before the wakeup, which therefore is not what the header measures.
+    is_after: bool,
 }
 
 /// The longest wait behind a wakeup of the chosen threads that is no part of its latency.
@@ -116,6 +127,7 @@ impl Attribution {
             unwalked: 0,
             subject: None,
             soon: None,
+            began: None,
             awaited: Vec::new(),
             waits: None,
             other: None,
@@ -144,6 +156,10 @@ impl Attribution {
         if event.kind == Kind::Restart || event.t_ns < self.machine.now {
             self.conclude(info);
             self.options.facts.throttled = self.throttled;
+            self.began = None;
+        }
+        if event.kind != Kind::Restart {
+            self.began.get_or_insert(event.t_ns);
         }
         if let Kind::Print { text } = &event.kind
             && text.contains("RT throttling activated")
@@ -201,8 +217,10 @@ impl Attribution {
         let named = matches!(self.options.victims, Victims::Tid(_) | Victims::Comm(_));
         let subject = self.subject.filter(|(tid, _)| *tid == window.tid);
         let waited = window.t3 - window.waking.t0;
-        if subject.and_then(|(_, whole)| whole).is_some_and(|whole| whole > 2 * waited + NO_MORE_THAN_A_SWITCH) {
-            self.soon = Some((window.tid, waited));
+        let whole = subject.and_then(|(_, whole)| whole).filter(|whole| *whole > 2 * waited + NO_MORE_THAN_A_SWITCH);
+        if let Some(whole) = whole {
+            let before = window.waking.t0.saturating_sub(self.began.unwrap_or(window.waking.t0));
+            self.soon = Some((window.tid, Soon { waited, is_after: before > whole / 2 }));
             return;
         }
         let chosen = choose::rank(&self.options.victims, window.tid, window.comm, window.prio);
@@ -316,7 +334,7 @@ impl Attribution {
         let (mut victims, mut groups) = latest.finish(self.options.threshold_ns, |what| sentences::busy(machine, what));
         let soon = self.soon.filter(|_| victims.is_empty());
         let woken = |tid| {
-            let soon = soon.filter(|(of, _)| *of == tid).map(|(_, ns)| Some(ns));
+            let soon = soon.filter(|(of, _)| *of == tid).map(|(_, soon)| Some(soon));
             soon.or(victims.iter().any(|victim| victim.tid == Some(tid)).then_some(None))
         };
         let (mut analysed, tracers) = self.tracers.finish(info, &self.options.facts, machine, woken);

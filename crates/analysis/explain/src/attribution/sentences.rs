@@ -42,6 +42,13 @@ fn late(victim: &Victim) -> String {
 
 pub(super) fn verdict(victim: &Victim) -> String {
     let late = late(victim);
+    if victim.latency_ns == 0 {
+        let who = victim.scheduled.thread(victim.comm.as_deref(), victim.tid);
+        let cpu = victim.cpu.map(|cpu| format!(" on CPU {cpu}")).unwrap_or_default();
+        return format!(
+            "{who}{cpu}: woken and switched to within one step of the trace's clock, so its latency is not known"
+        );
+    }
     let ordinary = [Class::PreemptionDisabled, Class::IdleExit, Class::Unaccounted];
     if victim.latency_ns <= SWITCH && victim.causes.first().is_none_or(|cause| ordinary.contains(&cause.class)) {
         let before = victim.chain.first().map(|link| format!("; {}", link.text())).unwrap_or_default();

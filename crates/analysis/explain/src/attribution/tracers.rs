@@ -5,7 +5,7 @@ use super::functions::{self, Whose};
 use super::machine::Machine;
 use super::timerlat::Timerlats;
 use super::waits::LockedOut;
-use super::{Behind, Facts, Victims, chain, rtla, section};
+use super::{Behind, Facts, Soon, Victims, chain, rtla, section};
 use punctual_model::{Link, Scheduled, Victim};
 use punctual_trace::{Call, Comm, Damage, Event, Kind, LatencyHeader, Symbol, TimeBase, TraceInfo};
 use punctual_units::{Arrange, Nanos};
@@ -54,24 +54,28 @@ impl Tracers {
     }
 
     /// Victims that rtla and timerlat analysed, and the sentences. `woken`: the wakeup of this thread is in the trace, and
-    /// how soon it got the CPU, ns, if that was long before the header's latency was over.
+    /// how soon it got the CPU, if that was long before the header's latency was over.
     pub fn finish(
         self,
         info: &TraceInfo,
         facts: &Facts,
         machine: &Machine,
-        woken: impl Fn(i32) -> Option<Option<u64>>,
+        woken: impl Fn(i32) -> Option<Option<Soon>>,
     ) -> (Vec<Victim>, Said) {
-        let is_wakeup = |header: &LatencyHeader| header.is_wakeup().or(header.tid.and_then(&woken).map(|_| true));
+        let soon = |header: &LatencyHeader| woken(header.tid?)?;
+        let woken_at_end = |header: &LatencyHeader| soon(header).filter(|soon| soon.is_after).map(|soon| soon.waited);
+        let is_wakeup = |header: &LatencyHeader| {
+            header.is_wakeup().or_else(|| woken(header.tid?).map(|_| woken_at_end(header).is_none()))
+        };
         let (wakeups, sections): (Vec<_>, Vec<_>) =
             info.latency.iter().rev().enumerate().partition(|(_, header)| is_wakeup(header) == Some(true));
         let mut said: Vec<String> = wakeups.iter().rev().filter_map(|(_, header)| wakeup(header)).collect();
-        let soon = wakeups.iter().find_map(|(_, header)| {
-            let ns = woken(header.tid?)??;
+        let switched = wakeups.iter().find_map(|(_, header)| {
+            let soon = soon(header).filter(|soon| !soon.is_after)?;
             Some(format!(
                 "{}: it had the CPU after {}, and the rest of that time passed after the switch",
                 fact(header)?,
-                Nanos(ns)
+                Nanos(soon.waited)
             ))
         });
         let cut = wakeups.last().and_then(|(_, header)| fact(header));
@@ -80,7 +84,7 @@ impl Tracers {
             .into_iter()
             .filter_map(|(n, header)| {
                 // The functions are those of the last trace.
-                off(header, (n == 0).then_some((machine, &self)))
+                off(header, (n == 0).then_some((machine, &self)), woken_at_end(header))
             })
             .collect();
         sections.arrange_by_key(|(latency, _)| std::cmp::Reverse(*latency));
@@ -97,7 +101,7 @@ impl Tracers {
         if let Some(call) = &info.longest_call {
             said.push(graph(call));
         }
-        let answer = said.get(answers).cloned().or(soon);
+        let answer = said.get(answers).cloned().or(switched);
         said.extend(self.timerlat.said());
         said.extend(info.log.iter().map(|log| format!("the kernel's log: {log}")));
         let mut victims: Vec<Victim> = info.rtla.iter().filter_map(|analysis| rtla::victim(analysis, facts)).collect();
@@ -190,8 +194,9 @@ fn wakeup(header: &LatencyHeader) -> Option<String> {
     ))
 }
 
-/// irqsoff, preemptoff and preemptirqsoff: the section, by its ends and by the functions in it.
-fn off(header: &LatencyHeader, seen: Option<(&Machine, &Tracers)>) -> Option<(u64, String)> {
+/// irqsoff, preemptoff and preemptirqsoff: the section, by its ends and by the functions in it. `woken_at_end`: how soon its
+/// thread, which was woken at the end of it, had the CPU, ns.
+fn off(header: &LatencyHeader, seen: Option<(&Machine, &Tracers)>, woken_at_end: Option<u64>) -> Option<(u64, String)> {
     let tracer = header.tracer.as_deref()?;
     let (machine, seen) = seen.unzip();
     let cpus = machine.into_iter().flat_map(Machine::cpus).filter(|(n, _)| header.cpu.is_none_or(|cpu| cpu == *n));
@@ -235,9 +240,15 @@ fn off(header: &LatencyHeader, seen: Option<(&Machine, &Tracers)>) -> Option<(u6
     let ends = ends.map(|(from, to)| format!(", from {from} to {to}")).unwrap_or_default();
     let stack = seen.map(|seen| called(&seen.stack, header)).unwrap_or_default();
     let (length, who) = (Nanos(latency), who(header));
+    let waits = cpus.clone().any(|(_, cpu)| functions::longest(cpu, latency).is_some_and(functions::is_idle));
     // A wakeup's latency has the same header, with the thread that was woken (kernel/latency_trace.c of the -rt patches,
     // check_wakeup_timing).
     let text = match (what, steps_ns) {
+        ("a latency", None) if let Some(waited) = woken_at_end => format!(
+            "{tracer}: {} for most of {length}{cpu}{inside}{place}; {who} was woken only then, and had the CPU {} later",
+            if waits { "in the idle loop" } else { "interrupts or preemption off" },
+            Nanos(waited)
+        ),
         ("a latency", _) => format!(
             "{tracer}: {what} of {length}{cpu}{inside}{place}; {who} was woken so late, or had interrupts or preemption off so long: the header \
              does not say which, and no line here shows it being woken"
@@ -266,6 +277,8 @@ fn place(cpu: &Cpu, header: &LatencyHeader, latency: u64) -> Option<String> {
     let longest = cpu.sections.iter().max_by_key(|section| section.to - section.from);
     let longest = longest.filter(|section| (section.to - section.from) * 2 > latency);
     let longest = longest.map(|section| format!("most of it {}", section.place));
+    let longest =
+        longest.or_else(|| Some(format!("most of it {}", functions::last(functions::longest(cpu, latency)?)?)));
     longest.or_else(|| {
         let most = functions::most(cpu, Whose::All, 0, latency)?;
         Some(format!("{} {}", if most.shown { "most of it" } else { "most of it most likely" }, most.place))

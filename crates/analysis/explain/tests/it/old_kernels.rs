@@ -296,3 +296,35 @@ fn what_is_missing_stands_first() {
     let error = open(std::io::Cursor::new(untimed), Options::default()).err().unwrap();
     assert!(error.to_string().starts_with("events without times"), "{error}");
 }
+
+#[test]
+fn a_section_at_whose_end_a_thread_is_woken_is_no_wakeup() {
+    let text = header(951, 9, "IRQ 7-724 (uid:0 nice:-5 policy:1 rt_prio:46")
+        + "    loop-1000  0d...    0us : common_interrupt ((0))\n    \
+           loop-1000  0d.h.    0us : do_IRQ (c012d6d5 7 0)\n    \
+           loop-1000  0d.h1    2us!: mask_and_ack (__do_IRQ)\n    \
+           loop-1000  0d.h1  938us : redirect_hardirq (__do_IRQ)\n    \
+           loop-1000  0d.h2  942us : activate_task <<...>-724> (35 1)\n    \
+           loop-1000  0dnh2  943us : try_to_wake_up <<...>-724> (35 7d)\n   \
+           <...>-724   0d..2  948us : __switch_to (__schedule)\n   \
+           <...>-724   0d..2  949us : __schedule <loop-1000> (7d 35)\n   \
+           <...>-724   0d...  950us : trace_irqs_on (schedule)\n";
+    let said = first(&text);
+    assert!(said.contains("interrupts or preemption off for most of 951 µs on CPU 0"), "{said}");
+    assert!(said.contains("mask_and_ack") && said.contains("was woken only then"), "{said}");
+    assert!(!said.contains("after the switch"), "{said}");
+}
+
+#[test]
+fn a_long_wait_in_the_idle_loop_is_no_section() {
+    let text = header(8964, 6, "IRQ 45-18 (uid:0 nice:-5 policy:1 rt_prio:48")
+        + "  <idle>-0     0D...    1us+: preempt_schedule_irq (svc_preempt)\n  \
+           <idle>-0     0....    5us!: default_idle (cpu_idle)\n  \
+           <idle>-0     0D..1 8700us+: asm_do_IRQ (c021da48 1a 0)\n  \
+           <idle>-0     0D.h3 8890us+: activate_task <<...>-18> (33 1)\n  \
+           <idle>-0     0Dnh3 8900us+: try_to_wake_up <<...>-18> (33 8c)\n   \
+           <...>-18     0D..2 8955us : __switch_to (__schedule)\n   \
+           <...>-18     0D..2 8957us : __schedule <<idle>-0> (8c 33)\n";
+    let said = first(&text);
+    assert!(said.contains("in the idle loop for most of 8.96 ms on CPU 0"), "{said}");
+}
