@@ -90,12 +90,16 @@ pub(super) struct Most {
 /// A shorter time after a line is not worth a name.
 const WORTH_A_NAME: u64 = 100_000;
 
-/// The line after which more than half of `latency` passed until the next one, if none was left out there.
-pub(super) fn longest(cpu: &Cpu, latency: u64) -> Option<&Traced> {
+/// The line after which more than half of `latency` passed until the next one, and that one, if none was left out there.
+pub(super) fn longest(cpu: &Cpu, latency: u64) -> Option<(&Traced, &Traced)> {
     let least = WORTH_A_NAME.max(latency / 2);
     let mut pairs = cpu.traced.iter().zip(cpu.traced.iter().skip(1));
-    let is_long = |(line, next): &(&Traced, &Traced)| !line.last && next.t.saturating_sub(line.t) > least;
-    pairs.rfind(is_long).map(|(line, _)| line)
+    pairs.rfind(|(line, next)| !line.last && next.t.saturating_sub(line.t) > least)
+}
+
+/// Interrupts are off on both lines, by their flags.
+pub(super) fn both_off((line, next): (&Traced, &Traced)) -> bool {
+    [line, next].iter().all(|line| line.flags.and_then(|flags| flags.irqs_off) == Some(true))
 }
 
 /// `default_idle`, `acpi_processor_idle`: an interrupt ends it, with interrupts on or off.

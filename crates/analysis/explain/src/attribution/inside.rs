@@ -25,6 +25,8 @@ pub(super) struct Inside {
     pub since: Option<u64>,
     handler: Option<u16>,
     timer: bool,
+    /// The last event is a function of the handler of NMIs.
+    nmi: bool,
     /// The last event is a wakeup tracer's, whose next lines follow in the same call (kernel/trace/trace_sched_wakeup.c, probe_wakeup).
     probe: bool,
     /// The first event of the CPU, until an event shows that no interrupt had begun before it.
@@ -106,6 +108,7 @@ impl Machine {
                 (Some(Context::Softirq), Some(Context::Softirq)) => {
                     cpu.frames.is_empty().then_some(Doing::Soft(SOFTIRQ, cpu.current))
                 }
+                _ if cpu.inside.nmi && is_nmi(&event.kind) => cpu.frames.is_empty().then_some(Doing::Nmi),
                 _ if one => cpu.inside.handler.or(unnamed).filter(|_| unnamed.is_some()).map(Doing::Hard),
                 _ => {
                     cpu.inside.since = None;
@@ -118,6 +121,10 @@ impl Machine {
             }
         }
         cpu.inside.see(event, context, starts);
+        let wakes = matches!(event.kind, Kind::SchedWaking { .. } | Kind::SchedWakeup { .. });
+        if wakes && cpu.inside.since == Some(event.t_ns) && !cpu.entered && cpu.frames.is_empty() {
+            cpu.turn(event.t_ns, event.flags, false, most);
+        }
     }
 
     /// The index of the name of an interrupt that flags show.
@@ -136,6 +143,7 @@ impl Inside {
     }
 
     fn see(&mut self, event: &Event, context: Option<Context>, starts: Option<u16>) {
+        self.nmi = is_nmi(&event.kind);
         self.probe = matches!(event.kind, Kind::SchedWakeup { by: Some(_), .. });
         if matches!(event.kind, Kind::IrqExit { .. } | Kind::VectorExit { .. }) {
             (self.context, self.since, self.handler, self.timer) = (None, None, None, false);
@@ -187,6 +195,12 @@ fn named(symbol: &Symbol) -> &str {
 fn is_timer(symbol: &Symbol) -> bool {
     let name = named(symbol);
     name.contains("timer_interrupt") || name.starts_with("arch_timer_handler")
+}
+
+/// `do_nmi`, `nmi_watchdog_tick`, `default_do_nmi`, `exc_nmi`.
+fn is_nmi(kind: &Kind) -> bool {
+    let of_nmi = |symbol: &Symbol| named(symbol).split(['_', '+']).any(|part| part == "nmi");
+    matches!(kind, Kind::Function { function, parent } if of_nmi(function) || parent.as_ref().is_some_and(of_nmi))
 }
 
 /// Calls handlers of devices (kernel/irq/handle.c); before Linux 4.6 without the underscores.

@@ -32,6 +32,8 @@ pub(super) enum Why {
     Idle,
     IdleState,
     IdleAwake,
+    StoodOff,
+    Preemptible,
     IdleRunnable,
     Moved,
     Ipi,

@@ -249,6 +249,8 @@ impl Attribution {
         if latest.wants(latency, self.options.most) {
             let mut victim = victim::new(&self.machine, window, &self.options.facts, &tally, None);
             victim.chain = chained(&self.machine, &self.options.facts, window, &mut self.work);
+            let header = self.subject.filter(|(tid, _)| *tid == window.tid).and_then(|(_, whole)| whole);
+            victim.doubts.extend(header.and_then(|header| sentences::longer(header, latency)));
             latest.keep(victim, self.options.most);
         }
         if self.options.cycles {

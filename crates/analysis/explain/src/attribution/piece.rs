@@ -3,6 +3,9 @@
 use super::cpu::{Cpu, Doing, IdleState, Segment};
 use super::label::Label;
 
+/// So long an interrupt takes that wakes a thread, with the switch, ns.
+const BRIEF: u64 = 50_000;
+
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Piece {
     pub from: u64,
@@ -42,9 +45,9 @@ impl Piece {
         self.to - self.from
     }
 
-    /// The interrupt that it begins in may have lasted until its end: no more than ten times as long as was seen of it.
+    /// The interrupt that it begins in may have lasted until its end: no more than ten times as long as was seen of it, or briefly.
     pub fn may_be_interrupt(&self) -> bool {
-        self.in_hard.is_some_and(|seen| self.ns() <= seen.saturating_mul(10))
+        self.in_hard.is_some_and(|seen| self.ns() <= seen.saturating_mul(10).max(BRIEF))
     }
 }
 

@@ -27,6 +27,12 @@ pub(super) fn unmeasured(victim: &Victim, step: u64) -> String {
     )
 }
 
+/// The header's latency is not that of the lines.
+pub(super) fn longer(header: u64, lines: u64) -> Option<String> {
+    let is_longer = header > lines.saturating_add(lines / 10).saturating_add(SWITCH);
+    is_longer.then(|| format!("the header says {}, and the lines show {} of it", Nanos(header), Nanos(lines)))
+}
+
 /// Who was late, where, how much.
 fn late(victim: &Victim) -> String {
     let latency = Nanos(victim.latency_ns);
@@ -56,15 +62,22 @@ pub(super) fn verdict(victim: &Victim) -> String {
     }
     let main = victim.causes.iter().find(|c| c.class != Class::Unaccounted);
     let Some(cause) = main.filter(|c| c.ns >= victim.unaccounted_ns) else {
-        if let Some(idle) = victim.causes.first().filter(|cause| cause.evidence == evidence(Why::IdleAwake)) {
+        let idle = [Why::IdleAwake, Why::StoodOff].map(evidence);
+        if let Some(idle) = victim.causes.first().filter(|cause| idle.contains(&cause.evidence.as_str())) {
             let ns = Nanos(idle.ns);
             return match idle.ns {
+                _ if idle.evidence == evidence(Why::StoodOff) => format!(
+                    "{late}: for {ns} of it the idle task was current with interrupts off, {}: no interrupt ran there, so it was what that \
+                     function does, an NMI, firmware or the host of a guest",
+                    idle.place.as_deref().unwrap_or_default()
+                ),
                 ..BRIEF => format!(
                     "{late}: the CPU was awake, and the end of the interrupt that woke the thread and the way out of the idle loop took {ns} of it"
                 ),
                 _ => format!(
-                    "{late}: the idle task was current for {ns} of it on a CPU that was awake, why is not known — an interrupt that is not \
-                     recorded, or the idle loop itself"
+                    "{late}: the idle task was current for {ns} of it on a CPU that was awake{}, why is not known — an interrupt that is not \
+                     recorded, or the idle loop itself",
+                    idle.place.as_ref().map(|place| format!(", most of it {place}")).unwrap_or_default()
                 ),
             };
         }
@@ -82,6 +95,13 @@ pub(super) fn verdict(victim: &Victim) -> String {
                 return format!(
                     "{late}: {who} was current for {ns} of it, in the interrupt that was running or after it with preemption off: no event shows \
                      where that ended — record irq and irq_vectors"
+                );
+            }
+            if cause.evidence == evidence(Why::Preemptible) {
+                return format!(
+                    "{late}: {who} kept the CPU for {ns} of it although it could be preempted and no reschedule was wanted, by the flags of its \
+                     lines{}: why the scheduler asked for none is not in the trace",
+                    cause.place.as_ref().map(|place| format!(", {place}")).unwrap_or_default()
                 );
             }
             return match cause.scheduled.policy {
@@ -363,6 +383,10 @@ pub(super) fn evidence(why: Why) -> &'static str {
         Why::Idle => "the idle task was current",
         Why::IdleState => "the CPU was in an idle state, by cpu_idle",
         Why::IdleAwake => "the idle task was current on a CPU that was awake: what held it up is not traced",
+        Why::StoodOff => "the idle task was current; the flags of the functions before and after show interrupts off",
+        Why::Preemptible => {
+            "it was current; in most of its lines preemption is on and no reschedule wanted, by the flags"
+        }
         Why::IdleRunnable => "the idle task was current while the thread was runnable; nothing shows why",
         Why::Moved => "sched_migrate_task after the thread was queued",
         Why::Ipi => "another CPU woke it, and the interrupt that it sent arrived only then",

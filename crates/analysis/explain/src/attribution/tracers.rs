@@ -194,6 +194,9 @@ fn wakeup(header: &LatencyHeader) -> Option<String> {
     ))
 }
 
+/// So long a latency without lines is an error of the tracer, ns.
+const IMPLAUSIBLE: u64 = 1_000_000_000;
+
 /// irqsoff, preemptoff and preemptirqsoff: the section, by its ends and by the functions in it. `woken_at_end`: how soon its
 /// thread, which was woken at the end of it, had the CPU, ns.
 fn off(header: &LatencyHeader, seen: Option<(&Machine, &Tracers)>, woken_at_end: Option<u64>) -> Option<(u64, String)> {
@@ -231,16 +234,21 @@ fn off(header: &LatencyHeader, seen: Option<(&Machine, &Tracers)>, woken_at_end:
     let place = cpus.clone().find_map(|(_, cpu)| place(cpu, header, latency)).filter(|_| steps_ns.is_none());
     let place = place.map(|place| format!(", {place}")).unwrap_or_default();
     let ends = header.started_at.as_deref().zip(header.ended_at.as_deref());
-    let of_idle = ends.filter(|_| header.tid == Some(0)).map(|(from, to)| (from.contains("idle"), to.contains("idle")));
-    let in_idle = of_idle == Some((true, true));
-    let idle = match of_idle {
-        Some((true, _) | (_, true)) => ": the way into or out of an idle state",
+    let of_idle = ends.map(|(from, to)| (from.contains("idle"), to.contains("idle")));
+    let in_idle = header.tid == Some(0) && of_idle == Some((true, true));
+    let idle = match (header.tid, of_idle) {
+        (Some(0), Some((true, _) | (_, true))) => ": the way into or out of an idle state",
+        // Preemption comes on again in the thread that is switched to.
+        (_, Some((true, _))) => {
+            ": it began in the idle loop, so most of it is idle time most likely, and the thread to which the CPU was switched is not to blame"
+        }
         _ => "",
     };
     let ends = ends.map(|(from, to)| format!(", from {from} to {to}")).unwrap_or_default();
     let stack = seen.map(|seen| called(&seen.stack, header)).unwrap_or_default();
     let (length, who) = (Nanos(latency), who(header));
-    let waits = cpus.clone().any(|(_, cpu)| functions::longest(cpu, latency).is_some_and(functions::is_idle));
+    let waits =
+        cpus.clone().any(|(_, cpu)| functions::longest(cpu, latency).is_some_and(|(line, _)| functions::is_idle(line)));
     // A wakeup's latency has the same header, with the thread that was woken (kernel/latency_trace.c of the -rt patches,
     // check_wakeup_timing).
     let text = match (what, steps_ns) {
@@ -249,6 +257,19 @@ fn off(header: &LatencyHeader, seen: Option<(&Machine, &Tracers)>, woken_at_end:
             if waits { "in the idle loop" } else { "interrupts or preemption off" },
             Nanos(waited)
         ),
+        // All entries are here and say nothing of that time.
+        ("a latency", None)
+            if latency >= IMPLAUSIBLE && header.entries.is_some_and(|(shown, all)| shown == all && all <= 2) =>
+        {
+            format!(
+                "{tracer}: the header says {length} of {who}{cpu}, and the trace has {} to show for it: the figure is doubtful",
+                header.entries.map_or_else(String::new, |(n, _)| if n == 1 {
+                    "one line".into()
+                } else {
+                    format!("{n} lines")
+                })
+            )
+        }
         ("a latency", _) => format!(
             "{tracer}: {what} of {length}{cpu}{inside}{place}; {who} was woken so late, or had interrupts or preemption off so long: the header \
              does not say which, and no line here shows it being woken"
@@ -278,7 +299,7 @@ fn place(cpu: &Cpu, header: &LatencyHeader, latency: u64) -> Option<String> {
     let longest = longest.filter(|section| (section.to - section.from) * 2 > latency);
     let longest = longest.map(|section| format!("most of it {}", section.place));
     let longest =
-        longest.or_else(|| Some(format!("most of it {}", functions::last(functions::longest(cpu, latency)?)?)));
+        longest.or_else(|| Some(format!("most of it {}", functions::last(functions::longest(cpu, latency)?.0)?)));
     longest.or_else(|| {
         let most = functions::most(cpu, Whose::All, 0, latency)?;
         Some(format!("{} {}", if most.shown { "most of it" } else { "most of it most likely" }, most.place))

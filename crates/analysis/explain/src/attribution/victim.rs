@@ -18,6 +18,8 @@ pub(super) fn new(machine: &Machine, window: &Window, facts: &Facts, tally: &Tal
         cut(machine, window, &mut causes);
     }
     around(machine, window, &mut causes);
+    stood(machine, window, &mut causes);
+    preemptible(machine, window, &mut causes);
     if facts.steal_rose == Some(true) {
         // The hypervisor may have taken the CPU in the middle of anything.
         let doubtful = causes.iter_mut().filter(|cause| cause.class != Class::Steal);
@@ -148,6 +150,39 @@ fn around(machine: &Machine, window: &Window, causes: &mut [Cause]) {
     if left_out {
         is_softirq(machine, cause, Why::LeftOut);
         cause.place = functions(machine, window, cause);
+    }
+}
+
+/// The idle task was current, and lines of functions show where most of that time passed.
+fn stood(machine: &Machine, window: &Window, causes: &mut [Cause]) {
+    let idle = sentences::evidence(Why::IdleAwake);
+    let Some(cause) = causes.first_mut().filter(|cause| cause.evidence == idle) else { return };
+    let Some(cpu) = machine.cpu(window.cpu) else { return };
+    let Some(pair) = functions::longest(cpu, cause.ns).filter(|(line, _)| line.t >= window.waking.t0) else { return };
+    cause.place = functions::last(pair.0);
+    if functions::both_off(pair) {
+        sentences::evidence(Why::StoodOff).clone_into(&mut cause.evidence);
+    }
+}
+
+/// A thread is said to have kept the CPU with preemption off, and most of its lines say otherwise.
+fn preemptible(machine: &Machine, window: &Window, causes: &mut [Cause]) {
+    const FEWEST: usize = 5;
+    let Some(cause) = causes.first_mut().filter(|cause| cause.class == Class::PreemptionDisabled) else { return };
+    let Some(cpu) = machine.cpu(window.cpu) else { return };
+    let inside = |line: &&Traced| line.t >= window.waking.t2 && line.t <= window.t3 && line.tid == cause.tid;
+    let lines = cpu.traced.iter().filter(inside).filter_map(|line| line.flags);
+    let all: Vec<bool> = lines
+        .map(|flags| {
+            let on = flags.context == Some(Context::Task) && flags.preempt_depth == Some(0);
+            on && flags.irqs_off != Some(true) && flags.wants_resched() == Some(false)
+        })
+        .collect();
+    let on = all.iter().filter(|on| **on).count();
+    if on >= FEWEST && on * 2 > all.len() {
+        cause.class = Class::Unaccounted;
+        cause.confidence = cause.confidence.min(Confidence::Medium);
+        sentences::evidence(Why::Preemptible).clone_into(&mut cause.evidence);
     }
 }
 

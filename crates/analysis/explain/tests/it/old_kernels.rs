@@ -328,3 +328,93 @@ fn a_long_wait_in_the_idle_loop_is_no_section() {
     let said = first(&text);
     assert!(said.contains("in the idle loop for most of 8.96 ms on CPU 0"), "{said}");
 }
+
+#[test]
+fn time_in_the_idle_task_with_interrupts_off_is_no_interrupt_s() {
+    let text = header(224, 9, "fortune-314 (uid:500 nice:0 policy:0 rt_prio:0")
+        + "  <idle>-0     0Dnh.    0us : smp_reschedule_interrupt (c0100c8a 0 0)\n  \
+           <idle>-0     0Dnh1    1us : sched_clock (__schedule)\n  \
+           <idle>-0     0Dnh3    3us : pick_task (pull_tasks)\n  \
+           <idle>-0     0Dnh3    4us!: find_bit (pick_task)\n  \
+           <idle>-0     0Dnh3  211us : _raw_spin_unlock (pull_tasks)\n  \
+           <idle>-0     0Dnh2  218us : trace_array (__schedule)\n   \
+           <...>-314    0Dnh2  220us : __switch_to (__schedule)\n   \
+           <...>-314    0Dnh2  221us : __schedule <<idle>-0> (8c 31)\n";
+    let said = first(&text);
+    assert!(said.contains("with interrupts off, last traced in find_bit ← pick_task"), "{said}");
+    assert!(said.contains("no interrupt ran there"), "{said}");
+}
+
+#[test]
+fn lines_that_show_preemption_on_are_believed() {
+    let lines: String =
+        (0..40).map(|n| format!("  editor-600   0....  {:>3}us : copy_part (read_all)\n", 2 + n * 6)).collect();
+    let text = header(270, 44, "server-578 (uid:0 nice:0 policy:1 rt_prio:80")
+        + "  editor-600   0Dnh2    0us : __trace_start_sched_wakeup (try_to_wake_up)\n  \
+           editor-600   0Dnh2    1us : __trace_start_sched_wakeup <<...>-578> (13 0)\n"
+        + &lines
+        + "  editor-600   0Dn.2  262us : __schedule (schedule)\n   \
+           <...>-578    0D..2  265us : __switch_to (__schedule)\n   \
+           <...>-578    0D..2  266us : __schedule <editor-600> (7d 13)\n";
+    let said = first(&text);
+    assert!(
+        said.contains("editor (OTHER, pid 600) kept the CPU for") && said.contains("although it could be preempted"),
+        "{said}"
+    );
+    assert!(!said.contains("could not be preempted"), "{said}");
+}
+
+#[test]
+fn functions_of_the_nmi_handler_are_its_time() {
+    let text = header(700, 7, "ksoft-4 (uid:0 nice:-10 policy:0 rt_prio:0")
+        + "  <idle>-0     0D..4    0us : __trace_start_sched_wakeup (try_to_wake_up)\n  \
+           <idle>-0     0D..4    1us : __trace_start_sched_wakeup <<...>-4> (69 0)\n  \
+           <idle>-0     0D.h1    2us!: do_nmi (default_idle)\n  \
+           <idle>-0     0D.h1  400us!: do_nmi (mcount)\n  \
+           <idle>-0     0D.h1  840us : preempt_schedule (nmi_watchdog_tick)\n   \
+           <...>-4      0D..2  845us : __switch_to (__schedule)\n   \
+           <...>-4      0D..2  846us : __schedule <<idle>-0> (8c 69)\n";
+    let said = first(&text);
+    assert!(said.contains("interrupt NMI took 838 µs"), "{said}");
+}
+
+#[test]
+fn a_brief_wakeup_in_an_interrupt_blames_nothing() {
+    let text = "            bash-970   [000] ....  6052.694849: sched_process_fork: comm=bash pid=970 child_comm=bash child_pid=981\n            \
+                bash-970   [000] dnh.  6052.694939: sched_wakeup: comm=irq/86-mmc1 pid=78 prio=49 target_cpu=000\n            \
+                bash-970   [000] d...  6052.694961: sched_switch: prev_comm=bash prev_pid=970 prev_prio=120 prev_state=R ==> next_comm=irq/86-mmc1 next_pid=78 next_prio=49\n";
+    let said = first(text);
+    assert!(said.contains("in the interrupt that was running or after it"), "{said}");
+}
+
+#[test]
+fn a_section_from_the_idle_loop_blames_no_thread() {
+    let text = "( softirq-timer/0-3    |#0): new 998 us maximum-latency critical section.\n \
+                => started at timestamp 403325647: <acpi_processor_idle+0x20/0x379>\n \
+                =>   ended at timestamp 403326645: <thread_return+0xb5/0x11a>\n";
+    let said = first(text);
+    assert!(said.contains("it began in the idle loop") && said.contains("is not to blame"), "{said}");
+}
+
+#[test]
+fn headers_that_are_quoted_cut_or_doubtful() {
+    let quoted = "> preemption latency trace v1.0.5 on 2.6.9-rc1-VP-R1\n> ---------------\n>  latency: 550 us, entries: 3 (3)\n>     -----------------\n>     \
+                  | task: cat/677, uid:0 nice:0 policy:0 rt_prio:0\n>     -----------------\n>  => started at: kmap_atomic+0x23/0xe0\n>  => ended at:   \
+                  kunmap_atomic+0x7b/0xa0\n> =======>\n> 00000001 0.000ms (+0.000ms): page_address (file_read)\n> 00000001 0.000ms (+0.549ms): copy_to_user_ll \
+                  (file_read)\n> 00000001 0.550ms (+0.000ms): kunmap_atomic (file_read)\n";
+    let said = first(quoted);
+    assert!(
+        said.contains("while cat (pid 677) was current") && said.contains("last traced in copy_to_user_ll"),
+        "{said}"
+    );
+    let cut = "IRQ 5/431/CPU#0): 612 us critical section violates 100 us threshold.\n => started at timestamp 416: <call_console+0x76/0x140>\n =>   ended \
+               at timestamp 417: <finish_task_switch+0x43/0xb0>\n";
+    assert!(
+        first(cut).contains("612 µs on CPU 0, while IRQ 5 (pid 431) was current, from call_console"),
+        "{}",
+        first(cut)
+    );
+    let bogus = "preemption latency trace v1.0\n-----------------\n latency: 1883455195 us, entries: 1 (1)\n process: ksoft/1/5, uid: 0\n nice: -10, policy: 0, \
+                 rt_priority: 0\n=======>\n 0.000ms (+0.000ms): cond_resched_softirq (do_softirq)\n";
+    assert!(first(bogus).contains("the figure is doubtful"), "{}", first(bogus));
+}

@@ -139,7 +139,8 @@ fn function(s: &[u8]) -> Option<String> {
 /// latency violates 100 us threshold.`
 fn logged(line: &[u8], info: &mut TraceInfo) -> bool {
     let Some((who, rest)) = split(line, b"): ") else { return false };
-    let Some(open) = memchr::memrchr(b'(', who) else { return false };
+    // A paste may begin behind the bracket.
+    let open = memchr::memrchr(b'(', who).map_or(0, |open| open + 1);
     let rest = rest.strip_prefix(b"new ").unwrap_or(rest);
     let Some((us, what)) = number(rest) else { return false };
     let (_, what) = word(skip_spaces(what));
@@ -152,7 +153,7 @@ fn logged(line: &[u8], info: &mut TraceInfo) -> bool {
         }
         _ => return false,
     };
-    let who = who.get(open + 1..).unwrap_or_default();
+    let who = who.get(open..).unwrap_or_default();
     let (who, cpu) =
         split(who, b"|#").or_else(|| split(who, b"/CPU#")).map_or((who, None), |(who, cpu)| (who, whole(trim(cpu))));
     let who = trim(who);

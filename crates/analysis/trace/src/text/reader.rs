@@ -104,9 +104,11 @@ impl Reader {
             if let Some(line) = old::line(scan::trim(body)) {
                 let header = self.info.latency.last();
                 let mut here = event(Kind::Restart);
-                // Of the latency tracer of 2.6 `d` is set wherever its own code had them off.
+                // Of the latency tracer of 2.6 `d` is set wherever its own code had them off; `D` are those of the hardware (-rt patches,
+                // kernel/latency_trace.c, TRACE_FLAG_IRQS_HARD_OFF).
                 if let Some(flags) = here.flags.as_mut().filter(|_| header.is_some_and(LatencyHeader::is_old)) {
-                    (flags.irqs_off, flags.bh_off) = (None, None);
+                    let hard_off = flags.irqs_off == Some(true) && flags.bh_off == Some(true);
+                    (flags.irqs_off, flags.bh_off) = (hard_off.then_some(true), None);
                 }
                 return match self.old.read(line, here, before, header, &mut self.bodies.names) {
                     Found::Event(event) => Read1::Event(event),

@@ -101,7 +101,8 @@ pub(crate) fn unquote(line: &[u8]) -> (&[u8], bool) {
         let trimmed = rest.trim_ascii_start();
         let after = match trimmed.split_first() {
             Some((b'>', after)) => after,
-            Some((b'|', after)) if after.starts_with(b" ") => after,
+            // `| task: …` stands in headers of the latency tracers.
+            Some((b'|', after)) if after.starts_with(b" ") && !after.starts_with(b" task: ") => after,
             _ if trimmed.starts_with(b"&gt;") => trimmed.get(4..).unwrap_or_default(),
             _ => return (rest, quoted),
         };

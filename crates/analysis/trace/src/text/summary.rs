@@ -30,6 +30,9 @@ pub(super) fn summary(head: &[u8]) -> Option<TraceError> {
         let worst = worst(&head, latency).map(|(_, row)| row).unwrap_or_default();
         return table(format!("perf sched latency{worst}"), RECORD);
     }
+    if let Some((what, next)) = hwlatdetect(&head).or_else(|| runqslower(&head)).or_else(|| trace_irqoff(&head)) {
+        return table(what, next);
+    }
     if let Some(buckets) = histograms(&head) {
         return table(format!("a histogram of a BPF tool, whose worst are {buckets}"), EVENTS);
     }
@@ -63,6 +66,79 @@ fn timehist(row: &str) -> Option<(f64, String)> {
     let task = words.rev().collect::<Vec<_>>().join(" ");
     let cpu: u32 = cpu.parse().ok()?;
     Some((delay, format!(" (the longest wait for a CPU is {delay} ms, of {task} on CPU {cpu} at {})", time.trim())))
+}
+
+/// `Max Latency: 48us`, `Samples recorded: 37`, `SMIs during run: 0` of rt-tests' hwlatdetect.
+fn hwlatdetect(head: &str) -> Option<(String, &'static str)> {
+    const NEXT: &str = "`punctual explain --hardware` tells hardware, hypervisor and Linux apart on a machine";
+    let value = |key: &str| head.lines().find_map(|line| line.trim().strip_prefix(key)).map(str::trim);
+    head.contains("hwlatdetect:").then_some(())?;
+    let most = value("Max Latency:")?;
+    if most.starts_with("Below") {
+        return Some((format!("hwlatdetect, which found no gap ({})", text(most.as_bytes(), 40)), NEXT));
+    }
+    let samples =
+        value("Samples recorded:").map(|n| format!(" in {} samples", text(n.as_bytes(), 20))).unwrap_or_default();
+    let smis = match value("SMIs during run:") {
+        Some("0") => ", 0 SMIs counted: firmware that the counter does not see, the host of a guest, or the processor",
+        Some(_) => ", with SMIs counted: firmware",
+        None => ", SMIs not counted",
+    };
+    Some((
+        format!("hwlatdetect (gaps of at most {} with interrupts off{samples}{smis})", text(most.as_bytes(), 40)),
+        NEXT,
+    ))
+}
+
+/// `04:30:27 kworker/0:1      18446            7500` of bcc's runqslower, below a line that ends in `LAT(us)`.
+fn runqslower(head: &str) -> Option<(String, &'static str)> {
+    let rows = head.lines().skip_while(|line| !line.contains("COMM") || !line.contains("LAT(us)")).skip(1);
+    let row = |row: &str| {
+        // The name may have blanks; with -P the thread before and its ID follow.
+        let words: Vec<&str> = row.split_whitespace().collect();
+        let number = |n: usize| words.get(n)?.parse::<u64>().ok();
+        let (at, tid, us) = (2..words.len()).find_map(|n| Some((n, number(n)?, number(n + 1)?)))?;
+        let name = words.get(1..at)?.join(" ");
+        Some((
+            us,
+            format!("runqslower (the longest wait for a CPU is {us} µs, of {} ({tid}))", text(name.as_bytes(), 32)),
+        ))
+    };
+    let (_, what) = rows.filter_map(row).max_by_key(|(us, _)| *us)?;
+    Some((what, EVENTS))
+}
+
+/// `COMMAND: swapper/3 PID: 0 LATENCY: 9ms start_time: …` below `hardirq:` or `softirq:` of the module trace-irqoff.
+fn trace_irqoff(head: &str) -> Option<(String, &'static str)> {
+    const NEXT: &str =
+        "its stacks are of the timer that came late, which shows what it came upon and not what was off before";
+    head.contains("trace_irqoff").then_some(())?;
+    let (mut what, mut cpu) = ("interrupts", "");
+    let mut worst: Option<(u64, String)> = None;
+    for line in head.lines().map(str::trim) {
+        match line {
+            "hardirq:" => what = "interrupts",
+            "softirq:" => what = "softirqs",
+            _ => {}
+        }
+        cpu = line.strip_prefix("cpu: ").unwrap_or(cpu);
+        let Some((who, rest)) = line.strip_prefix("COMMAND: ").and_then(|line| line.split_once(" PID: ")) else {
+            continue;
+        };
+        let Some((pid, rest)) = rest.split_once(" LATENCY: ") else { continue };
+        let Some(ms) = rest.split("ms").next().and_then(|ms| ms.trim_end_matches('+').parse::<u64>().ok()) else {
+            continue;
+        };
+        if worst.as_ref().is_none_or(|(most, _)| ms > *most) {
+            let who = text(who.as_bytes(), 32);
+            let idle = if pid.trim() == "0" { ", the idle task, which needs no interrupt for so long" } else { "" };
+            worst = Some((
+                ms,
+                format!("trace-irqoff ({what} late by {ms} ms on CPU {cpu}, upon {who} ({}){idle})", pid.trim()),
+            ));
+        }
+    }
+    worst.map(|(_, what)| (what, NEXT))
 }
 
 /// The last bucket that counts, of each histogram of bcc (`640 -> 1279 : 1 |***|`) or bpftrace (`[1K, 2K) 7 |@@|`).
@@ -168,6 +244,27 @@ mod tests {
         let timehist = "           time    cpu  task name     wait time  sch delay   run time\n   95.123456 [0001]  app[1234/1230]   0.000  0.015  \
                         0.030\n   95.200000 [0003]  my app[1240]   0.000  2.015  0.030\n";
         assert!(said(timehist).contains("is 2.015 ms, of my app[1240] on CPU 3 at 95.200000"), "{}", said(timehist));
+        let hwlat = "hwlatdetect:  test duration 900 seconds\nMax Latency: 48us\nSamples recorded: 37\nSMIs during run: 0\nts: 1646837340.3, inner:5, outer:9\n";
+        assert!(
+            said(hwlat).starts_with("hwlatdetect (gaps of at most 48us with interrupts off in 37 samples, 0 SMIs"),
+            "{}",
+            said(hwlat)
+        );
+        assert!(said(&hwlat.replace("48us", "Below threshold")).starts_with("hwlatdetect, which found no gap"));
+        let queue = "TIME     COMM             PID           LAT(us)\n04:30:25 kworker/20:2     6023             2264\n04:30:27 my app:1 18446  7500\n";
+        assert!(
+            said(queue).starts_with("runqslower (the longest wait for a CPU is 7500 µs, of my app:1 (18446))"),
+            "{}",
+            said(queue)
+        );
+        let queue = "TIME     COMM             TID           LAT(us) PREV COMM        PREV TID\n04:16:32 cc1 12924 12739 swapper/1 0\n";
+        assert!(said(queue).starts_with("runqslower"), "{}", said(queue));
+        let off = "trace_irqoff_latency: 8ms\n\n hardirq:\n\n softirq:\n cpu: 3\n     COMMAND: swapper/3 PID: 0 LATENCY: 9ms start_time: 53.8s\n";
+        assert!(
+            said(off).starts_with("trace-irqoff (softirqs late by 9 ms on CPU 3, upon swapper/3 (0), the idle task"),
+            "{}",
+            said(off)
+        );
         assert_eq!(said("nothing of it\n"), "");
     }
 
