@@ -2,9 +2,15 @@
 
 use crate::code::{Code, House, Unit};
 use std::collections::BTreeMap;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// A file of one day is decoded within seconds.
+const LIMIT: Duration = Duration::from_secs(60);
 
 #[derive(Debug, thiserror::Error)]
 pub enum Rtl433Error {
@@ -12,6 +18,8 @@ pub enum Rtl433Error {
     Absent,
     #[error("cannot run rtl_433 on {}: {source}; try it manually: rtl_433 -R 4 -r {} -F json", path.display(), path.display())]
     NotRun { path: PathBuf, source: io::Error },
+    #[error("rtl_433 on {} did not end within {} s and was killed; try it manually: rtl_433 -R 4 -r {} -F json", path.display(), LIMIT.as_secs(), path.display())]
+    Slow { path: PathBuf },
     #[error("rtl_433 on {} ended with {status}: {said}", path.display())]
     Failed {
         path: PathBuf,
@@ -32,8 +40,9 @@ pub fn decode(path: &Path) -> Result<Vec<Code>, Rtl433Error> {
     let mut command = Command::new("rtl_433");
     // -c 0 ignores the user's configuration files.
     command.args(["-c", "0", "-R", "4", "-F", "json", "-r"]).arg(path).stdin(Stdio::null());
-    let output = command.output().map_err(|source| match source.kind() {
+    let output = output(&mut command, LIMIT).map_err(|source| match source.kind() {
         io::ErrorKind::NotFound => Rtl433Error::Absent,
+        io::ErrorKind::TimedOut => Rtl433Error::Slow { path: path.into() },
         _ => Rtl433Error::NotRun { path: path.into(), source },
     })?;
     if !output.status.success() {
@@ -43,6 +52,47 @@ pub fn decode(path: &Path) -> Result<Vec<Code>, Rtl433Error> {
         return Err(Rtl433Error::Failed { path: path.into(), status: output.status, said });
     }
     String::from_utf8_lossy(&output.stdout).lines().filter(|line| line.starts_with('{')).map(code).collect()
+}
+
+/// Runs a command to its end, or kills it after `limit` (`TimedOut`).
+fn output(command: &mut Command, limit: Duration) -> io::Result<Output> {
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let until = Instant::now() + limit;
+    let (sender, whole) = mpsc::channel();
+    let pipes: [Option<Box<dyn Read + Send>>; 2] =
+        [child.stdout.take().map(|pipe| Box::new(pipe) as _), child.stderr.take().map(|pipe| Box::new(pipe) as _)];
+    let read = pipes.into_iter().flatten().enumerate().try_for_each(|(n, mut pipe)| {
+        let sender = sender.clone();
+        let read = move || {
+            let mut bytes = Vec::new();
+            let read = pipe.read_to_end(&mut bytes).map(|_| (n, bytes));
+            let _ = sender.send(read);
+        };
+        thread::Builder::new().name("rtl_433 reader".into()).spawn(read).map(drop)
+    });
+    drop(sender);
+    let mut streams = [Vec::new(), Vec::new()];
+    let read = read.and_then(|()| {
+        for _ in 0..2 {
+            let left = until.saturating_duration_since(Instant::now());
+            let (n, bytes) = whole.recv_timeout(left).map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
+            streams[n] = bytes;
+        }
+        // Both pipes are closed; it may go on without them.
+        while child.try_wait()?.is_none() {
+            if Instant::now() >= until {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+        Ok(())
+    });
+    if read.is_err() {
+        let _ = child.kill();
+    }
+    let status = child.wait()?;
+    let [stdout, stderr] = streams;
+    read.map(|()| Output { status, stdout, stderr })
 }
 
 /// Formats one line per code with its number of frames, and the totals.
@@ -89,6 +139,32 @@ fn code(line: &str) -> Result<Code, Rtl433Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const WAITS: &str = "RF_SWITCH_TEST_WAITS";
+
+    /// The program that the test below runs.
+    #[test]
+    fn reads_to_the_end_if_asked() {
+        if std::env::var_os(WAITS).is_some() {
+            io::copy(&mut io::stdin(), &mut io::sink()).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_decoder_that_does_not_end_is_killed() {
+        let this = std::env::current_exe().unwrap();
+        let run = |stdin: io::PipeReader, limit| {
+            let mut command = Command::new(&this);
+            command.args(["--exact", "rtl433::tests::reads_to_the_end_if_asked"]).env(WAITS, "1").stdin(stdin);
+            output(&mut command, limit)
+        };
+        let (reader, _writer) = io::pipe().unwrap();
+        assert_eq!(run(reader, Duration::from_millis(200)).unwrap_err().kind(), io::ErrorKind::TimedOut);
+        let (reader, writer) = io::pipe().unwrap();
+        drop(writer);
+        let ended = run(reader, LIMIT).unwrap();
+        assert!(ended.status.success() && String::from_utf8_lossy(&ended.stdout).contains("1 passed"));
+    }
 
     #[test]
     fn a_line_of_rtl_433_is_a_code() {

@@ -16,6 +16,7 @@ mod draft;
 mod error;
 mod opening;
 mod safe;
+pub mod sha256;
 mod staging;
 mod stale;
 #[cfg(test)]

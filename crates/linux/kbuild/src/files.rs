@@ -5,31 +5,15 @@ use punctual_directory::{Dir, Whose};
 use punctual_watchdog::Share;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use sha2::{Digest, Sha256};
 use std::fs::{self, File};
-use std::io::{Read, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Checksum of a file in hexadecimal.
 pub fn sha256(path: &Path) -> Result<String, KbuildError> {
-    let mut file = File::open(path).map_err(KbuildError::file("read", path))?;
-    let mut sum = Sha256::new();
-    let mut block = vec![0; 1 << 16];
-    loop {
-        match file.read(&mut block).map_err(KbuildError::file("read", path))? {
-            0 => return Ok(hex(&sum.finalize())),
-            length => sum.update(&block[..length]),
-        }
-    }
-}
-
-pub(crate) fn sha256_of(bytes: &[u8]) -> String {
-    hex(&Sha256::digest(bytes))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    let file = File::open(path).map_err(KbuildError::file("open", path))?;
+    punctual_directory::sha256::of(file).map_err(KbuildError::file("read", path))
 }
 
 /// Writes to a temporary name, syncs and renames, so that after a kill either the old or the new file exists.
@@ -116,7 +100,6 @@ mod tests {
     fn sums_are_those_of_the_standard() {
         // The example of FIPS 180-4.
         let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
-        assert_eq!(sha256_of(b"abc"), abc);
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("abc");
         replace(&path, b"abc").unwrap();

@@ -2,7 +2,7 @@
 
 use crate::LoadError;
 use crate::wire::TOKEN;
-use hmac::{Hmac, Mac};
+use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use std::fs::File;
 use std::io::Read;

@@ -15,7 +15,7 @@ pub use progress::Progress;
 pub use state::State;
 
 use crate::KbuildError;
-use crate::files::{lock, sha256_of};
+use crate::files::lock;
 use jiff::Timestamp;
 use punctual_kernel::Arch;
 use punctual_kernel::config::of_config;
@@ -87,7 +87,7 @@ pub fn build(job: &Job, report: &mut dyn FnMut(&str), show: &mut dyn FnMut(&Prog
     state::end_of_before(&job.out)?;
     let lock = lock(&job.out.join(LOCK), report)?;
     let config = own::own(&job, report)?;
-    let mut state = State::open(&job, &sha256_of(config.as_bytes()))?;
+    let mut state = State::open(&job, &punctual_directory::sha256::of_bytes(config.as_bytes()))?;
     let log = Log::open(&job.out)?;
     let job = Job { epoch: state.epoch, ..job };
     attend::prepare(&job, &log)?;
