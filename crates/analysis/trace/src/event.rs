@@ -18,6 +18,9 @@ pub struct Event {
     pub kind: Kind,
 }
 
+/// The name of [`Kind::Other`] where a system call or an interrupt returned, in the latency tracer of 2.6 (`< (0)`).
+pub const RETURN: &str = "return";
+
 /// Names are those of the kernel's events (Documentation/trace/events.rst, include/trace/events/).
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {

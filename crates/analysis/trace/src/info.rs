@@ -31,6 +31,8 @@ pub struct TraceInfo {
     pub log: Vec<String>,
     /// The longest call of function_graph.
     pub longest_call: Option<Call>,
+    /// Line of a text at which time goes back by so much, ns, without a header of another trace: the first of them.
+    pub went_back: Option<(u64, u64)>,
     /// What is missing, damaged or doubtful, in the order found; at most [`MAX_NOTES`].
     pub notes: Vec<Note>,
     pub notes_dropped: u64,
@@ -236,6 +238,12 @@ pub enum TraceError {
              (`perf script -F comm,tid,cpu,time,event,trace`, or the kernel's own trace file)"
     )]
     Untimed,
+    /// Lines of events without all that stands before an event's name.
+    #[error(
+        "events without their thread, CPU, time or name (\"{line}\"): who ran where and when is not in such lines; give the lines as the kernel or \
+             `trace-cmd report` prints them: comm-TID [CPU] flags time: event: fields"
+    )]
+    Unplaced { line: String },
     /// The head of the file is damaged beyond use.
     #[error("damaged {format}: {what} at byte {at}")]
     Damaged { format: &'static str, what: &'static str, at: u64 },

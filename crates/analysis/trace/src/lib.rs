@@ -20,7 +20,7 @@ mod words;
 use std::io::{Read, Seek, SeekFrom};
 
 pub use dat::{DatFile, DatHead, symbols};
-pub use event::{CpuMask, Delay, Event, Kind, NoiseSource, OsnoiseSample, TimerlatContext, Vector};
+pub use event::{CpuMask, Delay, Event, Kind, NoiseSource, OsnoiseSample, RETURN, TimerlatContext, Vector};
 pub use flags::{Context, Flags};
 pub use info::{
     Call, Damage, Format, LatencyHeader, Logged, MAX_NOTES, Note, Place, RtlaAnalysis, TimeBase, TraceError, TraceInfo,

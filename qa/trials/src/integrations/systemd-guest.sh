@@ -282,11 +282,16 @@ CONF
 proved 0 success inactive "--claim 'max < 30s'"
 proved 1 exit-code failed "--claim 'max < 1ns'"
 proved 3 exit-code failed "--claim 'P(>30s) < 1e-9 @95%%'"
+# Beside punctual-watch, which is stopped meanwhile and started again.
+systemctl start $watch || fail "systemctl start $watch"
+proved 0 success inactive "--claim 'max < 30s'"
+within 60 "[ \"\$(show $watch ActiveState)\" = active ]"
+systemctl stop $watch
 n=$(whole /var/lib/punctual-prove) || exit
-[ "$n" = 3 ] || fail "$n run directories in /var/lib/punctual-prove, not 3"
+[ "$n" = 4 ] || fail "$n run directories in /var/lib/punctual-prove, not 4"
 punctual history >/tmp/history || fail "punctual history: code $?"
 known=$(grep -c "$(uname -r | cut -c1-10)" /tmp/history)
-[ "$known" = 3 ] || fail "the history knows $known runs, not 3: $(cat /tmp/history)"
+[ "$known" = 4 ] || fail "the history knows $known runs, not 4: $(cat /tmp/history)"
 say "prove, by its timer: 0 inactive, 1 and 3 failed (exit-code); $n runs whole, $known in the history"
 figures=
 for unit in $watch $serve $prove; do

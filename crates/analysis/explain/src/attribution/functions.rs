@@ -55,9 +55,9 @@ pub(super) fn most(cpu: &Cpu, whose: Whose, from: u64, to: u64) -> Option<Most> 
         known += ns;
         // What calls the next one is where it was until then.
         let caller = next.filter(|next| whose.has(next)).and_then(|next| name(next.parent.as_ref()?));
-        unique(names(line).into_iter().chain(caller))
-            .into_iter()
-            .for_each(|name| *times.entry(name).or_default() += ns);
+        let own = line.returned.map_or(ns, |at| at.saturating_sub(line.t).min(ns));
+        let named = names(line).into_iter().filter(|name| Some(*name) != caller).map(|name| (name, own));
+        named.chain(caller.map(|caller| (caller, ns))).for_each(|(name, ns)| *times.entry(name).or_default() += ns);
     }
     let mut all = times.clone();
     around.into_iter().for_each(|(name, ns)| *all.entry(name).or_default() += ns);

@@ -186,7 +186,7 @@ fn leaving_idle(view: &View, piece: &Piece, place: Place) -> Label {
     // Woken from the CPU itself, it is awake.
     let woken_here = !place.early && view.window.waking.from_cpu == place.cpu;
     match piece.idle {
-        _ if woken_here => Label::new(Class::Unaccounted, Medium, Why::IdleAwake),
+        _ if woken_here => Label::new(Class::Unaccounted, Medium, Why::IdleWoken),
         IdleState::In(_) if long => Label::new(Class::IdleExit, Suspected, Why::IdleState),
         IdleState::In(_) => Label::new(Class::IdleExit, Medium, Why::IdleState),
         IdleState::Awake if piece.ns() >= BRIEF => Label::new(Class::Unaccounted, Medium, Why::IdleAwake),

@@ -32,6 +32,7 @@ pub(super) enum Why {
     Idle,
     IdleState,
     IdleAwake,
+    IdleWoken,
     StoodOff,
     Preemptible,
     IdleRunnable,

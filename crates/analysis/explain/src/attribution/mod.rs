@@ -349,7 +349,8 @@ impl Attribution {
         let followed = wakeups > 0 || tracers.answer.is_some() || !analysed.is_empty();
         let mut notes = tracers::notes(machine, info, wakeups, followed, self.other);
         let worst = victims.first().map_or(0, |victim| victim.latency_ns);
-        notes.extend(self.waits.filter(|(.., waited)| *waited > worst.max(NO_MORE_THAN_A_SWITCH)).map(tracers::waits));
+        let waits = self.waits.filter(|(.., waited)| *waited > worst.max(NO_MORE_THAN_A_SWITCH)).map(tracers::waits);
+        notes.extend(waits.clone());
         notes.extend(tracers::left_on(&self.options.facts));
         let chosen_rank = |tid, known: &tasks::Known| choose::rank(&self.options.victims, tid, known.comm, known.prio);
         let locked_out = machine.locked_out(|tid, known| chosen_rank(tid, known).is_some());
@@ -378,7 +379,12 @@ impl Attribution {
         // More than an ordinary switch.
         let preempted = self.findings.preempted(worst).map(str::to_owned);
         if let Some(first) = victims.first_mut().filter(|first| first.latency_ns <= NO_MORE_THAN_A_SWITCH) {
-            first.verdict += &preempted.map(|text| format!("; {text}")).unwrap_or_default();
+            let more = waits.into_iter().chain(preempted);
+            more.for_each(|text| first.verdict += &format!("; {text}"));
+        }
+        let ordinary = self.options.victims == Victims::Measuring && fallback == 2;
+        if let Some(first) = victims.first_mut().filter(|first| ordinary && wakeups > 0 && first.moments.is_some()) {
+            first.verdict.insert_str(0, "no real-time thread was woken and ran; of others: ");
         }
         let none = victims.is_empty();
         let asked = self.options.victims != Victims::Measuring;

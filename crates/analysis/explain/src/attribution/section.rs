@@ -1,7 +1,7 @@
 //! Where a CPU was with interrupts or preemption off: by functions of a function trace, and by stacks.
 
 use super::cpu::{Cpu, push};
-use punctual_trace::{Context, Event, Flags, Kind, Symbol, is_interrupt_entry};
+use punctual_trace::{Context, Event, Flags, Kind, RETURN, Symbol, is_interrupt_entry};
 
 /// Shorter times between two functions name no section, ns.
 const LEAST: u64 = 20_000;
@@ -53,6 +53,8 @@ pub(super) struct Traced {
     pub last: bool,
     /// An event that is no function came behind it.
     ended: bool,
+    /// When the system call or interrupt that it lies in returned.
+    pub returned: Option<u64>,
 }
 
 impl Traced {
@@ -72,9 +74,12 @@ pub(super) fn function(cpu: &mut Cpu, event: &Event) {
     if let Kind::Function { function, parent } = &event.kind {
         let (function, parent) = (function.clone(), parent.clone());
         let (t, tid, flags) = (event.t_ns, event.tid, event.flags);
-        push(&mut cpu.traced, Traced { t, tid, function, parent, flags, last: false, ended: false });
+        push(&mut cpu.traced, Traced { t, tid, function, parent, flags, last: false, ended: false, returned: None });
     } else if let Some(last) = cpu.traced.back_mut() {
         last.ended = true;
+        if matches!(&event.kind, Kind::Other { name, .. } if &**name == RETURN) {
+            last.returned.get_or_insert(event.t_ns);
+        }
     }
 }
 

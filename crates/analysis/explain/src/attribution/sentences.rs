@@ -62,22 +62,25 @@ pub(super) fn verdict(victim: &Victim) -> String {
     }
     let main = victim.causes.iter().find(|c| c.class != Class::Unaccounted);
     let Some(cause) = main.filter(|c| c.ns >= victim.unaccounted_ns) else {
-        let idle = [Why::IdleAwake, Why::StoodOff].map(evidence);
+        let idle = [Why::IdleAwake, Why::IdleWoken, Why::StoodOff].map(evidence);
         if let Some(idle) = victim.causes.first().filter(|cause| idle.contains(&cause.evidence.as_str())) {
             let ns = Nanos(idle.ns);
+            let place = idle.place.as_ref().map(|place| format!(", most of it {place}")).unwrap_or_default();
             return match idle.ns {
                 _ if idle.evidence == evidence(Why::StoodOff) => format!(
-                    "{late}: for {ns} of it the idle task was current with interrupts off, {}: no interrupt ran there, so it was what that \
-                     function does, an NMI, firmware or the host of a guest",
-                    idle.place.as_deref().unwrap_or_default()
+                    "{late}: for {ns} of it the idle task was current with interrupts off{place}: no interrupt ran there, so it was what that \
+                     function does, an NMI, firmware or the host of a guest"
                 ),
                 ..BRIEF => format!(
                     "{late}: the CPU was awake, and the end of the interrupt that woke the thread and the way out of the idle loop took {ns} of it"
                 ),
+                _ if idle.evidence == evidence(Why::IdleWoken) => format!(
+                    "{late}: the idle task stayed current for {ns} of it although this CPU itself had woken the thread{place}, why is not known — \
+                     an interrupt that is not recorded, or the idle loop (an idle state entered in spite of it, firmware)"
+                ),
                 _ => format!(
-                    "{late}: the idle task was current for {ns} of it on a CPU that was awake{}, why is not known — an interrupt that is not \
-                     recorded, or the idle loop itself",
-                    idle.place.as_ref().map(|place| format!(", most of it {place}")).unwrap_or_default()
+                    "{late}: the idle task was current for {ns} of it on a CPU that was awake{place}, why is not known — an interrupt that is not \
+                     recorded, or the idle loop itself"
                 ),
             };
         }
@@ -235,6 +238,10 @@ fn advice(cause: &Cause, cpu: Option<u32>) -> String {
         Class::SamePriority if cause.scheduled.policy.as_deref() == Some("DEADLINE") => {
             "shorten its runtime, give the late thread a shorter relative deadline, or move one of the two to another CPU".into()
         }
+        Class::SamePriority if cause.scheduled.prio.is_some_and(|_| cause.scheduled.policy.as_deref() == Some("OTHER")) => {
+            "ordinary threads share the CPU by their weights: a real-time policy (chrt) or a CPU of its own for the one that has to be on time"
+                .into()
+        }
         Class::SamePriority => "give one of the two another priority".into(),
         Class::FairServer if cause.confidence == Confidence::Suspected && cause.tid.is_some() => {
             "find the real-time thread that never sleeps (rules sched-rt-throttle, sched-fair-server)".into()
@@ -383,6 +390,9 @@ pub(super) fn evidence(why: Why) -> &'static str {
         Why::Idle => "the idle task was current",
         Why::IdleState => "the CPU was in an idle state, by cpu_idle",
         Why::IdleAwake => "the idle task was current on a CPU that was awake: what held it up is not traced",
+        Why::IdleWoken => {
+            "the idle task was current after this CPU had woken the thread: what held it up is not traced"
+        }
         Why::StoodOff => "the idle task was current; the flags of the functions before and after show interrupts off",
         Why::Preemptible => {
             "it was current; in most of its lines preemption is on and no reschedule wanted, by the flags"

@@ -346,7 +346,7 @@ fn graph(call: &Call) -> String {
 /// `rank`: of those that are followed ([`super::choose::rank`]).
 pub(super) fn chosen(victims: &Victims, rank: usize) -> String {
     match victims {
-        Victims::Measuring if rank > 1 => "all threads (no real-time thread was woken in the trace)".to_owned(),
+        Victims::Measuring if rank > 1 => "all threads (no real-time thread was woken and ran in the trace)".to_owned(),
         Victims::Measuring if rank > 0 => "all real-time threads (no known measuring tool in the trace)".to_owned(),
         Victims::Measuring => "threads of a measuring tool with real-time priority".to_owned(),
         Victims::AllRealTime => "all real-time threads".to_owned(),
@@ -390,6 +390,12 @@ pub(super) fn notes(
     }
     if wakeups > 0 && seen.interrupts == 0 {
         notes.push("no interrupt events: their time counts for the task below (record irq_vectors, irq)".into());
+    }
+    if let Some((line, ns)) = info.went_back {
+        notes.push(format!(
+            "time goes back by {} at line {line}: what comes then is taken for another trace, and who was woken before and had not run is not known",
+            Nanos(ns)
+        ));
     }
     if machine.strange_cpus {
         notes.push("events of CPUs with impossible numbers were left out".into());

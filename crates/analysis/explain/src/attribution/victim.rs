@@ -155,8 +155,8 @@ fn around(machine: &Machine, window: &Window, causes: &mut [Cause]) {
 
 /// The idle task was current, and lines of functions show where most of that time passed.
 fn stood(machine: &Machine, window: &Window, causes: &mut [Cause]) {
-    let idle = sentences::evidence(Why::IdleAwake);
-    let Some(cause) = causes.first_mut().filter(|cause| cause.evidence == idle) else { return };
+    let idle = [Why::IdleAwake, Why::IdleWoken].map(sentences::evidence);
+    let Some(cause) = causes.first_mut().filter(|cause| idle.contains(&cause.evidence.as_str())) else { return };
     let Some(cpu) = machine.cpu(window.cpu) else { return };
     let Some(pair) = functions::longest(cpu, cause.ns).filter(|(line, _)| line.t >= window.waking.t0) else { return };
     cause.place = functions::last(pair.0);

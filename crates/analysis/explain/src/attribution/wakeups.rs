@@ -10,9 +10,14 @@ use punctual_trace::{Comm, Context, Event, Kind, LatencyHeader, Task};
 impl Machine {
     /// Of the threads that were woken and did not run yet, the one that waits longest: tid, name, since when at least, ns.
     pub fn waits(&self, wanted: impl Fn(i32, &Known) -> bool) -> Option<(i32, Option<Comm>, u64)> {
-        let waiting = self.tasks.iter().filter(|(tid, known)| wanted(*tid, known));
-        let waiting = waiting
-            .filter_map(|(tid, known)| Some((tid, known.comm, self.now.checked_sub(known.waking.as_ref()?.t2)?)));
+        let waiting = self.tasks.iter().filter(|(tid, known)| wanted(*tid, known)).filter_map(|(tid, known)| {
+            let waking = known.waking.as_ref()?;
+            // Without switches, and without events of its CPU, nothing shows that it did not run.
+            let cpu = waking.path.last().map_or(waking.from_cpu, |(_, cpu)| *cpu);
+            let is_seen = self.cpu(cpu).and_then(|cpu| cpu.last).is_some_and(|last| last > waking.t2);
+            (is_seen || self.seen.switches > 0).then_some(())?;
+            Some((tid, known.comm, self.now.checked_sub(waking.t2)?))
+        });
         waiting.max_by_key(|(tid, _, waited)| (*waited, *tid))
     }
 

@@ -15,7 +15,8 @@ pub(crate) enum Header {
 
 /// Reads a line that begins with `#`, or one of an old header without it.
 pub(crate) fn read(line: &[u8], info: &mut TraceInfo) -> Header {
-    let line = trim(line.trim_ascii_start().strip_prefix(b"#").unwrap_or(line));
+    let hashed = line.trim_ascii_start().strip_prefix(b"#");
+    let line = trim(hashed.unwrap_or(line));
     if let Some(tracer) = line.strip_prefix(b"tracer: ") {
         info.tracer = Some(text(trim(tracer), 64));
         return Header::Begins;
@@ -33,7 +34,7 @@ pub(crate) fn read(line: &[u8], info: &mut TraceInfo) -> Header {
     }
     let glued = split(line, b"# latency: ").filter(|(rule, _)| rule.iter().all(|b| *b == b'-')).map(|(_, rest)| rest);
     if let Some(rest) = line.strip_prefix(b"latency: ").or(glued) {
-        latency(rest, info);
+        latency(rest, info, hashed.is_none() && glued.is_none());
         return Header::Latency;
     }
     task_or_function(line, info)
@@ -62,10 +63,12 @@ fn push(info: &mut TraceInfo, header: LatencyHeader) {
     }
 }
 
-/// `4164 us, #30/30, CPU#1 | (M:preempt_rt VP:0, KP:0, SP:0 HP:0 #P:2)`
-fn latency(s: &[u8], info: &mut TraceInfo) {
+/// `4164 us, #30/30, CPU#1 | (M:preempt_rt VP:0, KP:0, SP:0 HP:0 #P:2)`. `bare`: without a `#`, as in 2.6 before ftrace.
+fn latency(s: &[u8], info: &mut TraceInfo, bare: bool) {
     if info.latency.last().is_none_or(|h| h.latency_us.is_some()) {
-        push(info, LatencyHeader { tracer: info.tracer.clone(), ..LatencyHeader::default() });
+        // A paste may begin behind the line that names the tracer.
+        let tracer = info.tracer.clone().or_else(|| (bare && number(s).is_some()).then(|| "preemption".to_owned()));
+        push(info, LatencyHeader { tracer, ..LatencyHeader::default() });
     }
     cpus(s, info);
     let Some(header) = info.latency.last_mut() else { return };

@@ -64,7 +64,7 @@ impl<R: Read> TextSource<R> {
         match first {
             Some(event) => source.queue.push_front(event),
             None if source.reader.info.format == Format::Unknown => {
-                let refusal = summary::summary(head).or_else(|| untimed(head));
+                let refusal = untimed(head).or_else(|| summary::summary(head)).or_else(|| unplaced(head));
                 return Err(refusal.unwrap_or(TraceError::Unrecognised));
             }
             None => {}
@@ -197,6 +197,27 @@ fn untimed(head: &[u8]) -> Option<TraceError> {
         event.is_some_and(|event| EVENTS.iter().any(|name| event.trim_ascii_start().starts_with(name)))
     };
     head.split(|b| *b == b'\n').any(is_event).then_some(TraceError::Untimed)
+}
+
+/// Lines that name an event and lack what stands before it: `sched_stat_wait: comm=…`, ` [000] 154.892148: sched_waking: …`.
+fn unplaced(head: &[u8]) -> Option<TraceError> {
+    const EVENTS: [&[u8]; 11] = [
+        b"sched_wakeup:",
+        b"sched_waking:",
+        b"sched_switch:",
+        b"sched_migrate_task:",
+        b"sched_stat_wait: comm=",
+        b"irq_handler_entry:",
+        b"softirq_entry:",
+        b"hrtimer_expire_entry:",
+        b"local_timer_entry:",
+        b"sched_stat_runtime: comm=",
+        b" ==> ",
+    ];
+    let line = head
+        .split(|b| *b == b'\n')
+        .find(|line| line.len() <= 512 && EVENTS.iter().any(|name| memchr::memmem::find(line, name).is_some()))?;
+    Some(TraceError::Unplaced { line: scan::text(scan::trim(line), 80) })
 }
 
 impl<R: Read> Iterator for TextSource<R> {

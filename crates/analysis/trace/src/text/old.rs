@@ -4,7 +4,7 @@
 use super::names::Names;
 use super::prefix::{Prefix, Style, comm_dash_pid};
 use super::scan::{find, hex, number, seconds, signed, skip_spaces, whole, whole_i32};
-use crate::event::{Event, Kind};
+use crate::event::{Event, Kind, RETURN};
 use crate::flags::{Context, Flags};
 use crate::info::LatencyHeader;
 use crate::words::{Comm, Name, Task, TaskState};
@@ -21,11 +21,16 @@ pub(super) enum Line<'a> {
         comm: Option<Comm>,
         values: [&'a [u8]; 2],
     },
+    /// `< (0)`: the end of a system call or of an interrupt; what ran then is not traced.
+    Return,
     /// Cut or wrapped behind this function.
     Cut(&'a [u8]),
 }
 
 pub(super) fn line(body: &[u8]) -> Option<Line<'_>> {
+    if body.strip_prefix(b"< (").is_some_and(|rest| rest.ends_with(b")")) {
+        return Some(Line::Return);
+    }
     let (function, rest) = symbol(body)?;
     match rest.first()? {
         b'(' => {
@@ -122,19 +127,23 @@ impl Prios {
             None => header.policy == Some(0) && (100..140).contains(prio),
         };
         let is_hex = hexadecimal(value).as_ref().is_some_and(fits);
-        let is_decimal = plain(value).as_ref().is_some_and(fits);
+        let is_decimal =
+            plain(value).as_ref().is_some_and(fits) || (real_time.is_some() && converted(value) == real_time);
         self.0 = if is_decimal { Some(Form::Converted) } else { is_hex.then_some(Form::Hex).or(self.0) };
         own(header)
     }
 
     /// The kernel's raw priority; `None`: the form is not known.
     fn raw(&self, value: &[u8]) -> Option<i32> {
-        match self.0? {
+        // 172 is no priority if it is hexadecimal.
+        let converted_only = || converted(value).filter(|_| hexadecimal(value).is_none_or(|prio| prio > 140));
+        let Some(form) = self.0 else { return converted_only() };
+        match form {
             Form::Hex => hexadecimal(value)
                 .filter(|prio| (0..=140).contains(prio))
                 .map(|prio| if prio < 100 { prio } else { ORDINARY }),
             Form::Converted => match plain(value)? {
-                prio @ 100..=199 => Some(199 - prio),
+                100..=199 => converted(value),
                 -20..=20 => Some(ORDINARY),
                 _ => None,
             },
@@ -158,6 +167,11 @@ fn hexadecimal(value: &[u8]) -> Option<i32> {
 
 fn plain(value: &[u8]) -> Option<i32> {
     signed(value).filter(|(_, rest)| rest.is_empty()).and_then(|(value, _)| i32::try_from(value).ok())
+}
+
+/// A real-time priority as `PRIO()` prints it.
+fn converted(value: &[u8]) -> Option<i32> {
+    plain(value).filter(|prio| (100..=199).contains(prio)).map(|prio| 199 - prio)
 }
 
 const STARTS: &[u8] = b"trace_start_sched_wakeup";
@@ -195,6 +209,9 @@ impl Old {
             parent: caller.map(|caller| names.symbol(caller)),
         };
         match line {
+            Line::Return => {
+                Found::Event(Event { kind: Kind::Other { name: names.get(RETURN.as_bytes()), body: None }, ..here })
+            }
             Line::Cut(function) => {
                 let kind = plain(function, None, names);
                 Found::Cut(Event { kind, ..here }, names.get(function))
@@ -223,8 +240,14 @@ impl Old {
                     None => Found::Event(Event { kind: plain(function, caller, names), ..here }),
                 }
             }
+            Line::Special { function: b"wake_up_process", tid, comm, .. }
+                if header.is_some_and(|header| header.tid == Some(tid)) =>
+            {
+                let task = Task { tid, comm: named(tid, comm), prio: header.and_then(own) };
+                Found::Event(Event { kind: Kind::SchedWakeup { task, target_cpu: None, by: None }, ..here })
+            }
             Line::Special { function, tid, comm, values: [prio, cpu] } if is_wakeup(function) => {
-                let starts = function != b"try_to_wake_up";
+                let starts = function.ends_with(STARTS);
                 let prio = match header.filter(|header| header.tid == Some(tid)) {
                     Some(header) => self.prios.learn(prio, header),
                     None => self.prios.raw(prio).filter(|_| !starts),
@@ -249,9 +272,9 @@ impl Old {
     }
 }
 
-/// `__trace_start_sched_wakeup <comm-pid> (prio cpu)`, `try_to_wake_up <comm-pid> (prio prio)`
+/// `__trace_start_sched_wakeup <comm-pid> (prio cpu)`, `try_to_wake_up <comm-pid> (prio prio)`, `__activate_task <comm-pid> (prio n)`
 fn is_wakeup(function: &[u8]) -> bool {
-    function.ends_with(STARTS) || function == b"try_to_wake_up"
+    function.ends_with(STARTS) || matches!(function, b"try_to_wake_up" | b"__activate_task")
 }
 
 /// `schedule <prev-pid> (prio prio)` of the thread that has the CPU now: the switch to it.

@@ -269,6 +269,7 @@ impl Reader {
             if last - event.t_ns <= BACKSTEP {
                 event.t_ns = last;
             } else {
+                self.info.went_back.get_or_insert((number, last - event.t_ns));
                 queue.push_back(restart(last));
                 self.forget_cpus();
             }

@@ -24,6 +24,7 @@ const ESCAPES: &[(&[u8], &[u8])] = &[
 /// A cheap check, made for every line, whether [`clean`] may be needed. `plain`: no markup can be in it.
 pub(crate) fn suspicious(line: &[u8], plain: bool) -> bool {
     matches!(line.first(), Some(b'>' | b'|'))
+        || line.starts_with(b"// ")
         || (!plain && (memchr::memchr2(b'&', 0xc2, line).is_some() || is_markdown(line)))
         || matches!(line.last(), Some(b'=' | b'>'))
 }
@@ -102,6 +103,7 @@ pub(crate) fn unquote(line: &[u8]) -> (&[u8], bool) {
         let after = match trimmed.split_first() {
             Some((b'>', after)) => after,
             // `| task: …` stands in headers of the latency tracers.
+            Some((b'/', after)) if after.starts_with(b"/ ") => after.get(1..).unwrap_or_default(),
             Some((b'|', after)) if after.starts_with(b" ") && !after.starts_with(b" task: ") => after,
             _ if trimmed.starts_with(b"&gt;") => trimmed.get(4..).unwrap_or_default(),
             _ => return (rest, quoted),

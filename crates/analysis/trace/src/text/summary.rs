@@ -4,31 +4,35 @@ use super::scan::text;
 use crate::info::TraceError;
 use std::collections::BTreeMap;
 
-const LATENCIES: &str = "`punctual import FILE` reads its figures";
+const LATENCIES: &str = "`punctual import FILE --out DIR` reads its figures";
 const RECORD: &str = "`perf script` prints the events that it was made from";
 const EVENTS: &str = "record sched_switch, sched_waking, irq and irq_vectors events at that time, with stacks where preemption or interrupts are off";
 
 /// What a text is that holds no trace, with the worst that it states.
 pub(super) fn summary(head: &[u8]) -> Option<TraceError> {
-    const TABLES: [(&str, &str); 5] = [
+    const TABLES: [(&str, &str); 4] = [
         ("RTLA timerlat histogram", "a histogram of rtla timerlat"),
         ("Timer Latency", "the table of rtla timerlat top"),
         ("RTLA osnoise", "a table of rtla osnoise"),
         ("# Histogram", "a histogram of cyclictest"),
-        ("T: 0 (", "the lines of cyclictest"),
     ];
     let head = String::from_utf8_lossy(head);
     let table = |what: String, next| Some(TraceError::Summary { what, next });
     if let Some((_, what)) = TABLES.iter().find(|(mark, _)| head.contains(mark)) {
         return table((*what).to_owned(), LATENCIES);
     }
-    if head.contains("sch delay") {
-        let worst = worst(&head, timehist).map(|(_, row)| row).unwrap_or_default();
+    let rows = || head.lines().filter_map(|row| timehist(row, 3)).take(2).count() == 2;
+    if head.contains("sch delay") || rows() {
+        let columns = if head.contains("pre-mig time") { 4 } else { 3 };
+        let worst = worst(&head, |row| timehist(row, columns)).map(|(_, row)| row).unwrap_or_default();
         return table(format!("perf sched timehist{worst}"), RECORD);
     }
     if head.contains("Runtime ms") {
         let worst = worst(&head, latency).map(|(_, row)| row).unwrap_or_default();
         return table(format!("perf sched latency{worst}"), RECORD);
+    }
+    if head.contains("T: 0 (") {
+        return table(threads(&head), LATENCIES);
     }
     if let Some((what, next)) = hwlatdetect(&head).or_else(|| runqslower(&head)).or_else(|| trace_irqoff(&head)) {
         return table(what, next);
@@ -56,16 +60,38 @@ fn latency(row: &str) -> Option<(f64, String)> {
     Some((max, format!(" (the longest wait is {max} ms, of {task}{at})")))
 }
 
-/// `95.123456 [0001]  app[1234/1230]   0.000  0.015  0.030`: times in ms, waiting for an event, for the CPU, and running.
-fn timehist(row: &str) -> Option<(f64, String)> {
+/// `95.123456 [0001]  app[1234/1230]   0.000  0.015  0.030`: times in ms, waiting for an event, for the CPU, and running; with -P the time
+/// before a migration, too. With -V letters stand before the task.
+fn timehist(row: &str, columns: usize) -> Option<(f64, String)> {
     let (time, rest) = row.trim().split_once(" [")?;
     let (cpu, rest) = rest.split_once(']')?;
-    let mut words = rest.split_whitespace().rev();
-    let (_run, delay) = (words.next()?.parse::<f64>().ok()?, words.next()?.parse::<f64>().ok()?);
-    words.next()?.parse::<f64>().ok()?;
-    let task = words.rev().collect::<Vec<_>>().join(" ");
+    time.trim().parse::<f64>().ok()?;
+    let words: Vec<&str> = rest.split_whitespace().collect();
+    let (task, times) = words.split_at_checked(words.len().checked_sub(columns)?)?;
+    let in_ms = |word: &&str| word.split_once('.').filter(|(_, ms)| ms.len() == 3)?.0.parse::<u64>().ok();
+    times.iter().all(|word| in_ms(word).is_some()).then_some(())?;
+    let delay = times.get(1)?.parse::<f64>().ok()?;
+    let from = task.iter().position(|word| !matches!(*word, "s" | "i" | "m" | "-"))?;
+    let task = task.get(from..)?.join(" ");
     let cpu: u32 = cpu.parse().ok()?;
     Some((delay, format!(" (the longest wait for a CPU is {delay} ms, of {task} on CPU {cpu} at {})", time.trim())))
+}
+
+/// `T: 0 ( 1234) … Act:   11 Avg:    6 Max:      33` of cyclictest, cyclicdeadline and others of rt-tests, and `# Break value: 51`.
+fn threads(head: &str) -> String {
+    let value = |line: &str, key: &str| line.rsplit_once(key)?.1.split_whitespace().next()?.parse::<u64>().ok();
+    let tool = if head.contains("deadline thread") { "cyclicdeadline" } else { "cyclictest" };
+    let rows = head.lines().filter(|line| line.contains("T:"));
+    let worst = rows.filter_map(|row| Some((value(row, "Max:")?, value(row, "T:").unwrap_or(0)))).max();
+    let worst = worst.map(|(us, thread)| format!(" (worst {us}, of thread {thread}")).unwrap_or_default();
+    let stopped = head.lines().find_map(|line| value(line, "Break value:"));
+    let stopped = match stopped {
+        Some(at) if worst.is_empty() => format!(" (stopped at {at})"),
+        Some(at) => format!("; stopped at {at})"),
+        None if worst.is_empty() => String::new(),
+        None => ")".to_owned(),
+    };
+    format!("the lines of {tool}{worst}{stopped}")
 }
 
 /// `Max Latency: 48us`, `Samples recorded: 37`, `SMIs during run: 0` of rt-tests' hwlatdetect.
@@ -244,6 +270,18 @@ mod tests {
         let timehist = "           time    cpu  task name     wait time  sch delay   run time\n   95.123456 [0001]  app[1234/1230]   0.000  0.015  \
                         0.030\n   95.200000 [0003]  my app[1240]   0.000  2.015  0.030\n";
         assert!(said(timehist).contains("is 2.015 ms, of my app[1240] on CPU 3 at 95.200000"), "{}", said(timehist));
+        let pre = "time cpu task name wait time sch delay run time pre-mig time\n 103.721020 [0000]  <idle>  0.000  0.000  15.405  0.000\n 103.721034 [0008]  \
+                   s  app[38/37]  1.000  3.448  0.013  0.000\n";
+        assert!(said(pre).contains("is 3.448 ms, of app[38/37] on CPU 8 at 103.721034"), "{}", said(pre));
+        let bare = "  95.123456 [0001]  app[1234/1230]   0.000  0.015  0.030\n  95.123476 [0001]  kcompactd0[37]   0.000  880.478  0.030\n";
+        assert!(said(bare).contains("is 880.478 ms, of kcompactd0[37]"), "{}", said(bare));
+        let deadline = "DEBUG: deadline thread 163\nT: 0 (163) I:1000 C: 36 Min: 1 Act: 11 Avg: 6 Max:      33\nT: 1 (164) I:1500 C: 24 Min: 1 Act: 4 Avg: 3 Max: 13\n\
+                        # Break value: 51\n";
+        assert!(
+            said(deadline).starts_with("the lines of cyclicdeadline (worst 33, of thread 0; stopped at 51)"),
+            "{}",
+            said(deadline)
+        );
         let hwlat = "hwlatdetect:  test duration 900 seconds\nMax Latency: 48us\nSamples recorded: 37\nSMIs during run: 0\nts: 1646837340.3, inner:5, outer:9\n";
         assert!(
             said(hwlat).starts_with("hwlatdetect (gaps of at most 48us with interrupts off in 37 samples, 0 SMIs"),
