@@ -11,7 +11,7 @@ pub use profile::profile;
 use crate::refusal::Refusal;
 use args::SubjectArgs;
 use punctual_audit::{Context, Rules};
-use punctual_machine::{Given, Live, Machine, Overlay, Read, Recorded, Snapshot, boot_file_cmdline};
+use punctual_machine::{Given, KernelConfig, Live, Machine, Overlay, Read, Recorded, Snapshot, boot_file_cmdline};
 use punctual_units::{CpuList, Scheduling};
 use std::path::Path;
 
@@ -66,7 +66,18 @@ fn configured(machine: &dyn Machine) -> Option<(String, Vec<String>)> {
     let found = chain.and_then(|chain| punctual_boot::current(machine, &chain).ok());
     let found = found.map(|found| (found.next.unwrap_or(found.configured).join(" "), found.sources));
     let script = || Some((boot_file_cmdline(machine.read(UENV).text()?)?, vec![UENV.to_owned()]));
-    found.filter(|(line, _)| !line.is_empty()).or_else(script)
+    let given = found.filter(|(line, _)| !line.is_empty()).or_else(script);
+    let config = KernelConfig::read(machine).ok();
+    let joined =
+        config.as_ref().and_then(|config| config.built_in()?.with(given.as_ref().map(|(line, _)| line.as_str())));
+    match (joined, given) {
+        (Some(line), given) if given.as_ref().is_none_or(|(own, _)| *own != line) => {
+            let mut sources = given.map(|(_, sources)| sources).unwrap_or_default();
+            sources.extend(config.map(|config| format!("CONFIG_CMDLINE of {}", config.path())));
+            Some((line, sources))
+        }
+        (_, given) => given,
+    }
 }
 
 fn open(file: &Path) -> Result<Recorded, Refusal> {
@@ -104,5 +115,8 @@ mod tests {
         let menu = "default l\nlabel l\n  linux /x\n  append ro isolcpus=3\n";
         assert_eq!(line(&[("/boot/extlinux/extlinux.conf", menu)]).as_deref(), Some("ro isolcpus=3"));
         assert_eq!(line(&[]), None);
+        let config = "CONFIG_X86=y\nCONFIG_CMDLINE_BOOL=y\nCONFIG_CMDLINE=\"nosmt\"\n";
+        let built = [("/proc/config.gz", config), (UENV, "cmdline=isolcpus=1\n")];
+        assert_eq!(line(&built).as_deref(), Some("nosmt isolcpus=1"));
     }
 }

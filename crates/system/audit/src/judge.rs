@@ -1,5 +1,6 @@
+use crate::plan::misfit;
 use crate::reading::{Gap, Reading};
-use crate::rule::{Case, Fix, Gate, Need, Rule, When};
+use crate::rule::{Action, Case, Fix, Gate, NOT_HERE, Need, Rule, When};
 use crate::say;
 use crate::sight::{Notes, Sight};
 use crate::truth::Truth;
@@ -35,8 +36,19 @@ pub(crate) fn judge(rule: &Rule, severity: Severity, sight: &Sight) -> Finding {
         summary: format!("{}: {}", rule.title.trim(), outcome.summary),
         evidence: bench.notes.into_evidence(),
         why: rule.reason(sight.sources, profile),
-        fix: calls_for_fix.then(|| outcome.fix.as_ref().unwrap_or(&rule.fix).line()).flatten(),
+        fix: calls_for_fix.then(|| advice(sight, outcome.fix.as_ref().unwrap_or(&rule.fix))).flatten(),
     }
+}
+
+/// The line of a fix, with the reason where a kernel parameter of it has no effect here.
+fn advice(sight: &Sight, fix: &Fix) -> Option<String> {
+    let line = fix.line()?;
+    let words = fix.first().iter().flat_map(Action::added);
+    let inert = words.filter_map(|word| misfit(sight, word)).find(|misfit| misfit.is_certain);
+    Some(match inert {
+        Some(misfit) => format!("{line}{NOT_HERE}{})", misfit.why),
+        None => line,
+    })
 }
 
 /// A rule and its readings. Nothing is read before a condition or a sentence needs it.

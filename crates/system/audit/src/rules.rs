@@ -2,8 +2,9 @@
 
 use crate::judge::judge;
 use crate::owner::READS as OVER_TIME;
+use crate::probes::CONFIG_READS;
 use crate::profile::{Own, ProfileFileError, Today, Wishes};
-use crate::rule::{Commons, Rule, RuleError, Source, Sources, parse, parse_commons, parse_sources};
+use crate::rule::{Commons, Fix, Rule, RuleError, Source, Sources, parse, parse_commons, parse_sources};
 use crate::sight::Sight;
 use crate::{Context, Offers, Profile};
 use punctual_machine::Machine;
@@ -76,7 +77,9 @@ impl Rules {
     pub fn paths(&self, rule: &Rule) -> Vec<String> {
         let commons = rule.only_if.iter().filter_map(|name| self.commons.get(name));
         let reads = rule.reads.values().chain(commons.flat_map(|common| common.reads.values()));
-        reads.flat_map(|read| read.source.paths()).collect()
+        let of_fixes = rule.fixes().flat_map(Fix::first).filter(|action| action.added().next().is_some());
+        let of_fixes = of_fixes.flat_map(|_| CONFIG_READS).map(|path| (*path).to_owned());
+        reads.flat_map(|read| read.source.paths()).chain(of_fixes).collect()
     }
 
     pub fn log_texts(&self) -> Vec<String> {

@@ -5,7 +5,7 @@ mod kind;
 pub use kind::Kind;
 
 use crate::kconfig::KernelConfig;
-use crate::{Listing, Machine, READ_LIMIT, Read, Setting};
+use crate::{BuiltIn, Listing, Machine, READ_LIMIT, Read, Setting};
 use rustix::io::Errno;
 use std::collections::BTreeMap;
 
@@ -26,6 +26,9 @@ pub struct Given {
     files: BTreeMap<&'static str, Read>,
     origins: Vec<(&'static str, String)>,
     kinds: BTreeMap<Kind, String>,
+    config: Option<KernelConfig>,
+    /// What the boot loader gives, or /proc/cmdline.
+    line: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -80,7 +83,8 @@ impl Given {
                 let marked = format!("{}{text}", KernelConfig::DEFCONFIG);
                 let bytes = if is_defconfig { marked.as_bytes() } else { bytes };
                 self.put(CONFIG, bytes, name.to_owned());
-                self.derive(name, bytes);
+                self.config = KernelConfig::from_bytes(name, bytes);
+                self.derive(name);
             }
             Kind::Cmdline => {
                 // The firmware and boot loaders pass only the first line to the kernel; what stands below it is told.
@@ -88,7 +92,9 @@ impl Given {
                 let first = lines.next().unwrap_or_default().to_owned();
                 let own = crate::boot_file_cmdline(&text);
                 let has_more = own.is_none() && lines.next().is_some();
-                self.put(CMDLINE, own.unwrap_or(first).as_bytes(), name.to_owned());
+                let line = own.unwrap_or(first);
+                self.put(CMDLINE, line.as_bytes(), name.to_owned());
+                self.line = Some(line);
                 if has_more || kind::file_name(name) == "cmdline.txt" {
                     self.put(CMDLINE_TXT, bytes, name.to_owned());
                 }
@@ -96,6 +102,7 @@ impl Given {
             Kind::ConfigTxt => self.put(CONFIG_TXT, bytes, name.to_owned()),
             Kind::Model => self.put(MODEL, bytes, name.to_owned()),
         }
+        self.join();
         if self.kinds.contains_key(&Kind::ConfigTxt) && !self.kinds.contains_key(&Kind::Model) {
             self.put(MODEL, Given::SOME_PI.as_bytes(), "config.txt (it is a Raspberry Pi's)".to_owned());
         }
@@ -130,8 +137,26 @@ impl Given {
         self.origins.push((path, origin));
     }
 
-    fn derive(&mut self, name: &str, bytes: &[u8]) {
-        let Some(config) = KernelConfig::from_bytes(name, bytes) else { return };
+    /// The command line with the words that the kernel is built with.
+    fn join(&mut self) {
+        let Some(built_in) = self.config.as_ref().and_then(KernelConfig::built_in) else { return };
+        let (given, name) = (self.line.clone(), self.kinds.get(&Kind::Cmdline).cloned());
+        let Some(line) = built_in.with(given.as_deref()).filter(|line| Some(line) != given.as_ref()) else { return };
+        let config = self.kinds.get(&Kind::Kconfig).map_or("", String::as_str);
+        let origin = format!("CONFIG_CMDLINE of {config}");
+        match (built_in, name.zip(given)) {
+            (BuiltIn::Instead(_), Some((name, given))) => {
+                self.put(CMDLINE, line.as_bytes(), origin);
+                // What is ignored is said by the comparison with the boot loader's file.
+                self.put(CMDLINE_TXT, given.as_bytes(), name);
+            }
+            (_, Some((name, _))) => self.put(CMDLINE, line.as_bytes(), format!("{name} with {origin}")),
+            (_, None) => self.put(CMDLINE, line.as_bytes(), origin),
+        }
+    }
+
+    fn derive(&mut self, name: &str) {
+        let Some(config) = self.config.clone() else { return };
         if let Some(arch) = architecture(&config) {
             self.put(ARCH, arch.as_bytes(), format!("{name} (architecture)"));
         }

@@ -162,8 +162,12 @@ fn assignment(line: &str) -> Option<(&str, &str)> {
     let line = line.strip_suffix('\r').unwrap_or(line);
     match line.strip_prefix("# CONFIG_") {
         Some(rest) => Some((rest.strip_suffix(" is not set")?, "n")),
-        None => line.strip_prefix("CONFIG_")?.split_once('=').map(|(name, value)| (name, value.trim_matches('"'))),
+        None => line.strip_prefix("CONFIG_")?.split_once('=').map(|(name, value)| (name, unquoted(value))),
     }
+}
+
+fn unquoted(value: &str) -> &str {
+    value.strip_prefix('"').and_then(|value| value.strip_suffix('"')).unwrap_or(value)
 }
 
 /// Kconfig omits options whose dependencies are off, so "not mentioned" means off in a complete file and nothing in a

@@ -15,6 +15,7 @@
 
 mod affinity;
 mod boot_file;
+mod built_in;
 mod cmdline;
 mod facts;
 mod given;
@@ -32,6 +33,7 @@ mod within;
 
 pub use affinity::partition_unpins;
 pub use boot_file::{BootFile, boot_file, boot_file_cmdline};
+pub use built_in::BuiltIn;
 pub use cmdline::{SHORTEST_CMDLINE, first_parameter, longest_cmdline, may_repeat, parameter, parameters, scrub};
 pub use facts::{
     Virtualisation, co_kernel, facts, facts_with, is_preempt_rt, preemption_mode, rt_group_sched, virtualisation,

@@ -27,6 +27,28 @@ const SINCE: &[(&str, Release)] = &[
     ("workqueue.unbound_cpus", (6, 6)),
 ];
 
+/// preempt= by architecture (HAVE_PREEMPT_DYNAMIC of arch/*/Kconfig): commits 826bfeb37bb4, 1b2d3451ee50, 4e90d0522a68,
+/// 80c7889de7a8.
+const PREEMPT: &[(&str, Release)] = &[
+    ("aarch64", (5, 18)),
+    ("i586", (5, 12)),
+    ("i686", (5, 12)),
+    ("loongarch64", (6, 7)),
+    ("riscv64", (6, 6)),
+    ("x86_64", (5, 12)),
+];
+
+/// The first release that has preempt= on an architecture; `None` where that is not known.
+pub(crate) fn preempt_since(arch: &str) -> Option<Release> {
+    PREEMPT.iter().find(|(name, _)| *name == arch).map(|(_, since)| *since)
+}
+
+/// As [`lacks`], of what this architecture lacks and others have.
+pub(crate) fn lacks_on(word: &str, release: Release, arch: &str) -> Option<String> {
+    let since = preempt_since(arch).filter(|since| key(word) == "preempt" && release < *since)?;
+    Some(format!("preempt is known since Linux {} on {arch}, and this is {}", show(since), show(release)))
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Parameter {
     name: &'static str,
@@ -52,6 +74,16 @@ fn number(text: &str) -> Option<Release> {
 /// Is it a parameter of any listed release?
 pub(super) fn is_listed(key: &str) -> bool {
     parameters().any(|parameter| parameter.name == key)
+}
+
+/// Does the list of a release, or do those of both its neighbours, have the parameter?
+pub(crate) fn has(word: &str, release: Release) -> bool {
+    let key = key(word);
+    let is_covered = LISTED[0] <= release && release <= LISTED[LISTED.len() - 1];
+    let has = |Parameter { first, last, .. }: Parameter| {
+        first.is_none_or(|first| first <= release) && last.is_none_or(|last| release <= last)
+    };
+    is_covered && parameters().find(|parameter| parameter.name == key).is_some_and(has)
 }
 
 /// The parameters that a release may have; those of all listed ones where it is not known.
@@ -175,6 +207,20 @@ mod tests {
                 None => assert_eq!(said, None, "{word}"),
             }
         }
+    }
+
+    #[test]
+    fn a_listed_release_has_its_parameters() {
+        assert!(has("isolcpus=2", (5, 10)) && has("sched_debug", (5, 10)) && !has("sched_debug", (5, 12)));
+        assert!(!has("isolcpus=2", (4, 19)) && !has("no_such_parameter", (5, 10)));
+    }
+
+    #[test]
+    fn an_architecture_may_be_later() {
+        assert!(lacks_on("preempt=full", (5, 15), "aarch64").is_some_and(|said| said.contains("5.18 on aarch64")));
+        assert_eq!(lacks_on("preempt=full", (5, 18), "aarch64"), None);
+        assert_eq!(lacks_on("preempt=full", (5, 15), "x86_64"), None);
+        assert_eq!(lacks_on("isolcpus=2", (5, 15), "aarch64"), None);
     }
 
     #[test]

@@ -1,38 +1,14 @@
 //! What a kernel needs so that a parameter does something: its option, and the releases that know it.
 
+use crate::cmdline::built::Built;
 use crate::cmdline::list::Release;
 use crate::cmdline::names::key;
 use crate::cmdline::releases;
+use crate::probes::cmdline::built;
 use crate::probes::kernel::{backports, release};
 use crate::sight::{Notes, Sight, config_gap};
 use crate::{Context, Offers, Rules};
-use punctual_machine::{Machine, Setting};
-
-/// Parameter, and its option (without `CONFIG_`). Sources: Documentation/admin-guide/kernel-parameters.txt and the file that
-/// handles each: kernel/sched/isolation.c, kernel/rcu/tree_nocb.h, kernel/sched/core.c, drivers/cpufreq/cpufreq.c,
-/// kernel/watchdog.c.
-const NEEDS: &[(&str, &str)] = &[
-    ("audit", "AUDIT"),
-    ("cpufreq.default_governor", "CPU_FREQ"),
-    ("efi", "EFI"),
-    ("intel_pstate", "X86_INTEL_PSTATE"),
-    ("iommu.strict", "IOMMU_DMA"),
-    ("isolcpus", "CPU_ISOLATION"),
-    ("kfence.sample_interval", "KFENCE"),
-    ("kmemleak", "DEBUG_KMEMLEAK"),
-    ("nmi_watchdog", "HARDLOCKUP_DETECTOR"),
-    ("nohz_full", "NO_HZ_FULL"),
-    ("nosoftlockup", "SOFTLOCKUP_DETECTOR"),
-    ("nowatchdog", "LOCKUP_DETECTOR"),
-    ("preempt", "PREEMPT_DYNAMIC"),
-    ("rcu_nocb_poll", "RCU_NOCB_CPU"),
-    ("rcu_nocbs", "RCU_NOCB_CPU"),
-    ("rcutree.enable_rcu_lazy", "RCU_LAZY"),
-    ("rt_group_sched", "RT_GROUP_SCHED"),
-    ("threadirqs", "IRQ_FORCED_THREADING"),
-    ("transparent_hugepage", "TRANSPARENT_HUGEPAGE"),
-    ("zswap.enabled", "ZSWAP"),
-];
+use punctual_machine::Machine;
 
 /// With an effect only since this release, though earlier ones know the name: iommu.strict= is that of arm64 alone before;
 /// efi=noruntime, nohz_full, rcu_nocbs, intel_pstate and nosmt are older than what [`releases`] lists.
@@ -65,8 +41,8 @@ impl Rules {
     }
 }
 
-pub(super) fn misfit(sight: &Sight, word: &str) -> Option<Misfit> {
-    lacks(sight, word).or_else(|| without(sight, &key(word)))
+pub(crate) fn misfit(sight: &Sight, word: &str) -> Option<Misfit> {
+    lacks(sight, word).or_else(|| without(sight, word))
 }
 
 fn lacks(sight: &Sight, word: &str) -> Option<Misfit> {
@@ -87,24 +63,20 @@ fn lacks(sight: &Sight, word: &str) -> Option<Misfit> {
     })
 }
 
-fn without(sight: &Sight, name: &str) -> Option<Misfit> {
-    let (_, option) = NEEDS.iter().find(|(known, _)| *known == name)?;
-    // Before 4.15 CPU_ISOLATION was not optional.
-    if name == "isolcpus" && running(sight).is_some_and(|release| release < (4, 15)) {
-        return None;
-    }
-    let unknown = |why: String| {
-        let why = format!("not known to have an effect (needs CONFIG_{option}): {why}");
-        Some(Misfit { is_certain: false, why })
-    };
-    match sight.config().as_ref().map(|config| config.get(option)) {
-        Ok(Setting::Is(value)) if value != "n" => None,
-        Ok(Setting::Is(_) | Setting::Off) => {
-            let why = format!("no effect: this kernel is built without CONFIG_{option}");
-            Some(Misfit { is_certain: true, why })
+fn without(sight: &Sight, word: &str) -> Option<Misfit> {
+    let (found, options) = built(sight, word)?;
+    match (found, sight.config()) {
+        (Built::In, _) => None,
+        (Built::Out, _) => {
+            Some(Misfit { is_certain: true, why: format!("no effect: this kernel is built without {options}") })
         }
-        Ok(Setting::Unknown) => unknown("the configuration may be cut".to_owned()),
-        Err(error) => unknown(config_gap(error).describe()),
+        // Before 4.15 CPU_ISOLATION was not optional.
+        (Built::Open, Ok(_)) if running(sight).is_some_and(|release| release < (4, 15)) => None,
+        (Built::Open, config) => {
+            let why = config.as_ref().err().map(|error| config_gap(error).describe());
+            let why = why.unwrap_or_else(|| "the configuration may be cut".to_owned());
+            Some(Misfit { is_certain: false, why: format!("not known to have an effect (needs {options}): {why}") })
+        }
     }
 }
 

@@ -1,10 +1,10 @@
 //! Does the boot loader's configuration still match the running kernel's command line?
 
-use super::{Probe, With};
+use super::{CONFIG_READS, Probe, With};
 use crate::cmdline::names::is_tuning;
 use crate::reading::{Cause, Gap, Many, Reading, Value};
 use crate::sight::{Notes, Sight};
-use punctual_machine::{BootFile, boot_file, boot_file_cmdline, parameters, scrub};
+use punctual_machine::{BootFile, BuiltIn, KernelConfig, boot_file, boot_file_cmdline, parameters, scrub};
 use std::collections::BTreeSet;
 
 /// Files that are or have one command line: of the Raspberry Pi's firmware, of systemd's kernel-install, of U-Boot.
@@ -29,6 +29,7 @@ pub(super) const PROBES: &[Probe] = &[
         reads: &[
             LINES,
             GRUB_ENV,
+            CONFIG_READS,
             &[
                 "/proc/cmdline",
                 GRUB,
@@ -83,7 +84,7 @@ fn line_of(file: &str, text: &str) -> Option<String> {
 
 fn drift(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     let found = persisted(sight, notes).and_then(|there| there.ok_or_else(|| Gap::new("boot loader", Cause::Absent)));
-    let Persisted { file, words: next, below, is_part } = match found {
+    let Persisted { file, words: mut next, below, is_part } = match found {
         Ok(found) => found,
         Err(gap) => return Reading::Many(Many::unknown(gap)),
     };
@@ -95,9 +96,16 @@ fn drift(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
         }
     };
     let mut many = Many::default();
+    let built_in = sight.config().as_ref().ok().and_then(KernelConfig::built_in);
+    let why = match built_in {
+        Some(BuiltIn::Instead(_)) => "ignored: this kernel takes only the command line that it is built with",
+        _ => "not running: reboot",
+    };
     for word in next.difference(&running).filter(|word| is_tuning(word)) {
-        many.push("", Ok(Value::Text(format!("`{}` is in {file} and not running: reboot", scrub(word)))));
+        many.push("", Ok(Value::Text(format!("`{}` is in {file} and {why}", scrub(word)))));
     }
+    let added = built_in.and_then(|built_in| built_in.with(Some("")));
+    next.extend(added.iter().flat_map(|line| parameters(line)));
     if !below.is_empty() {
         let words = scrub(&below.join(" "));
         many.push("", Ok(Value::Text(format!("only the first line of {file} is read, and `{words}` stands below it"))));

@@ -2,12 +2,13 @@ use super::cpu_lists::adds_up;
 use super::kernel::{backports, release};
 use super::{CONFIG_READS, Probe, With};
 use crate::cmdline::UNKNOWN;
+use crate::cmdline::built::{self, Built, asks_nothing};
 use crate::cmdline::list::typographic;
 use crate::cmdline::{foreign, names, releases, values};
 use crate::reading::{Cause, Gap, Known, Many, Reading, Value};
 use crate::sight::{Notes, Sight};
 use punctual_machine::{longest_cmdline, may_repeat, parameters, scrub};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 const CMDLINE: &str = "/proc/cmdline";
 const LOG: &str = "/dev/kmsg";
@@ -22,6 +23,8 @@ pub(super) const PROBES: &[Probe] = &[
     Probe { name: "near-misses", with: &[], reads: &[&[CMDLINE, LOG], CONFIG_READS], run: near_misses },
     // Sentences about parameters that other releases, patched kernels or other architectures know.
     Probe { name: "parameters-of-others", with: &[], reads: &[&[CMDLINE, LOG, ARCH], CONFIG_READS], run: of_others },
+    // Tuning parameters of which neither release nor configuration says whether the kernel knows them.
+    Probe { name: "undecided-parameters", with: &[], reads: &[&[CMDLINE], CONFIG_READS], run: undecided },
     // Does the kernel's log tell unknown parameters? `yes` or `no`.
     Probe { name: "unknown-parameters-told", with: &[], reads: &[&[LOG], CONFIG_READS], run: told },
     // Bytes, those beyond what the kernel takes too.
@@ -138,12 +141,39 @@ fn of_others(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     let found = words(sight, notes).map(|words| {
         let unknown = words.iter().filter(|word| !is_known(sight, word));
         let said = unknown.filter_map(|word| {
-            let lacks = || releases::lacks(word, release?);
-            foreign::unknown(word).or_else(lacks).or_else(|| foreign::of_x86(word, &arch))
+            let lacks = || releases::lacks(word, release?).or_else(|| releases::lacks_on(word, release?, &arch));
+            let of_others = foreign::unknown(word).or_else(lacks).or_else(|| foreign::of_x86(word, &arch));
+            of_others.or_else(|| match built(sight, word)? {
+                (Built::Out, options) if !asks_nothing(word) => {
+                    Some(format!("{} is known to kernels with {options}, and this is built without", names::key(word)))
+                }
+                _ => None,
+            })
         });
-        said.collect()
+        let mut all: Vec<String> = said.collect();
+        let mut before = BTreeSet::new();
+        all.retain(|sentence| before.insert(sentence.clone()));
+        all
     });
     listed(found)
+}
+
+/// With the options that decide whether the kernel has the parameter.
+pub(crate) fn built(sight: &Sight, word: &str) -> Option<(Built, String)> {
+    let release = release(sight, &mut Notes::default()).ok().map(|(major, minor, _)| (major, minor));
+    built::built(word, release, |option| match sight.option(option, &mut Notes::default()) {
+        Ok(Value::Text(value)) => Some(value == "y" || value == "m"),
+        _ => None,
+    })
+}
+
+fn undecided(sight: &Sight, _: &With, _: &mut Notes) -> Reading {
+    let release = series(sight);
+    let is_open = |word: &&String| match built(sight, word) {
+        Some((found, _)) => found == Built::Open && !asks_nothing(word),
+        None => names::is_tuning(word) && !release.is_some_and(|release| releases::has(word, release)),
+    };
+    listed(words(sight, &mut Notes::default()).map(|words| words.iter().filter(is_open).map(|w| scrub(w)).collect()))
 }
 
 /// The line before it is cut.

@@ -16,7 +16,7 @@ const READS: &[&[&str]] = &[CONFIGS, &[MODEL, "/boot/firmware/*.txt", "/boot/*.t
 pub(super) const PROBES: &[Probe] = &[
     // The lines of config.txt that apply to this board.
     Probe { name: "pi-config", with: &[], reads: READS, run: |sight, _, notes| some(sight, notes, |_| true) },
-    // Clocks above or below the stock ones, voltages above.
+    // Clocks and voltages above the stock ones, and clocks whose stock value is not known.
     Probe { name: "pi-clocks", with: &[], reads: READS, run: clocks },
     // Lines that look like force_turbo= and do not set it.
     Probe {
@@ -123,6 +123,9 @@ const STOCK: &[(&str, u32, u32)] = &[
     ("Raspberry Pi Zero", 1000, 400),
 ];
 
+/// No clock of any model is below by default (core_freq of the first ones).
+const SLOWEST: u32 = 250;
+
 fn stock(found: &Found, key: &str) -> Option<u32> {
     let model = found.model.as_deref()?;
     let (_, arm, core) = STOCK.iter().find(|(name, ..)| model.contains(name))?;
@@ -140,8 +143,10 @@ fn stock(found: &Found, key: &str) -> Option<u32> {
 fn clocks(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     match read(sight, notes) {
         Ok(found) => {
-            let is_stock = |line: &Line| stock(&found, line.key()).is_some_and(|mhz| line.value() == mhz.to_string());
-            let set = found.lines.iter().filter(|line| is_clock(line) && !is_stock(line)).cloned();
+            let most = |key: &str| stock(&found, key).unwrap_or(SLOWEST);
+            let is_stock = |line: &Line| line.value().parse::<u32>().is_ok_and(|mhz| mhz <= most(line.key()));
+            let set = found.lines.iter().filter(|line| is_clock(line) && (is_overvoltage(line) || !is_stock(line)));
+            let set = set.cloned();
             listed(set.collect::<Vec<_>>(), found.missing.clone())
         }
         Err(gap) => Reading::Many(Many::unknown(gap)),

@@ -1,7 +1,9 @@
 //! CPU lists of the command line: are they lists, and do they agree?
 
+use super::cmdline::built;
 use super::kernel::{backports, release};
 use super::{CONFIG_READS, CPU_SET_READS, Probe, With};
+use crate::cmdline::built::Built;
 use crate::cmdline::isolcpus::Isolation;
 use crate::cmdline::list::{self, Release, Scope};
 use crate::cmdline::names::key;
@@ -175,6 +177,14 @@ pub(super) fn adds_up(sight: &Sight, line: &str) -> bool {
 
 /// Where the configuration is not known, the kernel is taken to have NO_HZ_FULL.
 fn isolation(sight: &Sight, line: &str, possible: Option<&CpuList>) -> Isolation {
+    if let Some((Built::Out, option)) = built(sight, "isolcpus") {
+        let words = parameters(line).into_iter().filter(|word| key(word) == "isolcpus");
+        let said =
+            words.map(|word| format!("`{}` isolates nothing: this kernel is built without {option}", scrub(&word)));
+        let mut none = Isolation::default();
+        none.wrong.extend(said);
+        return none;
+    }
     let option = sight.option("NO_HZ_FULL", &mut Notes::default());
     let is_off = matches!(option, Ok(Value::Text(value)) if value == "n");
     Isolation::of(line, scope(sight, line, possible), possible, !is_off)

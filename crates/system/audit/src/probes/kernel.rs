@@ -1,10 +1,12 @@
 use super::{CONFIG_READS, Probe, With};
+use crate::cmdline::releases;
 use crate::reading::{Cause, Gap, Many, Reading, Value};
 use crate::sight::{Notes, Sight, config_gap};
 use punctual_machine::{co_kernel, preemption_mode};
 
 const RELEASE: &str = "/proc/sys/kernel/osrelease";
 const VERSION: &str = "/proc/sys/kernel/version";
+const ARCH: &str = "/proc/sys/kernel/arch";
 const MODULES: &str = "/proc/modules";
 const CPUS: &str = "/sys/devices/system/cpu";
 const PREEMPT: &str = "/sys/kernel/debug/sched/preempt";
@@ -22,6 +24,13 @@ pub(super) const PROBES: &[Probe] = &[
         with: &[],
         reads: &[&[PREEMPT, VERSION, "/proc/cmdline", "/sys/kernel/realtime"], CONFIG_READS],
         run: preemption,
+    },
+    // `known`, or to which kernels preempt= is known: `since Linux 5.18 on aarch64`.
+    Probe {
+        name: "preempt-parameter",
+        with: &[],
+        reads: &[&[RELEASE, VERSION, ARCH], CONFIG_READS],
+        run: preempt_parameter,
     },
     // The real-time core beside Linux: `Xenomai`, `EVL`, `RTAI`, `I-pipe`, `Dovetail`; empty where no trace of one is.
     Probe {
@@ -109,6 +118,32 @@ fn preemption(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
         _ => Gap::new(PREEMPT, Cause::Missing),
     };
     Reading::gap(gap)
+}
+
+/// Without a configuration `uname -v` tells kernels with PREEMPT_DYNAMIC since 5.18 (commit 51d72596c870).
+fn preempt_parameter(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    let (major, minor, _) = match release(sight, notes) {
+        Ok(release) => release,
+        Err(gap) => return Reading::gap(gap),
+    };
+    let series = (major, minor);
+    let arch = sight.text(ARCH, &mut Notes::default()).unwrap_or_default();
+    if let Some(since) = releases::preempt_since(&arch).filter(|since| series < *since && !backports(sight)) {
+        return Reading::word(format!("since Linux {}.{} on {arch}", since.0, since.1));
+    }
+    let says = || {
+        let version = sight.text(VERSION, &mut Notes::default()).ok().filter(|_| series >= (5, 18))?;
+        Some(version.split_whitespace().any(|word| word == "PREEMPT_DYNAMIC"))
+    };
+    let is_built = match sight.option("PREEMPT_DYNAMIC", notes) {
+        Ok(Value::Text(value)) => Some(value == "y"),
+        _ => says(),
+    };
+    match is_built {
+        Some(true) => Reading::word("known"),
+        Some(false) => Reading::word("only to kernels built with PREEMPT_DYNAMIC"),
+        None => Reading::gap(Gap::new("CONFIG_PREEMPT_DYNAMIC", Cause::Missing)),
+    }
 }
 
 fn real_time_core(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {

@@ -2,7 +2,7 @@
 
 mod application;
 mod boot;
-mod cmdline;
+pub(crate) mod cmdline;
 mod config_txt;
 mod console;
 mod consoles;

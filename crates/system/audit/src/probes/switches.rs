@@ -3,11 +3,12 @@
 use super::cmdline::{listed, words};
 use super::kernel::release;
 use super::{CONFIG_READS, Probe, With};
+use crate::cmdline::list::Release;
 use crate::cmdline::names::key;
 use crate::cmdline::values;
 use crate::reading::{Cause, Gap, Reading};
 use crate::sight::{Notes, Sight};
-use punctual_machine::{is_preempt_rt, parameter, scrub};
+use punctual_machine::{is_preempt_rt, parameter, parameters, scrub};
 
 const CMDLINE: &str = "/proc/cmdline";
 const VERSION: &str = "/proc/sys/kernel/version";
@@ -143,14 +144,37 @@ fn accounting(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
 }
 
 fn mitigations(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
-    let is_new = release(sight, &mut Notes::default()).is_ok_and(|(a, b, _)| (a, b) >= values::VECTORS);
-    those(sight, "mitigations that are off", notes, |word| {
-        if is_new && word.starts_with("mitigations=off") {
-            return true;
+    let release = release(sight, &mut Notes::default()).ok().map(|(major, minor, _)| (major, minor));
+    let is_new = release.is_some_and(|release| release >= values::VECTORS);
+    let line = sight.cmdline().unwrap_or_default();
+    let pti = page_table_isolation(&line, release);
+    those(sight, "mitigations that are off", notes, |word| match key(word).as_str() {
+        "pti" | "nopti" if pti != Some(false) => false,
+        // Of several the last counts.
+        name if word.contains('=') && parameter(&line, name).as_deref() != word.split_once('=').map(|(_, v)| v) => {
+            false
         }
-        let of_arm = word.strip_prefix("kpti=").is_some_and(|value| values::boolean(value) == Some(false));
-        of_arm || OFF.contains(&word)
+        "mitigations" if is_new => word.starts_with("mitigations=off"),
+        "kpti" => word.split_once('=').is_some_and(|(_, value)| values::boolean(value) == Some(false)),
+        _ => OFF.contains(&word),
     })
+}
+
+/// Of pti= and nopti the last counts since Linux 6.7; before, a pti= that the kernel understands decides (pti_check_boottime_disable
+/// of arch/x86/mm/pti.c). `None` where the line has neither, or it is not known which one counts.
+fn page_table_isolation(line: &str, release: Option<Release>) -> Option<bool> {
+    let words = parameters(line);
+    let meant = |word: &String| match word.as_str() {
+        "pti=on" | "pti=auto" => Some(true),
+        "pti=off" => Some(false),
+        word => (key(word) == "nopti").then_some(false),
+    };
+    let last = words.iter().rev().find_map(meant)?;
+    let by_value = words.iter().rev().filter(|word| key(word) == "pti").find_map(meant).unwrap_or(last);
+    match release {
+        Some(release) => Some(if release >= (6, 7) { last } else { by_value }),
+        None => (last == by_value).then_some(last),
+    }
 }
 
 fn skew_tick(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
@@ -168,6 +192,21 @@ fn skew_tick(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pti_is_decided_by_release() {
+        for (line, release, expected) in [
+            ("pti=on ro nopti", Some((6, 6)), Some(true)),
+            ("pti=on ro nopti", Some((6, 7)), Some(false)),
+            ("pti=on ro nopti", None, None),
+            ("nopti pti=on", None, Some(true)),
+            ("nopti pti=maybe", Some((6, 1)), Some(false)),
+            ("pti=off pti=auto", Some((6, 12)), Some(true)),
+            ("ro", Some((6, 12)), None),
+        ] {
+            assert_eq!(page_table_isolation(line, release), expected, "{line} {release:?}");
+        }
+    }
 
     #[test]
     fn what_switches_off_is_no_debugging() {

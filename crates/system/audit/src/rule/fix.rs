@@ -60,10 +60,19 @@ pub enum Action {
     Manual(String),
 }
 
+/// Begins the reason at the end of a line of a fix whose kernel parameter does nothing here.
+pub(crate) const NOT_HERE: &str = " (not here: ";
+
 /// Begins the line of a fix that a container cannot do.
 pub(crate) const ON_THE_HOST: &str = "on the host: ";
 
 impl Action {
+    /// Kernel parameters that it adds.
+    pub(crate) fn added(&self) -> impl Iterator<Item = &str> {
+        let Action::Boot { add, .. } = self else { return "".split_whitespace() };
+        add.split_whitespace()
+    }
+
     /// Does it change the kernel, whichever rule it belongs to? Network settings are those of a namespace.
     pub(crate) fn is_kernels(&self) -> bool {
         match self {

@@ -7,6 +7,7 @@ mod named;
 mod source;
 mod test;
 
+pub(crate) use fix::NOT_HERE;
 use fix::ON_THE_HOST;
 pub use fix::{Action, Fix};
 pub use group::Group;
@@ -178,7 +179,8 @@ impl Rule {
         let own = self.cases.iter().filter(|case| case.state == finding.state).filter_map(|case| case.fix.as_ref());
         // Without FAIL, WARN or UNKNOWN no finding carries its fix.
         let carries = matches!(finding.state, State::Fail | State::Warn | State::Unknown);
-        let line = finding.fix.as_deref().map(|line| line.strip_prefix(ON_THE_HOST).unwrap_or(line));
+        let line = finding.fix.as_deref().and_then(|line| line.split(NOT_HERE).next());
+        let line = line.map(|line| line.strip_prefix(ON_THE_HOST).unwrap_or(line));
         let mut fitting = own.filter(|fix| carries && fix.line().as_deref() == line);
         fitting.next().unwrap_or(&self.fix)
     }

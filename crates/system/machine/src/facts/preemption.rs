@@ -30,7 +30,9 @@ pub(super) fn mode(machine: &dyn Machine, version: Option<&str>, config: Option<
     if let Some(active) = text(machine, "/sys/kernel/debug/sched/preempt").as_deref().and_then(bracketed) {
         return known_mode(active);
     }
-    let dynamic = version?.split_whitespace().any(|w| w == "PREEMPT_DYNAMIC");
+    // Up to 5.17 `uname -v` has PREEMPT alone (commit 51d72596c870).
+    let is_said = version?.split_whitespace().any(|w| w == "PREEMPT_DYNAMIC");
+    let dynamic = is_said || config.is_some_and(|config| config.is_on("PREEMPT_DYNAMIC"));
     let asked = text(machine, "/proc/cmdline")?;
     match parameter(&asked, "preempt").as_deref().and_then(known_mode) {
         // sched_dynamic_mode() of kernel/sched/core.c refuses it elsewhere; the option came with Linux 6.13.

@@ -153,3 +153,31 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn words_that_the_kernel_is_built_with_are_joined() {
+    let built_in = |options: &str| CONFIG_TEXT.replace("CONFIG_HZ=250\n", options);
+    let before = built_in("CONFIG_CMDLINE_BOOL=y\nCONFIG_CMDLINE=\"pti=on\"\n");
+    for is_config_first in [true, false] {
+        let mut given = Given::new();
+        let mut files = [(".config", before.as_str()), ("cmdline", "ro nopti\n")];
+        if !is_config_first {
+            files.reverse();
+        }
+        files.iter().for_each(|(name, text)| _ = given.add(name, text.as_bytes(), None).unwrap());
+        assert_eq!(given.read(CMDLINE).text(), Some("pti=on ro nopti"));
+        assert_eq!(given.named("of /proc/cmdline"), "of cmdline with CONFIG_CMDLINE of .config");
+    }
+    let mut alone = Given::new();
+    alone.add("c", before.as_bytes(), None).unwrap();
+    assert_eq!(alone.read(CMDLINE), Read::NotGiven);
+    let mut instead = Given::new();
+    let text = built_in("CONFIG_CMDLINE_BOOL=y\nCONFIG_CMDLINE=\"pti=on\"\nCONFIG_CMDLINE_OVERRIDE=y\n");
+    instead.add("c", text.as_bytes(), None).unwrap();
+    assert_eq!(instead.read(CMDLINE).text(), Some("pti=on"));
+    instead.add("line", b"ro isolcpus=2\n", Some(Kind::Cmdline)).unwrap();
+    assert_eq!(
+        (instead.read(CMDLINE).text(), instead.read(CMDLINE_TXT).text()),
+        (Some("pti=on"), Some("ro isolcpus=2"))
+    );
+}

@@ -1,0 +1,123 @@
+//! Parameters whose handlers are built by an option of the kernel's configuration.
+
+use super::list::Release;
+use super::names::key;
+
+/// Name, the options of which one brings the handler, and the release that made it depend on one. Sources:
+/// Documentation/admin-guide/kernel-parameters.txt and the file that handles each: kernel/sched/isolation.c,
+/// kernel/rcu/tree_nocb.h, kernel/time/tick-sched.c, kernel/time/hrtimer.c, kernel/irq/manage.c, kernel/irq/irqdesc.c,
+/// kernel/sched/core.c, kernel/cpu.c, kernel/watchdog.c, mm/hugetlb.c, drivers/cpufreq/cpufreq.c, drivers/idle/intel_idle.c,
+/// drivers/pci/pcie/aspm.c.
+const OPTIONS: &[(&str, &[&str], Release)] = &[
+    ("audit", &["AUDIT"], (2, 6)),
+    ("cpufreq.default_governor", &["CPU_FREQ"], (5, 9)),
+    ("efi", &["EFI"], (3, 12)),
+    ("highres", &["HIGH_RES_TIMERS"], (2, 6)),
+    ("hugepages", &["HUGETLB_PAGE"], (2, 6)),
+    ("hugepagesz", &["HUGETLB_PAGE"], (2, 6)),
+    ("intel_idle.max_cstate", &["INTEL_IDLE"], (2, 6)),
+    ("intel_pstate", &["X86_INTEL_PSTATE"], (3, 9)),
+    ("iommu.strict", &["IOMMU_DMA"], (5, 14)),
+    ("irqaffinity", &["SMP"], (2, 6)),
+    ("isolcpus", &["CPU_ISOLATION"], (4, 15)),
+    ("kfence.sample_interval", &["KFENCE"], (5, 12)),
+    ("kmemleak", &["DEBUG_KMEMLEAK"], (2, 6)),
+    ("nmi_watchdog", &["HARDLOCKUP_DETECTOR"], (2, 6)),
+    ("nohz", &["NO_HZ_COMMON", "NO_HZ"], (2, 6)),
+    ("nohz_full", &["NO_HZ_FULL"], (3, 10)),
+    ("nosmt", &["HOTPLUG_SMT"], (4, 19)),
+    ("nosoftlockup", &["SOFTLOCKUP_DETECTOR"], (4, 13)),
+    ("nowatchdog", &["LOCKUP_DETECTOR"], (2, 6)),
+    ("pcie_aspm", &["PCIEASPM"], (2, 6)),
+    ("pcie_aspm.policy", &["PCIEASPM"], (2, 6)),
+    ("preempt", &["PREEMPT_DYNAMIC"], (5, 12)),
+    ("rcu_nocb_poll", &["RCU_NOCB_CPU"], (3, 8)),
+    ("rcu_nocbs", &["RCU_NOCB_CPU"], (3, 8)),
+    ("rcutree.enable_rcu_lazy", &["RCU_LAZY"], (6, 8)),
+    ("rt_group_sched", &["RT_GROUP_SCHED"], (6, 16)),
+    ("skew_tick", &["NO_HZ_COMMON", "NO_HZ", "HIGH_RES_TIMERS"], (2, 6)),
+    // A kernel with PREEMPT_RT has no such parameter: all interrupts are threads.
+    ("threadirqs", &["IRQ_FORCED_THREADING", "PREEMPT_RT"], (2, 6)),
+    ("transparent_hugepage", &["TRANSPARENT_HUGEPAGE"], (2, 6)),
+    ("zswap.enabled", &["ZSWAP"], (3, 11)),
+];
+
+/// Does the word ask for no more than a kernel without the option does anyway? pcie_aspm=off leaves the firmware's setting.
+pub(crate) fn asks_nothing(word: &str) -> bool {
+    let (_, value) = word.split_once('=').unwrap_or((word, ""));
+    matches!(value, "0" | "off" | "n" | "no" | "never" | "disable" | "noruntime")
+        || matches!(key(word).as_str(), "nowatchdog" | "nosoftlockup")
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Built {
+    In,
+    /// All options that bring it are off.
+    Out,
+    /// The configuration does not say.
+    Open,
+}
+
+/// With the options, as `CONFIG_A or CONFIG_B`; `None` where no option is known to decide. `is_on`: `None` where an option is not
+/// known. `release`: `None` where it is not known.
+pub(crate) fn built(
+    word: &str,
+    release: Option<Release>,
+    is_on: impl Fn(&str) -> Option<bool>,
+) -> Option<(Built, String)> {
+    let key = key(word);
+    let (_, options, since) = OPTIONS.iter().find(|(name, ..)| *name == key)?;
+    let known: Vec<Option<bool>> = options.iter().map(|option| is_on(option)).collect();
+    let found = if known.contains(&Some(true)) {
+        Built::In
+    } else if known.contains(&None) || release.is_some_and(|release| release < *since) {
+        Built::Open
+    } else {
+        Built::Out
+    };
+    let named: Vec<String> = options.iter().map(|option| format!("CONFIG_{option}")).collect();
+    Some((found, named.join(" or ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_decide_what_is_known() {
+        let on = |name: &str| match name {
+            "NO_HZ_COMMON" | "RCU_NOCB_CPU" => Some(true),
+            "SMP" => None,
+            _ => Some(false),
+        };
+        for (word, release, expected) in [
+            ("rcu_nocbs=2", (5, 10), Some(Built::In)),
+            ("rcu-nocb-poll", (5, 10), Some(Built::In)),
+            ("nohz_full=2", (5, 10), Some(Built::Out)),
+            ("isolcpus=2", (4, 14), Some(Built::Open)),
+            ("isolcpus=2", (4, 19), Some(Built::Out)),
+            ("skew_tick=1", (4, 19), Some(Built::In)),
+            ("irqaffinity=0", (4, 19), Some(Built::Open)),
+            ("quiet", (4, 19), None),
+        ] {
+            assert_eq!(built(word, Some(release), on).map(|(found, _)| found), expected, "{word}");
+        }
+        let (_, options) = built("nohz=on", None, on).unwrap();
+        assert_eq!(options, "CONFIG_NO_HZ_COMMON or CONFIG_NO_HZ");
+    }
+
+    #[test]
+    fn what_is_off_anyway_is_no_wish() {
+        for (word, expected) in [("audit=0", true), ("nowatchdog", true), ("pcie_aspm=off", true), ("nosmt", false)] {
+            assert_eq!(asks_nothing(word), expected, "{word}");
+        }
+    }
+
+    #[test]
+    fn every_name_is_a_parameter() {
+        assert!(OPTIONS.is_sorted());
+        for (name, ..) in OPTIONS {
+            assert!(super::super::releases::is_listed(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! The command line that a kernel is built with.
+
+use crate::{KernelConfig, Setting};
+
+/// What becomes of the boot loader's command line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BuiltIn {
+    /// It is ignored.
+    Instead(String),
+    /// It follows.
+    Before(String),
+    /// It comes first.
+    Behind(String),
+    /// It counts unless it is empty.
+    Default(String),
+}
+
+impl KernelConfig {
+    /// CONFIG_CMDLINE. `None`: empty, not known, or of an architecture whose kernels do otherwise (MIPS, SuperH). x86:
+    /// setup_arch() of arch/x86/kernel/setup.c. Arm, RISC-V, PowerPC: early_init_dt_scan_chosen() of drivers/of/fdt.c; 32-bit Arm
+    /// without a device tree has the built-in words first (arch/arm/kernel/atags_parse.c).
+    pub fn built_in(&self) -> Option<BuiltIn> {
+        let Setting::Is(line) = self.get("CMDLINE") else { return None };
+        let line = unescaped(&line);
+        let any = |options: &[&str]| options.iter().any(|option| self.is_on(option));
+        if line.trim().is_empty() {
+            None
+        } else if any(&["X86", "X86_64", "X86_32"]) {
+            let of = if self.is_on("CMDLINE_OVERRIDE") { BuiltIn::Instead } else { BuiltIn::Before };
+            self.is_on("CMDLINE_BOOL").then(|| of(line))
+        } else if self.is_on("CMDLINE_FORCE") {
+            Some(BuiltIn::Instead(line))
+        } else if any(&["ARM", "ARM64", "RISCV", "PPC"]) {
+            Some(if self.is_on("CMDLINE_EXTEND") { BuiltIn::Behind(line) } else { BuiltIn::Default(line) })
+        } else {
+            None
+        }
+    }
+}
+
+impl BuiltIn {
+    /// What the kernel makes of `given`, which may be its /proc/cmdline, with the built-in words already in it. `None` where what is
+    /// given decides and is not known.
+    pub fn with(&self, given: Option<&str>) -> Option<String> {
+        let given = given.map(str::trim);
+        Some(match self {
+            BuiltIn::Instead(line) => line.trim().to_owned(),
+            BuiltIn::Before(line) if given?.starts_with(line.trim()) => given?.to_owned(),
+            BuiltIn::Before(line) => format!("{} {}", line.trim(), given?),
+            BuiltIn::Behind(line) if given?.ends_with(line.trim()) => given?.to_owned(),
+            BuiltIn::Behind(line) => format!("{} {}", given?, line.trim()),
+            BuiltIn::Default(line) if given?.is_empty() => line.trim().to_owned(),
+            BuiltIn::Default(_) => given?.to_owned(),
+        })
+    }
+}
+
+/// scripts/kconfig/confdata.c writes a backslash before `"` and `\`.
+fn unescaped(text: &str) -> String {
+    let mut escaped = false;
+    text.chars()
+        .filter(|c| {
+            escaped = *c == '\\' && !escaped;
+            !escaped
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(options: &str, given: Option<&str>) -> Option<String> {
+        KernelConfig::from_bytes("/boot/config", options.as_bytes()).unwrap().built_in()?.with(given)
+    }
+
+    #[test]
+    fn lines_are_joined_as_the_architecture_does() {
+        let text = "CONFIG_CMDLINE=\"pti=on nosmt\"\n";
+        for (options, given, joined) in [
+            ("CONFIG_X86=y\nCONFIG_CMDLINE_BOOL=y\n", Some("ro nopti\n"), Some("pti=on nosmt ro nopti")),
+            ("CONFIG_X86=y\nCONFIG_CMDLINE_BOOL=y\n", Some("pti=on nosmt ro"), Some("pti=on nosmt ro")),
+            ("CONFIG_X86=y\nCONFIG_CMDLINE_BOOL=y\n", None, None),
+            ("CONFIG_X86=y\n# CONFIG_CMDLINE_BOOL is not set\n", Some("ro"), None),
+            ("CONFIG_X86_64=y\nCONFIG_CMDLINE_BOOL=y\nCONFIG_CMDLINE_OVERRIDE=y\n", None, Some("pti=on nosmt")),
+            ("CONFIG_ARM64=y\nCONFIG_CMDLINE_FORCE=y\n", Some("ro"), Some("pti=on nosmt")),
+            ("CONFIG_ARM=y\nCONFIG_CMDLINE_EXTEND=y\n", Some("ro"), Some("ro pti=on nosmt")),
+            ("CONFIG_ARM=y\nCONFIG_CMDLINE_EXTEND=y\n", Some("ro pti=on nosmt"), Some("ro pti=on nosmt")),
+            ("CONFIG_ARM=y\nCONFIG_CMDLINE_FROM_BOOTLOADER=y\n", Some("ro"), Some("ro")),
+            ("CONFIG_RISCV=y\nCONFIG_CMDLINE_FALLBACK=y\n", Some(" "), Some("pti=on nosmt")),
+            ("CONFIG_MIPS=y\nCONFIG_CMDLINE_BOOL=y\n", Some("ro"), None),
+        ] {
+            assert_eq!(line(&format!("{options}{text}"), given).as_deref(), joined, "{options} {given:?}");
+        }
+        assert_eq!(line("CONFIG_ARM=y\nCONFIG_CMDLINE=\"\"\nCONFIG_CMDLINE_EXTEND=y\n", Some("ro")), None);
+    }
+
+    #[test]
+    fn quotes_within_are_kept() {
+        let text = "CONFIG_ARM64=y\nCONFIG_CMDLINE_FORCE=y\nCONFIG_CMDLINE=\"a=\\\\x dyndbg=\\\"file x +p\\\"\"\n";
+        assert_eq!(line(text, None).as_deref(), Some("a=\\x dyndbg=\"file x +p\""));
+    }
+}
