@@ -7,9 +7,11 @@ pub enum BootFile {
     Grub,
     /// An entry of the Boot Loader Specification, systemd-boot's too.
     Entry,
+    /// GRUB's menu, grub.cfg.
+    Menu,
     /// extlinux.conf or syslinux.cfg.
     Extlinux,
-    /// uEnv.txt, armbianEnv.txt: a boot script adds words of its own.
+    /// uEnv.txt, armbianEnv.txt, a script of U-Boot, Alpine's update-extlinux.conf: others add words of their own.
     Environment,
     /// A kernel's log that has its command line.
     Log,
@@ -20,7 +22,9 @@ pub fn boot_file(text: &str) -> Option<BootFile> {
     let any = |is: &dyn Fn(&str) -> bool| text.lines().map(str::trim).any(is);
     if any(&|line| LOGGED.iter().any(|start| line.contains(start))) {
         Some(BootFile::Log)
-    } else if any(&|line| grub_assignment(line).is_some()) {
+    } else if any(&|line| line.starts_with("menuentry ")) {
+        Some(BootFile::Menu)
+    } else if continued(text).lines().any(|line| grub_assignment(line).is_some()) {
         Some(BootFile::Grub)
     } else if any(&|line| keyword(line, "append").is_some()) && any(&|line| keyword(line, "label").is_some()) {
         Some(BootFile::Extlinux)
@@ -28,7 +32,7 @@ pub fn boot_file(text: &str) -> Option<BootFile> {
         && any(&|line| ["linux", "title", "efi", "version"].iter().any(|word| keyword(line, word).is_some()))
     {
         Some(BootFile::Entry)
-    } else if any(&|line| environment(line).is_some()) {
+    } else if any(&|line| environment(line).is_some() || bootargs(line).is_some()) {
         Some(BootFile::Environment)
     } else {
         None
@@ -42,7 +46,8 @@ pub fn boot_file_cmdline(text: &str) -> Option<String> {
         BootFile::Grub => grub(text),
         BootFile::Entry => joined(text.lines().filter_map(|line| keyword(line, "options"))),
         BootFile::Extlinux => extlinux(text),
-        BootFile::Environment => joined(text.lines().filter_map(environment)),
+        BootFile::Menu => text.lines().find_map(menu_line).unwrap_or_default().to_owned(),
+        BootFile::Environment => script(text),
     };
     let line = line.trim();
     (!line.is_empty()).then(|| line.to_owned())
@@ -65,6 +70,26 @@ const LOGGED: &[&str] = &["Kernel command line: ", "] Command line: ", "kernel: 
 fn logged(text: &str) -> String {
     let of = |start: &str| text.lines().rev().find_map(|line| line.split_once(start).map(|(_, rest)| rest.to_owned()));
     LOGGED.iter().find_map(|start| of(start)).unwrap_or_default()
+}
+
+/// The release in a log that has the kernel's banner (init/version.c), of the last boot.
+pub(crate) fn logged_release(text: &str) -> Option<&str> {
+    if boot_file(text) != Some(BootFile::Log) {
+        return None;
+    }
+    let (_, rest) = text.lines().rev().find_map(|line| line.split_once("Linux version "))?;
+    rest.split_whitespace().next().filter(|release| release.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+/// A backslash at the end of a line of a shell's joins the next one.
+fn continued(text: &str) -> String {
+    text.replace("\\\n", "")
+}
+
+/// What follows the kernel in the first entry of grub.cfg.
+fn menu_line(line: &str) -> Option<&str> {
+    let rest = ["linux", "linux16", "linuxefi"].iter().find_map(|word| keyword(line, word))?;
+    rest.split_once([' ', '\t']).map(|(_, words)| words)
 }
 
 const GRUB: [&str; 2] = ["GRUB_CMDLINE_LINUX", "GRUB_CMDLINE_LINUX_DEFAULT"];
@@ -101,7 +126,7 @@ fn unquoted(value: &str) -> Option<String> {
 /// grub-mkconfig's order. Of several assignments the last counts; a value may repeat the variables.
 fn grub(text: &str) -> String {
     let mut values = [String::new(), String::new()];
-    for (at, appends, value) in text.lines().filter_map(grub_assignment) {
+    for (at, appends, value) in continued(text).lines().filter_map(grub_assignment) {
         // The longer name first: the shorter one begins it.
         let filled = GRUB.iter().zip(values.iter()).rev().fold(value, |value, (name, before)| {
             value.replace(&format!("${{{name}}}"), before).replace(&format!("${name}"), before)
@@ -128,12 +153,30 @@ fn extlinux(text: &str) -> String {
     chosen.map_or_else(String::new, |(_, append)| (*append).to_owned())
 }
 
-/// Variables that boot scripts of BeagleBone, Armbian and others pass to the kernel.
-fn environment(line: &str) -> Option<&str> {
+/// Variables that boot scripts of BeagleBone, Armbian and others pass to the kernel; `default_kernel_opts` is Alpine's.
+fn environment(line: &str) -> Option<String> {
+    const NAMES: &[&str] = &["cmdline", "optargs", "bootargs", "extraargs", "extraboardargs", "default_kernel_opts"];
     let (name, value) = line.trim().split_once('=')?;
-    let is_one = matches!(name, "cmdline" | "optargs" | "bootargs" | "extraargs" | "extraboardargs");
     // In a Raspberry Pi's config.txt, `cmdline=` names the file.
-    (is_one && !value.ends_with(".txt")).then_some(value)
+    let is_one = NAMES.contains(&name) && !value.ends_with(".txt");
+    is_one.then(|| value.strip_prefix('"').and_then(|value| value.strip_suffix('"')).unwrap_or(value).to_owned())
+}
+
+/// The value of `setenv bootargs …` or `env set bootargs …`.
+fn bootargs(line: &str) -> Option<String> {
+    let rest = keyword(line, "setenv").or_else(|| keyword(keyword(line, "env")?, "set"))?;
+    let value = keyword(rest, "bootargs")?;
+    Some(["\"", "'"].iter().find_map(|q| value.strip_prefix(q)?.strip_suffix(q)).unwrap_or(value).to_owned())
+}
+
+/// Of several `setenv bootargs` the last counts, which may repeat the ones before.
+fn script(text: &str) -> String {
+    let mut set = String::new();
+    for value in text.lines().filter_map(bootargs) {
+        set = value.replace("${bootargs}", &set).replace("$bootargs", &set);
+    }
+    let variables: Vec<String> = text.lines().filter_map(environment).chain(Some(set)).collect();
+    joined(variables.iter().map(String::as_str))
 }
 
 #[cfg(test)]
@@ -192,6 +235,33 @@ mod tests {
         ] {
             assert_eq!((boot_file(text), boot_file_cmdline(text).as_deref()), (Some(kind), Some(line)), "{text}");
         }
+    }
+
+    #[test]
+    fn lines_of_scripts_and_menus_are_read() {
+        for (text, line) in [
+            ("GRUB_CMDLINE_LINUX_DEFAULT=\"quiet \\\n  isolcpus=2\"\n", "quiet   isolcpus=2"),
+            (
+                "set default=0\nmenuentry 'D' {\n\tlinux\t/vmlinuz root=/dev/sda ro isolcpus=2\n}\n",
+                "root=/dev/sda ro isolcpus=2",
+            ),
+            (
+                "setenv bootargs \"console=ttymxc0 rw\"\nsetenv bootargs \"${bootargs} isolcpus=3\"\nbootz\n",
+                "console=ttymxc0 rw isolcpus=3",
+            ),
+            ("env set bootargs rw isolcpus=3\n", "rw isolcpus=3"),
+            ("default_kernel_opts=\"quiet isolcpus=2\"\n", "quiet isolcpus=2"),
+        ] {
+            assert_eq!(boot_file_cmdline(text).as_deref(), Some(line), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_log_has_the_release() {
+        let log =
+            "[0] Linux version 6.1.0-1 (x)\n[0] Kernel command line: ro\n[0] Linux version 6.6.31+rpt-rpi-v8 (x)\n";
+        assert_eq!(logged_release(log), Some("6.6.31+rpt-rpi-v8"));
+        assert_eq!(logged_release("Linux version 6.1\n"), None);
     }
 
     #[test]

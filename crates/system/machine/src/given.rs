@@ -15,6 +15,7 @@ const CONFIG_TXT: &str = "/boot/firmware/config.txt";
 const CMDLINE_TXT: &str = "/boot/firmware/cmdline.txt";
 const MODEL: &str = "/proc/device-tree/model";
 const ARCH: &str = "/proc/sys/kernel/arch";
+const RELEASE: &str = "/proc/sys/kernel/osrelease";
 const VERSION: &str = "/proc/sys/kernel/version";
 const REALTIME: &str = "/sys/kernel/realtime";
 
@@ -95,6 +96,9 @@ impl Given {
                 let line = own.unwrap_or(first);
                 self.put(CMDLINE, line.as_bytes(), name.to_owned());
                 self.line = Some(line);
+                if let Some(release) = crate::boot_file::logged_release(&text) {
+                    self.put(RELEASE, release.as_bytes(), name.to_owned());
+                }
                 if has_more || kind::file_name(name) == "cmdline.txt" {
                     self.put(CMDLINE_TXT, bytes, name.to_owned());
                 }

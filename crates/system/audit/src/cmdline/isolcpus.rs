@@ -48,6 +48,9 @@ impl Isolcpus {
             rest = after;
         }
         match list::parse(rest, scope) {
+            Err(why) if rest.contains(|c: char| c.is_ascii_lowercase() && c != 'x') => {
+                found.ignored(value, &format!("{why} (flags stand before the list)"))
+            }
             Err(why) => found.ignored(value, &why),
             Ok(cpus) if cpus.is_empty() => found.ignored(value, "it names no CPU"),
             Ok(cpus) if cpus.iter().all(|cpu| cpu.0 > scope.last) => {
@@ -82,7 +85,8 @@ enum Type {
 /// What a line's isolcpus= and nohz_full= come to.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Isolation {
-    of: Vec<(Type, CpuList)>,
+    /// With the word that is taken.
+    of: Vec<(Type, CpuList, String)>,
     /// Sentences about parameters that the kernel ignores for what they are.
     pub wrong: Vec<String>,
     /// Names of parameters that the kernel ignores for another one, each with a sentence.
@@ -127,26 +131,26 @@ impl Isolation {
         let mut set: Vec<Type> = types.to_vec();
         if scope.is_before((4, 15)) {
             // Each has a mask of its own, which the last one fills anew.
-            let before = self.of.iter().find(|(of, old)| types.contains(of) && *old != cpus);
-            if let Some((_, old)) = before {
-                let name = key(word);
-                let text = format!("Linux before 4.15 takes the last {name}=: CPU {cpus}, not {old}");
+            let before = self.of.iter().find(|(of, old, _)| types.contains(of) && *old != cpus);
+            if let Some((_, _, old)) = before {
+                let (name, new, old) = (key(word), scrub(word), scrub(old));
+                let text = format!("Linux before 4.15 takes the last {name}=: `{new}`, not `{old}`");
                 self.overruled.push((name, text));
             }
-            self.of.retain(|(of, _)| !types.contains(of));
+            self.of.retain(|(of, ..)| !types.contains(of));
         } else {
             // Until 5.17 one mask served all types (commit 04d4e665a609); what differs from it is ignored whole.
             let is_one = scope.is_before((5, 18));
-            let old = self.of.iter().find(|(of, old)| (is_one || types.contains(of)) && there(old) != there(&cpus));
-            if let Some((_, old)) = old {
-                let text = format!("`{}` is ignored: the kernel has CPU {old} from the word before it", scrub(word));
+            let old = self.of.iter().find(|(of, old, _)| (is_one || types.contains(of)) && there(old) != there(&cpus));
+            if let Some((_, _, old)) = old {
+                let text = format!("`{}` is ignored: the kernel has taken `{}` before", scrub(word), scrub(old));
                 let more = ", and until Linux 5.17 isolcpus= and nohz_full= must name the same CPUs";
                 self.overruled.push((key(word), text + if is_one { more } else { "" }));
                 return;
             }
-            set.retain(|of| !self.of.iter().any(|(known, _)| known == of));
+            set.retain(|of| !self.of.iter().any(|(known, ..)| known == of));
         }
-        self.of.extend(set.into_iter().map(|of| (of, cpus.clone())));
+        self.of.extend(set.into_iter().map(|of| (of, cpus.clone(), word.to_owned())));
     }
 
     pub fn overruled_of(&self, name: &str) -> impl Iterator<Item = &String> {
@@ -154,7 +158,7 @@ impl Isolation {
     }
 
     fn cpus(&self, wanted: Type) -> Option<&CpuList> {
-        self.of.iter().find(|(of, _)| *of == wanted).map(|(_, cpus)| cpus)
+        self.of.iter().find(|(of, ..)| *of == wanted).map(|(_, cpus, _)| cpus)
     }
 
     /// CPUs onto which the scheduler balances no tasks.

@@ -110,9 +110,6 @@ fn mistake(part: &str) -> String {
     match mask {
         Some(cpus) => format!("is a hexadecimal mask, not a list: {cpus} is meant"),
         None if let Some(what) = typographic(part) => format!("has a typographic {what}"),
-        None if part.starts_with(|c: char| c.is_ascii_lowercase()) => {
-            "is no CPU: flags stand before the list".to_owned()
-        }
         None => "is no CPU number or range".to_owned(),
     }
 }
@@ -165,7 +162,7 @@ mod tests {
         for (text, why) in [
             ("0xc", "mask, not a list: 2-3"),
             ("3-2", "backwards"),
-            ("2-3,domain", "flags stand before"),
+            ("2-3,domain", "no CPU number"),
             ("2,3\u{201d}", "typographic"),
             ("2\u{2013}3", "typographic dash"),
             ("0..3", "no CPU number"),
@@ -176,7 +173,7 @@ mod tests {
             ("0-7:3/2", "group"),
             ("0-8192", "no kernel has"),
             ("99999999999", "too large"),
-            ("n", "flags"),
+            ("n", "no CPU number"),
         ] {
             let said = read(text).unwrap_err();
             assert!(said.contains(why), "{text}: {said}");

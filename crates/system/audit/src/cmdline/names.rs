@@ -1,7 +1,7 @@
 //! Names of kernel parameters: what is one, and what looks like one.
 
 use super::list::Release;
-use super::releases;
+use super::{foreign, releases};
 
 /// Of user space (dracut, plymouth, cloud images), of patched kernels, and of earlier kernels.
 const OTHERS: &str = include_str!("others.txt");
@@ -77,7 +77,9 @@ pub(crate) fn meant(word: &str, release: Option<Release>) -> Option<&'static str
         5..=7 => 1,
         _ => 2,
     };
-    let tuning = || TUNING.iter().copied().filter(|name| release.is_none_or(|r| releases::lacks(name, r).is_none()));
+    let has =
+        |name: &&str| foreign::unknown(name).is_none() && release.is_none_or(|r| releases::lacks(name, r).is_none());
+    let tuning = || TUNING.iter().copied().filter(has);
     // `intel_idle_max_cstate`
     if let Some(dotted) = tuning().find(|name| name.contains('.') && name.replace('.', "_") == key) {
         return Some(dotted);
@@ -177,6 +179,7 @@ mod tests {
             "nohlt",
             "nosoftlockups",
             "hpet=disable",
+            "kthread_cpu=0",
         ] {
             assert_eq!(meant(word, None), None, "{word}");
         }

@@ -36,7 +36,7 @@ pub(crate) fn refused(word: &str, release: Option<Release>) -> Option<String> {
     }
     if let Some((_, values)) = WORDS.iter().find(|(known, _)| *known == name) {
         let values = (!values.contains(&value)).then(|| values.join(", "))?;
-        return Some(format!("`{shown}` has none of the values that the kernel knows: {values}"));
+        return Some(format!("`{shown}` has none of the values that Linux knows: {values}"));
     }
     match name.as_str() {
         // get_option() of lib/cmdline.c finds no number.

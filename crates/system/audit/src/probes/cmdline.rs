@@ -239,6 +239,14 @@ fn limit(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     Reading::One(known)
 }
 
+/// hugepages= counts for the hugepagesz= before it; a second one for the same size is ignored (hugepages_setup of mm/hugetlb.c).
+fn huge_pages_twice(words: &[String]) -> impl Iterator<Item = String> {
+    let sizes = words.split(|word| names::key(word) == "hugepagesz");
+    let counts = sizes.map(|of| of.iter().filter(|word| names::key(word) == "hugepages").map(|word| scrub(word)));
+    let counts = counts.map(|of| of.collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>());
+    counts.filter(|of| of.len() > 1).map(|of| of.join(" ")).collect::<Vec<_>>().into_iter()
+}
+
 fn repeated(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     let found = words(sight, notes).map(|words| {
         let mut of_key: BTreeMap<String, Vec<&str>> = BTreeMap::new();
@@ -256,7 +264,8 @@ fn repeated(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
         let several =
             |all: &&Vec<&str>| all.iter().any(|word| all.first().map(|first| value(first)) != Some(value(word)));
         let all = order.iter().filter_map(|key| of_key.get(key)).filter(several);
-        all.map(|all| all.iter().map(|word| scrub(word)).collect::<Vec<_>>().join(" ")).collect()
+        let all = all.map(|all| all.iter().map(|word| scrub(word)).collect::<Vec<_>>().join(" "));
+        all.chain(huge_pages_twice(&words)).collect()
     });
     let reading = listed(found);
     notes.add(CMDLINE, format!("given with several values: {}", reading.show()));

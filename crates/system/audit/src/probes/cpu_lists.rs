@@ -136,17 +136,30 @@ fn torn(list: &str, word: &str) -> Option<String> {
         .then(|| format!("`{}` stands alone behind `{}`: a blank ends a parameter", scrub(word), scrub(list)))
 }
 
-/// What `N` stands for where the machine is not known: one more than any number in the lists.
-fn assumed_last(line: &str) -> u32 {
+/// The last CPU of a machine, `N` in lists, where that is not known: any number from the largest in the lists on. What holds for this
+/// one and the next holds for all.
+fn least_last(line: &str) -> u32 {
     let words = parameters(line).into_iter().filter(|word| NAMES.contains(&key(word).as_str()));
-    words.map(|word| list::largest(&word)).max().unwrap_or(0) + 1
+    words.map(|word| list::largest(&word)).max().unwrap_or(0)
 }
 
-fn scope(sight: &Sight, line: &str, possible: Option<&CpuList>) -> Scope {
+/// Does a list reach to the last CPU, whatever that is?
+fn is_open(word: &str) -> bool {
+    let (name, value) = word.split_once('=').unwrap_or_default();
+    let list = value.split(',').any(|part| part.contains('N') || part.to_ascii_lowercase().starts_with("all"));
+    NAMES.contains(&key(name).as_str()) && list
+}
+
+/// `more` counts where the last CPU is not known.
+fn scope(sight: &Sight, line: &str, possible: Option<&CpuList>, more: u32) -> Scope {
     let release = release(sight, &mut Notes::default()).ok().map(|(major, minor, _)| (major, minor));
     let last = possible.and_then(|cpus| cpus.iter().last());
     let release = release.filter(|_| !backports(sight));
-    Scope { last: last.map_or_else(|| assumed_last(line), |CpuId(n)| n), release, bits: bits(sight, release, last) }
+    Scope {
+        last: last.map_or_else(|| least_last(line) + more, |CpuId(n)| n),
+        release,
+        bits: bits(sight, release, last),
+    }
 }
 
 /// NR_CPUS until Linux 6.2, the possible CPUs with CPUMASK_OFFSTACK and since 6.3 (commit 596ff4a09b89); NR_CPUS is an upper bound
@@ -171,12 +184,12 @@ fn bits(sight: &Sight, release: Option<Release>, last: Option<CpuId>) -> Option<
 /// Do all isolcpus= of the line count, their flags taken together?
 pub(super) fn adds_up(sight: &Sight, line: &str) -> bool {
     let possible = possible(sight, &mut Notes::default()).ok();
-    let isolation = isolation(sight, line, possible.as_ref());
+    let isolation = isolation(sight, line, possible.as_ref(), 1);
     isolation.wrong.is_empty() && isolation.overruled_of("isolcpus").next().is_none()
 }
 
 /// Where the configuration is not known, the kernel is taken to have NO_HZ_FULL.
-fn isolation(sight: &Sight, line: &str, possible: Option<&CpuList>) -> Isolation {
+fn isolation(sight: &Sight, line: &str, possible: Option<&CpuList>, more: u32) -> Isolation {
     if let Some((Built::Out, option)) = built(sight, "isolcpus") {
         let words = parameters(line).into_iter().filter(|word| key(word) == "isolcpus");
         let said =
@@ -187,7 +200,7 @@ fn isolation(sight: &Sight, line: &str, possible: Option<&CpuList>) -> Isolation
     }
     let option = sight.option("NO_HZ_FULL", &mut Notes::default());
     let is_off = matches!(option, Ok(Value::Text(value)) if value == "n");
-    Isolation::of(line, scope(sight, line, possible), possible, !is_off)
+    Isolation::of(line, scope(sight, line, possible, more), possible, !is_off)
 }
 
 fn possible(sight: &Sight, notes: &mut Notes) -> Result<CpuList, Gap> {
@@ -206,19 +219,34 @@ fn conflicts(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     let possible = possible(sight, notes);
     let isolated = sight.set(Set::Isolated, notes);
     let there = possible.as_ref().ok();
-    let isolation = isolation(sight, &line, there);
-    let scope = scope(sight, &line, there);
-    let mut lists = Lists { line: &line, scope, possible: there, isolation, found: Vec::new() };
-    let words = parameters(&line);
-    lists.found.extend(words.iter().filter_map(|word| stray(word)));
-    lists.found.extend(words.windows(2).filter_map(|pair| torn(pair.first()?, pair.last()?)));
-    let of: Vec<(&str, Option<CpuList>)> = NAMES.iter().map(|name| (*name, lists.get(name))).collect();
-    lists.found.extend(lists.isolation.overruled.iter().map(|(_, text)| text.clone()));
-    let contradictions = contradictions(&line, &of, &lists.isolation, isolated.as_ref().ok(), there);
+    let found = |more: u32| {
+        let isolation = isolation(sight, &line, there, more);
+        let scope = scope(sight, &line, there, more);
+        let mut lists = Lists { line: &line, scope, possible: there, isolation, found: Vec::new() };
+        let words = parameters(&line);
+        lists.found.extend(words.iter().filter_map(|word| stray(word)));
+        lists.found.extend(words.windows(2).filter_map(|pair| torn(pair.first()?, pair.last()?)));
+        let of: Vec<(&str, Option<CpuList>)> = NAMES.iter().map(|name| (*name, lists.get(name))).collect();
+        lists.found.extend(lists.isolation.overruled.iter().map(|(_, text)| text.clone()));
+        let more = contradictions(&line, &of, &lists.isolation, isolated.as_ref().ok(), there);
+        lists.found.into_iter().chain(more).collect::<Vec<String>>()
+    };
+    let found = in_any_machine(found, there.is_none());
     let mut many = Many { items: Vec::new(), missing: possible.as_ref().err().or(isolated.as_ref().err()).cloned() };
-    lists.found.into_iter().chain(contradictions).for_each(|text| many.push("", Ok(Value::Text(text))));
+    found.into_iter().for_each(|text| many.push("", Ok(Value::Text(text))));
     notes.add("CPU lists", Reading::Many(many.clone()).show());
     Reading::Many(many)
+}
+
+/// Where the last CPU is not known, the sentences that hold whichever it is, apart from the numbers of CPUs in them.
+fn in_any_machine(found: impl Fn(u32) -> Vec<String>, is_open: bool) -> Vec<String> {
+    let mut least = found(0);
+    if is_open {
+        let without_numbers = |text: &str| text.replace(|c: char| c.is_ascii_digit() || matches!(c, ',' | '-'), "");
+        let next: Vec<String> = found(1).iter().map(|text| without_numbers(text)).collect();
+        least.retain(|text| next.contains(&without_numbers(text)));
+    }
+    least
 }
 
 /// `known`: the CPUs that the machine says are isolated.
@@ -306,7 +334,7 @@ fn offloaded(asked: &CpuList, nocbs: &CpuList, tickless: Option<&CpuList>) -> Op
     }
 }
 
-fn isolcpus(sight: &Sight, notes: &mut Notes) -> Result<Option<Isolation>, Gap> {
+fn isolcpus(sight: &Sight, notes: &mut Notes, more: u32) -> Result<Option<Isolation>, Gap> {
     let line = sight.cmdline().inspect_err(|gap| notes.add(&gap.source, gap.cause.describe()))?;
     let words: Vec<String> = parameters(&line).into_iter().filter(|word| key(word) == "isolcpus").collect();
     if words.is_empty() {
@@ -314,24 +342,44 @@ fn isolcpus(sight: &Sight, notes: &mut Notes) -> Result<Option<Isolation>, Gap> 
     }
     notes.add("/proc/cmdline isolcpus", scrub(&words.join(" ")));
     let possible = possible(sight, &mut Notes::default()).ok();
-    Ok(Some(isolation(sight, &line, possible.as_ref())))
+    Ok(Some(isolation(sight, &line, possible.as_ref(), more)))
 }
 
-fn sentences(found: Result<Option<Isolation>, Gap>, of: impl Fn(Isolation) -> Vec<String>) -> Reading {
+fn sentences(sight: &Sight, notes: &mut Notes, of: impl Fn(Isolation) -> Vec<String>) -> Reading {
     let mut many = Many::default();
-    match found {
-        Ok(found) => found.into_iter().flat_map(of).for_each(|text| many.push("", Ok(Value::Text(text)))),
+    match isolcpus(sight, notes, 0) {
+        Ok(_) => {
+            let found = |more| isolcpus(sight, &mut Notes::default(), more).ok().flatten().map_or_else(Vec::new, &of);
+            let is_open = possible(sight, &mut Notes::default()).is_err();
+            in_any_machine(found, is_open).into_iter().for_each(|text| many.push("", Ok(Value::Text(text))));
+        }
         Err(gap) => many.missing = Some(gap),
     }
     Reading::Many(many)
 }
 
 fn isolcpus_wrong(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
-    sentences(isolcpus(sight, notes), |found| if found.domain().is_none() { found.wrong } else { Vec::new() })
+    sentences(sight, notes, |found| if found.domain().is_none() { found.wrong } else { Vec::new() })
+}
+
+/// CPUs of isolcpus=; as written where a list reaches to a last CPU that is not known.
+fn shown(sight: &Sight, cpus: &CpuList) -> String {
+    let line = sight.cmdline().unwrap_or_default();
+    let words = parameters(&line).into_iter().filter(|word| key(word) == "isolcpus");
+    let open: Vec<String> = words.filter(|word| is_open(word)).map(|word| scrub(&word)).collect();
+    if open.is_empty() || possible(sight, &mut Notes::default()).is_ok() {
+        return cpus.to_string();
+    }
+    let of_word = |word: &String| {
+        let (_, value) = word.split_once('=').unwrap_or_default();
+        let is_flag = |part: &&str| part.starts_with(|c: char| c.is_ascii_lowercase());
+        value.split(',').skip_while(is_flag).collect::<Vec<_>>().join(",")
+    };
+    open.iter().map(of_word).collect::<Vec<_>>().join(" and ")
 }
 
 fn isolcpus_doubtful(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
-    sentences(isolcpus(sight, notes), |found| {
+    sentences(sight, notes, |found| {
         let mut said = found.skipped.clone();
         said.iter_mut().for_each(|flag| *flag = format!("the kernel skips `{flag}`, which is no flag of isolcpus="));
         said.extend(found.overruled_of("isolcpus").chain(&found.wrong).cloned());
@@ -339,8 +387,9 @@ fn isolcpus_doubtful(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
             return said;
         }
         said.push(match (found.domain(), found.managed()) {
-            (Some(cpus), _) => format!("isolated from load balancing all the same: CPU {cpus}"),
+            (Some(cpus), _) => format!("isolated from load balancing all the same: CPU {}", shown(sight, cpus)),
             (None, Some(cpus)) => {
+                let cpus = shown(sight, cpus);
                 format!("tasks are still balanced onto CPU {cpus}: without `domain` only interrupts go")
             }
             (None, None) => "no CPU is isolated from load balancing".to_owned(),
@@ -350,8 +399,8 @@ fn isolcpus_doubtful(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
 }
 
 fn isolcpus_domain(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
-    match isolcpus(sight, notes) {
-        Ok(Some(found)) => Reading::word(found.domain().map_or_else(|| "none".to_owned(), CpuList::to_string)),
+    match isolcpus(sight, notes, 1) {
+        Ok(Some(found)) => Reading::word(found.domain().map_or_else(|| "none".to_owned(), |cpus| shown(sight, cpus))),
         Ok(None) => Reading::gap(Gap::new("/proc/cmdline isolcpus", Cause::Absent)),
         Err(gap) => Reading::gap(gap),
     }
@@ -373,8 +422,8 @@ fn offloaded_cpus(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
         return Reading::word("every CPU");
     }
     let possible = possible(sight, &mut Notes::default()).ok();
-    let scope = scope(sight, &line, possible.as_ref());
-    let isolation = isolation(sight, &line, possible.as_ref());
+    let scope = scope(sight, &line, possible.as_ref(), 1);
+    let isolation = isolation(sight, &line, possible.as_ref(), 1);
     let mut cpus: CpuList = isolation.tickless().cloned().unwrap_or_default();
     match asked.map(|value| offload_list(&value, scope)) {
         Some(Ok(list)) => cpus = cpus.iter().chain(list.iter()).collect(),

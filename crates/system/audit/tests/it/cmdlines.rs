@@ -228,3 +228,13 @@ fn configurations_of_other_releases_are_judged_as_theirs() {
         assert!(found.state == state && found.summary.contains(part), "{id}: {:?} {}", found.state, found.summary);
     }
 }
+
+#[test]
+fn the_last_cpu_has_no_number_where_the_machine_is_not_known() {
+    expect("ro isolcpus=domain,4-N", &[(FLAGS, State::Pass, "isolates CPU 4-N from load balancing")]);
+    // True with four CPUs, false with more.
+    expect("ro isolcpus=2-3 nohz_full=2-N", &[(LISTS, State::Skip, "possible")]);
+    expect("ro isolcpus=2-N irqaffinity=0-N", &[(LISTS, State::Fail, "irqaffinity has CPU 2, which is isolated")]);
+    let line = "ro isolcpus=2-N isolcpus=1";
+    expect(line, &[(LISTS, State::Fail, "`isolcpus=1` is ignored: the kernel has taken `isolcpus=2-N` before")]);
+}

@@ -2,6 +2,7 @@ use super::GivenError;
 use crate::READ_LIMIT;
 use crate::boot_file::{boot_file, boot_file_cmdline};
 use crate::kconfig::{KernelConfig, text_of};
+use crate::parameters;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
@@ -91,7 +92,11 @@ fn fits(kind: Kind, text: &str, bytes: &[u8]) -> bool {
     match kind {
         Kind::Kconfig => KernelConfig::from_bytes("", bytes).is_some(),
         Kind::Cmdline if boot_file(text).is_some() => boot_file_cmdline(text).is_some() && !has_options(text),
-        Kind::Cmdline => !has_options(text) && !text.contains('[') && !lines(text).any(|line| line.starts_with('#')),
+        Kind::Cmdline => {
+            let is_listed = |line: &str| parameters(line).iter().any(|word| is_boot_parameter(word));
+            let is_line = lines(text).count() == 1 || lines(text).next().is_some_and(is_listed);
+            is_line && !has_options(text) && !text.contains('[') && !lines(text).any(|line| line.starts_with('#'))
+        }
         Kind::ConfigTxt => !has_options(text) && text.lines().all(is_config_txt_line),
         Kind::Model => lines(text).count() == 1 && !text.contains('=') && text.trim().len() <= LONGEST_MODEL,
     }
@@ -164,7 +169,10 @@ fn guess(name: &str, text: &str, bytes: &[u8]) -> Result<Kind, &'static str> {
         Some(kind) => Ok(kind),
         None if boot_file(text).is_some() && may_be(Kind::Cmdline) => Ok(Kind::Cmdline),
         None if may_be(Kind::ConfigTxt) && lines(text).any(is_firmware_line) => Ok(Kind::ConfigTxt),
-        None if may_be(Kind::Cmdline) && lines(text).count() == 1 && text.split_whitespace().any(is_boot_parameter) => {
+        None if may_be(Kind::Cmdline)
+            && lines(text).count() == 1
+            && parameters(text).iter().any(|word| is_boot_parameter(word)) =>
+        {
             Ok(Kind::Cmdline)
         }
         None => Err("is none of what is known here, as far as its content tells"),
