@@ -107,43 +107,52 @@ fn some(sight: &Sight, notes: &mut Notes, is_one: fn(&Line) -> bool) -> Reading 
     }
 }
 
-/// MHz of arm_freq and core_freq by the model: the table of raspberrypi/documentation, config_txt/overclocking.adoc. The
-/// first model that fits counts.
-const STOCK: &[(&str, u32, u32)] = &[
-    ("Raspberry Pi 5", 2400, 910),
-    ("Raspberry Pi 500", 2400, 910),
-    ("Compute Module 5", 2400, 910),
-    ("Raspberry Pi 400", 1800, 500),
-    ("Raspberry Pi 4", 1500, 500),
-    ("Compute Module 4", 1500, 500),
-    ("Raspberry Pi 3 Model A Plus", 1400, 400),
-    ("Raspberry Pi 3 Model B Plus", 1400, 400),
-    ("Raspberry Pi 3", 1200, 400),
-    ("Raspberry Pi 2 Model B Rev 1.1", 900, 250),
-    ("Raspberry Pi Zero", 1000, 400),
+/// MHz by the model of arm_freq, core_freq, the other blocks (h264, isp, hevc), v3d_freq and sdram_freq: the table of
+/// raspberrypi/documentation, config_txt/overclocking.adoc. The first model that fits counts.
+const STOCK: &[(&str, [u32; 5])] = &[
+    ("Raspberry Pi 5", [2400, 910, 910, 960, 4267]),
+    ("Compute Module 5", [2400, 910, 910, 960, 4267]),
+    ("Raspberry Pi 400", [1800, 500, 500, 500, 3200]),
+    ("Raspberry Pi 4", [1500, 500, 500, 500, 3200]),
+    ("Compute Module 4", [1500, 500, 500, 500, 3200]),
+    ("Raspberry Pi 3 Model A Plus", [1400, 400, 400, 400, 500]),
+    ("Raspberry Pi 3 Model B Plus", [1400, 400, 400, 400, 500]),
+    ("Raspberry Pi 3", [1200, 400, 400, 400, 450]),
+    ("Raspberry Pi 2 Model B Rev 1.1", [900, 250, 250, 250, 450]),
+    ("Raspberry Pi Zero", [1000, 400, 300, 300, 450]),
 ];
 
-/// No clock of any model is below by default (core_freq of the first ones).
-const SLOWEST: u32 = 250;
+/// Of the slowest model, the first one: no model has less.
+const SLOWEST: [u32; 5] = [700, 250, 250, 250, 400];
+
+fn stock_of(clocks: [u32; 5], key: &str) -> Option<u32> {
+    let [arm, core, blocks, v3d, sdram] = clocks;
+    match key {
+        "arm_freq" => Some(arm),
+        "core_freq" => Some(core),
+        "h264_freq" | "isp_freq" | "hevc_freq" => Some(blocks),
+        // Sets all of the graphics processor's.
+        "gpu_freq" => Some(core.min(blocks).min(v3d)),
+        "v3d_freq" => Some(v3d),
+        "sdram_freq" => Some(sdram),
+        _ => None,
+    }
+}
 
 fn stock(found: &Found, key: &str) -> Option<u32> {
     let model = found.model.as_deref()?;
-    let (_, arm, core) = STOCK.iter().find(|(name, ..)| model.contains(name))?;
+    let (_, clocks) = STOCK.iter().find(|(name, ..)| model.contains(name))?;
+    let clock = stock_of(*clocks, key)?;
     // Of revision 1.4 and later.
     let is_boosted =
-        *arm == 1500 && found.lines.iter().any(|line| line.text == "arm_boost=1" && line.unless.is_empty());
-    match key {
-        "arm_freq" if is_boosted => Some(1800),
-        "arm_freq" => Some(*arm),
-        "core_freq" => Some(*core),
-        _ => None,
-    }
+        clock == 1500 && found.lines.iter().any(|line| line.text == "arm_boost=1" && line.unless.is_empty());
+    Some(if is_boosted { 1800 } else { clock })
 }
 
 fn clocks(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     match read(sight, notes) {
         Ok(found) => {
-            let most = |key: &str| stock(&found, key).unwrap_or(SLOWEST);
+            let most = |key: &str| stock(&found, key).or_else(|| stock_of(SLOWEST, key)).unwrap_or(0);
             let is_stock = |line: &Line| line.value().parse::<u32>().is_ok_and(|mhz| mhz <= most(line.key()));
             let set = found.lines.iter().filter(|line| is_clock(line) && (is_overvoltage(line) || !is_stock(line)));
             let set = set.cloned();
