@@ -21,7 +21,6 @@ fn builder(options: &Options) -> Builder {
         .warn(Check::PreemptRt)
         .warn(Check::HighResolutionTimers)
         .warn(Check::FastClock)
-        .warn(Check::NoThrottling)
         .warn(Check::NoRtTimeLimit);
     match options.cpu {
         Some(cpu) => builder.warn(Check::Isolated(cpu)).warn(Check::FixedFrequency(cpu)),

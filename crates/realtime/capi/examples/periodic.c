@@ -28,7 +28,6 @@ static struct prt *start(int priority)
     struct prt *rt = NULL;
     prt_builder_check(builder, PRT_CHECK_PREEMPT_RT, 0, PRT_SEVERITY_WANTED);
     prt_builder_check(builder, PRT_CHECK_PRIORITY, (uint64_t)priority, PRT_SEVERITY_WANTED);
-    prt_builder_check(builder, PRT_CHECK_NO_THROTTLING, 0, PRT_SEVERITY_WANTED);
     if (prt_start(builder, &rt))
         return NULL;
     fputs(prt_report(rt), stderr);

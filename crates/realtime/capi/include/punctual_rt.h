@@ -85,13 +85,16 @@ enum prt_check {
   PRT_CHECK_HIGH_RESOLUTION_TIMERS = 3,
   // The clock is read without a system call. No argument.
   PRT_CHECK_FAST_CLOCK = 4,
-  // Real-time tasks are not throttled after 950 ms of each second. No argument.
+  // Nothing takes a CPU from a real-time task that does not sleep: neither RT throttling nor the fair server, whose
+  // settings only root can read. With the kernel's defaults it fails; a program that leaves 5 % of each CPU unused
+  // does not need it. No argument.
   PRT_CHECK_NO_THROTTLING = 5,
-  // No thread of another program has this priority or a higher one; kernel threads count.
+  // No thread of another program has this priority or a higher one, or is SCHED_DEADLINE; kernel threads count, except
+  // the stoppers (migration/N).
   PRT_CHECK_FOREIGN_RT_ABOVE = 6,
   // The kernel does not kill this process for using the CPU without sleeping: RLIMIT_RTTIME. No argument.
   PRT_CHECK_NO_RT_TIME_LIMIT = 7,
-  // This CPU is isolated from other tasks.
+  // This CPU is isolated from other tasks: isolcpus=, or an isolated cpuset partition.
   PRT_CHECK_ISOLATED = 8,
   // This CPU's frequency is not scaled down.
   PRT_CHECK_FIXED_FREQUENCY = 9,

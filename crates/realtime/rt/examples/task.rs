@@ -9,7 +9,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let number = |n: usize, default: u64| std::env::args().nth(n).map_or(Ok(default), |word| word.parse());
     let (period, seconds, priority) = (Nanos::from_micros(number(1, 1_000)?), number(2, 5)?, number(3, 80)? as u8);
     let cycles = Nanos::from_secs(seconds).0 / period.0.max(1);
-    let rt = Rt::builder().warn(Check::PreemptRt).warn(Check::Priority(priority)).warn(Check::NoThrottling).start()?;
+    let rt = Rt::builder().warn(Check::PreemptRt).warn(Check::Priority(priority)).start()?;
     eprint!("{}", rt.report());
     let scheduling = match punctual_rt::try_scheduling(Scheduling::Fifo { priority: priority.try_into()? }) {
         Ok(()) => Scheduling::Fifo { priority: priority.try_into()? },

@@ -52,10 +52,16 @@ impl OfMachine {
     }
 }
 
-/// True if the fair server runs ordinary tasks on CPU 0 (Linux 6.12 and later, debugfs); `None` if unknown.
+/// True if the fair server runs ordinary tasks on any CPU (Linux 6.12 and later, debugfs), false if on none; `None` if
+/// its settings cannot be read, or there is no such server.
 pub(crate) fn fair_server() -> Option<bool> {
-    let runtime = std::fs::read_to_string("/sys/kernel/debug/sched/fair_server/cpu0/runtime").ok()?;
-    runtime.trim().parse::<u64>().ok().map(|ns| ns > 0)
+    let folders = std::fs::read_dir("/sys/kernel/debug/sched/fair_server").ok()?;
+    let mut known = None;
+    for folder in folders.flatten() {
+        let runtime = std::fs::read_to_string(folder.path().join("runtime")).ok()?;
+        known = Some(known == Some(true) || runtime.trim().parse::<u64>().ok()? > 0);
+    }
+    known
 }
 
 pub(super) struct Log(Option<File>);

@@ -2,6 +2,7 @@
 
 use crate::error::ProofError;
 use crate::meter::{Meter, Threads};
+use punctual_machine::Live;
 use punctual_measure::{Plan, Topology, start_polling};
 use punctual_units::{CpuList, Nanos, Policy, Scheduling};
 use std::fs::read_to_string;
@@ -58,34 +59,56 @@ pub(super) fn notes(scheduling: Scheduling, fair_server: Option<bool>) -> Vec<St
         return vec!["threads of an ordinary policy share their CPUs: a gap may be another thread's turn".into()];
     }
     let number = |name| read_to_string(format!("/proc/sys/kernel/{name}")).ok()?.trim().parse::<i64>().ok();
-    throttling(number("sched_rt_runtime_us").zip(number("sched_rt_period_us")), fair_server).into_iter().collect()
+    let limit = number("sched_rt_runtime_us").zip(number("sched_rt_period_us"));
+    takers(limit, fair_server, punctual_machine::rt_group_sched(&Live::new()))
 }
 
-/// `limit`: kernel.sched_rt_runtime_us and kernel.sched_rt_period_us.
-fn throttling(limit: Option<(i64, i64)>, fair_server: Option<bool>) -> Option<String> {
+/// `limit`: kernel.sched_rt_runtime_us and kernel.sched_rt_period_us; `groups`: CONFIG_RT_GROUP_SCHED, with which RT
+/// throttling remained when Linux 6.12 added the fair server (commit 5f6bd380c7bd).
+fn takers(limit: Option<(i64, i64)>, fair_server: Option<bool>, groups: Option<bool>) -> Vec<String> {
+    let throttles = limit.map(|(runtime, period)| runtime >= 0 && runtime < period);
+    let mut notes = Vec::new();
     if fair_server == Some(true) {
-        return Some(
+        notes.push(
             "where an ordinary thread waits for a measured CPU, the fair server (Linux 6.12, \
-             /sys/kernel/debug/sched/fair_server) runs it for up to 50 ms of each second: such gaps are the kernel's rule, \
-             not its latency"
-                .into(),
+             /sys/kernel/debug/sched/fair_server) runs it, by default for up to 50 ms of each second: such gaps are the \
+             kernel's rule, not its latency"
+                .to_owned(),
         );
     }
-    let (runtime, period) = limit?;
-    if runtime < 0 || runtime >= period {
-        return Some(
-            "RT throttling is off (kernel.sched_rt_runtime_us): ordinary threads of the measured CPUs, the kernel's too, did \
-             not run at all"
-                .into(),
-        );
+    if let Some((runtime, period)) = limit.filter(|_| throttles == Some(true))
+        && (fair_server.is_none() || groups != Some(false))
+    {
+        let of = |us: i64| Nanos::from_micros(u64::try_from(us).unwrap_or(0));
+        let (rest, period) = (of(period - runtime), of(period));
+        let surely = match (fair_server, groups) {
+            (Some(_), Some(true)) => "",
+            _ => {
+                ". Kernels before 6.12 do so, later ones only with CONFIG_RT_GROUP_SCHED; without, they run ordinary \
+                  threads that wait by the fair server"
+            }
+        };
+        notes.push(format!(
+            "RT throttling (kernel.sched_rt_runtime_us) takes a CPU from a real-time thread that never sleeps for up to \
+             {rest} of each {period}: such gaps are the kernel's rule, not its latency; --policy other is not \
+             throttled{surely}"
+        ));
     }
-    let rest = Nanos::from_micros(u64::try_from(period - runtime).unwrap_or(0));
-    let period = Nanos::from_micros(u64::try_from(period).unwrap_or(0));
-    Some(format!(
-        "RT throttling (kernel.sched_rt_runtime_us) takes a CPU from a real-time thread that never sleeps for up to {rest} of \
-         each {period}: such gaps are the kernel's rule, not its latency. Kernels before 6.12 do so always, later ones by the \
-         fair server and only where an ordinary thread waits; --policy other is not throttled"
-    ))
+    match (fair_server, throttles) {
+        (Some(false), Some(_)) if notes.is_empty() => notes.push(
+            "neither RT throttling nor the fair server takes the measured CPUs from a real-time thread that never \
+             sleeps: ordinary threads of these CPUs, the kernel's too, did not run at all"
+                .into(),
+        ),
+        (None, Some(false)) => notes.push(
+            "RT throttling is off (kernel.sched_rt_runtime_us). Before Linux 6.12 ordinary threads of the measured CPUs \
+             did not run at all then; since, the fair server runs those that wait, unless it is off too: its settings \
+             cannot be read (/sys/kernel/debug/sched/fair_server)"
+                .into(),
+        ),
+        _ => {}
+    }
+    notes
 }
 
 #[cfg(test)]
@@ -130,11 +153,21 @@ mod tests {
     }
 
     #[test]
-    fn throttling_is_named_with_its_figures() {
-        let text = throttling(Some((950_000, 1_000_000)), None).unwrap();
-        assert!(text.contains("50.0 ms of each 1.00 s"), "{text}");
-        assert!(throttling(Some((-1, 1_000_000)), None).unwrap().contains("is off"));
-        assert!(throttling(Some((950_000, 1_000_000)), Some(true)).unwrap().contains("fair server"));
-        assert_eq!(throttling(None, None), None);
+    fn what_takes_the_cpu_is_named_with_its_figures() {
+        let (limit, off) = (Some((950_000, 1_000_000)), Some((-1, 1_000_000)));
+        let text = |limit, server, groups| takers(limit, server, groups).join("\n");
+        let unknown = text(limit, None, None);
+        assert!(unknown.contains("50.0 ms of each 1.00 s") && unknown.contains("Kernels before 6.12"), "{unknown}");
+        let new = text(limit, Some(true), Some(false));
+        assert!(new.contains("fair server") && !new.contains("RT throttling"), "{new}");
+        let both = takers(limit, Some(true), Some(true));
+        assert!(both.len() == 2 && both[1].starts_with("RT throttling"), "{both:?}");
+        assert!(text(limit, Some(false), Some(false)).starts_with("neither"));
+        assert!(text(off, Some(false), None).starts_with("neither"));
+        // −1 does not stop the fair server.
+        let still = text(off, Some(true), None);
+        assert!(still.contains("fair server") && !still.contains("did not run at all"), "{still}");
+        assert!(text(off, None, None).contains("unless it is off too"));
+        assert!(takers(None, None, None).is_empty());
     }
 }

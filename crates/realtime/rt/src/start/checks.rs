@@ -1,9 +1,9 @@
 //! Checks that a program can request.
 
 use crate::start::probe::Machine;
-use crate::start::{Checked, Outcome, Severity};
+use crate::start::{Checked, Outcome, Severity, isolated, throttling};
 use crate::{Refused, refusal_advice};
-use punctual_units::{CpuId, CpuList, Nanos, Priority, Scheduling};
+use punctual_units::{CpuId, Nanos, Priority, Scheduling};
 use rustix::process::Resource;
 use std::fmt;
 
@@ -28,18 +28,22 @@ pub enum Check {
     LockedMemory(u64),
     /// Timers have nanosecond resolution: CONFIG_HIGH_RES_TIMERS.
     HighResolutionTimers,
-    /// The clock is read without a system call: the clocksource is not `hpet`, `acpi_pm` or `jiffies`.
+    /// The clock is read without a system call. Unknown for a clocksource that is neither known to have a vDSO reader
+    /// nor known to have none.
     FastClock,
-    /// Real-time tasks are not throttled after 950 ms of each second: kernel.sched_rt_runtime_us is −1, or this program
-    /// leaves that much time unused.
+    /// Nothing takes a CPU from a SCHED_FIFO or SCHED_RR task that does not sleep: neither RT throttling
+    /// (kernel.sched_rt_runtime_us; until Linux 6.12, or with CONFIG_RT_GROUP_SCHED) nor the fair server (from Linux 6.12
+    /// on, /sys/kernel/debug/sched/fair_server, which only root can read). With the kernel's defaults it fails; a program
+    /// that leaves 5 % of each CPU unused does not need it.
     NoThrottling,
-    /// No thread of another program has this priority or a higher one; kernel threads count.
+    /// No thread of another program runs before a SCHED_FIFO task of a priority below this one: none is SCHED_DEADLINE or
+    /// has this priority or a higher one. Kernel threads count, except the stoppers (migration/N), which all kernels have.
     ForeignRtAbove(u8),
     /// The kernel does not kill this process for using the CPU without sleeping: RLIMIT_RTTIME (rtkit sets 200 ms).
     NoRtTimeLimit,
-    /// This CPU is isolated from other tasks: isolcpus, or an isolated cpuset partition.
+    /// This CPU is isolated from other tasks: isolcpus=, or an isolated cpuset partition (control groups of version 2).
     Isolated(CpuId),
-    /// This CPU's frequency is not scaled down: governor `performance`, or none.
+    /// This CPU's frequency is not scaled: governor `performance`, equal lower and upper limits, or no scaling at all.
     FixedFrequency(CpuId),
 }
 
@@ -55,7 +59,9 @@ impl fmt::Display for Check {
             Check::HighResolutionTimers => write!(f, "high-resolution timers"),
             Check::FastClock => write!(f, "a clock read without a system call"),
             Check::NoThrottling => write!(f, "no real-time throttling"),
-            Check::ForeignRtAbove(priority) => write!(f, "no other real-time thread at {priority} or above"),
+            Check::ForeignRtAbove(priority) => {
+                write!(f, "no other real-time thread at {priority} or above, nor SCHED_DEADLINE")
+            }
             Check::NoRtTimeLimit => write!(f, "no limit of real-time CPU time"),
             Check::Isolated(cpu) => write!(f, "CPU {cpu} isolated"),
             Check::FixedFrequency(cpu) => write!(f, "CPU {cpu} at a fixed frequency"),
@@ -87,7 +93,7 @@ impl Check {
                 Ok(pass(resolution.0 <= 1, format!("resolution {resolution}"), fix))
             }
             Check::FastClock => fast_clock(machine),
-            Check::NoThrottling => throttling(machine),
+            Check::NoThrottling => throttling::throttling(machine),
             Check::ForeignRtAbove(priority) => foreign(machine, priority),
             Check::NoRtTimeLimit => {
                 let limit = machine.limit(Resource::Rttime)?;
@@ -144,81 +150,74 @@ fn locked(machine: &Machine, bytes: u64) -> Result<Outcome, String> {
 }
 
 fn fast_clock(machine: &Machine) -> Result<Outcome, String> {
+    /// With a vDSO reader: arch/x86/include/asm/vdso/clocksource.h, drivers/clocksource/arm_arch_timer.c and
+    /// timer-riscv.c, drivers/clocksource/hyperv_timer.c.
+    const FAST: [&str; 5] =
+        ["tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_page", "riscv_clocksource"];
+    /// Without one; `timer` is the bcm2835's.
+    const SLOW: [&str; 6] = ["hpet", "acpi_pm", "jiffies", "refined-jiffies", "hyperv_clocksource_msr", "timer"];
     let clock = machine.read("/sys/devices/system/clocksource/clocksource0/current_clocksource")?;
-    let slow = ["hpet", "acpi_pm", "jiffies", "refined-jiffies"].contains(&clock.as_str());
-    Ok(pass(
-        !slow,
-        clock,
-        "read why in `dmesg | grep -i clocksource`; boot with tsc=reliable only where the TSC is sound",
-    ))
-}
-
-fn throttling(machine: &Machine) -> Result<Outcome, String> {
-    let runtime: i64 = machine.number("/proc/sys/kernel/sched_rt_runtime_us")?;
-    let period: i64 = machine.number("/proc/sys/kernel/sched_rt_period_us")?;
-    let found = if runtime < 0 { "off".into() } else { format!("{runtime} of {period} µs for real-time tasks") };
-    let fix = "sysctl kernel.sched_rt_runtime_us=-1, if none of your tasks can run away";
-    Ok(pass(runtime < 0 || runtime >= period, found, fix))
+    let fix = "read why in `dmesg | grep -i clocksource`; boot with tsc=reliable only where the TSC is sound";
+    match clock.as_str() {
+        known if FAST.contains(&known) => Ok(Outcome::Pass(clock)),
+        known if SLOW.contains(&known) => Ok(pass(false, clock, fix)),
+        _ => Err(format!("the clocksource is {clock}; compare the time of clock_gettime(2) with that of getppid(2)")),
+    }
 }
 
 fn foreign(machine: &Machine, priority: u8) -> Result<Outcome, String> {
     /// Maximum number of threads to name.
     const NAMED: usize = 5;
-    let found = machine.real_time_from(priority)?;
-    let name = |task: &super::probe::Foreign| format!("{} ({}, pid {})", task.name, task.priority, task.pid);
+    let (found, unseen) = machine.real_time_from(priority)?;
+    if found.is_empty() {
+        return unseen.map_or(Ok(Outcome::Pass("none".into())), Err);
+    }
+    let name = |task: &super::probe::Foreign| {
+        let policy = task.priority.map_or("SCHED_DEADLINE".into(), |priority| priority.to_string());
+        format!("{} ({policy}, pid {})", task.name, task.pid)
+    };
     let mut names: Vec<String> = found.iter().take(NAMED).map(name).collect();
     if found.len() > NAMED {
         names.push(format!("{} more", found.len() - NAMED));
     }
-    let fix = "lower them (chrt -f -p PRIORITY PID), move them to other CPUs, or take a higher priority";
-    Ok(pass(found.is_empty(), if found.is_empty() { "none".into() } else { names.join(", ") }, fix))
+    let fix = "lower them (chrt -f -p PRIORITY PID), move them to other CPUs, or take a higher priority, which does not \
+               help against SCHED_DEADLINE";
+    Ok(pass(false, names.join(", "), fix))
 }
 
 fn isolated(machine: &Machine, cpu: CpuId) -> Result<Outcome, String> {
-    let text = machine.read("/sys/devices/system/cpu/isolated")?;
-    let isolated: CpuList = if text.is_empty() {
-        CpuList::default()
-    } else {
-        text.parse().map_err(|error| format!("/sys/devices/system/cpu/isolated: {error}"))?
-    };
-    // An isolated cpuset partition appears there only since Linux 6.7.
-    let mut found = format!("isolated: {}", if text.is_empty() { "none" } else { &text });
+    let isolated = isolated::isolated(machine)?;
     let there = isolated.iter().any(|one| one == cpu);
-    if !there {
-        found.push_str(" (a cpuset partition shows there from Linux 6.7 on)");
+    if !there && let Some(doubt) = isolated::doubt(machine) {
+        return Err(doubt);
     }
+    let found = if isolated.is_empty() { "isolated: none".into() } else { format!("isolated: {isolated}") };
     Ok(pass(there, found, "punctual audit --plan-cpus says which CPUs to isolate and how"))
 }
 
 fn frequency(machine: &Machine, cpu: CpuId) -> Result<Outcome, String> {
-    let path = format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor");
-    match machine.read(&path) {
-        Ok(governor) => {
-            let fix = format!("echo performance > {path}");
-            Ok(pass(governor == "performance", format!("governor {governor}"), fix))
-        }
-        Err(_) if machine.read("/proc/sys/kernel/osrelease").is_ok() => {
-            Ok(Outcome::Pass("not scaled by this kernel".into()))
-        }
-        Err(why) => Err(why),
+    let folder = format!("/sys/devices/system/cpu/cpu{cpu}");
+    if !machine.exists(&folder) {
+        return Err(format!("{folder}: there is no such CPU"));
     }
+    let policy = format!("{folder}/cpufreq");
+    if !machine.exists(&policy) {
+        return Ok(Outcome::Pass("not scaled by this kernel".into()));
+    }
+    let governor = machine.read(&format!("{policy}/scaling_governor"))?;
+    let limit = |name: &str| machine.number::<u64>(&format!("{policy}/{name}")).ok();
+    let limits = limit("scaling_min_freq").zip(limit("scaling_max_freq"));
+    let (fixed, found) = match limits {
+        Some((min, max)) if min == max => (true, format!("governor {governor}, {max} kHz only")),
+        _ => (governor == "performance", format!("governor {governor}")),
+    };
+    Ok(pass(fixed, found, format!("echo performance > {policy}/scaling_governor")))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
-
-    fn machine(files: &[(&str, &str)]) -> (tempfile::TempDir, Machine) {
-        let root = tempfile::tempdir().unwrap();
-        for (path, text) in files {
-            let path = root.path().join(path);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
-        }
-        let machine = Machine::at(root.path());
-        (root, machine)
-    }
+    use crate::start::probe::tests::machine;
 
     fn outcome(check: Check, files: &[(&str, &str)]) -> Outcome {
         let (_root, machine) = machine(files);
@@ -241,35 +240,58 @@ mod tests {
     }
 
     #[test]
-    fn throttling_is_off_or_it_fails() {
-        let period = ("proc/sys/kernel/sched_rt_period_us", "1000000\n");
-        let with = |runtime| outcome(Check::NoThrottling, &[period, ("proc/sys/kernel/sched_rt_runtime_us", runtime)]);
-        assert!(matches!(with("-1\n"), Outcome::Pass(_)));
-        assert!(matches!(with("1000000\n"), Outcome::Pass(_)));
-        assert!(matches!(with("950000\n"), Outcome::Fail { .. }));
-        assert!(matches!(with("rubbish\n"), Outcome::Unknown(_)));
-    }
-
-    #[test]
     fn foreign_threads_are_named() {
-        let stat = format!("19 (migration/0) S 2 {} 99 1 0", ["0"; 35].join(" "));
-        let files = [("proc/19/task/19/stat", stat.as_str())];
-        let Outcome::Fail { found, .. } = outcome(Check::ForeignRtAbove(90), &files) else { panic!("it is there") };
-        assert_eq!(found, "migration/0 (99, pid 19)");
-        let none = outcome(Check::ForeignRtAbove(90), &[RELEASE]);
-        assert_eq!(none, Outcome::Pass("none".into()));
+        let fields = |policy| format!("19 (dl) S 2 0 0 0 -1 0 {} 0 {policy} 0", ["0"; 30].join(" "));
+        let (ordinary, deadline) = (fields(0), fields(6));
+        let kthreadd = [("proc/2/comm", "kthreadd\n"), ("proc/2/task/2/stat", "")];
+        let with = |stat: &str| {
+            outcome(Check::ForeignRtAbove(99), &[&kthreadd[..], &[("proc/19/task/19/stat", stat)]].concat())
+        };
+        let Outcome::Fail { found, .. } = with(&deadline) else { panic!("it is there") };
+        assert_eq!(found, "dl (SCHED_DEADLINE, pid 19)");
+        assert_eq!(with(&ordinary), Outcome::Pass("none".into()));
+        assert!(matches!(outcome(Check::ForeignRtAbove(90), &[RELEASE]), Outcome::Unknown(_)));
     }
 
     #[test]
-    fn cpus() {
+    fn isolated_cpus() {
         let isolated = ("sys/devices/system/cpu/isolated", "2-3\n");
+        let partition = ("sys/fs/cgroup/cpuset.cpus.isolated", "1\n");
+        let inside = ("sys/fs/cgroup/cgroup.events", "populated 1\n");
         assert!(matches!(outcome(Check::Isolated(CpuId(3)), &[isolated]), Outcome::Pass(_)));
+        assert!(matches!(outcome(Check::Isolated(CpuId(1)), &[isolated, partition]), Outcome::Pass(_)));
         assert!(matches!(outcome(Check::Isolated(CpuId(1)), &[isolated]), Outcome::Fail { .. }));
+        assert!(matches!(outcome(Check::Isolated(CpuId(1)), &[isolated, inside]), Outcome::Unknown(_)));
+        assert!(matches!(outcome(Check::Isolated(CpuId(3)), &[isolated, inside]), Outcome::Pass(_)));
         assert!(matches!(outcome(Check::Isolated(CpuId(1)), &[]), Outcome::Unknown(_)));
-        let governor = ("sys/devices/system/cpu/cpu1/cpufreq/scaling_governor", "ondemand\n");
-        assert!(matches!(outcome(Check::FixedFrequency(CpuId(1)), &[RELEASE, governor]), Outcome::Fail { .. }));
-        assert!(matches!(outcome(Check::FixedFrequency(CpuId(0)), &[RELEASE, governor]), Outcome::Pass(_)));
-        assert!(matches!(outcome(Check::FixedFrequency(CpuId(0)), &[]), Outcome::Unknown(_)));
+    }
+
+    #[test]
+    fn frequencies() {
+        let file = |cpu: u32, name| -> &'static str { format!("sys/devices/system/cpu/cpu{cpu}/{name}").leak() };
+        let files = [
+            (file(0, "online"), "1"),
+            (file(1, "cpufreq/scaling_governor"), "ondemand\n"),
+            (file(2, "cpufreq/scaling_governor"), "performance\n"),
+            (file(3, "cpufreq/scaling_governor"), "powersave\n"),
+            (file(3, "cpufreq/scaling_min_freq"), "1500000\n"),
+            (file(3, "cpufreq/scaling_max_freq"), "1500000\n"),
+        ];
+        let of = |cpu| outcome(Check::FixedFrequency(CpuId(cpu)), &files);
+        assert!(of(0).is_pass() && of(2).is_pass() && of(3).is_pass());
+        assert!(matches!(of(1), Outcome::Fail { .. }));
+        assert!(matches!(of(4), Outcome::Unknown(_)));
+    }
+
+    #[test]
+    fn an_unknown_clocksource_is_no_pass() {
+        let with = |name| {
+            let path = "sys/devices/system/clocksource/clocksource0/current_clocksource";
+            outcome(Check::FastClock, &[(path, name)])
+        };
+        assert!(with("tsc\n").is_pass());
+        assert!(matches!(with("hpet\n"), Outcome::Fail { .. }));
+        assert!(matches!(with("xen\n"), Outcome::Unknown(_)));
     }
 
     #[test]

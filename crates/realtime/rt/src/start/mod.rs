@@ -1,8 +1,10 @@
 //! Start-up: requirements of a real-time program, checked and reported before its first task.
 
 mod checks;
+mod isolated;
 mod probe;
 mod report;
+mod throttling;
 
 pub use checks::Check;
 pub use report::{Checked, Outcome, Report, Severity};

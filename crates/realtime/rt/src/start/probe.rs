@@ -17,7 +17,8 @@ pub(crate) struct Machine {
 pub(crate) struct Foreign {
     pub name: String,
     pub pid: u32,
-    pub priority: u8,
+    /// `None` for SCHED_DEADLINE, which runs before every priority.
+    pub priority: Option<u8>,
 }
 
 impl Machine {
@@ -30,10 +31,26 @@ impl Machine {
         Machine { root: root.into(), live: false }
     }
 
+    fn full(&self, path: &str) -> PathBuf {
+        self.root.join(path.trim_start_matches('/'))
+    }
+
+    pub(crate) fn exists(&self, path: &str) -> bool {
+        self.full(path).exists()
+    }
+
+    /// Names in a folder, sorted.
+    pub(crate) fn names(&self, path: &str) -> Result<Vec<String>, String> {
+        let entries = fs::read_dir(self.full(path)).map_err(|error| format!("{path}: {error}"))?;
+        let mut names: Vec<String> =
+            entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        names.sort_unstable();
+        Ok(names)
+    }
+
     /// Content of a file without surrounding white space, or why it cannot be read.
     pub(crate) fn read(&self, path: &str) -> Result<String, String> {
-        let full = self.root.join(path.trim_start_matches('/'));
-        let text = fs::read_to_string(full).map_err(|error| format!("{path}: {error}"))?;
+        let text = fs::read_to_string(self.full(path)).map_err(|error| format!("{path}: {error}"))?;
         Ok(text.trim().to_owned())
     }
 
@@ -65,50 +82,119 @@ impl Machine {
         Ok(Nanos(resolution.tv_sec as u64 * 1_000_000_000 + resolution.tv_nsec as u64))
     }
 
-    /// Threads of other programs, including kernel threads, with a real-time policy and at least this priority:
-    /// proc_pid_stat(5), fields 40 (rt_priority) and 41 (policy).
-    pub(crate) fn real_time_from(&self, least: u8) -> Result<Vec<Foreign>, String> {
-        let proc = self.root.join("proc");
-        let entries = fs::read_dir(&proc).map_err(|error| format!("/proc: {error}"))?;
+    /// Threads of other programs, including kernel threads, that run before those of a SCHED_FIFO priority one lower
+    /// than this: SCHED_DEADLINE, and SCHED_FIFO and SCHED_RR from this priority on (proc_pid_stat(5), fields 40 and 41).
+    ///
+    /// The stopper of each CPU (migration/N, FIFO 99) is left out: each kernel has it, and it runs only to move threads.
+    /// The second value says why others may not be seen.
+    pub(crate) fn real_time_from(&self, least: u8) -> Result<(Vec<Foreign>, Option<String>), String> {
         let mut found = Vec::new();
-        for pid in entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok()) {
+        let mut unreadable = 0;
+        for pid in self.names("/proc")?.iter().filter_map(|name| name.parse::<u32>().ok()) {
             if self.live && pid == std::process::id() {
                 continue;
             }
-            let Ok(tasks) = fs::read_dir(proc.join(pid.to_string()).join("task")) else { continue };
-            let stats = tasks.flatten().filter_map(|task| fs::read_to_string(task.path().join("stat")).ok());
-            found.extend(stats.filter_map(|stat| real_time(&stat)).filter(|task| task.priority >= least));
+            let Ok(tasks) = self.names(&format!("/proc/{pid}/task")) else {
+                // A process that has ended in the meantime is not missing.
+                unreadable += usize::from(self.exists(&format!("/proc/{pid}")));
+                continue;
+            };
+            let stats = tasks.iter().filter_map(|tid| self.read(&format!("/proc/{pid}/task/{tid}/stat")).ok());
+            found.extend(
+                stats.filter_map(|stat| real_time(&stat)).filter(|task| task.priority.is_none_or(|p| p >= least)),
+            );
         }
-        found.sort_by_key(|task| (std::cmp::Reverse(task.priority), task.pid));
-        Ok(found)
+        found.sort_by_key(|task| (task.priority.map(std::cmp::Reverse), task.pid));
+        let kernel = self.read("/proc/2/comm").is_ok_and(|name| name == "kthreadd");
+        let unseen = match (kernel, unreadable) {
+            (false, _) => {
+                Some("the kernel's threads are not visible: a PID namespace of a container, or /proc with hidepid")
+            }
+            (true, 1..) => Some("some processes cannot be read: /proc with hidepid, run as root"),
+            (true, 0) => None,
+        };
+        Ok((found, unseen.map(str::to_owned)))
     }
 }
 
-/// Parses a line of stat; `None` unless the policy is SCHED_FIFO (1) or SCHED_RR (2).
+/// Parses a line of stat; `None` unless the policy is SCHED_FIFO (1), SCHED_RR (2) or SCHED_DEADLINE (6), and for the
+/// kernel's stoppers, which are children of kthreadd (2) with the flag PF_KTHREAD.
 fn real_time(stat: &str) -> Option<Foreign> {
+    const PF_KTHREAD: u32 = 0x0020_0000;
     let (before, after) = stat.rsplit_once(") ")?;
     let (pid, name) = before.split_once(" (")?;
     let fields: Vec<&str> = after.split_whitespace().collect();
-    let (priority, policy) = (fields.get(37)?.parse().ok()?, *fields.get(38)?);
-    (policy == "1" || policy == "2").then(|| Foreign { name: name.into(), pid: pid.parse().unwrap_or(0), priority })
+    let flags: u32 = fields.get(6)?.parse().ok()?;
+    if flags & PF_KTHREAD != 0 && name.starts_with("migration/") {
+        return None;
+    }
+    let priority = match *fields.get(38)? {
+        "1" | "2" => Some(fields.get(37)?.parse().ok()?),
+        "6" => None,
+        _ => return None,
+    };
+    Some(Foreign { name: name.into(), pid: pid.parse().ok()?, priority })
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
+
+    pub(in crate::start) fn machine(files: &[(&str, &str)]) -> (tempfile::TempDir, Machine) {
+        let root = tempfile::tempdir().unwrap();
+        for (path, text) in files {
+            let path = root.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        let machine = Machine::at(root.path());
+        (root, machine)
+    }
+
+    fn stat(name: &str, flags: u32, priority: u8, policy: u8) -> String {
+        format!("19 ({name}) S 2 0 0 0 -1 {flags} {} {priority} {policy} 0 0 0", ["0"; 30].join(" "))
+    }
+
+    const KERNEL: u32 = 0x0420_8040;
+    const USER: u32 = 0x0040_0000;
 
     #[test]
     fn a_line_of_stat() {
-        let fields = |policy: u8| format!("19 (migration/0) S 2 {} 99 {policy} 0 0 0", ["0"; 35].join(" "));
-        let wanted = Foreign { name: "migration/0".into(), pid: 19, priority: 99 };
-        assert_eq!(real_time(&fields(1)), Some(wanted));
-        assert_eq!(real_time(&fields(0)), None);
+        let wanted = |name: &str, priority| Some(Foreign { name: name.into(), pid: 19, priority });
+        assert_eq!(real_time(&stat("irq/9-acpi", KERNEL, 50, 1)), wanted("irq/9-acpi", Some(50)));
+        assert_eq!(real_time(&stat("a) (b", USER, 7, 2)), wanted("a) (b", Some(7)));
+        assert_eq!(real_time(&stat("dl", USER, 0, 6)), wanted("dl", None));
+        assert_eq!(real_time(&stat("ordinary", USER, 0, 0)), None);
         assert_eq!(real_time("19 (cut"), None);
     }
 
     #[test]
+    fn only_the_kernels_own_stopper_is_left_out() {
+        assert_eq!(real_time(&stat("migration/0", KERNEL, 99, 1)), None);
+        assert!(real_time(&stat("migration/0", USER, 99, 1)).is_some());
+    }
+
+    #[test]
+    fn deadline_tasks_come_first_and_hidden_ones_are_reported() {
+        let (deadline, fifo) = (stat("dl", USER, 0, 6), stat("fifo", USER, 90, 1));
+        let mut files = vec![
+            ("proc/7/task/7/stat", fifo.as_str()),
+            ("proc/8/task/8/stat", deadline.as_str()),
+            ("proc/2/comm", "kthreadd\n"),
+            ("proc/2/task/2/stat", ""),
+        ];
+        let (_root, here) = machine(&files);
+        let (found, unseen) = here.real_time_from(95).unwrap();
+        assert_eq!((found.len(), found[0].priority, unseen), (1, None, None));
+        assert_eq!(here.real_time_from(90).unwrap().0.len(), 2);
+        files.retain(|(path, _)| !path.starts_with("proc/2/"));
+        let (_root, inside) = machine(&files);
+        assert!(inside.real_time_from(95).unwrap().1.unwrap().contains("PID namespace"));
+    }
+
+    #[test]
     fn this_machine_has_none_of_ours() {
-        let found = Machine::live().real_time_from(1).unwrap();
+        let (found, _) = Machine::live().real_time_from(1).unwrap();
         assert!(found.iter().all(|task| task.pid != std::process::id()));
     }
 }

@@ -39,10 +39,17 @@ pub struct Checked {
     pub outcome: Outcome,
 }
 
+impl Outcome {
+    /// Returns true if the check passed.
+    pub fn is_pass(&self) -> bool {
+        matches!(self, Outcome::Pass(_))
+    }
+}
+
 impl Checked {
     /// Returns true if the check passed.
     pub fn passed(&self) -> bool {
-        matches!(self.outcome, Outcome::Pass(_))
+        self.outcome.is_pass()
     }
 }
 
