@@ -1,5 +1,5 @@
 use crate::error::Error;
-use punctual_rt::{Check, Policy, Refused, Rt, Scheduling, StartError, granted_nice, refusal_advice, try_scheduling};
+use punctual_rt::{Check, Policy, Rt, Scheduling, StartError, granted_nice, try_scheduling};
 
 /// Upper bound on locked memory: the program's own few MiB, and the stacks of its threads.
 const MEMORY: u64 = 64 << 20;
@@ -23,7 +23,7 @@ pub(crate) fn start(wanted: &[Scheduling], allow_ordinary: bool) -> Result<Start
                 narrowed.push(format!("measures an ordinary thread in place of {wanted}: {refused}"));
                 granted_nice(Scheduling::Other { nice: 0 })
             }
-            (_, Err(refused)) => return Err(Error::NotRealTime(advised(*wanted, &refused))),
+            (_, Err(refused)) => return Err(Error::NotRealTime(refused.advised())),
         };
         if !scheduling.contains(&granted) {
             scheduling.push(granted);
@@ -46,12 +46,6 @@ pub(crate) fn start(wanted: &[Scheduling], allow_ordinary: bool) -> Result<Start
         Err(other) => return Err(other.into()),
     };
     Ok(Started { rt, scheduling, narrowed })
-}
-
-fn advised(wanted: Scheduling, refused: &Refused) -> String {
-    let errno = if let Refused::Scheduling { source, .. } = refused { source.errno() } else { None };
-    let advice = refusal_advice(wanted, errno).map(|advice| format!("; {advice}")).unwrap_or_default();
-    format!("{refused}{advice}")
 }
 
 fn shortly(refused: &StartError) -> String {

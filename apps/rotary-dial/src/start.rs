@@ -1,5 +1,5 @@
 use crate::error::Error;
-use punctual_rt::{Check, Priority, Rt, Scheduling, StartError, granted_nice, refusal_advice, try_scheduling};
+use punctual_rt::{Check, Priority, Rt, Scheduling, StartError, granted_nice, try_scheduling};
 
 /// Upper bound on locked memory: the program's own few MiB, and the stacks of its threads.
 const MEMORY: u64 = 64 << 20;
@@ -18,13 +18,8 @@ pub(crate) fn start(priority: Priority, allow_ordinary: bool) -> Result<Started,
     let scheduling = match try_scheduling(wanted) {
         Ok(()) => wanted,
         Err(refused) => {
-            let errno = match &refused {
-                punctual_rt::Refused::Scheduling { source, .. } => source.errno(),
-                _ => None,
-            };
-            let advice = refusal_advice(wanted, errno).map(|advice| format!("; {advice}")).unwrap_or_default();
             if !allow_ordinary {
-                return Err(Error::NotRealTime(format!("{refused}{advice}")));
+                return Err(Error::NotRealTime(refused.advised()));
             }
             narrowed.push(format!("runs as an ordinary program and may be late: {refused}"));
             granted_nice(Scheduling::Other { nice: 0 })

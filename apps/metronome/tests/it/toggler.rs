@@ -6,7 +6,7 @@ use punctual_wires::wire;
 
 fn cycle(index: u64) -> Cycle {
     let now = monotonic();
-    Cycle { index, scheduled: now, woke: now, skipped: 0, pending: 0 }
+    Cycle { index, scheduled: now, woke: now, skipped: 0, pending: 0, overruns: 0 }
 }
 
 #[test]

@@ -9,6 +9,7 @@ pub mod gpio;
 mod group;
 mod identity;
 mod memory;
+mod overrun;
 mod queued;
 mod rtc;
 mod sched;
@@ -29,9 +30,10 @@ pub use identity::{Assumed, Identity};
 pub use memory::{
     keep_heap, lock, lock_addresses, lock_all, lock_program_data, lock_stack, one_heap, page_size, touch_stack, unlock,
 };
+pub use overrun::{overruns, watch_overruns};
 pub use queued::{Origin, Taken, queue, take};
 pub use rtc::set_update_interrupts;
-pub use sched::{affinity, scheduling, set_affinity, set_scheduling};
+pub use sched::{SchedFlags, affinity, scheduling, set_affinity, set_scheduling, set_scheduling_flags};
 pub use serial::{Guard, Hardware, Port};
 pub use shared::SharedWords;
 pub use signal::{Sig, SignalSet, Waited, block, install_wakeup, unblock_all, wait, wake};

@@ -20,17 +20,41 @@ struct SchedAttr {
 
 const SIZE: u32 = size_of::<SchedAttr>() as u32;
 const RESET_ON_FORK: u64 = 0x01;
+const RECLAIM: u64 = 0x02;
+const DL_OVERRUN: u64 = 0x04;
 const SCHED_DEADLINE: u32 = 6;
 
+/// Flags of sched_setattr(2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SchedFlags {
+    /// Children get SCHED_OTHER: SCHED_FLAG_RESET_ON_FORK.
+    pub reset_on_fork: bool,
+    /// A SCHED_DEADLINE thread may use bandwidth that others leave unused: SCHED_FLAG_RECLAIM (Linux 4.13).
+    pub reclaim: bool,
+    /// A SCHED_DEADLINE thread gets SIGXCPU when it has used up its runtime: SCHED_FLAG_DL_OVERRUN (Linux 4.16).
+    pub overrun_signal: bool,
+}
+
 /// Sets policy and parameters of thread `tid` (0: the calling one). With `reset_on_fork` its children get SCHED_OTHER.
+///
+/// # Errors
+/// As [`set_scheduling_flags`].
+pub fn set_scheduling(tid: i32, wanted: Scheduling, reset_on_fork: bool) -> Result<(), Error> {
+    set_scheduling_flags(tid, wanted, SchedFlags { reset_on_fork, ..SchedFlags::default() })
+}
+
+/// Sets policy, parameters and flags of thread `tid` (0: the calling one).
 ///
 /// # Errors
 /// `EPERM`: no CAP_SYS_NICE and RLIMIT_RTPRIO too low; or CONFIG_RT_GROUP_SCHED and the cgroup has no RT runtime; or
 /// SCHED_DEADLINE with an affinity that does not span the root domain. `EBUSY`: deadline admission control. `EINVAL`:
 /// parameters out of range.
-pub fn set_scheduling(tid: i32, wanted: Scheduling, reset_on_fork: bool) -> Result<(), Error> {
+pub fn set_scheduling_flags(tid: i32, wanted: Scheduling, flags: SchedFlags) -> Result<(), Error> {
     let mut attr = SchedAttr { size: SIZE, sched_policy: number(wanted.policy()), ..SchedAttr::default() };
-    attr.sched_flags = if reset_on_fork { RESET_ON_FORK } else { 0 };
+    let flag = |set: bool, bit: u64| if set { bit } else { 0 };
+    attr.sched_flags = flag(flags.reset_on_fork, RESET_ON_FORK)
+        | flag(flags.reclaim, RECLAIM)
+        | flag(flags.overrun_signal, DL_OVERRUN);
     match wanted {
         Scheduling::Other { nice } | Scheduling::Batch { nice } => attr.sched_nice = nice.into(),
         Scheduling::Idle => {}

@@ -9,7 +9,7 @@ use crate::schedstat::Schedstat;
 use crate::system::steal;
 use crate::tracing::Tracing;
 use punctual_model::GanttSpan;
-use punctual_rt::{Attributes, Refused, monotonic, refusal_advice};
+use punctual_rt::{Attributes, monotonic};
 use punctual_uapi as uapi;
 use punctual_units::{CpuId, Nanos, Policy, Priority, Scheduling};
 use punctual_watchdog as watchdog;
@@ -199,13 +199,7 @@ fn prepare(plan: &PlanThread, job: &mut Job) -> Result<i32, SchedError> {
     // Locking may fail for lack of memory; page faults are counted.
     let lock_stack = plan.scheduling.policy().is_real_time();
     let attributes = Attributes { scheduling: plan.scheduling, cpu: None, lock_stack };
-    attributes.apply().map_err(|refused| {
-        let advice = match &refused {
-            Refused::Scheduling { wanted, source } => refusal_advice(*wanted, source.errno()),
-            _ => None,
-        };
-        failed(advice.map_or_else(|| refused.to_string(), |advice| format!("{refused}; {advice}")))
-    })?;
+    attributes.apply().map_err(|refused| failed(refused.advised()))?;
     Ok(rustix::thread::gettid().as_raw_nonzero().get())
 }
 

@@ -54,7 +54,7 @@ pub(crate) fn run(shared: &Shared, index: usize, plan: &ThreadPlan) {
     let applied = attributes.apply();
     if let Err(refused) = &applied {
         let mut first = shared.refused.lock().unwrap_or_else(PoisonError::into_inner);
-        first.get_or_insert_with(|| advise(refused, plan));
+        first.get_or_insert_with(|| refused.advised());
     }
     shared.ready.wait();
     shared.go.wait();
@@ -62,17 +62,6 @@ pub(crate) fn run(shared: &Shared, index: usize, plan: &ThreadPlan) {
         measure(shared, stat, index, plan);
     }
     shared.finished.fetch_add(1, Relaxed);
-}
-
-fn advise(refused: &punctual_rt::Refused, plan: &ThreadPlan) -> String {
-    let advice = match refused {
-        punctual_rt::Refused::Scheduling { source, .. } => punctual_rt::refusal_advice(plan.scheduling, source.errno()),
-        punctual_rt::Refused::Cpu { .. } => {
-            Some("the CPU is offline or the cpuset forbids it: see Cpus_allowed_list in /proc/self/status")
-        }
-        punctual_rt::Refused::ReadBack(_) => None,
-    };
-    advice.map_or_else(|| refused.to_string(), |advice| format!("{refused}; {advice}"))
 }
 
 fn measure(shared: &Shared, stat: &Stat, index: usize, plan: &ThreadPlan) {

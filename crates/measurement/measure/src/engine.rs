@@ -6,7 +6,7 @@ use crate::plan::Plan;
 use crate::thread::{self, Refusal, Shared, ThreadEnd};
 use crate::woken::{self, Sent, SourceRefused};
 use punctual_model::{Alignment, Problem, ProblemKind};
-use punctual_rt::{Refused, monotonic, refusal_advice};
+use punctual_rt::{Refused, monotonic};
 use punctual_uapi as uapi;
 use punctual_units::{CpuId, Nanos, WakeupSource};
 use std::sync::Arc;
@@ -16,25 +16,12 @@ use std::thread::JoinHandle;
 /// The reason why a phase could not start. Nothing was measured.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
-    #[error("{source}{}", advice(.source))]
+    #[error("{}", source.advised())]
     Refused { source: Refused },
     #[error(transparent)]
     Source(#[from] SourceRefused),
     #[error("cannot start the measuring thread for CPU {cpu}: {source}; see `ulimit -u` and pids.max of the cgroup")]
     Spawn { cpu: CpuId, source: std::io::Error },
-}
-
-fn advice(refused: &Refused) -> String {
-    match refused {
-        Refused::Scheduling { wanted, source } => match refusal_advice(*wanted, source.errno()) {
-            Some(text) => format!("\n  {text}"),
-            None => String::new(),
-        },
-        Refused::Cpu { .. } => "\n  it is offline or forbidden by the cpuset: see /sys/devices/system/cpu/online and \
-                                Cpus_allowed_list in /proc/self/status"
-            .into(),
-        Refused::ReadBack(_) => String::new(),
-    }
 }
 
 pub struct Running {

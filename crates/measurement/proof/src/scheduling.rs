@@ -1,7 +1,7 @@
 use crate::error::ProofError;
 use crate::options::Options;
 use punctual_model::{Problem, ProblemKind};
-use punctual_rt::{Refused, granted_nice, refusal_advice, try_scheduling};
+use punctual_rt::{Refused, granted_nice, try_scheduling};
 use punctual_units::{Nanos, Policy, Priority, Scheduling};
 
 /// The chosen scheduling with remarks.
@@ -70,10 +70,7 @@ fn wanted(policy: Option<Policy>, named: Option<Priority>, period: Nanos) -> Res
 fn granted(wanted: Scheduling) -> Result<Result<(), String>, ProofError> {
     match try_scheduling(wanted) {
         Ok(()) => Ok(Ok(())),
-        Err(Refused::Scheduling { wanted, source }) => {
-            let advice = refusal_advice(wanted, source.errno()).unwrap_or("see sched_setattr(2)");
-            Ok(Err(format!("cannot run as {wanted}: {source}; {advice}")))
-        }
+        Err(refused @ Refused::Scheduling { .. }) => Ok(Err(refused.advised())),
         Err(other) => Err(ProofError::Environment(other.to_string())),
     }
 }

@@ -280,6 +280,8 @@ struct prt_stats {
   uint64_t pending;
   // Bodies that returned after the deadline of their release.
   uint64_t deadline_misses;
+  // How often the kernel stopped the task because its runtime was used up: PRT_POLICY_DEADLINE only.
+  uint64_t overruns;
   // How late the task woke, one sample per release that ran.
   struct prt_distribution lateness;
   // From waking to the body's return, including preemption; empty with `without_execution`.
@@ -310,6 +312,9 @@ struct prt_cycle {
   uint64_t skipped;
   // Releases that are due and will still run: PRT_MISS_CATCH_UP only.
   uint64_t pending;
+  // How often the kernel stopped the task since its previous cycle because its runtime was used up:
+  // PRT_POLICY_DEADLINE only.
+  uint64_t overruns;
 };
 
 // The body of a task. It runs in the task's thread at every release. It must not allocate, lock what ordinary threads
@@ -327,7 +332,7 @@ struct prt_task_options {
   int policy;
   // 1 to 99 with PRT_POLICY_FIFO and PRT_POLICY_RR; a nice value with PRT_POLICY_OTHER.
   int priority;
-  // CPU to pin the task to; −1 for any. Not with PRT_POLICY_DEADLINE.
+  // CPU to pin the task to; −1 for any. With PRT_POLICY_DEADLINE it must be the only one of its root domain.
   int cpu;
   // One of enum prt_miss.
   int miss;
@@ -346,8 +351,17 @@ struct prt_task_options {
   uint64_t offset_ns;
   // Ends after this many releases have run or were given up; 0 for no end.
   uint64_t cycles;
+  // For PRT_POLICY_DEADLINE with a deadline before the end of the period: an activation later than this, ns, gives up
+  // the next release, without which every later one would be as late. 0 for an eighth of the time from the runtime to
+  // the deadline.
+  uint64_t late_activation_ns;
   // Disables execution times and deadline misses, which saves one clock read per cycle.
   bool without_execution;
+  // For PRT_POLICY_DEADLINE: may also use the bandwidth that other deadline tasks leave unused.
+  bool reclaim;
+  // For PRT_POLICY_DEADLINE: ends each job by sched_yield(2). The grid of the releases then moves with late
+  // activations.
+  bool end_jobs_by_yield;
   // For later versions; must be 0.
   uint64_t reserved[4];
 };

@@ -2,7 +2,7 @@
 
 use crate::boundary::guard;
 use crate::status::{Failure, prt_status};
-use punctual_rt::{Nanos, Priority, Refused, Scheduling, refusal_advice, try_scheduling};
+use punctual_rt::{Nanos, Priority, Refused, Scheduling, try_scheduling};
 use std::ffi::c_int;
 
 /// A scheduling policy: sched(7).
@@ -61,10 +61,5 @@ pub extern "C" fn prt_try_scheduling(policy: c_int, priority: c_int) -> c_int {
 }
 
 fn refused(refused: Refused) -> Failure {
-    let advice = match &refused {
-        Refused::Scheduling { wanted, source } => refusal_advice(*wanted, source.errno()),
-        _ => None,
-    };
-    let advice = advice.map(|text| format!("; {text}")).unwrap_or_default();
-    Failure::written(prt_status::Refused, format!("{refused}{advice}"))
+    Failure::written(prt_status::Refused, refused.advised())
 }

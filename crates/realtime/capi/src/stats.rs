@@ -37,6 +37,8 @@ pub struct prt_stats {
     pub pending: u64,
     /// Bodies that returned after the deadline of their release.
     pub deadline_misses: u64,
+    /// How often the kernel stopped the task because its runtime was used up: PRT_POLICY_DEADLINE only.
+    pub overruns: u64,
     /// How late the task woke, one sample per release that ran.
     pub lateness: prt_distribution,
     /// From waking to the body's return, including preemption; empty with `without_execution`.
@@ -105,6 +107,7 @@ pub unsafe extern "C" fn prt_task_stats(task: *const prt_task, out: *mut prt_sta
             skipped: counted.skipped,
             pending: counted.pending,
             deadline_misses: counted.deadline_misses,
+            overruns: counted.overruns,
             lateness: distribution(&counted.lateness),
             execution: distribution(&counted.execution),
             worst_index: counted.worst.map_or(0, |worst| worst.index),

@@ -24,6 +24,9 @@ pub struct prt_cycle {
     pub skipped: u64,
     /// Releases that are due and will still run: PRT_MISS_CATCH_UP only.
     pub pending: u64,
+    /// How often the kernel stopped the task since its previous cycle because its runtime was used up:
+    /// PRT_POLICY_DEADLINE only.
+    pub overruns: u64,
 }
 
 /// Return value of a body; any other number counts as PRT_NEXT_STOP.
@@ -84,7 +87,7 @@ pub struct prt_task_options {
     pub policy: c_int,
     /// 1 to 99 with PRT_POLICY_FIFO and PRT_POLICY_RR; a nice value with PRT_POLICY_OTHER.
     pub priority: c_int,
-    /// CPU to pin the task to; −1 for any. Not with PRT_POLICY_DEADLINE.
+    /// CPU to pin the task to; −1 for any. With PRT_POLICY_DEADLINE it must be the only one of its root domain.
     pub cpu: c_int,
     /// One of enum prt_miss.
     pub miss: c_int,
@@ -103,8 +106,17 @@ pub struct prt_task_options {
     pub offset_ns: u64,
     /// Ends after this many releases have run or were given up; 0 for no end.
     pub cycles: u64,
+    /// For PRT_POLICY_DEADLINE with a deadline before the end of the period: an activation later than this, ns, gives up
+    /// the next release, without which every later one would be as late. 0 for an eighth of the time from the runtime to
+    /// the deadline.
+    pub late_activation_ns: u64,
     /// Disables execution times and deadline misses, which saves one clock read per cycle.
     pub without_execution: bool,
+    /// For PRT_POLICY_DEADLINE: may also use the bandwidth that other deadline tasks leave unused.
+    pub reclaim: bool,
+    /// For PRT_POLICY_DEADLINE: ends each job by sched_yield(2). The grid of the releases then moves with late
+    /// activations.
+    pub end_jobs_by_yield: bool,
     /// For later versions; must be 0.
     pub reserved: [u64; 4],
 }
@@ -132,8 +144,8 @@ struct Callback {
 impl Callback {
     #[inline(always)]
     fn call(&self, cycle: &Cycle) -> Next {
-        let Cycle { index, scheduled, woke, skipped, pending } = *cycle;
-        let cycle = prt_cycle { index, scheduled_ns: scheduled.0, woke_ns: woke.0, skipped, pending };
+        let Cycle { index, scheduled, woke, skipped, pending, overruns } = *cycle;
+        let cycle = prt_cycle { index, scheduled_ns: scheduled.0, woke_ns: woke.0, skipped, pending, overruns };
         // SAFETY: the caller of prt_task_start guarantees a function that may be called in this thread with this
         // pointer while the task runs; the cycle lives through the call.
         let answer = unsafe { (self.function)(&raw const cycle, self.data.get()) };
@@ -191,7 +203,10 @@ pub unsafe extern "C" fn prt_task_options_init(
             deadline_ns: 0,
             offset_ns: 0,
             cycles: 0,
+            late_activation_ns: 0,
             without_execution: false,
+            reclaim: false,
+            end_jobs_by_yield: false,
             reserved: [0; 4],
         };
         // SAFETY: NULL or a place for the options.
@@ -224,7 +239,8 @@ fn checked(options: &prt_task_options) -> Result<(), Failure> {
     if options.period_ns == 0 {
         return Err(invalid("period_ns is 0: give 1 or more"));
     }
-    let times = [options.period_ns, options.deadline_ns, options.offset_ns, options.runtime_ns];
+    let times =
+        [options.period_ns, options.deadline_ns, options.offset_ns, options.runtime_ns, options.late_activation_ns];
     if let Some(time) = times.into_iter().find(|time| *time > LONGEST_NS) {
         return Err(invalid(format!("{time} ns is longer than 31 years: times are in nanoseconds")));
     }
@@ -251,6 +267,15 @@ fn described<'a>(rt: &'a prt, name: &str, options: &prt_task_options) -> Result<
     }
     if options.without_execution {
         task = task.without_execution();
+    }
+    if options.late_activation_ns != 0 {
+        task = task.late_activation(Nanos(options.late_activation_ns));
+    }
+    if options.reclaim {
+        task = task.reclaim();
+    }
+    if options.end_jobs_by_yield {
+        task = task.end_jobs_by_yield();
     }
     Ok(task.prepare(move || {
         touch();

@@ -1,7 +1,7 @@
 //! Policy, priority, CPU and memory of the calling thread, set and read back.
 
-use punctual_uapi as uapi;
-use punctual_units::{CpuId, CpuList, Scheduling};
+use punctual_uapi::{self as uapi, SchedFlags};
+use punctual_units::{CpuId, CpuList, Nanos, Scheduling};
 
 /// Attributes that a thread requests.
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +43,8 @@ pub enum Refused {
         wanted: Scheduling,
         /// Error of the system call.
         source: uapi::Error,
+        /// What to do about it, as of the refusal: for SCHED_DEADLINE what is reserved, by whom, and what would fit.
+        advice: Option<String>,
     },
     /// Reading the attributes back failed.
     #[error("cannot read back the thread's attributes: {0}")]
@@ -50,11 +52,16 @@ pub enum Refused {
 }
 
 impl Attributes {
-    /// Applies them to the calling thread, CPU first and policy last, and reads everything back.
+    /// Applies them to the calling thread and reads everything back: CPU and stack first, the policy last, so that a
+    /// SCHED_DEADLINE budget is not spent on the rest.
     ///
     /// # Errors
     /// [`Refused`]; what was set before the failure stays set.
     pub fn apply(&self) -> Result<Applied, Refused> {
+        self.apply_flags(crate::task::RESET)
+    }
+
+    pub(crate) fn apply_flags(&self, flags: SchedFlags) -> Result<Applied, Refused> {
         if let Some(cpu) = self.cpu {
             let one = CpuList::from_iter([cpu]);
             uapi::set_affinity(0, &one).map_err(|source| Refused::Cpu { cpu, source })?;
@@ -64,10 +71,10 @@ impl Attributes {
             false => None,
         };
         uapi::touch_stack();
-        uapi::set_scheduling(0, self.scheduling, true)
-            .map_err(|source| Refused::Scheduling { wanted: self.scheduling, source })?;
-        let (scheduling, _) = uapi::scheduling(0).map_err(Refused::ReadBack)?;
         let affinity = uapi::affinity(0).map_err(Refused::ReadBack)?;
+        uapi::set_scheduling_flags(0, self.scheduling, flags)
+            .map_err(|source| Refused::scheduling(self.scheduling, source))?;
+        let (scheduling, _) = uapi::scheduling(0).map_err(Refused::ReadBack)?;
         Ok(Applied { scheduling, affinity, not_locked })
     }
 }
@@ -79,7 +86,7 @@ impl Attributes {
 pub fn try_scheduling(wanted: Scheduling) -> Result<(), Refused> {
     let (before, reset_on_fork) = uapi::scheduling(0).map_err(Refused::ReadBack)?;
     // Without reset-on-fork, which an unprivileged thread could not clear again (sched(7)).
-    uapi::set_scheduling(0, wanted, reset_on_fork).map_err(|source| Refused::Scheduling { wanted, source })?;
+    uapi::set_scheduling(0, wanted, reset_on_fork).map_err(|source| Refused::scheduling(wanted, source))?;
     uapi::set_scheduling(0, before, reset_on_fork).map_err(Refused::ReadBack)
 }
 
@@ -100,23 +107,65 @@ pub fn granted_nice(wanted: Scheduling) -> Scheduling {
     }
 }
 
-/// Advice on an errno of sched_setattr(2); `None` if there is none.
-pub fn refusal_advice(wanted: Scheduling, errno: Option<i32>) -> Option<&'static str> {
-    let deadline = matches!(wanted, Scheduling::Deadline { .. });
-    match rustix::io::Errno::from_raw_os_error(errno?) {
-        rustix::io::Errno::PERM if deadline => Some(
-            "SCHED_DEADLINE needs CAP_SYS_NICE and an affinity that spans its whole root domain: run as root on all \
-             CPUs, or give the CPUs an exclusive cpuset",
-        ),
-        rustix::io::Errno::PERM if rustix::process::geteuid().is_root() => Some(
-            "root may, unless CAP_SYS_NICE was dropped (a container: --cap-add SYS_NICE) or CONFIG_RT_GROUP_SCHED \
-             gives this cgroup no RT runtime (write 950000 to its cpu.rt_runtime_us, or move the shell to the root cgroup)",
-        ),
-        rustix::io::Errno::PERM => Some(
+impl Refused {
+    /// Reads what the advice needs: not for a real-time thread.
+    fn scheduling(wanted: Scheduling, source: uapi::Error) -> Refused {
+        let advice = refusal_advice(wanted, source.errno());
+        Refused::Scheduling { wanted, source, advice }
+    }
+
+    /// What to do about it; `None` if nothing is known.
+    pub fn advice(&self) -> Option<&str> {
+        match self {
+            Refused::Scheduling { advice, .. } => advice.as_deref(),
+            Refused::Cpu { .. } => Some(
+                "it is offline or the cpuset forbids it: see /sys/devices/system/cpu/online and Cpus_allowed_list in \
+                 /proc/self/status",
+            ),
+            Refused::ReadBack(_) => None,
+        }
+    }
+
+    /// The error and what to do about it.
+    pub fn advised(&self) -> String {
+        self.advice().map_or_else(|| self.to_string(), |advice| format!("{self}; {advice}"))
+    }
+}
+
+/// Advice on an errno of sched_setattr(2).
+fn refusal_advice(wanted: Scheduling, errno: Option<i32>) -> Option<String> {
+    let errno = rustix::io::Errno::from_raw_os_error(errno?);
+    if let Scheduling::Deadline { runtime_ns, deadline_ns, period_ns } = wanted {
+        return deadline_advice(runtime_ns, deadline_ns, period_ns, errno);
+    }
+    let known = match errno {
+        rustix::io::Errno::PERM if rustix::process::geteuid().is_root() => {
+            "root may, unless CAP_SYS_NICE was dropped (a container: --cap-add SYS_NICE) or CONFIG_RT_GROUP_SCHED gives this \
+             cgroup no RT runtime (write 950000 to its cpu.rt_runtime_us, or move the shell to the root cgroup)"
+        }
+        rustix::io::Errno::PERM => {
             "run as root, or grant CAP_SYS_NICE (setcap cap_sys_nice,cap_ipc_lock+ep), or raise rtprio in \
-             /etc/security/limits.d and log in again",
+             /etc/security/limits.d and log in again"
+        }
+        _ => return None,
+    };
+    Some(known.into())
+}
+
+fn deadline_advice(runtime: Nanos, deadline: Nanos, period: Nanos, errno: rustix::io::Errno) -> Option<String> {
+    match errno {
+        rustix::io::Errno::PERM => Some(
+            "SCHED_DEADLINE needs CAP_SYS_NICE (RLIMIT_RTPRIO does not help) and an affinity that spans its whole root \
+             domain: run as root, unpinned; to use a part of the CPUs, run in a cpuset partition of them \
+             (cpuset.cpus.partition), in which the task may be pinned only if it has one CPU"
+                .into(),
         ),
-        rustix::io::Errno::BUSY => Some("the deadline bandwidth is exhausted: another SCHED_DEADLINE task holds it"),
+        rustix::io::Errno::BUSY => crate::start::explain_admission(runtime, deadline, period),
+        rustix::io::Errno::INVAL => Some(
+            "SCHED_DEADLINE needs 1024 ns <= runtime <= deadline <= period, and a period from \
+             kernel.sched_deadline_period_min_us (100) to kernel.sched_deadline_period_max_us (4194304)"
+                .into(),
+        ),
         _ => None,
     }
 }

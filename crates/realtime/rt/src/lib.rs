@@ -29,7 +29,7 @@ mod timerfd;
 mod wait;
 
 pub use alarms::{AlarmSet, AlarmsFull, Rung};
-pub use attributes::{Applied, Attributes, Refused, granted_nice, refusal_advice, try_scheduling};
+pub use attributes::{Applied, Attributes, Refused, granted_nice, try_scheduling};
 pub use clock::{clock_read_cost, monotonic, sleep_until};
 pub use interrupt::{
     Arrival, Eventfd, Gpio, Interrupt, InterruptHandle, InterruptStats, InterruptTask, IrqThreadError, IrqThreads,
@@ -39,7 +39,9 @@ pub use periodic::{Periodic, Wakeup};
 pub use posix::Signalled;
 pub use punctual_units::{CpuId, CpuList, Histogram, Nanos, Policy, Priority, Scheduling};
 pub use relative::Relative;
-pub use start::{Builder, Check, Checked, Outcome, Report, Rt, Severity, StartError, block_signals};
+pub use start::{
+    Admission, Builder, Check, Checked, Outcome, Report, Reservation, Rt, Severity, StartError, block_signals,
+};
 pub use task::{
     Counted, Cycle, End, Finished, Miss, Next, PeriodicTask, SpawnError, Task, TaskStats, TaskUsage, WorstCycle,
 };

@@ -13,7 +13,7 @@ mod wires;
 pub use wires::{GpioWire, Wires, WiresError};
 
 use crate::backend::{Answer, Backend, Channel, NotRun, Order, Plan, Source};
-use punctual_rt::{Refused, Rt, granted_nice, refusal_advice, try_scheduling};
+use punctual_rt::{Rt, granted_nice, try_scheduling};
 use punctual_uapi::{Sig, SignalSet};
 use punctual_units::{CpuId, Priority, Scheduling};
 use std::collections::BTreeMap;
@@ -39,7 +39,7 @@ impl Posix {
             Ok(rt) => rt,
             Err(_) => Rt::builder().start().map_err(|e| failed(&e))?,
         };
-        let refused = try_scheduling(Scheduling::Fifo { priority }).err().map(|e| reason(&e));
+        let refused = try_scheduling(Scheduling::Fifo { priority }).err().map(|e| e.advised());
         Ok(Posix { rt, refused, wires })
     }
 
@@ -72,14 +72,6 @@ impl Posix {
         let none = || NotRun::Failed("this process is not allowed to run on any CPU (taskset -cp $$)".into());
         plan.cpu.or_else(|| allowed.iter().last()).ok_or_else(none)
     }
-}
-
-fn reason(refused: &Refused) -> String {
-    let advice = match refused {
-        Refused::Scheduling { wanted, source } => refusal_advice(*wanted, source.errno()),
-        _ => None,
-    };
-    advice.map_or_else(|| refused.to_string(), |advice| format!("{refused}; {advice}"))
 }
 
 /// The priority plus `above`, clamped to 1 to 99.

@@ -3,7 +3,7 @@
 use super::Remarks;
 use crate::error::ProofError;
 use punctual_measure::GapPlan;
-use punctual_rt::{Refused, granted_nice, refusal_advice, try_scheduling};
+use punctual_rt::{Refused, granted_nice, try_scheduling};
 use punctual_units::{CpuList, Nanos, Priority, Scheduling};
 use std::fs::read_to_string;
 
@@ -16,10 +16,7 @@ pub(super) fn scheduling(priority: Option<Priority>, remarks: &mut Remarks) -> R
     let wanted = Scheduling::Fifo { priority: priority.map_or_else(usual, Ok)? };
     let refused = match try_scheduling(wanted) {
         Ok(()) => return Ok(wanted),
-        Err(Refused::Scheduling { wanted, source }) => {
-            let advice = refusal_advice(wanted, source.errno()).unwrap_or("see sched_setattr(2)");
-            format!("the reading threads cannot run as {wanted}: {source}; {advice}")
-        }
+        Err(refused @ Refused::Scheduling { .. }) => format!("the reading threads {}", refused.advised()),
         Err(other) => return Err(ProofError::Environment(other.to_string())),
     };
     if priority.is_some() {

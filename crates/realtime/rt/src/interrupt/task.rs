@@ -1,7 +1,7 @@
 //! A thread that runs a body on every event and accounts for each.
 
 use crate::interrupt::Source;
-use crate::task::{Cycle, End, Finished, Next, Shared, SpawnError, Task, TaskUsage, launch};
+use crate::task::{Cycle, End, Finished, Next, RESET, Shared, SpawnError, Task, TaskUsage, launch};
 use crate::{Attributes, Rt, monotonic};
 use punctual_units::{CpuId, Histogram, Nanos, Scheduling};
 use rustix::io::Errno;
@@ -97,7 +97,8 @@ impl<'a, S: Source + 'static> InterruptTask<'a, S> {
         let events = Arc::new(Events::default());
         let attributes = Attributes { scheduling: self.scheduling, cpu: self.cpu, lock_stack: true };
         let (source, theirs) = (self.source, events.clone());
-        let task = launch(self.rt, attributes, shared, monotonic, move |shared, _| run(shared, &theirs, source, body))?;
+        let work = move |shared: &Shared, _, ()| run(shared, &theirs, source, body);
+        let task = launch(self.rt, (attributes, RESET), shared, || (), monotonic, work)?;
         Ok(InterruptHandle { task, events })
     }
 }
@@ -128,7 +129,7 @@ where
         count(&events.coalesced, coalesced);
         count(&events.lost, lost);
         let scheduled = arrival.at.unwrap_or(woke);
-        let cycle = Cycle { index: sequence, scheduled, woke, skipped: coalesced + lost, pending: 0 };
+        let cycle = Cycle { index: sequence, scheduled, woke, skipped: coalesced + lost, pending: 0, overruns: 0 };
         if cycle.skipped == 0 {
             shared.record.run(&cycle)
         } else {

@@ -2,7 +2,6 @@
 
 use crate::start::probe::Machine;
 use crate::start::{Checked, Outcome, Severity, isolated, throttling};
-use crate::{Refused, refusal_advice};
 use punctual_units::{CpuId, Nanos, Priority, Scheduling};
 use rustix::process::Resource;
 use std::fmt;
@@ -15,7 +14,8 @@ pub enum Check {
     PreemptRt,
     /// This SCHED_FIFO priority is granted; it is tried and restored.
     Priority(u8),
-    /// This SCHED_DEADLINE reservation is granted; it is tried and restored.
+    /// This SCHED_DEADLINE reservation is granted; it is tried and restored. Each is tried alone: several tasks may fit one
+    /// by one and not together.
     Deadline {
         /// CPU time per period.
         runtime: Nanos,
@@ -123,11 +123,7 @@ fn granted(machine: &Machine, wanted: Scheduling) -> Result<Outcome, String> {
     Ok(match machine.grants(wanted)? {
         Ok(()) => Outcome::Pass("granted".into()),
         Err(refused) => {
-            let advice = match &refused {
-                Refused::Scheduling { source, .. } => refusal_advice(wanted, source.errno()),
-                _ => None,
-            };
-            let fix = advice.unwrap_or("run as root, or with CAP_SYS_NICE").into();
+            let fix = refused.advice().unwrap_or("run as root, or with CAP_SYS_NICE").into();
             Outcome::Fail { found: refused.to_string(), fix }
         }
     })

@@ -1,11 +1,14 @@
 //! Start-up: requirements of a real-time program, checked and reported before its first task.
 
+mod admission;
 mod checks;
 mod isolated;
 mod probe;
 mod report;
 mod throttling;
 
+pub(crate) use admission::explain as explain_admission;
+pub use admission::{Admission, Reservation};
 pub use checks::Check;
 pub use report::{Checked, Outcome, Report, Severity};
 
@@ -138,9 +141,16 @@ impl Rt {
         PeriodicTask::new(self, name, scheduling, period)
     }
 
-    /// A SCHED_DEADLINE task that runs every `period` and may use `runtime` of it: sched(7). The kernel refuses a
-    /// reservation that it cannot guarantee in addition to existing ones, and stops a task that uses up its runtime
-    /// until its next period.
+    /// A SCHED_DEADLINE task that runs every `period`, may use `runtime` of it, and has it by `deadline` after the release:
+    /// sched(7), Documentation/scheduler/sched-deadline.rst. The kernel refuses a reservation that does not fit beside the
+    /// existing ones ([`crate::Admission`] says what would), and stops a task that uses up its runtime until its next
+    /// period; [`Cycle::overruns`](crate::Cycle::overruns) counts that.
+    ///
+    /// The task may not be pinned, except to the only CPU of its root domain (a cpuset partition of one CPU). It may run
+    /// on each CPU of it, and is checked at ticks: a job may exceed its runtime by one.
+    ///
+    /// If the deadline is before the end of the period, a late activation gives up one release:
+    /// [`PeriodicTask::late_activation`]. For what the kernel does otherwise see there.
     pub fn deadline(&self, name: &str, runtime: Nanos, deadline: Nanos, period: Nanos) -> PeriodicTask<'_> {
         let scheduling = Scheduling::Deadline { runtime_ns: runtime, deadline_ns: deadline, period_ns: period };
         PeriodicTask::new(self, name, scheduling, period).deadline(deadline)

@@ -82,6 +82,21 @@ impl Machine {
         Ok(Nanos(resolution.tv_sec as u64 * 1_000_000_000 + resolution.tv_nsec as u64))
     }
 
+    /// SCHED_DEADLINE threads of all programs: process, thread, name.
+    pub(crate) fn deadline_threads(&self) -> Result<Vec<(u32, i32, String)>, String> {
+        let mut found = Vec::new();
+        for pid in self.names("/proc")?.iter().filter_map(|name| name.parse::<u32>().ok()) {
+            // It may have ended.
+            let tids = self.names(&format!("/proc/{pid}/task")).unwrap_or_default();
+            found.extend(tids.iter().filter_map(|tid| {
+                let stat = self.read(&format!("/proc/{pid}/task/{tid}/stat")).ok()?;
+                let thread = real_time(&stat).filter(|thread| thread.priority.is_none())?;
+                Some((pid, tid.parse().ok()?, thread.name))
+            }));
+        }
+        Ok(found)
+    }
+
     /// Threads of other programs, including kernel threads, that run before those of a SCHED_FIFO priority one lower
     /// than this: SCHED_DEADLINE, and SCHED_FIFO and SCHED_RR from this priority on (proc_pid_stat(5), fields 40 and 41).
     ///

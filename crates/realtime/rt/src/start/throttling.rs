@@ -93,7 +93,7 @@ impl Server {
 }
 
 /// Major and minor number of the running kernel.
-fn release(machine: &Machine) -> Option<(u32, u32)> {
+pub(crate) fn release(machine: &Machine) -> Option<(u32, u32)> {
     let release = machine.read("/proc/sys/kernel/osrelease").ok()?;
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|number| number.parse().ok());
     Some((numbers.next()??, numbers.next()??))

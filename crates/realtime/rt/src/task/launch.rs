@@ -3,6 +3,7 @@
 use crate::task::handle::message;
 use crate::task::{End, Shared, Task, TaskUsage};
 use crate::{Applied, Attributes, Refused, Rt, stack};
+use punctual_uapi::SchedFlags;
 use punctual_units::Nanos;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering::Relaxed;
@@ -12,12 +13,12 @@ use std::sync::{Arc, PoisonError, mpsc};
 #[derive(Debug, thiserror::Error)]
 pub enum SpawnError {
     /// Policy, priority or CPU was refused.
-    #[error("task {name}: {source}{}", advice(source))]
+    #[error("task {name}: {}", source.advised())]
     Refused {
         /// Name of the task.
         name: String,
         /// What was refused and why.
-        source: Refused,
+        source: Box<Refused>,
     },
     /// The thread cannot be created: clone(2).
     #[error("task {name}: cannot start its thread: {source}; look at ulimit -u and the memory that is left")]
@@ -32,16 +33,8 @@ pub enum SpawnError {
     Gone(String),
 }
 
-fn advice(refused: &Refused) -> String {
-    let known = match refused {
-        Refused::Scheduling { wanted, source } => crate::refusal_advice(*wanted, source.errno()),
-        Refused::Cpu { .. } => {
-            Some("choose one of /sys/devices/system/cpu/online that the cpuset allows (taskset -cp $$)")
-        }
-        Refused::ReadBack(_) => None,
-    };
-    known.map(|text| format!(": {text}")).unwrap_or_default()
-}
+/// Children of a task get SCHED_OTHER.
+pub(crate) const RESET: SchedFlags = SchedFlags { reset_on_fork: true, reclaim: false, overrun_signal: false };
 
 /// Sent by a thread when it is ready.
 struct Ready {
@@ -50,20 +43,25 @@ struct Ready {
     first: Nanos,
 }
 
-/// Starts the thread of a task: memory first, then CPU and policy, then `prepare`, which returns the first release or
+/// Starts the thread of a task: memory first, then `prepare`, then CPU and policy; then `first` is the first release or
 /// the current time, then `work` until it ends.
-pub(crate) fn launch<P, W>(
+///
+/// All that reads and writes comes before the policy: what a SCHED_DEADLINE thread does is paid from its budget.
+pub(crate) fn launch<T, P, F, W>(
     rt: &Rt,
-    attributes: Attributes,
+    (attributes, flags): (Attributes, SchedFlags),
     shared: Arc<Shared>,
     prepare: P,
+    first: F,
     work: W,
 ) -> Result<Task, SpawnError>
 where
-    P: FnOnce() -> Nanos + Send + 'static,
-    W: FnOnce(&Shared, Nanos) -> End + Send + 'static,
+    P: FnOnce() -> T + Send + 'static,
+    F: FnOnce() -> Nanos + Send + 'static,
+    W: FnOnce(&Shared, Nanos, T) -> End + Send + 'static,
 {
-    let (ready, answer) = mpsc::channel();
+    // A channel with a place does not allocate when the thread sends.
+    let (ready, answer) = mpsc::sync_channel(1);
     let (theirs, stack, name) = (shared.clone(), rt.stack(), shared.name.clone());
     let thread = std::thread::Builder::new()
         .name(name.chars().filter(|c| *c != '\0').collect())
@@ -71,18 +69,19 @@ where
         .spawn(move || {
             stack::prefault(stack);
             let not_resident = theirs.record.make_resident().err().map(|error| error.to_string());
+            let prepared = prepare();
+            let before = Before::read(&theirs);
             // Nobody receives the answer only if the program itself is ending.
-            let applied = match attributes.apply() {
+            let applied = match attributes.apply_flags(flags) {
                 Ok(applied) => applied,
                 Err(refused) => {
                     let _ = ready.send(Err(refused));
                     return End::Stopped;
                 }
             };
-            let first = prepare();
-            theirs.tid.store(rustix::thread::gettid().as_raw_nonzero().get(), Relaxed);
+            let first = first();
             let _ = ready.send(Ok(Ready { applied, not_resident, first }));
-            measured(&theirs, || work(&theirs, first))
+            before.measure(&theirs, || work(&theirs, first, prepared))
         })
         .map_err(|source| SpawnError::Thread { name: name.clone(), source })?;
     match answer.recv() {
@@ -90,21 +89,34 @@ where
             rt.add(&shared);
             Ok(Task { shared, thread, applied, not_resident, first })
         }
-        Ok(Err(source)) => Err(SpawnError::Refused { name, source }),
+        Ok(Err(source)) => Err(SpawnError::Refused { name, source: source.into() }),
         Err(_) => Err(SpawnError::Gone(name)),
     }
 }
 
-/// Runs the work and reads the kernel's counters before and after it; a panic ends only this task.
-fn measured(shared: &Shared, work: impl FnOnce() -> End) -> End {
-    let tid = shared.tid.load(Relaxed);
-    let before = TaskUsage::of(tid);
-    shared.usage.lock().unwrap_or_else(PoisonError::into_inner).0 = before;
-    let start = TaskUsage::of_caller();
-    let end = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| End::Panicked(message(&*panic)));
-    let mut used = TaskUsage::of_caller().since(&start);
-    used.migrations = TaskUsage::of(tid).since(&before).migrations;
-    shared.usage.lock().unwrap_or_else(PoisonError::into_inner).1 = Some(used);
-    shared.ended.store(true, Relaxed);
-    end
+/// The kernel's counters of a thread before its work.
+struct Before {
+    tid: i32,
+    by_proc: TaskUsage,
+    by_call: TaskUsage,
+}
+
+impl Before {
+    fn read(shared: &Shared) -> Before {
+        let tid = rustix::thread::gettid().as_raw_nonzero().get();
+        shared.tid.store(tid, Relaxed);
+        let by_proc = TaskUsage::of(tid);
+        shared.usage.lock().unwrap_or_else(PoisonError::into_inner).0 = by_proc;
+        Before { tid, by_proc, by_call: TaskUsage::of_caller() }
+    }
+
+    /// Runs the work and reads the counters after it; a panic ends only this task.
+    fn measure(self, shared: &Shared, work: impl FnOnce() -> End) -> End {
+        let end = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| End::Panicked(message(&*panic)));
+        let mut used = TaskUsage::of_caller().since(&self.by_call);
+        used.migrations = TaskUsage::of(self.tid).since(&self.by_proc).migrations;
+        shared.usage.lock().unwrap_or_else(PoisonError::into_inner).1 = Some(used);
+        shared.ended.store(true, Relaxed);
+        end
+    }
 }

@@ -1,5 +1,6 @@
 //! Periodic tasks: a thread that runs a body at every release and accounts for each.
 
+mod deadline;
 mod handle;
 mod launch;
 mod record;
@@ -15,5 +16,5 @@ pub use spawn::PeriodicTask;
 pub use usage::TaskUsage;
 
 pub(crate) use handle::Shared;
-pub(crate) use launch::launch;
+pub(crate) use launch::{RESET, launch};
 pub(crate) use record::Record;

@@ -65,6 +65,7 @@ pub(crate) struct Record {
     skipped: AtomicU64,
     pending: AtomicU64,
     deadline_misses: AtomicU64,
+    overruns: AtomicU64,
     /// Release and number of the worst wakeup.
     worst: [AtomicU64; 2],
     lateness: Counts,
@@ -99,6 +100,8 @@ pub struct Counted {
     pub pending: u64,
     /// Bodies that returned after the deadline of their release.
     pub deadline_misses: u64,
+    /// How often the kernel stopped the task because its runtime was used up ([`Cycle::overruns`]): SCHED_DEADLINE only.
+    pub overruns: u64,
     /// How late the task woke, ns, one sample per release that ran.
     pub lateness: Histogram,
     /// How late skipped releases were when the task woke, ns, one sample each: together with `lateness`, every release
@@ -120,6 +123,7 @@ impl Record {
             skipped: zero(),
             pending: zero(),
             deadline_misses: zero(),
+            overruns: zero(),
             worst: [zero(), zero()],
             lateness: Counts::new(),
             execution: Counts::new(),
@@ -168,6 +172,10 @@ impl Record {
         self.sequence.store(self.sequence.load(Relaxed) + 1, Release);
     }
 
+    pub(crate) fn overran(&self, times: u64) {
+        add(&self.overruns, times);
+    }
+
     #[cold]
     #[inline(never)]
     fn new_worst(&self, scheduled: Nanos, index: u64) {
@@ -202,6 +210,7 @@ impl Record {
             skipped,
             pending,
             deadline_misses: self.deadline_misses.load(Relaxed),
+            overruns: self.overruns.load(Relaxed),
             lateness,
             execution: self.execution.histogram(),
             given_up: self.given_up.histogram(),
@@ -241,7 +250,7 @@ mod tests {
 
     fn cycle(index: u64, late: u64, skipped: u64, pending: u64) -> Cycle {
         let scheduled = Nanos(1_000_000 * (index + 1));
-        Cycle { index, scheduled, woke: scheduled + Nanos(late), skipped, pending }
+        Cycle { index, scheduled, woke: scheduled + Nanos(late), skipped, pending, overruns: 0 }
     }
 
     #[test]

@@ -19,6 +19,9 @@ pub struct Cycle {
     pub skipped: u64,
     /// Releases that are due and will still run: [`Miss::CatchUp`] only.
     pub pending: u64,
+    /// How often the kernel stopped the task since its previous cycle because its runtime was used up: SCHED_DEADLINE
+    /// only. It counts at ticks, so of several overruns in one it may see one.
+    pub overruns: u64,
 }
 
 impl Cycle {
@@ -109,7 +112,8 @@ impl Releases {
         if now.0.wrapping_sub(self.next) >= self.period || self.pending > 0 {
             return None;
         }
-        let cycle = Cycle { index: self.index, scheduled: Nanos(self.next), woke: now, skipped: 0, pending: 0 };
+        let cycle =
+            Cycle { index: self.index, scheduled: Nanos(self.next), woke: now, skipped: 0, pending: 0, overruns: 0 };
         self.next += self.period;
         self.index += 1;
         self.target.tv_sec += self.step.tv_sec;
@@ -123,19 +127,43 @@ impl Releases {
 
     /// Accounts for the wakeup at `now` if [`Releases::on_time`] did not.
     pub(crate) fn late(&mut self, now: Nanos) -> Late {
-        let mut cycle = Cycle { index: self.index, scheduled: Nanos(self.next), woke: now, skipped: 0, pending: 0 };
+        self.miss(now, now)
+    }
+
+    /// Accounts for a wakeup after which releases up to `until`, later than `now`, cannot be kept: they are given up,
+    /// also those that would be caught up.
+    pub(crate) fn give_up(&mut self, now: Nanos, until: Nanos) -> Late {
+        self.miss(now, until.max(now))
+    }
+
+    /// When the next release should run.
+    #[inline(always)]
+    pub(crate) fn next(&self) -> Nanos {
+        Nanos(self.next)
+    }
+
+    /// Moves the grid, so that the next release is at `at`.
+    pub(crate) fn move_to(&mut self, at: Nanos) {
+        self.next = at.0;
+        self.target = timespec(at);
+    }
+
+    fn miss(&mut self, now: Nanos, until: Nanos) -> Late {
+        let mut cycle =
+            Cycle { index: self.index, scheduled: Nanos(self.next), woke: now, skipped: 0, pending: 0, overruns: 0 };
         self.pass(1);
-        let due = if now.0 < self.next { 0 } else { (now.0 - self.next) / self.period + 1 };
+        let due = if until.0 < self.next { 0 } else { (until.0 - self.next) / self.period + 1 };
         match self.miss {
-            Miss::CatchUp { at_most } => {
+            Miss::CatchUp { at_most } if until == now => {
                 cycle.pending = due.min(at_most);
                 cycle.skipped = due - cycle.pending;
                 self.pending = cycle.pending;
                 self.pass(cycle.skipped);
                 Late::Run(cycle)
             }
-            Miss::Skip => {
+            Miss::Skip | Miss::CatchUp { .. } => {
                 cycle.skipped = due;
+                self.pending = 0;
                 self.pass(due);
                 Late::Run(cycle)
             }
@@ -196,6 +224,17 @@ mod tests {
         assert_eq!(all[18..20], [(18, 0, 0), (19, 0, 0)]);
         let some = stalled(Miss::CatchUp { at_most: 2 });
         assert_eq!(some[3..7], [(3, 13, 2), (17, 0, 1), (18, 0, 0), (19, 0, 0)]);
+    }
+
+    #[test]
+    fn releases_that_cannot_be_kept_are_given_up_before_they_are_due() {
+        for miss in [Miss::Skip, Miss::CatchUp { at_most: 5 }] {
+            let mut releases = Releases::new(Nanos(1_000), Nanos(100), miss);
+            let Late::Run(cycle) = releases.give_up(Nanos(1_020), Nanos(1_115)) else { panic!("it runs") };
+            assert_eq!((cycle.index, cycle.skipped, cycle.pending, releases.next()), (0, 1, 0, Nanos(1_200)));
+        }
+        let mut releases = Releases::new(Nanos(1_000), Nanos(100), Miss::Stop);
+        assert!(matches!(releases.give_up(Nanos(1_020), Nanos(1_115)), Late::Missed(Cycle { skipped: 1, .. }, None)));
     }
 
     #[test]

@@ -1,9 +1,11 @@
 //! Description, start and loop of a periodic task.
 
-use crate::task::launch::{SpawnError, launch};
+use crate::task::deadline::{self, Job, Jobs, Prepared};
+use crate::task::launch::{RESET, SpawnError, launch};
 use crate::task::releases::{Late, Releases};
 use crate::task::{Cycle, End, Miss, Next, Shared, Task};
 use crate::{Attributes, Rt, monotonic};
+use punctual_uapi::SchedFlags;
 use punctual_units::{CpuId, Nanos, Scheduling};
 use rustix::thread::clock_nanosleep_absolute;
 use rustix::time::ClockId;
@@ -23,6 +25,9 @@ pub struct PeriodicTask<'a> {
     offset: Nanos,
     cycles: u64,
     execution: bool,
+    reclaim: bool,
+    yields: bool,
+    tolerance: Option<Nanos>,
     prepare: Option<Box<dyn FnOnce() + Send>>,
 }
 
@@ -40,11 +45,15 @@ impl<'a> PeriodicTask<'a> {
             offset: Nanos::ZERO,
             cycles: u64::MAX,
             execution: true,
+            reclaim: false,
+            yields: false,
+            tolerance: None,
             prepare: None,
         }
     }
 
-    /// Pins it to this CPU. Not for SCHED_DEADLINE, which needs all CPUs of its root domain.
+    /// Pins it to this CPU. SCHED_DEADLINE needs all CPUs of its root domain, so there this must be the only one: run the
+    /// program in a cpuset partition of one CPU.
     pub fn cpu(mut self, cpu: CpuId) -> Self {
         self.cpu = Some(cpu);
         self
@@ -81,15 +90,43 @@ impl<'a> PeriodicTask<'a> {
         self
     }
 
-    /// Runs once in the task's thread, under its policy and on its CPU, before the first release is chosen: the place
-    /// to touch thread-local memory for the first time. It may allocate.
+    /// SCHED_DEADLINE: may also use the bandwidth that other deadline tasks leave unused (SCHED_FLAG_RECLAIM, GRUB;
+    /// Documentation/scheduler/sched-deadline.rst). No effect with other policies.
+    pub fn reclaim(mut self) -> Self {
+        self.reclaim = true;
+        self
+    }
+
+    /// SCHED_DEADLINE with a deadline before the end of the period: an activation that is later than this gives up the
+    /// next release, which is counted as skipped, so that the one after it is on time. Without that the kernel would make
+    /// every later activation as late. The default is an eighth of the time from the runtime to the deadline.
+    ///
+    /// [`Miss::CatchUp`] does not catch these releases up, [`Miss::Stop`] and [`Miss::SafeState`] count the activation as
+    /// a miss.
+    pub fn late_activation(mut self, tolerance: Nanos) -> Self {
+        self.tolerance = Some(tolerance);
+        self
+    }
+
+    /// SCHED_DEADLINE: ends each job by sched_yield(2) instead of sleeping until the next release, which gives up the rest
+    /// of its runtime. The kernel then starts each job one period after the activation of the one before: the grid moves.
+    /// A late activation makes every later one late by as much, tasks do not keep their distance, and the releases leave
+    /// the grid of [`Rt::epoch`] and [`crate::monotonic`], as the scheduler's clock is not adjusted by NTP.
+    /// [`Cycle::scheduled`] is then one period after the previous wakeup, and [`Cycle::lateness`] counts from there.
+    pub fn end_jobs_by_yield(mut self) -> Self {
+        self.yields = true;
+        self
+    }
+
+    /// Runs once in the task's thread, before it takes its CPU and policy and before the first release is chosen: the
+    /// place to touch thread-local memory for the first time. It may allocate.
     pub fn prepare(mut self, prepare: impl FnOnce() + Send + 'static) -> Self {
         self.prepare = Some(Box::new(prepare));
         self
     }
 
     /// Starts the task: the thread sets memory, CPU and policy first, and the first release is at least a millisecond
-    /// after that.
+    /// after that; with SCHED_DEADLINE also at least a period, so that it finds its whole runtime.
     ///
     /// `body` runs in the thread at every release. It must not allocate, lock what ordinary threads lock (use
     /// [`crate::Mutex`]), print, or touch memory for the first time.
@@ -105,27 +142,48 @@ impl<'a> PeriodicTask<'a> {
         let (grid, period, miss) = (self.rt.epoch() + self.offset, self.period, self.miss);
         let (deadline, cycles, prepare) = (self.deadline.unwrap_or(period).0, self.cycles, self.prepare);
         let looped = if self.execution { run::<F, true> } else { run::<F, false> };
+        let jobs = jobs(self.scheduling, self.yields, self.tolerance);
+        let flags = SchedFlags { reclaim: self.reclaim, overrun_signal: jobs.is_some(), ..RESET };
+        let ahead = Nanos::from_millis(1) + if jobs.is_some() { period } else { Nanos::ZERO };
         launch(
             self.rt,
-            attributes,
+            (attributes, flags),
             shared,
             move || {
                 if let Some(prepare) = prepare {
                     prepare();
                 }
-                first_release(grid, period)
+                jobs.map(|jobs| (jobs, Prepared::new(jobs)))
             },
-            move |shared, first| {
+            move || first_release(grid, period, ahead),
+            move |shared, first, prepared| {
                 let mut releases = Releases::new(first, period, miss);
-                looped(shared, &mut releases, cycles, deadline, body)
+                match prepared {
+                    Some((jobs, prepared)) => {
+                        let job = Job { shared, cycles, deadline, period };
+                        deadline::run(&job, &mut releases, jobs, prepared, body)
+                    }
+                    None => looped(shared, &mut releases, cycles, deadline, body),
+                }
             },
         )
     }
 }
 
-/// The first point of the grid that is at least a millisecond away.
-fn first_release(grid: Nanos, period: Nanos) -> Nanos {
-    let earliest = monotonic() + Nanos::from_millis(1);
+/// How jobs end; `None` unless the policy is SCHED_DEADLINE.
+fn jobs(scheduling: Scheduling, yields: bool, tolerance: Option<Nanos>) -> Option<Jobs> {
+    let Scheduling::Deadline { runtime_ns, deadline_ns, period_ns } = scheduling else { return None };
+    let slack = Nanos(deadline_ns.saturating_sub(runtime_ns).0 / 8);
+    Some(match (yields, deadline_ns < period_ns) {
+        (true, _) => Jobs::Yield,
+        (false, true) => Jobs::Sleep(Some(tolerance.unwrap_or(slack))),
+        (false, false) => Jobs::Sleep(None),
+    })
+}
+
+/// The first point of the grid that is at least `ahead` from now.
+fn first_release(grid: Nanos, period: Nanos, ahead: Nanos) -> Nanos {
+    let earliest = monotonic() + ahead;
     let behind = earliest.saturating_sub(grid).0;
     grid + Nanos(behind.div_ceil(period.0) * period.0)
 }
@@ -157,7 +215,7 @@ where
                 }
                 next
             }
-            None => match late(shared, releases, woke, EXECUTION.then_some(deadline), &mut body) {
+            None => match missed(shared, releases.late(woke), 0, EXECUTION.then_some(deadline), &mut body) {
                 Ok(next) => next,
                 Err(end) => return end,
             },
@@ -173,18 +231,19 @@ where
 /// registers.
 #[cold]
 #[inline(never)]
-fn late<F>(
+pub(crate) fn missed<F>(
     shared: &Shared,
-    releases: &mut Releases,
-    woke: Nanos,
+    late: Late,
+    overruns: u64,
     deadline: Option<u64>,
     body: &mut F,
 ) -> Result<Next, End>
 where
     F: FnMut(&Cycle) -> Next,
 {
-    match releases.late(woke) {
+    match late {
         Late::Run(cycle) => {
+            let cycle = Cycle { overruns, ..cycle };
             shared.record.run_late(&cycle);
             let next = body(&cycle);
             if let Some(deadline) = deadline {
@@ -193,6 +252,7 @@ where
             Ok(next)
         }
         Late::Missed(cycle, safe) => {
+            let cycle = Cycle { overruns, ..cycle };
             shared.record.missed(&cycle, 0);
             safe.map(|safe| safe(&cycle)).ok_or(End::Missed)
         }

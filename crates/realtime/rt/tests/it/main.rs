@@ -1,4 +1,5 @@
 mod between_threads;
+mod deadline;
 mod inversion;
 mod models;
 mod pipe;

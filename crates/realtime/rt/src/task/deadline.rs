@@ -1,0 +1,225 @@
+//! The loop of SCHED_DEADLINE tasks.
+//!
+//! The kernel serves such a task by a constant bandwidth server: a wakeup after the server's deadline starts a new period
+//! of it. If the deadline is before the end of the period, a wakeup between the two is put off until one period after
+//! the previous activation (dl_check_constrained_dl() in kernel/sched/deadline.c). So one late activation makes every
+//! later one as late. A release left out after it lets the server's period end first.
+
+use crate::monotonic;
+use crate::task::releases::{Late, Releases};
+use crate::task::spawn::missed;
+use crate::task::{End, Next, Shared};
+use punctual_uapi as uapi;
+use punctual_units::Nanos;
+use rustix::thread::{clock_nanosleep_absolute, sched_yield};
+use rustix::time::{ClockId, Timespec};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// How the jobs of a task end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Jobs {
+    /// By an absolute sleep until the next release. With a tolerance, an activation that is later than that gives up
+    /// releases; none is needed if the deadline is the end of the period.
+    Sleep(Option<Nanos>),
+    /// By sched_yield(2).
+    Yield,
+}
+
+/// What a thread opens before it takes the policy.
+pub(crate) struct Prepared {
+    delay: Option<RunDelay>,
+}
+
+impl Prepared {
+    /// In the task's thread.
+    pub(crate) fn new(jobs: Jobs) -> Prepared {
+        // Cannot fail for a valid signal; overruns then stay at zero.
+        let _ = uapi::watch_overruns();
+        Prepared { delay: if matches!(jobs, Jobs::Sleep(Some(_))) { RunDelay::open() } else { None } }
+    }
+}
+
+/// What a loop counts with.
+pub(crate) struct Job<'a> {
+    pub(crate) shared: &'a Shared,
+    pub(crate) cycles: u64,
+    pub(crate) deadline: u64,
+    pub(crate) period: Nanos,
+}
+
+/// The loop makes one system call per release, and neither allocates, locks nor faults. From the first late wakeup on, a
+/// task with a deadline before the end of its period makes a second one: [`Activations`].
+pub(crate) fn run<F>(job: &Job<'_>, releases: &mut Releases, jobs: Jobs, prepared: Prepared, body: F) -> End
+where
+    F: FnMut(&crate::Cycle) -> Next,
+{
+    let sleep = |target: &Timespec| clock_nanosleep_absolute(ClockId::Monotonic, target).is_ok();
+    match jobs {
+        Jobs::Sleep(None) => sleeping(job, releases, None, sleep, body),
+        Jobs::Sleep(Some(tolerance)) => {
+            let activations = Activations { tolerance, delay: prepared.delay, before: None, watching: false };
+            sleeping(job, releases, Some(activations), sleep, body)
+        }
+        Jobs::Yield => yielding(job, releases, body),
+    }
+}
+
+/// `sleep` returns false if a signal came first.
+fn sleeping<F>(
+    job: &Job<'_>,
+    releases: &mut Releases,
+    mut activations: Option<Activations>,
+    mut sleep: impl FnMut(&Timespec) -> bool,
+    mut body: F,
+) -> End
+where
+    F: FnMut(&crate::Cycle) -> Next,
+{
+    let (mut ended, mut overruns) = (Nanos::ZERO, uapi::overruns());
+    while releases.accounted() < job.cycles {
+        if let Some(activations) = &mut activations {
+            activations.before_sleep();
+        }
+        while !sleep(releases.target()) {
+            if job.shared.stop.load(Relaxed) {
+                return End::Stopped;
+            }
+        }
+        if job.shared.stop.load(Relaxed) {
+            return End::Stopped;
+        }
+        let woke = monotonic();
+        let given_up = activations.as_mut().and_then(|one| one.late(releases.next(), ended, woke)).map(|activated| {
+            // The last release before the server's period ends. One that comes a tolerance before it is kept.
+            let tolerance = activations.as_ref().map_or(0, |one| one.tolerance.0);
+            releases.give_up(woke, activated + job.period.saturating_sub(Nanos(tolerance + 1)))
+        });
+        let before = std::mem::replace(&mut overruns, uapi::overruns());
+        match cycle(job, releases, given_up, woke, overruns - before, &mut body) {
+            Ok(Next::Continue) => ended = monotonic(),
+            Ok(Next::Stop) => return End::Returned,
+            Err(end) => return end,
+        }
+    }
+    End::Cycles
+}
+
+/// The kernel starts each job one period after the activation of the one before, so the grid moves with it.
+fn yielding<F>(job: &Job<'_>, releases: &mut Releases, mut body: F) -> End
+where
+    F: FnMut(&crate::Cycle) -> Next,
+{
+    while clock_nanosleep_absolute(ClockId::Monotonic, releases.target()).is_err() {
+        if job.shared.stop.load(Relaxed) {
+            return End::Stopped;
+        }
+    }
+    let (mut woke, mut overruns) = (monotonic(), uapi::overruns());
+    loop {
+        if job.shared.stop.load(Relaxed) {
+            return End::Stopped;
+        }
+        let before = std::mem::replace(&mut overruns, uapi::overruns());
+        match cycle(job, releases, None, woke, overruns - before, &mut body) {
+            Ok(Next::Continue) => {}
+            Ok(Next::Stop) => return End::Returned,
+            Err(end) => return end,
+        }
+        if releases.accounted() >= job.cycles {
+            return End::Cycles;
+        }
+        sched_yield();
+        let last = std::mem::replace(&mut woke, monotonic());
+        // The activation came before the wakeup that shows it.
+        releases.move_to(woke.min(last + job.period));
+    }
+}
+
+#[inline(always)]
+fn cycle<F>(
+    job: &Job<'_>,
+    releases: &mut Releases,
+    given_up: Option<Late>,
+    woke: Nanos,
+    overruns: u64,
+    body: &mut F,
+) -> Result<Next, End>
+where
+    F: FnMut(&crate::Cycle) -> Next,
+{
+    let record = &job.shared.record;
+    record.overran(overruns);
+    let late = match given_up {
+        Some(late) => late,
+        None => match releases.on_time(woke) {
+            Some(mut cycle) => {
+                cycle.overruns = overruns;
+                record.run(&cycle);
+                let next = body(&cycle);
+                record.executed(&cycle, monotonic(), job.deadline);
+                return Ok(next);
+            }
+            None => releases.late(woke),
+        },
+    };
+    missed(job.shared, late, overruns, Some(job.deadline), body)
+}
+
+/// Tells late activations from waits for the CPU, which the threads of a schedulable set have as a matter of course and
+/// which do not move the server's period.
+///
+/// The kernel counts how long a thread waited for a CPU (proc_pid_schedstat, CONFIG_SCHED_INFO). To read that before each
+/// sleep costs a system call, so it begins with the first late wakeup, which counts as a late activation itself.
+struct Activations {
+    tolerance: Nanos,
+    delay: Option<RunDelay>,
+    before: Option<u64>,
+    watching: bool,
+}
+
+impl Activations {
+    fn before_sleep(&mut self) {
+        if self.watching {
+            self.before = self.delay.as_mut().and_then(RunDelay::read);
+        }
+    }
+
+    /// When the task was activated for the release at `scheduled`, if that was late. The job before ended at `ended`.
+    #[inline(always)]
+    fn late(&mut self, scheduled: Nanos, ended: Nanos, woke: Nanos) -> Option<Nanos> {
+        // A job that ended after the release did not sleep, so there is no activation.
+        if woke <= scheduled + self.tolerance || ended > scheduled { None } else { self.judge(scheduled, woke) }
+    }
+
+    #[cold]
+    fn judge(&mut self, scheduled: Nanos, woke: Nanos) -> Option<Nanos> {
+        self.watching = true;
+        let now = self.delay.as_mut().and_then(RunDelay::read);
+        let waited = self.before.take().zip(now).map_or(0, |(before, now)| now.saturating_sub(before));
+        let activated = woke.saturating_sub(Nanos(waited));
+        (activated > scheduled + self.tolerance).then_some(activated)
+    }
+}
+
+/// The time that the calling thread has waited for a CPU.
+struct RunDelay(File);
+
+impl RunDelay {
+    fn open() -> Option<RunDelay> {
+        let mut this = RunDelay(File::open("/proc/thread-self/schedstat").ok()?);
+        // The first reading allocates in the kernel.
+        this.read().map(|_| this)
+    }
+
+    /// In ns, with one system call and without allocation.
+    fn read(&mut self) -> Option<u64> {
+        let mut text = [0; 64];
+        let length = self.0.read_at(&mut text, 0).ok()?;
+        std::str::from_utf8(&text[..length]).ok()?.split(' ').nth(1)?.parse().ok()
+    }
+}
+
+#[cfg(test)]
+mod tests;
