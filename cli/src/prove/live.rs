@@ -1,12 +1,16 @@
 //! `--tui`: shows a run while it is measured.
 
 use punctual_live::{Controls, Settings, Unfit, View};
-use punctual_model::{ContextSample, Phase, Worst};
-use punctual_proof::{Observer, Options, Watching};
+use punctual_model::{ContextSample, Explained, Phase, Recording, Worst};
+use punctual_proof::{Observer, Options, Watching, When};
 use punctual_units::{CpuId, Nanos};
 
 /// A live view attached to a run.
-pub struct Live(View);
+pub struct Live {
+    view: View,
+    /// True if late wakeups may be traced.
+    traced: bool,
+}
 
 impl Live {
     /// # Errors
@@ -18,26 +22,40 @@ impl Live {
             deadline: options.deadline,
             planned: Nanos(options.duration.0 / options.loads.len().max(1) as u64),
         };
-        View::new(&settings).map(Live)
+        Ok(Live { view: View::new(&settings)?, traced: options.trace.when != When::Never })
     }
 }
 
 impl Observer for Live {
     fn phase_starts(&mut self, number: usize, of: usize, load: &str, _: Nanos) {
-        self.0.phase_starts(number, of, load);
+        self.view.phase_starts(number, of, load);
+        if number == 1 && self.traced {
+            self.view.status(vec!["Causes of late wakeups are shown after each load.".into()]);
+        }
     }
 
     fn phase_runs(&mut self, watching: Watching) {
         let (cells, start) = (watching.cells.clone(), watching.start);
-        self.0.phase_runs(punctual_live::Phase { cells, start, controls: Box::new(Asked(watching)) });
+        self.view.phase_runs(punctual_live::Phase { cells, start, controls: Box::new(Asked(watching)) });
     }
 
     fn phase_ended(&mut self, _: &Phase, _: Option<&Worst>) {
-        self.0.phase_ended();
+        self.view.phase_ended();
+    }
+
+    fn wants_causes(&self) -> bool {
+        self.traced
+    }
+
+    fn explained(&mut self, run: &Recording, explained: &[Explained]) {
+        let lines = punctual_report::causes_so_far(run, explained);
+        if !lines.is_empty() {
+            self.view.status(lines);
+        }
     }
 
     fn measured(&mut self) -> Vec<String> {
-        let cost = self.0.measured();
+        let cost = self.view.measured();
         let cpus = if cost.shared { "shared with the measured CPUs" } else { "on CPUs that were not measured" };
         let each = Nanos(cost.cpu_ns / cost.pictures.max(1));
         let drawn = format!("the live view drew {} frames of {each} CPU time each, {cpus}", cost.pictures);

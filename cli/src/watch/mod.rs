@@ -9,7 +9,7 @@ use crate::finish::{Answer, finish};
 use crate::refusal::Refusal;
 use crate::run_directory::command_line;
 use args::WatchArgs;
-use punctual_model::Watched;
+use punctual_model::{Watch, Watched};
 use punctual_proof::{Trace, signals};
 use punctual_report as report;
 use punctual_units::Nanos;
@@ -31,7 +31,12 @@ pub fn watch(args: &WatchArgs, started: Nanos) -> ExitCode {
 fn run(args: &WatchArgs, started: Nanos) -> Result<Answer, Refusal> {
     punctual_uapi::block(&signals())?;
     let message = Arc::new(|text: &str| message!("{text}"));
-    let done = punctual_watch::watch(&options(args, started), message)?;
+    let on_start = |watch: &Watch| {
+        if !args.output.quiet {
+            message!("{}", report::watch_started(watch, &args.out.display().to_string(), args.duration));
+        }
+    };
+    let done = punctual_watch::watch(&options(args, started), &on_start, message)?;
     // A signal takes precedence over a write error.
     let code = match (&done.signal, &done.error) {
         (Some(signal), _) => exit::of_signal(*signal),

@@ -170,6 +170,23 @@ fn a_claim_on_a_load_that_its_user_ended_does_not_hold() {
 }
 
 #[test]
+#[ignore = "live: timing, tracefs"]
+fn causes_are_shown_after_each_load() {
+    if common::is_not_tested("it does not know TCGETS2") {
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("run");
+    let shown_run = Shown::start(&out, &["prove", "--tui", "-D", "60s", "-l", "cpu,idle", "--trace", "always"]);
+    shown_run.sees("Causes of late wakeups are shown after each load.");
+    std::thread::sleep(Duration::from_millis(2500));
+    shown_run.types("n");
+    shown_run.sees("Cause so far: Under `cpu`: CPU");
+    shown_run.types("q");
+    assert_eq!(shown_run.ends().0, 130);
+}
+
+#[test]
 #[ignore = "live: timing"]
 fn a_signal_gives_the_terminal_back() {
     if common::is_not_tested("it does not know TCGETS2") {

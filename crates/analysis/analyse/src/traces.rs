@@ -9,18 +9,24 @@ use std::path::Path;
 
 /// Returns `false` if no trace was saved.
 pub(crate) fn explain(dir: &Dir, recording: &mut Recording) -> bool {
-    let captures = std::mem::take(&mut recording.captures);
-    let mut explained = Vec::new();
-    for capture in &captures {
+    let (explained, damage) = explain_captures(dir, &recording.captures, recording);
+    recording.explained = explained;
+    recording.damage.extend(damage);
+    !recording.captures.is_empty()
+}
+
+/// Explains the late wakeups of windows saved below `dir`, worst first. Also returns which windows cannot be read, and
+/// why.
+pub fn explain_captures(dir: &Dir, captures: &[Capture], recording: &Recording) -> (Vec<Explained>, Vec<String>) {
+    let (mut explained, mut damage) = (Vec::new(), Vec::new());
+    for capture in captures {
         match explain_capture(dir, capture, &|late| known(late, recording)) {
             Ok(found) => explained.extend(found),
-            Err(why) => recording.damage.push(format!("{}: {why}", capture.file)),
+            Err(why) => damage.push(format!("{}: {why}", capture.file)),
         }
     }
     explained.arrange_by_key(|e: &Explained| (std::cmp::Reverse(e.latency_ns), e.release_mono_ns));
-    recording.explained = explained;
-    recording.captures = captures;
-    !recording.captures.is_empty()
+    (explained, damage)
 }
 
 /// Facts about a late wakeup that are neither in its trace nor in its note.

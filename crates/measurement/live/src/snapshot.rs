@@ -40,9 +40,9 @@ pub struct Snapshot {
     pub help: bool,
     /// Result of the last key.
     pub word: Option<String>,
-    /// Another process measures: keys do not end or mark its run, and `status` is shown instead of the machine.
+    /// Another process measures: keys do not end or mark its run, and the machine is not shown.
     pub attached: bool,
-    /// Lines on the state of an attached measurement; the most important first.
+    /// Lines below the table, the most important first: causes so far, or the state of an attached measurement.
     pub status: Vec<String>,
 }
 

@@ -119,6 +119,11 @@ impl View {
         state.phase = Some(Arc::new(phase));
     }
 
+    /// Shows these lines below the table, until the next call.
+    pub fn status(&self, lines: Vec<String>) {
+        lock(&self.state).snapshot.status = lines;
+    }
+
     pub fn phase_ended(&self) {
         let mut state = lock(&self.state);
         state.snapshot.stage = Stage::Between;

@@ -18,7 +18,7 @@ use crate::unchanged::Unchanged;
 use crate::until::{self, Schedule, Why};
 use punctual_loads::{LoadSettings, LoadSpec};
 use punctual_measure::{self as measure, Plan, Topology};
-use punctual_model::{EndedBy, MachineFacts, OwnCost, Phase, Recording};
+use punctual_model::{EndedBy, Explained, MachineFacts, OwnCost, Phase, Recording};
 use punctual_rundir::{self as rundir, Writer};
 use punctual_uapi::{self as uapi, Sig, SignalSet};
 use punctual_units::{CpuList, Nanos, Scheduling};
@@ -103,6 +103,8 @@ pub(crate) struct Measurement<'a> {
     audit: Option<(Scheduling, CpuList)>,
     /// Everything written to disk, kept in memory in case the disk fails.
     kept: Recording,
+    /// The explained wakeups of the phases so far, if the observer wants them.
+    explained: Vec<Explained>,
 }
 
 impl<'a> Measurement<'a> {
@@ -195,6 +197,7 @@ impl<'a> Measurement<'a> {
             hopeless: None,
             audit,
             kept,
+            explained: Vec::new(),
         })
     }
 
@@ -266,11 +269,26 @@ impl<'a> Measurement<'a> {
             };
             (end.signal, end.enough) = (measured.ended_by, measured.enough);
             end.error = end.error.take().or(self.keep(measured, observer));
+            if observer.wants_causes() {
+                self.explain(&setup::phase_id(number, name), observer);
+            }
             if end.is_over() {
                 break;
             }
         }
         Ok(())
+    }
+
+    /// Explains the traced wakeups of a phase that has ended, for the observer only: the end of the run explains all of
+    /// them with everything that is known then.
+    fn explain(&mut self, phase: &str, observer: &mut dyn Observer) {
+        let Some((dir, captures)) = self.trace.captures(phase) else { return };
+        let _limit = punctual_watchdog::work("the explanation of a phase", punctual_watchdog::SHORT);
+        // What cannot be read is noted at the end of the run.
+        let new = punctual_analyse::explain_captures(dir, &captures, &self.kept).0;
+        self.explained.retain(|one| one.phase != phase);
+        self.explained.extend(new);
+        observer.explained(&self.kept, &self.explained);
     }
 
     /// Checks the claims; returns `true` if measuring longer can decide something.

@@ -1,6 +1,6 @@
 use crate::watching::Watching;
 use punctual_measure::Tick;
-use punctual_model::{Alignment, Claim, Look, Phase, VirtualTime, Worst};
+use punctual_model::{Alignment, Claim, Explained, Look, Phase, Recording, VirtualTime, Worst};
 use punctual_units::{CpuList, Nanos, Policy, Priority, WakeupSource};
 use std::path::PathBuf;
 
@@ -119,6 +119,12 @@ pub trait Observer {
         None
     }
     fn phase_ended(&mut self, _phase: &Phase, _worst: Option<&Worst>) {}
+    /// True if the traced wakeups of a phase are to be explained when it has ended, which takes up to some seconds.
+    fn wants_causes(&self) -> bool {
+        false
+    }
+    /// The explained wakeups of the phases so far.
+    fn explained(&mut self, _run: &Recording, _explained: &[Explained]) {}
     /// All phases are measured; judging and writing follow. Returns notes for the record.
     fn measured(&mut self) -> Vec<String> {
         Vec::new()

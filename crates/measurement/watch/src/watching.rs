@@ -40,11 +40,11 @@ pub struct Done {
 }
 
 /// Watches the machine until a signal arrives or `duration` is over. Signals must be blocked as for a run
-/// ([`punctual_proof::signals`]).
+/// ([`punctual_proof::signals`]). `on_start` is called once, when everything is set up and before measuring starts.
 ///
 /// # Errors
 /// The watch did not start. Once it has, only the loss of all CPUs' threads ends it.
-pub fn watch(options: &Options, on_message: OnMessage) -> Result<Done, WatchError> {
+pub fn watch(options: &Options, on_start: &dyn Fn(&Watch), on_message: OnMessage) -> Result<Done, WatchError> {
     check(options)?;
     uapi::install_wakeup()?;
     let topology = Topology::read()?;
@@ -59,6 +59,7 @@ pub fn watch(options: &Options, on_message: OnMessage) -> Result<Done, WatchErro
     let wanted = options.cpus.clone().unwrap_or_else(|| topology.allowed.clone());
     let ledger = Arc::new(Mutex::new(begin(options, &choice, dir, wanted, on_message)?));
     let tracer = start_tracer(options, &ledger)?;
+    on_start(&ledger.lock().unwrap_or_else(PoisonError::into_inner).watch);
     Watching { options, choice, housekeeping, ledger, tracer }.run()
 }
 

@@ -55,17 +55,18 @@ fn full(snapshot: &Snapshot, canvas: &mut Canvas) {
     let airy = room >= 3 * cpus.len() + 3;
     let gap = u16::from(airy);
     let mut bottom = table::draw(snapshot, &cpus, canvas, 2 + gap);
-    if snapshot.attached {
-        for line in snapshot.status.iter().take(room.saturating_sub(2 * cpus.len()).max(1)) {
-            let width = usize::from(canvas.size().0).saturating_sub(2);
-            canvas.put(1, bottom, &text::shortened(&text::ascii(clean(line), canvas.looks), width, canvas.looks), DIM);
-            bottom += 1;
-        }
-        bottom = bottom.saturating_sub(1);
-    } else {
+    if !snapshot.attached {
         machine(snapshot, cpus.len(), canvas, bottom);
+        bottom += 1;
     }
-    let top = bottom + 1 + gap;
+    let fit = room.saturating_sub(2 * cpus.len());
+    let fit = if snapshot.attached { fit.max(1) } else { fit };
+    for line in snapshot.status.iter().take(fit) {
+        let width = usize::from(canvas.size().0).saturating_sub(2);
+        canvas.put(1, bottom, &text::shortened(&text::ascii(clean(line), canvas.looks), width, canvas.looks), DIM);
+        bottom += 1;
+    }
+    let top = bottom + gap;
     histogram::draw(snapshot, &cpus, canvas, top, height.saturating_sub(1 + gap));
     footer(snapshot, canvas, height.saturating_sub(1));
 }

@@ -74,6 +74,14 @@ fn attached() -> Snapshot {
     }
 }
 
+fn with_cause() -> Snapshot {
+    let status = vec![
+        "Cause so far: Under `cpu`: CPU1 1.73 ms late: multipathd (RR 99, pid 195) ran 1.6 ms of it (93 %)".into(),
+        "12 explained wakeups: multipathd 61 %, interrupts off 20 %, leaving idle 4.1 %.".into(),
+    ];
+    Snapshot { status, ..two_cpus() }
+}
+
 fn many_cpus() -> Snapshot {
     let cpus =
         (0..32).map(|n| cpu(n, 3_000 + 100 * u64::from(n), 20_000 + 7_000 * u64::from(n * 7 % 32), u64::from(n == 5)));
@@ -96,6 +104,7 @@ fn compare(name: &str, picture: &str) {
 fn eighty_by_twenty_four() {
     compare("two-80x24.txt", &picture(&two_cpus(), LOOKS, (80, 24)));
     compare("many-80x24.txt", &picture(&many_cpus(), LOOKS, (80, 24)));
+    compare("cause-80x24.txt", &picture(&with_cause(), LOOKS, (80, 24)));
     compare("attached-80x24.txt", &picture(&attached(), LOOKS, (80, 24)));
     compare("attached-help-80x24.txt", &picture(&Snapshot { help: true, ..attached() }, LOOKS, (80, 24)));
 }

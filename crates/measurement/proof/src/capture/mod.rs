@@ -85,6 +85,11 @@ impl Tracer {
         builder.spawn(move || watcher.run(&theirs)).map(|thread| Watch { bell, stop, thread })
     }
 
+    /// The saved windows of a phase that is not being watched.
+    pub fn captures(&self, phase: &str) -> Vec<Capture> {
+        self.kept.get(phase).map_or_else(Vec::new, |(_, kept)| kept.iter().map(|(_, one)| one.clone()).collect())
+    }
+
     /// Measures the cost of an event, then removes the instance; returns a message if something could not be removed.
     pub fn end(self) -> (Tracing, Option<String>) {
         self.cutter.end()

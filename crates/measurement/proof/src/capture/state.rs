@@ -3,7 +3,7 @@ use crate::error::ProofError;
 use crate::options::{Options, When};
 use punctual_directory::Dir;
 use punctual_measure::Bell;
-use punctual_model::{PhaseTrace, Tracing};
+use punctual_model::{Capture, PhaseTrace, Tracing};
 use punctual_rt::monotonic;
 use punctual_units::Nanos;
 
@@ -83,6 +83,14 @@ impl State {
                 *self = State::Refused("the thread that saved the traces panicked".into());
                 None
             }
+        }
+    }
+
+    /// The saved windows of a phase that has ended, and the directory they are in.
+    pub fn captures(&self, phase: &str) -> Option<(&Dir, Vec<Capture>)> {
+        match self {
+            State::On(tracer) => Some((&tracer.dir, tracer.captures(phase))),
+            State::Off | State::Wanted(..) | State::Refused(_) => None,
         }
     }
 

@@ -3,10 +3,10 @@
 use super::page::{Page, TextStyle, Tint, cut};
 use super::{table, tint};
 use crate::figures::Figures;
-use crate::number::{at_most, confidence, percent, plural};
+use crate::number::{at_most, confidence, plural};
 use crate::why;
 use crate::words;
-use punctual_model::{Class, Finding, Outcome, Recording, State, TailOutcome, Verdict};
+use punctual_model::{Finding, Outcome, Recording, State, TailOutcome, Verdict};
 use punctual_units::Nanos;
 
 /// What fits a terminal of 24 lines with the prompt.
@@ -107,23 +107,11 @@ fn warnings(recording: &Recording, verdict: &Verdict, style: TextStyle) -> Vec<S
 /// What the explained wakeups waited for most, with the sentence of the worst of them.
 fn cause(recording: &Recording, outcome: Outcome, style: TextStyle) -> Vec<String> {
     let late = why::of_run(recording);
-    let Some(worst) = late.first() else {
+    let Some((sentence, shares)) = why::dominant(&late) else {
         return if matches!(outcome, Outcome::Pass | Outcome::Held) { Vec::new() } else { suspicion(recording, style) };
     };
-    let (shares, _) = why::shares(late.iter().map(|late| late.victim));
-    let groups = why::by_culprit(&late);
-    let most = shares.iter().find(|share| share.class != Class::Unaccounted);
-    let of = |share: &why::Share| groups.iter().find(|g| g.class == share.class && g.name == share.name);
-    let sentence = most.and_then(of).and_then(|group| group.late.first()).unwrap_or(&worst).sentence.as_str();
-    let mut lines = cut(&tagged(style, "Cause  ", Tint::Strong, sentence), 5);
-    // Without policy and pid, which the full text has.
-    let short = |name: &str| name.split(" (").next().unwrap_or_default().to_owned();
-    let named: Vec<String> =
-        shares.iter().take(4).map(|share| format!("{} {}", short(&share.name), percent(share.share))).collect();
-    if shares.len() > 1 {
-        let all = plural(late.len() as u64, "explained wakeup", "explained wakeups");
-        lines.extend(cut(&tagged(style, "       ", Tint::Plain, &format!("{all}: {}.", named.join(", "))), 1));
-    }
+    let mut lines = cut(&tagged(style, "Cause  ", Tint::Strong, &sentence), 5);
+    lines.extend(shares.into_iter().flat_map(|text| cut(&tagged(style, "       ", Tint::Plain, &text), 1)));
     lines
 }
 

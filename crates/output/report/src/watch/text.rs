@@ -23,6 +23,26 @@ pub fn watch_text(watched: &Watched) -> String {
     out
 }
 
+/// What a watch that starts measures, what it traces, where it writes, and how to see and end it. `out` is its
+/// directory, as a user types it; without a `duration` it runs until a signal ends it.
+pub fn watch_started(watch: &Watch, out: &str, duration: Option<Nanos>) -> String {
+    let settings = &watch.settings;
+    let long = duration.map_or_else(|| "until stopped".into(), |time| format!("for {time}"));
+    let traced = match &watch.untraced {
+        Some(_) => String::new(),
+        None => format!("Explains every new maximum of a CPU above {} from a trace.\n", settings.trace_above_ns),
+    };
+    format!(
+        "measures CPUs {} {long}: a {} thread on each wakes every {}.\n{traced}\
+         Writes to {out} every 5 s, at most {} for each CPU and day.\n\
+         To see it: punctual watch --attach {out}; to stop it: Ctrl-C or SIGTERM.",
+        settings.cpus,
+        settings.scheduling,
+        settings.period_ns,
+        bytes(settings.bytes_a_cpu_and_day)
+    )
+}
+
 /// The state of a watch in a few lines, for a display: since when, what it traced, the newest maxima with their causes.
 pub fn watch_status(watched: &Watched) -> Vec<String> {
     const NEWEST: usize = 4;

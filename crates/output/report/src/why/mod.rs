@@ -12,8 +12,9 @@ pub use page::explanation_html;
 pub(crate) use text::section as text_section;
 pub use text::timeline_text;
 
+use crate::number::{percent, plural};
 use crate::words::{self, causes};
-use punctual_model::{Class, Recording, Timeline, Victim};
+use punctual_model::{Class, Explained, Recording, Timeline, Victim};
 use punctual_units::Arrange;
 
 pub(crate) struct Late<'a> {
@@ -27,8 +28,11 @@ pub(crate) struct Late<'a> {
 }
 
 pub(crate) fn of_run(recording: &Recording) -> Vec<Late<'_>> {
-    let mut all: Vec<Late> = recording
-        .explained
+    of(recording, &recording.explained)
+}
+
+fn of<'a>(recording: &Recording, explained: &'a [Explained]) -> Vec<Late<'a>> {
+    let mut all: Vec<Late> = explained
         .iter()
         .map(|explained| Late {
             phase: &explained.phase,
@@ -40,6 +44,30 @@ pub(crate) fn of_run(recording: &Recording) -> Vec<Late<'_>> {
         .collect();
     all.arrange_by_key(|late| std::cmp::Reverse(late.latency_ns));
     all
+}
+
+/// The sentence of the worst wakeup whose main cause delayed the wakeups most, and the shares of the causes in the whole
+/// delay; without the latter if there is a single cause. Empty if nothing is explained.
+pub(crate) fn dominant(late: &[Late]) -> Option<(String, Option<String>)> {
+    let worst = late.first()?;
+    let (shares, _) = shares(late.iter().map(|late| late.victim));
+    let groups = by_culprit(late);
+    let most = shares.iter().find(|share| share.class != Class::Unaccounted);
+    let of = |share: &Share| groups.iter().find(|g| g.class == share.class && g.name == share.name);
+    let sentence = most.and_then(of).and_then(|group| group.late.first()).unwrap_or(&worst).sentence.clone();
+    // Without policy and pid, which the full text has.
+    let short = |name: &str| name.split(" (").next().unwrap_or_default().to_owned();
+    let named: Vec<String> =
+        shares.iter().take(4).map(|share| format!("{} {}", short(&share.name), percent(share.share))).collect();
+    let all = plural(late.len() as u64, "explained wakeup", "explained wakeups");
+    Some((sentence, (shares.len() > 1).then(|| format!("{all}: {}.", named.join(", ")))))
+}
+
+/// The dominant cause of the wakeups explained so far, a line or two for a display.
+pub fn causes_so_far(recording: &Recording, explained: &[Explained]) -> Vec<String> {
+    let lines = dominant(&of(recording, explained));
+    let lines = lines.into_iter().flat_map(|(sentence, shares)| [Some(format!("Cause so far: {sentence}")), shares]);
+    lines.flatten().map(|text| crate::clean::line(&text)).collect()
 }
 
 pub(crate) struct Culprit<'a> {
