@@ -136,6 +136,19 @@ fn prove_names_an_injected_hog_and_tracefs_is_as_before() {
     panic!("{last}");
 }
 
+/// The first answer of a user: every load, half a minute, all causes and timelines.
+#[test]
+#[ignore = "live: timing, tracefs"]
+fn the_page_of_half_a_minute_is_small() {
+    let _alone = alone();
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("run");
+    punctual().args(["prove", "-D", "30s", "--quiet", "-o"]).arg(&out).output().unwrap();
+    let page = std::fs::read(out.join("report.html")).unwrap();
+    println!("{} bytes, {} wakeups explained", page.len(), causes(&out).len());
+    assert!(page.len() <= 400_000, "{} bytes", page.len());
+}
+
 /// Shows the run as text, as a page, as a timeline, and for Perfetto.
 fn shown(out: &Path) {
     let report = std::fs::read_to_string(out.join("report.html")).unwrap();
@@ -160,7 +173,7 @@ fn shown(out: &Path) {
 
 #[test]
 #[ignore = "live: root, tracefs, timing"]
-fn what_a_killed_run_left_is_put_back_at_the_next_start() {
+fn what_a_killed_run_left_is_removed_at_the_next_start() {
     let _alone = alone();
     if !may_trace() {
         return;

@@ -37,12 +37,10 @@ fn drawing(comparison: &Comparison, form: Form, rows: &[&ComparisonRow], (low, h
     canvas.axis_x(&scale, "ns");
     canvas.verticals("grid minor", &scale.between_decades(), (TOP, bottom));
     canvas.open("xt");
-    for tick in scale.ticks(((right - left) / 60.0) as usize) {
-        let x = scale.at(tick);
-        canvas.line("grid", (x, TOP), (x, bottom));
-        canvas.text("tick", (x, bottom + 19.0), Anchor::Middle, &short_latency(tick));
-        canvas.text("tick", (x, TOP - 9.0), Anchor::Middle, &short_latency(tick));
-    }
+    let ticks = scale.ticks(((right - left) / 60.0) as usize).into_iter().map(|at| (scale.at(at), short_latency(at)));
+    let ticks: Vec<(f64, String)> = ticks.collect();
+    canvas.ticks_x("grid", &ticks, (TOP, bottom), bottom + 19.0);
+    ticks.iter().for_each(|(x, text)| canvas.text("tick", (*x, TOP - 9.0), Anchor::Middle, text));
     canvas.close();
     for (n, row) in rows.iter().enumerate() {
         name(&mut canvas, row, (left, right), (TOP + height * n as f64, height));

@@ -42,7 +42,7 @@ fn drawing(id: &str, form: Form, experiment: &Experiment, repetition: &Repetitio
         let place = span.cpu.map_or_else(String::new, |cpu| format!(" CPU {cpu}"));
         let tip = format!("{word}{place}, {} s to {} s", seconds(Some(span.from_ns)), seconds(Some(span.to_ns)));
         let at = (from, TOP + LANE * span.thread as f64);
-        canvas.told_rect(&class, at, (to - from, BAR), &tip);
+        canvas.tipped_rect(&class, at, (to - from, BAR), Some(&tip));
     }
     for held in repetition.held.iter().take(SPANS) {
         let at = x.at(held.from_ns.0 as f64);
@@ -58,11 +58,8 @@ fn axis(canvas: &mut Canvas, x: &Scale, end: f64, bottom: f64) {
     let scale = Scale::linear(0.0, x.ends().1 / unit.ns, (left, right));
     canvas.axis_x(x, "ns");
     canvas.open("xt");
-    for tick in scale.ticks(((right - left) / 80.0) as usize) {
-        let at = scale.at(tick);
-        canvas.line("grid", (at, TOP), (at, bottom));
-        canvas.text("tick", (at, bottom + 19.0), Anchor::Middle, &plain(tick));
-    }
+    let ticks = scale.ticks(((right - left) / 80.0) as usize).into_iter().map(|tick| (scale.at(tick), plain(tick)));
+    canvas.ticks_x("grid", &ticks.collect::<Vec<_>>(), (TOP, bottom), bottom + 19.0);
     canvas.close();
     canvas.line("axis", (left, bottom), (right, bottom));
     canvas.text(
@@ -88,7 +85,7 @@ fn predicted(canvas: &mut Canvas, x: &Scale, experiment: &Experiment) {
         let from = x.at(thread.offset_ns.0 as f64);
         let to = x.at(thread.offset_ns.0.saturating_add(ends.0) as f64);
         let tip = format!("predicted: ends after {} s", seconds(Some(ends)));
-        canvas.told_rect("rest", (from, y + BAR + 3.0), (to - from, 4.0), &tip);
+        canvas.tipped_rect("rest", (from, y + BAR + 3.0), (to - from, 4.0), Some(&tip));
     }
 }
 

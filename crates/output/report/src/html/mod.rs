@@ -21,7 +21,12 @@ use std::sync::LazyLock;
 use write::{esc, section};
 
 const STYLE: &str = include_str!("style.css");
-const SCRIPT: &str = include_str!("page.js");
+/// Without indentation and comments, which no page needs.
+static SCRIPT: LazyLock<String> = LazyLock::new(|| {
+    let lines =
+        include_str!("page.js").lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("//"));
+    lines.flat_map(|line| [line, "\n"]).collect()
+});
 
 /// The script as the page's security policy names it (CSP level 3, "hash-source").
 static SCRIPT_HASH: LazyLock<String> =
@@ -98,7 +103,7 @@ pub(crate) fn document(title: &str, front: &str, sections: &[(&str, String, Stri
     let nav = if shown.len() < 2 { String::new() } else { format!("<nav aria-label=\"Contents\">{links}</nav>\n") };
     let body: String = shown.iter().map(|(id, title, content)| section(id, &esc(title), content)).collect();
     let head = head(title);
-    format!("{head}{front}{nav}<main>{body}</main>{end}<script>{SCRIPT}</script></body></html>\n")
+    format!("{head}{front}{nav}<main>{body}</main>{end}<script>{}</script></body></html>\n", *SCRIPT)
 }
 
 fn head(title: &str) -> String {

@@ -92,9 +92,9 @@ class Chart {
     this.moved = [...svg.querySelectorAll('g.z')];
     this.lines = [...svg.querySelectorAll('path[data-v]')].map(path => ({path, steps: stepsOf(path)}));
     // The browser would show these beside ours.
-    this.told = new Map();
+    this.tips = new Map();
     for (const title of [...svg.querySelectorAll('g.z title')]) {
-      this.told.set(title.parentNode, title.textContent);
+      this.tips.set(title.parentNode, title.textContent);
       title.remove();
     }
     const name = svg.querySelector('title');
@@ -173,12 +173,12 @@ class Chart {
     this.ticks.style.display = this.k > 1 ? 'none' : '';
     const text = this.ticks.querySelector('text'), line = this.ticks.querySelector('path:not(.minor)');
     if (this.k === 1 || !text || !line) return;
-    const [, , y1, , y2] = line.getAttribute('d').match(/M([-\d.]+) ([-\d.]+)L([-\d.]+) ([-\d.]+)/);
+    const [, y1, y2] = line.getAttribute('d').match(/M[-\d.]+ ([-\d.]+)V([-\d.]+)/);
     const wanted = Math.max(3, Math.round((this.right - this.left) / 95));
     for (const [value, label] of ticks(this.axis, this.toValue(this.left), this.toValue(this.right), wanted)) {
       const x = this.toPixel(value);
       make('path', this.drawn, {class: line.getAttribute('class'), d: `M${x} ${y1}V${y2}`});
-      make('text', this.drawn, {class: 'tick', x, y: text.getAttribute('y'), 'text-anchor': 'middle'}).textContent = label;
+      make('text', this.drawn, {class: 'tick m', x, y: text.getAttribute('y')}).textContent = label;
     }
   }
 
@@ -210,7 +210,7 @@ class Chart {
     svg.addEventListener('pointermove', e => {
       if (from) return this.move(this.k, from[1] + (e.clientX - from[0]) / this.size());
       const spot = this.spot(e);
-      this.read(spot.x, this.told.get(e.target) || this.near(spot), spot);
+      this.read(spot.x, this.tips.get(e.target) || this.near(spot), spot);
     });
     svg.addEventListener('pointerleave', () => this.hide());
     svg.addEventListener('dblclick', e => this.k < MOST ? this.zoom(this.k * 2, this.spot(e).x) : this.zoom(1));
@@ -240,19 +240,21 @@ class Chart {
   // The text of the nearest dot.
   near({x, y}) {
     let best = null, least = 12;
-    for (const part of this.told.keys()) {
+    for (const part of this.tips.keys()) {
       if (part.tagName !== 'circle' || !this.isShown(part)) continue;
       const far = Math.hypot(part.cx.baseVal.value - x, part.cy.baseVal.value - y);
       if (far < least) [best, least] = [part, far];
     }
-    return best && this.told.get(best);
+    return best && this.tips.get(best);
   }
 
   // What the lines are at `x`.
   values(x) {
     const at = (x - this.t) / this.k;
     return this.lines.filter(({path}) => this.isShown(path)).flatMap(({path, steps}) => {
-      const step = steps.find(([from, to]) => at >= from && at < to);
+      // Spans may be narrower than the pointer is exact.
+      const near = path.classList.contains('spans') ? 1.2 / this.k : 0;
+      const step = steps.find(([from, to]) => at >= from - near && at < to + near);
       return step ? [{path, from: step[0], to: step[1], text: shown(step[2], path.dataset.u), value: +step[2]}] : [];
     });
   }
@@ -267,12 +269,12 @@ class Chart {
     return `${edge(values[0].from)} – ${edge(values[0].to)}`;
   }
 
-  read(x, told, spot) {
+  read(x, said, spot) {
     if (x < this.left || x > this.right) return this.hide();
     const values = this.values(x).sort((a, b) => b.value - a.value);
-    if (!told && !values.length) return this.hide();
+    if (!said && !values.length) return this.hide();
     tip.replaceChildren();
-    if (told) html('div', tip, told);
+    if (said) html('div', tip, said);
     else {
       html('b', tip, this.where(x, values));
       for (const {path, text} of values.slice(0, 12)) {
@@ -284,7 +286,7 @@ class Chart {
       this.cursor.setAttribute('d', `M${x} 0V${this.svg.viewBox.baseVal.height}`);
       this.cursor.style.display = '';
     }
-    if (told) this.cursor.style.display = 'none';
+    if (said) this.cursor.style.display = 'none';
     tip.hidden = false;
     const box = this.svg.getBoundingClientRect(), size = this.size();
     const left = box.left + x * size, top = box.top + (spot ? spot.y * size : 40);
@@ -300,14 +302,14 @@ class Chart {
 
   // Every place that has a value, from left to right.
   stops() {
-    const dots = [...this.told.keys()].filter(part => this.isShown(part)).map(part => ({
+    const dots = [...this.tips.keys()].filter(part => this.isShown(part)).map(part => ({
       x: part.tagName === 'circle' ? part.cx.baseVal.value : part.x.baseVal.value + part.width.baseVal.value / 2,
       y: part.tagName === 'circle' ? part.cy.baseVal.value : part.y.baseVal.value,
-      told: this.told.get(part),
+      said: this.tips.get(part),
     }));
     const steps = this.lines.filter(({path}) => this.isShown(path)).flatMap(({steps}) => steps);
     const middles = [...new Set(steps.map(([from, to]) => (from + to) / 2 * this.k + this.t))].map(x => ({x}));
-    const all = middles.length ? middles : dots;
+    const all = dots.concat(middles);
     return all.filter(({x}) => x >= this.left && x <= this.right).sort((a, b) => a.x - b.x);
   }
 
@@ -329,10 +331,10 @@ class Chart {
     const stops = this.stops();
     if (!stops.length) return;
     this.at = Math.min(stops.length - 1, Math.max(0, (this.at === null ? (by > 0 ? -1 : stops.length) : this.at) + by));
-    const {x, y, told} = stops[this.at];
+    const {x, y, said} = stops[this.at];
     this.hide();
-    this.read(x, told, y === undefined ? null : {x, y});
-    if (told) {
+    this.read(x, said, y === undefined ? null : {x, y});
+    if (said) {
       this.ring.setAttribute('cx', x);
       this.ring.setAttribute('cy', y);
       this.ring.style.display = '';

@@ -69,7 +69,7 @@ impl Canvas {
         self.out.push_str("</g>");
     }
 
-    /// A path of horizontal steps (`H`) with the value of each for the page's script; `unit` as in [`Canvas::axis_x`].
+    /// A path of steps, each with one `H`, with the value of each for the page's script; `unit` as in [`Canvas::axis_x`].
     pub fn steps(&mut self, class: &str, d: &str, name: &str, unit: &str, values: impl Iterator<Item = String>) {
         let (name, unit) = (clean::html(name), clean::html(unit));
         let values: Vec<String> = values.collect();
@@ -87,12 +87,27 @@ impl Canvas {
 
     /// Vertical lines, as one path.
     pub fn verticals(&mut self, class: &str, all: &[f64], (top, bottom): (f64, f64)) {
-        if all.is_empty() {
-            return;
-        }
         let (top, bottom) = (px(top), px(bottom));
-        let d: String = all.iter().map(|x| format!("M{} {top}V{bottom}", px(*x))).collect();
-        self.path(class, &d);
+        self.lines(class, all.iter().map(|x| format!("M{} {top}V{bottom}", px(*x))).collect());
+    }
+
+    /// Horizontal lines, as one path.
+    pub fn horizontals(&mut self, class: &str, all: &[f64], (left, right): (f64, f64)) {
+        let (left, right) = (px(left), px(right));
+        self.lines(class, all.iter().map(|y| format!("M{left} {}H{right}", px(*y))).collect());
+    }
+
+    fn lines(&mut self, class: &str, d: String) {
+        if !d.is_empty() {
+            self.path(class, &d);
+        }
+    }
+
+    /// Ticks of a horizontal axis: lines as one path, and the text of each at the height `at`.
+    pub fn ticks_x(&mut self, class: &str, all: &[(f64, String)], ends: (f64, f64), at: f64) {
+        let places: Vec<f64> = all.iter().map(|(x, _)| *x).collect();
+        self.verticals(class, &places, ends);
+        all.iter().for_each(|(x, text)| self.text("tick", (*x, at), Anchor::Middle, text));
     }
 
     pub fn path(&mut self, class: &str, d: &str) {
@@ -103,13 +118,17 @@ impl Canvas {
         let _ = write!(self.out, "<rect class=\"{class}\"{}/>", area(at, size));
     }
 
-    /// A rectangle with a text for the pointer, at least [`Canvas::narrowest`] wide.
-    pub fn told_rect(&mut self, class: &str, at: (f64, f64), size: (f64, f64), tip: &str) {
-        let tip = clean::html(tip);
+    /// A rectangle, with a text for the pointer if any, at least [`Canvas::narrowest`] wide.
+    pub fn tipped_rect(&mut self, class: &str, at: (f64, f64), size: (f64, f64), tip: Option<&str>) {
+        let tip = tip.map(|tip| format!("<title>{}</title>", clean::html(tip)));
         let narrow =
             if size.0 < self.narrowest { format!(" data-w=\"{}\"", fine(size.0.max(0.0))) } else { String::new() };
         let area = area(at, (size.0.max(self.narrowest), size.1));
-        let _ = write!(self.out, "<rect class=\"{class}\"{area}{narrow}><title>{tip}</title></rect>");
+        let _ = write!(self.out, "<rect class=\"{class}\"{area}{narrow}");
+        let _ = match tip {
+            Some(tip) => write!(self.out, ">{tip}</rect>"),
+            None => write!(self.out, "/>"),
+        };
     }
 
     pub fn dot(&mut self, class: &str, at: (f64, f64), radius: f64, tip: &str) {
@@ -119,22 +138,20 @@ impl Canvas {
     }
 
     pub fn text(&mut self, class: &str, at: (f64, f64), anchor: Anchor, text: &str) {
+        // Classes of the style sheet.
         let anchor = match anchor {
             Anchor::Start => "",
-            Anchor::Middle => " text-anchor=\"middle\"",
-            Anchor::End => " text-anchor=\"end\"",
+            Anchor::Middle => " m",
+            Anchor::End => " e",
         };
         let (x, y, text) = (px(at.0), px(at.1), clean::html(text));
-        let _ = write!(self.out, "<text class=\"{class}\" x=\"{x}\" y=\"{y}\"{anchor}>{text}</text>");
+        let _ = write!(self.out, "<text class=\"{class}{anchor}\" x=\"{x}\" y=\"{y}\">{text}</text>");
     }
 
     /// Text rotated to read upwards.
     pub fn upright(&mut self, class: &str, at: (f64, f64), text: &str) {
         let (x, y, text) = (px(at.0), px(at.1), clean::html(text));
-        let _ = write!(
-            self.out,
-            "<text class=\"{class}\" text-anchor=\"middle\" transform=\"translate({x} {y})rotate(-90)\">{text}</text>"
-        );
+        let _ = write!(self.out, "<text class=\"{class} m\" transform=\"translate({x} {y})rotate(-90)\">{text}</text>");
     }
 
     pub fn finish(self) -> String {
@@ -153,7 +170,7 @@ fn area(at: (f64, f64), size: (f64, f64)) -> String {
 }
 
 /// A horizontal coordinate with at most two decimals: the page's script magnifies up to 12 times.
-fn fine(value: f64) -> String {
+pub fn fine(value: f64) -> String {
     if !value.is_finite() {
         return "0".into();
     }

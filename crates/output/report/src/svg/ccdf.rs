@@ -57,20 +57,26 @@ fn frame(span: &Span, most: f64) -> Frame {
     }
 }
 
-/// A falling staircase through the corners; corners closer than a pixel are left out.
+/// A falling staircase through the corners; corners closer than a pixel are left out. Its steps are relative, which
+/// takes half the digits; each is from the pixel that the one before ends on.
 fn falling(frame: &Frame, corners: &[(f64, f64)]) -> String {
-    let (mut x, mut y) = (frame.x.at(corners.first().map_or(1.0, |c| c.0)), frame.y.at(1.0));
+    let tenth = |at: f64| (at * 10.0).round() / 10.0;
+    let (mut x, mut y) = (tenth(frame.x.at(corners.first().map_or(1.0, |c| c.0))), tenth(frame.y.at(1.0)));
     let mut d = format!("M{} {}", px(x), px(y));
     for (i, (value, p)) in corners.iter().enumerate() {
         let is_last = i + 1 == corners.len();
         let to = (frame.x.at(*value), if *p > 0.0 { frame.y.at(*p) } else { frame.area.bottom });
+        let to = (tenth(to.0), tenth(to.1));
         if !is_last && (to.0 - x).abs() < 1.0 && (to.1 - y).abs() < 1.0 {
             continue;
         }
-        if to.0 - x >= 0.05 {
-            d.push_str(&format!("H{}", px(to.0)));
+        for (command, by) in [('h', to.0 - x), ('v', to.1 - y)] {
+            let by = px(by);
+            if by != "0" {
+                d.push(command);
+                d.push_str(by.strip_prefix("0.").map_or(&by, |_| &by[1..]));
+            }
         }
-        d.push_str(&format!("V{}", px(to.1)));
         (x, y) = to;
     }
     d
@@ -145,4 +151,37 @@ fn row(cell: &Cell, (scored, h, mean): (&str, &Histogram, Option<f64>), quantile
     }));
     row.push(shown(h.max()));
     row
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn relative_steps_end_where_the_last_corner_is() {
+        let frame = Frame {
+            area: AREA,
+            x: Scale::log(1e3, 1e6, (AREA.left, AREA.right)),
+            y: Scale::log(1e-6, 1.0, (AREA.bottom, AREA.top)),
+        };
+        let corners: Vec<(f64, f64)> =
+            (0..400).map(|n| (2_000.0 + 77.7 * f64::from(n), 1.0 / f64::from(n + 1))).collect();
+        let d = falling(&frame, &corners);
+        let (start, steps) = d.split_at(d.find(['h', 'v']).unwrap());
+        let (x, y) = start.trim_start_matches('M').split_once(' ').unwrap();
+        let (mut x, mut y): (f64, f64) = (x.parse().unwrap(), y.parse().unwrap());
+        let mut rest = steps;
+        while let Some(command) = rest.chars().next() {
+            let end = rest[1..].find(['h', 'v']).map_or(rest.len(), |n| n + 1);
+            let by: f64 = rest[1..end].parse().unwrap();
+            if command == 'h' {
+                x += by
+            } else {
+                y += by
+            }
+            rest = &rest[end..];
+        }
+        let (value, p) = corners[399];
+        assert!((x - frame.x.at(value)).abs() < 0.06 && (y - frame.y.at(p)).abs() < 0.06, "{x} {y}: {d}");
+    }
 }

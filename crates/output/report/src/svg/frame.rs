@@ -34,11 +34,9 @@ impl Frame {
         canvas.open("xt");
         canvas.verticals("grid minor", &self.x.between_decades(), (self.area.top, self.area.bottom));
         let wanted = ((self.area.right - self.area.left) / 58.0) as usize;
-        for tick in self.x.ticks(wanted.clamp(4, 12)) {
-            let x = self.x.at(tick);
-            canvas.line("grid", (x, self.area.top), (x, self.area.bottom));
-            canvas.text("tick", (x, self.area.bottom + 19.0), Anchor::Middle, &x_label(tick));
-        }
+        let ticks = self.x.ticks(wanted.clamp(4, 12)).into_iter().map(|tick| (self.x.at(tick), x_label(tick)));
+        let ticks: Vec<(f64, String)> = ticks.collect();
+        canvas.ticks_x("grid", &ticks, (self.area.top, self.area.bottom), self.area.bottom + 19.0);
         canvas.close();
         canvas.open("z");
     }
@@ -49,20 +47,19 @@ impl Frame {
         canvas.axis_x(&self.x, "wall");
         self.y_grid(canvas, y_label);
         canvas.open("xt");
-        for (ns, label) in calendar::ticks(from, to, ((right - left) / 85.0) as usize) {
-            let x = self.x.at(ns as f64);
-            canvas.line("grid", (x, top), (x, bottom));
-            canvas.text("tick", (x, bottom + 19.0), Anchor::Middle, &label);
-        }
+        let ticks = calendar::ticks(from, to, ((right - left) / 85.0) as usize).into_iter();
+        let ticks: Vec<(f64, String)> = ticks.map(|(ns, label)| (self.x.at(ns as f64), label)).collect();
+        canvas.ticks_x("grid", &ticks, (top, bottom), bottom + 19.0);
         canvas.close();
         canvas.open("z");
     }
 
     pub fn y_grid(&self, canvas: &mut Canvas, label: impl Fn(f64) -> String) {
         let wanted = ((self.area.bottom - self.area.top) / 34.0) as usize;
-        for tick in self.y.ticks(wanted.clamp(4, 8)) {
-            let y = self.y.at(tick);
-            canvas.line("grid", (self.area.left, y), (self.area.right, y));
+        let ticks = self.y.ticks(wanted.clamp(4, 8));
+        let places: Vec<f64> = ticks.iter().map(|tick| self.y.at(*tick)).collect();
+        canvas.horizontals("grid", &places, (self.area.left, self.area.right));
+        for (tick, y) in ticks.into_iter().zip(places) {
             canvas.text("tick", (self.area.left - 7.0, y + 4.5), Anchor::End, &label(tick));
         }
     }

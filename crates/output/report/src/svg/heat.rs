@@ -56,7 +56,7 @@ fn drawing(id: &str, form: Form, figures: &Figures, cpus: &[CpuId]) -> String {
             let Some(max) = cell.max() else { continue };
             let tip = format!("CPU {} under {name}: {}", cell.cpu(), nanos(Some(max)));
             let class = format!("h{}", shade(max as f64, least, most));
-            canvas.told_rect(&class, (LEFT + n as f64 * column, y), (column - 1.5, ROW - 2.0), &tip);
+            canvas.tipped_rect(&class, (LEFT + n as f64 * column, y), (column - 1.5, ROW - 2.0), Some(&tip));
         }
     }
     canvas.finish()

@@ -72,6 +72,8 @@ fn described(name: &str, cells: &[&Cell]) -> String {
 /// A line along the tops of the bars, down to the ground where there are none.
 pub fn steps(frame: &Frame, edges: &[f64], counts: &[u64]) -> String {
     let ground = frame.area.bottom;
+    // The page's script finds the edges of a step by its horizontal pixels; half a pixel of its height is not seen.
+    let height = |n: u64| px(frame.y.at(n as f64).round());
     let mut d = String::new();
     let mut down = true;
     for (i, &n) in counts.iter().enumerate() {
@@ -85,7 +87,7 @@ pub fn steps(frame: &Frame, edges: &[f64], counts: &[u64]) -> String {
         if down {
             d.push_str(&format!("M{} {}", px(frame.x.at(edges[i])), px(ground)));
         }
-        d.push_str(&format!("V{}H{}", px(frame.y.at(n as f64)), px(frame.x.at(edges[i + 1]))));
+        d.push_str(&format!("V{}H{}", height(n), px(frame.x.at(edges[i + 1]))));
         down = false;
     }
     if !down {

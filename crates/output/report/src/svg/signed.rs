@@ -70,7 +70,7 @@ pub fn chart(id: &str, all: &BTreeMap<CpuId, Known>) -> Option<Chart> {
         if n > 0 {
             let y = frame.y.at(n as f64);
             let tip = format!("{} {tip} than the chart reaches", count(n));
-            canvas.told_rect("throttled", (x, y), (END, AREA.bottom - y), &tip);
+            canvas.tipped_rect("throttled", (x, y), (END, AREA.bottom - y), Some(&tip));
         }
     }
     frame.axes(&mut canvas, "earlier or later than the median, µs", "wakeups per step of 100 ns");

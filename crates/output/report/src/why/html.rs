@@ -98,7 +98,9 @@ fn culprit(group: &Culprit) -> String {
         esc(&group.name),
         prose(&format!("{times}, worst {}", Nanos(worst)))
     );
-    let items: Vec<String> = group.late.iter().take(MOST_SENTENCES).map(|late| item(late)).collect();
+    let advice = advice(group);
+    let of = |late: &&Late| late.sentence.strip_suffix(advice.unwrap_or("")).unwrap_or(&late.sentence).to_owned();
+    let items: Vec<String> = group.late.iter().take(MOST_SENTENCES).map(|late| item(late, &of(late))).collect();
     let (shown, more) = items.split_at(items.len().min(SENTENCES));
     let all = group.late.len();
     let what = match all > items.len() {
@@ -109,13 +111,28 @@ fn culprit(group: &Culprit) -> String {
         [] => String::new(),
         more => details(&what, &format!("<ul>{}</ul>", more.concat())),
     };
-    format!("{heading}<ul>{}</ul>{more}", shown.concat())
+    let advice = advice.map(|text| {
+        let text = text.trim_start_matches(SEPARATOR);
+        format!("<p class=\"note\">{}", prose(&words::capital(text)))
+    });
+    format!("{heading}<ul>{}</ul>{}{more}", shown.concat(), advice.unwrap_or_default())
+}
+
+/// What separates a sentence from its advice.
+const SEPARATOR: &str = " — ";
+
+/// The end of the sentences with the advice, if all of several have the same.
+fn advice<'a>(group: &Culprit<'a>) -> Option<&'a str> {
+    let [first, others @ ..] = &group.late[..] else { return None };
+    let at = first.sentence.find(SEPARATOR).filter(|_| !others.is_empty())?;
+    let advice = first.sentence.get(at..)?;
+    others.iter().all(|late| late.sentence.ends_with(advice)).then_some(advice)
 }
 
 /// The sentence of a wakeup, and the chain behind it.
-fn item(late: &Late) -> String {
+fn item(late: &Late, sentence: &str) -> String {
     let chain: Vec<String> = late.victim.chain.iter().map(|link| words::stopped(&link.text())).collect();
-    format!("<li>{}{}", prose(&late.sentence), list("", &chain))
+    format!("<li>{}{}", prose(sentence), list("", &chain))
 }
 
 /// The timeline of the first of these wakeups that has one; `which` begins its caption.

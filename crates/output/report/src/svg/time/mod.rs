@@ -112,11 +112,8 @@ fn time_axis(canvas: &mut Canvas, x: &Scale, bottom: f64) {
     canvas.axis_x(&Scale::linear(0.0, to - from, (left, right)), "ns");
     let length = Scale::linear(0.0, (to - from) / unit.ns, (left, right));
     canvas.open("xt");
-    for tick in length.ticks(((right - left) / 80.0) as usize) {
-        let at = length.at(tick);
-        canvas.line("axis", (at, bottom), (at, bottom + 5.0));
-        canvas.text("tick", (at, bottom + 19.0), Anchor::Middle, &plain(tick));
-    }
+    let ticks = length.ticks(((right - left) / 80.0) as usize).into_iter().map(|tick| (length.at(tick), plain(tick)));
+    canvas.ticks_x("axis", &ticks.collect::<Vec<_>>(), (bottom, bottom + 5.0), bottom + 19.0);
     canvas.close();
     let name = format!("since the first recorded release, {}", unit.name);
     canvas.text("name", ((left + right) / 2.0, bottom + 42.0), Anchor::Middle, &name);

@@ -81,7 +81,7 @@ impl Panel<'_> {
             if to - drawn < 1.0 {
                 continue;
             }
-            canvas.told_rect("throttled", (from, self.area.bottom - 6.0), (to - from, 6.0), "throttled");
+            canvas.tipped_rect("throttled", (from, self.area.bottom - 6.0), (to - from, 6.0), Some("throttled"));
             drawn = to;
         }
     }

@@ -1,5 +1,5 @@
-use super::super::canvas::{Anchor, Canvas};
-use super::{CHARACTER, LEFT, SPANS, View, colour};
+use super::super::canvas::{Anchor, Canvas, fine, px};
+use super::{CHARACTER, LEFT, MARGIN, NARROW, SPANS, View, colour};
 use crate::clean;
 use crate::words::causes;
 use punctual_model::{Class, Lane, Span, SpanKind, ThreadState};
@@ -18,6 +18,15 @@ pub struct Bars<'a> {
     /// What is written on bars, above the marks of the moments.
     texts: Canvas,
     top: f64,
+}
+
+/// Spans of one name in a row.
+struct Row {
+    class: String,
+    name: String,
+    d: String,
+    /// Of each span, ns.
+    lengths: Vec<String>,
 }
 
 /// What was drawn.
@@ -46,7 +55,7 @@ impl<'a> Bars<'a> {
             let tip = format!("{name}, {}", Nanos(state.end_ns.saturating_sub(state.start_ns)));
             let (y, height) = if state.state == ThreadState::Sleeping { (BAR / 2.0, 1.5) } else { (0.0, BAR) };
             let size = (to - from, height);
-            self.canvas.told_rect(class, (from, self.top + y), size, &tip);
+            self.canvas.tipped_rect(class, (from, self.top + y), size, Some(&tip));
             let short = name.split(',').next().unwrap_or(name);
             let label = if state.state == ThreadState::Running { "on" } else { "in" };
             let fitting = [name, short].into_iter().find(|text| fits(text, to - from));
@@ -63,7 +72,7 @@ impl<'a> Bars<'a> {
         for kinds in rows {
             let spans: Vec<&Span> = lane.spans.iter().take(SPANS).filter(|span| kinds.contains(&span.kind)).collect();
             if !spans.is_empty() {
-                self.on_top(&spans);
+                self.on_top(&spans, lane);
                 self.top += THIN + 2.0;
             }
         }
@@ -80,8 +89,11 @@ impl<'a> Bars<'a> {
         self.top += BAR + GAP;
     }
 
-    fn on_top(&mut self, spans: &[&Span]) {
-        let mut drawn = f64::MIN;
+    /// Interrupts or softirqs, often hundreds: those of one name are one path, with the length of each for the page's
+    /// script.
+    fn on_top(&mut self, spans: &[&Span], lane: &Lane) {
+        let mut rows: Vec<Row> = Vec::new();
+        let (mut drawn, top, bottom) = (f64::MIN, px(self.top), px(self.top + THIN));
         for span in spans {
             let (from, to) = (self.view.at(span.start_ns).max(drawn), self.view.at(span.end_ns));
             if to - drawn < APART {
@@ -89,8 +101,20 @@ impl<'a> Bars<'a> {
             }
             let kind = if span.kind == SpanKind::Softirq { "k5" } else { "k0" };
             let class = if span.cause.is_some() { format!("{kind} cause") } else { format!("{kind} cause pale") };
-            self.canvas.told_rect(&class, (from, self.top), (to - from, THIN), &self.tip(span));
+            let delays = if span.cause.is_some() { ", delays it" } else { "" };
+            let name = format!("CPU {}, {}{delays}", lane.cpu, name(span));
+            let known = rows.iter().position(|row| row.class == class && row.name == name);
+            let at = known.unwrap_or_else(|| {
+                rows.push(Row { class, name, d: String::new(), lengths: Vec::new() });
+                rows.len() - 1
+            });
+            let (left, right) = (fine(from), fine(to));
+            rows[at].d.push_str(&format!("M{left} {top}H{right}V{bottom}h{}z", fine(from - to)));
+            rows[at].lengths.push(span.end_ns.saturating_sub(span.start_ns).to_string());
             drawn = to;
+        }
+        for Row { class, name, d, lengths } in rows {
+            self.canvas.steps(&format!("{class} spans"), &d, &name, "ns", lengths.into_iter());
         }
     }
 
@@ -111,7 +135,7 @@ impl<'a> Bars<'a> {
         let idle = class == "asleep";
         let (y, height) = if idle { (BAR / 2.0, 1.5) } else { (0.0, BAR) };
         let size = (to - from, height);
-        self.canvas.told_rect(&class, (from, self.top + y), size, &self.tip(span));
+        self.canvas.tipped_rect(&class, (from, self.top + y), size, self.tip(span).as_deref());
         let names = match span.cause.filter(|_| !self.view.blames(span)) {
             Some(class) => [String::new(), causes::class(class).to_owned()],
             None => [name(span), clean::line(&span.label)],
@@ -124,12 +148,16 @@ impl<'a> Bars<'a> {
         }
     }
 
-    fn tip(&self, span: &Span) -> String {
+    /// `None` for spans that delayed nothing, on narrow screens: a finger does not hit them.
+    fn tip(&self, span: &Span) -> Option<String> {
+        if self.view.right + MARGIN <= NARROW && span.cause.is_none() {
+            return None;
+        }
         let length = Nanos(span.end_ns.saturating_sub(span.start_ns));
         let since = self.view.since(span.start_ns);
         let sign = if since < 0.0 { '−' } else { '+' };
         let cause = span.cause.map(|class| format!(": {}", causes::class(class))).unwrap_or_default();
-        format!("{}, {length} from T0 {sign} {}{cause}", name(span), Nanos(since.abs() as u64))
+        Some(format!("{}, {length} from T0 {sign} {}{cause}", name(span), Nanos(since.abs() as u64)))
     }
 
     fn name(&mut self, text: &str, top: f64, strong: bool) {

@@ -130,11 +130,8 @@ fn time_axis(canvas: &mut Canvas, view: &View, bottom: f64) {
     let scale = Scale::linear(from / unit.ns, to / unit.ns, (LEFT, view.right));
     canvas.line("axis", (LEFT, bottom), (view.right, bottom));
     canvas.open("xt");
-    for tick in scale.ticks(view.ticks) {
-        let at = scale.at(tick);
-        canvas.line("axis", (at, bottom), (at, bottom + 5.0));
-        canvas.text("tick", (at, bottom + 19.0), Anchor::Middle, &plain(tick));
-    }
+    let ticks = scale.ticks(view.ticks).into_iter().map(|tick| (scale.at(tick), plain(tick)));
+    canvas.ticks_x("axis", &ticks.collect::<Vec<_>>(), (bottom, bottom + 5.0), bottom + 19.0);
     canvas.close();
     let name = format!("since T0, {}", unit.name);
     canvas.text("name", ((LEFT + view.right) / 2.0, bottom + 40.0), Anchor::Middle, &name);

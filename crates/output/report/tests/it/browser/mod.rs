@@ -1,6 +1,7 @@
 //! The pages in Chromium. Pictures of them are kept in `target/tmp/pages`.
 
 mod devtools;
+mod pictures;
 
 use crate::samples;
 use devtools::{Browser, View};
@@ -133,6 +134,15 @@ fn values_are_read_lines_are_hidden_and_charts_magnified() {
     assert_eq!(browser.number(lines), all / 4.0);
     browser.eval("document.querySelectorAll('.front .legend button[aria-pressed=false]').forEach(b => b.click())");
     assert_eq!(browser.number(lines), all);
+    // Interrupts in a timeline, hundreds in one path.
+    browser.eval("document.querySelector('.timeline .broad .spans').scrollIntoView({ block: 'center' })");
+    let middle = "(() => { const s = document.querySelector('.timeline .broad .spans'), m = s.getScreenCTM(),
+        [, x, y, to] = s.getAttribute('d').match(/M(\\S+) (\\S+)H([\\d.]+)/).map(Number);
+        return [m.a * (x + to) / 2 + m.e, m.d * (y + 4) + m.f]; })()";
+    let at = browser.eval(middle);
+    browser.point(at[0].as_f64().unwrap(), at[1].as_f64().unwrap());
+    let tip = browser.eval("document.querySelector('.hover').innerText");
+    assert!(tip.as_str().is_some_and(|tip| tip.contains("CPU ") && tip.contains("interrupt ")), "{tip}");
     // By the keys.
     browser.eval("document.querySelector('.front .chart').focus()");
     browser.key("ArrowRight");
