@@ -66,7 +66,7 @@ is $watch ActiveState active
 ready=$((($(show $watch ActiveEnterTimestampMonotonic) - $(show $watch ExecMainStartTimestampMonotonic)) / 1000))
 [ $ready -gt 0 ] || fail "$watch was active before its process began"
 is $watch WatchdogUSec 1min
-within 60 "show $watch StatusText | grep -q 'latest wakeup'"
+within 60 "show $watch StatusText | grep -q 'worst wakeup'"
 fed=$(show $watch WatchdogTimestampMonotonic)
 within 60 "[ \$(show $watch WatchdogTimestampMonotonic) -gt $fed ]"
 fed=$((($(show $watch WatchdogTimestampMonotonic) - fed) / 1000))
