@@ -48,7 +48,9 @@ fn install(prefix: &Path) -> PathBuf {
     let libraries = prefix.join("lib");
     fs::create_dir_all(prefix.join("include")).unwrap();
     fs::create_dir_all(libraries.join("pkgconfig")).unwrap();
-    fs::copy(folder().join("include/punctual_rt.h"), prefix.join("include/punctual_rt.h")).unwrap();
+    for header in ["punctual_rt.h", "punctual.hpp"] {
+        fs::copy(folder().join("include").join(header), prefix.join("include").join(header)).unwrap();
+    }
     fs::copy(made("libpunctual_rt_c.a"), libraries.join("libpunctual_rt_c.a")).unwrap();
     fs::copy(made("libpunctual_rt_c.so"), libraries.join("libpunctual_rt_c.so.0")).unwrap();
     symlink("libpunctual_rt_c.so.0", libraries.join("libpunctual_rt_c.so")).unwrap();

@@ -57,6 +57,8 @@ struct Language {
 const C: Language = Language { compiler: "cc", foreign: "gcc", options: &["-std=c99"] };
 const CPP: Language = Language { compiler: "g++", foreign: "g++", options: &["-x", "c++", "-std=c++11"] };
 
+const CPP17: Language = Language { compiler: "g++", foreign: "g++", options: &["-x", "c++", "-std=c++17"] };
+
 /// Compiles and links a program.
 fn build(language: &Language, source: &str, into: &Path) -> PathBuf {
     let Compiler { name, is_foreign } = compiler(language);
@@ -110,6 +112,37 @@ fn the_periodic_example(language: &Language) {
         let report = String::from_utf8_lossy(&output.stderr);
         assert!(["PREEMPT_RT kernel", "SCHED_FIFO 10"].iter().all(|check| report.contains(check)), "{report}");
     });
+}
+
+#[test]
+#[ignore = "live: g++, timing"]
+fn every_part_of_the_cpp_header_works() {
+    with(&CPP17, "examples/parts.cpp", |program, _| {
+        let text = succeeded("parts.cpp", &Command::new(program).output().unwrap());
+        let expected = "mutex state 1, locked twice is a deadlock 1, free 1\n\
+                        semaphore 1 0 count 1 timed out 1; flags 3 then 0\n\
+                        alarms 3 order 123 ok 1\n\
+                        refused 1, with a text 1\n\
+                        loop ended 1, ran all 1, received all 1, in order 1\n\
+                        brief ended 1\n";
+        assert_eq!(text, expected);
+    });
+}
+
+/// A body that may throw, or is called with something else, is refused when it is compiled.
+#[test]
+#[ignore = "live: g++"]
+fn a_body_that_may_throw_does_not_compile() {
+    let scratch = tempfile::tempdir().unwrap();
+    let source = scratch.path().join("throws.cpp");
+    let program = "#include <punctual.hpp>\nint main() { using namespace std::chrono_literals; auto rt = punctual::builder().start();\n\
+                   rt.start(punctual::options(\"a\", punctual::policy::other, 0, 1ms), [](const punctual::cycle &) {}); }\n";
+    fs::write(&source, program).unwrap();
+    let Compiler { name, .. } = compiler(&CPP17);
+    let include = folder().join("include");
+    let output = Command::new(name).arg("-std=c++17").arg("-fsyntax-only").arg("-I").arg(include).arg(&source).output();
+    let output = output.unwrap();
+    assert!(!output.status.success() && String::from_utf8_lossy(&output.stderr).contains("has to be noexcept"));
 }
 
 #[test]
@@ -177,17 +210,17 @@ fn all_of_this_is_cpp_too() {
 }
 
 /// The program in docs/c-interface.md.
-fn documented() -> String {
+fn documented(language: &str) -> String {
     let text = fs::read_to_string(folder().join("../../../docs/c-interface.md")).unwrap();
-    let (_, rest) = text.split_once("```c\n").unwrap();
+    let (_, rest) = text.split_once(&format!("```{language}\n")).unwrap();
     rest.split_once("```").unwrap().0.to_owned()
 }
 
 #[test]
 #[ignore = "live: root, g++, timing"]
 fn the_documented_program_runs_until_it_is_told_to_end() {
-    assert!(documented().lines().count() <= 19, "it has grown");
-    everywhere_text(&documented(), |program| {
+    assert!(documented("c").lines().count() <= 19, "it has grown");
+    everywhere_text(&documented("c"), |program| {
         let mut child = Command::new(program).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let (mut first, mut rest) = (String::new(), String::new());
         let mut errors = BufReader::new(child.stderr.take().unwrap());
@@ -202,6 +235,26 @@ fn the_documented_program_runs_until_it_is_told_to_end() {
         let refused = ["cannot lock memory", "cannot run as"].iter().any(|text| first.contains(text));
         assert!(refused && child.wait().unwrap().code() == Some(1), "{first}{rest}");
         println!("without privilege it says: {first}");
+    });
+}
+
+#[test]
+#[ignore = "live: root, g++, timing"]
+fn the_documented_cpp_program_ends_with_its_figure() {
+    let scratch = tempfile::tempdir().unwrap();
+    let source = scratch.path().join("control.cpp");
+    fs::write(&source, documented("cpp")).unwrap();
+    with(&CPP17, source.to_str().unwrap(), |program, _| {
+        let child = Command::new(program).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(500));
+        let _ = kill_process(Pid::from_child(&child), Signal::TERM);
+        let output = child.wait_with_output().unwrap();
+        let refused = String::from_utf8_lossy(&output.stderr).into_owned();
+        if ["cannot lock memory", "cannot run as"].iter().any(|text| refused.contains(text)) {
+            return println!("without privilege it says: {refused}");
+        }
+        let text = succeeded("documented", &output);
+        assert!(text.starts_with("worst ") && text.ends_with(" ns late\n"), "{text}");
     });
 }
 
