@@ -28,6 +28,7 @@ mod kernel;
 mod lab;
 mod limits;
 mod manual;
+mod new;
 mod new_file;
 mod overdue;
 mod progress;
@@ -114,6 +115,7 @@ fn run(Arguments { owner, command }: Arguments, started: Nanos) -> ExitCode {
         Command::Lab(command) => lab::run(&command),
         Command::Kernel(command) => kernel::run(&command),
         Command::Completions(args) => manual::completions(&args),
+        Command::New(args) => new::new(&args),
         Command::Man(args) => manual::man(&args),
     }
 }

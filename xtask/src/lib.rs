@@ -39,6 +39,8 @@ enum Task {
         #[arg(value_parser = cross::names())]
         target: String,
     },
+    /// Build the package punctual-rt-dev for this machine into dist/: programs in C, C++ and Rust (docs/packages.md)
+    RtDev,
     /// Install a package in a fresh Debian, measure with it, purge it, and check that nothing is left; as root
     DebCheck {
         /// Target whose package is checked
@@ -65,6 +67,7 @@ impl Arguments {
             Task::Cross(options) => cross::run(&options),
             Task::Size { file } => pack::size(file),
             Task::Deb { target } => pack::deb(&target),
+            Task::RtDev => pack::dev(),
             Task::DebCheck { target } => pack::check(&target),
             Task::Release { target } => pack::release(&target),
             #[cfg(feature = "reference-checks")]

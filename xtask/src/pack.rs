@@ -2,6 +2,7 @@
 
 mod archive;
 mod check;
+mod dev;
 mod release;
 mod sbom;
 
@@ -13,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 pub use check::run as check;
+pub use dev::run as dev;
 pub use release::run as release;
 
 /// What a package installs, the main program first.

@@ -26,6 +26,9 @@ Measure and experiment:
   lab         Boot kernels in QEMU, measure and compare them in virtual time, without a board
   selftest    Inject known delays beside the measuring engine and check that it finds each
 
+Program:
+  new         Write a real-time program to start from, in Rust, C or C++
+
 Interoperate:
   cyclictest  Run as cyclictest, with its options and its output
   import      Import other tools' results into a run directory
@@ -57,6 +60,10 @@ pub const AUDIT: &str = examples! {
 pub const TUNE: &str = examples! {
     "sudo punctual tune --dry-run"
     "sudo punctual tune --load cpu,io --time-limit 20m"
+};
+pub const NEW: &str = examples! {
+    "punctual new my-loop --lang cpp"
+    "punctual new my-loop --lang rust --library punctual/crates/realtime/rt"
 };
 pub const UNDO: &str = examples! {
     "sudo punctual undo --list"

@@ -16,6 +16,7 @@ use crate::import::args::ImportArgs;
 use crate::kernel::args::KernelCommand;
 use crate::lab::args::LabCommand;
 use crate::manual::args::{CompletionsArgs, ManArgs};
+use crate::new::args::NewArgs;
 use crate::prove::args::MeasureArgs;
 use crate::refusal::Refusal;
 use crate::report::args::ReportArgs;
@@ -112,6 +113,9 @@ pub enum Command {
     #[command(subcommand)]
     #[command(after_help = help::KERNEL)]
     Kernel(KernelCommand),
+    /// Write a real-time program to start from: a loop of 1 kHz with a log, statistics and checks
+    #[command(after_help = help::NEW)]
+    New(NewArgs),
     /// Print shell completions
     #[command(hide = true)]
     Completions(CompletionsArgs),

@@ -1,5 +1,5 @@
 //! `cargo trials integrations`: runs the examples of integrations/ with their programs: podman, lava-run, labgrid,
-//! systemd in a guest, act. (Ansible: `cargo trials fleet`.) A missing program is reported and counts as a failure, so
+//! systemd in a guest, act; and `punctual new` in a root with nothing but a compiler. (Ansible: `cargo trials fleet`.) A missing program is reported and counts as a failure, so
 //! nothing passes silently.
 
 use crate::built::missing;
@@ -18,6 +18,7 @@ const ALL: &[(&str, &str)] = &[
     ("labgrid", include_str!("labgrid.sh")),
     ("systemd", include_str!("systemd.sh")),
     ("github", include_str!("github.sh")),
+    ("new", include_str!("new.sh")),
 ];
 
 /// Exit code of a script whose program is not installed.
@@ -80,7 +81,7 @@ fn more(name: &str, tools: &Path) -> Result<Vec<OsString>, String> {
         let busybox = busybox(Arch::Amd64, &cache).map_err(|e| e.to_string())?;
         words.extend([kernel.image.into(), busybox.into()]);
     }
-    if ["labgrid", "systemd", "github"].contains(&name) {
+    if ["labgrid", "systemd", "github", "new"].contains(&name) {
         words.push(tools.into());
     }
     if name == "systemd" {

@@ -1,10 +1,12 @@
 //! The installation steps of docs/c-interface.md in a temporary prefix: a program gets its flags from pkg-config, is
 //! linked with the shared and with the static library, and runs.
 
+use punctual_starter::{Language, Project};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::time::Instant;
 
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
@@ -110,6 +112,25 @@ fn an_installed_library_is_linked_with_what_pkg_config_says() {
     let flags = pkg_config(&libraries, &["--cflags", "--libs", "--static"]);
     link(&whole, &flags.into_iter().map(archive).collect::<Vec<_>>());
     accounts(&whole, None);
+}
+
+/// `punctual new --lang c` and `cpp`: from nothing to a loop that prints its statistics.
+#[test]
+#[ignore = "live: root, g++, pkg-config, timing"]
+fn a_new_project_is_built_and_prints_its_statistics() {
+    let prefix = tempfile::tempdir().unwrap();
+    let libraries = install(prefix.path());
+    for language in [Language::C, Language::Cpp] {
+        let begun = Instant::now();
+        let project = prefix.path().join(format!("{language:?}"));
+        Project { name: "my-loop".into(), language, library: None }.write(&project).unwrap();
+        run(Command::new("sh").arg(project.join("build.sh")).env("PKG_CONFIG_PATH", libraries.join("pkgconfig")));
+        let text = run(Command::new(project.join("my-loop")).arg("2").env("LD_LIBRARY_PATH", &libraries));
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[0].starts_with("second 1: ") && lines[1].starts_with("second 2: "), "{text}");
+        assert!(lines.last().unwrap().starts_with("2000 releases: "), "{text}");
+        println!("{language:?}: {} s from nothing to its statistics", begun.elapsed().as_secs());
+    }
 }
 
 /// Every function of the header is an exported symbol of the shared library.

@@ -1,0 +1,148 @@
+//! A real-time program to start from: a loop of 1 kHz with a bounded queue to a logger, statistics, checks at its start, a
+//! unit of systemd, a CI job and a page about it.
+//!
+//! The library comes from the package punctual-rt-dev, or from where [`Project::library`] says.
+
+#![forbid(unsafe_code)]
+
+use punctual_directory::{Dir, Staging, Whose};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// Where punctual-rt-dev installs the sources of the Rust library.
+pub const SOURCES: &str = "/usr/share/punctual-rt/rust/rt";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    Rust,
+    C,
+    Cpp,
+}
+
+/// What to write.
+#[derive(Clone, Debug)]
+pub struct Project {
+    pub name: String,
+    pub language: Language,
+    /// The folder of the Rust crate `punctual-rt`; [`SOURCES`] by default. Of no use for C and C++.
+    pub library: Option<PathBuf>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// It becomes the name of a program, a thread, a unit and a crate.
+    #[error("{0:?} is no name of a program: a letter first, then letters, digits and -, 32 at most, all lower case")]
+    Name(String),
+    #[error("{} is there already: name another folder, or remove it", .0.display())]
+    Exists(PathBuf),
+    #[error("{path}: {source}", path = .path.display())]
+    Io { path: PathBuf, source: std::io::Error },
+    #[error(transparent)]
+    Directory(#[from] punctual_directory::Error),
+}
+
+impl Project {
+    /// Name and text of each file.
+    ///
+    /// # Errors
+    /// [`Error::Name`].
+    pub fn files(&self) -> Result<Vec<(String, String)>, Error> {
+        let name = checked(&self.name)?;
+        let library = self.library.clone().unwrap_or_else(|| SOURCES.into());
+        let (program, build) = match self.language {
+            Language::Rust => (format!("target/release/{name}"), "cargo build --release"),
+            Language::C | Language::Cpp => (format!("./{name}"), "sh build.sh"),
+        };
+        let about = match self.language {
+            Language::Rust => format!("The library is a dependency by path in `Cargo.toml`: {}.", library.display()),
+            Language::C | Language::Cpp => {
+                "The library is that of the package punctual-rt-dev, or what `pkg-config --libs punctual-rt` names."
+                    .to_owned()
+            }
+        };
+        let fill = |text: &str| {
+            text.replace("LIBRARY", &about).replace("PROGRAM", &program).replace("BUILD", build).replace("NAME", name)
+        };
+        let mut files = match self.language {
+            Language::Rust => vec![
+                ("src/main.rs", fill(include_str!("../templates/main.rs"))),
+                ("Cargo.toml", manifest(name, &library)),
+                (".gitignore", "/target\n/punctual-runs\n".to_owned()),
+            ],
+            Language::C => vec![
+                ("main.c", fill(include_str!("../templates/main.c"))),
+                ("build.sh", script(name, "main.c", "${CC:-cc} -std=c11 ${CFLAGS:-}")),
+                (".gitignore", format!("/{name}\n/punctual-runs\n")),
+            ],
+            Language::Cpp => vec![
+                ("main.cpp", fill(include_str!("../templates/main.cpp"))),
+                ("build.sh", script(name, "main.cpp", "${CXX:-c++} -std=c++17 ${CXXFLAGS:-}")),
+                (".gitignore", format!("/{name}\n/punctual-runs\n")),
+            ],
+        };
+        let unit = format!("{name}.service");
+        files.push((&unit, fill(include_str!("../templates/service"))));
+        files.push((".github/workflows/real-time.yml", fill(include_str!("../templates/workflow.yml"))));
+        files.push(("README.md", fill(include_str!("../templates/README.md"))));
+        Ok(files.into_iter().map(|(name, text)| (name.to_owned(), text)).collect())
+    }
+
+    /// Writes the project into a new folder: all of it, or nothing.
+    ///
+    /// # Errors
+    /// The folder is there, the name is none, or a file cannot be written.
+    pub fn write(&self, folder: &Path) -> Result<Vec<String>, Error> {
+        const INNER: &str = "project";
+        let files = self.files()?;
+        if folder.symlink_metadata().is_ok() {
+            return Err(Error::Exists(folder.to_owned()));
+        }
+        let staging = Staging::create(folder, Whose::Results)?;
+        let project = staging.dir().make_dir(INNER)?;
+        for (name, text) in &files {
+            let (dir, file) = place(&project, Path::new(name))?;
+            let io = |source| Error::Io { path: folder.join(name), source };
+            dir.as_ref().unwrap_or(&project).create_new(file)?.write_all(text.as_bytes()).map_err(io)?;
+        }
+        drop(project);
+        staging.publish(INNER)?;
+        Ok(files.into_iter().map(|(name, _)| name).collect())
+    }
+}
+
+/// The directory that a file belongs to, made where it is missing (`None`: the project's own), and the file's name.
+fn place<'n>(project: &Dir, name: &'n Path) -> Result<(Option<Dir>, &'n Path), Error> {
+    let mut dir: Option<Dir> = None;
+    let mut parts = name.iter().peekable();
+    while let Some(part) = parts.next() {
+        if parts.peek().is_none() {
+            return Ok((dir, Path::new(part)));
+        }
+        let above = dir.as_ref().unwrap_or(project);
+        let below = if above.kind(part)?.is_some() { above.dir(part)? } else { above.make_dir(part)? };
+        dir = Some(below);
+    }
+    Ok((dir, name))
+}
+
+fn checked(name: &str) -> Result<&str, Error> {
+    let mut letters = name.bytes();
+    let first = letters.next().is_some_and(|b| b.is_ascii_lowercase());
+    let rest = letters.all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
+    (first && rest && name.len() <= 32 && !name.ends_with('-'))
+        .then_some(name)
+        .ok_or_else(|| Error::Name(name.chars().take(64).collect()))
+}
+
+fn manifest(name: &str, library: &Path) -> String {
+    let library = library.display().to_string().replace('\\', "\\\\").replace('"', "\\\"");
+    format!(
+        "[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[dependencies]\npunctual-rt = {{ path = \"{library}\" }}\n\n\
+         [profile.release]\npanic = \"abort\"\n"
+    )
+}
+
+fn script(name: &str, source: &str, compiler: &str) -> String {
+    let text = include_str!("../templates/build.sh").replace("COMPILER", compiler).replace("SOURCE", source);
+    text.replace("NAME", name)
+}

@@ -1,0 +1,9 @@
+#!/bin/sh
+# Builds NAME. punctual-rt is found by pkg-config where that knows it (PKG_CONFIG_PATH=PREFIX/lib/pkgconfig), and otherwise where the
+# compiler looks for libraries: the package punctual-rt-dev installs it there.
+set -eu
+cd "$(dirname "$0")"
+if flags=$(pkg-config --cflags --libs punctual-rt 2>/dev/null); then :; else flags=-lpunctual_rt_c; fi
+# The flags are words.
+# shellcheck disable=SC2086
+exec COMPILER -O2 -g -Wall -Wextra -o NAME SOURCE $flags

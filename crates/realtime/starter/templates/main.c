@@ -1,0 +1,94 @@
+/* NAME: a control step every millisecond, and a log of it that cannot delay it.
+ *
+ *   NAME [SECONDS]      without SECONDS until Ctrl-C */
+
+#include <punctual_rt.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define PERIOD_NS 1000000
+#define PRIORITY 80
+
+struct sample {
+    uint64_t index;
+    uint64_t late_ns;
+};
+
+/* In the loop nothing is allocated, locked or printed. */
+static int step(const struct prt_cycle *cycle, void *data)
+{
+    struct sample sample = { cycle->index, cycle->woke_ns - cycle->scheduled_ns };
+    prt_send((struct prt_sender *)data, &sample, sizeof sample); /* full: dropped and counted */
+    return PRT_NEXT_CONTINUE;
+}
+
+static int failed(const char *what)
+{
+    fprintf(stderr, "%s: %s\n", what, prt_last_error());
+    return 1;
+}
+
+/* An ordinary thread: whatever it waits for, the loop does not. */
+static void log_second(struct prt_receiver *from, unsigned second)
+{
+    struct sample sample;
+    uint64_t worst = 0, count = 0;
+    for (; prt_receive(from, &sample, sizeof sample) == PRT_STATUS_OK; count++)
+        if (sample.late_ns > worst)
+            worst = sample.late_ns;
+    printf("second %u: %" PRIu64 " steps, at most %" PRIu64 " us late\n", second, count, worst / 1000);
+    fflush(stdout);
+}
+
+static void figures(const struct prt_task *task)
+{
+    struct prt_stats stats;
+    uint64_t median = 0;
+    if (prt_task_stats(task, &stats))
+        return;
+    prt_task_quantile(task, PRT_MEASURE_LATENESS, 0.5, &median);
+    printf("%" PRIu64 " releases: %" PRIu64 " ran, %" PRIu64 " skipped; late by %" PRIu64 " us at the median, %" PRIu64
+           " us at most; %" PRId64 " page faults\n",
+           stats.released, stats.ran, stats.skipped, median / 1000, stats.lateness.max_ns / 1000, stats.page_faults);
+}
+
+int main(int argc, char **argv)
+{
+    unsigned seconds = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 0;
+    struct prt_builder *builder = prt_builder_new();
+    struct prt_task_options options;
+    struct prt_sender *to = NULL;
+    struct prt_receiver *from = NULL;
+    struct prt_task *task = NULL;
+    struct prt *rt = NULL;
+    uint64_t next;
+    unsigned second;
+
+    prt_builder_lock_memory(builder);
+    prt_builder_check(builder, PRT_CHECK_PREEMPT_RT, 0, PRT_SEVERITY_WANTED);
+    prt_builder_check(builder, PRT_CHECK_HIGH_RESOLUTION_TIMERS, 0, PRT_SEVERITY_REQUIRED);
+    if (prt_block_signals() || prt_start(builder, &rt))
+        return failed("start");
+    fputs(prt_report(rt), stderr);
+    /* A queue for four seconds. */
+    if (prt_queue_new(sizeof(struct sample), 4096, PRT_OVERFLOW_DROP_NEWEST, &to, &from) || prt_sender_lock_memory(to))
+        return failed("queue");
+    prt_task_options_init(&options, "NAME", PRT_POLICY_FIFO, PRIORITY, PERIOD_NS);
+    options.cycles = (uint64_t)seconds * (1000000000 / PERIOD_NS);
+    if (prt_task_start(rt, &options, step, to, &task))
+        return failed("task");
+    next = prt_now_ns();
+    for (second = 1; second <= seconds; second++) {
+        prt_sleep_until(next += 1000000000);
+        log_second(from, second);
+    }
+    if (seconds ? prt_task_join(task, NULL) : prt_until_signal(rt))
+        return failed("wait");
+    figures(task);
+    prt_task_free(task);
+    prt_sender_free(to);
+    prt_receiver_free(from);
+    return prt_free(rt);
+}

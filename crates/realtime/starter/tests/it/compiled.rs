@@ -1,0 +1,28 @@
+//! From nothing to a loop in Rust that prints its statistics; those in C and C++ are beside the library that they need, in
+//! crates/realtime/capi.
+
+use punctual_starter::{Language, Project};
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+
+#[test]
+#[ignore = "live: root, cargo's registry, timing"]
+fn the_loop_in_rust_prints_its_statistics() {
+    let begun = Instant::now();
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = scratch.path().join("my-loop");
+    let library = Path::new(env!("CARGO_MANIFEST_DIR")).join("../rt").canonicalize().unwrap();
+    let project = Project { name: "my-loop".to_owned(), language: Language::Rust, library: Some(library) };
+    project.write(&folder).unwrap();
+    let built =
+        Command::new(env!("CARGO")).args(["build", "--release", "--offline"]).current_dir(&folder).output().unwrap();
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    let output = Command::new(folder.join("target/release/my-loop")).arg("2").output().unwrap();
+    let (text, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{text}{error}");
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[0].starts_with("second 1: ") && lines[1].starts_with("second 2: "), "{text}");
+    assert!(lines.last().unwrap().starts_with("2000 releases: "), "{text}");
+    println!("{} s from nothing to its statistics", begun.elapsed().as_secs());
+}
