@@ -37,6 +37,7 @@ mod glob;
 mod import;
 mod interrupts;
 mod judge;
+mod memo;
 mod offers;
 mod owner;
 mod plan;

@@ -1,6 +1,7 @@
 //! The table of rules: files under `rules/`, in the order of `rules.txt`, which is also the order of findings.
 
 use crate::judge::judge;
+use crate::memo::Memo;
 use crate::owner::READS as OVER_TIME;
 use crate::probes::CONFIG_READS;
 use crate::profile::{Own, ProfileFileError, Today, Wishes};
@@ -106,7 +107,8 @@ impl Rules {
 
     /// Like [`Rules::audit`], with what else the caller offers.
     pub fn audit_with(&self, machine: &dyn Machine, context: &Context, offers: Offers) -> Vec<Finding> {
-        let sight = self.sight(machine, context, offers);
+        let memo = Memo::new(machine);
+        let sight = self.sight(&memo, context, offers);
         let mut findings: Vec<Finding> = self.rules.iter().map(|rule| self.judge(rule, &sight)).collect();
         if findings.iter().any(|finding| finding.id == "virt-container" && finding.state == State::Warn) {
             self.rules.iter().zip(&mut findings).for_each(|(rule, finding)| rule.refer_to_host(finding));

@@ -144,9 +144,10 @@ fn of_others(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
             let lacks = || releases::lacks(word, release?).or_else(|| releases::lacks_on(word, release?, &arch));
             let of_others = foreign::unknown(word).or_else(lacks).or_else(|| foreign::of_x86(word, &arch));
             of_others.or_else(|| match built(sight, word)? {
-                (Built::Out, options) if !asks_nothing(word) => {
-                    Some(format!("{} is known to kernels with {options}, and this is built without", names::key(word)))
-                }
+                (Built::Out, options) if !asks_nothing(word) => Some(format!(
+                    "{} does something only in kernels with {options}, and this is built without",
+                    names::key(word)
+                )),
                 _ => None,
             })
         });

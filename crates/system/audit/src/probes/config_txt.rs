@@ -152,8 +152,12 @@ fn stock(found: &Found, key: &str) -> Option<u32> {
 fn clocks(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     match read(sight, notes) {
         Ok(found) => {
-            let most = |key: &str| stock(&found, key).or_else(|| stock_of(SLOWEST, key)).unwrap_or(0);
-            let is_stock = |line: &Line| line.value().parse::<u32>().is_ok_and(|mhz| mhz <= most(line.key()));
+            // The lowest clock may be set above the highest stock one, too.
+            let is_stock = |line: &Line| {
+                let (key, is_min) = line.key().strip_suffix("_min").map_or((line.key(), false), |key| (key, true));
+                let most = stock(&found, key).or_else(|| stock_of(SLOWEST, key).filter(|_| !is_min));
+                line.value().parse::<u32>().is_ok_and(|mhz| most.map_or(is_min, |most| mhz <= most))
+            };
             let set = found.lines.iter().filter(|line| is_clock(line) && (is_overvoltage(line) || !is_stock(line)));
             let set = set.cloned();
             listed(set.collect::<Vec<_>>(), found.missing.clone())
@@ -188,11 +192,11 @@ fn constant(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     }
 }
 
-/// raspberrypi/documentation, config_txt/overclocking.adoc. `…_min` is no overclocking.
+/// raspberrypi/documentation, config_txt/overclocking.adoc.
 fn is_clock(line: &Line) -> bool {
     const CLOCKS: &[&str] =
         &["arm_freq", "gpu_freq", "core_freq", "h264_freq", "isp_freq", "v3d_freq", "hevc_freq", "sdram_freq"];
-    CLOCKS.contains(&line.key()) || is_overvoltage(line)
+    CLOCKS.contains(&line.key().strip_suffix("_min").unwrap_or(line.key())) || is_overvoltage(line)
 }
 
 fn is_overvoltage(line: &Line) -> bool {
