@@ -2,6 +2,7 @@
 
 use super::list::Release;
 use super::names::key;
+use std::sync::LazyLock;
 
 /// The releases of whose sources `parameters.txt` was made.
 const LISTED: [Release; 7] = [(5, 10), (5, 15), (6, 1), (6, 6), (6, 12), (6, 18), (7, 2)];
@@ -58,12 +59,22 @@ struct Parameter {
     last: Option<Release>,
 }
 
-fn parameters() -> impl Iterator<Item = Parameter> {
-    PARAMETERS.lines().map(|line| {
-        let (name, range) = line.split_once(' ').unwrap_or((line, "-"));
-        let (first, last) = range.split_once('-').unwrap_or_default();
-        Parameter { name, first: number(first), last: number(last) }
-    })
+/// In the order of their names.
+fn parameters() -> &'static [Parameter] {
+    static LIST: LazyLock<Vec<Parameter>> = LazyLock::new(|| {
+        let parameters = PARAMETERS.lines().map(|line| {
+            let (name, range) = line.split_once(' ').unwrap_or((line, "-"));
+            let (first, last) = range.split_once('-').unwrap_or_default();
+            Parameter { name, first: number(first), last: number(last) }
+        });
+        parameters.collect()
+    });
+    &LIST
+}
+
+fn find(key: &str) -> Option<&'static Parameter> {
+    let at = parameters().binary_search_by(|parameter| parameter.name.cmp(key)).ok()?;
+    parameters().get(at)
 }
 
 fn number(text: &str) -> Option<Release> {
@@ -73,23 +84,23 @@ fn number(text: &str) -> Option<Release> {
 
 /// Is it a parameter of any listed release?
 pub(super) fn is_listed(key: &str) -> bool {
-    parameters().any(|parameter| parameter.name == key)
+    find(key).is_some()
 }
 
 /// Does the list of a release, or do those of both its neighbours, have the parameter?
 pub(crate) fn has(word: &str, release: Release) -> bool {
     let key = key(word);
     let is_covered = LISTED[0] <= release && release <= LISTED[LISTED.len() - 1];
-    let has = |Parameter { first, last, .. }: Parameter| {
+    let has = |Parameter { first, last, .. }: &Parameter| {
         first.is_none_or(|first| first <= release) && last.is_none_or(|last| release <= last)
     };
-    is_covered && parameters().find(|parameter| parameter.name == key).is_some_and(has)
+    is_covered && find(&key).is_some_and(has)
 }
 
 /// The parameters that a release may have; those of all listed ones where it is not known.
 pub(super) fn of(release: Option<Release>) -> impl Iterator<Item = &'static str> {
-    let has = move |parameter: &Parameter| release.is_none_or(|release| parameter.lacks(release).is_none());
-    parameters().filter(has).map(|parameter| parameter.name)
+    let has = move |parameter: &&Parameter| release.is_none_or(|release| parameter.lacks(release).is_none());
+    parameters().iter().filter(has).map(|parameter| parameter.name)
 }
 
 /// Why a mainline kernel of this release does not know a parameter that other releases know, a sentence.
@@ -98,7 +109,7 @@ pub(crate) fn lacks(word: &str, release: Release) -> Option<String> {
     let why = match SINCE.iter().find(|(name, _)| *name == key) {
         Some((_, since)) if release < *since => Some(format!("since Linux {}", show(*since))),
         Some(_) => None,
-        None => parameters().find(|parameter| parameter.name == key)?.lacks(release),
+        None => find(&key)?.lacks(release),
     }?;
     Some(format!("{key} is known {why}, and this is {}", show(release)))
 }
@@ -146,10 +157,10 @@ mod tests {
 
     #[test]
     fn the_list_is_in_order_and_its_ranges_are_listed_releases() {
-        let all: Vec<Parameter> = parameters().collect();
+        let all = parameters();
         assert!(all.len() > 900);
         assert!(all.windows(2).all(|two| two[0].name < two[1].name));
-        for Parameter { name, first, last } in all {
+        for &Parameter { name, first, last } in all {
             assert!(first.is_none_or(|first| LISTED[1..].contains(&first)), "{name}");
             assert!(last.is_none_or(|last| LISTED[..LISTED.len() - 1].contains(&last)), "{name}");
             assert!(first.zip(last).is_none_or(|(first, last)| first <= last), "{name}");
@@ -162,7 +173,7 @@ mod tests {
     #[test]
     fn exact_releases_agree_with_the_list() {
         for (name, since) in SINCE {
-            let found = parameters().find(|parameter| parameter.name == *name).unwrap_or_else(|| panic!("{name}"));
+            let found = find(name).unwrap_or_else(|| panic!("{name}"));
             let before = found.first.and_then(|first| LISTED.iter().rev().find(|listed| **listed < first));
             assert!(before.is_none_or(|before| before < since), "{name}");
             assert!(found.first.unwrap_or(LISTED[0]) >= *since, "{name}");
