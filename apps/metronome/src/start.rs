@@ -31,7 +31,7 @@ pub(crate) fn start(wanted: &[Scheduling], allow_ordinary: bool) -> Result<Start
     }
     // An ordinary thread needs no privilege, and is measured even if memory cannot be locked.
     let allow_unlocked = allow_ordinary || scheduling.iter().all(|one| !one.policy().is_real_time());
-    let builder = || Rt::builder().warn(Check::PreemptRt);
+    let builder = || Rt::builder().silence_warnings().warn(Check::PreemptRt);
     // Checked now, so that a thread's stack cannot fail to be locked later.
     let rt = match builder().require(Check::LockedMemory(MEMORY)).lock_memory().start() {
         Ok(rt) => rt,

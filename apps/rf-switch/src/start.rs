@@ -18,6 +18,7 @@ pub struct Started {
 
 fn builder(options: &Options) -> Builder {
     let builder = Rt::builder()
+        .silence_warnings()
         .warn(Check::PreemptRt)
         .warn(Check::HighResolutionTimers)
         .warn(Check::FastClock)

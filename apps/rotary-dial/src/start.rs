@@ -25,7 +25,7 @@ pub(crate) fn start(priority: Priority, allow_ordinary: bool) -> Result<Started,
             granted_nice(Scheduling::Other { nice: 0 })
         }
     };
-    let builder = || Rt::builder().warn(Check::PreemptRt);
+    let builder = || Rt::builder().silence_warnings().warn(Check::PreemptRt);
     // Checked now, so that a thread's stack cannot fail to be locked later.
     let rt = match builder().require(Check::LockedMemory(MEMORY)).lock_memory().start() {
         Ok(rt) => rt,

@@ -3,7 +3,7 @@
 use std::io;
 
 /// A system call that failed.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[error("{call}({on}): {source}")]
 pub struct Error {
     /// Name of the system call, as in section 2 of the manual.
@@ -26,3 +26,5 @@ impl Error {
         self.source.raw_os_error()
     }
 }
+
+punctual_units::debug_as_display!(Error);

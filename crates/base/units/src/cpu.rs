@@ -85,7 +85,7 @@ impl fmt::Display for CpuList {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not a CPU list ({why}): write for example 0-3,8")]
 pub struct CpuListError {
     text: String,
@@ -158,6 +158,8 @@ impl<'de> Deserialize<'de> for CpuList {
         String::deserialize(d)?.parse().map_err(serde::de::Error::custom)
     }
 }
+
+crate::debug_as_display!(CpuListError);
 
 #[cfg(test)]
 mod tests {

@@ -5,6 +5,7 @@
 //! HdrHistogram.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::fmt;
 
 const SUB_BITS: u32 = 7;
 const LINEAR: u64 = 1 << (SUB_BITS + 1);
@@ -61,13 +62,25 @@ pub struct Bin {
 }
 
 /// Counts by bin, with exact count, minimum, maximum and sum. Allocates only up to the bin of the largest sample.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Histogram {
     bins: Vec<u64>,
     count: u64,
     sum: u128,
     min: u64,
     max: u64,
+}
+
+/// A summary: there are thousands of bins.
+impl fmt::Debug for Histogram {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = f.debug_struct("Histogram");
+        out.field("count", &self.count);
+        if self.count > 0 {
+            out.field("min", &self.min).field("p50", &self.quantile(0.5)).field("max", &self.max);
+        }
+        out.finish()
+    }
 }
 
 impl Default for Histogram {

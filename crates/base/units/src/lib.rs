@@ -5,6 +5,26 @@
 
 #![forbid(unsafe_code)]
 
+/// Implements `Debug` as `Display`, so that `fn main() -> Result<(), Box<dyn Error>>`, `unwrap()` and `{:?}` print a
+/// sentence.
+#[macro_export]
+macro_rules! debug_as_display {
+    ($($type:ident),+) => { $(
+        impl std::fmt::Debug for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                std::fmt::Display::fmt(self, f)
+            }
+        }
+    )+ };
+    ($(<T> $type:ident),+) => { $(
+        impl<T> std::fmt::Debug for $type<T> {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                std::fmt::Display::fmt(self, f)
+            }
+        }
+    )+ };
+}
+
 mod cpu;
 mod histogram;
 mod nanos;

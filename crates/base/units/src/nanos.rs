@@ -98,7 +98,7 @@ fn two_units(small: u64, per: u64, big: &str, little: &str) -> String {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DurationError {
     #[error("`{0}` has no unit: write for example 500us, 2ms, 30s, 15m or 24h")]
     NoUnit(String),
@@ -154,6 +154,8 @@ fn decimal_times(number: &str, scale: u64) -> Option<Nanos> {
     }
     (total <= i64::MAX as u64).then_some(Nanos(total))
 }
+
+crate::debug_as_display!(DurationError);
 
 #[cfg(test)]
 mod tests {

@@ -42,7 +42,7 @@ impl fmt::Display for Policy {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a scheduling policy: use fifo, rr, other, batch, idle or deadline")]
 pub struct PolicyError(String);
 
@@ -69,7 +69,7 @@ impl FromStr for Policy {
 #[serde(try_from = "u8", into = "u8")]
 pub struct Priority(u8);
 
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("priority {0} is out of range: real-time priorities go from 1 to 99")]
 pub struct PriorityError(String);
 
@@ -171,6 +171,8 @@ impl fmt::Display for Scheduling {
         }
     }
 }
+
+crate::debug_as_display!(PolicyError, PriorityError);
 
 #[cfg(test)]
 mod tests {

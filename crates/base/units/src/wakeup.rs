@@ -89,7 +89,7 @@ impl fmt::Display for WakeupSource {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is not a wakeup source: use nanosleep, relative, timerfd, posix-timer, futex, signal, eventfd, udp or \
      serial:/dev/ttyS1"
@@ -124,6 +124,8 @@ impl From<WakeupSource> for String {
         source.to_string()
     }
 }
+
+crate::debug_as_display!(WakeupSourceError);
 
 #[cfg(test)]
 mod tests {

@@ -102,7 +102,7 @@ enum prt_check {
 
 // Weight of a check.
 enum prt_severity {
-  // The program starts even if the check fails; the report says so.
+  // The program starts even if the check fails; prt_start() prints that on standard error, and the report has it.
   PRT_SEVERITY_WANTED = 0,
   // The program does not start if the check fails.
   PRT_SEVERITY_REQUIRED = 1,
@@ -824,6 +824,12 @@ int prt_builder_lock_memory(struct prt_builder *builder);
 // Errors: PRT_STATUS_NULL; PRT_STATUS_INVALID above 1 GiB.
 int prt_builder_prefault_stack(struct prt_builder *builder,
                                size_t bytes);
+
+// Prints no warnings: without this, prt_start() prints a line on standard error for each wanted check that failed or
+// could not be made.
+//
+// Errors: PRT_STATUS_NULL.
+int prt_builder_silence_warnings(struct prt_builder *builder);
 
 // Requests a check: `kind` is one of enum prt_check, `argument` its argument or 0, `severity` one of enum
 // prt_severity.

@@ -47,7 +47,7 @@ pub enum prt_check {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum prt_severity {
-    /// The program starts even if the check fails; the report says so.
+    /// The program starts even if the check fails; prt_start() prints that on standard error, and the report has it.
     Wanted = 0,
     /// The program does not start if the check fails.
     Required = 1,
@@ -137,6 +137,19 @@ pub unsafe extern "C" fn prt_builder_prefault_stack(builder: *mut prt_builder, b
             return Err(Failure::fixed(prt_status::Invalid, c"a stack of more than 1 GiB: give less"));
         }
         change(builder, |b| b.prefault_stack(bytes));
+        Ok(())
+    })
+}
+
+/// Prints no warnings: without this, prt_start() prints a line on standard error for each wanted check that failed or
+/// could not be made.
+///
+/// Errors: PRT_STATUS_NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_builder_silence_warnings(builder: *mut prt_builder) -> c_int {
+    guard(|| {
+        // SAFETY: NULL or the caller's handle, of one thread.
+        change(unsafe { exclusive(builder, c"builder is NULL") }?, Builder::silence_warnings);
         Ok(())
     })
 }

@@ -6,7 +6,7 @@ use std::io;
 use std::path::PathBuf;
 
 /// Why a GPIO line cannot be used.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum GpioError {
     /// A chip cannot be opened.
     #[error("cannot open the GPIO chip {}: {source}; {}", path.display(), remedy(source))]
@@ -112,6 +112,8 @@ impl GpioError {
         }
     }
 }
+
+punctual_units::debug_as_display!(GpioError);
 
 #[cfg(test)]
 mod tests {

@@ -10,23 +10,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (period, seconds, priority) = (Nanos::from_micros(number(1, 1_000)?), number(2, 5)?, number(3, 80)? as u8);
     let cycles = Nanos::from_secs(seconds).0 / period.0.max(1);
     let rt = Rt::builder().warn(Check::PreemptRt).warn(Check::Priority(priority)).start()?;
-    eprint!("{}", rt.report());
     let scheduling = match punctual_rt::try_scheduling(Scheduling::Fifo { priority: priority.try_into()? }) {
         Ok(()) => Scheduling::Fifo { priority: priority.try_into()? },
         Err(_) => Scheduling::Other { nice: 0 },
     };
     let task = rt.periodic("example", scheduling, period).cycles(cycles).spawn(|_cycle| Next::Continue)?;
     let stats = task.join().stats;
-    let counted = &stats.counted;
-    println!(
-        "{scheduling}, every {period}: {} released, {} ran, {} skipped",
-        counted.released, counted.ran, counted.skipped
-    );
-    println!(
-        "late by {} at the median, {} at most; page faults {:?}",
-        counted.lateness.quantile(0.5).map_or("nothing".into(), |ns| Nanos(ns).to_string()),
-        counted.worst.map_or(Nanos::ZERO, |worst| worst.lateness),
-        stats.usage.page_faults
-    );
+    println!("{stats}\nas {scheduling}");
     Ok(())
 }

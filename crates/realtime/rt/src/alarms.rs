@@ -27,7 +27,7 @@ pub struct AlarmSet<A, const N: usize> {
 }
 
 /// The set is full.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the set holds {0} alarms already: make it larger")]
 pub struct AlarmsFull(usize);
 
@@ -110,6 +110,8 @@ impl<A, const N: usize> AlarmSet<A, N> {
         self.count
     }
 }
+
+punctual_units::debug_as_display!(AlarmsFull);
 
 #[cfg(test)]
 mod tests {

@@ -26,7 +26,7 @@ pub struct Applied {
 }
 
 /// Why attributes were refused.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum Refused {
     /// The CPU is offline, does not exist, or is not in the cpuset.
     #[error("cannot run on CPU {cpu}: {source}")]
@@ -169,6 +169,8 @@ fn deadline_advice(runtime: Nanos, deadline: Nanos, period: Nanos, errno: rustix
         _ => None,
     }
 }
+
+punctual_units::debug_as_display!(Refused);
 
 #[cfg(test)]
 mod tests {

@@ -21,6 +21,7 @@ mod ipc;
 mod periodic;
 mod posix;
 mod relative;
+mod report;
 mod stack;
 mod start;
 mod sync;

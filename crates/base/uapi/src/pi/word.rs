@@ -13,7 +13,7 @@ const TID_MASK: u32 = 0x3fff_ffff;
 const PRIVATE: futex::Flags = futex::Flags::PRIVATE;
 
 /// Why a lock was not acquired.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum LockError {
     /// The calling thread already holds it, or holds a lock that its owner waits for (`EDEADLK`).
     #[error(
@@ -224,3 +224,5 @@ pub(super) fn error(errno: Errno) -> LockError {
 pub(super) fn timespec(at: Nanos) -> Timespec {
     Timespec { tv_sec: (at.0 / SECOND) as i64, tv_nsec: (at.0 % SECOND) as _ }
 }
+
+punctual_units::debug_as_display!(LockError);

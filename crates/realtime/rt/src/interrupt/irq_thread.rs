@@ -5,7 +5,7 @@ use punctual_units::{Priority, Scheduling};
 use std::fs;
 
 /// Why the priority of an interrupt's threads cannot be set.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum IrqThreadError {
     /// The interrupt has no thread.
     #[error(
@@ -79,6 +79,8 @@ fn threads(irq: u32) -> std::io::Result<Vec<i32>> {
     let pids = fs::read_dir("/proc")?.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
     Ok(pids.filter(|pid| fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| of(name.trim()))).collect())
 }
+
+punctual_units::debug_as_display!(IrqThreadError);
 
 #[cfg(test)]
 mod tests {

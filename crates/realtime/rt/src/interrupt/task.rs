@@ -51,7 +51,7 @@ pub struct InterruptHandle {
 }
 
 /// Statistics of an interrupt task. `events == handled + coalesced + lost`.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct InterruptStats {
     /// Name of the task.
     pub name: String,

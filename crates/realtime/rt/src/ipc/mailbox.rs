@@ -23,7 +23,7 @@ pub struct MailboxCounts {
 }
 
 /// Why a value was not sent; contains the value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotSent<T> {
     /// The mailbox is full ([`Overflow::Refuse`]).
     #[error("the mailbox is full: its reader is slower than its writers")]
@@ -172,3 +172,5 @@ impl<T> Mailbox<T> {
         uapi::lock_addresses(start, values.capacity() * size_of::<T>())
     }
 }
+
+punctual_units::debug_as_display!(<T> NotSent);

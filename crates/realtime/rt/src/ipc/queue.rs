@@ -54,7 +54,7 @@ fn count(counter: &AtomicU64) {
 }
 
 /// Why a queue or mailbox cannot be created.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CapacityError {
     /// A capacity of 0.
     #[error("a capacity of 0 holds nothing: give at least 1")]
@@ -78,7 +78,7 @@ impl Overflow {
 }
 
 /// The queue is full; contains the value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the queue is full: its reader is slower than its writer")]
 pub struct Full<T>(
     /// The value that was not sent.
@@ -197,3 +197,7 @@ impl<T> Receiver<T> {
         self.consumer.is_abandoned()
     }
 }
+
+punctual_units::debug_as_display!(CapacityError);
+
+punctual_units::debug_as_display!(<T> Full);

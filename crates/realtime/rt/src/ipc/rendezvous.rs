@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::marker::PhantomData;
 
 /// Why a message was not answered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
     /// No thread serves the rendezvous.
     #[error("nobody serves this rendezvous: call serve() in the thread that is to answer, before the first send")]
@@ -42,7 +42,7 @@ impl From<LockError> for SendError {
 }
 
 /// Why a thread cannot serve.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ServeError {
     /// Another thread already serves it.
     #[error("another thread serves this rendezvous already: one rendezvous has one receiver")]
@@ -300,3 +300,5 @@ impl<M, R> Drop for Request<'_, M, R> {
         self.server.finish(self.place, self.answer.take());
     }
 }
+
+punctual_units::debug_as_display!(SendError, ServeError);

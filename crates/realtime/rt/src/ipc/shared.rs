@@ -93,7 +93,7 @@ const CLAIMED: usize = 1;
 const HEADER: usize = 2;
 
 /// The writer overtook every attempt to read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the shared value changed during each of 64 readings: the writer writes without a pause")]
 pub struct Unsteady;
 
@@ -232,3 +232,5 @@ impl<T: Words> Drop for SharedWriter<'_, T> {
         self.0.words.words()[CLAIMED].store(0, Release);
     }
 }
+
+punctual_units::debug_as_display!(Unsteady);

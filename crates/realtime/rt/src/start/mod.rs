@@ -28,6 +28,7 @@ const STACK: usize = 256 << 10;
 #[must_use = "nothing is checked or locked before start()"]
 pub struct Builder {
     lock: bool,
+    silent: bool,
     stack: usize,
     checks: Vec<(Check, Severity)>,
 }
@@ -53,13 +54,21 @@ impl Builder {
         self
     }
 
-    /// Starts even if this check fails; the report says so.
+    /// Starts even if this check fails or cannot be made: [`Builder::start`] prints that on standard error, and the report
+    /// has it.
     pub fn warn(mut self, check: Check) -> Builder {
         self.checks.push((check, Severity::Wanted));
         self
     }
 
-    /// Runs the checks, locks memory, and sets the epoch of all tasks to now.
+    /// Prints no warnings, for a program that shows [`Rt::report`] itself.
+    pub fn silence_warnings(mut self) -> Builder {
+        self.silent = true;
+        self
+    }
+
+    /// Runs the checks, prints a line for each that failed or could not be made on standard error (unless
+    /// [`Builder::silence_warnings`]), locks memory, and sets the epoch of all tasks to now.
     ///
     /// # Errors
     /// [`StartError`], with the whole report if a required check failed.
@@ -69,6 +78,10 @@ impl Builder {
         let report = Report { checked };
         if report.failed_required() {
             return Err(StartError::Required(report));
+        }
+        if !self.silent {
+            // A closed standard error is the program's own choice.
+            let _ = report.warn(&mut std::io::stderr().lock());
         }
         if self.lock {
             uapi::one_heap();
@@ -82,7 +95,7 @@ impl Builder {
 }
 
 /// Why a program cannot start.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum StartError {
     /// A required check failed.
     #[error("this machine is not ready for real time:\n{0}")]
@@ -103,14 +116,13 @@ pub enum StartError {
 /// ```no_run
 /// use punctual_rt::{Check, CpuId, Miss, Nanos, Next, Rt, Scheduling};
 /// let rt = Rt::builder().lock_memory().warn(Check::PreemptRt).require(Check::Priority(80)).start()?;
-/// eprint!("{}", rt.report());
 /// let scheduling = Scheduling::Fifo { priority: 80.try_into()? };
 /// let task = rt.periodic("control", scheduling, Nanos::from_millis(1)).cpu(CpuId(1)).on_miss(Miss::Skip).spawn(|cycle| {
 ///     let _elapsed = cycle.scheduled;
 ///     Next::Continue
 /// })?;
 /// rt.until_signal();
-/// println!("{} releases, {} skipped", task.stats().counted.released, task.stats().counted.skipped);
+/// println!("{}", task.stats());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Rt {
@@ -123,7 +135,7 @@ pub struct Rt {
 impl Rt {
     /// A builder without checks or memory locking.
     pub fn builder() -> Builder {
-        Builder { lock: false, stack: STACK, checks: Vec::new() }
+        Builder { lock: false, silent: false, stack: STACK, checks: Vec::new() }
     }
 
     /// Results of the checks.
@@ -205,3 +217,5 @@ fn ending() -> uapi::SignalSet {
 pub fn block_signals() -> Result<(), uapi::Error> {
     uapi::block(&ending())
 }
+
+punctual_units::debug_as_display!(StartError);

@@ -54,7 +54,7 @@ impl Checked {
 }
 
 /// Results of all requested checks, in that order.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Report {
     /// One entry per check.
     pub checked: Vec<Checked>,
@@ -66,22 +66,34 @@ impl Report {
         self.checked.iter().all(Checked::passed)
     }
 
+    /// Writes the lines of the checks that did not pass.
+    pub(crate) fn warn(&self, to: &mut impl std::io::Write) -> std::io::Result<()> {
+        self.checked.iter().filter(|checked| !checked.passed()).try_for_each(|checked| writeln!(to, "{checked}"))
+    }
+
     pub(crate) fn failed_required(&self) -> bool {
         self.checked.iter().any(|c| c.severity == Severity::Required && !c.passed())
     }
 }
 
+punctual_units::debug_as_display!(Report);
+
 /// One line per check: `ok`, `FAILED` or `unknown`, what was found, and what to do.
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for Checked { check, severity, outcome } in &self.checked {
-            let wanted = if *severity == Severity::Required { "required" } else { "wanted" };
-            match outcome {
-                Outcome::Pass(found) => writeln!(f, "ok       {check}: {found}")?,
-                Outcome::Fail { found, fix } => writeln!(f, "FAILED   {check} ({wanted}): {found}; {fix}")?,
-                Outcome::Unknown(why) => writeln!(f, "unknown  {check} ({wanted}): {why}")?,
-            }
+        self.checked.iter().try_for_each(|checked| writeln!(f, "{checked}"))
+    }
+}
+
+/// A line of the report.
+impl fmt::Display for Checked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Checked { check, severity, outcome } = self;
+        let wanted = if *severity == Severity::Required { "required" } else { "wanted" };
+        match outcome {
+            Outcome::Pass(found) => write!(f, "ok       {check}: {found}"),
+            Outcome::Fail { found, fix } => write!(f, "FAILED   {check} ({wanted}): {found}; {fix}"),
+            Outcome::Unknown(why) => write!(f, "unknown  {check} ({wanted}): {why}"),
         }
-        Ok(())
     }
 }

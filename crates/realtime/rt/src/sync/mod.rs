@@ -17,7 +17,7 @@ use std::sync::atomic::AtomicU32;
 const EVERY_BIT: NonZeroU32 = NonZeroU32::MAX;
 
 /// The time limit of a wait passed (`ETIMEDOUT`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("nothing came before the time was over (ETIMEDOUT)")]
 pub struct TimedOut;
 
@@ -40,3 +40,5 @@ fn wake(word: &AtomicU32, count: u32) {
 
 /// Wakes all sleepers.
 const ALL: u32 = i32::MAX as u32;
+
+punctual_units::debug_as_display!(TimedOut);

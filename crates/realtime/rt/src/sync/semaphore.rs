@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 
 /// The count is at its maximum (2^32 - 1) and was not raised.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the semaphore's count is at its maximum, 2^32 - 1: it is posted more often than it is waited for")]
 pub struct Overflowed;
 
@@ -87,3 +87,5 @@ impl Semaphore {
         self.count.load(Relaxed)
     }
 }
+
+punctual_units::debug_as_display!(Overflowed);

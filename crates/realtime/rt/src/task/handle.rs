@@ -88,7 +88,7 @@ pub struct Task {
 }
 
 /// Statistics of a task at some time.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct TaskStats {
     /// Name of the task.
     pub name: String,
@@ -103,7 +103,7 @@ pub struct TaskStats {
 }
 
 /// A task that has ended.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Finished {
     /// How it ended.
     pub end: End,

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, PoisonError, mpsc};
 
 /// Why a task was not started.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum SpawnError {
     /// Policy, priority or CPU was refused.
     #[error("task {name}: {}", source.advised())]
@@ -120,3 +120,5 @@ impl Before {
         end
     }
 }
+
+punctual_units::debug_as_display!(SpawnError);

@@ -88,7 +88,7 @@ pub struct WorstCycle {
 }
 
 /// Release statistics of a task.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Counted {
     /// Releases accounted for: `ran + skipped + pending`.
     pub released: u64,

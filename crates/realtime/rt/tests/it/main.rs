@@ -1,5 +1,6 @@
 mod between_threads;
 mod deadline;
+mod documented;
 mod inversion;
 mod models;
 mod pipe;

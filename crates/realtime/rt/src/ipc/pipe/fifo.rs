@@ -44,7 +44,7 @@ impl From<&Path> for At {
 }
 
 /// Why a pipe could not be opened.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum NotOpened {
     /// Invalid capacity or overflow policy.
     #[error(transparent)]
@@ -197,3 +197,5 @@ fn is_fifo(path: &Path, stat: &Stat) -> Result<(), NotOpened> {
     };
     Err(NotOpened::NotAFifo { path: path.into(), what })
 }
+
+punctual_units::debug_as_display!(NotOpened);
