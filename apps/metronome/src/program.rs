@@ -60,10 +60,15 @@ fn all(options: &Options) -> Result<u8, Error> {
     let (mut measured, mut failed) = (Vec::new(), None);
     let plans = plans(options, &scheduling);
     options.out.as_deref().map_or(Ok(()), |folder| runs::free(folder, &plans))?;
+    let lacks = |wanted: &punctual_rt::Scheduling| wanted.policy().is_real_time() && !scheduling.contains(wanted);
+    let refused = options.scheduling.iter().any(lacks);
     let mut plans = plans.into_iter().peekable();
     while let Some(plan) = plans.next() {
         match measure(&bench, &plan, instruments) {
-            Ok((one, back)) => {
+            Ok((mut one, back)) => {
+                if refused && !plan.scheduling.policy().is_real_time() {
+                    one.run = one.run.refused("real-time scheduling was refused (--allow-ordinary)");
+                }
                 print_result(options, &one);
                 let early = one.ended_by.is_some();
                 measured.push(one);

@@ -145,7 +145,10 @@ impl Running {
     }
 
     fn write(&self, folder: &std::path::Path, finished: &Finished) -> Result<(), Error> {
-        let run = self.taken.clone().ended(finished);
+        let mut run = self.taken.clone().ended(finished);
+        if !self.taken.scheduling().policy().is_real_time() {
+            run = run.refused("SCHED_FIFO was refused (--allow-ordinary)");
+        }
         punctual_record::write(folder, &[run], &self.words).map_err(|error| Error::Run(error.to_string()))
     }
 }

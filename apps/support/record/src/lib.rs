@@ -19,7 +19,7 @@ use punctual_machine::Live;
 use punctual_model::{
     CpuResult, Distribution, EndedBy, Kind, LoadReport, Phase, Problem, ProblemKind, Run, Settings, Stamp, Tool, Worst,
 };
-use punctual_rt::{CpuId, CpuList, End, Finished, Nanos, Policy, Scheduling, Task, TaskStats, monotonic};
+use punctual_rt::{CpuId, CpuList, End, Finished, Nanos, Scheduling, Task, TaskStats, monotonic};
 use punctual_rundir as rundir;
 use rustix::time::{ClockId, clock_gettime};
 use std::path::Path;
@@ -43,6 +43,8 @@ pub struct TaskRun {
     load: Option<(String, LoadReport)>,
     problems: Vec<Problem>,
     notes: Vec<String>,
+    /// Why real-time scheduling was refused, if it was wanted.
+    refused: Option<String>,
 }
 
 impl Taken {
@@ -55,12 +57,17 @@ impl Taken {
         }
     }
 
+    /// Policy and priority in force.
+    pub fn scheduling(&self) -> Scheduling {
+        self.scheduling
+    }
+
     pub fn ended(self, finished: &Finished) -> TaskRun {
         TaskRun { end: Some(finished.end.clone()), ..self.so_far(finished.stats.clone()) }
     }
 
     pub fn so_far(self, stats: TaskStats) -> TaskRun {
-        TaskRun { taken: self, stats, end: None, load: None, problems: Vec::new(), notes: Vec::new() }
+        TaskRun { taken: self, stats, end: None, load: None, problems: Vec::new(), notes: Vec::new(), refused: None }
     }
 }
 
@@ -106,6 +113,13 @@ impl TaskRun {
     /// report.
     pub fn under(mut self, load: &str, report: LoadReport) -> TaskRun {
         self.load = Some((load.to_owned(), report));
+        self
+    }
+
+    /// States that the task should have been real-time, which was refused for this reason: its phase is inconclusive. An
+    /// ordinary task without it is one that was asked for.
+    pub fn refused(mut self, why: impl Into<String>) -> TaskRun {
+        self.refused = Some(why.into());
         self
     }
 
@@ -184,8 +198,8 @@ impl TaskRun {
             problems.push(Problem { kind: ProblemKind::LoadDidNotRun, text });
         }
         let mut add = |kind, text: String| problems.push(Problem { kind, text });
-        if !self.taken.scheduling.policy().is_real_time() {
-            add(ProblemKind::NoRealTime, format!("task {name} ran as {}: an ordinary thread", self.taken.scheduling));
+        if let Some(why) = &self.refused {
+            add(ProblemKind::NoRealTime, format!("task {name} ran as {}: {why}", self.taken.scheduling));
         }
         if let Some(why) = &self.taken.not_resident {
             add(ProblemKind::NotAsAsked, format!("the memory of task {name} is not locked: {why}"));
@@ -217,7 +231,7 @@ fn run(tasks: &[TaskRun], command: &[String]) -> Run {
         settings: Settings {
             clock: Some("CLOCK_MONOTONIC, clock_nanosleep absolute".into()),
             scheduling: scheduling.filter(|one| tasks.iter().all(|task| task.taken.scheduling == *one)),
-            scheduling_explicit: scheduling.is_some_and(|s| s.policy() != Policy::Other),
+            scheduling_explicit: tasks.iter().all(|task| task.refused.is_none()),
             period_ns: alike(|task| task.stats.period),
             cpus,
             loads: tasks.iter().map(TaskRun::load_name).collect(),

@@ -84,8 +84,8 @@ pub struct PlannedThread {
     pub alone_ns: Option<Nanos>,
     /// Prediction from the calibrated time.
     pub predicted: Prediction,
-    /// Upper bound on the response time of each period, from response-time analysis; absent if the thread is not
-    /// periodic or no bound exists.
+    /// Upper bound on the response time of each period, from response-time analysis with the mean work as calibrated
+    /// alone, so that longer jobs may exceed it; absent if the thread is not periodic or no bound exists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound_ns: Option<Nanos>,
 }

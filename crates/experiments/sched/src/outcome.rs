@@ -233,7 +233,7 @@ fn problems(fitted: &Fitted, threads: &[Ended]) -> Vec<String> {
 
 /// Passes if in every repetition the run, wait, sleep and steal times of every thread add up to its elapsed time and
 /// the prediction explains its end; fails if they do not for one thread; inconclusive if something needed was not
-/// measured.
+/// measured, or a period took longer than its bound, so that the analysis does not describe the run.
 pub fn outcome(experiment: &Experiment) -> Outcome {
     let threads: Vec<&RanThread> = experiment.repetitions.iter().flat_map(|one| &one.threads).collect();
     let whole = !threads.is_empty() && !experiment.interrupted && threads.iter().all(|thread| thread.whole);
@@ -241,7 +241,13 @@ pub fn outcome(experiment: &Experiment) -> Outcome {
     let all: Vec<Option<bool>> = threads.iter().map(of).collect();
     match whole {
         true if all.contains(&Some(false)) => Outcome::Fail,
+        true if beyond(experiment) => Outcome::Inconclusive,
         true if all.iter().all(|one| *one == Some(true)) => Outcome::Pass,
         _ => Outcome::Inconclusive,
     }
+}
+
+fn beyond(experiment: &Experiment) -> bool {
+    let mut pairs = experiment.repetitions.iter().flat_map(|one| experiment.threads.iter().zip(&one.threads));
+    pairs.any(|(planned, ran)| planned.bound_ns.zip(ran.worst_response_ns).is_some_and(|(b, w)| w > b))
 }

@@ -17,7 +17,8 @@ fn what_tasks_counted_is_read_back() {
     let finished = late.join();
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("run");
-    write(&root, &[taken.ended(&finished), running.so_far(other.stats())], &["program".into()]).unwrap();
+    let refused = taken.ended(&finished).refused("no CAP_SYS_NICE");
+    write(&root, &[refused, running.so_far(other.stats())], &["program".into()]).unwrap();
     rt.stop();
 
     let recording = punctual_rundir::read(&root).unwrap();
@@ -37,8 +38,13 @@ fn what_tasks_counted_is_read_back() {
     // The worst of this task only: on a busy machine the other one may have been later.
     let worst = recording.worst_of(&phase.id, result.cpu).next().unwrap();
     assert_eq!(worst.latency_ns, counted.worst.unwrap().lateness.0);
-    // An ordinary thread makes the phase inconclusive.
-    assert!(!phase.problems.is_empty());
+    // An ordinary thread in place of a real-time one makes the phase inconclusive, one that was asked for does not.
+    let refused = |n: usize| {
+        let problems = &recording.run.phases[n].problems;
+        problems.iter().any(|problem| problem.kind == ProblemKind::NoRealTime)
+    };
+    assert!(refused(0) && !refused(1));
+    assert!(!recording.run.settings.scheduling_explicit);
     let again = write(&root, &[], &[]).unwrap_err();
     assert!(again.to_string().contains("run"), "{again}");
 }

@@ -5,6 +5,7 @@
 
 pub mod formula;
 pub mod replay;
+mod server;
 mod sim;
 mod state;
 

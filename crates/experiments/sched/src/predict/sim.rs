@@ -55,18 +55,17 @@ pub fn simulate(tasks: &[Task], scheduler: &Scheduler) -> Vec<Prediction> {
 impl Sim<'_> {
     fn wake(&mut self, now: u64) {
         for state in &mut self.states {
-            if state.wake(now) {
+            let woke = state.wake(now);
+            if woke {
                 state.place = self.place;
                 self.place += 1;
                 state.slice = self.scheduler.quantum.0 as f64;
             }
-            if let Scheduling::Deadline { runtime_ns, period_ns, .. } = state.task.scheduling
-                && state.is_ready()
-                && now >= state.deadline
-            {
-                // Constant bandwidth server: each deadline that expires starts a new budget.
-                let from = if state.deadline == 0 || state.budget > 0.0 { now } else { state.deadline };
-                (state.budget, state.deadline) = (runtime_ns.0 as f64, from + period_ns.0);
+            if let Some(server) = &mut state.server {
+                server.tick(now);
+                if woke {
+                    server.wake(now);
+                }
             }
         }
     }
@@ -79,7 +78,7 @@ impl Sim<'_> {
         let mut order: Vec<usize> = (0..self.states.len()).filter(|n| self.is_runnable_real_time(*n)).collect();
         order.arrange_by_key(|n| {
             let state = &self.states[*n];
-            let deadline = if state.is_deadline() { state.deadline } else { 0 };
+            let deadline = state.server.and_then(|server| server.runnable()).unwrap_or(0);
             (std::cmp::Reverse(state.rank()), deadline, state.place)
         });
         for n in order {
@@ -96,7 +95,7 @@ impl Sim<'_> {
 
     fn is_runnable_real_time(&self, n: usize) -> bool {
         let state = &self.states[n];
-        state.is_ready() && state.rank().is_some() && (!state.is_deadline() || state.budget > 0.0)
+        state.is_ready() && state.rank().is_some() && state.server.is_none_or(|server| server.runnable().is_some())
     }
 
     /// Moves ordinary threads to the least loaded CPUs: those without a real-time thread first, then those with the
@@ -124,16 +123,20 @@ impl Sim<'_> {
     fn run(&mut self, now: u64, step: u64) {
         for cpu in &mut self.cpus {
             let limited = cpu.is_limited(now, self.scheduler.limit.as_ref());
-            // RT throttling applies to SCHED_FIFO and SCHED_RR only.
-            let throttled = |n: &usize| cpu.throttled && !self.states[*n].is_deadline();
-            let runs = |n: &usize| !limited || (cpu.ordinary.is_empty() && !throttled(n));
+            // RT throttling applies to SCHED_FIFO and SCHED_RR only; the fair server runs among the deadline threads, whose
+            // reservations leave it its time.
+            let runs =
+                |n: &usize| self.states[*n].is_deadline() || !limited || (cpu.ordinary.is_empty() && !cpu.throttled);
             match cpu.real_time.filter(runs) {
                 Some(n) => {
                     cpu.window.get_or_insert(now.cast_signed());
                     let state = &mut self.states[n];
-                    let used = state.run(now, step as f64);
+                    let most = state.server.map_or(step as f64, |server| server.left().min(step as f64));
+                    let used = state.run(now, most);
                     cpu.used += used;
-                    state.budget -= used;
+                    if let Some(server) = &mut state.server {
+                        server.used(used, now + step);
+                    }
                     state.slice -= used;
                     let turns = matches!(state.task.scheduling, Scheduling::Rr { .. });
                     if turns && state.slice < step as f64 / 2.0 && state.is_ready() {

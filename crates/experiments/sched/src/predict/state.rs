@@ -1,4 +1,5 @@
 use super::Task;
+use super::server::Server;
 use crate::body::Action;
 use punctual_model::Prediction;
 use punctual_units::{CpuId, Nanos, Scheduling};
@@ -19,9 +20,8 @@ pub(super) struct State<'a> {
     pub place: u64,
     /// Remaining part of the time slice.
     pub slice: f64,
-    /// Budget of SCHED_DEADLINE. A thread without budget is throttled until the deadline.
-    pub budget: f64,
-    pub deadline: u64,
+    /// Of SCHED_DEADLINE.
+    pub server: Option<Server>,
     /// The CPU where it runs or last ran.
     pub cpu: Option<CpuId>,
     begun: Option<u64>,
@@ -38,8 +38,7 @@ impl<'a> State<'a> {
             at: At::Asleep(task.release.0),
             place,
             slice: quantum.0 as f64,
-            budget: 0.0,
-            deadline: 0,
+            server: Server::of(task.scheduling),
             cpu: None,
             begun: None,
             ended: None,
@@ -118,7 +117,7 @@ impl<'a> State<'a> {
     }
 
     pub fn is_deadline(&self) -> bool {
-        matches!(self.task.scheduling, Scheduling::Deadline { .. })
+        self.server.is_some()
     }
 
     pub fn weight(&self) -> f64 {

@@ -137,6 +137,39 @@ fn a_deadline_thread_has_its_budget_each_period_and_no_more() {
     near(&ends(&tasks, false), &[bound, 0.12], 0.001);
 }
 
+fn deadline(runtime: u64, deadline: u64, period: u64) -> Scheduling {
+    let ms = Nanos::from_millis;
+    Scheduling::Deadline { runtime_ns: ms(runtime), deadline_ns: ms(deadline), period_ns: ms(period) }
+}
+
+#[test]
+fn the_earliest_deadline_runs_first_whatever_its_period() {
+    let tasks =
+        [task(deadline(20, 100, 100), 0.02, "0"), task(deadline(20, 30, 400), 0.02, "0"), task(fifo(), 0.01, "0")];
+    near(&ends(&tasks, false), &[0.04, 0.02, 0.05], 0.001);
+}
+
+/// dl_check_constrained_dl(): late by 2 ms once, and for ever.
+#[test]
+fn a_late_activation_puts_the_next_one_off_if_the_deadline_is_before_the_period() {
+    let ms = Nanos::from_millis;
+    let (run, sleep) = (Action::Run(ms(1)), |n| Action::Sleep(ms(n)));
+    let actions = vec![run, sleep(11), run, sleep(7), run, sleep(7), run];
+    let end = |scheduling| {
+        let body = Body { actions: actions.clone(), loops: Some(1) };
+        ends(&[Task { body, ..task(scheduling, 0.0, "0") }], false)
+    };
+    // Activated at 12, so not before 22, and not before 32.
+    near(&end(deadline(2, 3, 10)), &[0.033], 0.0005);
+    near(&end(deadline(2, 10, 10)), &[0.029], 0.0005);
+}
+
+#[test]
+fn the_fair_server_does_not_stop_deadline_threads() {
+    let tasks = [task(deadline(960, 1000, 1000), 0.96, "0"), task(OTHER, 0.1, "0")];
+    near(&ends(&tasks, true)[..1], &[0.96], 0.001);
+}
+
 #[test]
 fn periodic_threads_keep_their_grid_and_endless_ones_end_with_the_experiment() {
     let periodic = |loops| Body {

@@ -58,7 +58,8 @@ fn share(share: Option<f64>) -> String {
     share.map_or_else(|| "–".into(), |share| format!("{:+.1} %", share * 100.0))
 }
 
-/// Measured minus predicted (from the work as calibrated alone), as a share of the measured time.
+/// Measured minus predicted (from the work as calibrated alone), as a share of the prediction.
 fn alone_misses(predicted: Option<Nanos>, ran: &RanThread) -> Option<f64> {
-    Some((ran.elapsed_ns.0 as f64 - predicted?.0 as f64) / ran.elapsed_ns.0.max(1) as f64)
+    let predicted = predicted?.0.max(1) as f64;
+    Some((ran.elapsed_ns.0 as f64 - predicted) / predicted)
 }

@@ -48,7 +48,10 @@ fn of_thread(planned: &PlannedThread, ran: &RanThread) -> Option<String> {
     }
     if let (Some(bound), Some(worst)) = (planned.bound_ns, ran.worst_response_ns) {
         let kept = if worst <= bound { "within" } else { "BEYOND" };
-        causes.push(format!("its longest period took {worst}, {kept} the bound of {bound} of response-time analysis"));
+        causes.push(format!(
+            "its longest period took {worst}, {kept} the bound of {bound} of response-time analysis with the mean work as \
+             calibrated alone"
+        ));
     }
     let told = alone_misses(planned.predicted.ends_ns, ran).filter(|miss| miss.abs() > TELLS);
     let off = told.map_or(String::new(), |miss| format!(" ended {} from its predicted time", share(Some(miss))));

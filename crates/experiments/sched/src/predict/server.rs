@@ -1,0 +1,168 @@
+//! The constant bandwidth server of a SCHED_DEADLINE thread, as kernel/sched/deadline.c has it.
+
+use punctual_units::{Nanos, Scheduling};
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Server {
+    runtime: f64,
+    deadline: u64,
+    period: u64,
+    /// What is left of the runtime; negative after an overrun.
+    budget: f64,
+    /// Absolute deadline; 0 before the first activation.
+    until: u64,
+    /// Throttled until then.
+    wait: Option<u64>,
+}
+
+impl Server {
+    pub fn of(scheduling: Scheduling) -> Option<Server> {
+        let Scheduling::Deadline { runtime_ns, deadline_ns, period_ns } = scheduling else { return None };
+        let or = |time: Nanos, other: Nanos| if time.0 == 0 { other.0 } else { time.0 };
+        let period = or(period_ns, deadline_ns).max(1);
+        let deadline = or(deadline_ns, period_ns).clamp(1, period);
+        Some(Server { runtime: runtime_ns.0 as f64, deadline, period, budget: 0.0, until: 0, wait: None })
+    }
+
+    /// A wakeup: update_dl_entity() and dl_check_constrained_dl().
+    pub fn wake(&mut self, now: u64) {
+        let next = self.next_period();
+        if self.wait.is_some() {
+            return;
+        }
+        if self.deadline < self.period && self.until > 0 && self.until < now && now < next {
+            (self.wait, self.budget) = (Some(next), self.budget.min(0.0));
+            return;
+        }
+        if self.until == 0 || self.until < now {
+            self.renew(now);
+        } else if self.overflows(now) {
+            match self.deadline < self.period {
+                // The revised wakeup rule (update_dl_revised_wakeup()).
+                true => self.budget = self.density() * (self.until - now) as f64,
+                false => self.renew(now),
+            }
+        }
+    }
+
+    /// Ends the throttling when its time has come: dl_task_timer(), replenish_dl_entity().
+    pub fn tick(&mut self, now: u64) {
+        if self.wait.is_none_or(|until| until > now) {
+            return;
+        }
+        self.wait = None;
+        while self.budget <= 0.0 {
+            self.until += self.period;
+            self.budget += self.runtime.max(1.0);
+        }
+        if self.until < now {
+            self.renew(now);
+        }
+    }
+
+    /// Accounts for CPU time: update_curr_dl_se().
+    pub fn used(&mut self, time: f64, now: u64) {
+        self.budget -= time;
+        // Rounding of the steps, not the kernel's.
+        if self.budget < 0.5 {
+            self.wait = Some(self.next_period());
+            self.tick(now);
+        }
+    }
+
+    /// Whether it may run, and its absolute deadline.
+    pub fn runnable(&self) -> Option<u64> {
+        self.wait.is_none().then_some(self.until)
+    }
+
+    /// What is left of the runtime.
+    pub fn left(&self) -> f64 {
+        self.budget
+    }
+
+    fn renew(&mut self, now: u64) {
+        (self.until, self.budget) = (now + self.deadline, self.runtime);
+    }
+
+    fn next_period(&self) -> u64 {
+        (self.until + self.period).saturating_sub(self.deadline)
+    }
+
+    fn density(&self) -> f64 {
+        self.runtime / self.deadline as f64
+    }
+
+    /// The rest of the runtime until the deadline would be more than the reservation: dl_entity_overflow().
+    fn overflows(&self, now: u64) -> bool {
+        self.budget > self.density() * (self.until - now) as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn server(runtime: u64, deadline: u64, period: u64) -> Server {
+        let scheduling = Scheduling::Deadline {
+            runtime_ns: Nanos::from_millis(runtime),
+            deadline_ns: Nanos::from_millis(deadline),
+            period_ns: Nanos::from_millis(period),
+        };
+        Server::of(scheduling).unwrap()
+    }
+
+    #[test]
+    fn a_wakeup_after_the_deadline_and_before_the_next_period_waits() {
+        let mut constrained = server(1, 3, 10);
+        constrained.wake(2 * MS);
+        assert_eq!(constrained.runnable(), Some(5 * MS));
+        constrained.used(0.5e6, 3 * MS);
+        constrained.wake(10 * MS);
+        assert_eq!(constrained.runnable(), None);
+        constrained.tick(12 * MS - 1);
+        assert_eq!(constrained.runnable(), None);
+        constrained.tick(12 * MS);
+        assert_eq!((constrained.runnable(), constrained.left()), (Some(15 * MS), 1e6));
+        // With deadline = period nothing waits.
+        let mut implicit = server(1, 10, 10);
+        implicit.wake(2 * MS);
+        implicit.used(0.5e6, 3 * MS);
+        implicit.wake(12 * MS + 1);
+        assert_eq!(implicit.runnable(), Some(22 * MS + 1));
+    }
+
+    #[test]
+    fn a_wakeup_before_the_deadline_keeps_what_does_not_exceed_the_reservation() {
+        let mut server = server(4, 10, 10);
+        server.wake(0);
+        server.wake(0);
+        server.used(3e6, 3 * MS);
+        // 1 ms until 10 ms is less than 4 of 10.
+        server.wake(4 * MS);
+        assert_eq!((server.runnable(), server.left()), (Some(10 * MS), 1e6));
+        // 1 ms within 1 ms is more: a new period begins.
+        server.wake(9 * MS);
+        assert_eq!((server.runnable(), server.left()), (Some(19 * MS), 4e6));
+    }
+
+    #[test]
+    fn the_revised_rule_cuts_the_runtime_of_a_constrained_server() {
+        let mut server = server(4, 8, 20);
+        server.wake(0);
+        server.used(1e6, MS);
+        server.wake(6 * MS);
+        assert_eq!((server.runnable(), server.left()), (Some(8 * MS), 1e6));
+    }
+
+    #[test]
+    fn a_used_up_runtime_waits_for_the_period_and_an_overrun_is_paid() {
+        let mut server = server(2, 10, 10);
+        server.wake(0);
+        server.used(3e6, 3 * MS);
+        assert_eq!(server.runnable(), None);
+        server.tick(10 * MS);
+        assert_eq!((server.runnable(), server.left()), (Some(20 * MS), 1e6));
+    }
+}
