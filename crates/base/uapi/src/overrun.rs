@@ -14,24 +14,69 @@ thread_local! {
 static HANDLER: AtomicUsize = AtomicUsize::new(libc::SIG_DFL);
 static FLAGS: AtomicI32 = AtomicI32::new(0);
 
+/// Threads that count, and one of them.
+static WATCHERS: AtomicI32 = AtomicI32::new(0);
+static WATCHER: AtomicI32 = AtomicI32::new(0);
+
+/// Blocks SIGXCPU in the calling thread, and so in threads that it starts: then only threads that count overruns
+/// ([`watch_overruns`], which unblocks it) get the signal, which the kernel sends to the process. The soft limits of
+/// RLIMIT_CPU and RLIMIT_RTTIME have no effect on blocked threads.
+///
+/// # Errors
+/// Cannot fail for a valid signal.
+pub fn leave_overruns() -> Result<(), Error> {
+    mask(libc::SIG_BLOCK)
+}
+
+/// The calling thread counts overruns until this is dropped, in that thread.
+#[derive(Debug)]
+#[must_use = "nothing is counted after it is dropped"]
+pub struct Overruns(std::marker::PhantomData<*const ()>);
+
 /// Counts from now on the SIGXCPU that the calling thread gets. The kernel sends it to the process and prefers the
 /// thread that overran, at a tick in which that runs (check_dl_overrun() in kernel/time/posix-cpu-timers.c): several
-/// overruns before such a tick are one. Other threads' SIGXCPU (RLIMIT_CPU, RLIMIT_RTTIME) have the effect they had.
+/// overruns before such a tick are one.
+///
+/// Another thread that does not block the signal may take it ([`leave_overruns`]). It passes it on to the thread that
+/// counts, if there is one; with several it is lost. If the process has used up its RLIMIT_CPU, the signal has the effect
+/// it had.
 ///
 /// # Errors
 /// Cannot fail for a valid handler and signal.
-pub fn watch_overruns() -> Result<(), Error> {
+pub fn watch_overruns() -> Result<Overruns, Error> {
     static INSTALLED: Once = Once::new();
     let mut result = Ok(());
     INSTALLED.call_once(|| result = install());
     result?;
     WATCHED.with(|watched| watched.store(true, Relaxed));
+    WATCHER.store(rustix::thread::gettid().as_raw_nonzero().get(), Relaxed);
+    WATCHERS.fetch_add(1, Relaxed);
+    let overruns = Overruns(std::marker::PhantomData);
+    mask(libc::SIG_UNBLOCK)?;
+    Ok(overruns)
+}
+
+impl Drop for Overruns {
+    fn drop(&mut self) {
+        // Cannot fail; the signal would only be handled.
+        let _ = mask(libc::SIG_BLOCK);
+        WATCHERS.fetch_sub(1, Relaxed);
+        WATCHED.with(|watched| watched.store(false, Relaxed));
+    }
+}
+
+/// Overruns of the calling thread so far. No system call.
+pub fn overruns() -> u64 {
+    COUNT.with(|count| count.load(Relaxed))
+}
+
+fn mask(how: libc::c_int) -> Result<(), Error> {
     // SAFETY: a zeroed sigset_t is valid storage for sigemptyset, which initialises it; the old mask is not wanted.
     let rc = unsafe {
         let mut set: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&raw mut set);
         libc::sigaddset(&raw mut set, libc::SIGXCPU);
-        libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut())
+        libc::pthread_sigmask(how, &raw const set, std::ptr::null_mut())
     };
     if rc == 0 {
         return Ok(());
@@ -39,9 +84,16 @@ pub fn watch_overruns() -> Result<(), Error> {
     Err(Error { call: "pthread_sigmask", on: "SIGXCPU".into(), source: std::io::Error::from_raw_os_error(rc) })
 }
 
-/// Overruns of the calling thread since [`watch_overruns`]. No system call.
-pub fn overruns() -> u64 {
-    COUNT.with(|count| count.load(Relaxed))
+/// Whether the process has used up its soft RLIMIT_CPU, which sends the same signal. Async-signal-safe.
+fn is_over_limit() -> bool {
+    // SAFETY: both calls write live structs.
+    unsafe {
+        let (mut limit, mut used): (libc::rlimit, libc::timespec) = (std::mem::zeroed(), std::mem::zeroed());
+        libc::getrlimit(libc::RLIMIT_CPU, &raw mut limit) == 0
+            && limit.rlim_cur != libc::RLIM_INFINITY
+            && libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut used) == 0
+            && u64::try_from(used.tv_sec).unwrap_or(0) >= limit.rlim_cur as u64
+    }
 }
 
 fn install() -> Result<(), Error> {
@@ -61,6 +113,18 @@ fn install() -> Result<(), Error> {
 extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     if WATCHED.with(|watched| watched.load(Relaxed)) {
         COUNT.with(|count| count.fetch_add(1, Relaxed));
+        return;
+    }
+    // SAFETY: plain numbers; the thread may have ended, which is an error.
+    let pass = |to: i32| unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), to, libc::SIGXCPU) };
+    if !is_over_limit() {
+        if WATCHERS.load(Relaxed) == 1 {
+            // SAFETY: the place of the calling thread's errno, which the interrupted code may look at.
+            let errno = unsafe { *libc::__errno_location() };
+            pass(WATCHER.load(Relaxed));
+            // SAFETY: as above.
+            unsafe { *libc::__errno_location() = errno };
+        }
         return;
     }
     match HANDLER.load(Relaxed) {
@@ -88,17 +152,33 @@ extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, context: *
 mod tests {
     use super::*;
 
+    fn raise() {
+        // SAFETY: plain numbers; raise(3) signals the calling thread.
+        unsafe { libc::raise(libc::SIGXCPU) };
+    }
+
     #[test]
-    fn a_watched_thread_counts_its_own() {
+    fn overruns_are_counted_by_the_thread_that_watches_and_end_nothing() {
         std::thread::spawn(|| {
-            watch_overruns().unwrap();
-            let before = overruns();
-            // SAFETY: plain numbers; raise(3) signals the calling thread.
-            unsafe { libc::raise(libc::SIGXCPU) };
-            assert_eq!(overruns(), before + 1);
+            let watching = watch_overruns().unwrap();
+            raise();
+            assert_eq!(overruns(), 1);
+            // Another thread that takes the signal passes it on.
+            std::thread::spawn(|| {
+                mask(libc::SIG_UNBLOCK).unwrap();
+                raise();
+                assert_eq!(overruns(), 0);
+            })
+            .join()
+            .unwrap();
+            assert_eq!(overruns(), 2);
+            drop(watching);
+            // One that comes after the last task has ended does no harm.
+            mask(libc::SIG_UNBLOCK).unwrap();
+            raise();
+            assert_eq!(overruns(), 2);
         })
         .join()
         .unwrap();
-        assert_eq!(overruns(), 0);
     }
 }

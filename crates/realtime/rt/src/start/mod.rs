@@ -161,6 +161,8 @@ impl Rt {
     /// The task may not be pinned, except to the only CPU of its root domain (a cpuset partition of one CPU). It may run
     /// on each CPU of it, and is checked at ticks: a job may exceed its runtime by one.
     ///
+    /// Its start blocks SIGXCPU in the calling thread, so that the kernel gives it to the task that overran.
+    ///
     /// If the deadline is before the end of the period, a late activation gives up one release:
     /// [`PeriodicTask::late_activation`]. For what the kernel does otherwise see there.
     pub fn deadline(&self, name: &str, runtime: Nanos, deadline: Nanos, period: Nanos) -> PeriodicTask<'_> {

@@ -30,14 +30,17 @@ pub(crate) enum Jobs {
 /// What a thread opens before it takes the policy.
 pub(crate) struct Prepared {
     delay: Option<RunDelay>,
+    _overruns: Option<uapi::Overruns>,
 }
 
 impl Prepared {
     /// In the task's thread.
     pub(crate) fn new(jobs: Jobs) -> Prepared {
-        // Cannot fail for a valid signal; overruns then stay at zero.
-        let _ = uapi::watch_overruns();
-        Prepared { delay: if matches!(jobs, Jobs::Sleep(Some(_))) { RunDelay::open() } else { None } }
+        Prepared {
+            delay: if matches!(jobs, Jobs::Sleep(Some(_))) { RunDelay::open() } else { None },
+            // Cannot fail for a valid signal; overruns would stay at zero.
+            _overruns: uapi::watch_overruns().ok(),
+        }
     }
 }
 
@@ -51,7 +54,7 @@ pub(crate) struct Job<'a> {
 
 /// The loop makes one system call per release, and neither allocates, locks nor faults. From the first late wakeup on, a
 /// task with a deadline before the end of its period makes a second one: [`Activations`].
-pub(crate) fn run<F>(job: &Job<'_>, releases: &mut Releases, jobs: Jobs, prepared: Prepared, body: F) -> End
+pub(crate) fn run<F>(job: &Job<'_>, releases: &mut Releases, jobs: Jobs, mut prepared: Prepared, body: F) -> End
 where
     F: FnMut(&crate::Cycle) -> Next,
 {
@@ -59,7 +62,7 @@ where
     match jobs {
         Jobs::Sleep(None) => sleeping(job, releases, None, sleep, body),
         Jobs::Sleep(Some(tolerance)) => {
-            let activations = Activations { tolerance, delay: prepared.delay, before: None, watching: false };
+            let activations = Activations { tolerance, delay: prepared.delay.take(), before: None, watching: false };
             sleeping(job, releases, Some(activations), sleep, body)
         }
         Jobs::Yield => yielding(job, releases, body),

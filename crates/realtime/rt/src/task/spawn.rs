@@ -5,7 +5,7 @@ use crate::task::launch::{RESET, SpawnError, launch};
 use crate::task::releases::{Late, Releases};
 use crate::task::{Cycle, End, Miss, Next, Shared, Task};
 use crate::{Attributes, Rt, monotonic};
-use punctual_uapi::SchedFlags;
+use punctual_uapi::{self as uapi, SchedFlags};
 use punctual_units::{CpuId, Nanos, Scheduling};
 use rustix::thread::clock_nanosleep_absolute;
 use rustix::time::ClockId;
@@ -144,6 +144,10 @@ impl<'a> PeriodicTask<'a> {
         let looped = if self.execution { run::<F, true> } else { run::<F, false> };
         let jobs = jobs(self.scheduling, self.yields, self.tolerance);
         let flags = SchedFlags { reclaim: self.reclaim, overrun_signal: jobs.is_some(), ..RESET };
+        if jobs.is_some() {
+            // Cannot fail for a valid signal. The thread unblocks it for itself.
+            let _ = uapi::leave_overruns();
+        }
         let ahead = Nanos::from_millis(1) + if jobs.is_some() { period } else { Nanos::ZERO };
         launch(
             self.rt,
