@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Up to `N` alarms, each with a time after a common epoch and an action. Neither setting nor running them allocates.
 ///
-/// Each alarm is absolute: if one is late, the next still comes at its own time. This suits the bits of a radio
+/// Each is a [`crate::sleep_until`], a hard timer on PREEMPT_RT for a real-time thread, and absolute: if one is late, the next still comes at its own time. This suits the bits of a radio
 /// message.
 ///
 /// ```

@@ -14,7 +14,8 @@ pub fn monotonic() -> Nanos {
     Nanos(now.tv_sec as u64 * SECOND + now.tv_nsec as u64)
 }
 
-/// Sleeps until `at` on CLOCK_MONOTONIC: clock_nanosleep(2), TIMER_ABSTIME.
+/// Sleeps until `at` on CLOCK_MONOTONIC: clock_nanosleep(2), TIMER_ABSTIME. A hard timer on PREEMPT_RT if the thread is
+/// SCHED_FIFO, SCHED_RR or SCHED_DEADLINE; that of another thread expires in softirq context.
 ///
 /// # Errors
 /// `INTR`: a signal came first. Others cannot happen with this clock.

@@ -1,11 +1,111 @@
-//! Building blocks for real-time programs on Linux.
+//! Building blocks for real-time programs on Linux: an ordinary process, preferably on a PREEMPT_RT kernel.
 //!
-//! - [`Rt`] checks the machine, locks memory, starts and stops tasks;
-//! - [`PeriodicTask`]: a body that runs at every release, each accounted for: `released == ran + skipped + pending`;
-//! - [`InterruptTask`]: a body that runs on every event of a [`Source`]: `events == handled + coalesced + lost`;
-//! - [`AlarmSet`]: alarms relative to one epoch; [`Timer`]: a timer that other threads set;
-//! - for custom loops: [`Attributes`] that are read back after they are set, [`Periodic`] and other wakeup sources
-//!   ([`Relative`], [`Timerfd`], [`Signalled`]) with the same interface ([`Wait`]).
+//! # Concepts
+//!
+//! A **release** is an instant at which a task should run: `first + index × period` on CLOCK_MONOTONIC, whatever
+//! happened before. Its **lateness** is how long after it the thread woke. A release that cannot run any more is
+//! **skipped** and counted, so that always `released == ran + skipped + pending`. The **policy** decides who gets the
+//! CPU: SCHED_FIFO 80 runs before all of lower priority, and before all ordinary threads.
+//!
+//! Latency comes from the machine (kernel, settings, devices) and from the program: page faults, allocation, locks that
+//! ordinary threads hold, output. The first is measured by `punctual prove` and judged by `punctual audit`; the second
+//! is avoided by four rules:
+//!
+//! 1. Lock memory and touch it before the first release: [`Builder::lock_memory`] and the start of each task do that.
+//! 2. Do not allocate, print or open files in a body; leave these to an ordinary thread behind a [`queue`] or [`Log`].
+//! 3. Lock only what has priority inheritance: [`Mutex`], not [`std::sync::Mutex`].
+//! 4. Sleep until a time, not for a time: a task does, and [`sleep_until`].
+//!
+//! # The loop
+//!
+//! [`Rt`] checks the machine and locks memory; [`Rt::periodic`] describes a task, whose body runs at every release.
+//!
+//! ```
+//! use punctual_rt::{Check, Miss, Nanos, Next, Rt, Scheduling};
+//! let rt = Rt::builder().warn(Check::PreemptRt).silence_warnings().start()?; // add .lock_memory() and .require(Check::Priority(80))
+//! let scheduling = Scheduling::Other { nice: 0 }; // Scheduling::Fifo { priority: 80.try_into()? }
+//! let mut steps = 0;
+//! let task = rt.periodic("control", scheduling, Nanos::from_millis(1)).on_miss(Miss::Skip).cycles(20).spawn(move |cycle| {
+//!     steps += 1 + cycle.skipped;
+//!     Next::Continue
+//! })?;
+//! println!("{}", task.join().stats); // three lines: releases, lateness, execution times
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! [`Miss`] says what happens after a late wakeup, [`Task::stats`] reads the statistics while the task runs,
+//! [`Rt::until_signal`] ends the program in order. Several instants on one epoch are an [`AlarmSet`]. For a loop of your
+//! own there are [`Attributes`], which are read back after they are set, and [`Periodic`].
+//!
+//! # Sharing data
+//!
+//! | from | to | by |
+//! |---|---|---|
+//! | one thread | one thread | [`queue`]: wait-free, bounded; what happens when it is full is chosen ([`Overflow`]) |
+//! | many threads | one that sleeps | [`Mailbox`] |
+//! | one that waits for an answer | a server at its priority | [`Rendezvous`] |
+//! | a writer | readers that want the newest value | [`Shared`], also between processes |
+//! | any | any | [`Mutex`] and [`Condvar`] with priority inheritance; [`Semaphore`], [`EventFlags`] |
+//! | a task | a file, the shell | [`Log`], [`pipe_out`], [`pipe`] |
+//!
+//! ```
+//! use punctual_rt::{Nanos, Next, Overflow, Rt, Scheduling, queue};
+//! let rt = Rt::builder().start()?;
+//! let (mut samples, mut receiver) = queue::<u64>(64, Overflow::DropNewest)?;
+//! let task = rt.periodic("sampler", Scheduling::Other { nice: 0 }, Nanos::from_millis(1)).cycles(5).spawn(move |cycle| {
+//!     let _full = samples.send(cycle.index); // counted by the queue
+//!     Next::Continue
+//! })?;
+//! task.join();
+//! assert_eq!(receiver.receive(), Some(0)); // an ordinary thread prints and writes
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Interrupts
+//!
+//! [`Rt::interrupt`] runs a body on every event of a [`Source`]: an edge of a GPIO line ([`Gpio`]), an interrupt of a UIO
+//! device ([`Uio`]), an [`Eventfd`], a [`Timer`] that other threads set; `events == handled + coalesced + lost`. The
+//! kernel handles most interrupts in threads: [`IrqThreads`] sets their priority, which must be above that of what they
+//! wake. On PREEMPT_RT a timer is *hard*, so that it expires in interrupt context, or *soft*, behind the thread
+//! ktimers/N: sleeps and timeouts of real-time threads are hard, [`Timerfd`] and [`Signalled`] are soft. The table is in
+//! docs/api-map.md.
+//!
+//! # Deadlines
+//!
+//! [`Rt::deadline`] reserves CPU time instead of a priority: `runtime` in each `period`, by `deadline`. The kernel
+//! refuses what does not fit; [`Admission`] says what is reserved, by whom, and what would fit. It stops a task whose
+//! runtime is used up until its next period: [`Cycle::overruns`].
+//!
+//! ```no_run
+//! use punctual_rt::{Admission, Nanos, Next, Rt};
+//! let rt = Rt::builder().lock_memory().start()?;
+//! let (deadline, period) = (Nanos::from_millis(3), Nanos::from_millis(10));
+//! println!("{}", Admission::read()?);
+//! let task = rt.deadline("control", Nanos::from_micros(500), deadline, period).spawn(|cycle| {
+//!     if cycle.overruns > 0 { /* the last job took too long */ }
+//!     Next::Continue
+//! })?;
+//! rt.until_signal();
+//! println!("{}", task.stats());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! If the deadline is before the end of the period, the kernel makes every activation after a late one as late as that.
+//! A task gives up one release then, which ends it: [`PeriodicTask::late_activation`].
+//!
+//! # Testing
+//!
+//! A body is a closure over plain data, so its logic is tested without a thread: construct a [`Cycle`] and call it. Under
+//! SCHED_OTHER everything works without privileges, only later; [`try_scheduling`] says whether a policy is granted.
+//! For timing, measure the machine with `punctual prove`, then the program: [`TaskStats`] has the histograms of every
+//! release, and page faults and switches of the thread, which should be 0 and one a release.
+//!
+//! ```
+//! use punctual_rt::{Cycle, Nanos};
+//! let step = |position: f64, cycle: &Cycle| position + 0.001 * (1 + cycle.skipped) as f64;
+//! let late = Cycle { index: 7, scheduled: Nanos(0), woke: Nanos(2_100_000), skipped: 2, pending: 0, overruns: 0 };
+//! assert_eq!(step(1.0, &late), 1.003);
+//! ```
 //!
 //! Architecture invariant: after its start a task neither allocates, logs, formats nor faults.
 

@@ -12,6 +12,8 @@ const SECOND: TvNsec = 1_000_000_000;
 
 /// Releases at `start`, `start + period`, … before `end`, all on CLOCK_MONOTONIC.
 ///
+/// Its clock_nanosleep(2) is a hard timer on PREEMPT_RT if the thread is SCHED_FIFO, SCHED_RR or SCHED_DEADLINE.
+///
 /// A thread that wakes after its next release skips the missed ones, and reports their number: at any time
 /// `released == ran + skipped`. Releases at or before the wakeup are skipped; the next one is in the future.
 #[derive(Clone, Debug)]

@@ -9,7 +9,8 @@ use punctual_units::Nanos;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// A periodic POSIX timer, absolute on CLOCK_MONOTONIC, that signals the calling thread: timer_create(2),
-/// SIGEV_THREAD_ID. Each period is one sigwaitinfo(2), whose result contains the overrun.
+/// SIGEV_THREAD_ID. Each period is one sigwaitinfo(2), whose result contains the overrun. A soft timer on PREEMPT_RT, as
+/// [`Timerfd`](crate::Timerfd).
 pub struct Signalled {
     timer: PosixTimer,
     period: Nanos,

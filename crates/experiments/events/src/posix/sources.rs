@@ -5,14 +5,17 @@ use super::deliver::{Came, Receiver, Sent, Taker, Times};
 use super::takers::{Counted, Numbers, Queued, Signals};
 use crate::backend::{Answer, NotRun, Observed, Plan};
 use punctual_directory::{Scratch, Whose};
-use punctual_rt::{At, Eventfd, Frame, Overflow, Parsed, Scheduling, Semaphore, Timer, monotonic, pipe_out, queue};
+use punctual_rt::{At, Eventfd, Frame, Overflow, Parsed, Scheduling, Semaphore, monotonic, pipe_out, queue};
 use punctual_uapi::{Sig, SignalSet};
 use punctual_units::Nanos;
 use rustix::fd::AsFd;
 use rustix::fs::{OFlags, fcntl_setfl};
-use rustix::io::{Errno, write};
+use rustix::io::{Errno, read, write};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
+};
 use std::fs::File;
 use std::net::UdpSocket;
 use std::os::fd::OwnedFd;
@@ -42,12 +45,19 @@ impl Posix {
     /// Uses a timerfd that expires at the plan's interval. There is no sender, so all events must have arrived when the
     /// last is due.
     pub(super) fn timer(&self, plan: &Plan<'_>) -> Answer {
-        let (timer, handle) = Timer::new().map_err(failed("timerfd_create"))?;
+        let timer = Arc::new(
+            timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC).map_err(failed("timerfd_create"))?,
+        );
         let first = monotonic() + Nanos::from_millis(50);
         let times = Times::Due { first, interval: plan.interval };
-        let receiver =
-            self.receive(plan, self.scheduling(plan, 0), &times, Expirations { timer, left: plan.events })?;
-        handle.set(first, plan.interval).map_err(failed("timerfd_settime"))?;
+        let receiver = self.receive(
+            plan,
+            self.scheduling(plan, 0),
+            &times,
+            Expirations { timer: timer.clone(), left: plan.events },
+        )?;
+        let times = Itimerspec { it_interval: timespec(plan.interval), it_value: timespec(first) };
+        timerfd_settime(&*timer, TimerfdTimerFlags::ABSTIME, &times).map_err(failed("timerfd_settime"))?;
         self.until_due(plan, receiver, first)
     }
 
@@ -159,14 +169,22 @@ impl Posix {
 
 /// Expirations of a timer that continues after the last event of the test.
 struct Expirations {
-    timer: Timer,
+    timer: Arc<OwnedFd>,
     left: u64,
+}
+
+fn timespec(time: Nanos) -> Timespec {
+    const SECOND: u64 = 1_000_000_000;
+    Timespec { tv_sec: (time.0 / SECOND) as i64, tv_nsec: (time.0 % SECOND) as _ }
 }
 
 impl Taker for Expirations {
     fn take(&mut self, came: &mut dyn FnMut(Came)) -> Result<(), Errno> {
-        let arrival = punctual_rt::Source::wait(&mut self.timer)?;
-        let count = arrival.events.min(self.left);
+        let mut expired = [0; 8];
+        if read(&*self.timer, &mut expired)? != expired.len() {
+            return Err(Errno::IO);
+        }
+        let count = u64::from_ne_bytes(expired).min(self.left);
         self.left -= count;
         if count > 0 {
             came(Came::counted(count));

@@ -1,3 +1,4 @@
 mod accounts;
+mod outcomes;
 mod predictions;
 mod replays;

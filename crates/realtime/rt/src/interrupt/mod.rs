@@ -4,11 +4,13 @@ mod gpio;
 mod irq_thread;
 mod sources;
 mod task;
+mod timer;
 
 pub use gpio::Gpio;
 pub use irq_thread::{IrqThreadError, IrqThreads};
-pub use sources::{Eventfd, Timer, TimerHandle, Uio};
+pub use sources::{Eventfd, Uio};
 pub use task::{Interrupt, InterruptHandle, InterruptStats, InterruptTask};
+pub use timer::{Timer, TimerHandle};
 
 use punctual_units::Nanos;
 use rustix::io::Errno;

@@ -37,7 +37,8 @@ pub struct Admission {
     pub limit: Option<f64>,
     /// Deadline threads that may run on these CPUs.
     pub reserved: Vec<Reservation>,
-    /// Bandwidth of the fair servers, in CPUs; their default from Linux 6.12 on where it cannot be read.
+    /// Bandwidth of the fair servers, in CPUs; their default from Linux 6.12 on where it cannot be read. The kernel counts
+    /// it among what is reserved, but 6.12 forgets it when cpusets change.
     pub servers: f64,
     /// The kernel's own sum in CPUs, which only root can read.
     pub sum: Option<f64>,
@@ -82,10 +83,13 @@ impl Admission {
         Ok(Admission { capacity: cpus.iter().map(capacity).sum(), cpus, limit, reserved, servers, sum })
     }
 
-    /// Bandwidth that is taken, in CPUs.
+    /// Bandwidth that is taken, in CPUs: the kernel's sum, or else that of the threads and the fair servers.
     pub fn taken(&self) -> f64 {
-        let share = |one: &Reservation| one.runtime.0 as f64 / one.period.0.max(1) as f64;
-        self.sum.unwrap_or_else(|| self.servers + self.reserved.iter().map(share).sum::<f64>())
+        self.sum.unwrap_or_else(|| self.servers + self.by_threads())
+    }
+
+    fn by_threads(&self) -> f64 {
+        self.reserved.iter().map(|one| one.runtime.0 as f64 / one.period.0.max(1) as f64).sum()
     }
 
     /// Bandwidth that may still be reserved, in CPUs; `None` without a limit.
@@ -114,8 +118,14 @@ impl fmt::Display for Admission {
         if self.reserved.len() > NAMED {
             parts.push(format!("{} more", self.reserved.len() - NAMED));
         }
-        if self.servers > 0.0 {
-            parts.push(format!("fair servers {:.2}", self.servers));
+        match self.sum {
+            None if self.servers > 0.0 => {
+                parts.push(format!("fair servers {:.2}, which Linux 6.12 may not count", self.servers))
+            }
+            Some(sum) if self.servers > 0.0 && sum - self.by_threads() > self.servers / 2.0 => {
+                parts.push(format!("fair servers {:.2}", self.servers));
+            }
+            _ => {}
         }
         let (may, taken) = (limit * self.capacity, self.taken());
         write!(f, "CPU {}: {may:.2} CPUs may be reserved, {taken:.2} are", self.cpus)?;
@@ -188,8 +198,8 @@ mod tests {
         let new = read(&[&LIMIT[..], &[NEW]].concat());
         assert_eq!(
             new.to_string(),
-            "CPU 0-1: 1.90 CPUs may be reserved, 0.70 are (6.00 ms of 10.0 ms by control (pid 12), fair servers 0.10); \
-             1.20 free"
+            "CPU 0-1: 1.90 CPUs may be reserved, 0.70 are (6.00 ms of 10.0 ms by control (pid 12), fair servers 0.10, \
+             which Linux 6.12 may not count); 1.20 free"
         );
         let ms = Nanos::from_millis;
         assert_eq!(new.longest(ms(10), ms(10)), ms(10));
@@ -205,6 +215,10 @@ mod tests {
             "dl_rq[0]:\n  .dl_nr_running : 0\n  .dl_bw->bw : 996147\n  .dl_bw->total_bw : 1835008\n\ndl_rq[1]:\n";
         let with = read(&[&LIMIT[..], &[NEW, ("sys/kernel/debug/sched/debug", debug)]].concat());
         assert_eq!(with.taken(), 1.75);
+        assert!(with.to_string().contains("by control (pid 12), fair servers 0.10); 0.15 free"), "{with}");
+        let forgotten = debug.replace("1835008", "629145");
+        let without = read(&[&LIMIT[..], &[NEW, ("sys/kernel/debug/sched/debug", &forgotten)]].concat());
+        assert!(without.to_string().contains("0.60 are (6.00 ms of 10.0 ms by control (pid 12)); 1.30"), "{without}");
         let longest = with.longest(Nanos::from_millis(10), Nanos::from_millis(10));
         assert!((1_499_000..1_500_000).contains(&longest.0), "{longest}");
         assert_eq!(sum(debug, CpuId(1)), None);

@@ -242,7 +242,7 @@ fn events_are_accounted_for() {
 
 #[test]
 fn an_alarm_rings_when_it_is_set() {
-    let (rt, (timer, handle)) = (rt(), Timer::new().unwrap());
+    let (rt, (timer, handle)) = (rt(), Timer::new());
     let task = rt.interrupt("alarm", ORDINARY, timer).spawn(|_| Next::Continue).unwrap();
     let first = monotonic() + Nanos::from_millis(2);
     handle.set(first, Nanos::from_millis(1)).unwrap();
