@@ -143,6 +143,8 @@ impl Findings {
             Kind::VectorExit { vector, .. } => cpu.exit = Some((event.t_ns, What::Vector(vector.clone()))),
             Kind::SchedSwitch { prev, prev_state, next } => {
                 (cpu.switch, cpu.after) = (Some((event.t_ns, *next)), None);
+                // What one thread disabled, another does not enable.
+                cpu.off = [None, None];
                 if let Some((t, by)) = self.out.remove(&next.tid) {
                     let ns = event.t_ns.saturating_sub(t);
                     self.preempted.offer(ns, || preempted(event.cpu, facts, next, &by, ns));
@@ -187,8 +189,8 @@ fn begin(event: &Event, caller: &Option<Symbol>, parent: &Option<Symbol>) -> Off
 
 fn end(longest: &mut Longest, off: Option<Off>, event: &Event, caller: &Option<Symbol>, what: &str) {
     // The idle task waits for an interrupt with interrupts off.
-    let Some(off) = off.filter(|off| off.tid != Some(0)) else { return };
-    let ns = event.t_ns.saturating_sub(off.t);
+    let Some(off) = off.filter(|off| off.tid != Some(0) && off.tid == event.tid && off.t < event.t_ns) else { return };
+    let ns = event.t_ns - off.t;
     longest.offer(ns, || {
         let who = Scheduled::default().thread(off.comm.map(|comm| comm.to_string()).as_deref(), off.tid);
         let to = caller.as_ref().and_then(section::name).map(|to| format!(" to {to}")).unwrap_or_default();

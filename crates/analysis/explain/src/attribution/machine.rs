@@ -128,6 +128,9 @@ impl Machine {
             }
             return None;
         }
+        if matches!(event.kind, Kind::SchedWaking { .. } | Kind::SchedWakeup { .. } | Kind::SchedWakeupNew { .. }) {
+            self.seen.wakings += 1;
+        }
         self.interrupted(event);
         self.cpu_mut(event.cpu)?.before_stack = Before::Other;
         let unseen = self.present(event)?;

@@ -101,6 +101,8 @@ struct Soon {
     waited: u64,
     /// Most of the latency passed before the wakeup, which therefore is not what the header measures.
     is_after: bool,
+    /// What the lines show, from the first to the last, ns, if that is less than half of the header's latency.
+    shown: Option<u64>,
 }
 
 /// The longest wait behind a wakeup of the chosen threads that is no part of its latency.
@@ -220,7 +222,7 @@ impl Attribution {
         let whole = subject.and_then(|(_, whole)| whole).filter(|whole| *whole > 2 * waited + NO_MORE_THAN_A_SWITCH);
         if let Some(whole) = whole {
             let before = window.waking.t0.saturating_sub(self.began.unwrap_or(window.waking.t0));
-            self.soon = Some((window.tid, Soon { waited, is_after: before > whole / 2 }));
+            self.soon = Some((window.tid, Soon { waited, is_after: before > whole / 2, shown: None }));
             return;
         }
         let chosen = choose::rank(&self.options.victims, window.tid, window.comm, window.prio);
@@ -335,6 +337,9 @@ impl Attribution {
         let machine = &self.machine;
         let (mut victims, mut groups) = latest.finish(self.options.threshold_ns, |what| sentences::busy(machine, what));
         let soon = self.soon.filter(|_| victims.is_empty());
+        let whole = self.subject.and_then(|(_, whole)| whole).unwrap_or(0);
+        let shown = self.began.map(|began| machine.now.saturating_sub(began)).filter(|shown| *shown < whole / 2);
+        let soon = soon.map(|(tid, soon)| (tid, Soon { shown, ..soon }));
         let woken = |tid| {
             let soon = soon.filter(|(of, _)| *of == tid).map(|(_, soon)| Some(soon));
             soon.or(victims.iter().any(|victim| victim.tid == Some(tid)).then_some(None))

@@ -72,11 +72,13 @@ impl Tracers {
         let mut said: Vec<String> = wakeups.iter().rev().filter_map(|(_, header)| wakeup(header)).collect();
         let switched = wakeups.iter().find_map(|(_, header)| {
             let soon = soon(header).filter(|soon| !soon.is_after)?;
-            Some(format!(
-                "{}: it had the CPU after {}, and the rest of that time passed after the switch",
-                fact(header)?,
-                Nanos(soon.waited)
-            ))
+            let rest = match soon.shown {
+                Some(shown) => {
+                    format!("the lines end after {}: where the header's figure comes from is not in them", Nanos(shown))
+                }
+                None => "the rest of that time passed after the switch".to_owned(),
+            };
+            Some(format!("{}: it had the CPU after {}, and {rest}", fact(header)?, Nanos(soon.waited)))
         });
         let cut = wakeups.last().and_then(|(_, header)| fact(header));
         let cut = cut.map(|fact| format!("{fact}: the lines do not show that wakeup from waking to running"));

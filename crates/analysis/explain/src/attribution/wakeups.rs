@@ -79,7 +79,6 @@ impl Machine {
     }
 
     pub(super) fn waking(&mut self, event: &Event, task: &Task, target: Option<u32>) {
-        self.seen.wakings += 1;
         let t = event.t_ns;
         let cpu = self.cpu(event.cpu);
         let expiring = cpu.and_then(|cpu| cpu.expiring);

@@ -481,3 +481,18 @@ fn lines_without_what_stands_before_an_event_are_refused_with_one_of_them() {
         assert!(error.starts_with("events without "), "{error}");
     }
 }
+
+#[test]
+fn a_figure_that_the_lines_do_not_show_is_not_explained_away() {
+    let text = header(1898, 6, "IRQ 233-2446 (uid:0 nice:-5 policy:1 rt_prio:40")
+        + "  <idle>-0     0D.h3    0us : __trace_start_sched_wakeup <<...>-2446> (3b 0)\n  \
+           <idle>-0     0Dnh2    1us : try_to_wake_up <<...>-2446> (3b 8c)\n   \
+           <...>-2446   0D..2    2us : __switch_to (__schedule)\n   \
+           <...>-2446   0D..2    2us : __schedule <<idle>-0> (8c 3b)\n   \
+           <...>-2446   0D..1   12us : trace_stop_sched_switched (__schedule)\n";
+    let said = first(&text);
+    assert!(
+        said.contains("the lines end after 12.0 µs: where the header's figure comes from is not in them"),
+        "{said}"
+    );
+}

@@ -65,8 +65,9 @@ fn duration(column: &[u8]) -> Option<u64> {
     let figure = figure.strip_prefix(b"+").or_else(|| figure.strip_prefix(b"!")).unwrap_or(figure);
     let figure = [b"#", b"*", b"@", b"$"].iter().find_map(|mark| figure.strip_prefix(*mark)).unwrap_or(figure);
     let (ns, decimals, rest) = seconds(skip_spaces(figure))?;
-    // Read as seconds, it is too large by 10⁶.
-    (decimals.is_some() && trim(rest).is_empty()).then_some(ns / 1_000_000)
+    // Read as seconds, it is too large by 10⁶; long times have no decimals.
+    let ns = if decimals.is_some() { ns / 1_000_000 } else { ns.checked_mul(1000)? };
+    trim(rest).is_empty().then_some(ns)
 }
 
 const DEPTH: usize = 128;
@@ -86,6 +87,8 @@ struct Open {
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     open: BTreeMap<u32, Vec<Open>>,
+    /// Of each CPU: calls that ended, and whose caller's beginning is not in the text, by indentation.
+    ended: BTreeMap<u32, Vec<(usize, u64)>>,
 }
 
 impl Calls {
@@ -122,9 +125,20 @@ impl Calls {
         };
         // Of one that began before the text does, the name may stand behind its end.
         let comment = text.strip_prefix(b"} /* ").and_then(|rest| callee(rest, b" */"));
-        let Some(ended) = ended.or_else(|| Some(Open { indent, name: comment?, longest: None, sum_ns: 0 })) else {
-            return;
-        };
+        let orphans = self.ended.entry(graph.cpu).or_default();
+        let ended = ended.or_else(|| {
+            // What ended before at a deeper indentation was in it.
+            let inside = orphans.iter().filter(|(deeper, _)| *deeper > indent).map(|(_, ns)| *ns);
+            let sum_ns = inside.fold(0, u64::saturating_add);
+            Some(Open { indent, name: comment?, longest: None, sum_ns })
+        });
+        let Some(ended) = ended else { return };
+        if open.is_empty() {
+            orphans.retain(|(deeper, _)| *deeper <= indent);
+            if orphans.len() < DEPTH {
+                orphans.push((indent, ns));
+            }
+        }
         let call = Call {
             cpu: graph.cpu,
             comm: graph.task.and_then(|(comm, _)| comm),
@@ -141,10 +155,30 @@ impl Calls {
                 caller.longest = Some(Box::new(call.clone()));
             }
         }
-        if longest.as_ref().is_none_or(|known| known.ns <= ns) {
+        if !is_idle(&call.function) && longest.as_ref().is_none_or(|known| known.ns <= ns) {
             *longest = Some(call);
         }
     }
+}
+
+/// Functions of the idle loop, in which a CPU waits for an interrupt (kernel/sched/idle.c, drivers/cpuidle).
+fn is_idle(function: &str) -> bool {
+    const LOOP: [&str; 8] = [
+        "do_idle",
+        "cpu_startup_entry",
+        "default_idle_call",
+        "schedule_idle",
+        "call_cpuidle",
+        "cpuidle_enter",
+        "cpuidle_idle_call",
+        "cpu_idle",
+    ];
+    let name = function.trim_start_matches('_');
+    LOOP.contains(&name)
+        || name.starts_with("cpuidle_enter")
+        || name.ends_with("_idle")
+        || name.starts_with("intel_idle")
+        || name.starts_with("acpi_idle")
 }
 
 /// The function of `f(…) {`, `f(…);` or `f */`; arguments (funcgraph-args) and what follows (funcgraph-retval) are left out.
@@ -173,6 +207,27 @@ mod tests {
         assert_eq!(relative.flags.unwrap().need_resched, Some(true));
         assert_eq!(line(b"  bash-123 [000] d..1. 17.170967: sched_waking: x"), None);
         assert_eq!(line(b"# CPU  DURATION                  FUNCTION CALLS"), None);
+    }
+
+    fn longest_of(text: &str) -> Call {
+        let (mut calls, mut longest) = (Calls::default(), None);
+        text.lines().for_each(|text| calls.line(&line(text.as_bytes()).unwrap(), &mut longest));
+        longest.unwrap()
+    }
+
+    #[test]
+    fn long_times_have_no_decimals() {
+        let call =
+            longest_of(" 11) $ 20470448 us |  } /* rtnetlink_rcv_msg */\n 14) @ 210619.0 us |  } /* schedule */\n");
+        assert_eq!((call.function.as_str(), call.ns), ("rtnetlink_rcv_msg", 20_470_448_000));
+    }
+
+    #[test]
+    fn the_idle_loop_is_no_call_and_ends_alone_have_parts() {
+        let text = " 3) @ 145.000 us |    } /* schedule_idle */\n 3) * 159000.0 us |  } /* do_idle */\n 3) ! 103.000 us |      } /* avgs_work */\n \
+                    3) ! 106.000 us |    } /* process_one_work */\n";
+        let call = longest_of(text);
+        assert_eq!((call.function.as_str(), call.ns, call.own_ns), ("process_one_work", 106_000, 3_000));
     }
 
     #[test]

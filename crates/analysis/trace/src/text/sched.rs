@@ -39,16 +39,26 @@ fn switch(s: &[u8]) -> Option<Kind> {
     let Some(s) = s.strip_prefix(b"prev_comm=") else { return switch_short(s) };
     let (comm, s) = comm_until(s, b" prev_pid=")?;
     let (tid, s) = signed(s)?;
-    let (prio, s) = signed(s.strip_prefix(b" prev_prio=")?)?;
+    // Some leave the priorities out of what they paste.
+    let (prev_prio, s) = priority(s, b" prev_prio=")?;
     let (state, s) = word(s.strip_prefix(b" prev_state=")?);
-    let prev = known(comm, tid, prio)?;
+    let prev = known(comm, tid, prev_prio)?;
     let s = skip_spaces(s);
     // `trace-cmd report -R` has no arrow, and the state as a number.
     let s = skip_spaces(s.strip_prefix(b"==>").unwrap_or(s)).strip_prefix(b"next_comm=")?;
     let (comm, s) = comm_until(s, b" next_pid=")?;
     let (tid, s) = signed(s)?;
-    let (prio, _) = signed(s.strip_prefix(b" next_prio=")?)?;
-    Some(Kind::SchedSwitch { prev, prev_state: state_of(state)?, next: known(comm, tid, prio)? })
+    let (next_prio, _) = priority(s, b" next_prio=")?;
+    // Cut behind the pid is not left out.
+    (prev_prio.is_some() || next_prio.is_none()).then_some(())?;
+    Some(Kind::SchedSwitch { prev, prev_state: state_of(state)?, next: known(comm, tid, next_prio)? })
+}
+
+fn priority<'s>(s: &'s [u8], key: &[u8]) -> Option<(Option<i64>, &'s [u8])> {
+    match s.strip_prefix(key) {
+        Some(s) => signed(s).map(|(prio, rest)| (Some(prio), rest)),
+        None => Some((None, s)),
+    }
 }
 
 /// trace-cmd: `cyclictest:248 [120] R ==> rcuc/0:23 [98]`; Linux 2.6.31: `task cyclictest:248 [120] (R) ==> rcuc/0:23 [98]`.
@@ -69,9 +79,10 @@ fn short(s: &[u8]) -> Option<(Task, &[u8])> {
     Some((task, rest.strip_prefix(b"]")?))
 }
 
-fn known(comm: Comm, tid: i64, prio: i64) -> Option<Task> {
+fn known(comm: Comm, tid: i64, prio: impl Into<Option<i64>>) -> Option<Task> {
     let comm = (comm.as_bytes() != b"<...>" && !comm.as_bytes().is_empty()).then_some(comm);
-    Some(Task { tid: i32::try_from(tid).ok()?, comm, prio: Some(i32::try_from(prio).ok()?) })
+    let prio = prio.into().map(i32::try_from).transpose().ok()?;
+    Some(Task { tid: i32::try_from(tid).ok()?, comm, prio })
 }
 
 /// A state as printed: `S`, `R+`, `D|K`; the first letter counts.
@@ -129,7 +140,7 @@ fn pi_setprio(s: &[u8]) -> Option<Kind> {
     let (tid, s) = signed(s)?;
     let old = whole_i32(field(s, b"oldprio")?)?;
     let new_prio = whole_i32(field(s, b"newprio")?)?;
-    Some(Kind::PiSetprio { task: known(comm, tid, old.into())?, new_prio })
+    Some(Kind::PiSetprio { task: known(comm, tid, i64::from(old))?, new_prio })
 }
 
 fn delay(s: &[u8], key: &[u8]) -> Option<(i32, Option<Comm>, u64)> {

@@ -1,5 +1,6 @@
 //! Texts that are no traces and are taken for ones: tables of other tools, and the kernel's log.
 
+use super::repair;
 use super::scan::text;
 use crate::info::TraceError;
 use std::collections::BTreeMap;
@@ -16,15 +17,17 @@ pub(super) fn summary(head: &[u8]) -> Option<TraceError> {
         ("RTLA osnoise", "a table of rtla osnoise"),
         ("# Histogram", "a histogram of cyclictest"),
     ];
-    let head = String::from_utf8_lossy(head);
+    let mut lines = head.split(|b| *b == b'\n').map(|line| repair::unquote(line).0);
+    let head = String::from_utf8_lossy(&lines.by_ref().collect::<Vec<_>>().join(&b'\n')).into_owned();
     let table = |what: String, next| Some(TraceError::Summary { what, next });
     if let Some((_, what)) = TABLES.iter().find(|(mark, _)| head.contains(mark)) {
         return table((*what).to_owned(), LATENCIES);
     }
-    let rows = || head.lines().filter_map(|row| timehist(row, 3)).take(2).count() == 2;
+    let rows = || head.lines().filter_map(|row| timehist(row, 3, false)).take(2).count() == 2;
     if head.contains("sch delay") || rows() {
         let columns = if head.contains("pre-mig time") { 4 } else { 3 };
-        let worst = worst(&head, |row| timehist(row, columns)).map(|(_, row)| row).unwrap_or_default();
+        let prio = head.lines().any(|line| line.contains("sch delay") && line.contains(" prio "));
+        let worst = worst(&head, |row| timehist(row, columns, prio)).map(|(_, row)| row).unwrap_or_default();
         return table(format!("perf sched timehist{worst}"), RECORD);
     }
     if head.contains("Runtime ms") {
@@ -61,8 +64,8 @@ fn latency(row: &str) -> Option<(f64, String)> {
 }
 
 /// `95.123456 [0001]  app[1234/1230]   0.000  0.015  0.030`: times in ms, waiting for an event, for the CPU, and running; with -P the time
-/// before a migration, too. With -V letters stand before the task.
-fn timehist(row: &str, columns: usize) -> Option<(f64, String)> {
+/// before a migration, too, with --show-prio the priority behind the task. With -V letters stand before the task.
+fn timehist(row: &str, columns: usize, prio: bool) -> Option<(f64, String)> {
     let (time, rest) = row.trim().split_once(" [")?;
     let (cpu, rest) = rest.split_once(']')?;
     time.trim().parse::<f64>().ok()?;
@@ -72,7 +75,7 @@ fn timehist(row: &str, columns: usize) -> Option<(f64, String)> {
     times.iter().all(|word| in_ms(word).is_some()).then_some(())?;
     let delay = times.get(1)?.parse::<f64>().ok()?;
     let from = task.iter().position(|word| !matches!(*word, "s" | "i" | "m" | "-"))?;
-    let task = task.get(from..)?.join(" ");
+    let task = task.get(from..task.len() - usize::from(prio && task.len() > from + 1))?.join(" ");
     let cpu: u32 = cpu.parse().ok()?;
     Some((delay, format!(" (the longest wait for a CPU is {delay} ms, of {task} on CPU {cpu} at {})", time.trim())))
 }
@@ -273,6 +276,8 @@ mod tests {
         let pre = "time cpu task name wait time sch delay run time pre-mig time\n 103.721020 [0000]  <idle>  0.000  0.000  15.405  0.000\n 103.721034 [0008]  \
                    s  app[38/37]  1.000  3.448  0.013  0.000\n";
         assert!(said(pre).contains("is 3.448 ms, of app[38/37] on CPU 8 at 103.721034"), "{}", said(pre));
+        let shown = ">  time cpu task name  prio  wait time sch delay run time\n>  90.765421 [0002]  job[12]  129  0.000  0.062  0.029\n";
+        assert!(said(shown).contains("is 0.062 ms, of job[12] on CPU 2"), "{}", said(shown));
         let bare = "  95.123456 [0001]  app[1234/1230]   0.000  0.015  0.030\n  95.123476 [0001]  kcompactd0[37]   0.000  880.478  0.030\n";
         assert!(said(bare).contains("is 880.478 ms, of kcompactd0[37]"), "{}", said(bare));
         let deadline = "DEBUG: deadline thread 163\nT: 0 (163) I:1000 C: 36 Min: 1 Act: 11 Avg: 6 Max:      33\nT: 1 (164) I:1500 C: 24 Min: 1 Act: 4 Avg: 3 Max: 13\n\

@@ -1,7 +1,7 @@
 //! When an experiment passes.
 
 use punctual_model::{Experiment, Outcome};
-use punctual_sched::outcome::outcome;
+use punctual_sched::outcome;
 use punctual_units::Nanos;
 
 /// Case 3, measured on a machine with two CPUs.
