@@ -92,7 +92,7 @@ fn is_over_limit() -> bool {
         libc::getrlimit(libc::RLIMIT_CPU, &raw mut limit) == 0
             && limit.rlim_cur != libc::RLIM_INFINITY
             && libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut used) == 0
-            && u64::try_from(used.tv_sec).unwrap_or(0) >= limit.rlim_cur as u64
+            && libc::rlim_t::try_from(used.tv_sec).is_ok_and(|used| used >= limit.rlim_cur)
     }
 }
 

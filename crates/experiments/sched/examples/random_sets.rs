@@ -1,0 +1,93 @@
+//! Random task sets, predicted and measured: how often is the end of a thread within 3 % of its prediction?
+//!
+//! `cargo run --release -p punctual-sched --example random_sets [SETS [SEED [SCALE_MS]]]`, as root. Each set has two to
+//! four threads of the policies FIFO, RR, deadline and ordinary, pinned or free. A line for each thread: its policy, the
+//! end predicted from the work alone, as charged, and measured, and the shares of the prediction by which the first is off
+//! and of the measured time that the second, steal, others and balancing leave unexplained.
+
+use punctual_sched::{Options, Spec, run};
+use punctual_units::Nanos;
+use std::fmt::Write as _;
+use std::sync::OnceLock;
+use std::sync::atomic::AtomicBool;
+
+/// splitmix64.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % end
+    }
+}
+
+fn set(random: &mut Random, number: usize) -> String {
+    let mut text = format!("name = \"set-{number}\"\nabout = \"random\"\n");
+    for n in 0..2 + random.below(3) {
+        let _ = write!(text, "[[threads]]\nname = \"t{n}\"\nworkload = \"busy\"\n");
+        let _ = writeln!(text, "amount = 0.{}\noffset_ms = {}", 1 + random.below(6), random.below(200));
+        let place = if random.below(2) == 0 { "pinned" } else { "free" };
+        let _ = match random.below(4) {
+            0 => writeln!(text, "policy = \"fifo\"\npriority = {}\ncpu = \"{place}\"", 10 + random.below(80)),
+            1 => writeln!(text, "policy = \"rr\"\npriority = {}\ncpu = \"{place}\"", 40 + 10 * random.below(2)),
+            // The kernel admits deadline threads on all CPUs only.
+            2 => {
+                let (period, runtime) = (40 + 20 * random.below(4), 8 + random.below(4));
+                let deadline = period - 20 * random.below(2);
+                writeln!(
+                    text,
+                    "policy = \"deadline\"\nruntime_ms = {runtime}\ndeadline_ms = {deadline}\nperiod_ms = {period}\ncpu = \"free\""
+                )
+            }
+            _ => writeln!(text, "policy = \"other\"\nnice = {}\ncpu = \"{place}\"", random.below(6)),
+        };
+    }
+    text
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let number = |n: usize, default: u64| std::env::args().nth(n).map_or(Ok(default), |word| word.parse());
+    let (sets, mut random, scale) =
+        (number(1, 50)? as usize, Random(number(2, 1)?), Nanos::from_millis(number(3, 1_000)?));
+    let (stop, signal, folder) = (AtomicBool::new(false), OnceLock::new(), tempfile::tempdir()?);
+    let (mut threads, mut predicted, mut explained) = (0, 0, 0);
+    for n in 0..sets {
+        let text = set(&mut random, n);
+        let spec = Spec::parse("a random set", &text)?;
+        let options = Options {
+            spec: &spec,
+            scale,
+            cpu: None,
+            repeat: Some(1),
+            out: &folder.path().join(n.to_string()),
+            command: Vec::new(),
+            rt_group_sched: std::env::var("RT_GROUP_SCHED").ok().map(|value| value == "y"),
+            stop: &stop,
+            signal: &signal,
+        };
+        let (experiment, _) = run(&options, &mut |_| {})?;
+        for (planned, ran) in experiment.threads.iter().zip(&experiment.repetitions[0].threads) {
+            let off = planned.predicted.ends_ns.map_or(f64::NAN, |ends| ran.elapsed_ns.0 as f64 / ends.0 as f64 - 1.0);
+            let rest = ran.rest().unwrap_or(f64::NAN);
+            threads += 1;
+            predicted += usize::from(off.abs() <= 0.03);
+            explained += usize::from(ran.is_explained() == Some(true));
+            let ends = |ends: Option<Nanos>| ends.map_or("?".into(), |ends| ends.to_string());
+            println!(
+                "{n:>3} {:<24} CPU {:<4} {:>9} {:>9} {:>9} {:>7.1} % {:>7.1} %",
+                planned.scheduling.to_string(),
+                planned.cpus.to_string(),
+                ends(planned.predicted.ends_ns),
+                ends(ran.as_charged.ends_ns),
+                ran.elapsed_ns.to_string(),
+                off * 100.0,
+                rest * 100.0
+            );
+        }
+    }
+    println!("{threads} threads of {sets} sets: {predicted} within 3 % of the prediction, {explained} explained");
+    Ok(())
+}
