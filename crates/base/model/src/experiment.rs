@@ -98,6 +98,10 @@ pub struct Prediction {
     pub begins_ns: Nanos,
     /// From its release to its end; null if it does not end within the simulated time.
     pub ends_ns: Option<Nanos>,
+    /// The earliest end of a SCHED_DEADLINE thread, whose runtime the kernel enforces at ticks, so that a job may exceed
+    /// it by one; absent for others, and where it is the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub earliest_ns: Option<Nanos>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -237,12 +241,17 @@ impl RanThread {
         Some((self.elapsed_ns.0 as f64 - sum.0 as f64).abs() / self.elapsed_ns.0.max(1) as f64)
     }
 
-    /// Elapsed time minus what the prediction from charged time, steal, other tasks and load balancing explain, ns.
+    /// Elapsed time minus what the prediction from charged time, steal, other tasks and load balancing explain, ns; 0
+    /// between the earliest predicted end and the end.
     pub fn rest_ns(&self) -> Option<i64> {
         let (ends, taken) = (self.as_charged.ends_ns?, self.taken?);
-        let explained = ends.0.saturating_add(taken.steal_ns.0).saturating_add(taken.others_ns.0);
-        let moved = i128::from(self.balance_ns.unwrap_or(0));
-        i64::try_from(i128::from(self.elapsed_ns.0) - i128::from(explained) - moved).ok()
+        let left = |ends: Nanos| {
+            let explained = ends.0.saturating_add(taken.steal_ns.0).saturating_add(taken.others_ns.0);
+            let moved = i128::from(self.balance_ns.unwrap_or(0));
+            i64::try_from(i128::from(self.elapsed_ns.0) - i128::from(explained) - moved).ok()
+        };
+        let (rest, early) = (left(ends)?, left(self.as_charged.earliest_ns.unwrap_or(ends))?);
+        Some(if rest < 0 { early.min(0) } else { rest })
     }
 
     /// The rest as a share of the elapsed time, with its sign.

@@ -70,7 +70,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         };
         let (experiment, _) = run(&options, &mut |_| {})?;
         for (planned, ran) in experiment.threads.iter().zip(&experiment.repetitions[0].threads) {
-            let off = planned.predicted.ends_ns.map_or(f64::NAN, |ends| ran.elapsed_ns.0 as f64 / ends.0 as f64 - 1.0);
+            let off = planned.predicted.ends_ns.map_or(f64::NAN, |ends| {
+                let nearest = ran.elapsed_ns.clamp(planned.predicted.earliest_ns.unwrap_or(ends).min(ends), ends);
+                ran.elapsed_ns.0 as f64 / nearest.0 as f64 - 1.0
+            });
             let rest = ran.rest().unwrap_or(f64::NAN);
             threads += 1;
             predicted += usize::from(off.abs() <= 0.03);

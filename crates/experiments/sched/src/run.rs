@@ -11,7 +11,7 @@ use crate::pass::Pass;
 use crate::plan::Plan;
 use crate::record;
 use crate::spec::Spec;
-use crate::system::settings;
+use crate::system::{settings, tick};
 use punctual_measure::Topology;
 use punctual_model::{EXPERIMENT_SCHEMA, Experiment, PlannedThread, Prediction};
 use punctual_rundir::Writer;
@@ -66,7 +66,8 @@ pub fn run(
     let topology = Topology::read().map_err(|e| SchedError::Refused(format!("the CPUs cannot be found: {e}")))?;
     let free = topology.allowed.and(&topology.online);
     let (system, mut notes) = settings(Path::new("/"), topology.online.clone(), options.rt_group_sched);
-    let plan = Plan::new(options.spec, options.scale, options.cpu, free, system)?;
+    let mut plan = Plan::new(options.spec, options.scale, options.cpu, free, system)?;
+    plan.tick = tick();
     guard::check(&plan, options.spec.at_most).map_err(SchedError::Refused)?;
     notes.extend(options.spec.notes.iter().cloned());
     let mut writer = Writer::create(options.out, record::new_run(options, &plan), false)?;

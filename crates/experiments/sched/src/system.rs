@@ -9,6 +9,12 @@ use std::path::Path;
 /// Quantum if the kernel does not report it (RR_TIMESLICE in include/linux/sched/rt.h).
 pub(crate) const RR_QUANTUM: Nanos = Nanos::from_millis(100);
 
+/// The kernel's tick, which is the resolution of its coarse clocks (clock_getres(2)).
+pub(crate) fn tick() -> Nanos {
+    let tick = rustix::time::clock_getres(rustix::time::ClockId::MonotonicCoarse);
+    Nanos(tick.tv_sec as u64 * 1_000_000_000 + tick.tv_nsec as u64)
+}
+
 /// Reads files below `root` (`/`, another directory in tests). What cannot be read is `None`, with a note. Real-time
 /// threads scheduled by groups are throttled as before Linux 6.12.
 pub fn settings(root: &Path, online: CpuList, rt_group_sched: Option<bool>) -> (SchedSettings, Vec<String>) {

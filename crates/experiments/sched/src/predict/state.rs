@@ -127,7 +127,7 @@ impl<'a> State<'a> {
     pub fn prediction(&self) -> Prediction {
         let since = |t: u64| Nanos(t.saturating_sub(self.task.release.0));
         let begins = self.begun.or(self.ended).map_or(Nanos::ZERO, since);
-        Prediction { begins_ns: begins, ends_ns: self.ended.map(since) }
+        Prediction { begins_ns: begins, ends_ns: self.ended.map(since), earliest_ns: None }
     }
 }
 

@@ -5,7 +5,7 @@ mod html;
 mod sentences;
 mod text;
 
-use punctual_model::{Experiment, RanThread};
+use punctual_model::{Experiment, Prediction, RanThread};
 use punctual_units::Nanos;
 use std::fmt::Write;
 
@@ -58,8 +58,10 @@ fn share(share: Option<f64>) -> String {
     share.map_or_else(|| "–".into(), |share| format!("{:+.1} %", share * 100.0))
 }
 
-/// Measured minus predicted (from the work as calibrated alone), as a share of the prediction.
-fn alone_misses(predicted: Option<Nanos>, ran: &RanThread) -> Option<f64> {
-    let predicted = predicted?.0.max(1) as f64;
-    Some((ran.elapsed_ns.0 as f64 - predicted) / predicted)
+/// Measured minus predicted (from the work as calibrated alone), as a share of the prediction; 0 from the earliest
+/// predicted end on to the end.
+fn alone_misses(predicted: Prediction, ran: &RanThread) -> Option<f64> {
+    let ends = predicted.ends_ns?;
+    let nearest = ran.elapsed_ns.clamp(predicted.earliest_ns.unwrap_or(ends).min(ends), ends);
+    Some((ran.elapsed_ns.0 as f64 - nearest.0 as f64) / nearest.0.max(1) as f64)
 }
