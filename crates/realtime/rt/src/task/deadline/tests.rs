@@ -92,6 +92,25 @@ fn the_run_delay_of_this_thread_is_read_without_allocation() {
     assert!(delay.read().unwrap() >= last);
 }
 
+/// Also with a late wakeup, from which on the run delay is read.
+#[test]
+fn the_loop_allocates_nothing() {
+    let period = Nanos::from_micros(200);
+    let shared = Shared::new("counted", period);
+    let mut prepared = Prepared::new(Jobs::Sleep(Some(TOLERANCE)));
+    let mut releases = Releases::new(monotonic(), period, Miss::Skip);
+    let job = Job { shared: &shared, cycles: 300, deadline: period.0, period };
+    let late = Activations { tolerance: Nanos(1_000), delay: prepared.delay.take(), before: None, watching: false };
+    let sleep = |target: &Timespec| clock_nanosleep_absolute(ClockId::Monotonic, target).is_ok();
+    let mut ended = End::Stopped;
+    let allocated = allocation_counter::measure(|| {
+        ended = sleeping(&job, &mut releases, Some(late), sleep, |_| Next::Continue);
+    });
+    assert_eq!((allocated.count_total, ended), (0, End::Cycles));
+    let counted = shared.record.counted();
+    assert!(counted.skipped > 0 && counted.released == counted.ran + counted.skipped, "{counted}");
+}
+
 fn deadline(runtime: u64, deadline: u64) -> Scheduling {
     Scheduling::Deadline { runtime_ns: Nanos(runtime), deadline_ns: Nanos(deadline), period_ns: PERIOD }
 }
