@@ -34,6 +34,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("measure", &["units", "uapi", "rt", "model"]),
     ("live", &["units", "uapi", "model", "measure"]),
     ("trace", &[]),
+    ("cycles", &["units"]),
+    ("perf", &["units", "uapi"]),
+    ("stacks", &[]),
+    ("check", &["units", "uapi", "watchdog", "model", "journal", "tracefs", "perf", "stacks", "cycles"]),
     ("journal", &["units", "watchdog"]),
     ("fix", &["units", "uapi", "watchdog", "model", "machine", "audit", "boot", "journal"]),
     ("tracefs", &["directory", "journal", "trace"]),
@@ -74,6 +78,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "cli",
         &[
             "archive",
+            "check",
             "clean",
             "units",
             "uapi",

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 /// Main function of a helper: takes the remaining arguments, returns the exit code.
 type Main = fn(Skip<ArgsOs>) -> i32;
 
-const WORDS: [(&str, Main); 7] = [
+const WORDS: [(&str, Main); 8] = [
     (punctual_loads::HIDDEN_ARG, punctual_loads::child_main),
     (punctual_proof::AUDIT_ARG, punctual_proof::audit_main),
     // `audit --probe`: in a process of its own, so that nothing granted to it outlives it.
@@ -17,6 +17,8 @@ const WORDS: [(&str, Main); 7] = [
     (punctual_proof::TIMERLAT_ARG, punctual_proof::timerlat_main),
     // `watch`: explains one trace.
     (punctual_watch::EXPLAIN_ARG, punctual_watch::explain_main),
+    // `check`: becomes the program that is observed.
+    (punctual_check::START_ARG, punctual_check::start_main),
     // `audit --fix --confirm`: undoes the fix unless confirmed.
     (fix::GUARD_ARG, fix::guard_main),
     // Restores what a command that timed out had changed.

@@ -53,6 +53,7 @@ const SCHEMAS: &[Row] = &[
     ("document-history", made::<Document<ResultOrError<report::HistoryResult>>>),
     ("document-history-gate", made::<Document<ResultOrError<report::GateResult>>>),
     ("document-tune", made::<Document<ResultOrError<report::tune::TuneResult>>>),
+    ("document-check", made::<Document<ResultOrError<model::Check>>>),
     ("document-undo", made::<Document<ResultOrError<UndoResult>>>),
     ("document-selftest", made::<Document<ResultOrError<punctual_selftest::Tested>>>),
     ("document-kernel-plan", made::<Document<ResultOrError<kernel::Plan>>>),

@@ -5,6 +5,7 @@ const COMMANDS: &str = "\
 Start:
   prove       Audit this machine, measure it idle and under load, explain the worst, judge, report
   audit       Check everything that causes latency; --fix applies what is safe, --dry-run shows it
+  check       Find what in your program is not real-time: faults, allocations, blocking calls, locks
   report      Show a run, or another tool's file: text, HTML, JSON, CSV, formats of CI systems
   explain     Name what delayed the worst wakeups of a run, of a trace, or of this machine now
 
@@ -56,6 +57,12 @@ pub const AUDIT: &str = examples! {
     "sudo punctual audit --dry-run"
     "sudo punctual audit --fix --persist"
     "punctual audit --config cmdline.txt --config config.txt"
+};
+pub const CHECK: &str = examples! {
+    "sudo punctual check -- ./controller --config plant.toml"
+    "sudo punctual check --pid 1234 --duration 30s --full"
+    "sudo punctual check --format sarif --out check.sarif --baseline known.json -- ./controller"
+    "punctual check --explain page-fault"
 };
 pub const TUNE: &str = examples! {
     "sudo punctual tune --dry-run"

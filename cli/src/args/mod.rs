@@ -5,6 +5,7 @@ mod help;
 
 use crate::audit::args::{AuditArgs, SnapshotArgs};
 use crate::bench::args::BenchCommand;
+use crate::check::args::CheckArgs;
 use crate::compare::args::CompareArgs;
 use crate::cyclictest::args::CyclictestArgs;
 use crate::events::args::EventsArgs;
@@ -53,6 +54,9 @@ pub enum Command {
     /// Check this machine, a tree of files or a snapshot for everything that causes latency
     #[command(after_help = help::AUDIT)]
     Audit(AuditArgs),
+    /// Observe a program and report what in its real-time threads is not real-time, with function and line
+    #[command(after_help = help::CHECK)]
+    Check(CheckArgs),
     /// Try the audit's fixes, measure this machine with and without each, and keep those that help
     #[command(after_help = help::TUNE)]
     Tune(TuneArgs),
@@ -166,6 +170,7 @@ impl Command {
             Command::Watch(_) | Command::Tune(_) => true,
             Command::Cyclictest(_) | Command::Selftest(_) | Command::Events(_) => true,
             Command::Sched(_) | Command::Bench(_) => true,
+            Command::Check(args) => args.explain.is_none() && !args.list,
             Command::Explain(args) => args.file.is_none(),
             _ => false,
         }

@@ -9,6 +9,7 @@ mod bad_input;
 mod bench;
 mod book;
 mod capabilities;
+mod check;
 mod claims;
 mod common;
 mod compare;

@@ -32,6 +32,8 @@ pub enum Undo {
         path: PathBuf,
         text: String,
     },
+    /// Removes the definition of a uprobe, `GROUP/EVENT`, from tracefs. No error if it does not exist.
+    RemoveUprobe { name: String },
 }
 
 impl Undo {
@@ -44,6 +46,7 @@ impl Undo {
             Undo::RemoveFile { path } => gone(fs::remove_file(path)),
             Undo::Write { path, text } => write(path, text),
             Undo::WriteInTracefs { path, text } => write(&tracefs::root()?.join(path), text),
+            Undo::RemoveUprobe { name } => remove_uprobe(&tracefs::root()?, name),
         }
     }
 
@@ -78,6 +81,24 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
     File::options().write(true).truncate(true).open(path)?.write_all(text.as_bytes())
 }
 
+/// Documentation/trace/uprobetracer.rst: a line `-:GROUP/EVENT` removes one; truncating the file would remove all. It is
+/// busy while an event of it is open.
+fn remove_uprobe(root: &Path, name: &str) -> io::Result<()> {
+    if !root.join("events").join(name).exists() {
+        return Ok(());
+    }
+    let begun = Instant::now();
+    loop {
+        let mut file = File::options().append(true).open(root.join("uprobe_events"))?;
+        match file.write_all(format!("-:{name}\n").as_bytes()) {
+            Err(e) if e.kind() == io::ErrorKind::ResourceBusy && begun.elapsed() < BUSY => {
+                sleep(Duration::from_millis(20));
+            }
+            result => return gone(result),
+        }
+    }
+}
+
 fn remove_folder(path: &Path) -> io::Result<()> {
     let begun = Instant::now();
     loop {
@@ -96,6 +117,7 @@ impl fmt::Display for Undo {
             Undo::RemoveFolder { path } | Undo::RemoveFile { path } => write!(f, "remove {}", path.display()),
             Undo::Write { path, text } => write!(f, "write {:?} back to {}", text.trim_end(), path.display()),
             Undo::RemoveInTracefs { path } => write!(f, "remove {} in tracefs", path.display()),
+            Undo::RemoveUprobe { name } => write!(f, "remove the uprobe {name} in tracefs"),
             Undo::WriteInTracefs { path, text } => {
                 write!(f, "write {:?} back to {} in tracefs", text.trim_end(), path.display())
             }

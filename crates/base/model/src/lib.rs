@@ -11,6 +11,7 @@
 
 mod bench;
 mod change;
+mod check;
 mod claim;
 mod class;
 mod comparison;
@@ -42,6 +43,7 @@ pub use bench::{
     BenchRepetition, BenchSettings, Beside, Conditions, NetworkSettings, NqueensMode, NqueensSettings,
 };
 pub use change::{Argv, Back, Command, Draft, Edit, Step};
+pub use check::{Check, CheckCycles, CheckFinding, CheckFrame, CheckSource, CheckThread};
 pub use claim::{Claim, ClaimError, Quantity};
 pub use class::{Class, Confidence};
 pub use comparison::{

@@ -10,6 +10,7 @@ mod group;
 mod identity;
 mod memory;
 mod overrun;
+mod perf;
 mod queued;
 mod rtc;
 mod sched;
@@ -31,6 +32,7 @@ pub use memory::{
     keep_heap, lock, lock_addresses, lock_all, lock_program_data, lock_stack, one_heap, page_size, touch_stack, unlock,
 };
 pub use overrun::{Overruns, leave_overruns, overruns, watch_overruns};
+pub use perf::{PerfAttr, PerfEvent, PerfRing};
 pub use queued::{Origin, Taken, queue, take};
 pub use rtc::set_update_interrupts;
 pub use sched::{SchedFlags, affinity, scheduling, set_affinity, set_scheduling, set_scheduling_flags};

@@ -15,12 +15,14 @@ mod events;
 mod flight;
 mod instance;
 mod mount;
+mod uprobe;
 
 pub use error::TracefsError;
 pub use events::{EventSet, FULL, INTERRUPTIONS, MINIMAL, SYSTEM_CALLS};
 pub use flight::{Cut, Flight, Kept};
 pub use instance::{Config, Instance, Statistics};
 pub use mount::Tracefs;
+pub use uprobe::Uprobe;
 
 /// Undoes what killed processes left behind in tracefs or elsewhere; returns messages for the user.
 pub fn recover() -> Vec<String> {

@@ -1,6 +1,7 @@
 //! Named outcomes and figures for test harnesses, common to all of their formats.
 
 mod bench;
+mod check;
 mod findings;
 mod latency;
 mod suite;

@@ -39,7 +39,7 @@ pub use kcidb::{KcidbError, KcidbIds, kcidb};
 pub use lava::lava;
 pub use perfetto::{Written, perfetto};
 pub use prometheus::{BUCKETS_S, prometheus};
-pub use sarif::sarif;
+pub use sarif::{check_sarif, sarif};
 pub use squad::{squad_metrics, squad_tests};
 pub use table::{FORMATS, Format, Subject, Writer};
 pub use tap::tap;

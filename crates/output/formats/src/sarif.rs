@@ -1,10 +1,11 @@
 //! SARIF 2.1.0 (OASIS, Static Analysis Results Interchange Format): audit findings for code scanning.
 
 use punctual_clean as clean;
-use punctual_model::{Evidence, Finding, Severity, State};
+use punctual_model::{Check, CheckFinding, Evidence, Finding, Severity, State};
 use punctual_report::json_text;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::path::Path;
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 
@@ -57,14 +58,13 @@ fn result(at: usize, finding: &Finding) -> Value {
         Some(fix) => format!("{}. Fix: {fix}", finding.summary),
         None => finding.summary.clone(),
     };
-    let files = finding.evidence.iter().filter(|evidence| evidence.source.starts_with('/'));
     json!({
         "ruleId": clean::line(&finding.id),
         "ruleIndex": at,
         "kind": kind,
         "level": level,
         "message": { "text": said(&text) },
-        "locations": files.map(location).collect::<Vec<Value>>(),
+        "locations": finding.evidence.iter().filter_map(location).collect::<Vec<Value>>(),
         "properties": { "state": finding.state },
     })
 }
@@ -83,12 +83,56 @@ fn said(text: &str) -> String {
     if out.trim().is_empty() { "(no message)".into() } else { out }
 }
 
-fn location(evidence: &Evidence) -> Value {
-    let path = evidence.source.split([' ', ':', ',']).next().unwrap_or_default();
-    json!({
-        "physicalLocation": { "artifactLocation": { "uri": uri(path) } },
-        "message": { "text": said(&evidence.value) },
-    })
+/// A file of the machine, or a line of a source (`path:42`); `None` for other evidence.
+fn location(evidence: &Evidence) -> Option<Value> {
+    let is_line = |text: &&str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let line = evidence
+        .source
+        .rsplit_once(':')
+        .map(|(_, line)| line)
+        .filter(is_line)
+        .and_then(|line| line.parse::<u32>().ok());
+    let path = match line {
+        Some(_) => evidence.source.rsplit_once(':').map(|(path, _)| path),
+        None => evidence.source.split([' ', ':', ',']).next().filter(|path| path.starts_with('/')),
+    }?;
+    let mut physical = json!({ "artifactLocation": { "uri": uri(path) } });
+    // Lines count from 1 (§3.30.5).
+    if let Some(line) = line.filter(|line| *line > 0) {
+        physical["region"] = json!({ "startLine": line });
+    }
+    Some(json!({ "physicalLocation": physical, "message": { "text": said(&evidence.value) } }))
+}
+
+/// The findings of a check with the lines of the program. Paths below `here`, the top of a checkout, are relative to
+/// it, as code scanning needs them. Findings of the baseline are suppressed.
+pub fn check_sarif(check: &Check, here: &Path, version: &str) -> String {
+    let relative = |one: &CheckFinding| {
+        let mut finding = one.finding.clone();
+        for evidence in &mut finding.evidence {
+            if let Ok(path) = Path::new(&evidence.source).strip_prefix(here) {
+                evidence.source = path.to_string_lossy().into_owned();
+            }
+        }
+        if one.is_known {
+            finding.state = State::Info;
+        }
+        finding
+    };
+    let unseen = check.sources.iter().filter_map(|source| {
+        Some(Finding {
+            id: "not-observed".into(),
+            group: "Sources".into(),
+            severity: Severity::Medium,
+            state: State::Unknown,
+            summary: format!("{}: {}", source.name, source.missing.as_ref()?),
+            evidence: Vec::new(),
+            why: "What is not observed is not passed.".into(),
+            fix: None,
+        })
+    });
+    let findings: Vec<Finding> = check.findings.iter().map(relative).chain(unseen).collect();
+    sarif(&findings, Some(version))
 }
 
 /// A path as a URI reference (RFC 3986), percent-encoded. It never starts with `//`, which would introduce a host.
@@ -114,6 +158,16 @@ mod tests {
         assert_eq!(uri("/sys/devices/cpu*/x y"), "/sys/devices/cpu%2A/x%20y");
         assert_eq!(uri("//evil.example/x"), "/evil.example/x");
         assert_eq!(uri("/a\n\"µ"), "/a%0A%22%C2%B5");
+    }
+
+    #[test]
+    fn a_line_of_a_source_is_a_region() {
+        let at = |source: &str| location(&Evidence { source: source.into(), value: "step".into() });
+        let found = at("src/loop.c:42").unwrap();
+        assert_eq!(found["physicalLocation"]["region"]["startLine"], 42);
+        assert_eq!(found["physicalLocation"]["artifactLocation"]["uri"], "src/loop.c");
+        assert!(at("/proc/cmdline").unwrap()["physicalLocation"].get("region").is_none());
+        assert_eq!(at("sched_getattr(2)"), None);
     }
 
     #[test]

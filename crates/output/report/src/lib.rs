@@ -12,6 +12,7 @@
 
 mod bench;
 mod bounds;
+mod check;
 mod comparison;
 mod csv;
 mod date;
@@ -41,6 +42,7 @@ use punctual_clean as clean;
 
 pub use bench::{bench_csv, bench_html, bench_line, bench_text};
 pub use bounds::Quantile;
+pub use check::{CheckListing, check_html, check_text};
 pub use comparison::{
     ComparisonResult, Decision, comparison_html, comparison_json, comparison_summary, comparison_text,
 };

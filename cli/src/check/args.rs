@@ -1,0 +1,80 @@
+//! Options of `check`.
+
+use crate::args::common::OutputArgs;
+use clap::{Args, ValueEnum};
+use punctual_check::Order;
+use punctual_units::Nanos;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+#[derive(Args, Debug)]
+#[command(group = clap::ArgGroup::new("subject").args(["program", "pid", "unit", "cgroup", "explain", "list"]).required(true))]
+pub struct CheckArgs {
+    /// Program to start and observe, with its arguments; it is ended after --duration. Its standard output becomes
+    /// standard error
+    #[arg(last = true, value_name = "PROGRAM ARGS")]
+    pub program: Vec<OsString>,
+    /// Observe this process, which goes on running
+    #[arg(short, long, value_parser = clap::value_parser!(i32).range(1..))]
+    pub pid: Option<i32>,
+    /// Observe the processes of this systemd unit
+    #[arg(long)]
+    pub unit: Option<String>,
+    /// Observe the processes of this control group: /sys/fs/cgroup/…
+    #[arg(long, value_name = "DIR")]
+    pub cgroup: Option<PathBuf>,
+    /// Observe at most so long: 500ms, 30s, 15m
+    #[arg(short = 'D', long, value_name = "TIME", default_value = "10s")]
+    pub duration: Nanos,
+    /// Real-time work begins so long after the start [default: with the first cycle of each real-time thread]
+    #[arg(long, value_name = "TIME")]
+    pub after: Option<Nanos>,
+    /// Real-time work begins when this function of the program is first called
+    #[arg(long, value_name = "FUNCTION", conflicts_with = "after")]
+    pub from: Option<String>,
+    /// Loads to run meanwhile: cpu, memory, io, … as for prove, or cmd:'ANY COMMAND'
+    #[arg(short = 'l', long = "load", value_name = "LOAD")]
+    pub loads: Vec<String>,
+    /// Threads or programs, the most urgent first, that must have priorities in this order: 'irq/27… > jackd > client'
+    #[arg(long, value_name = "NAMES")]
+    pub order: Option<Order>,
+    /// Findings in this document of an earlier `check --json` do not fail
+    #[arg(long, value_name = "FILE")]
+    pub baseline: Option<PathBuf>,
+    /// Show what was understood of each thread: what releases it, period, phase, jitter
+    #[arg(long, conflicts_with_all = ["json", "quiet", "full"])]
+    pub show_cycles: bool,
+    /// Show every finding with stack, reason and what to write instead
+    #[arg(long, conflicts_with_all = ["json", "quiet"])]
+    pub full: bool,
+    /// Show what a rule looks for, why, and what to write instead
+    #[arg(long, value_name = "ID")]
+    pub explain: Option<String>,
+    /// List the rules
+    #[arg(long)]
+    pub list: bool,
+    /// Output format
+    #[arg(short, long, value_enum, default_value_t = CheckFormat::Text)]
+    pub format: CheckFormat,
+    /// Write the result to this new file in --format, and text on standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum CheckFormat {
+    /// For a terminal
+    Text,
+    /// A page
+    Html,
+    /// One document, same as --json
+    Json,
+    /// Static Analysis Results Interchange Format 2.1.0, with code locations
+    Sarif,
+    /// JUnit XML: one test case per finding and source
+    Junit,
+    /// Test Anything Protocol
+    Tap,
+}

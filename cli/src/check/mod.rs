@@ -1,0 +1,157 @@
+//! `check`: what in a program's real-time threads is not real-time.
+
+pub mod args;
+
+use crate::args::common::OutputArgs;
+use crate::finish::{Answer, finish};
+use crate::refusal::Refusal;
+use crate::{exit, new_file, signals, terminal};
+use args::{CheckArgs, CheckFormat};
+use punctual_check::{Baseline, CheckOptions, Subject};
+use punctual_formats::{About, Cases};
+use punctual_loads::{Load, LoadSettings, LoadSpec};
+use punctual_model::{Check, Listed, Listing};
+use punctual_report::{CheckListing, Document, TextStyle, check_html, check_text};
+use punctual_units::Nanos;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::OnceLock;
+use std::sync::atomic::AtomicBool;
+
+/// `punctual check`: exits 0 if everything could be observed and nothing was found, 1 with findings, 3 if something
+/// could not be observed.
+pub fn check(args: &CheckArgs) -> ExitCode {
+    let json = args.output.json || args.format == CheckFormat::Json;
+    let output = OutputArgs { json: json && args.out.is_none(), ..args.output }.quiet_first();
+    finish("check", output, answer(args, output))
+}
+
+fn answer(args: &CheckArgs, output: OutputArgs) -> Result<Answer, Refusal> {
+    if let Some(id) = &args.explain {
+        let unknown = || {
+            let similar = crate::suggest::similar(id, punctual_check::rules().iter().map(|rule| rule.id.as_str()));
+            Refusal::usage(format!("there is no rule {id}{similar}; `punctual check --list` has all"))
+        };
+        return Ok(Answer::text(0, punctual_check::explain(id).ok_or_else(unknown)?));
+    }
+    if args.list {
+        return Ok(list(output));
+    }
+    let baseline = args.baseline.as_ref().map(baseline).transpose()?;
+    let (mut found, signal) = observe(args)?;
+    if let Some(baseline) = baseline {
+        baseline.mark(&mut found);
+    }
+    let code = signal.map_or_else(|| exit::of_outcome(found.outcome), exit::of_signal);
+    if let Some(path) = &args.out {
+        let text = written(args.format, code, &found);
+        new_file::write(path, |out| out.write_all(text.as_bytes())).map_err(Refusal::environment)?;
+        return Ok(Answer::new(output, code, || &found, || text_of(args, &found)));
+    }
+    match args.format {
+        CheckFormat::Text | CheckFormat::Json => Ok(Answer::new(output, code, || &found, || text_of(args, &found))),
+        _ if output.quiet => Ok(Answer::text(code, "")),
+        format => Ok(Answer::text(code, written(format, code, &found)).needed()),
+    }
+}
+
+fn list(output: OutputArgs) -> Answer {
+    let listed =
+        |rule: &punctual_check::Rule| Listed { name: rule.id.clone(), about: rule.title.clone(), promise: None };
+    let line = |rule: &punctual_check::Rule| format!("{:<22} {}\n", rule.id, rule.title);
+    let text = || punctual_check::rules().iter().map(line).collect();
+    Answer::new(output, 0, || Listing { list: punctual_check::rules().iter().map(listed).collect() }, text).needed()
+}
+
+fn baseline(path: &PathBuf) -> Result<Baseline, Refusal> {
+    let shown = path.display();
+    let text = std::fs::read(path).map_err(|e| Refusal::usage(format!("cannot read {shown}: {e}")))?;
+    Baseline::parse(&text).map_err(|e| Refusal::usage(format!("{shown}: {e}")))
+}
+
+fn observe(args: &CheckArgs) -> Result<(Check, Option<punctual_uapi::Sig>), Refusal> {
+    if args.duration == Nanos::ZERO || args.duration > Nanos::from_secs(86_400) {
+        return Err(Refusal::usage("--duration: must be greater than zero and at most a day"));
+    }
+    let subject = match (args.pid, &args.unit, &args.cgroup) {
+        (Some(pid), ..) => Subject::Pid(pid),
+        (_, Some(unit), _) => Subject::Cgroup(group_of(unit)?),
+        (.., Some(path)) => Subject::Cgroup(path.clone()),
+        _ => Subject::Command(args.program.clone()),
+    };
+    let options = CheckOptions {
+        subject,
+        duration: args.duration,
+        after: args.after,
+        from: args.from.clone(),
+        order: args.order.clone(),
+    };
+    let loads: Vec<LoadSpec> = args
+        .loads
+        .iter()
+        .flat_map(|names| if names.starts_with("cmd:") { vec![names.as_str()] } else { names.split(',').collect() })
+        .map(|name| punctual_loads::parse(name).map_err(|e| Refusal::either(e.is_usage(), e)))
+        .collect::<Result<_, _>>()?;
+    let (stop, caught) = (AtomicBool::new(false), OnceLock::new());
+    let result = signals::catching(&stop, &caught, || {
+        let here = std::env::current_dir().unwrap_or_else(|_| "/".into());
+        let settings = LoadSettings { phase: args.duration, ..LoadSettings::new(punctual_uapi::affinity(0)?, here) };
+        let mut running = Vec::new();
+        for spec in &loads {
+            let load = Load::start(spec, &settings).map_err(|e| Refusal::either(e.is_usage(), e))?;
+            running.push(load);
+        }
+        let mut found = punctual_check::check(&options, &stop).map_err(|e| Refusal::either(e.is_usage(), e))?;
+        for load in running {
+            let report = load.stop();
+            let said = match &report.why_not {
+                Some(why) => format!("the load {} did not run: {why}", report.load),
+                None => format!("the load {} ran meanwhile", report.load),
+            };
+            found.notes.push(said);
+        }
+        Ok::<Check, Refusal>(found)
+    })??;
+    Ok((result, caught.get().copied()))
+}
+
+/// The control group of a systemd unit.
+fn group_of(unit: &str) -> Result<PathBuf, Refusal> {
+    let mut command = std::process::Command::new("systemctl");
+    command.args(["show", "--property=ControlGroup", "--value", "--"]).arg(unit);
+    let output = punctual_watchdog::output(&mut command, punctual_watchdog::SHORT)
+        .map_err(|e| Refusal::environment(format!("cannot ask systemd for {unit}: systemctl: {e}")))?;
+    let group = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    if group.is_empty() {
+        return Err(Refusal::usage(format!("the unit {unit} does not run: systemctl status {unit}")));
+    }
+    let folders = ["/sys/fs/cgroup", "/sys/fs/cgroup/systemd", "/sys/fs/cgroup/unified"];
+    let found = folders.iter().map(|root| PathBuf::from(format!("{root}{group}"))).find(|path| path.exists());
+    found
+        .ok_or_else(|| Refusal::environment(format!("the control group {group} of {unit} is not below /sys/fs/cgroup")))
+}
+
+fn text_of(args: &CheckArgs, found: &Check) -> String {
+    let listing = match (args.full, args.show_cycles) {
+        (_, true) => CheckListing::Cycles,
+        (true, _) => CheckListing::Full,
+        _ => CheckListing::Brief,
+    };
+    check_text(found, listing, TextStyle { color: terminal::colour(), width: terminal::width() })
+}
+
+fn written(format: CheckFormat, code: u8, found: &Check) -> String {
+    let tool = concat!("punctual ", env!("CARGO_PKG_VERSION")).to_owned();
+    let cases = || Cases::of_check(About { tool: tool.clone(), ..About::default() }, found);
+    match format {
+        CheckFormat::Text => check_text(found, CheckListing::Full, TextStyle::default()),
+        CheckFormat::Html => check_html(found),
+        CheckFormat::Json => Document::new("check", code, found).text(),
+        CheckFormat::Sarif => {
+            let here = std::env::current_dir().unwrap_or_default();
+            punctual_formats::check_sarif(found, &here, env!("CARGO_PKG_VERSION"))
+        }
+        CheckFormat::Junit => punctual_formats::junit(&cases()),
+        CheckFormat::Tap => punctual_formats::tap(&cases()),
+    }
+}

@@ -1,0 +1,93 @@
+//! Period, phase and jitter of releases.
+
+use punctual_units::Nanos;
+
+/// Instants `phase + k · period`, and how far releases are from them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grid {
+    pub period: Nanos,
+    /// Of the first instant, modulo the period.
+    pub phase: Nanos,
+    /// Median distance of a release from its instant.
+    pub jitter: Nanos,
+    /// Largest distance.
+    pub jitter_max: Nanos,
+    /// Instants between the first and the last release without one.
+    pub skipped: u64,
+}
+
+/// Share of the intervals that must be near a multiple of the period.
+const REGULAR: f64 = 0.8;
+/// How near, in periods.
+const NEAR: f64 = 0.2;
+
+impl Grid {
+    /// Fits a grid to releases in the order of time; `None` if they keep to none.
+    pub fn fit(releases: &[u64]) -> Option<Grid> {
+        let first = *releases.first()?;
+        let mut intervals: Vec<u64> = releases.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).collect();
+        if intervals.len() + 1 < crate::FEWEST {
+            return None;
+        }
+        intervals.sort_unstable();
+        let median = intervals[intervals.len() / 2] as f64;
+        if median <= 0.0 {
+            return None;
+        }
+        let periods = |interval: u64| (interval as f64 / median).round().max(1.0);
+        let is_near = |interval: &&u64| (**interval as f64 / median - periods(**interval)).abs() < NEAR;
+        let is_single = |interval: &&u64| is_near(interval) && periods(**interval) == 1.0;
+        let share = |n: usize| n as f64 / intervals.len() as f64;
+        if share(intervals.iter().filter(is_near).count()) < REGULAR
+            || share(intervals.iter().filter(is_single).count()) < 0.5
+        {
+            return None;
+        }
+        let times: Vec<f64> = releases.iter().map(|time| time.saturating_sub(first) as f64).collect();
+        let (mut period, mut origin) = (median, 0.0);
+        let mut numbers: Vec<f64> = Vec::new();
+        // The median interval alone would number distant releases wrongly, so the span that is fitted doubles.
+        let mut span = 16;
+        loop {
+            let part = &times[..times.len().min(span)];
+            for _ in 0..2 {
+                numbers = part.iter().map(|time| ((time - origin) / period).round()).collect();
+                (period, origin) = line(part, &numbers, period, origin)?;
+            }
+            if span >= times.len() {
+                break;
+            }
+            span *= 2;
+        }
+        let mut distances: Vec<f64> =
+            times.iter().zip(&numbers).map(|(time, number)| (time - origin - number * period).abs()).collect();
+        distances.sort_unstable_by(f64::total_cmp);
+        let slots = numbers.last()? - numbers.first()? + 1.0;
+        let mut used = numbers.clone();
+        used.dedup();
+        let phase = (first as f64 % period + origin).rem_euclid(period);
+        let nanos = |value: f64| Nanos(value.max(0.0).round() as u64);
+        Some(Grid {
+            period: nanos(period),
+            phase: nanos(phase),
+            jitter: nanos(distances[distances.len() / 2]),
+            jitter_max: nanos(*distances.last()?),
+            skipped: (slots - used.len() as f64).max(0.0) as u64,
+        })
+    }
+}
+
+/// Least squares of time over number, without what is further than half a period from the line so far.
+fn line(times: &[f64], numbers: &[f64], period: f64, origin: f64) -> Option<(f64, f64)> {
+    let near = |(time, number): &(&f64, &f64)| (*time - origin - *number * period).abs() < period * NEAR;
+    let points: Vec<(f64, f64)> = times.iter().zip(numbers).filter(near).map(|(t, n)| (*t, *n)).collect();
+    let count = points.len() as f64;
+    let (mean_time, mean_number) =
+        (points.iter().map(|p| p.0).sum::<f64>() / count, points.iter().map(|p| p.1).sum::<f64>() / count);
+    let spread: f64 = points.iter().map(|p| (p.1 - mean_number).powi(2)).sum();
+    if spread <= 0.0 {
+        return None;
+    }
+    let slope = points.iter().map(|p| (p.1 - mean_number) * (p.0 - mean_time)).sum::<f64>() / spread;
+    (slope > 0.0).then_some((slope, mean_time - slope * mean_number))
+}

@@ -1,0 +1,120 @@
+use super::*;
+use proptest::prelude::*;
+
+const US: u64 = 1_000;
+const MS: u64 = 1_000_000;
+
+fn wait(place: u32, release: Release, begin: u64, woken: u64, end: u64) -> Wait {
+    Wait { place, release, begin: Nanos(begin), woken: Some(Nanos(woken)), end: Nanos(end) }
+}
+
+/// Waits of a loop of 1 ms that works 200 µs.
+fn controller(cycles: u64) -> Vec<Wait> {
+    (1..=cycles).map(|n| wait(1, Release::AbsoluteSleep, n * MS - 800 * US, n * MS, n * MS + 10 * US)).collect()
+}
+
+#[test]
+fn a_timer_loop_has_its_period_and_its_cycles() {
+    let found = Cycles::find(&controller(100)).unwrap();
+    assert_eq!((found.place, found.release, found.ambiguous_with), (1, Release::AbsoluteSleep, None));
+    let grid = found.grid.unwrap();
+    assert_eq!((grid.period, grid.jitter_max, grid.skipped), (Nanos(MS), Nanos(0), 0));
+    assert_eq!(found.cycles.len(), 99);
+    assert_eq!(found.cycles[0], Cycle { release: Nanos(MS), start: Nanos(MS + 10 * US), end: Nanos(MS + 200 * US) });
+    assert_eq!(found.at(Nanos(MS + 100 * US)), Some(0));
+    assert_eq!(found.at(Nanos(MS + 300 * US)), None);
+    assert_eq!(found.at(Nanos(5)), None);
+    assert_eq!(found.at(Nanos(101 * MS)), None);
+}
+
+#[test]
+fn a_wait_within_the_cycle_is_not_its_release() {
+    let mut waits = Vec::new();
+    for (n, outer) in controller(50).into_iter().enumerate() {
+        let at = outer.end.0;
+        waits.push(outer);
+        waits.push(wait(2, Release::Futex, at, at + 40 * US, at + 50 * US));
+        if n % 2 == 0 {
+            waits.push(wait(3, Release::RelativeSleep, at + 60 * US, at + 120 * US, at + 130 * US));
+        }
+    }
+    let found = Cycles::find(&waits).unwrap();
+    assert_eq!((found.place, found.ambiguous_with), (1, None));
+}
+
+#[test]
+fn a_timer_wins_over_an_event_of_the_same_length_and_two_events_are_ambiguous() {
+    let two = |first, second| {
+        let mut waits = Vec::new();
+        for n in 1..30 {
+            waits.push(wait(1, first, n * MS, n * MS + 450 * US, n * MS + 460 * US));
+            waits.push(wait(2, second, n * MS + 500 * US, n * MS + 940 * US, n * MS + 950 * US));
+        }
+        Cycles::find(&waits).unwrap()
+    };
+    let found = two(Release::Socket, Release::Timerfd);
+    assert_eq!((found.place, found.ambiguous_with), (2, None));
+    let found = two(Release::Socket, Release::Futex);
+    assert_eq!((found.place, found.ambiguous_with), (1, Some(2)));
+    let found = two(Release::RelativeSleep, Release::RelativeSleep);
+    assert_eq!((found.place, found.ambiguous_with), (1, Some(2)));
+}
+
+#[test]
+fn events_at_random_have_no_period() {
+    let times = [0u64, 3, 4, 11, 12, 25, 26, 31, 50, 52].map(|n| n * MS);
+    assert_eq!(Grid::fit(&times), None);
+    let waits: Vec<Wait> = times.iter().map(|t| wait(7, Release::Socket, *t, *t + MS / 2, *t + MS / 2)).collect();
+    let found = Cycles::find(&waits).unwrap();
+    assert!(found.grid.is_none() && found.cycles.len() == 9);
+}
+
+#[test]
+fn few_or_no_waits_make_no_cycles() {
+    assert_eq!(Cycles::find(&[]), None);
+    assert_eq!(Cycles::find(&controller(3)), None);
+    let never_slept: Vec<Wait> = controller(50).into_iter().map(|w| Wait { woken: None, ..w }).collect();
+    assert_eq!(Cycles::find(&never_slept), None);
+    assert_eq!(Grid::fit(&[5; 20]), None);
+}
+
+proptest! {
+    /// Releases are late by up to 10 % of the period and some are skipped.
+    #[test]
+    fn a_period_is_found_within_two_percent(
+        period in 100_000u64..100_000_000,
+        phase in 0u64..100_000_000,
+        late in prop::collection::vec(0.0f64..0.1, 40..400),
+        skip in 7usize..50,
+    ) {
+        let releases: Vec<u64> = late
+            .iter()
+            .enumerate()
+            .filter(|(n, _)| n % skip != skip - 1)
+            .map(|(n, share)| phase + n as u64 * period + (share * period as f64) as u64)
+            .collect();
+        let grid = Grid::fit(&releases).unwrap();
+        let error = (grid.period.0 as f64 - period as f64).abs();
+        prop_assert!(error <= period as f64 * 0.02, "{grid:?}, {period}");
+        let skipped = (0..late.len()).filter(|n| n % skip == skip - 1 && *n + 1 != late.len()).count() as u64;
+        prop_assert_eq!(grid.skipped, skipped);
+        prop_assert!(grid.jitter_max.0 <= period / 5);
+    }
+
+    #[test]
+    fn any_waits_are_answered(raw in prop::collection::vec((0u32..4, any::<u64>(), any::<u64>(), any::<bool>()), 0..60)) {
+        let waits: Vec<Wait> = raw
+            .iter()
+            .map(|(place, begin, end, slept)| Wait {
+                place: *place,
+                release: Release::Socket,
+                begin: Nanos(*begin),
+                woken: slept.then_some(Nanos(*end)),
+                end: Nanos(*end),
+            })
+            .collect();
+        if let Some(found) = Cycles::find(&waits) {
+            let _ = (found.at(Nanos(5)), found.span());
+        }
+    }
+}

@@ -1,0 +1,411 @@
+//! What a system call means for a real-time thread: section 2 of the manual.
+
+use punctual_cycles::Release;
+
+/// What a file descriptor refers to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FileKind {
+    /// A file on a disk, or on a file system that is not known to be in memory.
+    Disk,
+    /// A file in memory, of the kernel (/proc, /sys), or /dev/null and the like.
+    Memory,
+    Terminal,
+    Pipe,
+    Socket,
+    Eventfd,
+    Timerfd {
+        is_realtime: bool,
+    },
+    Epoll,
+    Device,
+    Unknown,
+}
+
+/// A descriptor as /proc shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct File {
+    pub kind: FileKind,
+    /// Target of /proc/PID/fd/N.
+    pub name: String,
+    pub is_nonblocking: bool,
+}
+
+impl File {
+    /// `name` is the target of the link in /proc/PID/fd, `info` the content of /proc/PID/fdinfo/N.
+    pub fn of(name: &str, info: &str) -> File {
+        const O_NONBLOCK: u32 = 0o4000;
+        let field = |key: &str| info.lines().find_map(|line| line.strip_prefix(key)).map(str::trim);
+        let flags = field("flags:").and_then(|flags| u32::from_str_radix(flags, 8).ok()).unwrap_or(0);
+        let kind = match name {
+            _ if name.starts_with("socket:") => FileKind::Socket,
+            _ if name.starts_with("pipe:") => FileKind::Pipe,
+            _ if name.starts_with("anon_inode:") => {
+                match name.trim_start_matches("anon_inode:").trim_matches(['[', ']']) {
+                    "eventfd" => FileKind::Eventfd,
+                    // CLOCK_REALTIME is 0, CLOCK_REALTIME_ALARM 8.
+                    "timerfd" => FileKind::Timerfd { is_realtime: matches!(field("clockid:"), Some("0" | "8")) },
+                    "eventpoll" => FileKind::Epoll,
+                    _ => FileKind::Device,
+                }
+            }
+            "/dev/null" | "/dev/zero" | "/dev/full" | "/dev/urandom" | "/dev/random" => FileKind::Memory,
+            "/dev/console" | "/dev/tty" | "/dev/kmsg" => FileKind::Terminal,
+            _ if name.starts_with("/dev/pts/") || name.starts_with("/dev/tty") => FileKind::Terminal,
+            _ if ["/dev/shm/", "/memfd:", "/proc/", "/sys/", "/dev/hugepages/"]
+                .iter()
+                .any(|at| name.starts_with(at)) =>
+            {
+                FileKind::Memory
+            }
+            _ if name.starts_with("/dev/") => FileKind::Device,
+            _ if name.starts_with('/') => FileKind::Disk,
+            _ => FileKind::Unknown,
+        };
+        File { kind, name: name.to_owned(), is_nonblocking: flags & O_NONBLOCK != 0 }
+    }
+
+    fn release(&self) -> Release {
+        match self.kind {
+            FileKind::Pipe | FileKind::Terminal => Release::Pipe,
+            FileKind::Socket => Release::Socket,
+            FileKind::Eventfd => Release::Eventfd,
+            FileKind::Timerfd { .. } => Release::Timerfd,
+            FileKind::Device | FileKind::Disk | FileKind::Memory => Release::Device,
+            FileKind::Epoll | FileKind::Unknown => Release::Descriptors,
+        }
+    }
+}
+
+/// What may be wrong at a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum What {
+    PageFault,
+    MajorFault,
+    Allocation,
+    MemoryMap,
+    FileIo,
+    SocketIo,
+    Output,
+    RelativeSleep,
+    RealtimeClock,
+    Yield,
+    NewThread,
+    /// A futex without priority inheritance: a lock or something else, by the functions on its stack.
+    Futex,
+    /// A lock with priority inheritance.
+    PiLock,
+    /// Any other wait.
+    Blocking,
+}
+
+/// What is known when a system call begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Call {
+    pub number: i64,
+    pub arguments: [u64; 6],
+}
+
+/// What a call is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Meaning {
+    /// Broken whenever it is called.
+    pub always: Option<What>,
+    /// Broken if the thread slept in it within its cycle.
+    pub if_slept: What,
+    /// What it waits for, if it slept.
+    pub release: Release,
+    /// Sets a scheduling policy, of this thread (0: the caller).
+    pub sets_policy_of: Option<i32>,
+    /// For the user: `write(2)` to this file.
+    pub file: Option<String>,
+    /// Its number may be reused from now on.
+    pub closes: Option<i32>,
+    /// A thread may be released by it, also when it did not have to sleep.
+    pub is_wait: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Group {
+    /// Argument 0 is read from or waited for.
+    Read,
+    /// Argument 0 is written to.
+    Write,
+    /// Its path or file is on a disk, in general.
+    File,
+    /// Argument 0 is synced, resized, …
+    Sync,
+    /// Sends or receives; argument 3 has flags (argument 2: sendmsg, recvmsg).
+    Socket(usize),
+    Connect,
+    Memory,
+    Thread,
+    Poll,
+    Futex,
+    Nanosleep,
+    ClockNanosleep,
+    Yield,
+    Signal,
+    Queue,
+    Policy,
+    Close,
+    Dup,
+}
+
+/// `c_long` has 32 bits on 32-bit architectures.
+macro_rules! number {
+    ($call:ident) => {
+        libc::$call as i64
+    };
+}
+
+macro_rules! table {
+    ($($group:expr => $($call:ident)+;)+) => {
+        &[$($((number!($call), stringify!($call), $group),)+)+]
+    };
+}
+
+/// Calls of every architecture.
+const COMMON: &[(i64, &str, Group)] = table! {
+    Group::Read => SYS_read SYS_readv SYS_pread64 SYS_preadv;
+    Group::Write => SYS_write SYS_writev SYS_pwrite64 SYS_pwritev;
+    Group::File => SYS_openat SYS_openat2 SYS_statx SYS_readlinkat SYS_unlinkat SYS_mkdirat SYS_renameat2 SYS_faccessat
+        SYS_getdents64;
+    Group::Sync => SYS_fsync SYS_fdatasync SYS_ftruncate SYS_fallocate;
+    Group::Socket(3) => SYS_sendto SYS_recvfrom SYS_sendmmsg SYS_recvmmsg;
+    Group::Socket(2) => SYS_sendmsg SYS_recvmsg;
+    Group::Connect => SYS_socket SYS_connect SYS_bind SYS_accept4 SYS_accept;
+    Group::Memory => SYS_munmap SYS_mremap SYS_mprotect SYS_brk SYS_madvise SYS_mlock SYS_mlockall SYS_munlock SYS_munlockall;
+    Group::Thread => SYS_clone SYS_clone3 SYS_execve;
+    Group::Poll => SYS_ppoll SYS_pselect6 SYS_epoll_pwait SYS_io_uring_enter;
+    Group::Futex => SYS_futex;
+    Group::Nanosleep => SYS_nanosleep;
+    Group::ClockNanosleep => SYS_clock_nanosleep;
+    Group::Yield => SYS_sched_yield;
+    Group::Signal => SYS_rt_sigtimedwait SYS_rt_sigsuspend;
+    Group::Queue => SYS_mq_timedreceive SYS_mq_timedsend;
+    Group::Policy => SYS_sched_setscheduler SYS_sched_setparam SYS_sched_setattr;
+    Group::Close => SYS_close;
+    Group::Dup => SYS_dup3;
+};
+
+/// Calls that arm64 does not have.
+#[cfg(not(target_arch = "aarch64"))]
+const OLD: &[(i64, &str, Group)] = table! {
+    Group::File => SYS_open SYS_stat SYS_lstat SYS_access SYS_readlink SYS_unlink SYS_mkdir SYS_rename SYS_getdents;
+    Group::Poll => SYS_poll SYS_epoll_wait;
+    Group::Thread => SYS_fork SYS_vfork;
+    Group::Signal => SYS_pause;
+    Group::Dup => SYS_dup2;
+};
+#[cfg(target_arch = "aarch64")]
+const OLD: &[(i64, &str, Group)] = &[];
+
+#[cfg(target_pointer_width = "64")]
+const WIDE: &[(i64, &str, Group)] = table! {
+    Group::Memory => SYS_mmap;
+    Group::File => SYS_newfstatat;
+};
+/// The calls with a time of 64 bits.
+#[cfg(target_pointer_width = "32")]
+const WIDE: &[(i64, &str, Group)] = table! {
+    Group::Memory => SYS_mmap2;
+    Group::File => SYS_fstatat64;
+    Group::Futex => SYS_futex_time64;
+    Group::ClockNanosleep => SYS_clock_nanosleep_time64;
+    Group::Poll => SYS_ppoll_time64 SYS_pselect6_time64;
+    Group::Signal => SYS_rt_sigtimedwait_time64;
+    Group::Queue => SYS_mq_timedreceive_time64 SYS_mq_timedsend_time64;
+};
+
+#[cfg(target_arch = "x86_64")]
+const OLD_64: &[(i64, &str, Group)] = table! {
+    Group::Poll => SYS_select;
+};
+#[cfg(not(target_arch = "x86_64"))]
+const OLD_64: &[(i64, &str, Group)] = &[];
+
+fn entry(number: i64) -> Option<(&'static str, Group)> {
+    let tables = [COMMON, OLD, WIDE, OLD_64];
+    let found = tables.into_iter().flatten().find(|(n, ..)| *n == number)?;
+    Some((found.1.trim_start_matches("SYS_"), found.2))
+}
+
+/// `write(2)`, or the number of a call that is not known here.
+pub fn name(number: i64) -> String {
+    entry(number).map_or_else(|| format!("system call {number}"), |(name, _)| format!("{name}(2)"))
+}
+
+impl Meaning {
+    const NOTHING: Meaning = Meaning {
+        always: None,
+        if_slept: What::Blocking,
+        release: Release::Descriptors,
+        sets_policy_of: None,
+        file: None,
+        closes: None,
+        is_wait: false,
+    };
+
+    /// What a call is; `file` looks up a descriptor of the caller.
+    pub fn of(call: &Call, file: &mut dyn FnMut(i32) -> Option<File>) -> Meaning {
+        const MSG_DONTWAIT: u64 = 0x40;
+        let [first, second, _, fourth, ..] = call.arguments;
+        let nothing = Meaning::NOTHING;
+        let Some((_, group)) = entry(call.number) else { return nothing };
+        // A negative descriptor is refused.
+        let descriptor = first as u32 as i32;
+        let mut look = || file(descriptor);
+        let always = |what: What| Meaning { always: Some(what), if_slept: what, ..Meaning::NOTHING };
+        let meaning = match group {
+            Group::Read => match look() {
+                Some(file) => {
+                    let always = match file.kind {
+                        FileKind::Disk => Some(What::FileIo),
+                        FileKind::Socket if !file.is_nonblocking => Some(What::SocketIo),
+                        FileKind::Timerfd { is_realtime: true } => Some(What::RealtimeClock),
+                        _ => None,
+                    };
+                    let if_slept = always.unwrap_or(What::Blocking);
+                    Meaning { always, if_slept, release: file.release(), file: Some(file.name), ..nothing }
+                }
+                None => nothing,
+            },
+            Group::Write => match look() {
+                Some(file) => {
+                    let always = match file.kind {
+                        FileKind::Disk => Some(What::FileIo),
+                        FileKind::Terminal => Some(What::Output),
+                        FileKind::Pipe if !file.is_nonblocking => Some(What::Output),
+                        FileKind::Socket if !file.is_nonblocking => Some(What::SocketIo),
+                        _ => None,
+                    };
+                    let if_slept = always.unwrap_or(What::Blocking);
+                    Meaning { always, if_slept, release: file.release(), file: Some(file.name), ..nothing }
+                }
+                None => nothing,
+            },
+            Group::File => always(What::FileIo),
+            Group::Sync => Meaning { file: look().map(|file| file.name), ..always(What::FileIo) },
+            Group::Socket(flags) => {
+                let is_nonblocking =
+                    call.arguments[flags] & MSG_DONTWAIT != 0 || look().is_some_and(|f| f.is_nonblocking);
+                Meaning { release: Release::Socket, ..if is_nonblocking { nothing } else { always(What::SocketIo) } }
+            }
+            Group::Connect => Meaning { release: Release::Socket, ..always(What::SocketIo) },
+            Group::Memory => always(What::MemoryMap),
+            Group::Thread => always(What::NewThread),
+            Group::Poll => nothing,
+            Group::Futex => futex(second, fourth),
+            Group::Nanosleep => Meaning { release: Release::RelativeSleep, ..always(What::RelativeSleep) },
+            Group::ClockNanosleep => {
+                const TIMER_ABSTIME: u64 = 1;
+                let is_real =
+                    matches!(first as i32, libc::CLOCK_REALTIME | libc::CLOCK_TAI | libc::CLOCK_REALTIME_ALARM);
+                match (second & TIMER_ABSTIME != 0, is_real) {
+                    (false, _) => Meaning { release: Release::RelativeSleep, ..always(What::RelativeSleep) },
+                    (true, true) => Meaning { release: Release::AbsoluteSleep, ..always(What::RealtimeClock) },
+                    (true, false) => Meaning { release: Release::AbsoluteSleep, ..nothing },
+                }
+            }
+            Group::Yield => Meaning { release: Release::Deadline, ..always(What::Yield) },
+            Group::Signal => Meaning { release: Release::Signal, ..nothing },
+            Group::Queue => Meaning { release: Release::MessageQueue, ..nothing },
+            Group::Policy => Meaning { sets_policy_of: Some(descriptor), ..nothing },
+            Group::Close => Meaning { closes: Some(descriptor), ..nothing },
+            Group::Dup => Meaning { closes: Some(second as u32 as i32), ..nothing },
+        };
+        let is_wait = match group {
+            Group::Read
+            | Group::Poll
+            | Group::Nanosleep
+            | Group::ClockNanosleep
+            | Group::Yield
+            | Group::Signal
+            | Group::Queue => true,
+            Group::Futex => meaning.if_slept == What::Futex,
+            _ => false,
+        };
+        Meaning { is_wait, ..meaning }
+    }
+}
+
+/// futex(2): operation and timeout.
+fn futex(operation: u64, timeout: u64) -> Meaning {
+    const FUTEX_CLOCK_REALTIME: u64 = 256;
+    const COMMAND: u64 = 0x7f;
+    const WAIT: u64 = 0;
+    const WAIT_BITSET: u64 = 9;
+    const LOCK_PI: u64 = 6;
+    const WAIT_REQUEUE_PI: u64 = 11;
+    const LOCK_PI2: u64 = 13;
+    let is_real = operation & FUTEX_CLOCK_REALTIME != 0 && timeout != 0;
+    let nothing = Meaning { release: Release::Futex, ..Meaning::NOTHING };
+    match operation & COMMAND {
+        WAIT | WAIT_BITSET => {
+            Meaning { always: is_real.then_some(What::RealtimeClock), if_slept: What::Futex, ..nothing }
+        }
+        // A wait for a lock whose owner inherits the priority ends as soon as it can.
+        LOCK_PI | LOCK_PI2 | WAIT_REQUEUE_PI => Meaning { if_slept: What::PiLock, ..nothing },
+        _ => nothing,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn meaning(number: i64, arguments: [u64; 6], file: Option<(&str, &str)>) -> Meaning {
+        let call = Call { number, arguments };
+        Meaning::of(&call, &mut |_| file.map(|(name, info)| File::of(name, info)))
+    }
+
+    #[test]
+    fn descriptors_are_what_proc_shows() {
+        let kind = |name: &str| File::of(name, "pos:\t0\nflags:\t02\n").kind;
+        assert_eq!(kind("/var/log/app.log"), FileKind::Disk);
+        assert_eq!(kind("/dev/shm/state"), FileKind::Memory);
+        assert_eq!(kind("/dev/gpiochip0"), FileKind::Device);
+        assert_eq!(kind("/dev/pts/3"), FileKind::Terminal);
+        assert_eq!(kind("socket:[123]"), FileKind::Socket);
+        assert_eq!(kind("anon_inode:[eventfd]"), FileKind::Eventfd);
+        assert_eq!(kind("anon_inode:[timerfd]"), FileKind::Timerfd { is_realtime: false });
+        assert_eq!(File::of("anon_inode:[timerfd]", "clockid: 0\n").kind, FileKind::Timerfd { is_realtime: true });
+        assert!(File::of("socket:[1]", "flags:\t02004002\n").is_nonblocking);
+    }
+
+    #[test]
+    fn calls_that_may_sleep_are_found_by_what_they_work_on() {
+        let disk = Some(("/var/log/app.log", ""));
+        assert_eq!(meaning(number!(SYS_write), [3, 0, 0, 0, 0, 0], disk).always, Some(What::FileIo));
+        assert_eq!(meaning(number!(SYS_write), [3, 0, 0, 0, 0, 0], Some(("anon_inode:[eventfd]", ""))).always, None);
+        assert_eq!(meaning(number!(SYS_sendto), [3, 0, 0, 0x40, 0, 0], Some(("socket:[1]", ""))).always, None);
+        assert_eq!(
+            meaning(number!(SYS_sendto), [3, 0, 0, 0, 0, 0], Some(("socket:[1]", ""))).always,
+            Some(What::SocketIo)
+        );
+        assert_eq!(meaning(number!(SYS_clock_nanosleep), [1, 1, 0, 0, 0, 0], None).always, None);
+        assert_eq!(meaning(number!(SYS_clock_nanosleep), [1, 0, 0, 0, 0, 0], None).always, Some(What::RelativeSleep));
+        assert_eq!(meaning(number!(SYS_clock_nanosleep), [0, 1, 0, 0, 0, 0], None).always, Some(What::RealtimeClock));
+        assert_eq!(meaning(number!(SYS_futex), [0, 0x80, 2, 0, 0, 0], None).if_slept, What::Futex);
+        assert_eq!(meaning(number!(SYS_futex), [0, 0x86, 2, 0, 0, 0], None).if_slept, What::PiLock);
+        assert_eq!(meaning(number!(SYS_futex), [0, 0x189, 2, 99, 0, 0], None).always, Some(What::RealtimeClock));
+        assert_eq!(meaning(number!(SYS_futex), [0, 0x189, 2, 0, 0, 0], None).always, None);
+        assert_eq!(meaning(number!(SYS_sched_setscheduler), [42, 0, 0, 0, 0, 0], None).sets_policy_of, Some(42));
+        assert_eq!(name(number!(SYS_write)), "write(2)");
+        assert_eq!(name(99_999), "system call 99999");
+    }
+
+    #[test]
+    fn no_number_is_listed_twice() {
+        let all: Vec<i64> = [COMMON, OLD, WIDE, OLD_64].into_iter().flatten().map(|(n, ..)| *n).collect();
+        assert_eq!(all.iter().collect::<std::collections::BTreeSet<_>>().len(), all.len());
+    }
+
+    proptest! {
+        #[test]
+        fn any_call_is_answered(number in -5i64..500, arguments: [u64; 6], name in "(/dev/|anon_inode:|socket:)?\\PC{0,20}", info in "(flags:|clockid:)?\\PC{0,20}") {
+            let _ = Meaning::of(&Call { number, arguments }, &mut |_| Some(File::of(&name, &info)));
+        }
+    }
+}

@@ -1,0 +1,449 @@
+//! A recording becomes findings.
+
+use crate::calls::What;
+use crate::order::Order;
+use crate::place::{function_names, location, worded};
+use crate::recording::{Asked, Occurrence, Place, Recording, Thread, Waited, Waker};
+use crate::rules::rule;
+use crate::system::{is_real_time, urgency};
+use punctual_cycles::{Cycles, Release, Wait};
+use punctual_model::{CheckCycles, CheckFinding, CheckFrame, CheckThread, Evidence, Finding, Severity, State};
+use punctual_units::{Nanos, Scheduling};
+use std::collections::BTreeMap;
+
+/// When real-time work begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Begin {
+    /// With the first cycle of each thread.
+    Found,
+    /// At this time, in all threads: CLOCK_MONOTONIC, ns.
+    At(u64),
+}
+
+/// What is known beside the recording.
+#[derive(Clone, Debug)]
+pub struct Setting {
+    pub begin: Begin,
+    /// CPUs that are online.
+    pub cpus: usize,
+    pub order: Option<Order>,
+    /// Other threads of the machine, for the order: name, thread id, urgency.
+    pub others: Vec<(String, i32, u8)>,
+    /// Who took the CPU from whom, and how often.
+    pub preemptions: BTreeMap<(String, String), u64>,
+}
+
+/// Share of the releases from which a thread is said to be released by less urgent ones.
+const MOSTLY: f64 = 0.5;
+
+/// A thread with its cycles.
+pub(crate) struct Looked<'a> {
+    pub thread: &'a Thread,
+    pub cycles: Option<Cycles>,
+    /// The waits after it became real-time.
+    waits: &'a [Waited],
+}
+
+impl Looked<'_> {
+    fn urgency(&self) -> u8 {
+        self.thread.scheduling.map_or(0, urgency)
+    }
+}
+
+/// Where in its work a thread was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Moment {
+    /// Before real-time work began or after it ended.
+    Uncounted,
+    Outside,
+    InCycle,
+}
+
+/// The threads, real-time ones first, and what was found in them, worst first.
+pub fn judge(recording: &Recording, setting: &Setting) -> (Vec<CheckThread>, Vec<CheckFinding>) {
+    let looked: Vec<Looked> = recording.threads.iter().map(look).collect();
+    let mut findings = Findings { recording, all: BTreeMap::new() };
+    for one in looked.iter().filter(|one| one.thread.real_time_since.is_some()) {
+        for occurrence in &one.thread.occurrences {
+            occurred(&mut findings, one, occurrence, setting);
+        }
+        releases(&mut findings, one);
+        migrations(&mut findings, one, setting);
+        overruns(&mut findings, one);
+        settings(&mut findings, one, setting);
+    }
+    if let Some(order) = &setting.order {
+        for (thread, said) in order.broken(&looked, &setting.others, &setting.preemptions) {
+            findings.state("order", &thread, &said, None, true);
+        }
+    }
+    if !looked.iter().any(|one| one.thread.real_time_since.is_some()) {
+        let count = looked.len();
+        let said = match count {
+            1 => "its only thread is not real-time".to_owned(),
+            _ => format!("none of its {count} threads is real-time"),
+        };
+        let main = recording.threads.first().map_or("?", |thread| thread.name.as_str());
+        findings.state("no-real-time-thread", main, &said, None, true);
+    }
+    let mut threads: Vec<CheckThread> = looked.iter().map(|one| thread(recording, one)).collect();
+    threads.sort_by_key(|thread| (!thread.is_real_time, thread.pid, thread.tid));
+    (threads, findings.finish())
+}
+
+fn look(thread: &Thread) -> Looked<'_> {
+    let since = thread.real_time_since.unwrap_or(u64::MAX);
+    let from = thread.waits.partition_point(|waited| waited.wait.end.0 < since);
+    let waits = &thread.waits[from..];
+    let plain: Vec<Wait> = waits.iter().map(|waited| waited.wait).collect();
+    Looked { thread, cycles: Cycles::find(&plain), waits }
+}
+
+/// Whether and how something at this time counts.
+fn moment(one: &Looked, time: u64, begin: Begin) -> Moment {
+    if let Begin::At(from) = begin
+        && time < from
+    {
+        return Moment::Uncounted;
+    }
+    let Some(cycles) = &one.cycles else {
+        return if matches!(begin, Begin::At(_)) { Moment::InCycle } else { Moment::Outside };
+    };
+    match (cycles.at(Nanos(time)), cycles.span()) {
+        (Some(_), _) => Moment::InCycle,
+        (None, Some((from, to))) if from.0 <= time && time <= to.0 => Moment::Outside,
+        _ => Moment::Uncounted,
+    }
+}
+
+fn occurred(findings: &mut Findings, one: &Looked, occurrence: &Occurrence, setting: &Setting) {
+    let place = &findings.recording.places[occurrence.place as usize];
+    let is_at = |other: Option<u32>| other == Some(occurrence.place);
+    let cycles = one.cycles.as_ref();
+    let is_release = is_at(cycles.map(|cycles| cycles.place)) || is_at(cycles.and_then(|cycles| cycles.ambiguous_with));
+    let is_sleep = matches!(occurrence.what, What::RelativeSleep | What::RealtimeClock);
+    if is_release && !is_sleep {
+        return;
+    }
+    let mut moment = moment(one, occurrence.time, setting.begin);
+    // The wait that ends a cycle belongs to it.
+    if is_release && moment == Moment::Outside {
+        moment = Moment::InCycle;
+    }
+    if moment == Moment::Uncounted {
+        return;
+    }
+    let waker = || {
+        let at = one.waits.partition_point(|waited| waited.wait.begin.0 < occurrence.time);
+        one.waits.get(at).filter(|waited| waited.wait.begin.0 == occurrence.time).and_then(|waited| waited.waker)
+    };
+    let Some(id) = rule_of(occurrence.what, place, waker(), one.urgency()) else { return };
+    findings.occurred(id, one, occurrence, moment == Moment::InCycle);
+}
+
+/// The rule that is broken.
+fn rule_of(what: What, place: &Place, waker: Option<Waker>, own: u8) -> Option<&'static str> {
+    let is_by_less = matches!(waker, Some(Waker::Thread { urgency, is_kernel: false, .. }) if urgency < own);
+    Some(match what {
+        What::PageFault => "page-fault",
+        What::MajorFault => "major-fault",
+        What::Allocation => "allocation",
+        What::MemoryMap => "memory-map",
+        What::FileIo => "file-io",
+        What::SocketIo => "socket-io",
+        What::Output => "output",
+        What::RelativeSleep if function_names(place, 12).iter().any(|name| name.contains("sleep_until")) => {
+            "sleep-until"
+        }
+        What::RelativeSleep => "relative-sleep",
+        What::RealtimeClock => "realtime-clock",
+        What::Yield => "sched-yield",
+        What::NewThread => "new-thread",
+        What::PiLock => return None,
+        What::Futex if is_lock(place) => "lock-without-pi",
+        What::Futex | What::Blocking if is_by_less => "waits-for-less-urgent",
+        What::Futex | What::Blocking => "blocking-call",
+    })
+}
+
+/// Whether the functions on the stack take a lock.
+fn is_lock(place: &Place) -> bool {
+    const LOCKS: [&str; 8] = [
+        "lll_lock_wait",
+        "pthread_mutex_",
+        "pthread_rwlock_",
+        "lock_contended",
+        "Mutex",
+        "RwLock",
+        "lll_mutex_lock",
+        "_IO_lock_lock",
+    ];
+    const OTHERS: [&str; 5] = ["pthread_cond_", "sem_", "Condvar", "pthread_join", "barrier"];
+    let names = function_names(place, 8);
+    let first = |words: &[&str]| names.iter().position(|name| words.iter().any(|word| name.contains(word)));
+    match (first(&LOCKS), first(&OTHERS)) {
+        (Some(lock), Some(other)) => lock < other,
+        (lock, _) => lock.is_some(),
+    }
+}
+
+/// Releases by less urgent threads.
+fn releases(findings: &mut Findings, one: &Looked) {
+    let Some(cycles) = &one.cycles else { return };
+    if cycles.release.is_timer() {
+        return;
+    }
+    let own = one.urgency();
+    let at: Vec<&Waited> =
+        one.waits.iter().filter(|waited| waited.wait.place == cycles.place && waited.waker.is_some()).collect();
+    let less = |waited: &&&Waited| matches!(waited.waker, Some(Waker::Thread { urgency, is_kernel: false, .. }) if urgency < own);
+    let by_less: Vec<&&Waited> = at.iter().filter(less).collect();
+    if by_less.len() < 2 || (by_less.len() as f64) < at.len() as f64 * MOSTLY {
+        return;
+    }
+    let Some(Waker::Thread { tid, urgency, .. }) = by_less[0].waker else { return };
+    let name = findings.recording.threads.iter().find(|thread| thread.tid == tid).map(|thread| thread.name.clone());
+    let who = name.map_or_else(|| format!("thread {tid}"), |name| format!("{name} ({tid})"));
+    let how = if urgency == 0 { "an ordinary thread".to_owned() } else { format!("priority {urgency}") };
+    let said = format!("{} of {} releases come from {who}, {how}", by_less.len(), at.len());
+    findings.state_at(
+        "woken-by-less-urgent",
+        &one.thread.name,
+        one.thread.tid,
+        &said,
+        Some(cycles.place),
+        by_less.len() as u64,
+    );
+}
+
+fn migrations(findings: &mut Findings, one: &Looked, setting: &Setting) {
+    let in_cycle = |time: &&u64| moment(one, **time, setting.begin) == Moment::InCycle && one.cycles.is_some();
+    let count = one.thread.migrations.iter().filter(in_cycle).count() as u64;
+    let is_bound = one.thread.facts.cpus.as_ref().is_some_and(|cpus| cpus.len() == 1);
+    if count > 0 && !is_bound {
+        let cycles = one.cycles.as_ref().map_or(0, |cycles| cycles.cycles.len());
+        let said = format!("it moved to another CPU {count} times in {cycles} cycles");
+        findings.state_at("migration", &one.thread.name, one.thread.tid, &said, asked_at(one), count);
+    }
+}
+
+fn overruns(findings: &mut Findings, one: &Looked) {
+    let Some(cycles) = &one.cycles else { return };
+    let limit = match (one.thread.scheduling, cycles.grid) {
+        (Some(Scheduling::Deadline { runtime_ns, .. }), _) => runtime_ns,
+        (_, Some(grid)) if cycles.release.is_timer() && cycles.release != Release::RelativeSleep => grid.period,
+        _ => return,
+    };
+    let at: Vec<&Waited> = one.waits.iter().filter(|waited| waited.wait.place == cycles.place).collect();
+    // Creating a thread that is observed takes much longer, which is our doing.
+    let creations: Vec<u64> =
+        one.thread.occurrences.iter().filter(|one| one.what == What::NewThread).map(|one| one.time).collect();
+    let spent = |pair: &[&Waited]| {
+        let (from, to) = (pair[0].wait.end.0, pair[1].wait.begin.0);
+        let first = creations.partition_point(|time| *time < from);
+        let is_disturbed = creations.get(first).is_some_and(|time| *time <= to);
+        (!is_disturbed).then(|| pair[1].cpu_before.saturating_sub(pair[0].cpu_after))
+    };
+    let over: Vec<u64> = at.windows(2).filter_map(spent).filter(|spent| *spent >= limit.0).collect();
+    if let Some(worst) = over.iter().max() {
+        let what =
+            if matches!(one.thread.scheduling, Some(Scheduling::Deadline { .. })) { "runtime" } else { "period" };
+        let said = format!(
+            "{} of {} cycles used more CPU time than their {what} of {limit}; most: {}",
+            over.len(),
+            cycles.cycles.len(),
+            Nanos(*worst)
+        );
+        findings.state_at("overrun", &one.thread.name, one.thread.tid, &said, Some(cycles.place), over.len() as u64);
+    }
+}
+
+/// Policy, CPUs, timer slack, locked memory.
+fn settings(findings: &mut Findings, one: &Looked, setting: &Setting) {
+    let thread = one.thread;
+    let scheduling = thread.scheduling.filter(|scheduling| is_real_time(*scheduling));
+    if let (Asked::Inherited { parent, place }, Some(scheduling)) = (thread.asked, scheduling) {
+        let by = findings
+            .recording
+            .threads
+            .iter()
+            .find(|other| other.tid == parent)
+            .map_or("?", |other| other.name.as_str());
+        let said = format!("it runs as {scheduling} because its creator {by} ({parent}) does");
+        findings.state_at("policy-inherited", &thread.name, thread.tid, &said, place, 1);
+    }
+    // What follows matters to threads with cycles: others do nothing in time.
+    let Some(cycles) = &one.cycles else { return };
+    let place = asked_at(one);
+    let facts = &thread.facts;
+    if setting.cpus > 1 && facts.cpus.as_ref().is_some_and(|cpus| cpus.len() >= setting.cpus) {
+        let said = format!("it may run on all {} CPUs", setting.cpus);
+        findings.state_at("affinity-missing", &thread.name, thread.tid, &said, place, 1);
+    }
+    let has_slack = matches!(cycles.release, Release::Futex | Release::Descriptors);
+    if let Some(slack) = facts.timer_slack_ns.filter(|slack| *slack > 1 && has_slack) {
+        let said = format!("its timer slack is {}", Nanos(slack));
+        findings.state_at("timer-slack", &thread.name, thread.tid, &said, place, 1);
+    }
+    if facts.locked_kib == Some(0) {
+        findings.state_at("memory-not-locked", &thread.name, thread.tid, "no page of its process is locked", place, 1);
+    }
+}
+
+fn asked_at(one: &Looked) -> Option<u32> {
+    match one.thread.asked {
+        Asked::At(place) => Some(place),
+        Asked::Inherited { place, .. } => place,
+        Asked::Unknown => None,
+    }
+}
+
+fn thread(recording: &Recording, one: &Looked) -> CheckThread {
+    let at = |place: u32| recording.places.get(place as usize).and_then(location);
+    let cycles = one.cycles.as_ref().map(|cycles| CheckCycles {
+        release: cycles.release.name().to_owned(),
+        place: at(cycles.place),
+        count: cycles.cycles.len() as u64,
+        period_ns: cycles.grid.map(|grid| grid.period),
+        phase_ns: cycles.grid.map(|grid| grid.phase),
+        jitter_ns: cycles.grid.map(|grid| grid.jitter),
+        jitter_max_ns: cycles.grid.map(|grid| grid.jitter_max),
+        skipped: cycles.grid.map(|grid| grid.skipped),
+        ambiguous_with: cycles.ambiguous_with.and_then(at),
+    });
+    CheckThread {
+        name: one.thread.name.clone(),
+        tid: one.thread.tid,
+        pid: one.thread.pid,
+        scheduling: one.thread.scheduling,
+        is_real_time: one.thread.real_time_since.is_some(),
+        cycles,
+    }
+}
+
+/// Threads of a name, a rule, the place in the program.
+type Key = (String, &'static str, Option<CheckFrame>, bool);
+
+#[derive(Default)]
+struct Group {
+    tids: Vec<i32>,
+    count: u64,
+    cycles: u64,
+    worst: Option<u64>,
+    calls: Vec<String>,
+    file: Option<String>,
+    stack: Vec<CheckFrame>,
+    is_cut: bool,
+    /// What is said instead of the calls.
+    said: Option<String>,
+}
+
+struct Findings<'a> {
+    recording: &'a Recording,
+    all: BTreeMap<(String, &'static str, String, bool), (Key, Group)>,
+}
+
+impl Findings<'_> {
+    fn group(&mut self, id: &'static str, name: &str, frame: Option<CheckFrame>, is_in_cycle: bool) -> &mut Group {
+        let text = format!("{frame:?}");
+        let key = (name.to_owned(), id, frame, is_in_cycle);
+        &mut self.all.entry((name.to_owned(), id, text, is_in_cycle)).or_insert_with(|| (key, Group::default())).1
+    }
+
+    fn occurred(&mut self, id: &'static str, one: &Looked, occurrence: &Occurrence, is_in_cycle: bool) {
+        let recording = self.recording;
+        let place = &recording.places[occurrence.place as usize];
+        let group = self.group(id, &one.thread.name, location(place), is_in_cycle);
+        group.count += 1;
+        group.worst = group.worst.max(occurrence.duration);
+        if !group.tids.contains(&one.thread.tid) {
+            group.tids.push(one.thread.tid);
+            group.cycles += one.cycles.as_ref().map_or(0, |cycles| cycles.cycles.len() as u64);
+        }
+        if let Some(call) = place.call.as_ref().filter(|call| !group.calls.contains(call)) {
+            group.calls.push(call.clone());
+        }
+        if group.file.is_none() {
+            group.file.clone_from(&place.file);
+        }
+        if group.stack.is_empty() {
+            group.stack.clone_from(&place.stack);
+            group.is_cut = place.is_cut;
+        }
+    }
+
+    /// A finding about a whole thread; its place is where it became real-time or where it waits.
+    fn state_at(&mut self, id: &'static str, name: &str, tid: i32, said: &str, place: Option<u32>, count: u64) {
+        let place = place.and_then(|place| self.recording.places.get(place as usize));
+        let group = self.group(id, name, place.and_then(location), true);
+        group.count += count;
+        if !group.tids.contains(&tid) {
+            group.tids.push(tid);
+        }
+        if let Some(place) = place.filter(|_| group.stack.is_empty()) {
+            group.stack.clone_from(&place.stack);
+            group.is_cut = place.is_cut;
+        }
+        group.said.get_or_insert_with(|| said.to_owned());
+    }
+
+    fn state(&mut self, id: &'static str, name: &str, said: &str, place: Option<u32>, is_in_cycle: bool) {
+        let place = place.and_then(|place| self.recording.places.get(place as usize)).and_then(location);
+        let group = self.group(id, name, place, is_in_cycle);
+        group.count += 1;
+        group.said.get_or_insert_with(|| said.to_owned());
+    }
+
+    fn finish(self) -> Vec<CheckFinding> {
+        let mut out: Vec<CheckFinding> =
+            self.all.into_values().filter_map(|(key, group)| finding(key, group)).collect();
+        let rank = |one: &CheckFinding| (one.finding.state != State::Fail, std::cmp::Reverse(one.finding.severity));
+        out.sort_by(|a, b| {
+            let by = |one: &CheckFinding| {
+                (rank(one), std::cmp::Reverse(one.count), one.finding.id.clone(), one.thread.clone())
+            };
+            by(a).cmp(&by(b))
+        });
+        out
+    }
+}
+
+fn finding((name, id, place, is_in_cycle): Key, group: Group) -> Option<CheckFinding> {
+    let rule = rule(id)?;
+    let severity = if is_in_cycle { rule.severity } else { rule.outside };
+    let state = match (is_in_cycle, severity) {
+        (_, Severity::Off | Severity::Info) => State::Info,
+        (true, Severity::Low) => State::Warn,
+        (true, _) => State::Fail,
+        (false, _) => State::Warn,
+    };
+    let per_cycle = (is_in_cycle && group.cycles > 0).then(|| group.count as f64 / group.cycles as f64);
+    let summary = worded(rule, &name, &group.said, &group.calls, group.file.as_deref(), place.as_ref());
+    let evidence = place.iter().filter_map(|frame| {
+        let source = format!("{}:{}", frame.file.as_ref()?, frame.line?);
+        Some(Evidence { source, value: frame.function.clone().unwrap_or_default() })
+    });
+    let finding = Finding {
+        id: rule.id.clone(),
+        group: "Real-time threads".into(),
+        severity,
+        state,
+        summary,
+        evidence: evidence.collect(),
+        why: rule.why.clone(),
+        fix: Some(rule.instead.clone()),
+    };
+    Some(CheckFinding {
+        finding,
+        thread: name,
+        tids: group.tids,
+        count: group.count,
+        per_cycle,
+        worst_ns: group.worst.map(Nanos),
+        is_in_cycle,
+        place,
+        stack: group.stack,
+        is_stack_cut: group.is_cut,
+        is_known: false,
+    })
+}

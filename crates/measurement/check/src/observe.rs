@@ -1,0 +1,654 @@
+//! Observes a program for a while.
+
+use crate::judge::{Begin, Setting, judge};
+use crate::order::{Order, is_named};
+use crate::probes::{MOST_HITS, Probes};
+use crate::recorder::{Probeable, Recorder};
+use crate::sources::{
+    ALLOCATORS, DEEP, DEEP_STACK, ENTER, EXIT, FAULT, MAJOR, MARK, MINOR, SMALL_STACK, SWITCHES, TASKS, Tags, WAKING,
+};
+use crate::start::Stopped;
+use crate::subject::{Subject, mappings, program_file};
+use crate::system::{Live, urgency};
+use punctual_journal::Journal;
+use punctual_model::{Check, CheckSource, Outcome, State};
+use punctual_perf::{Buffer, Handle, Observer, Record, Source, Spec, Target, Tracepoint};
+use punctual_stacks::Images;
+use punctual_tracefs::{Tracefs, Uprobe};
+use punctual_units::{CpuList, Nanos};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, setrlimit};
+use rustix::time::{ClockId, clock_gettime};
+use std::collections::{BTreeMap, HashSet};
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ExitStatus};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Of each CPU.
+const RING: usize = 16 << 20;
+/// How often the buffers are read.
+const TICK: Nanos = Nanos(20_000_000);
+/// And while the program starts and its allocators are not probed yet.
+const FIRST_TICK: Nanos = Nanos(2_000_000);
+const START: Nanos = Nanos(500_000_000);
+/// How often policies and settings are read again.
+const LOOK: Nanos = Nanos(100_000_000);
+/// How long larger copies of stacks are taken, at first; each time twice as long.
+const BURST: u64 = 50_000_000;
+const BURSTS: u32 = 6;
+/// For the program to end after SIGTERM.
+const FOR_END: Nanos = Nanos(2_000_000_000);
+/// PERF_COUNT_SW_PAGE_FAULTS, …_MIN, …_MAJ.
+const SW_FAULTS: u64 = 2;
+const SW_MINOR: u64 = 5;
+const SW_MAJOR: u64 = 6;
+/// Where C libraries are, for probes before the program has mapped its own.
+const C_LIBRARIES: [&str; 8] = [
+    "/usr/lib/x86_64-linux-gnu/libc.so.6",
+    "/usr/lib/aarch64-linux-gnu/libc.so.6",
+    "/usr/lib/arm-linux-gnueabihf/libc.so.6",
+    "/lib/x86_64-linux-gnu/libc.so.6",
+    "/usr/lib64/libc.so.6",
+    "/lib64/libc.so.6",
+    "/usr/lib/libc.so.6",
+    "/lib/libc.so.6",
+];
+
+#[derive(Clone, Debug)]
+pub struct CheckOptions {
+    pub subject: Subject,
+    /// At most; a program that ends earlier ends the check.
+    pub duration: Nanos,
+    /// Real-time work begins this long after the start.
+    pub after: Option<Nanos>,
+    /// Real-time work begins when this function of the program is first called.
+    pub from: Option<String>,
+    pub order: Option<Order>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum CheckError {
+    /// Wrong usage: no such process or program.
+    #[error("{0}")]
+    Usage(String),
+    #[error("{0}")]
+    Environment(String),
+}
+
+impl CheckError {
+    pub fn is_usage(&self) -> bool {
+        matches!(self, CheckError::Usage(_))
+    }
+}
+
+/// Observes the subject until its end, `options.duration`, or `stop`. A program that was started is ended.
+///
+/// # Errors
+/// There is no such program or process, or its threads cannot be observed at all. What is missing otherwise is in
+/// [`Check::sources`].
+pub fn check(options: &CheckOptions, stop: &AtomicBool) -> Result<Check, CheckError> {
+    let pids = options.subject.pids().map_err(CheckError::Usage)?;
+    let mut program = None;
+    if let Subject::Command(words) = &options.subject {
+        program = Some(runnable(words)?);
+    }
+    let name = options.subject.name();
+    let stopped = match &options.subject {
+        Subject::Command(words) => {
+            Some(Stopped::start(words).map_err(|e| CheckError::Environment(format!("cannot start {name}: {e}")))?)
+        }
+        _ => None,
+    };
+    // An event of each kind for each CPU, and for each thread that runs already. If it is too few, opening says so.
+    let limits = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limits.maximum, ..limits });
+    let mut session = Session::new(options)?;
+    let mut started = None;
+    let opened = match &stopped {
+        Some(stopped) => session.open_starting(options, stopped.child.id().cast_signed(), program.as_deref()),
+        None => session.attach(options, &pids),
+    };
+    if let Err(error) = opened {
+        if let Some(mut stopped) = stopped {
+            // It has not run yet.
+            let _ = stopped.child.kill();
+            let _ = punctual_watchdog::wait(&mut stopped.child, "the program", punctual_watchdog::SHORT);
+        }
+        return Err(error);
+    }
+    session.begun = monotonic();
+    if let Some(stopped) = stopped {
+        started = Some(stopped.run().map_err(|e| CheckError::Environment(format!("cannot start {name}: {e}")))?);
+    }
+    let ended = session.observe(options, started, stop);
+    if let (Some(code @ (126 | 127)), true) = (ended.code, session.recorder.threads_seen() <= 1) {
+        return Err(CheckError::Usage(format!("{name} cannot be executed (exit code {code})")));
+    }
+    Ok(session.conclude(options, name, ended.said))
+}
+
+/// The file that is executed.
+fn runnable(words: &[std::ffi::OsString]) -> Result<PathBuf, CheckError> {
+    use std::os::unix::fs::MetadataExt;
+    let word =
+        words.first().ok_or_else(|| CheckError::Usage("no program is named: punctual check -- PROGRAM".into()))?;
+    let shown = word.to_string_lossy();
+    let file = program_file(word)
+        .ok_or_else(|| CheckError::Usage(format!("there is no program {shown}; name its path, as in ./{shown}")))?;
+    let meta = fs::metadata(&file).map_err(|e| CheckError::Usage(format!("{}: {e}", file.display())))?;
+    let is_own = meta.uid() == rustix::process::geteuid().as_raw();
+    if meta.mode() & 0o6000 != 0 && !is_own {
+        return Err(CheckError::Environment(format!(
+            "{} is set-user-ID: the kernel ends the observation when such a program starts. Start it yourself, then: punctual check --pid PID",
+            file.display()
+        )));
+    }
+    Ok(file)
+}
+
+struct Ended {
+    said: String,
+    code: Option<i32>,
+}
+
+struct Session {
+    observer: Observer,
+    recorder: Recorder<Live>,
+    specs: Vec<Spec>,
+    probes: Probes,
+    begun: u64,
+    last_look: u64,
+    sources: Vec<CheckSource>,
+    notes: Vec<String>,
+    cpus: usize,
+    /// For the order: sched_switch of all.
+    switches: Option<Tracepoint>,
+    preemptions: BTreeMap<(String, String), u64>,
+    /// The function of `--from`, and when it was called.
+    mark: Option<Uprobe>,
+    marked: Option<u64>,
+    deep: Option<(Vec<Handle>, u64)>,
+    bursts: u32,
+}
+
+impl Session {
+    fn new(options: &CheckOptions) -> Result<Session, CheckError> {
+        let online = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
+        let cpus: CpuList = online.trim().parse().map_err(|e| CheckError::Environment(format!("CPUs: {e}")))?;
+        let tracefs = Tracefs::find();
+        let root = tracefs.as_ref().ok().map(|tracefs| tracefs.root().to_owned());
+        let tags = Tags::find(root.as_deref());
+        let why = tracefs
+            .as_ref()
+            .err()
+            .map_or_else(|| "this kernel does not have the event".to_owned(), ToString::to_string);
+        let mut specs = vec![Spec { source: Source::Tasks, stack: 0, tag: TASKS }];
+        let mut sources = vec![source("threads and context switches", None)];
+        let point = |found: &Option<Tracepoint>| found.as_ref().map(|point| Source::Tracepoint(point.id));
+        let rows = [
+            ("system calls", point(&tags.enter), SMALL_STACK, ENTER),
+            ("ends of system calls", point(&tags.exit), 0, EXIT),
+            ("wakeups", point(&tags.waking), 0, WAKING),
+            ("page faults", Some(Source::Software(SW_FAULTS)), 0, FAULT),
+            ("minor page faults", Some(Source::Software(SW_MINOR)), SMALL_STACK, MINOR),
+            ("major page faults", Some(Source::Software(SW_MAJOR)), SMALL_STACK, MAJOR),
+        ];
+        for (name, event, stack, tag) in rows {
+            match event {
+                Some(source) => specs.push(Spec { source, stack, tag }),
+                None => sources.push(source(name, Some(why.clone()))),
+            }
+        }
+        let switches = options
+            .order
+            .as_ref()
+            .and(root.as_deref())
+            .and_then(|root| Tracepoint::find(root, "sched", "sched_switch"));
+        Ok(Session {
+            observer: Observer::new(&cpus, RING),
+            recorder: Recorder::new(Live, tags),
+            specs,
+            probes: Probes::new(tracefs.ok()),
+            begun: 0,
+            last_look: 0,
+            sources,
+            notes: Vec::new(),
+            cpus: cpus.len(),
+            switches,
+            preemptions: BTreeMap::new(),
+            mark: None,
+            marked: None,
+            deep: None,
+            bursts: 0,
+        })
+    }
+
+    /// Opens every event; the first must succeed.
+    fn open(&mut self, target: Target) -> Result<(), CheckError> {
+        for spec in self.specs.clone() {
+            match self.observer.open(&spec, target, Buffer::Main, true) {
+                Err(error) if spec.tag == TASKS => return Err(CheckError::Environment(refused(&error))),
+                Err(error) => self.miss(name_of(spec.tag), error.to_string()),
+                Ok(_) => self.found(name_of(spec.tag)),
+            }
+        }
+        if let Some(switches) = &self.switches {
+            let spec = Spec { source: Source::Tracepoint(switches.id), stack: 0, tag: SWITCHES };
+            match self.observer.open(&spec, Target::All, Buffer::Main, true) {
+                Err(error) => self.miss("preemptions by other programs", error.to_string()),
+                Ok(_) => self.found("preemptions by other programs"),
+            }
+        }
+        Ok(())
+    }
+
+    fn found(&mut self, name: &str) {
+        if !self.sources.iter().any(|known| known.name == name) {
+            self.sources.push(source(name, None));
+        }
+    }
+
+    fn miss(&mut self, name: &str, why: String) {
+        self.sources.retain(|known| known.name != name);
+        self.sources.push(source(name, Some(why)));
+    }
+
+    fn open_starting(&mut self, options: &CheckOptions, pid: i32, program: Option<&Path>) -> Result<(), CheckError> {
+        self.recorder.add_thread(pid, pid, 0);
+        self.open(Target::Starting(pid))?;
+        self.mark_from(options, Target::Starting(pid));
+        // What the program will map, as far as can be known.
+        let mut images = Images::default();
+        let files = program.into_iter().chain(C_LIBRARIES.iter().map(Path::new));
+        for path in files.filter_map(|path| fs::canonicalize(path).ok()) {
+            let functions = images.of_process(pid, &path).map(|elf| elf.functions(ALLOCATORS)).unwrap_or_default();
+            if !functions.is_empty() {
+                let file = Probeable { pid, path, functions };
+                self.probes.add(&mut self.observer, &mut self.recorder, &file, Target::Starting(pid));
+            }
+        }
+        Ok(())
+    }
+
+    fn attach(&mut self, options: &CheckOptions, pids: &[i32]) -> Result<(), CheckError> {
+        let threads = threads_of(pids);
+        self.open(Target::Threads(&tids(&threads)))?;
+        let now = monotonic();
+        for (pid, tid) in &threads {
+            self.recorder.add_thread(*pid, *tid, now);
+        }
+        for pid in pids {
+            for (start, length, offset, path) in mappings(*pid) {
+                self.recorder.add_mapping(*pid, start, length, offset, &path);
+            }
+        }
+        self.mark_from(options, Target::Threads(&tids(&threads)));
+        self.probe();
+        let known: HashSet<i32> = threads.iter().map(|(_, tid)| *tid).collect();
+        let missed = threads_of(pids).into_iter().filter(|(_, tid)| !known.contains(tid)).count();
+        if missed > 0 {
+            self.miss(
+                "threads created while attaching",
+                format!("{missed} may not be observed completely: check again"),
+            );
+        }
+        self.notes.push("attached while it ran: who set policies, and what happened before, is not known".into());
+        Ok(())
+    }
+
+    /// Probes allocators that were mapped since the last time.
+    fn probe(&mut self) {
+        for file in self.recorder.take_probeable() {
+            let threads: Vec<i32> = self.recorder.tids().map(|(_, tid)| tid).collect();
+            if !threads.is_empty() {
+                self.probes.add(&mut self.observer, &mut self.recorder, &file, Target::Threads(&threads));
+            }
+        }
+    }
+
+    /// Until the end.
+    fn observe(&mut self, options: &CheckOptions, mut started: Option<Child>, stop: &AtomicBool) -> Ended {
+        let end = self.begun.saturating_add(options.duration.0);
+        let mut status: Option<ExitStatus> = None;
+        loop {
+            let now = monotonic();
+            self.wait(if now < self.begun + START.0 { FIRST_TICK } else { TICK });
+            self.drain(false);
+            self.probe();
+            let now = monotonic();
+            if now >= self.last_look + LOOK.0 {
+                self.look(now);
+            }
+            self.deepen(now);
+            if let Some(child) = &mut started
+                && status.is_none()
+            {
+                status = child.try_wait().ok().flatten();
+            }
+            let is_gone = match &started {
+                Some(_) => status.is_some() && self.recorder.tids().next().is_none(),
+                None => self.recorder.tids().next().is_none(),
+            };
+            if is_gone || now >= end || stop.load(Relaxed) {
+                break;
+            }
+        }
+        // Settings of threads that still run.
+        self.recorder.look(monotonic());
+        self.drain(false);
+        self.drain(true);
+        let said = match (&started, status) {
+            (_, Some(status)) => said(status),
+            (Some(_), None) => "still running, ended by the check".to_owned(),
+            (None, None) if self.recorder.tids().next().is_none() => "ended".to_owned(),
+            (None, None) => "still running".to_owned(),
+        };
+        if let Some(mut child) = started {
+            self.end_program(&mut child, status.is_some());
+        }
+        Ended { said, code: status.and_then(|status| status.code()) }
+    }
+
+    /// Observes the function at which real-time work begins.
+    fn mark_from(&mut self, options: &CheckOptions, target: Target) {
+        let Some(function) = &options.from else { return };
+        let pids: HashSet<i32> = self.recorder.tids().map(|(pid, _)| pid).collect();
+        let file = match &options.subject {
+            Subject::Command(words) => words.first().and_then(program_file),
+            _ => pids.iter().find_map(|pid| fs::read_link(format!("/proc/{pid}/exe")).ok()),
+        };
+        let place = file.as_ref().and_then(|file| {
+            let real = fs::canonicalize(file).ok()?;
+            let (_, offset) = Images::default().of_process(0, &real)?.functions(&[function]).into_iter().next()?;
+            Some((real, offset))
+        });
+        let name = format!("the call of {function}");
+        let Some((path, offset)) = place else {
+            self.miss(&name, format!("the program has no function {function}: nm lists those it has"));
+            return;
+        };
+        let defined = Tracefs::find().and_then(|tracefs| Uprobe::define(&tracefs, &Journal::of_user(), &path, offset));
+        let uprobe = match defined {
+            Ok(uprobe) => uprobe,
+            Err(error) => return self.miss(&name, error.to_string()),
+        };
+        let spec = Spec { source: Source::Tracepoint(uprobe.id()), stack: 0, tag: MARK };
+        self.mark = Some(uprobe);
+        match self.observer.open(&spec, target, Buffer::Main, true) {
+            Err(error) => self.miss(&name, error.to_string()),
+            Ok(_) => self.found(&name),
+        }
+    }
+
+    fn wait(&self, time: Nanos) {
+        let descriptors: Vec<_> = self.observer.descriptors().collect();
+        let mut polled: Vec<PollFd> = descriptors.iter().map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
+        let timeout = Timespec { tv_sec: 0, tv_nsec: time.0 as _ };
+        // The time is over, a buffer is filling, or a signal came: the loop looks at all of them.
+        let _ = poll(&mut polled, Some(&timeout));
+    }
+
+    fn drain(&mut self, is_last: bool) {
+        let (recorder, marked) = (&mut self.recorder, &mut self.marked);
+        let (switches, preemptions) = (&self.switches, &mut self.preemptions);
+        self.observer.drain(monotonic(), is_last, |record| match record {
+            Record::Sample(SWITCHES, sample) => {
+                if let Some((from, by)) = switches.as_ref().and_then(|point| preempted(point, sample.raw)) {
+                    *preemptions.entry((by, from)).or_default() += 1;
+                }
+            }
+            Record::Sample(MARK, sample) => {
+                marked.get_or_insert(sample.meta.time);
+            }
+            record => recorder.record(record),
+        });
+    }
+
+    fn look(&mut self, now: u64) {
+        let since = Nanos(now.saturating_sub(self.last_look));
+        self.last_look = now;
+        self.recorder.look(now);
+        if let Some((name, hits)) = self.recorder.take_busiest()
+            && !self.probes.is_withdrawn
+            && hits.saturating_mul(1_000_000_000) / since.0.max(1) > MOST_HITS
+        {
+            let rate = hits.saturating_mul(1_000_000_000) / since.0.max(1);
+            self.probes.withdraw(&mut self.observer);
+            self.notes.push(format!(
+                "the probes on the allocator were withdrawn after {}: {name}, an ordinary thread, allocates {rate} times a second and would \
+                 be slowed; allocations are observed by breakpoints in the real-time threads only",
+                Nanos(now.saturating_sub(self.begun) / 1_000_000 * 1_000_000)
+            ));
+        }
+        if self.probes.is_withdrawn {
+            let urgent: HashSet<i32> = self.recorder.real_time_tids().into_iter().collect();
+            let threads: Vec<(i32, i32)> = self.recorder.tids().filter(|(_, tid)| urgent.contains(tid)).collect();
+            self.probes.break_in(&mut self.observer, &self.recorder, &threads);
+        }
+    }
+
+    /// Takes larger copies of stacks for a while, if places want them.
+    fn deepen(&mut self, now: u64) {
+        let wanted = self.recorder.wants_deep();
+        match self.deep.take() {
+            Some((handles, until)) if now < until && !wanted.is_empty() => self.deep = Some((handles, until)),
+            Some((handles, _)) => handles.into_iter().for_each(|handle| self.observer.close(handle)),
+            None if wanted.is_empty() => {}
+            None if self.bursts >= BURSTS => self.recorder.give_up_deep(),
+            None => {
+                let threads = self.recorder.real_time_tids();
+                if threads.is_empty() {
+                    return;
+                }
+                let mut handles = Vec::new();
+                for tag in wanted {
+                    let spec =
+                        self.specs.iter().find(|spec| spec.tag == tag).copied().or_else(|| self.probes.spec(tag));
+                    let Some(spec) = spec else { continue };
+                    let spec = Spec { stack: DEEP_STACK, tag: tag | DEEP, ..spec };
+                    // Without it the short stack is reported, as cut.
+                    handles.extend(self.observer.open(&spec, Target::Only(&threads), Buffer::Spare, true));
+                }
+                self.deep = Some((handles, now + (BURST << self.bursts)));
+                self.bursts += 1;
+            }
+        }
+    }
+
+    /// Ends the program and what it started.
+    fn end_program(&self, child: &mut Child, has_ended: bool) {
+        let own = child.id().cast_signed();
+        let mut pids: HashSet<i32> = self.recorder.tids().map(|(pid, _)| pid).filter(|pid| *pid != own).collect();
+        if !has_ended {
+            pids.insert(own);
+        }
+        let signal = |signal: Signal| {
+            // A process that has ended meanwhile is an error without consequence.
+            pids.iter().filter_map(|pid| Pid::from_raw(*pid)).for_each(|pid| {
+                let _ = kill_process(pid, signal);
+            });
+        };
+        signal(Signal::TERM);
+        let until = monotonic() + FOR_END.0;
+        let runs = |child: &mut Child| {
+            let is_child = !has_ended && child.try_wait().ok().flatten().is_none();
+            is_child || pids.iter().any(|pid| *pid != own && Path::new(&format!("/proc/{pid}")).exists())
+        };
+        while runs(child) && monotonic() < until {
+            // A signal ends the sleep earlier.
+            let _ = rustix::thread::nanosleep(&Timespec { tv_sec: 0, tv_nsec: 10_000_000 });
+        }
+        signal(Signal::KILL);
+        if !has_ended {
+            let _ = punctual_watchdog::wait(child, "the program", punctual_watchdog::SHORT);
+        }
+    }
+
+    fn conclude(mut self, options: &CheckOptions, program: String, ended: String) -> Check {
+        let now = monotonic();
+        let lost = self.observer.lost();
+        if lost > 0 {
+            self.miss(
+                "lost records",
+                format!("the kernel could not record {lost} events: findings and counts are incomplete"),
+            );
+        }
+        match (self.probes.missing.is_empty(), self.probes.is_any()) {
+            (true, true) => self.found("allocations"),
+            (false, _) => self.miss("allocations", self.probes.missing.join("; ")),
+            (true, false) => self.miss(
+                "allocations",
+                "no allocator was found in its files: it may be linked statically and stripped".into(),
+            ),
+        }
+        let (begin, real_time_from) = match (options.after, &options.from, self.marked) {
+            (Some(after), ..) => (Begin::At(self.begun + after.0), format!("{after} after the start, as given")),
+            (None, Some(function), Some(marked)) => {
+                (Begin::At(marked), format!("the first call of {function}, as given"))
+            }
+            (None, Some(function), None) => {
+                self.miss(&format!("the call of {function}"), "it was not called".into());
+                (Begin::At(u64::MAX), format!("the first call of {function}, which did not happen"))
+            }
+            (None, None, _) => (Begin::Found, "the first cycle of each real-time thread, as found".to_owned()),
+        };
+        let names: Vec<String> = options.order.iter().flat_map(|order| order.names().to_vec()).collect();
+        let setting = Setting {
+            begin,
+            cpus: self.cpus,
+            order: options.order.clone(),
+            others: others(&names),
+            preemptions: self.preemptions,
+        };
+        // Probes can be removed when no event of theirs is open.
+        drop(self.observer);
+        let mut left = self.probes.remove();
+        left.extend(self.mark.and_then(|uprobe| uprobe.remove().err()).into_iter().flatten());
+        let mut notes = self.notes;
+        notes.extend(
+            left.into_iter().map(|what| format!("not removed: {what}; the next start of punctual tries again")),
+        );
+        let events = self.recorder.events;
+        let recording = self.recorder.finish();
+        let (threads, findings) = judge(&recording, &setting);
+        for thread in recording.threads.iter().filter(|thread| thread.is_cut) {
+            let why = format!("{} ({}) had more than could be kept", thread.name, thread.tid);
+            self.sources.push(source("all of a thread", Some(why)));
+        }
+        let has_real_time = threads.iter().any(|thread| thread.is_real_time);
+        let has_cycles = threads.iter().any(|thread| thread.is_real_time && thread.cycles.is_some());
+        if has_real_time && !has_cycles && matches!(begin, Begin::Found) {
+            let why =
+                "no real-time thread waits repeatedly, so nothing is known of its cycles: give the begin with --after";
+            self.sources.push(source("cycles", Some(why.into())));
+        }
+        self.sources.sort_by_key(|source| source.missing.is_none());
+        let spent = clock_gettime(ClockId::ProcessCPUTime);
+        let mut check = Check {
+            outcome: Outcome::Inconclusive,
+            program,
+            duration_ns: Nanos(now.saturating_sub(self.begun)),
+            ended,
+            real_time_from,
+            findings,
+            threads,
+            sources: self.sources,
+            lost,
+            events,
+            own_cpu_ns: Nanos(spent.tv_sec as u64 * 1_000_000_000 + spent.tv_nsec as u64),
+            notes,
+        };
+        check.outcome = outcome(&check);
+        check
+    }
+}
+
+/// A finding fails the check; without one, it takes every source to pass it.
+pub fn outcome(check: &Check) -> Outcome {
+    let is_open = |one: &&punctual_model::CheckFinding| one.finding.state == State::Fail && !one.is_known;
+    if check.findings.iter().any(|one| is_open(&one)) {
+        return Outcome::Fail;
+    }
+    match check.sources.iter().all(|source| source.missing.is_none()) {
+        true => Outcome::Pass,
+        false => Outcome::Inconclusive,
+    }
+}
+
+fn source(name: &str, missing: Option<String>) -> CheckSource {
+    CheckSource { name: name.to_owned(), missing }
+}
+
+fn name_of(tag: u32) -> &'static str {
+    match tag {
+        TASKS => "threads and context switches",
+        ENTER => "system calls",
+        EXIT => "ends of system calls",
+        WAKING => "wakeups",
+        MINOR => "minor page faults",
+        MAJOR => "major page faults",
+        _ => "page faults",
+    }
+}
+
+fn refused(error: &punctual_uapi::Error) -> String {
+    let paranoid = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
+    format!(
+        "its threads cannot be observed: {error}; kernel.perf_event_paranoid is {}. Run as root, or give CAP_PERFMON, CAP_SYS_PTRACE \
+         and CAP_DAC_READ_SEARCH",
+        paranoid.trim()
+    )
+}
+
+fn threads_of(pids: &[i32]) -> Vec<(i32, i32)> {
+    pids.iter().flat_map(|pid| punctual_watchdog::proc::threads(*pid).into_iter().map(|tid| (*pid, tid))).collect()
+}
+
+fn tids(threads: &[(i32, i32)]) -> Vec<i32> {
+    threads.iter().map(|(_, tid)| *tid).collect()
+}
+
+/// Threads of the machine that the order names.
+fn others(names: &[String]) -> Vec<(String, i32, u8)> {
+    if names.is_empty() {
+        return Vec::new();
+    }
+    let threads = threads_of(&punctual_watchdog::proc::everyone());
+    let named = |(_, tid): (i32, i32)| {
+        let name = fs::read_to_string(format!("/proc/{tid}/comm")).ok()?.trim_end().to_owned();
+        let urgency = punctual_uapi::scheduling(tid).map_or(0, |(scheduling, _)| urgency(scheduling));
+        names.iter().any(|wanted| is_named(&name, wanted)).then_some((name, tid, urgency))
+    };
+    threads.into_iter().filter_map(named).collect()
+}
+
+/// Who lost the CPU while it could run, and to whom.
+fn preempted(point: &Tracepoint, raw: &[u8]) -> Option<(String, String)> {
+    // TASK_REPORT_MAX of include/linux/sched.h: preempted.
+    let state = point.format.number("prev_state", raw)?;
+    if state & 0xff != 0 {
+        return None;
+    }
+    let text = |field: &str| {
+        let bytes: Vec<u8> = (0..16).map_while(|n| point.format.element(field, n, 16, raw)).map(|n| n as u8).collect();
+        String::from_utf8_lossy(bytes.split(|byte| *byte == 0).next().unwrap_or_default()).into_owned()
+    };
+    Some((text("prev_comm"), text("next_comm")))
+}
+
+fn said(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(0), _) => "ended".to_owned(),
+        (Some(code), _) => format!("ended with exit code {code}"),
+        (None, Some(signal)) => format!("ended by signal {signal}"),
+        (None, None) => "ended".to_owned(),
+    }
+}
+
+fn monotonic() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}

@@ -1,0 +1,145 @@
+//! Probes on allocators: uprobes, or breakpoints of single threads where uprobes would slow the others.
+
+use crate::recorder::{Probeable, Recorder};
+use crate::sources::{PROBES, SMALL_STACK};
+use crate::system::System;
+use punctual_journal::Journal;
+use punctual_perf::{Buffer, Handle, Observer, Source, Spec, Target};
+use punctual_tracefs::{Tracefs, Uprobe};
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Hits of probes by one ordinary thread, a second, from which they are withdrawn: each takes up to 4 µs, so this is
+/// 8 % of its time.
+pub const MOST_HITS: u64 = 20_000;
+/// A debug register each.
+const BREAKPOINTS: [&str; 4] = ["malloc", "free", "realloc", "calloc"];
+
+struct Probe {
+    path: PathBuf,
+    name: String,
+    offset: u64,
+    tag: u32,
+    uprobe: Uprobe,
+    handle: Option<Handle>,
+}
+
+#[derive(Default)]
+pub struct Probes {
+    tracefs: Option<Tracefs>,
+    all: Vec<Probe>,
+    files: HashSet<PathBuf>,
+    /// Threads with breakpoints.
+    broken: HashSet<i32>,
+    pub is_withdrawn: bool,
+    /// Why not every allocation is seen.
+    pub missing: Vec<String>,
+}
+
+impl Probes {
+    pub fn new(tracefs: Option<Tracefs>) -> Probes {
+        Probes { tracefs, ..Probes::default() }
+    }
+
+    pub fn spec(&self, tag: u32) -> Option<Spec> {
+        let probe = self.all.iter().find(|probe| probe.tag == tag)?;
+        Some(Spec { source: Source::Tracepoint(probe.uprobe.id()), stack: SMALL_STACK, tag })
+    }
+
+    /// True if some allocator is probed.
+    pub fn is_any(&self) -> bool {
+        !self.all.is_empty()
+    }
+
+    /// Probes the functions of a file, once.
+    pub fn add<S: System>(
+        &mut self,
+        observer: &mut Observer,
+        recorder: &mut Recorder<S>,
+        file: &Probeable,
+        target: Target,
+    ) {
+        // As the observed process sees it, if it still runs.
+        let inside = Path::new("/proc")
+            .join(file.pid.to_string())
+            .join("root")
+            .join(file.path.strip_prefix("/").unwrap_or(&file.path));
+        let path = [inside, file.path.clone()]
+            .into_iter()
+            .find_map(|path| fs::canonicalize(&path).ok().map(|real| (path, real)));
+        let Some((_, real)) = path.filter(|(_, real)| self.files.insert(real.clone())) else { return };
+        let Some(tracefs) = self.tracefs.clone() else {
+            self.miss("tracefs cannot be reached, so allocations that need no system call are not seen");
+            return;
+        };
+        for (name, offset) in &file.functions {
+            let uprobe = match Uprobe::define(&tracefs, &Journal::of_user(), &real, *offset) {
+                Ok(uprobe) => uprobe,
+                Err(error) => {
+                    self.miss(&format!("{name} of {} cannot be probed: {error}", real.display()));
+                    continue;
+                }
+            };
+            let tag = PROBES + recorder.add_probe(name.clone());
+            let spec = Spec { source: Source::Tracepoint(uprobe.id()), stack: SMALL_STACK, tag };
+            let mut probe =
+                Probe { path: file.path.clone(), name: name.clone(), offset: *offset, tag, uprobe, handle: None };
+            if !self.is_withdrawn {
+                match observer.open(&spec, target, Buffer::Main, true) {
+                    Ok(handle) => probe.handle = Some(handle),
+                    Err(error) => self.miss(&format!("{name} of {} cannot be probed: {error}", real.display())),
+                }
+                recorder.probed(&file.path, *offset);
+            }
+            self.all.push(probe);
+        }
+    }
+
+    /// Removes the definitions; their events must be closed.
+    pub fn remove(self) -> Vec<String> {
+        self.all.into_iter().filter_map(|probe| probe.uprobe.remove().err()).flatten().collect()
+    }
+
+    fn miss(&mut self, why: &str) {
+        if !self.missing.iter().any(|known| known == why) {
+            self.missing.push(why.to_owned());
+        }
+    }
+
+    /// Removes the probes because a thread is slowed by them; real-time threads get breakpoints of their own.
+    pub fn withdraw(&mut self, observer: &mut Observer) {
+        self.is_withdrawn = true;
+        self.all.iter_mut().filter_map(|probe| probe.handle.take()).for_each(|handle| observer.close(handle));
+    }
+
+    /// Sets breakpoints in real-time threads that have none, if the probes were withdrawn.
+    pub fn break_in<S: System>(&mut self, observer: &mut Observer, recorder: &Recorder<S>, threads: &[(i32, i32)]) {
+        if !self.is_withdrawn {
+            return;
+        }
+        let mut failed = Vec::new();
+        for (pid, tid) in threads {
+            if !self.broken.insert(*tid) {
+                continue;
+            }
+            let mut count = 0;
+            for name in BREAKPOINTS {
+                let named = self.all.iter().filter(|probe| probe.name == name);
+                let at = named
+                    .filter_map(|probe| Some((probe.tag, recorder.address_of(*pid, &probe.path, probe.offset)?)))
+                    .next();
+                let Some((tag, address)) = at else { continue };
+                let spec = Spec { source: Source::Breakpoint { address }, stack: SMALL_STACK, tag };
+                match observer.open(&spec, Target::Only(&[*tid]), Buffer::Main, true) {
+                    Ok(_) => count += 1,
+                    Err(error) => failed.push(format!("no breakpoint at {name} in thread {tid}: {error}")),
+                }
+            }
+            if count == 0 && failed.is_empty() {
+                failed.push(format!("no breakpoint in thread {tid}: its allocator is not where it was expected"));
+            }
+        }
+        failed.iter().for_each(|why| self.miss(why));
+    }
+}

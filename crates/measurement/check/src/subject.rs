@@ -1,0 +1,108 @@
+//! What is observed: a program to start, processes, or a control group.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Subject {
+    Command(Vec<OsString>),
+    Pid(i32),
+    /// A directory of cgroup v2 or of a v1 hierarchy.
+    Cgroup(PathBuf),
+}
+
+impl Subject {
+    pub fn name(&self) -> String {
+        match self {
+            Subject::Command(words) => {
+                words.iter().map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
+            }
+            Subject::Pid(pid) => {
+                let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+                format!("{} (process {pid})", name.trim_end())
+            }
+            Subject::Cgroup(path) => path.display().to_string(),
+        }
+    }
+
+    /// Its processes now; none of a program that has not been started.
+    ///
+    /// # Errors
+    /// There is no such process or group.
+    pub fn pids(&self) -> Result<Vec<i32>, String> {
+        match self {
+            Subject::Command(_) => Ok(Vec::new()),
+            Subject::Pid(pid) if Path::new("/proc").join(pid.to_string()).exists() => Ok(vec![*pid]),
+            Subject::Pid(pid) => Err(format!("no process {pid}: ps -e lists those that run")),
+            Subject::Cgroup(path) => {
+                let mut pids = Vec::new();
+                of_group(path, &mut pids);
+                match pids.is_empty() {
+                    true => Err(format!("no process in the control group {}", path.display())),
+                    false => Ok(pids),
+                }
+            }
+        }
+    }
+}
+
+/// Of the group and of those below it.
+fn of_group(path: &Path, pids: &mut Vec<i32>) {
+    let text = fs::read_to_string(path.join("cgroup.procs")).unwrap_or_default();
+    pids.extend(text.lines().filter_map(|line| line.trim().parse::<i32>().ok()));
+    for entry in fs::read_dir(path).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            of_group(&entry.path(), pids);
+        }
+    }
+}
+
+/// Executable mappings of a process: start, length, offset, path.
+pub fn mappings(pid: i32) -> Vec<(u64, u64, u64, PathBuf)> {
+    let text = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+    text.lines().filter_map(mapping).collect()
+}
+
+/// `7f00-7f10 r-xp 00001000 08:01 42   /usr/lib/libc.so.6`: proc_pid_maps(5).
+fn mapping(line: &str) -> Option<(u64, u64, u64, PathBuf)> {
+    let mut words = line.splitn(6, ' ');
+    let (start, end) = words.next()?.split_once('-')?;
+    let is_executable = words.next()?.contains('x');
+    let hex = |text: &str| u64::from_str_radix(text, 16).ok();
+    let (start, end, offset) = (hex(start)?, hex(end)?, hex(words.next()?)?);
+    let path = words.nth(2)?.trim();
+    is_executable.then(|| Some((start, end.checked_sub(start)?, offset, PathBuf::from(path)))).flatten()
+}
+
+/// The file that a command runs, as execvp(3) finds it.
+pub fn program_file(word: &OsString) -> Option<PathBuf> {
+    let path = Path::new(word);
+    if word.to_string_lossy().contains('/') {
+        return path.exists().then(|| path.to_owned());
+    }
+    let search = std::env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into());
+    std::env::split_paths(&search).map(|folder| folder.join(path)).find(|file| file.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn executable_mappings_are_read() {
+        let line = "7f0000-7f2000 r-xp 00001000 08:01 42                 /opt/my app/lib.so";
+        assert_eq!(mapping(line), Some((0x7f_0000, 0x2000, 0x1000, PathBuf::from("/opt/my app/lib.so"))));
+        assert_eq!(mapping("7f0000-7f2000 rw-p 00001000 08:01 42 /a"), None);
+        for bad in ["", "x", "7f-", "2-1 r-xp 0 0:0 0 /a"] {
+            assert_eq!(mapping(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_there_is_refused() {
+        assert!(Subject::Pid(i32::MAX).pids().is_err());
+        assert!(Subject::Cgroup("/nonexistent".into()).pids().is_err());
+        assert_eq!(program_file(&"no-such-program-anywhere".into()), None);
+    }
+}

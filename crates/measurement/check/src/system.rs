@@ -1,0 +1,86 @@
+//! What is read of threads beside their events: /proc and sched_getattr(2).
+
+use crate::calls::File;
+use punctual_units::{CpuList, Scheduling};
+use std::fs;
+
+/// Settings of a thread that matter for real time.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Facts {
+    pub cpus: Option<CpuList>,
+    /// prctl(2), PR_SET_TIMERSLACK.
+    pub timer_slack_ns: Option<u64>,
+    /// VmLck of its process, KiB.
+    pub locked_kib: Option<u64>,
+}
+
+/// The machine as the recorder sees it; a test has its own.
+pub trait System {
+    /// Policy, and whether new threads get SCHED_OTHER. `None` if the thread has ended.
+    fn scheduling(&self, tid: i32) -> Option<(Scheduling, bool)>;
+    fn file(&self, pid: i32, descriptor: i32) -> Option<File>;
+    fn facts(&self, pid: i32, tid: i32) -> Facts;
+    /// Name of a thread, and whether it is one of the kernel.
+    fn who(&self, tid: i32) -> Option<(String, bool)>;
+    /// Whether the address is where the kernel executes the instructions that probes replaced.
+    fn is_of_probes(&self, pid: i32, address: u64) -> bool;
+}
+
+pub struct Live;
+
+impl System for Live {
+    fn scheduling(&self, tid: i32) -> Option<(Scheduling, bool)> {
+        punctual_uapi::scheduling(tid).ok()
+    }
+
+    fn file(&self, pid: i32, descriptor: i32) -> Option<File> {
+        let name = fs::read_link(format!("/proc/{pid}/fd/{descriptor}")).ok()?;
+        let info = fs::read_to_string(format!("/proc/{pid}/fdinfo/{descriptor}")).unwrap_or_default();
+        Some(File::of(&name.to_string_lossy(), &info))
+    }
+
+    fn facts(&self, pid: i32, tid: i32) -> Facts {
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        let locked = status.lines().find_map(|line| line.strip_prefix("VmLck:"));
+        Facts {
+            cpus: punctual_uapi::affinity(tid).ok(),
+            timer_slack_ns: fs::read_to_string(format!("/proc/{tid}/timerslack_ns"))
+                .ok()
+                .and_then(|t| t.trim().parse().ok()),
+            locked_kib: locked.and_then(|text| text.trim().trim_end_matches("kB").trim().parse().ok()),
+        }
+    }
+
+    fn who(&self, tid: i32) -> Option<(String, bool)> {
+        let name = fs::read_to_string(format!("/proc/{tid}/comm")).ok()?;
+        let stat = fs::read_to_string(format!("/proc/{tid}/stat")).ok()?;
+        // Field 9, after the name in parentheses: PF_KTHREAD of include/linux/sched.h.
+        let flags: u64 = stat.rsplit_once(") ")?.1.split(' ').nth(6)?.parse().ok()?;
+        Some((name.trim_end().to_owned(), flags & 0x0020_0000 != 0))
+    }
+
+    fn is_of_probes(&self, pid: i32, address: u64) -> bool {
+        let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+        maps.lines().filter(|line| line.ends_with("[uprobes]")).any(|line| {
+            let range = line.split(' ').next().and_then(|range| range.split_once('-'));
+            let number = |text: &str| u64::from_str_radix(text, 16).ok();
+            range.is_some_and(|(start, end)| {
+                number(start).is_some_and(|start| start <= address) && number(end).is_some_and(|end| address < end)
+            })
+        })
+    }
+}
+
+/// SCHED_FIFO, SCHED_RR and SCHED_DEADLINE.
+pub fn is_real_time(scheduling: Scheduling) -> bool {
+    matches!(scheduling, Scheduling::Fifo { .. } | Scheduling::Rr { .. } | Scheduling::Deadline { .. })
+}
+
+/// Which of two threads runs first: 0 for ordinary ones, then the priority; SCHED_DEADLINE is above all.
+pub fn urgency(scheduling: Scheduling) -> u8 {
+    match scheduling {
+        Scheduling::Deadline { .. } => 100,
+        Scheduling::Fifo { priority } | Scheduling::Rr { priority } => priority.get(),
+        Scheduling::Other { .. } | Scheduling::Batch { .. } | Scheduling::Idle => 0,
+    }
+}

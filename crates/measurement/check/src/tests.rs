@@ -1,0 +1,196 @@
+//! Recordings as the kernel would give them, judged.
+
+use crate::calls::What;
+use crate::judge::{Begin, Setting, judge};
+use crate::recording::{Asked, Occurrence, Place, Recording, Thread, Waited, Waker};
+use crate::system::Facts;
+use punctual_cycles::{Release, Wait};
+use punctual_model::{CheckFinding, CheckFrame, State};
+use punctual_units::{CpuList, Nanos, Priority, Scheduling};
+use std::collections::BTreeMap;
+
+const MS: u64 = 1_000_000;
+const RELEASE: u32 = 0;
+const STEP: u32 = 1;
+const LOCK: u32 = 2;
+const POLICY: u32 = 3;
+
+fn frame(function: &str, line: u32) -> CheckFrame {
+    CheckFrame {
+        function: Some(function.into()),
+        file: Some("/src/app.c".into()),
+        line: Some(line),
+        module: Some("/opt/app".into()),
+    }
+}
+
+fn libc(function: &str) -> CheckFrame {
+    CheckFrame { function: Some(function.into()), module: Some("/usr/lib/libc.so.6".into()), ..CheckFrame::default() }
+}
+
+fn place(call: &str, stack: Vec<CheckFrame>) -> Place {
+    Place { call: Some(call.into()), file: None, stack, is_cut: false }
+}
+
+fn fifo(priority: u8) -> Scheduling {
+    Scheduling::Fifo { priority: Priority::try_from(priority).unwrap() }
+}
+
+/// A thread of 1 ms on one CPU, in locked memory, that works 300 µs.
+fn thread() -> Thread {
+    let wait = |n: u64| Waited {
+        wait: Wait {
+            place: RELEASE,
+            release: Release::AbsoluteSleep,
+            begin: Nanos(n * MS - 700_000),
+            woken: Some(Nanos(n * MS)),
+            end: Nanos(n * MS + 5_000),
+        },
+        waker: Some(Waker::Interrupt),
+        cpu_before: n * 300_000,
+        cpu_after: n * 300_000,
+    };
+    let cpus: CpuList = "2".parse().unwrap();
+    Thread {
+        tid: 8,
+        pid: 7,
+        name: "control".into(),
+        scheduling: Some(fifo(80)),
+        real_time_since: Some(0),
+        asked: Asked::At(POLICY),
+        facts: Facts { cpus: Some(cpus), timer_slack_ns: Some(0), locked_kib: Some(4096) },
+        waits: (1..=100).map(wait).collect(),
+        occurrences: Vec::new(),
+        migrations: Vec::new(),
+        ended: None,
+        is_cut: false,
+    }
+}
+
+fn recording(threads: Vec<Thread>) -> Recording {
+    let places = vec![
+        place("clock_nanosleep(2)", vec![libc("clock_nanosleep"), frame("control", 10)]),
+        place("write(2)", vec![libc("write"), frame("step", 20)]),
+        place("futex(2)", vec![libc("__lll_lock_wait"), libc("pthread_mutex_lock"), frame("step", 30)]),
+        place("sched_setscheduler(2)", vec![libc("sched_setscheduler"), frame("main", 40)]),
+    ];
+    Recording { threads, places }
+}
+
+fn found(threads: Vec<Thread>) -> Vec<CheckFinding> {
+    let setting =
+        Setting { begin: Begin::Found, cpus: 4, order: None, others: Vec::new(), preemptions: BTreeMap::new() };
+    judge(&recording(threads), &setting).1
+}
+
+fn at(time: u64, what: What, place: u32) -> Occurrence {
+    Occurrence { time, what, place, duration: Some(40_000) }
+}
+
+#[test]
+fn a_clean_thread_has_no_findings_and_its_cycles() {
+    let setting =
+        Setting { begin: Begin::Found, cpus: 4, order: None, others: Vec::new(), preemptions: BTreeMap::new() };
+    let (threads, findings) = judge(&recording(vec![thread()]), &setting);
+    assert_eq!(findings, []);
+    let cycles = threads[0].cycles.as_ref().unwrap();
+    assert_eq!((cycles.count, cycles.period_ns, cycles.release.as_str()), (99, Some(Nanos(MS)), "absolute sleep"));
+    assert_eq!(cycles.place.as_ref().unwrap().function.as_deref(), Some("control"));
+}
+
+#[test]
+fn what_happens_in_cycles_counts_and_start_and_end_do_not() {
+    let before = at(500_000, What::FileIo, STEP);
+    let within = [10, 20, 30].map(|n| at(n * MS + 100_000, What::FileIo, STEP));
+    let after = at(100 * MS + 100_000, What::FileIo, STEP);
+    let occurrences = [vec![before], within.to_vec(), vec![after]].concat();
+    let findings = found(vec![Thread { occurrences, ..thread() }]);
+    assert_eq!(findings.len(), 1);
+    let one = &findings[0];
+    assert_eq!((one.finding.id.as_str(), one.finding.state, one.count), ("file-io", State::Fail, 3));
+    assert_eq!((one.worst_ns, one.is_in_cycle), (Some(Nanos(40_000)), true));
+    assert!((one.per_cycle.unwrap() - 3.0 / 99.0).abs() < 1e-9);
+    assert_eq!(one.finding.summary, "control: a file is used (write(2)), in step() at app.c:20");
+    assert_eq!(one.finding.evidence[0].source, "/src/app.c:20");
+}
+
+#[test]
+fn a_thread_without_cycles_is_reported_and_does_not_fail() {
+    let occurrences = vec![at(10 * MS, What::PageFault, STEP)];
+    let findings = found(vec![Thread { occurrences, waits: Vec::new(), ..thread() }]);
+    assert_eq!((findings[0].finding.state, findings[0].is_in_cycle), (State::Warn, false));
+}
+
+#[test]
+fn a_lock_is_told_from_other_waits_by_its_functions() {
+    let lock = at(10 * MS + 50_000, What::Futex, LOCK);
+    let other = at(20 * MS + 50_000, What::Futex, STEP);
+    let pi = at(30 * MS + 50_000, What::PiLock, LOCK);
+    let findings = found(vec![Thread { occurrences: vec![lock, other, pi], ..thread() }]);
+    let ids: Vec<&str> = findings.iter().map(|one| one.finding.id.as_str()).collect();
+    assert_eq!(ids, ["lock-without-pi", "blocking-call"]);
+}
+
+#[test]
+fn settings_of_a_thread_with_cycles_are_judged_at_the_line_that_made_it_real_time() {
+    let facts = Facts { cpus: Some("0-3".parse().unwrap()), timer_slack_ns: Some(50_000), locked_kib: Some(0) };
+    let findings = found(vec![Thread { facts, ..thread() }]);
+    let ids: Vec<&str> = findings.iter().map(|one| one.finding.id.as_str()).collect();
+    assert_eq!(ids, ["memory-not-locked", "affinity-missing"]);
+    assert!(findings.iter().all(|one| one.place.as_ref().and_then(|place| place.line) == Some(40)));
+    // What could not be read is no finding.
+    assert_eq!(found(vec![Thread { facts: Facts::default(), ..thread() }]), []);
+}
+
+#[test]
+fn an_inherited_policy_and_a_release_from_below_are_found() {
+    let mut waits = thread().waits;
+    for waited in &mut waits {
+        waited.wait.release = Release::Futex;
+        waited.waker = Some(Waker::Thread { tid: 9, urgency: 0, is_kernel: false });
+    }
+    let released = Thread { waits: waits.clone(), ..thread() };
+    let inherited =
+        Thread { tid: 10, name: "helper".into(), asked: Asked::Inherited { parent: 8, place: Some(STEP) }, ..thread() };
+    let findings = found(vec![released, inherited]);
+    let ids: Vec<(&str, &str)> = findings.iter().map(|one| (one.finding.id.as_str(), one.thread.as_str())).collect();
+    assert_eq!(ids, [("woken-by-less-urgent", "control"), ("policy-inherited", "helper")]);
+    // Threads of the kernel are its own affair.
+    for waited in &mut waits {
+        waited.waker = Some(Waker::Thread { tid: 9, urgency: 0, is_kernel: true });
+    }
+    assert_eq!(found(vec![Thread { waits, ..thread() }]), []);
+}
+
+#[test]
+fn a_cycle_that_computes_beyond_its_period_is_an_overrun() {
+    let mut waits = thread().waits;
+    for waited in &mut waits[50..] {
+        waited.cpu_before += 2 * MS;
+        waited.cpu_after += 2 * MS;
+    }
+    let findings = found(vec![Thread { waits: waits.clone(), ..thread() }]);
+    assert_eq!((findings[0].finding.id.as_str(), findings[0].count), ("overrun", 1));
+    // Not if a thread was created in it.
+    let occurrences = vec![at(50 * MS + 100_000, What::NewThread, STEP)];
+    let findings = found(vec![Thread { waits, occurrences, ..thread() }]);
+    assert_eq!(findings.iter().map(|one| one.finding.id.as_str()).collect::<Vec<_>>(), ["new-thread"]);
+}
+
+#[test]
+fn no_real_time_thread_is_a_finding() {
+    let ordinary = Thread { scheduling: Some(Scheduling::Other { nice: 0 }), real_time_since: None, ..thread() };
+    let findings = found(vec![ordinary.clone(), Thread { tid: 9, ..ordinary }]);
+    assert_eq!(findings[0].finding.id, "no-real-time-thread");
+    assert!(findings[0].finding.summary.contains("none of its 2 threads is real-time"));
+}
+
+#[test]
+fn after_a_given_time_everything_counts() {
+    let setting =
+        Setting { begin: Begin::At(20 * MS), cpus: 4, order: None, others: Vec::new(), preemptions: BTreeMap::new() };
+    let occurrences = vec![at(10 * MS, What::Allocation, STEP), at(30 * MS, What::Allocation, STEP)];
+    let lone = Thread { occurrences, waits: Vec::new(), ..thread() };
+    let (_, findings) = judge(&recording(vec![lone]), &setting);
+    assert_eq!((findings[0].count, findings[0].finding.state), (1, State::Fail));
+}

@@ -1,0 +1,155 @@
+//! ELF files: sections for unwinding, segments, symbols, where their debug information is.
+
+use crate::symbols::Symbols;
+use object::{CompressionFormat, Object, ObjectSection, ObjectSegment, ObjectSymbol, SymbolKind};
+use std::cell::OnceCell;
+use std::collections::HashMap;
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Larger files are not read.
+const LARGEST: u64 = 1 << 30;
+/// Larger sections are not decompressed.
+const LARGEST_SECTION: u64 = 1 << 30;
+const DEBUG: &str = "/usr/lib/debug";
+
+/// A section: where it is in the image, and its bytes.
+pub(crate) type Section = (std::ops::Range<u64>, Arc<[u8]>);
+
+/// An executable or library.
+#[derive(Debug)]
+pub struct Elf {
+    path: PathBuf,
+    data: Vec<u8>,
+    symbols: OnceCell<Symbols>,
+}
+
+impl Elf {
+    fn read(path: &Path) -> Option<Elf> {
+        let meta = fs::metadata(path).ok().filter(|meta| meta.is_file() && meta.len() <= LARGEST)?;
+        let mut data = Vec::with_capacity(meta.len() as usize);
+        fs::File::open(path).ok()?.take(LARGEST).read_to_end(&mut data).ok()?;
+        object::File::parse(&*data).ok()?;
+        Some(Elf { path: path.to_owned(), data, symbols: OnceCell::new() })
+    }
+
+    pub(crate) fn object(&self) -> Option<object::File<'_>> {
+        object::File::parse(&*self.data).ok()
+    }
+
+    /// The address in the image of a position of code in the file.
+    pub(crate) fn address_of(&self, offset: u64) -> Option<u64> {
+        // Mappings begin at pages, segments anywhere in them: a page may belong to two of them.
+        let page = |n: u64| n & !0xfff;
+        let is_code = |segment: &object::Segment<'_, '_>| match segment.flags() {
+            object::SegmentFlags::Elf { p_flags } => p_flags & object::elf::PF_X != 0,
+            _ => false,
+        };
+        self.object()?.segments().filter(is_code).find_map(|segment| {
+            let (start, size) = segment.file_range();
+            let within = page(start) <= offset && offset < start.checked_add(size)?;
+            within.then(|| segment.address().checked_sub(start)?.checked_add(offset)).flatten()
+        })
+    }
+
+    /// The position in the file of an address in the image.
+    fn offset_of(&self, address: u64) -> Option<u64> {
+        self.object()?.segments().find_map(|segment| {
+            let (start, size) = segment.file_range();
+            let within = address.checked_sub(segment.address()).filter(|within| *within < size)?;
+            start.checked_add(within)
+        })
+    }
+
+    /// Positions in the file of functions with these names, each position once.
+    pub fn functions(&self, names: &[&str]) -> Vec<(String, u64)> {
+        let Some(object) = self.object() else { return Vec::new() };
+        let mut found: Vec<(String, u64)> = Vec::new();
+        for symbol in object.dynamic_symbols().chain(object.symbols()) {
+            if symbol.kind() != SymbolKind::Text || !symbol.is_definition() {
+                continue;
+            }
+            let Some(name) = symbol.name().ok().filter(|name| names.contains(name)) else { continue };
+            if let Some(offset) = self.offset_of(symbol.address())
+                && !found.iter().any(|(_, other)| *other == offset)
+            {
+                found.push((name.to_owned(), offset));
+            }
+        }
+        found
+    }
+
+    pub(crate) fn section(&self, name: &str) -> Option<Section> {
+        let object = self.object()?;
+        let section = object.section_by_name(name)?;
+        let range = section.address()..section.address().checked_add(section.size())?;
+        Some((range, bytes_of(&section)?))
+    }
+
+    pub(crate) fn symbols(&self) -> &Symbols {
+        self.symbols.get_or_init(|| Symbols::of(self, self.debug_file().as_ref()))
+    }
+
+    /// The file that has the debug information of this one, if it has none itself.
+    fn debug_file(&self) -> Option<Elf> {
+        let object = self.object()?;
+        if object.section_by_name(".debug_info").is_some() {
+            return None;
+        }
+        let by_id = object.build_id().ok().flatten().and_then(|id| {
+            let hex: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
+            let (first, rest) = hex.split_at_checked(2)?;
+            Elf::read(&Path::new(DEBUG).join(".build-id").join(first).join(format!("{rest}.debug")))
+        });
+        by_id.or_else(|| {
+            let (name, _crc) = object.gnu_debuglink().ok().flatten()?;
+            let name = std::str::from_utf8(name).ok().filter(|name| !name.contains('/'))?;
+            let folder = self.path.parent()?;
+            let inside = Path::new(DEBUG).join(folder.strip_prefix("/").unwrap_or(folder));
+            let places = [folder.join(name), folder.join(".debug").join(name), inside.join(name)];
+            places.iter().filter(|path| **path != self.path).find_map(|path| Elf::read(path))
+        })
+    }
+}
+
+/// The bytes of a section, decompressed.
+pub(crate) fn bytes_of<'a>(section: &impl ObjectSection<'a>) -> Option<Arc<[u8]>> {
+    let compressed = section.compressed_data().ok()?;
+    if compressed.uncompressed_size > LARGEST_SECTION {
+        return None;
+    }
+    let limit = compressed.uncompressed_size;
+    let mut out = Vec::new();
+    match compressed.format {
+        CompressionFormat::None => return Some(compressed.data.into()),
+        CompressionFormat::Zlib => {
+            flate2::read::ZlibDecoder::new(compressed.data).take(limit).read_to_end(&mut out).ok()?;
+        }
+        CompressionFormat::Zstandard => {
+            let decoder = ruzstd::decoding::StreamingDecoder::new(compressed.data).ok()?;
+            decoder.take(limit).read_to_end(&mut out).ok()?;
+        }
+        _ => return None,
+    }
+    Some(out.into())
+}
+
+/// Files that were read, each once.
+#[derive(Debug, Default)]
+pub struct Images {
+    read: HashMap<PathBuf, Option<Rc<Elf>>>,
+}
+
+impl Images {
+    /// The file as the process sees it, also in a container; `None` if it cannot be read or is no ELF file.
+    pub fn of_process(&mut self, pid: i32, path: &Path) -> Option<Rc<Elf>> {
+        let inside = Path::new("/proc").join(pid.to_string()).join("root").join(path.strip_prefix("/").ok()?);
+        self.read
+            .entry(path.to_owned())
+            .or_insert_with(|| Elf::read(&inside).or_else(|| Elf::read(path)).map(Rc::new))
+            .clone()
+    }
+}

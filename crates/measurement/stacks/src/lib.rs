@@ -1,0 +1,20 @@
+//! User stacks of other programs: unwound from registers and a copy of the stack's end, and named.
+//!
+//! Unwinding follows `.eh_frame` and `.debug_frame`, otherwise frame pointers (framehop: x86-64 and arm64; elsewhere a
+//! stack is its innermost function). Names come from DWARF, also in separate debug files found by build id or
+//! `.gnu_debuglink`, otherwise from the symbol table; Rust and C++ names are demangled. Code that a program generates is
+//! named by its `/tmp/perf-PID.map` (Linux' tools/perf/Documentation/jit-interface.txt), which Python writes with
+//! `-X perf`.
+//!
+//! Files are untrusted: what does not parse has no names.
+
+#![forbid(unsafe_code)]
+
+mod elf;
+mod name;
+mod perfmap;
+mod process;
+mod symbols;
+
+pub use elf::{Elf, Images};
+pub use process::{Frame, Process, Registers, Stack};

@@ -1,0 +1,226 @@
+//! A process: what is mapped where; its stacks unwound and named.
+
+use crate::elf::{Elf, Images};
+use crate::perfmap::PerfMap;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+/// Registers at the time of the copy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Registers {
+    pub ip: u64,
+    pub sp: u64,
+    pub fp: u64,
+    /// Link register; not used on x86-64.
+    pub lr: u64,
+}
+
+/// Code addresses, innermost first. Callers are addresses within the call.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Stack {
+    pub addresses: Vec<u64>,
+    /// The copy ended before the stack did.
+    pub is_cut: bool,
+}
+
+/// A function on a stack.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Frame {
+    pub function: Option<String>,
+    /// As the compiler recorded it.
+    pub file: Option<String>,
+    pub line: Option<u32>,
+    /// File that the code is in.
+    pub module: Option<String>,
+}
+
+#[derive(Clone, Debug)]
+struct Mapping {
+    start: u64,
+    end: u64,
+    /// What is added to an address in the file's image.
+    bias: u64,
+    path: PathBuf,
+    elf: Option<Rc<Elf>>,
+}
+
+/// Mappings of a process, kept up to date by the caller.
+pub struct Process {
+    pid: i32,
+    mappings: Vec<Mapping>,
+    unwinder: unwind::Unwinder,
+    generated: Option<PerfMap>,
+}
+
+impl Process {
+    pub fn new(pid: i32) -> Process {
+        Process { pid, mappings: Vec::new(), unwinder: unwind::Unwinder::default(), generated: None }
+    }
+
+    /// The same mappings in another process: fork(2).
+    pub fn forked(&self, pid: i32) -> Process {
+        let mut child = Process::new(pid);
+        for mapping in &self.mappings {
+            child.insert(mapping.clone());
+        }
+        child
+    }
+
+    /// Adds an executable mapping of a file; it replaces those it overlaps. Returns the file, if it could be read.
+    pub fn map(&mut self, images: &mut Images, start: u64, length: u64, offset: u64, path: &Path) -> Option<Rc<Elf>> {
+        let end = start.checked_add(length)?;
+        let overlapping: Vec<Mapping> =
+            self.mappings.iter().filter(|one| one.start < end && start < one.end).cloned().collect();
+        for old in overlapping {
+            self.unwinder.remove(old.bias);
+            self.mappings.retain(|one| one.start != old.start);
+        }
+        let elf = if path.is_absolute() { images.of_process(self.pid, path) } else { None };
+        let bias =
+            elf.as_ref().and_then(|elf| elf.address_of(offset)).map_or(start, |address| start.wrapping_sub(address));
+        self.insert(Mapping { start, end, bias, path: path.to_owned(), elf: elf.clone() });
+        elf
+    }
+
+    fn insert(&mut self, mapping: Mapping) {
+        if let Some(elf) = &mapping.elf {
+            self.unwinder.add(mapping.start..mapping.end, mapping.bias, elf);
+        }
+        let at = self.mappings.partition_point(|one| one.start < mapping.start);
+        self.mappings.insert(at, mapping);
+    }
+
+    /// The address at which a position of a file is mapped.
+    pub fn address_of(&self, path: &Path, offset: u64) -> Option<u64> {
+        let of = |one: &&Mapping| one.path == path;
+        self.mappings.iter().filter(of).find_map(|one| {
+            let address = one.elf.as_ref()?.address_of(offset)?.wrapping_add(one.bias);
+            (one.start..one.end).contains(&address).then_some(address)
+        })
+    }
+
+    /// Unwinds at most `most` frames; `copy` begins at the stack pointer.
+    pub fn unwind(&mut self, registers: Registers, copy: &[u8], most: usize) -> Stack {
+        self.unwinder.unwind(registers, copy, most)
+    }
+
+    /// Names of the functions of a stack, innermost first, also inlined ones.
+    pub fn name(&mut self, stack: &Stack) -> Vec<Frame> {
+        stack.addresses.iter().flat_map(|address| self.frames(*address)).collect()
+    }
+
+    fn frames(&mut self, address: u64) -> Vec<Frame> {
+        let at = self.mappings.partition_point(|one| one.start <= address);
+        let mapping = at.checked_sub(1).map(|at| &self.mappings[at]).filter(|one| address < one.end);
+        let Some(mapping) = mapping else {
+            let (pid, generated) = (self.pid, &mut self.generated);
+            let map = generated.get_or_insert_with(|| PerfMap::of(pid));
+            let (function, file) = map.find(address).map_or((None, None), |(name, file)| (Some(name), file));
+            return vec![Frame { function, file, line: None, module: None }];
+        };
+        let module = Some(mapping.path.to_string_lossy().into_owned());
+        let Some(elf) = &mapping.elf else { return vec![Frame { module, ..Frame::default() }] };
+        let named = elf.symbols().name(address.wrapping_sub(mapping.bias));
+        named.into_iter().map(|(function, file, line)| Frame { function, file, line, module: module.clone() }).collect()
+    }
+}
+
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod unwind {
+    use super::{Registers, Stack};
+    use crate::elf::Elf;
+    use framehop::{CacheNative, ExplicitModuleSectionInfo, Module, Unwinder as _, UnwinderNative};
+    use std::ops::Range;
+    use std::sync::Arc;
+
+    #[derive(Default)]
+    pub struct Unwinder {
+        unwinder: UnwinderNative<Arc<[u8]>, framehop::MayAllocateDuringUnwind>,
+        cache: CacheNative<framehop::MayAllocateDuringUnwind>,
+        ranges: Vec<(u64, Range<u64>)>,
+    }
+
+    impl Unwinder {
+        pub fn add(&mut self, range: Range<u64>, bias: u64, elf: &Elf) {
+            let section =
+                |name: &str| elf.section(name).map_or((None, None), |(range, bytes)| (Some(range), Some(bytes)));
+            let (text_svma, text) = section(".text");
+            let (eh_frame_svma, eh_frame) = section(".eh_frame");
+            let (eh_frame_hdr_svma, eh_frame_hdr) = section(".eh_frame_hdr");
+            let sections = ExplicitModuleSectionInfo {
+                base_svma: 0,
+                text_svma,
+                text,
+                got_svma: section(".got").0,
+                eh_frame_svma,
+                eh_frame,
+                eh_frame_hdr_svma,
+                eh_frame_hdr,
+                debug_frame: section(".debug_frame").1,
+                ..ExplicitModuleSectionInfo::default()
+            };
+            self.ranges.push((bias, range.clone()));
+            self.unwinder.add_module(Module::new(String::new(), range, bias, sections));
+        }
+
+        pub fn remove(&mut self, bias: u64) {
+            self.ranges.retain(|(other, range)| {
+                if *other == bias {
+                    self.unwinder.remove_module(range.start);
+                }
+                *other != bias
+            });
+        }
+
+        pub fn unwind(&mut self, registers: Registers, copy: &[u8], most: usize) -> Stack {
+            let Registers { ip, sp, fp, .. } = registers;
+            let mut is_cut = false;
+            let mut read = |address: u64| {
+                let word = address.checked_sub(sp).and_then(|at| {
+                    let at = usize::try_from(at).ok()?;
+                    Some(u64::from_ne_bytes(copy.get(at..at.checked_add(8)?)?.try_into().ok()?))
+                });
+                is_cut |= word.is_none();
+                word.ok_or(())
+            };
+            #[cfg(target_arch = "x86_64")]
+            let start = framehop::x86_64::UnwindRegsX86_64::new(ip, sp, fp);
+            #[cfg(target_arch = "aarch64")]
+            let start = framehop::aarch64::UnwindRegsAarch64::new_with_ptr_auth_mask(
+                // User addresses have at most 48 bits.
+                framehop::aarch64::PtrAuthMask::from_max_known_address(0xffff_ffff_ffff),
+                registers.lr,
+                sp,
+                fp,
+            );
+            let mut frames = self.unwinder.iter_frames(ip, start, &mut self.cache, &mut read);
+            let mut addresses = Vec::new();
+            while addresses.len() < most
+                && let Ok(Some(frame)) = frames.next()
+            {
+                addresses.push(frame.address_for_lookup());
+            }
+            Stack { addresses, is_cut }
+        }
+    }
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod unwind {
+    use super::{Registers, Stack};
+    use crate::elf::Elf;
+    use std::ops::Range;
+
+    /// Stacks of this architecture are not unwound.
+    #[derive(Default)]
+    pub struct Unwinder;
+
+    impl Unwinder {
+        pub fn add(&mut self, _: Range<u64>, _: u64, _: &Elf) {}
+        pub fn remove(&mut self, _: u64) {}
+
+        pub fn unwind(&mut self, registers: Registers, _: &[u8], _: usize) -> Stack {
+            Stack { addresses: vec![registers.ip], is_cut: true }
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! Definitions of uprobes: Documentation/trace/uprobetracer.rst.
+
+use crate::error::TracefsError;
+use crate::mount::Tracefs;
+use punctual_journal::{Journal, Lease, Undo};
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::fd::AsRawFd;
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+/// The group of all uprobes that this program defines.
+const GROUP: &str = "punctual";
+
+/// A uprobe that is defined and traps nobody until an event of it is opened. It is removed when dropped, after its
+/// events were closed; after kill -9 by the next start.
+#[derive(Debug)]
+pub struct Uprobe {
+    id: u64,
+    lease: Option<Lease>,
+}
+
+impl Uprobe {
+    /// Defines a uprobe at a position of an executable file.
+    ///
+    /// # Errors
+    /// The kernel has no uprobes (CONFIG_UPROBE_EVENTS), or refuses this place.
+    pub fn define(tracefs: &Tracefs, journal: &Journal, file: &Path, offset: u64) -> Result<Uprobe, TracefsError> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("{GROUP}/p{}_{}", std::process::id(), COUNT.fetch_add(1, Relaxed));
+        let events = tracefs.root().join("uprobe_events");
+        if !events.exists() {
+            return Err(TracefsError::NoEvent("uprobe_events".into()));
+        }
+        // By a descriptor, since a path with a space or a colon cannot be written there.
+        let opened = File::open(file).map_err(TracefsError::on(file))?;
+        let line = format!("p:{name} /proc/self/fd/{}:{offset:#x}\n", opened.as_raw_fd());
+        let lease = journal.lease(vec![Undo::RemoveUprobe { name: name.clone() }])?;
+        let written = File::options().append(true).open(&events).and_then(|mut to| to.write_all(line.as_bytes()));
+        // An error from here on drops the lease, which removes the definition.
+        written.map_err(TracefsError::on(&events))?;
+        let path = tracefs.root().join("events").join(&name).join("id");
+        let text = fs::read_to_string(&path).map_err(TracefsError::on(&path))?;
+        let id = text.trim().parse().map_err(|_| TracefsError::NoEvent(name))?;
+        Ok(Uprobe { id, lease: Some(lease) })
+    }
+
+    /// The id of its tracepoint.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Removes the definition.
+    ///
+    /// # Errors
+    /// Descriptions of what failed; the next start tries again.
+    pub fn remove(mut self) -> Result<(), Vec<String>> {
+        self.lease.take().map_or(Ok(()), Lease::give_back)
+    }
+}

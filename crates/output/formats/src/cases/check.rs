@@ -1,0 +1,51 @@
+use super::{About, Case, CaseOutcome, Cases, Group, Names, slug};
+use punctual_model::{Check, CheckFinding, State};
+
+impl Cases {
+    /// A case for each finding and each source of events. What is no failure, or is in the baseline, is skipped; a source
+    /// that is missing is inconclusive. Without findings that fail, a case says so.
+    pub fn of_check(about: About, check: &Check) -> Cases {
+        let mut names = Names::default();
+        let seconds = Some(check.duration_ns.0 as f64 / 1e9);
+        let findings = names.name(slug("check findings"));
+        let mut cases: Vec<Case> = check.findings.iter().map(|one| case(&mut names, &findings, one)).collect();
+        if !cases.iter().any(|case| case.outcome == CaseOutcome::Fail) {
+            let path = names.path(vec![findings.clone(), "nothing-fails".into()]);
+            let sentence = format!("no finding fails in {}", check.program);
+            cases.push(Case { path, title: "nothing fails".into(), outcome: check.outcome.into(), sentence });
+        }
+        let sources = names.name(slug("check sources"));
+        let source = |source: &punctual_model::CheckSource| Case {
+            path: names.path(vec![sources.clone(), slug(&source.name)]),
+            title: source.name.clone(),
+            outcome: if source.missing.is_some() { CaseOutcome::Inconclusive } else { CaseOutcome::Pass },
+            sentence: source.missing.clone().unwrap_or_else(|| "observed".into()),
+        };
+        let observed = check.sources.iter().map(source).collect();
+        let group = |name: String, title: &str, cases: Vec<Case>| Group {
+            name,
+            title: title.to_owned(),
+            seconds,
+            places: Vec::new(),
+            cases,
+            figures: Vec::new(),
+        };
+        let groups =
+            vec![group(findings, &check.program, cases), group(sources.clone(), "What was observed", observed)];
+        Cases { about, groups, not_known: Vec::new() }
+    }
+}
+
+fn case(names: &mut Names, group: &str, one: &CheckFinding) -> Case {
+    let outcome = match one.finding.state {
+        State::Fail if !one.is_known => CaseOutcome::Fail,
+        _ => CaseOutcome::Skip,
+    };
+    let rate = one.per_cycle.map(|rate| format!(", {rate:.2} a cycle")).unwrap_or_default();
+    let worst = one.worst_ns.map(|worst| format!(", worst {worst}")).unwrap_or_default();
+    let fix = one.finding.fix.as_ref().map(|fix| format!(". Instead: {fix}")).unwrap_or_default();
+    let sentence = format!("{}: {} times{rate}{worst}{fix}", one.finding.summary, one.count);
+    let place = one.place.as_ref().and_then(|place| place.function.as_deref()).unwrap_or_default();
+    let path = names.path(vec![group.to_owned(), slug(&format!("{} {} {place}", one.finding.id, one.thread))]);
+    Case { path, title: format!("{} in {}", one.finding.id, one.thread), outcome, sentence }
+}

@@ -1,0 +1,115 @@
+//! Results of `check`: what in a program's real-time threads is not real-time.
+
+mod html;
+mod text;
+
+pub use html::check_html;
+pub use text::{CheckListing, check_text};
+
+use crate::number::count;
+use crate::words;
+use punctual_model::{Check, CheckFinding, CheckFrame, CheckThread, State};
+use punctual_units::Nanos;
+
+/// `1,000 times, 1.0 a cycle, worst 213 µs`.
+fn amount(one: &CheckFinding) -> String {
+    let times = match one.count {
+        1 => "once".to_owned(),
+        n => format!("{} times", count(n)),
+    };
+    let rate = one.per_cycle.map(|rate| format!(", {} a cycle", rate_text(rate))).unwrap_or_default();
+    let worst = one.worst_ns.map(|worst| format!(", worst {worst}")).unwrap_or_default();
+    let threads = if one.tids.len() > 1 { format!(", in {} threads", one.tids.len()) } else { String::new() };
+    let known = if one.is_known { ", in the baseline" } else { "" };
+    let outside = if one.is_in_cycle { "" } else { ", outside of its cycles" };
+    format!("{times}{rate}{worst}{threads}{outside}{known}")
+}
+
+fn rate_text(rate: f64) -> String {
+    match rate {
+        rate if rate >= 0.995 => format!("{rate:.1}"),
+        rate if rate >= 0.01 => format!("{rate:.2}"),
+        rate => format!("{rate:.0e}"),
+    }
+}
+
+/// `step() at loop.c:42`.
+fn place(frame: &CheckFrame) -> String {
+    let name = |path: &String| path.rsplit('/').next().unwrap_or(path).to_owned();
+    let file = frame.file.as_ref().map(|file| match frame.line {
+        Some(line) => format!("{}:{line}", name(file)),
+        None => name(file),
+    });
+    let module = frame.module.as_ref().map(name);
+    match (frame.function.as_ref(), file.or(module)) {
+        (Some(function), Some(at)) => format!("{function} ({at})"),
+        (Some(function), None) => function.clone(),
+        (None, Some(at)) => at,
+        (None, None) => "?".to_owned(),
+    }
+}
+
+/// `control FIFO 80: absolute sleep every 1.00 ms …`.
+fn thread(one: &CheckThread) -> String {
+    let policy = one.scheduling.map_or_else(|| "policy not known".to_owned(), |scheduling| scheduling.to_string());
+    let head = format!("{} ({}) {policy}", one.name, one.tid);
+    let Some(cycles) = &one.cycles else { return format!("{head}: no cycles: it waits at no place repeatedly") };
+    let at = cycles.place.as_ref().map(|frame| format!(" in {}", place(frame))).unwrap_or_default();
+    let period = match (cycles.period_ns, cycles.jitter_ns, cycles.jitter_max_ns) {
+        (Some(period), Some(jitter), Some(most)) => {
+            let skipped =
+                cycles.skipped.filter(|n| *n > 0).map(|n| format!(", {} skipped", count(n))).unwrap_or_default();
+            format!(" every {period}, jitter {jitter} (largest {most}){skipped}")
+        }
+        _ => ", not periodic".to_owned(),
+    };
+    let other = cycles.ambiguous_with.as_ref().map(|frame| format!("; it may as well be released in {}", place(frame)));
+    format!(
+        "{head}: {} cycles, released by {}{at}{period}{}",
+        count(cycles.count),
+        cycles.release,
+        other.unwrap_or_default()
+    )
+}
+
+/// The answer in a sentence.
+fn answer(check: &Check) -> String {
+    let open = check.findings.iter().filter(|one| one.finding.state == State::Fail && !one.is_known).count();
+    let known = check.findings.iter().filter(|one| one.is_known).count();
+    let urgent = check.threads.iter().filter(|thread| thread.is_real_time).count();
+    let cycles: u64 =
+        check.threads.iter().filter(|t| t.is_real_time).filter_map(|t| t.cycles.as_ref()).map(|c| c.count).sum();
+    let found = match open {
+        0 => "nothing that fails".to_owned(),
+        1 => "1 finding".to_owned(),
+        n => format!("{n} findings"),
+    };
+    let known = if known > 0 { format!(" and {known} in the baseline") } else { String::new() };
+    let threads = if urgent == 1 { "1 real-time thread".to_owned() } else { format!("{urgent} real-time threads") };
+    format!("{found}{known} in {threads}, {} cycles in {}", count(cycles), seconds(check.duration_ns))
+}
+
+fn seconds(time: Nanos) -> String {
+    format!("{:.1} s", time.0 as f64 / 1e9)
+}
+
+/// What could not be observed.
+fn missing(check: &Check) -> impl Iterator<Item = String> {
+    check.sources.iter().filter_map(|source| Some(format!("{}: {}", source.name, source.missing.as_ref()?)))
+}
+
+/// What else there is to know.
+fn remarks(check: &Check) -> Vec<String> {
+    let lost = if check.lost > 0 { format!(", {} lost", count(check.lost)) } else { String::new() };
+    let share = check.own_cpu_ns.0 as f64 / check.duration_ns.0.max(1) as f64 * 100.0;
+    let mut out = vec![
+        format!("Real-time work begins with {}.", check.real_time_from),
+        format!(
+            "The program {}; {} events{lost}; the check itself used {share:.1} % of a CPU.",
+            check.ended,
+            count(check.events)
+        ),
+    ];
+    out.extend(check.notes.iter().map(|note| words::stopped(&words::capital(note))));
+    out
+}

@@ -1,0 +1,126 @@
+//! For a terminal.
+
+use super::{amount, answer, missing, place, remarks, thread};
+use crate::number::plural;
+use crate::text::SUMMARY_LINES;
+use crate::text::page::{Page, TextStyle, Tint};
+use crate::words;
+use punctual_model::{Check, CheckFinding, Outcome, Severity, State};
+
+/// How much is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CheckListing {
+    /// What fits on a terminal of 80×24.
+    Brief,
+    /// All findings with stacks, reasons and remedies, and all threads.
+    Full,
+    /// The cycles of all threads.
+    Cycles,
+}
+
+/// Lines beside the findings: the answer, what is missing, what to type next.
+const BESIDE: usize = 7;
+
+/// The result for a terminal. Ends in a newline.
+pub fn check_text(check: &Check, listing: CheckListing, style: TextStyle) -> String {
+    let mut page = Page::new(style);
+    let tint = match check.outcome {
+        Outcome::Pass | Outcome::Held => Tint::Good,
+        Outcome::Fail => Tint::Bad,
+        Outcome::Inconclusive => Tint::Warn,
+    };
+    page.tagged(&format!("{} ", words::word(check.outcome)), tint, &format!("{}: {}", check.program, answer(check)));
+    match listing {
+        CheckListing::Brief => brief(&mut page, check),
+        CheckListing::Full => full(&mut page, check),
+        CheckListing::Cycles => {
+            page.heading("Cycles");
+            check.threads.iter().for_each(|one| page.tagged("  ", Tint::Plain, &thread(one)));
+            unseen(&mut page, check);
+        }
+    }
+    page.finish()
+}
+
+fn brief(page: &mut Page, check: &Check) {
+    page.gap();
+    let shown: Vec<&CheckFinding> = check.findings.iter().filter(|one| one.finding.state != State::Info).collect();
+    let most = (SUMMARY_LINES - BESIDE) / 2;
+    for one in shown.iter().take(most) {
+        page.beside(&tag(one), tint(one), &one.finding.summary);
+        page.beside("               ", Tint::Plain, &amount(one));
+    }
+    if let Some(more) = shown.len().checked_sub(most).filter(|more| *more > 0) {
+        page.row(Tint::Plain, &format!("and {}", plural(more as u64, "more finding", "more findings")));
+    }
+    if shown.is_empty() {
+        for one in check.threads.iter().filter(|one| one.is_real_time).take(most) {
+            page.beside("  ", Tint::Plain, &thread(one));
+        }
+    }
+    for what in missing(check).take(2) {
+        page.beside("NOT OBSERVED   ", Tint::Warn, &what);
+    }
+    page.gap();
+    if let Some(first) = shown.first() {
+        page.row(Tint::Plain, &format!("Next   1. punctual check --explain {}", first.finding.id));
+        page.row(Tint::Plain, "       2. the same command with --full: stacks, reasons, what to write instead");
+    } else {
+        page.row(Tint::Plain, "Next   the same command with --show-cycles: what was understood of each thread");
+    }
+}
+
+fn full(page: &mut Page, check: &Check) {
+    for one in &check.findings {
+        page.gap();
+        page.tagged(&tag(one), tint(one), &one.finding.summary);
+        page.tagged("               ", Tint::Plain, &amount(one));
+        let stack: Vec<String> = one.stack.iter().map(place).collect();
+        for (n, frame) in stack.iter().enumerate() {
+            page.tagged(if n == 0 { "        stack: " } else { "               " }, Tint::Plain, frame);
+        }
+        if one.is_stack_cut {
+            page.tagged("               ", Tint::Plain, "… (the copy of the stack ends here)");
+        }
+        page.tagged("          why: ", Tint::Plain, &one.finding.why);
+        if let Some(fix) = &one.finding.fix {
+            page.tagged("      instead: ", Tint::Plain, fix);
+        }
+    }
+    page.heading("Threads");
+    check.threads.iter().for_each(|one| page.tagged("  ", Tint::Plain, &thread(one)));
+    unseen(page, check);
+    page.heading("Observed");
+    remarks(check).iter().for_each(|remark| page.tagged("  ", Tint::Plain, remark));
+    let seen: Vec<&str> = check.sources.iter().filter(|s| s.missing.is_none()).map(|s| s.name.as_str()).collect();
+    page.tagged("  ", Tint::Plain, &format!("Sources: {}.", seen.join(", ")));
+}
+
+fn unseen(page: &mut Page, check: &Check) {
+    if missing(check).next().is_some() {
+        page.heading("Not observed");
+        missing(check).for_each(|what| page.tagged("  ", Tint::Warn, &what));
+    }
+}
+
+fn tint(one: &CheckFinding) -> Tint {
+    match one.finding.state {
+        _ if one.is_known => Tint::Plain,
+        State::Fail => Tint::Bad,
+        State::Warn => Tint::Warn,
+        _ => Tint::Plain,
+    }
+}
+
+fn tag(one: &CheckFinding) -> String {
+    let state = if one.is_known { "KNOWN".to_owned() } else { format!("{:?}", one.finding.state).to_uppercase() };
+    let severity = match one.finding.severity {
+        Severity::Off => "off",
+        Severity::Info => "info",
+        Severity::Low => "low",
+        Severity::Medium => "medium",
+        Severity::High => "high",
+        Severity::Fatal => "fatal",
+    };
+    format!("{state:<7} {severity:<6} ")
+}

@@ -1,0 +1,32 @@
+// expect: allocation control step
+// also: memory-map
+#include "../rt.h"
+
+static void *volatile last;
+
+static void step(int n)
+{
+	if (n % 4 == 0)
+		last = calloc(1, 100); // fault
+}
+
+static void *control(void *unused)
+{
+	(void)unused;
+	struct timespec next = now();
+	for (int n = 0; n < 600; n++) {
+		wait_next(&next, PERIOD);
+		work();
+		step(n);
+	}
+	return NULL;
+}
+
+int main(void)
+{
+	lock_memory();
+	pthread_t thread = start("control", 92, control, NULL);
+	pthread_join(thread, NULL);
+	
+	return 0;
+}

@@ -1,0 +1,34 @@
+// expect: file-io control step
+#include "../rt.h"
+
+static int state_file;
+
+static void step(int n)
+{
+	if (n % 50 == 0)
+		fdatasync(state_file); // fault
+}
+
+static void *control(void *unused)
+{
+	(void)unused;
+	struct timespec next = now();
+	for (int n = 0; n < 600; n++) {
+		wait_next(&next, PERIOD);
+		work();
+		step(n);
+	}
+	return NULL;
+}
+
+int main(void)
+{
+	char name[] = "/var/tmp/check-XXXXXX";
+	state_file = mkstemp(name);
+	unlink(name);
+	lock_memory();
+	pthread_t thread = start("control", 92, control, NULL);
+	pthread_join(thread, NULL);
+	
+	return 0;
+}

@@ -1,0 +1,29 @@
+// expect: output control step
+#include "../rt.h"
+
+static void step(int n)
+{
+	if (n % 5 == 0)
+		fprintf(stderr, "cycle %d\n", n); // fault
+}
+
+static void *control(void *unused)
+{
+	(void)unused;
+	struct timespec next = now();
+	for (int n = 0; n < 600; n++) {
+		wait_next(&next, PERIOD);
+		work();
+		step(n);
+	}
+	return NULL;
+}
+
+int main(void)
+{
+	lock_memory();
+	pthread_t thread = start("control", 92, control, NULL);
+	pthread_join(thread, NULL);
+	
+	return 0;
+}

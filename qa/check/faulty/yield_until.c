@@ -1,0 +1,30 @@
+// expect: sched-yield control step
+#include "../rt.h"
+
+static void step(int n)
+{
+	(void)n;
+	for (int k = 0; k < 20; k++)
+		sched_yield(); // fault
+}
+
+static void *control(void *unused)
+{
+	(void)unused;
+	struct timespec next = now();
+	for (int n = 0; n < 600; n++) {
+		wait_next(&next, PERIOD);
+		work();
+		step(n);
+	}
+	return NULL;
+}
+
+int main(void)
+{
+	lock_memory();
+	pthread_t thread = start("control", 92, control, NULL);
+	pthread_join(thread, NULL);
+	
+	return 0;
+}
