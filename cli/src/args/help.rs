@@ -85,8 +85,9 @@ pub const MEASURE: &str = examples! {
     "sudo punctual measure --tui --cpus 2"
 };
 pub const WATCH: &str = examples! {
-    "sudo punctual watch --out /var/lib/punctual/watch"
-    "punctual watch --status /var/lib/punctual/watch"
+    "sudo punctual watch --out /var/lib/punctual-watch"
+    "sudo systemctl enable --now punctual-watch         # the same as a service, from the package"
+    "punctual watch --status /var/lib/punctual-watch"
 };
 pub const CYCLICTEST: &str = examples! {
     "sudo punctual cyclictest -m -S -p90 -i200 -D10m -h400 -q"
@@ -116,10 +117,12 @@ pub const REPORT: &str = examples! {
     "punctual report"
     "punctual report run --full"
     "punctual report run --format html --out run.html"
+    "punctual report run --format junit --out run.xml"
     "punctual report cyclictest.txt --claim 'max < 100us'"
 };
 pub const EXPLAIN: &str = examples! {
     "punctual explain"
+    "punctual explain punctual-runs/20261125T200000Z-board --full"
     "punctual explain trace.dat --timeline"
     "sudo punctual explain --live --duration 1m"
     "sudo punctual explain --live --task jackd"
@@ -133,6 +136,7 @@ pub const SERVE: &str = examples! {
     "punctual serve --port 7375"
 };
 pub const LAB: &str = examples! {
+    "punctual lab boot --kernel rt@6.12 -- uname -a"
     "punctual lab prove --kernel rt@6.12"
     "punctual lab compare rt@6.12 stock@6.12"
 };

@@ -97,7 +97,8 @@ pub enum Command {
     /// dashboards
     #[command(after_help = help::REPORT)]
     Report(ReportArgs),
-    /// Explain the worst wakeups in a trace (trace.dat, the kernel's own text, pasted lines)
+    /// Explain the worst wakeups of a run, of a trace (trace.dat, the kernel's own text, pasted lines), or
+    /// of this machine now
     #[command(after_help = help::EXPLAIN)]
     Explain(ExplainArgs),
     /// Compare two or more runs, kernels or other tools' files: what differs, and with what confidence

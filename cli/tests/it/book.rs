@@ -5,8 +5,11 @@
 //! test -p punctual --test book -- --nocapture`.
 
 use crate::common;
+mod containers;
+mod exit_codes;
 mod links;
 mod short;
+mod tutorial;
 
 use common::{answer, punctual};
 use punctual_testing::book::{self, Line};

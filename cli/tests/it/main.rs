@@ -36,6 +36,7 @@ mod kernel_deploy;
 mod live;
 mod manual;
 mod methods;
+mod one_screen;
 mod owner;
 mod persist;
 mod sched;
