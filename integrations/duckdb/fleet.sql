@@ -1,4 +1,4 @@
--- The lines of `punctual report RUN… --format jsonl` as a table. Types are told: a column that is empty in one file is not guessed.
+-- The lines of `punctual report RUN… --format jsonl` as a table. Types are stated: a column that is empty in one file is not guessed.
 CREATE OR REPLACE VIEW fleet AS
 SELECT *
 FROM read_json('fleet.jsonl', format = 'newline_delimited', columns = {

@@ -56,9 +56,9 @@ pub fn unknown_rule(id: &str, rules: &Rules) -> Refusal {
 fn plan_cpus(args: &AuditArgs) -> Result<String, Refusal> {
     let mut rules = Rules::load();
     let Subject { machine, name, context, .. } = subject::look(&args.subject, &mut rules)?;
-    let wish = PlanWish { count: args.plan_cpus.unwrap_or(1), near: args.near.clone() };
+    let request = PlanWish { count: args.plan_cpus.unwrap_or(1), near: args.near.clone() };
     let plan = rules
-        .plan_cpus(machine.as_ref(), &context, &wish)
+        .plan_cpus(machine.as_ref(), &context, &request)
         .map_err(|error| Refusal::either(matches!(error, PlanError::NoDevice { .. }), error))?;
     if args.output.json {
         return Ok(Document::new("audit", 0, AuditResult::Plan { machine: &name, plan: &plan }).text());

@@ -47,7 +47,7 @@ fn not_it(sys: &dyn System, tried: &Tried) -> String {
     };
     format!(
         "the trial boot ({}) {why}. `punctual undo {TRIAL_RULE}` removes it, `--persist --trial` prepares another",
-        tried.wish.line()
+        tried.request.line()
     )
 }
 
@@ -63,7 +63,7 @@ impl Stage {
     pub fn complete(&self, parameters: &Parameters, sys: &dyn System, plan: &mut Plan) {
         parameters.name(plan);
         if let Stage::Keep(tried) = self {
-            parameters.keep(sys, plan, &tried.wish);
+            parameters.keep(sys, plan, &tried.request);
         }
     }
 

@@ -19,7 +19,7 @@ use args::{FixArgs, UndoArgs};
 use journal::refuse_waiting;
 use punctual_audit::{Context, Offers, Rules};
 use punctual_fix::{
-    Asked, FixOptions, FixResult, Fixed, Journal, Outcome, Parameters, Plan, Real, System, UndoResult, Undone, Wish,
+    Asked, FixOptions, FixResult, Fixed, Journal, Outcome, Parameters, Plan, Real, Request, System, UndoResult, Undone,
 };
 use punctual_machine::Machine;
 use punctual_model::State;
@@ -43,7 +43,7 @@ pub fn fix(subject: &SubjectArgs, args: &FixArgs, json: bool) -> Result<(u8, Str
     let findings = rules.audit_with(machine.as_ref(), &context, offers);
     let ids = args.ids();
     let parameters = Parameters::new(machine.as_ref(), stage.how());
-    let wish = Wish {
+    let request = Request {
         rules: &rules,
         machine: machine.as_ref(),
         sys: &sys,
@@ -52,11 +52,11 @@ pub fn fix(subject: &SubjectArgs, args: &FixArgs, json: bool) -> Result<(u8, Str
         ids: &ids,
         persist: args.persist,
         i_know: &args.known.i_know,
-        boot: Some(&|wish| parameters.steps(wish)),
+        boot: Some(&|request| parameters.steps(request)),
     };
-    let mut plan = wish.plan(&findings).map_err(Refusal::usage)?;
+    let mut plan = request.plan(&findings).map_err(Refusal::usage)?;
     stage.complete(&parameters, &sys, &mut plan);
-    let notes = parameters.told();
+    let notes = parameters.boot_notes();
     if args.dry_run.is_some() {
         let shown = match json {
             true => Document::new("fix", 0, FixResult::planned(&plan, &sys, &name, &notes)).text(),

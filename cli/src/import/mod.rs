@@ -129,7 +129,7 @@ fn fill(dir: Dir, recording: &Recording) -> Result<(), Refusal> {
     let mut run = recording.run.clone();
     let phases = std::mem::take(&mut run.phases);
     let mut writer =
-        punctual_rundir::Writer::create_in(dir, run, true, punctual_rundir::Room::default()).map_err(failed)?;
+        punctual_rundir::Writer::create_in(dir, run, true, punctual_rundir::DiskUse::default()).map_err(failed)?;
     for phase in phases {
         let of_phase = recording.distributions.iter().filter(|((id, _), _)| *id == phase.id);
         let distributions: Vec<_> = of_phase.map(|((_, cpu), d)| (*cpu, d.clone())).collect();

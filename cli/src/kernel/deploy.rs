@@ -9,7 +9,7 @@ use crate::refusal::Refusal;
 use crate::terminal::harmless;
 use crate::{exit, terminal};
 use punctual_deploy::{
-    self as deploying, Back, Check, CommitResult, DeployError, DeployResult, Site, Status, VerifyResult, Wish, worst,
+    self as deploying, Back, Check, CommitResult, DeployError, DeployResult, Request, Site, Status, VerifyResult, worst,
 };
 use punctual_directory::{Scratch, Whose};
 use punctual_fix::Real;
@@ -124,14 +124,14 @@ pub fn deployed(site: &Site, args: &DeployArgs, program: &Path) -> Result<Answer
     }
     // A directory that stands for a machine is never measured.
     let _changing = if site.root == Path::new("/") { changing(args.while_measuring)? } else { None };
-    let wish = Wish {
+    let request = Request {
         is_rt: !args.not_rt,
         limit_s: args.limit.0 / 1_000_000_000,
         manual_recovery: args.manual_recovery,
         add: args.append.clone(),
         skip: args.skip.clone(),
     };
-    let done = deploying::deploy(site, &args.package, &wish, program)?;
+    let done = deploying::deploy(site, &args.package, &request, program)?;
     let mut text: String = done.notes.iter().map(|note| format!("note: {note}\n")).collect();
     text += &lines(&done.checks);
     let result = || DeployResult::new(&done);

@@ -6,7 +6,7 @@ use crate::finish::Answer;
 use crate::refusal::Refusal;
 use crate::terminal::harmless;
 use punctual_kernel::patch::index;
-use punctual_kernel::{Patched, Situation, Wish, plan};
+use punctual_kernel::{Patched, Request, Situation, plan};
 
 /// Index pages have some hundred kilobytes.
 const LARGEST_INDEX: usize = 4 << 20;
@@ -23,8 +23,8 @@ pub fn run(args: &PlanArgs) -> Result<Answer, Refusal> {
         fragments.push(path.display().to_string());
     }
     let newest_rt = newest(args)?;
-    let wish = Wish { series: args.series, hz: args.hz, tracers: args.tracers.clone(), fragments, newest_rt };
-    let plan = plan(&situation, &wish).map_err(Refusal::usage)?;
+    let request = Request { series: args.series, hz: args.hz, tracers: args.tracers.clone(), fragments, newest_rt };
+    let plan = plan(&situation, &request).map_err(Refusal::usage)?;
     Ok(Answer::new(args.output, 0, || &plan, || harmless(&plan.to_string())))
 }
 
@@ -45,17 +45,17 @@ fn newest(args: &PlanArgs) -> Result<Option<Patched>, Refusal> {
 mod tests {
     use crate::args::Arguments;
     use clap::Parser;
-    use punctual_kernel::{Plan, Situation, Source, Wish, boards, plan, series};
+    use punctual_kernel::{Plan, Request, Situation, Source, boards, plan, series};
 
     /// Plans for every board in every series it supports, built on the board and cross-built.
     fn plans() -> Vec<Plan> {
         let mut all = Vec::new();
         for board in boards() {
-            for wished in std::iter::once(None).chain(series().iter().map(|entry| Some(entry.name))) {
+            for requested in std::iter::once(None).chain(series().iter().map(|entry| Some(entry.name))) {
                 for machine in [None, board.machines.first().cloned()] {
                     let situation = Situation { machine, ..Situation::of_board(&board.key).unwrap() };
-                    let wish = Wish { series: wished, hz: Some(1000), ..Wish::default() };
-                    all.extend(plan(&situation, &wish));
+                    let request = Request { series: requested, hz: Some(1000), ..Request::default() };
+                    all.extend(plan(&situation, &request));
                 }
             }
         }
@@ -112,8 +112,8 @@ mod tests {
 
     #[test]
     fn an_old_board_is_told_what_others_ran_into() {
-        let wish = Wish { series: Some("4.19".parse().unwrap()), ..Wish::default() };
-        let said = |board: &str| plan(&Situation::of_board(board).unwrap(), &wish).unwrap().to_string();
+        let request = Request { series: Some("4.19".parse().unwrap()), ..Request::default() };
+        let said = |board: &str| plan(&Situation::of_board(board).unwrap(), &request).unwrap().to_string();
         let (four, three) = (said("raspberry-pi-4-32"), said("raspberry-pi-3-32"));
         for text in [&four, &three] {
             for word in [

@@ -209,7 +209,7 @@ fn an_interrupted_run_keeps_what_it_has_and_goes_on() {
 
 #[test]
 fn wrong_usage_says_what_there_is() {
-    for (words, told) in [
+    for (words, reported) in [
         (vec!["nqueens", "-n", "28"], "1 to 27"),
         (vec!["nqueens", "--fill=-1"], "--fill"),
         (vec!["nqueens", "--resume", "/nonexistent"], "not a run directory"),
@@ -221,6 +221,6 @@ fn wrong_usage_says_what_there_is() {
         (vec!["network", "--size", "0"], "64 bytes to 64 MiB"),
     ] {
         let (code, _, err) = run(&[&["bench"], &words[..]].concat());
-        assert!((code == 2 || code == 4) && err.contains(told), "{words:?}: {code} {err}");
+        assert!((code == 2 || code == 4) && err.contains(reported), "{words:?}: {code} {err}");
     }
 }

@@ -70,7 +70,7 @@ fn what_somebody_else_changed_since_is_left() {
 
 #[test]
 #[ignore = "live: root, timing"]
-fn a_value_that_another_program_changes_back_is_told() {
+fn a_value_that_another_program_changes_back_is_reported() {
     let Some(alone) = Alone::begin_fix() else { return };
     let mut child = alone.punctual(&["audit", "--fix", "mem-dirty-limits", "--look-again", "3s", "--json"]);
     let child = child.stdout(Stdio::piped()).spawn().unwrap();
@@ -83,13 +83,13 @@ fn a_value_that_another_program_changes_back_is_told() {
     let output = child.wait_with_output().unwrap();
     let document: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(1));
-    let told = document["result"]["reverted"][0].as_str().unwrap();
-    assert!(told.contains("reads 5"), "{told}");
+    let reported = document["result"]["reverted"][0].as_str().unwrap();
+    assert!(reported.contains("reads 5"), "{reported}");
 }
 
 #[test]
 #[ignore = "live: root, timing"]
-fn what_is_not_confirmed_is_undone_by_itself() {
+fn what_is_not_confirmed_is_undone_automatically() {
     let Some(alone) = Alone::begin_fix() else { return };
     let before = alone.values();
     alone.fix(&["--look-again", "0s", "--confirm", "2s"]);

@@ -19,8 +19,8 @@ fn the_pi_4b_files_become_a_run_with_their_totals() {
     assert_eq!((code, err.as_str()), (0, ""));
     let value: Value = serde_json::from_str(&text).unwrap();
     let phases = value["result"]["phases"].as_array().unwrap();
-    let told: Vec<_> = phases.iter().map(|p| (p["samples"].as_u64(), p["max_ns"].as_u64())).collect();
-    assert_eq!(told, [(Some(199_998_964), Some(93_000)), (Some(199_999_114), Some(301_000))]);
+    let reported: Vec<_> = phases.iter().map(|p| (p["samples"].as_u64(), p["max_ns"].as_u64())).collect();
+    assert_eq!(reported, [(Some(199_998_964), Some(93_000)), (Some(199_999_114), Some(301_000))]);
     let report = shown(&out);
     assert_eq!(
         (&report["result"]["run"]["kind"], &report["result"]["run"]["schema_version"]),
@@ -88,9 +88,9 @@ fn the_board_told_has_what_was_published() {
     }
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("run");
-    let told = ["--board", "Raspberry Pi 4 Model B"];
+    let reported = ["--board", "Raspberry Pi 4 Model B"];
     let (code, _, err) =
-        answer(punctual().arg("import").arg(&file).args(told).arg("--out").arg(&out).output().unwrap());
+        answer(punctual().arg("import").arg(&file).args(reported).arg("--out").arg(&out).output().unwrap());
     assert_eq!((code, err.as_str()), (0, ""));
     let published = &shown(&out)["result"]["published"];
     let kernels: Vec<&str> =

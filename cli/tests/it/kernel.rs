@@ -51,7 +51,7 @@ fn a_plan_for_a_board_is_text_and_json() {
 }
 
 #[test]
-fn a_wish_that_cannot_be_is_a_usage_error_with_what_to_type() {
+fn a_request_that_cannot_be_met_is_a_usage_error_with_what_to_type() {
     for (words, said) in [
         (&["plan", "--board", "pi"][..], "choose one of raspberry-pi-1"),
         (&["plan", "--board", "raspberry-pi-4-64", "--hz", "123"], "--hz"),

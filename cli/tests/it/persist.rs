@@ -95,7 +95,7 @@ fn a_trial_shows_its_entry_and_how_it_falls_back() {
 fn what_cannot_be_done_is_advice_with_the_reason() {
     let why = |name| rule(&shown(name, &["--persist"]), "boot-parameters")["manual"][0].as_str().unwrap().to_owned();
     let ambiguous = why("grub-and-systemd-boot");
-    assert!(ambiguous.contains("transparent_hugepage=never") && ambiguous.contains("cannot be told"), "{ambiguous}");
+    assert!(ambiguous.contains("transparent_hugepage=never") && ambiguous.contains("is ambiguous"), "{ambiguous}");
     let refused = why("bootc-no-rpm-ostree");
     assert!(refused.contains("by hand"), "{refused}");
 }
@@ -108,8 +108,8 @@ fn a_prepared_trial_is_kept_in_its_boot_and_nowhere_else() {
     std::fs::write(&trial, "+ skew_tick=1\n").unwrap();
     let output = punctual(folder.path(), &["--persist"]);
     assert_eq!(output.status.code(), Some(4));
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(told.contains("is not this boot") && told.contains("punctual undo boot-trial"), "{told}");
+    let reported = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(reported.contains("is not this boot") && reported.contains("punctual undo boot-trial"), "{reported}");
     let change = punctual_boot::Change::parse("skew_tick=1", "").unwrap();
     let cmdline = folder.path().join("proc/cmdline");
     let line = std::fs::read_to_string(&cmdline).unwrap();

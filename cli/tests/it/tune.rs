@@ -163,7 +163,7 @@ fix = { now = [{ write = { file = "DIR/knob", value = "0" } }], persist = [{ fil
 
 #[test]
 #[ignore = "live: root, timing"]
-fn what_helps_is_made_to_last_and_taken_back_with_its_files() {
+fn what_helps_is_persisted_and_undone_with_its_files() {
     let Some(alone) = Alone::begin_tune() else { return };
     let (knob, folder) = (alone.place.path().join("knob"), alone.place.path().join("conf.d"));
     std::fs::write(&knob, "1\n").unwrap();

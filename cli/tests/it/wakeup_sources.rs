@@ -12,7 +12,7 @@ fn alone() -> MutexGuard<'static, ()> {
 
 #[test]
 #[ignore = "live: timing"]
-fn every_way_is_measured_and_told() {
+fn every_wakeup_source_is_measured_and_reported() {
     let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     let ways = ["nanosleep", "relative", "timerfd", "posix-timer", "futex", "signal", "eventfd", "udp"];

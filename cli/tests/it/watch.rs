@@ -118,7 +118,7 @@ fn a_signal_ends_it_within_a_second_and_what_was_measured_is_whole() {
 
 #[test]
 #[ignore = "live: timing"]
-fn a_killed_watch_is_continued_and_the_gap_is_told() {
+fn a_killed_watch_is_continued_and_the_gap_is_reported() {
     let _alone = alone();
     let place = tempfile::tempdir().unwrap();
     let out = place.path().join("w");

@@ -78,14 +78,14 @@ member_has_fifo() {
     as "--groups $(getent group punctual | cut -d: -f3)" && grep -q '"policy": *"fifo"' /tmp/as/run/run.json &&
         ! grep -q 'could not be locked' /tmp/as/run/run.json
 }
-other_is_told() {
+other_user_is_refused() {
     as --clear-groups && grep -q '"policy": *"other"' /tmp/as/run/run.json && grep -q CAP_SYS_NICE /tmp/as/run/run.json
 }
 if [ "${EMULATED:-}" = 1 ]; then
     echo "NOT TESTED  members of the group measure with FIFO: an emulator gives no file capabilities (binfmt_misc without C)"
 else
     step "a member of the group measures with FIFO and locked memory" member_has_fifo
-    step "another user is told what is missing" other_is_told
+    step "another user reads what is missing" other_user_is_refused
 fi
 
 step "the package is purged" dpkg --purge punctual

@@ -71,8 +71,9 @@ fn plain(groups: &Groups, load: &str, loads: &[String]) -> Option<ComparisonRow>
     let is_known: Vec<bool> = groups.sides.iter().map(|s| of_latencies(s).all(|r| is_worst_known(r, loads))).collect();
     for (against, known) in row.against.iter_mut().zip(is_known.iter().skip(1)) {
         if !(is_known[0] && *known) {
-            let told = if against.told == Conclusion::TooFew { Conclusion::TooFew } else { Conclusion::Missing };
-            *against = Against { ratio: against.ratio, told, ..Against::default() };
+            let conclusion =
+                if against.conclusion == Conclusion::TooFew { Conclusion::TooFew } else { Conclusion::Missing };
+            *against = Against { ratio: against.ratio, conclusion, ..Against::default() };
         }
     }
     Some(row)

@@ -92,8 +92,8 @@ pub fn compare(sides: &[Side]) -> Result<Comparison, Refused> {
 }
 
 pub fn differs(comparison: &Comparison) -> bool {
-    let told = |t: Conclusion| matches!(t, Conclusion::More | Conclusion::Less);
-    comparison.rows.iter().any(|row| row.against.iter().any(|a| told(a.told)))
+    let differs = |t: Conclusion| matches!(t, Conclusion::More | Conclusion::Less);
+    comparison.rows.iter().any(|row| row.against.iter().any(|a| differs(a.conclusion)))
 }
 
 /// True if a figure of a later group is significantly worse than that of the first. A larger minimum is not a
@@ -101,7 +101,7 @@ pub fn differs(comparison: &Comparison) -> bool {
 pub fn is_worse(comparison: &Comparison) -> bool {
     let worse = |row: &ComparisonRow| {
         let bad = if row.more_is_better { Conclusion::Less } else { Conclusion::More };
-        let is_bad = |(k, a): (usize, &Against)| a.told == bad && !excused(comparison, k, a);
+        let is_bad = |(k, a): (usize, &Against)| a.conclusion == bad && !excused(comparison, k, a);
         row.figure != "min" && row.against.iter().enumerate().any(is_bad)
     };
     comparison.rows.iter().any(worse)
@@ -116,8 +116,9 @@ pub fn excused(comparison: &Comparison, k: usize, against: &Against) -> bool {
 
 /// True if nothing follows from the comparison: no figure of any group is judged, or problems put the figures in doubt.
 pub fn is_inconclusive(comparison: &Comparison) -> bool {
-    let is_judged =
-        |row: &ComparisonRow| row.against.iter().any(|a| !matches!(a.told, Conclusion::Missing | Conclusion::TooFew));
+    let is_judged = |row: &ComparisonRow| {
+        row.against.iter().any(|a| !matches!(a.conclusion, Conclusion::Missing | Conclusion::TooFew))
+    };
     !comparison.problems.is_empty() || !comparison.rows.iter().any(is_judged)
 }
 

@@ -59,7 +59,7 @@ pub(crate) fn sampled(values: Vec<f64>) -> Sampled {
 fn against(groups: &Groups, k: usize, a: &[Option<f64>], b: &[Option<f64>]) -> Against {
     let [plain_a, plain_b] = [a, b].map(|side| side.iter().flatten().copied().collect::<Vec<f64>>());
     if plain_a.is_empty() || plain_b.is_empty() {
-        return Against { told: Conclusion::Missing, ..Against::default() };
+        return Against { conclusion: Conclusion::Missing, ..Against::default() };
     }
     let value = |side: &[Option<f64>], n: usize| side.get(n).copied().flatten();
     let in_pairs = groups.pairs(k, CONFIDENCE).and_then(|pairs| {
@@ -73,12 +73,12 @@ fn against(groups: &Groups, k: usize, a: &[Option<f64>], b: &[Option<f64>]) -> A
     };
     let ratio = estimate.map(|e| if is_enough { ratio_of(&e) } else { Ratio { interval: None, ..ratio_of(&e) } });
     if !is_enough {
-        return Against { ratio, told: Conclusion::TooFew, ..Against::default() };
+        return Against { ratio, conclusion: Conclusion::TooFew, ..Against::default() };
     }
     // Ranks still give a direction if there is no ratio, as with zeros.
-    let told = direction(ratio.map_or(lean, |r| r.value));
+    let conclusion = direction(ratio.map_or(lean, |r| r.value));
     let equal_temperature = at_equal_temperature(groups, k, a, b);
-    Against { ratio, p, told, paired: in_pairs.is_some(), equal_temperature, ..Against::default() }
+    Against { ratio, p, conclusion, paired: in_pairs.is_some(), equal_temperature, ..Against::default() }
 }
 
 /// Ratio, p, and a number above 1 if the second group tends to be larger, below 1 if smaller.
@@ -139,8 +139,8 @@ pub(crate) fn correct(rows: &mut [ComparisonRow]) {
         against.q = against.p.and_then(|_| corrected.next());
         let is_significant = against.q.is_some_and(|q| q <= 1.0 - CONFIDENCE);
         let excludes = against.ratio.is_none_or(|r| r.interval.is_none_or(|(low, high)| low > 1.0 || high < 1.0));
-        if matches!(against.told, Conclusion::More | Conclusion::Less) && !(is_significant && excludes) {
-            against.told = Conclusion::Alike;
+        if matches!(against.conclusion, Conclusion::More | Conclusion::Less) && !(is_significant && excludes) {
+            against.conclusion = Conclusion::Alike;
         }
     }
 }

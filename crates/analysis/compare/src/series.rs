@@ -74,7 +74,7 @@ fn row_of_batches(groups: &Groups, wanted: &Wanted) -> Option<ComparisonRow> {
     let against = samples.iter().skip(1).map(|other| {
         let value = other.mean.map(|mean| mean / first).filter(|ratio| ratio.is_finite());
         let ratio = value.map(|value| Ratio { value, interval: None, confidence: CONFIDENCE, least_n: LEAST_BOOTS });
-        Against { ratio, told: Conclusion::TooFew, ..Against::default() }
+        Against { ratio, conclusion: Conclusion::TooFew, ..Against::default() }
     });
     let against = against.collect();
     Some(wanted.row(SampleUnit::Batch, samples, against))

@@ -105,7 +105,7 @@ pub fn fill(db: &Connection, run: &mut RunSummary) -> Result<()> {
 
 fn run(row: &Row) -> Result<RunSummary> {
     let loads: String = row.get(18)?;
-    let outcome_told: Option<String> = row.get(25)?;
+    let outcome_reported: Option<String> = row.get(25)?;
     Ok(RunSummary {
         id: row.get(0)?,
         folder: row.get(1)?,
@@ -129,7 +129,7 @@ fn run(row: &Row) -> Result<RunSummary> {
             duration_ns: row.get(23)?,
         },
         temperature_max_mc: row.get(24)?,
-        outcome: outcome_told.map(|_| outcome(row, 25)).transpose()?,
+        outcome: outcome_reported.map(|_| outcome(row, 25)).transpose()?,
         claims: Vec::new(),
         cells: Vec::new(),
     })

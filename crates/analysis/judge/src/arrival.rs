@@ -1,5 +1,5 @@
 use crate::cell::Cell;
-use punctual_model::{ArrivalPattern, Arrivals, Latest, Recording};
+use punctual_model::{ArrivalPattern, ArrivalSource, Arrivals, Recording};
 use punctual_stats::{Observed, Pattern};
 use punctual_units::{Arrange, Nanos};
 
@@ -16,21 +16,26 @@ pub(crate) fn arrivals(recording: &Recording, cell: &Cell, seconds: &[(u64, u64)
     worst.truncate(SECONDS.min(seconds.len() / 4));
     let worst: Vec<u64> = worst.into_iter().map(|(at, _)| *at).collect();
     let period = recording.run.settings.period_ns.map_or(1.0, |p| p.0 as f64 / NS);
-    let exact = found(recording, cell, Latest::Wakeups, (&wakeups, period));
+    let exact = found(recording, cell, ArrivalSource::Wakeups, (&wakeups, period));
     if exact.is_some_and(|a| matches!(a.pattern, ArrivalPattern::Periodic { .. })) {
         return exact.unwrap_or_else(nothing);
     }
-    let coarse = found(recording, cell, Latest::Seconds, (&worst, 1.0));
+    let coarse = found(recording, cell, ArrivalSource::Seconds, (&worst, 1.0));
     let periodic = coarse.filter(|a| matches!(a.pattern, ArrivalPattern::Periodic { .. }));
     periodic.or(exact).or(coarse).unwrap_or_else(nothing)
 }
 
 fn nothing() -> Arrivals {
-    Arrivals { source: Latest::Wakeups, of: 0, pattern: ArrivalPattern::TooFew }
+    Arrivals { source: ArrivalSource::Wakeups, of: 0, pattern: ArrivalPattern::TooFew }
 }
 
 /// `None` if there are too few wakeups, or the measuring time is unknown.
-fn found(recording: &Recording, cell: &Cell, source: Latest, (times, resolution): (&[u64], f64)) -> Option<Arrivals> {
+fn found(
+    recording: &Recording,
+    cell: &Cell,
+    source: ArrivalSource,
+    (times, resolution): (&[u64], f64),
+) -> Option<Arrivals> {
     let phase = recording.run.phases.iter().find(|p| p.id == cell.phase)?;
     let last = recording.events.last().map_or(0, |e| e.mono_ns()).max(times.iter().copied().max()?);
     let stretches: Vec<(u64, u64)> =

@@ -28,7 +28,7 @@ pub use files::open as open_regular;
 pub use finished::{attach, attach_causes, capture_text, replace_worst};
 pub use layout::{HistogramFile, TUNE};
 pub use reader::{read, read_brief, read_dir};
-pub use writer::{Progress, Room, Writer};
+pub use writer::{DiskUse, Progress, Writer};
 
 #[cfg(test)]
 mod tests;

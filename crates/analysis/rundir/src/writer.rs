@@ -37,9 +37,9 @@ pub struct Writer {
     failed: Option<String>,
 }
 
-/// Disk space of a run while it is measured.
+/// How a run uses the disk while it is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Room {
+pub struct DiskUse {
     /// Size at which a segment of checkpoints is replaced by a new one.
     pub segment_bytes: u64,
     /// Disk space reserved for the results in case the disk fills up; 0 reserves none.
@@ -49,10 +49,10 @@ pub struct Room {
     pub compact: bool,
 }
 
-impl Default for Room {
+impl Default for DiskUse {
     /// Reserves nothing, for results that are already complete.
-    fn default() -> Room {
-        Room { segment_bytes: SEGMENT_BYTES, reserve_bytes: 0, compact: false }
+    fn default() -> DiskUse {
+        DiskUse { segment_bytes: SEGMENT_BYTES, reserve_bytes: 0, compact: false }
     }
 }
 
@@ -70,25 +70,25 @@ impl Writer {
     /// [`Error::NotEmpty`]; [`Error::Io`] if the directory cannot be created or the disk is full.
     pub fn create(root: &Path, run: Run, sync: bool) -> Result<Writer, Error> {
         let cells = (run.settings.cpus.len() * run.settings.loads.len()) as u64;
-        let room = Room { reserve_bytes: (cells + 1) * RESERVE_BYTES, ..Room::default() };
-        Writer::create_in(make_empty(root)?, run, sync, room)
+        let disk = DiskUse { reserve_bytes: (cells + 1) * RESERVE_BYTES, ..DiskUse::default() };
+        Writer::create_in(make_empty(root)?, run, sync, disk)
     }
 
     /// Like [`Writer::create`], in an empty directory, within the given space.
-    pub fn create_in(dir: Dir, run: Run, sync: bool, room: Room) -> Result<Writer, Error> {
+    pub fn create_in(dir: Dir, run: Run, sync: bool, disk: DiskUse) -> Result<Writer, Error> {
         // Only a reader running at this moment can hold the lock; then the run is just not marked as running.
         let _ = dir.lock(true);
         let events = dir.create_new(layout::EVENTS)?;
         for folder in [layout::SEGMENTS, layout::HIST] {
             dir.make_dir(folder)?;
         }
-        // Before there is a run: without room none begins.
-        if room.reserve_bytes > 0 {
-            reserve(&dir, room.reserve_bytes)?;
+        // Before there is a run: without space none begins.
+        if disk.reserve_bytes > 0 {
+            reserve(&dir, disk.reserve_bytes)?;
         }
         // From here on a reader finds a run, even after a kill. Nothing has been measured yet; the first sync comes
         // with the first checkpoint.
-        let sum = write_json(&dir, layout::RUN, &run, room.compact, false)?;
+        let sum = write_json(&dir, layout::RUN, &run, disk.compact, false)?;
         let segment = dir.create_new(segment_name(1))?;
         let mut writer = Writer {
             dir: dir.clone(),
@@ -97,8 +97,8 @@ impl Writer {
             segment,
             segment_number: 1,
             segment_bytes: 0,
-            segment_limit: room.segment_bytes,
-            compact: room.compact,
+            segment_limit: disk.segment_bytes,
+            compact: disk.compact,
             phase_line: Vec::new(),
             results: BTreeMap::new(),
             events,

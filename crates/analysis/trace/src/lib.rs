@@ -81,7 +81,7 @@ fn open_boxed<'a>(mut input: Box<dyn ReadSeek + 'a>, options: Options) -> Result
     if let Some((_, format, what)) = OTHERS.iter().find(|(magic, ..)| head.starts_with(magic)) {
         return Err(TraceError::Unsupported { format, what: (*what).to_owned() });
     }
-    // A text that holds no trace is told by its beginning.
+    // A text without a trace is recognised by its beginning.
     input.by_ref().take(HEAD).read_to_end(&mut head)?;
     Ok(Box::new(text::TextSource::new(&head, input, options)?))
 }

@@ -110,7 +110,8 @@ pub struct Against {
     pub p: Option<f64>,
     /// The p-value adjusted for all rows of the comparison (Benjamini and Hochberg); null if not tested.
     pub q: Option<f64>,
-    pub told: Conclusion,
+    #[serde(rename = "told")]
+    pub conclusion: Conclusion,
     /// Whether boots were compared in pairs because the groups were booted alternately.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub paired: bool,

@@ -75,7 +75,7 @@ pub use run::{
 pub use suite::{
     EventCounts, Listed, Listing, Promise, SUITE_SCHEMA, Suite, SuiteClass, SuiteEnd, SuiteRan, SuiteResult,
 };
-pub use tail::{ArrivalPattern, Arrivals, Latest, Tail, TailOutcome, TailRefusal, TailSeries, TailThreshold};
+pub use tail::{ArrivalPattern, ArrivalSource, Arrivals, Tail, TailOutcome, TailRefusal, TailSeries, TailThreshold};
 pub use tracing::{Capture, LateWakeup, PhaseTrace, Tracing};
 pub use tuned::{Ended, TUNE_SCHEMA, Trial, TrialCost, TrialKind, Tuned};
 pub use until::{BlockMaximum, Look, Round, UntilDecided};

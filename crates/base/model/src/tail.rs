@@ -137,7 +137,7 @@ pub enum TailRefusal {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Arrivals {
-    pub source: Latest,
+    pub source: ArrivalSource,
     pub of: u64,
     pub pattern: ArrivalPattern,
 }
@@ -145,7 +145,7 @@ pub struct Arrivals {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum Latest {
+pub enum ArrivalSource {
     /// Single wakeups, whose times are exactly known.
     Wakeups,
     /// Seconds that contain the worst wakeups.

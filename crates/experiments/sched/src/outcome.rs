@@ -5,7 +5,7 @@ use crate::body::Body;
 use crate::joined::coarse;
 use crate::pass::{Ended, Passed};
 use crate::plan::PlanThread;
-use crate::predict::replay::{Ran, Room, replay};
+use crate::predict::replay::{Available, Ran, replay};
 use crate::run::Fitted;
 use punctual_directory::Dir;
 use punctual_model::{Experiment, Outcome, Prediction, RanThread, Repetition, Taken, TimeAccount};
@@ -142,7 +142,7 @@ fn moved(fitted: &Fitted, threads: &[Ended], start: Nanos, known: &Accounts) -> 
         on_cpu: Nanos(known.spent[thread].on_cpu),
     };
     let ordinary: Vec<Ran> = ordinary.map(ran).collect();
-    let (left, ours) = (Room::Left(&known.idle), Room::Ours);
+    let (left, ours) = (Available::Left(&known.idle), Available::Ours);
     let ends = replay(&ordinary, &known.spans, left).into_iter().zip(replay(&ordinary, &known.spans, ours));
     let mut out = vec![None; threads.len()];
     for (ran, (left, alone)) in ordinary.iter().zip(ends).filter(|(ran, _)| ran.cpus.len() > 1) {

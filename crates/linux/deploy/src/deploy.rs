@@ -8,10 +8,10 @@ use crate::package::Package;
 use crate::place;
 use crate::preflight::{self, Before};
 use crate::record::{Record, Stage, Store};
+use crate::request::Request;
 use crate::rollback::rollback;
 use crate::site::Site;
 use crate::watchdog;
-use crate::wish::Wish;
 use punctual_boot::{Chain, Kind, NewKernel, detect, kernel_place, kernel_trial};
 use punctual_kernel::Outcome;
 use std::fs;
@@ -32,7 +32,7 @@ pub struct Deployed {
 /// # Errors
 /// After any failure the machine boots what it booted before; the next deployment or [`rollback`] removes the
 /// leftovers.
-pub fn deploy(site: &Site, source: &Path, wish: &Wish, program: &Path) -> Result<Deployed, DeployError> {
+pub fn deploy(site: &Site, source: &Path, request: &Request, program: &Path) -> Result<Deployed, DeployError> {
     let store = site.store();
     fs::create_dir_all(store.folder()).map_err(crate::error::file("make", store.folder()))?;
     // If an earlier deployment was started over a connection that has since been lost, wait for it to finish.
@@ -41,7 +41,7 @@ pub fn deploy(site: &Site, source: &Path, wish: &Wish, program: &Path) -> Result
     let before = clear(site, &store, &mut notes)?;
     let staging = store.folder().join("staging");
     let _ = fs::remove_dir_all(&staging);
-    let result = made(site, source, wish, program, before.clone(), notes);
+    let result = made(site, source, request, program, before.clone(), notes);
     let _ = fs::remove_dir_all(&staging);
     if store.load()?.is_none() {
         store.clear()?;
@@ -52,7 +52,7 @@ pub fn deploy(site: &Site, source: &Path, wish: &Wish, program: &Path) -> Result
 fn made(
     site: &Site,
     source: &Path,
-    wish: &Wish,
+    request: &Request,
     program: &Path,
     before: Option<Record>,
     notes: Vec<String>,
@@ -60,12 +60,12 @@ fn made(
     let package = Package::open(source, &site.store().folder().join("staging"))?;
     let chain = detect(site.view).map_err(|error| DeployError::Refused(error.to_string()))?;
     let (early, prelude) = watchdog::early(site, chain.kind);
-    let record = Record { before: before.map(Box::new), ..record(site, &package, &chain, wish)? };
+    let record = Record { before: before.map(Box::new), ..record(site, &package, &chain, request)? };
     let kernel = NewKernel { prelude, ..new_kernel(&record) };
     let trial = kernel_trial(site.view, &chain, &kernel);
     let wanted: Vec<PathBuf> = record.folders.iter().chain(&record.files).cloned().collect();
-    let look = Before { package: &package, wish, chain: &chain, trial: &trial, early: &early, wanted: &wanted };
-    let checks = accepted(preflight::checks(site, &look)?, wish);
+    let look = Before { package: &package, request, chain: &chain, trial: &trial, early: &early, wanted: &wanted };
+    let checks = accepted(preflight::checks(site, &look)?, request);
     let (Ok(trial), Outcome::Pass) = (trial, worst(&checks)) else {
         return Ok(Deployed { checks, record: None, notes });
     };
@@ -91,8 +91,8 @@ fn made(
 }
 
 /// Turns accepted failures into warnings.
-fn accepted(checks: Vec<Check>, wish: &Wish) -> Vec<Check> {
-    let is_skipped = |check: &Check| wish.skip.iter().any(|id| id == check.id) && check.outcome != Outcome::Pass;
+fn accepted(checks: Vec<Check>, request: &Request) -> Vec<Check> {
+    let is_skipped = |check: &Check| request.skips(check.id) && check.outcome != Outcome::Pass;
     let accept = |check: Check| match is_skipped(&check) {
         true => Check { outcome: Outcome::Warn, found: format!("{} (--skip {})", check.found, check.id), ..check },
         false => check,
@@ -118,7 +118,7 @@ fn clear(site: &Site, store: &Store, notes: &mut Vec<String>) -> Result<Option<R
     store.load()
 }
 
-fn record(site: &Site, package: &Package, chain: &Chain, wish: &Wish) -> Result<Record, DeployError> {
+fn record(site: &Site, package: &Package, chain: &Chain, request: &Request) -> Result<Record, DeployError> {
     let boot_id =
         site.sys.boot_id().map_err(crate::error::file("read", Path::new("/proc/sys/kernel/random/boot_id")))?;
     let is_pi = chain.kind == Kind::RaspberryPi;
@@ -133,11 +133,11 @@ fn record(site: &Site, package: &Package, chain: &Chain, wish: &Wish) -> Result<
         stage: Stage::Placing,
         id: crate::hash::of_bytes(unique.as_bytes()).chars().take(16).collect(),
         version: package.version.clone(),
-        is_rt: wish.is_rt,
+        is_rt: request.is_rt,
         package: package.sum.clone(),
         boot_id,
         old_release: site.release().unwrap_or_default(),
-        limit_s: wish.limit_s,
+        limit_s: request.limit_s,
         folders: vec![place::modules_folder(&release), boot_folder.clone()],
         files: if has_tools { configuration(package) } else { Vec::new() },
         boot_folder,
@@ -145,7 +145,7 @@ fn record(site: &Site, package: &Package, chain: &Chain, wish: &Wish) -> Result<
         image: Some(image(site, package, is_pi)?),
         initrd: has_tools.then(|| "initrd.img".to_owned()),
         trees: (!is_pi && !package.trees.is_empty()).then(|| "dtbs".to_owned()),
-        add: wish.add.clone(),
+        add: request.add.clone(),
         parents: is_new.then_some(parent).into_iter().collect::<Vec<PathBuf>>(),
         inventory: Inventory::of(site.view),
         route: default_route(site.view),

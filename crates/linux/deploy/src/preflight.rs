@@ -1,9 +1,9 @@
 use crate::check::Check;
 use crate::error::DeployError;
 use crate::package::{Package, rt_option, wrong_modules};
+use crate::request::Request;
 use crate::site::Site;
 use crate::watchdog::Early;
-use crate::wish::Wish;
 use punctual_boot::{Chain, Refusal, Trial};
 use punctual_kernel::{Outcome, host};
 
@@ -12,7 +12,7 @@ const SPARE: u64 = 96 << 20;
 
 pub(crate) struct Before<'b> {
     pub package: &'b Package,
-    pub wish: &'b Wish,
+    pub request: &'b Request,
     pub chain: &'b Chain,
     pub trial: &'b Result<Trial, Refusal>,
     pub early: &'b Early,
@@ -27,7 +27,7 @@ pub(crate) fn checks(site: &Site, before: &Before) -> Result<Vec<Check>, DeployE
         processor(site, before),
         real_time(before)?,
         modules(before)?,
-        room(site, before),
+        space(site, before),
         entry(before),
         unattended(before),
         early(before),
@@ -76,7 +76,7 @@ fn processor(site: &Site, before: &Before) -> Check {
 fn real_time(before: &Before) -> Result<Check, DeployError> {
     let (id, fix) =
         ("preempt-rt", "build it with EXPERT and PREEMPT_RT; for a kernel without real-time support: --not-rt");
-    if !before.wish.is_rt {
+    if !before.request.is_rt {
         return Ok(Check::new(id, Outcome::Skip, "not requested", ""));
     }
     Ok(match before.package.options()? {
@@ -97,13 +97,13 @@ fn real_time(before: &Before) -> Result<Check, DeployError> {
 
 fn modules(before: &Before) -> Result<Check, DeployError> {
     let fix = "rebuild and install the modules with the kernel: make modules_install";
-    let is_rt = before.wish.is_rt.then_some(true);
+    let is_rt = before.request.is_rt.then_some(true);
     let magic = wrong_modules(&before.package.modules, &before.package.release, is_rt)?;
     Ok(crate::verify::magic_check("vermagic", &magic, fix))
 }
 
-fn room(site: &Site, before: &Before) -> Check {
-    let (id, fix) = ("room", "free some space: apt-get clean, or remove old kernels");
+fn space(site: &Site, before: &Before) -> Check {
+    let (id, fix) = ("space", "free some space: apt-get clean, or remove old kernels");
     let needed = before.package.bytes + SPARE;
     let folders = ["/boot", "/lib/modules"].map(|folder| (folder, host::free(&site.at(folder))));
     match folders.iter().find(|(_, free)| free.is_none_or(|free| free < needed)) {
@@ -150,7 +150,7 @@ fn early(before: &Before) -> Check {
 
 /// Turns a failure into a warning if someone at the machine accepts it.
 fn excused(before: &Before, check: Check) -> Check {
-    match before.wish.manual_recovery {
+    match before.request.manual_recovery {
         true => Check { outcome: Outcome::Warn, found: format!("{} (--manual-recovery)", check.found), ..check },
         false => check,
     }

@@ -25,7 +25,8 @@ mod versions;
 pub use boards::{Arch, Board, BoardError, BootWay, Mainline, Need, PiNames, Verified, board, boards, detect};
 pub use document::{ConfigureResult, PatchResult, PreflightResult};
 pub use plan::{
-    Estimate, Loader, Plan, PlanError, Situation, Source, Step, System, Tracer, UnknownTracer, Wish, diagnostic, plan,
+    Estimate, Loader, Plan, PlanError, Request, Situation, Source, Step, System, Tracer, UnknownTracer, diagnostic,
+    plan,
 };
 pub use preflight::{Check, Given, Outcome, preflight};
 pub use version::{Patched, Release, Series, VersionError};

@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn an_audit_that_fails_or_says_nothing_is_told() {
+    fn an_audit_that_fails_or_says_nothing_is_reported() {
         assert!(of("printf a; exit 3").finish().unwrap_err().contains('3'));
         assert!(of(":").finish().is_err());
     }

@@ -69,7 +69,7 @@ pub fn live(options: &LiveOptions) -> Result<Watched, ProofError> {
         }
         watcher.take(&mut flight).map_err(|e| ProofError::Environment(format!("reading the trace: {e}")))?;
         let late = watcher.attribution.worst_ns().zip(options.stop_at);
-        if late.is_some_and(|(latest, limit)| latest >= limit.0) {
+        if late.is_some_and(|(worst, limit)| worst >= limit.0) {
             break;
         }
     }

@@ -79,18 +79,18 @@ fn longer(delay: &Injected, outcome: &Outcome) -> Option<String> {
 
 fn faults(name: String, delay: &Injected, outcome: &Outcome) -> Check {
     let counted = outcome.cpus.iter().find(|cpu| cpu.cpu == delay.cpu).and_then(|cpu| cpu.page_faults);
-    let is_told = outcome.problems.iter().any(|problem| problem.kind == ProblemKind::PageFaults);
+    let is_reported = outcome.problems.iter().any(|problem| problem.kind == ProblemKind::PageFaults);
     let said = match counted {
         Some(n) => {
             format!(
                 "{n} page faults counted on CPU {}, {}",
                 delay.cpu,
-                if is_told { "and reported" } else { "not reported" }
+                if is_reported { "and reported" } else { "not reported" }
             )
         }
         None => "page faults could not be read".to_owned(),
     };
-    Check { name, passed: is_told && counted.is_some_and(|n| n > 0), said }
+    Check { name, passed: is_reported && counted.is_some_and(|n| n > 0), said }
 }
 
 fn accounts(cpu: &CpuResult) -> Check {

@@ -2,7 +2,7 @@
 
 use crate::search::Candidate;
 use punctual_audit::{Context, Rules};
-use punctual_fix::{RulePlan, System, UnknownRule, Wish, armed, look, removes_protection};
+use punctual_fix::{Request, RulePlan, System, UnknownRule, armed, look, removes_protection};
 use punctual_machine::Machine;
 use punctual_model::{Finding, State};
 
@@ -78,8 +78,8 @@ impl Wanted<'_> {
 
     fn plan(&self, ids: &[String], persist: bool, findings: &[Finding]) -> Result<Vec<RulePlan>, UnknownRule> {
         let Wanted { rules, machine, sys, context, i_know, .. } = *self;
-        let wish = Wish { rules, machine, sys, context, pid: None, ids, persist, i_know, boot: None };
-        Ok(wish.plan(findings)?.rules)
+        let request = Request { rules, machine, sys, context, pid: None, ids, persist, i_know, boot: None };
+        Ok(request.plan(findings)?.rules)
     }
 
     fn why_not(&self, rule: &RulePlan) -> Option<String> {

@@ -262,19 +262,19 @@ mod tests {
             (random >> 33) % below
         };
         let (mut started, mut at_start, mut ever) = (0, 0, BTreeMap::new());
-        let mut latest = BTreeMap::new();
+        let mut worst = BTreeMap::new();
         let (mut deleted, mut first_day) = (0, 0);
         for hours in 0..28 * 24u64 {
             if next(50) == 0 {
                 (started, at_start) = (hours, kept.bytes());
-                latest.clear();
+                worst.clear();
             }
             for n in 0..20 {
                 let (cpu, latency) = (next(u64::from(CPUS)) as u32, next(1 << 20));
-                if latency <= latest.get(&cpu).copied().unwrap_or(0) {
+                if latency <= worst.get(&cpu).copied().unwrap_or(0) {
                     continue;
                 }
-                latest.insert(cpu, latency);
+                worst.insert(cpu, latency);
                 let largest = ever.entry(cpu).or_insert((0, 0));
                 *largest = (*largest).max((latency, hours * 100 + n));
                 kept.0.push_back(trace(hours / 6, cpu, hours * 100 + n, latency, 10_000 + next(20_000)));

@@ -170,28 +170,28 @@ impl Ledger {
         let (ran, missed) = open.base.get(&cpu).copied().unwrap_or_default();
         let segment = Some(open.name.clone());
         let (untraced, floor) = (self.watch.untraced.clone(), self.watch.settings.trace_above_ns.0);
-        let latest = cell.worst().into_iter().next();
+        let worst = cell.worst().into_iter().next();
         let entry = self.cpu(cpu);
         entry.ran = ran + raw.count();
         entry.skipped = missed + skipped.count();
         entry.released = entry.ran + entry.skipped;
-        let Some(latest) = latest else { return };
-        entry.release_mono_ns = Some(latest.release);
-        let is_new = entry.since_start_ns.is_none_or(|before| before < latest.latency);
-        entry.since_start_ns = entry.since_start_ns.max(Some(latest.latency));
-        let (real_ns, is_traced) = (real_of(&now, latest.release), untraced.is_none());
+        let Some(worst) = worst else { return };
+        entry.release_mono_ns = Some(worst.release);
+        let is_new = entry.since_start_ns.is_none_or(|before| before < worst.latency);
+        entry.since_start_ns = entry.since_start_ns.max(Some(worst.latency));
+        let (real_ns, is_traced) = (real_of(&now, worst.release), untraced.is_none());
         let maximum = WatchMaximum {
             cpu,
             real_ns,
-            mono_ns: latest.release,
-            latency_ns: latest.latency,
+            mono_ns: worst.release,
+            latency_ns: worst.latency,
             segment,
             verdict: None,
             why_not: untraced,
             trace: None,
         };
-        let counts = is_new && !is_traced && latest.latency > floor;
-        if entry.ever.as_ref().is_none_or(|ever| ever.latency_ns < latest.latency) {
+        let counts = is_new && !is_traced && worst.latency > floor;
+        if entry.ever.as_ref().is_none_or(|ever| ever.latency_ns < worst.latency) {
             entry.ever = Some(maximum.clone());
         }
         if counts {
@@ -379,7 +379,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_before_and_after_a_stamp_are_told() {
+    fn moments_before_and_after_a_stamp_are_reported() {
         let now = Stamp { mono_ns: 1_000, boot_ns: 1_000, real_ns: 5_000 };
         assert_eq!((real_of(&now, 400), real_of(&now, 1_000), real_of(&now, 1_500)), (4_400, 5_000, 5_500));
     }

@@ -37,8 +37,8 @@ mod tests {
         let name = format!("punctual-watch-test-{}", std::process::id());
         let abstract_name = SocketAddr::from_abstract_name(&name).unwrap();
         let heard = [UnixDatagram::bind(&path).unwrap(), UnixDatagram::bind_addr(&abstract_name).unwrap()];
-        for (socket, told) in heard.iter().zip([path.into_os_string(), format!("@{name}").into()]) {
-            Notify::new(Some(&told)).send("WATCHDOG=1");
+        for (socket, reported) in heard.iter().zip([path.into_os_string(), format!("@{name}").into()]) {
+            Notify::new(Some(&reported)).send("WATCHDOG=1");
             let mut message = [0; 32];
             let n = socket.recv(&mut message).unwrap();
             assert_eq!(&message[..n], b"WATCHDOG=1");

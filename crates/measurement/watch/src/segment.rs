@@ -6,7 +6,7 @@ use punctual_directory::Dir;
 use punctual_measure::{self as measure, Cell, Outcome, Plan, Running};
 use punctual_model::{Capture, EndedBy, Explained, OwnCost, Phase, PhaseTrace, Run, Tracing};
 use punctual_proof as proof;
-use punctual_rundir::{self as rundir, Room, Writer};
+use punctual_rundir::{self as rundir, DiskUse, Writer};
 use punctual_units::{CpuId, Nanos};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 pub(crate) const PHASE: &str = "1-watch";
 const LOAD: &str = "watch";
 /// Keeps checkpoints small. No space is reserved: if a run directory has no space at its end, its segment continues.
-const ROOM: Room = Room { segment_bytes: 16 << 10, reserve_bytes: 0, compact: true };
+const DISK: DiskUse = DiskUse { segment_bytes: 16 << 10, reserve_bytes: 0, compact: true };
 pub(crate) const WORST: usize = 8;
 
 pub(crate) struct Open {
@@ -73,7 +73,7 @@ impl Open {
     }
 
     fn create(&mut self, sync: bool) -> Result<(), rundir::Error> {
-        let mut writer = Writer::create_in(self.dir.make_dir(&self.name)?, self.run.clone(), sync, ROOM)?;
+        let mut writer = Writer::create_in(self.dir.make_dir(&self.name)?, self.run.clone(), sync, DISK)?;
         writer.phase_started(&self.phase);
         self.writer = Some(writer);
         Ok(())

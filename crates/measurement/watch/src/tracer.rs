@@ -75,7 +75,7 @@ impl Tracer {
             inbox,
             stop: Arc::clone(&stop),
             ledger,
-            latest: BTreeMap::new(),
+            worst: BTreeMap::new(),
             pace: Pace::new(cpus),
             kept,
             count: 0,
@@ -116,7 +116,7 @@ struct Worker {
     stop: Arc<AtomicBool>,
     ledger: Arc<Mutex<Ledger>>,
     /// The worst examined wakeup of each CPU since the start.
-    latest: BTreeMap<CpuId, u64>,
+    worst: BTreeMap<CpuId, u64>,
     pace: Pace,
     kept: Kept,
     count: u32,
@@ -170,10 +170,10 @@ impl Worker {
     fn arm(&self) {
         let floor = self.ledger().watch.settings.trace_above_ns.0;
         for (cpu, _, cell) in self.watched.iter().flat_map(|watched| &watched.cells) {
-            let latest = self.latest.get(cpu).copied().unwrap_or(0).max(floor);
-            cell.watch(latest);
+            let worst = self.worst.get(cpu).copied().unwrap_or(0).max(floor);
+            cell.watch(worst);
             // Wakeups between the check and arming.
-            if cell.worst().first().is_some_and(|kept| kept.latency > latest) {
+            if cell.worst().first().is_some_and(|kept| kept.latency > worst) {
                 self.bell.ring();
             }
         }
@@ -190,10 +190,10 @@ impl Worker {
         for (cpu, tid, cell) in self.watched.iter().flat_map(|watched| &watched.cells) {
             let mut kept = cell.worst();
             kept.sort_by_key(|one| one.release);
-            let latest = self.latest.entry(*cpu).or_insert(floor);
+            let worst = self.worst.entry(*cpu).or_insert(floor);
             for one in kept.into_iter().filter(|one| one.release + one.latency <= now) {
-                if one.latency > *latest {
-                    *latest = one.latency;
+                if one.latency > *worst {
+                    *worst = one.latency;
                     new.push(LateWakeup {
                         cpu: *cpu,
                         tid: *tid,

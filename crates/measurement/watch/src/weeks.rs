@@ -18,13 +18,13 @@ fn ledger(out: &Path) -> (Ledger, Arc<Mutex<Vec<String>>>) {
     let options = crate::tests::options(out);
     let dir = state::take(out).unwrap();
     let choice = choose_scheduling(None, None, options.period).unwrap();
-    let told = Arc::new(Mutex::new(Vec::new()));
-    let theirs = Arc::clone(&told);
+    let reported = Arc::new(Mutex::new(Vec::new()));
+    let theirs = Arc::clone(&reported);
     let on_message = Arc::new(move |text: &str| theirs.lock().unwrap().push(text.to_owned()));
     let ledger = begin(&options, &choice, dir, CpuList::from_iter([CpuId(0), CpuId(1)]), on_message).unwrap();
     // Messages at the start depend on the user's privileges.
-    told.lock().unwrap().clear();
-    (ledger, told)
+    reported.lock().unwrap().clear();
+    (ledger, reported)
 }
 
 fn lines(out: &Path) -> Vec<WatchLine> {
@@ -43,7 +43,7 @@ fn notes(out: &Path) -> Vec<String> {
 #[test]
 fn what_is_repeated_for_weeks_is_two_lines_and_a_count() {
     let folder = tempfile::tempdir().unwrap();
-    let (mut ledger, told) = ledger(folder.path());
+    let (mut ledger, reported) = ledger(folder.path());
     for _ in 0..200_000 {
         ledger.note("no segment could begin".into());
     }
@@ -60,7 +60,7 @@ fn what_is_repeated_for_weeks_is_two_lines_and_a_count() {
         "CPU 1 went offline",
     ];
     assert_eq!(notes(folder.path()), expected);
-    assert_eq!((ledger.watch.upsets.cpus_lost, told.lock().unwrap().len(), ledger.lines.lost()), (2, 3, 0));
+    assert_eq!((ledger.watch.upsets.cpus_lost, reported.lock().unwrap().len(), ledger.lines.lost()), (2, 3, 0));
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn time_that_is_not_measured_is_a_gap_of_the_series() {
 #[test]
 fn two_weeks_of_a_full_disk_lose_no_line() {
     let folder = tempfile::tempdir().unwrap();
-    let (mut ledger, told) = ledger(folder.path());
+    let (mut ledger, reported) = ledger(folder.path());
     let full = |name: &str| fs::create_dir(folder.path().join(name)).unwrap();
     let freed = |name: &str| fs::remove_dir(folder.path().join(name)).unwrap();
     // Neither file can be written.
@@ -115,7 +115,7 @@ fn two_weeks_of_a_full_disk_lose_no_line() {
         ledger.checkpoint();
     }
     assert!(ledger.watch.disk.failing.is_some() && !ledger.has_room());
-    assert_eq!((ledger.watch.disk.failures, told.lock().unwrap().len()), (blocks, 1), "reported once");
+    assert_eq!((ledger.watch.disk.failures, reported.lock().unwrap().len()), (blocks, 1), "reported once");
     [SERIES, STATE].into_iter().for_each(freed);
     ledger.checkpoint();
     ledger.checkpoint();

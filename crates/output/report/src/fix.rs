@@ -7,7 +7,7 @@ use punctual_fix::{
 use punctual_model::State;
 
 /// `audit --dry-run`; `first` is what comes before the steps.
-pub fn plan(plan: &Plan, sys: &dyn System, machine: &str, first: Option<&str>, told: &BootNotes) -> String {
+pub fn plan(plan: &Plan, sys: &dyn System, machine: &str, first: Option<&str>, boot: &BootNotes) -> String {
     let mut out = format!("what --fix would do on {machine}; nothing is changed\n");
     first.iter().for_each(|first| out.push_str(&format!("\n{first}\n")));
     let (with, without): (Vec<&RulePlan>, Vec<&RulePlan>) = plan.rules.iter().partition(|rule| !rule.steps.is_empty());
@@ -31,7 +31,7 @@ pub fn plan(plan: &Plan, sys: &dyn System, machine: &str, first: Option<&str>, t
     for rule in without {
         rule.manual.iter().for_each(|what| out.push_str(&format!("  {}: {what}\n", rule.rule)));
     }
-    out.push_str(&notes(told));
+    out.push_str(&notes(boot));
     let steps: usize = with.iter().map(|rule| rule.steps.len()).sum();
     out.push_str(&format!("\n{steps} steps for {} rules\n", with.len()));
     clean::lines(&out)
@@ -44,7 +44,7 @@ fn head(rule: &RulePlan) -> String {
 }
 
 /// `audit --fix`; `confirm_s`: undone after so many seconds.
-pub fn fixed(fixed: &Fixed, plan: &Plan, confirm_s: Option<u64>, told: &BootNotes) -> String {
+pub fn fixed(fixed: &Fixed, plan: &Plan, confirm_s: Option<u64>, boot: &BootNotes) -> String {
     let mut out = String::new();
     fixed.covered.iter().for_each(|what| out.push_str(&format!("note: {what}\n")));
     for rule in &fixed.rules {
@@ -59,13 +59,13 @@ pub fn fixed(fixed: &Fixed, plan: &Plan, confirm_s: Option<u64>, told: &BootNote
     fixed.failed.iter().for_each(|what| out.push_str(&format!("STOPPED: {what}\n")));
     let left = plan.rules.iter().flat_map(|rule| rule.manual.iter().map(move |what| (&rule.rule, what)));
     left.for_each(|(rule, what)| out.push_str(&format!("left to you: {rule}: {what}\n")));
-    out.push_str(&notes(told));
+    out.push_str(&notes(boot));
     let changes: usize = fixed.rules.iter().map(|rule| rule.changes.len()).sum();
     out.push_str(&match changes {
         0 => "\nnothing was changed\n".to_owned(),
         _ => format!("\n{changes} changes; `punctual undo` reverts them\n"),
     });
-    out.push_str(&next(fixed, told));
+    out.push_str(&next(fixed, boot));
     if let (Some(seconds), true) = (confirm_s, changes > 0) {
         out.push_str(&format!("reverted automatically in {seconds} s unless confirmed: `punctual undo --confirm`\n"));
     }
@@ -130,13 +130,13 @@ fn state(undone: &Undone, all: bool) -> String {
 }
 
 /// Notes on the boot chain, besides the steps.
-fn notes(told: &BootNotes) -> String {
+fn notes(boot: &BootNotes) -> String {
     let mut out = String::new();
-    if let Some((name, evidence)) = &told.chain {
+    if let Some((name, evidence)) = &boot.chain {
         out.push_str(&format!("\nkernel parameters through {name} ({})\n", evidence.join(", ")));
-        told.notes.iter().for_each(|note| out.push_str(&format!("  note: {note}\n")));
+        boot.notes.iter().for_each(|note| out.push_str(&format!("  note: {note}\n")));
     }
-    if let Some(trial) = &told.trial {
+    if let Some(trial) = &boot.trial {
         let who = if trial.unattended { "" } else { " (it must be selected at the console)" };
         out.push_str(&format!("  one boot{who}: {}\n  falls back: {}\n", trial.words.join(" "), trial.fallback));
         out.push_str(&format!("  shows as: {}\n", trial.visible));
@@ -145,9 +145,9 @@ fn notes(told: &BootNotes) -> String {
 }
 
 /// What to do after a fix that set or prepared parameters.
-fn next(fixed: &Fixed, told: &BootNotes) -> String {
+fn next(fixed: &Fixed, boot: &BootNotes) -> String {
     let has = |name: &str| fixed.rules.iter().any(|rule| rule.rule == name && !rule.changes.is_empty());
-    match &told.trial {
+    match &boot.trial {
         Some(trial) if has(TRIAL_RULE) => format!(
             "the trial boot is ready: {}\n  in it, `punctual audit --fix --persist` keeps the parameters; otherwise `punctual undo {TRIAL_RULE}` removes its entry\n",
             trial.reboot.line()
@@ -167,7 +167,8 @@ pub fn accepted(lost: &[String]) -> String {
 
 /// What an undo leaves to a reboot.
 fn after_undo(undone: &Undone) -> Option<&'static str> {
-    let is = |taken: &Taken| taken.rule == BOOT_RULE && matches!(taken.outcome, Outcome::PutBack(_) | Outcome::Gone(_));
+    let is =
+        |taken: &Taken| taken.rule == BOOT_RULE && matches!(taken.outcome, Outcome::Restored(_) | Outcome::Gone(_));
     undone.changes.iter().any(is).then_some("the kernel parameters of this boot are gone after the next reboot")
 }
 

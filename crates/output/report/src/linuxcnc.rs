@@ -179,7 +179,7 @@ fn verdict_of(page: &mut Page, all: Jitter, thread: &str, is_base: bool) {
 fn known(page: &mut Page) {
     page.heading("What is exact here");
     for sentence in [
-        "Recorded is how late each wakeup was. The time between two wakeups is the period plus the difference of their latencies; \
+        "The run records how late each wakeup was. The time between two wakeups is the period plus the difference of their latencies; \
          which wakeups follow each other is known for the worst ones only.",
         "A single figure for max jitter is exact. Of two the first is a lower bound, the second an upper one: at most the difference of the largest and the smallest latency, less where the worst wakeups show it.",
         "Where periods were skipped the bounds are wider: LinuxCNC's thread would have run them late, one after the other.",

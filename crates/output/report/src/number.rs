@@ -75,7 +75,7 @@ pub fn nanos(ns: Option<u64>) -> String {
     ns.map_or_else(|| "–".into(), |n| Nanos(n).to_string())
 }
 
-/// As [`nanos`]; a whole number of microseconds where the latencies are told so: `93 µs`.
+/// As [`nanos`]; a whole number of microseconds where latencies are recorded in microseconds: `93 µs`.
 pub fn latency(ns: Option<u64>, whole_micros: bool) -> String {
     match ns {
         // An upper bound ends just below the next microsecond.

@@ -146,8 +146,8 @@ fn loads(recording: &Recording, all: &[&Published]) -> Option<String> {
     if own.is_empty() {
         return None;
     }
-    let told = all.iter().filter(|p| p.load.is_some()).count();
-    let theirs = if told == 0 { "theirs are not stated" } else { "theirs are different loads" };
+    let reported = all.iter().filter(|p| p.load.is_some()).count();
+    let theirs = if reported == 0 { "theirs are not stated" } else { "theirs are different loads" };
     Some(format!("this run's load is {}, {theirs}", words::and(&own)))
 }
 

@@ -101,7 +101,7 @@ pub fn plan(plan: &TunePlan) -> String {
     clean::lines(&out)
 }
 
-/// What stays, and how it is taken back.
+/// What stays, and how to undo it.
 pub fn stays(tuned: &Tuned) -> String {
     match tuned.kept.as_slice() {
         [] => "\nThe machine is as before.\n".to_owned(),
@@ -145,6 +145,6 @@ pub fn ended(trial: &Trial) -> String {
     match trial.kind {
         TrialKind::Screening => so_far,
         TrialKind::Confirmation { kept: true, .. } => format!("{so_far}: kept"),
-        TrialKind::Confirmation { kept: false, .. } => format!("{so_far}: not proven, taken back"),
+        TrialKind::Confirmation { kept: false, .. } => format!("{so_far}: not proven, undone"),
     }
 }

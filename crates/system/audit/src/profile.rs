@@ -51,7 +51,7 @@ impl TryFrom<String> for Today {
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Wishes {
+pub(crate) struct Adjustments {
     #[serde(default)]
     pub description: String,
     pub at_most: Option<Severity>,
@@ -87,7 +87,7 @@ impl Suppression<'_> {
     }
 }
 
-impl Wishes {
+impl Adjustments {
     pub fn suppression(&self, rule: &str, today: Today) -> Option<Suppression<'_>> {
         let suppress = self.suppress.iter().find(|suppress| suppress.rule == rule)?;
         Some(Suppression { suppress, is_in_force: today <= suppress.until })
@@ -121,7 +121,7 @@ struct Written {
 
 pub(crate) struct Own {
     pub base: Profile,
-    pub wishes: Wishes,
+    pub requests: Adjustments,
     pub rules: Vec<Rule>,
 }
 
@@ -148,7 +148,7 @@ impl Own {
         if let Some(blank) = suppress.iter().find(|suppress| suppress.reason.trim().is_empty()) {
             return Err(near(&blank.rule, "a suppression says why".to_owned()));
         }
-        Ok(Own { base: extends, wishes: Wishes { description, at_most, severity, suppress }, rules })
+        Ok(Own { base: extends, requests: Adjustments { description, at_most, severity, suppress }, rules })
     }
 }
 
@@ -192,10 +192,10 @@ mod tests {
         assert_eq!(rules.extend("my.toml", text, today()), Ok(Profile::BusyPoll));
         let severity = |id: &str| rules.severity(rules.get(id).unwrap(), Profile::BusyPoll);
         assert_eq!((severity("cpu-smt"), severity("kernel-preempt-rt")), (Severity::Off, Severity::Medium));
-        let (wishes, day) = rules.own.as_ref().unwrap();
-        assert!(wishes.suppression("mem-swap", *day).unwrap().is_in_force);
+        let (requests, day) = rules.own.as_ref().unwrap();
+        assert!(requests.suppression("mem-swap", *day).unwrap().is_in_force);
         let later = Today::try_from("2026-11-22".to_owned()).unwrap();
-        assert!(!wishes.suppression("mem-swap", later).unwrap().is_in_force);
+        assert!(!requests.suppression("mem-swap", later).unwrap().is_in_force);
     }
 
     #[test]

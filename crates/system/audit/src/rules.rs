@@ -4,7 +4,7 @@ use crate::judge::judge;
 use crate::memo::Memo;
 use crate::owner::READS as OVER_TIME;
 use crate::probes::CONFIG_READS;
-use crate::profile::{Own, ProfileFileError, Today, Wishes};
+use crate::profile::{Adjustments, Own, ProfileFileError, Today};
 use crate::rule::{Commons, Fix, Rule, RuleError, Source, Sources, parse, parse_commons, parse_sources};
 use crate::sight::Sight;
 use crate::{Context, Offers, Profile};
@@ -26,9 +26,9 @@ pub struct Rules {
     #[serde(rename = "gates")]
     pub(crate) commons: Commons,
     #[serde(default)]
-    pub(crate) profiles: BTreeMap<Profile, Wishes>,
+    pub(crate) profiles: BTreeMap<Profile, Adjustments>,
     #[serde(skip)]
-    pub(crate) own: Option<(Wishes, Today)>,
+    pub(crate) own: Option<(Adjustments, Today)>,
     /// Rules of a user's profile.
     #[serde(skip)]
     pub(crate) own_ids: BTreeSet<String>,
@@ -126,7 +126,7 @@ impl Rules {
     /// # Errors
     /// The first mistake, with line and column: unknown keys, rules or states, invalid dates or rules.
     pub fn extend(&mut self, name: &str, text: &str, today: Today) -> Result<Profile, ProfileFileError> {
-        let Own { base, wishes, rules } = Own::parse(name, text, self)?;
+        let Own { base, requests, rules } = Own::parse(name, text, self)?;
         for rule in rules {
             self.own_ids.insert(rule.id.clone());
             match self.rules.iter_mut().find(|other| other.id == rule.id) {
@@ -134,7 +134,7 @@ impl Rules {
                 None => self.rules.push(rule),
             }
         }
-        self.own = Some((wishes, today));
+        self.own = Some((requests, today));
         Ok(base)
     }
 
@@ -143,28 +143,28 @@ impl Rules {
         self.own_ids.contains(id)
     }
 
-    /// Describes an imported profile, whose wishes are rules already.
+    /// Describes an imported profile, whose requests are rules already.
     pub(crate) fn describe_own(&mut self, description: String, today: Today) {
-        self.own = Some((Wishes { description, ..Wishes::default() }, today));
+        self.own = Some((Adjustments { description, ..Adjustments::default() }, today));
     }
 
     pub fn describe(&self, profile: Profile) -> &str {
-        self.profiles.get(&profile).map_or("", |wishes| wishes.description.as_str())
+        self.profiles.get(&profile).map_or("", |requests| requests.description.as_str())
     }
 
     /// Severity of a FAIL: from the user's profile, else the built-in one, else the rule.
     pub fn severity(&self, rule: &Rule, profile: Profile) -> Severity {
-        let own = self.own.as_ref().map(|(wishes, _)| wishes);
+        let own = self.own.as_ref().map(|(requests, _)| requests);
         let built_in = self.profiles.get(&profile);
-        let said = own.into_iter().chain(built_in).find_map(|wishes| wishes.severity.get(&rule.id).copied());
+        let said = own.into_iter().chain(built_in).find_map(|requests| requests.severity.get(&rule.id).copied());
         let severity = said.unwrap_or_else(|| rule.severity_for(profile));
-        let caps = own.into_iter().chain(built_in).filter_map(|wishes| wishes.at_most);
+        let caps = own.into_iter().chain(built_in).filter_map(|requests| requests.at_most);
         caps.fold(severity, |severity, cap| severity.min(cap))
     }
 
     fn judge(&self, rule: &Rule, sight: &Sight) -> Finding {
         let mut finding = judge(rule, self.severity(rule, sight.context.profile), sight);
-        let suppression = self.own.as_ref().and_then(|(wishes, today)| wishes.suppression(&rule.id, *today));
+        let suppression = self.own.as_ref().and_then(|(requests, today)| requests.suppression(&rule.id, *today));
         if let Some(suppression) = suppression.filter(|_| matches!(finding.state, State::Fail | State::Warn)) {
             finding.summary = suppression.sentence(&finding);
             if suppression.is_in_force {

@@ -83,12 +83,12 @@ fn choose(all: Vec<Candidate>) -> Result<Chain, BootError> {
     let chosen = match (booted.as_slice(), possible.as_slice()) {
         ([one], _) | ([], [one]) => *one,
         _ => {
-            let told = |c: &Candidate| {
+            let reported = |c: &Candidate| {
                 let more = c.booted.iter().chain(&c.not).map(String::as_str);
                 let all: Vec<&str> = c.installed.iter().map(String::as_str).chain(more).collect();
                 format!("{} ({})", c.kind.name(), all.join(", "))
             };
-            return Err(BootError::Ambiguous { found: all.iter().map(told).collect() });
+            return Err(BootError::Ambiguous { found: all.iter().map(reported).collect() });
         }
     };
     let evidence = chosen.installed.iter().chain(&chosen.booted).cloned().collect();

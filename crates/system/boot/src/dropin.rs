@@ -38,7 +38,7 @@ impl DropIn {
 
     pub fn text(&self, spec: &Spec) -> String {
         let mut out = format!(
-            "# Kernel parameters set by punctual, which also takes them back: punctual undo.\n\
+            "# Kernel parameters set by punctual, undone by: punctual undo.\n\
              # By hand: delete this file, then run {}. A file that was edited is left alone.\n",
             spec.refresh
         );

@@ -50,7 +50,7 @@ pub(crate) fn change(view: &dyn Machine, change: &Change) -> Result<Plan, Stop> 
     let image = "parameters of an image that is built elsewhere belong to /usr/lib/bootc/kargs.d in it; it is read when the image \
         is installed or updated, not at boot";
     let trial = "no trial boot: the deployment before stays in the boot menu, and `rpm-ostree rollback` makes it the default; \
-        nothing returns to it by itself unless greenboot is set up";
+        nothing returns to it automatically unless greenboot is set up";
     Ok(plan.note(image).note(trial))
 }
 

@@ -12,7 +12,7 @@ pub enum BootError {
     Unclear { path: String, what: String },
     #[error("no boot chain is recognised: looked for {looked}")]
     Unknown { looked: String },
-    #[error("which boot chain is used cannot be told: {}", found.join("; "))]
+    #[error("the boot chain is ambiguous: {}", found.join("; "))]
     Ambiguous { found: Vec<String> },
 }
 

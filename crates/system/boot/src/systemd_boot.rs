@@ -78,7 +78,7 @@ pub(crate) fn current(view: &dyn Machine) -> Result<Configured, BootError> {
     let mut notes = Vec::new();
     let is_known = boot.chosen().is_some() && boot.is_sure;
     match boot.chosen() {
-        None => notes.push("the command line is inside a unified kernel image, which is not looked into".to_owned()),
+        None => notes.push("the command line is inside a unified kernel image, which is not read".to_owned()),
         Some(entry) if !boot.is_sure => notes.push(format!("which entry boots is not said: taken to be {}", entry.id)),
         Some(_) => {}
     }

@@ -104,7 +104,7 @@ pub(crate) fn change(view: &dyn Machine, change: &Change) -> Result<Plan, Stop> 
         plan = dangerous(view, word, plan)?;
     }
     let note = "no trial boot: snapd knows no entry for one boot; the recovery system boots without these parameters";
-    Ok(plan.note("reboot afterwards: snapd does not do it by itself").note(note))
+    Ok(plan.note("reboot afterwards: snapd does not do it automatically").note(note))
 }
 
 fn set(option: &str, value: &str) -> Argv {

@@ -19,7 +19,7 @@ const ROUNDS: usize = 4;
 /// undo finds everything as before.
 pub(crate) fn restore(journal: &mut Journal, id: u64) -> Outcome {
     let Some(entry) = journal.entries().iter().find(|entry| entry.id == id && entry.is_open()).cloned() else {
-        return Outcome::AlreadyBack(format!("change {id} is undone"));
+        return Outcome::Unchanged(format!("change {id} is undone"));
     };
     let sys = journal.sys;
     let boot = match sys.boot_id() {
@@ -121,14 +121,14 @@ impl Value<'_> {
         let [now, old, new] = [&now, self.old, self.new].map(|text| self.form.value(text, self.new));
         let is_back = now == old;
         if is_back && !(is_under_way && self.differs_beside(sys)) {
-            return Ok(Outcome::AlreadyBack(format!("{path}: {old}")));
+            return Ok(Outcome::Unchanged(format!("{path}: {old}")));
         }
         if !is_back && now != new {
             let why = format!("{path}: is {now} by now, was set to {new}: left");
             return Ok(Outcome::Refused { why, diff: String::new() });
         }
         self.write(sys)?;
-        Ok(Outcome::PutBack(format!("{path}: {new} -> {old}")))
+        Ok(Outcome::Restored(format!("{path}: {new} -> {old}")))
     }
 
     fn differs_beside(&self, sys: &dyn System) -> bool {
@@ -173,9 +173,9 @@ fn folder(sys: &dyn System, path: &Path) -> io::Result<Outcome> {
     match sys.remove_folder(path) {
         Ok(()) => {
             path.parent().map_or(Ok(()), |above| sys.sync_folder(above))?;
-            Ok(Outcome::PutBack(format!("{shown}: removed")))
+            Ok(Outcome::Restored(format!("{shown}: removed")))
         }
-        Err(e) if is_absent(&e) => Ok(Outcome::AlreadyBack(format!("{shown}: not there"))),
+        Err(e) if is_absent(&e) => Ok(Outcome::Unchanged(format!("{shown}: not there"))),
         Err(e) if e.kind() == io::ErrorKind::DirectoryNotEmpty => {
             Ok(Outcome::Gone(format!("{shown}: others use it by now, so it stays")))
         }
@@ -204,5 +204,5 @@ pub(crate) fn give_up(journal: &mut Journal, id: u64) -> Outcome {
             return Outcome::Failed(format!("{}: {e}", path.display()));
         }
     }
-    Outcome::AlreadyBack(argv.line())
+    Outcome::Unchanged(argv.line())
 }

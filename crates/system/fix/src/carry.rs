@@ -101,7 +101,7 @@ pub(crate) fn carry(journal: &mut Journal, place: &Place, doing: &Doing) -> Resu
 /// A failed write may have had an effect; the result of undoing it decides.
 fn give_up(journal: &mut Journal, entry: u64, why: &str) -> String {
     match back::give_up(journal, entry) {
-        Outcome::AlreadyBack(_) | Outcome::PutBack(_) => {
+        Outcome::Unchanged(_) | Outcome::Restored(_) => {
             // If that cannot be recorded, the entry stays open and undoing finds the old value.
             let _ = journal.state(entry, State::GaveUp, why);
             why.to_owned()

@@ -91,7 +91,7 @@ pub(crate) fn back_by_command(
             _ => shared = format!("; what others wrote to {} since stays", path.display()),
         }
     }
-    Ok(Outcome::PutBack(format!("{}{shared}", back.line())))
+    Ok(Outcome::Restored(format!("{}{shared}", back.line())))
 }
 
 pub(crate) fn command(
@@ -113,9 +113,9 @@ pub(crate) fn command(
         }
     }
     Ok(match back {
-        Back::By(back) => Outcome::PutBack(back.line()),
-        Back::Again => Outcome::PutBack(format!("{}: once more at the end", argv.line())),
-        Back::Nothing => Outcome::Gone(format!("{}: nothing to take back", argv.line())),
+        Back::By(back) => Outcome::Restored(back.line()),
+        Back::Again => Outcome::Restored(format!("{}: once more at the end", argv.line())),
+        Back::Nothing => Outcome::Gone(format!("{}: nothing to undo", argv.line())),
         Back::Manual(how) => Outcome::Gone(format!("{}: by hand: {how}", argv.line())),
     })
 }

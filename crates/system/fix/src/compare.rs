@@ -8,8 +8,9 @@ use std::path::Path;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    PutBack(String),
-    AlreadyBack(String),
+    Restored(String),
+    /// It had its previous value already.
+    Unchanged(String),
     /// Nothing remains to undo: the change is gone with the reboot, the thread, or the file.
     Gone(String),
     Refused {
@@ -25,8 +26,8 @@ impl Outcome {
     /// In a word or three.
     pub fn word(&self) -> &'static str {
         match self {
-            Outcome::PutBack(_) => "put back",
-            Outcome::AlreadyBack(_) => "as before already",
+            Outcome::Restored(_) => "restored",
+            Outcome::Unchanged(_) => "unchanged",
             Outcome::Gone(_) => "gone",
             Outcome::Refused { .. } => "left",
             Outcome::Failed(_) => "failed",
@@ -35,7 +36,7 @@ impl Outcome {
 
     pub fn sentence(&self) -> String {
         match self {
-            Outcome::PutBack(what) | Outcome::AlreadyBack(what) | Outcome::Gone(what) | Outcome::Failed(what) => {
+            Outcome::Restored(what) | Outcome::Unchanged(what) | Outcome::Gone(what) | Outcome::Failed(what) => {
                 what.clone()
             }
             Outcome::Refused { why, .. } => why.clone(),
@@ -53,7 +54,7 @@ pub(crate) fn three(
     write: impl FnOnce() -> io::Result<()>,
 ) -> io::Result<Outcome> {
     if now == old {
-        return Ok(Outcome::AlreadyBack(format!("{subject}: {old}")));
+        return Ok(Outcome::Unchanged(format!("{subject}: {old}")));
     }
     if now != new {
         return Ok(Outcome::Refused {
@@ -62,7 +63,7 @@ pub(crate) fn three(
         });
     }
     write()?;
-    Ok(Outcome::PutBack(format!("{subject}: {new} -> {old}")))
+    Ok(Outcome::Restored(format!("{subject}: {new} -> {old}")))
 }
 
 pub(crate) fn is_same(one: Option<&Kept>, other: Option<&Kept>) -> bool {
@@ -87,7 +88,7 @@ pub(crate) fn file(
     };
     if is_same(now.as_ref(), old) {
         same_attributes(sys, path, now.as_ref(), old)?;
-        return Ok(Outcome::AlreadyBack(format!("{shown}: as before")));
+        return Ok(Outcome::Unchanged(format!("{shown}: as before")));
     }
     if !is_same(now.as_ref(), new) {
         let bytes = |kept: Option<&Kept>| kept.and_then(Kept::bytes).unwrap_or_default();
@@ -100,7 +101,7 @@ pub(crate) fn file(
     files::check_folders(sys, path)?;
     files::put(sys, path, old, id)?;
     let what = if old.is_some() { "the original is back" } else { "removed" };
-    Ok(Outcome::PutBack(format!("{shown}: {what}")))
+    Ok(Outcome::Restored(format!("{shown}: {what}")))
 }
 
 /// Same bytes; mode, owner and time may be ours.

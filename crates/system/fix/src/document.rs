@@ -133,8 +133,8 @@ pub struct UndonePart<'a> {
     id: &'a str,
     /// Number in the journal.
     entry: u64,
-    /// `put back`, `as before already`, `gone`, `left` (changed by others since) or `failed`.
-    #[cfg_attr(feature = "schema", schemars(regex(pattern = r"^(put back|as before already|gone|left|failed)$")))]
+    /// `restored`, `unchanged` (it had its previous value already), `gone`, `left` (changed by others since) or `failed`.
+    #[cfg_attr(feature = "schema", schemars(regex(pattern = r"^(restored|unchanged|gone|left|failed)$")))]
     outcome: &'static str,
     what: String,
     /// What others have changed since; null unless the outcome is `left`.
@@ -155,7 +155,7 @@ pub struct OpenPart<'a> {
 
 impl<'a> FixResult<'a> {
     /// `machine` is its name.
-    pub fn planned(plan: &'a Plan, sys: &dyn System, machine: &'a str, told: &'a BootNotes) -> FixResult<'a> {
+    pub fn planned(plan: &'a Plan, sys: &dyn System, machine: &'a str, boot: &'a BootNotes) -> FixResult<'a> {
         let rule = |rule: &'a RulePlan| PlannedPart {
             id: &rule.rule,
             state: rule.state,
@@ -167,10 +167,10 @@ impl<'a> FixResult<'a> {
             risk: &rule.risk,
         };
         let rules = plan.rules.iter().map(rule).collect();
-        FixResult::Planned { dry_run: true, machine, rules, boot: BootPart::new(told) }
+        FixResult::Planned { dry_run: true, machine, rules, boot: BootPart::new(boot) }
     }
 
-    pub fn done(fixed: &'a Fixed, plan: &'a Plan, told: &'a BootNotes) -> FixResult<'a> {
+    pub fn done(fixed: &'a Fixed, plan: &'a Plan, boot: &'a BootNotes) -> FixResult<'a> {
         let manual = |rule: &'a RulePlan| rule.manual.iter().map(|what| ManualPart { id: &rule.rule, what });
         FixResult::Done {
             dry_run: false,
@@ -180,15 +180,15 @@ impl<'a> FixResult<'a> {
             failed: &fixed.failed,
             manual: plan.rules.iter().flat_map(manual).collect(),
             covered: &fixed.covered,
-            boot: BootPart::new(told),
+            boot: BootPart::new(boot),
         }
     }
 }
 
 impl<'a> BootPart<'a> {
-    fn new(told: &'a BootNotes) -> Option<BootPart<'a>> {
-        let (chain, evidence) = told.chain.as_ref()?;
-        Some(BootPart { chain, evidence, notes: &told.notes, trial: &told.trial })
+    fn new(boot: &'a BootNotes) -> Option<BootPart<'a>> {
+        let (chain, evidence) = boot.chain.as_ref()?;
+        Some(BootPart { chain, evidence, notes: &boot.notes, trial: &boot.trial })
     }
 }
 

@@ -164,7 +164,7 @@ fn stands(
 fn unprotected(journal: &Journal, rule: &RulePlan, options: &FixOptions) -> Option<String> {
     let is_safe = options.i_know || !rule.steps.iter().any(watchdog::removes_protection);
     let why =
-        "takes away what ends a runaway real-time loop, and no hardware watchdog is armed: arm one, or say --i-know";
+        "removes what stops a runaway real-time loop, and no hardware watchdog is armed: arm one, or use --i-know";
     (!is_safe && watchdog::armed(journal.sys).is_none()).then(|| why.to_owned())
 }
 

@@ -340,7 +340,7 @@ impl<'s> Journal<'s> {
         Ok(())
     }
 
-    /// Accepts that records are lost; returns what was. Sets that were cut off are not undone by themselves any more:
+    /// Accepts that records are lost; returns what was. Sets that were cut off are no longer undone automatically:
     /// their end may be among what is lost.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! Applies the audit's advice to a machine, recorded first, and undoes it exactly.
 //!
-//! [`Wish::plan`] turns findings into concrete steps and writes nothing; [`fix`] applies them, each recorded with the
+//! [`Request::plan`] turns findings into concrete steps and writes nothing; [`fix`] applies them, each recorded with the
 //! old state in the [`Journal`] first; [`undo`] compares the current state with what was written and what was before,
 //! and restores what is ours. See docs/adr/0014-fix-and-undo.md.
 //!
@@ -48,7 +48,7 @@ pub use fix::{Asked, FixOptions, Fixed, RuleDone, fix, open};
 pub use form::Form;
 pub use journal::{Entry, FOLDER, Journal, JournalError, Set, State};
 pub use parameters::{BootNotes, How, OneBoot, Parameters, TRIAL_FILE, TRIAL_RULE, Tried, tried};
-pub use plan::{BOOT_RULE, BootChain, BootWish, Plan, RulePlan, UnknownRule, Wish};
+pub use plan::{BOOT_RULE, BootChain, BootWish, Plan, Request, RulePlan, UnknownRule};
 pub use real::Real;
 pub use system::{Attributes, Kind, Lock, Ran, System};
 pub use trial::{OnTrial, keep, revert, try_rule};

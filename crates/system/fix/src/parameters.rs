@@ -24,7 +24,7 @@ pub enum How {
     Trial,
 }
 
-/// A prepared trial boot, for people.
+/// A prepared trial boot: what it tries, and how to return from it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OneBoot {
@@ -58,23 +58,23 @@ pub struct BootNotes {
 pub struct Parameters<'a> {
     view: &'a dyn Machine,
     how: How,
-    told: RefCell<BootNotes>,
+    boot: RefCell<BootNotes>,
 }
 
 impl<'a> Parameters<'a> {
     pub fn new(view: &'a dyn Machine, how: How) -> Parameters<'a> {
-        Parameters { view, how, told: RefCell::default() }
+        Parameters { view, how, boot: RefCell::default() }
     }
 
     /// Notes besides the steps; empty until these were made.
-    pub fn told(&self) -> BootNotes {
-        self.told.borrow().clone()
+    pub fn boot_notes(&self) -> BootNotes {
+        self.boot.borrow().clone()
     }
 
     /// # Errors
     /// Why there are none, and what to do by hand if that is known.
-    pub fn steps(&self, wish: &BootWish) -> Result<Vec<Step>, String> {
-        let wanted = Change::new(wish.add.clone(), wish.remove.clone()).map_err(|bad| bad.to_string())?;
+    pub fn steps(&self, request: &BootWish) -> Result<Vec<Step>, String> {
+        let wanted = Change::new(request.add.clone(), request.remove.clone()).map_err(|bad| bad.to_string())?;
         let chain = detect(self.view).map_err(|e| {
             format!("{e}; by hand: set it where this machine's boot loader takes its command line from")
         })?;
@@ -91,7 +91,7 @@ impl<'a> Parameters<'a> {
             // Where nothing has to be done, a note says what these files do not decide.
             if plan.notes.is_empty() {
                 let note = "configured already: it is in force after the next boot, where it is not now";
-                self.told.borrow_mut().notes.push(note.to_owned());
+                self.boot.borrow_mut().notes.push(note.to_owned());
             }
             return Ok(Vec::new());
         }
@@ -107,14 +107,14 @@ impl<'a> Parameters<'a> {
     }
 
     fn tell(&self, chain: &Chain, plan: &punctual_boot::Plan) {
-        let mut told = self.told.borrow_mut();
-        told.chain = Some((chain.kind.name().to_owned(), chain.evidence.clone()));
-        told.notes = chain.doubts.iter().chain(&plan.notes).cloned().collect();
-        told.notes.retain(|note| self.how == How::Trial || !note.starts_with("no trial boot: ") || plan.is_done());
+        let mut boot = self.boot.borrow_mut();
+        boot.chain = Some((chain.kind.name().to_owned(), chain.evidence.clone()));
+        boot.notes = chain.doubts.iter().chain(&plan.notes).cloned().collect();
+        boot.notes.retain(|note| self.how == How::Trial || !note.starts_with("no trial boot: ") || plan.is_done());
     }
 
     fn trial(&self, wanted: &Change, trial: &Trial) -> Vec<Step> {
-        self.told.borrow_mut().trial = Some(OneBoot {
+        self.boot.borrow_mut().trial = Some(OneBoot {
             reboot: trial.reboot.clone(),
             unattended: trial.unattended,
             fallback: trial.fallback.clone(),
@@ -147,7 +147,7 @@ impl<'a> Parameters<'a> {
             rule.steps.clear();
             rule.manual = vec![format!("not tried yet: {}: afterwards, --persist --trial again", rule.summary)];
         }
-        let mut kept: RulePlan = boot_rule(sys, Some(&|wish| self.steps(wish)), tried);
+        let mut kept: RulePlan = boot_rule(sys, Some(&|request| self.steps(request)), tried);
         kept.summary = format!("{}, as tried in this boot", kept.summary);
         plan.rules.push(kept);
     }
@@ -156,7 +156,7 @@ impl<'a> Parameters<'a> {
 /// A trial that was prepared and neither kept nor removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tried {
-    pub wish: BootWish,
+    pub request: BootWish,
     /// Is this the boot that tries it?
     pub is_running: bool,
 }
@@ -171,15 +171,15 @@ pub fn tried(sys: &dyn System) -> io::Result<Option<Tried>> {
         Err(e) if is_absent(&e) => return Ok(None),
         other => String::from_utf8(other?).map_err(|_| nonsense())?,
     };
-    let mut wish = BootWish::default();
+    let mut request = BootWish::default();
     for line in text.lines() {
         match line.split_once(' ') {
-            Some(("+", word)) => wish.add.push(word.to_owned()),
-            Some(("-", word)) => wish.remove.push(word.to_owned()),
+            Some(("+", word)) => request.add.push(word.to_owned()),
+            Some(("-", word)) => request.remove.push(word.to_owned()),
             _ => return Err(nonsense()),
         }
     }
-    let wanted = Change::new(wish.add.clone(), wish.remove.clone()).map_err(|_| nonsense())?;
+    let wanted = Change::new(request.add.clone(), request.remove.clone()).map_err(|_| nonsense())?;
     let running = match sys.read(Path::new("/proc/cmdline")) {
         // A folder of files: nothing runs there.
         Err(e) if is_absent(&e) => Vec::new(),
@@ -187,5 +187,5 @@ pub fn tried(sys: &dyn System) -> io::Result<Option<Tried>> {
     };
     let word = trial_word(&wanted);
     let is_running = String::from_utf8_lossy(&running).split_whitespace().any(|other| other == word);
-    Ok(Some(Tried { wish, is_running }))
+    Ok(Some(Tried { request, is_running }))
 }

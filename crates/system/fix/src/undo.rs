@@ -63,7 +63,7 @@ pub(crate) fn restore(journal: &mut Journal, chosen: impl Fn(&Entry) -> bool) ->
         }
         if let Some((argv, draft)) = commands::runs_again(journal.sys, entry).filter(|(argv, _)| !done.contains(argv)) {
             match draft::run(journal.sys, &argv, draft.as_ref(), entry.id) {
-                Ok(()) => taken.outcome = Outcome::PutBack(format!("{}: once more", argv.line())),
+                Ok(()) => taken.outcome = Outcome::Restored(format!("{}: once more", argv.line())),
                 Err(why) => {
                     taken.outcome = Outcome::Failed(why);
                     continue;
@@ -96,7 +96,7 @@ pub(crate) fn settle_sets(journal: &mut Journal) {
 /// that had to be confirmed and were not. `None`: there were none.
 ///
 /// # Errors
-/// The journal cannot be used, or records are lost: then nothing is undone by itself.
+/// The journal cannot be used, or records are lost: then nothing is undone automatically.
 pub fn recover(sys: &dyn System, folder: &Path) -> Result<Option<Undone>, JournalError> {
     let Some(mut journal) = Journal::if_free(sys, folder)? else { return Ok(None) };
     // The end of a set, or its confirmation, may be what is lost.

@@ -88,7 +88,7 @@ impl Given {
                 self.derive(name);
             }
             Kind::Cmdline => {
-                // The firmware and boot loaders pass only the first line to the kernel; what stands below it is told.
+                // The firmware and boot loaders pass only the first line to the kernel; what follows is reported.
                 let mut lines = text.lines().filter(|line| !line.trim().is_empty());
                 let first = lines.next().unwrap_or_default().to_owned();
                 let own = crate::boot_file_cmdline(&text);
@@ -197,7 +197,7 @@ fn version_words(config: &KernelConfig) -> Option<&'static str> {
         return Some("PREEMPT_RT");
     }
     let off = |option: &str| config.get(option) == Setting::Off;
-    let is_told = off("PREEMPT_RT") || config.is_on("PREEMPT_NONE") || config.is_on("PREEMPT_VOLUNTARY");
+    let is_reported = off("PREEMPT_RT") || config.is_on("PREEMPT_NONE") || config.is_on("PREEMPT_VOLUNTARY");
     let words = if config.is_on("PREEMPT_DYNAMIC") {
         "PREEMPT_DYNAMIC"
     } else if config.is_on("PREEMPT_BUILD") || config.is_on("PREEMPT") {
@@ -205,7 +205,7 @@ fn version_words(config: &KernelConfig) -> Option<&'static str> {
     } else {
         "no preemption flag"
     };
-    is_told.then_some(words)
+    is_reported.then_some(words)
 }
 
 impl Machine for Given {

@@ -173,7 +173,7 @@ fn unquoted(value: &str) -> &str {
 /// Kconfig omits options whose dependencies are off, so "not mentioned" means off in a complete file and nothing in a
 /// truncated one. It begins every file with the same comment. Since Linux 5.4 it also ends each menu with a comment,
 /// and "Kernel hacking" is the last menu of every architecture (a few options of io_uring may follow it). Before, the
-/// beginnings of menus are told: "Library routines" is the last up to 4.19, "Kernel hacking" since 4.20
+/// beginnings of menus are recognised: "Library routines" is the last up to 4.19, "Kernel hacking" since 4.20
 /// (commit 06ec64b84c35). A heading that says `(cut …)` is that of a recorded machine's, which has chosen options only. The
 /// end of a menu without its beginning, and a line such as `[...]`, show that something is left out in between.
 fn is_whole(text: &str) -> bool {

@@ -2,7 +2,7 @@
 //! program run there ([`Remote`]).
 //!
 //! Architecture invariant: host keys must be known, nothing is asked interactively, no agent is forwarded, and every
-//! word is quoted for the remote shell. What the other side sends is a stranger's: bounded in bytes and time, made harmless before it
+//! word is quoted for the remote shell. What the other side sends is untrusted: bounded in bytes and time, made harmless before it
 //! is shown, and only files and folders are made of it.
 
 #![forbid(unsafe_code)]

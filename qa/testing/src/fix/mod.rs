@@ -4,7 +4,7 @@ pub mod loaders;
 
 use punctual_audit::{Context, Offers, Profile, Rules};
 use punctual_fix::{
-    Asked, Attributes, FixOptions, Fixed, Form, Journal, JournalError, Kind, Lock, Plan, Ran, Real, System, Wish,
+    Asked, Attributes, FixOptions, Fixed, Form, Journal, JournalError, Kind, Lock, Plan, Ran, Real, Request, System,
 };
 use punctual_machine::{Live, Read, Recorded};
 use punctual_model::{Argv, State};
@@ -79,11 +79,11 @@ const ALL: &str = "/proc/sys/kernel/watchdog";
 
 impl System for Kernel {
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
-        if let Some(wish) = &self.detectors
+        if let Some(request) = &self.detectors
             && path == Path::new(SOFT)
             && self.text(Path::new(ALL))?.trim() == "0"
         {
-            wish.set(false);
+            request.set(false);
         }
         self.real.read(path)
     }
@@ -94,12 +94,14 @@ impl System for Kernel {
         }
         let now = self.text(path)?;
         let value = String::from_utf8_lossy(value).into_owned();
-        if let Some(wish) = &self.detectors {
+        if let Some(request) = &self.detectors {
             let on = value.trim() == "1";
             match path.to_str() {
-                Some(ALL) => self.real.write_value(Path::new(SOFT), if on && wish.get() { b"1\n" } else { b"0\n" })?,
+                Some(ALL) => {
+                    self.real.write_value(Path::new(SOFT), if on && request.get() { b"1\n" } else { b"0\n" })?
+                }
                 Some(SOFT) => {
-                    wish.set(on);
+                    request.set(on);
                     let all = self.text(Path::new(ALL))?.trim() == "1";
                     return self.real.write_value(path, if on && all { b"1\n" } else { b"0\n" });
                 }
@@ -319,9 +321,9 @@ pub fn plan(rules: &Rules, root: &Path, sys: &dyn System, ids: &[String], persis
     let machine = Live::under(root);
     let context = context(root, profile);
     let findings = rules.audit(&machine, &context);
-    let wish =
-        Wish { rules, machine: &machine, sys, context: &context, pid: None, ids, persist, i_know: &[], boot: None };
-    wish.plan(&findings).unwrap()
+    let request =
+        Request { rules, machine: &machine, sys, context: &context, pid: None, ids, persist, i_know: &[], boot: None };
+    request.plan(&findings).unwrap()
 }
 
 pub fn fix(

@@ -1,7 +1,7 @@
 //! Hand-made tails with every possible outcome.
 
 use punctual_model::{
-    ArrivalPattern, Arrivals, ClusterNote, Latest, Recording, Tail, TailOutcome, TailRefusal, TailSeries,
+    ArrivalPattern, ArrivalSource, Arrivals, ClusterNote, Recording, Tail, TailOutcome, TailRefusal, TailSeries,
     TailThreshold, Verdict,
 };
 use punctual_units::Nanos;
@@ -20,7 +20,7 @@ pub fn add(recording: &Recording, verdict: &mut Verdict) {
         .map(|((phase, outcome), pattern)| {
             let worst = phase.cpus.iter().max_by_key(|c| c.max_ns).unwrap();
             let stable = matches!(outcome, TailOutcome::Level { .. });
-            let source = if stable { Latest::Wakeups } else { Latest::Seconds };
+            let source = if stable { ArrivalSource::Wakeups } else { ArrivalSource::Seconds };
             Tail {
                 phase: phase.id.clone(),
                 cpu: worst.cpu,

@@ -68,7 +68,7 @@ pub fn conditions(conditions: &Conditions) {
             let boots = needed.map_or(0, |needed| needed.boots as usize);
             let found = compared(boots.min(200), Order::Blocks, 0.03, 1.0 + difference, &mut random);
             let row = found.rows.iter().find(|row| row.figure == "p99.9");
-            row.is_some_and(|row| row.against.iter().all(|against| against.told == Conclusion::More))
+            row.is_some_and(|row| row.against.iter().all(|against| against.conclusion == Conclusion::More))
         });
     }
 }

@@ -29,7 +29,7 @@ sshd=$!
 trap 'kill $sshd' EXIT
 sleep 1
 on="--target ssh://127.0.0.1:$port --ssh-config $PWD/config"
-deploy() { "$punctual" kernel deploy "$kernel" $on --manual-recovery --skip processor --skip room; }
+deploy() { "$punctual" kernel deploy "$kernel" $on --manual-recovery --skip processor --skip space; }
 list() { cd "$home" && find boot modules default -type f -exec sha256sum {} + | grep -v ' boot/grub/grubenv$' | sort; find boot modules default | sort; cd - > /dev/null; }
 list > "$home/before"
 # How long one takes, the program's and the package's way there included.
@@ -47,7 +47,7 @@ for run in $(seq "$runs"); do
   [ $((run % 2)) = 0 ] && rm -rf ~/.cache/punctual/remote/up
   at=$((RANDOM * 32768 + RANDOM))
   at=$((at % (whole + whole / 5)))
-  setsid "$punctual" kernel deploy "$kernel" $on --manual-recovery --skip processor --skip room > "$home/cut" 2>&1 &
+  setsid "$punctual" kernel deploy "$kernel" $on --manual-recovery --skip processor --skip space > "$home/cut" 2>&1 &
   controller=$!
   sleep "$(printf '%d.%03d' $((at / 1000)) $((at % 1000)))"
   kill -9 -- -"$controller" 2> /dev/null

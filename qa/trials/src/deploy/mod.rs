@@ -34,7 +34,7 @@ struct Bench {
     path: PathBuf,
     runs: usize,
     jobs: usize,
-    cut: cut::Wish,
+    cut: cut::Request,
 }
 
 /// Deploy good and bad kernels in guests that boot through OVMF and GRUB (docs/deploy.md)
@@ -56,7 +56,7 @@ pub struct Wanted {
     #[arg(long, value_name = "DIR", default_value_os_t = std::env::temp_dir().join(format!("punctual-deploy-{}", std::process::id())))]
     out: PathBuf,
     #[command(flatten)]
-    cut: cut::Wish,
+    cut: cut::Request,
     /// Cases to try; by default all except link and cut
     #[arg(value_name = "CASE", value_parser = names())]
     names: Vec<String>,

@@ -162,7 +162,7 @@ kill -KILL "$pid"
 within 90 "[ \$(show $watch NRestarts) -gt $((restarts + 1)) ] && systemctl is-active -q $watch"
 killed=$(ms "$from")
 gaps=$(grep -c '"line": *"gap"' $series/series.jsonl)
-[ "$gaps" -ge 4 ] || fail "$gaps gaps told, and it was started five times"
+[ "$gaps" -ge 4 ] || fail "$gaps gaps reported, and it was started five times"
 within 60 "[ \$(instances | wc -l) = 1 ]"
 
 # A CPU that is away for longer than the watchdog's time is no reason to be killed.
@@ -184,7 +184,7 @@ stopped $watch success
 [ -z "$(instances)" ] || fail "trace instances are left: $(instances)"
 punctual report $series --format html --out /tmp/watch.html || fail "punctual report $series: code $?"
 n=$(whole $series) || exit
-say "watch, kill -STOP: restarted by the watchdog (15 s) after $starved ms; kill -9: after $killed ms; $gaps gaps told; its only CPU away for 30 s: the same process; $n runs whole, no trace instance left"
+say "watch, kill -STOP: restarted by the watchdog (15 s) after $starved ms; kill -9: after $killed ms; $gaps gaps reported; its only CPU away for 30 s: the same process; $n runs whole, no trace instance left"
 # It goes on beside what follows.
 systemctl start $watch || fail "systemctl start $watch"
 
@@ -249,7 +249,7 @@ say "serve: no start without a secret, which it then asks for; 5 of 5 refused, n
 
 # Two that measure the same CPUs are both inconclusive.
 stopped $watch success
-# prove by its timer, three times, of two loads: a claim that holds, one that does not, one that cannot be told.
+# prove by its timer, three times, of two loads: a claim that holds, one that does not, one that is undecided.
 next=$(systemctl start $timer && systemctl list-timers --no-pager $timer | sed -n 2p)
 case $next in *Sun*) ;; *) fail "$timer, as shipped, is next due: $next" ;; esac
 systemctl stop $timer

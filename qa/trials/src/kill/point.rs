@@ -114,7 +114,7 @@ impl Killed<'_> {
         let shown = Command::new(self.punctual).args(["report", "--json"]).arg(self.out).stdin(Stdio::null()).output();
         let shown = shown.map_err(|e| e.to_string())?;
         let said = String::from_utf8_lossy(&shown.stderr);
-        self.is_put_back().map_err(|why| format!("{why}: {said}"))?;
+        self.is_restored().map_err(|why| format!("{why}: {said}"))?;
         if before == Stage::Folder {
             // Nothing was measured, which must be reported as wrong usage, with a message.
             return match shown.status.code() == Some(2) && !said.trim().is_empty() {
@@ -140,7 +140,7 @@ impl Killed<'_> {
     }
 
     /// After the next start of the program, nothing of the killed one may be left in the system.
-    fn is_put_back(&self) -> Result<(), String> {
+    fn is_restored(&self) -> Result<(), String> {
         if let Some(instance) = instances(self.pid).first() {
             return Err(format!("trace instance {instance} was not removed by the next start"));
         }

@@ -17,7 +17,7 @@ const BOOTS: usize = 5;
 const LONG: &str = "@long";
 
 /// What all guests of one kernel share.
-struct Room<'a> {
+struct Guests<'a> {
     kernel: Kernel,
     cache: Cache,
     files: Vec<FileIn>,
@@ -30,18 +30,18 @@ struct Room<'a> {
 pub fn record(name: &str, wanted: &Wanted, table: &Table) -> Result<Vec<String>, String> {
     let (kernel, cache) = guests::kernel(name, Arch::Amd64)?;
     let files = files(&kernel)?;
-    let room = Room { kernel, cache, files, folder: wanted.out.join(name), wanted, name };
+    let guests = Guests { kernel, cache, files, folder: wanted.out.join(name), wanted, name };
     let mut failed = Vec::new();
     for ground in &table.grounds {
-        failed.extend(room.ground(ground, table));
+        failed.extend(guests.ground(ground, table));
     }
     for injection in table.injections.iter().filter(|p| !p.boot.is_empty() && wanted.has(p, name)) {
-        failed.extend(room.boot_injection(table.ground(injection)?, injection, table));
+        failed.extend(guests.boot_injection(table.ground(injection)?, injection, table));
     }
     Ok(failed)
 }
 
-impl Room<'_> {
+impl Guests<'_> {
     /// Boots every part of a ground that has a wanted injection. The first part is also booted if an injection that
     /// needs its own boot is compared with it.
     fn ground(&self, ground: &Ground, table: &Table) -> Vec<String> {

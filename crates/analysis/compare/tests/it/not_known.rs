@@ -42,7 +42,7 @@ fn of_number_and_extremes_no_quantile_is_compared() {
         [("max", 900_000.0, 60_000.0), ("mean", 40_000.0, 22_000.0), ("min", 5_000.0, 20_000.0)],
         "{comparison:?}"
     );
-    assert!(comparison.rows.iter().all(|row| row.against[0].told == Conclusion::TooFew));
+    assert!(comparison.rows.iter().all(|row| row.against[0].conclusion == Conclusion::TooFew));
     assert!(comparison.not_known.iter().all(|text| text.contains("only number, smallest, mean and largest")));
     assert_eq!(comparison.not_known.len(), 2);
     assert!(!is_worse(&comparison) && is_inconclusive(&comparison), "one boot of each");
@@ -56,9 +56,9 @@ fn of_number_and_extremes_no_quantile_is_compared() {
 fn a_smallest_that_is_larger_is_not_worse() {
     let (a, b) = (files(A, 6), files(B, 6));
     let comparison = beside(&a, &b);
-    let told: Vec<(&str, Conclusion)> =
-        comparison.rows.iter().map(|row| (row.figure.as_str(), row.against[0].told)).collect();
-    assert_eq!(told, [("max", Conclusion::Less), ("mean", Conclusion::Less), ("min", Conclusion::More)]);
+    let reported: Vec<(&str, Conclusion)> =
+        comparison.rows.iter().map(|row| (row.figure.as_str(), row.against[0].conclusion)).collect();
+    assert_eq!(reported, [("max", Conclusion::Less), ("mean", Conclusion::Less), ("min", Conclusion::More)]);
     assert!(!is_worse(&comparison));
     assert!(is_worse(&beside(&b, &a)), "the largest is");
 }
@@ -78,7 +78,7 @@ fn a_quantile_of_one_side_is_shown_and_not_compared() {
     let comparison = beside(&[file(histogram)], &[file(A)]);
     let median = comparison.rows.iter().find(|row| row.figure == "p50").unwrap();
     assert_eq!((median.groups[0].median, median.groups[1].median), (Some(10_000.0), None));
-    assert_eq!((median.against[0].told, median.against[0].ratio), (Conclusion::Missing, None));
+    assert_eq!((median.against[0].conclusion, median.against[0].ratio), (Conclusion::Missing, None));
     assert!(comparison.rows.iter().any(|row| row.figure == "mean"));
 }
 

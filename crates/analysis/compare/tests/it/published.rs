@@ -54,14 +54,14 @@ fn the_published_figures() {
     let ratio = worst.against[0].ratio.unwrap();
     assert_eq!((worst.groups[0].values[0], worst.groups[1].values[0]), (301_000.0, 93_000.0));
     assert!((1.0 / ratio.value - 3.23).abs() < 0.01 && ratio.interval.is_none());
-    assert_eq!(worst.against[0].told, Conclusion::TooFew);
+    assert_eq!(worst.against[0].conclusion, Conclusion::TooFew);
     assert_eq!([comparison.groups[0].scored, comparison.groups[1].scored], [199_999_114, 199_998_964]);
 
     let multi = row(&comparison, "4 processes", "time of a batch");
     let means: Vec<f64> = multi.groups.iter().map(|g| g.mean.unwrap()).collect();
     assert!((means[0] - 21.79).abs() < 0.01 && (means[1] - 24.27).abs() < 0.01, "{means:?}");
     assert!(multi.groups.iter().all(|g| g.lag_one.unwrap() > 0.9 && (4.0..7.0).contains(&g.effective.unwrap())));
-    assert_eq!((multi.sample, multi.against[0].told), (SampleUnit::Batch, Conclusion::TooFew));
+    assert_eq!((multi.sample, multi.against[0].conclusion), (SampleUnit::Batch, Conclusion::TooFew));
     let heat = multi.against[0].covariate.unwrap();
     assert!(heat.is_most && heat.at == 78.0, "{heat:?}");
     let (low, high) = heat.below.interval.unwrap();
@@ -108,7 +108,7 @@ fn a_difference_at_constant_temperature_is_not_called_heat() {
     let comparison = compare(&[side("a", &a), side("b", &b)]).unwrap();
     let multi = row(&comparison, "4 processes", "time of a batch");
     let against = &multi.against[0];
-    assert_eq!(against.told, Conclusion::TooFew);
+    assert_eq!(against.conclusion, Conclusion::TooFew);
     assert!((against.ratio.unwrap().value - 1.11).abs() < 0.01, "{against:?}");
     assert!(against.covariate.is_none_or(|c| !c.is_most), "{against:?}");
     assert!(!differs(&comparison));

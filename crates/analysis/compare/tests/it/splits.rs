@@ -80,8 +80,8 @@ fn below_four_boots_nothing_is_judged() {
     assert!(is_worse(&four) && !is_inconclusive(&four), "{:?} {:?}", four.problems, four.rows);
     let three = beside(&a, &b[..3]);
     assert!(!differs(&three) && is_inconclusive(&three));
-    let told: Vec<Conclusion> = three.rows.iter().flat_map(|r| &r.against).map(|a| a.told).collect();
-    assert!(told.iter().all(|t| *t == Conclusion::TooFew), "{told:?}");
+    let reported: Vec<Conclusion> = three.rows.iter().flat_map(|r| &r.against).map(|a| a.conclusion).collect();
+    assert!(reported.iter().all(|t| *t == Conclusion::TooFew), "{reported:?}");
     assert!(three.rows[0].against[0].ratio.is_some_and(|r| r.value > 5.0 && r.interval.is_none()));
     assert!(!three.recipes[0].needed.is_empty());
 }
@@ -99,7 +99,7 @@ fn runs_of_one_boot_count_once() {
     assert!(is_inconclusive(&comparison) && comparison.unknown_boots.is_empty());
     assert_eq!(comparison.rows[0].groups[1].values.len(), 1);
 
-    let told = |runs: &[Recording]| -> Vec<Recording> {
+    let reported = |runs: &[Recording]| -> Vec<Recording> {
         runs.iter()
             .map(|r| {
                 let mut run = r.clone();
@@ -108,7 +108,7 @@ fn runs_of_one_boot_count_once() {
             })
             .collect()
     };
-    let (a, b) = (told(&a), told(&one_boot));
+    let (a, b) = (reported(&a), reported(&one_boot));
     let unknown = beside(&a, &b);
     assert!(is_inconclusive(&unknown) && unknown.unknown_boots.len() == 24);
     let sides = [side("a", a.iter()), side("b", b.iter())].map(|side| Side { own_boots: true, ..side });

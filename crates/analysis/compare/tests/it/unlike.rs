@@ -43,7 +43,7 @@ fn alike_is_alike() {
 }
 
 #[test]
-fn each_difference_is_told() {
+fn each_difference_is_reported() {
     let (mut a, mut b) = (one(30), one(30));
     for (r, n) in [(&mut a, 1), (&mut b, 2)] {
         r.run.settings.period_ns = Some(Nanos(n * 1_000_000));
@@ -53,9 +53,9 @@ fn each_difference_is_told() {
         r.events.push(Event::Frequency { mono_ns: 0, khz: vec![(CpuId(0), n * 1_000_000)] });
     }
     let comparison = beside(&a, &b);
-    let told: Vec<UnlikeKind> = comparison.unlike.iter().map(|u| u.what).collect();
+    let reported: Vec<UnlikeKind> = comparison.unlike.iter().map(|u| u.what).collect();
     use UnlikeKind::*;
-    assert_eq!(told, [Machine, Period, Parameters, Frequency, Temperature, Throttling]);
+    assert_eq!(reported, [Machine, Period, Parameters, Frequency, Temperature, Throttling]);
     let parameters = &comparison.unlike[2].values;
     assert_eq!(parameters, &[Some("isolcpus=1 quiet".into()), Some("isolcpus=2 quiet".into())]);
     assert_eq!(comparison.unlike[4].values, [Some("60.0 °C".into()), Some("70.0 °C".into())]);
@@ -144,7 +144,7 @@ fn heat_excuses_only_boots_in_turns_that_begin_alike() {
         is_most: true,
     };
     let warm =
-        Against { ratio: Some(ratio(1.12)), told: Conclusion::More, covariate: Some(heat), ..Against::default() };
+        Against { ratio: Some(ratio(1.12)), conclusion: Conclusion::More, covariate: Some(heat), ..Against::default() };
     let mut comparison = beside(&one(30), &one(30));
     comparison.rows[0].against = vec![warm];
     assert!(is_worse(&comparison), "one after the other");

@@ -1,4 +1,4 @@
-//! The chain behind a wakeup, told: what the threads on the way to it waited for.
+//! The chain behind a wakeup in sentences: what the threads before it waited for.
 
 use super::machine::{Machine, Window};
 use super::view::View;
@@ -9,7 +9,7 @@ use Confidence::{High, Medium, Suspected};
 use punctual_model::{Class, Confidence, Link, Scheduled};
 use punctual_units::Nanos;
 
-/// Spinning threads and interrupts told.
+/// Maximum number of spinning threads and interrupts named.
 const SPINS: usize = 3;
 
 /// The waits that count for a wakeup: those since it was due, or since the thread went to sleep if no timer woke it, of at least a tenth of
@@ -81,7 +81,7 @@ fn link(machine: &Machine, facts: &Facts, window: &Window, step: &Step) -> (Link
     (Link { tid: Some(wait.tid), comm, scheduled, from_ns: wait.from, ns, confidence, sentence: text }, pieces)
 }
 
-/// `the rtmutex at 0x…, held by logger (pid 9)`. The owner is told only by evidence.
+/// `the rtmutex at 0x…, held by logger (pid 9)`. The owner is named only with evidence.
 pub(super) fn held(
     machine: &Machine,
     facts: &Facts,
@@ -118,7 +118,7 @@ fn caused(machine: &Machine, facts: &Facts, window: &Window) -> (String, Confide
     walk.run();
     let whole = window.t3 - window.waking.t0;
     let causes = victim::causes(machine, facts, &walk.tally, whole);
-    let mut told: Vec<String> = Vec::new();
+    let mut parts: Vec<String> = Vec::new();
     let (mut sum, mut confidence) = (0, Medium);
     for cause in causes.iter().filter(|cause| cause.class != Class::Unaccounted).take(MOST) {
         if sum >= whole / 2 {
@@ -126,12 +126,12 @@ fn caused(machine: &Machine, facts: &Facts, window: &Window) -> (String, Confide
         }
         sum += cause.ns;
         confidence = confidence.min(cause.confidence);
-        told.push(sentences::happened(cause, &format!("{} of it", Nanos(cause.ns))));
+        parts.push(sentences::happened(cause, &format!("{} of it", Nanos(cause.ns))));
     }
     if sum < whole / 4 {
         return ("why is not known".to_owned(), Medium, walk.steps);
     }
-    (told.join("; "), confidence, walk.steps)
+    (parts.join("; "), confidence, walk.steps)
 }
 
 /// Who spun for a lock on the CPUs that the thread waited for.

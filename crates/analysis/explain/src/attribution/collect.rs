@@ -33,13 +33,13 @@ pub(super) fn key(tally: &Tally) -> Option<Key> {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Latest {
+pub(super) struct WorstVictims {
     pub wakeups: u64,
     top: Vec<Victim>,
     late: BinaryHeap<Reverse<(u64, u64, Key)>>,
 }
 
-impl Latest {
+impl WorstVictims {
     /// Does a wakeup this late belong to the `most` worst so far?
     pub fn wants(&self, latency_ns: u64, most: usize) -> bool {
         most > 0 && (self.top.len() < most || self.top.last().is_some_and(|v| latency_ns > v.latency_ns))

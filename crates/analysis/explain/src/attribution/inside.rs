@@ -47,7 +47,7 @@ impl Inside {
         self.timer |= self.since.is_some() && frames.iter().any(is_timer);
     }
 
-    /// What the functions of a function trace tell of it; `starts`: this is its handler.
+    /// What the functions of a function trace show about it; `starts`: this is its handler.
     fn function(&mut self, event: &Event, starts: Option<u16>) {
         if let Kind::HrtimerExpireEntry { .. } = event.kind {
             self.timer = true;

@@ -44,7 +44,7 @@ pub use collect::groups;
 pub use options::{ExplainOptions, Facts, Measured, Victims};
 pub use timeline::{Timelines, timelines};
 
-use collect::Latest;
+use collect::WorstVictims;
 use cycle::Cycles;
 use findings::Findings;
 use label::Tally;
@@ -71,7 +71,7 @@ pub struct Attribution {
     throttled: Option<bool>,
     machine: Machine,
     /// Of a measuring tool, other real-time threads, and any thread.
-    ranks: [Latest; 3],
+    ranks: [WorstVictims; 3],
     tracers: Tracers,
     findings: Findings,
     cycles: Cycles,
@@ -243,17 +243,17 @@ impl Attribution {
         let latency = window.t3 - window.waking.t0;
         let tally = self.walk(window);
         self.behind(window, rank);
-        let Some(latest) = self.ranks.get_mut(rank) else { return };
-        latest.wakeups += 1;
+        let Some(worst) = self.ranks.get_mut(rank) else { return };
+        worst.wakeups += 1;
         if let Some(key) = collect::key(&tally) {
-            latest.count(latency, window.waking.t0, key);
+            worst.count(latency, window.waking.t0, key);
         }
-        if latest.wants(latency, self.options.most) {
+        if worst.wants(latency, self.options.most) {
             let mut victim = victim::new(&self.machine, window, &self.options.facts, &tally, None);
             victim.chain = chained(&self.machine, &self.options.facts, window, &mut self.work);
             let header = self.subject.filter(|(tid, _)| *tid == window.tid).and_then(|(_, whole)| whole);
             victim.doubts.extend(header.and_then(|header| sentences::longer(header, latency)));
-            latest.keep(victim, self.options.most);
+            worst.keep(victim, self.options.most);
         }
         if self.options.cycles {
             self.cycles.woken(&self.machine, &self.options.facts, self.options.most, window, tally);
@@ -288,13 +288,13 @@ impl Attribution {
             self.work = self.work.saturating_sub(steps);
             let mut victim = victim::new(&self.machine, &window, facts, &tally, Some(measured.woke_ns));
             victim.chain = chained(&self.machine, facts, &window, &mut self.work);
-            let latest = &mut self.ranks[0];
-            latest.wakeups += 1;
+            let worst = &mut self.ranks[0];
+            worst.wakeups += 1;
             if let Some(key) = collect::key(&tally) {
-                latest.count(victim.latency_ns, window.waking.t0, key);
+                worst.count(victim.latency_ns, window.waking.t0, key);
             }
-            if latest.wants(victim.latency_ns, self.options.most) {
-                latest.keep(victim, self.options.most);
+            if worst.wants(victim.latency_ns, self.options.most) {
+                worst.keep(victim, self.options.most);
             }
         }
     }
@@ -332,10 +332,10 @@ impl Attribution {
         self.conclude(info);
         let fallback = self.ranks.iter().position(|rank| rank.wakeups > 0).unwrap_or(1);
         let [first, second, third] = self.ranks;
-        let latest = [first, second, third].into_iter().nth(fallback).unwrap_or_default();
-        let wakeups = latest.wakeups;
+        let worst = [first, second, third].into_iter().nth(fallback).unwrap_or_default();
+        let wakeups = worst.wakeups;
         let machine = &self.machine;
-        let (mut victims, mut groups) = latest.finish(self.options.threshold_ns, |what| sentences::busy(machine, what));
+        let (mut victims, mut groups) = worst.finish(self.options.threshold_ns, |what| sentences::busy(machine, what));
         let soon = self.soon.filter(|_| victims.is_empty());
         let whole = self.subject.and_then(|(_, whole)| whole).unwrap_or(0);
         let shown = self.began.map(|began| machine.now.saturating_sub(began)).filter(|shown| *shown < whole / 2);

@@ -118,8 +118,8 @@ pub(super) fn verdict(victim: &Victim) -> String {
         }
         let mut unknown = format!("{late}: for {} of it the trace shows no cause", Nanos(victim.unaccounted_ns));
         if let Some(cause) = main.filter(|cause| cause.share >= 0.1) {
-            let (told, guess) = told(victim, cause);
-            unknown += &format!("; {guess}{told}");
+            let (parts, guess) = parts(victim, cause);
+            unknown += &format!("; {guess}{parts}");
         }
         let clock = victim.doubts.iter().find(|doubt| doubt.contains("clock goes in steps"));
         let incomplete = victim.doubts.iter().any(|doubt| doubt.starts_with(super::tracers::INCOMPLETE));
@@ -129,15 +129,15 @@ pub(super) fn verdict(victim: &Victim) -> String {
             None => format!("{unknown} — record sched_switch, sched_waking, hrtimer and irq events of all CPUs"),
         };
     };
-    let (told, guess) = told(victim, cause);
-    format!("{late}: {guess}{told} — {}", advice(cause, victim.cpu))
+    let (parts, guess) = parts(victim, cause);
+    format!("{late}: {guess}{parts} — {}", advice(cause, victim.cpu))
 }
 
 /// The main cause, with others where it is not most of the latency.
-fn told(victim: &Victim, main: &Cause) -> (String, &'static str) {
+fn parts(victim: &Victim, main: &Cause) -> (String, &'static str) {
     const MOST: usize = 3;
     const LEAST: f64 = 0.1;
-    let mut told: Vec<String> = Vec::new();
+    let mut parts: Vec<String> = Vec::new();
     let (mut share, mut guess) = (0.0, "");
     let others = victim.causes.iter().filter(|cause| cause.class != Class::Unaccounted && !std::ptr::eq(*cause, main));
     for cause in std::iter::once(main).chain(others.filter(|cause| cause.share >= LEAST)).take(MOST) {
@@ -146,9 +146,9 @@ fn told(victim: &Victim, main: &Cause) -> (String, &'static str) {
         }
         share += cause.share;
         guess = if cause.confidence == Confidence::Suspected { "suspected: " } else { guess };
-        told.push(happened(cause, &format!("{} of it ({:.0} %)", Nanos(cause.ns), cause.share * 100.0)));
+        parts.push(happened(cause, &format!("{} of it ({:.0} %)", Nanos(cause.ns), cause.share * 100.0)));
     }
-    (told.join("; "), guess)
+    (parts.join("; "), guess)
 }
 
 pub(super) fn happened(cause: &Cause, part: &str) -> String {
@@ -449,8 +449,8 @@ pub(super) fn plain(class: Class) -> &'static str {
         Class::IdleExit => "leaving idle",
         Class::Migration => "migration",
         Class::PriorityInversion => "priority inversion",
-        Class::ReturnToUser => "its own way back to user space",
-        Class::Waker => "the way of what wakes it",
+        Class::ReturnToUser => "its return to user space",
+        Class::Waker => "what wakes it",
         Class::BeforeWaker => "threads that ran before its waker",
         Class::Unaccounted => "no known cause",
     }

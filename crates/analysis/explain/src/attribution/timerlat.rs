@@ -148,7 +148,7 @@ impl Timerlats {
         Some(rtla::assemble(Some(worst.cpu), worst.latency_ns, merged(causes), &doubt))
     }
 
-    /// Only timerlat's own lines tell of the worst.
+    /// Only timerlat's own lines report the worst.
     pub fn is_bare(&self) -> bool {
         self.worst.as_ref().is_some_and(|worst| worst.noises.is_empty())
     }

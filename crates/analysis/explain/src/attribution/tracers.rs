@@ -420,9 +420,9 @@ pub(super) fn locked_out(machine: &Machine, facts: &Facts, asleep: &LockedOut) -
 }
 
 /// What the chains of the worst wakeups do not tell.
-pub(super) fn behind(behind: &Behind, told: &[Victim]) -> Option<String> {
-    let is_told = |link: &Link| told.iter().any(|victim| victim.chain.contains(link));
-    if behind.links.is_empty() || behind.links.iter().any(is_told) {
+pub(super) fn behind(behind: &Behind, victims: &[Victim]) -> Option<String> {
+    let is_known = |link: &Link| victims.iter().any(|victim| victim.chain.contains(link));
+    if behind.links.is_empty() || behind.links.iter().any(is_known) {
         return None;
     }
     let who = Scheduled::default().thread(behind.comm.map(|comm| comm.to_string()).as_deref(), Some(behind.tid));

@@ -96,8 +96,8 @@ impl Machine {
         }
         // Without flags an interrupt without events upon a thread looks like that thread, and sched_wakeup may come on the woken thread's CPU.
         let sure = context.is_some();
-        let told = sure || self.seen.interrupts > 0 && matches!(event.kind, Kind::SchedWaking { .. });
-        let way = self.way(event, task.tid, by.filter(|_| told), sure);
+        let known = sure || self.seen.interrupts > 0 && matches!(event.kind, Kind::SchedWaking { .. });
+        let way = self.way(event, task.tid, by.filter(|_| known), sure);
         let known = self.tasks.see(task);
         known.woken_by = by;
         // No thread is late before it went to sleep.

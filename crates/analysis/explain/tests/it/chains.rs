@@ -61,7 +61,7 @@ impl Trace {
     }
 }
 
-fn told(victim: &Victim) -> Vec<String> {
+fn chain_of(victim: &Victim) -> Vec<String> {
     victim.chain.iter().map(punctual_explain::Link::text).collect()
 }
 
@@ -81,7 +81,7 @@ fn the_waker_was_late_itself() {
     let victim = late_server(6000).worst();
     assert_eq!(victim.latency_ns, 8_000);
     assert_eq!(
-        told(&victim),
+        chain_of(&victim),
         [
             "server (RT 60, pid 80), which woke it 30.0 µs later, was itself 3.00 ms late: hog (RT 90, pid 90) ran 3.00 ms of it"
         ]
@@ -92,7 +92,7 @@ fn the_waker_was_late_itself() {
 
 #[test]
 fn a_waker_that_was_in_time_is_no_cause() {
-    assert_eq!(told(&late_server(3010).worst()), [""; 0]);
+    assert_eq!(chain_of(&late_server(3010).worst()), [""; 0]);
 }
 
 /// client ← server ← cyclictest, and the client was late.
@@ -108,7 +108,7 @@ fn the_waker_of_the_waker_was_late() {
         .switch(2, 5105, IDLE2, "R", SERVER)
         .wake(2, 5155, SERVER, CYCLIC, 1)
         .switch(1, 5160, IDLE, "R", CYCLIC);
-    let said = told(&trace.worst());
+    let said = chain_of(&trace.worst());
     assert_eq!(said.len(), 1, "{said:?}");
     assert!(
         said[0].starts_with(
@@ -118,7 +118,7 @@ fn the_waker_of_the_waker_was_late() {
     );
 }
 
-/// The wakeup with the chain is the shorter one: it is told in a note.
+/// The wakeup with the chain is the shorter one: it is named in a note.
 #[test]
 fn the_longest_wait_behind_a_wakeup_is_told_though_others_had_more_latency() {
     let trace = late_server(6000)
@@ -127,7 +127,7 @@ fn the_longest_wait_behind_a_wakeup_is_told_though_others_had_more_latency() {
         .switch(1, 8100, YES, "R", CYCLIC);
     let mut source = open(Cursor::new(trace.0.as_bytes()), Options::default()).unwrap();
     let found = explain(source.as_mut(), ExplainOptions { most: 1, ..ExplainOptions::default() });
-    assert_eq!((found.victims[0].latency_ns, told(&found.victims[0]).len()), (100_000, 0));
+    assert_eq!((found.victims[0].latency_ns, chain_of(&found.victims[0]).len()), (100_000, 0));
     let note =
         found.notes.iter().find(|note| note.starts_with("the longest wait behind a wakeup of cyclictest (pid 50)"));
     assert!(note.is_some_and(|note| note.contains("server (RT 60, pid 80), which woke it")), "{:?}", found.notes);
@@ -144,7 +144,7 @@ fn a_wait_that_was_long_over_or_before_it_slept_is_no_cause() {
         .switch(0, 6000, HOG, "S", SERVER)
         .wake(0, 106_000, SERVER, CYCLIC, 1)
         .switch(1, 106_008, IDLE, "R", CYCLIC);
-    assert_eq!(told(&trace.worst()), [""; 0]);
+    assert_eq!(chain_of(&trace.worst()), [""; 0]);
     // It went to sleep when the server had already got its CPU.
     let trace = start()
         .switch(0, 2000, SERVER, "S", HOG)
@@ -153,7 +153,7 @@ fn a_wait_that_was_long_over_or_before_it_slept_is_no_cause() {
         .switch(1, 6010, CYCLIC, "S", IDLE)
         .wake(0, 6100, SERVER, CYCLIC, 1)
         .switch(1, 6108, IDLE, "R", CYCLIC);
-    assert_eq!(told(&trace.worst()), [""; 0]);
+    assert_eq!(chain_of(&trace.worst()), [""; 0]);
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn an_interrupt_upon_a_late_thread_is_no_waker_of_that_thread() {
             .switch(0, 6000, HOG, "S", SERVER)
             .line("server-80", 0, flags, 6030, &woken)
             .switch(1, 6038, IDLE, "R", CYCLIC);
-        assert_eq!(told(&trace.worst()).len(), usize::from(is_thread), "{flags}");
+        assert_eq!(chain_of(&trace.worst()).len(), usize::from(is_thread), "{flags}");
     }
 }
 
@@ -184,8 +184,8 @@ fn a_thread_below_an_interrupt_does_not_wake_ksoftirqd() {
             .switch(0, 6100, SERVER, "S", woken)
             .of(woken.1)
     };
-    assert_eq!(told(&trace(softirqd).victims[0]), [""; 0]);
-    assert_eq!(told(&trace(("client", 21, 120)).victims[0]).len(), 1);
+    assert_eq!(chain_of(&trace(softirqd).victims[0]), [""; 0]);
+    assert_eq!(chain_of(&trace(("client", 21, 120)).victims[0]).len(), 1);
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn events_that_were_lost_end_the_chain() {
     let lost_before = |what: &str| {
         let at = lines.find(what).unwrap_or_else(|| panic!("{lines}"));
         let at = lines[..at].rfind('\n').unwrap() + 1;
-        told(&Trace(format!("{}CPU:0 [LOST 7 EVENTS]\n{}", &lines[..at], &lines[at..])).worst())
+        chain_of(&Trace(format!("{}CPU:0 [LOST 7 EVENTS]\n{}", &lines[..at], &lines[at..])).worst())
     };
     assert_eq!(lost_before("hog-90").len(), 1, "before all of it");
     assert_eq!(lost_before("server-80     [000] d..2.    0.006030"), [""; 0]);
@@ -224,7 +224,7 @@ fn the_owner_of_a_lock_is_told_by_evidence_only() {
     let of = |begin, boost, by| {
         let victim = lock(begin, boost, by).worst();
         assert_eq!(victim.latency_ns, 8_000);
-        (told(&victim), victim.chain.first().map(|link| link.confidence))
+        (chain_of(&victim), victim.chain.first().map(|link| link.confidence))
     };
     let (said, confidence) = of(true, true, LOGGER);
     assert_eq!(said, ["it waited 212 µs for the rtmutex at 0xc0ffee00, held by logger (nice 0, pid 70)"]);
@@ -272,7 +272,7 @@ fn the_owner_of_the_owners_lock() {
         .wake(0, 3251, LOGGER, CYCLIC, 1)
         .switch(1, 3260, IDLE, "R", CYCLIC);
     assert_eq!(
-        told(&trace.worst()),
+        chain_of(&trace.worst()),
         [
             "it waited 251 µs for the rtmutex at 0xc0ffee00, held by logger (nice 0, pid 70)",
             "logger (nice 0, pid 70), which woke it 51.0 µs later, waited 1.19 ms for the rtmutex at 0xbeef0000, held by writer (nice 0, pid 71)",
@@ -377,7 +377,7 @@ fn a_waker_is_told_without_flags_only_where_interrupts_are_recorded() {
         );
         text
     };
-    let of = |irq, event| told(&Trace(text(irq, event)).worst());
+    let of = |irq, event| chain_of(&Trace(text(irq, event)).worst());
     let said = of(true, "sched_waking");
     assert!(
         said.len() == 1 && said[0].starts_with("suspected: server (RT 60, pid 80), which woke it 10.0 µs later"),
@@ -398,7 +398,7 @@ fn who_spins_for_a_lock_is_told_and_a_sleeper_does_not_spin() {
             .switch(1, 3420, yes, "R", CYCLIC)
             .worst()
     };
-    let said = told(&spun("SPIN", YES));
+    let said = chain_of(&spun("SPIN", YES));
     assert_eq!(said, ["yes (nice 0, pid 60) spun 500 µs for the spinlock at 0xc0ffee00, whose owner is not recorded"]);
     let victim = start()
         .sleep(2000, 3000, YES)
@@ -407,7 +407,7 @@ fn who_spins_for_a_lock_is_told_and_a_sleeper_does_not_spin() {
         .expire("<idle>-0", 3010)
         .switch(1, 3420, IDLE, "R", CYCLIC)
         .worst();
-    assert_eq!(told(&victim), [""; 0]);
+    assert_eq!(chain_of(&victim), [""; 0]);
 }
 
 #[test]
@@ -422,7 +422,7 @@ fn an_end_without_a_beginning_is_nothing_and_neither_is_a_beginning_in_another_t
         .contended(0, 3100, LOGGER)
         .wake(0, 3212, LOGGER, CYCLIC, 1)
         .switch(1, 3220, IDLE, "R", CYCLIC);
-    assert_eq!(told(&trace.worst()), [""; 0]);
+    assert_eq!(chain_of(&trace.worst()), [""; 0]);
 }
 
 #[test]
@@ -442,7 +442,7 @@ fn two_threads_that_wake_each_other_for_ever_are_followed_once() {
         t += 1040;
     }
     let victim = trace.worst();
-    let said = told(&victim);
+    let said = chain_of(&victim);
     assert_eq!(said.len(), 1, "{said:?}");
     assert!(
         said[0].starts_with("server (RT 60, pid 80), which woke it 20.0 µs later, was itself 500 µs late: hog"),

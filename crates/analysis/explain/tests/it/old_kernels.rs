@@ -157,13 +157,13 @@ fn a_latency_after_the_switch_is_not_called_an_ordinary_switch() {
            IRQ 8-775   0D..2    7us!: __schedule <ls-112> (75 0)\n   \
            IRQ 8-775   0...1 1594us : trace_stop_sched_switched (__schedule)\n";
     let said = first(&trace);
-    let told = "preemption: longest wakeup 1.59 ms, of IRQ 8 (FIFO 99, pid 775) on CPU 0: it had the CPU after 5.00 µs";
-    assert!(said.starts_with(told), "{said}");
+    let expected = "preemption: longest wakeup 1.59 ms, of IRQ 8 (FIFO 99, pid 775) on CPU 0: it had the CPU after 5.00 µs";
+    assert!(said.starts_with(expected), "{said}");
 }
 
 #[test]
 fn lines_of_the_kernel_log_answer() {
-    for (text, told) in [
+    for (text, expected) in [
         (
             "( softirq-timer/1-13   |#1): new 66088 us maximum-latency critical section.\n => started at timestamp 1857957769: \
              <down_it+0x5f/0x295>\n =>   ended at timestamp 1858023857: <_raw_spin_unlock_irq+0x16/0x39>\n",
@@ -195,7 +195,7 @@ fn lines_of_the_kernel_log_answer() {
         ),
     ] {
         let said = first(text);
-        assert!(said.contains(told), "{said}\n{told}");
+        assert!(said.contains(expected), "{said}\n{expected}");
     }
 }
 

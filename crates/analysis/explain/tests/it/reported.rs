@@ -36,7 +36,7 @@ fn where_no_real_time_thread_was_woken_another_is_followed() {
 
 #[test]
 fn each_is_told_by_what_it_was() {
-    for (name, told, never) in [
+    for (name, expected, never) in [
         ("r01_omission_same_task.txt", "suspected: alpha (RT 99, pid 600) ran 331 µs", "no cause"),
         ("r03_waker_prio_unused.txt", "gui (nice 0, pid 300) could not be preempted for 34.2 ms", "throttling"),
         ("r03_waker_prio_unused.txt", "last traced in delay_tsc ← sclhi", "no cause"),
@@ -57,7 +57,7 @@ fn each_is_told_by_what_it_was() {
         ("r17_normal_switch_called_late.txt", "no longer than an ordinary switch takes", "no cause"),
     ] {
         let verdict = verdict(name);
-        assert!(verdict.contains(told) && !verdict.contains(never), "{name}: {verdict}");
+        assert!(verdict.contains(expected) && !verdict.contains(never), "{name}: {verdict}");
     }
 }
 
@@ -102,7 +102,7 @@ fn events_without_times_are_not_called_missing() {
 
 #[test]
 fn what_a_hostile_reader_found() {
-    for (name, told, never) in [
+    for (name, expected, never) in [
         ("nmi_by_flags.txt", "interrupt NMI took 585 µs", "could not be preempted"),
         ("softirq_by_flags.txt", "a softirq took 586 µs", "could not be preempted"),
         ("lost_between.txt", "suspected: hog (nice 0, pid 410) could not be preempted for 9.01 ms", "fair server"),
@@ -117,7 +117,7 @@ fn what_a_hostile_reader_found() {
         ("rtla_stopped_in_the_interrupt.txt", "in nic_update_list ← do_syscall_64", "no cause"),
     ] {
         let verdict = verdict(name);
-        assert!(verdict.contains(told) && !verdict.contains(never), "{name}: {verdict}");
+        assert!(verdict.contains(expected) && !verdict.contains(never), "{name}: {verdict}");
     }
     let waits = "ctl (pid 77) was woken and did not run before the trace ends, for 54.9 ms at least";
     assert_eq!(explained("never_ran.txt").answer.as_deref(), Some(waits));
@@ -139,8 +139,8 @@ fn throttling_is_told_for_its_own_trace_only() {
         attribution.event(&event, source.info());
     }
     let found = attribution.finish(source.info());
-    let told = found.victims.iter().filter(|victim| victim.verdict.contains("late: real-time throttling let"));
-    assert_eq!((found.victims.len(), told.count()), (2, 1), "{:?}", found.victims);
+    let expected = found.victims.iter().filter(|victim| victim.verdict.contains("late: real-time throttling let"));
+    assert_eq!((found.victims.len(), expected.count()), (2, 1), "{:?}", found.victims);
 }
 
 /// `__run_hrtimer` says hrtimer_cancel of a timer that expires.

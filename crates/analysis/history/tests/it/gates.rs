@@ -91,8 +91,8 @@ fn what_is_not_alike_is_refused_by_name() {
     other.settings.period_ns = Some(500_000);
     let found = gate(&run(1, "idle", 40_000), &[other], &options(&[Figure::P999], 0.1));
     assert_eq!(found.outcome, GateOutcome::NotComparable);
-    let told: Vec<_> = found.differs.iter().map(|d| (d.what.as_str(), d.before.as_str(), d.now.as_str())).collect();
-    assert_eq!(told, [("period", "500 µs", "1.00 ms")]);
+    let reported: Vec<_> = found.differs.iter().map(|d| (d.what.as_str(), d.before.as_str(), d.now.as_str())).collect();
+    assert_eq!(reported, [("period", "500 µs", "1.00 ms")]);
 }
 
 #[test]

@@ -175,7 +175,7 @@ impl Run {
         self.broken = self.broken.saturating_add(u64::from(broken));
     }
 
-    /// All pairs of the screen in order, then all of their receivers.
+    /// Takes a line of a pair. A screen lists all pairs in order, then all of their receivers.
     fn pair(&mut self, number: u32, pair: Pair) {
         if self.measured {
             self.broke(self.size != Some(self.next));

@@ -155,7 +155,7 @@ fn three_hours_tell_the_14_minutes() {
             panic!("{body:?} {arrivals:?}")
         };
         assert!((period_ns.0 as f64 / (FOURTEEN_MINUTES * SECOND) as f64 - 1.0).abs() < 0.001, "{body:?} {arrivals:?}");
-        assert!(p < 1e-4 && in_step >= 8 && arrivals.source == Latest::Wakeups, "{body:?} {arrivals:?}");
+        assert!(p < 1e-4 && in_step >= 8 && arrivals.source == ArrivalSource::Wakeups, "{body:?} {arrivals:?}");
         let without = tail(&run(body, (333, 3 * 3_600), false)).arrivals;
         assert!(!matches!(without.pattern, ArrivalPattern::Periodic { .. }), "{body:?} {without:?}");
     }
@@ -167,7 +167,7 @@ fn the_seconds_tell_what_the_list_does_not_hold() {
     recording.worst.truncate(3);
     recording.run.settings.worst_kept = 3;
     let arrivals = tail(&recording).arrivals;
-    assert_eq!(arrivals.source, Latest::Seconds);
+    assert_eq!(arrivals.source, ArrivalSource::Seconds);
     let ArrivalPattern::Periodic { period_ns, .. } = arrivals.pattern else { panic!("{arrivals:?}") };
     assert!((period_ns.0 as f64 / (FOURTEEN_MINUTES * SECOND) as f64 - 1.0).abs() < 0.002, "{arrivals:?}");
 }

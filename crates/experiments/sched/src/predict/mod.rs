@@ -33,7 +33,7 @@ pub struct Scheduler {
     /// all real-time threads of the machine in periods of one timer (sched_rt_period_timer() in kernel/sched/rt.c). If
     /// `None`, the period begins with the first use of each CPU.
     pub phase: Option<Nanos>,
-    /// End of the simulation, and of threads that do not end by themselves.
+    /// End of the simulation, and of threads that do not end on their own.
     pub horizon: Nanos,
     /// Resolution. What happens within a step takes effect at its end.
     pub step: Nanos,

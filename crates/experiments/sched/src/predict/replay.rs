@@ -29,8 +29,9 @@ pub struct Idle {
     pub to: Nanos,
 }
 
+/// The CPUs that ordinary threads can use.
 #[derive(Clone, Copy, Debug)]
-pub enum Room<'a> {
+pub enum Available<'a> {
     /// CPUs that one of the threads had or that were idle. Other tasks had the rest.
     Left(&'a [Idle]),
     /// All CPUs but those that another thread of the spans had, as if there were no other tasks.
@@ -70,16 +71,16 @@ impl Cpu {
 /// When each of `ordinary` ends, since the start of the experiment, if every runnable thread always moves to the least
 /// loaded CPU. `spans` are those of all threads. After the last of them, every CPU is free. `None` if a thread may run
 /// nowhere.
-pub fn replay(ordinary: &[Ran], spans: &[GanttSpan], room: Room<'_>) -> Vec<Option<Nanos>> {
+pub fn replay(ordinary: &[Ran], spans: &[GanttSpan], available: Available<'_>) -> Vec<Option<Nanos>> {
     let mut ids: Vec<CpuId> = ordinary.iter().flat_map(|ran| ran.cpus.iter()).collect();
     ids.sort_unstable();
     ids.dedup();
-    let open = i32::from(matches!(room, Room::Ours));
+    let open = i32::from(matches!(available, Available::Ours));
     let mut cpus: Vec<Cpu> = ids.into_iter().map(|id| Cpu { id, open, weights: 0.0, queue: 0 }).collect();
     let thread = |ran| Thread { ran, left: Ran::work(ran), asleep: 0, cpu: None, rate: 0.0, end: None };
     let mut threads: Vec<Thread<'_>> = ordinary.iter().map(thread).collect();
     let mut now = 0.0;
-    for (t, by, turn) in turns(ordinary, spans, room) {
+    for (t, by, turn) in turns(ordinary, spans, available) {
         run(&mut threads, &mut cpus, &mut now, t as f64);
         match turn {
             Some(Turn::Asleep(n)) => threads[n].asleep += by,
@@ -100,7 +101,7 @@ impl Ran {
 }
 
 /// Turns ordered by time. A release is listed as well, without any other change.
-fn turns(ordinary: &[Ran], spans: &[GanttSpan], room: Room<'_>) -> Vec<(u64, i32, Option<Turn>)> {
+fn turns(ordinary: &[Ran], spans: &[GanttSpan], available: Available<'_>) -> Vec<(u64, i32, Option<Turn>)> {
     let mut out: Vec<(u64, i32, Option<Turn>)> = ordinary.iter().map(|ran| (ran.released.0, 0, None)).collect();
     let mut both = |from: Nanos, to: Nanos, turn: &dyn Fn() -> Turn| {
         out.push((from.0, 1, Some(turn())));
@@ -108,14 +109,16 @@ fn turns(ordinary: &[Ran], spans: &[GanttSpan], room: Room<'_>) -> Vec<(u64, i32
     };
     for span in spans {
         let ours = ordinary.iter().position(|ran| ran.thread == span.thread);
-        match (span.doing, span.cpu, ours, room) {
+        match (span.doing, span.cpu, ours, available) {
             (Doing::Sleeps, _, Some(n), _) => both(span.from_ns, span.to_ns, &|| Turn::Asleep(n)),
-            (Doing::Runs, Some(cpu), Some(_), Room::Left(_)) => both(span.from_ns, span.to_ns, &|| Turn::Open(cpu)),
-            (Doing::Runs, Some(cpu), None, Room::Ours) => both(span.from_ns, span.to_ns, &|| Turn::Closed(cpu)),
+            (Doing::Runs, Some(cpu), Some(_), Available::Left(_)) => {
+                both(span.from_ns, span.to_ns, &|| Turn::Open(cpu))
+            }
+            (Doing::Runs, Some(cpu), None, Available::Ours) => both(span.from_ns, span.to_ns, &|| Turn::Closed(cpu)),
             _ => {}
         }
     }
-    if let Room::Left(idle) = room {
+    if let Available::Left(idle) = available {
         for one in idle {
             both(one.from, one.to, &|| Turn::Open(one.cpu));
         }
@@ -158,8 +161,8 @@ fn place(threads: &mut [Thread<'_>], cpus: &mut [Cpu], now: f64) {
             continue;
         }
         let allowed = cpus.iter_mut().filter(|cpu| thread.ran.cpus.contains(cpu.id));
-        let room = |cpu: &&mut Cpu| (cpu.is_closed(), cpu.queue, Some(cpu.id) != thread.cpu, cpu.id);
-        let Some(cpu) = allowed.min_by_key(room) else { continue };
+        let rank = |cpu: &&mut Cpu| (cpu.is_closed(), cpu.queue, Some(cpu.id) != thread.cpu, cpu.id);
+        let Some(cpu) = allowed.min_by_key(rank) else { continue };
         let weight = weight(thread.ran.scheduling);
         cpu.queue += 1;
         cpu.weights += weight;

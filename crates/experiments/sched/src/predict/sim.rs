@@ -45,7 +45,7 @@ pub fn simulate(tasks: &[Task], scheduler: &Scheduler) -> Vec<Prediction> {
         now += step;
     }
     let mut found: Vec<Prediction> = sim.states.iter().map(State::prediction).collect();
-    // Threads that do not end by themselves end with the experiment.
+    // Threads that do not end on their own end with the experiment.
     for (prediction, task) in found.iter_mut().zip(tasks).filter(|(_, task)| task.body.loops.is_none()) {
         prediction.ends_ns = Some(scheduler.horizon.saturating_sub(task.release));
     }

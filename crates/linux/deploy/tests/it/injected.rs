@@ -1,6 +1,6 @@
 //! Kernels that do not match their name; verify detects each of them.
 
-use punctual_deploy::{Check, Site, Wish, commit, deploy, verify, worst};
+use punctual_deploy::{Check, Request, Site, commit, deploy, verify, worst};
 use punctual_kernel::Outcome;
 use punctual_machine::Live;
 use punctual_testing::deploy::{GRUB, boot_into, machine, write};
@@ -23,8 +23,8 @@ fn measured(version: &str, runs: &str, is_good: Option<bool>, inject: impl FnOnc
     write(root.path(), "sys/class/net/eth0/device/uevent", "x\n");
     let view = Live::under(root.path());
     let site = Site { root: root.path().to_owned(), sys: &kernel, view: &view };
-    let wish = Wish { manual_recovery: true, skip: vec!["processor".into()], ..Wish::default() };
-    let record = deploy(&site, new.path(), &wish, Path::new("/bin/true")).unwrap().record.unwrap();
+    let request = Request { manual_recovery: true, skip: vec!["processor".into()], ..Request::default() };
+    let record = deploy(&site, new.path(), &request, Path::new("/bin/true")).unwrap().record.unwrap();
     boot_into(root.path(), &kernel, Some(&record.id), runs, version);
     inject(root.path());
     let checks = verify(&site, &|| Ok((is_good, "12 us".into()))).unwrap();

@@ -1,7 +1,7 @@
 //! Deploys, tries, keeps or abandons, and removes kernels without a trace, on folders that represent machines, with
 //! failures at every step.
 
-use punctual_deploy::{Back, Deployed, Site, Status, Wish, commit, deploy, rollback, status, verify, worst};
+use punctual_deploy::{Back, Deployed, Request, Site, Status, commit, deploy, rollback, status, verify, worst};
 use punctual_fix::{Fault, Faulty, System};
 use punctual_kernel::Outcome;
 use punctual_machine::Live;
@@ -16,12 +16,12 @@ fn on<T>(root: &Path, sys: &dyn System, work: impl FnOnce(&Site) -> T) -> T {
     work(&Site { root: root.to_owned(), sys, view: &view })
 }
 
-fn wish() -> Wish {
-    Wish { manual_recovery: true, skip: vec!["processor".into()], ..Wish::default() }
+fn request() -> Request {
+    Request { manual_recovery: true, skip: vec!["processor".into()], ..Request::default() }
 }
 
 fn deployed(root: &Path, sys: &dyn System, package: &Path) -> Deployed {
-    on(root, sys, |site| deploy(site, package, &wish(), Path::new("/bin/true"))).unwrap()
+    on(root, sys, |site| deploy(site, package, &request(), Path::new("/bin/true"))).unwrap()
 }
 
 fn state(root: &Path, kernel: &Kernel) -> Status {
@@ -124,9 +124,9 @@ fn what_is_somebody_elses_is_never_touched() {
 }
 
 #[test]
-fn what_cannot_return_by_itself_is_refused() {
+fn what_cannot_return_automatically_is_refused() {
     let (root, kernel, new) = machine(GRUB, RELEASE);
-    let careful = Wish { manual_recovery: false, ..wish() };
+    let careful = Request { manual_recovery: false, ..request() };
     let done = on(root.path(), &kernel, |site| deploy(site, new.path(), &careful, Path::new("/bin/true"))).unwrap();
     let failed: Vec<&str> = done.checks.iter().filter(|c| c.outcome == Outcome::Fail).map(|c| c.id).collect();
     assert_eq!((failed.as_slice(), done.record.is_none()), (&["early-hang"][..], true));
@@ -144,7 +144,7 @@ fn whatever_fails_or_ends_in_between_the_old_kernel_boots_and_the_next_deploymen
                 let (root, kernel, new) = machine(loader, RELEASE);
                 let before = touched(root.path());
                 let faulty = Faulty::new(&kernel, at, how);
-                let _ = on(root.path(), &faulty, |site| deploy(site, new.path(), &wish(), Path::new("/bin/true")));
+                let _ = on(root.path(), &faulty, |site| deploy(site, new.path(), &request(), Path::new("/bin/true")));
                 if faulty.count() <= at {
                     assert!(at > 5, "{loader}: {at} operations");
                     break;

@@ -2,7 +2,7 @@
 //! is involved.
 
 use punctual_boot::{PiBoot, PiStart, firmware_start};
-use punctual_deploy::{DeployError, Deployed, Site, Wish, commit, deploy, rollback, verify, worst};
+use punctual_deploy::{DeployError, Deployed, Request, Site, commit, deploy, rollback, verify, worst};
 use punctual_kernel::Outcome;
 use punctual_machine::Live;
 use punctual_testing::deploy::{PI, boot_into, machine, write};
@@ -16,8 +16,9 @@ const FOLDER: &str = "boot/firmware";
 
 fn deployed(root: &Path, kernel: &Kernel, package: &Path) -> Result<Deployed, DeployError> {
     let view = Live::under(root);
-    let wish = Wish { skip: vec!["processor".into()], add: vec!["dwc_otg.fiq_enable=0".into()], ..Wish::default() };
-    deploy(&Site { root: root.to_owned(), sys: kernel, view: &view }, package, &wish, Path::new("/bin/true"))
+    let request =
+        Request { skip: vec!["processor".into()], add: vec!["dwc_otg.fiq_enable=0".into()], ..Request::default() };
+    deploy(&Site { root: root.to_owned(), sys: kernel, view: &view }, package, &request, Path::new("/bin/true"))
 }
 
 fn start(root: &Path, boot: PiBoot, usual: &str) -> PiStart {

@@ -1,7 +1,7 @@
 //! Chooses the source of a kernel: the cheapest one that satisfies the request.
 
 use super::package::{of_version, package};
-use super::{PassedOver, PlanError, Situation, Wish};
+use super::{PassedOver, PlanError, Request, Situation};
 use crate::{Arch, Patched, RtBy, Series, SeriesEntry, Verified, series, source_packages};
 use serde::Serialize;
 
@@ -73,13 +73,13 @@ pub(super) struct Chosen {
 
 /// Without a requested series, tries the maintained ones: first those with PREEMPT_RT in mainline, among these the best
 /// tested, then the newest.
-pub(super) fn choose(at: &Situation, wish: &Wish) -> Result<Chosen, PlanError> {
-    if let Some(chosen) = own_core(at, wish) {
+pub(super) fn choose(at: &Situation, request: &Request) -> Result<Chosen, PlanError> {
+    if let Some(chosen) = own_core(at, request) {
         return Ok(chosen);
     }
     let mut first = None;
-    for entry in entries(at.board.arch, wish)? {
-        match of_series(at, wish, entry) {
+    for entry in entries(at.board.arch, request)? {
+        match of_series(at, request, entry) {
             Err(error) => first = first.or(Some(error)),
             chosen => return chosen,
         }
@@ -90,8 +90,8 @@ pub(super) fn choose(at: &Situation, wish: &Wish) -> Result<Chosen, PlanError> {
 
 /// Keeps a core beside Linux unless a series is requested: PREEMPT_RT would replace the core, and applications written
 /// for it would not run.
-fn own_core(at: &Situation, wish: &Wish) -> Option<Chosen> {
-    let core = at.core.filter(|_| wish.series.is_none() && at.is_rt != Some(true))?;
+fn own_core(at: &Situation, request: &Request) -> Option<Chosen> {
+    let core = at.core.filter(|_| request.series.is_none() && at.is_rt != Some(true))?;
     let why = format!(
         "{} has {core}, a real-time core beside Linux: its real-time threads are measured with its own tests and updated with its own \
          releases; a kernel with PREEMPT_RT would replace it, and applications for {core} would not run on it",
@@ -109,7 +109,7 @@ fn own_core(at: &Situation, wish: &Wish) -> Option<Chosen> {
     })
 }
 
-fn of_series(at: &Situation, wish: &Wish, entry: &SeriesEntry) -> Result<Chosen, PlanError> {
+fn of_series(at: &Situation, request: &Request, entry: &SeriesEntry) -> Result<Chosen, PlanError> {
     let candidates: [(&str, Candidate); 5] = [
         ("the running kernel", running),
         ("the distribution's real-time package", package),
@@ -119,7 +119,7 @@ fn of_series(at: &Situation, wish: &Wish, entry: &SeriesEntry) -> Result<Chosen,
     ];
     let mut passed_over = Vec::new();
     for (way, look) in candidates {
-        match look(at, wish, entry) {
+        match look(at, request, entry) {
             Ok((source, why)) => {
                 let mut warnings = if source.is_built() { warnings(entry) } else { Vec::new() };
                 if let Some(core) = at.core.filter(|_| source != Source::Running) {
@@ -127,7 +127,7 @@ fn of_series(at: &Situation, wish: &Wish, entry: &SeriesEntry) -> Result<Chosen,
                         "it lacks the running kernel's {core}: applications for {core} do not run on it"
                     ));
                 }
-                passed_over.extend(own_series(at, wish, entry));
+                passed_over.extend(own_series(at, request, entry));
                 return Ok(Chosen { source, why, passed_over, warnings });
             }
             Err(why) => passed_over.push(PassedOver { way: way.to_owned(), why }),
@@ -139,9 +139,9 @@ fn of_series(at: &Situation, wish: &Wish, entry: &SeriesEntry) -> Result<Chosen,
 
 /// A system delivered with an older series may depend on it. That series is offered if a patch makes it real-time, and
 /// used only if the user requests it.
-fn own_series(at: &Situation, wish: &Wish, chosen: &SeriesEntry) -> Option<PassedOver> {
+fn own_series(at: &Situation, request: &Request, chosen: &SeriesEntry) -> Option<PassedOver> {
     let running = crate::Release::of_uname(at.release.as_deref()?)?.series;
-    if wish.series.is_some() || at.is_rt == Some(true) || running >= chosen.name {
+    if request.series.is_some() || at.is_rt == Some(true) || running >= chosen.name {
         return None;
     }
     let entry =
@@ -155,28 +155,28 @@ fn own_series(at: &Situation, wish: &Wish, chosen: &SeriesEntry) -> Option<Passe
     Some(PassedOver { way: format!("the running kernel's series {running}, patched"), why })
 }
 
-fn entries(arch: Arch, wish: &Wish) -> Result<Vec<&'static SeriesEntry>, PlanError> {
+fn entries(arch: Arch, request: &Request) -> Result<Vec<&'static SeriesEntry>, PlanError> {
     let with_rt = |entry: &&SeriesEntry| entry.archs.contains(&arch);
     let names = |entries: Vec<&SeriesEntry>| entries.iter().map(|e| e.name.to_string()).collect::<Vec<_>>().join(", ");
-    let Some(wished) = wish.series else {
-        let is_fit = |entry: &&SeriesEntry| entry.over.is_none() && wish.late_tracer(entry.name).is_none();
+    let Some(requested) = request.series else {
+        let is_fit = |entry: &&SeriesEntry| entry.over.is_none() && request.late_tracer(entry.name).is_none();
         let mut maintained: Vec<&SeriesEntry> = series().iter().filter(with_rt).filter(is_fit).collect();
         maintained.sort_by_key(|e| (e.rt != RtBy::Mainline, e.verified, std::cmp::Reverse(e.name)));
         return Ok(maintained);
     };
-    let known = series().iter().find(|entry| entry.name == wished);
-    let known = known.ok_or_else(|| PlanError::UnknownSeries { wished, known: names(series().iter().collect()) })?;
+    let known = series().iter().find(|entry| entry.name == requested);
+    let known = known.ok_or_else(|| PlanError::UnknownSeries { requested, known: names(series().iter().collect()) })?;
     if !with_rt(&known) {
         let instead = format!("these have: {}", names(series().iter().filter(with_rt).collect()));
-        return Err(PlanError::NoRealTime { series: wished, arch: arch.name(), instead });
+        return Err(PlanError::NoRealTime { series: requested, arch: arch.name(), instead });
     }
-    match wish.late_tracer(wished) {
-        Some((tracer, since)) => Err(PlanError::NoTracer { series: wished, tracer: tracer.name(), since }),
+    match request.late_tracer(requested) {
+        Some((tracer, since)) => Err(PlanError::NoTracer { series: requested, tracer: tracer.name(), since }),
         None => Ok(vec![known]),
     }
 }
 
-type Candidate = fn(&Situation, &Wish, &SeriesEntry) -> Result<(Source, String), String>;
+type Candidate = fn(&Situation, &Request, &SeriesEntry) -> Result<(Source, String), String>;
 
 fn warnings(entry: &SeriesEntry) -> Vec<String> {
     let mut all = Vec::new();
@@ -189,33 +189,33 @@ fn warnings(entry: &SeriesEntry) -> Vec<String> {
     all
 }
 
-fn running(at: &Situation, wish: &Wish, _: &SeriesEntry) -> Result<(Source, String), String> {
+fn running(at: &Situation, request: &Request, _: &SeriesEntry) -> Result<(Source, String), String> {
     match at.is_rt {
         None => return Err("it is unknown whether it is PREEMPT_RT".to_owned()),
         Some(false) => return Err("it is not PREEMPT_RT".to_owned()),
         Some(true) => {}
     }
     let release = at.release.as_deref().unwrap_or_default();
-    if let Some(series) = wish.series {
+    if let Some(series) = request.series {
         match crate::Release::of_uname(release) {
             Some(running) if running.series == series => {}
             _ => return Err(format!("it is {release}, but {series} is requested")),
         }
     }
-    if let Some(hz) = wish.hz {
+    if let Some(hz) = request.hz {
         match at.hz {
             Some(running) if running == hz => {}
             Some(running) => return Err(format!("its CONFIG_HZ is {running}, but {hz} is requested")),
             None => return Err("its CONFIG_HZ is unknown".to_owned()),
         }
     }
-    if !wish.tracers.is_empty() || !wish.fragments.is_empty() {
+    if !request.tracers.is_empty() || !request.fragments.is_empty() {
         return Err("tracers or options are requested, and those of the running kernel were not compared".to_owned());
     }
     Ok((Source::Running, format!("{release} is already PREEMPT_RT: nothing has to be installed")))
 }
 
-fn distribution_source(at: &Situation, _: &Wish, entry: &SeriesEntry) -> Result<(Source, String), String> {
+fn distribution_source(at: &Situation, _: &Request, entry: &SeriesEntry) -> Result<(Source, String), String> {
     if at.board.pi.is_some() {
         return Err("it lacks the Raspberry Pi's overlays and drivers".to_owned());
     }
@@ -235,7 +235,7 @@ fn distribution_source(at: &Situation, _: &Wish, entry: &SeriesEntry) -> Result<
     Ok((Source::DistributionSource { package: found.package.clone(), series: entry.name }, why))
 }
 
-fn pi_tree(at: &Situation, _: &Wish, entry: &SeriesEntry) -> Result<(Source, String), String> {
+fn pi_tree(at: &Situation, _: &Request, entry: &SeriesEntry) -> Result<(Source, String), String> {
     let Some(names) = &at.board.pi else { return Err("this is not a Raspberry Pi".to_owned()) };
     if entry.name < names.since {
         return Err(format!("{} is older than the board: the tree supports it since {}", entry.name, names.since));
@@ -256,7 +256,7 @@ fn pi_tree(at: &Situation, _: &Wish, entry: &SeriesEntry) -> Result<(Source, Str
     Ok((Source::PiTreePatched { branch, patched: entry.pi_rt, series }, why))
 }
 
-fn kernel_org(at: &Situation, wish: &Wish, entry: &SeriesEntry) -> Result<(Source, String), String> {
+fn kernel_org(at: &Situation, request: &Request, entry: &SeriesEntry) -> Result<(Source, String), String> {
     let series = entry.name;
     let Some(mainline) = &at.board.mainline else {
         return Err("as far as known, mainline has no complete device tree for this board".to_owned());
@@ -268,9 +268,9 @@ fn kernel_org(at: &Situation, wish: &Wish, entry: &SeriesEntry) -> Result<(Sourc
         return Ok((Source::Mainline { series }, format!("{series} has PREEMPT_RT in mainline: no patch")));
     }
     let why = format!("before 6.12 PREEMPT_RT is a patch; {series} has a published, signed one");
-    Ok((Source::StableRt { patched: newest(wish, entry), series }, why))
+    Ok((Source::StableRt { patched: newest(request, entry), series }, why))
 }
 
-fn newest(wish: &Wish, entry: &SeriesEntry) -> Option<Patched> {
-    wish.newest_rt.filter(|p| p.release.series == entry.name).or(entry.newest_rt)
+fn newest(request: &Request, entry: &SeriesEntry) -> Option<Patched> {
+    request.newest_rt.filter(|p| p.release.series == entry.name).or(entry.newest_rt)
 }

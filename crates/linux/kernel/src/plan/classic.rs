@@ -1,13 +1,13 @@
 //! Known problems of kernels before 6.12 on Raspberry Pis, where PREEMPT_RT is a patch.
 
-use super::{Situation, Source, Wish};
+use super::{Request, Situation, Source};
 use crate::{Arch, Board, Series};
 
 const NINETEEN: Series = Series { major: 4, minor: 19 };
 const FIVE_FOUR: Series = Series { major: 5, minor: 4 };
 
 /// Warnings about such a kernel; empty for every other source.
-pub fn warnings(at: &Situation, wish: &Wish, source: &Source) -> Vec<String> {
+pub fn warnings(at: &Situation, request: &Request, source: &Source) -> Vec<String> {
     let Source::PiTreePatched { series, patched, branch } = source else { return Vec::new() };
     let mut all = vec![
         "a patch for another sublevel gives a kernel that does not compile, or fails later: kernel fetch only accepts the patch for \
@@ -21,7 +21,7 @@ pub fn warnings(at: &Situation, wish: &Wish, source: &Source) -> Vec<String> {
     }
     all.extend(of_board(at, *series));
     if at.board.arch == Arch::Arm {
-        all.extend(of_32_bits(at, wish));
+        all.extend(of_32_bits(at, request));
     }
     all.push(
         "SPI and I2C have been missing when the overlays were those of another kernel: the package has its own, and kernel verify compares \
@@ -69,9 +69,9 @@ fn of_board(at: &Situation, series: Series) -> Vec<String> {
     all
 }
 
-fn of_32_bits(at: &Situation, wish: &Wish) -> Vec<String> {
+fn of_32_bits(at: &Situation, request: &Request) -> Vec<String> {
     let mut all = Vec::new();
-    if wish.hz.is_none() {
+    if request.hz.is_none() {
         all.push("CONFIG_HZ is 100 in this board's configuration: request another value with --hz 1000".to_owned());
     }
     let (target, cross) = (&at.board.target, &at.board.cross);

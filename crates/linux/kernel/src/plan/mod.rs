@@ -4,18 +4,18 @@ mod choose;
 mod classic;
 mod loader;
 mod package;
+mod request;
 mod situation;
 mod steps;
 mod system;
 mod text;
-mod wish;
 
 pub use choose::Source;
 pub(crate) use classic::trouble;
 pub use loader::Loader;
+pub use request::{Request, Tracer, UnknownTracer, diagnostic};
 pub use situation::Situation;
 pub use system::System;
-pub use wish::{Tracer, UnknownTracer, Wish, diagnostic};
 
 use crate::{Arch, BoardError, Series, Verified};
 use serde::Serialize;
@@ -24,8 +24,8 @@ use serde::Serialize;
 pub enum PlanError {
     #[error(transparent)]
     Board(#[from] BoardError),
-    #[error("series {wished} is unknown: choose one of {known} (--series)")]
-    UnknownSeries { wished: Series, known: String },
+    #[error("series {requested} is unknown: choose one of {known} (--series)")]
+    UnknownSeries { requested: Series, known: String },
     #[error("series {series} has no PREEMPT_RT on {arch}; {instead} (--series)")]
     NoRealTime { series: Series, arch: &'static str, instead: String },
     #[error("series {series} has no tracer {tracer}: it was added in {since} (--series)")]
@@ -92,18 +92,18 @@ pub struct Plan {
 
 /// # Errors
 /// The request is invalid, or nothing satisfies it on this board.
-pub fn plan(situation: &Situation, wish: &Wish) -> Result<Plan, PlanError> {
-    wish.check(situation.board.arch)?;
-    let chosen = choose::choose(situation, wish)?;
+pub fn plan(situation: &Situation, request: &Request) -> Result<Plan, PlanError> {
+    request.check(situation.board.arch)?;
+    let chosen = choose::choose(situation, request)?;
     let board = situation.board;
     let mut warnings = chosen.warnings;
-    warnings.extend(classic::warnings(situation, wish, &chosen.source));
+    warnings.extend(classic::warnings(situation, request, &chosen.source));
     // These are for kernels built for the board, and for those of Raspberry Pi OS.
     let is_pi_os = situation.system.as_ref().is_some_and(|system| system.id == "raspberry-pi-os");
     if chosen.source.is_built() || is_pi_os {
         warnings.extend(board.traps.iter().cloned());
     }
-    let fragment = chosen.source.built().map(|series| wish.fragment(board.arch, series));
+    let fragment = chosen.source.built().map(|series| request.fragment(board.arch, series));
     let fragment = fragment.map(|text| text + steps::without_debug_info(&chosen.source).unwrap_or_default());
     Ok(Plan {
         board: board.key.clone(),
@@ -114,7 +114,7 @@ pub fn plan(situation: &Situation, wish: &Wish) -> Result<Plan, PlanError> {
         loader: situation.loader.said(),
         running: situation.release.clone(),
         running_rt: situation.is_rt,
-        steps: steps::steps(situation, wish, &chosen.source),
+        steps: steps::steps(situation, request, &chosen.source),
         source: chosen.source,
         why: chosen.why,
         passed_over: chosen.passed_over,

@@ -1,6 +1,6 @@
 //! The distribution's real-time package for this system that replaces the running kernel.
 
-use super::{Situation, Source, System, Tracer, Wish};
+use super::{Request, Situation, Source, System, Tracer};
 use crate::{Arch, Package, SeriesEntry, packages};
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ pub(super) fn of_version(system: &System, wanted: &str) -> bool {
     wanted.is_empty() || version == wanted || version.strip_prefix(wanted).is_some_and(|rest| rest.starts_with('.'))
 }
 
-pub(super) fn package(at: &Situation, wish: &Wish, _: &SeriesEntry) -> Result<(Source, String), String> {
+pub(super) fn package(at: &Situation, request: &Request, _: &SeriesEntry) -> Result<(Source, String), String> {
     let Some(system) = &at.system else { return Err(unknown_system(at)) };
     let arch = at.board.arch;
     if at.loader.is_image() {
@@ -34,7 +34,7 @@ pub(super) fn package(at: &Situation, wish: &Wish, _: &SeriesEntry) -> Result<(S
     let (found, doubt) = fitting(at, system, &of_arch)?;
     let doubt = doubt.into_iter().chain(older(at, found));
     let name = found.package.get(&arch).map(String::as_str).unwrap_or_default();
-    lacks(found, wish).map_or(Ok(()), |what| Err(format!("{name} {what}")))?;
+    lacks(found, request).map_or(Ok(()), |what| Err(format!("{name} {what}")))?;
     let install = found.install.iter().map(|line| line.replace("{package}", name)).collect();
     let more: String = found.note.iter().map(|note| format!("; it {note}")).chain(doubt).collect();
     let series = found.series.map_or_else(|| "of a changing series".to_owned(), |series| series.to_string());
@@ -114,28 +114,28 @@ fn unknown_system(at: &Situation) -> String {
 }
 
 /// The requested property that a package lacks or may lack.
-fn lacks(package: &Package, wish: &Wish) -> Option<String> {
-    match (wish.series, package.series) {
-        (Some(wished), Some(series)) if wished != series => {
-            return Some(format!("is {series}, but {wished} is requested"));
+fn lacks(package: &Package, request: &Request) -> Option<String> {
+    match (request.series, package.series) {
+        (Some(requested), Some(series)) if requested != series => {
+            return Some(format!("is {series}, but {requested} is requested"));
         }
-        (Some(wished), None) => return Some(format!("is of a changing series, but {wished} is requested")),
+        (Some(requested), None) => return Some(format!("is of a changing series, but {requested} is requested")),
         _ => {}
     }
-    match (wish.hz, package.hz) {
-        (Some(wished), Some(hz)) if wished != hz => {
-            return Some(format!("has CONFIG_HZ={hz}, but {wished} is requested"));
+    match (request.hz, package.hz) {
+        (Some(requested), Some(hz)) if requested != hz => {
+            return Some(format!("has CONFIG_HZ={hz}, but {requested} is requested"));
         }
         (Some(_), None) => return Some("has an unknown CONFIG_HZ".to_owned()),
         _ => {}
     }
-    if !wish.fragments.is_empty() {
+    if !request.fragments.is_empty() {
         return Some("is already built, but options are requested".to_owned());
     }
     let missing = match &package.tracers {
-        _ if wish.tracers.is_empty() => return None,
+        _ if request.tracers.is_empty() => return None,
         None => return Some("has unknown tracers".to_owned()),
-        Some(has) => wish.tracers.iter().filter(|t| !has.contains(t)).map(|t| Tracer::name(*t)).collect::<Vec<_>>(),
+        Some(has) => request.tracers.iter().filter(|t| !has.contains(t)).map(|t| Tracer::name(*t)).collect::<Vec<_>>(),
     };
     (!missing.is_empty()).then(|| format!("has no {}", missing.join(", ")))
 }

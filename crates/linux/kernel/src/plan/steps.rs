@@ -5,9 +5,9 @@ mod build;
 mod owned;
 mod trial;
 
-use super::{Estimate, Situation, Source, Step, Wish};
+use super::{Estimate, Request, Situation, Source, Step};
 
-pub(super) fn steps(at: &Situation, wish: &Wish, source: &Source) -> Vec<Step> {
+pub(super) fn steps(at: &Situation, request: &Request, source: &Source) -> Vec<Step> {
     match source {
         Source::Running => vec![trial::verify(at)],
         Source::CoKernel { core } => vec![core_tests(core)],
@@ -19,7 +19,7 @@ pub(super) fn steps(at: &Situation, wish: &Wish, source: &Source) -> Vec<Step> {
         built => {
             let mut all = vec![build::preflight(at, built)];
             all.extend(build::fetch(built));
-            all.push(build::configure(at, wish, built));
+            all.push(build::configure(at, request, built));
             all.push(build::compile(at, built));
             all.push(build::package(at));
             all.extend(trial::of_built(at, built));

@@ -1,6 +1,6 @@
 //! Plans for the recorded machines, as golden files.
 
-use punctual_kernel::{PlanError, Situation, Tracer, Wish, plan};
+use punctual_kernel::{PlanError, Request, Situation, Tracer, plan};
 use punctual_machine::{Live, Recorded};
 use punctual_testing::golden;
 use std::path::PathBuf;
@@ -11,8 +11,8 @@ fn machines() -> Vec<(String, Recorded)> {
     punctual_testing::machines().into_iter().map(named).collect()
 }
 
-fn said(situation: Result<Situation, PlanError>, wish: &Wish) -> String {
-    match situation.and_then(|situation| plan(&situation, wish)) {
+fn said(situation: Result<Situation, PlanError>, request: &Request) -> String {
+    match situation.and_then(|situation| plan(&situation, request)) {
         Ok(plan) => plan.to_string(),
         Err(error) => format!("no plan: {error}\n"),
     }
@@ -26,7 +26,7 @@ fn compare(name: &str, found: &str) {
 fn every_recorded_machine_has_its_plan() {
     let text: String = machines()
         .into_iter()
-        .map(|(name, machine)| format!("===== {name}\n{}\n", said(Situation::of(&machine, None), &Wish::default())))
+        .map(|(name, machine)| format!("===== {name}\n{}\n", said(Situation::of(&machine, None), &Request::default())))
         .collect();
     compare("machines.txt", &text);
 }
@@ -57,7 +57,7 @@ fn roots() -> Vec<(String, tempfile::TempDir)> {
 fn every_distribution_and_loader_has_its_plan() {
     let mut text = String::new();
     for (name, folder) in roots() {
-        let said = said(Situation::of(&Live::under(folder.path()), None), &Wish::default());
+        let said = said(Situation::of(&Live::under(folder.path()), None), &Request::default());
         text += &format!("===== {name}\n{said}\n");
     }
     compare("distributions.txt", &text);
@@ -65,46 +65,46 @@ fn every_distribution_and_loader_has_its_plan() {
 
 #[test]
 fn wishes_lead_to_the_source_that_has_them() {
-    let wish = |series: &str, hz: Option<u32>, tracers: &[Tracer]| Wish {
+    let request = |series: &str, hz: Option<u32>, tracers: &[Tracer]| Request {
         series: (!series.is_empty()).then(|| series.parse().unwrap()),
         hz,
         tracers: tracers.to_vec(),
-        ..Wish::default()
+        ..Request::default()
     };
     let cases = [
-        ("debian-rt-6.12-server", wish("", Some(1000), &[])),
-        ("debian-rt-6.12-server", wish("", Some(250), &[Tracer::Timerlat])),
-        ("debian-rt-6.12-server", wish("6.6", None, &[])),
-        ("laptop-smt-6.8", wish("", None, &[Tracer::Irqsoff])),
-        ("raspberry-pi-4-stock-6.6", wish("", Some(1000), &[Tracer::Timerlat, Tracer::Osnoise])),
-        ("raspberry-pi-4-stock-6.6", wish("6.6", None, &[])),
-        ("raspberry-pi-4-stock-6.6", wish("6.18", None, &[])),
-        ("raspberry-pi-4-stock-6.6", wish("6.7", None, &[])),
-        ("raspberry-pi-4-stock-6.6", wish("5.10", None, &[Tracer::Timerlat])),
-        ("raspberry-pi-4-stock-6.6", wish("", Some(123), &[])),
-        ("raspberry-pi-5-rt-6.12", wish("6.18", None, &[])),
+        ("debian-rt-6.12-server", request("", Some(1000), &[])),
+        ("debian-rt-6.12-server", request("", Some(250), &[Tracer::Timerlat])),
+        ("debian-rt-6.12-server", request("6.6", None, &[])),
+        ("laptop-smt-6.8", request("", None, &[Tracer::Irqsoff])),
+        ("raspberry-pi-4-stock-6.6", request("", Some(1000), &[Tracer::Timerlat, Tracer::Osnoise])),
+        ("raspberry-pi-4-stock-6.6", request("6.6", None, &[])),
+        ("raspberry-pi-4-stock-6.6", request("6.18", None, &[])),
+        ("raspberry-pi-4-stock-6.6", request("6.7", None, &[])),
+        ("raspberry-pi-4-stock-6.6", request("5.10", None, &[Tracer::Timerlat])),
+        ("raspberry-pi-4-stock-6.6", request("", Some(123), &[])),
+        ("raspberry-pi-5-rt-6.12", request("6.18", None, &[])),
     ];
     let all = machines();
     let text: String = cases
         .iter()
-        .map(|(name, wish)| {
+        .map(|(name, request)| {
             let machine = &all.iter().find(|(n, _)| n == name).unwrap().1;
-            let tracers: Vec<&str> = wish.tracers.iter().map(|t| t.name()).collect();
+            let tracers: Vec<&str> = request.tracers.iter().map(|t| t.name()).collect();
             let asked =
-                format!("series {:?}, hz {:?}, tracers {tracers:?}", wish.series.map(|s| s.to_string()), wish.hz);
-            format!("===== {name}, {asked}\n{}\n", said(Situation::of(machine, None), wish))
+                format!("series {:?}, hz {:?}, tracers {tracers:?}", request.series.map(|s| s.to_string()), request.hz);
+            format!("===== {name}, {asked}\n{}\n", said(Situation::of(machine, None), request))
         })
         .collect();
-    compare("wishes.txt", &text);
+    compare("requests.txt", &text);
 }
 
 #[test]
 fn a_board_alone_is_planned_for() {
-    let old = Wish { series: Some("4.19".parse().unwrap()), ..Wish::default() };
+    let old = Request { series: Some("4.19".parse().unwrap()), ..Request::default() };
     let mut text = String::new();
     for board in punctual_kernel::boards() {
         let title = format!("===== {}\n", board.key);
-        text += &format!("{title}{}\n", said(Situation::of_board(&board.key), &Wish::default()));
+        text += &format!("{title}{}\n", said(Situation::of_board(&board.key), &Request::default()));
     }
     text += &format!("===== raspberry-pi-4-32, 4.19\n{}\n", said(Situation::of_board("raspberry-pi-4-32"), &old));
     text += &format!("===== raspberry-pi-5, 4.19\n{}\n", said(Situation::of_board("raspberry-pi-5"), &old));
@@ -126,18 +126,18 @@ fn another_board_than_this_machine_takes_nothing_from_it() {
 fn a_plan_keeps_its_keys_as_json() {
     let all = machines();
     let machine = &all.iter().find(|(n, _)| n == "raspberry-pi-4-stock-6.6").unwrap().1;
-    let plan = plan(&Situation::of(machine, None).unwrap(), &Wish::default()).unwrap();
+    let plan = plan(&Situation::of(machine, None).unwrap(), &Request::default()).unwrap();
     compare("pi4.json", &(serde_json::to_string_pretty(&plan).unwrap() + "\n"));
 }
 
 #[test]
 fn a_newer_patch_of_an_index_replaces_the_tables() {
-    let wish = |newest: &str| Wish {
+    let request = |newest: &str| Request {
         series: Some("6.6".parse().unwrap()),
         newest_rt: Some(newest.parse().unwrap()),
-        ..Wish::default()
+        ..Request::default()
     };
     let situation = Situation::of_board("arm64-board").unwrap();
-    assert!(plan(&situation, &wish("6.6.200-rt99")).unwrap().to_string().contains("patch-6.6.200-rt99.patch"));
-    assert!(!plan(&situation, &wish("6.1.200-rt99")).unwrap().to_string().contains("6.1.200"));
+    assert!(plan(&situation, &request("6.6.200-rt99")).unwrap().to_string().contains("patch-6.6.200-rt99.patch"));
+    assert!(!plan(&situation, &request("6.1.200-rt99")).unwrap().to_string().contains("6.1.200"));
 }

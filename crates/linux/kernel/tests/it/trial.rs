@@ -3,7 +3,7 @@
 //! program: crates/linux/deploy/tests/it/pi.rs.
 
 use punctual_boot::{PiBoot, PiStart, firmware_start};
-use punctual_kernel::{Plan, Situation, Source, Wish, plan};
+use punctual_kernel::{Plan, Request, Situation, Source, plan};
 use punctual_machine::Live;
 use std::fs;
 use std::path::Path;
@@ -28,7 +28,7 @@ fn packaged(root: &Path) -> Plan {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
-    let plan = plan(&Situation::of(&Live::under(root), None).unwrap(), &Wish::default()).unwrap();
+    let plan = plan(&Situation::of(&Live::under(root), None).unwrap(), &Request::default()).unwrap();
     assert!(matches!(plan.source, Source::Package { .. }), "{plan}");
     plan
 }

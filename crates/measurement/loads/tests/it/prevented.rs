@@ -92,8 +92,8 @@ fn a_load_that_is_stopped() {
     send(pid, Signal::STOP);
     let report = host.report();
     // On a busy machine the worker may not beat at all before it is stopped.
-    let is_told = ["was silent for 2.", "did nothing in 3.00 s"].iter().any(|text| why(&report).contains(text));
-    assert!(is_told && why(&report).contains("stopped"), "{report:?}");
+    let is_reported = ["was silent for 2.", "did nothing in 3.00 s"].iter().any(|text| why(&report).contains(text));
+    assert!(is_reported && why(&report).contains("stopped"), "{report:?}");
     assert!(report.longest_silence_ns > 2_000_000_000);
 }
 

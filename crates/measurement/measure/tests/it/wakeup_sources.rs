@@ -78,8 +78,8 @@ fn a_sender_has_a_cpu_of_its_own_where_there_is_one() {
     account(&outcome, 100);
     let place = outcome.senders[0].1.place;
     assert_eq!((place.shared, others.contains(place.cpu)), (others.is_empty(), !others.is_empty()));
-    let told = outcome.notes.iter().find(|n| n.contains("--via futex")).unwrap();
-    assert!(told.contains(&format!("a sender on CPU {}", place.cpu)), "{told}");
+    let reported = outcome.notes.iter().find(|n| n.contains("--via futex")).unwrap();
+    assert!(reported.contains(&format!("a sender on CPU {}", place.cpu)), "{reported}");
 }
 
 #[test]

@@ -22,7 +22,7 @@ pub struct Window {
 }
 
 impl Window {
-    fn latest(&self) -> u64 {
+    fn worst(&self) -> u64 {
         self.late.iter().map(|late| late.latency_ns).max().unwrap_or(0)
     }
 }
@@ -43,9 +43,9 @@ pub(crate) fn windows(mut late: Vec<Late>, before: Nanos, after: Nanos, kept: &[
             None => all.push(Window { from, to, late: vec![one] }),
         }
     }
-    all.arrange_by_key(|window| std::cmp::Reverse(window.latest()));
+    all.arrange_by_key(|window| std::cmp::Reverse(window.worst()));
     all.truncate(AT_ONCE);
-    let better = |window: &Window| kept.iter().filter(|latency| **latency >= window.latest()).count() < MOST;
+    let better = |window: &Window| kept.iter().filter(|latency| **latency >= window.worst()).count() < MOST;
     all.retain(better);
     all.arrange_by_key(|window| window.from);
     all
@@ -89,8 +89,8 @@ mod tests {
             for window in &windows {
                 prop_assert!(window.late.iter().all(|l| window.from <= l.release_mono_ns && l.release_mono_ns + l.latency_ns < window.to));
             }
-            let latest = list.iter().map(|(_, latency)| *latency).max();
-            prop_assert_eq!(windows.iter().map(Window::latest).max(), latest);
+            let worst = list.iter().map(|(_, latency)| *latency).max();
+            prop_assert_eq!(windows.iter().map(Window::worst).max(), worst);
         }
     }
 }

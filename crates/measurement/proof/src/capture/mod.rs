@@ -200,8 +200,8 @@ impl Watcher {
             named.push((format!("traces/{}-{}.dat", self.phase, self.count), window));
         }
         for capture in self.tracer.cutter.cut(&self.tracer.dir, &self.phase, named)? {
-            let latest = capture.late.iter().map(|late| late.latency_ns).max().unwrap_or(0);
-            self.kept.push((latest, capture));
+            let worst = capture.late.iter().map(|late| late.latency_ns).max().unwrap_or(0);
+            self.kept.push((worst, capture));
         }
         self.forget_least();
         Ok(())

@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_never_came_back_is_told() {
+    fn a_thread_that_never_came_back_is_reported() {
         let mut lane = lane(false);
         activation(&mut lane, 1, 1_000 * MS, &[2_000, 5_000]);
         activation(&mut lane, 2, 1_001 * MS, &[2_000]);

@@ -97,7 +97,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn what_is_changed_is_put_back() {
+    fn what_is_changed_is_restored() {
         let home = tempfile::tempdir().unwrap();
         let (period, options) = (home.path().join("period"), home.path().join("options"));
         fs::write(&period, "1000\n").unwrap();

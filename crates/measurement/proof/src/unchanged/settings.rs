@@ -106,7 +106,7 @@ impl Settings {
 
     /// Settings that differ later, as `path: from → to`; separately those that the machine changes automatically.
     pub fn since(&self, later: &Settings) -> (Vec<String>, Vec<String>) {
-        let by_itself = |path: &str| {
+        let kernels_own = |path: &str| {
             let is_balanced = self.has_irqbalance && later.has_irqbalance && path.starts_with("/proc/irq/");
             is_balanced || (self.is_cooling || later.is_cooling) && path.ends_with("/scaling_max_freq")
         };
@@ -116,7 +116,7 @@ impl Settings {
             let Some(to) = later.values.get(path).filter(|to| *to != from) else { continue };
             let shown = |value: &str| if value.is_empty() { "(empty)".to_owned() } else { value.replace('\t', " ") };
             let text = format!("{path}: {} → {}", shown(from), shown(to));
-            if by_itself(path) { moved.push(text) } else { changed.push(text) }
+            if kernels_own(path) { moved.push(text) } else { changed.push(text) }
         }
         (changed, moved)
     }
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_machine_does_by_itself_is_no_change() {
+    fn what_the_kernel_changes_is_no_change() {
         let (path, text) = stat(7, "irqbalance", 1, 0, 0);
         let before = [(IRQ, "0"), (path.as_str(), text.as_str()), (MOST, "2")];
         let after = [(IRQ, "1"), before[1], (MOST, "2")];

@@ -70,7 +70,7 @@ fn what_lies_within_a_longer_delay_is_found_there() {
 }
 
 #[test]
-fn every_way_to_miss_it_is_told() {
+fn every_way_to_miss_it_is_reported() {
     type Change = fn(&mut Outcome);
     let changes: [(&str, Change); 8] = [
         ("no sample", |o| o.worst.clear()),
@@ -99,7 +99,7 @@ fn a_late_start_is_that_of_the_first_period() {
 }
 
 #[test]
-fn page_faults_are_counted_and_told() {
+fn page_faults_are_counted_and_reported() {
     let delay = Injected { kind: Kind::PageFault, ..injected() };
     assert!(!passes(delay, &outcome()));
     let mut counted = outcome();

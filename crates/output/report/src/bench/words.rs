@@ -76,13 +76,14 @@ pub fn warnings(bench: &Bench) -> Vec<String> {
 }
 
 fn throttled(bench: &Bench) -> Option<String> {
-    let mut told: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut reported: BTreeMap<&str, u64> = BTreeMap::new();
     let up = |r: &&Reading| r.value > 0;
     for reading in bench.repetitions.iter().flat_map(|r| r.conditions.throttling.iter().filter(up)) {
-        *told.entry(&reading.name).or_default() += 1;
+        *reported.entry(&reading.name).or_default() += 1;
     }
     let of = bench.repetitions.len() as u64;
-    let each: Vec<String> = told.iter().map(|(name, n)| format!("{} in {} of {of}", line(name), count(*n))).collect();
+    let each: Vec<String> =
+        reported.iter().map(|(name, n)| format!("{} in {} of {of}", line(name), count(*n))).collect();
     (!each.is_empty()).then(|| format!("throttled: {}", each.join(", ")))
 }
 

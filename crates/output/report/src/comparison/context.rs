@@ -155,8 +155,8 @@ fn unknown_boots(comparison: &Comparison) -> Option<String> {
 }
 
 fn more_boots(comparison: &Comparison) -> Option<String> {
-    let mut told = comparison.rows.iter().flat_map(|r| &r.against);
-    told.any(|a| a.told == Conclusion::TooFew).then(|| {
+    let mut reported = comparison.rows.iter().flat_map(|r| &r.against);
+    reported.any(|a| a.conclusion == Conclusion::TooFew).then(|| {
         "Whether they differ: this takes four boots of each, in turns (A B B A …); `punctual compare --experiment` plans them.".into()
     })
 }

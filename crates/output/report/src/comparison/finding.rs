@@ -24,7 +24,7 @@ pub fn findings(comparison: &Comparison) -> Vec<String> {
         for (k, (sentence, against)) in sentences(comparison, row).into_iter().zip(&row.against).enumerate() {
             match (n, k) {
                 (0, 0) => {}
-                _ if row.sample != SampleUnit::Batch && against.told == Conclusion::TooFew => open.push(row),
+                _ if row.sample != SampleUnit::Batch && against.conclusion == Conclusion::TooFew => open.push(row),
                 _ if middle(row, 0).and(middle(row, k + 1)).is_none() => missing.push((k + 1, row)),
                 _ => ranked.push((rank(against), crate::words::capital(&sentence))),
             }
@@ -83,7 +83,7 @@ fn recipe(comparison: &Comparison, recipe: &BootsRecipe) -> Option<String> {
 }
 
 fn rank(against: &Against) -> u8 {
-    match against.told {
+    match against.conclusion {
         _ if against.covariate.is_some_and(|c| c.is_most) => 0,
         Conclusion::More | Conclusion::Less => 0,
         Conclusion::TooFew | Conclusion::Missing => 1,
@@ -107,7 +107,7 @@ fn sentence(comparison: &Comparison, row: &ComparisonRow, group: usize) -> Strin
         return format!("{what} is not known of {}, and not compared.", lacking(comparison, row, group));
     };
     let beside = format!("{} instead of {}", of_row(of_b, row), of_row(of_a, row));
-    let said = match (against.told, &against.ratio) {
+    let said = match (against.conclusion, &against.ratio) {
         (Conclusion::More | Conclusion::Less, Some(ratio)) => {
             let Changed { text, than } = changed(ratio, times(row));
             format!("{what} is {text} with {b} {than} with {a} ({beside})")
@@ -120,14 +120,14 @@ fn sentence(comparison: &Comparison, row: &ComparisonRow, group: usize) -> Strin
         _ => too_few(comparison, row, against, group, [of_a, of_b]),
     };
     let cooled =
-        against.equal_temperature.as_ref().filter(|_| is_told(against)).map(|equal| at_equal_temperature(row, equal));
+        against.equal_temperature.as_ref().filter(|_| differs(against)).map(|equal| at_equal_temperature(row, equal));
     let heat = against.covariate.as_ref().map(|c| heat(row, c, group, [&a, &b])).unwrap_or_default();
     let excuse = if against.covariate.is_some_and(|c| c.is_most) { excuse(comparison, group, against) } else { "" };
     format!("{said}.{}{heat}{excuse}", cooled.unwrap_or_default())
 }
 
-fn is_told(against: &Against) -> bool {
-    matches!(against.told, Conclusion::More | Conclusion::Less)
+fn differs(against: &Against) -> bool {
+    matches!(against.conclusion, Conclusion::More | Conclusion::Less)
 }
 
 fn at_equal_temperature(row: &ComparisonRow, equal: &Ratio) -> String {
@@ -137,7 +137,7 @@ fn at_equal_temperature(row: &ComparisonRow, equal: &Ratio) -> String {
 /// Whether heat excuses the difference (docs/compare.md).
 fn excuse(comparison: &Comparison, group: usize, against: &Against) -> &'static str {
     let is_alike = group.checked_sub(1).and_then(|k| comparison.began_alike.get(k)) == Some(&true);
-    match (is_told(against), is_alike) {
+    match (differs(against), is_alike) {
         (false, _) => "",
         (true, true) => {
             " Both were booted in turns and started at the same temperature, so it does not count as worse."
@@ -162,7 +162,7 @@ fn too_few(comparison: &Comparison, row: &ComparisonRow, against: &Against, grou
     };
     let Some((first, second)) = row.groups.first().zip(row.groups.get(group)) else { return both };
     match row.sample {
-        SampleUnit::Boot if against.told == Conclusion::Missing => {
+        SampleUnit::Boot if against.conclusion == Conclusion::Missing => {
             format!("{both}; a later one may not have been counted, so nothing follows")
         }
         SampleUnit::Boot if !comparison.unknown_boots.is_empty() => {

@@ -108,7 +108,7 @@ fn differing(comparison: &Comparison) -> Vec<String> {
     let mut all = Vec::new();
     for row in &comparison.rows {
         for (k, against) in row.against.iter().enumerate() {
-            let how = match against.told {
+            let how = match against.conclusion {
                 Conclusion::More => "higher",
                 Conclusion::Less => "lower",
                 _ => continue,

@@ -130,6 +130,6 @@ fn chosen(comparison: &Comparison, most: usize) -> Vec<&ComparisonRow> {
 }
 
 fn tint(row: &ComparisonRow) -> Tint {
-    let differs = row.against.iter().any(|a| matches!(a.told, Conclusion::More | Conclusion::Less));
+    let differs = row.against.iter().any(|a| matches!(a.conclusion, Conclusion::More | Conclusion::Less));
     if differs { Tint::Strong } else { Tint::Plain }
 }

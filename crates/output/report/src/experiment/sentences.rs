@@ -53,8 +53,8 @@ fn of_thread(planned: &PlannedThread, ran: &RanThread) -> Option<String> {
              calibrated alone"
         ));
     }
-    let told = alone_misses(planned.predicted, ran).filter(|miss| miss.abs() > TELLS);
-    let off = told.map_or(String::new(), |miss| format!(" ended {} from its predicted time", share(Some(miss))));
+    let reported = alone_misses(planned.predicted, ran).filter(|miss| miss.abs() > TELLS);
+    let off = reported.map_or(String::new(), |miss| format!(" ended {} from its predicted time", share(Some(miss))));
     (!causes.is_empty()).then(|| format!("{}{off}: {}", line(&planned.name), causes.join("; ")))
 }
 

@@ -103,9 +103,9 @@ pub(super) fn method(fleet: &Fleet) -> Vec<String> {
     vec![
         "One board is one sample: the median of the worst wakeups of its runs, on a logarithmic scale.".into(),
         format!(
-            "An outlier is later than chance makes the latest of so many boards under the same load and settings, if the logarithm of a \
-             worst wakeup is of Gumbel's distribution, as that of the largest of many is, or has a lighter tail: p is drawn for the \
-             number of boards (ten or more) and corrected for {} (Benjamini–Hochberg); of equal boards, some outlier is told in at most 5 %. What meets one board of ten by chance looks the same with one run each: \
+            "An outlier is later than chance makes the worst of so many boards under the same load and settings, if the logarithm of a \
+             worst wakeup follows a Gumbel distribution, as the largest of many values does, or has a lighter tail: p is simulated for the \
+             number of boards (ten or more) and corrected for {} (Benjamini–Hochberg); of equal boards, some outlier is reported in at most 5 %. What meets one board of ten by chance looks the same with one run each: \
              measure an outlier again before it is blamed.",
             plural(fleet.outlier_tests, "board and load", "boards and loads")
         ),

@@ -103,8 +103,8 @@ fn shift(name: &str, what: &str, n: usize, shift: &HistoryShift) -> String {
     let kernel = match (&shift.kernel_before, &shift.kernel) {
         (Some(before), Some(now)) if before == now => format!("the same kernel {now}"),
         (before, now) => {
-            let told = |k: &Option<String>| k.clone().unwrap_or_else(|| "not recorded".into());
-            format!("kernel {} → {}", told(before), told(now))
+            let reported = |k: &Option<String>| k.clone().unwrap_or_else(|| "not recorded".into());
+            format!("kernel {} → {}", reported(before), reported(now))
         }
     };
     let mut text = format!(

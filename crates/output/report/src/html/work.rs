@@ -78,7 +78,7 @@ fn suspicions(all: &[Suspicion]) -> String {
         }
     };
     if all.is_empty() {
-        return "<p class=\"quiet\">Not looked into.".into();
+        return "<p class=\"quiet\">Not examined.".into();
     }
     all.iter().map(one).collect()
 }

@@ -63,7 +63,7 @@ pub fn facts(rows: &[(&str, Option<String>)]) -> String {
 
 /// Columns of figures that fit a telephone; with more, each row becomes a card there.
 const FITTING: usize = 4;
-/// The class of a row's name: a short one is not broken.
+/// The attribute that keeps a short name of a row on one line.
 pub fn name_class(name: &str) -> &'static str {
     if name.chars().count() <= 16 { " class=\"nb\"" } else { "" }
 }

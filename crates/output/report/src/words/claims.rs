@@ -142,7 +142,7 @@ pub(super) fn undecided(recording: &Recording, claim: &Claim, cell: &CellJudgeme
     };
     let why = super::imported::open(recording, claim, &cell.phase, cell.cpu);
     if let Some(why) = why.filter(|_| open_itself) {
-        return format!("undecided from the file {at}: {why}{}", bounds_told(claim, cell));
+        return format!("undecided from the file {at}: {why}{}", bounds_reported(claim, cell));
     }
     if would_pass(claim, cell) || matches!(claim.quantity, Quantity::Max(_) | Quantity::NoneMissed) {
         // The samples alone would have passed.
@@ -206,7 +206,7 @@ fn would_pass(claim: &Claim, cell: &CellJudgement) -> bool {
 }
 
 /// What the imported file bounds nevertheless.
-fn bounds_told(claim: &Claim, cell: &CellJudgement) -> String {
+fn bounds_reported(claim: &Claim, cell: &CellJudgement) -> String {
     match (claim.quantity, cell.lower, cell.upper) {
         (Quantity::Quantile { q, .. }, None, Some(_)) => format!("; {} is at most {}", name(q), ns(cell.upper)),
         (Quantity::Quantile { q, .. }, Some(_), None) => format!("; {} is at least {}", name(q), ns(cell.lower)),

@@ -39,8 +39,8 @@ pub(super) fn grave(recording: &Recording) -> Vec<String> {
     };
     let Some(import) = &recording.run.import else { return Vec::new() };
     let problems = || recording.run.problems.iter().chain(recording.run.phases.iter().flat_map(|p| &p.problems));
-    let told = |l: &&Lost| problems().any(|p| p.text == l.text);
-    sentences(recording, import.lost.iter().filter(is_grave).filter(|l| !told(l)))
+    let reported = |l: &&Lost| problems().any(|p| p.text == l.text);
+    sentences(recording, import.lost.iter().filter(is_grave).filter(|l| !reported(l)))
 }
 
 /// Every loss; threads with the same loss share a sentence.

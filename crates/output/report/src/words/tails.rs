@@ -2,7 +2,7 @@
 
 use super::{capital, noun, place};
 use crate::number::{confidence, count, count_f, plural, probability, round_probability};
-use punctual_model::{ArrivalPattern, Arrivals, Latest, Recording, Tail, TailOutcome, TailRefusal, Verdict};
+use punctual_model::{ArrivalPattern, ArrivalSource, Arrivals, Recording, Tail, TailOutcome, TailRefusal, Verdict};
 use punctual_units::Nanos;
 
 /// Smaller p values are shown as below this: the bounds behind them are no better known.
@@ -127,8 +127,8 @@ pub(crate) fn arrivals(recording: &Recording, tail: &Tail) -> String {
     let Arrivals { source, of, pattern } = tail.arrivals;
     let what = noun(recording);
     let latest = match source {
-        Latest::Wakeups => format!("{} worst {what}s", count(of)),
-        Latest::Seconds => format!("{} seconds with the worst {what}s", count(of)),
+        ArrivalSource::Wakeups => format!("{} worst {what}s", count(of)),
+        ArrivalSource::Seconds => format!("{} seconds with the worst {what}s", count(of)),
     };
     match pattern {
         ArrivalPattern::Periodic { period_ns, p, in_step } => format!(

@@ -19,11 +19,12 @@ pub fn warnings(recording: &Recording, verdict: &Verdict) -> Vec<String> {
     all.extend(incomplete(recording));
     // Reported elsewhere: the gravest problem in the headline of an inconclusive verdict, and that the run has no
     // proper end.
-    let told = (verdict.outcome == Outcome::Inconclusive).then(|| gravest(verdict)).flatten();
-    let is_told = |(phase, p): &(Option<String>, Problem)| {
+    let reported = (verdict.outcome == Outcome::Inconclusive).then(|| gravest(verdict)).flatten();
+    let is_reported = |(phase, p): &(Option<String>, Problem)| {
         phase.is_none() && p.kind == ProblemKind::Interrupted && !recording.run.complete
     };
-    let problems = verdict.problems.iter().filter(|p| !told.is_some_and(|t| std::ptr::eq(t, *p)) && !is_told(p));
+    let problems =
+        verdict.problems.iter().filter(|p| !reported.is_some_and(|t| std::ptr::eq(t, *p)) && !is_reported(p));
     all.extend(problems.map(|(phase, p)| stopped(&capital(&problem_sentence(recording, phase.as_deref(), p)))));
     // The judge counts damage among the problems; a verdict from elsewhere may not.
     let known = |d: &&String| verdict.problems.iter().any(|(_, p)| p.text == **d);

@@ -18,7 +18,7 @@ fn sampled(values: &[f64]) -> Sampled {
     Sampled { n, median: values.get(values.len() / 2).copied(), mean, values: values.to_vec(), ..Sampled::default() }
 }
 
-fn row(load: &str, figure: &str, a: &[f64], b: &[f64], ratio: Option<Ratio>, told: Conclusion) -> ComparisonRow {
+fn row(load: &str, figure: &str, a: &[f64], b: &[f64], ratio: Option<Ratio>, conclusion: Conclusion) -> ComparisonRow {
     let p = ratio.filter(|r| r.interval.is_some()).map(|_| 0.0022);
     ComparisonRow {
         load: load.into(),
@@ -27,7 +27,7 @@ fn row(load: &str, figure: &str, a: &[f64], b: &[f64], ratio: Option<Ratio>, tol
         sample: SampleUnit::Boot,
         more_is_better: false,
         groups: vec![sampled(a), sampled(b)],
-        against: vec![Against { ratio, p, q: p.map(|p| p * 2.0), told, ..Against::default() }],
+        against: vec![Against { ratio, p, q: p.map(|p| p * 2.0), conclusion, ..Against::default() }],
     }
 }
 
@@ -75,10 +75,11 @@ fn batches() -> ComparisonRow {
 /// The throughput of a load, which heat explains in part.
 fn rate() -> ComparisonRow {
     let (faster, cooled) = (ratio(1.25, Some((1.1, 1.4))), ratio(1.04, Some((0.98, 1.1))));
-    let told = Against { ratio: faster, p: Some(1e-5), q: Some(1e-4), told: Conclusion::More, ..Against::default() };
+    let reported =
+        Against { ratio: faster, p: Some(1e-5), q: Some(1e-4), conclusion: Conclusion::More, ..Against::default() };
     ComparisonRow {
         groups: vec![sampled(&[800.0; 4]), sampled(&[1000.0; 4])],
-        against: vec![Against { equal_temperature: cooled, paired: true, ..told }],
+        against: vec![Against { equal_temperature: cooled, paired: true, ..reported }],
         unit: "MiB/s".into(),
         more_is_better: true,
         ..row("memory", "copied", &[], &[], None, Conclusion::More)
@@ -88,7 +89,7 @@ fn rate() -> ComparisonRow {
 /// Boots of a benchmark that differ for heat.
 fn hot() -> ComparisonRow {
     let mut row = ComparisonRow { sample: SampleUnit::Boot, load: "matrix".into(), ..batches() };
-    row.against[0].told = Conclusion::More;
+    row.against[0].conclusion = Conclusion::More;
     row
 }
 

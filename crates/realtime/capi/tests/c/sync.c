@@ -276,7 +276,7 @@ static void *dies(void *data)
     return NULL;
 }
 
-/* A waiter gets the mutex of an owner that has died, and is told so; where nobody waited then, the mutex is lost. */
+/* A waiter gets the mutex of an owner that has died, and learns of it; where nobody waited then, the mutex is lost. */
 static void dead_owners(void)
 {
     struct shared waited, lost;

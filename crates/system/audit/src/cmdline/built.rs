@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_off_anyway_is_no_wish() {
+    fn what_is_off_anyway_is_not_requested() {
         for (word, expected) in [("audit=0", true), ("nowatchdog", true), ("pcie_aspm=off", true), ("nosmt", false)] {
             assert_eq!(asks_nothing(word), expected, "{word}");
         }

@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_of_others_are_told() {
+    fn words_of_others_are_reported() {
         for word in ["dtparam=spi=on", "force_turbo=1", "hdmi_group=2", "over_voltage_delta=50000"] {
             assert!(config_txt(word).is_some(), "{word}");
         }

@@ -1,4 +1,4 @@
-use super::wish::{Origin, Want, Wish, every, one};
+use super::request::{Origin, Request, Want, every, one};
 use punctual_units::CpuList;
 use serde_json::json;
 
@@ -13,10 +13,10 @@ const LISTS: &[&str] = &[
     "workqueue.unbound_cpus",
 ];
 
-/// One wish for each parameter, with its origin. A repeatable parameter wants each of its values; of others the last
+/// One request for each parameter, with its origin. A repeatable parameter wants each of its values; of others the last
 /// counts, as in the kernel.
-pub(super) fn wishes(words: &[(String, String)]) -> Vec<Wish> {
-    let mut wishes = Vec::new();
+pub(super) fn requests(words: &[(String, String)]) -> Vec<Request> {
+    let mut requests = Vec::new();
     for (at, (word, whence)) in words.iter().enumerate() {
         let (name, value) = word.split_once('=').unwrap_or((word, ""));
         let same = |other: &&(String, String)| other.0.split('=').next().is_some_and(|key| is_same(key, name));
@@ -29,8 +29,8 @@ pub(super) fn wishes(words: &[(String, String)]) -> Vec<Wish> {
         }
         let id = if is_several && others.len() > 1 { format!("cmdline-{word}") } else { format!("cmdline-{name}") };
         let origin = Origin { id, group: "cmdline", what: format!("kernel parameter {word}"), whence: whence.clone() };
-        let absent = ("FAIL", format!("the profile wishes {word}, and the kernel command line has no {name}"));
-        let wish = match is_several {
+        let absent = ("FAIL", format!("the profile sets {word}, but the kernel command line has no {name}"));
+        let request = match is_several {
             true => {
                 let given = json!({ "parameters": [name], "only": { "is": word } });
                 every(origin, given, &Want::is(word.clone()), absent)
@@ -38,12 +38,12 @@ pub(super) fn wishes(words: &[(String, String)]) -> Vec<Wish> {
             false => one(origin, json!({ "cmdline": name }), &Want::OneOf(spellings(name, value)), absent),
         };
         // Its words would be parameters of their own.
-        wishes.push(match word.contains(|c: char| c.is_whitespace() || c == '"') {
-            true => wish.by_hand("set it by hand: the boot loader and the kernel must both be given its quotes"),
-            false => wish.fix(word, "persist", json!({ "boot": { "add": word } })),
+        requests.push(match word.contains(|c: char| c.is_whitespace() || c == '"') {
+            true => request.by_hand("set it by hand: the boot loader and the kernel must both be given its quotes"),
+            false => request.fix(word, "persist", json!({ "boot": { "add": word } })),
         });
     }
-    wishes
+    requests
 }
 
 const SEVERAL: &[&str] = &["console", "hugepagesz", "hugepages", "module_blacklist", "initcall_blacklist", "earlycon"];
@@ -91,8 +91,8 @@ mod tests {
     #[test]
     fn a_value_with_blanks_is_no_other_parameter() {
         for word in ["dyndbg=file a.c +p init=/bin/sh", "x=\"y", "a\u{a0}b=c\td"] {
-            let wishes = wishes(&[(word.to_owned(), "x, line 1".to_owned())]);
-            assert!(wishes[0].fix.to_string().contains("by hand"), "{word}: {}", wishes[0].fix);
+            let requests = requests(&[(word.to_owned(), "x, line 1".to_owned())]);
+            assert!(requests[0].fix.to_string().contains("by hand"), "{word}: {}", requests[0].fix);
         }
     }
 
@@ -100,9 +100,9 @@ mod tests {
     fn the_last_of_a_name_counts() {
         let word = |text: &str| (text.to_owned(), "x, line 1".to_owned());
         let ids: Vec<String> =
-            wishes(&[word("a=1"), word("a=2"), word("console=tty0"), word("console=ttyS0"), word("quiet")])
+            requests(&[word("a=1"), word("a=2"), word("console=tty0"), word("console=ttyS0"), word("quiet")])
                 .iter()
-                .map(|wish| format!("{} {}", wish.id, wish.what))
+                .map(|request| format!("{} {}", request.id, request.what))
                 .collect();
         assert_eq!(
             ids,

@@ -1,18 +1,18 @@
-//! Profiles of other programs. Each of their settings (a "wish") becomes a rule that checks it.
+//! Profiles of other programs. Each of their settings becomes a rule that checks it.
 //!
 //! TuneD's `tuned.conf` (https://tuned-project.org/docs/manual) and Canonical's rt-conf
 //! (https://documentation.ubuntu.com/real-time/en/rt-conf/reference/rt-conf-yaml). What cannot be checked is reported
 //! in a note.
 
 mod boot;
+mod request;
 mod rt_conf;
 mod tuned;
-mod wish;
 mod yaml;
 
 use crate::rule::{Mistake, check};
 use crate::{Profile, ProfileFileError, Rules, Today};
-use wish::Wish;
+use request::Request;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reference<'a> {
@@ -39,7 +39,7 @@ const MOST: usize = 2000;
 struct Imported {
     base: Profile,
     description: String,
-    wishes: Vec<Wish>,
+    requests: Vec<Request>,
     notes: Vec<String>,
 }
 
@@ -66,7 +66,7 @@ fn format(name: &str, text: &str) -> Format {
 }
 
 impl Rules {
-    /// Adopts a user's profile: one of [`Rules::extend`], or TuneD's tuned.conf or rt-conf's YAML, whose wishes become
+    /// Adopts a user's profile: one of [`Rules::extend`], or TuneD's tuned.conf or rt-conf's YAML, whose requests become
     /// rules `tuned-…` and `rt-conf-…`. Returns the built-in profile it extends, and notes on what is not checked.
     ///
     /// # Errors
@@ -87,17 +87,17 @@ impl Rules {
             Format::Tuned => (tuned::import(name, text, lookup)?, "tuned"),
             Format::RtConf => (rt_conf::import(name, text)?, "rt-conf"),
         };
-        let Imported { base, description, wishes, mut notes } = imported;
+        let Imported { base, description, requests, mut notes } = imported;
         self.sources.insert(SOURCE.to_owned(), format!("the profile {name}"));
-        let dropped = wishes.len().saturating_sub(MOST);
+        let dropped = requests.len().saturating_sub(MOST);
         if dropped > 0 {
-            notes.push(format!("{dropped} more wishes than the {MOST} that are looked at"));
+            notes.push(format!("{dropped} settings beyond the first {MOST} are not checked"));
         }
-        for wish in wishes.into_iter().take(MOST) {
-            self.add_wish(wish, prefix, &mut notes);
+        for request in requests.into_iter().take(MOST) {
+            self.add_request(request, prefix, &mut notes);
         }
         if !notes.is_empty()
-            && let Some(rule) = wish::unchecked(prefix, name, &notes)
+            && let Some(rule) = request::unchecked(prefix, name, &notes)
         {
             self.rules.push(rule);
         }
@@ -105,15 +105,15 @@ impl Rules {
         Ok((base, notes))
     }
 
-    fn add_wish(&mut self, wish: Wish, prefix: &str, notes: &mut Vec<String>) {
-        let mut id = wish.id(prefix);
+    fn add_request(&mut self, request: Request, prefix: &str, notes: &mut Vec<String>) {
+        let mut id = request.id(prefix);
         let taken = |id: &str| self.get(id).is_some();
         if taken(&id) {
             let free = (2..).map(|n| format!("{id}-{n}")).find(|id| !taken(id));
             id = free.unwrap_or(id);
         }
-        let what = wish.what.clone();
-        let rule = wish.into_rule(id).and_then(|rule| {
+        let what = request.what.clone();
+        let rule = request.into_rule(id).and_then(|rule| {
             let checked = check(&rule, &self.sources, &self.commons);
             checked.map(|()| rule).map_err(|Mistake { message, .. }| message)
         });

@@ -1,7 +1,7 @@
 //! rt-conf's YAML. Older versions write keys with `_` and rules as lists, newer ones keys with `-` and labelled rules;
 //! both are accepted.
 
-use super::wish::{Origin, Want, Wish, every};
+use super::request::{Origin, Request, Want, every};
 use super::yaml::{self, Node, Value};
 use super::{Imported, boot};
 use crate::rule::expression;
@@ -25,7 +25,7 @@ fn dashed(key: &str) -> String {
 
 pub(super) fn import(file: &str, text: &str) -> Result<Imported, ProfileFileError> {
     let root = yaml::parse(file, text)?;
-    let mut reader = Reader { file, wishes: Vec::new(), notes: Vec::new() };
+    let mut reader = Reader { file, requests: Vec::new(), notes: Vec::new() };
     for (key, value) in reader.map(&root, "the file")? {
         match dashed(key.word().unwrap_or_default()).as_str() {
             "kernel-cmdline" => reader.cmdline(value)?,
@@ -34,15 +34,15 @@ pub(super) fn import(file: &str, text: &str) -> Result<Imported, ProfileFileErro
             _ => reader.note(key, "is no part of rt-conf that is known here"),
         }
     }
-    let Reader { wishes, notes, .. } = reader;
-    let isolates = wishes.iter().any(|wish| wish.id == "cmdline-isolcpus");
+    let Reader { requests, notes, .. } = reader;
+    let isolates = requests.iter().any(|request| request.id == "cmdline-isolcpus");
     let base = if isolates { Profile::DedicatedCore } else { Profile::ControlLoop };
-    Ok(Imported { base, description: format!("rt-conf's {file}"), wishes, notes })
+    Ok(Imported { base, description: format!("rt-conf's {file}"), requests, notes })
 }
 
 struct Reader<'f> {
     file: &'f str,
-    wishes: Vec<Wish>,
+    requests: Vec<Request>,
     notes: Vec<String>,
 }
 
@@ -98,7 +98,7 @@ impl<'n> Reader<'_> {
                 parameters(word).into_iter().map(|p| (p, format!("{}, line {}", self.file, at.line)))
             })
             .collect();
-        self.wishes.extend(boot::wishes(&listed));
+        self.requests.extend(boot::requests(&listed));
         Ok(())
     }
 
@@ -181,7 +181,7 @@ impl<'n> Reader<'_> {
             let none = ("FAIL", format!("CPU {cpus} has no {file}: it is not there, or its frequency is not scaled"));
             let fix = format!("/sys/devices/system/cpu/cpu*/cpufreq/{file} (of CPU {cpus})");
             let by_hand = format!("write {value} to {fix}");
-            self.wishes.push(every(origin, read, &Want::is(value), none).only_if("cpufreq").by_hand(&by_hand));
+            self.requests.push(every(origin, read, &Want::is(value), none).only_if("cpufreq").by_hand(&by_hand));
         }
         Ok(())
     }
@@ -209,12 +209,12 @@ impl<'n> Reader<'_> {
         let what = format!("interrupts ({filter}) on CPU {cpus}");
         let origin = self.origin(format!("irq-{}", entry.label), "isolation", what, entry.node);
         let by_hand = format!("write {cpus} to the smp_affinity_list of each of them in /proc/irq");
-        self.wishes.push(irq_wish(origin, json!({ "irqs": read })).by_hand(&by_hand));
+        self.requests.push(irq_request(origin, json!({ "irqs": read })).by_hand(&by_hand));
         Ok(())
     }
 }
 
-fn irq_wish(origin: Origin, read: serde_json::Value) -> Wish {
+fn irq_request(origin: Origin, read: serde_json::Value) -> Request {
     every(origin, read, &Want::is("none"), ("WARN", "no interrupt fits the profile's filter".to_owned()))
 }
 

@@ -93,7 +93,7 @@ fn a_tuned_profile_becomes_rules() {
 }
 
 #[test]
-fn dropped_options_are_no_wishes() {
+fn dropped_options_are_not_checked() {
     let base = "[sysctl]\nkernel.numa_balancing=0\nnet.core.busy_read=50\n";
     let lookup = |reference: Reference| match reference {
         Reference::Profile("base") => Some(Referred { name: "base/tuned.conf".to_owned(), text: base.to_owned() }),

@@ -15,18 +15,18 @@ pub(super) struct Choice {
 /// Lower is better; the most expensive criterion first.
 type Cost = (bool, bool, bool, bool, bool, bool, Reverse<Option<CpuId>>);
 
-pub(super) fn choose(topology: &Topology, wish: &PlanWish) -> Result<Choice, PlanError> {
+pub(super) fn choose(topology: &Topology, request: &PlanWish) -> Result<Choice, PlanError> {
     let cores = &topology.cores;
     let Some((boot, rest)) = cores.split_first() else { return Err(PlanError::Unknown("none".to_owned())) };
     if rest.is_empty() {
         return Err(PlanError::OneCore(boot.cpus.clone()));
     }
-    if wish.count > rest.len() || wish.count == 0 {
-        let (wanted, cores, boot, most) = (wish.count, cores.len(), boot.cpus.clone(), rest.len());
+    if request.count > rest.len() || request.count == 0 {
+        let (wanted, cores, boot, most) = (request.count, cores.len(), boot.cpus.clone(), rest.len());
         return Err(PlanError::TooMany { wanted, cores, boot, most });
     }
     let mut chosen: Vec<&Core> = Vec::new();
-    while chosen.len() < wish.count {
+    while chosen.len() < request.count {
         let left = rest.iter().filter(|core| !chosen.iter().any(|other| other.cpus == core.cpus));
         let Some(best) = left.min_by_key(|core| cost(core, boot, chosen.first().copied(), topology)) else { break };
         chosen.push(best);

@@ -75,10 +75,15 @@ impl Rules {
     ///
     /// # Errors
     /// If there is one core only, more CPUs are wanted than exist, or the CPUs cannot be read.
-    pub fn plan_cpus(&self, machine: &dyn Machine, context: &Context, wish: &PlanWish) -> Result<CpuPlan, PlanError> {
+    pub fn plan_cpus(
+        &self,
+        machine: &dyn Machine,
+        context: &Context,
+        request: &PlanWish,
+    ) -> Result<CpuPlan, PlanError> {
         let sight = self.sight(machine, context, Offers::default());
-        let topology = Topology::read(&sight, wish.near.as_deref())?;
-        let Choice { isolated, siblings_off, why, mut doubts } = choose::choose(&topology, wish)?;
+        let topology = Topology::read(&sight, request.near.as_deref())?;
+        let Choice { isolated, siblings_off, why, mut doubts } = choose::choose(&topology, request)?;
         let taken: CpuList = isolated.iter().chain(siblings_off.iter()).collect();
         let housekeeping = topology.online.minus(&taken);
         let interrupts = interrupts::on(&sight, &taken, &housekeeping, &mut doubts);

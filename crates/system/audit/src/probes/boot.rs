@@ -125,16 +125,16 @@ fn persisted(sight: &Sight, notes: &mut Notes) -> Result<Option<Persisted>, Gap>
         match sight.text(path, &mut unnoted) {
             Ok(text) => return Ok(Some(Persisted::new(path, &text, line_of(path, &text)))),
             Err(gap) if gap.cause == Cause::Absent => {}
-            Err(gap) => return Err(told(gap, notes)),
+            Err(gap) => return Err(noted(gap, notes)),
         }
     }
     if let Some(found) = entries(sight)? {
         return Ok(Some(found));
     }
-    grub(sight).map_err(|gap| told(gap, notes))
+    grub(sight).map_err(|gap| noted(gap, notes))
 }
 
-fn told(gap: Gap, notes: &mut Notes) -> Gap {
+fn noted(gap: Gap, notes: &mut Notes) -> Gap {
     notes.add(&gap.source, gap.cause.describe());
     gap
 }

@@ -26,7 +26,7 @@ pub(super) const PROBES: &[Probe] = &[
     // Tuning parameters of which neither release nor configuration says whether the kernel knows them.
     Probe { name: "undecided-parameters", with: &[], reads: &[&[CMDLINE], CONFIG_READS], run: undecided },
     // Does the kernel's log tell unknown parameters? `yes` or `no`.
-    Probe { name: "unknown-parameters-told", with: &[], reads: &[&[LOG], CONFIG_READS], run: told },
+    Probe { name: "unknown-parameters-reported", with: &[], reads: &[&[LOG], CONFIG_READS], run: reported },
     // Bytes, those beyond what the kernel takes too.
     Probe { name: "command-line-length", with: &[], reads: &[&[CMDLINE]], run: length },
     // `yes`, `close`, `no`; where that is not known `not-on-some` (32-bit Arm) or `not-on-most`, `close-on-some`.
@@ -79,7 +79,7 @@ fn tells(sight: &Sight) -> Result<bool, Gap> {
     release(sight, &mut Notes::default()).map(|(major, minor, _)| (major, minor) >= (5, 14))
 }
 
-fn told(sight: &Sight, _: &With, _: &mut Notes) -> Reading {
+fn reported(sight: &Sight, _: &With, _: &mut Notes) -> Reading {
     tells(sight).map_or_else(Reading::gap, |tells| Reading::word(if tells { "yes" } else { "no" }))
 }
 

@@ -74,7 +74,7 @@ fn show(sight: &Sight, notes: &mut Notes, choose: impl Fn(&Card) -> bool) -> Rea
     match find(sight) {
         Ok(cards) => {
             for card in cards.iter().filter(|card| choose(card)) {
-                let kind = card.driver.as_deref().unwrap_or("driver not told");
+                let kind = card.driver.as_deref().unwrap_or("driver unknown");
                 many.push("", Ok(Value::Text(format!("{} ({kind})", card.name))));
             }
         }

@@ -182,7 +182,7 @@ fn check_one_fix(fix: &Fix) -> Result<(), Mistake> {
         return mistake("[fix]", "a fix says what to do, or in `none` why there is nothing");
     }
     if does && fix.undo.is_none() {
-        return mistake("[fix]", "a fix says what undoing it puts back");
+        return mistake("[fix]", "a fix must say what undoing it restores");
     }
     Ok(())
 }

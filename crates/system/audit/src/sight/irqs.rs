@@ -20,11 +20,11 @@ impl Sight<'_> {
         };
         let mut many = Many::default();
         for number in numbers {
-            let told = expressions.iter().map(|(file, expression)| {
+            let reported = expressions.iter().map(|(file, expression)| {
                 let path = format!("/sys/kernel/irq/{number}/{file}");
                 self.text(&path, &mut Notes::default()).map(|text| expression.is_match(&text))
             });
-            match told.collect::<Result<Vec<bool>, Gap>>() {
+            match reported.collect::<Result<Vec<bool>, Gap>>() {
                 Ok(fits) if fits.iter().all(|fit| *fit) => {
                     many.push(format!("IRQ {number}"), self.outside(number, &inside));
                 }

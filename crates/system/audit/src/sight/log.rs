@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn records_are_read_and_an_overrun_is_told() {
+    fn records_are_read_and_an_overrun_is_reported() {
         let whole = Log::parse("6,0,0,-;Linux version\n6,1,5,-;a; b\n SUBSYSTEM=pci\n");
         assert_eq!(whole.lines, ["Linux version", "a; b"]);
         assert!(whole.missing.is_none());

@@ -194,13 +194,13 @@ fn rules_come_out_as_their_tests_say() {
 }
 
 #[test]
-fn why_idle_could_not_be_tried_is_told() {
+fn why_idle_could_not_be_tried_is_reported() {
     let rules = Rules::embedded();
     let file = files().into_iter().find(|file| file.id == "cpu-idle-latency").unwrap();
     let case = file.test.iter().find(|case| case.untried.is_some()).unwrap();
     let finding = judge(rules, &file.id, case, &machine(case));
-    let told = finding.evidence.iter().find(|e| e.source == "wakeup from idle, tried").map(|e| e.value.as_str());
-    assert_eq!(told, Some(format!("could not be tried: {}", case.untried.as_deref().unwrap()).as_str()));
+    let reported = finding.evidence.iter().find(|e| e.source == "wakeup from idle, tried").map(|e| e.value.as_str());
+    assert_eq!(reported, Some(format!("could not be tried: {}", case.untried.as_deref().unwrap()).as_str()));
 }
 
 /// Every rule has a test that passes, one that does not, and one without an answer; the last two may coincide for rules

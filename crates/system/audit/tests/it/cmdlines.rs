@@ -120,7 +120,7 @@ fn near_misses_are_told_from_the_line() {
 }
 
 #[test]
-fn characters_of_web_pages_are_told() {
+fn characters_of_web_pages_are_reported() {
     expect(
         "ro isolcpus=2\u{2013}3",
         &[(NAMES, State::Fail, "typographic dash"), (FLAGS, State::Fail, "typographic dash")],

@@ -129,7 +129,7 @@ fn sections_of_config_txt_need_the_board_where_they_matter() {
 }
 
 #[test]
-fn lines_below_the_first_are_told() {
+fn lines_below_the_first_are_reported() {
     let findings = audit(&[("cmdline-of-a-board", "root=/dev/sda1 ro isolcpus=2\nnohz_full=2\n")]);
     let drift = findings.iter().find(|finding| finding.id == "cmdline-drift").unwrap();
     assert!(drift.state == State::Warn && drift.summary.contains("`nohz_full=2` stands below it"), "{}", drift.summary);

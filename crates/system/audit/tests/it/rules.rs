@@ -155,9 +155,9 @@ fn cpu_governor() {
     expect(PI, &LOOP, &[(&governor, Err(Read::Denied))], id, State::Blocked);
     expect(LAPTOP, &LOOP, &[], id, State::Fail);
     let preference = |n: u32| format!("{CPU}/cpufreq/policy{n}/energy_performance_preference");
-    let told = [(preference(0), Ok("performance\n")), (preference(1), Ok("performance\n"))];
-    let told: Vec<Change> = told.iter().map(|(path, change)| (path.as_str(), change.clone())).collect();
-    expect(LAPTOP, &LOOP, &told, id, State::Warn);
+    let reported = [(preference(0), Ok("performance\n")), (preference(1), Ok("performance\n"))];
+    let reported: Vec<Change> = reported.iter().map(|(path, change)| (path.as_str(), change.clone())).collect();
+    expect(LAPTOP, &LOOP, &reported, id, State::Warn);
     // Only the measured CPUs count.
     let ondemand = format!("{CPU}/cpufreq/policy3/scaling_governor");
     expect(SERVER, &LOOP, &[(&ondemand, Ok("ondemand\n"))], id, State::Pass);

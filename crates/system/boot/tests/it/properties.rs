@@ -43,7 +43,7 @@ const REMOVE: &[&str] = &[
     "net.ifnames=1",
 ];
 
-fn wish() -> impl Strategy<Value = Change> {
+fn request() -> impl Strategy<Value = Change> {
     let add = subsequence(ADD, 0..5).prop_shuffle();
     (add, subsequence(REMOVE, 0..4)).prop_filter_map("two values", |(add, remove)| Change::new(add, remove).ok())
 }
@@ -62,16 +62,16 @@ fn applied(before: &Tree, change_: &Change) -> Option<(Tree, punctual_boot::Plan
 }
 
 /// Nothing but the words changes: variables of GRUB and U-Boot stay.
-fn checked(name: &str, wish: &Change) -> Result<(), TestCaseError> {
+fn checked(name: &str, request: &Change) -> Result<(), TestCaseError> {
     let before = tree(name);
     let chain = detect(&before).unwrap();
-    let Some((after, plan)) = applied(&before, wish) else { return Ok(()) };
+    let Some((after, plan)) = applied(&before, request) else { return Ok(()) };
     let booted = after.booted(name);
-    prop_assert_eq!(sorted(&booted), expected(&before.booted(name), wish), "{}: {:?}", name, plan);
+    prop_assert_eq!(sorted(&booted), expected(&before.booted(name), request), "{}: {:?}", name, plan);
     prop_assert_eq!(detect(&after).map(|chain| chain.kind), Ok(chain.kind));
     let now = current(&after, &chain).unwrap();
     prop_assert_eq!(sorted(&now.configured), sorted(&plan.after), "{}", name);
-    prop_assert_eq!(&change(&after, &chain, wish).steps(), &vec![], "{}: twice is not once", name);
+    prop_assert_eq!(&change(&after, &chain, request).steps(), &vec![], "{}: twice is not once", name);
     let Some((undone, _)) = applied(&after, &plan.back) else {
         return Err(TestCaseError::fail(format!(
             "{name}: the way back is refused: {:?}",
@@ -86,12 +86,12 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: if cfg!(debug_assertions) { 400 } else { 5_000 }, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_boots_is_what_was_asked_for(name in select(changeable()), wish in wish()) {
-        checked(&name, &wish)?;
+    fn what_boots_is_what_was_asked_for(name in select(changeable()), request in request()) {
+        checked(&name, &request)?;
     }
 
     #[test]
-    fn one_after_the_other_is_followed_too(name in select(changeable()), first in wish(), second in wish()) {
+    fn one_after_the_other_is_followed_too(name in select(changeable()), first in request(), second in request()) {
         let before = tree(&name);
         let Some((between, _)) = applied(&before, &first) else { return Ok(()) };
         let Some((after, plan)) = applied(&between, &second) else { return Ok(()) };
@@ -99,7 +99,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_answered(name in select(changeable()), at in any::<prop::sample::Index>(), bytes in prop::collection::vec(any::<u8>(), 0..40), cut in any::<prop::sample::Index>(), wish in wish()) {
+    fn any_bytes_are_answered(name in select(changeable()), at in any::<prop::sample::Index>(), bytes in prop::collection::vec(any::<u8>(), 0..40), cut in any::<prop::sample::Index>(), request in request()) {
         let mut tree = tree(&name);
         let paths: Vec<String> = tree.0.keys().cloned().collect();
         let content = tree.0.get_mut(at.get(&paths)).unwrap();
@@ -107,7 +107,7 @@ proptest! {
         content.splice(from..(from + bytes.len() / 2).min(content.len()), bytes);
         if let Ok(chain) = detect(&tree) {
             let _ = current(&tree, &chain);
-            let plan = change(&tree, &chain, &wish);
+            let plan = change(&tree, &chain, &request);
             prop_assert!(plan.refused.is_empty() || plan.steps().is_empty());
         }
     }

@@ -72,7 +72,7 @@ fn damage_to_one_copy_loses_nothing() {
 }
 
 #[test]
-fn damage_to_both_copies_is_told() {
+fn damage_to_both_copies_is_reported() {
     let whole = whole();
     for (what, bytes) in damaged(&whole) {
         // As both copies once were.
@@ -82,7 +82,7 @@ fn damage_to_both_copies_is_told() {
 }
 
 #[test]
-fn damage_to_a_journal_of_an_earlier_version_is_told() {
+fn damage_to_a_journal_of_an_earlier_version_is_reported() {
     let earlier = earlier();
     let merged = merge(Some(earlier.as_bytes()), None);
     assert_eq!((values(&merged), merged.lost.len(), merged.covered.len()), (records(), 0, 0));

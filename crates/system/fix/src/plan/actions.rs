@@ -1,5 +1,5 @@
 use super::places::Places;
-use super::{RulePlan, Wish, commands};
+use super::{Request, RulePlan, commands};
 use crate::carry::Doing;
 use crate::glob;
 use punctual_audit::Action;
@@ -8,11 +8,11 @@ use std::path::PathBuf;
 /// Write-only control files: the old state cannot be read from them, so nothing could be undone.
 const ORDERS: &[&str] = &["/proc/dynamic_debug/control", "/sys/kernel/debug/kmemleak"];
 
-pub(super) fn add(wish: &Wish, places: &Places, action: &Action, plan: &mut RulePlan) {
+pub(super) fn add(request: &Request, places: &Places, action: &Action, plan: &mut RulePlan) {
     let done = match action {
-        Action::Write { file, value } => write(wish, places, file, value),
-        Action::Sysctl { key, value } => write(wish, places, &sysctl_path(key), value),
-        Action::Run(line) => commands::steps(wish, places, &plan.rule, line),
+        Action::Write { file, value } => write(request, places, file, value),
+        Action::Sysctl { key, value } => write(request, places, &sysctl_path(key), value),
+        Action::Run(line) => commands::steps(request, places, &plan.rule, line),
         Action::Manual(text) => Err(text.clone()),
         // Only in `persist`.
         Action::Boot { .. } | Action::File { .. } => Ok(Vec::new()),
@@ -38,7 +38,7 @@ pub(super) fn sysctl_path(key: &str) -> String {
     format!("/proc/sys/{swapped}")
 }
 
-pub(super) fn write(wish: &Wish, places: &Places, file: &str, value: &str) -> Result<Vec<Doing>, String> {
+pub(super) fn write(request: &Request, places: &Places, file: &str, value: &str) -> Result<Vec<Doing>, String> {
     if ORDERS.contains(&file) {
         return Err("not undoable: what was before cannot be read from it".to_owned());
     }
@@ -46,15 +46,15 @@ pub(super) fn write(wish: &Wish, places: &Places, file: &str, value: &str) -> Re
     let value = if file.starts_with("/sys/module/") { value.to_owned() } else { places.fill(value)? };
     let paths: Vec<PathBuf> = match file.contains("/IF/") {
         // Only interfaces with a device behind them: not lo, bridges, tunnels.
-        true => glob::expand(wish.sys, &file.replace("/IF/", "/*/"))
+        true => glob::expand(request.sys, &file.replace("/IF/", "/*/"))
             .into_iter()
-            .filter(|path| path.parent().is_some_and(|folder| wish.sys.look(&folder.join("device")).is_ok()))
+            .filter(|path| path.parent().is_some_and(|folder| request.sys.look(&folder.join("device")).is_ok()))
             .collect(),
         false if file.contains('@') => {
-            let of_cpu = |cpu: punctual_units::CpuId| glob::expand(wish.sys, &file.replace('@', &cpu.to_string()));
+            let of_cpu = |cpu: punctual_units::CpuId| glob::expand(request.sys, &file.replace('@', &cpu.to_string()));
             places.measured()?.iter().flat_map(of_cpu).collect()
         }
-        false => glob::expand(wish.sys, &places.fill(file)?),
+        false => glob::expand(request.sys, &places.fill(file)?),
     };
     if paths.is_empty() {
         return Err("there is no such file here".to_owned());

@@ -2,7 +2,7 @@
 
 use super::init::Init;
 use super::places::Places;
-use super::{BootWish, RulePlan, Wish};
+use super::{BootWish, Request, RulePlan};
 use punctual_audit::proposes;
 use punctual_machine::{Machine, parameters};
 use punctual_units::CpuList;
@@ -13,28 +13,28 @@ const CPU_SETS: &[&str] = &["isolcpus", "nohz_full", "rcu_nocbs"];
 /// # Errors
 /// One of them cannot work on this machine, or contradicts another part of the advice; and why.
 pub(super) fn wanted(
-    wish: &Wish,
+    request: &Request,
     places: &Places,
     plan: &mut RulePlan,
     (add, remove): (&str, &str),
 ) -> Result<BootWish, String> {
     let mut wanted = BootWish::default();
     for word in places.fill(add)?.split_whitespace() {
-        let word = joined(wish.machine, word)?;
+        let word = joined(request.machine, word)?;
         if word.starts_with("systemd.")
-            && let Some(why) = Init::of(wish.sys).without_systemd()
+            && let Some(why) = Init::of(request.sys).without_systemd()
         {
             return Err(why);
         }
-        match wish.rules.misfit(wish.machine, wish.context, &word) {
+        match request.rules.misfit(request.machine, request.context, &word) {
             Some(misfit) if misfit.is_certain => return Err(misfit.why),
             Some(misfit) => plan.manual.push(format!("{word}: {}", misfit.why)),
             None => {}
         }
         wanted.add.push(word);
     }
-    let profile = wish.context.profile;
-    let running = running(wish.machine);
+    let profile = request.context.profile;
+    let running = running(request.machine);
     for name in remove.split_whitespace() {
         if proposes(profile, name) {
             return Err(format!("{name} stays: the plan of CPUs for {profile} proposes it (--plan-cpus)"));

@@ -1,6 +1,6 @@
 //! Commands of rules whose inverse is known. They never go through a shell.
 
-use super::Wish;
+use super::Request;
 use super::places::Places;
 use crate::carry::Doing;
 use punctual_audit::Offers;
@@ -10,25 +10,25 @@ use std::path::{Path, PathBuf};
 
 /// # Errors
 /// It is left to a person, and why.
-pub(super) fn steps(wish: &Wish, places: &Places, rule: &str, line: &str) -> Result<Vec<Doing>, String> {
-    let steps = resolved(wish, places, rule, line)?;
-    match super::init::missing(wish.sys, &steps) {
+pub(super) fn steps(request: &Request, places: &Places, rule: &str, line: &str) -> Result<Vec<Doing>, String> {
+    let steps = resolved(request, places, rule, line)?;
+    match super::init::missing(request.sys, &steps) {
         Some(why) => Err(why),
         None => Ok(steps),
     }
 }
 
-fn resolved(wish: &Wish, places: &Places, rule: &str, line: &str) -> Result<Vec<Doing>, String> {
+fn resolved(request: &Request, places: &Places, rule: &str, line: &str) -> Result<Vec<Doing>, String> {
     let words: Vec<&str> = line.split_whitespace().collect();
     match words.as_slice() {
-        ["systemctl", rest @ ..] => units(wish, rule, rest),
+        ["systemctl", rest @ ..] => units(request, rule, rest),
         ["dmesg", "-n", level] => {
             let path = PathBuf::from("/proc/sys/kernel/printk");
             Ok(vec![Doing::Value { path, new: (*level).to_owned() }])
         }
-        ["modprobe", module] => module_step(wish, module, true),
-        ["modprobe", "-r", module] => module_step(wish, module, false),
-        ["swapoff", "-a"] => swaps(wish),
+        ["modprobe", module] => module_step(request, module, true),
+        ["modprobe", "-r", module] => module_step(request, module, false),
+        ["swapoff", "-a"] => swaps(request),
         ["chrt", "-f", "-p", priority, "TID"] => {
             let tid = number(&places.fill("TID")?)?;
             let priority =
@@ -53,20 +53,20 @@ fn run(argv: Argv, back: Argv, lasting: bool) -> Doing {
 }
 
 /// `disable`, `mask`, `stop`, with `--now`; changes only what is not so yet, so that undo restores only that.
-fn units(wish: &Wish, rule: &str, words: &[&str]) -> Result<Vec<Doing>, String> {
+fn units(request: &Request, rule: &str, words: &[&str]) -> Result<Vec<Doing>, String> {
     let Some((verb @ ("disable" | "mask" | "stop"), rest)) = words.split_first().map(|(verb, rest)| (*verb, rest))
     else {
         return Err("not undoable: its inverse is not known".to_owned());
     };
-    if wish.sys.lacks("systemctl") {
-        let other = super::init::Init::of(wish.sys).without_systemd();
+    if request.sys.lacks("systemctl") {
+        let other = super::init::Init::of(request.sys).without_systemd();
         return Err(other.unwrap_or_else(|| "there is no program `systemctl` on this machine".to_owned()));
     }
     let is_now = verb == "stop" || rest.contains(&"--now");
     let mut names: Vec<String> =
         rest.iter().filter(|word| !word.starts_with('-')).map(|word| (*word).to_owned()).collect();
     if names.iter().any(|name| name == "NAME") {
-        let found = wish.rules.elements(rule, "units", wish.machine, wish.context, Offers::default());
+        let found = request.rules.elements(rule, "units", request.machine, request.context, Offers::default());
         names = found.iter().filter_map(|text| text.split_whitespace().next()).map(str::to_owned).collect();
         names.sort_unstable();
         names.dedup();
@@ -76,11 +76,11 @@ fn units(wish: &Wish, rule: &str, words: &[&str]) -> Result<Vec<Doing>, String> 
     }
     let mut steps = Vec::new();
     for name in &names {
-        let enabled = ask(wish, "is-enabled", name)?;
+        let enabled = ask(request, "is-enabled", name)?;
         if enabled.is_empty() || enabled == "not-found" {
             continue;
         }
-        if is_now && ask(wish, "is-active", name)? == "active" {
+        if is_now && ask(request, "is-active", name)? == "active" {
             steps.push(run(systemctl("stop", name), systemctl("start", name), false));
         }
         match verb {
@@ -108,9 +108,9 @@ fn systemctl(verb: &str, unit: &str) -> Argv {
 
 /// The first word of the answer; both questions change nothing. Before version 252, `is-enabled` said nothing of a unit
 /// that does not exist.
-fn ask(wish: &Wish, question: &str, unit: &str) -> Result<String, String> {
+fn ask(request: &Request, question: &str, unit: &str) -> Result<String, String> {
     let command = systemctl(question, unit);
-    let ran = wish.sys.run(&command).map_err(|e| format!("systemctl: {e}"))?;
+    let ran = request.sys.run(&command).map_err(|e| format!("systemctl: {e}"))?;
     match ran.output.split_whitespace().next() {
         Some(word) => Ok(word.to_owned()),
         None if question == "is-enabled" && ran.complaint.contains("No such file") => Ok(String::new()),
@@ -118,8 +118,8 @@ fn ask(wish: &Wish, question: &str, unit: &str) -> Result<String, String> {
     }
 }
 
-fn module_step(wish: &Wish, module: &str, load: bool) -> Result<Vec<Doing>, String> {
-    let is_loaded = wish.sys.look(&Path::new("/sys/module").join(module.replace('-', "_"))).is_ok();
+fn module_step(request: &Request, module: &str, load: bool) -> Result<Vec<Doing>, String> {
+    let is_loaded = request.sys.look(&Path::new("/sys/module").join(module.replace('-', "_"))).is_ok();
     let (insert, remove) = (Argv::new(["modprobe", module]), Argv::new(["modprobe", "-r", module]));
     Ok(match (load, is_loaded) {
         (true, false) => vec![run(insert, remove, false)],
@@ -129,8 +129,8 @@ fn module_step(wish: &Wish, module: &str, load: bool) -> Result<Vec<Doing>, Stri
 }
 
 /// Each swap area separately, to restore its priority: proc_swaps(5).
-fn swaps(wish: &Wish) -> Result<Vec<Doing>, String> {
-    let swaps = wish.sys.read(Path::new("/proc/swaps")).map_err(|e| format!("/proc/swaps: {e}"))?;
+fn swaps(request: &Request) -> Result<Vec<Doing>, String> {
+    let swaps = request.sys.read(Path::new("/proc/swaps")).map_err(|e| format!("/proc/swaps: {e}"))?;
     let swaps = String::from_utf8_lossy(&swaps).into_owned();
     let step = |line: &str| {
         let words: Vec<&str> = line.split_whitespace().collect();

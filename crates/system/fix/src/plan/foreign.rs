@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn each_name_is_acknowledged_by_itself() {
+    fn each_name_is_acknowledged_alone() {
         let fix = boot("init=/bin/sh isolcpus=1 mitigations=off");
         let why = refusal(&fix, &[]).unwrap();
         assert!(why.contains("--i-know='init' --i-know='mitigations'"), "{why}");

@@ -51,7 +51,7 @@ pub type BootChain<'a> = &'a dyn Fn(&BootWish) -> Result<Vec<Step>, String>;
 /// The rule under whose name all kernel parameters are changed.
 pub const BOOT_RULE: &str = "boot-parameters";
 
-pub struct Wish<'a> {
+pub struct Request<'a> {
     pub rules: &'a Rules,
     /// The machine as the audit sees it.
     pub machine: &'a dyn Machine,
@@ -95,7 +95,7 @@ pub struct Plan {
 #[error("there is no rule `{0}`: `punctual audit --all` lists them")]
 pub struct UnknownRule(pub String);
 
-impl Wish<'_> {
+impl Request<'_> {
     /// # Errors
     /// A named rule is not among them.
     pub fn plan(&self, findings: &[Finding]) -> Result<Plan, UnknownRule> {
@@ -106,8 +106,8 @@ impl Wish<'_> {
         let mut boot = ForBoot::default();
         let chosen = findings.iter().filter(|finding| self.is_chosen(finding));
         let mut rules: Vec<RulePlan> = chosen.filter_map(|finding| self.one(finding, &places, &mut boot)).collect();
-        if !boot.wish.is_empty() {
-            let mut plan = boot_rule(self.sys, self.boot, &boot.wish);
+        if !boot.request.is_empty() {
+            let mut plan = boot_rule(self.sys, self.boot, &boot.request);
             plan.summary = format!("{} for {}", plan.summary, boot.rules.join(", "));
             plan.risk = (!boot.risks.is_empty() && !plan.steps.is_empty()).then(|| boot.risks.join("; "));
             rules.push(plan);
@@ -152,18 +152,18 @@ impl Wish<'_> {
         }
         self.leave_to_the_host(&mut plan);
         plan.is_judged = !plan.steps.is_empty() && !special::shows_later(&plan.rule);
-        let mut wish = BootWish::default();
+        let mut request = BootWish::default();
         if self.persist {
-            persist::add(self, places, fix, &mut plan, &mut wish);
+            persist::add(self, places, fix, &mut plan, &mut request);
         }
         let refusal = if self.rules.is_own(&finding.id) { foreign::refusal(fix, self.i_know) } else { None };
-        if let Some(why) = refusal.filter(|_| !plan.steps.is_empty() || !wish.is_empty()) {
+        if let Some(why) = refusal.filter(|_| !plan.steps.is_empty() || !request.is_empty()) {
             plan.manual.insert(0, why);
             plan.steps.clear();
-            wish = BootWish::default();
+            request = BootWish::default();
         }
-        self.hold_back(&mut plan, &mut wish);
-        boot.add(&plan, &wish);
+        self.hold_back(&mut plan, &mut request);
+        boot.add(&plan, &request);
         (!plan.steps.is_empty() || !plan.manual.is_empty()).then_some(plan)
     }
 
@@ -184,56 +184,56 @@ impl Wish<'_> {
     }
 
     /// What interrupts something, or needs a decision, is done only if named.
-    fn hold_back(&self, plan: &mut RulePlan, wish: &mut BootWish) {
+    fn hold_back(&self, plan: &mut RulePlan, request: &mut BootWish) {
         let stops = |step: &Doing| matches!(step, Doing::Run { .. });
         let stops = plan.steps.iter().any(stops).then_some("it stops or starts programs");
         let why = match (&plan.interrupts, special::is_for_the_asked_only(&plan.rule).or(stops)) {
-            _ if self.ids.contains(&plan.rule) || plan.steps.is_empty() && wish.is_empty() => return,
-            (Some(what), _) => format!("only where it is named, because {what}: --fix {}", plan.rule),
-            (None, Some(why)) => format!("only where it is named, because {why}: --fix {}", plan.rule),
+            _ if self.ids.contains(&plan.rule) || plan.steps.is_empty() && request.is_empty() => return,
+            (Some(what), _) => format!("applied only by name, because {what}: --fix {}", plan.rule),
+            (None, Some(why)) => format!("applied only by name, because {why}: --fix {}", plan.rule),
             (None, None) => return,
         };
         plan.manual.insert(0, why);
         plan.steps.clear();
-        *wish = BootWish::default();
+        *request = BootWish::default();
     }
 }
 
 /// What rules want of the kernel's command line.
 #[derive(Default)]
 struct ForBoot {
-    wish: BootWish,
+    request: BootWish,
     rules: Vec<String>,
     risks: Vec<String>,
 }
 
 impl ForBoot {
-    fn add(&mut self, plan: &RulePlan, wish: &BootWish) {
-        if wish.is_empty() {
+    fn add(&mut self, plan: &RulePlan, request: &BootWish) {
+        if request.is_empty() {
             return;
         }
-        self.wish.merge(wish);
+        self.request.merge(request);
         self.rules.push(plan.rule.clone());
         self.risks.extend(plan.risk.as_ref().map(|risk| format!("{}: {risk}", plan.rule)));
     }
 }
 
 /// Kernel parameters as a rule of their own.
-pub(crate) fn boot_rule(sys: &dyn System, boot: Option<BootChain>, wish: &BootWish) -> RulePlan {
+pub(crate) fn boot_rule(sys: &dyn System, boot: Option<BootChain>, request: &BootWish) -> RulePlan {
     let mut plan = RulePlan {
         rule: BOOT_RULE.to_owned(),
         severity: Severity::Info,
         state: State::Info,
-        summary: format!("kernel command line: {}", wish.line()),
+        summary: format!("kernel command line: {}", request.line()),
         steps: Vec::new(),
         manual: Vec::new(),
         interrupts: None,
         risk: None,
         is_judged: false,
     };
-    match boot.map(|boot| boot(wish)) {
-        None => plan.manual.push(format!("kernel command line: {}", wish.line())),
-        Some(Err(why)) => plan.manual.push(format!("kernel command line: {}: {why}", wish.line())),
+    match boot.map(|boot| boot(request)) {
+        None => plan.manual.push(format!("kernel command line: {}", request.line())),
+        Some(Err(why)) => plan.manual.push(format!("kernel command line: {}: {why}", request.line())),
         Some(Ok(steps)) => steps.into_iter().for_each(|step| match step {
             Step::Edit(edit) => {
                 plan.steps.extend(persist::missing_folders(sys, &edit.path));
@@ -246,7 +246,7 @@ pub(crate) fn boot_rule(sys: &dyn System, boot: Option<BootChain>, wish: &BootWi
     // Without its generator, a loader's files would be a change that never boots.
     if let Some(why) = init::missing(sys, &plan.steps) {
         plan.steps.clear();
-        plan.manual.push(format!("kernel command line: {}: {why}", wish.line()));
+        plan.manual.push(format!("kernel command line: {}: {why}", request.line()));
     }
     plan
 }

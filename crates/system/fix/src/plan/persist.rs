@@ -3,30 +3,30 @@
 use super::actions::sysctl_path;
 use super::init::Init;
 use super::places::Places;
-use super::{BootWish, RulePlan, Wish, boot_words, commands};
+use super::{BootWish, Request, RulePlan, boot_words, commands};
 use crate::carry::Doing;
 use crate::system::{System, is_absent};
 use punctual_audit::{Action, Fix};
 use punctual_model::Edit;
 use std::path::{Path, PathBuf};
 
-pub(super) fn add(wish: &Wish, places: &Places, fix: &Fix, plan: &mut RulePlan, boot: &mut BootWish) {
+pub(super) fn add(request: &Request, places: &Places, fix: &Fix, plan: &mut RulePlan, boot: &mut BootWish) {
     let mut settings = String::new();
     let mut is_done = false;
     for action in &fix.persist {
         let done = match action {
             Action::Sysctl { key, value } => places.fill(value).map(|value| {
                 settings.push_str(&format!("{key} = {value}\n"));
-                doubt(wish, plan, key);
+                doubt(request, plan, key);
             }),
             Action::File { path, content } => places
                 .fill(content)
-                .and_then(|content| read_by_nobody(wish, path, content))
-                .map(|content| file(wish, plan, &ours(path, &plan.rule), &content)),
+                .and_then(|content| read_by_nobody(request, path, content))
+                .map(|content| file(request, plan, &ours(path, &plan.rule), &content)),
             Action::Boot { add, remove } => {
-                boot_words::wanted(wish, places, plan, (add, remove)).map(|words| boot.merge(&words))
+                boot_words::wanted(request, places, plan, (add, remove)).map(|words| boot.merge(&words))
             }
-            Action::Run(line) => commands::steps(wish, places, &plan.rule, line).map(|steps| {
+            Action::Run(line) => commands::steps(request, places, &plan.rule, line).map(|steps| {
                 plan.steps.extend(steps.into_iter().filter(|step| !plan.steps.contains(step)).collect::<Vec<_>>());
             }),
             Action::Write { .. } | Action::Manual(_) => continue,
@@ -41,16 +41,16 @@ pub(super) fn add(wish: &Wish, places: &Places, fix: &Fix, plan: &mut RulePlan, 
         }
     }
     if !settings.is_empty() {
-        file(wish, plan, &PathBuf::from(format!("/etc/sysctl.d/60-punctual-{}.conf", plan.rule)), &settings);
+        file(request, plan, &PathBuf::from(format!("/etc/sysctl.d/60-punctual-{}.conf", plan.rule)), &settings);
     }
     if !is_done {
-        values(wish, fix, plan);
+        values(request, fix, plan);
     }
 }
 
 /// systemd's files on a machine without systemd would only look like a fix.
-fn read_by_nobody(wish: &Wish, path: &str, content: String) -> Result<String, String> {
-    let other = Init::of(wish.sys).without_systemd().filter(|_| path.starts_with("/etc/systemd/"));
+fn read_by_nobody(request: &Request, path: &str, content: String) -> Result<String, String> {
+    let other = Init::of(request.sys).without_systemd().filter(|_| path.starts_with("/etc/systemd/"));
     other.map_or(Ok(content), Err)
 }
 
@@ -61,9 +61,9 @@ fn ours(path: &str, rule: &str) -> PathBuf {
 }
 
 /// Our own file, with a header that says so; missing folders are made.
-pub(super) fn file(wish: &Wish, plan: &mut RulePlan, path: &Path, content: &str) {
-    plan.steps.extend(missing_folders(wish.sys, path));
-    let head = format!("# Written by punctual for its rule {0}; `punctual undo {0}` takes it back.\n", plan.rule);
+pub(super) fn file(request: &Request, plan: &mut RulePlan, path: &Path, content: &str) {
+    plan.steps.extend(missing_folders(request.sys, path));
+    let head = format!("# Written by punctual for its rule {0}; `punctual undo {0}` undoes it.\n", plan.rule);
     plan.steps.push(Doing::Edit(Edit::write(path, head + content)));
 }
 
@@ -76,7 +76,7 @@ pub(super) fn missing_folders(sys: &dyn System, path: &Path) -> impl Iterator<It
 
 /// Values of rules without a file of their own: tmpfiles.d(5) writes them at boot. Numbers of interrupts and threads
 /// differ from boot to boot, and control groups belong to systemd.
-fn values(wish: &Wish, fix: &Fix, plan: &mut RulePlan) {
+fn values(request: &Request, fix: &Fix, plan: &mut RulePlan) {
     let lasting = |path: &Path| {
         let text = path.to_string_lossy();
         let is_numbered = text.starts_with("/proc/irq/") && !text.ends_with("/default_smp_affinity");
@@ -90,23 +90,23 @@ fn values(wish: &Wish, fix: &Fix, plan: &mut RulePlan) {
     };
     let lines: String = plan.steps.iter().filter_map(line).collect();
     if !lines.is_empty() {
-        if let Some(why) = Init::of(wish.sys).without_tmpfiles(wish.sys) {
+        if let Some(why) = Init::of(request.sys).without_tmpfiles(request.sys) {
             return plan.manual.push(format!("for good: {why}: have its start-up scripts write these values"));
         }
         let path = PathBuf::from(format!("/etc/tmpfiles.d/60-punctual-{}.conf", plan.rule));
-        return file(wish, plan, &path, &lines);
+        return file(request, plan, &path, &lines);
     }
     let advice = fix.persist.iter().filter(|action| matches!(action, Action::Manual(_)));
     plan.manual.extend(advice.map(|action| format!("for good: {}", action.line())));
 }
 
 /// systemd-sysctl(8) reads all folders' files by name: one sorted after ours wins.
-fn doubt(wish: &Wish, plan: &mut RulePlan, key: &str) {
+fn doubt(request: &Request, plan: &mut RulePlan, key: &str) {
     let mine = format!("60-punctual-{}.conf", plan.rule);
     for folder in ["/etc/sysctl.d", "/run/sysctl.d", "/usr/lib/sysctl.d"] {
-        for name in wish.sys.list(Path::new(folder)).unwrap_or_default() {
+        for name in request.sys.list(Path::new(folder)).unwrap_or_default() {
             let path = Path::new(folder).join(&name);
-            let text = wish.sys.read(&path).unwrap_or_default();
+            let text = request.sys.read(&path).unwrap_or_default();
             let sets = |line: &str| {
                 let name = line.trim_start_matches('-').split('=').next().unwrap_or_default().trim();
                 sysctl_path(name) == sysctl_path(key) || name.replace('/', ".") == key

@@ -1,6 +1,6 @@
 //! Replaces the words in capitals that rules use: CPUS, HOUSEKEEPING, TID, IF.
 
-use super::Wish;
+use super::Request;
 use punctual_units::CpuList;
 
 pub(super) struct Places {
@@ -30,14 +30,14 @@ pub(super) const UNKNOWN_CPUS: &str =
     "which CPUs are online, or isolated, cannot be read, so perhaps these are all there are";
 
 impl Places {
-    pub fn new(wish: &Wish) -> Places {
-        let cpus = wish.context.cpus.clone();
-        let sets = wish.rules.cpu_sets(wish.machine, wish.context);
+    pub fn new(request: &Request) -> Places {
+        let cpus = request.context.cpus.clone();
+        let sets = request.rules.cpu_sets(request.machine, request.context);
         let is_everywhere = sets.as_ref().map(|(_, online)| cpus == *online);
         let (isolated, online) = sets.unwrap_or_default();
         let kept = |taken: &CpuList| Some(online.minus(taken)).filter(|rest| !taken.is_empty() && !rest.is_empty());
         let housekeeping = kept(&isolated).or_else(|| kept(&cpus));
-        Places { is_everywhere, cpus, isolated, housekeeping, pid: wish.pid }
+        Places { is_everywhere, cpus, isolated, housekeeping, pid: request.pid }
     }
 
     /// # Errors

@@ -2,7 +2,7 @@
 
 use super::init::Init;
 use super::places::{Places, UNKNOWN_CPUS};
-use super::{RulePlan, Wish, groups};
+use super::{Request, RulePlan, groups};
 use crate::carry::Doing;
 use crate::form::mask;
 use crate::glob;
@@ -10,7 +10,7 @@ use punctual_audit::{Movable, PlanWish};
 use punctual_units::{CpuList, Policy, Priority, Scheduling};
 use std::path::{Path, PathBuf};
 
-type Planner = fn(&Wish, &Places, &mut RulePlan);
+type Planner = fn(&Request, &Places, &mut RulePlan);
 
 const PLANNERS: &[(&str, Planner)] = &[
     ("irq-effective-affinity", interrupts_away),
@@ -54,7 +54,7 @@ const INTERRUPTS: &[(&str, &str)] = &[
 const ASKED_ONLY: &[(&str, &str)] = &[
     ("cmdline-audit", "the records may be required of this machine"),
     ("cmdline-isolcpus-flags", "other programs lose CPUs"),
-    ("cmdline-tsc-reliable", "a clocksource that fails is then found by nobody"),
+    ("cmdline-tsc-reliable", "a clocksource that fails is then not detected"),
     (
         "cpu-idle-latency",
         "no CPU then leaves for deep idle states, in suspend to idle neither: heat, and an empty battery",
@@ -63,25 +63,25 @@ const ASKED_ONLY: &[(&str, &str)] = &[
     ("cpu-freq-fixed", "it keeps the processor at its highest frequency, with the heat of it"),
     ("irq-managed", "other programs lose CPUs"),
     ("kconfig-efi-runtime", "boot entries and firmware can then not be changed: efibootmgr, bootctl, fwupd"),
-    ("kconfig-lockup-detector", "a CPU that hangs is then found by nobody"),
+    ("kconfig-lockup-detector", "a CPU that hangs is then not detected"),
     ("kconfig-nohz-choice", "every entry into the kernel gets longer, or a computation is interrupted: measure both"),
     ("kconfig-nohz-inert", "another kernel of this machine may be built for it"),
     ("rpi-nohz-rcu-inert", "another kernel of this machine may be built for it"),
     ("sched-kthread-prio-for-hogs", "these threads then run before the loop"),
     ("virt-idle-poll-guest", "CPUs that do not poll leave idle states, which takes longer"),
-    ("watchdog-nmi", "a CPU that hangs is then found by nobody"),
-    ("watchdog-soft", "a task that hangs in the kernel is then found by nobody"),
+    ("watchdog-nmi", "a CPU that hangs is then not detected"),
+    ("watchdog-soft", "a task that hangs in the kernel is then not detected"),
     ("pm-iommu-strict", "it weakens the protection against devices"),
     ("rogue-rt-task", "one of those threads may be your own application"),
-    ("daemon-package-timers", "security updates no longer come by themselves"),
+    ("daemon-package-timers", "security updates are no longer installed automatically"),
     ("watchdog-panic-policy", "a machine that hangs is then not restarted"),
     ("iso-present", "other programs lose these CPUs"),
 ];
 
 /// False if the rule has no planner of its own.
-pub(super) fn plan(wish: &Wish, places: &Places, plan: &mut RulePlan) -> bool {
+pub(super) fn plan(request: &Request, places: &Places, plan: &mut RulePlan) -> bool {
     let found = PLANNERS.iter().find(|(rule, _)| *rule == plan.rule);
-    found.iter().for_each(|(_, planner)| planner(wish, places, plan));
+    found.iter().for_each(|(_, planner)| planner(request, places, plan));
     found.is_some()
 }
 
@@ -100,11 +100,11 @@ pub(super) fn is_for_the_asked_only(rule: &str) -> Option<&'static str> {
 
 const NO_HOUSEKEEPING: &str = "no CPU is isolated, so none is set apart for everything else: see iso-present";
 
-fn interrupts_away(wish: &Wish, places: &Places, plan: &mut RulePlan) {
+fn interrupts_away(request: &Request, places: &Places, plan: &mut RulePlan) {
     let Some(housekeeping) = places.housekeeping.as_ref().filter(|_| !places.isolated.is_empty()) else {
         return plan.manual.push(NO_HOUSEKEEPING.to_owned());
     };
-    let (found, doubts) = wish.rules.interrupts_on(wish.machine, wish.context, &places.isolated, housekeeping);
+    let (found, doubts) = request.rules.interrupts_on(request.machine, request.context, &places.isolated, housekeeping);
     plan.manual.extend(doubts);
     for irq in found {
         if irq.movable == Movable::Yes {
@@ -127,13 +127,13 @@ fn masks(places: &Places, plan: &mut RulePlan, paths: Vec<PathBuf>) {
     }
 }
 
-fn default_affinity(_: &Wish, places: &Places, plan: &mut RulePlan) {
+fn default_affinity(_: &Request, places: &Places, plan: &mut RulePlan) {
     masks(places, plan, vec!["/proc/irq/default_smp_affinity".into()]);
 }
 
-fn unbound_work(wish: &Wish, places: &Places, plan: &mut RulePlan) {
+fn unbound_work(request: &Request, places: &Places, plan: &mut RulePlan) {
     let paths = ["/sys/devices/virtual/workqueue/cpumask", "/sys/devices/virtual/workqueue/writeback/cpumask"];
-    let there = paths.iter().map(PathBuf::from).filter(|path| wish.sys.look(path).is_ok()).collect();
+    let there = paths.iter().map(PathBuf::from).filter(|path| request.sys.look(path).is_ok()).collect();
     masks(places, plan, there);
 }
 
@@ -150,11 +150,11 @@ fn below(measured: Scheduling, policy: Policy) -> Scheduling {
     }
 }
 
-fn rogue_threads(wish: &Wish, _: &Places, plan: &mut RulePlan) {
+fn rogue_threads(request: &Request, _: &Places, plan: &mut RulePlan) {
     let mut units: Vec<(String, Scheduling)> = Vec::new();
     let mut others: Vec<String> = Vec::new();
-    for thread in wish.rules.rogue_threads(wish.machine, wish.context) {
-        if Some(thread.pid) == wish.pid {
+    for thread in request.rules.rogue_threads(request.machine, request.context) {
+        if Some(thread.pid) == request.pid {
             continue;
         }
         if thread.policy == Policy::Deadline {
@@ -162,28 +162,28 @@ fn rogue_threads(wish: &Wish, _: &Places, plan: &mut RulePlan) {
                 .push(format!("{} (thread {}) is a deadline task: its program decides", thread.name, thread.tid));
             continue;
         }
-        let new = below(wish.context.scheduling, thread.policy);
+        let new = below(request.context.scheduling, thread.policy);
         plan.steps.push(Doing::Scheduling { pid: thread.pid, tid: thread.tid, new });
-        match unit_of(wish, thread.pid) {
+        match unit_of(request, thread.pid) {
             Some(unit) if units.iter().any(|(other, _)| *other == unit) => {}
             Some(unit) => units.push((unit, new)),
             None if others.contains(&thread.name) => {}
             None => others.push(thread.name),
         }
     }
-    if wish.persist {
-        lower_at_start(wish, plan, &units, &others);
+    if request.persist {
+        lower_at_start(request, plan, &units, &others);
     }
 }
 
 /// Drop-ins for threads of systemd units; for others, and on other machines, advice.
-fn lower_at_start(wish: &Wish, plan: &mut RulePlan, units: &[(String, Scheduling)], others: &[String]) {
-    let no_program = || wish.sys.lacks("systemctl").then(|| "there is no program `systemctl`".to_owned());
-    let hindrance = Init::of(wish.sys).without_systemd().or_else(no_program);
+fn lower_at_start(request: &Request, plan: &mut RulePlan, units: &[(String, Scheduling)], others: &[String]) {
+    let no_program = || request.sys.lacks("systemctl").then(|| "there is no program `systemctl`".to_owned());
+    let hindrance = Init::of(request.sys).without_systemd().or_else(no_program);
     let advice = |name: &String, why: &str| format!("for good: {name}: {why}: {WHERE_IT_STARTS}");
     match &hindrance {
         Some(why) => plan.manual.extend(units.iter().map(|(unit, _)| advice(unit, why))),
-        None => units.iter().for_each(|(unit, new)| drop_in(wish, plan, unit, *new)),
+        None => units.iter().for_each(|(unit, new)| drop_in(request, plan, unit, *new)),
     }
     let why = hindrance.as_deref().unwrap_or("it is in no unit of systemd's");
     plan.manual.extend(others.iter().map(|name| advice(name, why)));
@@ -193,7 +193,7 @@ fn lower_at_start(wish: &Wish, plan: &mut RulePlan, units: &[(String, Scheduling
 const WHERE_IT_STARTS: &str = "lower its priority in what starts it, with chrt(1)";
 
 /// systemd.exec(5). It does not bind a program that sets its own priority.
-fn drop_in(wish: &Wish, plan: &mut RulePlan, unit: &str, new: Scheduling) {
+fn drop_in(request: &Request, plan: &mut RulePlan, unit: &str, new: Scheduling) {
     let content = match new {
         Scheduling::Fifo { priority } | Scheduling::Rr { priority } => {
             let policy = if matches!(new, Scheduling::Rr { .. }) { "rr" } else { "fifo" };
@@ -205,7 +205,7 @@ fn drop_in(wish: &Wish, plan: &mut RulePlan, unit: &str, new: Scheduling) {
         _ => "[Service]\nCPUSchedulingPolicy=other\nLimitRTPRIO=0\n".to_owned(),
     };
     let path = PathBuf::from(format!("/etc/systemd/system/{unit}.d/60-punctual-{}.conf", plan.rule));
-    super::persist::file(wish, plan, &path, &content);
+    super::persist::file(request, plan, &path, &content);
     let argv = punctual_model::Argv::new(["systemctl", "daemon-reload"]);
     let back = punctual_model::Back::Again;
     let command = punctual_model::Command { argv, back, rewrites: Vec::new(), draft: None };
@@ -214,16 +214,16 @@ fn drop_in(wish: &Wish, plan: &mut RulePlan, unit: &str, new: Scheduling) {
 }
 
 /// The service of a process: the last part of its control group.
-fn unit_of(wish: &Wish, pid: u32) -> Option<String> {
-    let groups = wish.sys.read(Path::new(&format!("/proc/{pid}/cgroup"))).ok()?;
+fn unit_of(request: &Request, pid: u32) -> Option<String> {
+    let groups = request.sys.read(Path::new(&format!("/proc/{pid}/cgroup"))).ok()?;
     let groups = String::from_utf8_lossy(&groups).into_owned();
     let unit = groups.lines().find_map(|line| line.rsplit('/').find(|part| part.ends_with(".service")))?;
     let is_plain = unit.chars().all(|c| c.is_ascii_alphanumeric() || "-_.@:\\".contains(c));
     is_plain.then(|| unit.to_owned())
 }
 
-fn kernel_threads_above(wish: &Wish, places: &Places, plan: &mut RulePlan) {
-    let priority = match wish.context.scheduling {
+fn kernel_threads_above(request: &Request, places: &Places, plan: &mut RulePlan) {
+    let priority = match request.context.scheduling {
         Scheduling::Fifo { priority } | Scheduling::Rr { priority } => Priority::try_from(priority.get() + 1).ok(),
         _ => None,
     };
@@ -231,7 +231,7 @@ fn kernel_threads_above(wish: &Wish, places: &Places, plan: &mut RulePlan) {
         return plan.manual.push("give the loop a priority below 98, so that there is room above it".to_owned());
     };
     for begins in ["ksoftirqd/", "ktimers/", "rcuc/"] {
-        for thread in wish.rules.kernel_threads(wish.machine, wish.context, begins, true) {
+        for thread in request.rules.kernel_threads(request.machine, request.context, begins, true) {
             let cpu = thread.name.split('/').nth(1).and_then(|cpu| cpu.parse().ok()).map(punctual_units::CpuId);
             let is_low = thread.priority < i64::from(priority.get());
             if is_low && cpu.is_some_and(|cpu| places.cpus.contains(cpu)) {
@@ -246,26 +246,26 @@ fn kernel_threads_above(wish: &Wish, places: &Places, plan: &mut RulePlan) {
 }
 
 /// Those of the awaited devices above the loop, the others below it.
-fn interrupt_threads(wish: &Wish, _: &Places, plan: &mut RulePlan) {
-    threads_by_device(wish, plan, false);
+fn interrupt_threads(request: &Request, _: &Places, plan: &mut RulePlan) {
+    threads_by_device(request, plan, false);
 }
 
 /// Only those of the devices the loop waits for.
-fn awaited_threads(wish: &Wish, _: &Places, plan: &mut RulePlan) {
-    threads_by_device(wish, plan, true);
+fn awaited_threads(request: &Request, _: &Places, plan: &mut RulePlan) {
+    threads_by_device(request, plan, true);
 }
 
-fn threads_by_device(wish: &Wish, plan: &mut RulePlan, only_awaited: bool) {
-    for (thread, wanted, is_awaited) in wish.rules.interrupt_threads(wish.machine, wish.context) {
+fn threads_by_device(request: &Request, plan: &mut RulePlan, only_awaited: bool) {
+    for (thread, wanted, is_awaited) in request.rules.interrupt_threads(request.machine, request.context) {
         let priority = u8::try_from(wanted).ok().and_then(|wanted| Priority::try_from(wanted).ok());
         let Some(priority) = priority.filter(|_| is_awaited || !only_awaited) else { continue };
         plan.steps.push(Doing::Scheduling { pid: thread.pid, tid: thread.tid, new: Scheduling::Fifo { priority } });
     }
 }
 
-fn callback_threads(wish: &Wish, places: &Places, plan: &mut RulePlan) {
+fn callback_threads(request: &Request, places: &Places, plan: &mut RulePlan) {
     let Some(housekeeping) = &places.housekeeping else { return plan.manual.push(NO_HOUSEKEEPING.to_owned()) };
-    for thread in wish.rules.kernel_threads(wish.machine, wish.context, "rcuo", false) {
+    for thread in request.rules.kernel_threads(request.machine, request.context, "rcuo", false) {
         plan.steps.push(Doing::Affinity { pid: thread.pid, tid: thread.tid, new: housekeeping.clone() });
     }
 }
@@ -273,11 +273,11 @@ fn callback_threads(wish: &Wish, places: &Places, plan: &mut RulePlan) {
 /// The rule's own limit, µs.
 const EXIT_LATENCY_US: u64 = 10;
 
-fn idle_states(wish: &Wish, places: &Places, plan: &mut RulePlan) {
+fn idle_states(request: &Request, places: &Places, plan: &mut RulePlan) {
     let number =
-        |path: &Path| -> Option<u64> { String::from_utf8(wish.sys.read(path).ok()?).ok()?.trim().parse().ok() };
+        |path: &Path| -> Option<u64> { String::from_utf8(request.sys.read(path).ok()?).ok()?.trim().parse().ok() };
     for cpu in places.cpus.iter() {
-        for state in glob::expand(wish.sys, &format!("/sys/devices/system/cpu/cpu{cpu}/cpuidle/state*")) {
+        for state in glob::expand(request.sys, &format!("/sys/devices/system/cpu/cpu{cpu}/cpuidle/state*")) {
             if number(&state.join("latency")).is_some_and(|us| us > EXIT_LATENCY_US) {
                 plan.steps.push(Doing::Value { path: state.join("disable"), new: "1".to_owned() });
             }
@@ -288,9 +288,9 @@ fn idle_states(wish: &Wish, places: &Places, plan: &mut RulePlan) {
 }
 
 /// The lowest frequency becomes the highest that is allowed, so that the governor decides nothing.
-fn one_frequency(wish: &Wish, _: &Places, plan: &mut RulePlan) {
-    for policy in glob::expand(wish.sys, "/sys/devices/system/cpu/cpufreq/policy*") {
-        match wish.sys.read(&policy.join("scaling_max_freq")) {
+fn one_frequency(request: &Request, _: &Places, plan: &mut RulePlan) {
+    for policy in glob::expand(request.sys, "/sys/devices/system/cpu/cpufreq/policy*") {
+        match request.sys.read(&policy.join("scaling_max_freq")) {
             Ok(most) => {
                 let new = String::from_utf8_lossy(&most).trim().to_owned();
                 plan.steps.push(Doing::Value { path: policy.join("scaling_min_freq"), new });
@@ -303,8 +303,8 @@ fn one_frequency(wish: &Wish, _: &Places, plan: &mut RulePlan) {
 const PARTITION: &str = "/sys/fs/cgroup/punctual-rt";
 
 /// An isolated partition (Documentation/admin-guide/cgroup-v2.rst, cpuset.cpus.partition; isolated since Linux 6.1).
-fn partition(wish: &Wish, places: &Places, plan: &mut RulePlan) {
-    if let Some(why) = groups::hindrance(wish.sys) {
+fn partition(request: &Request, places: &Places, plan: &mut RulePlan) {
+    if let Some(why) = groups::hindrance(request.sys) {
         return plan.manual.push(why);
     }
     let chosen: Result<CpuList, String> = match places.is_everywhere {
@@ -312,7 +312,11 @@ fn partition(wish: &Wish, places: &Places, plan: &mut RulePlan) {
         Some(false) if !places.cpus.is_empty() => Ok(places.cpus.clone()),
         Some(_) => {
             let one = PlanWish { count: 1, near: None };
-            wish.rules.plan_cpus(wish.machine, wish.context, &one).map(|plan| plan.isolated).map_err(|e| e.to_string())
+            request
+                .rules
+                .plan_cpus(request.machine, request.context, &one)
+                .map(|plan| plan.isolated)
+                .map_err(|e| e.to_string())
         }
     };
     let cpus = match chosen {
@@ -327,15 +331,15 @@ fn partition(wish: &Wish, places: &Places, plan: &mut RulePlan) {
     plan.manual.push(format!("then put the application there: echo PID > {PARTITION}/cgroup.procs"));
 }
 
-fn slabs(wish: &Wish, _: &Places, plan: &mut RulePlan) {
-    let paths = glob::expand(wish.sys, "/sys/kernel/slab/*/cpu_partial");
+fn slabs(request: &Request, _: &Places, plan: &mut RulePlan) {
+    let paths = glob::expand(request.sys, "/sys/kernel/slab/*/cpu_partial");
     plan.steps.extend(paths.into_iter().map(|path| Doing::Value { path, new: "0".to_owned() }));
 }
 
 /// Each event separately: the switch for all reads `X` if only some are on, and could not restore those.
-fn events(wish: &Wish, _: &Places, plan: &mut RulePlan) {
+fn events(request: &Request, _: &Places, plan: &mut RulePlan) {
     let folder = "/sys/kernel/tracing";
-    match wish.sys.read(Path::new(&format!("{folder}/set_event"))) {
+    match request.sys.read(Path::new(&format!("{folder}/set_event"))) {
         Ok(on) => {
             for event in String::from_utf8_lossy(&on).lines().filter_map(|line| line.split_once(':')) {
                 let path = PathBuf::from(format!("{folder}/events/{}/{}/enable", event.0.trim(), event.1.trim()));

@@ -58,7 +58,7 @@ fn survives(rules: &Rules, machine: &Path, ids: Option<&[String]>, at: u64, faul
         && at < faulty.count()
         && fixed.as_ref().is_ok_and(|f| f.failed.is_none() && f.rules.is_empty())
     {
-        return Err("nothing was told".to_owned());
+        return Err("nothing was reported".to_owned());
     }
     let undone = undo(&kernel, Path::new(JOURNAL), &[]).map_err(|e| e.to_string())?;
     if !undone.is_complete() {

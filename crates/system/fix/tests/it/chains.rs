@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use punctual_audit::{Profile, Rules};
 use punctual_fix::{
-    BOOT_RULE, BootWish, Fault, Faulty, FixOptions, How, Outcome, Parameters, Plan, TRIAL_RULE, Undone, Wish, tried,
+    BOOT_RULE, BootWish, Fault, Faulty, FixOptions, How, Outcome, Parameters, Plan, Request, TRIAL_RULE, Undone, tried,
     undo,
 };
 use punctual_machine::Live;
@@ -27,8 +27,8 @@ fn of_rules(rules: &Rules, root: &Path, kernel: &Kernel, ids: &[String], how: Ho
     let (machine, context) = (Live::under(root), context(root, Profile::ControlLoop));
     let findings = rules.audit(&machine, &context);
     let parameters = Parameters::new(&machine, how);
-    let boot = |wish: &BootWish| parameters.steps(wish);
-    let wish = Wish {
+    let boot = |request: &BootWish| parameters.steps(request);
+    let request = Request {
         rules,
         machine: &machine,
         sys: kernel,
@@ -39,16 +39,16 @@ fn of_rules(rules: &Rules, root: &Path, kernel: &Kernel, ids: &[String], how: Ho
         i_know: &[],
         boot: Some(&boot),
     };
-    let mut plan = wish.plan(&findings).unwrap();
+    let mut plan = request.plan(&findings).unwrap();
     parameters.name(&mut plan);
     plan
 }
 
-fn of_words(root: &Path, kernel: &Kernel, wish: &BootWish, how: How) -> Plan {
+fn of_words(root: &Path, kernel: &Kernel, request: &BootWish, how: How) -> Plan {
     let machine = Live::under(root);
     let parameters = Parameters::new(&machine, how);
     let mut plan = Plan::default();
-    parameters.keep(kernel, &mut plan, wish);
+    parameters.keep(kernel, &mut plan, request);
     parameters.name(&mut plan);
     plan
 }
@@ -128,12 +128,12 @@ const FAULTS: [Fault; 3] = [Fault::Killed, Fault::Error(28), Fault::Error(5)];
 
 #[test]
 fn a_kill_or_an_error_at_every_operation_on_every_root() {
-    let wish = words(&["isolcpus=2-3", "threadirqs"], &["quiet"]);
+    let request = words(&["isolcpus=2-3", "threadirqs"], &["quiet"]);
     let mut runs = 0;
     for (n, name) in roots().into_iter().enumerate() {
         // Each root for good and on trial, each with every other fault.
         for (m, how) in [How::ForGood, How::Trial].into_iter().enumerate() {
-            let make = |root: &Path, kernel: &Kernel| of_words(root, kernel, &wish, how);
+            let make = |root: &Path, kernel: &Kernel| of_words(root, kernel, &request, how);
             for fault in FAULTS.into_iter().skip((n + m) % 2).step_by(2) {
                 let all = survives(bare(&name), &make, u64::MAX, fault).unwrap();
                 assert!(all > 3 || how == How::Trial, "{name}: {all} operations");
@@ -150,7 +150,7 @@ fn a_kill_or_an_error_at_every_operation_on_every_root() {
 
 #[test]
 fn a_kill_or_an_error_at_every_operation_of_an_undo() {
-    let (rules, wish) = (rules(), words(&["isolcpus=2-3"], &[]));
+    let (rules, request) = (rules(), words(&["isolcpus=2-3"], &[]));
     for (name, how) in [
         ("debian-12-grub", How::ForGood),
         ("debian-12-grub", How::Trial),
@@ -165,7 +165,7 @@ fn a_kill_or_an_error_at_every_operation_of_an_undo() {
                 let root = bare(name);
                 let kernel = Kernel::under(root.path());
                 let before = tree(root.path());
-                let plan = of_words(root.path(), &kernel, &wish, how);
+                let plan = of_words(root.path(), &kernel, &request, how);
                 fix(rules, root.path(), &kernel, &plan, &i_know()).unwrap();
                 let faulty = Faulty::new(&kernel, at, fault);
                 let _ = undo(&faulty, Path::new(JOURNAL), &[]);
@@ -183,14 +183,14 @@ fn a_kill_or_an_error_at_every_operation_of_an_undo() {
 /// An incomplete menu, in fix or in undo, is never the one that boots; nothing of it is left.
 #[test]
 fn half_a_menu_is_never_booted() {
-    let (rules, wish) = (Rules::embedded(), words(&["isolcpus=2-3"], &[]));
+    let (rules, request) = (Rules::embedded(), words(&["isolcpus=2-3"], &[]));
     for name in ["debian-12-grub", "ubuntu-24.04-grub"] {
         for at in 0..40 {
             let root = bare(name);
             let kernel = Kernel::under(root.path());
             let menu = root.path().join("boot/grub/grub.cfg");
             let (before, old) = (tree(root.path()), fs::read_to_string(&menu).unwrap());
-            let plan = of_words(root.path(), &kernel, &wish, How::ForGood);
+            let plan = of_words(root.path(), &kernel, &request, How::ForGood);
             kernel.cuts.set(true);
             let faulty = Faulty::new(&kernel, at, Fault::Killed);
             let _ = fix(rules, root.path(), &faulty, &plan, &i_know());
@@ -205,14 +205,14 @@ fn half_a_menu_is_never_booted() {
 /// grub-mkconfig ends with 0 if it found no kernel, and a menu may have errors: neither replaces the one that boots.
 #[test]
 fn a_menu_that_boots_nothing_is_not_used() {
-    let (rules, wish) = (Rules::embedded(), words(&["isolcpus=2-3"], &[]));
+    let (rules, request) = (Rules::embedded(), words(&["isolcpus=2-3"], &[]));
     for is_wrong in [false, true] {
         let root = bare("debian-12-grub");
         let kernel = Kernel::under(root.path());
         let before = tree(root.path());
         kernel.is_wrong.set(is_wrong);
         kernel.finds_none.set(!is_wrong);
-        let plan = of_words(root.path(), &kernel, &wish, How::ForGood);
+        let plan = of_words(root.path(), &kernel, &request, How::ForGood);
         let fixed = fix(rules, root.path(), &kernel, &plan, &i_know()).unwrap();
         let refused = fixed.rules.iter().flat_map(|rule| &rule.refused).cloned().collect::<Vec<_>>().join("\n");
         let why = if is_wrong { "finds it wrong, so it is not used" } else { "has no `linux`" };
@@ -225,11 +225,11 @@ fn a_menu_that_boots_nothing_is_not_used() {
 /// complete menu, too.
 #[test]
 fn a_menu_made_anew_since_is_made_once_more() {
-    let (rules, wish) = (Rules::embedded(), words(&["isolcpus=2-3"], &[]));
+    let (rules, request) = (Rules::embedded(), words(&["isolcpus=2-3"], &[]));
     let root = bare("debian-12-grub");
     let kernel = Kernel::under(root.path());
     let menu = root.path().join("boot/grub/grub.cfg");
-    let plan = of_words(root.path(), &kernel, &wish, How::ForGood);
+    let plan = of_words(root.path(), &kernel, &request, How::ForGood);
     fix(rules, root.path(), &kernel, &plan, &i_know()).unwrap();
     let ours = fs::read_to_string(&menu).unwrap();
     assert!(ours.contains("isolcpus=2-3"));
@@ -259,7 +259,7 @@ fn reboot(root: &Path, kernel: &Kernel, cmdline: &str) {
 
 #[test]
 fn a_trial_is_told_kept_and_undone_on_every_root() {
-    let (rules, wish) = (rules(), words(&["isolcpus=2-3"], &["quiet"]));
+    let (rules, request) = (rules(), words(&["isolcpus=2-3"], &["quiet"]));
     let mut kept = 0;
     for name in roots() {
         let root = booted_by(&name);
@@ -269,19 +269,20 @@ fn a_trial_is_told_kept_and_undone_on_every_root() {
         let machine = Live::under(root.path());
         let parameters = Parameters::new(&machine, How::Trial);
         let mut plan = Plan::default();
-        parameters.keep(&kernel, &mut plan, &wish);
+        parameters.keep(&kernel, &mut plan, &request);
         parameters.name(&mut plan);
-        let Some(trial) = parameters.told().trial else { continue };
+        let Some(trial) = parameters.boot_notes().trial else { continue };
         fix(rules, root.path(), &kernel, &plan, &i_know()).unwrap();
         let prepared = tried(&kernel).unwrap().unwrap();
-        assert_eq!((&prepared.wish, prepared.is_running), (&wish, false), "{name}");
+        assert_eq!((&prepared.request, prepared.is_running), (&request, false), "{name}");
         // The loader's own words stay in front.
         reboot(root.path(), &kernel, &format!("{} {}", old.trim(), trial.words.join(" ")));
         assert!(tried(&kernel).unwrap().unwrap().is_running, "{name}: {:?}", trial.words);
         let taken = undo(&kernel, Path::new(JOURNAL), &[TRIAL_RULE.to_owned()]).unwrap();
         assert!(taken.is_complete(), "{name}: {taken:#?}");
         assert_eq!(tried(&kernel).unwrap(), None);
-        let fixed = fix(rules, root.path(), &kernel, &of_words(root.path(), &kernel, &wish, How::ForGood), &i_know());
+        let fixed =
+            fix(rules, root.path(), &kernel, &of_words(root.path(), &kernel, &request, How::ForGood), &i_know());
         let fixed = fixed.unwrap();
         assert!(fixed.rules.iter().any(|rule| !rule.changes.is_empty()), "{name}: {fixed:#?}");
         let now = punctual_boot::current(&machine, &punctual_boot::detect(&machine).unwrap()).unwrap();

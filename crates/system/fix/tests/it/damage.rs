@@ -1,4 +1,4 @@
-//! A damaged journal: what one copy lacks the other has; what both lack is told, and nothing is changed on top of it.
+//! A damaged journal: what one copy lacks the other has; what both lack is reported, and nothing is changed on top of it.
 
 use punctual_audit::Profile;
 use punctual_fix::{Fault, Faulty, FixOptions, Journal, JournalError, System, recover, undo};

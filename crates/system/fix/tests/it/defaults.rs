@@ -2,7 +2,7 @@
 //! that kernel, and unasked takes away nothing that somebody may need.
 
 use punctual_audit::{Context, PlanWish, Profile, proposes};
-use punctual_fix::{BootWish, Doing, Plan, Wish};
+use punctual_fix::{BootWish, Doing, Plan, Request};
 use punctual_machine::{Live, parameters};
 use punctual_model::State;
 use punctual_testing::fix::{Kernel, context, materialise, rules};
@@ -30,11 +30,11 @@ fn planned(root: &Path, context: &Context, all: bool) -> Planned {
     let named = findings.iter().filter(|finding| all && states.contains(&finding.state));
     let ids: Vec<String> = named.map(|finding| finding.id.clone()).collect();
     let boot = RefCell::new(BootWish::default());
-    let chain = |wish: &BootWish| {
-        *boot.borrow_mut() = wish.clone();
+    let chain = |request: &BootWish| {
+        *boot.borrow_mut() = request.clone();
         Ok(Vec::new())
     };
-    let wish = Wish {
+    let request = Request {
         rules: rules(),
         machine: &machine,
         sys: &kernel,
@@ -45,7 +45,7 @@ fn planned(root: &Path, context: &Context, all: bool) -> Planned {
         i_know: &[],
         boot: Some(&chain),
     };
-    let plan = wish.plan(&findings).unwrap();
+    let plan = request.plan(&findings).unwrap();
     let proposal = rules().plan_cpus(&machine, context, &PlanWish { count: 1, near: None });
     let proposed = proposal.map(|plan| plan.parameters.into_iter().map(|parameter| parameter.text).collect());
     Planned { plan, boot: boot.into_inner(), proposed: proposed.unwrap_or_default() }
@@ -146,7 +146,7 @@ fn input(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/inputs").join(name)
 }
 
-/// The wish for the command line, and all advice.
+/// The request for the command line, and all advice.
 fn of_input(input: &Path, profile: Profile, cpus: &str, ids: &[&str]) -> (BootWish, String) {
     let mut context = context(input, profile);
     context.cpus = cpus.parse().unwrap();
@@ -155,12 +155,12 @@ fn of_input(input: &Path, profile: Profile, cpus: &str, ids: &[&str]) -> (BootWi
     let ids: Vec<String> = ids.iter().map(|id| (*id).to_owned()).collect();
     let boot = RefCell::new(BootWish::default());
     let parameters = punctual_fix::Parameters::new(&machine, punctual_fix::How::ForGood);
-    let chain = |wish: &BootWish| {
-        *boot.borrow_mut() = wish.clone();
-        parameters.steps(wish)
+    let chain = |request: &BootWish| {
+        *boot.borrow_mut() = request.clone();
+        parameters.steps(request)
     };
     let (rules, context) = (rules(), &context);
-    let wish = Wish {
+    let request = Request {
         rules,
         machine: &machine,
         sys: &kernel,
@@ -171,7 +171,7 @@ fn of_input(input: &Path, profile: Profile, cpus: &str, ids: &[&str]) -> (BootWi
         i_know: &[],
         boot: Some(&chain),
     };
-    let plan = wish.plan(&findings).unwrap();
+    let plan = request.plan(&findings).unwrap();
     let said = plan.rules.iter().flat_map(|rule| &rule.manual).map(|line| format!("{line}\n")).collect();
     (boot.into_inner(), said)
 }

@@ -1,7 +1,7 @@
 //! Unusual machines: cgroup v1, no systemd, programs that are not installed. What cannot be done is said by name.
 
 use punctual_audit::Profile;
-use punctual_fix::{BootWish, Doing, FixOptions, How, Parameters, Plan, Wish, undo};
+use punctual_fix::{BootWish, Doing, FixOptions, How, Parameters, Plan, Request, undo};
 use punctual_machine::Live;
 use punctual_testing::fix::loaders::booted_by;
 use punctual_testing::fix::{JOURNAL, Kernel, context, fix, materialise, plan, rules, tree};
@@ -103,19 +103,19 @@ fn cgroup_v2_gets_a_partition() {
 #[test]
 fn not_all_cpus_are_isolated_where_all_are_not_known() {
     let world = World::new(&[("/sys/fs/cgroup/cgroup.controllers", "cpuset cpu io\n")]);
-    let wish_cpus = context(world.root.path(), Profile::DedicatedCore);
+    let with_cpus = context(world.root.path(), Profile::DedicatedCore);
     for file in ["online", "isolated"] {
         std::fs::remove_file(world.at(&format!("/sys/devices/system/cpu/{file}"))).unwrap();
     }
     let machine = Live::under(world.root.path());
-    let findings = rules().audit(&machine, &wish_cpus);
+    let findings = rules().audit(&machine, &with_cpus);
     let ids = ["iso-present".to_owned()];
     let boot = |_: &BootWish| Ok(Vec::new());
-    let wish = Wish {
+    let request = Request {
         rules: rules(),
         machine: &machine,
         sys: &world.kernel,
-        context: &wish_cpus,
+        context: &with_cpus,
         pid: None,
         ids: &ids,
         persist: true,
@@ -127,7 +127,7 @@ fn not_all_cpus_are_isolated_where_all_are_not_known() {
         finding.state = punctual_model::State::Fail;
         finding.fix = Some("isolate".to_owned());
     }
-    let plan = wish.plan(&findings).unwrap();
+    let plan = request.plan(&findings).unwrap();
     assert_eq!(steps(&plan), Vec::<String>::new());
     assert_eq!(plan.rules.len(), 1, "no kernel parameter either: {plan:#?}");
     assert!(advice(&plan).contains("cannot be read, so perhaps these are all there are"), "{}", advice(&plan));
@@ -189,9 +189,9 @@ fn a_boot_loader_without_its_generator_is_left_alone() {
         kernel.missing.borrow_mut().extend(programs.map(str::to_owned));
         let before = tree(folder.path());
         let machine = Live::under(folder.path());
-        let wish = BootWish { add: vec!["isolcpus=2-3".to_owned()], remove: Vec::new() };
+        let request = BootWish { add: vec!["isolcpus=2-3".to_owned()], remove: Vec::new() };
         let mut plan = Plan::default();
-        Parameters::new(&machine, How::ForGood).keep(&kernel, &mut plan, &wish);
+        Parameters::new(&machine, How::ForGood).keep(&kernel, &mut plan, &request);
         assert_eq!(steps(&plan), Vec::<String>::new(), "{root}");
         assert!(advice(&plan).contains("there is no program `"), "{root}: {}", advice(&plan));
         fix(rules(), folder.path(), &kernel, &plan, &FixOptions::default()).unwrap();
@@ -241,5 +241,5 @@ fn programs_are_looked_for_where_they_run() {
     use punctual_fix::{Real, System};
     assert!(!Real::new().lacks("sh"));
     assert!(Real::new().lacks("punctual-no-such-program"));
-    assert!(!Real::under("/nowhere").lacks("punctual-no-such-program"), "that cannot be told");
+    assert!(!Real::under("/nowhere").lacks("punctual-no-such-program"), "that is not known");
 }

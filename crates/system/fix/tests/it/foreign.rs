@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use punctual_audit::{Offers, Profile, Rules, Today};
-use punctual_fix::{BootWish, Doing, Plan, Wish};
+use punctual_fix::{BootWish, Doing, Plan, Request};
 use punctual_machine::Live;
 use punctual_testing::fix::{Kernel, context, materialise};
 use std::cell::RefCell;
@@ -27,11 +27,11 @@ fn planned(text: &str, i_know: &[String]) -> Option<(Plan, Vec<String>)> {
     let findings: Vec<_> =
         own.iter().filter_map(|id| rules.audit_one(id, &machine, &context, Offers::default())).collect();
     let words = RefCell::new(Vec::new());
-    let boot = |wish: &BootWish| {
-        words.borrow_mut().extend(wish.add.clone());
+    let boot = |request: &BootWish| {
+        words.borrow_mut().extend(request.add.clone());
         Ok(Vec::new())
     };
-    let wish = Wish {
+    let request = Request {
         rules: &rules,
         machine: &machine,
         sys: &kernel,
@@ -42,7 +42,7 @@ fn planned(text: &str, i_know: &[String]) -> Option<(Plan, Vec<String>)> {
         i_know,
         boot: Some(&boot),
     };
-    let plan = wish.plan(&findings).unwrap();
+    let plan = request.plan(&findings).unwrap();
     Some((plan, words.into_inner()))
 }
 

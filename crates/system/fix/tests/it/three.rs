@@ -83,7 +83,7 @@ fn a_reboot_takes_values_and_leaves_files() {
     let undone = world.undo();
     assert!(undone.is_complete(), "{undone:#?}");
     assert!(undone.changes.iter().any(|taken| matches!(taken.outcome, Outcome::Gone(_))));
-    assert_eq!(world.text(STAT), "0\n", "of another boot: not ours to put back");
+    assert_eq!(world.text(STAT), "0\n", "of another boot: not ours to restore");
     assert!(!world.at(OURS).exists());
 }
 
@@ -147,7 +147,7 @@ fn after_a_reboot_the_next_start_takes_unconfirmed_files_back() {
 }
 
 #[test]
-fn half_a_record_that_never_took_effect_is_told() {
+fn half_a_record_that_never_took_effect_is_reported() {
     let world = ready();
     world.fix(&["sched-autogroup"], false, &FixOptions::default());
     let path = world.at(JOURNAL).join("journal.copy");
@@ -309,7 +309,7 @@ fn a_timer_that_never_can_tell_leaves_it_to_the_next_start() {
 }
 
 #[test]
-fn a_fix_with_time_left_is_not_taken_back_where_the_boot_cannot_be_told() {
+fn a_fix_with_time_left_is_not_undone_where_the_boot_is_not_known() {
     let world = ready();
     let options = FixOptions { confirm_within_s: Some(300), ..FixOptions::default() };
     world.fix(&["sched-autogroup"], true, &options);

@@ -53,15 +53,15 @@ impl Board {
         child.args(["hostile::the_side_that_is_tested", "--exact"]).env(BOARD, self.0.path()).env("TASK", task);
         let done = child.env("PATH", path).output().unwrap();
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stdout));
-        let told = fs::read_to_string(self.0.path().join("told")).unwrap();
-        let (memory, what) = told.split_once(' ').unwrap();
+        let reported = fs::read_to_string(self.0.path().join("reported")).unwrap();
+        let (memory, what) = reported.split_once(' ').unwrap();
         let memory: u64 = memory.parse().unwrap();
         assert!(memory < MEMORY, "{memory} KiB: {what}");
         assert_eq!(punctual_clean::line(what), what);
         if what.starts_with("Err") {
             assert_eq!(names(&self.0.path().join("here")), Vec::<String>::new(), "{what}");
         }
-        assert_eq!(names(self.0.path()), ["bin", "here", "home", "ssh", "told"], "{what}");
+        assert_eq!(names(self.0.path()), ["bin", "here", "home", "reported", "ssh"], "{what}");
         what.to_owned()
     }
 }
@@ -73,7 +73,7 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// Of no use by itself.
+/// Of no use alone.
 #[test]
 fn the_side_that_is_tested() {
     let Some(board) = std::env::var_os(BOARD).map(PathBuf::from) else { return };
@@ -89,7 +89,7 @@ fn the_side_that_is_tested() {
     let memory = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap().trim().trim_end_matches(" kB");
     let what = done.map_or_else(|e| format!("Err {e}"), |done| format!("Ok {done}"));
     eprintln!("{memory} KiB: {what}");
-    fs::write(board.join("told"), format!("{memory} {what}")).unwrap();
+    fs::write(board.join("reported"), format!("{memory} {what}")).unwrap();
 }
 
 fn entry(name: &[u8], kind: EntryType, size: u64, content: &[u8]) -> Vec<u8> {
@@ -145,11 +145,14 @@ fn hostile_archives_leave_nothing() {
         (b"run/run.json", regular, 0, "twice"),
     ];
     for (name, kind, size, why) in rows {
-        let told = Board::new().with_run(&run_with(&entry(name, kind, size, b""))).met("fetch");
-        assert!(told.starts_with("Err ssh://board: the archive is refused: `") && told.contains(why), "{told}");
+        let reported = Board::new().with_run(&run_with(&entry(name, kind, size, b""))).met("fetch");
+        assert!(
+            reported.starts_with("Err ssh://board: the archive is refused: `") && reported.contains(why),
+            "{reported}"
+        );
     }
-    let told = Board::new().with_run(&entry(b"other", regular, 0, b"")).met("fetch");
-    assert!(told.ends_with("the archive has no folder `run`"), "{told}");
+    let reported = Board::new().with_run(&entry(b"other", regular, 0, b"")).met("fetch");
+    assert!(reported.ends_with("the archive has no folder `run`"), "{reported}");
 }
 
 #[test]
@@ -157,8 +160,8 @@ fn endless_output_is_cut_off() {
     for script in ["exec yes", "exec yes >&2", "head -c 3000000000 /dev/zero"] {
         let board = Board::new();
         board.program("bin/uname", script);
-        let told = board.met("who");
-        assert!(told.contains("sent more than 1 MiB"), "{told}");
+        let reported = board.met("who");
+        assert!(reported.contains("sent more than 1 MiB"), "{reported}");
     }
     let board = Board::new().with_run(b"");
     board.program("bin/cat", "exec yes");

@@ -25,7 +25,7 @@ const LIMIT: Duration = Duration::from_secs(1800);
 
 /// Options of this trial.
 #[derive(Clone, Copy, Debug, clap::Args)]
-pub struct Wish {
+pub struct Request {
     /// Number of cuts (cut only)
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub cuts: usize,
@@ -45,14 +45,14 @@ struct Series<'b> {
 }
 
 /// Makes the cuts, on `jobs` machines in parallel.
-pub fn run(bench: &Bench, wish: Wish) -> Result<String, String> {
+pub fn run(bench: &Bench, request: Request) -> Result<String, String> {
     let cache = Cache::usual().map_err(|e| e.to_string())?;
-    let mut left: Vec<(usize, Cut)> = (1..).zip(cuts(wish.cuts, wish.seed)).collect();
+    let mut left: Vec<(usize, Cut)> = (1..).zip(cuts(request.cuts, request.seed)).collect();
     left.sort_by_key(|(_, cut)| matches!(cut.at, At::Sending(_)));
     let (left, installing, failed) = (Mutex::new(left), Mutex::new(None), Mutex::new(Vec::new()));
     let series = Series { bench, cache, left, installing, failed };
-    let jobs = bench.jobs.clamp(1, wish.cuts.max(1));
-    println!("{} cuts, seed {}, {jobs} machines; consoles in {}", wish.cuts, wish.seed, bench.folder.display());
+    let jobs = bench.jobs.clamp(1, request.cuts.max(1));
+    println!("{} cuts, seed {}, {jobs} machines; consoles in {}", request.cuts, request.seed, bench.folder.display());
     std::thread::scope(|scope| {
         for job in 0..jobs {
             let series = &series;
@@ -70,7 +70,7 @@ pub fn run(bench: &Bench, wish: Wish) -> Result<String, String> {
     let left = series.left.into_inner().map_err(|e| e.to_string())?.len();
     match (failed.is_empty(), left) {
         (true, 0) => {
-            Ok(format!("{0} of {0} booted and responded; deployed again, committed, undone to the byte", wish.cuts))
+            Ok(format!("{0} of {0} booted and responded; deployed again, committed, undone to the byte", request.cuts))
         }
         _ => Err(format!("{left} cuts not made; {}", failed.join("; "))),
     }

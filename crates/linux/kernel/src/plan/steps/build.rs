@@ -1,7 +1,7 @@
 //! From a source to a package, with this program's own commands.
 
 use super::{line, small};
-use crate::plan::{Estimate, Situation, Source, Step, Wish};
+use crate::plan::{Estimate, Request, Situation, Source, Step};
 use crate::{Patched, Series};
 
 const MEASURED: &str = "on 2 CPUs of a PC, Debian's linux-source-6.12";
@@ -168,7 +168,7 @@ fn running_config(at: &Situation) -> Option<&str> {
     at.config.as_deref().filter(|_| is_native(at))
 }
 
-pub fn configure(at: &Situation, wish: &Wish, source: &Source) -> Step {
+pub fn configure(at: &Situation, request: &Request, source: &Source) -> Step {
     let pi = at.board.pi.as_ref().filter(|_| has_own_defconfig(source)).map(|pi| &pi.defconfig);
     let mut commands = Vec::new();
     let base = match (pi, running_config(at)) {
@@ -184,7 +184,7 @@ pub fn configure(at: &Situation, wish: &Wish, source: &Source) -> Step {
         }
     };
     commands.push(line("# put the lines below into rt.config"));
-    let more: String = wish.fragments.iter().map(|name| format!(" --fragment {}", quoted(name))).collect();
+    let more: String = request.fragments.iter().map(|name| format!(" --fragment {}", quoted(name))).collect();
     commands.push(format!(
         "punctual kernel configure --tree {SOURCE} --out {BUILD} --arch {}{} {base} --fragment rt.config{more}",
         at.board.arch.name(),

@@ -67,7 +67,7 @@ pub fn events(canvas: &mut Canvas, figures: &Figures, x: &Scale, (top, bottom, r
 }
 
 /// The events as a sentence; `start` is the beginning of the time axis.
-pub fn events_told(figures: &Figures, start: u64) -> Option<String> {
+pub fn events_reported(figures: &Figures, start: u64) -> Option<String> {
     let one = |(t, label): (u64, String)| format!("{label} at {}", Nanos(t.saturating_sub(start)));
     let all: Vec<String> = labelled(figures).map(one).collect();
     (!all.is_empty()).then(|| words::stopped(&words::capital(&words::and(&all))))

@@ -30,8 +30,8 @@ pub fn chart(id: &str, figures: &Figures, picked: &[CpuId], limits: &[f64]) -> O
     let history = History::of(figures, picked)?;
     let svg = both(|form| drawing(&form.id(id), form, (figures, &history), picked, limits));
     let frequency = "Frequency is read between phases only: reading another CPU's disturbs it.".to_owned();
-    let told = marks::events_told(figures, history.from);
-    let notes: Vec<String> = told.into_iter().chain((!history.frequency.is_empty()).then_some(frequency)).collect();
+    let reported = marks::events_reported(figures, history.from);
+    let notes: Vec<String> = reported.into_iter().chain((!history.frequency.is_empty()).then_some(frequency)).collect();
     let note = (!notes.is_empty()).then(|| notes.join(" "));
     Some(Chart { svg, legend: legend(&history, picked), table: table(&history), note })
 }

@@ -2,7 +2,7 @@ mod ini;
 mod plugins;
 mod variables;
 
-use super::wish::Wish;
+use super::request::Request;
 use super::{Imported, Lookup, Reference, boot};
 use crate::{Profile, ProfileFileError};
 use ini::{Entry, Section};
@@ -59,7 +59,7 @@ struct Unit {
 struct Found {
     units: Vec<Section>,
     variables: Variables,
-    wishes: Vec<Wish>,
+    requests: Vec<Request>,
     notes: Vec<String>,
     seen: Vec<String>,
 }
@@ -73,11 +73,11 @@ pub(super) fn import(file: &str, text: &str, lookup: &Lookup) -> Result<Imported
     for unit in &units {
         match unit.plugin.as_str() {
             "bootloader" => found.boot(unit),
-            _ => plugins::wishes(unit, &mut found),
+            _ => plugins::requests(unit, &mut found),
         }
     }
     let base = found.base(file);
-    Ok(Imported { base, description: format!("TuneD's {file}"), wishes: found.wishes, notes: found.notes })
+    Ok(Imported { base, description: format!("TuneD's {file}"), requests: found.requests, notes: found.notes })
 }
 
 /// `None` for disabled units and sections that are not units.
@@ -114,7 +114,7 @@ impl Found {
             Some(referred) => self.load(&referred.name, &referred.text, lookup),
             None => {
                 let what = format!(
-                    "include = {name} ({}): that profile is not to be found, so its wishes are not known",
+                    "include = {name} ({}): that profile is missing, so its settings are not known",
                     entry.whence
                 );
                 self.notes.push(what);
@@ -172,14 +172,13 @@ impl Found {
         for Entry { key, value, whence } in &unit.entries {
             if !key.starts_with("cmdline") {
                 if !matches!(key.as_str(), "type" | "priority" | "enabled" | "replace") {
-                    self.notes
-                        .push(format!("[{}] {key} = {value} ({whence}): boot files are not looked at", unit.name));
+                    self.notes.push(format!("[{}] {key} = {value} ({whence}): boot files are not checked", unit.name));
                 }
                 continue;
             }
             let value = self.variables.expand(value);
             let value = value.trim_matches('"').trim_start_matches('\\');
-            let (is_taken_back, value) = match value.strip_prefix('-') {
+            let (removes, value) = match value.strip_prefix('-') {
                 Some(rest) => (true, rest),
                 None => (false, value.strip_prefix('+').unwrap_or(value)),
             };
@@ -187,14 +186,14 @@ impl Found {
                 if is_open(&word) {
                     self.notes
                         .push(format!("[{}] {word} ({whence}): only TuneD on that machine can work it out", unit.name));
-                } else if is_taken_back {
+                } else if removes {
                     words.retain(|(other, _)| *other != word);
                 } else {
                     words.push((word, whence.clone()));
                 }
             }
         }
-        self.wishes.extend(boot::wishes(&words));
+        self.requests.extend(boot::requests(&words));
     }
 
     /// By the names of the profile and its includes, else by whether it isolates CPUs.
@@ -203,8 +202,8 @@ impl Found {
         let names: Vec<&str> = std::iter::once(own).chain(self.seen.iter().map(String::as_str)).collect();
         let has = |part: &str| names.iter().any(|name| name.contains(part));
         let isolates =
-            self.wishes.iter().any(|wish| matches!(wish.id.as_str(), "cmdline-isolcpus" | "cmdline-nohz_full"));
-        let polls = self.wishes.iter().any(|wish| wish.what == "kernel parameter idle=poll");
+            self.requests.iter().any(|request| matches!(request.id.as_str(), "cmdline-isolcpus" | "cmdline-nohz_full"));
+        let polls = self.requests.iter().any(|request| request.what == "kernel parameter idle=poll");
         if has("virtual-host") || has("virt-host") {
             Profile::KvmHost
         } else if has("virtual-guest") {

@@ -1,17 +1,17 @@
-//! Wishes of TuneD's plugins (tuned/plugins/plugin_*.py).
+//! Adjustments of TuneD's plugins (tuned/plugins/plugin_*.py).
 
 use super::ini::Entry;
 use super::variables::is_open;
 use super::{Found, Unit};
-use crate::import::wish::{Origin, Want, Wish, every, one};
+use crate::import::request::{Origin, Request, Want, every, one};
 use crate::sight::mask;
 use serde_json::json;
 
-/// Options common to all plugins, without wishes.
+/// Options common to all plugins, without requests.
 const COMMON: &[&str] =
     &["type", "priority", "enabled", "replace", "devices", "devices_udev_regex", "uname_regex", "cpuinfo_regex"];
 
-pub(super) fn wishes(unit: &Unit, found: &mut Found) {
+pub(super) fn requests(unit: &Unit, found: &mut Found) {
     for entry in unit.entries.iter().filter(|entry| !COMMON.contains(&entry.key.as_str())) {
         let value = found.variables.expand(&entry.value);
         let value = unquoted(&value).to_owned();
@@ -21,8 +21,8 @@ pub(super) fn wishes(unit: &Unit, found: &mut Found) {
         } else if let Some(why) = context.limits() {
             context.note(found, why);
         } else {
-            match context.wish() {
-                Ok(wish) => found.wishes.push(wish),
+            match context.request() {
+                Ok(request) => found.requests.push(request),
                 Err(why) => context.note(found, why),
             }
         }
@@ -60,17 +60,17 @@ impl Context<'_> {
         }
     }
 
-    fn wish(&self) -> Result<Wish, &'static str> {
+    fn request(&self) -> Result<Request, &'static str> {
         match self.unit.plugin.as_str() {
             "sysctl" => self.sysctl(&self.entry.key),
             "sysfs" => self.sysfs(),
             "cpu" => self.cpu(),
             "vm" => self.vm(),
-            "video" | "disk" | "net" | "usb" | "audio" | "scsi_host" | "acpi" => Err("devices are not looked at"),
+            "video" | "disk" | "net" | "usb" | "audio" | "scsi_host" | "acpi" => Err("devices are not checked"),
             "script" => Err("a script is not run"),
-            "systemd" => Err("systemd's own CPU affinity is not looked at"),
-            "irqbalance" => Err("irqbalance's settings are not looked at"),
-            "scheduler" => Err("tasks are not looked at one by one: see the rules iso-foreign-tasks and rogue-rt-task"),
+            "systemd" => Err("systemd's own CPU affinity is not checked"),
+            "irqbalance" => Err("irqbalance's settings are not checked"),
+            "scheduler" => Err("tasks are not checked one by one: see the rules iso-foreign-tasks and rogue-rt-task"),
             _ => Err("this plugin's options are not known here"),
         }
     }
@@ -93,7 +93,7 @@ impl Context<'_> {
     }
 
     /// sysctl.d(5): dots separate and slashes stand for dots, unless the first separator is a slash.
-    fn sysctl(&self, key: &str) -> Result<Wish, &'static str> {
+    fn sysctl(&self, key: &str) -> Result<Request, &'static str> {
         let fine = |c: char| c.is_ascii_alphanumeric() || "._-/:".contains(c);
         if !key.chars().all(fine) || key.contains("..") || key.is_empty() {
             return Err("it is no sysctl that can be looked up");
@@ -106,7 +106,7 @@ impl Context<'_> {
         };
         let path: String = if is_slashed { key.to_owned() } else { key.chars().map(swap).collect() };
         let origin = self.origin(format!("sysctl-{key}"), sysctl_group(key));
-        let absent = ("WARN", format!("the profile wishes {}, and this kernel has no {key}", origin.what));
+        let absent = ("WARN", format!("the profile sets {}, but this kernel has no {key}", origin.what));
         let want = self.want()?;
         let value = want.show();
         let read = json!({ "file": format!("/proc/sys/{path}") });
@@ -114,18 +114,18 @@ impl Context<'_> {
         Ok(one(origin, read, &want, absent).fix(&value, "now", fix))
     }
 
-    fn sysfs(&self) -> Result<Wish, &'static str> {
+    fn sysfs(&self) -> Result<Request, &'static str> {
         let path = self.entry.key.as_str();
         let inside = ["/sys/", "/proc/sys/", "/proc/irq/"].iter().any(|start| path.starts_with(start));
         if !inside || path.contains("..") || path.contains(['@', '{', '}']) {
-            return Err("only files under /sys and /proc/sys are looked at");
+            return Err("only files under /sys and /proc/sys are checked");
         }
         self.path(path, format!("sysfs{path}"), "power", self.want()?)
     }
 
-    fn path(&self, path: &str, id: String, group: &'static str, want: Want) -> Result<Wish, &'static str> {
+    fn path(&self, path: &str, id: String, group: &'static str, want: Want) -> Result<Request, &'static str> {
         let (key, value) = (&self.entry.key, &self.value);
-        let absent = format!("the profile wishes {key} = {value}, and this machine has no {path}");
+        let absent = format!("the profile sets {key} = {value}, but this machine has no {path}");
         self.path_or(path, id, group, want, ("WARN", absent))
     }
 
@@ -137,11 +137,11 @@ impl Context<'_> {
         group: &'static str,
         want: Want,
         absent: (&str, String),
-    ) -> Result<Wish, &'static str> {
+    ) -> Result<Request, &'static str> {
         let stars_end_parts =
             path.split('/').all(|part| !part.trim_end_matches('*').contains('*') && !part.ends_with("**"));
         if path.contains(['?', '[']) || !stars_end_parts {
-            return Err("its pattern is of a kind that is not looked up here");
+            return Err("its pattern is of a kind that is not supported here");
         }
         let (mut want, is_mask) = (want, path.ends_with("cpumask") || path.ends_with("affinity"));
         let value = want.show();
@@ -156,14 +156,14 @@ impl Context<'_> {
             _ => "integer",
         };
         let fix = json!({ "write": { "file": path, "value": value } });
-        let wish = match path.contains('*') {
+        let request = match path.contains('*') {
             true => every(origin, json!({ "files": path, "as": form, "sparse": true }), &want, absent),
             false => one(origin, json!({ "file": path, "as": form }), &want, absent),
         };
-        Ok(wish.fix(&value, "now", fix))
+        Ok(request.fix(&value, "now", fix))
     }
 
-    fn cpu(&self) -> Result<Wish, &'static str> {
+    fn cpu(&self) -> Result<Request, &'static str> {
         let choices = || Want::OneOf(self.value.split('|').map(|word| word.trim().to_owned()).collect());
         const CPUS: &str = "/sys/devices/system/cpu";
         let policy = |file: &str| format!("{CPUS}/cpufreq/policy*/{file}");
@@ -175,8 +175,8 @@ impl Context<'_> {
         };
         match key {
             "governor" => {
-                let wish = self.path(&policy("scaling_governor"), "governor".to_owned(), "cpu", choices())?;
-                Ok(wish.only_if("cpufreq"))
+                let request = self.path(&policy("scaling_governor"), "governor".to_owned(), "cpu", choices())?;
+                Ok(request.only_if("cpufreq"))
             }
             "energy_performance_preference" => of(policy("energy_performance_preference"), choices()),
             "energy_perf_bias" => of(format!("{CPUS}/cpu*/power/energy_perf_bias"), bias(&self.value)),
@@ -184,21 +184,21 @@ impl Context<'_> {
             "min_perf_pct" | "max_perf_pct" | "no_turbo" => of(format!("{CPUS}/intel_pstate/{key}"), self.want()?),
             "pm_qos_resume_latency_us" => of(format!("{CPUS}/cpu*/power/pm_qos_resume_latency_us"), self.want()?),
             "force_latency" => self.latency(),
-            _ => Err("it steers TuneD's own adapting, and leaves no setting to look at"),
+            _ => Err("it controls TuneD's own adaptation and has no setting to check"),
         }
     }
 
     /// The limit of all holders of /dev/cpu_dma_latency together, µs.
-    fn latency(&self) -> Result<Wish, &'static str> {
+    fn latency(&self) -> Result<Request, &'static str> {
         let most = self.value.parse::<i64>().map_err(|_| "it depends on the machine's idle states")?;
         let origin = self.origin("cpu-force_latency".to_owned(), "cpu");
         let absent = ("WARN", "this kernel has no /dev/cpu_dma_latency".to_owned());
-        let wish = one(origin, json!({ "probe": "latency-request" }), &Want::AtMost(most), absent);
-        Ok(wish
+        let request = one(origin, json!({ "probe": "latency-request" }), &Want::AtMost(most), absent);
+        Ok(request
             .by_hand(&format!("hold /dev/cpu_dma_latency open with {most} written to it, as TuneD does while it runs")))
     }
 
-    fn vm(&self) -> Result<Wish, &'static str> {
+    fn vm(&self) -> Result<Request, &'static str> {
         const THP: &str = "/sys/kernel/mm/transparent_hugepage";
         match self.entry.key.as_str() {
             "transparent_hugepages" | "transparent_hugepage" => {

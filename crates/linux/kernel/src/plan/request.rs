@@ -56,7 +56,7 @@ impl FromStr for Tracer {
 
 /// What a kernel should have in addition to PREEMPT_RT.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wish {
+pub struct Request {
     pub series: Option<Series>,
     pub hz: Option<u32>,
     pub tracers: Vec<Tracer>,
@@ -71,7 +71,7 @@ const FREQUENCIES: [u32; 4] = [100, 250, 300, 1000];
 /// arch/arm/Kconfig has different choices, without 300.
 const ARM_FREQUENCIES: [u32; 5] = [100, 200, 250, 500, 1000];
 
-impl Wish {
+impl Request {
     pub(super) fn check(&self, arch: Arch) -> Result<(), PlanError> {
         let offered: &[u32] = if arch == Arch::Arm { &ARM_FREQUENCIES } else { &FREQUENCIES };
         match self.hz.filter(|hz| !offered.contains(hz)) {
@@ -145,11 +145,11 @@ const DEBUGGING: [&str; 23] = [
 /// and what they record, without debugging options that lengthen such sections, and without a local version.
 pub fn diagnostic(arch: Arch, series: Series) -> Options {
     use Tracer::{Hwlat, Irqsoff, Osnoise, Preemptoff, Timerlat};
-    let mut wish = Wish { tracers: vec![Irqsoff, Preemptoff, Hwlat, Osnoise, Timerlat], ..Wish::default() };
-    while let Some((late, _)) = wish.late_tracer(series) {
-        wish.tracers.retain(|tracer| *tracer != late);
+    let mut request = Request { tracers: vec![Irqsoff, Preemptoff, Hwlat, Osnoise, Timerlat], ..Request::default() };
+    while let Some((late, _)) = request.late_tracer(series) {
+        request.tracers.retain(|tracer| *tracer != late);
     }
-    let mut text = wish.fragment(arch, series) + "CONFIG_PREEMPTIRQ_TRACEPOINTS=y\n";
+    let mut text = request.fragment(arch, series) + "CONFIG_PREEMPTIRQ_TRACEPOINTS=y\n";
     for symbol in DEBUGGING {
         let _ = writeln!(text, "# CONFIG_{symbol} is not set");
     }
@@ -196,20 +196,21 @@ mod tests {
 
     #[test]
     fn a_frequency_the_kernel_does_not_offer_is_refused() {
-        let wish = Wish { hz: Some(300), ..Wish::default() };
-        assert!(wish.check(Arch::Arm64).is_ok());
-        assert_eq!(wish.check(Arch::Arm), Err(PlanError::BadHz(300)));
+        let request = Request { hz: Some(300), ..Request::default() };
+        assert!(request.check(Arch::Arm64).is_ok());
+        assert_eq!(request.check(Arch::Arm), Err(PlanError::BadHz(300)));
     }
 
     #[test]
-    fn the_fragment_holds_what_is_wished_once() {
+    fn the_fragment_has_each_option_once() {
         let tracers = vec![Tracer::Irqsoff, Tracer::Timerlat, Tracer::Irqsoff];
-        let text = Wish { hz: Some(1000), tracers, ..Wish::default() }.fragment(Arch::Arm64, "6.12".parse().unwrap());
+        let text =
+            Request { hz: Some(1000), tracers, ..Request::default() }.fragment(Arch::Arm64, "6.12".parse().unwrap());
         for line in ["CONFIG_HZ_1000=y", "CONFIG_IRQSOFF_TRACER=y", "CONFIG_TIMERLAT_TRACER=y", "CONFIG_PREEMPT_RT=y"] {
             assert_eq!(text.lines().filter(|l| *l == line).count(), 1, "{line}");
         }
         assert!(!text.contains("TRUSTED"));
-        let old = Wish::default().fragment(Arch::Arm, "4.19".parse().unwrap());
+        let old = Request::default().fragment(Arch::Arm, "4.19".parse().unwrap());
         assert!(old.contains("CONFIG_PREEMPT_RT_FULL=y\n") && !old.contains("CONFIG_PREEMPT_RT=y"));
     }
 }

@@ -1,11 +1,11 @@
-//! A wish of another program's profile, and the rule that checks it.
+//! A request of another program's profile, and the rule that checks it.
 
 use super::SOURCE;
 use crate::rule::Rule;
 use serde_json::{Value, json};
 
 #[derive(Clone, Debug)]
-pub(super) struct Wish {
+pub(super) struct Request {
     /// Suffix of the rule's id: `sysctl-vm.swappiness`.
     pub id: String,
     pub group: &'static str,
@@ -56,31 +56,31 @@ pub(super) struct Origin {
     pub whence: String,
 }
 
-/// A wish for a single value; `absent` is state and sentence where there is none.
-pub(super) fn one(origin: Origin, mut read: Value, want: &Want, absent: (&str, String)) -> Wish {
+/// A request for a single value; `absent` is state and sentence where there is none.
+pub(super) fn one(origin: Origin, mut read: Value, want: &Want, absent: (&str, String)) -> Request {
     if !matches!(want, Want::OneOf(_))
         && let Some(read) = read.as_object_mut().filter(|read| read.contains_key("file"))
     {
         read.insert("as".to_owned(), json!("integer"));
     }
     let said = sentence(&origin.what);
-    let mut cases = vec![case(json!({ "value": want.test() }), "PASS", format!("as the profile wishes: {said}"))];
+    let mut cases = vec![case(json!({ "value": want.test() }), "PASS", format!("as in the profile: {said}"))];
     if let (Want::OneOf(texts), true) = (want, read.get("file").is_some()) {
         // A file of choices lists all of them, with the current one in brackets.
         let marked = texts.iter().map(|text| json!({ "value": { "present": true, "contains": format!("[{text}]") } }));
-        cases.extend(marked.map(|when| case(when, "PASS", format!("as the profile wishes: {said}"))));
+        cases.extend(marked.map(|when| case(when, "PASS", format!("as in the profile: {said}"))));
     }
     cases.push(case(json!({ "value": { "present": false } }), absent.0, sentence(&absent.1)));
-    let wrong = format!("the profile wishes {said}, and it is {{value}}");
+    let wrong = format!("the profile sets {said}, but it is {{value}}");
     cases.push(case(json!({ "value": { "present": true } }), "FAIL", wrong));
     cases.push(unknown(&said));
-    Wish::new(origin, json!({ "value": read }), cases)
+    Request::new(origin, json!({ "value": read }), cases)
 }
 
-/// A wish for each of several values; `none` is state and sentence where there are none.
-pub(super) fn every(origin: Origin, read: Value, want: &Want, none: (&str, String)) -> Wish {
+/// A request for each of several values; `none` is state and sentence where there are none.
+pub(super) fn every(origin: Origin, read: Value, want: &Want, none: (&str, String)) -> Request {
     let said = sentence(&origin.what);
-    let pass = || format!("as the profile wishes: {said}");
+    let pass = || format!("as in the profile: {said}");
     let all = |test: Value| json!({ "values": { "present": true, "all": test } });
     let mut cases = vec![case(all(want.test()), "PASS", pass())];
     if let Want::OneOf(texts) = want {
@@ -89,10 +89,10 @@ pub(super) fn every(origin: Origin, read: Value, want: &Want, none: (&str, Strin
     }
     cases.push(case(json!({ "values": { "present": false } }), none.0, sentence(&none.1)));
     cases.push(case(json!({ "values": { "empty": true } }), none.0, sentence(&none.1)));
-    let wrong = format!("the profile wishes {said}, and it is: {{values}}");
+    let wrong = format!("the profile sets {said}, but it is: {{values}}");
     cases.push(case(json!({ "values": { "empty": false } }), "FAIL", wrong));
     cases.push(unknown(&said));
-    Wish::new(origin, json!({ "values": read }), cases)
+    Request::new(origin, json!({ "values": read }), cases)
 }
 
 fn case(when: Value, state: &str, say: String) -> Value {
@@ -108,19 +108,28 @@ fn sentence(text: &str) -> String {
     text.replace('{', "(").replace('}', ")")
 }
 
-impl Wish {
-    fn new(origin: Origin, reads: Value, cases: Vec<Value>) -> Wish {
+impl Request {
+    fn new(origin: Origin, reads: Value, cases: Vec<Value>) -> Request {
         let Origin { id, group, what, whence } = origin;
-        Wish { id, group, what, whence, reads, cases, only_if: Vec::new(), fix: manual("set it as the profile says") }
+        Request {
+            id,
+            group,
+            what,
+            whence,
+            reads,
+            cases,
+            only_if: Vec::new(),
+            fix: manual("set it as the profile says"),
+        }
     }
 
-    pub fn only_if(mut self, condition: &'static str) -> Wish {
+    pub fn only_if(mut self, condition: &'static str) -> Request {
         self.only_if.push(condition);
         self
     }
 
     /// `action` if the value contains nothing special to a shell, else a sentence.
-    pub fn fix(mut self, value: &str, when: &str, action: Value) -> Wish {
+    pub fn fix(mut self, value: &str, when: &str, action: Value) -> Request {
         self.fix = if is_plain(value) {
             json!({ when: [action], "undo": "the previous value" })
         } else {
@@ -129,7 +138,7 @@ impl Wish {
         self
     }
 
-    pub fn by_hand(mut self, what: &str) -> Wish {
+    pub fn by_hand(mut self, what: &str) -> Request {
         self.fix = manual(what);
         self
     }
@@ -162,12 +171,12 @@ pub(super) fn unchecked(prefix: &str, name: &str, notes: &[String]) -> Option<Ru
     let listed: String = sentence(&notes.join("; ")).chars().take(LONGEST_NOTE).collect();
     let rule = json!({
         "id": format!("{prefix}-not-checked"),
-        "title": "What of the profile is not checked",
+        "title": "Settings of the profile that are not checked",
         "group": "kernel",
         "severity": "info",
-        "why": format!("What cannot be checked is told, so that nobody takes it for checked ({})", sentence(name)),
+        "why": format!("What cannot be checked is listed, so that nobody assumes that it was ({})", sentence(name)),
         "sources": [SOURCE],
-        "case": [{ "state": "INFO", "say": format!("{count} of the profile's wishes are not checked: {listed}") }],
+        "case": [{ "state": "INFO", "say": format!("{count} of the profile's settings are not checked: {listed}") }],
         "fix": { "none": "check it by hand" },
     });
     serde_json::from_slice(rule.to_string().as_bytes()).ok()
@@ -182,7 +191,7 @@ const LONGEST_NOTE: usize = 2000;
 
 fn shorten(text: &str) -> String {
     let shown: String = text.chars().filter(|c| !c.is_control()).take(LONGEST_TITLE).collect();
-    if shown.trim().is_empty() { "a wish without words".to_owned() } else { shown }
+    if shown.trim().is_empty() { "a request without words".to_owned() } else { shown }
 }
 
 fn manual(what: &str) -> Value {
