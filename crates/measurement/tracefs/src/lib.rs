@@ -33,7 +33,10 @@ pub fn recover() -> Vec<String> {
         said.extend(
             one.undone.into_iter().map(|what| format!("restored what {whose} left when it was killed: {what}")),
         );
-        said.extend(one.failed.into_iter().map(|what| format!("cannot restore what {whose} changed: {what}")));
+        // One line for each process: each command prints it until the files are removed.
+        let more = one.failed.len().saturating_sub(1);
+        let more = if more > 0 { format!(" (and {more} more of {whose})") } else { String::new() };
+        said.extend(one.failed.first().map(|what| format!("cannot restore what {whose} changed: {what}{more}")));
     }
     said
 }

@@ -19,6 +19,7 @@ const ALL: &[(&str, &str)] = &[
     ("systemd", include_str!("systemd.sh")),
     ("github", include_str!("github.sh")),
     ("new", include_str!("new.sh")),
+    ("python", include_str!("python.sh")),
 ];
 
 /// Exit code of a script whose program is not installed.

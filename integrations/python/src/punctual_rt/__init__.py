@@ -1,0 +1,251 @@
+"""Wakeup latencies measured by punctual.
+
+The program measures and reads its run directories; this module calls it and hands out what it answers:
+
+>>> import punctual_rt
+>>> report = punctual_rt.prove("--duration", "30s", "--claim", "max < 200us")   # doctest: +SKIP
+>>> report.headline, report.exit_code                                           # doctest: +SKIP
+>>> report.histograms().to_pandas()                                             # doctest: +SKIP
+
+There is no real-time loop here: the interpreter allocates, and its lock is no mutex with priority inheritance.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import subprocess
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Optional, Union
+
+__all__ = ["Marker", "PunctualError", "Report", "Rows", "measure", "plot", "prove", "read"]
+__version__ = "0.1.0"
+
+#: Exit codes of `punctual`: 0 pass, 1 a claim fails, 3 inconclusive. Each comes with a report.
+ANSWERS = (0, 1, 3)
+
+_PathLike = Union[str, "os.PathLike[str]"]
+
+
+class PunctualError(Exception):
+    """The program could not answer: wrong usage (2), or the environment refused (4).
+
+    ``exit_code`` is that of the program, ``None`` if it could not be started.
+    """
+
+    def __init__(self, message: str, exit_code: Optional[int] = None) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
+
+
+class Rows(list):
+    """A list of dictionaries with the same keys, and tables of it."""
+
+    def to_pandas(self) -> Any:
+        """A ``pandas.DataFrame``; needs pandas."""
+        import pandas
+
+        return pandas.DataFrame(list(self))
+
+    def to_polars(self) -> Any:
+        """A ``polars.DataFrame``; needs polars."""
+        import polars
+
+        return polars.DataFrame(list(self))
+
+
+class Report:
+    """What `punctual report --format json` says of a run (its schema: docs/schemas, ``punctual.report/1``)."""
+
+    def __init__(self, run: _PathLike, document: dict, program: str = "punctual") -> None:
+        self.run = Path(run)
+        #: The whole document.
+        self.document = document
+        self._program = program
+
+    @property
+    def result(self) -> dict:
+        return self.document["result"]
+
+    @property
+    def exit_code(self) -> int:
+        """0: every claim holds, 1: one fails, 3: inconclusive."""
+        return self.document["exit_code"]
+
+    @property
+    def outcome(self) -> str:
+        """``pass``, ``fail`` or ``inconclusive``."""
+        return self.result["verdict"]["outcome"]
+
+    @property
+    def headline(self) -> str:
+        return self.result["verdict"]["headline"]
+
+    def loads(self) -> Rows:
+        """One row for each load and CPU: counts, and latencies in ns.
+
+        ``p99`` and ``p99.9`` are ``None`` where there are too few samples.
+        """
+        rows = Rows()
+        for phase in self.result["phases"]:
+            for cpu in phase["cpus"]:
+                quantiles = {q["name"]: q.get("value_ns") for q in cpu["raw"]["quantiles"]}
+                rows.append(
+                    {
+                        "phase": phase["id"],
+                        "load": phase["load"],
+                        "cpu": cpu["cpu"],
+                        "released": cpu["released"],
+                        "ran": cpu["ran"],
+                        "skipped": cpu["skipped"],
+                        "min_ns": cpu["min_ns"],
+                        "mean_ns": cpu["mean_ns"],
+                        "max_ns": cpu["max_ns"],
+                        "p99_ns": quantiles.get("p99"),
+                        "p99.9_ns": quantiles.get("p99.9"),
+                    }
+                )
+        return rows
+
+    def worst(self) -> Rows:
+        """The worst wakeups that were kept, the worst first: phase, CPU, cycle, latency in ns, time (UTC)."""
+        keys = ("phase", "cpu", "cycle", "latency_ns", "release_utc")
+        return Rows({key: one[key] for key in keys} for one in self.result["worst"])
+
+    def causes(self) -> Rows:
+        """Verdicts of the late wakeups that were traced: phase, CPU, latency in ns, and the sentence that explains each."""
+        rows = Rows()
+        for explained in self.result["explained"]:
+            for victim in explained.get("victims", []):
+                rows.append(
+                    {
+                        "phase": explained.get("phase"),
+                        "cpu": victim.get("cpu"),
+                        "latency_ns": victim["latency_ns"],
+                        "verdict": victim["verdict"],
+                    }
+                )
+        return rows
+
+    def histograms(self) -> Rows:
+        """One row for each bin: phase, load, cpu, low_ns, width_ns, count. As measured; nothing is corrected."""
+        text = _call(self._program, ["report", os.fspath(self.run), "--format", "csv"])[1]
+        rows = Rows()
+        for row in csv.DictReader(io.StringIO(text)):
+            if row["kind"] != "raw":
+                continue
+            rows.append(
+                {
+                    "phase": row["phase"],
+                    "load": row["load"],
+                    "cpu": int(row["cpu"]),
+                    "low_ns": int(row["low_ns"]),
+                    "width_ns": int(row["width_ns"]),
+                    "count": int(row["count"]),
+                }
+            )
+        return rows
+
+    def __repr__(self) -> str:
+        return f"<Report of {self.run}: {self.headline}>"
+
+
+def read(run: _PathLike, program: str = "punctual") -> Report:
+    """Reads a run directory, or a file that `punctual import` reads.
+
+    Raises PunctualError if it cannot be read.
+    """
+    _, text = _call(program, ["report", os.fspath(run), "--json"])
+    return Report(run, json.loads(text), program)
+
+
+def prove(*options: str, out: Optional[_PathLike] = None, program: str = "punctual") -> Report:
+    """`punctual prove OPTIONS`: measures this machine, for as long as the options say, and returns its report.
+
+    ``out`` is the run directory to create; by default one below ./punctual-runs. Raises PunctualError if nothing was
+    measured.
+    """
+    return _measured("prove", options, out, program)
+
+
+def measure(*options: str, out: Optional[_PathLike] = None, program: str = "punctual") -> Report:
+    """`punctual measure OPTIONS`, as :func:`prove`."""
+    return _measured("measure", options, out, program)
+
+
+def plot(report: Report, axes: Any = None, by: str = "load") -> Any:
+    """Histograms as this field draws them: latency against the number of wakeups, both ends visible on a logarithmic axis.
+
+    ``by`` is ``load`` or ``cpu``: a line for each. Returns matplotlib's axes; needs matplotlib.
+    """
+    if by not in ("load", "cpu"):
+        raise ValueError(f"by={by!r}: load or cpu")
+    if axes is None:
+        import matplotlib.pyplot
+
+        axes = matplotlib.pyplot.subplots()[1]
+    lines: dict = {}
+    for row in report.histograms():
+        bins = lines.setdefault(row[by], {})
+        middle = (row["low_ns"] + row["width_ns"] / 2) / 1000
+        bins[middle] = bins.get(middle, 0) + row["count"]
+    for name, bins in lines.items():
+        middles = sorted(bins)
+        axes.step(middles, [bins[middle] for middle in middles], where="mid", label=f"CPU {name}" if by == "cpu" else name)
+    axes.set_yscale("log")
+    axes.set_xlabel("latency, µs")
+    axes.set_ylabel("wakeups")
+    axes.set_title(report.headline, fontsize="small")
+    if lines:
+        axes.legend()
+    return axes
+
+
+class Marker:
+    """Writes marks into the kernel's trace: `trace_marker`, one write(2) each.
+
+    For programs whose marks `punctual` and others read beside scheduler events. Needs the right to write tracefs (root).
+    """
+
+    def __init__(self, path: _PathLike = "/sys/kernel/tracing/trace_marker") -> None:
+        self._fd = os.open(path, os.O_WRONLY)
+
+    def mark(self, text: str) -> None:
+        """Text of at most 1,000 bytes, in one line; longer text is cut."""
+        os.write(self._fd, text.replace("\n", " ").encode("utf-8", "replace")[:1000])
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def __enter__(self) -> "Marker":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _measured(command: str, options: Sequence[str], out: Optional[_PathLike], program: str) -> Report:
+    words = [command, *options, "--json"]
+    if out is not None:
+        words += ["--out", os.fspath(out)]
+    _, text = _call(program, words)
+    document = json.loads(text)
+    # The directory as `report` reads it has the histograms, too.
+    return Report(document["result"]["run_directory"], document, program)
+
+
+def _call(program: str, words: Iterable[str]) -> "tuple[int, str]":
+    words = list(words)
+    try:
+        done = subprocess.run([program, *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise PunctualError(f"{program} cannot be run: {error}; install punctual, or name it: program='/path/punctual'") from error
+    if done.returncode not in ANSWERS or not done.stdout:
+        said = done.stderr.strip() or f"ended with {done.returncode}"
+        raise PunctualError(f"{program} {' '.join(words)}: {said}", done.returncode)
+    return done.returncode, done.stdout

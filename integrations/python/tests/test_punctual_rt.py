@@ -1,0 +1,102 @@
+"""Every documented call. PUNCTUAL names the program; without it only what needs none is tried.
+
+python3 -m unittest discover -s tests      (or pytest)
+"""
+
+import os
+import tempfile
+import unittest
+from pathlib import Path
+
+import punctual_rt
+
+PROGRAM = os.environ.get("PUNCTUAL")
+
+
+class Axes:
+    """Stands in for matplotlib's where that is not installed."""
+
+    def __init__(self):
+        self.lines, self.calls = [], []
+
+    def step(self, x, y, where, label):
+        self.lines.append((label, list(x), list(y)))
+
+    def __getattr__(self, name):
+        return lambda *words, **more: self.calls.append(name)
+
+
+class WithoutTheProgram(unittest.TestCase):
+    def test_a_missing_program_is_named(self):
+        with self.assertRaisesRegex(punctual_rt.PunctualError, "no-such-punctual cannot be run") as caught:
+            punctual_rt.read("run", program="no-such-punctual")
+        self.assertIsNone(caught.exception.exit_code)
+
+    def test_marks_are_one_line_each(self):
+        with tempfile.NamedTemporaryFile() as file:
+            with punctual_rt.Marker(file.name) as marker:
+                marker.mark("cycle 1\nlate")
+            self.assertEqual(Path(file.name).read_text(), "cycle 1 late")
+            marker.close()
+
+
+@unittest.skipUnless(PROGRAM, "PUNCTUAL=/path/punctual is not set")
+class WithTheProgram(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.run_directory = Path(cls.folder.name) / "run"
+        cls.report = punctual_rt.measure(
+            "--duration", "1s", "--load", "idle", "--claim", "max < 60s", out=cls.run_directory, program=PROGRAM
+        )
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def test_a_run_is_read_again_as_it_was_answered(self):
+        again = punctual_rt.read(self.run_directory, program=PROGRAM)
+        self.assertEqual((again.headline, again.outcome), (self.report.headline, self.report.outcome))
+        self.assertIn(again.exit_code, punctual_rt.ANSWERS)
+        self.assertIn(again.headline, repr(again))
+
+    def test_histograms_have_every_sample(self):
+        loads = self.report.loads()
+        self.assertTrue(loads and all(row["load"] == "idle" for row in loads))
+        rows = self.report.histograms()
+        for row in loads:
+            bins = [b for b in rows if (b["phase"], b["cpu"]) == (row["phase"], row["cpu"])]
+            self.assertEqual(sum(b["count"] for b in bins), row["ran"])
+            self.assertTrue(any(b["low_ns"] <= row["max_ns"] < b["low_ns"] + b["width_ns"] for b in bins))
+
+    def test_the_worst_come_first(self):
+        worst = [row["latency_ns"] for row in self.report.worst()]
+        self.assertEqual(worst, sorted(worst, reverse=True))
+        self.assertEqual(worst[0], max(row["max_ns"] for row in self.report.loads()))
+        self.assertIsInstance(self.report.causes(), punctual_rt.Rows)
+
+    def test_a_plot_has_a_line_for_each(self):
+        by_load, by_cpu = punctual_rt.plot(self.report, Axes()), punctual_rt.plot(self.report, Axes(), by="cpu")
+        self.assertEqual([line[0] for line in by_load.lines], ["idle"])
+        self.assertEqual(len(by_cpu.lines), len(self.report.loads()))
+        self.assertIn("set_yscale", by_load.calls)
+        with self.assertRaises(ValueError):
+            punctual_rt.plot(self.report, Axes(), by="moon")
+
+    def test_tables(self):
+        for name in ("pandas", "polars"):
+            try:
+                __import__(name)
+            except ImportError:
+                continue
+            rows = self.report.histograms()
+            self.assertEqual(len(getattr(rows, f"to_{name}")()), len(rows))
+
+    def test_wrong_usage_raises_with_the_sentence(self):
+        with self.assertRaisesRegex(punctual_rt.PunctualError, "--claim") as caught:
+            punctual_rt.prove("--claim", "moon < 1", program=PROGRAM)
+        self.assertEqual(caught.exception.exit_code, 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
