@@ -71,7 +71,6 @@ int main(int argc, char **argv)
     prt_builder_check(builder, PRT_CHECK_HIGH_RESOLUTION_TIMERS, 0, PRT_SEVERITY_REQUIRED);
     if (prt_block_signals() || prt_start(builder, &rt))
         return failed("start");
-    fputs(prt_report(rt), stderr);
     /* A queue for four seconds. */
     if (prt_queue_new(sizeof(struct sample), 4096, PRT_OVERFLOW_DROP_NEWEST, &to, &from) || prt_sender_lock_memory(to))
         return failed("queue");

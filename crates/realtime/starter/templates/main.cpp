@@ -40,7 +40,6 @@ int main(int argc, char **argv) try {
     const unsigned seconds = argc > 1 ? static_cast<unsigned>(std::strtoul(argv[1], nullptr, 10)) : 0;
     rt::block_signals();
     auto program = rt::builder().lock_memory().want(rt::check::preempt_rt).require(rt::check::high_resolution_timers).start();
-    std::fputs(program.report().c_str(), stderr);
     // A queue for four seconds; what does not fit is dropped and counted.
     auto [to, from] = rt::queue<sample>(4096, rt::overflow::drop_newest);
     to.lock_memory();

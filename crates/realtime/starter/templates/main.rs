@@ -28,7 +28,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     let seconds: u64 = std::env::args().nth(1).map_or(Ok(0), |text| text.parse())?;
     punctual_rt::block_signals()?;
     let rt = Rt::builder().lock_memory().warn(Check::PreemptRt).require(Check::HighResolutionTimers).start()?;
-    eprint!("{}", rt.report());
     // A queue for four seconds; what does not fit is dropped and counted.
     let (mut to, mut from) = queue::<Sample>(4096, Overflow::DropNewest)?;
     to.lock_memory()?;
