@@ -158,6 +158,8 @@ enum prt_overflow {
   PRT_OVERFLOW_REFUSE = 0,
   // The value is dropped, and the sender is not notified.
   PRT_OVERFLOW_DROP_NEWEST = 1,
+  // The oldest waiting value is dropped to make room: mailboxes only.
+  PRT_OVERFLOW_DROP_OLDEST = 2,
 };
 
 // How many of the requested flags must be set.
@@ -188,6 +190,10 @@ struct prt_cond;
 // are states, not counts: a flag set twice before it is cleared was set once. They have no owner, so there is no
 // priority inheritance. For threads of one process.
 struct prt_flags;
+
+// A bounded mailbox in order of arrival, from any threads to one that sleeps. Writers enter through a mutex with
+// priority inheritance, which they hold while they copy one value. For threads of one process.
+struct prt_mailbox;
 
 // A mutex with priority inheritance. While a thread waits, the owner runs at least at that thread's priority, so
 // threads of intermediate priority do not delay the waiter: FUTEX_LOCK_PI2, futex(2). Waiters are served by priority.
@@ -227,6 +233,20 @@ struct prt_rung {
 // Action of an alarm, called in the thread that called prt_alarms_run(). The rules of a prt_body apply, also to the
 // return value.
 typedef int (*prt_alarm_action)(const struct prt_rung *rung, void *data);
+
+// Counters of a mailbox: sent == received + dropped_oldest + what waits.
+struct prt_mailbox_counts {
+  // Values put in.
+  uint64_t sent;
+  // Values taken out by a reader.
+  uint64_t received;
+  // Values dropped because the mailbox was full (PRT_OVERFLOW_DROP_NEWEST).
+  uint64_t dropped_newest;
+  // Waiting values dropped to make room (PRT_OVERFLOW_DROP_OLDEST).
+  uint64_t dropped_oldest;
+  // Values returned to the sender because the mailbox was full (PRT_OVERFLOW_REFUSE).
+  uint64_t refused;
+};
 
 // Counters of a pipe.
 struct prt_pipe_counts {
@@ -557,6 +577,64 @@ int prt_flags_take_until(const struct prt_flags *flags,
                          int how,
                          uint64_t until_ns,
                          uint32_t *set);
+
+// Creates a mailbox for `capacity` values of `size` bytes. `overflow` is one of enum prt_overflow. Its memory is locked
+// if RLIMIT_MEMLOCK or CAP_IPC_LOCK allow that.
+//
+// Threads: any ordinary one.
+// Errors: PRT_STATUS_NULL; PRT_STATUS_INVALID for a size or capacity of 0, a size beyond PRT_QUEUE_LARGEST, more than
+// 1 GiB, or an unknown policy.
+// Ownership: `*out` is the caller's until prt_mailbox_free().
+int prt_mailbox_new(size_t size,
+                    size_t capacity,
+                    int overflow,
+                    struct prt_mailbox **out);
+
+// Frees the mailbox and what waits in it; no thread may be using it. NULL is ignored.
+//
+// Threads: any ordinary one.
+void prt_mailbox_free(struct prt_mailbox *mailbox);
+
+// Sends a copy of the `size` bytes at `value`; the size must be the mailbox's.
+//
+// Threads: any. Real-time: waits at most for the copy of another value; futex(2) if a writer is inside or the reader
+// sleeps.
+// Errors: PRT_STATUS_FULL with PRT_OVERFLOW_REFUSE; PRT_STATUS_INVALID if the size is not the mailbox's;
+// PRT_STATUS_OWNER_DIED if a thread ended inside; PRT_STATUS_NULL.
+int prt_mailbox_send(const struct prt_mailbox *mailbox,
+                     const void *value,
+                     size_t size);
+
+// Takes the oldest value, sleeping until there is one, and copies its `size` bytes to `value`; the size must be the
+// mailbox's. A signal does not end the wait.
+//
+// Threads: any; with several readers each value goes to one. Real-time: futex(2); blocks.
+// Errors: PRT_STATUS_INVALID if the size is not the mailbox's; PRT_STATUS_OWNER_DIED; PRT_STATUS_NULL. Nothing is taken
+// then.
+int prt_mailbox_receive(const struct prt_mailbox *mailbox,
+                        void *value,
+                        size_t size);
+
+// Like prt_mailbox_receive(), but at most until `until_ns` on CLOCK_MONOTONIC.
+//
+// Threads: any. Real-time: futex(2); blocks.
+// Errors: PRT_STATUS_TIMED_OUT; those of prt_mailbox_receive(). Nothing is taken then.
+int prt_mailbox_receive_until(const struct prt_mailbox *mailbox,
+                              void *value,
+                              size_t size,
+                              uint64_t until_ns);
+
+// Like prt_mailbox_receive(), but does not wait for a value.
+//
+// Threads: any. Real-time: waits at most for the copy of another value.
+// Errors: PRT_STATUS_EMPTY; those of prt_mailbox_receive(). Nothing is taken then.
+int prt_mailbox_try_receive(const struct prt_mailbox *mailbox, void *value, size_t size);
+
+// Reads the counters.
+//
+// Threads: any. Real-time.
+// Errors: PRT_STATUS_OWNER_DIED; PRT_STATUS_NULL.
+int prt_mailbox_get_counts(const struct prt_mailbox *mailbox, struct prt_mailbox_counts *out);
 
 // Creates a free mutex. Never NULL.
 //

@@ -13,12 +13,15 @@ pub enum prt_overflow {
     Refuse = 0,
     /// The value is dropped, and the sender is not notified.
     DropNewest = 1,
+    /// The oldest waiting value is dropped to make room: mailboxes only.
+    DropOldest = 2,
 }
 
 pub(crate) fn overflow(overflow: c_int) -> Result<Overflow, Failure> {
     match overflow {
         o if o == prt_overflow::Refuse as c_int => Ok(Overflow::Refuse),
         o if o == prt_overflow::DropNewest as c_int => Ok(Overflow::DropNewest),
+        o if o == prt_overflow::DropOldest as c_int => Ok(Overflow::DropOldest),
         other => {
             let text = format!("overflow policy {other} is unknown: use one of enum prt_overflow");
             Err(Failure::written(prt_status::Invalid, text))
