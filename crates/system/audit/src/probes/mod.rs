@@ -61,6 +61,12 @@ pub(crate) const CPU_SET_READS: &[&str] = &[
     "/sys/devices/system/cpu/isolated",
     "/sys/devices/system/cpu/nohz_full",
     "/sys/fs/cgroup/cpuset.cpus.isolated",
+    "/sys/fs/cgroup",
+    "/sys/fs/cgroup/*",
+    "/sys/fs/cgroup/*/cpuset.cpus.partition",
+    "/sys/fs/cgroup/*/*/cpuset.cpus.partition",
+    "/sys/fs/cgroup/*/cpuset.cpus.effective",
+    "/sys/fs/cgroup/*/*/cpuset.cpus.effective",
 ];
 
 pub(crate) const UNIT_READS: &[&str] = &[

@@ -10,6 +10,9 @@ const TICKLESS: &str = "/sys/devices/system/cpu/nohz_full";
 /// CPUs of isolated cpuset partitions (Documentation/admin-guide/cgroup-v2.rst), since Linux 6.7.
 const PARTITIONS: &str = "/sys/fs/cgroup/cpuset.cpus.isolated";
 
+/// Partitions are groups here and one below; a partition's parent is a partition.
+const GROUPS: &str = "/sys/fs/cgroup";
+
 impl Sight<'_> {
     pub fn set(&self, set: Set, notes: &mut Notes) -> Result<CpuList, Gap> {
         match set {
@@ -55,7 +58,10 @@ impl Sight<'_> {
     fn isolated(&self, notes: &mut Notes) -> Result<CpuList, Gap> {
         let known = self.isolated.get_or_init(|| {
             let at_boot = self.cpu_list(ISOLATED, &mut Notes::default()).map_err(Gap::expected)?;
-            let since = self.cpu_list(PARTITIONS, &mut Notes::default()).or_else(|gap| gap.empty_if_absent())?;
+            let since = match self.cpu_list(PARTITIONS, &mut Notes::default()) {
+                Err(gap) if gap.cause == Cause::Absent => self.isolated_partitions()?,
+                other => other?,
+            };
             Ok(at_boot.iter().chain(since.iter()).collect())
         });
         match known {
@@ -63,6 +69,38 @@ impl Sight<'_> {
             Err(gap) => notes.add(&gap.source, gap.cause.describe()),
         }
         known.clone()
+    }
+
+    /// Linux 6.1 to 6.6 have isolated partitions and no list of them.
+    fn isolated_partitions(&self) -> Result<CpuList, Gap> {
+        let names = |folder: &str| match self.names(folder) {
+            Err(gap) if matches!(gap.cause, Cause::Absent | Cause::Failed(20)) => Ok(Vec::new()),
+            other => other,
+        };
+        let mut found = CpuList::new();
+        let mut folders = vec![GROUPS.to_owned()];
+        for depth in 0..2 {
+            for folder in std::mem::take(&mut folders) {
+                for name in names(&folder)? {
+                    let group = format!("{folder}/{name}");
+                    let state = self.text(&format!("{group}/cpuset.cpus.partition"), &mut Notes::default());
+                    // No group, or without the controller. `isolated invalid (…)` is no partition.
+                    match state.as_deref() {
+                        Ok("isolated") => {
+                            let cpus =
+                                self.cpu_list(&format!("{group}/cpuset.cpus.effective"), &mut Notes::default())?;
+                            found = found.iter().chain(cpus.iter()).collect();
+                        }
+                        Ok("root") => {}
+                        _ => continue,
+                    }
+                    if depth == 0 {
+                        folders.push(group);
+                    }
+                }
+            }
+        }
+        Ok(found)
     }
 
     pub fn cpu_list(&self, path: &str, notes: &mut Notes) -> Result<CpuList, Gap> {
