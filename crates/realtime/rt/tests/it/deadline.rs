@@ -35,7 +35,8 @@ fn the_first_release_finds_its_budget() {
     }
     late.sort_unstable();
     println!("first release: median {}, worst {}", Nanos(late[50]), Nanos(late[99]));
-    assert!(late[99] < ms(1).0, "{late:?}");
+    // Without its budget it would wait for the end of the period. A busy machine may be a millisecond late.
+    assert!(late[99] < period.0 / 2, "{late:?}");
 }
 
 #[test]
