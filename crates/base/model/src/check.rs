@@ -69,6 +69,8 @@ pub struct CheckFrame {
     pub line: Option<u32>,
     /// Executable or library.
     pub module: Option<String>,
+    /// Address in its image, as nm(1) and addr2line(1) take it.
+    pub address: Option<u64>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

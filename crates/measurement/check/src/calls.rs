@@ -122,6 +122,8 @@ pub struct Meaning {
     pub closes: Option<i32>,
     /// A thread may be released by it, also when it did not have to sleep.
     pub is_wait: bool,
+    /// The timer slack applies to its timeout, also in a real-time thread (before Linux 6.10): that of a futex.
+    pub has_slack: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -244,6 +246,7 @@ impl Meaning {
         file: None,
         closes: None,
         is_wait: false,
+        has_slack: false,
     };
 
     /// What a call is; `file` looks up a descriptor of the caller.
@@ -342,7 +345,8 @@ fn futex(operation: u64, timeout: u64) -> Meaning {
     let nothing = Meaning { release: Release::Futex, ..Meaning::NOTHING };
     match operation & COMMAND {
         WAIT | WAIT_BITSET => {
-            Meaning { always: is_real.then_some(What::RealtimeClock), if_slept: What::Futex, ..nothing }
+            let (always, has_slack) = (is_real.then_some(What::RealtimeClock), timeout != 0);
+            Meaning { always, if_slept: What::Futex, has_slack, ..nothing }
         }
         // A wait for a lock whose owner inherits the priority ends as soon as it can.
         LOCK_PI | LOCK_PI2 | WAIT_REQUEUE_PI => Meaning { if_slept: What::PiLock, ..nothing },

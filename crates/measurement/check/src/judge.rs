@@ -280,8 +280,8 @@ fn settings(findings: &mut Findings, one: &Looked, setting: &Setting) {
         let said = format!("it may run on all {} CPUs", setting.cpus);
         findings.state_at("affinity-missing", &thread.name, thread.tid, &said, place, 1);
     }
-    let has_slack = matches!(cycles.release, Release::Futex | Release::Descriptors);
-    if let Some(slack) = facts.timer_slack_ns.filter(|slack| *slack > 1 && has_slack) {
+    let is_late = one.waits.iter().any(|waited| waited.wait.place == cycles.place && waited.has_slack);
+    if let Some(slack) = facts.timer_slack_ns.filter(|slack| *slack > 1 && is_late) {
         let said = format!("its timer slack is {}", Nanos(slack));
         findings.state_at("timer-slack", &thread.name, thread.tid, &said, place, 1);
     }

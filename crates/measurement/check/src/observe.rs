@@ -1,7 +1,10 @@
 //! Observes a program for a while.
 
-use crate::judge::{Begin, Setting, judge};
-use crate::order::{Order, is_named};
+mod end;
+
+pub use end::outcome;
+
+use crate::order::Order;
 use crate::probes::{MOST_HITS, Probes};
 use crate::recorder::{Probeable, Recorder};
 use crate::sources::{
@@ -9,15 +12,15 @@ use crate::sources::{
 };
 use crate::start::Stopped;
 use crate::subject::{Subject, mappings, program_file};
-use crate::system::{Live, urgency};
+use crate::system::Live;
 use punctual_journal::Journal;
-use punctual_model::{Check, CheckSource, Outcome, State};
+use punctual_model::{Check, CheckSource};
 use punctual_perf::{Buffer, Handle, Observer, Record, Source, Spec, Target, Tracepoint};
 use punctual_stacks::Images;
 use punctual_tracefs::{Tracefs, Uprobe};
 use punctual_units::{CpuList, Nanos};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, setrlimit};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
@@ -36,6 +39,8 @@ const FIRST_TICK: Nanos = Nanos(2_000_000);
 const START: Nanos = Nanos(500_000_000);
 /// How often policies and settings are read again.
 const LOOK: Nanos = Nanos(100_000_000);
+/// Looks in succession after which probes that slow an ordinary thread are withdrawn.
+const BUSY: u32 = 3;
 /// How long larger copies of stacks are taken, at first; each time twice as long.
 const BURST: u64 = 50_000_000;
 const BURSTS: u32 = 6;
@@ -127,6 +132,9 @@ pub fn check(options: &CheckOptions, stop: &AtomicBool) -> Result<Check, CheckEr
     if let (Some(code @ (126 | 127)), true) = (ended.code, session.recorder.threads_seen() <= 1) {
         return Err(CheckError::Usage(format!("{name} cannot be executed (exit code {code})")));
     }
+    if ended.is_failure {
+        session.miss("all of the program's work", format!("it {}", ended.said));
+    }
     Ok(session.conclude(options, name, ended.said))
 }
 
@@ -152,6 +160,8 @@ fn runnable(words: &[std::ffi::OsString]) -> Result<PathBuf, CheckError> {
 struct Ended {
     said: String,
     code: Option<i32>,
+    /// By a signal or with an error, not by the check.
+    is_failure: bool,
 }
 
 struct Session {
@@ -170,6 +180,8 @@ struct Session {
     /// The function of `--from`, and when it was called.
     mark: Option<Uprobe>,
     marked: Option<u64>,
+    /// How many times in succession an ordinary thread hit too many probes.
+    busy: u32,
     deep: Option<(Vec<Handle>, u64)>,
     bursts: u32,
 }
@@ -221,6 +233,7 @@ impl Session {
             preemptions: BTreeMap::new(),
             mark: None,
             marked: None,
+            busy: 0,
             deep: None,
             bursts: 0,
         })
@@ -342,14 +355,15 @@ impl Session {
         self.drain(true);
         let said = match (&started, status) {
             (_, Some(status)) => said(status),
-            (Some(_), None) => "still running, ended by the check".to_owned(),
+            (Some(_), None) => "was still running and was ended by the check".to_owned(),
             (None, None) if self.recorder.tids().next().is_none() => "ended".to_owned(),
-            (None, None) => "still running".to_owned(),
+            (None, None) => "is still running".to_owned(),
         };
         if let Some(mut child) = started {
             self.end_program(&mut child, status.is_some());
         }
-        Ended { said, code: status.and_then(|status| status.code()) }
+        let is_failure = status.is_some_and(|status| !status.success());
+        Ended { said, code: status.and_then(|status| status.code()), is_failure }
     }
 
     /// Observes the function at which real-time work begins.
@@ -413,21 +427,28 @@ impl Session {
         self.recorder.look(now);
         if let Some((name, hits)) = self.recorder.take_busiest()
             && !self.probes.is_withdrawn
-            && hits.saturating_mul(1_000_000_000) / since.0.max(1) > MOST_HITS
         {
             let rate = hits.saturating_mul(1_000_000_000) / since.0.max(1);
-            self.probes.withdraw(&mut self.observer);
-            self.notes.push(format!(
-                "the probes on the allocator were withdrawn after {}: {name}, an ordinary thread, allocates {rate} times a second and would \
-                 be slowed; allocations are observed by breakpoints in the real-time threads only",
-                Nanos(now.saturating_sub(self.begun) / 1_000_000 * 1_000_000)
-            ));
+            // A program that starts allocates much for a moment.
+            self.busy = if rate > MOST_HITS { self.busy + 1 } else { 0 };
+            if self.busy >= BUSY || rate > 4 * MOST_HITS {
+                self.withdraw(&name, rate, now);
+            }
         }
         if self.probes.is_withdrawn {
             let urgent: HashSet<i32> = self.recorder.real_time_tids().into_iter().collect();
             let threads: Vec<(i32, i32)> = self.recorder.tids().filter(|(_, tid)| urgent.contains(tid)).collect();
             self.probes.break_in(&mut self.observer, &self.recorder, &threads);
         }
+    }
+
+    fn withdraw(&mut self, name: &str, rate: u64, now: u64) {
+        self.probes.withdraw(&mut self.observer);
+        let time = Nanos(now.saturating_sub(self.begun) / 1_000_000 * 1_000_000);
+        self.notes.push(format!(
+            "the probes on the allocator were withdrawn after {time}: {name}, an ordinary thread, allocates {rate} times a second and would \
+             be slowed; allocations are observed by breakpoints in the real-time threads only"
+        ));
     }
 
     /// Takes larger copies of stacks for a while, if places want them.
@@ -456,125 +477,6 @@ impl Session {
                 self.bursts += 1;
             }
         }
-    }
-
-    /// Ends the program and what it started.
-    fn end_program(&self, child: &mut Child, has_ended: bool) {
-        let own = child.id().cast_signed();
-        let mut pids: HashSet<i32> = self.recorder.tids().map(|(pid, _)| pid).filter(|pid| *pid != own).collect();
-        if !has_ended {
-            pids.insert(own);
-        }
-        let signal = |signal: Signal| {
-            // A process that has ended meanwhile is an error without consequence.
-            pids.iter().filter_map(|pid| Pid::from_raw(*pid)).for_each(|pid| {
-                let _ = kill_process(pid, signal);
-            });
-        };
-        signal(Signal::TERM);
-        let until = monotonic() + FOR_END.0;
-        let runs = |child: &mut Child| {
-            let is_child = !has_ended && child.try_wait().ok().flatten().is_none();
-            is_child || pids.iter().any(|pid| *pid != own && Path::new(&format!("/proc/{pid}")).exists())
-        };
-        while runs(child) && monotonic() < until {
-            // A signal ends the sleep earlier.
-            let _ = rustix::thread::nanosleep(&Timespec { tv_sec: 0, tv_nsec: 10_000_000 });
-        }
-        signal(Signal::KILL);
-        if !has_ended {
-            let _ = punctual_watchdog::wait(child, "the program", punctual_watchdog::SHORT);
-        }
-    }
-
-    fn conclude(mut self, options: &CheckOptions, program: String, ended: String) -> Check {
-        let now = monotonic();
-        let lost = self.observer.lost();
-        if lost > 0 {
-            self.miss(
-                "lost records",
-                format!("the kernel could not record {lost} events: findings and counts are incomplete"),
-            );
-        }
-        match (self.probes.missing.is_empty(), self.probes.is_any()) {
-            (true, true) => self.found("allocations"),
-            (false, _) => self.miss("allocations", self.probes.missing.join("; ")),
-            (true, false) => self.miss(
-                "allocations",
-                "no allocator was found in its files: it may be linked statically and stripped".into(),
-            ),
-        }
-        let (begin, real_time_from) = match (options.after, &options.from, self.marked) {
-            (Some(after), ..) => (Begin::At(self.begun + after.0), format!("{after} after the start, as given")),
-            (None, Some(function), Some(marked)) => {
-                (Begin::At(marked), format!("the first call of {function}, as given"))
-            }
-            (None, Some(function), None) => {
-                self.miss(&format!("the call of {function}"), "it was not called".into());
-                (Begin::At(u64::MAX), format!("the first call of {function}, which did not happen"))
-            }
-            (None, None, _) => (Begin::Found, "the first cycle of each real-time thread, as found".to_owned()),
-        };
-        let names: Vec<String> = options.order.iter().flat_map(|order| order.names().to_vec()).collect();
-        let setting = Setting {
-            begin,
-            cpus: self.cpus,
-            order: options.order.clone(),
-            others: others(&names),
-            preemptions: self.preemptions,
-        };
-        // Probes can be removed when no event of theirs is open.
-        drop(self.observer);
-        let mut left = self.probes.remove();
-        left.extend(self.mark.and_then(|uprobe| uprobe.remove().err()).into_iter().flatten());
-        let mut notes = self.notes;
-        notes.extend(
-            left.into_iter().map(|what| format!("not removed: {what}; the next start of punctual tries again")),
-        );
-        let events = self.recorder.events;
-        let recording = self.recorder.finish();
-        let (threads, findings) = judge(&recording, &setting);
-        for thread in recording.threads.iter().filter(|thread| thread.is_cut) {
-            let why = format!("{} ({}) had more than could be kept", thread.name, thread.tid);
-            self.sources.push(source("all of a thread", Some(why)));
-        }
-        let has_real_time = threads.iter().any(|thread| thread.is_real_time);
-        let has_cycles = threads.iter().any(|thread| thread.is_real_time && thread.cycles.is_some());
-        if has_real_time && !has_cycles && matches!(begin, Begin::Found) {
-            let why =
-                "no real-time thread waits repeatedly, so nothing is known of its cycles: give the begin with --after";
-            self.sources.push(source("cycles", Some(why.into())));
-        }
-        self.sources.sort_by_key(|source| source.missing.is_none());
-        let spent = clock_gettime(ClockId::ProcessCPUTime);
-        let mut check = Check {
-            outcome: Outcome::Inconclusive,
-            program,
-            duration_ns: Nanos(now.saturating_sub(self.begun)),
-            ended,
-            real_time_from,
-            findings,
-            threads,
-            sources: self.sources,
-            lost,
-            events,
-            own_cpu_ns: Nanos(spent.tv_sec as u64 * 1_000_000_000 + spent.tv_nsec as u64),
-            notes,
-        };
-        check.outcome = outcome(&check);
-        check
-    }
-}
-
-/// A finding fails the check; without one, it takes every source to pass it.
-pub fn outcome(check: &Check) -> Outcome {
-    let is_open = |one: &&punctual_model::CheckFinding| one.finding.state == State::Fail && !one.is_known;
-    if check.findings.iter().any(|one| is_open(&one)) {
-        return Outcome::Fail;
-    }
-    match check.sources.iter().all(|source| source.missing.is_none()) {
-        true => Outcome::Pass,
-        false => Outcome::Inconclusive,
     }
 }
 
@@ -609,20 +511,6 @@ fn threads_of(pids: &[i32]) -> Vec<(i32, i32)> {
 
 fn tids(threads: &[(i32, i32)]) -> Vec<i32> {
     threads.iter().map(|(_, tid)| *tid).collect()
-}
-
-/// Threads of the machine that the order names.
-fn others(names: &[String]) -> Vec<(String, i32, u8)> {
-    if names.is_empty() {
-        return Vec::new();
-    }
-    let threads = threads_of(&punctual_watchdog::proc::everyone());
-    let named = |(_, tid): (i32, i32)| {
-        let name = fs::read_to_string(format!("/proc/{tid}/comm")).ok()?.trim_end().to_owned();
-        let urgency = punctual_uapi::scheduling(tid).map_or(0, |(scheduling, _)| urgency(scheduling));
-        names.iter().any(|wanted| is_named(&name, wanted)).then_some((name, tid, urgency))
-    };
-    threads.into_iter().filter_map(named).collect()
 }
 
 /// Who lost the CPU while it could run, and to whom.

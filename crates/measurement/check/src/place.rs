@@ -27,16 +27,30 @@ fn is_own_module(frame: &CheckFrame) -> bool {
     !is_interpreter && !module.starts_with('[') && !SYSTEM.iter().any(|folder| module.starts_with(folder))
 }
 
+/// Whether it is of the C or C++ library, which does what its caller says.
+fn is_runtime(frame: &CheckFrame) -> bool {
+    const NAMES: [&str; 9] =
+        ["libc.so", "libc-", "libpthread", "librt.so", "ld-", "libstdc++", "libgcc_s", "libc++", "libm.so"];
+    let name = frame.module.as_ref().and_then(|module| module.rsplit('/').next()).unwrap_or_default();
+    NAMES.iter().any(|start| name.starts_with(start))
+}
+
 fn is_own_source(frame: &CheckFrame) -> bool {
     frame.file.as_ref().is_none_or(|file| !FOREIGN.iter().any(|part| file.contains(part)))
 }
 
-/// The innermost function of the program itself, one with a line if there is any; else the innermost with a name.
+/// The innermost function of the program itself, one with a line if there is any; else of a library other than the C and
+/// C++ library; else the innermost with a name.
 pub fn location(place: &Place) -> Option<CheckFrame> {
     let own = || place.stack.iter().filter(|frame| is_own_module(frame) && is_own_source(frame));
     let lined = own().find(|frame| frame.file.is_some());
     let named = || place.stack.iter().find(|frame| frame.function.is_some());
-    lined.or_else(|| own().find(|frame| frame.function.is_some())).or_else(named).cloned()
+    let own_named = || own().find(|frame| frame.function.is_some());
+    let library = || place.stack.iter().find(|frame| frame.function.is_some() && !is_runtime(frame));
+    let found = lined.or_else(own_named).or_else(|| own().next()).or_else(library).or_else(named)?;
+    // Two calls in a function are one place only if lines are known.
+    let address = found.address.filter(|_| found.line.is_none());
+    Some(CheckFrame { address, ..found.clone() })
 }
 
 /// Names of the innermost functions.
@@ -44,21 +58,25 @@ pub fn function_names(place: &Place, most: usize) -> Vec<&str> {
     place.stack.iter().take(most).filter_map(|frame| frame.function.as_deref()).collect()
 }
 
-/// `step() at loop.c:42`.
+/// `step() at loop.c:42`, `step() of app`, `app+0x11b9`.
 pub fn at(frame: &CheckFrame) -> String {
+    let last = |path: &String| path.rsplit('/').next().unwrap_or(path).to_owned();
     let function = frame.function.as_ref().map(|name| format!("{name}()"));
-    let file = frame.file.as_ref().map(|file| {
-        let name = file.rsplit('/').next().unwrap_or(file);
-        frame.line.map_or_else(|| name.to_owned(), |line| format!("{name}:{line}"))
+    let file = frame.file.as_ref().map(|file| match frame.line {
+        Some(line) => format!("{}:{line}", last(file)),
+        None => last(file),
     });
-    match (function, file, &frame.module) {
+    let module = frame.module.as_ref().map(last);
+    match (function, file, module) {
         (Some(function), Some(file), _) => format!("{function} at {file}"),
-        (Some(function), None, Some(module)) => {
-            format!("{function} of {}", module.rsplit('/').next().unwrap_or(module))
-        }
+        (Some(function), None, Some(module)) => format!("{function} of {module}"),
         (Some(function), None, None) => function,
         (None, Some(file), _) => file,
-        (None, None, module) => module.clone().unwrap_or_else(|| "unknown code".to_owned()),
+        (None, None, Some(module)) => match frame.address {
+            Some(address) => format!("{module}+{address:#x}"),
+            None => module,
+        },
+        (None, None, None) => "code of no file".to_owned(),
     }
 }
 
@@ -90,6 +108,7 @@ mod tests {
             file: file.map(str::to_owned),
             line: file.map(|_| 7),
             module: Some(module.into()),
+            address: Some(0x11b9),
         }
     }
 
@@ -107,6 +126,9 @@ mod tests {
         let stripped =
             Place { stack: vec![frame("__write", None, libc), frame("run", None, "/home/me/app")], ..Place::default() };
         assert_eq!(at(&location(&stripped).unwrap()), "run() of app");
+        let unnamed = CheckFrame { function: None, ..frame("", None, "/home/me/app") };
+        let stripped = Place { stack: vec![frame("__write", None, libc), unnamed], ..Place::default() };
+        assert_eq!(at(&location(&stripped).unwrap()), "app+0x11b9");
         let nothing = Place { stack: vec![frame("__write", None, libc)], ..Place::default() };
         assert_eq!(at(&location(&nothing).unwrap()), "__write() of libc.so.6");
         assert_eq!(location(&Place::default()), None);

@@ -1,17 +1,20 @@
 //! Events become threads with waits and occurrences.
 
-use crate::calls::{File, FileKind, Meaning, What, name};
-use crate::recording::{Asked, Occurrence, Place, Recording, Thread, Waited, Waker};
-use crate::sources::{ALLOCATORS, DEEP, Kind, SMALL_STACK, Tags};
-use crate::system::{System, is_real_time, urgency};
-use punctual_cycles::{Release, Wait};
+mod events;
+#[cfg(test)]
+mod tests;
+
+use crate::calls::{File, Meaning};
+use crate::recording::{Asked, Occurrence, Place, Recording, Thread, Waker};
+use crate::sources::{ALLOCATORS, DEEP, Tags};
+use crate::system::{System, is_real_time};
+use punctual_cycles::Release;
 use punctual_model::CheckFrame;
-use punctual_perf::{Record, Sample};
-use punctual_stacks::{Elf, Frame, Images, Process, Registers, Stack};
-use punctual_units::{Nanos, Scheduling};
+use punctual_perf::Record;
+use punctual_stacks::{Elf, Frame, Images, Process, Stack};
+use punctual_units::Scheduling;
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -19,12 +22,8 @@ use std::rc::Rc;
 /// Innermost frames by which places differ.
 const KEY_FRAMES: usize = 8;
 const MOST_FRAMES: usize = 96;
-/// Waits and occurrences of one thread that are kept.
-const MOST: usize = 1 << 21;
-/// TRACE_FLAG_HARDIRQ, TRACE_FLAG_SOFTIRQ, TRACE_FLAG_NMI of include/linux/trace_events.h.
-const IN_INTERRUPT: u64 = 0x08 | 0x10 | 0x40;
-/// Kernel priorities from here on are ordinary: MAX_RT_PRIO.
-const ORDINARY: i32 = 100;
+/// Waits and occurrences that are kept, of all threads: some 300 MB.
+const MOST: usize = 1 << 22;
 
 /// A system call that has not returned.
 struct Open {
@@ -38,6 +37,8 @@ struct Open {
 /// A thread with what is going on in it.
 struct Running {
     thread: Thread,
+    /// Has a real-time policy now.
+    is_urgent: bool,
     open: Option<Open>,
     fault_since: Option<u64>,
     woken: Option<(u64, Waker)>,
@@ -55,14 +56,7 @@ impl Running {
     }
 
     fn is_real_time(&self) -> bool {
-        self.thread.real_time_since.is_some()
-    }
-
-    fn occurred(&mut self, occurrence: Occurrence) {
-        match self.thread.occurrences.len() < MOST {
-            true => self.thread.occurrences.push(occurrence),
-            false => self.thread.is_cut = true,
-        }
+        self.is_urgent
     }
 }
 
@@ -101,6 +95,8 @@ pub struct Recorder<S> {
     probed_places: Vec<(PathBuf, u64)>,
     probed_pages: HashSet<(i32, u64)>,
     looked_at: HashSet<PathBuf>,
+    /// Waits and occurrences.
+    kept: usize,
     pub events: u64,
 }
 
@@ -121,6 +117,7 @@ impl<S: System> Recorder<S> {
             probed_places: Vec::new(),
             probed_pages: HashSet::new(),
             looked_at: HashSet::new(),
+            kept: 0,
             events: 0,
         }
     }
@@ -199,6 +196,7 @@ impl<S: System> Recorder<S> {
             is_cut: false,
         };
         let running = Running {
+            is_urgent: real_time_since.is_some(),
             thread,
             open: None,
             fault_since: None,
@@ -217,14 +215,14 @@ impl<S: System> Recorder<S> {
     fn sample(&mut self, tid: i32, time: u64) {
         let Some(running) = self.threads.get_mut(&tid) else { return };
         let Some((scheduling, _)) = self.system.scheduling(tid) else { return };
-        running.thread.scheduling = Some(scheduling);
-        match (is_real_time(scheduling), running.thread.real_time_since) {
-            (true, None) => {
-                running.thread.real_time_since = Some(time);
-                running.thread.facts = self.system.facts(running.thread.pid, tid);
-            }
-            (false, Some(_)) => running.thread.real_time_since = None,
-            _ => {}
+        running.is_urgent = is_real_time(scheduling);
+        if running.is_urgent && running.thread.real_time_since.is_none() {
+            running.thread.real_time_since = Some(time);
+            running.thread.facts = self.system.facts(running.thread.pid, tid);
+        }
+        // A thread that gives its policy up before it ends was a real-time one.
+        if running.is_urgent || running.thread.real_time_since.is_none() {
+            running.thread.scheduling = Some(scheduling);
         }
     }
 
@@ -317,6 +315,23 @@ impl<S: System> Recorder<S> {
         }
     }
 
+    /// A thread, if one more wait or occurrence of it can be kept.
+    fn keeping(&mut self, tid: i32) -> Option<&mut Thread> {
+        let thread = &mut self.threads.get_mut(&tid)?.thread;
+        if self.kept >= MOST {
+            thread.is_cut = true;
+            return None;
+        }
+        self.kept += 1;
+        Some(thread)
+    }
+
+    fn occurred(&mut self, tid: i32, occurrence: Occurrence) {
+        if let Some(thread) = self.keeping(tid) {
+            thread.occurrences.push(occurrence);
+        }
+    }
+
     fn forked(&mut self, time: u64, pid: i32, tid: i32, parent: i32, parent_tid: i32) {
         if pid != parent && !self.processes.contains_key(&pid) {
             let child = self.processes.get(&parent).map_or_else(|| Process::new(pid), |process| process.forked(pid));
@@ -325,7 +340,7 @@ impl<S: System> Recorder<S> {
         let (name, state, place) = self.threads.get(&parent_tid).map_or_else(
             || ("?".to_owned(), (None, None), None),
             |running| {
-                let since = running.thread.real_time_since.map(|_| time);
+                let since = running.is_urgent.then_some(time);
                 let place = running.open.as_ref().map(|open| open.place).filter(|place| *place != u32::MAX);
                 (running.thread.name.clone(), (running.thread.scheduling, since), place)
             },
@@ -334,7 +349,9 @@ impl<S: System> Recorder<S> {
         if state.1.is_some() {
             // It may have been reset (SCHED_RESET_ON_FORK).
             self.sample(tid, time);
-            if self.threads.get(&tid).is_some_and(Running::is_real_time) {}
+            if let Some(running) = self.threads.get_mut(&tid).filter(|running| !running.is_urgent) {
+                running.thread.real_time_since = None;
+            }
         }
     }
 
@@ -354,231 +371,6 @@ impl<S: System> Recorder<S> {
             if running.last_cpu.replace(cpu).is_some_and(|last| last != cpu) && running.is_real_time() {
                 running.thread.migrations.push(time);
             }
-        }
-    }
-
-    fn sampled(&mut self, tag: u32, sample: &Sample) {
-        match self.tags.kind(tag) {
-            Kind::Enter => self.entered(tag, sample),
-            Kind::Exit => self.returned(sample),
-            Kind::Fault => {
-                if let Some(running) = self.threads.get_mut(&sample.meta.tid) {
-                    running.fault_since = Some(sample.meta.time);
-                }
-            }
-            Kind::Minor => self.faulted(tag, What::PageFault, sample),
-            Kind::Major => self.faulted(tag, What::MajorFault, sample),
-            Kind::Waking => self.woken(sample),
-            Kind::Probe => self.probe_hit(tag, sample),
-        }
-    }
-
-    fn entered(&mut self, tag: u32, sample: &Sample) {
-        let Some(call) = self.tags.call(sample.raw) else { return };
-        let (tid, pid, time) = (sample.meta.tid, sample.meta.pid, sample.meta.time);
-        let Some(running) = self.threads.get(&tid) else { return };
-        let is_real_time = running.is_real_time();
-        let (system, files) = (&self.system, &mut self.files);
-        // What an ordinary thread does is of no interest.
-        let mut file = |descriptor: i32| match is_real_time {
-            true => files.entry((pid, descriptor)).or_insert_with(|| system.file(pid, descriptor)).clone(),
-            false => None,
-        };
-        let meaning = Meaning::of(&call, &mut file);
-        if let Some(closed) = meaning.closes {
-            self.files.remove(&(pid, closed));
-        }
-        let timerfd = is_real_time
-            && meaning.release == Release::Timerfd
-            && self.files.values().flatten().any(|file| matches!(file.kind, FileKind::Timerfd { .. }));
-        let place = match is_real_time || meaning.sets_policy_of.is_some() {
-            true => self.place(tag, call.number, sample, || (Some(name(call.number)), meaning.file.clone())),
-            false => u32::MAX,
-        };
-        let Some(running) = self.threads.get_mut(&tid) else { return };
-        // poll(2), then read(2) of a timerfd: that was what it waited for.
-        if timerfd
-            && let Some(last) = running.thread.waits.last_mut().filter(|w| w.wait.release == Release::Descriptors)
-        {
-            last.wait.release = Release::Timerfd;
-        }
-        let cpu = running.cpu_at(time);
-        running.woken = None;
-        running.open = Some(Open { time, place, meaning, slept: false, cpu });
-    }
-
-    fn returned(&mut self, sample: &Sample) {
-        let (tid, time) = (sample.meta.tid, sample.meta.time);
-        let result = self.tags.result(sample.raw);
-        let Some(running) = self.threads.get_mut(&tid) else { return };
-        let Some(open) = running.open.take() else { return };
-        if let Some(target) = open.meaning.sets_policy_of {
-            if result == Some(0) {
-                self.policy_set(if target == 0 { tid } else { target }, time, open.place);
-            }
-            return;
-        }
-        if !running.is_real_time() || open.place == u32::MAX {
-            return;
-        }
-        let is_deadline = matches!(running.thread.scheduling, Some(Scheduling::Deadline { .. }));
-        let always = open.meaning.always.filter(|what| !(is_deadline && *what == What::Yield));
-        let what = always
-            .or(open.slept.then_some(open.meaning.if_slept))
-            .filter(|what| !(is_deadline && *what == What::Yield));
-        if let Some(what) = what {
-            let duration = Some(time.saturating_sub(open.time));
-            running.occurred(Occurrence { time: open.time, what, place: open.place, duration });
-        }
-        let woken = running.woken.take().filter(|_| open.slept);
-        let cpu_after = running.cpu_at(time);
-        let waited = Waited {
-            wait: Wait {
-                place: open.place,
-                release: open.meaning.release,
-                begin: Nanos(open.time),
-                woken: woken.map(|(at, _)| Nanos(at)).or(open.slept.then_some(Nanos(time))),
-                end: Nanos(time),
-            },
-            waker: woken.map(|(_, waker)| waker),
-            cpu_before: open.cpu,
-            cpu_after,
-        };
-        if open.slept || open.meaning.is_wait {
-            match running.thread.waits.len() < MOST {
-                true => running.thread.waits.push(waited),
-                false => running.thread.is_cut = true,
-            }
-        }
-    }
-
-    fn policy_set(&mut self, target: i32, time: u64, place: u32) {
-        if let Some(running) = self.threads.get_mut(&target) {
-            running.thread.asked = Asked::At(place);
-        }
-        self.sample(target, time);
-    }
-
-    fn faulted(&mut self, tag: u32, what: What, sample: &Sample) {
-        let (tid, pid, time) = (sample.meta.tid, sample.meta.pid, sample.meta.time);
-        let Some(running) = self.threads.get_mut(&tid) else { return };
-        let since = running.fault_since.take();
-        if !running.is_real_time() || self.probed_pages.contains(&(pid, sample.address & !0xfff)) {
-            return;
-        }
-        if sample.regs.is_some_and(|regs| regs.ip & !0xfff == sample.address & !0xfff)
-            && self.system.is_of_probes(pid, sample.address)
-        {
-            self.probed_pages.insert((pid, sample.address & !0xfff));
-            return;
-        }
-        let place = self.place(tag, 0, sample, || (None, None));
-        let duration = since.map(|since| time.saturating_sub(since));
-        if let Some(running) = self.threads.get_mut(&tid) {
-            running.occurred(Occurrence { time: since.unwrap_or(time), what, place, duration });
-        }
-    }
-
-    fn probe_hit(&mut self, tag: u32, sample: &Sample) {
-        let tid = sample.meta.tid;
-        let Some(running) = self.threads.get_mut(&tid) else { return };
-        running.probes += 1;
-        if !running.is_real_time() {
-            return;
-        }
-        let name = self.tags.probe_name(tag);
-        let place = self.place(tag, 0, sample, || (name, None));
-        if let Some(running) = self.threads.get_mut(&tid) {
-            running.occurred(Occurrence { time: sample.meta.time, what: What::Allocation, place, duration: None });
-        }
-    }
-
-    fn woken(&mut self, sample: &Sample) {
-        let Some((tid, priority, flags)) = self.tags.waking(sample.raw) else { return };
-        let Some(running) = self.threads.get(&tid) else { return };
-        if priority < ORDINARY && !running.is_real_time() {
-            // Or it runs with the priority of another thread for a while.
-            self.sample(tid, sample.meta.time);
-        }
-        let waker = match flags & IN_INTERRUPT {
-            0 => {
-                let by = sample.meta.tid;
-                let (urgency, is_kernel) = self.urgency_of(by);
-                Waker::Thread { tid: by, urgency, is_kernel }
-            }
-            _ => Waker::Interrupt,
-        };
-        if let Some(running) = self.threads.get_mut(&tid) {
-            running.woken = Some((sample.meta.time, waker));
-        }
-    }
-
-    fn urgency_of(&mut self, tid: i32) -> (u8, bool) {
-        if let Some(running) = self.threads.get(&tid)
-            && let Some(scheduling) = running.thread.scheduling
-        {
-            return (urgency(scheduling), false);
-        }
-        let system = &self.system;
-        *self.strangers.entry(tid).or_insert_with(|| {
-            let urgent = system.scheduling(tid).map_or(0, |(scheduling, _)| urgency(scheduling));
-            (urgent, system.who(tid).is_none_or(|(_, is_kernel)| is_kernel))
-        })
-    }
-
-    /// The place of a sample; `about` describes a new one.
-    fn place(
-        &mut self,
-        tag: u32,
-        number: i64,
-        sample: &Sample,
-        about: impl FnOnce() -> (Option<String>, Option<String>),
-    ) -> u32 {
-        let (key, registers) = self.key(tag, number, sample, sample.stack);
-        if let Some(place) = self.index.get(&key) {
-            return *place;
-        }
-        let pid = sample.meta.pid;
-        let process = self.processes.entry(pid).or_insert_with(|| Process::new(pid));
-        let stack = process.unwind(registers, sample.stack, MOST_FRAMES);
-        let (call, file) = about();
-        let wants_deep = stack.is_cut && sample.stack.len() >= SMALL_STACK as usize;
-        let place = Place { call, file, stack: Vec::new(), is_cut: stack.is_cut };
-        let number = self.places.len() as u32;
-        self.places.push(Seen { pid, kind: tag, place, stack, wants_deep });
-        self.index.insert(key, number);
-        number
-    }
-
-    fn key(&mut self, tag: u32, number: i64, sample: &Sample, copy: &[u8]) -> (Key, Registers) {
-        let regs = sample.regs.unwrap_or_default();
-        let registers = Registers { ip: regs.ip, sp: regs.sp, fp: regs.fp, lr: regs.lr };
-        let pid = sample.meta.pid;
-        let process = self.processes.entry(pid).or_insert_with(|| Process::new(pid));
-        let mut hasher = DefaultHasher::new();
-        process.unwind(registers, copy, KEY_FRAMES).addresses.hash(&mut hasher);
-        ((pid, tag, number, hasher.finish()), registers)
-    }
-
-    /// A larger copy of a stack that is known already.
-    fn deep(&mut self, tag: u32, sample: &Sample) {
-        let number = match self.tags.kind(tag) {
-            Kind::Enter => self.tags.call(sample.raw).map_or(0, |call| call.number),
-            _ => 0,
-        };
-        let small = &sample.stack[..sample.stack.len().min(SMALL_STACK as usize)];
-        let (key, registers) = self.key(tag, number, sample, small);
-        let Some(seen) = self.index.get(&key).and_then(|place| self.places.get_mut(*place as usize)) else { return };
-        if !seen.wants_deep {
-            return;
-        }
-        if let Some(process) = self.processes.get_mut(&sample.meta.pid) {
-            let stack = process.unwind(registers, sample.stack, MOST_FRAMES);
-            if stack.addresses.len() >= seen.stack.addresses.len() {
-                seen.place.is_cut = stack.is_cut;
-                seen.stack = stack;
-            }
-            seen.wants_deep = false;
         }
     }
 
@@ -612,5 +404,6 @@ impl<S: System> Recorder<S> {
 }
 
 fn frame(frame: Frame) -> CheckFrame {
-    CheckFrame { function: frame.function, file: frame.file, line: frame.line, module: frame.module }
+    let Frame { function, file, line, module, address } = frame;
+    CheckFrame { function, file, line, module, address }
 }

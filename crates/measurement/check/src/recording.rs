@@ -33,6 +33,8 @@ pub enum Waker {
 pub struct Waited {
     pub wait: Wait,
     pub waker: Option<Waker>,
+    /// Its timeout may be late by the timer slack.
+    pub has_slack: bool,
     /// CPU time of the thread when it began to wait, and when it went on.
     pub cpu_before: u64,
     pub cpu_after: u64,

@@ -21,6 +21,7 @@ fn frame(function: &str, line: u32) -> CheckFrame {
         file: Some("/src/app.c".into()),
         line: Some(line),
         module: Some("/opt/app".into()),
+        address: None,
     }
 }
 
@@ -47,6 +48,7 @@ fn thread() -> Thread {
             end: Nanos(n * MS + 5_000),
         },
         waker: Some(Waker::Interrupt),
+        has_slack: false,
         cpu_before: n * 300_000,
         cpu_after: n * 300_000,
     };
@@ -140,6 +142,17 @@ fn settings_of_a_thread_with_cycles_are_judged_at_the_line_that_made_it_real_tim
     assert!(findings.iter().all(|one| one.place.as_ref().and_then(|place| place.line) == Some(40)));
     // What could not be read is no finding.
     assert_eq!(found(vec![Thread { facts: Facts::default(), ..thread() }]), []);
+}
+
+#[test]
+fn the_timer_slack_matters_to_futexes_with_a_timeout() {
+    let facts = Facts { timer_slack_ns: Some(50_000), ..thread().facts };
+    let mut waits = thread().waits;
+    waits.iter_mut().for_each(|waited| waited.wait.release = Release::Futex);
+    assert_eq!(found(vec![Thread { facts: facts.clone(), waits: waits.clone(), ..thread() }]), []);
+    waits.iter_mut().for_each(|waited| waited.has_slack = true);
+    let findings = found(vec![Thread { facts, waits, ..thread() }]);
+    assert_eq!(findings.iter().map(|one| one.finding.id.as_str()).collect::<Vec<_>>(), ["timer-slack"]);
 }
 
 #[test]

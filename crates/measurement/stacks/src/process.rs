@@ -32,6 +32,8 @@ pub struct Frame {
     pub line: Option<u32>,
     /// File that the code is in.
     pub module: Option<String>,
+    /// Address in the image of that file, as nm(1) and addr2line(1) take it.
+    pub address: Option<u64>,
 }
 
 #[derive(Clone, Debug)]
@@ -116,12 +118,14 @@ impl Process {
             let (pid, generated) = (self.pid, &mut self.generated);
             let map = generated.get_or_insert_with(|| PerfMap::of(pid));
             let (function, file) = map.find(address).map_or((None, None), |(name, file)| (Some(name), file));
-            return vec![Frame { function, file, line: None, module: None }];
+            return vec![Frame { function, file, ..Frame::default() }];
         };
         let module = Some(mapping.path.to_string_lossy().into_owned());
         let Some(elf) = &mapping.elf else { return vec![Frame { module, ..Frame::default() }] };
-        let named = elf.symbols().name(address.wrapping_sub(mapping.bias));
-        named.into_iter().map(|(function, file, line)| Frame { function, file, line, module: module.clone() }).collect()
+        let address = address.wrapping_sub(mapping.bias);
+        let frame =
+            |(function, file, line)| Frame { function, file, line, module: module.clone(), address: Some(address) };
+        elf.symbols().name(address).into_iter().map(frame).collect()
     }
 }
 

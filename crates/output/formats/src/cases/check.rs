@@ -49,3 +49,60 @@ fn case(names: &mut Names, group: &str, one: &CheckFinding) -> Case {
     let path = names.path(vec![group.to_owned(), slug(&format!("{} {} {place}", one.finding.id, one.thread))]);
     Case { path, title: format!("{} in {}", one.finding.id, one.thread), outcome, sentence }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use punctual_model::{CheckSource, Finding, Outcome, Severity};
+    use punctual_units::Nanos;
+
+    fn check(is_known: bool, missing: Option<&str>) -> Check {
+        let finding = Finding {
+            id: "allocation".into(),
+            group: "Real-time threads".into(),
+            severity: Severity::Medium,
+            state: State::Fail,
+            summary: "control: memory is allocated or freed (malloc)".into(),
+            evidence: Vec::new(),
+            why: String::new(),
+            fix: None,
+        };
+        let one = CheckFinding {
+            finding,
+            thread: "control".into(),
+            tids: vec![8],
+            count: 3,
+            per_cycle: None,
+            worst_ns: None,
+            is_in_cycle: true,
+            place: None,
+            stack: Vec::new(),
+            is_stack_cut: false,
+            is_known,
+        };
+        Check {
+            outcome: if is_known { Outcome::Inconclusive } else { Outcome::Fail },
+            program: "./app".into(),
+            duration_ns: Nanos(1_000_000_000),
+            ended: "ended".into(),
+            real_time_from: String::new(),
+            findings: vec![one.clone(), one],
+            threads: Vec::new(),
+            sources: vec![CheckSource { name: "wakeups".into(), missing: missing.map(str::to_owned) }],
+            lost: 0,
+            events: 0,
+            own_cpu_ns: Nanos(0),
+            notes: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn what_is_not_observed_is_never_green() {
+        let outcomes = |check: &Check| -> Vec<CaseOutcome> {
+            Cases::of_check(About::default(), check).cases().map(|case| case.outcome).collect()
+        };
+        use CaseOutcome::{Fail, Inconclusive, Pass, Skip};
+        assert_eq!(outcomes(&check(false, None)), [Fail, Fail, Pass]);
+        assert_eq!(outcomes(&check(true, Some("no such event"))), [Skip, Skip, Inconclusive, Inconclusive]);
+    }
+}

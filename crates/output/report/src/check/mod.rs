@@ -1,6 +1,8 @@
 //! Results of `check`: what in a program's real-time threads is not real-time.
 
 mod html;
+#[cfg(test)]
+mod tests;
 mod text;
 
 pub use html::check_html;
@@ -40,12 +42,15 @@ fn place(frame: &CheckFrame) -> String {
         Some(line) => format!("{}:{line}", name(file)),
         None => name(file),
     });
-    let module = frame.module.as_ref().map(name);
+    let module = frame.module.as_ref().map(name).map(|module| match frame.address {
+        Some(address) if frame.function.is_none() => format!("{module}+{address:#x}"),
+        _ => module,
+    });
     match (frame.function.as_ref(), file.or(module)) {
         (Some(function), Some(at)) => format!("{function} ({at})"),
         (Some(function), None) => function.clone(),
         (None, Some(at)) => at,
-        (None, None) => "?".to_owned(),
+        (None, None) => "code of no file".to_owned(),
     }
 }
 

@@ -1,0 +1,150 @@
+//! Ends the program and concludes.
+
+use super::{CheckOptions, FOR_END, Session, monotonic, source, threads_of};
+use crate::judge::{Begin, Setting, judge};
+use crate::order::is_named;
+use crate::system::urgency;
+use punctual_model::{Check, Outcome, State};
+use punctual_units::Nanos;
+use rustix::event::Timespec;
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::time::{ClockId, clock_gettime};
+use std::collections::HashSet;
+use std::fs;
+use std::path::Path;
+use std::process::Child;
+
+impl Session {
+    /// Ends the program and what it started.
+    pub(super) fn end_program(&self, child: &mut Child, has_ended: bool) {
+        let own = child.id().cast_signed();
+        let mut pids: HashSet<i32> = self.recorder.tids().map(|(pid, _)| pid).filter(|pid| *pid != own).collect();
+        if !has_ended {
+            pids.insert(own);
+        }
+        let signal = |signal: Signal| {
+            // A process that has ended meanwhile is an error without consequence.
+            pids.iter().filter_map(|pid| Pid::from_raw(*pid)).for_each(|pid| {
+                let _ = kill_process(pid, signal);
+            });
+        };
+        signal(Signal::TERM);
+        let until = monotonic() + FOR_END.0;
+        let runs = |child: &mut Child| {
+            let is_child = !has_ended && child.try_wait().ok().flatten().is_none();
+            is_child || pids.iter().any(|pid| *pid != own && Path::new(&format!("/proc/{pid}")).exists())
+        };
+        while runs(child) && monotonic() < until {
+            // A signal ends the sleep earlier.
+            let _ = rustix::thread::nanosleep(&Timespec { tv_sec: 0, tv_nsec: 10_000_000 });
+        }
+        signal(Signal::KILL);
+        if !has_ended {
+            let _ = punctual_watchdog::wait(child, "the program", punctual_watchdog::SHORT);
+        }
+    }
+
+    pub(super) fn conclude(mut self, options: &CheckOptions, program: String, ended: String) -> Check {
+        let now = monotonic();
+        let lost = self.observer.lost();
+        if lost > 0 {
+            self.miss(
+                "lost records",
+                format!("the kernel could not record {lost} events: findings and counts are incomplete"),
+            );
+        }
+        match (self.probes.missing.is_empty(), self.probes.is_any()) {
+            (true, true) => self.found("allocations"),
+            (false, _) => self.miss("allocations", self.probes.missing.join("; ")),
+            (true, false) => self.miss(
+                "allocations",
+                "no allocator was found in its files: it may be linked statically and stripped".into(),
+            ),
+        }
+        let (begin, real_time_from) = match (options.after, &options.from, self.marked) {
+            (Some(after), ..) => (Begin::At(self.begun + after.0), format!("{after} after the start, as given")),
+            (None, Some(function), Some(marked)) => {
+                (Begin::At(marked), format!("the first call of {function}, as given"))
+            }
+            (None, Some(function), None) => {
+                self.miss(&format!("the call of {function}"), "it was not called".into());
+                (Begin::At(u64::MAX), format!("the first call of {function}, which did not happen"))
+            }
+            (None, None, _) => (Begin::Found, "the first cycle of each real-time thread, as found".to_owned()),
+        };
+        let names: Vec<String> = options.order.iter().flat_map(|order| order.names().to_vec()).collect();
+        let setting = Setting {
+            begin,
+            cpus: self.cpus,
+            order: options.order.clone(),
+            others: others(&names),
+            preemptions: self.preemptions,
+        };
+        // Probes can be removed when no event of theirs is open.
+        drop(self.observer);
+        let mut left = self.probes.remove();
+        left.extend(self.mark.and_then(|uprobe| uprobe.remove().err()).into_iter().flatten());
+        let mut notes = self.notes;
+        notes.extend(
+            left.into_iter().map(|what| format!("not removed: {what}; the next start of punctual tries again")),
+        );
+        let events = self.recorder.events;
+        let recording = self.recorder.finish();
+        let (threads, findings) = judge(&recording, &setting);
+        for thread in recording.threads.iter().filter(|thread| thread.is_cut) {
+            let why = format!("{} ({}) had more than could be kept", thread.name, thread.tid);
+            self.sources.push(source("all of a thread", Some(why)));
+        }
+        let has_real_time = threads.iter().any(|thread| thread.is_real_time);
+        let has_cycles = threads.iter().any(|thread| thread.is_real_time && thread.cycles.is_some());
+        if has_real_time && !has_cycles && matches!(begin, Begin::Found) {
+            let why =
+                "no real-time thread waits repeatedly, so nothing is known of its cycles: give the begin with --after";
+            self.sources.push(source("cycles", Some(why.into())));
+        }
+        self.sources.sort_by_key(|source| source.missing.is_none());
+        let spent = clock_gettime(ClockId::ProcessCPUTime);
+        let mut check = Check {
+            outcome: Outcome::Inconclusive,
+            program,
+            duration_ns: Nanos(now.saturating_sub(self.begun)),
+            ended,
+            real_time_from,
+            findings,
+            threads,
+            sources: self.sources,
+            lost,
+            events,
+            own_cpu_ns: Nanos(spent.tv_sec as u64 * 1_000_000_000 + spent.tv_nsec as u64),
+            notes,
+        };
+        check.outcome = outcome(&check);
+        check
+    }
+}
+
+/// A finding fails the check; without one, it takes every source to pass it.
+pub fn outcome(check: &Check) -> Outcome {
+    let is_open = |one: &&punctual_model::CheckFinding| one.finding.state == State::Fail && !one.is_known;
+    if check.findings.iter().any(|one| is_open(&one)) {
+        return Outcome::Fail;
+    }
+    match check.sources.iter().all(|source| source.missing.is_none()) {
+        true => Outcome::Pass,
+        false => Outcome::Inconclusive,
+    }
+}
+
+/// Threads of the machine that the order names.
+fn others(names: &[String]) -> Vec<(String, i32, u8)> {
+    if names.is_empty() {
+        return Vec::new();
+    }
+    let threads = threads_of(&punctual_watchdog::proc::everyone());
+    let named = |(_, tid): (i32, i32)| {
+        let name = fs::read_to_string(format!("/proc/{tid}/comm")).ok()?.trim_end().to_owned();
+        let urgency = punctual_uapi::scheduling(tid).map_or(0, |(scheduling, _)| urgency(scheduling));
+        names.iter().any(|wanted| is_named(&name, wanted)).then_some((name, tid, urgency))
+    };
+    threads.into_iter().filter_map(named).collect()
+}

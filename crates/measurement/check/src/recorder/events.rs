@@ -1,0 +1,240 @@
+//! What single records mean.
+
+use super::{KEY_FRAMES, Key, MOST_FRAMES, Open, Recorder, Seen};
+use crate::calls::{FileKind, Meaning, What, name};
+use crate::recording::{Asked, Occurrence, Place, Waited, Waker};
+use crate::sources::{Kind, SMALL_STACK};
+use crate::system::{System, urgency};
+use punctual_cycles::{Release, Wait};
+use punctual_perf::Sample;
+use punctual_stacks::{Process, Registers};
+use punctual_units::{Nanos, Scheduling};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// TRACE_FLAG_HARDIRQ, TRACE_FLAG_SOFTIRQ, TRACE_FLAG_NMI of include/linux/trace_events.h.
+const IN_INTERRUPT: u64 = 0x08 | 0x10 | 0x40;
+/// Kernel priorities from here on are ordinary: MAX_RT_PRIO.
+const ORDINARY: i32 = 100;
+
+impl<S: System> Recorder<S> {
+    pub(super) fn sampled(&mut self, tag: u32, sample: &Sample) {
+        match self.tags.kind(tag) {
+            Kind::Enter => self.entered(tag, sample),
+            Kind::Exit => self.returned(sample),
+            Kind::Fault => {
+                if let Some(running) = self.threads.get_mut(&sample.meta.tid) {
+                    running.fault_since = Some(sample.meta.time);
+                }
+            }
+            Kind::Minor => self.faulted(tag, What::PageFault, sample),
+            Kind::Major => self.faulted(tag, What::MajorFault, sample),
+            Kind::Waking => self.woken(sample),
+            Kind::Probe => self.probe_hit(tag, sample),
+        }
+    }
+
+    fn entered(&mut self, tag: u32, sample: &Sample) {
+        let Some(call) = self.tags.call(sample.raw) else { return };
+        let (tid, pid, time) = (sample.meta.tid, sample.meta.pid, sample.meta.time);
+        let Some(running) = self.threads.get(&tid) else { return };
+        let is_real_time = running.is_real_time();
+        let (system, files) = (&self.system, &mut self.files);
+        // What an ordinary thread does is of no interest.
+        let mut file = |descriptor: i32| match is_real_time {
+            true => files.entry((pid, descriptor)).or_insert_with(|| system.file(pid, descriptor)).clone(),
+            false => None,
+        };
+        let meaning = Meaning::of(&call, &mut file);
+        if let Some(closed) = meaning.closes {
+            self.files.remove(&(pid, closed));
+        }
+        let timerfd = is_real_time
+            && meaning.release == Release::Timerfd
+            && self.files.values().flatten().any(|file| matches!(file.kind, FileKind::Timerfd { .. }));
+        let place = match is_real_time || meaning.sets_policy_of.is_some() {
+            true => self.place(tag, call.number, sample, || (Some(name(call.number)), meaning.file.clone())),
+            false => u32::MAX,
+        };
+        let Some(running) = self.threads.get_mut(&tid) else { return };
+        // poll(2), then read(2) of a timerfd: that was what it waited for.
+        if timerfd
+            && let Some(last) = running.thread.waits.last_mut().filter(|w| w.wait.release == Release::Descriptors)
+        {
+            last.wait.release = Release::Timerfd;
+        }
+        let cpu = running.cpu_at(time);
+        running.woken = None;
+        running.open = Some(Open { time, place, meaning, slept: false, cpu });
+    }
+
+    fn returned(&mut self, sample: &Sample) {
+        let (tid, time) = (sample.meta.tid, sample.meta.time);
+        let result = self.tags.result(sample.raw);
+        let Some(running) = self.threads.get_mut(&tid) else { return };
+        let Some(open) = running.open.take() else { return };
+        if let Some(target) = open.meaning.sets_policy_of {
+            if result == Some(0) {
+                self.policy_set(if target == 0 { tid } else { target }, time, open.place);
+            }
+            return;
+        }
+        if !running.is_real_time() || open.place == u32::MAX {
+            return;
+        }
+        let is_deadline = matches!(running.thread.scheduling, Some(Scheduling::Deadline { .. }));
+        let always = open.meaning.always.filter(|what| !(is_deadline && *what == What::Yield));
+        let what = always
+            .or(open.slept.then_some(open.meaning.if_slept))
+            .filter(|what| !(is_deadline && *what == What::Yield));
+        let woken = running.woken.take().filter(|_| open.slept);
+        let cpu_after = running.cpu_at(time);
+        let waited = Waited {
+            wait: Wait {
+                place: open.place,
+                release: open.meaning.release,
+                begin: Nanos(open.time),
+                woken: woken.map(|(at, _)| Nanos(at)).or(open.slept.then_some(Nanos(time))),
+                end: Nanos(time),
+            },
+            waker: woken.map(|(_, waker)| waker),
+            has_slack: open.meaning.has_slack,
+            cpu_before: open.cpu,
+            cpu_after,
+        };
+        if let Some(what) = what {
+            let duration = Some(time.saturating_sub(open.time));
+            self.occurred(tid, Occurrence { time: open.time, what, place: open.place, duration });
+        }
+        if (open.slept || open.meaning.is_wait)
+            && let Some(thread) = self.keeping(tid)
+        {
+            thread.waits.push(waited);
+        }
+    }
+
+    fn policy_set(&mut self, target: i32, time: u64, place: u32) {
+        if let Some(running) = self.threads.get_mut(&target) {
+            running.thread.asked = Asked::At(place);
+        }
+        self.sample(target, time);
+    }
+
+    fn faulted(&mut self, tag: u32, what: What, sample: &Sample) {
+        let (tid, pid, time) = (sample.meta.tid, sample.meta.pid, sample.meta.time);
+        let Some(running) = self.threads.get_mut(&tid) else { return };
+        let since = running.fault_since.take();
+        if !running.is_real_time() || self.probed_pages.contains(&(pid, sample.address & !0xfff)) {
+            return;
+        }
+        if sample.regs.is_some_and(|regs| regs.ip & !0xfff == sample.address & !0xfff)
+            && self.system.is_of_probes(pid, sample.address)
+        {
+            self.probed_pages.insert((pid, sample.address & !0xfff));
+            return;
+        }
+        let place = self.place(tag, 0, sample, || (None, None));
+        let duration = since.map(|since| time.saturating_sub(since));
+        self.occurred(tid, Occurrence { time: since.unwrap_or(time), what, place, duration });
+    }
+
+    fn probe_hit(&mut self, tag: u32, sample: &Sample) {
+        let tid = sample.meta.tid;
+        let Some(running) = self.threads.get_mut(&tid) else { return };
+        running.probes += 1;
+        if !running.is_real_time() {
+            return;
+        }
+        let name = self.tags.probe_name(tag);
+        let place = self.place(tag, 0, sample, || (name, None));
+        self.occurred(tid, Occurrence { time: sample.meta.time, what: What::Allocation, place, duration: None });
+    }
+
+    fn woken(&mut self, sample: &Sample) {
+        let Some((tid, priority, flags)) = self.tags.waking(sample.raw) else { return };
+        let Some(running) = self.threads.get(&tid) else { return };
+        if priority < ORDINARY && !running.is_real_time() {
+            // Or it runs with the priority of another thread for a while.
+            self.sample(tid, sample.meta.time);
+        }
+        let waker = match flags & IN_INTERRUPT {
+            0 => {
+                let by = sample.meta.tid;
+                let (urgency, is_kernel) = self.urgency_of(by);
+                Waker::Thread { tid: by, urgency, is_kernel }
+            }
+            _ => Waker::Interrupt,
+        };
+        if let Some(running) = self.threads.get_mut(&tid) {
+            running.woken = Some((sample.meta.time, waker));
+        }
+    }
+
+    fn urgency_of(&mut self, tid: i32) -> (u8, bool) {
+        if let Some(running) = self.threads.get(&tid)
+            && let Some(scheduling) = running.thread.scheduling
+        {
+            return (urgency(scheduling), false);
+        }
+        let system = &self.system;
+        *self.strangers.entry(tid).or_insert_with(|| {
+            let urgent = system.scheduling(tid).map_or(0, |(scheduling, _)| urgency(scheduling));
+            (urgent, system.who(tid).is_none_or(|(_, is_kernel)| is_kernel))
+        })
+    }
+
+    /// The place of a sample; `about` describes a new one.
+    fn place(
+        &mut self,
+        tag: u32,
+        number: i64,
+        sample: &Sample,
+        about: impl FnOnce() -> (Option<String>, Option<String>),
+    ) -> u32 {
+        let (key, registers) = self.key(tag, number, sample, sample.stack);
+        if let Some(place) = self.index.get(&key) {
+            return *place;
+        }
+        let pid = sample.meta.pid;
+        let process = self.processes.entry(pid).or_insert_with(|| Process::new(pid));
+        let stack = process.unwind(registers, sample.stack, MOST_FRAMES);
+        let (call, file) = about();
+        let wants_deep = stack.is_cut && sample.stack.len() >= SMALL_STACK as usize;
+        let place = Place { call, file, stack: Vec::new(), is_cut: stack.is_cut };
+        let number = self.places.len() as u32;
+        self.places.push(Seen { pid, kind: tag, place, stack, wants_deep });
+        self.index.insert(key, number);
+        number
+    }
+
+    fn key(&mut self, tag: u32, number: i64, sample: &Sample, copy: &[u8]) -> (Key, Registers) {
+        let regs = sample.regs.unwrap_or_default();
+        let registers = Registers { ip: regs.ip, sp: regs.sp, fp: regs.fp, lr: regs.lr };
+        let pid = sample.meta.pid;
+        let process = self.processes.entry(pid).or_insert_with(|| Process::new(pid));
+        let mut hasher = DefaultHasher::new();
+        process.unwind(registers, copy, KEY_FRAMES).addresses.hash(&mut hasher);
+        ((pid, tag, number, hasher.finish()), registers)
+    }
+
+    /// A larger copy of a stack that is known already.
+    pub(super) fn deep(&mut self, tag: u32, sample: &Sample) {
+        let number = match self.tags.kind(tag) {
+            Kind::Enter => self.tags.call(sample.raw).map_or(0, |call| call.number),
+            _ => 0,
+        };
+        let small = &sample.stack[..sample.stack.len().min(SMALL_STACK as usize)];
+        let (key, registers) = self.key(tag, number, sample, small);
+        let Some(seen) = self.index.get(&key).and_then(|place| self.places.get_mut(*place as usize)) else { return };
+        if !seen.wants_deep {
+            return;
+        }
+        if let Some(process) = self.processes.get_mut(&sample.meta.pid) {
+            let stack = process.unwind(registers, sample.stack, MOST_FRAMES);
+            if stack.addresses.len() >= seen.stack.addresses.len() {
+                seen.place.is_cut = stack.is_cut;
+                seen.stack = stack;
+            }
+            seen.wants_deep = false;
+        }
+    }
+}

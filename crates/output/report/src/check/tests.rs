@@ -1,0 +1,110 @@
+use super::*;
+use crate::text::{SUMMARY_LINES, TextStyle};
+use punctual_model::{CheckCycles, CheckSource, Finding, Outcome, Severity};
+use punctual_units::{Priority, Scheduling};
+
+fn finding(n: u32, name: &str) -> CheckFinding {
+    let place = CheckFrame {
+        function: Some("step".into()),
+        file: Some("/src/loop.c".into()),
+        line: Some(n),
+        module: Some("/opt/app".into()),
+        address: None,
+    };
+    CheckFinding {
+        finding: Finding {
+            id: "page-fault".into(),
+            group: "Real-time threads".into(),
+            severity: Severity::High,
+            state: State::Fail,
+            summary: format!("{name}: page fault, in step() at loop.c:{n}"),
+            evidence: Vec::new(),
+            why: "It waits.".into(),
+            fix: Some("call mlockall".into()),
+        },
+        thread: name.into(),
+        tids: vec![8],
+        count: 1_234,
+        per_cycle: Some(0.25),
+        worst_ns: Some(Nanos(12_345)),
+        is_in_cycle: true,
+        stack: vec![
+            place.clone(),
+            CheckFrame { module: Some("/opt/app".into()), address: Some(0x11b9), ..CheckFrame::default() },
+        ],
+        place: Some(place),
+        is_stack_cut: true,
+        is_known: false,
+    }
+}
+
+fn check(findings: Vec<CheckFinding>) -> Check {
+    let cycles = CheckCycles {
+        release: "absolute sleep".into(),
+        place: None,
+        count: 9_999,
+        period_ns: Some(Nanos(1_000_000)),
+        phase_ns: Some(Nanos(5)),
+        jitter_ns: Some(Nanos(4_000)),
+        jitter_max_ns: Some(Nanos(40_000)),
+        skipped: Some(2),
+        ambiguous_with: None,
+    };
+    let thread = CheckThread {
+        name: "control".into(),
+        tid: 8,
+        pid: 7,
+        scheduling: Some(Scheduling::Fifo { priority: Priority::try_from(80).unwrap() }),
+        is_real_time: true,
+        cycles: Some(cycles),
+    };
+    Check {
+        outcome: if findings.is_empty() { Outcome::Inconclusive } else { Outcome::Fail },
+        program: "./app".into(),
+        duration_ns: Nanos(10_000_000_000),
+        ended: "ended".into(),
+        real_time_from: "the first cycle of each real-time thread, as found".into(),
+        findings,
+        threads: vec![thread],
+        sources: vec![CheckSource { name: "wakeups".into(), missing: Some("no such event".into()) }],
+        lost: 0,
+        events: 100,
+        own_cpu_ns: Nanos(1),
+        notes: vec!["attached while it ran".into()],
+    }
+}
+
+#[test]
+fn the_summary_fits_a_terminal_and_the_rest_is_in_full() {
+    let all = check((1..30).map(|n| finding(n, "control")).collect());
+    let brief = check_text(&all, CheckListing::Brief, TextStyle::default());
+    let lines: Vec<&str> = brief.lines().collect();
+    assert!(lines.len() <= SUMMARY_LINES && lines.iter().all(|line| line.chars().count() <= 80), "{brief}");
+    assert!(brief.starts_with("FAIL ./app: 29 findings in 1 real-time thread, 9,999 cycles in 10.0 s"), "{brief}");
+    for part in
+        ["1,234 times, 0.25 a cycle, worst 12.3 µs", "more findings", "NOT OBSERVED   wakeups", "--explain page-fault"]
+    {
+        assert!(brief.contains(part), "{part}: {brief}");
+    }
+    let full = check_text(&all, CheckListing::Full, TextStyle::default());
+    for part in
+        ["step (loop.c:29)", "app+0x11b9", "instead: call mlockall", "every 1.00 ms", "2 skipped", "Not observed"]
+    {
+        assert!(full.contains(part), "{part}: {full}");
+    }
+    assert!(check_text(&all, CheckListing::Cycles, TextStyle::default()).contains("released by absolute sleep"));
+}
+
+#[test]
+fn nothing_unseen_looks_like_a_pass() {
+    let text = check_text(&check(Vec::new()), CheckListing::Brief, TextStyle::default());
+    assert!(text.starts_with("INCONCLUSIVE") && text.contains("NOT OBSERVED"), "{text}");
+}
+
+#[test]
+fn names_of_programs_are_harmless() {
+    let all = check(vec![finding(1, "<b>\x1b[31m")]);
+    let page = check_html(&all);
+    assert!(page.contains("&lt;b&gt;") && !page.contains("<b>\x1b"), "{page}");
+    assert!(!check_text(&all, CheckListing::Full, TextStyle::default()).contains('\x1b'));
+}
