@@ -17,6 +17,7 @@ import io
 import json
 import os
 import subprocess
+import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Optional, Union
@@ -190,15 +191,23 @@ def plot(report: Report, axes: Any = None, by: str = "load") -> Any:
     lines: dict = {}
     for row in report.histograms():
         bins = lines.setdefault(row[by], {})
-        middle = (row["low_ns"] + row["width_ns"] / 2) / 1000
-        bins[middle] = bins.get(middle, 0) + row["count"]
+        edges = (row["low_ns"], row["low_ns"] + row["width_ns"])
+        bins[edges] = bins.get(edges, 0) + row["count"]
     for name, bins in lines.items():
-        middles = sorted(bins)
-        axes.step(middles, [bins[middle] for middle in middles], where="mid", label=f"CPU {name}" if by == "cpu" else name)
+        # Nothing is drawn where no wakeup was: a line would say one.
+        x, y, end = [], [], None
+        for (low, high), count in sorted(bins.items()):
+            if end is not None and low > end:
+                x.append(float("nan"))
+                y.append(float("nan"))
+            x += [low / 1000, high / 1000]
+            y += [count, count]
+            end = high
+        axes.plot(x, y, marker=".", markersize=2, linewidth=1, label=f"CPU {name}" if by == "cpu" else name)
     axes.set_yscale("log")
     axes.set_xlabel("latency, µs")
     axes.set_ylabel("wakeups")
-    axes.set_title(report.headline, fontsize="small")
+    axes.set_title("\n".join(textwrap.wrap(report.headline, 90)), fontsize="small")
     if lines:
         axes.legend()
     return axes
