@@ -92,8 +92,8 @@ pub enum What {
     NewThread,
     /// A futex without priority inheritance: a lock or something else, by the functions on its stack.
     Futex,
-    /// A lock with priority inheritance.
-    PiLock,
+    /// A lock with priority inheritance, of the program or within the kernel: nothing is wrong.
+    Allowed,
     /// Any other wait.
     Blocking,
 }
@@ -207,17 +207,20 @@ const WIDE: &[(i64, &str, Group)] = table! {
     Group::Memory => SYS_mmap;
     Group::File => SYS_newfstatat;
 };
-/// The calls with a time of 64 bits.
+/// Also the calls with a time of 64 bits, which have the same numbers on every 32-bit architecture
+/// (include/uapi/asm-generic/unistd.h) and no name in libc.
 #[cfg(target_pointer_width = "32")]
-const WIDE: &[(i64, &str, Group)] = table! {
-    Group::Memory => SYS_mmap2;
-    Group::File => SYS_fstatat64;
-    Group::Futex => SYS_futex_time64;
-    Group::ClockNanosleep => SYS_clock_nanosleep_time64;
-    Group::Poll => SYS_ppoll_time64 SYS_pselect6_time64;
-    Group::Signal => SYS_rt_sigtimedwait_time64;
-    Group::Queue => SYS_mq_timedreceive_time64 SYS_mq_timedsend_time64;
-};
+const WIDE: &[(i64, &str, Group)] = &[
+    (number!(SYS_mmap2), "SYS_mmap2", Group::Memory),
+    (number!(SYS_fstatat64), "SYS_fstatat64", Group::File),
+    (407, "SYS_clock_nanosleep", Group::ClockNanosleep),
+    (413, "SYS_pselect6", Group::Poll),
+    (414, "SYS_ppoll", Group::Poll),
+    (418, "SYS_mq_timedsend", Group::Queue),
+    (419, "SYS_mq_timedreceive", Group::Queue),
+    (421, "SYS_rt_sigtimedwait", Group::Signal),
+    (422, "SYS_futex", Group::Futex),
+];
 
 #[cfg(target_arch = "x86_64")]
 const OLD_64: &[(i64, &str, Group)] = table! {
@@ -258,6 +261,7 @@ impl Meaning {
         // A negative descriptor is refused.
         let descriptor = first as u32 as i32;
         let mut look = || file(descriptor);
+        let allowed = Meaning { if_slept: What::Allowed, ..Meaning::NOTHING };
         let always = |what: What| Meaning { always: Some(what), if_slept: what, ..Meaning::NOTHING };
         let meaning = match group {
             Group::Read => match look() {
@@ -268,7 +272,9 @@ impl Meaning {
                         FileKind::Timerfd { is_realtime: true } => Some(What::RealtimeClock),
                         _ => None,
                     };
-                    let if_slept = always.unwrap_or(What::Blocking);
+                    // On PREEMPT_RT every call may sleep on a spinlock, whose owner inherits the priority.
+                    let may_wait = if file.is_nonblocking { What::Allowed } else { What::Blocking };
+                    let if_slept = always.unwrap_or(may_wait);
                     Meaning { always, if_slept, release: file.release(), file: Some(file.name), ..nothing }
                 }
                 None => nothing,
@@ -282,7 +288,12 @@ impl Meaning {
                         FileKind::Socket if !file.is_nonblocking => Some(What::SocketIo),
                         _ => None,
                     };
-                    let if_slept = always.unwrap_or(What::Blocking);
+                    let may_wait = match file.kind {
+                        FileKind::Eventfd | FileKind::Memory => What::Allowed,
+                        _ if file.is_nonblocking => What::Allowed,
+                        _ => What::Blocking,
+                    };
+                    let if_slept = always.unwrap_or(may_wait);
                     Meaning { always, if_slept, release: file.release(), file: Some(file.name), ..nothing }
                 }
                 None => nothing,
@@ -292,7 +303,7 @@ impl Meaning {
             Group::Socket(flags) => {
                 let is_nonblocking =
                     call.arguments[flags] & MSG_DONTWAIT != 0 || look().is_some_and(|f| f.is_nonblocking);
-                Meaning { release: Release::Socket, ..if is_nonblocking { nothing } else { always(What::SocketIo) } }
+                Meaning { release: Release::Socket, ..if is_nonblocking { allowed } else { always(What::SocketIo) } }
             }
             Group::Connect => Meaning { release: Release::Socket, ..always(What::SocketIo) },
             Group::Memory => always(What::MemoryMap),
@@ -313,9 +324,9 @@ impl Meaning {
             Group::Yield => Meaning { release: Release::Deadline, ..always(What::Yield) },
             Group::Signal => Meaning { release: Release::Signal, ..nothing },
             Group::Queue => Meaning { release: Release::MessageQueue, ..nothing },
-            Group::Policy => Meaning { sets_policy_of: Some(descriptor), ..nothing },
-            Group::Close => Meaning { closes: Some(descriptor), ..nothing },
-            Group::Dup => Meaning { closes: Some(second as u32 as i32), ..nothing },
+            Group::Policy => Meaning { sets_policy_of: Some(descriptor), ..allowed },
+            Group::Close => Meaning { closes: Some(descriptor), ..allowed },
+            Group::Dup => Meaning { closes: Some(second as u32 as i32), ..allowed },
         };
         let is_wait = match group {
             Group::Read
@@ -338,9 +349,6 @@ fn futex(operation: u64, timeout: u64) -> Meaning {
     const COMMAND: u64 = 0x7f;
     const WAIT: u64 = 0;
     const WAIT_BITSET: u64 = 9;
-    const LOCK_PI: u64 = 6;
-    const WAIT_REQUEUE_PI: u64 = 11;
-    const LOCK_PI2: u64 = 13;
     let is_real = operation & FUTEX_CLOCK_REALTIME != 0 && timeout != 0;
     let nothing = Meaning { release: Release::Futex, ..Meaning::NOTHING };
     match operation & COMMAND {
@@ -348,9 +356,8 @@ fn futex(operation: u64, timeout: u64) -> Meaning {
             let (always, has_slack) = (is_real.then_some(What::RealtimeClock), timeout != 0);
             Meaning { always, if_slept: What::Futex, has_slack, ..nothing }
         }
-        // A wait for a lock whose owner inherits the priority ends as soon as it can.
-        LOCK_PI | LOCK_PI2 | WAIT_REQUEUE_PI => Meaning { if_slept: What::PiLock, ..nothing },
-        _ => nothing,
+        // FUTEX_LOCK_PI and the like, whose owner inherits the priority, and those that do not wait.
+        _ => Meaning { if_slept: What::Allowed, ..nothing },
     }
 }
 
@@ -392,7 +399,8 @@ mod tests {
         assert_eq!(meaning(number!(SYS_clock_nanosleep), [1, 0, 0, 0, 0, 0], None).always, Some(What::RelativeSleep));
         assert_eq!(meaning(number!(SYS_clock_nanosleep), [0, 1, 0, 0, 0, 0], None).always, Some(What::RealtimeClock));
         assert_eq!(meaning(number!(SYS_futex), [0, 0x80, 2, 0, 0, 0], None).if_slept, What::Futex);
-        assert_eq!(meaning(number!(SYS_futex), [0, 0x86, 2, 0, 0, 0], None).if_slept, What::PiLock);
+        assert_eq!(meaning(number!(SYS_futex), [0, 0x86, 2, 0, 0, 0], None).if_slept, What::Allowed);
+        assert_eq!(meaning(number!(SYS_futex), [0, 0x81, 1, 0, 0, 0], None).if_slept, What::Allowed);
         assert_eq!(meaning(number!(SYS_futex), [0, 0x189, 2, 99, 0, 0], None).always, Some(What::RealtimeClock));
         assert_eq!(meaning(number!(SYS_futex), [0, 0x189, 2, 0, 0, 0], None).always, None);
         assert_eq!(meaning(number!(SYS_sched_setscheduler), [42, 0, 0, 0, 0, 0], None).sets_policy_of, Some(42));

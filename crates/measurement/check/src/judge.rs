@@ -26,6 +26,8 @@ pub struct Setting {
     pub begin: Begin,
     /// CPUs that are online.
     pub cpus: usize,
+    /// In a virtual machine the time that the host takes counts as the thread's.
+    pub is_virtual: bool,
     pub order: Option<Order>,
     /// Other threads of the machine, for the order: name, thread id, urgency.
     pub others: Vec<(String, i32, u8)>,
@@ -35,6 +37,9 @@ pub struct Setting {
 
 /// Share of the releases from which a thread is said to be released by less urgent ones.
 const MOSTLY: f64 = 0.5;
+
+/// Share of the cycles below which overruns in a virtual machine are not told from what the host took.
+const RARE: f64 = 0.03;
 
 /// A thread with its cycles.
 pub(crate) struct Looked<'a> {
@@ -69,7 +74,7 @@ pub fn judge(recording: &Recording, setting: &Setting) -> (Vec<CheckThread>, Vec
         }
         releases(&mut findings, one);
         migrations(&mut findings, one, setting);
-        overruns(&mut findings, one);
+        overruns(&mut findings, one, setting);
         settings(&mut findings, one, setting);
     }
     if let Some(order) = &setting.order {
@@ -89,6 +94,18 @@ pub fn judge(recording: &Recording, setting: &Setting) -> (Vec<CheckThread>, Vec
     let mut threads: Vec<CheckThread> = looked.iter().map(|one| thread(recording, one)).collect();
     threads.sort_by_key(|thread| (!thread.is_real_time, thread.pid, thread.tid));
     (threads, findings.finish())
+}
+
+/// Real-time threads released by a timer whose period was not found, so that overruns are not judged.
+pub fn without_period(threads: &[CheckThread]) -> Vec<String> {
+    let is_timer = |cycles: &CheckCycles| {
+        [Release::AbsoluteSleep, Release::Timerfd].iter().any(|release| release.name() == cycles.release)
+    };
+    let of = |thread: &&CheckThread| {
+        let cycles = thread.cycles.as_ref().filter(|_| thread.is_real_time);
+        cycles.is_some_and(|cycles| is_timer(cycles) && cycles.period_ns.is_none())
+    };
+    threads.iter().filter(of).map(|thread| format!("{} ({})", thread.name, thread.tid)).collect()
 }
 
 fn look(thread: &Thread) -> Looked<'_> {
@@ -159,7 +176,7 @@ fn rule_of(what: What, place: &Place, waker: Option<Waker>, own: u8) -> Option<&
         What::RealtimeClock => "realtime-clock",
         What::Yield => "sched-yield",
         What::NewThread => "new-thread",
-        What::PiLock => return None,
+        What::Allowed => return None,
         What::Futex if is_lock(place) => "lock-without-pi",
         What::Futex | What::Blocking if is_by_less => "waits-for-less-urgent",
         What::Futex | What::Blocking => "blocking-call",
@@ -227,7 +244,7 @@ fn migrations(findings: &mut Findings, one: &Looked, setting: &Setting) {
     }
 }
 
-fn overruns(findings: &mut Findings, one: &Looked) {
+fn overruns(findings: &mut Findings, one: &Looked, setting: &Setting) {
     let Some(cycles) = &one.cycles else { return };
     let limit = match (one.thread.scheduling, cycles.grid) {
         (Some(Scheduling::Deadline { runtime_ns, .. }), _) => runtime_ns,
@@ -245,6 +262,10 @@ fn overruns(findings: &mut Findings, one: &Looked) {
         (!is_disturbed).then(|| pair[1].cpu_before.saturating_sub(pair[0].cpu_after))
     };
     let over: Vec<u64> = at.windows(2).filter_map(spent).filter(|spent| *spent >= limit.0).collect();
+    let is_rare = over.len() < 5 || (over.len() as f64) < cycles.cycles.len() as f64 * RARE;
+    if setting.is_virtual && is_rare {
+        return;
+    }
     if let Some(worst) = over.iter().max() {
         let what =
             if matches!(one.thread.scheduling, Some(Scheduling::Deadline { .. })) { "runtime" } else { "period" };

@@ -1,7 +1,7 @@
 //! Ends the program and concludes.
 
 use super::{CheckOptions, FOR_END, Session, monotonic, source, threads_of};
-use crate::judge::{Begin, Setting, judge};
+use crate::judge::{Begin, Setting, judge, without_period};
 use crate::order::is_named;
 use crate::system::urgency;
 use punctual_model::{Check, Outcome, State};
@@ -76,6 +76,7 @@ impl Session {
         let setting = Setting {
             begin,
             cpus: self.cpus,
+            is_virtual: is_virtual(),
             order: options.order.clone(),
             others: others(&names),
             preemptions: self.preemptions,
@@ -94,6 +95,12 @@ impl Session {
         for thread in recording.threads.iter().filter(|thread| thread.is_cut) {
             let why = format!("{} ({}) had more than could be kept", thread.name, thread.tid);
             self.sources.push(source("all of a thread", Some(why)));
+        }
+        let irregular = without_period(&threads);
+        if !irregular.is_empty() {
+            let why =
+                format!("{} keep to no period, so whether their work fits it is not judged", irregular.join(", "));
+            self.sources.push(source("periods", Some(why)));
         }
         let has_real_time = threads.iter().any(|thread| thread.is_real_time);
         let has_cycles = threads.iter().any(|thread| thread.is_real_time && thread.cycles.is_some());
@@ -147,4 +154,12 @@ fn others(names: &[String]) -> Vec<(String, i32, u8)> {
         names.iter().any(|wanted| is_named(&name, wanted)).then_some((name, tid, urgency))
     };
     threads.into_iter().filter_map(named).collect()
+}
+
+/// x86 has a flag for it (arch/x86/include/asm/cpufeatures.h), device trees a node.
+fn is_virtual() -> bool {
+    let cpus = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let has_flag =
+        cpus.lines().any(|line| line.starts_with("flags") && line.split(' ').any(|flag| flag == "hypervisor"));
+    has_flag || Path::new("/proc/device-tree/hypervisor").exists() || Path::new("/sys/hypervisor/type").exists()
 }
